@@ -1,0 +1,42 @@
+package names
+
+// Environment variables that Muster reads or sets.
+const (
+	// EnvJob is the job's name; without --selector it also selects the workers.
+	EnvJob = "MUSTER_JOB"
+	// EnvNamespace is the job's namespace; default: the pod's own.
+	EnvNamespace = "MUSTER_NAMESPACE"
+	// EnvWorkers is how many workers the launcher waits for.
+	EnvWorkers = "MUSTER_WORKERS"
+	// EnvSlots is the number of slots of each worker.
+	EnvSlots = "MUSTER_SLOTS"
+	// EnvPodUID is the pod's uid by the downward API; it is part of the epoch.
+	EnvPodUID = "MUSTER_POD_UID"
+	// EnvPodName is the pod's name by the downward API; default: the host name.
+	EnvPodName = "MUSTER_POD_NAME"
+	// EnvPodIP is the pod's address by the downward API.
+	EnvPodIP = "MUSTER_POD_IP"
+	// EnvDir is the private directory of sockets and spools; see Dirs.
+	EnvDir = "MUSTER_DIR"
+	// EnvBroker is the path of the launcher's broker socket, for `agent rsh`.
+	EnvBroker = "MUSTER_BROKER"
+	// EnvSession marks every process of a session with the session's id:
+	// orted leaves its process group and session, the environment stays.
+	EnvSession = "MUSTER_SESSION"
+	// EnvAttempt counts the runs of the group, from 0.
+	EnvAttempt = "MUSTER_ATTEMPT"
+)
+
+// Paths inside the pods.
+const (
+	// AgentPath is where an injected agent lies.
+	AgentPath = "/muster/agent"
+	// MPIDir holds hostfile, kubexec.sh and discover_hosts.sh, the paths that
+	// mpi-operator v1 users have in their manifests.
+	MPIDir = "/etc/mpi"
+	// TerminationLog is where the kubelet reads a container's last words.
+	TerminationLog = "/dev/termination-log"
+	// WorkerSocket and BrokerSocket are file names within the private directory.
+	WorkerSocket = "worker.sock"
+	BrokerSocket = "broker.sock"
+)

@@ -1,0 +1,15 @@
+package names
+
+// Exit codes of Muster itself (sysexits.h where it has a word; ssh's 255). The
+// user's own codes pass through unchanged, a signal is 128+n.
+const (
+	ExitUsage      = 64  // the command line is wrong
+	ExitNoCluster  = 69  // the cluster cannot be reached
+	ExitBug        = 70  // a bug of ours
+	ExitDeadline   = 75  // rendezvous deadline passed, or no launcher ever came
+	ExitHopeless   = 76  // waiting cannot help, or a worker was lost
+	ExitForbidden  = 77  // the launcher lacks a right
+	ExitNotRunable = 126 // the command was found but cannot be run
+	ExitNotFound   = 127 // the command was not found
+	ExitTransport  = 255 // rsh: the way to the worker failed, as in ssh
+)

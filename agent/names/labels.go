@@ -1,0 +1,25 @@
+package names
+
+// Labels that Muster reads from pods.
+const (
+	// LabelJob names the job that a pod belongs to.
+	LabelJob = "muster.dev/job"
+	// LabelRole is the pod's role in its job: RoleLauncher or RoleWorker.
+	LabelRole = "muster.dev/role"
+	// LabelIndex is the worker's number within its role, from 0.
+	LabelIndex = "muster.dev/index"
+
+	// Index labels that others set; see rendezvous for the order in which they count.
+	LabelCompletionIndex = "batch.kubernetes.io/job-completion-index"
+	LabelPodIndex        = "apps.kubernetes.io/pod-index"
+	LabelReplicaIndex    = "training.kubeflow.org/replica-index"
+
+	// AnnotationDefaultContainer names the container that kubectl exec takes.
+	AnnotationDefaultContainer = "kubectl.kubernetes.io/default-container"
+)
+
+// Roles of a pod in a job.
+const (
+	RoleLauncher = "launcher"
+	RoleWorker   = "worker"
+)
