@@ -1,0 +1,150 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Type says what a frame carries.
+type Type uint8
+
+// Frame types. L>W goes from launcher to worker, W>L back, = either way.
+const (
+	Hello   Type = 1 + iota // L>W first frame of a connection: HelloRecord
+	Welcome                 // W>L the worker's answer: WelcomeRecord
+	Refuse                  // W>L instead of Welcome, then the connection closes: RefuseRecord
+	Open                    // L>W create or attach to a session: OpenRecord
+	Opened                  // W>L OpenedRecord
+	Data                    // =   the user's bytes of Stream from Offset on
+	EOF                     // =   Stream ends at Offset
+	Ack                     // =   bytes of Stream before Offset reached the user's descriptor
+	Close                   // =   nobody reads Stream any more: stop sending it
+	Control                 // L>W a signal or a stop for the session: ControlRecord
+	Exit                    // W>L the session's first process ended: Exit record
+	Forget                  // L>W the launcher has the Exit record and all bytes, or does not know the session: ForgetRecord
+	Ping                    // L>W
+	Pong                    // W>L
+	Park                    // L>W the link closes on purpose: ParkRecord
+	End                     // L>W the job is over: EndRecord
+	Ended                   // W>L nothing of the job runs any more
+	typeLimit
+)
+
+// Streams of a session, with the numbers that their descriptors have.
+const (
+	Stdin  uint8 = 0
+	Stdout uint8 = 1
+	Stderr uint8 = 2
+)
+
+// Sizes in bytes.
+const (
+	HeaderLen = 20
+	// MaxData is the longest DATA payload. Frames of 64 KiB reached 0.55 to 0.70
+	// of kubectl's throughput, frames of 256 KiB 0.81 to 1.15.
+	MaxData = 256 << 10
+	// MaxRecord bounds every record but OPEN.
+	MaxRecord = 64 << 10
+	// MaxOpen bounds OPEN: argv and environment may reach Linux's ARG_MAX of
+	// 2 MiB and grow by a third in base64.
+	MaxOpen = 4 << 20
+)
+
+// ErrProtocol is wrapped by every error about bytes that are no valid frame.
+var ErrProtocol = errors.New("protocol violation")
+
+// Frame is one unit on the link. Channel numbers the session within its link;
+// 0 is the link itself.
+type Frame struct {
+	Type    Type
+	Stream  uint8
+	Channel uint32
+	Offset  uint64
+	Payload []byte
+}
+
+func (t Type) limit() int {
+	switch t {
+	case Data:
+		return MaxData
+	case Open:
+		return MaxOpen
+	case EOF, Ack, Close, Ping, Pong, Ended:
+		return 0
+	default:
+		return MaxRecord
+	}
+}
+
+// Reader takes frames from a byte stream.
+type Reader struct {
+	src    io.Reader
+	header [HeaderLen]byte
+	buf    []byte
+}
+
+// NewReader reads frames from src, which should be buffered.
+func NewReader(src io.Reader) *Reader { return &Reader{src: src} }
+
+// Next returns the next frame. Its payload is valid until the following call.
+// It returns io.EOF between frames, io.ErrUnexpectedEOF within one, an error
+// wrapping ErrProtocol for bytes that are no frame, or src's own error.
+func (r *Reader) Next() (Frame, error) {
+	if _, err := io.ReadFull(r.src, r.header[:]); err != nil {
+		return Frame{}, err
+	}
+	h := r.header[:]
+	f := Frame{
+		Type:    Type(h[0]),
+		Stream:  h[1],
+		Channel: binary.BigEndian.Uint32(h[4:]),
+		Offset:  binary.BigEndian.Uint64(h[12:]),
+	}
+	n := int64(binary.BigEndian.Uint32(h[8:]))
+	if err := f.check(h[2], h[3], n); err != nil {
+		return Frame{}, err
+	}
+	if int64(cap(r.buf)) < n {
+		r.buf = make([]byte, n)
+	}
+	f.Payload = r.buf[:n]
+	if _, err := io.ReadFull(r.src, f.Payload); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return Frame{}, err
+	}
+	if cap(r.buf) > MaxData {
+		r.buf = nil // one large OPEN must not pin its memory for the life of the link
+	}
+	return f, nil
+}
+
+func (f Frame) check(reserved1, reserved2 byte, n int64) error {
+	switch {
+	case f.Type == 0 || f.Type >= typeLimit:
+		return fmt.Errorf("%w: frame type %d", ErrProtocol, f.Type)
+	case reserved1 != 0 || reserved2 != 0:
+		return fmt.Errorf("%w: reserved bytes %d %d", ErrProtocol, reserved1, reserved2)
+	case f.Stream > Stderr:
+		return fmt.Errorf("%w: stream %d", ErrProtocol, f.Stream)
+	case n > int64(f.Type.limit()):
+		return fmt.Errorf("%w: frame type %d with %d bytes", ErrProtocol, f.Type, n)
+	}
+	return nil
+}
+
+// Append adds the frame's bytes to b. A payload over the type's limit is a bug
+// of the caller and comes back as an error wrapping ErrProtocol.
+func Append(b []byte, f Frame) ([]byte, error) {
+	if err := f.check(0, 0, int64(len(f.Payload))); err != nil {
+		return b, err
+	}
+	b = append(b, byte(f.Type), f.Stream, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, f.Channel)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(f.Payload)))
+	b = binary.BigEndian.AppendUint64(b, f.Offset)
+	return append(b, f.Payload...), nil
+}

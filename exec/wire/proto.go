@@ -1,0 +1,9 @@
+//go:build !muster_proto_next
+
+package wire
+
+// The range of protocol versions that this build speaks.
+const (
+	ProtoMin = 1
+	ProtoMax = 1
+)

@@ -1,0 +1,163 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// HelloRecord opens a connection.
+type HelloRecord struct {
+	ProtoMin int    `json:"protoMin"`
+	ProtoMax int    `json:"protoMax"`
+	Version  string `json:"version"`
+	Job      string `json:"job,omitempty"`
+	Epoch    Epoch  `json:"epoch"`
+	// LeaseSeconds is how long the worker keeps sessions without hearing from
+	// this launcher.
+	LeaseSeconds int `json:"leaseSeconds"`
+	// RshAgent is the path that daemons look up on workers; the answer says
+	// whether it can be executed there. Empty: not asked.
+	RshAgent string `json:"rshAgent,omitempty"`
+}
+
+// WelcomeRecord is the worker's answer: the handshake that makes it ready.
+type WelcomeRecord struct {
+	Proto   int    `json:"proto"`
+	Version string `json:"version"`
+	// Instance is new for each start of PID 1: another value means that the
+	// container was restarted and its sessions are gone.
+	Instance  string   `json:"instance"`
+	Hostname  string   `json:"hostname"`
+	Addresses []string `json:"addresses,omitempty"`
+	// CPUs counts the processors that the worker may use, CPUSet lists them
+	// (Linux's list form, "0-3,8").
+	CPUs   int    `json:"cpus"`
+	CPUSet string `json:"cpuSet,omitempty"`
+	Slots  int    `json:"slots,omitempty"`
+	// RshAgentError says why HelloRecord.RshAgent cannot be executed there.
+	RshAgentError string `json:"rshAgentError,omitempty"`
+	// Sessions are the ids that the worker holds for this epoch.
+	Sessions []string `json:"sessions,omitempty"`
+}
+
+// Reasons of a RefuseRecord.
+const (
+	RefuseVersion    = "version"    // no common protocol
+	RefuseSuperseded = "superseded" // a launcher with a higher epoch holds the worker
+	RefuseJob        = "job"        // the worker belongs to another job
+	RefuseEnding     = "ending"     // the worker is going down
+)
+
+// RefuseRecord says why the worker does not take the connection.
+type RefuseRecord struct {
+	Reason   string `json:"reason"`
+	Message  string `json:"message"`
+	ProtoMin int    `json:"protoMin"`
+	ProtoMax int    `json:"protoMax"`
+	Version  string `json:"version"`
+	Epoch    Epoch  `json:"epoch"` // the holder's
+}
+
+// OpenRecord creates the session ID, or attaches to it: the same id never
+// starts twice. Stdout and Stderr are the offsets up to which the launcher has
+// received. Attach forbids creation: the worker had confirmed the session.
+type OpenRecord struct {
+	ID     string `json:"id"`
+	Hash   string `json:"hash"`
+	Attach bool   `json:"attach,omitempty"`
+	Spec   *Spec  `json:"spec,omitempty"`
+	Stdout uint64 `json:"stdout,omitempty"`
+	Stderr uint64 `json:"stderr,omitempty"`
+}
+
+// Errors of an OpenedRecord.
+const (
+	OpenUnknown  = "unknown"  // attach to a session that the worker does not have
+	OpenMismatch = "mismatch" // the id is in use with another spec
+	OpenEnding   = "ending"   // the worker takes no new sessions any more
+)
+
+// OpenedRecord confirms a session. Stdin is the offset up to which the worker
+// has received, Control the highest control number that it has carried out.
+type OpenedRecord struct {
+	Error   string `json:"error,omitempty"`
+	Message string `json:"message,omitempty"`
+	PID     int    `json:"pid,omitempty"`
+	Created bool   `json:"created,omitempty"`
+	Stdin   uint64 `json:"stdin,omitempty"`
+	Control uint64 `json:"control,omitempty"`
+}
+
+// ControlRecord is carried out at most once per Seq, in order. Signal goes to
+// the session's first process and its group; Stop ends every member: TERM,
+// after GraceMillis KILL.
+type ControlRecord struct {
+	Seq         uint64 `json:"seq"`
+	Signal      int    `json:"signal,omitempty"`
+	Stop        bool   `json:"stop,omitempty"`
+	GraceMillis int64  `json:"graceMillis,omitempty"`
+}
+
+// ForgetRecord lets the worker drop what it holds of the session; one that
+// still runs is stopped.
+type ForgetRecord struct {
+	ID string `json:"id"`
+}
+
+// ParkRecord announces that the launcher closes the link on purpose; sessions
+// are all detached and live on for LeaseSeconds.
+type ParkRecord struct {
+	LeaseSeconds int `json:"leaseSeconds"`
+}
+
+// EndRecord ends the job in this worker: everything is stopped (TERM, after
+// GraceMillis KILL) and PID 1 exits 0, unless Keep.
+type EndRecord struct {
+	Keep        bool  `json:"keep,omitempty"`
+	GraceMillis int64 `json:"graceMillis"`
+}
+
+// Reasons of an ExitRecord whose processes were ended by Muster.
+const (
+	ReasonStopped    = "stopped"    // the launcher asked for it
+	ReasonLease      = "lease"      // the launcher was gone for the lease
+	ReasonPreempted  = "preempted"  // the worker was told to stop from outside
+	ReasonSuperseded = "superseded" // a newer launcher took the worker
+)
+
+// ExitRecord ends a session. Only with it, and with every byte up to its
+// totals, has a session succeeded or failed.
+type ExitRecord struct {
+	// Code is the first process's exit code: 128+Signal when a signal ended
+	// it, 126 or 127 with Error when it could not be started.
+	Code   int  `json:"code"`
+	Signal int  `json:"signal,omitempty"`
+	Core   bool `json:"core,omitempty"`
+	// Reason is one of the Reason constants; empty: it ended by itself.
+	Reason string `json:"reason,omitempty"`
+	Error  string `json:"error,omitempty"`
+	// Detached: the first process ended and members live on.
+	Detached bool   `json:"detached,omitempty"`
+	Stdout   uint64 `json:"stdout"` // total bytes
+	Stderr   uint64 `json:"stderr"`
+}
+
+// Record encodes v as the payload of a frame.
+func Record(t Type, channel uint32, v any) (Frame, error) {
+	p, err := json.Marshal(v)
+	if err != nil {
+		return Frame{}, fmt.Errorf("encode record: %w", err)
+	}
+	if len(p) > t.limit() {
+		return Frame{}, fmt.Errorf("%w: record of %d bytes, limit %d", ErrProtocol, len(p), t.limit())
+	}
+	return Frame{Type: t, Channel: channel, Payload: p}, nil
+}
+
+// Decode reads the record in f into v; errors wrap ErrProtocol.
+func (f Frame) Decode(v any) error {
+	if err := json.Unmarshal(f.Payload, v); err != nil {
+		return fmt.Errorf("%w: record of frame type %d: %w", ErrProtocol, f.Type, err)
+	}
+	return nil
+}

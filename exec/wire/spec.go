@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// Spec is what a session runs.
+type Spec struct {
+	// Argv is the program and its arguments. With Line set it is ignored.
+	Argv []string
+	// Line is one line for the worker's /bin/sh -c, as ssh has it; where there
+	// is no /bin/sh the agent runs what it can of it.
+	Line string
+	// Env is added to the worker's own environment, K=V each.
+	Env []string
+	// Dir is the working directory; empty: the container's own.
+	Dir string
+	// Stdin: the session reads standard input; otherwise it has /dev/null.
+	Stdin bool
+}
+
+// specJSON carries words as bytes: argv and environment need not be UTF-8, and
+// JSON strings would silently change what is not.
+type specJSON struct {
+	Argv  [][]byte `json:"argv,omitempty"`
+	Line  []byte   `json:"line,omitempty"`
+	Env   [][]byte `json:"env,omitempty"`
+	Dir   []byte   `json:"dir,omitempty"`
+	Stdin bool     `json:"stdin,omitempty"`
+}
+
+// MarshalJSON encodes every word as base64.
+func (s Spec) MarshalJSON() ([]byte, error) {
+	return json.Marshal(specJSON{toBytes(s.Argv), []byte(s.Line), toBytes(s.Env), []byte(s.Dir), s.Stdin})
+}
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (s *Spec) UnmarshalJSON(b []byte) error {
+	var j specJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*s = Spec{toStrings(j.Argv), string(j.Line), toStrings(j.Env), string(j.Dir), j.Stdin}
+	return nil
+}
+
+// Hash identifies the spec: create-or-attach refuses the same id with another
+// hash. Every word is preceded by its length, so no two specs look alike.
+func (s Spec) Hash() string {
+	h := sha256.New()
+	words := func(list ...string) {
+		fmt.Fprintf(h, "%d;", len(list))
+		for _, w := range list {
+			fmt.Fprintf(h, "%d:%s", len(w), w)
+		}
+	}
+	words(s.Argv...)
+	words(s.Line)
+	words(s.Env...)
+	words(s.Dir)
+	fmt.Fprintf(h, "%t", s.Stdin)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func toBytes(list []string) [][]byte {
+	out := make([][]byte, 0, len(list))
+	for _, s := range list {
+		out = append(out, []byte(s))
+	}
+	return out
+}
+
+func toStrings(list [][]byte) []string {
+	out := make([]string, 0, len(list))
+	for _, b := range list {
+		out = append(out, string(b))
+	}
+	return out
+}
