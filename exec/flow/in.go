@@ -1,0 +1,170 @@
+package flow
+
+import (
+	"fmt"
+	"io"
+	"sync"
+)
+
+// writeSize is how many bytes go to the writer, and are acknowledged, at a
+// time: a slow reader's progress is seen early enough to keep the window moving.
+const writeSize = 64 << 10
+
+// In is the receiving half of a stream. Put and End take what arrives, Run
+// hands it to the writer.
+type In struct {
+	mu     sync.Mutex
+	wake   sync.Cond
+	window uint64
+	acked  func()
+
+	next    uint64 // offset of the next byte expected
+	written uint64 // bytes before it reached the writer
+	pending []byte // next-len(pending) .. next
+	end     uint64
+	ended   bool
+	closed  bool
+	done    bool
+	err     error
+}
+
+// NewIn returns a receiving half that holds at most window bytes. It calls
+// acked, which must not block, when Written has grown.
+func NewIn(window int, acked func()) *In {
+	in := &In{window: uint64(window), acked: acked}
+	in.wake.L = &in.mu
+	return in
+}
+
+// Put takes the bytes that start at off; what was seen before is dropped. A
+// gap, or more bytes than the window, is an error of the far side.
+func (in *In) Put(off uint64, p []byte) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if off > in.next {
+		return fmt.Errorf("bytes from %d on, expected %d", off, in.next)
+	}
+	skip := in.next - off
+	if skip >= uint64(len(p)) {
+		return nil
+	}
+	p = p[skip:]
+	if in.closed {
+		in.next += uint64(len(p))
+		in.written = in.next
+		in.acked()
+		return nil
+	}
+	if in.ended && in.next+uint64(len(p)) > in.end {
+		return fmt.Errorf("bytes after the end at %d", in.end)
+	}
+	if in.next-in.written+uint64(len(p)) > in.window {
+		return fmt.Errorf("%d bytes over the window of %d", in.next-in.written+uint64(len(p))-in.window, in.window)
+	}
+	in.pending = append(in.pending, p...)
+	in.next += uint64(len(p))
+	in.wake.Signal()
+	return nil
+}
+
+// End notes that the stream ends at off. Another end than before, or one
+// before bytes already seen, is an error of the far side.
+func (in *In) End(off uint64) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if off < in.next || in.ended && off != in.end {
+		return fmt.Errorf("end at %d after %d bytes", off, in.next)
+	}
+	in.ended, in.end = true, off
+	in.wake.Signal()
+	return nil
+}
+
+// Received is the offset from which a new connection shall go on.
+func (in *In) Received() uint64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.next
+}
+
+// Written is the offset before which all bytes reached the writer: what is
+// acknowledged.
+func (in *In) Written() uint64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.written
+}
+
+// Finished reports whether every byte up to the end reached the writer.
+func (in *In) Finished() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.ended && in.written == in.end
+}
+
+// Abort makes Run return once its present write is over; later bytes are
+// acknowledged and dropped.
+func (in *In) Abort() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closeLocked()
+	in.wake.Signal()
+}
+
+func (in *In) closeLocked() {
+	in.closed = true
+	in.pending = nil
+	in.written = in.next
+}
+
+// Run writes to w what arrives, in order, until the stream has ended (nil), w
+// fails (its error; from then on bytes are acknowledged and dropped), or Abort
+// was called (nil).
+func (in *In) Run(w io.Writer) error {
+	var spare []byte
+	for {
+		in.mu.Lock()
+		for len(in.pending) == 0 && !in.closed && !(in.ended && in.written == in.end) {
+			in.wake.Wait()
+		}
+		if len(in.pending) == 0 {
+			in.mu.Unlock()
+			return nil
+		}
+		batch := in.pending
+		in.pending = spare[:0]
+		in.mu.Unlock()
+
+		if err := in.write(w, batch); err != nil {
+			in.mu.Lock()
+			in.closeLocked()
+			in.mu.Unlock()
+			in.acked()
+			return err
+		}
+		spare = batch
+		if cap(spare) > 2*writeSize {
+			spare = nil // a burst must not pin its memory
+		}
+	}
+}
+
+func (in *In) write(w io.Writer, batch []byte) error {
+	for len(batch) > 0 {
+		n, err := w.Write(batch[:min(len(batch), writeSize)])
+		if err == nil && n == 0 {
+			err = io.ErrShortWrite
+		}
+		batch = batch[n:]
+		in.mu.Lock()
+		if !in.closed {
+			in.written += uint64(n)
+		}
+		in.mu.Unlock()
+		in.acked()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
