@@ -1,0 +1,224 @@
+package launch
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// ExitRule says whose word counts for the exit code.
+type ExitRule string
+
+// The rules; see Judge.
+const (
+	ExitAuto    ExitRule = ""        // strict for mpirun and its like, else command
+	ExitStrict  ExitRule = "strict"  // 0 only when the work was really done
+	ExitCommand ExitRule = "command" // the command's own code
+)
+
+// Config is everything that a launcher can be told. Defaults gives the
+// defaults, flags and MUSTER_* variables overwrite them, Validate judges.
+type Config struct {
+	Command []string // argv of the user's command
+
+	Workers     int    // how many workers to wait for
+	Slots       int    // slots of each worker
+	Job         string // the job's name; selects the workers where Selector is empty
+	Selector    string // label selector of the workers
+	Namespace   string // "": the pod's own, else the kubeconfig's
+	Kubeconfig  string // "": as kubectl finds it, else the pod's service account
+	Context     string // kubeconfig context
+	Container   string // container of the worker pods; "": found
+	WorkerAgent string // path of agent in the workers; "": our own path
+
+	Timeout       time.Duration // how long to wait for the workers
+	HopelessAfter time.Duration // how long a permanent reason may last
+	NodeLostAfter time.Duration // how long link and Ready may both be down
+	Lease         time.Duration // how long workers keep sessions without a launcher
+	Grace         time.Duration // between asking to stop and killing
+	KeepWorkers   bool          // do not tell the workers that the job is over
+
+	Hostfile string   // where to write the hostfile; "": /etc/mpi, else the run directory
+	Exit     ExitRule // whose word counts
+	Report   string   // file for the JSON report
+	DryRun   bool     // print what would be run
+
+	Fake       int      // number of worker processes on this machine
+	FakeGiven  bool     // --fake was given, so 0 is a mistake
+	FakeFaults []string // --fake-fault as given
+
+	LogFormat string // auto, console or json
+	LogLevel  string // debug, info, warn or error
+	Quiet     bool   // only errors
+
+	Dir            string // private directory; "": found, see exec/rundir
+	PodName        string // our pod, by the downward API
+	PodUID         string // its uid
+	PodIP          string // its address
+	MPIDir         string // where old manifests look for the hostfile
+	TerminationLog string // where the kubelet reads our last words
+
+	Origin map[string]string // where each setting came from, by flag name
+}
+
+// Defaults is the Config of a launcher that was told nothing.
+func Defaults() Config {
+	return Config{
+		Slots:          1,
+		Timeout:        10 * time.Minute,
+		HopelessAfter:  10 * time.Second,
+		NodeLostAfter:  30 * time.Second,
+		Lease:          15 * time.Minute,
+		Grace:          10 * time.Second,
+		LogFormat:      "auto",
+		LogLevel:       "warn",
+		MPIDir:         names.MPIDir,
+		TerminationLog: names.TerminationLog,
+	}
+}
+
+// IsFake tells whether workers are processes on this machine.
+func (c Config) IsFake() bool { return c.FakeGiven || c.Fake != 0 }
+
+// Validate judges a Config as a whole. Errors are *Failure with code 64.
+func (c Config) Validate() error {
+	if err := c.validateCommand(); err != nil {
+		return err
+	}
+	return c.ValidateHosts()
+}
+
+// ValidateHosts judges what is needed to find workers, without a command.
+func (c Config) ValidateHosts() error {
+	if c.Slots < 1 {
+		return usage("--slots=2 gives every worker two slots", "--slots=%d: a worker has at least one slot", c.Slots)
+	}
+	if err := c.validateTimes(); err != nil {
+		return err
+	}
+	if err := c.validateWords(); err != nil {
+		return err
+	}
+	if c.IsFake() {
+		return c.validateFake()
+	}
+	return c.validateCluster()
+}
+
+func (c Config) validateCommand() error {
+	if len(c.Command) == 0 {
+		return usage("agent run --workers=4 -- mpirun ./program", "no command given")
+	}
+	if c.Command[0] == "" {
+		return usage("agent run --workers=4 -- mpirun ./program", "the command is an empty word")
+	}
+	return nil
+}
+
+func (c Config) validateFake() error {
+	if c.Fake < 1 {
+		return usage("--fake=2 starts two workers on this machine", "--fake=%d starts no worker", c.Fake)
+	}
+	if c.Fake > maxFake {
+		return usage(fmt.Sprintf("--fake takes 1 to %d", maxFake), "--fake=%d is more than one machine carries", c.Fake)
+	}
+	if strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.Fake {
+		return usage("leave --workers away", "--fake=%d and --workers=%d contradict each other", c.Fake, c.Workers)
+	}
+	_, err := ParseFaults(c.FakeFaults, c.Fake)
+	return err
+}
+
+func (c Config) validateCluster() error {
+	if len(c.FakeFaults) > 0 {
+		return usage("add --fake=4", "--fake-fault needs --fake: faults are never made in a cluster")
+	}
+	if c.Workers < 1 {
+		return usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment; --fake=4 needs no cluster",
+			"how many workers to wait for is not known")
+	}
+	if c.Selector == "" && c.Job == "" {
+		return usage("--selector=muster.dev/job=NAME, or MUSTER_JOB=NAME in the pod's environment",
+			"which pods are the workers is not known")
+	}
+	if _, err := labels.Parse(c.WorkerSelector()); err != nil {
+		return usage("a selector is written as label=value,label=value", "--selector=%q: %w", c.WorkerSelector(), err)
+	}
+	return nil
+}
+
+func (c Config) validateTimes() error {
+	for _, t := range []struct {
+		flag string
+		d    time.Duration
+	}{
+		{"timeout", c.Timeout}, {"hopeless-after", c.HopelessAfter}, {"node-lost-after", c.NodeLostAfter},
+		{"lease", c.Lease}, {"grace", c.Grace},
+	} {
+		if t.d < 0 {
+			return usage("a time is written as 90s, 10m or 1h", "--%s=%s lies in the past", t.flag, t.d)
+		}
+	}
+	if c.Lease < time.Second {
+		return usage("--lease=15m is the default", "--lease=%s is too short: a link that drops needs time to come back", c.Lease)
+	}
+	return nil
+}
+
+func (c Config) validateWords() error {
+	for _, w := range []struct {
+		flag, value string
+		known       []string
+	}{
+		{"exit", string(c.Exit), []string{"", string(ExitStrict), string(ExitCommand)}},
+		{"log-format", c.LogFormat, []string{"auto", "console", "json"}},
+		{"log-level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
+	} {
+		if !contains(w.known, w.value) {
+			return usage("it takes "+strings.TrimPrefix(strings.Join(w.known, ", "), ", "), "--%s=%s is not known", w.flag, w.value)
+		}
+	}
+	return nil
+}
+
+func contains(words []string, word string) bool {
+	for _, w := range words {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+// WorkerSelector is the label selector of the workers.
+func (c Config) WorkerSelector() string {
+	if c.Selector != "" {
+		return c.Selector
+	}
+	return names.LabelJob + "=" + c.Job + "," + names.LabelRole + "=" + names.RoleWorker
+}
+
+// Rule is the rule that counts for the command: --exit, else strict for a
+// command whose name is one of the MPI launchers'.
+func (c Config) Rule() ExitRule {
+	if c.Exit != ExitAuto || len(c.Command) == 0 {
+		return c.Exit
+	}
+	if IsMPIRun(c.Command[0]) {
+		return ExitStrict
+	}
+	return ExitCommand
+}
+
+// IsMPIRun tells whether argv[0] is an MPI launcher by its name: mpirun,
+// mpiexec, orterun, prterun, with a family's suffix (mpiexec.hydra,
+// mpirun.openmpi, mpiexec.mpich) or without.
+func IsMPIRun(argv0 string) bool {
+	stem, _, _ := strings.Cut(filepath.Base(argv0), ".")
+	return contains([]string{"mpirun", "mpiexec", "orterun", "prterun"}, stem)
+}

@@ -1,0 +1,88 @@
+package launch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+func TestValidate(t *testing.T) {
+	good := func(change func(*Config)) Config {
+		c := Defaults()
+		c.Command = []string{"mpirun", "./pi"}
+		c.Workers, c.Job = 4, "pi"
+		c.Origin = map[string]string{}
+		change(&c)
+		return c
+	}
+	fake := func(change func(*Config)) Config {
+		return good(func(c *Config) {
+			c.Workers, c.Job, c.Fake, c.FakeGiven = 0, "", 2, true
+			change(c)
+		})
+	}
+	for name, tc := range map[string]struct {
+		config Config
+		want   string // "": valid
+		hint   string
+	}{
+		"in a cluster":         {config: good(func(*Config) {})},
+		"fake":                 {config: fake(func(*Config) {})},
+		"no command":           {good(func(c *Config) { c.Command = nil }), "no command given", "agent run --workers=4 -- mpirun ./program"},
+		"empty command":        {good(func(c *Config) { c.Command = []string{""} }), "the command is an empty word", ""},
+		"no workers":           {good(func(c *Config) { c.Workers = 0 }), "how many workers to wait for is not known", "MUSTER_WORKERS=4"},
+		"no job":               {good(func(c *Config) { c.Job = "" }), "which pods are the workers is not known", "MUSTER_JOB=NAME"},
+		"selector in place":    {config: good(func(c *Config) { c.Job, c.Selector = "", "app in (a,b)" })},
+		"selector syntax":      {good(func(c *Config) { c.Selector = "a==b==c" }), `--selector="a==b==c"`, "label=value"},
+		"job that is no label": {good(func(c *Config) { c.Job = "a b" }), "muster.dev/job=a b", "label=value"},
+		"no slots":             {good(func(c *Config) { c.Slots = 0 }), "--slots=0", "--slots=2"},
+		"fake zero":            {fake(func(c *Config) { c.Fake = 0 }), "--fake=0 starts no worker", "--fake=2 starts two workers on this machine"},
+		"fake negative":        {fake(func(c *Config) { c.Fake = -1 }), "--fake=-1 starts no worker", ""},
+		"fake too many":        {fake(func(c *Config) { c.Fake = 100000 }), "more than one machine carries", ""},
+		"fake and workers": {fake(func(c *Config) { c.Workers = 3; c.Origin["workers"] = "flag --workers" }),
+			"--fake=2 and --workers=3 contradict each other", "leave --workers away"},
+		"fake, workers by env":     {config: fake(func(c *Config) { c.Workers = 3; c.Origin["workers"] = "env MUSTER_WORKERS" })},
+		"fault without fake":       {good(func(c *Config) { c.FakeFaults = []string{"drop every=1KiB"} }), "--fake-fault needs --fake", "--fake=4"},
+		"fault for nobody":         {fake(func(c *Config) { c.FakeFaults = []string{"kill worker=2 after=3s"} }), "there is no worker 2", "0 to 1"},
+		"exit rule":                {good(func(c *Config) { c.Exit = "loose" }), "--exit=loose is not known", "it takes strict, command"},
+		"log format":               {good(func(c *Config) { c.LogFormat = "xml" }), "--log-format=xml is not known", "auto, console, json"},
+		"log level":                {good(func(c *Config) { c.LogLevel = "loud" }), "--log-level=loud is not known", "debug, info"},
+		"time in the past":         {good(func(c *Config) { c.Timeout = -time.Second }), "--timeout=-1s lies in the past", "10m"},
+		"lease below any redial":   {good(func(c *Config) { c.Lease = time.Millisecond }), "too short", "15m"},
+		"zero grace kills at once": {config: good(func(c *Config) { c.Grace = 0 })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := tc.config.Validate()
+			if tc.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.want)
+			require.Equal(t, names.ExitUsage, CodeOf(err))
+			var f *Failure
+			require.ErrorAs(t, err, &f)
+			require.Contains(t, f.Hint(), tc.hint)
+		})
+	}
+}
+
+func TestRule(t *testing.T) {
+	for argv0, want := range map[string]ExitRule{
+		"mpirun": ExitStrict, "/usr/lib/openmpi/bin/mpirun": ExitStrict, "mpirun.openmpi": ExitStrict,
+		"mpiexec": ExitStrict, "mpiexec.hydra": ExitStrict, "mpiexec.mpich": ExitStrict,
+		"prterun": ExitStrict, "orterun": ExitStrict,
+		"sh": ExitCommand, "./mpirun-wrapper": ExitCommand, "horovodrun": ExitCommand, "srun": ExitCommand,
+	} {
+		require.Equal(t, want, Config{Command: []string{argv0}}.Rule(), argv0)
+	}
+	require.Equal(t, ExitCommand, Config{Command: []string{"mpirun"}, Exit: ExitCommand}.Rule())
+	require.Equal(t, ExitStrict, Config{Command: []string{"sh"}, Exit: ExitStrict}.Rule())
+}
+
+func TestWorkerSelector(t *testing.T) {
+	require.Equal(t, "muster.dev/job=pi,muster.dev/role=worker", Config{Job: "pi"}.WorkerSelector())
+	require.Equal(t, "app=x", Config{Job: "pi", Selector: "app=x"}.WorkerSelector())
+}

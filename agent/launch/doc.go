@@ -1,0 +1,30 @@
+// Package launch is the launcher's role, top to bottom: what `agent run`,
+// `agent env` and `agent hosts` do.
+//
+// Run goes one way and each step has a file of its own:
+//
+//	config.go    one Config out of flags, environment and defaults; validate
+//	kube.go      where workers come from in a cluster; fake.go on one machine
+//	await.go     wait for the workers with an explained progress line
+//	links.go     one link per worker, opened while the wait goes on
+//	plan.go      rank the workers, choose their host names and slots
+//	files.go     hostfiles in both dialects, /etc/mpi for old manifests
+//	broker.go    serve `agent rsh`, keep the account of its sessions
+//	command.go   run the user's command, forward signals to it, end it
+//	judge.go     decide the exit code, and say why it is not the command's
+//	report.go    the summary line, the JSON report, the termination message
+//
+// It promises: the exit code is 0 only when the work was really done (see
+// Judge); nothing that it started is left behind when it returns; the user's
+// standard output carries the command's bytes and nothing else; every failure
+// is one line that begins with "agent: " and, where there is a way out, one
+// that begins with "hint: ".
+//
+// It will not restart a command, rewrite its arguments or its output, or take
+// a variable from the user: a variable of ours that the user has set is kept
+// as the user set it, with a warning.
+//
+// When the command has ended the workers are told that the job is over,
+// whatever its outcome, so that no worker keeps a GPU for nothing;
+// Config.KeepWorkers leaves them for a next launcher.
+package launch

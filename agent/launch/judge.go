@@ -1,0 +1,143 @@
+package launch
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// Lost is a worker that was lost while the command ran, and the cause.
+type Lost struct {
+	Worker string `json:"worker"`
+	Cause  string `json:"cause"`
+}
+
+// BadSession is a session that ended badly without our doing.
+type BadSession struct {
+	Worker string // pod name
+	Code   int    // its exit code, 128+n for a signal, 255 for the transport
+	What   string // how it ended, for people: "exited with 7", "was killed by signal 9"
+}
+
+// Evidence is all that the verdict depends on.
+type Evidence struct {
+	Name  string // the command's base name
+	Rule  ExitRule
+	Code  int   // the command's own code, 128+n when a signal ended it
+	Start error // the command could not be started; Code is 126 or 127 then
+
+	Told  int  // the signal that told us to stop, 0 if none
+	Ended bool // we ended the command because a worker was lost
+
+	Workers int // remote workers
+	Opened  int // sessions opened on them
+	Lost    []Lost
+	Bad     []BadSession
+}
+
+// Verdict is the launcher's exit code, and the sentence that says why when
+// the code is not simply the command's.
+type Verdict struct {
+	Code int
+	Why  string
+}
+
+// Judge decides the exit code. mpirun's own code cannot be trusted: Open MPI
+// 5 says 0 after it lost a daemon, MPICH 4.0 says 0 after SIGTERM, and both
+// run everything on one host, and say 0, when they overlook the hostfile.
+//
+// In this order: told to stop is 128+n; a command that did not start is
+// 126 or 127; a lost worker is never 0; a code other than 0 is the command's;
+// and under ExitStrict a 0 counts only when no session ended badly by itself
+// and at least one was opened.
+func Judge(e Evidence) Verdict {
+	switch {
+	case e.Told != 0:
+		return Verdict{128 + e.Told, fmt.Sprintf("told to stop by %s", signalName(e.Told))}
+	case e.Start != nil:
+		return Verdict{e.Code, e.Start.Error()}
+	case len(e.Lost) > 0:
+		return judgeLost(e)
+	case e.Code != 0:
+		return Verdict{e.Code, fmt.Sprintf("%s %s", e.Name, howEnded(e.Code))}
+	case e.Rule == ExitStrict:
+		return judgeZero(e)
+	}
+	return Verdict{}
+}
+
+// judgeLost keeps the command's own complaint where it had one: after our own
+// signals its code says nothing.
+func judgeLost(e Evidence) Verdict {
+	why := fmt.Sprintf("worker %s lost: %s", e.Lost[0].Worker, e.Lost[0].Cause)
+	if n := len(e.Lost) - 1; n > 0 {
+		why += fmt.Sprintf(" (and %s)", count(n, "more worker"))
+	}
+	if e.Code == 0 {
+		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but %s", e.Name, why)}
+	}
+	if e.Ended {
+		return Verdict{names.ExitHopeless, why}
+	}
+	return Verdict{e.Code, fmt.Sprintf("%s; %s %s", why, e.Name, howEnded(e.Code))}
+}
+
+// judgeZero doubts a 0.
+func judgeZero(e Evidence) Verdict {
+	if len(e.Bad) > 0 {
+		b := e.Bad[0]
+		why := fmt.Sprintf("%s said 0, but its session on worker %s %s", e.Name, b.Worker, b.What)
+		if n := len(e.Bad) - 1; n > 0 {
+			why += fmt.Sprintf(" (and %s)", count(n, "more session"))
+		}
+		code := b.Code
+		if code < 1 || code > 255 {
+			code = 1
+		}
+		return Verdict{code, why}
+	}
+	if e.Workers > 0 && e.Opened == 0 {
+		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but it started nothing on %s: everything ran in the launcher",
+			e.Name, allWorkers(e.Workers))}
+	}
+	return Verdict{}
+}
+
+// judgeHint is the way out of a verdict, where there is one.
+func judgeHint(e Evidence, v Verdict) string {
+	switch {
+	case v.Code == 0 || e.Told != 0 || e.Start != nil || e.Code != 0:
+		return ""
+	case len(e.Lost) == 0 && len(e.Bad) == 0:
+		return "`agent env` shows what " + e.Name + " was told; --exit=command accepts a run on the launcher alone"
+	case len(e.Lost) == 0:
+		return "--exit=command takes the word of " + e.Name + " as it is"
+	}
+	return ""
+}
+
+func howEnded(code int) string {
+	if code > 128 && code < 128+65 {
+		return "was killed by " + signalName(code-128)
+	}
+	return fmt.Sprintf("exited with %d", code)
+}
+
+func allWorkers(n int) string {
+	if n == 1 {
+		return "the one worker"
+	}
+	return fmt.Sprintf("any of the %d workers", n)
+}
+
+// count writes "1 link", "2 links".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "s") {
+		return fmt.Sprintf("%d %ses", n, noun)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

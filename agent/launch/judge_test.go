@@ -1,0 +1,76 @@
+package launch
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestJudge(t *testing.T) {
+	mpirun := Evidence{Name: "mpirun", Rule: ExitStrict, Workers: 2, Opened: 2}
+	with := func(change func(*Evidence)) Evidence {
+		e := mpirun
+		change(&e)
+		return e
+	}
+	lost := []Lost{{"pi-worker-1", "the pod was deleted"}}
+	for name, tc := range map[string]struct {
+		e    Evidence
+		code int
+		why  string
+	}{
+		"all is well":          {mpirun, 0, ""},
+		"the command says 7":   {with(func(e *Evidence) { e.Code = 7 }), 7, "mpirun exited with 7"},
+		"killed by a signal":   {with(func(e *Evidence) { e.Code = 137 }), 137, "mpirun was killed by SIGKILL"},
+		"a code over signals":  {with(func(e *Evidence) { e.Code = 205 }), 205, "mpirun exited with 205"},
+		"told to stop, said 0": {with(func(e *Evidence) { e.Told = 15 }), 143, "told to stop by SIGTERM"},
+		"told to stop by hand": {with(func(e *Evidence) { e.Told, e.Code = 2, 1 }), 130, "told to stop by SIGINT"},
+		"told, then lost":      {with(func(e *Evidence) { e.Told, e.Lost = 15, lost }), 143, "told to stop by SIGTERM"},
+		"not found": {with(func(e *Evidence) { e.Start, e.Code = errors.New("mpirun: command not found"), 127 }),
+			127, "mpirun: command not found"},
+		"lost, said 0": {with(func(e *Evidence) { e.Lost = lost }), 76,
+			"mpirun said 0, but worker pi-worker-1 lost: the pod was deleted"},
+		"lost, noticed by itself": {with(func(e *Evidence) { e.Lost, e.Code = lost, 205 }), 205,
+			"worker pi-worker-1 lost: the pod was deleted; mpirun exited with 205"},
+		"lost, ended by us": {with(func(e *Evidence) { e.Lost, e.Code, e.Ended = lost, 143, true }), 76,
+			"worker pi-worker-1 lost: the pod was deleted"},
+		"several lost": {with(func(e *Evidence) {
+			e.Lost = append([]Lost{{"w-0", "gone"}}, lost...)
+			e.Ended, e.Code = true, 1
+		}), 76, "worker w-0 lost: gone (and 1 more worker)"},
+		"lost counts for any command": {with(func(e *Evidence) { e.Rule, e.Lost = ExitCommand, lost }), 76,
+			"mpirun said 0, but worker pi-worker-1 lost: the pod was deleted"},
+		"a session was killed": {with(func(e *Evidence) { e.Bad = []BadSession{{"w-1", 137, "was killed by SIGKILL"}} }), 137,
+			"mpirun said 0, but its session on worker w-1 was killed by SIGKILL"},
+		"two sessions ended badly": {with(func(e *Evidence) {
+			e.Bad = []BadSession{{"w-1", 3, "exited with 3"}, {"w-0", 4, "exited with 4"}}
+		}), 3, "mpirun said 0, but its session on worker w-1 exited with 3 (and 1 more session)"},
+		"bad without a code": {with(func(e *Evidence) { e.Bad = []BadSession{{"w-1", 0, "ended without a record"}} }), 1,
+			"mpirun said 0, but its session on worker w-1 ended without a record"},
+		"bad session, command's word": {with(func(e *Evidence) {
+			e.Rule, e.Bad = ExitCommand, []BadSession{{"w-1", 3, "exited with 3"}}
+		}), 0, ""},
+		"nothing remote": {with(func(e *Evidence) { e.Opened = 0 }), 76,
+			"mpirun said 0, but it started nothing on any of the 2 workers: everything ran in the launcher"},
+		"nothing remote, one worker": {with(func(e *Evidence) { e.Opened, e.Workers = 0, 1 }), 76,
+			"mpirun said 0, but it started nothing on the one worker: everything ran in the launcher"},
+		"nothing remote, command's word": {with(func(e *Evidence) { e.Opened, e.Rule = 0, ExitCommand }), 0, ""},
+		"nothing remote, no workers":     {with(func(e *Evidence) { e.Opened, e.Workers = 0, 0 }), 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Judge(tc.e)
+			require.Equal(t, tc.why, got.Why)
+			require.Equal(t, tc.code, got.Code)
+		})
+	}
+}
+
+func TestJudgeHint(t *testing.T) {
+	e := Evidence{Name: "mpirun", Rule: ExitStrict, Workers: 2}
+	require.Contains(t, judgeHint(e, Judge(e)), "--exit=command")
+	e.Opened = 2
+	require.Empty(t, judgeHint(e, Judge(e)))
+	e.Bad = []BadSession{{"w", 3, "exited with 3"}}
+	require.Contains(t, judgeHint(e, Judge(e)), "--exit=command")
+}

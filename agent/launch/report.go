@@ -1,0 +1,112 @@
+package launch
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Report is what --report FILE holds: figures for tests and for people who
+// watch many jobs.
+type Report struct {
+	Exit      int     `json:"exit"`
+	Why       string  `json:"why,omitempty"`
+	Workers   int     `json:"workers"`
+	Sessions  int     `json:"sessions"`
+	Links     int     `json:"links"`      // that were ever connected
+	LinksHeld int     `json:"links_held"` // that were connected when the command ended
+	Redials   int     `json:"redials"`    // links made again after they had been there
+	GapsMS    []int64 `json:"gaps_ms"`    // from each loss of a link to its return
+	WaitMS    int64   `json:"wait_ms"`    // rendezvous
+	RunMS     int64   `json:"run_ms"`     // the command
+	Lost      []Lost  `json:"lost"`
+}
+
+// Summary is the launcher's last line.
+func (r Report) Summary() string {
+	parts := []string{
+		count(r.Workers, "worker"),
+		count(r.Sessions, "session"),
+		count(r.LinksHeld, "link") + " held",
+	}
+	redials := count(r.Redials, "redial")
+	if r.Redials > 0 {
+		redials = count(r.Redials, "link") + " redialled"
+		if gap := r.longestGap(); gap > 0 {
+			redials += ", longest gap " + seconds(gap)
+		}
+	}
+	if len(r.Lost) > 0 {
+		parts = append(parts, fmt.Sprintf("%d lost", len(r.Lost)))
+	}
+	return fmt.Sprintf("ended with %d after %s; %s, %s", r.Exit, seconds(time.Duration(r.RunMS)*time.Millisecond),
+		strings.Join(parts, ", "), redials)
+}
+
+func (r Report) longestGap() time.Duration {
+	var longest int64
+	for _, ms := range r.GapsMS {
+		longest = max(longest, ms)
+	}
+	return time.Duration(longest) * time.Millisecond
+}
+
+// seconds writes 3.4 s, and 12 s from ten on.
+func seconds(d time.Duration) string {
+	if d >= 10*time.Second {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// save writes the report as one JSON object.
+func (r Report) save(path string) error {
+	if r.GapsMS == nil {
+		r.GapsMS = []int64{}
+	}
+	if r.Lost == nil {
+		r.Lost = []Lost{}
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode report: %w", err)
+	}
+	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// maxLastWords keeps below the 4096 bytes that the kubelet reads.
+const maxLastWords = 4000
+
+// lastWords writes why, with the code, where the kubelet looks for the
+// container's termination message. A path that does not exist is no pod's.
+func lastWords(path string, code int, why string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	if why == "" {
+		why = "the command ended"
+	}
+	if len(why) > maxLastWords {
+		cut := maxLastWords
+		for cut > 0 && !utf8.RuneStart(why[cut]) {
+			cut--
+		}
+		why = why[:cut] + "..."
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return fmt.Errorf("write termination message: %w", err)
+	}
+	defer f.Close()
+	if _, err := fmt.Fprintf(f, "%s (exit code %d)\n", why, code); err != nil {
+		return fmt.Errorf("write termination message: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package launch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+func TestSummary(t *testing.T) {
+	for want, r := range map[string]Report{
+		"ended with 0 after 1.5 s; 4 workers, 4 sessions, 4 links held, 0 redials": {RunMS: 1500, Workers: 4, Sessions: 4, LinksHeld: 4},
+		"ended with 0 after 61 s; 4 workers, 8 sessions, 1 link held, 3 links redialled, longest gap 3.4 s": {
+			RunMS: 61000, Workers: 4, Sessions: 8, LinksHeld: 1, Redials: 3, GapsMS: []int64{20, 3400, 1}},
+		"ended with 76 after 0.0 s; 1 worker, 1 session, 0 links held, 1 lost, 1 link redialled, longest gap 0.2 s": {
+			Exit: 76, Workers: 1, Sessions: 1, Redials: 1, GapsMS: []int64{200}, Lost: []Lost{{"w", "x"}}},
+	} {
+		require.Equal(t, want, r.Summary())
+	}
+}
+
+func TestReportFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.json")
+	require.NoError(t, Report{Exit: 3, Redials: 1, GapsMS: []int64{7}, LinksHeld: 2}.save(path))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var got map[string]any
+	require.NoError(t, json.Unmarshal(text, &got))
+	require.EqualValues(t, 3, got["exit"])
+	require.EqualValues(t, 1, got["redials"])
+	require.EqualValues(t, 2, got["links_held"])
+	require.Equal(t, []any{7.0}, got["gaps_ms"])
+	require.Equal(t, []any{}, got["lost"], "never null")
+	require.ErrorContains(t, Report{}.save("/nonexistent/r.json"), "write report: ")
+}
+
+func TestLastWords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	require.NoError(t, lastWords(path, 1, "x"))
+	require.NoFileExists(t, path, "outside of a pod nothing is made")
+	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("old"), 5000), 0o600))
+	require.NoError(t, lastWords(path, 76, "worker w-1 lost: gone"))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "worker w-1 lost: gone (exit code 76)\n", string(text))
+	require.NoError(t, lastWords(path, 76, strings.Repeat("ü", 4000)))
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Less(t, len(text), 4096)
+	require.True(t, strings.HasSuffix(string(text), "ü... (exit code 76)\n"))
+}
+
+func TestComplain(t *testing.T) {
+	var b bytes.Buffer
+	Complain(&b, usage("do this", "that is wrong: %w", errors.New("why")))
+	require.Equal(t, "agent: that is wrong: why\nhint: do this\n", b.String())
+	b.Reset()
+	Complain(&b, errors.New("plain"))
+	require.Equal(t, "agent: plain\n", b.String())
+	b.Reset()
+	Complain(&b, nil)
+	require.Empty(t, b.String())
+	require.Equal(t, names.ExitBug, CodeOf(errors.New("plain")))
+	require.Zero(t, CodeOf(nil))
+}
+
+func TestLogger(t *testing.T) {
+	var b bytes.Buffer
+	log := NewLogger(&b, "auto", "info", false)
+	log.Debug("hidden")
+	log.With("worker", "w-1").WithGroup("link").Info("redial", "error", errors.New("reset"), "after", 2*time.Second)
+	var got map[string]any
+	require.NoError(t, json.Unmarshal(b.Bytes(), &got), b.String())
+	require.Equal(t, "redial", got["msg"])
+	require.Equal(t, "w-1", got["worker"])
+	require.Equal(t, "reset", got["link.error"])
+	require.EqualValues(t, 2, got["link.after"])
+	b.Reset()
+	NewLogger(&b, "auto", "warn", true).Warn("careful")
+	require.Contains(t, b.String(), "WARN")
+	require.NotContains(t, b.String(), "{")
+}

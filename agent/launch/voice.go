@@ -1,0 +1,63 @@
+package launch
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Streams are the launcher's own; the command inherits the real descriptors.
+type Streams struct {
+	In       *os.File
+	Out, Err *os.File
+}
+
+// voice speaks to people on stderr, one whole line at a time. What it says
+// begins with "agent: "; --quiet leaves complaints only.
+type voice struct {
+	mu    sync.Mutex
+	w     io.Writer
+	quiet bool
+}
+
+// Say tells what happens.
+func (v *voice) Say(format string, args ...any) {
+	if !v.quiet {
+		v.line("agent: "+format, args...)
+	}
+}
+
+// Warn tells what may be wrong; --quiet does not silence it.
+func (v *voice) Warn(format string, args ...any) { v.line("agent: "+format, args...) }
+
+// Hint follows a Warn.
+func (v *voice) Hint(hint string) {
+	if hint != "" {
+		v.line("hint: %s", hint)
+	}
+}
+
+func (v *voice) line(format string, args ...any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	fmt.Fprintf(v.w, format+"\n", args...)
+}
+
+// Write lets another printer share the lines' lock.
+func (v *voice) Write(p []byte) (int, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.w.Write(p)
+}
+
+// signalName is SIGTERM for 15, "signal 64" for one without a name.
+func signalName(n int) string {
+	if name := unix.SignalName(syscall.Signal(n)); name != "" {
+		return name
+	}
+	return fmt.Sprintf("signal %d", n)
+}
