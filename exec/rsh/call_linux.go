@@ -1,0 +1,153 @@
+package rsh
+
+import (
+	"encoding/binary"
+	"errors"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// maxSocketPath is sun_path of unix(7) without the closing NUL.
+const maxSocketPath = 107
+
+var errGone = &sentence{
+	text: "rsh: the launcher ended before the command did",
+	tip:  "the launcher's log tells why",
+}
+
+// Call asks the broker at socket to run r with the descriptors files (stdin,
+// stdout, stderr) and waits until the remote command has ended. It returns the
+// exit code to exit with and, as error, a sentence for stderr: an exit code
+// other than 0 may come without one, and 255 with one when the way to the
+// worker failed. The descriptors stay the caller's.
+func Call(socket string, r Request, files [3]int) (int, error) {
+	fds := files[:]
+	if r.NoStdin {
+		fds = files[1:]
+	}
+	reply, err := exchange(socket, AppendRequest(nil, KindRun, r), fds)
+	if err != nil {
+		return names.ExitTransport, err
+	}
+	if len(reply.Lines) > 0 {
+		s := &sentence{text: reply.Lines[0]}
+		if len(reply.Lines) > 1 {
+			s.tip = reply.Lines[1]
+		}
+		return reply.Code, s
+	}
+	return reply.Code, nil
+}
+
+// Env returns the variables, as K=V, that the launcher behind socket exports to
+// its command.
+func Env(socket string) ([]string, error) { return ask(socket, KindEnv) }
+
+// Hosts returns the hosts that the launcher behind socket knows, ranked.
+func Hosts(socket string) ([]string, error) { return ask(socket, KindHosts) }
+
+func ask(socket string, kind Kind) ([]string, error) {
+	reply, err := exchange(socket, AppendRequest(nil, kind, Request{}), nil)
+	if err != nil {
+		return nil, err
+	}
+	if reply.Code != 0 {
+		s := &sentence{text: "rsh: the launcher refused"}
+		if len(reply.Lines) > 0 {
+			s.text = reply.Lines[0]
+		}
+		return nil, s
+	}
+	return reply.Lines, nil
+}
+
+func exchange(socket string, frame []byte, fds []int) (Reply, error) {
+	if len(frame)-4 > MaxMessage {
+		return Reply{}, &sentence{text: "rsh: the command has " + strconv.Itoa(len(frame)) + " bytes, at most " + strconv.Itoa(MaxMessage) + " are taken"}
+	}
+	conn, err := connect(socket)
+	if err != nil {
+		return Reply{}, err
+	}
+	defer unix.Close(conn)
+	if err := send(conn, frame, fds); err != nil {
+		return Reply{}, errGone
+	}
+	var head [4]byte
+	if !readFull(conn, head[:]) {
+		return Reply{}, errGone
+	}
+	size := binary.BigEndian.Uint32(head[:])
+	if size > MaxMessage {
+		return Reply{}, ErrMalformed
+	}
+	body := make([]byte, size)
+	if !readFull(conn, body) {
+		return Reply{}, errGone
+	}
+	return ParseReply(body)
+}
+
+func connect(socket string) (int, error) {
+	if len(socket) > maxSocketPath {
+		return -1, &sentence{
+			text: "rsh: socket path " + socket + " has " + strconv.Itoa(len(socket)) + " bytes, a unix socket takes " + strconv.Itoa(maxSocketPath) + " at most",
+			tip:  "set " + names.EnvDir + " to a shorter directory",
+		}
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, &sentence{text: "rsh: make a socket: " + err.Error()}
+	}
+	for {
+		err = unix.Connect(fd, &unix.SockaddrUnix{Name: socket})
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err == nil {
+		return fd, nil
+	}
+	unix.Close(fd)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {
+		return -1, NoLauncher(socket)
+	}
+	return -1, &sentence{text: "rsh: connect to the launcher at " + socket + ": " + err.Error()}
+}
+
+// send writes the frame; the descriptors go with its first byte.
+func send(conn int, frame []byte, fds []int) error {
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	for len(frame) > 0 {
+		n, err := unix.SendmsgN(conn, frame, rights, nil, unix.MSG_NOSIGNAL)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		frame, rights = frame[n:], nil
+	}
+	return nil
+}
+
+// readFull blocks its thread: a stub waits on one descriptor and needs no poller.
+func readFull(fd int, b []byte) bool {
+	for len(b) > 0 {
+		n, err := unix.Read(fd, b)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n == 0 {
+			return false
+		}
+		b = b[n:]
+	}
+	return true
+}

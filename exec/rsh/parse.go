@@ -1,0 +1,162 @@
+package rsh
+
+import "strings"
+
+// Request is what one call of the remote shell asks for.
+type Request struct {
+	Host    string // as given, without user and brackets
+	User    string // "" when none was given; sessions run as the container's user
+	Command string // one line for the remote shell
+	NoStdin bool   // -n: do not read stdin
+}
+
+// Letters of ssh(1)'s options by what becomes of them here.
+const (
+	ignored = "1246AaCgKkMqTtvXxYy"   // about transport, keys, terminals: nothing to do
+	valued  = "BbcDEeFIiJLlmOoPpQRSWw" // take a value
+	refused = "DfGLNOQRsVWw"           // ask for something that is not served
+)
+
+// Parse reads the words of an ssh-style command line, the program's own name
+// left out: options, [user@]host, options again, command. Options that concern
+// transport, keys and terminals are ignored; those that ask for something else
+// (forwarding, background, subsystems) are refused. After the host, options
+// count until the first word of the command, as in ssh: Horovod calls
+// `ssh -o A=b HOST -o ConnectTimeout=10 true`.
+func Parse(words []string) (Request, error) {
+	var r Request
+	rest, ended, err := r.options(words)
+	if err != nil {
+		return Request{}, err
+	}
+	if len(rest) == 0 {
+		return Request{}, &sentence{text: "rsh: no host given", tip: "agent rsh HOST COMMAND..."}
+	}
+	if err := r.host(rest[0]); err != nil {
+		return Request{}, err
+	}
+	rest = rest[1:]
+	if !ended {
+		if rest, _, err = r.options(rest); err != nil {
+			return Request{}, err
+		}
+	}
+	r.Command = strings.Join(rest, " ")
+	if r.Command == "" {
+		return Request{}, &sentence{
+			text: "rsh: no command for " + r.Host + ": interactive shells are not served",
+			tip:  "name a command after the host, or use kubectl exec -it",
+		}
+	}
+	return r, nil
+}
+
+// options takes leading options off words; ended tells that "--" closed them.
+func (r *Request) options(words []string) (rest []string, ended bool, err error) {
+	for len(words) > 0 {
+		w := words[0]
+		if w == "--" {
+			return words[1:], true, nil
+		}
+		if len(w) < 2 || w[0] != '-' {
+			break
+		}
+		words = words[1:]
+		for i := 1; i < len(w); i++ {
+			c := w[i]
+			switch {
+			case strings.IndexByte(refused, c) >= 0:
+				return nil, false, &sentence{text: "rsh: option -" + string(c) + " asks for what a session does not serve (only commands are)"}
+			case c == 'n':
+				r.NoStdin = true
+			case strings.IndexByte(ignored, c) >= 0:
+			case strings.IndexByte(valued, c) >= 0:
+				value := w[i+1:]
+				if value == "" {
+					if len(words) == 0 {
+						return nil, false, &sentence{text: "rsh: option -" + string(c) + " needs a value"}
+					}
+					value, words = words[0], words[1:]
+				}
+				if err := r.value(c, value); err != nil {
+					return nil, false, err
+				}
+				i = len(w)
+			default:
+				return nil, false, &sentence{text: "rsh: unknown option -" + string(c)}
+			}
+		}
+	}
+	return words, false, nil
+}
+
+// value takes what counts here from an option with a value: the user, and -n by
+// its long name.
+func (r *Request) value(option byte, value string) error {
+	switch option {
+	case 'l':
+		r.User = value
+	case 'o':
+		key, val, ok := cutOption(value)
+		if !ok {
+			return &sentence{text: "rsh: option -o " + value + " has no value"}
+		}
+		switch strings.ToLower(key) {
+		case "user":
+			r.User = val
+		case "stdinnull":
+			r.NoStdin = strings.EqualFold(val, "yes")
+		}
+	}
+	return nil
+}
+
+// cutOption splits "Key=value", "Key value" and "Key = value" (ssh_config(5)).
+func cutOption(s string) (key, value string, ok bool) {
+	s = strings.TrimSpace(s)
+	i := strings.IndexAny(s, "= \t")
+	if i <= 0 {
+		return "", "", false
+	}
+	value = strings.TrimLeft(s[i:], " \t")
+	value = strings.TrimLeft(strings.TrimPrefix(value, "="), " \t")
+	return s[:i], value, value != ""
+}
+
+// host takes [user@]host; an IPv6 address may stand in brackets. As in ssh the
+// last @ divides, and a host that looks like an option is none.
+func (r *Request) host(s string) error {
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		if i > 0 {
+			r.User = s[:i]
+		}
+		s = s[i+1:]
+	}
+	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+		s = s[1 : len(s)-1]
+	}
+	if s == "" || s[0] == '-' {
+		return &sentence{text: "rsh: " + quoted(s) + " is no host name"}
+	}
+	r.Host = s
+	return nil
+}
+
+func quoted(s string) string { return `"` + s + `"` }
+
+// sentence is an error for the user's eyes with an optional way out.
+type sentence struct{ text, tip string }
+
+func (s *sentence) Error() string { return s.text }
+
+// Hint tells the way out, or "".
+func (s *sentence) Hint() string { return s.tip }
+
+// NoLauncher is the error of a call where no broker listens; where names the
+// socket, or the places that were looked at.
+func NoLauncher(where string) error {
+	return &sentence{
+		text: "rsh: no launcher is running here (" + where + ")",
+		tip:  "call it in the launcher's pod, under `agent run` or beside it as the same user",
+	}
+}

@@ -1,0 +1,97 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+const sharedMemory = "/dev/shm"
+
+// Candidates lists the places for the private directory, best first. With
+// $MUSTER_DIR set it is the only one.
+func Candidates() []string {
+	if dir := os.Getenv(names.EnvDir); dir != "" {
+		return []string{dir}
+	}
+	own := "muster-" + strconv.Itoa(os.Getuid())
+	list := []string{"/run/muster", "/muster/run"}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		list = append(list, filepath.Join(dir, "muster"))
+	}
+	return append(list,
+		filepath.Join(os.TempDir(), own),
+		filepath.Join(sharedMemory, own))
+}
+
+// Create makes, or takes over, the first candidate that can be a private
+// directory. memoryOnly tells that it lies in shared memory: sockets may stand
+// there, spool files may not. The error names every candidate and its fault.
+func Create() (dir string, memoryOnly bool, err error) {
+	var faults []error
+	for _, dir := range Candidates() {
+		if err := create(dir); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		return dir, dir == sharedMemory || strings.HasPrefix(dir, sharedMemory+"/"), nil
+	}
+	return "", false, fmt.Errorf("make a private directory: %w", errors.Join(faults...))
+}
+
+func create(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("%s: not an absolute path", dir)
+	}
+	err := os.Mkdir(dir, 0o700)
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if err == nil {
+		// A umask may have taken bits away from our own directory.
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := private(dir); err != nil {
+		return err
+	}
+	// Also answers for a read-only file system, where mkdir says "exists".
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	return nil
+}
+
+// private tells whether dir is a real directory of ours that nobody else can enter.
+func private(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s: not a directory", dir)
+	}
+	if owner := ownerOf(info); owner != os.Getuid() {
+		return fmt.Errorf("%s: belongs to uid %d, we are %d", dir, owner, os.Getuid())
+	}
+	if mode := info.Mode().Perm(); mode != 0o700 {
+		return fmt.Errorf("%s: mode is %#o, must be 0700", dir, mode)
+	}
+	return nil
+}
+
+func ownerOf(info os.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package rundir
+
+import (
+	"errors"
+	"net"
+)
+
+// PeerCred needs Linux.
+func PeerCred(*net.UnixConn) (uid, pid int, err error) {
+	return 0, 0, errors.New("read peer credentials: only on Linux")
+}

@@ -1,0 +1,107 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// MaxSocketPath is the longest path of a unix socket in bytes: sun_path of
+// unix(7) holds 108 with the closing NUL.
+const MaxSocketPath = 107
+
+// NotFoundError tells that no socket of that name stands in any candidate.
+type NotFoundError struct {
+	Name   string   // the socket's file name
+	Looked []string // the paths that were tried
+}
+
+func (e *NotFoundError) Error() string {
+	return "no " + e.Name + " of ours: looked for " + strings.Join(e.Looked, ", ")
+}
+
+// PathTooLongError tells that a socket cannot stand at Path.
+type PathTooLongError struct{ Path string }
+
+func (e *PathTooLongError) Error() string {
+	return fmt.Sprintf("socket path %s has %d bytes, a unix socket takes %d at most", e.Path, len(e.Path), MaxSocketPath)
+}
+
+// Hint tells the way out.
+func (e *PathTooLongError) Hint() string {
+	return "set " + names.EnvDir + " to a shorter directory"
+}
+
+// Broker is the path of the launcher's broker socket: $MUSTER_BROKER, or the
+// one that Find finds.
+func Broker() (string, error) {
+	if path := os.Getenv(names.EnvBroker); path != "" {
+		return path, nil
+	}
+	return Find(names.BrokerSocket)
+}
+
+// Find returns the first existing socket called name that belongs to us, or a
+// *NotFoundError.
+func Find(name string) (string, error) {
+	missing := &NotFoundError{Name: name}
+	for _, dir := range Candidates() {
+		path := filepath.Join(dir, name)
+		info, err := os.Lstat(path)
+		if err == nil && info.Mode().Type() == fs.ModeSocket && ownerOf(info) == os.Getuid() {
+			return path, nil
+		}
+		missing.Looked = append(missing.Looked, path)
+	}
+	return "", missing
+}
+
+// Listen opens a unix stream socket at path with mode 0600. The directory must
+// be one of Create: only because nobody else can enter it is there no moment in
+// which the socket stands open between bind and chmod. A socket that a dead
+// process left behind is replaced; one that answers is an error.
+func Listen(path string) (*net.UnixListener, error) {
+	if len(path) > MaxSocketPath {
+		return nil, &PathTooLongError{Path: path}
+	}
+	if err := private(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	if err := clear(path); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	return l, nil
+}
+
+// clear removes a socket that nobody listens on.
+func clear(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return errors.New("a file that is no socket stands there")
+	}
+	if conn, err := net.Dial("unix", path); err == nil {
+		conn.Close()
+		return errors.New("another process listens there")
+	}
+	return os.Remove(path)
+}
