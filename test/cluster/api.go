@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// api reads from the cluster's API server as its administrator. It is for waiting: quick, with a limit of 3 s a request.
+type api struct{ client *http.Client }
+
+func (c cluster) api() (api, error) {
+	pair, err := tls.LoadX509KeyPair(c.pki("admin.crt"), c.pki("admin.key"))
+	if err != nil {
+		return api{}, fmt.Errorf("read keys: %w", err)
+	}
+	ca, err := os.ReadFile(c.pki("ca.crt"))
+	if err != nil {
+		return api{}, fmt.Errorf("read keys: %w", err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	return api{&http.Client{
+		Timeout: 3 * time.Second,
+		Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}},
+			// A connection from before a kill of the API server must not be met again.
+			DisableKeepAlives: true,
+		},
+	}}, nil
+}
+
+// get decodes the JSON at path into v; with v nil the answer's body is not read.
+func (a api) get(path string, v any) error {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, apiURL()+path, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
+		return fmt.Errorf("%s: %s: %s", path, resp.Status, strings.TrimSpace(string(body)))
+	}
+	if v == nil {
+		return nil
+	}
+	return json.NewDecoder(resp.Body).Decode(v)
+}
+
+func (a api) readyz() error { return a.get("/readyz", nil) }
+
+// leaseTime is when the node's kubelet was last heard of; empty when it never was.
+func (a api) leaseTime(name string) string {
+	var lease struct{ Spec struct{ RenewTime string } }
+	if a.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"+name, &lease) != nil {
+		return ""
+	}
+	return lease.Spec.RenewTime
+}
+
+// condition is the status of a node's Ready condition, or the sentence that goes with it when it is not True.
+func (a api) condition(name string) (ready bool, why string, err error) {
+	var n struct {
+		Status struct {
+			Conditions []struct{ Type, Status, Message string }
+		}
+	}
+	if err := a.get("/api/v1/nodes/"+name, &n); err != nil {
+		return false, "", err
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == "Ready" {
+			return c.Status == "True", c.Message, nil
+		}
+	}
+	return false, "no Ready condition", nil
+}
+
+// nodeReady says nil when the node is Ready by a kubelet that runs now: for some time after a crash the stored condition
+// is still that of the kubelet before, so the lease must have been renewed since it was last seen.
+func (a api) nodeReady(name, lastLease string) error {
+	if now := a.leaseTime(name); now == "" || now == lastLease {
+		return errors.New("its kubelet has not reported yet")
+	}
+	ready, why, err := a.condition(name)
+	if err == nil && !ready {
+		err = errors.New("not Ready: " + why)
+	}
+	return err
+}
+
+// renderKubeconfig is a kubeconfig for the holder of one certificate, with everything in the file itself.
+func renderKubeconfig(server string, ca, crt, key []byte) []byte {
+	b64 := base64.StdEncoding.EncodeToString
+	return fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: muster
+clusters:
+- name: muster
+  cluster: {server: %q, certificate-authority-data: %s}
+users:
+- name: muster
+  user: {client-certificate-data: %s, client-key-data: %s}
+contexts:
+- name: muster
+  context: {cluster: muster, user: muster}
+`, server, b64(ca), b64(crt), b64(key))
+}
+
+func (c cluster) writeKubeconfig(path, cert string) error {
+	var parts [3][]byte
+	for i, f := range []string{"ca.crt", cert + ".crt", cert + ".key"} {
+		data, err := os.ReadFile(c.pki(f))
+		if err != nil {
+			return fmt.Errorf("write kubeconfig: %w", err)
+		}
+		parts[i] = data
+	}
+	return writeFile(path, renderKubeconfig(apiURL(), parts[0], parts[1], parts[2]), 0o600)
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+const usage = `usage: go run . VERB
+  up [--fast]                            start the cluster, or what of it does not run
+  down [--purge]                         end it; --purge: remove its state and the built binaries too
+  status                                 print what runs
+  load FILE...                           import docker-archive files into both nodes
+  smoke                                  pods on both nodes: exec, DNS, service, token
+  apiserver kill|stop|cont|start|restart-after SECONDS
+  kubelet|containerd|kube-proxy restart NODE
+  node off|on|unplug|plug NODE
+  node exec NODE CMD [ARG...]            run a command inside a node
+`
+
+// usageError is a command line that means nothing.
+type usageError struct{ what string }
+
+func (e usageError) Error() string { return e.what + "\n" + usage }
+
+func main() {
+	err := runVerb(os.Args[1:])
+	if err == nil {
+		return
+	}
+	fmt.Fprintf(os.Stderr, " ✗ %v\n", err)
+	var u usageError
+	if errors.As(err, &u) {
+		os.Exit(64)
+	}
+	os.Exit(1)
+}
+
+func runVerb(args []string) error {
+	if len(args) == 0 {
+		return usageError{"no verb"}
+	}
+	verb, args := args[0], args[1:]
+	if verb == "node-init" && len(args) == 2 {
+		n, err := nodeNamed(args[1])
+		if err != nil {
+			return err
+		}
+		return cluster{dir: args[0]}.nodeInit(n)
+	}
+	dir, err := stateDir(os.Getenv)
+	if err != nil {
+		return err
+	}
+	c := cluster{dir: dir, say: say{os.Stdout}}
+	if foreign := os.Getenv("KUBECONFIG"); foreign != "" && foreign != c.kubeconfig() {
+		return useForeign(c.say, foreign, verb, args)
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("the cluster needs root: it makes namespaces, mounts and network devices (or set KUBECONFIG to a cluster of yours)")
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	switch verb {
+	case "status":
+		return c.status(os.Stdout)
+	case "smoke":
+		return c.smoke()
+	case "node":
+		return c.nodeVerb(args)
+	case "apiserver":
+		return c.apiServerVerb(args)
+	}
+	// These change much and take long: two at once would get into each other's way.
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	switch verb {
+	case "up":
+		c.fast = os.Getenv("MUSTER_CLUSTER_FAST") == "1" || strings.Join(args, " ") == "--fast"
+		return c.up()
+	case "down":
+		return c.down(strings.Join(args, " ") == "--purge")
+	case "load":
+		return c.load(args)
+	case "kubelet", "containerd", "kube-proxy":
+		if len(args) != 2 || args[0] != "restart" {
+			return usageError{verb + ": what?"}
+		}
+		n, err := nodeNamed(args[1])
+		if err != nil {
+			return err
+		}
+		return c.say.step(verb+" of "+n.name+" restarts", func() error { return c.restart(n, verb) })
+	}
+	return usageError{"unknown verb " + verb}
+}

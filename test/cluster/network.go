@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// The network: a bridge with the machine's own address in it, one veth pair a node, one route for each node's pods. All
+// addresses are in 198.18.0.0/15, and what would leave through a real interface is dropped, both ways: an
+// address range alone keeps nothing inside, since the machine's default route would take it.
+
+// run runs one command of iproute2 or iptables; its error carries what it said.
+func run(argv ...string) error {
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+func ip(args string) error { return run(append([]string{"ip"}, strings.Fields(args)...)...) }
+
+func iptables(args string) error {
+	return run(append([]string{"iptables", "-w"}, strings.Fields(args)...)...)
+}
+
+// networkUp makes bridge, routes and drop rules; what is there already stays.
+func networkUp() error {
+	if ip("link show "+bridge) != nil {
+		if err := ip("link add " + bridge + " type bridge"); err != nil {
+			return err
+		}
+	}
+	for _, args := range []string{
+		"addr replace " + hostIP + "/" + hostPrefix + " dev " + bridge,
+		"link set " + bridge + " up",
+		// Not the default route, which would lead outside, for what has no route of its own.
+		"route replace unreachable " + allNetworks + " metric 9999",
+	} {
+		if err := ip(args); err != nil {
+			return err
+		}
+	}
+	return dropRules()
+}
+
+// dropRules fills a chain of our own: traffic of the bridge is let through (a machine with Docker has a FORWARD policy
+// of DROP), anything of ours towards a default route's interface is dropped.
+func dropRules() error {
+	devices, err := defaultDevices()
+	if err != nil {
+		return err
+	}
+	if iptables("-n -L "+chain) != nil {
+		if err := iptables("-N " + chain); err != nil {
+			return err
+		}
+	}
+	rules := []string{fmt.Sprintf("-i %s -o %s -j ACCEPT", bridge, bridge)}
+	for _, dev := range devices {
+		rules = append(rules,
+			fmt.Sprintf("-o %s -s %s -j DROP", dev, allNetworks),
+			fmt.Sprintf("-o %s -d %s -j DROP", dev, allNetworks))
+	}
+	for _, rule := range rules {
+		if iptables("-C "+chain+" "+rule) == nil {
+			continue
+		}
+		if err := iptables("-A " + chain + " " + rule); err != nil {
+			return err
+		}
+	}
+	for _, builtin := range []string{"OUTPUT", "FORWARD"} {
+		if iptables("-C "+builtin+" -j "+chain) != nil {
+			if err := iptables("-I " + builtin + " -j " + chain); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// defaultDevices are the interfaces of the machine's default routes; there may be none.
+func defaultDevices() ([]string, error) {
+	out, err := exec.Command("ip", "-o", "-4", "route", "show", "default").Output()
+	if err != nil {
+		return nil, fmt.Errorf("list default routes: %w", err)
+	}
+	return devicesIn(string(out)), nil
+}
+
+func devicesIn(routes string) []string {
+	var devices []string
+	fields := strings.Fields(routes)
+	for i := 1; i < len(fields); i++ {
+		if fields[i-1] == "dev" {
+			devices = append(devices, fields[i])
+		}
+	}
+	return devices
+}
+
+// networkDown takes away what networkUp made, and the nodes' cables.
+func networkDown() error {
+	var errs []error
+	for _, n := range nodes() {
+		errs = append(errs, unlink(n))
+	}
+	if ip("link show "+bridge) == nil {
+		errs = append(errs, ip("link del "+bridge))
+	}
+	if out, _ := exec.Command("ip", "route", "show", "unreachable", allNetworks).Output(); len(out) > 0 {
+		errs = append(errs, ip("route del unreachable "+allNetworks+" metric 9999"))
+	}
+	for _, builtin := range []string{"OUTPUT", "FORWARD"} {
+		for iptables("-C "+builtin+" -j "+chain) == nil {
+			if err := iptables("-D " + builtin + " -j " + chain); err != nil {
+				return errors.Join(append(errs, err)...)
+			}
+		}
+	}
+	if iptables("-n -L "+chain) == nil {
+		errs = append(errs, iptables("-F "+chain), iptables("-X "+chain))
+	}
+	return errors.Join(errs...)
+}
+
+// cable is the machine's end of a node's veth pair; the node's end is its eth0.
+func cable(n node) string { return "muster-" + n.name }
+
+// link lays the cable of a node whose network namespace is that of pid. The cable stays down until plug.
+func link(n node, pid int) error {
+	if err := unlink(n); err != nil {
+		return err
+	}
+	return ip(fmt.Sprintf("link add %s type veth peer name eth0 netns %d", cable(n), pid))
+}
+
+// unlink removes a node's cable. That of a node which was powered off may vanish by itself at any instant.
+func unlink(n node) error {
+	err := ip("link del " + cable(n))
+	if ip("link show "+cable(n)) != nil {
+		return nil
+	}
+	return err
+}
+
+// plug connects a node's cable to the bridge and sets the route to its pods, which a link that went down has lost.
+func plug(n node) error {
+	for _, args := range []string{
+		"link set " + cable(n) + " master " + bridge + " up",
+		"route replace " + n.subnet + " via " + n.ip + " dev " + bridge,
+	} {
+		if err := ip(args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unplug cuts a node off: node and pods go on, nobody reaches them, and no FIN or RST gets out.
+func unplug(n node) error { return ip("link set " + cable(n) + " down") }

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// nodeInit is PID 1 of a node. It arranges the node's mounts and network, starts containerd, kubelet and kube-proxy and
+// starts them again when they end, and reaps. It never ends by itself: it is killed (the power switch),
+// and the kernel then kills every process of the node and drops its mounts and interfaces.
+func (c cluster) nodeInit(n node) error {
+	if os.Getpid() != 1 {
+		return fmt.Errorf("node-init is started by up as PID 1 of a node, not by hand")
+	}
+	if err := c.nodeMounts(n); err != nil {
+		return err
+	}
+	if err := nodeNetwork(n); err != nil {
+		return err
+	}
+	child := make(chan os.Signal, 1)
+	signal.Notify(child, syscall.SIGCHLD)
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	s := supervisor{programs: c.nodePrograms(n), pids: map[int]*program{}}
+	for {
+		s.reap()
+		wait := s.startDue(time.Now())
+		select {
+		case <-child:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// nodeMounts gives the node a /proc of its PID namespace, a /run that is empty at every boot, and directories of its own.
+func (c cluster) nodeMounts(n node) error {
+	type mount struct {
+		from, to, kind string
+		flags          uintptr
+	}
+	mounts := []mount{
+		// Nothing may propagate to the machine; but shared inside the node, as kubelet and containerd need it.
+		{"", "/", "", syscall.MS_REC | syscall.MS_PRIVATE},
+		{"", "/", "", syscall.MS_REC | syscall.MS_SHARED},
+		{"proc", "/proc", "proc", syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC},
+		{"tmpfs", "/run", "tmpfs", syscall.MS_NOSUID | syscall.MS_NODEV},
+	}
+	for _, dir := range ownDirs() {
+		mounts = append(mounts, mount{c.nodeDir(n, dir), dir, "", syscall.MS_BIND})
+	}
+	for _, m := range mounts {
+		data := ""
+		if m.kind == "tmpfs" {
+			data = "mode=755"
+		}
+		if err := syscall.Mount(m.from, m.to, m.kind, m.flags, data); err != nil {
+			return fmt.Errorf("mount %s: %w", m.to, err)
+		}
+	}
+	return nil
+}
+
+// nodeNetwork sets up the node's end of the cable, which up lays from outside as soon as this process exists.
+func nodeNetwork(n node) error {
+	if err := syscall.Sethostname([]byte(n.name)); err != nil {
+		return fmt.Errorf("set hostname: %w", err)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := net.InterfaceByName("eth0"); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("no eth0 after 20 s")
+		}
+	}
+	commands := []string{
+		"link set lo up",
+		"addr replace " + n.ip + "/" + hostPrefix + " dev eth0",
+		"link set eth0 up",
+		"route replace default via " + hostIP,
+	}
+	for _, other := range nodes() {
+		if other != n {
+			commands = append(commands, "route replace "+other.subnet+" via "+other.ip)
+		}
+	}
+	for _, args := range commands {
+		if err := ip(args); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
+}
+
+// program is one program of a node.
+type program struct {
+	name  string
+	argv  []string
+	log   string
+	after func() bool // it is not started before this is true
+	pid   int         // 0: does not run
+	begun time.Time
+	due   time.Time // not started again before this
+}
+
+func (c cluster) nodePrograms(n node) []*program {
+	containerdAnswers := func() bool {
+		conn, err := net.Dial("unix", c.socket(n))
+		if err != nil {
+			return false
+		}
+		conn.Close()
+		return true
+	}
+	kubeconfig := func(name string) string { return "--kubeconfig=" + c.nodeDir(n, name+".kubeconfig") }
+	list := []*program{
+		{name: "containerd", argv: []string{"/usr/bin/containerd", "--config", c.nodeDir(n, "containerd.toml")}, after: func() bool { return true }},
+		{name: "kubelet", argv: []string{c.kubeBin("kubelet"), "--config=" + c.nodeDir(n, "kubelet.yaml"), kubeconfig("kubelet"),
+			"--hostname-override=" + n.name, "--node-ip=" + n.ip}, after: containerdAnswers},
+		{name: "kube-proxy", argv: []string{c.kubeBin("kube-proxy"), "--config=" + c.nodeDir(n, "kube-proxy.yaml")}, after: func() bool { return true }},
+	}
+	for _, p := range list {
+		p.log = c.logFile(n.name + "-" + p.name)
+	}
+	return list
+}
+
+// supervisor starts programs and reaps whatever ends; it is used from one goroutine only, so that no child can end
+// before it is known.
+type supervisor struct {
+	programs []*program
+	pids     map[int]*program
+}
+
+// reap collects everything that has ended: the programs, and what containers left behind to PID 1.
+func (s *supervisor) reap() {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || pid <= 0 {
+			return
+		}
+		p := s.pids[pid]
+		if p == nil {
+			continue
+		}
+		delete(s.pids, pid)
+		ran := time.Since(p.begun)
+		fmt.Printf("%s %s ended after %s: exit status %d, signal %d\n", time.Now().Format(time.RFC3339), p.name, ran.Round(time.Millisecond), status.ExitStatus(), status.Signal())
+		p.pid = 0
+		if ran < 3*time.Second {
+			p.due = time.Now().Add(time.Second) // it fails at once: do not spin
+		}
+	}
+}
+
+// startDue starts what is to run and does not, and says for how long there is nothing to do.
+func (s *supervisor) startDue(now time.Time) time.Duration {
+	wait := time.Hour
+	for _, p := range s.programs {
+		if p.pid != 0 {
+			continue
+		}
+		if now.Before(p.due) || !p.after() {
+			wait = min(wait, 50*time.Millisecond)
+			continue
+		}
+		if err := s.launch(p); err != nil {
+			fmt.Printf("start %s: %v\n", p.name, err)
+			p.due = now.Add(time.Second)
+			wait = min(wait, time.Second)
+		}
+	}
+	return wait
+}
+
+func (s *supervisor) launch(p *program) error {
+	log, err := openLog(p.log)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	pid, err := syscall.ForkExec(p.argv[0], p.argv, &syscall.ProcAttr{
+		Dir:   "/",
+		Env:   os.Environ(),
+		Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return err
+	}
+	p.pid, p.begun = pid, time.Now()
+	s.pids[pid] = p
+	return nil
+}

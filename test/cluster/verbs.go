@@ -1,0 +1,160 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// lock keeps a second up, down or load waiting until the first has ended.
+func (c cluster) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
+	f, err := os.OpenFile(c.dir+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		c.say.done("waiting for another up, down or load to end")
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+			return nil, fmt.Errorf("lock state directory: %w", err)
+		}
+	}
+	return func() { f.Close() }, nil
+}
+
+func (c cluster) apiServerVerb(args []string) error {
+	const name = "kube-apiserver"
+	if len(args) == 0 {
+		return usageError{"apiserver: what?"}
+	}
+	signal := func(sig syscall.Signal) error {
+		i, _, ok := c.running(name)
+		if !ok {
+			return fmt.Errorf("%s does not run", name)
+		}
+		if err := i.kill(sig); err != nil {
+			return err
+		}
+		if sig == syscall.SIGKILL && !i.gone(10*time.Second) {
+			return fmt.Errorf("%s (%d) is still there 10 s after SIGKILL", name, i.pid)
+		}
+		return nil
+	}
+	switch {
+	case args[0] == "kill" && len(args) == 1:
+		return c.say.step(name+" killed with SIGKILL", func() error { return signal(syscall.SIGKILL) })
+	case args[0] == "stop" && len(args) == 1:
+		return c.say.step(name+" stopped with SIGSTOP", func() error { return signal(syscall.SIGSTOP) })
+	case args[0] == "cont" && len(args) == 1:
+		return c.say.step(name+" continued with SIGCONT", func() error { return signal(syscall.SIGCONT) })
+	case args[0] == "start" && len(args) == 1:
+		return c.say.step(name+" answers", c.startAPIAgain)
+	case args[0] == "restart-after" && len(args) == 2:
+		s, err := strconv.ParseFloat(args[1], 64)
+		if err != nil || s < 0 {
+			return usageError{"apiserver restart-after: " + args[1] + " is no number of seconds"}
+		}
+		if err := c.say.step(name+" killed with SIGKILL", func() error { return signal(syscall.SIGKILL) }); err != nil {
+			return err
+		}
+		time.Sleep(time.Duration(s * float64(time.Second)))
+		return c.say.step(name+" answers", c.startAPIAgain)
+	}
+	return usageError{"apiserver: unknown verb " + args[0]}
+}
+
+// startAPIAgain starts the API server with the command line it had.
+func (c cluster) startAPIAgain() error {
+	data, err := os.ReadFile(c.pidFile("kube-apiserver"))
+	if err != nil {
+		return errors.New("the cluster is not up")
+	}
+	_, argv, err := parseRecord(data)
+	if err != nil {
+		return err
+	}
+	if _, err := c.start("kube-apiserver", argv, nil); err != nil {
+		return err
+	}
+	return c.awaitAPI()
+}
+
+func (c cluster) nodeVerb(args []string) error {
+	if len(args) < 2 {
+		return usageError{"node: what?"}
+	}
+	n, err := nodeNamed(args[1])
+	if err != nil {
+		return err
+	}
+	if args[0] == "exec" && len(args) > 2 {
+		return c.nodeExec(n, args[2:])
+	}
+	if len(args) != 2 {
+		return usageError{"node " + args[0] + ": one node"}
+	}
+	switch args[0] {
+	case "off":
+		return c.say.step(n.name+" is off", func() error { return c.powerOff(n) })
+	case "on":
+		return c.say.step(n.name+" is Ready", func() error {
+			a, err := c.api()
+			if err != nil {
+				return err
+			}
+			c.fast = exists(c.path("run", "fast"))
+			lease, err := c.powerOn(n, a)
+			if err != nil {
+				return err
+			}
+			return c.awaitNode(n, a, lease)
+		})
+	case "unplug":
+		return c.say.step(n.name+" is unplugged", func() error { return unplug(n) })
+	case "plug":
+		return c.say.step(n.name+" is plugged in", func() error { return plug(n) })
+	}
+	return usageError{"node: unknown verb " + args[0]}
+}
+
+// nodeExec runs a command with the node's mounts, processes, host name and network, in place of this program.
+func (c cluster) nodeExec(n node, argv []string) error {
+	i, _, ok := c.running(n.name)
+	if !ok {
+		return fmt.Errorf("%s is off", n.name)
+	}
+	nsenter, err := exec.LookPath("nsenter")
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(nsenter, append([]string{"nsenter", "--target", strconv.Itoa(i.pid), "--mount", "--uts", "--net", "--pid", "--"}, argv...), os.Environ())
+}
+
+// useForeign serves the verbs for a cluster that is the user's own: nothing is built, started or ended.
+func useForeign(s say, kubeconfig, verb string, args []string) error {
+	switch verb {
+	case "up", "status":
+		return s.step("the cluster of KUBECONFIG="+kubeconfig+" answers", func() error {
+			if _, err := exec.LookPath("kubectl"); err != nil {
+				return errors.New("KUBECONFIG is set, so that cluster is to be used, but there is no kubectl to ask it; unset KUBECONFIG to have a cluster made here")
+			}
+			out, err := exec.Command("kubectl", "--request-timeout=10s", "get", "--raw", "/readyz").CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("KUBECONFIG is set, so that cluster is to be used, but it does not answer: %w\n%s\nunset KUBECONFIG to have a cluster made here", err, tail(out, 5))
+			}
+			return nil
+		})
+	case "down":
+		s.done("the cluster of KUBECONFIG=%s is yours and is left alone", kubeconfig)
+		return nil
+	case "load":
+		return fmt.Errorf("load: KUBECONFIG=%s is a cluster of yours: push these images to a registry that its nodes reach, or import them on each node with: ctr -n k8s.io images import FILE (kind: kind load image-archive FILE)\n  %s", kubeconfig, args)
+	}
+	return fmt.Errorf("%s: KUBECONFIG=%s is a cluster of yours; this works only on the cluster that `up` makes (unset KUBECONFIG)", verb, kubeconfig)
+}
