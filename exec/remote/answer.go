@@ -1,0 +1,105 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/musterhq/muster/exec/link"
+)
+
+// answerLimit bounds what is read of a refusing answer. A Status is under 2 KiB.
+const answerLimit = 64 << 10
+
+// refusedError says that the far side does not speak this streaming protocol:
+// the other one may work.
+type refusedError struct {
+	protocol string
+	code     int // of the answer; 0: there was none
+	cause    error
+	lasting  bool // the next dial would be refused too
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("upgrade to %s refused: %v", e.protocol, e.cause)
+}
+func (e *refusedError) Unwrap() error { return e.cause }
+
+// status is the part of metav1.Status that decides: the API server sends it as
+// an answer's body and on the error channel of a stream.
+type status struct {
+	Kind    string `json:"kind"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
+	Reason  string `json:"reason"`
+	Code    int    `json:"code"`
+	Details struct {
+		Causes []struct {
+			Type    string `json:"reason"`
+			Message string `json:"message"`
+		} `json:"causes"`
+	} `json:"details"`
+}
+
+// answer turns an answer other than 101 into a *link.DialError when it is a
+// verdict on the request, and into a *refusedError when it only tells that the
+// upgrade is not understood.
+//
+// A 403 without a Status is the latter: servers that know the exec subresource
+// but not v5 refuse the WebSocket handshake with 400 or 403 and plain text,
+// while the API server's own 403 always carries a Status.
+func (t Target) answer(resp *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, answerLimit))
+	_ = resp.Body.Close()
+	message, genuine := statusMessage(body)
+	if message == "" {
+		message = resp.Status
+	}
+	cause := fmt.Errorf("API server answered %d to exec into %s: %s", resp.StatusCode, t, message)
+	switch code := resp.StatusCode; {
+	case code == http.StatusUnauthorized:
+		return &link.DialError{Kind: link.Unauthorized, Err: cause}
+	case code == http.StatusForbidden && genuine:
+		return &link.DialError{Kind: link.Forbidden, Err: &ForbiddenError{Target: t, Message: message}}
+	case code == http.StatusNotFound:
+		return &link.DialError{Kind: link.NotFound, Err: cause}
+	case code >= 300 && code < 400:
+		return &link.DialError{Kind: link.Server, Err: fmt.Errorf("%w (redirects are not followed)", cause)}
+	case code == http.StatusTooManyRequests,
+		code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
+		return &link.DialError{Kind: link.Server, Err: cause}
+	case code == http.StatusInternalServerError && !genuine:
+		return &refusedError{code: code, cause: cause, lasting: false}
+	case genuine && (code != http.StatusBadRequest || !strings.Contains(strings.ToLower(message), "upgrade")):
+		return &link.DialError{Kind: link.Server, Err: cause}
+	}
+	return &refusedError{code: resp.StatusCode, cause: cause, lasting: true}
+}
+
+// refusedTwice is the outcome when neither protocol was understood. A plain 403
+// to both is a proxy's verdict, not a handshake's.
+func (t Target) refusedTwice(first, second *refusedError) *link.DialError {
+	err := fmt.Errorf("%w; and %w", first, second)
+	if first.code == http.StatusForbidden && second.code == http.StatusForbidden {
+		return &link.DialError{Kind: link.Forbidden, Err: &ForbiddenError{Target: t, Message: err.Error()}}
+	}
+	return &link.DialError{Kind: link.Server, Err: err}
+}
+
+// statusMessage finds the sentence in an answer's body and tells whether the
+// body is a Status. One that was cut short (the WebSocket library keeps 1 KiB)
+// still counts.
+func statusMessage(body []byte) (message string, genuine bool) {
+	var s status
+	if json.Unmarshal(body, &s) == nil && s.Kind == "Status" {
+		return s.Message, true
+	}
+	text := strings.TrimSpace(string(body))
+	return text, bytes.HasPrefix(body, []byte(`{"kind":"Status"`))
+}
+
+var errNoProtocol = errors.New("server chose no common subprotocol")

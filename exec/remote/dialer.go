@@ -1,0 +1,130 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/musterhq/muster/exec/link"
+)
+
+// Protocol remembers, for all dialers that share it, whether the API server
+// had to be reached by SPDY. The zero value is ready to use.
+type Protocol struct{ spdy atomic.Bool }
+
+// String names the protocol that the next dial begins with.
+func (p *Protocol) String() string {
+	if p.spdy.Load() {
+		return "SPDY"
+	}
+	return "WebSocket"
+}
+
+// Dialer opens streams to one worker. It is safe for concurrent use.
+type Dialer struct {
+	cfg    *rest.Config
+	client rest.Interface
+	target Target
+	proto  *Protocol
+}
+
+// New makes a Dialer. cfg is copied at each dial and never changed. With a
+// client for core/v1, a 404 is checked by a GET of the pod: Gone when the pod
+// is not there or has another UID. Without one (nil) a 404 stays NotFound.
+func New(cfg *rest.Config, client rest.Interface, t Target, proto *Protocol) *Dialer {
+	return &Dialer{cfg: cfg, client: client, target: t, proto: proto}
+}
+
+// Dial runs the agent's attach in the worker and returns its standard input and
+// output as one stream. It returns when the server has upgraded the connection;
+// that the container could not start the agent comes out of the first Read.
+// Every error is a *link.DialError.
+func (d *Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	first, second := d.webSocket, d.spdy
+	spdyFirst := d.proto.spdy.Load()
+	if spdyFirst {
+		first, second = second, first
+	}
+	conn, err := d.attempt(ctx, first)
+	var refused, again *refusedError
+	if errors.As(err, &refused) {
+		conn, err = d.attempt(ctx, second)
+		if err == nil && refused.lasting {
+			d.proto.spdy.Store(!spdyFirst)
+		}
+		if errors.As(err, &again) {
+			err = d.target.refusedTwice(refused, again)
+		}
+	}
+	if err != nil {
+		return nil, d.confirm(ctx, err)
+	}
+	return conn, nil
+}
+
+// opener makes one kind of stream. On an error it may leave connections on the
+// line; its caller cuts the line.
+type opener func(ctx context.Context, cfg *rest.Config, u *url.URL, l *line) (io.ReadWriteCloser, error)
+
+// attempt calls open with a line that ends with ctx until open has returned.
+// Its error is a *link.DialError or a *refusedError.
+func (d *Dialer) attempt(ctx context.Context, open opener) (io.ReadWriteCloser, error) {
+	cfg := rest.CopyConfig(d.cfg)
+	u, err := d.target.execURL(cfg)
+	if err != nil {
+		return nil, &link.DialError{Kind: link.Unreachable, Err: err}
+	}
+	l := &line{}
+	release := l.watch(ctx)
+	conn, err := open(ctx, cfg, u, l)
+	if whole := release(); !whole {
+		err = fmt.Errorf("no answer in time: %w", context.Cause(ctx))
+	}
+	if err == nil {
+		return conn, nil
+	}
+	if conn != nil {
+		_ = conn.Close()
+	}
+	l.close()
+	var known *link.DialError
+	var refused *refusedError
+	if errors.As(err, &known) || errors.As(err, &refused) {
+		return nil, err
+	}
+	return nil, &link.DialError{Kind: link.Unreachable, Err: fmt.Errorf("connect to API server: %w", err)}
+}
+
+// request sends the exec request through rt with the credentials of cfg and
+// returns nil when the server has switched protocols.
+func (d *Dialer) request(ctx context.Context, cfg *rest.Config, method string, u *url.URL, header http.Header, rt http.RoundTripper) error {
+	rt, err := rest.HTTPWrappersForConfig(cfg, rt)
+	if err != nil {
+		return fmt.Errorf("read credentials: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	if err != nil {
+		return fmt.Errorf("read API server address: %w", err)
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return nil
+	}
+	return d.target.answer(resp)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

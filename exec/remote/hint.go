@@ -1,0 +1,36 @@
+package remote
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ForbiddenError is a 403 of the API server for pods/exec.
+type ForbiddenError struct {
+	Target  Target
+	Message string // the server's words
+}
+
+func (e *ForbiddenError) Error() string {
+	return fmt.Sprintf("exec into %s is forbidden: %s", e.Target, e.Message)
+}
+
+// Hint gives the Role rule that would allow this exec.
+func (e *ForbiddenError) Hint() string { return Rule(e.Target.Namespace, []string{e.Target.Pod}) }
+
+// Rule words the Role rule that lets a launcher exec into the named pods and
+// no others. Both verbs are needed: get for a WebSocket upgrade, and create,
+// which SPDY uses and which API servers from 1.35 on ask of WebSockets too.
+func Rule(namespace string, pods []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "add this rule to the Role of the launcher's service account in namespace %s:\n", namespace)
+	b.WriteString("- apiGroups: [\"\"]\n  resources: [\"pods/exec\"]\n  verbs: [\"get\", \"create\"]\n  resourceNames: [")
+	for i, pod := range pods {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%q", pod)
+	}
+	b.WriteString("]")
+	return b.String()
+}

@@ -1,0 +1,59 @@
+package remote
+
+import (
+	"context"
+	"net"
+	"sync"
+)
+
+// line holds the TCP connections that one dial has opened, so that they can be
+// cut from outside at any stage. Closing them, not the TLS connection on top,
+// is deliberate: a TLS close first writes, and waits 5 s for a peer that has
+// stopped reading.
+type line struct {
+	mu    sync.Mutex
+	conns []net.Conn
+	cut   bool
+}
+
+func (l *line) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cut {
+		_ = conn.Close()
+		return nil, net.ErrClosed
+	}
+	l.conns = append(l.conns, conn)
+	return conn, nil
+}
+
+func (l *line) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = true
+	for _, conn := range l.conns {
+		_ = conn.Close()
+	}
+	l.conns = nil
+}
+
+// watch cuts the line when ctx ends. The function it returns ends the watch
+// and reports whether the line is still whole.
+func (l *line) watch(ctx context.Context) (release func() bool) {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		l.close()
+	})
+	return func() bool {
+		if stop() {
+			return true
+		}
+		<-done
+		return false
+	}
+}
