@@ -1,0 +1,171 @@
+//go:build linux
+
+package reap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fallback bounds the damage of a SIGCHLD that never comes. It ticks only while
+// there are children, so that an idle PID 1 does not wake up.
+const fallback = 10 * time.Second
+
+// ErrNotRunning is returned by Start when Run has ended: nobody would collect
+// the process.
+var ErrNotRunning = errors.New("reaper has ended")
+
+// Reaper is the single owner of wait4 in this process.
+type Reaper struct {
+	// OnOrphan, if set before Run, is called from Run for each ended process
+	// that this Reaper did not start. A slow callback delays all statuses. The
+	// environment of an ended process is gone: ask a Tree whose it was.
+	OnOrphan func(pid int, s Status)
+
+	mu      sync.Mutex // held over fork+register and over wait+remove
+	procs   map[int]*Process
+	orphans uint64
+	running bool
+	ended   bool
+	reaped  chan struct{} // closed at the next reap; nil while nobody asks
+
+	started chan struct{} // tells Run that there is a child now
+}
+
+// New returns a Reaper. Processes may be started at once; their statuses arrive
+// when Run is running.
+func New() *Reaper {
+	return &Reaper{procs: map[int]*Process{}, started: make(chan struct{}, 1)}
+}
+
+// Run collects children until ctx ends, then returns nil. Processes that are
+// still alive then are never collected by this Reaper: stop them first.
+func (r *Reaper) Run(ctx context.Context) error {
+	r.mu.Lock()
+	if r.running || r.ended {
+		r.mu.Unlock()
+		return errors.New("run reaper: it runs already or has ended")
+	}
+	r.running = true
+	r.mu.Unlock()
+
+	chld := make(chan os.Signal, 1)
+	signal.Notify(chld, syscall.SIGCHLD)
+	defer signal.Stop(chld)
+	defer r.end()
+	loop(ctx, chld, r.started, r.sweep)
+	return nil
+}
+
+// loop sweeps at every event, and at the fallback tick while there are children.
+// The first sweep comes at once: the signal of a child that ended before there
+// was a listener went to nobody.
+func loop(ctx context.Context, chld <-chan os.Signal, started <-chan struct{}, sweep func() (children bool)) {
+	timer := time.NewTimer(fallback)
+	defer timer.Stop()
+	for {
+		if sweep() {
+			timer.Reset(fallback)
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			sweep()
+			return
+		case <-chld:
+		case <-started:
+		case <-timer.C:
+		}
+	}
+}
+
+func (r *Reaper) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running, r.ended = false, true
+}
+
+// sweep collects every child that has ended and reports whether others live.
+func (r *Reaper) sweep() (children bool) {
+	for {
+		pid, s, p, err := r.waitOne()
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err != nil: // ECHILD
+			return false
+		case pid == 0:
+			return true
+		case p != nil:
+			p.status = s
+			close(p.done)
+		case r.OnOrphan != nil:
+			r.OnOrphan(pid, s)
+		}
+	}
+}
+
+func (r *Reaper) waitOne() (int, Status, *Process, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var ws syscall.WaitStatus
+	var ru syscall.Rusage
+	pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, &ru)
+	if err != nil || pid <= 0 {
+		return 0, Status{}, nil, err
+	}
+	p := r.procs[pid]
+	if p != nil {
+		p.gone = true
+		delete(r.procs, pid)
+	} else {
+		r.orphans++
+	}
+	if r.reaped != nil {
+		close(r.reaped)
+		r.reaped = nil
+	}
+	return pid, statusOf(ws, ru), p, nil
+}
+
+// nextReap returns a channel that is closed when the next process is collected.
+func (r *Reaper) nextReap() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reaped == nil {
+		r.reaped = make(chan struct{})
+	}
+	return r.reaped
+}
+
+// Orphans counts the collected processes that this Reaper did not start.
+func (r *Reaper) Orphans() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.orphans
+}
+
+// Running counts the started processes that are not collected yet.
+func (r *Reaper) Running() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.procs)
+}
+
+// Subreaper makes this process the parent of its orphaned descendants, for a
+// worker that is not PID 1 (prctl PR_SET_CHILD_SUBREAPER). Not inherited.
+func Subreaper() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become subreaper: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+//go:build linux
+
+package reap
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+)
+
+// Proc is one process as a scan saw it.
+type Proc struct {
+	PID, PPID int
+	Start     uint64 // clock ticks since boot; with PID it names a process for ever
+	State     byte   // as in /proc/PID/stat: R, S, D, T, t, Z, X, ...
+	Threads   int
+	Comm      string // name of the program, at most 15 bytes
+	Marker    string // value of the scanned variable; "" if absent or unreadable
+}
+
+// Alive is false for a process that only waits to be collected. A zombie with
+// more than one thread is alive: only its first thread has ended.
+func (p Proc) Alive() bool {
+	return p.State != 'Z' && p.State != 'X' && p.State != 'x' || p.Threads > 1
+}
+
+func (p Proc) stopped() bool { return p.State == 'T' || p.State == 't' }
+
+// maxEnviron bounds what one hostile process can make a scan read.
+const maxEnviron = 8 << 20
+
+// Scan reads /proc once. env is the name of the marker variable. A process that
+// ends meanwhile is left out; one whose environment may not be read has no
+// marker. The result is no snapshot: a process forked during the scan may be
+// missing.
+func Scan(env string) ([]Proc, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("scan processes: %w", err)
+	}
+	names, err := dir.Readdirnames(-1)
+	dir.Close()
+	if err != nil {
+		return nil, fmt.Errorf("scan processes: %w", err)
+	}
+	var procs []Proc
+	var buf bytes.Buffer
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		p, err := readStat(pid, &buf)
+		if err != nil {
+			continue // it has ended
+		}
+		if p.Alive() && readFile("/proc/"+name+"/environ", &buf) == nil {
+			p.Marker = lookup(buf.Bytes(), env)
+		}
+		procs = append(procs, p)
+	}
+	return procs, nil
+}
+
+func readStat(pid int, buf *bytes.Buffer) (Proc, error) {
+	if err := readFile("/proc/"+strconv.Itoa(pid)+"/stat", buf); err != nil {
+		return Proc{}, err
+	}
+	return parseStat(buf.Bytes())
+}
+
+func readFile(path string, buf *bytes.Buffer) error {
+	buf.Reset()
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = buf.ReadFrom(io.LimitReader(f, maxEnviron))
+	return err
+}
+
+// parseStat reads a line of /proc/PID/stat (proc_pid_stat(5)). The name stands
+// in parentheses and may itself hold spaces and parentheses, so the fields
+// count from the last one.
+func parseStat(line []byte) (Proc, error) {
+	open, shut := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
+	if open < 0 || shut < open {
+		return Proc{}, errors.New("parse stat: no name in parentheses")
+	}
+	fields := bytes.Fields(line[shut+1:])
+	const state, ppid, threads, start = 0, 1, 17, 19 // fields 3, 4, 20, 22 of the manual
+	if len(fields) <= start || len(fields[state]) != 1 {
+		return Proc{}, errors.New("parse stat: too few fields")
+	}
+	p := Proc{State: fields[state][0], Comm: string(line[open+1 : shut])}
+	var errs [4]error
+	p.PID, errs[0] = strconv.Atoi(string(bytes.TrimSpace(line[:open])))
+	p.PPID, errs[1] = strconv.Atoi(string(fields[ppid]))
+	p.Threads, errs[2] = strconv.Atoi(string(fields[threads]))
+	p.Start, errs[3] = strconv.ParseUint(string(fields[start]), 10, 64)
+	if err := errors.Join(errs[:]...); err != nil {
+		return Proc{}, fmt.Errorf("parse stat: %w", err)
+	}
+	return p, nil
+}
+
+// lookup finds a variable in NUL-separated K=V records; the first one counts,
+// as in getenv(3).
+func lookup(environ []byte, name string) string {
+	for len(environ) > 0 {
+		record, rest, _ := bytes.Cut(environ, []byte{0})
+		if len(record) > len(name) && record[len(name)] == '=' && string(record[:len(name)]) == name {
+			return string(record[len(name)+1:])
+		}
+		environ = rest
+	}
+	return ""
+}

@@ -1,0 +1,202 @@
+//go:build linux
+
+package reap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Pauses between two scans while a stop waits. A collected child ends a pause
+// early, but not below settle: a thousand ranks end in one burst.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = 100 * time.Millisecond
+	settle     = 2 * time.Millisecond
+)
+
+// Report counts what a stop did.
+type Report struct {
+	Found  int // processes that were alive at some scan
+	Asked  int // of these, sent TERM
+	Killed int // of these, sent KILL
+	Left   int // alive at the last scan
+	Scans  int
+}
+
+// Stop ends the processes that find returns, newly found ones too: TERM (then
+// CONT for those that are stopped), up to grace for them to end, KILL, until
+// two scans in a row find nothing alive. The error joins the reasons why
+// processes could not be signalled (another user's), or is ctx's, in which case
+// processes may live; or find's. A process in uninterruptible sleep survives
+// KILL: give ctx a deadline.
+func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace time.Duration) (Report, error) {
+	s := newStop(r, find)
+	err := s.finish(ctx, time.Now().Add(grace))
+	return s.report, err
+}
+
+// Drain is Stop with an order: the leaves of the first scan are asked alone.
+// All others are asked when these leaves have ended, or after half of grace.
+func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), grace time.Duration) (Report, error) {
+	s := newStop(r, find)
+	start := time.Now()
+	err := s.leaves(ctx, start.Add(grace/2))
+	if err == nil {
+		err = s.finish(ctx, start.Add(grace))
+	}
+	return s.report, err
+}
+
+type stop struct {
+	r       *Reaper
+	find    func() ([]Proc, error)
+	asked   map[identity]bool
+	killed  map[identity]bool
+	found   map[identity]bool
+	refused map[identity]error // KILL was not allowed: waiting for it is vain
+	report  Report
+	pause   time.Duration
+}
+
+func newStop(r *Reaper, find func() ([]Proc, error)) *stop {
+	return &stop{r: r, find: find, pause: firstPause, asked: map[identity]bool{},
+		killed: map[identity]bool{}, found: map[identity]bool{}, refused: map[identity]error{}}
+}
+
+// leaves asks the present leaves and waits for these alone.
+func (s *stop) leaves(ctx context.Context, until time.Time) error {
+	var first map[identity]bool
+	for {
+		woken := s.r.nextReap()
+		alive, err := s.scan()
+		if err != nil {
+			return err
+		}
+		if first == nil {
+			first = map[identity]bool{}
+			for _, p := range Leaves(alive) {
+				first[p.identity()] = true
+				s.ask(p)
+			}
+		}
+		waiting := false
+		for _, p := range alive {
+			waiting = waiting || first[p.identity()]
+		}
+		if !waiting || !time.Now().Before(until) {
+			return nil
+		}
+		if err := s.wait(ctx, woken, until); err != nil {
+			return err
+		}
+	}
+}
+
+// finish asks everybody, and from the deadline on kills everybody.
+func (s *stop) finish(ctx context.Context, deadline time.Time) error {
+	s.pause = firstPause
+	for empty := 0; ; {
+		woken := s.r.nextReap()
+		alive, err := s.scan()
+		if err != nil {
+			return err
+		}
+		late, left := !time.Now().Before(deadline), 0
+		for _, p := range alive {
+			if late {
+				s.kill(p)
+			} else {
+				s.ask(p)
+			}
+			if s.refused[p.identity()] == nil {
+				left++
+			}
+		}
+		if left > 0 {
+			empty = 0
+			if err := s.wait(ctx, woken, deadline); err != nil {
+				return err
+			}
+		} else if empty++; empty == 2 {
+			return s.refusals(alive)
+		}
+	}
+}
+
+func (s *stop) scan() ([]Proc, error) {
+	procs, err := s.find()
+	if err != nil {
+		return nil, fmt.Errorf("find processes to stop: %w", err)
+	}
+	var alive []Proc
+	for _, p := range procs {
+		if p.Alive() {
+			alive = append(alive, p)
+			s.found[p.identity()] = true
+		}
+	}
+	s.report.Scans++
+	s.report.Left = len(alive)
+	s.report.Found = len(s.found)
+	return alive, nil
+}
+
+func (s *stop) ask(p Proc) {
+	if !s.asked[p.identity()] && Signal(p, syscall.SIGTERM) == nil {
+		s.asked[p.identity()] = true
+		s.report.Asked++
+	}
+	if p.stopped() { // it cannot handle TERM before it continues
+		_ = Signal(p, syscall.SIGCONT) // at worst KILL ends it
+	}
+}
+
+func (s *stop) kill(p Proc) {
+	switch err := Signal(p, syscall.SIGKILL); {
+	case err == nil:
+		if !s.killed[p.identity()] {
+			s.killed[p.identity()] = true
+			s.report.Killed++
+		}
+	case !errors.Is(err, os.ErrProcessDone):
+		s.refused[p.identity()] = err
+	}
+}
+
+func (s *stop) refusals(alive []Proc) error {
+	var errs []error
+	for _, p := range alive {
+		errs = append(errs, s.refused[p.identity()])
+	}
+	return errors.Join(errs...)
+}
+
+// wait returns after the pause, at until if that is still ahead, or soon after
+// a child was collected. It returns an error only when ctx has ended.
+func (s *stop) wait(ctx context.Context, woken <-chan struct{}, until time.Time) error {
+	pause := s.pause
+	s.pause = min(2*s.pause, lastPause)
+	if d := time.Until(until); d > 0 {
+		pause = min(pause, d)
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-woken:
+		timer.Reset(min(settle, pause))
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop processes: %w", ctx.Err())
+	}
+}

@@ -1,0 +1,194 @@
+//go:build linux
+
+package reap
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A process that handles TERM and then ends with 0, without children of its own.
+const polite = `trap 'echo asked; exit 0' TERM; echo ready; read x`
+
+func TestStop(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	r := running(t)
+	for _, c := range []struct {
+		name   string
+		line   string
+		before func(*Process)
+		grace  time.Duration
+		want   Report // Scans and Left apart
+		code   int
+	}{
+		{"nothing there", "", nil, time.Minute, Report{}, 0},
+		{"handles TERM", polite, nil, time.Minute, Report{Found: 1, Asked: 1}, 0},
+		{"ignores TERM", `trap '' TERM; echo ready; read x`, nil, 50 * time.Millisecond, Report{Found: 1, Asked: 1, Killed: 1}, 137},
+		{"no grace", polite, nil, 0, Report{Found: 1, Killed: 1}, 137},
+		{"is stopped", polite, func(p *Process) { halt(t, p) }, time.Minute, Report{Found: 1, Asked: 1}, 0},
+		{"is stopped and ignores TERM", `trap '' TERM; echo ready; read x`, func(p *Process) { halt(t, p) },
+			50 * time.Millisecond, Report{Found: 1, Asked: 1, Killed: 1}, 137},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var p *Process
+			if c.line != "" {
+				p, _ = sh(t, r, "s1", c.line, true)
+			}
+			if c.before != nil {
+				c.before(p)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			got, err := r.Stop(ctx, finder("s1"), c.grace)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, got.Scans, 2)
+			require.Zero(t, got.Left)
+			got.Scans = 0
+			require.Equal(t, c.want, got)
+			if p != nil {
+				require.Equal(t, c.code, p.Status().Code)
+			}
+			empty(t, 1)
+		})
+	}
+}
+
+func halt(t *testing.T, p *Process) {
+	require.NoError(t, p.Signal(syscall.SIGSTOP))
+	waitFor(t, "stopped", func() bool {
+		procs, err := Scan(markEnv)
+		require.NoError(t, err)
+		return pick(procs, p.PID())[0].stopped()
+	})
+}
+
+// A session that answers TERM with new processes is still brought to its end.
+func TestStopOfAForkingSession(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	r := running(t)
+	line := `again() { trap '' TERM; (setsid sh -c 'trap "" TERM; sleep 300' &); again2; }
+again2() { for i in 1 2 3 4 5; do sleep 0.01; (sleep 300 &); done; }
+trap again TERM; echo ready; read x; read x; sleep 300`
+	_, _ = sh(t, r, "s1", line, true)
+	tree := NewTree(markEnv, "s1")
+	report, err := r.Stop(t.Context(), tree.Find, 300*time.Millisecond)
+	require.NoError(t, err)
+	require.Greater(t, report.Found, 3)
+	empty(t, 1)
+	waitFor(t, "all collected", func() bool {
+		procs, err := Scan(markEnv)
+		require.NoError(t, err)
+		return len(Below(procs, 1)) == 0
+	})
+}
+
+// The rank is asked first, and its daemon only when the rank has ended; a rank
+// that does not end delays the daemon by half the grace and no longer.
+func TestDrainAsksRanksFirst(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	r := running(t)
+	// A shell gives its background children /dev/null as stdin, hence 3.
+	const daemon = `exec 3<&0; trap 'echo daemon asked; exit 0' TERM
+sh -c '%s; echo ready; read x <&3' &
+wait; read y <&3`
+	for _, c := range []struct {
+		name, rank string
+		grace      time.Duration
+		says       []string
+		want       Report
+	}{
+		{"rank ends", `trap "echo rank asked; exit 0" TERM`, time.Minute,
+			[]string{"rank asked\n", "daemon asked\n"}, Report{Found: 2, Asked: 2}},
+		{"rank stays", `trap "" TERM`, time.Second,
+			[]string{"daemon asked\n"}, Report{Found: 2, Asked: 2, Killed: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, out := sh(t, r, "s1", fmt.Sprintf(daemon, c.rank), true)
+			got, err := r.Drain(t.Context(), finder("s1"), c.grace)
+			require.NoError(t, err)
+			for _, line := range c.says {
+				require.Equal(t, line, readLine(t, out))
+			}
+			require.Zero(t, p.Status().Code)
+			got.Scans = 0
+			require.Equal(t, c.want, got)
+			empty(t, 1)
+		})
+	}
+}
+
+func TestStopEndsWithItsContext(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	r := running(t)
+	p, _ := sh(t, r, "s1", `trap '' TERM; echo ready; read x`, true)
+	for _, stop := range []func(context.Context, func() ([]Proc, error), time.Duration) (Report, error){r.Stop, r.Drain} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		report, err := stop(ctx, finder("s1"), time.Minute)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 1, report.Left)
+	}
+	_, err := r.Stop(t.Context(), func() ([]Proc, error) { return nil, os.ErrPermission }, 0)
+	require.ErrorIs(t, err, os.ErrPermission)
+	require.NoError(t, p.Signal(syscall.SIGKILL))
+	<-p.Done()
+}
+
+// A seen process whose pid now belongs to another is not hit.
+func TestSignalComparesTheStart(t *testing.T) {
+	r := running(t)
+	p, _ := sh(t, r, "s1", polite, true)
+	procs, err := Scan(markEnv)
+	require.NoError(t, err)
+	other := pick(procs, p.PID())[0]
+	other.Start++
+	require.ErrorIs(t, Signal(other, syscall.SIGKILL), os.ErrProcessDone)
+	other.Start--
+	require.NoError(t, Signal(other, syscall.SIGTERM))
+	require.Zero(t, p.Status().Code, "TERM came, KILL did not")
+	require.ErrorIs(t, Signal(other, syscall.SIGKILL), os.ErrProcessDone)
+}
+
+// An environment that may not be read is no error, and a process that may not
+// be signalled ends the stop with a sentence instead of never.
+func TestProcessOfAnotherUser(t *testing.T) {
+	require.Zero(t, os.Getuid(), "this test gives up root: run it as root")
+	r := running(t)
+	target, _ := sh(t, r, "s1", polite, true)
+	out, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer out.Close()
+	_, err = r.Start(Spec{Path: "/proc/self/exe", Files: []*os.File{nil, w, os.Stderr},
+		Env: []string{helperEnv + "=stranger", fmt.Sprintf("TARGET=%d", target.PID())}})
+	require.NoError(t, err)
+	w.Close()
+	var got struct {
+		Seen       []Proc
+		Scan, Stop string
+		Left       int
+	}
+	require.NoError(t, json.NewDecoder(out).Decode(&got))
+	require.Equal(t, "<nil>", got.Scan)
+	require.Len(t, got.Seen, 1)
+	require.Empty(t, got.Seen[0].Marker)
+	require.Equal(t, "sh", got.Seen[0].Comm)
+	require.Equal(t, fmt.Sprintf("signal pid %d (sh): operation not permitted", target.PID()), got.Stop)
+	require.Equal(t, 1, got.Left)
+	require.NoError(t, target.Signal(syscall.SIGTERM))
+	require.Zero(t, target.Status().Code)
+}

@@ -1,0 +1,151 @@
+//go:build linux
+
+package reap
+
+import (
+	"bytes"
+	"os"
+	"sync"
+)
+
+// Members returns the processes of a session: those whose marker is id, and
+// every descendant of one. PID 1 and this process are never members, whatever
+// their environment says; nor is anybody for an empty id.
+func Members(procs []Proc, id string) []Proc {
+	return grow(procs, func(p Proc) bool { return id != "" && p.Marker == id })
+}
+
+// Below returns everything whose chain of parents leads to the process root,
+// which is left out. Processes that a container runtime started beside PID 1
+// (people's own shells) have parent 0 and are spared.
+func Below(procs []Proc, root int) []Proc {
+	return grow(procs, func(p Proc) bool { return p.PPID == root })
+}
+
+// Leaves returns the living members that have no living child among them: the
+// ranks, as opposed to the daemons and shells above them.
+func Leaves(members []Proc) []Proc {
+	parents := map[int]bool{}
+	for _, p := range members {
+		if p.Alive() {
+			parents[p.PPID] = true
+		}
+	}
+	var leaves []Proc
+	for _, p := range members {
+		if p.Alive() && !parents[p.PID] {
+			leaves = append(leaves, p)
+		}
+	}
+	return leaves
+}
+
+// grow returns the seeds and their descendants, in the order of procs.
+func grow(procs []Proc, seed func(Proc) bool) []Proc {
+	self := os.Getpid()
+	children := make(map[int][]int, len(procs)) // pid -> indices
+	for i, p := range procs {
+		children[p.PPID] = append(children[p.PPID], i)
+	}
+	in := make([]bool, len(procs))
+	var queue []int
+	add := func(i int) {
+		if pid := procs[i].PID; !in[i] && pid != 1 && pid != self {
+			in[i] = true
+			queue = append(queue, i)
+		}
+	}
+	for i, p := range procs {
+		if seed(p) {
+			add(i)
+		}
+	}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		for _, c := range children[procs[i].PID] {
+			add(c)
+		}
+	}
+	var found []Proc
+	for i, p := range procs {
+		if in[i] {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+type identity struct {
+	pid   int
+	start uint64
+}
+
+func (p Proc) identity() identity { return identity{p.PID, p.Start} }
+
+// Tree finds the processes of one session and remembers them: a process that
+// was a member once stays one, with all that descends from it, even when its
+// parent ends and its environment is empty. Safe for concurrent use.
+type Tree struct {
+	env, id string
+
+	mu sync.Mutex
+	// Members of the last scan and of the one before: one scan may miss a
+	// process, and an orphan is asked for after it has left /proc.
+	now, before map[identity]bool
+}
+
+// NewTree returns the tree of session id, whose processes carry env=id.
+func NewTree(env, id string) *Tree {
+	return &Tree{env: env, id: id, now: map[identity]bool{}}
+}
+
+// Add makes p a member from the first instant: while execve is on its way the
+// environment of a process reads as empty.
+func (t *Tree) Add(p *Process) {
+	p.r.mu.Lock()
+	defer p.r.mu.Unlock()
+	if p.gone {
+		return
+	}
+	var buf bytes.Buffer
+	if s, err := readStat(p.pid, &buf); err == nil {
+		t.mu.Lock()
+		t.now[s.identity()] = true
+		t.mu.Unlock()
+	}
+}
+
+// Find scans /proc and returns the members, ended but uncollected ones
+// included (see Proc.Alive).
+func (t *Tree) Find() ([]Proc, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	procs, err := Scan(t.env)
+	if err != nil {
+		return nil, err
+	}
+	found := grow(procs, func(p Proc) bool {
+		return t.id != "" && p.Marker == t.id || t.now[p.identity()] || t.before[p.identity()]
+	})
+	t.before, t.now = t.now, make(map[identity]bool, len(found))
+	for _, p := range found {
+		t.now[p.identity()] = true
+	}
+	return found, nil
+}
+
+// Knew reports whether one of the last two scans saw pid as a member; it tells
+// OnOrphan whose process has ended.
+func (t *Tree) Knew(pid int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, seen := range []map[identity]bool{t.now, t.before} {
+		for k := range seen {
+			if k.pid == pid {
+				return true
+			}
+		}
+	}
+	return false
+}
