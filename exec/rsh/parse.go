@@ -12,7 +12,7 @@ type Request struct {
 
 // Letters of ssh(1)'s options by what becomes of them here.
 const (
-	ignored = "1246AaCgKkMqTtvXxYy"   // about transport, keys, terminals: nothing to do
+	ignored = "1246AaCgKkMqTtvXxYy"    // about transport, keys, terminals: nothing to do
 	valued  = "BbcDEeFIiJLlmOoPpQRSWw" // take a value
 	refused = "DfGLNOQRsVWw"           // ask for something that is not served
 )

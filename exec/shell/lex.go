@@ -1,0 +1,251 @@
+package shell
+
+import (
+	"regexp"
+	"strings"
+)
+
+// part is a piece of a word: literal text, or the name of a variable.
+type part struct {
+	text     string
+	variable bool
+	quoted   bool // in quotes or behind a backslash: not split, no pattern, no tilde
+}
+
+type word []part
+
+// literal gives the text of a word without variables.
+func (w word) literal() (string, bool) {
+	var b strings.Builder
+	for _, p := range w {
+		if p.variable {
+			return "", false
+		}
+		b.WriteString(p.text)
+	}
+	return b.String(), true
+}
+
+// plain gives the text of a word that is unquoted throughout: only such a word
+// is a reserved word or begins an assignment.
+func (w word) plain() (string, bool) {
+	if len(w) == 1 && !w[0].variable && !w[0].quoted {
+		return w[0].text, true
+	}
+	return "", false
+}
+
+// tokens of a line: words, and the separators ";", "\n" and ")".
+type token struct {
+	op    string
+	word  word
+	quiet bool // followed by "> /dev/null 2>&1"
+}
+
+var discard = regexp.MustCompile(`^>[ \t]*/dev/null[ \t]+2>&1([ \t\n;]|$)`)
+
+type lexer struct {
+	line  string
+	at    int
+	out   []token
+	word  word
+	begun bool // a word has begun, be it empty
+}
+
+func lex(line string) ([]token, error) {
+	if strings.IndexByte(line, 0) >= 0 {
+		return nil, refuse("a NUL byte")
+	}
+	l := &lexer{line: line}
+	for l.at < len(l.line) {
+		if err := l.step(); err != nil {
+			return nil, err
+		}
+	}
+	l.flush()
+	return l.out, nil
+}
+
+// add appends literal text to the word; neighbours of one kind are merged.
+func (l *lexer) add(text string, quoted bool) {
+	l.begun = true
+	if n := len(l.word) - 1; n >= 0 && !l.word[n].variable && l.word[n].quoted == quoted {
+		l.word[n].text += text
+		return
+	}
+	l.word = append(l.word, part{text: text, quoted: quoted})
+}
+
+func (l *lexer) flush() {
+	if l.begun {
+		l.out = append(l.out, token{word: l.word})
+	}
+	l.word, l.begun = nil, false
+}
+
+// step takes one character, or one quoted piece, outside quotes.
+func (l *lexer) step() error {
+	c := l.line[l.at]
+	switch c {
+	case ' ', '\t':
+		l.flush()
+	case ';', '\n', ')':
+		l.flush()
+		l.out = append(l.out, token{op: string(c)})
+	case '\'':
+		return l.single()
+	case '"':
+		return l.double()
+	case '$':
+		return l.dollar(false)
+	case '\\':
+		switch {
+		case l.at+1 == len(l.line):
+			l.add(`\`, true)
+		case l.line[l.at+1] == '\n':
+			return refuse(`a continued line (\ and newline)`)
+		default:
+			l.add(l.line[l.at+1:l.at+2], true)
+			l.at++
+		}
+	case '>':
+		if m := discard.FindStringIndex(l.line[l.at:]); m != nil {
+			return l.discarded()
+		}
+		return refuse("a redirection (>)")
+	case '~':
+		if !l.begun {
+			return refuse("a home directory (~)")
+		}
+		l.add("~", false)
+	case '#':
+		if !l.begun {
+			return refuse("a comment (#)")
+		}
+		l.add("#", false)
+	default:
+		if what := l.refused(c); what != "" {
+			return refuse(what)
+		}
+		l.add(l.line[l.at:l.at+1], false)
+	}
+	l.at++
+	return nil
+}
+
+func (l *lexer) refused(c byte) string {
+	double := strings.HasPrefix(l.line[l.at+1:], string(c))
+	switch {
+	case c == '|' && double:
+		return "an alternative (||)"
+	case c == '|':
+		return "a pipe (|)"
+	case c == '&' && double:
+		return "a condition (&&)"
+	case c == '&':
+		return "a background command (&)"
+	case c == '<' && double:
+		return "a here-document (<<)"
+	case c == '<':
+		return "a redirection (<)"
+	case c == '(':
+		return "a subshell ( ( )"
+	case c == '`':
+		return "a command substitution (`)"
+	case c == '*' || c == '?' || c == '[':
+		return "a file name pattern (" + string(c) + ")"
+	}
+	return ""
+}
+
+// discarded takes "> /dev/null 2>&1": only `cd` may carry it (see parse).
+func (l *lexer) discarded() error {
+	if text, ok := l.word.plain(); ok && strings.Trim(text, "0123456789") == "" {
+		return refuse("a redirection (" + text + ">)")
+	}
+	l.flush()
+	if n := len(l.out); n > 0 && l.out[n-1].op == "" {
+		l.out[n-1].quiet = true
+		l.at += strings.Index(l.line[l.at:], "2>&1") + len("2>&1")
+		return nil
+	}
+	return refuse("a redirection (>)")
+}
+
+func (l *lexer) single() error {
+	end := strings.IndexByte(l.line[l.at+1:], '\'')
+	if end < 0 {
+		return refuse("a quote that does not close (')")
+	}
+	l.add(l.line[l.at+1:l.at+1+end], true)
+	l.at += end + 2
+	return nil
+}
+
+func (l *lexer) double() error {
+	l.add("", true)
+	for l.at++; l.at < len(l.line); {
+		c := l.line[l.at]
+		switch {
+		case c == '"':
+			l.at++
+			return nil
+		case c == '`':
+			return refuse("a command substitution (`)")
+		case c == '$':
+			if err := l.dollar(true); err != nil {
+				return err
+			}
+			continue
+		case strings.HasPrefix(l.line[l.at:], "\\\n"):
+			return refuse(`a continued line (\ and newline)`)
+		case c == '\\' && l.at+1 < len(l.line) && strings.IndexByte("$`\"\\", l.line[l.at+1]) >= 0:
+			l.at++
+			l.add(l.line[l.at:l.at+1], true)
+		default:
+			l.add(l.line[l.at:l.at+1], true)
+		}
+		l.at++
+	}
+	return refuse(`a quote that does not close (")`)
+}
+
+// dollar takes $NAME, ${NAME}, or a lone $.
+func (l *lexer) dollar(quoted bool) error {
+	rest := l.line[l.at+1:]
+	name := rest[:nameLength(rest)]
+	size := len(name)
+	switch {
+	case name != "":
+	case strings.HasPrefix(rest, "{"):
+		name = rest[1 : 1+nameLength(rest[1:])]
+		if name == "" || !strings.HasPrefix(rest[1+len(name):], "}") {
+			return refuse("a parameter expansion other than ${NAME}")
+		}
+		size = len(name) + 2
+	case strings.HasPrefix(rest, "("):
+		return refuse("a command substitution ($( )")
+	case rest == "" || strings.IndexByte(" \t\n;)/.:,=%+^]}\\", rest[0]) >= 0, quoted && rest[0] == '"':
+		l.add("$", quoted)
+		l.at++
+		return nil
+	default:
+		return refuse("a special parameter ($" + rest[:1] + ")")
+	}
+	l.begun = true
+	l.word = append(l.word, part{text: name, variable: true, quoted: quoted})
+	l.at += 1 + size
+	return nil
+}
+
+// nameLength is the length of the variable name that s begins with, or 0.
+func nameLength(s string) int {
+	for i := range len(s) {
+		c := s[i]
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return i
+		}
+	}
+	return len(s)
+}

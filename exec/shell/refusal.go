@@ -1,0 +1,12 @@
+package shell
+
+// Refusal tells which construct of a line this shell does not run.
+type Refusal struct {
+	Construct string // as a noun with its characters: "a pipe (|)"
+}
+
+func (r *Refusal) Error() string {
+	return "this image has no /bin/sh, and the agent's own shell does not run " + r.Construct + ": put /bin/sh into the image"
+}
+
+func refuse(construct string) error { return &Refusal{Construct: construct} }

@@ -1,0 +1,97 @@
+package shell
+
+import (
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The words of the generator: pieces of shell, some of which sh refuses or we do.
+var pieces = []string{
+	"a", "b-c", "/x/y", "1", "=", "A=", "A=1", "B=$A", ":", ".", ",", "%", "^", "@", "+", "-", "]", "}", "{", "!",
+	"$A", "${B}", "$SP", "$EMPTY", "$NONE", "$", "\\", `\"`, `\'`, `\$`, `\\`, `\ `, `\a`, "#", "~",
+	"'", `"`, "'q r'", `"q r"`, `"$A"`, `"$SP"`, `"\$A"`, `"\a"`, `"$EMPTY"`, `'$A'`, `""`, "''", `"a'b"`, `'a"b'`,
+	" ", " ", " ", "  ", "\t", "\n", ";", " ; ", "*", "[", "|", "&", ">", "<", "(", ")", "`",
+	"export A", "export NEW=", "export B=x$A", "A=x ", "C=$SP ", "cd /", "> /dev/null 2>&1",
+}
+
+func randomLine(r *rand.Rand) string {
+	var b strings.Builder
+	for range 1 + r.IntN(7) {
+		b.WriteString(pieces[r.IntN(len(pieces))])
+		if r.IntN(3) == 0 {
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+// TestAgreesWithSh: whatever line is accepted, sh makes the same of it. The
+// line's command is printf or env, so that sh itself shows argv or environment.
+func TestAgreesWithSh(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	require.NoError(t, err)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	env := []string{"A=one", "B=", "SP= two  words ", "EMPTY=", "PATH=/usr/bin:/bin", "HOME=/"}
+
+	ran := 0
+	for range 20_000 {
+		prefix := ""
+		if r.IntN(2) == 0 {
+			prefix = randomLine(r) + ";"
+		}
+		line := prefix + `printf '%s\0' . ` + randomLine(r)
+		if r.IntN(2) == 0 {
+			line = prefix + "A=" + randomLine(r) + " env -0"
+		}
+		p, err := Parse(line)
+		if err != nil {
+			continue
+		}
+		c, err := p.Command(env, "/")
+		if err != nil || len(c.Argv) == 0 || c.Argv[0] != "printf" && (c.Argv[0] != "env" || len(c.Argv) != 2) {
+			continue
+		}
+		ran++
+		theirs := exec.Command(sh, "-c", line)
+		theirs.Env, theirs.Dir = env, "/"
+		want, err := theirs.Output()
+		require.NoError(t, err, "sh refuses what we accept: %q", line)
+		ours := exec.Command(c.Argv[0], c.Argv[1:]...)
+		ours.Env, ours.Dir = append(append([]string{}, env...), c.Env...), "/"
+		if c.Dir != "" {
+			ours.Dir = c.Dir
+		}
+		got, err := ours.Output()
+		require.NoError(t, err, "%q", line)
+		require.ElementsMatch(t, view(want, c), view(got, c), "%q", line)
+		if ran == 600 {
+			break
+		}
+	}
+	require.GreaterOrEqual(t, ran, 300, "the generator must make lines that run")
+}
+
+// view splits a listing at its NULs. Of an environment it leaves out what sh
+// sets by itself.
+func view(out []byte, c Command) []string {
+	list := strings.Split(string(out), "\x00")
+	if c.Argv[0] == "printf" {
+		// ElementsMatch forgets the order of words: one string keeps it.
+		return []string{strings.Join(list, "\x00")}
+	}
+	var kept []string
+	for _, kv := range list {
+		name, _, _ := strings.Cut(kv, "=")
+		if name != "PWD" && name != "OLDPWD" && name != "SHLVL" && name != "_" {
+			kept = append(kept, kv)
+		}
+	}
+	return kept
+}
