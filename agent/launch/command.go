@@ -1,0 +1,107 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/reap"
+)
+
+// envRun marks the processes of the command, so that those which left its
+// process group are found when it has ended.
+const envRun = "MUSTER_RUN"
+
+// command is the user's command while it runs.
+type command struct {
+	name   string // base name, for sentences
+	proc   *reap.Process
+	reaper *reap.Reaper
+	tree   *reap.Tree
+	// shared: it is in our process group, because it may read the terminal.
+	// What the terminal sends then reaches it without us.
+	shared bool
+}
+
+// startCommand starts argv in the current directory with our descriptors.
+// Errors are *Failure with 127 (not found) or 126 (cannot be run).
+func startCommand(r *reap.Reaper, argv, env []string, s Streams, run string) (*command, error) {
+	path, err := lookPath(argv[0])
+	if err != nil {
+		return nil, err
+	}
+	c := &command{
+		name:   filepath.Base(argv[0]),
+		reaper: r,
+		tree:   reap.NewTree(envRun, run),
+		shared: term.IsTerminal(int(s.In.Fd())),
+	}
+	c.proc, err = r.Start(reap.Spec{
+		Path:    path,
+		Argv:    argv,
+		Env:     append(env, envRun+"="+run),
+		Files:   []*os.File{s.In, s.Out, s.Err},
+		Setpgid: !c.shared,
+	})
+	if err != nil {
+		return nil, cannotRun(argv[0], err)
+	}
+	c.tree.Add(c.proc)
+	return c, nil
+}
+
+func lookPath(name string) (string, error) {
+	path, err := osexec.LookPath(name)
+	if err == nil || errors.Is(err, osexec.ErrDot) {
+		return path, nil
+	}
+	return "", cannotRun(name, err)
+}
+
+func cannotRun(name string, err error) error {
+	if errors.Is(err, osexec.ErrNotFound) {
+		return fail(names.ExitNotFound, "is it in the launcher's image? PATH is "+os.Getenv("PATH"), "%s: command not found", name)
+	}
+	var errno syscall.Errno
+	reason := err
+	if errors.As(err, &errno) {
+		reason = errno
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fail(names.ExitNotFound, "", "%s: %w", name, reason)
+	}
+	return fail(names.ExitNotRunable, "", "%s: %w", name, reason)
+}
+
+// signal passes sig on to the command and its process group.
+func (c *command) signal(sig syscall.Signal) {
+	switch {
+	case !c.shared:
+		// The group lives as long as a member does, also after its leader.
+		_ = syscall.Kill(-c.proc.PID(), sig) // ESRCH: nobody is left to tell
+	case sig == syscall.SIGINT || sig == syscall.SIGQUIT:
+		// The terminal has sent it to the whole group; twice means "at once" to mpirun.
+	default:
+		_ = c.proc.Signal(sig) // os.ErrProcessDone: nobody is left to tell
+	}
+}
+
+// sweep ends what the command left behind, daemons included.
+func (c *command) sweep(ctx context.Context, grace time.Duration) error {
+	_, err := c.reaper.Stop(ctx, c.tree.Find, grace)
+	if err != nil {
+		return fmt.Errorf("end what %s left behind: %w", c.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package launch
+
+import (
+	"syscall"
+	"time"
+)
+
+// Budgets for ending a command whose worker is lost: 8 s in all, so that the
+// launcher has ended within 10 s of the loss.
+const (
+	// lostPatience lets mpirun notice by itself, which takes it about 1 s and
+	// gives the better message.
+	lostPatience = 3 * time.Second
+	lostGrace    = 5 * time.Second
+)
+
+// step is a signal for the command, due some time after the step before it.
+type step struct {
+	after  time.Duration
+	signal syscall.Signal
+}
+
+// ending is how a command is brought to its end: a pure schedule, at most one
+// at a time, replaced only by a stricter one.
+type ending struct {
+	told  int  // the first signal that told us to stop
+	lost  bool // a worker was lost
+	steps []step
+}
+
+// onSignal says what follows from a signal: forward it to the command now, and
+// whether the schedule changed. TERM and INT mean stop; a second one means at
+// once. HUP, QUIT, USR1 and USR2 are the command's own affair.
+func (e *ending) onSignal(sig syscall.Signal, grace time.Duration) (forward, changed bool) {
+	if sig != syscall.SIGTERM && sig != syscall.SIGINT {
+		return true, false
+	}
+	if e.told != 0 {
+		e.steps = []step{{0, syscall.SIGKILL}}
+		return false, true
+	}
+	e.told = int(sig)
+	e.steps = []step{{grace, syscall.SIGKILL}}
+	return true, true
+}
+
+// onLost says whether the loss of a worker changed the schedule.
+func (e *ending) onLost(grace time.Duration) (changed bool) {
+	if e.lost || e.told != 0 {
+		e.lost = true
+		return false
+	}
+	e.lost = true
+	e.steps = []step{{lostPatience, syscall.SIGTERM}, {min(grace, lostGrace), syscall.SIGKILL}}
+	return true
+}
+
+// next takes the step that is due.
+func (e *ending) next() (syscall.Signal, bool) {
+	if len(e.steps) == 0 {
+		return 0, false
+	}
+	sig := e.steps[0].signal
+	e.steps = e.steps[1:]
+	return sig, true
+}
+
+// wait is the time until the next step; negative when there is none.
+func (e *ending) wait() time.Duration {
+	if len(e.steps) == 0 {
+		return -1
+	}
+	return e.steps[0].after
+}

@@ -1,0 +1,60 @@
+package launch
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEndingTold(t *testing.T) {
+	var e ending
+	require.Negative(t, e.wait())
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
+		forward, changed := e.onSignal(sig, time.Second)
+		require.True(t, forward, sig)
+		require.False(t, changed, sig)
+	}
+	require.Zero(t, e.told)
+
+	forward, changed := e.onSignal(syscall.SIGTERM, 10*time.Second)
+	require.True(t, forward)
+	require.True(t, changed)
+	require.Equal(t, 15, e.told)
+	require.Equal(t, 10*time.Second, e.wait())
+
+	forward, changed = e.onSignal(syscall.SIGINT, 10*time.Second)
+	require.False(t, forward, "the second one kills")
+	require.True(t, changed)
+	require.Equal(t, 15, e.told, "the first one is the reason")
+	require.Zero(t, e.wait())
+	sig, ok := e.next()
+	require.True(t, ok)
+	require.Equal(t, syscall.SIGKILL, sig)
+	_, ok = e.next()
+	require.False(t, ok)
+}
+
+func TestEndingLost(t *testing.T) {
+	var e ending
+	require.True(t, e.onLost(time.Minute))
+	require.Equal(t, lostPatience, e.wait())
+	sig, _ := e.next()
+	require.Equal(t, syscall.SIGTERM, sig)
+	require.Equal(t, lostGrace, e.wait(), "a long grace does not delay this")
+	require.False(t, e.onLost(time.Minute), "a second loss does not begin anew")
+	sig, _ = e.next()
+	require.Equal(t, syscall.SIGKILL, sig)
+	require.LessOrEqual(t, lostPatience+lostGrace, 10*time.Second)
+
+	var told ending
+	told.onSignal(syscall.SIGTERM, time.Minute)
+	require.False(t, told.onLost(time.Minute), "workers go while everything is told to stop")
+	require.Equal(t, time.Minute, told.wait())
+
+	var short ending
+	short.onLost(time.Second)
+	short.next()
+	require.Equal(t, time.Second, short.wait())
+}

@@ -1,0 +1,106 @@
+package launch
+
+import (
+	"sync"
+	"time"
+)
+
+// tally keeps the account of links and sessions for judge and report.
+type tally struct {
+	mu       sync.Mutex
+	now      func() time.Time
+	links    map[string]*linkAccount // by worker
+	gaps     []time.Duration
+	sessions int
+	bad      []BadSession
+	lost     []Lost
+}
+
+type linkAccount struct {
+	connected bool
+	dropped   time.Time // when it was lost; zero: never, or on purpose
+	redials   int
+	ever      bool
+}
+
+func newTally() *tally {
+	return &tally{now: time.Now, links: map[string]*linkAccount{}}
+}
+
+// link notes the state of a worker's link. parked: it was closed on purpose,
+// which is no gap.
+func (t *tally) link(worker string, connected, parked bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.links[worker]
+	if a == nil {
+		a = &linkAccount{}
+		t.links[worker] = a
+	}
+	switch {
+	case connected && !a.connected && !a.dropped.IsZero():
+		a.redials++
+		t.gaps = append(t.gaps, t.now().Sub(a.dropped))
+		a.dropped = time.Time{}
+	case !connected && a.connected && !parked:
+		a.dropped = t.now()
+	}
+	a.connected = connected
+	a.ever = a.ever || connected
+}
+
+// opened notes a session that a worker has confirmed.
+func (t *tally) opened() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sessions++
+}
+
+// ended notes a session that ended badly without our doing.
+func (t *tally) ended(b BadSession) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.bad = append(t.bad, b)
+}
+
+// lose notes a lost worker; false when it was noted before.
+func (t *tally) lose(l Lost) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, known := range t.lost {
+		if known.Worker == l.Worker {
+			return false
+		}
+	}
+	t.lost = append(t.lost, l)
+	return true
+}
+
+// testify adds what is known to the evidence.
+func (t *tally) testify(e *Evidence) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.Opened = t.sessions
+	e.Lost = append([]Lost(nil), t.lost...)
+	e.Bad = append([]BadSession(nil), t.bad...)
+}
+
+// fill adds the figures to a report.
+func (t *tally) fill(r *Report) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r.Sessions = t.sessions
+	r.Lost = append([]Lost(nil), t.lost...)
+	for _, a := range t.links {
+		r.Redials += a.redials
+		if a.connected {
+			r.LinksHeld++
+		}
+		if a.ever {
+			r.Links++
+		}
+	}
+	for _, gap := range t.gaps {
+		r.GapsMS = append(r.GapsMS, gap.Milliseconds())
+	}
+}

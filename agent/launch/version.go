@@ -1,0 +1,45 @@
+package launch
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// release is set at link time for builds without version control.
+var release string
+
+// Version is the release or commit with Go's version and the protocol range.
+func Version() string {
+	return fmt.Sprintf("%s (%s, %s/%s, protocol %d to %d)", shortVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		wire.ProtoMin, wire.ProtoMax)
+}
+
+// shortVersion is what the handshake carries.
+func shortVersion() string {
+	if release != "" {
+		return release
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	version, dirty := info.Main.Version, ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && (version == "" || version == "(devel)") && len(s.Value) >= 12:
+			version = s.Value[:12]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
+		}
+	}
+	if version == "" {
+		version = "unknown"
+	}
+	if dirty != "" && len(version) == 12 {
+		version += dirty
+	}
+	return version
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// group is a titled set of flags, as --help shows them.
+type group struct {
+	title string
+	set   *pflag.FlagSet
+}
+
+// flagSets binds a launch.Config to flags.
+type flagSets struct {
+	config launch.Config
+	groups []group
+}
+
+func newFlags() *flagSets {
+	f := &flagSets{config: launch.Defaults()}
+	f.workers(f.group("which workers"))
+	f.waiting(f.group("waiting for them"))
+	f.running(f.group("running the command"))
+	f.fake(f.group("on this machine, without a cluster"))
+	f.output(f.group("what is printed"))
+	return f
+}
+
+func (f *flagSets) group(title string) *pflag.FlagSet {
+	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	set.SortFlags = false
+	f.groups = append(f.groups, group{title, set})
+	return set
+}
+
+func (f *flagSets) workers(set *pflag.FlagSet) {
+	c := &f.config
+	set.IntVar(&c.Workers, "workers", c.Workers, "how many `N` to wait for")
+	set.IntVar(&c.Slots, "slots", c.Slots, "slots of each worker: how many ranks mpirun puts there")
+	set.StringVar(&c.Job, "job", c.Job, "the job's `NAME`; its workers are muster.dev/job=NAME,muster.dev/role=worker")
+	set.StringVarP(&c.Selector, "selector", "l", c.Selector, "label `SELECTOR` of the workers, instead of --job")
+	set.StringVarP(&c.Namespace, "namespace", "n", c.Namespace, "their namespace (default: the launcher's own)")
+	set.StringVar(&c.Container, "container", c.Container, "their container (default: kubectl's default container, else the only one)")
+	set.StringVar(&c.WorkerAgent, "worker-agent", c.WorkerAgent, "`PATH` of agent in them (default: where it is here)")
+	set.StringVar(&c.Kubeconfig, "kubeconfig", c.Kubeconfig, "kubeconfig `FILE` (default: the pod's service account)")
+	set.StringVar(&c.Context, "context", c.Context, "kubeconfig context")
+}
+
+func (f *flagSets) waiting(set *pflag.FlagSet) {
+	c := &f.config
+	set.DurationVar(&c.Timeout, "timeout", c.Timeout, "give up (75) when they are not all there after this long")
+	set.DurationVar(&c.HopelessAfter, "hopeless-after", c.HopelessAfter, "give up (76) when waiting has not helped for this long and cannot")
+}
+
+func (f *flagSets) running(set *pflag.FlagSet) {
+	c := &f.config
+	set.StringVar((*string)(&c.Exit), "exit", string(c.Exit), "`strict`: 0 only if every worker and session did well; command: the command's word (default: strict for mpirun and its like)")
+	set.DurationVar(&c.Grace, "grace", c.Grace, "between asking processes to stop and killing them")
+	set.DurationVar(&c.Lease, "lease", c.Lease, "how long workers keep working while the launcher cannot be reached")
+	set.DurationVar(&c.NodeLostAfter, "node-lost-after", c.NodeLostAfter, "a worker is lost when its link is down and its pod not ready for this long")
+	set.BoolVar(&c.KeepWorkers, "keep-workers", c.KeepWorkers, "leave the workers for a next launcher when the command has ended")
+	set.StringVar(&c.Hostfile, "hostfile", c.Hostfile, "`PATH` of the hostfile to write (default: /etc/mpi/hostfile where that is possible)")
+}
+
+func (f *flagSets) fake(set *pflag.FlagSet) {
+	c := &f.config
+	set.IntVar(&c.Fake, "fake", c.Fake, "start `N` workers as processes on this machine")
+	set.StringArrayVar(&c.FakeFaults, "fake-fault", c.FakeFaults, "rehearse a `FAULT`: 'drop every=256KiB', 'kill worker=2 after=3s', 'stall worker=1 after=2s for=10s'")
+}
+
+func (f *flagSets) output(set *pflag.FlagSet) {
+	c := &f.config
+	set.BoolVar(&c.DryRun, "dry-run", c.DryRun, "print environment, hostfile and command instead of running it")
+	set.StringVar(&c.Report, "report", c.Report, "write figures of the run to `FILE` as JSON")
+	set.BoolVarP(&c.Quiet, "quiet", "q", c.Quiet, "complaints only")
+	set.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`auto`, console or json")
+	set.StringVar(&c.LogLevel, "log-level", c.LogLevel, "debug, info, `warn` or error")
+}
+
+// bind adds the flags to cmd.
+func (f *flagSets) bind(cmd *cobra.Command) {
+	for _, g := range f.groups {
+		cmd.Flags().AddFlagSet(g.set)
+	}
+}
+
+// groupsOf gives a command's flags by group, for its help.
+func groupsOf(cmd *cobra.Command) []group {
+	known := newFlags().groups
+	own := pflag.NewFlagSet("flags", pflag.ContinueOnError)
+	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		for _, g := range known {
+			if g.set.Lookup(flag.Name) != nil {
+				return
+			}
+		}
+		own.AddFlag(flag)
+	})
+	var groups []group
+	if own.HasFlags() {
+		groups = append(groups, group{"flags", own})
+	}
+	for _, g := range known {
+		if hasAny(cmd, g.set) {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+func hasAny(cmd *cobra.Command, set *pflag.FlagSet) bool {
+	found := false
+	set.VisitAll(func(flag *pflag.Flag) { found = found || cmd.Flags().Lookup(flag.Name) != nil })
+	return found
+}
+
+// resolve completes the Config: a flag counts before its variable, a variable
+// before the default. Errors are usage errors that name the variable.
+func (f *flagSets) resolve(cmd *cobra.Command, command []string) (launch.Config, error) {
+	c := &f.config
+	c.Command = command
+	c.Origin = map[string]string{}
+	var wrong error
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		name := envName(flag.Name)
+		value, set := os.LookupEnv(name)
+		switch {
+		case flag.Changed:
+			c.Origin[flag.Name] = "flag --" + flag.Name
+		case set && value != "" && flag.Name != "help":
+			c.Origin[flag.Name] = "env " + name
+			if err := flag.Value.Set(value); err != nil && wrong == nil {
+				wrong = &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%s=%q: %w", name, value, err),
+					Way: "it counts as --" + flag.Name + "; unset it or give the flag"}
+			}
+		default:
+			c.Origin[flag.Name] = "default"
+		}
+	})
+	c.FakeGiven = c.Origin["fake"] != "default"
+	c.Dir = os.Getenv(names.EnvDir)
+	c.PodName, c.PodUID, c.PodIP = os.Getenv(names.EnvPodName), os.Getenv(names.EnvPodUID), os.Getenv(names.EnvPodIP)
+	c.TerminationLog = envOr("MUSTER_TERMINATION_LOG", c.TerminationLog)
+	c.MPIDir = envOr("MUSTER_MPI_DIR", c.MPIDir)
+	return *c, wrong
+}
+
+// envName is MUSTER_LOG_LEVEL for log-level.
+func envName(flag string) string {
+	return "MUSTER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+func envOr(name, otherwise string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return otherwise
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const rootHelp = `usage: agent VERB [FLAGS] [-- COMMAND...]
+
+  agent run --workers=4 -- mpirun ./program   launch over four workers
+  agent run --fake=4 -- mpirun ./program      the same on this machine, no cluster
+  eval "$(agent env)"                         then type mpirun yourself
+
+launcher
+  run       wait for the workers, run a command with an MPI that reaches them
+  env       print what run exports
+  hosts     print the workers as a hostfile
+
+worker
+  worker    PID 1 of a worker: owns every process of the job
+  ready     exit 0 when the worker takes sessions
+  install   copy the agent into a directory, for images without it
+
+transport, called by others
+  rsh       mpirun's remote shell: agent rsh HOST COMMAND...
+  attach    the far end of a link, run by pods/exec
+
+  version   what this is
+
+agent VERB --help tells more.
+`
+
+const exitCodes = `exit codes
+  0..255    the command's own
+  64        the command line is wrong
+  69        the cluster cannot be reached
+  70        a bug of ours
+  75        the workers were not there by the deadline
+  76        waiting cannot help, a worker was lost, or a 0 that was not earned
+  77        the launcher lacks a right
+  126, 127  the command cannot be run, was not found
+  128+n     ended by signal n
+`
+
+// printHelp writes usage and examples first, then the flags by group. It is
+// hand-made: cobra's templates would pull in text/template, and with that
+// every exported method of every dependency.
+func printHelp(cmd *cobra.Command, _ []string) {
+	w := cmd.OutOrStdout()
+	fmt.Fprintln(w, strings.TrimRight(cmd.Long, "\n"))
+	for _, g := range groupsOf(cmd) {
+		fmt.Fprintf(w, "\n%s\n%s", g.title, g.set.FlagUsagesWrapped(110))
+	}
+	if cmd.Name() == "run" {
+		fmt.Fprintf(w, "\nEvery flag may be given as MUSTER_FLAG in the environment; a flag counts before it.\n\n%s", exitCodes)
+	}
+}

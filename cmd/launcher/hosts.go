@@ -1,0 +1,37 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/agent/launch"
+)
+
+const hostsHelp = `usage: agent hosts [--format openmpi|hydra|horovod|json] [FLAGS]
+
+Prints the workers, ranked: those of the launcher that runs here, otherwise those that the
+flags find now.
+
+  agent hosts                               host slots=N
+  agent hosts --format hydra                host:N
+  horovodrun --host-discovery-script /etc/mpi/discover_hosts.sh ...`
+
+func newHosts(streams launch.Streams) *cobra.Command {
+	flags := newFlags()
+	var format string
+	cmd := &cobra.Command{
+		Use:   "hosts [flags]",
+		Short: "print the workers as a hostfile",
+		Long:  hostsHelp,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := flags.resolve(cmd, nil)
+			if err != nil {
+				return err
+			}
+			return launch.Hosts(cmd.Context(), cfg, streams.Out, format)
+		},
+	}
+	flags.bind(cmd)
+	cmd.Flags().StringVar(&format, "format", "openmpi", "openmpi, hydra, horovod or json")
+	return cmd
+}

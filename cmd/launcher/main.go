@@ -1,0 +1,14 @@
+// Command agent-launcher is the launcher's side of Muster. Users type `agent`:
+// that small binary hands every verb it does not know to this one beside it.
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/musterhq/muster/agent/launch"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], launch.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/musterhq/muster/agent/launch"
+)
+
+const runHelp = `usage: agent run [FLAGS] -- COMMAND...
+
+Waits for the workers, says whom it waits for and why, writes the hostfile, and runs
+COMMAND with an MPI environment whose remote shell reaches the workers. Open MPI 4 and 5,
+MPICH and Intel MPI need no further options.
+
+  agent run --workers=4 --slots=8 -- mpirun ./program
+  agent run --fake=4 -- mpirun ./program
+  agent run --workers=4 -- sleep inf        then, in kubectl exec: eval "$(agent env)"; mpirun ...`
+
+func newRun(streams launch.Streams) *cobra.Command {
+	flags := newFlags()
+	cmd := &cobra.Command{
+		Use:   "run [flags] -- COMMAND...",
+		Short: "wait for the workers and run a command over them",
+		Long:  runHelp,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := flags.resolve(cmd, args)
+			if err != nil {
+				return err
+			}
+			log := launch.NewLogger(streams.Err, cfg.LogFormat, cfg.LogLevel, term.IsTerminal(int(streams.Err.Fd())))
+			code, err := launch.Run(cmd.Context(), cfg, streams, log)
+			if err != nil || code == 0 {
+				return err
+			}
+			return exitCode(code)
+		},
+	}
+	flags.bind(cmd)
+	cmd.Flags().SetInterspersed(false) // the command's own flags are never ours
+	return cmd
+}
