@@ -1,0 +1,110 @@
+package broker
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/exec/rsh"
+)
+
+// request is what a stub sent: the message and its descriptors, in order.
+type request struct {
+	rsh.Request
+	kind rsh.Kind
+	fds  []int
+}
+
+// receive reads one request. On error no descriptor stays open.
+func receive(conn *net.UnixConn, deadline time.Time) (request, error) {
+	if err := conn.SetReadDeadline(deadline); err != nil {
+		return request{}, err
+	}
+	body, fds, err := receiveFrame(conn)
+	if err == nil {
+		var q request
+		q.kind, q.Request, err = rsh.ParseRequest(body)
+		q.fds = fds
+		if err == nil && len(fds) != want(q) {
+			err = fmt.Errorf("%w: %d descriptors instead of %d", rsh.ErrMalformed, len(fds), want(q))
+		}
+		if err == nil {
+			err = conn.SetReadDeadline(time.Time{})
+		}
+		if err == nil {
+			return q, nil
+		}
+	}
+	for _, fd := range fds {
+		syscall.Close(fd)
+	}
+	return request{}, fmt.Errorf("read request: %w", err)
+}
+
+func want(q request) int {
+	switch {
+	case q.kind != rsh.KindRun:
+		return 0
+	case q.NoStdin:
+		return 2
+	}
+	return 3
+}
+
+// receiveFrame reads a length and that many bytes. The buffer grows with what
+// arrives, not with what is announced.
+func receiveFrame(conn *net.UnixConn) (body []byte, fds []int, err error) {
+	const headSize = 4
+	var all []byte
+	chunk := make([]byte, 32<<10)
+	oob := make([]byte, syscall.CmsgSpace(3*4))
+	for {
+		n, oobn, flags, _, err := conn.ReadMsgUnix(chunk, oob)
+		if oobn > 0 {
+			more, rightsErr := rights(oob[:oobn])
+			fds = append(fds, more...)
+			err = errors.Join(err, rightsErr)
+		}
+		if err == nil && flags&syscall.MSG_CTRUNC != 0 {
+			err = fmt.Errorf("%w: more descriptors than three", rsh.ErrMalformed)
+		}
+		if err == nil && n == 0 {
+			err = errors.New("it ended early")
+		}
+		if err != nil {
+			return nil, fds, err
+		}
+		all = append(all, chunk[:n]...)
+		if len(all) < headSize {
+			continue
+		}
+		size := int64(binary.BigEndian.Uint32(all))
+		switch got := int64(len(all) - headSize); {
+		case size > rsh.MaxMessage:
+			return nil, fds, fmt.Errorf("%w: %d bytes announced, at most %d are taken", rsh.ErrMalformed, size, rsh.MaxMessage)
+		case got > size:
+			return nil, fds, fmt.Errorf("%w: bytes after the request", rsh.ErrMalformed)
+		case got == size:
+			return all[headSize:], fds, nil
+		}
+	}
+}
+
+func rights(oob []byte) ([]int, error) {
+	messages, err := syscall.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	for _, m := range messages {
+		got, err := syscall.ParseUnixRights(&m)
+		if err != nil {
+			return fds, err
+		}
+		fds = append(fds, got...)
+	}
+	return fds, nil
+}

@@ -1,0 +1,49 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/rsh"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// reply turns a session's end into what the stub prints and exits with.
+func reply(worker string, exit wire.ExitRecord, err error) rsh.Reply {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return rsh.Reply{Code: names.ExitTransport, Lines: []string{about(worker, "the launcher ended before the command did")}}
+	case err != nil:
+		return rsh.Reply{Code: names.ExitTransport, Lines: sentences(about(worker, err.Error()), err)}
+	case exit.Code < 0 || exit.Code > 255:
+		return rsh.Reply{Code: names.ExitTransport, Lines: []string{about(worker, "the session answered with no exit code")}}
+	}
+	r := rsh.Reply{Code: exit.Code}
+	switch {
+	case exit.Error != "":
+		r.Lines = []string{about(worker, exit.Error)}
+	case exit.Reason != "" && exit.Code != 0:
+		// Without it mpirun's output says "exited with 143" and names nobody.
+		r.Lines = []string{about(worker, "the command was ended: "+exit.Reason)}
+	}
+	return r
+}
+
+// about puts the worker's name before a sentence that does not name it yet.
+func about(worker, text string) string {
+	if strings.HasPrefix(text, "worker "+worker+":") {
+		return text
+	}
+	return "worker " + worker + ": " + text
+}
+
+// sentences is text, and the hint that err carries.
+func sentences(text string, err error) []string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) && h.Hint() != "" {
+		return []string{text, h.Hint()}
+	}
+	return []string{text}
+}

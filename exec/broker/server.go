@@ -1,0 +1,220 @@
+package broker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/rsh"
+	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+const (
+	defaultGrace = 5 * time.Second
+	// requestTime is how long a stub may take to say what it wants.
+	requestTime = 10 * time.Second
+	// requestsAtOnce bounds the memory of requests that are being read.
+	requestsAtOnce = 16
+)
+
+// Resolver finds the worker that a host name means. Its error is shown to the user.
+type Resolver interface {
+	Resolve(host string) (Target, error)
+}
+
+// Target is one worker.
+type Target struct {
+	Name   string // in messages: the pod's name
+	Opener Opener
+}
+
+// Opener opens sessions on one worker.
+type Opener interface {
+	Open(ctx context.Context, id string, spec wire.Spec, s Streams) (Session, error)
+}
+
+// Session is a command that runs on a worker. Wait's error means that the
+// worker was lost; without one, every byte of output has been written.
+type Session interface {
+	Wait(ctx context.Context) (wire.ExitRecord, error)
+	Stop(grace time.Duration)
+}
+
+// Streams are the descriptors of one stub. Close of any of them ends a Read or
+// Write that waits.
+type Streams struct {
+	Stdin          io.ReadCloser // nil: none
+	Stdout, Stderr io.Writer
+}
+
+// Server serves the stubs of one launcher.
+type Server struct {
+	Resolver Resolver
+	// Env tells the variables (K=V) that the launcher exports; nil: none.
+	Env func() []string
+	// Hosts tells the hosts, ranked; nil: none.
+	Hosts func() []string
+	// Grace is what a session gets between TERM and KILL when its stub has
+	// died; 0: 5 s.
+	Grace time.Duration
+	// OnExit is called once for each session that was asked for on a known
+	// host: with its exit record, or with the error that kept it from being
+	// opened or followed. It may be called from several goroutines at once.
+	OnExit func(worker, id string, exit wire.ExitRecord, err error)
+}
+
+// Serve answers stubs on l until ctx ends; then it closes l, lets go of every
+// session without stopping it, waits for its goroutines and returns nil. Any
+// other end is an error of the listener.
+func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	reading := make(chan struct{}, requestsAtOnce)
+	for {
+		conn, err := l.AcceptUnix()
+		var temporary interface{ Temporary() bool }
+		switch {
+		case err == nil:
+			group.Go(func() { s.handle(ctx, conn, reading) })
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &temporary) && temporary.Temporary():
+			// Out of descriptors: those that end give some back.
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// handle serves one connection.
+func (s *Server) handle(ctx context.Context, conn *net.UnixConn, reading chan struct{}) {
+	defer conn.Close()
+	uid, _, err := rundir.PeerCred(conn)
+	if err != nil || uid != os.Getuid() && uid != 0 {
+		return
+	}
+	select {
+	case reading <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	ask, err := receive(conn, time.Now().Add(requestTime))
+	<-reading
+	if err != nil {
+		answer(conn, refusal(err))
+		return
+	}
+	switch ask.kind {
+	case rsh.KindEnv:
+		answer(conn, rsh.Reply{Lines: call(s.Env)})
+	case rsh.KindHosts:
+		answer(conn, rsh.Reply{Lines: call(s.Hosts)})
+	default:
+		answer(conn, s.run(ctx, conn, ask))
+	}
+}
+
+func call(f func() []string) []string {
+	if f == nil {
+		return nil
+	}
+	return f()
+}
+
+// run opens the session, follows it to its end and makes the answer.
+func (s *Server) run(ctx context.Context, conn *net.UnixConn, ask request) rsh.Reply {
+	p, err := adoptAll(ask)
+	if err != nil {
+		return refusal(err)
+	}
+	defer p.close()
+	target, err := s.Resolver.Resolve(ask.Host)
+	if err != nil {
+		return refusal(err)
+	}
+	id := rand.Text()
+	exit, err := s.follow(ctx, conn, target, id, ask.Command, p)
+	if s.OnExit != nil {
+		s.OnExit(target.Name, id, exit, err)
+	}
+	return reply(target.Name, exit, err)
+}
+
+// follow opens one session and waits for its end, or for the stub's.
+func (s *Server) follow(ctx context.Context, conn *net.UnixConn, t Target, id, line string, p *passed) (wire.ExitRecord, error) {
+	opening, cancel := context.WithCancel(ctx)
+	defer cancel()
+	gone := watch(conn, func() {
+		cancel()
+		p.close()
+	})
+	defer gone.end()
+	spec := wire.Spec{Line: line, Stdin: p.stdin != nil}
+	session, err := t.Opener.Open(opening, id, spec, p.streams())
+	if err != nil {
+		return wire.ExitRecord{}, err
+	}
+	grace := s.Grace
+	if grace == 0 {
+		grace = defaultGrace
+	}
+	// The session may be opened and the stub dead by now: then it stops at once.
+	stop := context.AfterFunc(opening, func() {
+		if ctx.Err() == nil {
+			session.Stop(grace)
+		}
+	})
+	exit, err := session.Wait(ctx)
+	stop()
+	return exit, err
+}
+
+// watcher tells when a stub is gone: it sends nothing after its request, so
+// whatever a read returns is the end of it.
+type watcher struct {
+	conn  *net.UnixConn
+	ended chan struct{}
+}
+
+func watch(conn *net.UnixConn, gone func()) *watcher {
+	w := &watcher{conn: conn, ended: make(chan struct{})}
+	go func() {
+		defer close(w.ended)
+		var b [1]byte
+		if _, err := conn.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
+			gone()
+		}
+	}()
+	return w
+}
+
+// end stops watching and waits for the goroutine.
+func (w *watcher) end() {
+	w.conn.SetReadDeadline(time.Unix(1, 0))
+	<-w.ended
+}
+
+// answer sends the reply. A stub that does not take it within the time is gone.
+func answer(conn *net.UnixConn, r rsh.Reply) {
+	conn.SetWriteDeadline(time.Now().Add(requestTime))
+	conn.Write(rsh.AppendReply(nil, r))
+}
+
+// refusal is the answer of a call that never reached a worker.
+func refusal(err error) rsh.Reply {
+	return rsh.Reply{Code: names.ExitTransport, Lines: sentences(err.Error(), err)}
+}
