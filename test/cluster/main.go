@@ -10,6 +10,7 @@ import (
 const usage = `usage: go run . VERB
   up [--fast]                            start the cluster, or what of it does not run
   down [--purge]                         end it; --purge: remove its state and the built binaries too
+  build                                  build what up needs, and start nothing
   status                                 print what runs
   load FILE...                           import docker-archive files into both nodes
   smoke                                  pods on both nodes: exec, DNS, service, token
@@ -83,6 +84,8 @@ func runVerb(args []string) error {
 	case "up":
 		c.fast = os.Getenv("MUSTER_CLUSTER_FAST") == "1" || strings.Join(args, " ") == "--fast"
 		return c.up()
+	case "build":
+		return c.build()
 	case "down":
 		return c.down(strings.Join(args, " ") == "--purge")
 	case "load":

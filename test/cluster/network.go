@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 )
@@ -26,12 +27,26 @@ func iptables(args string) error {
 	return run(append([]string{"iptables", "-w"}, strings.Fields(args)...)...)
 }
 
-// networkUp makes bridge, routes and drop rules; what is there already stays.
-func networkUp() error {
-	if ip("link show "+bridge) != nil {
+// owner is the state directory of the cluster whose bridge is on this machine, kept as the bridge's alias; empty
+// without a bridge.
+func owner() string {
+	alias, _ := os.ReadFile("/sys/class/net/" + bridge + "/ifalias")
+	return strings.TrimSpace(string(alias))
+}
+
+// networkUp makes bridge, routes and drop rules; what is there already stays. The addresses are fixed, so that a
+// machine has one cluster: that of another state directory is not touched.
+func networkUp(dir string) error {
+	if other := owner(); other != "" && other != dir {
+		return fmt.Errorf("the cluster of %s is up on this machine: end it with MUSTER_CLUSTER_DIR=%s go run . down", other, other)
+	}
+	if !exists("/sys/class/net/" + bridge) {
 		if err := ip("link add " + bridge + " type bridge"); err != nil {
 			return err
 		}
+	}
+	if err := run("ip", "link", "set", bridge, "alias", dir); err != nil {
+		return err
 	}
 	for _, args := range []string{
 		"addr replace " + hostIP + "/" + hostPrefix + " dev " + bridge,
@@ -103,15 +118,18 @@ func devicesIn(routes string) []string {
 }
 
 // networkDown takes away what networkUp made, and the nodes' cables.
-func networkDown() error {
+func networkDown(dir string) error {
+	if other := owner(); other != "" && other != dir {
+		return nil
+	}
 	var errs []error
 	for _, n := range nodes() {
 		errs = append(errs, unlink(n))
 	}
-	if ip("link show "+bridge) == nil {
+	if exists("/sys/class/net/" + bridge) {
 		errs = append(errs, ip("link del "+bridge))
 	}
-	if out, _ := exec.Command("ip", "route", "show", "unreachable", allNetworks).Output(); len(out) > 0 {
+	if out, _ := exec.Command("ip", "route", "show", "type", "unreachable", allNetworks).Output(); len(out) > 0 {
 		errs = append(errs, ip("route del unreachable "+allNetworks+" metric 9999"))
 	}
 	for _, builtin := range []string{"OUTPUT", "FORWARD"} {
@@ -141,7 +159,7 @@ func link(n node, pid int) error {
 // unlink removes a node's cable. That of a node which was powered off may vanish by itself at any instant.
 func unlink(n node) error {
 	err := ip("link del " + cable(n))
-	if ip("link show "+cable(n)) != nil {
+	if !exists("/sys/class/net/" + cable(n)) {
 		return nil
 	}
 	return err

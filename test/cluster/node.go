@@ -20,9 +20,11 @@ func (c cluster) powerOn(n node, a api) (lastLease string, err error) {
 	argv := []string{c.self(), "node-init", c.dir, n.name}
 	if i, _, ok := c.running(n.name); ok {
 		for _, name := range changed {
-			lastLease = a.leaseTime(n.name)
 			if err := restartProgram(i, name); err != nil {
 				return "", err
+			}
+			if name == "kubelet" {
+				lastLease = a.leaseTime(n.name)
 			}
 		}
 		if !exists("/sys/class/net/" + cable(n)) {
@@ -117,10 +119,11 @@ func (c cluster) restart(n node, name string) error {
 	if err != nil {
 		return err
 	}
-	old, lease := programs(init)[name], a.leaseTime(n.name)
+	old := programs(init)[name]
 	if err := restartProgram(init, name); err != nil {
 		return err
 	}
+	lease := a.leaseTime(n.name)
 	err = c.await("a new "+name+" on "+n.name, 20*time.Second, func() error {
 		if p, ok := programs(init)[name]; !ok || p == old {
 			return errors.New("not started yet")

@@ -167,18 +167,14 @@ func (c cluster) start(name string, argv []string, attr *syscall.SysProcAttr) (s
 	return true, writeFile(c.pidFile(name), i.record(argv), 0o644)
 }
 
-// stop ends what start began and forgets it.
-func (c cluster) stop(name string) (stopped bool, err error) {
-	i, _, ok := c.running(name)
-	if ok {
-		if err := i.end(10 * time.Second); err != nil {
-			return false, fmt.Errorf("stop %s: %w", name, err)
+// stop ends what start began, with SIGKILL after patience, and forgets it.
+func (c cluster) stop(name string, patience time.Duration) error {
+	if i, _, ok := c.running(name); ok {
+		if err := i.end(patience); err != nil {
+			return fmt.Errorf("stop %s: %w", name, err)
 		}
 	}
-	if err := os.Remove(c.pidFile(name)); err != nil && !os.IsNotExist(err) {
-		return false, err
-	}
-	return ok, nil
+	return os.RemoveAll(c.pidFile(name))
 }
 
 // openLog opens a log for appending. One above 64 MiB begins anew.

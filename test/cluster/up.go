@@ -25,7 +25,7 @@ func (c cluster) up() error {
 		do   func() error
 	}{
 		{"keys and configuration", c.writeConfiguration},
-		{"network " + bridge, networkUp},
+		{"network " + bridge, func() error { return networkUp(c.dir) }},
 		{"control plane", c.controlPlaneUp},
 		{"nodes", c.nodesUp},
 	}
@@ -117,9 +117,13 @@ func (c cluster) down(purge bool) error {
 		if _, _, ok := c.running(names[i]); !ok {
 			continue
 		}
-		errs = append(errs, c.say.step(names[i]+" ended", func() error { _, err := c.stop(names[i]); return err }))
+		patience := 10 * time.Second
+		if names[i] == "kube-apiserver" {
+			patience = time.Second // it would wait for the watches of its own loops; its state is etcd's
+		}
+		errs = append(errs, c.say.step(names[i]+" ended", func() error { return c.stop(names[i], patience) }))
 	}
-	errs = append(errs, c.say.step("network, mount points and cgroups removed", func() error { return errors.Join(networkDown(), c.leftovers()) }))
+	errs = append(errs, c.say.step("network, mount points and cgroups removed", func() error { return errors.Join(networkDown(c.dir), c.leftovers()) }))
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (c cluster) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
 	}
-	f, err := os.OpenFile(c.dir+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.Open(c.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (c cluster) nodeExec(n node, argv []string) error {
 	if err != nil {
 		return err
 	}
-	return syscall.Exec(nsenter, append([]string{"nsenter", "--target", strconv.Itoa(i.pid), "--mount", "--uts", "--net", "--pid", "--"}, argv...), os.Environ())
+	return syscall.Exec(nsenter, append([]string{"nsenter", "--target", strconv.Itoa(i.pid), "--mount", "--uts", "--net", "--pid"}, argv...), os.Environ())
 }
 
 // useForeign serves the verbs for a cluster that is the user's own: nothing is built, started or ended.
