@@ -1,0 +1,192 @@
+package rendezvous
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// OwnedGrace is the grace of a pod that has failed for good but has an owner: a
+// Job waits 10 s before it makes the replacement.
+const OwnedGrace = 60 * time.Second
+
+// Explain says why the pod's container does not run: one sentence that names
+// the pod and the cause, and a hint. The zero Reason means that it runs and,
+// unless the pod has containers that are not ready, that the pod is Ready.
+// container is the role's own, see Containers.Pick; now is for durations.
+//
+// The words of the conditions and reasons are the kubelet's, the scheduler's
+// and the node lifecycle controller's of Kubernetes 1.34.
+func Explain(pod *corev1.Pod, container string, now time.Time) Reason {
+	e := explainer{pod: pod, container: container, now: now}
+	for _, rule := range []func() Reason{e.disrupted, e.failed, e.terminating, e.scheduling, e.initialising, e.own, e.readiness} {
+		if r := rule(); !r.OK() {
+			r.Pod = pod.Name
+			return r
+		}
+	}
+	return Reason{}
+}
+
+type explainer struct {
+	pod       *corev1.Pod
+	container string
+	now       time.Time
+}
+
+// disrupted: something took the pod off its node.
+func (e explainer) disrupted() Reason {
+	p, c := e.pod, condition(e.pod, corev1.DisruptionTarget)
+	over := p.Status.Phase == corev1.PodFailed
+	if c.Status != corev1.ConditionTrue && p.Status.Reason == "" || !over && p.DeletionTimestamp == nil {
+		return Reason{}
+	}
+	why := c.Reason
+	if p.Status.Reason != "" {
+		why = p.Status.Reason
+	}
+	message := p.Status.Message
+	if message == "" {
+		message = c.Message
+	}
+	r := Reason{Since: c.LastTransitionTime.Time, Permanent: over, Grace: e.ownedGrace()}
+	switch why {
+	case "Evicted", "EvictionByEvictionAPI", "TerminationByKubelet":
+		r.Code = Evicted
+		r.Hint = "free the node's resource that is named, give the pod requests that match what it uses, or run it elsewhere"
+		if why == "EvictionByEvictionAPI" {
+			r.Hint = "somebody drains its node or called the eviction API; its owner makes a new pod, or create it again"
+		}
+	case "Preempting", "Preempted", "PreemptionByScheduler":
+		r.Code = Preempted
+		r.Hint = "a pod of higher priority took its place; give the job a higher priorityClassName, or wait for room"
+	case "NodeLost", "DeletionByTaintManager", "DeletionByPodGC", "NodeShutdown", "Terminated", "Shutdown":
+		r.Code = NodeLost
+		r.Hint = "its node is gone or not reachable: kubectl get node " + p.Spec.NodeName
+	default:
+		return Reason{}
+	}
+	r.Brief = string(r.Code) + ": " + or(clip(message, 120), why)
+	r.Sentence = fmt.Sprintf("%s: %s from node %s: %s", p.Name, map[Code]string{
+		Evicted: "evicted", Preempted: "preempted", NodeLost: "lost",
+	}[r.Code], or(p.Spec.NodeName, "(none)"), or(clip(message, 400), why))
+	return r
+}
+
+// failed: phase Failed by the kubelet's or a controller's own decision, with no
+// container to blame.
+func (e explainer) failed() Reason {
+	p := e.pod
+	if p.Status.Phase != corev1.PodFailed || p.Status.Reason == "" || p.DeletionTimestamp != nil {
+		return Reason{}
+	}
+	return Reason{
+		Code: Error, Permanent: true, Grace: e.ownedGrace(),
+		Brief:    p.Status.Reason + ": " + clip(p.Status.Message, 120),
+		Sentence: fmt.Sprintf("%s: the pod failed (%s): %s", p.Name, p.Status.Reason, or(clip(p.Status.Message, 400), "no message")),
+		Hint:     "a failed pod does not come back: delete it so that it is made anew (kubectl delete pod " + p.Name + ")",
+	}
+}
+
+func (e explainer) terminating() Reason {
+	p := e.pod
+	if p.DeletionTimestamp == nil {
+		return Reason{}
+	}
+	r := Reason{
+		Code: Terminating, Brief: "Terminating: being deleted",
+		Sentence: p.Name + ": it is being deleted; waiting for its replacement",
+		Hint:     "a pod with no owner is not made anew: create it again",
+		Since:    p.DeletionTimestamp.Time,
+	}
+	// The timestamp is the end of the grace period, not its beginning.
+	if late := e.now.Sub(p.DeletionTimestamp.Time); late > 30*time.Second {
+		r.Code, r.Brief = NodeLost, "NodeLost: still terminating, long past its grace period"
+		r.Sentence = fmt.Sprintf("%s: should have been gone %s ago; its node %s does not confirm it", p.Name, short(late), or(p.Spec.NodeName, "(none)"))
+		r.Hint = "see kubectl get node " + p.Spec.NodeName + "; if the node is dead for good: kubectl delete pod --force " + p.Name
+		if len(p.Finalizers) > 0 {
+			r.Code, r.Brief = Terminating, "Terminating: held by finalizer "+p.Finalizers[0]
+			r.Sentence = fmt.Sprintf("%s: should have been gone %s ago; finalizer %s holds it", p.Name, short(late), strings.Join(p.Finalizers, ", "))
+			r.Hint = "the controller that owns the finalizer must remove it: kubectl get pod " + p.Name + " -o yaml"
+		}
+	}
+	return r
+}
+
+func (e explainer) scheduling() Reason {
+	p, c := e.pod, condition(e.pod, corev1.PodScheduled)
+	if p.Spec.NodeName != "" {
+		return Reason{}
+	}
+	r := Reason{Since: c.LastTransitionTime.Time}
+	message := clip(c.Message, 1000)
+	switch {
+	case c.Reason == corev1.PodReasonSchedulingGated || c.Status != corev1.ConditionTrue && len(p.Spec.SchedulingGates) > 0:
+		var gates []string
+		for _, g := range p.Spec.SchedulingGates {
+			gates = append(gates, g.Name)
+		}
+		r.Code, r.Brief = SchedulingGated, "SchedulingGated: by "+strings.Join(gates, ", ")
+		r.Sentence = fmt.Sprintf("%s: held back by scheduling gate %s%s", p.Name, strings.Join(gates, ", "), lasting(r.Since, e.now))
+		r.Hint = "the controller that set the gate removes it when there is room"
+		if strings.Contains(r.Brief, "kueue") {
+			r.Hint = "the job waits for quota in its queue: kubectl get workloads -n " + p.Namespace
+		}
+	case c.Status == corev1.ConditionFalse:
+		// The scheduler's second half tells what preemption would not help.
+		brief, _, _ := strings.Cut(message, " preemption:")
+		r.Code, r.Brief = Unschedulable, "Unschedulable: "+or(clip(brief, 160), c.Reason)
+		r.Sentence = fmt.Sprintf("%s: the scheduler finds no node for it%s: %s", p.Name, lasting(r.Since, e.now), or(message, c.Reason))
+		r.Hint = "make room, ask for less, or correct the node selector, tolerations and volumes; an autoscaler may still add a node"
+	default:
+		r.Code, r.Brief = Pending, "Pending: not scheduled yet"
+		r.Since = p.CreationTimestamp.Time
+		r.Sentence = fmt.Sprintf("%s: no scheduler has looked at it yet%s", p.Name, lasting(r.Since, e.now))
+		r.Hint = "is scheduler " + or(p.Spec.SchedulerName, corev1.DefaultSchedulerName) + " running? " + e.describe()
+	}
+	return r
+}
+
+// readiness: the container runs, but the pod is not Ready.
+func (e explainer) readiness() Reason {
+	p := e.pod
+	ready, containers := condition(p, corev1.PodReady), condition(p, corev1.ContainersReady)
+	if ready.Status == corev1.ConditionTrue || ready.Status == "" {
+		return Reason{}
+	}
+	r := Reason{Since: ready.LastTransitionTime.Time}
+	// The node lifecycle controller sets Ready, and Ready alone, to False on the
+	// pods of a node whose kubelet has gone silent.
+	if containers.Status == corev1.ConditionTrue && ready.Reason != "ReadinessGatesNotReady" {
+		r.Code, r.Brief = NodeLost, "NodeLost: node "+p.Spec.NodeName+" does not answer"
+		r.Sentence = fmt.Sprintf("%s: the kubelet of node %s does not answer%s", p.Name, p.Spec.NodeName, lasting(r.Since, e.now))
+		r.Hint = "see kubectl get node " + p.Spec.NodeName
+		return r
+	}
+	r.Code, r.Brief = NotReady, "NotReady: "+or(clip(ready.Message, 120), "its readiness probe fails")
+	r.Sentence = fmt.Sprintf("%s: the container runs, the pod is not Ready%s: %s", p.Name, lasting(r.Since, e.now), or(clip(ready.Message, 300), ready.Reason))
+	r.Hint = "a job needs no readiness probe; " + e.describe()
+	return r
+}
+
+func (e explainer) ownedGrace() time.Duration {
+	for _, o := range e.pod.OwnerReferences {
+		if o.Controller != nil && *o.Controller {
+			return OwnedGrace
+		}
+	}
+	return 0
+}
+
+func (e explainer) describe() string {
+	return fmt.Sprintf("kubectl describe pod %s -n %s", e.pod.Name, or(e.pod.Namespace, corev1.NamespaceDefault))
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}

@@ -1,0 +1,254 @@
+package rendezvous
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// initialising: an init container runs, waits or has failed.
+func (e explainer) initialising() Reason {
+	p := e.pod
+	for i, s := range p.Status.InitContainerStatuses {
+		spec := initSpec(p, s.Name)
+		sidecar := spec != nil && spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		switch t := s.State.Terminated; {
+		case t != nil && t.ExitCode == 0, sidecar && s.State.Running != nil:
+			continue
+		case s.State.Running != nil:
+			return Reason{
+				Code: Init, Brief: fmt.Sprintf("Init: container %s runs (%d of %d)", s.Name, i+1, len(p.Status.InitContainerStatuses)),
+				Sentence: fmt.Sprintf("%s: init container %s still runs%s", p.Name, s.Name, lasting(s.State.Running.StartedAt.Time, e.now)),
+				Hint:     e.logs(s.Name, false), Since: s.State.Running.StartedAt.Time,
+			}
+		}
+		r := e.status(s)
+		if r.OK() || r.Code == ContainerCreating {
+			return r
+		}
+		r.Brief = fmt.Sprintf("Init: container %s: %s", s.Name, r.Brief)
+		r.Code = Init
+		return r
+	}
+	return Reason{}
+}
+
+// own: the role's own container.
+func (e explainer) own() Reason {
+	if s := containerStatus(e.pod, e.container); s != nil {
+		return e.status(*s)
+	}
+	if e.pod.Status.Phase == corev1.PodFailed || e.pod.Status.Phase == corev1.PodSucceeded {
+		return Reason{
+			Code: Error, Permanent: true, Grace: e.ownedGrace(), Brief: "Error: the pod is over",
+			Sentence: fmt.Sprintf("%s: the pod is over (%s) and its container %s never ran", e.pod.Name, e.pod.Status.Phase, e.container),
+			Hint:     e.describe(),
+		}
+	}
+	return e.creating("ContainerCreating", "")
+}
+
+// status explains one container; the zero Reason: it runs.
+func (e explainer) status(s corev1.ContainerStatus) Reason {
+	switch {
+	case s.State.Running != nil:
+		return Reason{}
+	case s.State.Terminated != nil:
+		return e.terminated(s, *s.State.Terminated)
+	case s.State.Waiting != nil:
+		return e.waiting(s, *s.State.Waiting)
+	}
+	return e.creating("ContainerCreating", "")
+}
+
+func (e explainer) waiting(s corev1.ContainerStatus, w corev1.ContainerStateWaiting) Reason {
+	p := e.pod
+	image := or(s.Image, e.image(s.Name))
+	switch w.Reason {
+	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
+		return e.pull(s.Name, image, w)
+	case "InvalidImageName":
+		return Reason{
+			Code: InvalidImage, Permanent: true, Brief: "InvalidImageName: " + image,
+			Sentence: fmt.Sprintf("%s: container %s has image %q, which is no valid image name", p.Name, s.Name, image),
+			Hint:     "correct the image in the pod's template; an image name is like registry/repository:tag, in lower case",
+		}
+	case "CreateContainerConfigError":
+		return Reason{
+			Code: ConfigError, Permanent: true, Brief: "CreateContainerConfigError: " + clip(w.Message, 120),
+			Sentence: fmt.Sprintf("%s: container %s cannot be configured: %s", p.Name, s.Name, clip(w.Message, 400)),
+			Hint:     "create the Secret, ConfigMap or key that is named, or correct the securityContext",
+		}
+	case "CreateContainerError", "RunContainerError", "PostStartHookError":
+		return e.start(s.Name, w.Reason, w.Message, int(s.RestartCount))
+	case "CrashLoopBackOff":
+		if t := s.LastTerminationState.Terminated; t != nil {
+			return e.terminated(s, *t)
+		}
+		return Reason{
+			Code: CrashLoop, Permanent: s.RestartCount >= 2, Brief: "CrashLoopBackOff",
+			Sentence: fmt.Sprintf("%s: container %s ends again and again (%s)", p.Name, s.Name, restarts(s)),
+			Hint:     e.logs(s.Name, true),
+		}
+	case "", "ContainerCreating", "PodInitializing":
+		return e.creating(or(w.Reason, "ContainerCreating"), w.Message)
+	}
+	return e.creating(w.Reason, w.Message) // a word that we do not know is passed on as it is
+}
+
+// creating: sandbox, network, volumes, or the wait for init containers.
+func (e explainer) creating(word, message string) Reason {
+	p := e.pod
+	since := p.CreationTimestamp.Time
+	if p.Status.StartTime != nil {
+		since = p.Status.StartTime.Time
+	}
+	r := Reason{
+		Code: ContainerCreating, Brief: word, Since: since,
+		Sentence: fmt.Sprintf("%s: node %s prepares its containers%s", p.Name, or(p.Spec.NodeName, "(none)"), lasting(since, e.now)),
+		Hint:     "if it lasts, a volume or the network is missing: " + e.describe(),
+	}
+	if message != "" {
+		r.Brief += ": " + clip(message, 120)
+		r.Sentence += ": " + clip(message, 300)
+	}
+	return r
+}
+
+func (e explainer) terminated(s corev1.ContainerStatus, t corev1.ContainerStateTerminated) Reason {
+	p := e.pod
+	never := p.Spec.RestartPolicy == corev1.RestartPolicyNever
+	over := p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded || never
+	r := Reason{Since: t.FinishedAt.Time, Permanent: over || s.RestartCount >= 2, Hint: e.logs(s.Name, s.RestartCount > 0 && s.State.Terminated == nil)}
+	if over {
+		r.Grace = e.ownedGrace()
+	}
+	why := clip(telling(t.Message), 200)
+	switch {
+	case t.Reason == "StartError" || t.Reason == "ContainerCannotRun":
+		return e.start(s.Name, t.Reason, t.Message, int(s.RestartCount))
+	case t.Reason == "OOMKilled":
+		limit := ""
+		if c := e.spec(s.Name); c != nil && !c.Resources.Limits.Memory().IsZero() {
+			limit = ", limit " + c.Resources.Limits.Memory().String()
+		}
+		r.Code, r.Brief = OOMKilled, "OOMKilled: container "+s.Name+limit
+		r.Sentence = fmt.Sprintf("%s: container %s was killed for its memory (OOMKilled%s, %s)", p.Name, s.Name, limit, restarts(s))
+		r.Hint = "raise resources.limits.memory of container " + s.Name + ", or use less memory per worker"
+		return r
+	case t.ExitCode == 0 && t.Signal == 0:
+		r.Code, r.Brief = Completed, "Completed: container "+s.Name+" ended before the job began"
+		r.Sentence = fmt.Sprintf("%s: container %s ended with exit code 0 before the job began (%s)", p.Name, s.Name, restarts(s))
+		r.Hint = "the worker's command must be `agent worker`, which stays; " + r.Hint
+		return r
+	}
+	r.Code = Error
+	if s.State.Waiting != nil || s.RestartCount >= 2 {
+		r.Code = CrashLoop
+	}
+	r.Brief = fmt.Sprintf("%s: %s", r.Code, ended(t))
+	r.Sentence = fmt.Sprintf("%s: container %s ended with %s (%s)", p.Name, s.Name, ended(t), restarts(s))
+	if why != "" {
+		r.Brief += ": " + clip(why, 100)
+		r.Sentence += ": " + why
+	}
+	return r
+}
+
+// noFile is how runc and crun say that the first word of the command is not there.
+var noFile = regexp.MustCompile("exec: \"([^\"]+)\": (?:stat|executable file not found)|executable file `([^`]+)` not found")
+
+// start: the runtime could not start the container's command. A restart does
+// not put a file into an image.
+func (e explainer) start(container, word, message string, restarted int) Reason {
+	p := e.pod
+	r := Reason{
+		Code: StartError, Permanent: true, Grace: OwnedGrace,
+		Brief:    word + ": " + clip(lastClause(message), 140),
+		Sentence: fmt.Sprintf("%s: container %s cannot be started (%s, %s): %s", p.Name, container, word, plural(restarted, "restart", "restarts"), clip(message, 500)),
+		Hint:     "correct command, args or image of container " + container + "; " + e.describe(),
+	}
+	m := noFile.FindStringSubmatch(message)
+	if m == nil {
+		return r
+	}
+	file := m[1] + m[2]
+	r.Grace = 0
+	if path.Base(file) == "agent" {
+		return LinkAgentMissing(p.Name, container, file, lastClause(message))
+	}
+	r.Brief = fmt.Sprintf("%s: no %s in image %s", word, file, e.image(container))
+	return r
+}
+
+func (e explainer) logs(container string, previous bool) string {
+	text := fmt.Sprintf("see kubectl logs %s -c %s -n %s", e.pod.Name, container, or(e.pod.Namespace, corev1.NamespaceDefault))
+	if previous {
+		text += " --previous"
+	}
+	return text
+}
+
+func (e explainer) spec(container string) *corev1.Container {
+	for i := range e.pod.Spec.Containers {
+		if c := &e.pod.Spec.Containers[i]; c.Name == container {
+			return c
+		}
+	}
+	return initSpec(e.pod, container)
+}
+
+func initSpec(pod *corev1.Pod, container string) *corev1.Container {
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.Name == container {
+			return c
+		}
+	}
+	return nil
+}
+
+func (e explainer) image(container string) string {
+	if c := e.spec(container); c != nil {
+		return c.Image
+	}
+	return "(unknown)"
+}
+
+func ended(t corev1.ContainerStateTerminated) string {
+	switch {
+	case t.Signal != 0:
+		return fmt.Sprintf("signal %d", t.Signal)
+	case t.ExitCode > 128 && t.ExitCode <= 128+64:
+		return fmt.Sprintf("exit code %d (signal %d)", t.ExitCode, t.ExitCode-128)
+	}
+	return fmt.Sprintf("exit code %d", t.ExitCode)
+}
+
+func restarts(s corev1.ContainerStatus) string {
+	return plural(int(s.RestartCount), "restart", "restarts")
+}
+
+// telling is the line of a termination message that says most: the last one,
+// as the message may be the end of a log.
+func telling(message string) string {
+	lines := strings.FieldsFunc(message, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := len(lines) - 1; i >= 0; i-- {
+		if line := strings.TrimSpace(lines[i]); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+// lastClause is the cause at the end of a chain of "doing x: doing y: cause".
+func lastClause(message string) string {
+	message = strings.TrimSuffix(strings.TrimSpace(message), ": unknown")
+	if _, cause, ok := strings.Cut(message, "unable to start container process: "); ok {
+		return strings.TrimPrefix(cause, "error during container init: ")
+	}
+	return message
+}
+

@@ -1,0 +1,247 @@
+package rendezvous
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+)
+
+// verbError keeps which request failed.
+type verbError struct {
+	verb string
+	err  error
+}
+
+func (e *verbError) Error() string { return e.verb + " pods: " + e.err.Error() }
+func (e *verbError) Unwrap() error { return e.err }
+
+// request is one whose failures we see at once: the client's own retries would
+// hide from the progress line what the launcher waits for.
+func (w Watch) request() *rest.Request {
+	return w.Client.Get().Namespace(w.Namespace).Resource("pods").MaxRetries(0)
+}
+
+// followSelector lists once, then watches until the resource version is too old
+// (nil: list again) or a request fails. A watch that merely ends is opened anew
+// from where it ended.
+func (w Watch) followSelector(ctx context.Context, v *view) error {
+	listing, cancel := context.WithTimeout(ctx, w.Timeout)
+	defer cancel()
+	var list corev1.PodList
+	err := w.request().Param("labelSelector", w.Selector).Do(listing).Into(&list)
+	if err != nil {
+		return &verbError{"list", err}
+	}
+	v.update(func(pods map[string]*corev1.Pod) {
+		clear(pods)
+		for i := range list.Items {
+			list.Items[i].ManagedFields = nil
+			pods[list.Items[i].Name] = &list.Items[i]
+		}
+	})
+	version := list.ResourceVersion
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := w.watchFrom(ctx, v, &version)
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			return nil
+		}
+		if err != nil {
+			return &verbError{"watch", err}
+		}
+		if time.Since(began) < time.Second {
+			sleep(ctx, 250*time.Millisecond) // a proxy that ends every watch must not be hammered
+		}
+		if w.Gate != nil {
+			if err := w.Gate.Wait(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// watchFrom follows one watch to its end and keeps version up to date. nil: the
+// stream ended.
+func (w Watch) watchFrom(ctx context.Context, v *view, version *string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// A dial to a stopped API server may hang for ever: the answer's head has a
+	// deadline, the stream after it has none.
+	tooLate := time.AfterFunc(w.Timeout, cancel)
+	stream, err := w.request().
+		Param("labelSelector", w.Selector).Param("watch", "true").Param("allowWatchBookmarks", "true").
+		Param("resourceVersion", *version).Param("timeoutSeconds", fmt.Sprint(int(w.WatchLimit.Seconds()))).
+		Watch(ctx)
+	if !tooLate.Stop() && err != nil {
+		return fmt.Errorf("no answer within %v: %w", w.Timeout, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer stream.Stop()
+	v.alive()
+	for event := range stream.ResultChan() {
+		if event.Type == watch.Error {
+			err := apierrors.FromObject(event.Object)
+			if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+				return err
+			}
+			return nil // cut in the middle of a frame: the next watch resumes
+		}
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok {
+			continue
+		}
+		*version = pod.ResourceVersion
+		if event.Type == watch.Bookmark {
+			v.alive()
+			continue
+		}
+		pod.ManagedFields = nil
+		v.update(func(pods map[string]*corev1.Pod) {
+			if event.Type == watch.Deleted {
+				delete(pods, pod.Name)
+			} else {
+				pods[pod.Name] = pod
+			}
+		})
+	}
+	return nil
+}
+
+// followNames gets every named pod once, eight at a time, and then sleeps for
+// one poll. A pod that is not found is absent; one that cannot be got keeps its
+// last state and the failure is returned.
+func (w Watch) followNames(ctx context.Context, v *view) error {
+	var (
+		mu     sync.Mutex
+		found  = map[string]*corev1.Pod{}
+		failed error
+	)
+	group, getting := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for _, name := range w.Names {
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(getting, w.Timeout)
+			defer cancel()
+			pod := &corev1.Pod{}
+			err := w.request().Name(name).Do(ctx).Into(pod)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				pod.ManagedFields = nil
+				found[name] = pod
+			case apierrors.IsNotFound(err):
+				found[name] = nil
+			default:
+				failed = &verbError{"get", err}
+				if !apierrors.IsForbidden(err) { // the server is away: the others would only wait for it too
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if len(found) > 0 {
+		w.merge(v, found)
+	}
+	if failed != nil {
+		return failed
+	}
+	v.alive()
+	sleep(ctx, w.Poll)
+	return nil
+}
+
+// merge puts what was found into the view; a round that changed nothing makes
+// no Snapshot.
+func (w Watch) merge(v *view, found map[string]*corev1.Pod) {
+	v.mu.Lock()
+	changed := !v.started
+	for name, pod := range found {
+		old := v.pods[name]
+		changed = changed || (old == nil) != (pod == nil) || pod != nil && old.ResourceVersion != pod.ResourceVersion
+	}
+	v.mu.Unlock()
+	if !changed {
+		return
+	}
+	v.update(func(pods map[string]*corev1.Pod) {
+		for name, pod := range found {
+			if pod == nil {
+				delete(pods, name)
+			} else {
+				pods[name] = pod
+			}
+		}
+	})
+}
+
+// Neighbours lists every pod of the namespace, for Board.Report at the
+// deadline: a selector with a slip of the pen matches none of them.
+func Neighbours(ctx context.Context, client rest.Interface, namespace string) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	if err := client.Get().Namespace(namespace).Resource("pods").MaxRetries(0).
+		Param("limit", "500").Do(ctx).Into(&list); err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	pods := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = &list.Items[i]
+	}
+	return pods, nil
+}
+
+func denied(c Code) bool { return c == Forbidden || c == Unauthorized }
+
+// classify names a failed request; Since is now.
+func (w Watch) classify(err error) *APIError {
+	e := &APIError{Code: Unreachable, Verb: "list", Err: err, Since: time.Now(),
+		Hints: "the launcher keeps trying; see whether the API server is up and reachable from this pod"}
+	var verb *verbError
+	if errors.As(err, &verb) {
+		e.Verb, e.Err = verb.verb, verb.err
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return e
+	}
+	switch code := status.Status().Code; {
+	case code == http.StatusUnauthorized:
+		e.Code = Unauthorized
+		e.Hints = "see that the launcher's ServiceAccount still exists and that its token is mounted (automountServiceAccountToken)"
+	case code == http.StatusForbidden:
+		e.Code = Forbidden
+		e.Hints = fmt.Sprintf(`add this rule to the Role of the launcher's ServiceAccount in namespace %s: {apiGroups: [""], resources: ["pods"], verbs: %s}`,
+			w.Namespace, map[bool]string{true: `["get"]`, false: `["get", "list", "watch"]`}[len(w.Names) > 0])
+	case code == http.StatusBadRequest && e.Verb != "get":
+		bad := badSelector(w.Selector, e.Err)
+		bad.Verb = e.Verb
+		return bad
+	}
+	return e
+}
+
+// retryAfter is how long the server asks to be left alone, at most 10 s.
+func retryAfter(err error) time.Duration {
+	seconds, ok := apierrors.SuggestsClientDelay(err)
+	if !ok {
+		return 0
+	}
+	return min(time.Duration(seconds)*time.Second, 10*time.Second)
+}

@@ -1,0 +1,100 @@
+package rendezvous
+
+import (
+	"fmt"
+	"time"
+)
+
+// ForbiddenGrace is how long a worker's 401 or 403 is taken for a passing state:
+// a restarted API server answers 403 to valid tokens until its RBAC caches are
+// full. The launcher must have ended with 77 after 60 s.
+const ForbiddenGrace = 50 * time.Second
+
+// LinkState is what the link of one worker reports.
+type LinkState struct {
+	Ready  bool
+	Reason Reason // why not, when it is known
+}
+
+// ConnectingTo says that the container runs and its agent is being called.
+func ConnectingTo(pod string) Reason {
+	return Reason{
+		Code: Connecting, Pod: pod, Brief: "connecting to its agent",
+		Sentence: pod + ": the container runs, its agent has not answered yet",
+		Hint:     "kubectl logs " + pod + " shows what the agent says",
+	}
+}
+
+// LinkUnreachable says that the worker's agent cannot be called; cause is the
+// error of the last attempt.
+func LinkUnreachable(pod string, cause string) Reason {
+	return Reason{
+		Code: Unreachable, Pod: pod, Brief: "Unreachable: " + clip(cause, 120),
+		Sentence: fmt.Sprintf("%s: its agent cannot be reached: %s", pod, clip(cause, 400)),
+		Hint:     "the launcher keeps trying; if it lasts, see whether kubectl exec " + pod + " works",
+	}
+}
+
+// LinkForbidden says that the launcher has no right to exec into the pod (403).
+func LinkForbidden(pod, namespace string, cause string) Reason {
+	return Reason{
+		Code: Forbidden, Pod: pod, Brief: "Forbidden: no right to exec into the pod",
+		Sentence: fmt.Sprintf("%s: the launcher may not exec into it: %s", pod, clip(cause, 400)),
+		Hint: fmt.Sprintf("add this rule to the Role of the launcher's ServiceAccount in namespace %s: "+
+			`{apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"]}`, namespace),
+		Permanent: true, Grace: ForbiddenGrace,
+	}
+}
+
+// LinkUnauthorized says that the API server does not accept the launcher's token (401).
+func LinkUnauthorized(pod string, cause string) Reason {
+	return Reason{
+		Code: Unauthorized, Pod: pod, Brief: "Unauthorized: the API server refuses the launcher's token",
+		Sentence:  fmt.Sprintf("%s: the API server does not accept the launcher's token: %s", pod, clip(cause, 400)),
+		Hint:      "see that the launcher's ServiceAccount still exists and that its token is mounted (automountServiceAccountToken)",
+		Permanent: true, Grace: ForbiddenGrace,
+	}
+}
+
+// LinkAgentMissing says that exec could not start the agent in the container;
+// path is where it was looked for.
+func LinkAgentMissing(pod, container, path string, cause string) Reason {
+	return Reason{
+		Code: AgentMissing, Pod: pod, Brief: "AgentMissing: no " + path + " in container " + container,
+		Sentence: fmt.Sprintf("%s: container %s has no agent at %s: %s", pod, container, path, clip(cause, 300)),
+		Hint: "bake the agent into the worker's image (COPY --from=... /agent " + path + "), copy it in with an init container (agent install), " +
+			"or name its path with --worker-agent",
+		Permanent: true,
+	}
+}
+
+// LinkRshAgentMissing says that the path that mpirun would call on the worker,
+// for daemons that start others, does not exist there.
+func LinkRshAgentMissing(pod, path string) Reason {
+	return Reason{
+		Code: RshAgentMissing, Pod: pod, Brief: "RshAgentMissing: no " + path + " on the worker",
+		Sentence:  fmt.Sprintf("%s: the rsh agent %s does not exist in its container; mpirun would hang", pod, path),
+		Hint:      "put the agent at the same path in the launcher's and the workers' images",
+		Permanent: true,
+	}
+}
+
+// LinkIncompatible says that launcher and worker have no protocol version in common.
+func LinkIncompatible(pod, ours, theirs string) Reason {
+	return Reason{
+		Code: Incompatible, Pod: pod, Brief: fmt.Sprintf("Incompatible: agent %s, launcher %s", theirs, ours),
+		Sentence:  fmt.Sprintf("%s: its agent is %s, the launcher is %s, and they share no protocol version", pod, theirs, ours),
+		Hint:      "use images whose agents are at most two minor releases apart",
+		Permanent: true,
+	}
+}
+
+// LinkSuperseded says that a newer launcher has claimed the worker; both are pod uids.
+func LinkSuperseded(pod, ours, theirs string) Reason {
+	return Reason{
+		Code: Superseded, Pod: pod, Brief: "Superseded: a newer launcher has this worker",
+		Sentence:  fmt.Sprintf("%s: launcher %s has claimed it; this launcher, %s, is older", pod, theirs, ours),
+		Hint:      "two launchers run for one job: end one of them, or give them different jobs",
+		Permanent: true, Grace: time.Nanosecond, // nothing can change it: an epoch never goes back
+	}
+}

@@ -1,0 +1,105 @@
+package rendezvous
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Loss is a worker of a running job that is gone or about to be.
+type Loss struct {
+	Worker Worker // as it was at the start
+	Reason Reason
+	// Gone: its processes cannot be there any more. Else the pod only looks bad
+	// (not Ready, about to be deleted) and the link decides.
+	Gone bool
+}
+
+// Lost compares the workers that a job started with and what the API server
+// says now, in the order of the workers. A Snapshot with an error tells nothing
+// new and gives none.
+func Lost(started []Worker, s Snapshot, now time.Time) []Loss {
+	if s.Err != nil {
+		return nil
+	}
+	byName := make(map[string]*corev1.Pod, len(s.Pods))
+	for _, pod := range s.Pods {
+		byName[pod.Name] = pod
+	}
+	var losses []Loss
+	for _, w := range started {
+		if reason, gone := lost(w, byName[w.Name], now); !reason.OK() {
+			reason.Pod = w.Name
+			losses = append(losses, Loss{w, reason, gone})
+		}
+	}
+	return losses
+}
+
+func lost(w Worker, pod *corev1.Pod, now time.Time) (reason Reason, gone bool) {
+	if pod == nil {
+		return Reason{
+			Code: Missing, Permanent: true, Brief: "Missing: the pod was deleted",
+			Sentence: w.Name + ": the pod was deleted while the job ran",
+			Hint:     "see who deleted it: kubectl get events -n " + or(w.Namespace, "default"),
+		}, true
+	}
+	if string(pod.UID) != w.UID {
+		return Reason{
+			Code: Missing, Permanent: true, Brief: "Missing: the pod was replaced",
+			Sentence: fmt.Sprintf("%s: the pod was replaced while the job ran (uid %s, now %s)", w.Name, w.UID, pod.UID),
+			Hint:     "the processes of the old pod are gone; the job must start again",
+		}, true
+	}
+	is := FromPod(pod, w.Container)
+	if is.Finished || is.Terminating || !is.Running {
+		r := Explain(pod, w.Container, now)
+		if r.OK() { // a Failed pod whose status still says running
+			r = Reason{Code: Error, Brief: "Error: the pod is over", Sentence: w.Name + ": the pod is over (" + string(pod.Status.Phase) + ")"}
+		}
+		// A terminating pod's processes have their grace period to save their work.
+		return r, is.Finished || !is.Running
+	}
+	if is.Restarts != w.Restarts || w.ContainerID != "" && is.ContainerID != w.ContainerID {
+		return restarted(w, pod), true
+	}
+	if c := condition(pod, corev1.DisruptionTarget); c.Status == corev1.ConditionTrue {
+		return Reason{
+			Code: Preempted, Brief: "DisruptionTarget: " + c.Reason, Since: c.LastTransitionTime.Time,
+			Sentence: fmt.Sprintf("%s: is about to be taken off node %s: %s", w.Name, w.Node, or(clip(c.Message, 300), c.Reason)),
+			Hint:     "save a checkpoint; the pod has its termination grace period left",
+		}, false
+	}
+	r := Explain(pod, w.Container, now)
+	if r.Code != NodeLost && r.Code != NotReady {
+		return Reason{}, false
+	}
+	return r, false
+}
+
+// restarted tells from the last state how the container ended in between.
+func restarted(w Worker, pod *corev1.Pod) Reason {
+	r := Reason{
+		Code: Error, Permanent: true, Brief: "Error: container " + w.Container + " was restarted",
+		Sentence: fmt.Sprintf("%s: container %s was restarted while the job ran", w.Name, w.Container),
+		Hint:     fmt.Sprintf("see kubectl logs %s -c %s -n %s --previous", w.Name, w.Container, or(w.Namespace, "default")),
+	}
+	s := containerStatus(pod, w.Container)
+	t := s.LastTerminationState.Terminated
+	if t == nil {
+		return r
+	}
+	r.Since = t.FinishedAt.Time
+	if t.Reason == "OOMKilled" {
+		r.Code, r.Brief = OOMKilled, "OOMKilled: container "+w.Container
+		r.Sentence += "; it had been killed for its memory (OOMKilled)"
+		r.Hint = "raise resources.limits.memory of container " + w.Container + ", or use less memory per worker"
+		return r
+	}
+	r.Sentence += "; it had ended with " + ended(*t)
+	if why := clip(telling(t.Message), 200); why != "" {
+		r.Sentence += ": " + why
+	}
+	return r
+}

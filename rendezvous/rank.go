@@ -1,0 +1,78 @@
+package rendezvous
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// indexLabels in the order in which they count: ours, then those of indexed
+// Jobs, StatefulSets and the Kubeflow training operators.
+var indexLabels = [...]string{names.LabelIndex, names.LabelCompletionIndex, names.LabelPodIndex, names.LabelReplicaIndex}
+
+// indexOf returns the worker's number and whether a label gave it.
+func indexOf(pod *corev1.Pod) (index int, labelled bool) {
+	for _, label := range indexLabels {
+		if n, err := strconv.Atoi(pod.Labels[label]); err == nil && n >= 0 {
+			return n, true
+		}
+	}
+	return trailingNumber(pod.Name), false
+}
+
+// trailingNumber returns the number at the end of a name, -1 when there is none
+// or when it is no index by any measure (it does not fit an int32).
+func trailingNumber(name string) int {
+	start := len(name)
+	for start > 0 && name[start-1] >= '0' && name[start-1] <= '9' {
+		start--
+	}
+	n, err := strconv.ParseInt(name[start:], 10, 32)
+	if err != nil {
+		return -1
+	}
+	return int(n)
+}
+
+// Rank orders workers by index, then by name; those without an index come last.
+// The order depends on the pods' names and labels only, so it is the same after
+// every restart of the launcher. Where two pods have the same index by label,
+// one replaces the other: the live one wins, then the newest; the others are
+// returned as replaced. The argument is not changed.
+func Rank(workers []Worker) (ranked, replaced []Worker) {
+	best := map[int]Worker{}
+	for _, w := range workers {
+		if old, ok := best[w.Index]; w.Labelled && (!ok || supersedes(w, old)) {
+			best[w.Index] = w
+		}
+	}
+	for _, w := range workers {
+		if w.Labelled && best[w.Index].UID != w.UID {
+			replaced = append(replaced, w)
+		} else {
+			ranked = append(ranked, w)
+		}
+	}
+	slices.SortFunc(ranked, byIndex)
+	slices.SortFunc(replaced, byIndex)
+	return ranked, replaced
+}
+
+// supersedes reports whether a, not b, is the worker of their common index.
+func supersedes(a, b Worker) bool {
+	if a.live() != b.live() {
+		return a.live()
+	}
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID)) > 0
+}
+
+func byIndex(a, b Worker) int {
+	if (a.Index < 0) != (b.Index < 0) {
+		return cmp.Compare(b.Index, a.Index)
+	}
+	return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+}

@@ -1,0 +1,25 @@
+package rendezvous
+
+import "fmt"
+
+// MaxStatic is how many addresses 127.0.0.0/16 has for Static.
+const MaxStatic = 65_000
+
+// Static gives the n workers of --fake: no cluster, no pods, named by the
+// loopback addresses 127.0.0.2, 127.0.0.3, ... that every mpirun takes for
+// hosts other than its own.
+func Static(n int) ([]Worker, error) {
+	if n < 1 || n > MaxStatic {
+		return nil, fmt.Errorf("make %d fake workers: the number must be from 1 to %d", n, MaxStatic)
+	}
+	workers := make([]Worker, n)
+	for i := range workers {
+		host := i + 2
+		address := fmt.Sprintf("127.0.%d.%d", host/256, host%256)
+		workers[i] = Worker{
+			Name: address, IP: address, Hostname: address, UID: fmt.Sprintf("fake-%d", i),
+			Index: i, Labelled: true, Running: true, Ready: true,
+		}
+	}
+	return workers, nil
+}

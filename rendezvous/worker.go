@@ -1,0 +1,85 @@
+package rendezvous
+
+import (
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// AnnotationSlots overrides the number of slots of one pod.
+const AnnotationSlots = "muster.dev/slots"
+
+// Worker is one pod of the job as the launcher needs it.
+type Worker struct {
+	Name        string // the pod's
+	Namespace   string
+	UID         string
+	IP          string // empty until the kubelet reports it
+	Node        string
+	Hostname    string // within the pod
+	Subdomain   string // name of the headless Service, may be empty
+	Container   string // where the agent runs; empty when the choice is ambiguous
+	ContainerID string // of the running container; changes with each restart
+	Index       int    // from a label or the name; -1: none
+	Labelled    bool   // Index comes from a label, so no two workers may share it
+	Slots       int    // from AnnotationSlots; 0: as configured for the job
+	HostNetwork bool
+	Created     time.Time
+	Restarts    int
+	Running     bool // the container runs: a link can be tried
+	Ready       bool // the pod's Ready condition
+	Terminating bool // deletion has begun
+	Finished    bool // phase Succeeded or Failed
+}
+
+// live reports whether the pod can still become, or be, a worker.
+func (w Worker) live() bool { return !w.Terminating && !w.Finished }
+
+// FromPod reads a worker from its pod; container is the one that Containers.Pick chose.
+func FromPod(pod *corev1.Pod, container string) Worker {
+	index, labelled := indexOf(pod)
+	w := Worker{
+		Name: pod.Name, Namespace: pod.Namespace, UID: string(pod.UID),
+		IP: pod.Status.PodIP, Node: pod.Spec.NodeName,
+		Hostname: pod.Spec.Hostname, Subdomain: pod.Spec.Subdomain,
+		Container: container, Index: index, Labelled: labelled,
+		HostNetwork: pod.Spec.HostNetwork, Created: pod.CreationTimestamp.Time,
+		Ready:       condition(pod, corev1.PodReady).Status == corev1.ConditionTrue,
+		Terminating: pod.DeletionTimestamp != nil,
+		Finished:    pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded,
+	}
+	if w.Hostname == "" {
+		w.Hostname = pod.Name
+	}
+	if n, err := strconv.Atoi(pod.Annotations[AnnotationSlots]); err == nil && n > 0 {
+		w.Slots = n
+	}
+	if s := containerStatus(pod, container); s != nil {
+		w.Restarts = int(s.RestartCount)
+		w.Running = s.State.Running != nil
+		if w.Running {
+			w.ContainerID = s.ContainerID
+		}
+	}
+	return w
+}
+
+func containerStatus(pod *corev1.Pod, name string) *corev1.ContainerStatus {
+	for i := range pod.Status.ContainerStatuses {
+		if s := &pod.Status.ContainerStatuses[i]; s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// condition returns the pod's condition, the zero value when it has none.
+func condition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return corev1.PodCondition{}
+}
