@@ -108,7 +108,9 @@ func (d *Dialer) request(ctx context.Context, cfg *rest.Config, method string, u
 	if err != nil {
 		return fmt.Errorf("read credentials: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	// The line alone ends a request: with the context's deadline too, two
+	// timers would race for the error.
+	req, err := http.NewRequestWithContext(context.WithoutCancel(ctx), method, u.String(), nil)
 	if err != nil {
 		return fmt.Errorf("read API server address: %w", err)
 	}

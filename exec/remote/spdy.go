@@ -55,7 +55,9 @@ func (d *Dialer) spdy(ctx context.Context, cfg *rest.Config, u *url.URL, l *line
 		return nil, err
 	}
 	transport := &http.Transport{
-		DialContext:        func(_ context.Context, network, address string) (net.Conn, error) { return l.dial(ctx, network, address) },
+		DialContext: func(_ context.Context, network, address string) (net.Conn, error) {
+			return l.dial(ctx, network, address)
+		},
 		Proxy:              proxier(cfg),
 		TLSClientConfig:    tlsConfig,
 		DisableKeepAlives:  true,

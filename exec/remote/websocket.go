@@ -61,7 +61,9 @@ func (d *Dialer) webSocket(ctx context.Context, cfg *rest.Config, u *url.URL, l 
 		return nil, err
 	}
 	dialer := websocket.Dialer{
-		NetDialContext:  func(_ context.Context, network, address string) (net.Conn, error) { return l.dial(ctx, network, address) },
+		NetDialContext: func(_ context.Context, network, address string) (net.Conn, error) {
+			return l.dial(ctx, network, address)
+		},
 		Proxy:           proxier(cfg),
 		TLSClientConfig: tlsConfig,
 		Subprotocols:    []string{protocolV5},

@@ -1,0 +1,176 @@
+package fakekube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cri "k8s.io/cri-streaming/pkg/streaming/remotecommand"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
+	utilexec "k8s.io/utils/exec"
+)
+
+// ExecPath is the pattern to register an Exec at.
+const ExecPath = "/api/v1/namespaces/{ns}/pods/{name}/exec"
+
+// Command stands for the process that an exec starts. Its exit code, or its
+// error for a process that could not be started, ends the stream. As in a real
+// container it is not stopped when the client goes: its stdin ends. ctx ends
+// with the test.
+type Command func(ctx context.Context, pod, container string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (exit int, err error)
+
+// Exec serves pods/exec with the code that API servers and container runtimes
+// use: wsstream with v5.channel.k8s.io for WebSocket, cri-streaming for SPDY.
+type Exec struct {
+	run    Command
+	ctx    context.Context
+	cancel context.CancelFunc
+	served sync.WaitGroup
+
+	mu      sync.Mutex
+	conns   map[net.Conn]struct{}
+	dials   map[string]int
+	refused map[string]refusal
+	flowing chan struct{} // closed: bytes flow
+	forged  chan struct{} // closed by Forge
+}
+
+type refusal struct {
+	code int
+	body string
+}
+
+// The names of the two protocols, for Refuse and Dials.
+const (
+	WebSocket = "websocket"
+	SPDY      = "spdy"
+)
+
+// NewExec makes an exec handler; at the end of the test it cuts what is open
+// and waits for the commands.
+func NewExec(tb testing.TB, run Command) *Exec {
+	ctx, cancel := context.WithCancel(context.Background())
+	flowing := make(chan struct{})
+	close(flowing)
+	e := &Exec{
+		run: run, ctx: ctx, cancel: cancel, conns: map[net.Conn]struct{}{}, dials: map[string]int{},
+		refused: map[string]refusal{}, flowing: flowing, forged: make(chan struct{}),
+	}
+	tb.Cleanup(func() {
+		e.mu.Lock()
+		cancel()
+		e.mu.Unlock()
+		e.Cut(true)
+		e.served.Wait()
+	})
+	return e
+}
+
+// ServeHTTP answers GET (WebSocket) and POST (SPDY) as an API server does.
+func (e *Exec) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protocol := SPDY
+	if wsstream.IsWebSocketRequest(r) {
+		protocol = WebSocket
+	}
+	e.mu.Lock()
+	e.dials[protocol]++
+	no, refused := e.refused[protocol]
+	if e.ctx.Err() != nil {
+		no, refused = refusal{http.StatusServiceUnavailable, "the test is over"}, true
+	}
+	if !refused {
+		e.served.Add(1)
+	}
+	e.mu.Unlock()
+	if refused {
+		http.Error(w, no.body, no.code)
+		return
+	}
+	defer e.served.Done()
+	w = &hijacked{w, e}
+	if protocol == WebSocket {
+		e.serveWebSocket(w, r)
+		return
+	}
+	all := &cri.Options{Stdin: true, Stdout: true, Stderr: true}
+	cri.ServeExec(w, r, executor{e, r}, r.PathValue("name"), "", r.FormValue("container"), r.URL.Query()["command"],
+		all, time.Hour, 30*time.Second, cri.SupportedStreamingProtocols)
+}
+
+// serveWebSocket does what the API server's stream translator does on its
+// client side.
+func (e *Exec) serveWebSocket(w http.ResponseWriter, r *http.Request) {
+	channels := []wsstream.ChannelType{
+		wsstream.ReadChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.ReadChannel,
+	}
+	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{
+		cri.StreamProtocolV5Name: {Binary: true, Channels: channels},
+	})
+	_, streams, err := conn.Open(w, r)
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	said := metav1.Status{Status: metav1.StatusSuccess}
+	exit, err := e.command(r, streams[cri.StreamStdIn], streams[cri.StreamStdOut], streams[cri.StreamStdErr])
+	switch {
+	case err != nil:
+		said = *status(http.StatusInternalServerError,
+			fmt.Sprintf("Internal error occurred: error executing command in container: %v", err))
+	case exit != 0:
+		said = metav1.Status{
+			Status: metav1.StatusFailure, Reason: cri.NonZeroExitCodeReason,
+			Message: fmt.Sprintf("command terminated with non-zero exit code: exit status %d", exit),
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{
+				{Type: cri.ExitCodeCauseType, Message: fmt.Sprint(exit)},
+			}},
+		}
+	}
+	body, _ := json.Marshal(said)
+	_, _ = streams[cri.StreamErr].Write(body)
+}
+
+// executor is what cri-streaming runs a command through.
+type executor struct {
+	e *Exec
+	r *http.Request
+}
+
+func (x executor) ExecInContainer(_ context.Context, _, _, _ string, _ []string, in io.Reader, out, errs io.WriteCloser,
+	_ bool, _ <-chan cri.TerminalSize, _ time.Duration) error {
+	exit, err := x.e.command(x.r, in, out, errs)
+	if err == nil && exit != 0 {
+		return utilexec.CodeExitError{Err: fmt.Errorf("exit status %d", exit), Code: exit}
+	}
+	return err
+}
+
+// command runs the hook; it returns early, with success, when Forge says so.
+func (e *Exec) command(r *http.Request, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	type outcome struct {
+		exit int
+		err  error
+	}
+	done := make(chan outcome, 1)
+	e.mu.Lock()
+	forged := e.forged
+	e.mu.Unlock()
+	e.served.Go(func() {
+		exit, err := e.run(e.ctx, r.PathValue("name"), r.FormValue("container"), r.URL.Query()["command"],
+			valveReader{e, stdin}, valveWriter{e, stdout}, valveWriter{e, stderr})
+		done <- outcome{exit, err}
+	})
+	select {
+	case o := <-done:
+		return o.exit, o.err
+	case <-forged:
+		return 0, nil
+	}
+}
