@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/remotecommand"
 
 	"github.com/musterhq/muster/test/fakekube"
 )
@@ -16,27 +17,29 @@ func writeFile(t testing.TB, path, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// BenchmarkStdout carries 64 MiB of output in the pieces that an API server
-// sends (32 KiB), read 256 KiB at a time.
-func BenchmarkStdout(b *testing.B) {
-	const size = 64 << 20
-	flood := func(_ context.Context, _, _ string, _ []string, in io.Reader, out, _ io.Writer) (int, error) {
-		piece := make([]byte, 32<<10)
-		for sent := 0; sent < size; sent += len(piece) {
-			if _, err := out.Write(piece); err != nil {
-				return 1, nil
-			}
+const floodSize = 64 << 20
+
+// flood writes floodSize bytes in the pieces that an API server sends.
+func flood(_ context.Context, _, _ string, _ []string, _ io.Reader, out, _ io.Writer) (int, error) {
+	piece := make([]byte, 32<<10)
+	for sent := 0; sent < floodSize; sent += len(piece) {
+		if _, err := out.Write(piece); err != nil {
+			return 1, nil
 		}
-		return 0, nil
 	}
+	return 0, nil
+}
+
+// BenchmarkStdout carries 64 MiB of output, read 256 KiB at a time.
+func BenchmarkStdout(b *testing.B) {
 	for _, protocol := range []string{fakekube.WebSocket, fakekube.SPDY} {
 		b.Run(protocol, func(b *testing.B) {
 			w := on(b, protocol, flood)
 			buf := make([]byte, 256<<10)
-			b.SetBytes(size)
+			b.SetBytes(floodSize)
 			for b.Loop() {
 				conn := w.dial(b)
-				for got := 0; got < size; {
+				for got := 0; got < floodSize; {
 					n, err := conn.Read(buf)
 					require.NoError(b, err)
 					got += n
@@ -44,5 +47,19 @@ func BenchmarkStdout(b *testing.B) {
 				require.NoError(b, conn.Close())
 			}
 		})
+	}
+}
+
+// BenchmarkStdoutClientGo is the same through client-go's executor, which is
+// what kubectl exec does: the figure to compare with.
+func BenchmarkStdoutClientGo(b *testing.B) {
+	w := on(b, fakekube.WebSocket, flood)
+	u, err := target.execURL(w.dialer.cfg)
+	require.NoError(b, err)
+	b.SetBytes(floodSize)
+	for b.Loop() {
+		executor, err := remotecommand.NewWebSocketExecutor(w.dialer.cfg, "GET", u.String())
+		require.NoError(b, err)
+		require.NoError(b, executor.StreamWithContext(b.Context(), remotecommand.StreamOptions{Stdout: io.Discard}))
 	}
 }
