@@ -148,3 +148,13 @@ func Append(b []byte, f Frame) ([]byte, error) {
 	b = binary.BigEndian.AppendUint64(b, f.Offset)
 	return append(b, f.Payload...), nil
 }
+
+// PutHeader writes the header of a frame whose payload of n bytes already
+// follows at b[HeaderLen:], so that large payloads are not copied.
+func PutHeader(b []byte, f Frame, n int) {
+	_ = b[HeaderLen-1]
+	b[0], b[1], b[2], b[3] = byte(f.Type), f.Stream, 0, 0
+	binary.BigEndian.PutUint32(b[4:], f.Channel)
+	binary.BigEndian.PutUint32(b[8:], uint32(n))
+	binary.BigEndian.PutUint64(b[12:], f.Offset)
+}

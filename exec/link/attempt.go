@@ -1,0 +1,217 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+var (
+	errParked = errors.New("link parked")
+	errLost   = errors.New("given up")
+)
+
+// attempt dials once, shakes hands, and serves the connection until it ends.
+// It always returns an error that says why; linked is called once the worker
+// has welcomed us.
+func (l *Link) attempt(ctx context.Context, linked func()) error {
+	select {
+	case <-l.over:
+		return errLost
+	default:
+	}
+	done := func(bool) {}
+	if l.cfg.Gate != nil {
+		var err error
+		if done, err = l.cfg.Gate.Enter(ctx); err != nil {
+			return err
+		}
+	}
+	c, w, err := l.dial(ctx)
+	done(kindOf(err) != Unreachable)
+	if err != nil {
+		l.noteFailure(err)
+		return err
+	}
+	if err := l.adopt(c, w); err != nil {
+		c.close(err)
+		return err
+	}
+	linked()
+	l.report()
+	err = c.serve(ctx)
+	l.drop(c, err)
+	return err
+}
+
+// dial makes a connection and reads the worker's answer to HELLO. Everything
+// together has DialTimeout: a dial to a stopped API server hangs for ever.
+func (l *Link) dial(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
+	var w wire.WelcomeRecord
+	dctx, cancel := context.WithTimeoutCause(ctx, l.cfg.DialTimeout, &DialError{Kind: Server,
+		Err: fmt.Errorf("no answer from the worker's agent within %s", l.cfg.DialTimeout)})
+	defer cancel()
+	rw, err := l.cfg.Dialer.Dial(dctx)
+	if err != nil {
+		return nil, w, err
+	}
+	c := newConn(l, rw)
+	stop := context.AfterFunc(dctx, func() { rw.Close() })
+	w, err = c.shake(l.cfg.Hello)
+	if !stop() || err != nil {
+		rw.Close()
+		var de *DialError
+		if cause := context.Cause(dctx); cause != nil && !errors.As(err, &de) {
+			err = cause
+		}
+		return nil, w, err
+	}
+	return c, w, nil
+}
+
+// shake sends HELLO and reads WELCOME or REFUSE.
+func (c *conn) shake(hello wire.HelloRecord) (w wire.WelcomeRecord, err error) {
+	f, err := wire.Record(wire.Hello, 0, hello)
+	if err != nil {
+		return w, err
+	}
+	b, err := wire.Append(nil, f)
+	if err != nil {
+		return w, err
+	}
+	if _, err := c.rw.Write(b); err != nil {
+		// The cause stands behind the reading side: the server's answer.
+		if _, rerr := c.reader.Next(); kindOf(rerr) != Dropped {
+			err = rerr
+		}
+		return w, err
+	}
+	f, err = c.reader.Next()
+	if err != nil {
+		return w, err
+	}
+	switch f.Type {
+	case wire.Welcome:
+		return w, f.Decode(&w)
+	case wire.Refuse:
+		var r wire.RefuseRecord
+		if err := f.Decode(&r); err != nil {
+			return w, err
+		}
+		return w, refused(r)
+	}
+	return w, fmt.Errorf("%w: first frame has type %d", wire.ErrProtocol, f.Type)
+}
+
+func refused(r wire.RefuseRecord) error {
+	kinds := map[string]Kind{wire.RefuseVersion: Incompatible, wire.RefuseSuperseded: Superseded,
+		wire.RefuseJob: OtherJob, wire.RefuseEnding: Ending}
+	kind, ok := kinds[r.Reason]
+	if !ok {
+		kind = Incompatible
+	}
+	return &DialError{Kind: kind, Err: errors.New(r.Message)}
+}
+
+// adopt makes c the link's connection and lets every session attach over it.
+func (l *Link) adopt(c *conn, w wire.WelcomeRecord) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost != nil {
+		return errLost
+	}
+	if l.welcome != nil && l.welcome.Instance != w.Instance {
+		return &DialError{Kind: Gone, Err: errors.New("its container was restarted, its processes are gone")}
+	}
+	l.welcome = &w
+	now := time.Now()
+	if l.state.Linked && !l.state.Parked {
+		l.state.Redials++
+		l.state.LongestGap = max(l.state.LongestGap, now.Sub(l.downAt))
+	}
+	l.state.Connected, l.state.Linked, l.state.Parked, l.state.Since, l.state.Last = true, true, false, now, nil
+	l.authAt = time.Time{}
+	l.active, l.upAt = now, now
+	l.conn = c
+	l.current.Store(c)
+	known := map[string]bool{}
+	for ch, s := range l.sessions {
+		known[s.id] = true
+		s.openOn(c, ch)
+	}
+	for _, id := range w.Sessions {
+		if !known[id] {
+			c.record(wire.Forget, 0, wire.ForgetRecord{ID: id})
+		}
+	}
+	if l.end != nil {
+		c.record(wire.End, 0, *l.end)
+	}
+	return nil
+}
+
+// drop notes the end of a connection.
+func (l *Link) drop(c *conn, err error) {
+	l.mu.Lock()
+	l.conn = nil
+	l.current.Store(nil)
+	for _, s := range l.sessions {
+		s.conn = nil
+	}
+	l.downAt = time.Now()
+	l.state.Connected, l.state.Since, l.state.Last = false, l.downAt, err
+	l.state.Parked = errors.Is(err, errParked)
+	l.mu.Unlock()
+	if !errors.Is(err, errParked) {
+		l.cfg.Log.Info("link down", "worker", l.cfg.Worker, "err", err)
+	}
+	l.report()
+}
+
+func (l *Link) noteFailure(err error) {
+	l.mu.Lock()
+	l.state.Last = err
+	if k := kindOf(err); k != Unauthorized && k != Forbidden {
+		l.authAt = time.Time{}
+	} else if l.authAt.IsZero() {
+		l.authAt = time.Now()
+	}
+	l.mu.Unlock()
+	l.cfg.Log.Debug("dial failed", "worker", l.cfg.Worker, "kind", kindOf(err), "err", err)
+	l.report()
+}
+
+// judge decides whether err means that the worker is lost.
+func (l *Link) judge(err error) *LostError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lost := func(k Kind, err error) *LostError { return &LostError{Worker: l.cfg.Worker, Kind: k, Err: err} }
+	kind := kindOf(err)
+	authLimit := l.cfg.FirstAuth
+	if l.state.Linked {
+		authLimit = l.cfg.AuthAfter
+	}
+	switch {
+	case l.lost != nil:
+		return l.lost
+	case kind.Terminal():
+		return lost(kind, err)
+	case (kind == Unauthorized || kind == Forbidden) && !l.authAt.IsZero() && time.Since(l.authAt) >= authLimit:
+		return lost(kind, err)
+	case l.state.Linked && !l.state.Parked && time.Since(l.downAt) >= l.cfg.Lease:
+		return lost(Expired, fmt.Errorf("no link for the lease of %s: %w", l.cfg.Lease, err))
+	}
+	return nil
+}
+
+// kindOf classes err; what is no DialError was a connection that ended.
+func kindOf(err error) Kind {
+	var de *DialError
+	if errors.As(err, &de) {
+		return de.Kind
+	}
+	return Dropped
+}

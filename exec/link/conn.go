@@ -1,0 +1,205 @@
+package link
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// conn is one connection of a link.
+type conn struct {
+	link   *Link
+	rw     io.ReadWriteCloser
+	reader *wire.Reader
+	kicked chan struct{}
+	done   chan struct{} // closed by close
+
+	read    atomic.Int64 // when the last byte came, Unix nanoseconds
+	written atomic.Int64
+
+	mu     sync.Mutex
+	queue  []wire.Frame
+	ackDue bool
+	cause  error // why it was closed
+}
+
+func newConn(l *Link, rw io.ReadWriteCloser) *conn {
+	c := &conn{link: l, rw: rw, kicked: make(chan struct{}, 1), done: make(chan struct{})}
+	c.reader = wire.NewReader(bufio.NewReaderSize(lifeReader{c}, 16<<10))
+	now := time.Now().UnixNano()
+	c.read.Store(now)
+	c.written.Store(now)
+	return c
+}
+
+// lifeReader notes when bytes come: any of them is life, not only a PONG,
+// which behind a megabyte on a slow link would come late.
+type lifeReader struct{ c *conn }
+
+func (r lifeReader) Read(p []byte) (int, error) {
+	n, err := r.c.rw.Read(p)
+	if n > 0 {
+		r.c.read.Store(time.Now().UnixNano())
+	}
+	return n, err
+}
+
+// serve moves frames until the connection ends, and returns why.
+func (c *conn) serve(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { c.close(context.Cause(ctx)) })
+	defer stop()
+	var loops sync.WaitGroup
+	loops.Go(func() { c.close(c.send()) })
+	loops.Go(func() { c.watch() })
+	c.close(c.receive())
+	loops.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
+}
+
+// close ends the connection; the first cause given stands.
+func (c *conn) close(cause error) {
+	c.mu.Lock()
+	first := c.cause == nil
+	if first {
+		if cause == nil {
+			cause = io.EOF
+		}
+		c.cause = cause
+		close(c.done)
+	}
+	c.mu.Unlock()
+	if first {
+		c.rw.Close()
+	}
+	c.kick()
+}
+
+func (c *conn) kick() {
+	select {
+	case c.kicked <- struct{}{}:
+	default:
+	}
+}
+
+func (c *conn) push(f wire.Frame) {
+	c.mu.Lock()
+	c.queue = append(c.queue, f)
+	c.mu.Unlock()
+	c.kick()
+}
+
+func (c *conn) record(t wire.Type, channel uint32, v any) {
+	f, err := wire.Record(t, channel, v)
+	if err != nil {
+		c.close(err)
+		return
+	}
+	c.push(f)
+}
+
+// watch pings an idle connection, closes a dead one, and parks one that only
+// detached sessions need.
+func (c *conn) watch() {
+	cfg := &c.link.cfg
+	timer := time.NewTimer(cfg.PingEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-c.done:
+			return
+		case <-timer.C:
+		}
+		now := time.Now()
+		silence := now.Sub(time.Unix(0, c.read.Load()))
+		quiet := now.Sub(time.Unix(0, c.written.Load()))
+		if silence >= cfg.DeadAfter {
+			c.close(&DialError{Kind: Dropped, Err: fmt.Errorf("no byte for %s", silence.Round(time.Millisecond))})
+			return
+		}
+		if c.link.mayPark(now) {
+			c.record(wire.Park, 0, wire.ParkRecord{LeaseSeconds: int(cfg.ParkLease / time.Second)})
+			c.mu.Lock()
+			c.queue = append(c.queue, wire.Frame{}) // send ends here
+			c.mu.Unlock()
+			c.kick()
+			return
+		}
+		if silence >= cfg.PingEvery || quiet >= cfg.PingEvery {
+			c.push(wire.Frame{Type: wire.Ping})
+		}
+		next := min(cfg.PingEvery, cfg.DeadAfter-silence)
+		if silence < cfg.PingEvery && quiet < cfg.PingEvery {
+			next = cfg.PingEvery - max(silence, quiet)
+		}
+		timer.Reset(max(next, time.Millisecond))
+	}
+}
+
+// send writes queued frames, acknowledgements and stdin until the connection
+// is closed.
+func (c *conn) send() error {
+	var buf []byte
+	for {
+		c.mu.Lock()
+		queue, acks, closed := c.queue, c.ackDue, c.cause != nil
+		c.queue, c.ackDue = nil, false
+		c.mu.Unlock()
+		if closed {
+			return nil
+		}
+		b := buf[:0]
+		parked := false
+		var err error
+		for _, f := range queue {
+			if parked = f.Type == 0; parked {
+				break
+			}
+			if b, err = wire.Append(b, f); err != nil {
+				return err
+			}
+		}
+		if acks {
+			if b, err = c.link.appendAcks(c, b); err != nil {
+				return err
+			}
+		}
+		if len(b) == 0 {
+			b = c.link.appendStdin(c, b)
+		}
+		if len(b) > 0 {
+			if _, err := c.rw.Write(b); err != nil {
+				return err
+			}
+			c.written.Store(time.Now().UnixNano())
+			if buf = b[:0]; cap(buf) > 2*wire.MaxData {
+				buf = nil
+			}
+		} else if !parked {
+			<-c.kicked
+		}
+		if parked {
+			return errParked
+		}
+	}
+}
+
+// receive carries out frames until the connection ends.
+func (c *conn) receive() error {
+	for {
+		f, err := c.reader.Next()
+		if err != nil {
+			return err
+		}
+		if err := c.link.handle(c, f); err != nil {
+			return err
+		}
+	}
+}

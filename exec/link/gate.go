@@ -1,0 +1,131 @@
+package link
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"golang.org/x/time/rate"
+)
+
+// Dial rate through an open gate: a server that has just come back meets its
+// links in a second or so, not all in one instant.
+const (
+	dialsPerSecond = 200
+	dialBurst      = 40
+)
+
+// Gate lets dials to one API server through. A dial that cannot connect closes
+// it; then one caller at a time knocks, every 250 ms to 1 s, until one gets
+// through and opens it for all.
+type Gate struct {
+	limiter *rate.Limiter
+
+	mu      sync.Mutex
+	closed  bool
+	probing bool
+	backoff *backoff.ExponentialBackOff
+	next    time.Time
+	change  chan struct{}
+}
+
+// NewGate returns an open gate.
+func NewGate() *Gate {
+	return &Gate{
+		limiter: rate.NewLimiter(dialsPerSecond, dialBurst),
+		backoff: probeBackoff(),
+		change:  make(chan struct{}),
+	}
+}
+
+func probeBackoff() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval, b.Multiplier = 250*time.Millisecond, time.Second, 1.5
+	b.RandomizationFactor, b.MaxElapsedTime = 0.1, 0
+	return b
+}
+
+// Enter waits until the caller may dial. The caller must call done once it
+// knows whether the server could be reached, whatever it answered. The error
+// is ctx's.
+func (g *Gate) Enter(ctx context.Context) (done func(reached bool), err error) {
+	for {
+		g.mu.Lock()
+		if !g.closed {
+			g.mu.Unlock()
+			if err := g.limiter.Wait(ctx); err != nil {
+				return nil, fmt.Errorf("wait to dial: %w", err)
+			}
+			return g.leave, nil
+		}
+		wait := time.Until(g.next)
+		if !g.probing && wait <= 0 {
+			g.probing = true
+			g.mu.Unlock()
+			return g.leaveProbe, nil
+		}
+		change := g.change
+		if g.probing {
+			wait = time.Hour
+		}
+		g.mu.Unlock()
+		timer := time.NewTimer(wait)
+		select {
+		case <-change:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("wait to dial: %w", ctx.Err())
+		}
+		timer.Stop()
+	}
+}
+
+// Wait blocks while the gate is closed; it does not knock. The pod watch waits
+// here before it lists again. The error is ctx's.
+func (g *Gate) Wait(ctx context.Context) error {
+	for {
+		g.mu.Lock()
+		closed, change := g.closed, g.change
+		g.mu.Unlock()
+		if !closed {
+			return nil
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (g *Gate) leave(reached bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !reached && !g.closed {
+		g.closed = true
+		g.backoff.Reset()
+		g.next = time.Now().Add(g.backoff.NextBackOff())
+		g.changed()
+	}
+}
+
+func (g *Gate) leaveProbe(reached bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.probing = false
+	if reached {
+		g.closed = false
+	} else {
+		g.next = time.Now().Add(g.backoff.NextBackOff())
+	}
+	g.changed()
+}
+
+// changed wakes all who wait. Called with mu held.
+func (g *Gate) changed() {
+	close(g.change)
+	g.change = make(chan struct{})
+}

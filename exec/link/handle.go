@@ -1,0 +1,115 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// handle carries out one frame of the worker. An error ends the connection.
+func (l *Link) handle(c *conn, f wire.Frame) error {
+	switch f.Type {
+	case wire.Pong:
+		return nil
+	case wire.Ended:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		select {
+		case <-l.ended:
+		default:
+			close(l.ended)
+		}
+		if l.end != nil && l.end.Keep {
+			return nil
+		}
+		return errors.New("the worker has ended")
+	}
+	l.mu.Lock()
+	s := l.sessions[f.Channel]
+	l.mu.Unlock()
+	if s == nil {
+		return nil // retired meanwhile
+	}
+	in := s.stdout
+	if f.Stream == wire.Stderr {
+		in = s.stderr
+	}
+	var err error
+	switch f.Type {
+	case wire.Opened:
+		var rec wire.OpenedRecord
+		if err = f.Decode(&rec); err == nil {
+			err = s.opened(c, rec)
+		}
+	case wire.Data:
+		err = in.Put(f.Offset, f.Payload)
+	case wire.EOF:
+		err = in.End(f.Offset)
+	case wire.Ack:
+		err = s.stdin.Ack(f.Offset)
+	case wire.Exit:
+		var rec wire.ExitRecord
+		if err = f.Decode(&rec); err == nil {
+			s.ended(rec)
+		}
+	default:
+		err = fmt.Errorf("frame type %d from a worker", f.Type)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: session %s: %w", wire.ErrProtocol, s.id, err)
+	}
+	return nil
+}
+
+// opened goes on where the worker's side of the session stands.
+func (s *Session) opened(c *conn, rec wire.OpenedRecord) error {
+	if rec.Error != "" {
+		kind := map[string]Kind{wire.OpenUnknown: Unknown, wire.OpenEnding: Ending}[rec.Error]
+		s.fail(&LostError{Worker: s.link.cfg.Worker, Kind: kind, Err: errors.New(rec.Message)})
+		return nil
+	}
+	s.link.mu.Lock()
+	defer s.link.mu.Unlock()
+	if err := s.stdin.Resume(rec.Stdin); err != nil {
+		return err
+	}
+	s.conn, s.confirmed = c, true
+	left := s.controls[:0]
+	for _, r := range s.controls {
+		if r.Seq > rec.Control {
+			left = append(left, r)
+			c.record(wire.Control, s.channel, r)
+		}
+	}
+	s.controls = left
+	for stream, unread := range s.unread {
+		if unread {
+			c.push(wire.Frame{Type: wire.Close, Stream: uint8(stream), Channel: s.channel})
+		}
+	}
+	c.mu.Lock()
+	c.ackDue = true
+	c.mu.Unlock()
+	c.kick()
+	return nil
+}
+
+// ended takes the exit record; the session is over when its output is.
+func (s *Session) ended(rec wire.ExitRecord) {
+	s.link.mu.Lock()
+	defer s.link.mu.Unlock()
+	if s.exit == nil && s.err == nil {
+		s.exit = &rec
+		close(s.exited)
+	}
+}
+
+// mayPark reports whether only detached sessions have used the link for
+// ParkAfter.
+func (l *Link) mayPark(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state.Detached > 0 && len(l.sessions) == 0 && l.end == nil && now.Sub(l.active) >= l.cfg.ParkAfter
+}

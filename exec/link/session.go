@@ -1,0 +1,307 @@
+package link
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/exec/flow"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// StreamWindow is the number of bytes that may be under way on a stream, in
+// either direction, before they are acknowledged.
+const StreamWindow = 256 << 10
+
+// Streams are the caller's ends of a session. Stdin may be nil; the session
+// closes it when it ends, which must unblock a Read. Stdout and Stderr are
+// written by one goroutine each; nil discards.
+type Streams struct {
+	Stdin          io.ReadCloser
+	Stdout, Stderr io.Writer
+}
+
+// Session is one process in the worker and its streams.
+type Session struct {
+	link    *Link
+	id      string
+	channel uint32
+	spec    wire.Spec
+	hash    string
+	streams Streams
+	stdin   *flow.Out
+	stdout  *flow.In
+	stderr  *flow.In
+	exited  chan struct{} // closed when exit is set or the session failed
+	done    chan struct{} // closed when Wait may return
+
+	// Under link.mu.
+	conn      *conn // the connection that the worker has confirmed it on
+	confirmed bool  // the worker has said that it has the session
+	controls  []wire.ControlRecord
+	seq       uint64
+	acked     [3]uint64 // last acknowledgement sent on conn, by stream
+	unread    [3]bool   // nobody reads the stream any more
+	exit      *wire.ExitRecord
+	err       error
+}
+
+// Open starts a session, or attaches to the one with that id; an empty id
+// makes a new one. It returns at once, also while the link is down; what goes
+// wrong is for Wait to say. The error is a *LostError for a worker that is lost
+// already.
+func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) (*Session, error) {
+	if id == "" {
+		var b [12]byte
+		rand.Read(b[:])
+		id = hex.EncodeToString(b[:])
+	}
+	spec.Stdin = st.Stdin != nil
+	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st,
+		exited: make(chan struct{}), done: make(chan struct{})}
+	s.stdin = flow.NewOut(StreamWindow, flow.Limits{Floor: StreamWindow, Stream: StreamWindow}, s.kick)
+	s.stdout = flow.NewIn(StreamWindow, s.ackDue)
+	s.stderr = flow.NewIn(StreamWindow, s.ackDue)
+	l.mu.Lock()
+	if l.lost != nil {
+		defer l.mu.Unlock()
+		return nil, l.lost
+	}
+	if err := ctx.Err(); err != nil {
+		defer l.mu.Unlock()
+		return nil, err
+	}
+	l.next++
+	s.channel = l.next
+	l.sessions[s.channel] = s
+	l.state.Sessions++
+	if l.conn != nil {
+		s.openOn(l.conn, s.channel)
+	}
+	l.wg.Add(1)
+	l.mu.Unlock()
+	l.rouse()
+	go func() {
+		defer l.wg.Done()
+		s.run()
+	}()
+	return s, nil
+}
+
+// ID is the session's id.
+func (s *Session) ID() string { return s.id }
+
+// Wait returns the exit record once every byte of output has been written to
+// the streams. The error is a *LostError when the worker, and the session with
+// it, is lost, or ctx's; the session goes on in the second case.
+func (s *Session) Wait(ctx context.Context) (wire.ExitRecord, error) {
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+		return wire.ExitRecord{}, context.Cause(ctx)
+	}
+	s.link.mu.Lock()
+	defer s.link.mu.Unlock()
+	if s.err != nil {
+		return wire.ExitRecord{}, s.err
+	}
+	return *s.exit, nil
+}
+
+// Signal sends a signal to the session's first process and its group, once.
+func (s *Session) Signal(sig int) { s.control(wire.ControlRecord{Signal: sig}) }
+
+// Stop ends every process of the session: TERM, after grace KILL.
+func (s *Session) Stop(grace time.Duration) {
+	s.control(wire.ControlRecord{Stop: true, GraceMillis: grace.Milliseconds()})
+}
+
+func (s *Session) control(rec wire.ControlRecord) {
+	s.link.mu.Lock()
+	defer s.link.mu.Unlock()
+	s.seq++
+	rec.Seq = s.seq
+	s.controls = append(s.controls, rec)
+	if s.conn != nil {
+		s.conn.record(wire.Control, s.channel, rec)
+	}
+}
+
+// openOn asks for the session on a connection. Called with link.mu held.
+func (s *Session) openOn(c *conn, channel uint32) {
+	rec := wire.OpenRecord{ID: s.id, Hash: s.hash, Attach: s.confirmed,
+		Stdout: s.stdout.Received(), Stderr: s.stderr.Received()}
+	if !s.confirmed {
+		rec.Spec = &s.spec
+	}
+	s.acked = [3]uint64{}
+	c.record(wire.Open, channel, rec)
+}
+
+// run carries the session to its end.
+func (s *Session) run() {
+	var writers, reader sync.WaitGroup
+	writers.Go(func() { s.drain(wire.Stdout, s.stdout, s.streams.Stdout) })
+	writers.Go(func() { s.drain(wire.Stderr, s.stderr, s.streams.Stderr) })
+	if s.streams.Stdin != nil {
+		reader.Go(s.read)
+	}
+	<-s.exited
+	s.stdin.Discard()
+	if s.streams.Stdin != nil {
+		s.streams.Stdin.Close()
+	}
+	writers.Wait()
+	reader.Wait()
+	s.link.retire(s)
+	close(s.done)
+}
+
+// drain writes one output stream until it ends. A writer that fails is like a
+// closed pipe: the worker is told that nobody reads.
+func (s *Session) drain(stream uint8, in *flow.In, w io.Writer) {
+	if w == nil {
+		w = io.Discard
+	}
+	if err := in.Run(w); err != nil {
+		s.link.cfg.Log.Debug("output is not read any more", "worker", s.link.cfg.Worker, "session", s.id, "err", err)
+		s.link.mu.Lock()
+		defer s.link.mu.Unlock()
+		s.unread[stream] = true
+		if s.conn != nil {
+			s.conn.push(wire.Frame{Type: wire.Close, Stream: stream, Channel: s.channel})
+		}
+	}
+}
+
+// read moves the caller's stdin into the window.
+func (s *Session) read() {
+	defer s.stdin.End()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := s.stdin.WaitRoom(len(buf))
+		if err != nil {
+			return
+		}
+		n, err = s.streams.Stdin.Read(buf[:n])
+		if n > 0 {
+			if _, werr := s.stdin.Write(buf[:n]); werr != nil {
+				return
+			}
+		}
+		if err != nil {
+			return // its end, or closed by us; any other failure ends the stream as well
+		}
+	}
+}
+
+// fail ends the session with err unless it has ended.
+func (s *Session) fail(err error) {
+	s.link.mu.Lock()
+	if s.exit == nil && s.err == nil {
+		s.err = err
+		close(s.exited)
+	} else if s.err == nil && !s.complete() {
+		// It exited, but the rest of its output is lost with the worker.
+		s.err = fmt.Errorf("output of an ended session: %w", err)
+	}
+	s.link.mu.Unlock()
+	s.stdout.Abort()
+	s.stderr.Abort()
+}
+
+// complete reports whether all output has been received. Called with link.mu held.
+func (s *Session) complete() bool {
+	return s.exit != nil &&
+		(s.unread[wire.Stdout] || s.stdout.Received() == s.exit.Stdout) &&
+		(s.unread[wire.Stderr] || s.stderr.Received() == s.exit.Stderr)
+}
+
+// retire takes an ended session off the link and lets the worker forget it.
+func (l *Link) retire(s *Session) {
+	l.mu.Lock()
+	delete(l.sessions, s.channel)
+	l.state.Sessions--
+	l.active = time.Now()
+	if s.exit != nil && s.exit.Detached {
+		l.state.Detached++
+	}
+	if l.conn != nil {
+		l.conn.record(wire.Forget, 0, wire.ForgetRecord{ID: s.id})
+	}
+	l.mu.Unlock()
+	l.report()
+}
+
+// kick wakes the sender. It is called with locks of flow held.
+func (s *Session) kick() {
+	if c := s.link.current.Load(); c != nil {
+		c.kick()
+	}
+}
+
+// ackDue lets the sender look for acknowledgements. It is called without locks
+// of ours, but may be with flow's.
+func (s *Session) ackDue() {
+	if c := s.link.current.Load(); c != nil {
+		c.mu.Lock()
+		c.ackDue = true
+		c.mu.Unlock()
+		c.kick()
+	}
+}
+
+// appendAcks adds an acknowledgement for each stream that has got on.
+func (l *Link) appendAcks(c *conn, b []byte) ([]byte, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var err error
+	for _, s := range l.sessions {
+		if s.conn != c {
+			continue
+		}
+		for stream, in := range [...]*flow.In{wire.Stdout: s.stdout, wire.Stderr: s.stderr} {
+			if in == nil {
+				continue
+			}
+			if n := in.Written(); n > s.acked[stream] {
+				s.acked[stream] = n
+				b, err = wire.Append(b, wire.Frame{Type: wire.Ack, Stream: uint8(stream), Channel: s.channel, Offset: n})
+				if err != nil {
+					return b, err
+				}
+			}
+		}
+	}
+	return b, nil
+}
+
+// appendStdin adds one frame of stdin of each session that has some.
+func (l *Link) appendStdin(c *conn, b []byte) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.sessions {
+		if s.conn != c || len(b) >= wire.MaxData {
+			continue
+		}
+		start := len(b)
+		b = slices.Grow(b, wire.HeaderLen+64<<10)
+		frame := b[start : start+wire.HeaderLen+64<<10]
+		p, ok, err := s.stdin.Next(frame[wire.HeaderLen:])
+		if err != nil || !ok {
+			continue // memory alone cannot fail
+		}
+		f := wire.Frame{Type: wire.Data, Stream: wire.Stdin, Channel: s.channel, Offset: p.Offset}
+		if p.End {
+			f.Type = wire.EOF
+		}
+		wire.PutHeader(frame, f, p.N)
+		b = b[:start+wire.HeaderLen+p.N]
+	}
+	return b
+}

@@ -1,0 +1,159 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// refusal is a HELLO that is not taken, with what to answer.
+type refusal struct{ record wire.RefuseRecord }
+
+func (r *refusal) Error() string { return r.record.Message }
+
+func (s *Server) refuse(holder wire.Epoch, reason, format string, args ...any) *refusal {
+	return &refusal{wire.RefuseRecord{
+		Reason: reason, Message: fmt.Sprintf(format, args...),
+		ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax, Version: s.cfg.Version, Epoch: holder,
+	}}
+}
+
+// admit decides on a HELLO: c becomes the current connection, or the error is
+// a *refusal. A higher epoch ends the sessions of the lower one first, so that
+// the new launcher starts on a clean worker.
+func (s *Server) admit(ctx context.Context, c *conn, h wire.HelloRecord) (wire.WelcomeRecord, error) {
+	proto, ok := wire.Negotiate(wire.ProtoMin, wire.ProtoMax, h.ProtoMin, h.ProtoMax)
+	if !ok {
+		return wire.WelcomeRecord{}, s.refuse(wire.Epoch{}, wire.RefuseVersion,
+			"the worker's agent %s speaks protocol %d to %d, the launcher's %s speaks %d to %d",
+			s.cfg.Version, wire.ProtoMin, wire.ProtoMax, h.Version, h.ProtoMin, h.ProtoMax)
+	}
+	if s.cfg.Job != "" && h.Job != "" && h.Job != s.cfg.Job {
+		return wire.WelcomeRecord{}, s.refuse(wire.Epoch{}, wire.RefuseJob, "the worker belongs to job %s, the launcher to %s", s.cfg.Job, h.Job)
+	}
+	fence, err := s.claim(c, h)
+	if err != nil {
+		return wire.WelcomeRecord{}, err
+	}
+	if fence != nil {
+		select {
+		case <-fence:
+		case <-ctx.Done():
+			return wire.WelcomeRecord{}, ctx.Err()
+		}
+	}
+	return s.welcome(c, proto, h)
+}
+
+// claim makes c the current connection of h's epoch. The returned channel, if
+// any, is closed when the processes of earlier epochs are gone.
+func (s *Server) claim(c *conn, h wire.HelloRecord) (<-chan struct{}, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending {
+		return nil, s.refuse(s.epoch, wire.RefuseEnding, "the worker is going down")
+	}
+	order := h.Epoch.Compare(s.epoch)
+	if s.claimed && order < 0 {
+		return nil, s.refuse(s.epoch, wire.RefuseSuperseded, "the worker is held by %s, this is the older %s", s.epoch, h.Epoch)
+	}
+	if s.claimed && order > 0 {
+		s.cfg.Log.Info("a newer launcher takes the worker", "old", s.epoch.UID, "new", h.Epoch.UID)
+		s.stopAllLocked(wire.ReasonSuperseded, s.cfg.Grace)
+		for id, x := range s.sessions {
+			x.stdout.Discard()
+			x.stderr.Discard()
+			delete(s.sessions, id)
+		}
+	}
+	if s.conn != nil {
+		s.conn.close() // the bridge of an earlier attempt may linger for long
+	}
+	s.claimed, s.epoch, s.conn = true, h.Epoch, c
+	s.lease = time.Duration(h.LeaseSeconds) * time.Second
+	s.heard = time.Now()
+	s.kick()
+	return s.fences[wire.ReasonSuperseded], nil
+}
+
+func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRecord, error) {
+	w := wire.WelcomeRecord{Proto: proto, Version: s.cfg.Version, Instance: s.instance, Slots: s.cfg.Slots}
+	w.Hostname, _ = os.Hostname() // only for messages
+	w.Addresses = addresses()
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err == nil {
+		w.CPUs, w.CPUSet = set.Count(), listCPUs(&set)
+	}
+	if h.RshAgent != "" {
+		if err := unix.Access(h.RshAgent, unix.X_OK); err != nil {
+			w.RshAgentError = fmt.Sprintf("%s: %v", h.RshAgent, err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != c {
+		return w, fmt.Errorf("another connection took the worker")
+	}
+	for id := range s.sessions {
+		w.Sessions = append(w.Sessions, id)
+	}
+	return w, nil
+}
+
+// addresses lists the worker's own, without loopback ones.
+func addresses() []string {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, a := range list {
+		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
+			out = append(out, n.IP.String())
+		}
+	}
+	return out
+}
+
+// listCPUs gives a set in Linux's list form.
+func listCPUs(set *unix.CPUSet) string {
+	out := ""
+	for i, seen, n := 0, 0, set.Count(); seen < n; i++ {
+		if !set.IsSet(i) {
+			continue
+		}
+		first := i
+		for set.IsSet(i + 1) {
+			i++
+		}
+		seen += i - first + 1
+		if out != "" {
+			out += ","
+		}
+		if out += fmt.Sprint(first); i > first {
+			out += fmt.Sprintf("-%d", i)
+		}
+	}
+	return out
+}
+
+// checkPeer lets in our own user and root, by the kernel's word.
+func checkPeer(nc *net.UnixConn) error {
+	uid, _, err := rundir.PeerCred(nc)
+	if err != nil {
+		return err
+	}
+	if uid != 0 && uid != os.Getuid() {
+		return fmt.Errorf("peer is uid %d", uid)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// Orphaned tells the Server that a process which it did not start has ended
+// here; a detached session may be over. It does not block.
+func (s *Server) Orphaned() {
+	select {
+	case s.orphans <- struct{}{}:
+	default:
+	}
+}
+
+// clock watches the lease and the wait for a launcher. It sleeps until the
+// next instant that matters, so that an idle worker does not wake up.
+func (s *Server) clock(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		timer.Stop()
+		if d, ok := s.due(); ok {
+			timer.Reset(d)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.nudge:
+		case <-s.orphans:
+			s.settle()
+		case <-timer.C:
+		}
+	}
+}
+
+// due carries out what is due and returns how long nothing else will be.
+func (s *Server) due() (time.Duration, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending {
+		return 0, false
+	}
+	limit, what := s.cfg.Await, "await"
+	for _, x := range s.sessions {
+		if x.lives() {
+			limit, what = s.lease, "lease"
+		}
+	}
+	if limit <= 0 {
+		return 0, false
+	}
+	if left := time.Until(s.heard.Add(limit)); left > 0 {
+		return left, true
+	}
+	if what == "await" {
+		s.over(NoLaunch)
+		return 0, false
+	}
+	s.cfg.Log.Warn("no word from the launcher for the lease: stopping its sessions", "lease", s.lease)
+	s.stopAllLocked(wire.ReasonLease, s.cfg.Grace)
+	// The sessions' ends take a moment; then the wait for a launcher counts.
+	return s.cfg.Grace + killMargin, true
+}

@@ -1,0 +1,164 @@
+//go:build linux
+
+package session
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// conn is one connection of the launcher, by way of a bridge.
+type conn struct {
+	srv    *Server
+	nc     *net.UnixConn
+	reader *wire.Reader
+	kicked chan struct{} // the sender has something to look at
+
+	mu      sync.Mutex
+	queue   []wire.Frame    // to be sent before any data
+	ackDue  bool            // some process has read stdin
+	flushed []chan struct{} // to be closed when the queue is empty
+	closed  bool
+
+	channels map[uint32]*session // under srv.mu
+	order    []*session          // the sender's round, under srv.mu
+}
+
+// heardReader renews the lease and the connection's deadline with every byte:
+// a PONG behind a megabyte on a slow link would come late.
+type heardReader struct{ c *conn }
+
+func (r heardReader) Read(p []byte) (int, error) {
+	if err := r.c.nc.SetReadDeadline(time.Now().Add(r.c.srv.cfg.DeadAfter)); err != nil {
+		return 0, err
+	}
+	n, err := r.c.nc.Read(p)
+	if n > 0 {
+		r.c.srv.hear()
+	}
+	return n, err
+}
+
+func newConn(s *Server, nc *net.UnixConn) *conn {
+	return &conn{srv: s, nc: nc, kicked: make(chan struct{}, 1), channels: map[uint32]*session{}}
+}
+
+// readHello reads the first frame under a deadline of its own, before the peer
+// may renew anything.
+func (c *conn) readHello() (wire.HelloRecord, error) {
+	var h wire.HelloRecord
+	if err := c.nc.SetReadDeadline(time.Now().Add(c.srv.cfg.HelloTimeout)); err != nil {
+		return h, err
+	}
+	f, err := wire.NewReader(c.nc).Next()
+	if err != nil {
+		return h, err
+	}
+	if f.Type != wire.Hello {
+		return h, fmt.Errorf("%w: first frame has type %d", wire.ErrProtocol, f.Type)
+	}
+	return h, f.Decode(&h)
+}
+
+// refuse answers a HELLO; the caller closes the connection.
+func (c *conn) refuse(r wire.RefuseRecord) {
+	f, err := wire.Record(wire.Refuse, 0, r)
+	if err != nil {
+		return
+	}
+	b, err := wire.Append(nil, f)
+	if err != nil {
+		return
+	}
+	// The peer may be gone; there is nobody else to tell.
+	_ = c.nc.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = c.nc.Write(b)
+}
+
+// serve moves frames both ways until the connection ends, and says why.
+func (c *conn) serve(w wire.WelcomeRecord) error {
+	c.record(wire.Welcome, 0, w)
+	var sendErr error
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		sendErr = c.send()
+		c.close()
+	}()
+	c.reader = wire.NewReader(bufio.NewReaderSize(heardReader{c}, 16<<10))
+	err := c.receive()
+	c.close()
+	<-sent
+	if sendErr != nil && errors.Is(err, net.ErrClosed) {
+		return sendErr
+	}
+	return err
+}
+
+func (c *conn) receive() error {
+	for {
+		f, err := c.reader.Next()
+		if err != nil {
+			return err
+		}
+		if err := c.srv.handle(c, f); err != nil {
+			return err
+		}
+	}
+}
+
+// close ends both loops. It may be called by anybody, any number of times.
+func (c *conn) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.kick()
+	c.nc.Close()
+}
+
+func (c *conn) kick() {
+	select {
+	case c.kicked <- struct{}{}:
+	default:
+	}
+}
+
+// push queues a frame that goes before any data.
+func (c *conn) push(f wire.Frame) {
+	c.mu.Lock()
+	c.queue = append(c.queue, f)
+	c.mu.Unlock()
+	c.kick()
+}
+
+func (c *conn) record(t wire.Type, channel uint32, v any) {
+	f, err := wire.Record(t, channel, v)
+	if err != nil {
+		c.srv.cfg.Log.Error("record does not fit a frame", "type", t, "err", err)
+		c.close()
+		return
+	}
+	c.push(f)
+}
+
+// flush waits until what is queued has been written, the connection has ended,
+// or a second has passed.
+func (c *conn) flush() {
+	done := make(chan struct{})
+	c.mu.Lock()
+	c.flushed = append(c.flushed, done)
+	c.mu.Unlock()
+	c.kick()
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}

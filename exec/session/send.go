@@ -1,0 +1,135 @@
+//go:build linux
+
+package session
+
+import (
+	"github.com/musterhq/muster/exec/flow"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// send writes frames until the connection is closed: first what is queued,
+// then the sessions' output in turn.
+func (c *conn) send() error {
+	var buf []byte
+	for {
+		queue, acks, closed := c.take()
+		if closed {
+			return nil
+		}
+		if acks {
+			queue = c.stdinAcks(queue)
+		}
+		if len(queue) > 0 {
+			b := buf[:0]
+			var err error
+			for _, f := range queue {
+				if b, err = wire.Append(b, f); err != nil {
+					return err
+				}
+			}
+			if _, err := c.nc.Write(b); err != nil {
+				return err
+			}
+			buf = b[:0:min(cap(b), wire.HeaderLen+wire.MaxData)]
+			continue
+		}
+		any, err := c.sendRound(&buf)
+		if err != nil {
+			return err
+		}
+		if !any {
+			<-c.kicked
+		}
+	}
+}
+
+func (c *conn) take() (queue []wire.Frame, acks, closed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	queue, acks = c.queue, c.ackDue
+	if len(queue) == 0 || c.closed {
+		for _, done := range c.flushed {
+			close(done)
+		}
+		c.flushed = nil
+	}
+	c.queue, c.ackDue = nil, false
+	return queue, acks, c.closed
+}
+
+// stdinAcks adds an acknowledgement for each session whose process has taken
+// more since the last one.
+func (c *conn) stdinAcks(queue []wire.Frame) []wire.Frame {
+	c.srv.mu.Lock()
+	defer c.srv.mu.Unlock()
+	for _, x := range c.order {
+		if n := x.stdin.Written(); x.conn.Load() == c && n > x.stdinAcked {
+			x.stdinAcked = n
+			queue = append(queue, wire.Frame{Type: wire.Ack, Stream: wire.Stdin, Channel: x.channel, Offset: n})
+		}
+	}
+	return queue
+}
+
+// sendRound gives every session of the connection one turn and reports whether
+// anything was sent.
+func (c *conn) sendRound(buf *[]byte) (bool, error) {
+	c.srv.mu.Lock()
+	order := c.order // replaced as a whole, never changed
+	c.srv.mu.Unlock()
+	inFlight := 0
+	for _, x := range order {
+		inFlight += x.stdout.InFlight() + x.stderr.InFlight()
+	}
+	sent := false
+	for _, x := range order {
+		for _, s := range [...]struct {
+			number uint8
+			out    *flow.Out
+		}{{wire.Stdout, x.stdout}, {wire.Stderr, x.stderr}} {
+			n, err := c.sendPiece(x, s.number, s.out, inFlight, buf)
+			if err != nil {
+				return sent, err
+			}
+			inFlight += n
+			sent = sent || n > 0
+		}
+	}
+	return sent, nil
+}
+
+// sendPiece sends at most one frame of a stream and returns its bytes; the end
+// of a stream counts as one.
+func (c *conn) sendPiece(x *session, stream uint8, out *flow.Out, inFlight int, buf *[]byte) (int, error) {
+	allowed := max(min(wire.MaxData, LinkWindow-inFlight), streamReserve-out.InFlight())
+	if allowed <= 0 {
+		return 0, nil
+	}
+	if cap(*buf) < wire.HeaderLen+allowed {
+		*buf = make([]byte, wire.HeaderLen+wire.MaxData)
+	}
+	b := (*buf)[:wire.HeaderLen+allowed]
+	piece, channel, ok, err := c.next(x, out, b[wire.HeaderLen:])
+	if err != nil || !ok {
+		return 0, err
+	}
+	f := wire.Frame{Type: wire.Data, Stream: stream, Channel: channel, Offset: piece.Offset}
+	if piece.End {
+		f.Type = wire.EOF
+	}
+	wire.PutHeader(b, f, piece.N)
+	_, err = c.nc.Write(b[:wire.HeaderLen+piece.N])
+	return max(1, piece.N), err
+}
+
+// next takes bytes only while the session is this connection's: another one
+// that attached meanwhile has set the offset from which it goes on.
+func (c *conn) next(x *session, out *flow.Out, p []byte) (piece flow.Piece, channel uint32, ok bool, err error) {
+	c.srv.mu.Lock()
+	defer c.srv.mu.Unlock()
+	if x.conn.Load() != c {
+		return piece, 0, false, nil
+	}
+	piece, ok, err = out.Next(p)
+	return piece, x.channel, ok, err
+}

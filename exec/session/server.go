@@ -1,0 +1,202 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/exec/flow"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// Windows in bytes; see PROTOCOL.md.
+const (
+	StreamWindow = 256 << 10
+	LinkWindow   = 1 << 20
+	// streamReserve may be under way on any stream whatever the others hold of
+	// the link's window, so that readers that stall cannot stop one that reads.
+	streamReserve = 16 << 10
+)
+
+// Config of a Server; zero durations take the defaults named.
+type Config struct {
+	Job     string // refuse launchers of another job; empty: take any
+	Version string
+	Slots   int
+	Env     []string // the sessions' environment, before their own additions
+	Dir     string   // their working directory unless they say otherwise
+	// SpoolDir takes spill files; empty: memory only.
+	SpoolDir string
+	Reaper   *reap.Reaper
+	Log      *slog.Logger
+
+	HelloTimeout time.Duration // 10 s: a connection that says nothing
+	DeadAfter    time.Duration // 15 s: a connection without a byte
+	Grace        time.Duration // 5 s: between TERM and KILL where nobody says
+	Await        time.Duration // 1 h: without a launcher; 0: for ever
+}
+
+// Outcome is why the Server's work is over.
+type Outcome int
+
+// Outcomes.
+const (
+	JobOver  Outcome = iota // the launcher said so
+	NoLaunch                // no launcher for Config.Await
+)
+
+// Server owns the sessions of one worker.
+type Server struct {
+	cfg      Config
+	instance string
+	limits   flow.Limits
+	outcome  chan Outcome
+	nudge    chan struct{} // the clock has something new to look at
+	orphans  chan struct{}
+	wg       sync.WaitGroup
+
+	mu       sync.Mutex
+	epoch    wire.Epoch
+	claimed  bool
+	conn     *conn
+	sessions map[string]*session
+	fences   map[string]chan struct{} // stops under way, by what they stop
+	ending   bool                     // takes no new sessions
+	lease    time.Duration
+	heard    time.Time // last byte of the launcher
+}
+
+// New returns a Server; Serve starts it.
+func New(cfg Config) *Server {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&cfg.HelloTimeout, 10*time.Second)
+	set(&cfg.DeadAfter, 15*time.Second)
+	set(&cfg.Grace, 5*time.Second)
+	var id [8]byte
+	rand.Read(id[:])
+	return &Server{
+		cfg:      cfg,
+		instance: hex.EncodeToString(id[:]),
+		limits: flow.Limits{Floor: 128 << 10, Stream: 1 << 20, Dir: cfg.SpoolDir,
+			Memory: flow.NewBudget(64 << 20), File: flow.NewBudget(256 << 20)},
+		outcome:  make(chan Outcome, 1),
+		nudge:    make(chan struct{}, 1),
+		orphans:  make(chan struct{}, 1),
+		sessions: map[string]*session{},
+		heard:    time.Now(),
+	}
+}
+
+// Outcome delivers once why the Server's work is over; the caller then cancels
+// Serve.
+func (s *Server) Outcome() <-chan Outcome { return s.outcome }
+
+// Sessions counts sessions with living processes.
+func (s *Server) Sessions() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, x := range s.sessions {
+		if x.lives() {
+			n++
+		}
+	}
+	return n
+}
+
+// Serve takes connections from ln until ctx ends, then closes ln and every
+// connection and waits for all of its goroutines. Sessions should have been
+// stopped before (Stop). It returns an error only when accepting fails.
+func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
+	s.wg.Go(func() { s.clock(ctx) })
+	stop := context.AfterFunc(ctx, func() {
+		ln.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.conn != nil {
+			s.conn.close()
+		}
+	})
+	defer stop()
+	for {
+		nc, err := ln.AcceptUnix()
+		if err != nil {
+			if ctx.Err() != nil {
+				err = nil
+			} else {
+				err = fmt.Errorf("accept: %w", err)
+			}
+			s.wg.Wait()
+			return err
+		}
+		s.wg.Go(func() { s.serveConn(ctx, nc) })
+	}
+}
+
+// serveConn carries one connection from its HELLO to its end.
+func (s *Server) serveConn(ctx context.Context, nc *net.UnixConn) {
+	defer nc.Close()
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	defer stop()
+	if err := checkPeer(nc); err != nil {
+		s.cfg.Log.Warn("refused a connection", "err", err)
+		return
+	}
+	c := newConn(s, nc)
+	hello, err := c.readHello()
+	if err != nil {
+		s.cfg.Log.Debug("connection without a valid hello", "err", err)
+		return
+	}
+	welcome, err := s.admit(ctx, c, hello)
+	if err != nil {
+		var r *refusal
+		if errors.As(err, &r) {
+			c.refuse(r.record)
+		}
+		s.cfg.Log.Warn("refused a launcher", "err", err)
+		return
+	}
+	s.cfg.Log.Debug("link up", "launcher", hello.Epoch.UID, "proto", welcome.Proto)
+	err = c.serve(welcome)
+	s.dropConn(c)
+	s.cfg.Log.Debug("link down", "err", err)
+}
+
+// dropConn forgets c, if it is still the current one; its sessions live on.
+func (s *Server) dropConn(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == c {
+		s.conn = nil
+	}
+	s.kick()
+}
+
+// kick lets the clock look again.
+func (s *Server) kick() {
+	select {
+	case s.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// hear notes that the launcher is there.
+func (s *Server) hear() {
+	s.mu.Lock()
+	s.heard = time.Now()
+	s.mu.Unlock()
+}

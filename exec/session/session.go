@@ -1,0 +1,206 @@
+//go:build linux
+
+package session
+
+import (
+	"io"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/flow"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// session is one process tree and the streams of its first process.
+type session struct {
+	id, hash string
+	srv      *Server
+	stdin    *flow.In
+	stdout   *flow.Out
+	stderr   *flow.Out
+	tree     *reap.Tree
+	conn     atomic.Pointer[conn] // nil while no connection has it
+
+	// Under srv.mu.
+	proc       *reap.Process // nil until it is started, and when it could not be
+	channel    uint32        // its number on conn
+	stdinAcked uint64        // last acknowledgement sent on conn
+	control    uint64        // highest control carried out
+	reason     string        // why we stopped it
+	exit       *wire.ExitRecord
+	detached   bool // the first process ended, members live on
+}
+
+// lives reports whether processes of the session may be alive.
+func (x *session) lives() bool { return x.exit == nil || x.detached }
+
+func (x *session) process() *reap.Process {
+	x.srv.mu.Lock()
+	defer x.srv.mu.Unlock()
+	return x.proc
+}
+
+// kick wakes the sender of whichever connection has the session. It is called
+// with locks of flow held and must not block.
+func (x *session) kick() {
+	if c := x.conn.Load(); c != nil {
+		c.kick()
+	}
+}
+
+// ackStdin acknowledges what the process took.
+func (x *session) ackStdin() {
+	c := x.conn.Load()
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	c.ackDue = true
+	c.mu.Unlock()
+	c.kick()
+}
+
+// newSession prepares a session; nothing runs yet.
+func (s *Server) newSession(rec wire.OpenRecord) *session {
+	x := &session{id: rec.ID, hash: rec.Hash, srv: s, tree: reap.NewTree(names.EnvSession, rec.ID)}
+	x.stdin = flow.NewIn(StreamWindow, x.ackStdin)
+	x.stdout = flow.NewOut(StreamWindow, s.limits, x.kick)
+	x.stderr = flow.NewOut(StreamWindow, s.limits, x.kick)
+	return x
+}
+
+// run starts the session's goroutines around p. It is called once.
+func (x *session) run(p *reap.Process, pipes pipes) {
+	x.srv.mu.Lock()
+	x.proc = p
+	x.srv.mu.Unlock()
+	out := make(chan struct{}, 2)
+	x.srv.wg.Go(func() { x.pump(pipes.stdout, x.stdout); out <- struct{}{} })
+	x.srv.wg.Go(func() { x.pump(pipes.stderr, x.stderr); out <- struct{}{} })
+	if pipes.stdin != nil {
+		x.srv.wg.Go(func() { x.feed(p, pipes.stdin) })
+	} else {
+		x.stdin.Abort()
+	}
+	x.srv.wg.Go(func() {
+		<-p.Done()
+		x.stdin.Abort()
+		// As ssh has it, a session lasts until its output has ended too: a
+		// child in the background may still be writing.
+		<-out
+		<-out
+		x.ended(p.Status())
+	})
+}
+
+// feed writes stdin to the process. A process that does not read it is no
+// error; a write that blocks ends when the process does.
+func (x *session) feed(p *reap.Process, w *os.File) {
+	done := make(chan struct{})
+	x.srv.wg.Go(func() {
+		select {
+		case <-p.Done():
+			// Children may go on reading, but what they inherited is at its end
+			// with its owner, as under ssh. The deadline frees a blocked write.
+			_ = w.SetWriteDeadline(time.Now())
+		case <-done:
+		}
+	})
+	if err := x.stdin.Run(w); err != nil {
+		x.srv.cfg.Log.Debug("stdin is not read any more", "session", x.id, "err", err)
+	}
+	close(done)
+	w.Close()
+}
+
+// pump moves one output stream from its pipe into its spool until it ends.
+func (x *session) pump(r *os.File, out *flow.Out) {
+	defer r.Close() // a writer with nobody to read gets SIGPIPE
+	defer out.End()
+	buf := make([]byte, 16<<10)
+	for {
+		room, err := out.WaitRoom(wire.MaxData)
+		if err != nil {
+			return
+		}
+		n, err := r.Read(buf[:min(len(buf), room)])
+		if n > 0 {
+			if _, werr := out.Write(buf[:n]); werr != nil {
+				return
+			}
+			if n == len(buf) && len(buf) < wire.MaxData {
+				buf = make([]byte, 4*len(buf)) // a stream in full flow wants few system calls
+			}
+			if perr := out.Problem(); perr != nil {
+				x.srv.cfg.Log.Warn("output stays in memory and may block its writer", "session", x.id, "err", perr)
+			}
+		}
+		if err != nil {
+			if err != io.EOF {
+				x.srv.cfg.Log.Warn("read output", "session", x.id, "err", err)
+			}
+			return
+		}
+	}
+}
+
+// ended makes the exit record and sends it to whoever has the session.
+func (x *session) ended(st reap.Status) {
+	members, err := x.tree.Find()
+	if err != nil {
+		x.srv.cfg.Log.Warn("look for members", "session", x.id, "err", err)
+	}
+	alive := false
+	for _, m := range members {
+		alive = alive || m.Alive()
+	}
+	rec := &wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: alive}
+	x.finish(rec)
+}
+
+// finish publishes rec as the end of the session.
+func (x *session) finish(rec *wire.ExitRecord) {
+	rec.Stdout, _ = x.stdout.Total()
+	rec.Stderr, _ = x.stderr.Total()
+	s := x.srv
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec.Reason = x.reason
+	x.exit, x.detached = rec, rec.Detached
+	if c := x.conn.Load(); c != nil {
+		c.record(wire.Exit, x.channel, rec)
+	}
+	s.kick()
+}
+
+// fail ends a session whose process never ran.
+func (x *session) fail(err error) {
+	code := 126
+	if isNotFound(err) {
+		code = 127
+	}
+	x.stdin.Abort()
+	x.stdout.End()
+	x.stderr.End()
+	x.finish(&wire.ExitRecord{Code: code, Error: err.Error()})
+}
+
+// signal sends sig to the first process and its group.
+func (x *session) signal(sig syscall.Signal) {
+	p := x.process()
+	if p == nil {
+		return
+	}
+	select {
+	case <-p.Done():
+		return // the group's number may belong to another by now
+	default:
+	}
+	if err := syscall.Kill(-p.PID(), sig); err != nil {
+		x.srv.cfg.Log.Debug("signal", "session", x.id, "signal", sig, "err", err)
+	}
+}

@@ -1,0 +1,202 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/shell"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+const posixShell = "/bin/sh"
+
+// rankOOMScore makes the kernel take a rank and not PID 1; raising it needs no
+// right.
+const rankOOMScore = 1000
+
+// pipes are our ends; stdin is nil when the session reads none.
+type pipes struct{ stdin, stdout, stderr *os.File }
+
+// start runs what rec asks for. The session exists afterwards in any case: one
+// that could not be started has an exit record that says so.
+func (s *Server) start(x *session, spec wire.Spec) {
+	rs, err := s.resolve(x.id, spec)
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	ours, theirs, err := openPipes(spec.Stdin)
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	rs.Files = theirs
+	p, err := s.cfg.Reaper.Start(rs)
+	for _, f := range theirs {
+		if f != nil {
+			f.Close()
+		}
+	}
+	if err != nil {
+		for _, f := range []*os.File{ours.stdin, ours.stdout, ours.stderr} {
+			if f != nil {
+				f.Close()
+			}
+		}
+		x.fail(err)
+		return
+	}
+	x.tree.Add(p)
+	x.run(p, ours)
+}
+
+// resolve turns a spec into what execve needs.
+func (s *Server) resolve(id string, spec wire.Spec) (reap.Spec, error) {
+	rs := reap.Spec{Dir: spec.Dir, Setsid: true, OOMScoreAdj: rankOOMScore}
+	if rs.Dir == "" {
+		rs.Dir = s.cfg.Dir
+	}
+	env := append(append([]string(nil), s.cfg.Env...), spec.Env...)
+	rs.Argv = spec.Argv
+	if spec.Line != "" {
+		if _, err := os.Stat(posixShell); err == nil {
+			rs.Argv = []string{posixShell, "-c", spec.Line}
+		} else {
+			c, err := withoutShell(spec.Line, env, rs.Dir)
+			if err != nil {
+				return rs, fmt.Errorf("there is no %s here, and %w", posixShell, err)
+			}
+			rs.Argv, env = c.Argv, append(env, c.Env...)
+			if c.Dir != "" {
+				rs.Dir = c.Dir
+			}
+		}
+	}
+	if len(rs.Argv) == 0 {
+		return rs, errors.New("no command")
+	}
+	rs.Env = dedup(append(env, names.EnvSession+"="+id))
+	var err error
+	rs.Path, err = lookPath(rs.Argv[0], rs.Env, rs.Dir)
+	return rs, err
+}
+
+func withoutShell(line string, env []string, dir string) (shell.Command, error) {
+	prog, err := shell.Parse(line)
+	if err != nil {
+		return shell.Command{}, err
+	}
+	return prog.Command(env, dir)
+}
+
+// dedup keeps the last value of each variable.
+func dedup(env []string) []string {
+	at := make(map[string]int, len(env))
+	out := make([]string, 0, len(env))
+	for _, kv := range env {
+		k, _, _ := strings.Cut(kv, "=")
+		if i, ok := at[k]; ok {
+			out[i] = kv
+			continue
+		}
+		at[k] = len(out)
+		out = append(out, kv)
+	}
+	return out
+}
+
+// lookPath finds name in the PATH of env, as execvp does.
+func lookPath(name string, env []string, dir string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path := "/usr/local/bin:/usr/bin:/bin"
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = v
+		}
+	}
+	var denied error
+	for _, d := range filepath.SplitList(path) {
+		if d == "" {
+			d = "."
+		}
+		if !filepath.IsAbs(d) {
+			d = filepath.Join(dir, d)
+		}
+		p := filepath.Join(d, name)
+		st, err := os.Stat(p)
+		if err != nil || st.IsDir() {
+			continue
+		}
+		if err := unix.Access(p, unix.X_OK); err != nil {
+			denied = fmt.Errorf("start %s: %w", p, err)
+			continue
+		}
+		return p, nil
+	}
+	if denied != nil {
+		return "", denied
+	}
+	return "", fmt.Errorf("start %s: %w in PATH %s", name, syscall.ENOENT, path)
+}
+
+func isNotFound(err error) bool {
+	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// openPipes makes the streams of a process: our ends for the poller, the
+// process's ends blocking, as programs expect them.
+func openPipes(stdin bool) (ours pipes, theirs []*os.File, err error) {
+	theirs = make([]*os.File, 3)
+	defer func() {
+		if err != nil {
+			for _, f := range append(theirs, ours.stdin, ours.stdout, ours.stderr) {
+				if f != nil {
+					f.Close()
+				}
+			}
+		}
+	}()
+	if stdin {
+		if theirs[0], ours.stdin, err = pipe(false); err != nil {
+			return ours, theirs, err
+		}
+	}
+	if ours.stdout, theirs[1], err = pipe(true); err != nil {
+		return ours, theirs, err
+	}
+	ours.stderr, theirs[2], err = pipe(true)
+	return ours, theirs, err
+}
+
+// pipe returns both ends; ours is the reading one if read.
+func pipe(read bool) (r, w *os.File, err error) {
+	var fd [2]int
+	if err := unix.Pipe2(fd[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, fmt.Errorf("make pipe: %w", err)
+	}
+	our := fd[1]
+	if read {
+		our = fd[0]
+		// A larger pipe saves the rank switches; EPERM is allowed (the user's
+		// total is bounded), the default size works too.
+		_, _ = unix.FcntlInt(uintptr(our), unix.F_SETPIPE_SZ, 1<<20)
+	}
+	if err := unix.SetNonblock(our, true); err != nil {
+		unix.Close(fd[0])
+		unix.Close(fd[1])
+		return nil, nil, fmt.Errorf("make pipe: %w", err)
+	}
+	return os.NewFile(uintptr(fd[0]), "pipe"), os.NewFile(uintptr(fd[1]), "pipe"), nil
+}

@@ -1,0 +1,195 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// killMargin is how long after the grace a stop waits for the kernel to end
+// what was killed; a process in uninterruptible sleep may take longer.
+const killMargin = 10 * time.Second
+
+// stopSession ends every member of x: TERM, after grace KILL. It returns at once.
+func (s *Server) stopSession(x *session, grace time.Duration) {
+	s.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), grace+killMargin)
+		defer cancel()
+		if _, err := s.cfg.Reaper.Stop(ctx, x.tree.Find, grace); err != nil {
+			s.cfg.Log.Warn("stop session", "session", x.id, "err", err)
+		}
+		s.settle()
+	})
+}
+
+// stopAllLocked ends every session for reason, and then everything that
+// descends from this process: what emptied its environment and left its parent
+// is found that way. People's own shells have another parent and are spared.
+// The stop is entered in s.fences until it is over. Called with s.mu held.
+func (s *Server) stopAllLocked(reason string, grace time.Duration) <-chan struct{} {
+	if done, ok := s.fences[reason]; ok {
+		return done
+	}
+	var trees []*reap.Tree
+	for _, x := range s.sessions {
+		if x.exit == nil && x.reason == "" {
+			x.reason = reason
+		}
+		trees = append(trees, x.tree)
+	}
+	done := make(chan struct{})
+	if s.fences == nil {
+		s.fences = map[string]chan struct{}{}
+	}
+	s.fences[reason] = done
+	s.wg.Go(func() {
+		s.stopTrees(trees, reason, grace)
+		s.mu.Lock()
+		delete(s.fences, reason)
+		s.mu.Unlock()
+		s.settle()
+		close(done)
+	})
+	return done
+}
+
+func (s *Server) stopTrees(trees []*reap.Tree, reason string, grace time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), grace+killMargin)
+	defer cancel()
+	find := func() ([]reap.Proc, error) {
+		procs, err := reap.Scan(names.EnvSession)
+		return reap.Below(procs, os.Getpid()), err
+	}
+	stop := s.cfg.Reaper.Stop
+	if reason == wire.ReasonPreempted {
+		// The ranks first, so that they can write a checkpoint before the
+		// daemons above them take them down.
+		stop = s.cfg.Reaper.Drain
+	}
+	members := func() ([]reap.Proc, error) {
+		seen := map[int]bool{}
+		var all []reap.Proc
+		for _, t := range trees {
+			found, err := t.Find()
+			if err != nil {
+				return nil, err
+			}
+			for _, p := range found {
+				if !seen[p.PID] {
+					seen[p.PID] = true
+					all = append(all, p)
+				}
+			}
+		}
+		return all, nil
+	}
+	if len(trees) > 0 {
+		if report, err := stop(ctx, members, grace); err != nil {
+			s.cfg.Log.Warn("stop sessions", "reason", reason, "left", report.Left, "err", err)
+		}
+	}
+	if report, err := s.cfg.Reaper.Stop(ctx, find, min(grace, time.Second)); err != nil {
+		s.cfg.Log.Warn("stop what is left", "reason", reason, "left", report.Left, "err", err)
+	}
+}
+
+// Stop takes no more sessions, ends all there are for reason, and returns when
+// nothing is left and the launcher has their ends, or when ctx ends.
+func (s *Server) Stop(ctx context.Context, reason string, grace time.Duration) {
+	s.mu.Lock()
+	s.ending = true
+	done := s.stopAllLocked(reason, grace)
+	s.mu.Unlock()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for s.undelivered() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// undelivered reports whether a launcher that is there still lacks the end of
+// a session.
+func (s *Server) undelivered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil {
+		return false
+	}
+	for _, x := range s.sessions {
+		if x.conn.Load() == s.conn {
+			return true
+		}
+	}
+	return false
+}
+
+// endJob carries out END: the answer ENDED means that nothing of the job runs.
+func (s *Server) endJob(c *conn, rec wire.EndRecord) {
+	s.mu.Lock()
+	s.ending = !rec.Keep
+	done := s.stopAllLocked(wire.ReasonStopped, time.Duration(rec.GraceMillis)*time.Millisecond)
+	s.mu.Unlock()
+	s.wg.Go(func() {
+		<-done
+		c.push(wire.Frame{Type: wire.Ended})
+		if !rec.Keep {
+			c.flush()
+			s.over(JobOver)
+		}
+	})
+}
+
+func (s *Server) over(o Outcome) {
+	select {
+	case s.outcome <- o:
+	default:
+	}
+}
+
+// settle drops detached sessions whose last member has ended.
+func (s *Server) settle() {
+	s.mu.Lock()
+	var detached []*session
+	for _, x := range s.sessions {
+		if x.detached {
+			detached = append(detached, x)
+		}
+	}
+	s.mu.Unlock()
+	for _, x := range detached {
+		members, err := x.tree.Find()
+		if err != nil {
+			s.cfg.Log.Warn("look for members", "session", x.id, "err", err)
+			continue
+		}
+		alive := false
+		for _, m := range members {
+			alive = alive || m.Alive()
+		}
+		if alive {
+			continue
+		}
+		s.mu.Lock()
+		x.detached = false
+		if x.conn.Load() == nil && s.sessions[x.id] == x {
+			delete(s.sessions, x.id)
+		}
+		s.mu.Unlock()
+	}
+	s.kick()
+}

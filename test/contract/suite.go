@@ -1,0 +1,221 @@
+//go:build linux
+
+package contract
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// Way makes dialers to a worker's socket; Cut ends every connection that is
+// open now, as a network would, and Refuse answers 403 to every new one for a
+// while (nil where the way has no such answer).
+type Way struct {
+	Dialer func(t testing.TB, w *Worker) link.Dialer
+	Cut    func()
+	Refuse func(time.Duration)
+}
+
+// Suite runs the contract over the ways that make returns; each case gets one
+// of its own.
+func Suite(t *testing.T, way func(t testing.TB) Way) {
+	cases := []struct {
+		name string
+		run  func(*testing.T, Way)
+	}{
+		{"exit codes 0 to 255", exitCodes},
+		{"signals that end a process", endBySignal},
+		{"stdin ends", stdinEnds},
+		{"stdout closes, the process goes on", halfClose},
+		{"64 MiB of binary output", binaryOutput},
+		{"64 MiB of binary input", binaryInput},
+		{"a signal is sent on", sendSignal},
+		{"stop ends every process", stopSession},
+		{"cancel of the caller leaves the session", cancelWait},
+		{"a slow reader beside a fast one", slowBesideFast},
+		{"command not found", notFound},
+		{"cuts at random", randomCuts},
+		{"403 for 2 s after each cut", refusedAfterCut},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { c.run(t, way(t)) })
+	}
+}
+
+func open(t testing.TB, way Way) (*Worker, *link.Link) {
+	w := NewWorker(t, nil)
+	return w, NewLink(t, way.Dialer(t, w), nil)
+}
+
+func exitCodes(t *testing.T, way Way) {
+	_, l := open(t, way)
+	for code := range 256 {
+		rec := run(t, l, wire.Spec{Argv: []string{"/bin/sh", "-c", fmt.Sprintf("exit %d", code)}}, nil, nil, nil)
+		require.Equal(t, code, rec.Code)
+		require.Zero(t, rec.Signal)
+	}
+}
+
+func endBySignal(t *testing.T, way Way) {
+	_, l := open(t, way)
+	for _, sig := range []syscall.Signal{1, 2, 3, 6, 9, 13, 14, 15} {
+		rec := run(t, l, sh(fmt.Sprintf("kill -%d $$", sig)), nil, nil, nil)
+		require.Equal(t, 128+int(sig), rec.Code)
+		require.Equal(t, int(sig), rec.Signal)
+	}
+}
+
+func stdinEnds(t *testing.T, way Way) {
+	_, l := open(t, way)
+	var out bytes.Buffer
+	rec := run(t, l, sh("cat; echo end"), io.NopCloser(strings.NewReader("hello\n")), &out, nil)
+	require.Zero(t, rec.Code)
+	require.Equal(t, "hello\nend\n", out.String())
+	out.Reset()
+	run(t, l, sh("cat; echo end"), nil, &out, nil)
+	require.Equal(t, "end\n", out.String(), "without stdin there is /dev/null")
+}
+
+func halfClose(t *testing.T, way Way) {
+	_, l := open(t, way)
+	var out, errs bytes.Buffer
+	rec := run(t, l, sh("echo out; exec >&-; echo err >&2; cat >/dev/null; exit 3"),
+		io.NopCloser(strings.NewReader("x")), &out, &errs)
+	require.Equal(t, 3, rec.Code)
+	require.Equal(t, "out\n", out.String())
+	require.Equal(t, "err\n", errs.String())
+}
+
+const large = 64 << 20
+
+// noise is a stream of n bytes that seed decides.
+func noise(seed uint64, n int64) io.Reader {
+	return io.LimitReader(&chacha{rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})}, n)
+}
+
+type chacha struct{ *rand.ChaCha8 }
+
+func sum(t testing.TB, r io.Reader) string {
+	h := sha256.New()
+	_, err := io.Copy(h, r)
+	require.NoError(t, err)
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+func binaryOutput(t *testing.T, way Way) {
+	w, l := open(t, way)
+	f, err := os.Create(w.Dir + "/data")
+	require.NoError(t, err)
+	_, err = io.Copy(f, noise(1, large))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	h := sha256.New()
+	rec := run(t, l, sh("cat data"), nil, h, nil)
+	require.Zero(t, rec.Code)
+	require.EqualValues(t, large, rec.Stdout)
+	require.Equal(t, sum(t, noise(1, large)), fmt.Sprintf("%x", h.Sum(nil)))
+}
+
+func binaryInput(t *testing.T, way Way) {
+	_, l := open(t, way)
+	var out bytes.Buffer
+	rec := run(t, l, sh("sha256sum"), io.NopCloser(noise(2, large)), &out, nil)
+	require.Zero(t, rec.Code)
+	require.Equal(t, sum(t, noise(2, large)), strings.Fields(out.String())[0])
+}
+
+func sendSignal(t *testing.T, way Way) {
+	_, l := open(t, way)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	r, out := io.Pipe()
+	s, err := l.Open(ctx, "", sh("trap 'echo got it; exit 5' USR1; echo ready; while :; do sleep 0.05; done"), link.Streams{Stdout: out})
+	require.NoError(t, err)
+	line := make([]byte, 6)
+	_, err = io.ReadFull(r, line)
+	require.NoError(t, err)
+	s.Signal(int(syscall.SIGUSR1))
+	_, err = io.ReadFull(r, make([]byte, 7))
+	require.NoError(t, err)
+	rec, err := s.Wait(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 5, rec.Code)
+}
+
+func stopSession(t *testing.T, way Way) {
+	_, l := open(t, way)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	r, out := io.Pipe()
+	// One ignores TERM, one has left its session and process group.
+	s, err := l.Open(ctx, "", sh("setsid sleep 1000 & echo $!; (trap '' TERM; while :; do sleep 0.1; done) & echo $!; echo ready; wait"), link.Streams{Stdout: out})
+	require.NoError(t, err)
+	var text strings.Builder
+	for !strings.HasSuffix(text.String(), "ready\n") {
+		b := make([]byte, 64)
+		n, err := r.Read(b)
+		require.NoError(t, err)
+		text.Write(b[:n])
+	}
+	s.Stop(200 * time.Millisecond)
+	rec, err := s.Wait(ctx)
+	require.NoError(t, err)
+	require.Equal(t, wire.ReasonStopped, rec.Reason)
+	for _, pid := range strings.Fields(text.String())[:2] {
+		n, err := strconv.Atoi(pid)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return gone(n) }, 10*time.Second, 10*time.Millisecond, "pid %d lives", n)
+	}
+}
+
+// gone reports whether a process has ended; a zombie has.
+func gone(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || bytes.Contains(b, []byte(") Z "))
+}
+
+func cancelWait(t *testing.T, way Way) {
+	_, l := open(t, way)
+	ctx, cancel := context.WithCancel(context.Background())
+	var out bytes.Buffer
+	pr, pw := io.Pipe()
+	s, err := l.Open(ctx, "", sh("read x; echo $x"), link.Streams{Stdin: pr, Stdout: &out})
+	require.NoError(t, err)
+	cancel()
+	_, err = s.Wait(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = pw.Write([]byte("still here\n"))
+	require.NoError(t, err)
+	rec, err := s.Wait(context.Background())
+	require.NoError(t, err)
+	require.Zero(t, rec.Code)
+	require.Equal(t, "still here\n", out.String())
+}
+
+func notFound(t *testing.T, way Way) {
+	_, l := open(t, way)
+	rec := run(t, l, wire.Spec{Argv: []string{"no-such-program"}}, nil, nil, nil)
+	require.Equal(t, 127, rec.Code)
+	require.Contains(t, rec.Error, "no-such-program")
+	rec = run(t, l, wire.Spec{Argv: []string{"/etc/passwd"}}, nil, nil, nil)
+	require.Equal(t, 126, rec.Code)
+	var errs bytes.Buffer
+	rec = run(t, l, sh("no-such-program"), nil, nil, &errs)
+	require.Equal(t, 127, rec.Code)
+	require.Contains(t, errs.String(), "no-such-program")
+}
