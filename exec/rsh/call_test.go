@@ -1,0 +1,90 @@
+//go:build linux
+
+package rsh
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// brokerThat answers every connection with the given bytes and hangs up.
+func brokerThat(t *testing.T, answer []byte) string {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			buf := make([]byte, 1<<16)
+			conn.Read(buf)
+			conn.Write(answer)
+			conn.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	return path
+}
+
+func TestCallWithoutAGoodAnswerIs255(t *testing.T) {
+	reply := AppendReply(nil, Reply{Code: 0})
+	for name, c := range map[string]struct {
+		socket, want string
+	}{
+		"nothing there":        {filepath.Join(t.TempDir(), "none"), "no launcher is running here"},
+		"hangs up":             {brokerThat(t, nil), "the launcher ended before the command did"},
+		"half an answer":       {brokerThat(t, reply[:len(reply)-1]), "the launcher ended before the command did"},
+		"half a length":        {brokerThat(t, reply[:3]), "the launcher ended before the command did"},
+		"nonsense":             {brokerThat(t, []byte{0, 0, 0, 2, 9, 9}), "malformed"},
+		"a giant":              {brokerThat(t, []byte{255, 255, 255, 255}), "malformed"},
+		"a socket path of 108": {"/" + strings.Repeat("s", 107), "has 108 bytes, a unix socket takes 107 at most"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, err := Call(c.socket, Request{Host: "h", Command: "c"}, [3]int{0, 1, 2})
+			require.Equal(t, 255, code)
+			require.ErrorContains(t, err, c.want)
+			_, err = Env(c.socket)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestSocketLeftBehindMeansNoLauncher(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	require.NoError(t, err)
+	l.SetUnlinkOnClose(false)
+	require.NoError(t, l.Close())
+	code, err := Call(path, Request{Host: "h", Command: "c"}, [3]int{0, 1, 2})
+	require.Equal(t, 255, code)
+	require.ErrorContains(t, err, "no launcher is running here ("+path+")")
+	var hint interface{ Hint() string }
+	require.ErrorAs(t, err, &hint)
+	require.Contains(t, hint.Hint(), "agent run")
+}
+
+func TestCallReturnsCodeSentenceAndHint(t *testing.T) {
+	socket := brokerThat(t, AppendReply(nil, Reply{Code: 127, Lines: []string{"worker w: no such command", "look at PATH"}}))
+	code, err := Call(socket, Request{Host: "h", Command: "c"}, [3]int{0, 1, 2})
+	require.Equal(t, 127, code)
+	require.EqualError(t, err, "worker w: no such command")
+	require.Equal(t, "look at PATH", err.(*sentence).Hint())
+
+	code, err = Call(brokerThat(t, AppendReply(nil, Reply{Code: 7})), Request{Host: "h", Command: "c"}, [3]int{0, 1, 2})
+	require.NoError(t, err)
+	require.Equal(t, 7, code)
+}
+
+func TestCommandThatIsTooLongIsRefusedHere(t *testing.T) {
+	code, err := Call("/nowhere", Request{Host: "h", Command: strings.Repeat("x", MaxMessage)}, [3]int{0, 1, 2})
+	require.Equal(t, 255, code)
+	require.ErrorContains(t, err, "at most 8388608 are taken")
+}

@@ -1,0 +1,180 @@
+package rundir
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// at makes dir the only candidate.
+func at(t *testing.T, dir string) string {
+	t.Setenv(names.EnvDir, dir)
+	return dir
+}
+
+func TestCandidatesInOrder(t *testing.T) {
+	t.Setenv(names.EnvDir, "")
+	t.Setenv("XDG_RUNTIME_DIR", "/run/user/7")
+	t.Setenv("TMPDIR", "/scratch")
+	own := "muster-" + strconv.Itoa(os.Getuid())
+	require.Equal(t, []string{"/run/muster", "/muster/run", "/run/user/7/muster", "/scratch/" + own, "/dev/shm/" + own}, Candidates())
+	t.Setenv("XDG_RUNTIME_DIR", "not/absolute")
+	t.Setenv("TMPDIR", "")
+	require.Equal(t, []string{"/run/muster", "/muster/run", "/tmp/" + own, "/dev/shm/" + own}, Candidates())
+	at(t, "/own")
+	require.Equal(t, []string{"/own"}, Candidates())
+}
+
+func TestCreate(t *testing.T) {
+	for name, c := range map[string]struct {
+		make func(t *testing.T, dir string)
+		want string // part of the error; "": it works
+	}{
+		"new":           {func(*testing.T, string) {}, ""},
+		"ours already":  {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o700)) }, ""},
+		"too open":      {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o755)) }, "mode is 0755, must be 0700"},
+		"a file":        {func(t *testing.T, dir string) { require.NoError(t, os.WriteFile(dir, nil, 0o700)) }, "not a directory"},
+		"a link":        {func(t *testing.T, dir string) { require.NoError(t, os.Symlink(t.TempDir(), dir)) }, "not a directory"},
+		"a broken link": {func(t *testing.T, dir string) { require.NoError(t, os.Symlink("/no/such", dir)) }, "not a directory"},
+		"no parent":     {func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Dir(dir))) }, "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := at(t, filepath.Join(t.TempDir(), "parent", "run"))
+			require.NoError(t, os.Mkdir(filepath.Dir(dir), 0o755))
+			c.make(t, dir)
+			got, memoryOnly, err := Create()
+			if c.want != "" {
+				require.ErrorContains(t, err, c.want)
+				require.ErrorContains(t, err, dir)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, dir, got)
+			require.False(t, memoryOnly)
+			info, err := os.Lstat(dir)
+			require.NoError(t, err)
+			require.Equal(t, os.ModeDir|0o700, info.Mode())
+		})
+	}
+}
+
+func TestCreateRefusesAnothersDirectory(t *testing.T) {
+	dir := "/proc/1" // root's, where we are not
+	if os.Getuid() == 0 {
+		dir = filepath.Join(t.TempDir(), "run")
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		require.NoError(t, os.Chown(dir, 65534, 65534))
+	}
+	at(t, dir)
+	_, _, err := Create()
+	require.ErrorContains(t, err, "belongs to uid")
+}
+
+func TestCreateRefusesARelativeDirectory(t *testing.T) {
+	at(t, "run")
+	_, _, err := Create()
+	require.ErrorContains(t, err, "not an absolute path")
+}
+
+func TestSharedMemoryIsMarked(t *testing.T) {
+	parent, err := os.MkdirTemp(sharedMemory, "rundir-test-")
+	require.NoError(t, err)
+	defer os.RemoveAll(parent)
+	at(t, filepath.Join(parent, "run"))
+	_, memoryOnly, err := Create()
+	require.NoError(t, err)
+	require.True(t, memoryOnly)
+}
+
+func TestListenAndFind(t *testing.T) {
+	dir := at(t, filepath.Join(t.TempDir(), "run"))
+	_, _, err := Create()
+	require.NoError(t, err)
+	path := filepath.Join(dir, names.BrokerSocket)
+
+	_, err = Find(names.BrokerSocket)
+	var missing *NotFoundError
+	require.ErrorAs(t, err, &missing)
+	require.Equal(t, []string{path}, missing.Looked)
+
+	l, err := Listen(path)
+	require.NoError(t, err)
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeSocket|0o600, info.Mode())
+	found, err := Broker()
+	require.NoError(t, err)
+	require.Equal(t, path, found)
+
+	_, err = Listen(path)
+	require.ErrorContains(t, err, "another process listens there")
+
+	// A process that was killed leaves its socket behind.
+	l.SetUnlinkOnClose(false)
+	require.NoError(t, l.Close())
+	require.FileExists(t, path)
+	l, err = Listen(path)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+
+	require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
+	_, err = Listen(path)
+	require.ErrorContains(t, err, "no socket")
+	_, err = Find(names.BrokerSocket)
+	require.ErrorAs(t, err, &missing)
+	require.FileExists(t, path)
+
+	t.Setenv(names.EnvBroker, "/elsewhere")
+	found, err = Broker()
+	require.NoError(t, err)
+	require.Equal(t, "/elsewhere", found)
+}
+
+func TestListenWantsAPrivateDirectory(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o755))
+	_, err := Listen(filepath.Join(dir, "s"))
+	require.ErrorContains(t, err, "must be 0700")
+}
+
+func TestLongPathIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	fits := filepath.Join(dir, strings.Repeat("s", MaxSocketPath-len(dir)-1))
+	require.Len(t, fits, MaxSocketPath)
+	l, err := Listen(fits)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	_, err = Listen(fits + "s")
+	var long *PathTooLongError
+	require.ErrorAs(t, err, &long)
+	require.ErrorContains(t, err, fits+"s has 108 bytes")
+}
+
+func TestPeerCred(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	l, err := Listen(filepath.Join(dir, "s"))
+	require.NoError(t, err)
+	defer l.Close()
+	client, err := net.Dial("unix", l.Addr().String())
+	require.NoError(t, err)
+	defer client.Close()
+	server, err := l.AcceptUnix()
+	require.NoError(t, err)
+	defer server.Close()
+	uid, pid, err := PeerCred(server)
+	require.NoError(t, err)
+	require.Equal(t, os.Getuid(), uid)
+	require.Equal(t, os.Getpid(), pid)
+}
