@@ -12,6 +12,7 @@ const usage = `usage: go run . VERB
   down [--purge]                         end it; --purge: remove its state and the built binaries too
   build                                  build what up needs, and start nothing
   status                                 print what runs
+  env                                    print KUBECONFIG, MUSTER_KUBECTL and MUSTER_CLUSTER for a shell's eval
   load FILE...                           import docker-archive files into both nodes
   smoke                                  pods on both nodes: exec, DNS, service, token
   apiserver kill|stop|cont|start|restart-after SECONDS
@@ -50,6 +51,8 @@ func runVerb(args []string) error {
 		}
 		return cluster{dir: args[0]}.nodeInit(n)
 	}
+	// A root shell made by su keeps the user's PATH, without the places of ip, iptables and runc.
+	os.Setenv("PATH", os.Getenv("PATH")+":/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 	dir, err := stateDir(os.Getenv)
 	if err != nil {
 		return err
@@ -57,6 +60,10 @@ func runVerb(args []string) error {
 	c := cluster{dir: dir, say: say{os.Stdout}}
 	if foreign := os.Getenv("KUBECONFIG"); foreign != "" && foreign != c.kubeconfig() {
 		return useForeign(c.say, foreign, verb, args)
+	}
+	if verb == "env" {
+		fmt.Printf("export KUBECONFIG=%s\nexport MUSTER_KUBECTL=%s\nexport MUSTER_CLUSTER=%s\n", c.kubeconfig(), c.kubeBin("kubectl"), c.self())
+		return nil
 	}
 	if os.Geteuid() != 0 {
 		return errors.New("the cluster needs root: it makes namespaces, mounts and network devices (or set KUBECONFIG to a cluster of yours)")

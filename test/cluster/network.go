@@ -61,33 +61,37 @@ func networkUp(dir string) error {
 	return dropRules()
 }
 
-// dropRules fills a chain of our own: traffic of the bridge is let through (a machine with Docker has a FORWARD policy
-// of DROP), anything of ours towards a default route's interface is dropped.
+// filterRules is the content of our own chain, in the form of iptables-save: anything of ours towards a default route's
+// interface is dropped, other traffic of the bridge is let through (a machine with Docker or a firewall has
+// policies of DROP).
+func filterRules(devices []string) string {
+	rules := "*filter\n:" + chain + " - [0:0]\n"
+	for _, dev := range devices {
+		for _, side := range []string{"-s", "-d"} {
+			rules += fmt.Sprintf("-A %s -o %s %s %s -j DROP\n", chain, dev, side, allNetworks)
+		}
+	}
+	for _, side := range []string{"-i", "-o"} {
+		rules += fmt.Sprintf("-A %s %s %s -j ACCEPT\n", chain, side, bridge)
+	}
+	return rules + "COMMIT\n"
+}
+
+// builtins are the chains that lead into ours.
+func builtins() []string { return []string{"INPUT", "OUTPUT", "FORWARD"} }
+
+// dropRules replaces our chain's content in one step: at no instant is there less than the whole.
 func dropRules() error {
 	devices, err := defaultDevices()
 	if err != nil {
 		return err
 	}
-	if iptables("-n -L "+chain) != nil {
-		if err := iptables("-N " + chain); err != nil {
-			return err
-		}
+	cmd := exec.Command("iptables-restore", "-w", "--noflush")
+	cmd.Stdin = strings.NewReader(filterRules(devices))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("iptables-restore: %w: %s", err, out)
 	}
-	rules := []string{fmt.Sprintf("-i %s -o %s -j ACCEPT", bridge, bridge)}
-	for _, dev := range devices {
-		rules = append(rules,
-			fmt.Sprintf("-o %s -s %s -j DROP", dev, allNetworks),
-			fmt.Sprintf("-o %s -d %s -j DROP", dev, allNetworks))
-	}
-	for _, rule := range rules {
-		if iptables("-C "+chain+" "+rule) == nil {
-			continue
-		}
-		if err := iptables("-A " + chain + " " + rule); err != nil {
-			return err
-		}
-	}
-	for _, builtin := range []string{"OUTPUT", "FORWARD"} {
+	for _, builtin := range builtins() {
 		if iptables("-C "+builtin+" -j "+chain) != nil {
 			if err := iptables("-I " + builtin + " -j " + chain); err != nil {
 				return err
@@ -132,7 +136,7 @@ func networkDown(dir string) error {
 	if out, _ := exec.Command("ip", "route", "show", "type", "unreachable", allNetworks).Output(); len(out) > 0 {
 		errs = append(errs, ip("route del unreachable "+allNetworks+" metric 9999"))
 	}
-	for _, builtin := range []string{"OUTPUT", "FORWARD"} {
+	for _, builtin := range builtins() {
 		for iptables("-C "+builtin+" -j "+chain) == nil {
 			if err := iptables("-D " + builtin + " -j " + chain); err != nil {
 				return errors.Join(append(errs, err)...)

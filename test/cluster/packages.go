@@ -13,14 +13,15 @@ import (
 // by those who make images for this cluster.
 func needed() map[string]string {
 	return map[string]string{
-		"/usr/bin/containerd": "containerd",
-		"/usr/sbin/runc":      "runc",
-		"/usr/lib/cni/ptp":    "containernetworking-plugins",
-		"/usr/bin/etcd":       "etcd-server",
-		"/usr/sbin/iptables":  "iptables",
-		"/sbin/ip":            "iproute2",
-		"/usr/bin/buildah":    "buildah",
-		"/usr/bin/mmdebstrap": "mmdebstrap",
+		"/usr/bin/containerd":                "containerd",
+		"/usr/sbin/runc":                     "runc",
+		"/usr/lib/cni/ptp":                   "containernetworking-plugins",
+		"/usr/bin/etcd":                      "etcd-server",
+		"/usr/sbin/iptables":                 "iptables",
+		"/sbin/ip":                           "iproute2",
+		"/usr/bin/buildah":                   "buildah",
+		"/usr/bin/mmdebstrap":                "mmdebstrap",
+		"/etc/ssl/certs/ca-certificates.crt": "ca-certificates",
 	}
 }
 

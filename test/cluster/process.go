@@ -136,9 +136,9 @@ func (c cluster) running(name string) (identity, []string, bool) {
 func (c cluster) start(name string, argv []string, attr *syscall.SysProcAttr) (started bool, err error) {
 	if i, old, ok := c.running(name); ok {
 		if strings.Join(old, "\x00") == strings.Join(argv, "\x00") {
-			return false, nil
+			return false, i.kill(syscall.SIGCONT) // a test may have left it stopped
 		}
-		if err := i.end(10 * time.Second); err != nil {
+		if err := i.end(patience(name)); err != nil {
 			return false, fmt.Errorf("stop %s: %w", name, err)
 		}
 	}
@@ -167,10 +167,19 @@ func (c cluster) start(name string, argv []string, attr *syscall.SysProcAttr) (s
 	return true, writeFile(c.pidFile(name), i.record(argv), 0o644)
 }
 
+// patience is how long a component has to end after SIGTERM. The API server would wait for the watches of its own
+// loops; what it knows is in etcd.
+func patience(name string) time.Duration {
+	if name == "kube-apiserver" {
+		return time.Second
+	}
+	return 10 * time.Second
+}
+
 // stop ends what start began, with SIGKILL after patience, and forgets it.
-func (c cluster) stop(name string, patience time.Duration) error {
+func (c cluster) stop(name string) error {
 	if i, _, ok := c.running(name); ok {
-		if err := i.end(patience); err != nil {
+		if err := i.end(patience(name)); err != nil {
 			return fmt.Errorf("stop %s: %w", name, err)
 		}
 	}

@@ -117,11 +117,7 @@ func (c cluster) down(purge bool) error {
 		if _, _, ok := c.running(names[i]); !ok {
 			continue
 		}
-		patience := 10 * time.Second
-		if names[i] == "kube-apiserver" {
-			patience = time.Second // it would wait for the watches of its own loops; its state is etcd's
-		}
-		errs = append(errs, c.say.step(names[i]+" ended", func() error { return c.stop(names[i], patience) }))
+		errs = append(errs, c.say.step(names[i]+" ended", func() error { return c.stop(names[i]) }))
 	}
 	errs = append(errs, c.say.step("network, mount points and cgroups removed", func() error { return errors.Join(networkDown(c.dir), c.leftovers()) }))
 	if err := errors.Join(errs...); err != nil {

@@ -150,6 +150,13 @@ func useForeign(s say, kubeconfig, verb string, args []string) error {
 			}
 			return nil
 		})
+	case "env":
+		kubectl, err := exec.LookPath("kubectl")
+		if err != nil {
+			return errors.New("KUBECONFIG is set, but there is no kubectl in PATH")
+		}
+		fmt.Printf("export KUBECONFIG=%s\nexport MUSTER_KUBECTL=%s\n", kubeconfig, kubectl)
+		return nil
 	case "down":
 		s.done("the cluster of KUBECONFIG=%s is yours and is left alone", kubeconfig)
 		return nil
