@@ -1,0 +1,59 @@
+package hostfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write makes path hold exactly data with the permission bits of mode (the
+// umask does not count). The bytes go to a temporary file in the same directory,
+// are synced, and take path's place by rename: Horovod re-reads its host list
+// every second and mpirun may start at any moment, so no reader may see a part.
+// A symbolic link at path is replaced, not followed.
+//
+// On an error ("write hostfile: ...") path is as it was and nothing is left
+// beside it.
+func Write(path string, data []byte, mode fs.FileMode) error {
+	if err := write(path, data, mode); err != nil {
+		return fmt.Errorf("write hostfile: %w", err)
+	}
+	return nil
+}
+
+func write(path string, data []byte, mode fs.FileMode) error {
+	dir := filepath.Dir(path)
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	if err := fill(tmp, data, mode); err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return syncDir(dir)
+}
+
+func fill(f *os.File, data []byte, mode fs.FileMode) error {
+	_, err := f.Write(data)
+	if err == nil {
+		err = f.Chmod(mode.Perm())
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// syncDir makes the rename itself durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
