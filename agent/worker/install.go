@@ -1,0 +1,70 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Install copies the running binary, under the name agent, and agent-launcher
+// if it lies beside it, into dir, which is made if it is missing. Other users
+// may run the copies: containers of a pod often have different ones. It
+// returns the paths written.
+func Install(dir string) ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find own binary: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make directory: %w", err)
+	}
+	var written []string
+	for _, c := range []struct{ from, name string }{
+		{self, "agent"},
+		{filepath.Join(filepath.Dir(self), "agent-launcher"), "agent-launcher"},
+	} {
+		to := filepath.Join(dir, c.name)
+		err := copyFile(c.from, to)
+		if errors.Is(err, fs.ErrNotExist) && c.from != self {
+			continue // an image of the worker's half alone
+		}
+		if err != nil {
+			return written, fmt.Errorf("install %s: %w", to, err)
+		}
+		written = append(written, to)
+	}
+	return written, nil
+}
+
+// copyFile replaces to by a copy of from in one step: a container that starts
+// meanwhile sees the old file or the new one.
+func copyFile(from, to string) (err error) {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	tmp, err := os.CreateTemp(filepath.Dir(to), ".install-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			tmp.Close()
+			os.Remove(tmp.Name())
+		}
+	}()
+	if _, err = io.Copy(tmp, src); err != nil {
+		return err
+	}
+	if err = tmp.Chmod(0o755); err != nil {
+		return err
+	}
+	if err = tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), to)
+}

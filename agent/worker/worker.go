@@ -1,0 +1,187 @@
+//go:build linux
+
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/exec/session"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// Config of the worker role.
+type Config struct {
+	Job     string
+	Slots   int
+	Version string
+	Await   time.Duration // 0: for ever
+	// Grace is the time between TERM and KILL when the worker is told to stop
+	// from outside. The kubelet kills after the pod's grace period, 30 s unless
+	// the pod says otherwise: leave some of it for delivering the ends.
+	Grace time.Duration
+	// TerminationLog takes the last words; missing or unwritable is no error.
+	TerminationLog string
+	Log            *slog.Logger
+}
+
+// Run is the worker role. It returns the exit code, and an error when the
+// worker could not start or its socket failed.
+func Run(ctx context.Context, cfg Config) (int, error) {
+	if os.Getpid() != 1 {
+		// shareProcessNamespace, or a fake worker: orphans come to us all the same.
+		if err := reap.Subreaper(); err != nil {
+			return names.ExitBug, err
+		}
+	}
+	// Signals first: until they are taken, TERM ends PID 1 with code 2.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	defer signal.Stop(signals)
+	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+
+	dir, memoryOnly, err := rundir.Create()
+	if err != nil {
+		return names.ExitUsage, err
+	}
+	path := filepath.Join(dir, names.WorkerSocket)
+	ln, err := rundir.Listen(path)
+	if err != nil {
+		return names.ExitUsage, err
+	}
+	w := newRole(cfg, dir, memoryOnly)
+	cfg.Log.Info("awaiting a launcher", "socket", path, "version", cfg.Version)
+	code, words, err := w.run(ctx, ln, signals)
+	lastWords(cfg, words)
+	return code, err
+}
+
+// role is a running worker.
+type role struct {
+	cfg    Config
+	reaper *reap.Reaper
+	server *session.Server
+}
+
+func newRole(cfg Config, dir string, memoryOnly bool) *role {
+	spool := dir
+	if memoryOnly {
+		spool = "" // that memory is MPI's
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		cwd = "/"
+	}
+	r := &role{cfg: cfg, reaper: reap.New()}
+	r.server = session.New(session.Config{
+		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: environment(os.Environ(), dir), Dir: cwd,
+		SpoolDir: spool, Reaper: r.reaper, Log: cfg.Log, Await: cfg.Await,
+	})
+	r.reaper.OnOrphan = func(int, reap.Status) { r.server.Orphaned() }
+	return r
+}
+
+// run serves until the work is over; it returns the exit code and the last
+// words, with every process of the sessions gone.
+func (r *role) run(ctx context.Context, ln *net.UnixListener, signals <-chan os.Signal) (int, string, error) {
+	// The stop has a context of its own: what ends the service must still be
+	// able to stop the sessions in order.
+	serve, endServe := context.WithCancel(context.WithoutCancel(ctx))
+	defer endServe()
+	collect, endCollect := context.WithCancel(context.WithoutCancel(ctx))
+	defer endCollect()
+	var wg sync.WaitGroup
+	served, collected := make(chan error, 1), make(chan error, 1)
+	wg.Go(func() { collected <- r.reaper.Run(collect) })
+	wg.Go(func() { served <- r.server.Serve(serve, ln) })
+
+	code, words := 0, "the job is over"
+	var err error
+	select {
+	case o := <-r.server.Outcome():
+		if o == session.NoLaunch {
+			code, words = names.ExitDeadline, fmt.Sprintf("no launcher came within %s", r.cfg.Await)
+		}
+	case s := <-signals:
+		code, words = r.stopped(ctx, s.(syscall.Signal), signals)
+	case <-ctx.Done():
+		code, words = r.stopped(ctx, syscall.SIGTERM, signals)
+	case err = <-served:
+		served <- nil
+		code, words = names.ExitBug, "the worker's socket failed"
+	}
+	endServe()
+	err = errors.Join(err, <-served)
+	endCollect()
+	err = errors.Join(err, <-collected)
+	wg.Wait()
+	if err != nil && code == 0 {
+		code = names.ExitBug
+	}
+	return code, words, err
+}
+
+// stopped ends the sessions after a signal from outside. A second signal means
+// at once.
+func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan os.Signal) (int, string) {
+	live := r.server.Sessions()
+	if live > 0 {
+		r.cfg.Log.Info("told to stop", "signal", sig.String(), "sessions", live, "grace", r.cfg.Grace)
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Grace+5*time.Second)
+	defer cancel()
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-signals:
+			r.cfg.Log.Info("told to stop again: at once")
+			cancel()
+		case <-done:
+		}
+	})
+	r.server.Stop(stop, wire.ReasonPreempted, r.cfg.Grace)
+	close(done)
+	wg.Wait()
+	if live == 0 {
+		return 0, "told to stop while nothing ran"
+	}
+	return 128 + int(sig), fmt.Sprintf("told to stop by %s while %d sessions ran", sig, live)
+}
+
+// environment is what sessions start with: the container's, with a HOME, which
+// Open MPI 4 crashes without where the user has no passwd entry.
+func environment(env []string, home string) []string {
+	for _, kv := range env {
+		if len(kv) > 5 && kv[:5] == "HOME=" {
+			return env
+		}
+	}
+	return append(env[:len(env):len(env)], "HOME="+home)
+}
+
+// lastWords leaves why the worker ended where the kubelet reads it.
+func lastWords(cfg Config, words string) {
+	cfg.Log.Info("the worker ends", "why", words)
+	if cfg.TerminationLog == "" {
+		return
+	}
+	f, err := os.OpenFile(cfg.TerminationLog, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return // not in a container, or read-only: the log above has it
+	}
+	defer f.Close()
+	_, _ = f.WriteString("agent worker: " + words + "\n")
+}

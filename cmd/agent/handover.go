@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+const help = `Usage:
+  agent run [flags] -- COMMAND...   launch a job: wait for the workers, run COMMAND, judge its end
+  agent env, agent hosts            what run exports, and the workers
+  agent worker                      PID 1 of a worker
+  agent rsh HOST COMMAND...         a command on a worker, as ssh would run it
+  agent install DIR                 copy the agent into DIR
+  agent ready | attach | version
+
+Examples:
+  agent run --fake 4 -- mpirun ./pi          four workers on this machine, no cluster
+  agent run --workers 4 -- mpirun ./pi       in a launcher's pod
+  agent rsh worker-3 nvidia-smi              while a launcher runs here
+
+agent VERB --help tells more. It also answers to the names kubexec.sh, ssh and rsh.
+`
+
+func runHelp() int {
+	fmt.Print(help)
+	return 0
+}
+
+// handOver becomes agent-launcher, which lies beside this binary whatever link
+// it was called by. Without it, only version is answered.
+func handOver(args []string) int {
+	self, err := os.Executable()
+	if err != nil {
+		return complain(names.ExitBug, fmt.Errorf("find own binary: %w", err))
+	}
+	launcher := filepath.Join(filepath.Dir(self), "agent-launcher")
+	err = syscall.Exec(launcher, append([]string{"agent"}, args...), os.Environ())
+	if errors.Is(err, os.ErrNotExist) {
+		if args[0] == "version" || args[0] == "--version" {
+			fmt.Printf("agent %s (%s, %s/%s, protocol %d to %d)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+				wire.ProtoMin, wire.ProtoMax)
+			return 0
+		}
+		complain(names.ExitUsage, fmt.Errorf("%q is no verb of the worker's half, and there is no %s", args[0], launcher))
+		fmt.Fprintln(os.Stderr, "hint: put agent-launcher beside agent, as the launcher's image has it")
+		return names.ExitUsage
+	}
+	return complain(names.ExitNotRunable, fmt.Errorf("run %s: %w", launcher, err))
+}
+
+// release is set at link time for builds without version control.
+var release string
+
+// version is the release, or the commit that this was built from.
+func version() string {
+	if release != "" {
+		return release
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return s.Value[:12]
+		}
+	}
+	if info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}

@@ -1,0 +1,30 @@
+// Command agent is what stands in every image of a job: PID 1 of workers, the
+// bridge that pods/exec runs in them, and mpirun's remote shell in the
+// launcher. It is small and starts fast; verbs of the launcher are handed to
+// the binary agent-launcher beside it.
+package main
+
+import (
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	args := os.Args[1:]
+	switch filepath.Base(os.Args[0]) {
+	case "kubexec.sh", "ssh", "rsh":
+		// mpirun, Horovod and others call their remote shell by such names.
+		os.Exit(runRsh(args))
+	}
+	if len(args) == 0 {
+		os.Exit(runHelp())
+	}
+	verbs := map[string]func([]string) int{
+		"worker": runWorker, "attach": runAttach, "rsh": runRsh, "ready": runReady, "install": runInstall,
+		"--help": func([]string) int { return runHelp() }, "-h": func([]string) int { return runHelp() },
+	}
+	if verb, ok := verbs[args[0]]; ok {
+		os.Exit(verb(args[1:]))
+	}
+	os.Exit(handOver(args))
+}

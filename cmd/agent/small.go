@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/worker"
+)
+
+const (
+	attachHelp = `Usage:
+  agent attach
+
+The bridge that the launcher runs in a worker through pods/exec. Not for people.
+`
+	readyHelp = `Usage:
+  agent ready
+
+Ends with 0 if a worker serves in this container, for those who want a readiness
+probe. The launcher needs none: its handshake with the worker is the readiness.
+`
+	installHelp = `Usage:
+  agent install DIR
+
+Copies the agent, and agent-launcher if it lies beside it, into DIR: an init
+container that does so brings Muster into images that lack it.
+
+Example:
+  command: ["/agent", "install", "/muster"]
+`
+)
+
+func runAttach(args []string) int {
+	if code, ok := parse(newFlags("attach", attachHelp), args, 0, 0); !ok {
+		return code
+	}
+	if err := worker.Attach(); err != nil {
+		return complain(names.ExitTransport, fmt.Errorf("attach: %w", err))
+	}
+	return 0
+}
+
+func runReady(args []string) int {
+	if code, ok := parse(newFlags("ready", readyHelp), args, 0, 0); !ok {
+		return code
+	}
+	if err := worker.Ready(); err != nil {
+		return complain(1, fmt.Errorf("ready: %w", err))
+	}
+	return 0
+}
+
+func runInstall(args []string) int {
+	fs := newFlags("install", installHelp)
+	if code, ok := parse(fs, args, 1, 1); !ok {
+		return code
+	}
+	written, err := worker.Install(fs.Arg(0))
+	for _, path := range written {
+		fmt.Fprintln(os.Stderr, "agent: wrote "+path)
+	}
+	if err != nil {
+		return complain(1, err)
+	}
+	return 0
+}

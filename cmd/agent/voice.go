@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// complain prints err, and its hint if it has one, and returns code.
+func complain(code int, err error) int {
+	if err == nil {
+		return code
+	}
+	fmt.Fprintln(os.Stderr, "agent: "+err.Error())
+	var h interface{ Hint() string }
+	if errors.As(err, &h) && h.Hint() != "" {
+		fmt.Fprintln(os.Stderr, "hint: "+h.Hint())
+	}
+	return code
+}
+
+// newFlags makes the flags of a verb; help is its whole help text.
+func newFlags(verb, help string) *flag.FlagSet {
+	fs := flag.NewFlagSet(verb, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() { fmt.Fprint(os.Stdout, help) }
+	return fs
+}
+
+// parse reads a verb's flags and counts its words. ok is false when the program
+// is to end with code: help was asked for, or the line is wrong.
+func parse(fs *flag.FlagSet, args []string, least, most int) (code int, ok bool) {
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0, false
+	case err != nil:
+		err = fmt.Errorf("%s: %w", fs.Name(), err)
+	case fs.NArg() < least:
+		err = fmt.Errorf("%s: a word is missing", fs.Name())
+	case fs.NArg() > most:
+		err = fmt.Errorf("%s takes no %q", fs.Name(), fs.Arg(most))
+	default:
+		return 0, true
+	}
+	complain(names.ExitUsage, err)
+	fmt.Fprintf(os.Stderr, "hint: agent %s --help\n", fs.Name())
+	return names.ExitUsage, false
+}

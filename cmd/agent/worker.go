@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/worker"
+)
+
+const workerHelp = `Usage:
+  agent worker [flags]
+
+PID 1 of a worker's container: awaits the launcher, runs its sessions, reaps.
+
+Examples:
+  command: ["/muster/agent", "worker"]      in a pod template
+  agent worker --await 10m                  end with 75 after 10 minutes without a launcher
+
+Flags:
+  --await DURATION   how long to await a launcher; 0: for ever (default 1h)
+  --grace DURATION   from TERM to KILL when told to stop from outside (default 25s)
+  --slots N          slots of this worker, told to the launcher (MUSTER_SLOTS, default 0: the launcher decides)
+  --job NAME         refuse launchers of other jobs (MUSTER_JOB)
+  -v                 log more
+
+Exit codes: 0 the job is over, or told to stop while nothing ran; 75 no launcher came; 128+n stopped by signal n.
+`
+
+func runWorker(args []string) int {
+	cfg := worker.Config{
+		Job: os.Getenv(names.EnvJob), Version: version(), TerminationLog: names.TerminationLog,
+		Await: time.Hour, Grace: 25 * time.Second,
+	}
+	if n, err := strconv.Atoi(os.Getenv(names.EnvSlots)); err == nil {
+		cfg.Slots = n
+	}
+	fs := newFlags("worker", workerHelp)
+	fs.DurationVar(&cfg.Await, "await", cfg.Await, "")
+	fs.DurationVar(&cfg.Grace, "grace", cfg.Grace, "")
+	fs.IntVar(&cfg.Slots, "slots", cfg.Slots, "")
+	fs.StringVar(&cfg.Job, "job", cfg.Job, "")
+	verbose := fs.Bool("v", false, "")
+	if code, ok := parse(fs, args, 0, 0); !ok {
+		return code
+	}
+	if cfg.Slots < 0 || cfg.Await < 0 || cfg.Grace < 0 {
+		return complain(names.ExitUsage, errors.New("worker: --slots, --await and --grace cannot be negative"))
+	}
+	level := slog.LevelInfo
+	if *verbose {
+		level = slog.LevelDebug
+	}
+	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	code, err := worker.Run(context.Background(), cfg)
+	return complain(code, err)
+}
