@@ -93,9 +93,26 @@ func TestVerdict(t *testing.T) {
 			err := target.verdict([]byte(c.said), "last words")
 			require.Equal(t, c.want, err.Kind)
 			require.ErrorContains(t, err, "pi-worker-0")
-			require.ErrorContains(t, err, "last words")
+			if c.want != link.AgentMissing {
+				require.ErrorContains(t, err, "last words")
+			}
 		})
 	}
+}
+
+func TestAgentMissingIsOneSentence(t *testing.T) {
+	// As containerd 1.6 and Kubernetes 1.34 sent it.
+	said := `{"status":"Failure","reason":"InternalError","message":"Internal error occurred: Internal error occurred: error executing command in container: failed to exec in container: failed to start exec \"ab834709\": OCI runtime exec failed: exec failed: unable to start container process: exec: \"/muster/agent\": stat /muster/agent: no such file or directory: unknown"}`
+	err := target.verdict([]byte(said), "")
+	require.EqualError(t, err, "container main of pod ns/pi-worker-0 cannot run the agent at /muster/agent: stat /muster/agent: no such file or directory")
+	var hint interface{ Hint() string }
+	require.ErrorAs(t, err, &hint)
+	require.Contains(t, hint.Hint(), "--worker-agent")
+
+	other := `{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"1"}]}}`
+	err = target.verdict([]byte(other), "exec /muster/agent: exec format error\n")
+	require.EqualError(t, err, "container main of pod ns/pi-worker-0 cannot run the agent at /muster/agent: exec /muster/agent: exec format error")
+	require.Equal(t, link.AgentMissing, err.Kind)
 }
 
 func TestForbiddenGivesTheRule(t *testing.T) {

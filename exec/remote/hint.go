@@ -18,6 +18,21 @@ func (e *ForbiddenError) Error() string {
 // Hint gives the Role rule that would allow this exec.
 func (e *ForbiddenError) Hint() string { return Rule(e.Target.Namespace, []string{e.Target.Pod}) }
 
+// AgentMissingError says that the container could not run the agent.
+type AgentMissingError struct {
+	Target    Target
+	Complaint string // the container runtime's words
+}
+
+func (e *AgentMissingError) Error() string {
+	return fmt.Sprintf("container %s of %s cannot run the agent at %s: %s", e.Target.Container, e.Target, e.Target.Agent, e.Complaint)
+}
+
+// Hint tells how to bring an agent there.
+func (e *AgentMissingError) Hint() string {
+	return fmt.Sprintf("copy the agent of the same architecture to %s in the worker's image, or name its path there with --worker-agent", e.Target.Agent)
+}
+
 // Rule words the Role rule that lets a launcher exec into the named pods and
 // no others. Both verbs are needed: get for a WebSocket upgrade, and create,
 // which SPDY uses and which API servers from 1.35 on ask of WebSockets too.

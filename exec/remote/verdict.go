@@ -17,6 +17,9 @@ const (
 	causeExitCode  = "ExitCode"
 )
 
+// internalError begins the message of a metav1 InternalError.
+const internalError = "Internal error occurred: "
+
 // Exit codes by which Docker and shells report a command that could not be run.
 const (
 	exitNotRunnable = 126
@@ -36,11 +39,24 @@ func (t Target) verdict(data []byte, stderr string) *link.DialError {
 	if s.Reason == reasonExitCode {
 		return t.exited(s, stderr)
 	}
-	kind := link.Server
 	if t.agentMissing(s.Message) {
-		kind = link.AgentMissing
+		return t.noAgent(s.Message)
 	}
-	return &link.DialError{Kind: kind, Err: withStderr(fmt.Errorf("exec into %s: %s", t, s.Message), stderr)}
+	// Each server on the way puts the same words in front.
+	message := s.Message
+	for strings.HasPrefix(message, internalError) {
+		message = strings.TrimPrefix(message, internalError)
+	}
+	return &link.DialError{Kind: link.Server, Err: withStderr(fmt.Errorf("exec into %s: %s", t, message), stderr)}
+}
+
+// noAgent keeps of a runtime's complaint what comes after the agent's path.
+func (t Target) noAgent(complaint string) *link.DialError {
+	complaint = strings.TrimSuffix(strings.TrimSpace(complaint), ": unknown")
+	if _, after, found := strings.Cut(complaint, strconv.Quote(t.Agent)+": "); found {
+		complaint = after
+	}
+	return &link.DialError{Kind: link.AgentMissing, Err: &AgentMissingError{Target: t, Complaint: complaint}}
 }
 
 func (t Target) exited(s status, stderr string) *link.DialError {
@@ -53,12 +69,15 @@ func (t Target) exited(s status, stderr string) *link.DialError {
 			code = n
 		}
 	}
-	kind := link.Dropped
-	if code == exitNotRunnable || code == exitNotFound {
-		kind = link.AgentMissing
+	err := withStderr(fmt.Errorf("%s attach in %s exited with code %d", t.Agent, t, code), stderr)
+	switch {
+	case code == exitNotRunnable || code == exitNotFound:
+		return t.noAgent(err.Error())
+	case strings.Contains(stderr, "exec format error"):
+		// runc says so on stderr, with exit code 1, for a binary of another architecture.
+		return t.noAgent(stderr)
 	}
-	err := fmt.Errorf("%s attach in %s exited with code %d", t.Agent, t, code)
-	return &link.DialError{Kind: kind, Err: withStderr(err, stderr)}
+	return &link.DialError{Kind: link.Dropped, Err: err}
 }
 
 // dropped is the end of a stream without a verdict, or with "Success".
