@@ -74,8 +74,8 @@ func (p *polled) do(call func(fd int) (int, error)) (n int, err error) {
 			return 0, err
 		}
 		var failure error
-		if err := raw.Control(func(fd uintptr) { n, failure = call(int(fd)) }); err != nil {
-			return 0, err
+		if raw.Control(func(fd uintptr) { n, failure = call(int(fd)) }) != nil {
+			return 0, os.ErrClosed // what else would it be; its own word is internal/poll's
 		}
 		if errors.Is(failure, unix.EAGAIN) || errors.Is(failure, unix.EINTR) {
 			continue
@@ -94,7 +94,7 @@ func (p *polled) wait() error {
 		return err
 	}
 	var failure error
-	err = raw.Read(func(set uintptr) bool {
+	closed := raw.Read(func(set uintptr) bool {
 		var events [1]unix.EpollEvent
 		n, err := unix.EpollWait(int(set), events[:], 0)
 		if errors.Is(err, unix.EINTR) {
@@ -103,7 +103,10 @@ func (p *polled) wait() error {
 		failure = err
 		return err != nil || n > 0
 	})
-	return errors.Join(err, failure)
+	if closed != nil {
+		return os.ErrClosed
+	}
+	return failure
 }
 
 // inBackground tells whether fd is our own terminal while another process group

@@ -33,7 +33,8 @@ func reply(worker string, exit wire.ExitRecord, err error) rsh.Reply {
 
 // about puts the worker's name before a sentence that does not name it yet.
 func about(worker, text string) string {
-	if strings.HasPrefix(text, "worker "+worker+":") {
+	rest, named := strings.CutPrefix(text, "worker "+worker)
+	if named && rest != "" && (rest[0] == ':' || rest[0] == ' ') {
 		return text
 	}
 	return "worker " + worker + ": " + text

@@ -120,15 +120,15 @@ func (s *Server) handle(ctx context.Context, conn *net.UnixConn, reading chan st
 	}
 	switch ask.kind {
 	case rsh.KindEnv:
-		answer(conn, rsh.Reply{Lines: call(s.Env)})
+		answer(conn, rsh.Reply{Lines: list(s.Env)})
 	case rsh.KindHosts:
-		answer(conn, rsh.Reply{Lines: call(s.Hosts)})
+		answer(conn, rsh.Reply{Lines: list(s.Hosts)})
 	default:
 		answer(conn, s.run(ctx, conn, ask))
 	}
 }
 
-func call(f func() []string) []string {
+func list(f func() []string) []string {
 	if f == nil {
 		return nil
 	}

@@ -1,0 +1,37 @@
+//go:build linux
+
+package broker
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/musterhq/muster/exec/rsh"
+)
+
+// stubVariable makes the test binary a stub: it holds the broker's socket, and
+// the arguments are those of `agent rsh`.
+const stubVariable = "BROKER_TEST_STUB"
+
+func TestMain(m *testing.M) {
+	if socket := os.Getenv(stubVariable); socket != "" {
+		os.Exit(stub(socket, os.Args[1:]))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func stub(socket string, words []string) int {
+	r, err := rsh.Parse(words)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		return 255
+	}
+	code, err := rsh.Call(socket, r, [3]int{0, 1, 2})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "agent:", err)
+	}
+	return code
+}
