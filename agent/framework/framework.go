@@ -1,0 +1,68 @@
+package framework
+
+// Framework prepares the environment of one framework's launcher.
+type Framework interface {
+	// Prepare returns the variables that the launcher's command needs, in a
+	// fixed order. Errors name what the cluster lacks; no partial Launch comes
+	// with them.
+	Prepare(Cluster) (Launch, error)
+}
+
+// Node is one place where ranks run, or the launcher.
+type Node struct {
+	Name  string // pod name, or the fake host's name
+	Host  string // what stands in the hostfile
+	IP    string
+	Slots int // ranks it takes, at least 1; 0 for a launcher that takes none
+	Index int // its number in rank order, from 0
+}
+
+// Cluster is what is known when every worker is there. Paths are absolute.
+type Cluster struct {
+	Job, Namespace string
+	RunDir         string // private directory of this run
+	Launcher       Node
+	Workers        []Node // in rank order
+	// Agent is the rsh agent as mpirun must call it. Open MPI splits the value
+	// at ':' and at blanks, and looks for the same path on every worker.
+	Agent         string
+	Hostfile      string // "name slots=N" lines
+	HydraHostfile string // "name:N" lines
+	// Fake says that the workers are processes on this machine, on 127.0.0.0/8.
+	Fake bool
+	// SharedCores says that two workers may compute on one core; see [SharedCores].
+	SharedCores bool
+	Root        bool   // the launcher's uid is 0
+	Home        string // HOME for a user who has none
+	// Interface holds the launcher's address and has the same name on the
+	// workers ("eth0"); "" when that is not known. Fake clusters use lo.
+	Interface string
+	UserEnv   []string // K=V, the environment that the user's command would have
+}
+
+// Var is one environment variable and the reason for it.
+type Var struct {
+	Name, Value, Why string
+	// Or lists other names by which a user settles the same thing: when one of
+	// them is set, this variable is left out.
+	Or []string
+	// NotEmpty says that the user's empty value counts as not set.
+	NotEmpty bool
+}
+
+// Launch is what Prepare found.
+type Launch struct {
+	Env      []Var // before Merge
+	Warnings []string
+}
+
+// slots returns the smallest and largest number of slots of the workers.
+func (c Cluster) slots() (least, most int) {
+	for i, w := range c.Workers {
+		if i == 0 || w.Slots < least {
+			least = w.Slots
+		}
+		most = max(most, w.Slots)
+	}
+	return least, most
+}

@@ -1,0 +1,51 @@
+package framework
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// IntelMPI prepares Intel MPI's Hydra.
+type IntelMPI struct{}
+
+// Prepare implements Framework; it never fails.
+//
+// I_MPI_HYDRA_BRANCH_COUNT=0 is flat: 20 hosts, 20 calls from mpiexec. With -1,
+// which public job scripts use as well, or unset, the tree is 16 wide and
+// workers start workers.
+//
+// Intel's Hydra ignores the ":N" of its host file and fills each host by its
+// cores, so the slots go into I_MPI_PERHOST, which is one number for all hosts.
+// Where workers differ, it is the smallest, and only -machinefile on the command
+// line can do better; said when the environment shows an Intel MPI.
+func (IntelMPI) Prepare(c Cluster) (Launch, error) {
+	least, most := c.slots()
+	env := []Var{
+		{Name: "I_MPI_HYDRA_BOOTSTRAP", Value: "rsh",
+			Why: "the launcher kind that calls HOST COMMAND with no option of its own"},
+		{Name: "I_MPI_HYDRA_BOOTSTRAP_EXEC", Value: c.Agent,
+			Why: "mpiexec starts its proxies through the agent"},
+		{Name: "I_MPI_HYDRA_HOST_FILE", Value: c.HydraHostfile,
+			Why: "plain mpirun takes every worker"},
+		{Name: "I_MPI_HYDRA_BRANCH_COUNT", Value: "0",
+			Why: "beyond 16 hosts workers would start proxies on workers, which hold no right to"},
+		{Name: "I_MPI_PERHOST", Value: strconv.Itoa(least),
+			Why: "Intel MPI ignores the slots in its host file and counts cores"},
+	}
+	if name := hydraInterface(c); name != "" {
+		env = append(env, Var{Name: "I_MPI_HYDRA_IFACE", Value: name,
+			Why: "proxies call an address back: workers need not resolve the launcher's name"})
+	}
+	if c.SharedCores || c.Fake {
+		env = append(env, Var{Name: "I_MPI_PIN", Value: "0",
+			Or:  []string{"I_MPI_PIN_DOMAIN", "I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_CELL"},
+			Why: "workers share cores, and every proxy would pin its first rank to core 0"})
+	}
+	launch := Launch{Env: env}
+	if _, intel := lookup(c.UserEnv, "I_MPI_ROOT"); intel && least != most {
+		launch.Warnings = append(launch.Warnings, fmt.Sprintf(
+			"Intel MPI takes one number of ranks for all hosts and workers have %d to %d slots: each gets %d; mpirun -machinefile %s gives each its own",
+			least, most, least, c.HydraHostfile))
+	}
+	return launch, nil
+}

@@ -1,0 +1,72 @@
+package framework
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMerge(t *testing.T) {
+	agent := Var{Name: "OMPI_MCA_plm_rsh_agent", Value: "/a", Why: "through the agent"}
+	launcher := Var{Name: "HYDRA_LAUNCHER", Value: "rsh", Why: "no options", Or: []string{"HYDRA_BOOTSTRAP"}}
+	home := Var{Name: "HOME", Value: "/run/m", Why: "a home", NotEmpty: true}
+	token := Var{Name: "X_TOKEN", Value: "ours", Why: "reasons"}
+	for name, tc := range map[string]struct {
+		user     []string
+		vars     []Var
+		set      []Var
+		warnings []string
+	}{
+		"nothing set":         {user: []string{"PATH=/bin", "OMPI_MCA_plm_rsh_agent_x=1", "OMPI_MCA_plm_rsh_agent"}, vars: []Var{agent, launcher}, set: []Var{agent, launcher}},
+		"same value, silence": {user: []string{"OMPI_MCA_plm_rsh_agent=/a"}, vars: []Var{agent, launcher}, set: []Var{launcher}},
+		"other value": {
+			user: []string{"OMPI_MCA_plm_rsh_agent=ssh -q"}, vars: []Var{agent, home}, set: []Var{home},
+			warnings: []string{`OMPI_MCA_plm_rsh_agent="ssh -q" is set and kept in place of "/a": through the agent`},
+		},
+		"empty is a choice": {
+			user: []string{"OMPI_MCA_plm_rsh_agent="}, vars: []Var{agent},
+			warnings: []string{`OMPI_MCA_plm_rsh_agent="" is set and kept in place of "/a": through the agent`},
+		},
+		"but not for HOME": {user: []string{"HOME="}, vars: []Var{home}, set: []Var{home}},
+		"HOME is kept":     {user: []string{"HOME=/root"}, vars: []Var{home}, warnings: []string{`HOME="/root" is set and kept in place of "/run/m": a home`}},
+		"the last one counts": {
+			user: []string{"OMPI_MCA_plm_rsh_agent=x", "OMPI_MCA_plm_rsh_agent=/a"}, vars: []Var{agent},
+		},
+		"another name for it": {
+			user: []string{"HYDRA_BOOTSTRAP=slurm"}, vars: []Var{launcher},
+			warnings: []string{`HYDRA_BOOTSTRAP="slurm" is set and kept, so HYDRA_LAUNCHER="rsh" is left out: no options`},
+		},
+		"secrets": {
+			user: []string{"X_TOKEN=hunter2"}, vars: []Var{token},
+			warnings: []string{`X_TOKEN=*** is set and kept in place of ***: reasons`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, warnings := Merge(tc.user, tc.vars)
+			require.Equal(t, tc.set, set)
+			require.Equal(t, tc.warnings, warnings)
+			require.NotContains(t, strings.Join(warnings, ""), "hunter2")
+		})
+	}
+}
+
+func TestLooksSecret(t *testing.T) {
+	for _, name := range []string{"AWS_SECRET_ACCESS_KEY", "github_token", "DB_PASSWORD", "PASSWD", "HF_TOKEN", "SSH_KEY", "API_KEY_2", "PGPASS", "MYSQL_PWD", "DOCKER_AUTH_CONFIG", "AWS_ACCESS_KEY_ID"} {
+		require.True(t, LooksSecret(name), name)
+	}
+	for _, name := range []string{"PATH", "PWD", "OLDPWD", "HOME", "OMPI_MCA_plm_rsh_agent", "HYDRA_HOST_FILE", "KEYBOARD", "I_MPI_PIN", "MONKEYS"} {
+		require.False(t, LooksSecret(name), name)
+	}
+}
+
+// No variable of ours may be masked: people need to see what was set.
+func TestOurNamesAreNoSecrets(t *testing.T) {
+	cluster := pods()
+	cluster.Fake, cluster.Root, cluster.Home = true, true, "/h"
+	launch, err := MPI{}.Prepare(cluster)
+	require.NoError(t, err)
+	for _, v := range append(launch.Env, FakeWorker("/w")...) {
+		require.False(t, LooksSecret(v.Name), v.Name)
+	}
+}
