@@ -97,10 +97,15 @@ func (a api) nodeReady(name, lastLease string) error {
 		return errors.New("its kubelet has not reported yet")
 	}
 	ready, why, err := a.condition(name)
-	if err == nil && !ready {
-		err = errors.New("not Ready: " + why)
+	if err != nil {
+		return err
 	}
-	return err
+	if !ready {
+		return errors.New("not Ready: " + why)
+	}
+	// By way of the API server, whose pool may hold a connection to the kubelet from before a reboot: the first
+	// request on that fails, and shall not be a test's.
+	return a.get("/api/v1/nodes/"+name+"/proxy/healthz", nil)
 }
 
 // renderKubeconfig is a kubeconfig for the holder of one certificate, with everything in the file itself.

@@ -49,7 +49,7 @@ func (c cluster) buildKubernetes(packages []string) error {
 	major, minor, _ := strings.Cut(strings.TrimPrefix(kubernetesVersion, "v"), ".")
 	minor, _, _ = strings.Cut(minor, ".")
 	flags := fmt.Sprintf("-s -w -X %sgitVersion=%s -X %sgitMajor=%s -X %sgitMinor=%s", version, kubernetesVersion, version, major, version, minor)
-	return c.goBuild("kube", filepath.Dir(c.kubeBin("")), flags, packages)
+	return c.goBuild("kube", filepath.Dir(c.kubeBin("kubelet")), flags, packages)
 }
 
 // goBuild builds packages of the module in folder into dir, all with one command: the packages that they share are

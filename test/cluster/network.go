@@ -122,10 +122,7 @@ func devicesIn(routes string) []string {
 }
 
 // networkDown takes away what networkUp made, and the nodes' cables.
-func networkDown(dir string) error {
-	if other := owner(); other != "" && other != dir {
-		return nil
-	}
+func networkDown() error {
 	var errs []error
 	for _, n := range nodes() {
 		errs = append(errs, unlink(n))

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -60,6 +61,31 @@ func (c cluster) nodeMounts(n node) error {
 		if err := syscall.Mount(m.from, m.to, m.kind, m.flags, data); err != nil {
 			return fmt.Errorf("mount %s: %w", m.to, err)
 		}
+	}
+	return c.nodeResolver(n)
+}
+
+// nodeResolver makes the node ask the cluster's DNS. The machine's own servers are out of reach, so that an image name
+// of some registry would fail after half a minute of silence, not at once.
+func (c cluster) nodeResolver(n node) error {
+	const file = "/etc/resolv.conf"
+	target := file
+	if to, err := os.Readlink(file); err == nil {
+		if target = to; !filepath.IsAbs(to) {
+			target = filepath.Join(filepath.Dir(file), to)
+		}
+	}
+	// With systemd-resolved it is a link to a file in /run, which is empty here.
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return fmt.Errorf("set resolver: %w", err)
+	}
+	f, err := os.OpenFile(target, os.O_CREATE|os.O_RDONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("set resolver: %w", err)
+	}
+	f.Close()
+	if err := syscall.Mount(c.nodeDir(n, "resolv.conf"), target, "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mount %s: %w", target, err)
 	}
 	return nil
 }

@@ -119,7 +119,11 @@ func (c cluster) down(purge bool) error {
 		}
 		errs = append(errs, c.say.step(names[i]+" ended", func() error { return c.stop(names[i]) }))
 	}
-	errs = append(errs, c.say.step("network, mount points and cgroups removed", func() error { return errors.Join(networkDown(c.dir), c.leftovers()) }))
+	if other := owner(); other != "" && other != c.dir {
+		c.say.done("the network is that of the cluster of %s and stays", other)
+	} else {
+		errs = append(errs, c.say.step("network, mount points and cgroups removed", func() error { return errors.Join(networkDown(), c.leftovers()) }))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -138,7 +142,8 @@ func (c cluster) leftovers() error {
 	if err != nil {
 		return err
 	}
-	// Remove refuses directories that are not empty: those are somebody else's.
+	// Remove refuses directories that are not empty: those are somebody else's. (It does not refuse one that another
+	// mount namespace has mounted something on, and would undo that mount: no node may run any more.)
 	for _, dir := range append(parents, append(ownDirs(), "/sys/fs/cgroup/k8s.io")...) {
 		os.Remove(dir)
 	}
