@@ -8,7 +8,7 @@ import (
 )
 
 const usage = `usage: go run . VERB
-  up [--fast]                            start the cluster, or what of it does not run
+  up [--fast|--normal]                   start the cluster, or what of it does not run; how fast a node is lost
   down [--purge]                         end it; --purge: remove its state and the built binaries too
   build                                  build what up needs, and start nothing
   status                                 print what runs
@@ -80,6 +80,8 @@ func runVerb(args []string) error {
 		return c.nodeVerb(args)
 	case "apiserver":
 		return c.apiServerVerb(args)
+	case "kubelet", "containerd", "kube-proxy":
+		return c.restartVerb(verb, args)
 	}
 	// These change much and take long: two at once would get into each other's way.
 	unlock, err := c.lock()
@@ -89,23 +91,26 @@ func runVerb(args []string) error {
 	defer unlock()
 	switch verb {
 	case "up":
-		c.fast = os.Getenv("MUSTER_CLUSTER_FAST") == "1" || strings.Join(args, " ") == "--fast"
+		switch strings.Join(args, " ") {
+		case "--fast":
+			c.fast = true
+		case "--normal":
+			c.fast = false
+		case "":
+			c.fast = exists(c.fastMark())
+		default:
+			return usageError{"up: what is " + strings.Join(args, " ") + "?"}
+		}
 		return c.up()
 	case "build":
 		return c.build()
 	case "down":
-		return c.down(strings.Join(args, " ") == "--purge")
+		if len(args) > 0 && (len(args) > 1 || args[0] != "--purge") {
+			return usageError{"down: what is " + strings.Join(args, " ") + "?"}
+		}
+		return c.down(len(args) == 1)
 	case "load":
 		return c.load(args)
-	case "kubelet", "containerd", "kube-proxy":
-		if len(args) != 2 || args[0] != "restart" {
-			return usageError{verb + ": what?"}
-		}
-		n, err := nodeNamed(args[1])
-		if err != nil {
-			return err
-		}
-		return c.say.step(verb+" of "+n.name+" restarts", func() error { return c.restart(n, verb) })
 	}
 	return usageError{"unknown verb " + verb}
 }

@@ -79,6 +79,7 @@ func (c cluster) coredns() string            { return c.path("bin", "coredns-"+c
 func (c cluster) pauseArchive() string       { return c.path("images", "pause.tar") }
 func (c cluster) self() string               { return c.path("bin", "cluster") }
 func (c cluster) logFile(name string) string { return c.path("log", name+".log") }
+func (c cluster) fastMark() string           { return c.path("run", "fast") }
 func (c cluster) pki(name string) string     { return c.path("pki", name) }
 func (c cluster) socket(n node) string       { return c.path("nodes", n.name, "containerd.sock") }
 func (c cluster) nodeDir(n node, elem ...string) string {

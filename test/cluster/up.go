@@ -49,11 +49,10 @@ func (c cluster) remember() error {
 	if err := writeFile(c.self(), exe, 0o755); err != nil {
 		return fmt.Errorf("keep this program: %w", err)
 	}
-	mark := c.path("run", "fast")
 	if c.fast {
-		return writeFile(mark, nil, 0o644)
+		return writeFile(c.fastMark(), nil, 0o644)
 	}
-	return os.RemoveAll(mark)
+	return os.RemoveAll(c.fastMark())
 }
 
 func (c cluster) awaitAPI() error {
@@ -118,6 +117,9 @@ func (c cluster) down(purge bool) error {
 			continue
 		}
 		errs = append(errs, c.say.step(names[i]+" ended", func() error { return c.stop(names[i]) }))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	if other := owner(); other != "" && other != c.dir {
 		c.say.done("the network is that of the cluster of %s and stays", other)

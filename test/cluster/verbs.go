@@ -85,6 +85,17 @@ func (c cluster) startAPIAgain() error {
 	return c.awaitAPI()
 }
 
+func (c cluster) restartVerb(program string, args []string) error {
+	if len(args) != 2 || args[0] != "restart" {
+		return usageError{program + ": restart NODE is all it can do"}
+	}
+	n, err := nodeNamed(args[1])
+	if err != nil {
+		return err
+	}
+	return c.say.step(program+" of "+n.name+" restarts", func() error { return c.restart(n, program) })
+}
+
 func (c cluster) nodeVerb(args []string) error {
 	if len(args) < 2 {
 		return usageError{"node: what?"}
@@ -108,7 +119,7 @@ func (c cluster) nodeVerb(args []string) error {
 			if err != nil {
 				return err
 			}
-			c.fast = exists(c.path("run", "fast"))
+			c.fast = exists(c.fastMark())
 			lease, err := c.powerOn(n, a)
 			if err != nil {
 				return err
