@@ -1,9 +1,6 @@
 package shell
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // part is a piece of a word: literal text, or the name of a variable.
 type part struct {
@@ -41,8 +38,6 @@ type token struct {
 	word  word
 	quiet bool // followed by "> /dev/null 2>&1"
 }
-
-var discard = regexp.MustCompile(`^>[ \t]*/dev/null[ \t]+2>&1([ \t\n;]|$)`)
 
 type lexer struct {
 	line  string
@@ -109,10 +104,7 @@ func (l *lexer) step() error {
 			l.at++
 		}
 	case '>':
-		if m := discard.FindStringIndex(l.line[l.at:]); m != nil {
-			return l.discarded()
-		}
-		return refuse("a redirection (>)")
+		return l.discarded()
 	case '~':
 		if !l.begun {
 			return refuse("a home directory (~)")
@@ -158,15 +150,21 @@ func (l *lexer) refused(c byte) string {
 	return ""
 }
 
-// discarded takes "> /dev/null 2>&1": only `cd` may carry it (see parse).
+// discarded takes "> /dev/null 2>&1", which only `cd` may carry (see readStep),
+// and refuses any other redirection.
 func (l *lexer) discarded() error {
 	if text, ok := l.word.plain(); ok && strings.Trim(text, "0123456789") == "" {
 		return refuse("a redirection (" + text + ">)")
 	}
+	rest := strings.TrimLeft(l.line[l.at+1:], " \t")
+	rest, file := strings.CutPrefix(rest, "/dev/null")
+	blanks := strings.TrimLeft(rest, " \t")
+	after, both := strings.CutPrefix(blanks, "2>&1")
+	ends := after == "" || strings.IndexByte(" \t\n;", after[0]) >= 0
 	l.flush()
-	if n := len(l.out); n > 0 && l.out[n-1].op == "" {
+	if n := len(l.out); file && len(blanks) < len(rest) && both && ends && n > 0 && l.out[n-1].op == "" {
 		l.out[n-1].quiet = true
-		l.at += strings.Index(l.line[l.at:], "2>&1") + len("2>&1")
+		l.at = len(l.line) - len(after)
 		return nil
 	}
 	return refuse("a redirection (>)")

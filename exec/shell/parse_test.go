@@ -92,7 +92,7 @@ func TestRefusalsNameTheConstruct(t *testing.T) {
 		"a && b":                 "a condition (&&)",
 		"a &":                    "a background command (&)",
 		"a > f":                  "a redirection (>)",
-		"a 2>&1":                 "a redirection (>)",
+		"a 2>&1":                 "a redirection (2>)",
 		"a > /dev/null 2>&1":     "a redirection (>)",
 		"A=1 > /dev/null 2>&1":   "a redirection (>)",
 		"a < f":                  "a redirection (<)",
