@@ -1,0 +1,91 @@
+#!/bin/sh
+# deps.sh --run | --test: install what is missing on a bare Debian.
+#
+#   --run   what `make run` needs: Open MPI and a C compiler
+#   --test  that, MPICH, and mpi4py for both
+#
+# Debian lets Open MPI and MPICH stand side by side under full names
+# (mpirun.openmpi, mpiexec.mpich, mpicc.openmpi, mpicc.mpich); the short names
+# follow update-alternatives, so tests use the full ones.
+#
+# Debian's python3-mpi4py is built for Open MPI. For MPICH --test puts PyPI's
+# wheel into MUSTER_MPI4PY_MPICH (default /usr/local/lib/muster/mpi4py-mpich)
+# with a libmpi.so.12 that is Debian's MPICH; run Python with PYTHONPATH and
+# LD_LIBRARY_PATH set to that directory and MPI4PY_MPIABI=mpich.
+#
+# Nothing is fetched when all is there, so a second run needs no network and no
+# root. Exit: 0 all there, 1 cannot install, 64 usage.
+set -eu
+
+python_dir=${MUSTER_MPI4PY_MPICH:-/usr/local/lib/muster/mpi4py-mpich}
+
+missing() { # prints those of "FILE PACKAGE..." lines on stdin whose file is not there
+	while read -r file packages; do
+		[ -e "$file" ] || printf '%s ' "$packages"
+	done
+}
+
+run_packages() {
+	missing <<-'END'
+		/usr/bin/mpirun.openmpi openmpi-bin
+		/usr/bin/mpicc.openmpi libopenmpi-dev
+		/usr/bin/gcc gcc
+		/usr/include/stdio.h libc6-dev
+	END
+}
+
+test_packages() {
+	missing <<-'END'
+		/usr/bin/mpiexec.mpich mpich
+		/usr/bin/mpicc.mpich libmpich-dev
+		/usr/bin/python3 python3-minimal
+		/usr/lib/python3/dist-packages/mpi4py/__init__.py python3-mpi4py
+		/usr/bin/setpriv util-linux
+		/usr/bin/ip iproute2
+	END
+	[ -e "$python_dir/mpi4py/__init__.py" ] || printf '/usr/bin/pip3 python3-pip\n' | missing
+}
+
+install() {
+	[ $# -gt 0 ] || return 0
+	if ! command -v apt-get >/dev/null; then
+		echo "deps.sh: missing: $*; no apt-get here, install them by hand" >&2
+		exit 1
+	fi
+	if [ "$(id -u)" != 0 ]; then
+		echo "deps.sh: missing: $*; run as root: apt-get install $*" >&2
+		exit 1
+	fi
+	echo "deps.sh: installing $*"
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+mpi4py_for_mpich() {
+	if [ ! -e "$python_dir/mpi4py/__init__.py" ]; then
+		echo "deps.sh: installing mpi4py for MPICH into $python_dir"
+		/usr/bin/python3 -m pip install -q --disable-pip-version-check --root-user-action=ignore \
+			--no-deps --only-binary :all: --target "$python_dir" 'mpi4py==4.1.2'
+		chmod -R a+rX "$python_dir"
+	fi
+	if [ ! -e "$python_dir/libmpi.so.12" ]; then
+		library=$(ls /usr/lib/*/libmpich.so.12 | head -n 1)
+		ln -sf "$library" "$python_dir/libmpi.so.12"
+	fi
+}
+
+case ${1:-} in
+--run)
+	# shellcheck disable=SC2046 # words are packages
+	install $(run_packages)
+	;;
+--test)
+	# shellcheck disable=SC2046
+	install $(run_packages; test_packages)
+	mpi4py_for_mpich
+	;;
+*)
+	echo "usage: deps.sh --run | --test" >&2
+	exit 64
+	;;
+esac
