@@ -41,6 +41,7 @@ func inside(t *testing.T, env ...string) bool {
 		require.NoError(t, unix.Mount("proc", "/proc", "proc", 0, ""), "mount /proc of the namespace")
 		return true
 	}
+	t.Parallel() // beside each other, after the tests that run a Reaper in here
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")

@@ -63,7 +63,7 @@ func TestMembershipOfRandomTables(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	for range 2_000 {
+	for range 300 {
 		n := 2 + rnd.IntN(30)
 		procs := make([]Proc, n)
 		for i := range procs {
@@ -158,7 +158,7 @@ func TestEmptiedEnvironment(t *testing.T) {
 // A process is a member before its new environment can be read.
 func TestAddedFromTheFirstInstant(t *testing.T) {
 	r := running(t)
-	for range 50 {
+	for range 20 {
 		tree := NewTree(markEnv, "nobody carries this")
 		p, err := r.Start(Spec{Path: "/bin/sleep", Argv: []string{"sleep", "300"}})
 		require.NoError(t, err)
