@@ -189,6 +189,9 @@ func (b *Board) Hopeless(now time.Time) (Reason, bool) {
 			continue
 		}
 		r := b.reason(w, now)
+		if r.Code == Connecting {
+			continue // between two attempts of a link, or two runs of a container that crashes
+		}
 		if !r.Permanent {
 			delete(b.lasting, w.UID)
 			continue

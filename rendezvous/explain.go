@@ -68,9 +68,10 @@ func (e explainer) disrupted() Reason {
 	default:
 		return Reason{}
 	}
-	r.Brief = string(r.Code) + ": " + or(clip(message, 120), why)
-	r.Sentence = fmt.Sprintf("%s: %s from node %s: %s", p.Name, map[Code]string{
-		Evicted: "evicted", Preempted: "preempted", NodeLost: "lost",
+	brief, _, _ := strings.Cut(message, ". ") // the thresholds are for the sentence
+	r.Brief = string(r.Code) + ": " + or(clip(brief, 120), why)
+	r.Sentence = fmt.Sprintf("%s: %s node %s: %s", p.Name, map[Code]string{
+		Evicted: "evicted from", Preempted: "preempted on", NodeLost: "lost with",
 	}[r.Code], or(p.Spec.NodeName, "(none)"), or(clip(message, 400), why))
 	return r
 }
@@ -143,7 +144,7 @@ func (e explainer) scheduling() Reason {
 	default:
 		r.Code, r.Brief = Pending, "Pending: not scheduled yet"
 		r.Since = p.CreationTimestamp.Time
-		r.Sentence = fmt.Sprintf("%s: no scheduler has looked at it yet%s", p.Name, lasting(r.Since, e.now))
+		r.Sentence = fmt.Sprintf("%s: no scheduler has looked at it%s", p.Name, lasting(r.Since, e.now))
 		r.Hint = "is scheduler " + or(p.Spec.SchedulerName, corev1.DefaultSchedulerName) + " running? " + e.describe()
 	}
 	return r

@@ -30,6 +30,7 @@ func (e explainer) initialising() Reason {
 			return r
 		}
 		r.Brief = fmt.Sprintf("Init: container %s: %s", s.Name, r.Brief)
+		r.Sentence = strings.Replace(r.Sentence, "container "+s.Name, "init container "+s.Name, 1)
 		r.Code = Init
 		return r
 	}
@@ -108,7 +109,7 @@ func (e explainer) creating(word, message string) Reason {
 	}
 	r := Reason{
 		Code: ContainerCreating, Brief: word, Since: since,
-		Sentence: fmt.Sprintf("%s: node %s prepares its containers%s", p.Name, or(p.Spec.NodeName, "(none)"), lasting(since, e.now)),
+		Sentence: fmt.Sprintf("%s: node %s has been preparing its containers%s", p.Name, or(p.Spec.NodeName, "(none)"), lasting(since, e.now)),
 		Hint:     "if it lasts, a volume or the network is missing: " + e.describe(),
 	}
 	if message != "" {
@@ -168,7 +169,7 @@ func (e explainer) start(container, word, message string, restarted int) Reason 
 	r := Reason{
 		Code: StartError, Permanent: true, Grace: OwnedGrace,
 		Brief:    word + ": " + clip(lastClause(message), 140),
-		Sentence: fmt.Sprintf("%s: container %s cannot be started (%s, %s): %s", p.Name, container, word, plural(restarted, "restart", "restarts"), clip(message, 500)),
+		Sentence: fmt.Sprintf("%s: container %s cannot be started (%s, %s): %s", p.Name, container, word, plural(restarted, "restart", "restarts"), clip(lastClause(message), 400)),
 		Hint:     "correct command, args or image of container " + container + "; " + e.describe(),
 	}
 	m := noFile.FindStringSubmatch(message)
@@ -251,4 +252,3 @@ func lastClause(message string) string {
 	}
 	return message
 }
-

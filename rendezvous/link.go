@@ -2,7 +2,10 @@ package rendezvous
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 // ForbiddenGrace is how long a worker's 401 or 403 is taken for a passing state:
@@ -59,10 +62,14 @@ func LinkUnauthorized(pod string, cause string) Reason {
 // LinkAgentMissing says that exec could not start the agent in the container;
 // path is where it was looked for.
 func LinkAgentMissing(pod, container, path string, cause string) Reason {
+	target := path
+	if !strings.HasPrefix(path, "/") {
+		target = names.AgentPath
+	}
 	return Reason{
 		Code: AgentMissing, Pod: pod, Brief: "AgentMissing: no " + path + " in container " + container,
-		Sentence: fmt.Sprintf("%s: container %s has no agent at %s: %s", pod, container, path, clip(cause, 300)),
-		Hint: "bake the agent into the worker's image (COPY --from=... /agent " + path + "), copy it in with an init container (agent install), " +
+		Sentence: fmt.Sprintf("%s: container %s has no agent (%s): %s", pod, container, path, clip(cause, 300)),
+		Hint: "bake the agent into the worker's image (COPY --from=... /agent " + target + "), copy it in with an init container (agent install), " +
 			"or name its path with --worker-agent",
 		Permanent: true,
 	}
@@ -95,6 +102,6 @@ func LinkSuperseded(pod, ours, theirs string) Reason {
 		Code: Superseded, Pod: pod, Brief: "Superseded: a newer launcher has this worker",
 		Sentence:  fmt.Sprintf("%s: launcher %s has claimed it; this launcher, %s, is older", pod, theirs, ours),
 		Hint:      "two launchers run for one job: end one of them, or give them different jobs",
-		Permanent: true, Grace: time.Nanosecond, // nothing can change it: an epoch never goes back
+		Permanent: true, Grace: -1, // nothing can change it: an epoch never goes back
 	}
 }

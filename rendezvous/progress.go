@@ -11,7 +11,7 @@ import (
 type Progress struct {
 	Ready, Want int
 	Elapsed     time.Duration
-	Waiting     []Line // every worker that is not ready; those that are missing are one Line
+	Waiting     []Line // every worker that is not ready; with no Name: those that are missing, and the API server
 	Notes       []string
 	// Sentence is the whole line: 12/16 ready, 41s; w-3 ImagePullBackOff: repo/img:tag not found
 	Sentence string
@@ -19,7 +19,7 @@ type Progress struct {
 	state string // Sentence without what changes with time alone
 }
 
-// Line is one worker that is waited for.
+// Line is one that is waited for.
 type Line struct {
 	Name   string
 	Reason Reason
@@ -34,6 +34,9 @@ func (b *Board) Tick(now time.Time) Progress {
 		b.start = now
 	}
 	p := Progress{Want: b.want, Elapsed: now.Sub(b.start)}
+	if b.api != nil {
+		p.Waiting = append(p.Waiting, Line{"", b.api.Reason()})
+	}
 	for _, w := range b.ranked {
 		if b.ready(w) {
 			p.Ready++

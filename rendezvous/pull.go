@@ -48,7 +48,7 @@ func (e explainer) pull(container, image string, w corev1.ContainerStateWaiting)
 	for _, c := range pullCauses {
 		if strings.Contains(w.Message, c.said) {
 			r.Permanent, r.Grace = c.permanent, c.grace
-			r.Brief += " " + c.cause
+			r.Brief += map[bool]string{true: " ", false: ": "}[c.cause == "not found"] + c.cause
 			r.Sentence += ": " + c.cause
 			r.Hint = strings.NewReplacer("{image}", image, "{node}", or(e.pod.Spec.NodeName, "(none)")).Replace(c.hint)
 			return r
@@ -63,7 +63,7 @@ func (e explainer) pull(container, image string, w corev1.ContainerStateWaiting)
 		r.vague = true
 		return r
 	}
-	r.Brief += " " + clip(cause, 120)
+	r.Brief += ": " + clip(cause, 120)
 	r.Sentence += ": " + clip(cause, 400)
 	return r
 }

@@ -57,7 +57,7 @@ type Reason struct {
 	Hint     string // a way out
 	// Permanent: waiting cannot help, unless somebody acts within the grace.
 	Permanent bool
-	Grace     time.Duration // of a permanent reason; 0: the Board's
+	Grace     time.Duration // of a permanent reason; 0: the Board's, negative: none
 	Since     time.Time     // by the cluster's own clock; may be zero
 
 	vague bool // an earlier reason of the same code may say more

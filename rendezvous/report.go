@@ -25,9 +25,6 @@ func (b *Board) Report(all []*corev1.Pod, now time.Time) string {
 	} else {
 		fmt.Fprintf(&out, "selector: %s, in namespace %s: %s\n", or(b.Selector, "(every pod)"), b.Namespace, plural(len(b.pods), "pod matches", "pods match"))
 	}
-	if b.api != nil {
-		fmt.Fprintf(&out, "  %s\n    hint: %s\n", clip(b.api.Error(), 500), b.api.Hint())
-	}
 	hinted := map[string]bool{}
 	for i, line := range p.Waiting {
 		if i == reported {

@@ -1,0 +1,317 @@
+package rendezvous_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/musterhq/muster/rendezvous"
+	"github.com/musterhq/muster/test/fakekube"
+)
+
+// following is a Watch that runs against a fake API server over real HTTP.
+type following struct {
+	t      *testing.T
+	server *fakekube.Server
+	out    chan rendezvous.Snapshot
+	result chan error
+	stop   context.CancelFunc
+}
+
+func follow(t *testing.T, s *fakekube.Server, change func(*rendezvous.Watch)) *following {
+	cfg := &rest.Config{Host: s.URL()}
+	httpClient, err := rest.HTTPClientFor(cfg)
+	require.NoError(t, err)
+	t.Cleanup(httpClient.CloseIdleConnections)
+	client, err := rendezvous.Client(cfg)
+	require.NoError(t, err)
+	w := rendezvous.Watch{Client: client, Namespace: "hpc", Selector: "muster.dev/job=pi", Settle: time.Millisecond}
+	if change != nil {
+		change(&w)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &following{t: t, server: s, out: make(chan rendezvous.Snapshot), result: make(chan error, 1), stop: cancel}
+	go func() { f.result <- w.Run(ctx, f.out) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-f.result:
+			require.NoError(t, err)
+		case <-time.After(20 * time.Second):
+			t.Error("Run does not end with its context")
+		}
+	})
+	return f
+}
+
+// until reads snapshots until one fits.
+func (f *following) until(what string, fits func(rendezvous.Snapshot) bool) rendezvous.Snapshot {
+	f.t.Helper()
+	deadline := time.After(20 * time.Second)
+	var last rendezvous.Snapshot
+	for {
+		select {
+		case last = <-f.out:
+			if fits(last) {
+				return last
+			}
+		case <-deadline:
+			require.FailNow(f.t, "no snapshot in which "+what, "last: %d pods, error %v", len(last.Pods), last.Err)
+		}
+	}
+}
+
+// pods waits for exactly these pods from a server that answers.
+func (f *following) pods(names ...string) rendezvous.Snapshot {
+	f.t.Helper()
+	return f.until("the pods are "+strings.Join(names, " "), func(s rendezvous.Snapshot) bool {
+		var have []string
+		for _, p := range s.Pods {
+			have = append(have, p.Name)
+		}
+		return s.Err == nil && slices.Equal(have, names)
+	})
+}
+
+func (f *following) failing(code rendezvous.Code, says string) rendezvous.Snapshot {
+	f.t.Helper()
+	return f.until("the server fails", func(s rendezvous.Snapshot) bool {
+		return s.Err != nil && s.Err.Code == code && strings.Contains(s.Err.Error(), says)
+	})
+}
+
+func (f *following) count(is func(fakekube.Request) bool) (n int) {
+	for _, r := range f.server.Requests() {
+		if is(r) {
+			n++
+		}
+	}
+	return n
+}
+
+func isList(r fakekube.Request) bool  { return !r.Watch() && strings.HasSuffix(r.Path, "/pods") }
+func isWatch(r fakekube.Request) bool { return r.Watch() }
+
+func worker(t *testing.T, name string) *corev1.Pod {
+	pod := shape(t, "running-ready")
+	pod.Name, pod.UID = name, ""
+	return pod
+}
+
+func TestWatchFollowsPods(t *testing.T) {
+	s := fakekube.New(t)
+	s.Set(worker(t, "w-1"))
+	stranger := worker(t, "x-0")
+	stranger.Labels = nil
+	s.Set(stranger)
+	f := follow(t, s, nil)
+	f.pods("w-1")
+	s.Set(worker(t, "w-0"))
+	f.pods("w-0", "w-1")
+	s.Edit("hpc", "w-0", func(p *corev1.Pod) { p.Status.PodIP = "10.9.9.9" })
+	f.until("the address changed", func(s rendezvous.Snapshot) bool { return len(s.Pods) == 2 && s.Pods[0].Status.PodIP == "10.9.9.9" })
+	s.Delete("hpc", "w-1")
+	f.pods("w-0")
+	s.Edit("hpc", "w-0", func(p *corev1.Pod) { p.Labels = nil })
+	f.pods()
+	require.Equal(t, 1, f.count(isList))
+	require.Equal(t, 1, f.count(isWatch))
+}
+
+func TestWatchResumesDroppedConnectionsWithoutAList(t *testing.T) {
+	s := fakekube.New(t)
+	f := follow(t, s, nil)
+	f.pods()
+	names := []string{"w-0", "w-1", "w-2"}
+	for i, name := range names {
+		require.Eventually(t, func() bool { return f.count(isWatch) > i }, 10*time.Second, 5*time.Millisecond)
+		s.Drop()
+		s.Set(worker(t, name)) // happens while nobody watches
+		f.pods(names[:i+1]...)
+	}
+	require.Equal(t, 1, f.count(isList), "resumed from the last resource version")
+}
+
+func TestWatchListsAgainAfter410AndKeepsBookmarks(t *testing.T) {
+	s := fakekube.New(t)
+	s.Set(worker(t, "w-0"))
+	f := follow(t, s, nil)
+	f.pods("w-0")
+	s.Compact()
+	s.Delete("hpc", "w-0")
+	s.Set(worker(t, "w-1"))
+	f.pods("w-1")
+	require.GreaterOrEqual(t, f.count(isList), 2)
+
+	// A 410 as the answer to the watch request, not within the stream.
+	s.Fail(fakekube.Failure{Code: http.StatusGone, Count: 1, Match: func(r *http.Request) bool { return r.URL.Query().Get("watch") == "true" }})
+	lists := f.count(isList)
+	s.Drop()
+	s.Set(worker(t, "w-2"))
+	f.pods("w-1", "w-2")
+	require.Greater(t, f.count(isList), lists)
+
+	// A bookmark moves the version on: after it a compaction up to there is harmless.
+	s.Bookmark()
+	watches := f.count(isWatch)
+	time.Sleep(100 * time.Millisecond) // the bookmark is on its way, and has no other effect to wait for
+	s.Drop()
+	require.Eventually(t, func() bool { return f.count(isWatch) > watches }, 10*time.Second, 5*time.Millisecond)
+	all := s.Requests()
+	require.Contains(t, all[len(all)-1].Query, "resourceVersion=106", "the bookmark's, not the 105 of the last pod")
+}
+
+func TestWatchSaysThatTheServerIsAwayAndComesBack(t *testing.T) {
+	s := fakekube.New(t)
+	s.Set(worker(t, "w-0"))
+	f := follow(t, s, nil)
+	f.pods("w-0")
+	s.Stop()
+	away := f.failing(rendezvous.Unreachable, "refused")
+	require.Len(t, away.Pods, 1, "the last known state stays")
+	require.Contains(t, away.Err.Reason().Brief, "API server")
+	s.Set(worker(t, "w-1"))
+	s.Start()
+	f.pods("w-0", "w-1")
+}
+
+func TestWatchOutlivesBurstsOfErrors(t *testing.T) {
+	for _, code := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			t.Parallel()
+			s := fakekube.New(t)
+			s.Set(worker(t, "w-0"))
+			s.Fail(fakekube.Failure{Code: code, Count: 2, RetryAfter: "0"})
+			f := follow(t, s, nil)
+			want := map[int]rendezvous.Code{401: rendezvous.Unauthorized, 403: rendezvous.Forbidden}[code]
+			if want == "" {
+				want = rendezvous.Unreachable
+			}
+			first := f.failing(want, "")
+			require.False(t, first.Err.Terminal)
+			require.NotEmpty(t, first.Err.Hint())
+			f.pods("w-0")
+		})
+	}
+}
+
+func TestWatchGivesUpOnLasting403(t *testing.T) {
+	s := fakekube.New(t)
+	s.Fail(fakekube.Failure{Code: http.StatusForbidden, Message: `pods is forbidden: User "system:serviceaccount:hpc:pi" cannot list resource "pods"`})
+	f := follow(t, s, func(w *rendezvous.Watch) { w.DenyFirst = time.Second })
+	first := f.failing(rendezvous.Forbidden, `cannot list resource "pods"`)
+	require.Contains(t, first.Err.Hint(), `resources: ["pods"], verbs: ["get", "list", "watch"]`)
+	var err error
+	for done := false; !done; {
+		select {
+		case <-f.out:
+		case err = <-f.result:
+			done = true
+		case <-time.After(20 * time.Second):
+			require.FailNow(t, "Run goes on")
+		}
+	}
+	f.result <- nil // for the cleanup
+	var api *rendezvous.APIError
+	require.ErrorAs(t, err, &api)
+	require.True(t, api.Terminal)
+	require.Equal(t, 77, api.Reason().ExitCode())
+	require.Equal(t, first.Err.Since, api.Since, "counted from the first")
+}
+
+// The right to list without the right to watch: every try begins with a success.
+func TestWatchGivesUpWhenOnlyWatchIsForbidden(t *testing.T) {
+	s := fakekube.New(t)
+	s.Fail(fakekube.Failure{Code: http.StatusForbidden, Match: func(r *http.Request) bool { return r.URL.Query().Get("watch") == "true" }})
+	client, err := rendezvous.Client(&rest.Config{Host: s.URL()})
+	require.NoError(t, err)
+	out := make(chan rendezvous.Snapshot, 1000)
+	err = rendezvous.Watch{Client: client, Namespace: "hpc", Selector: "a=b", DenyLater: time.Second}.Run(t.Context(), out)
+	var api *rendezvous.APIError
+	require.ErrorAs(t, err, &api)
+	require.Equal(t, "watch", api.Verb)
+	require.Equal(t, rendezvous.Forbidden, api.Code)
+}
+
+func TestWatchRefusesABadSelector(t *testing.T) {
+	s := fakekube.New(t)
+	client, err := rendezvous.Client(&rest.Config{Host: s.URL()})
+	require.NoError(t, err)
+	for _, selector := range []string{"a===b", "job in (", "!!", "a=b,=c"} {
+		err = rendezvous.Watch{Client: client, Namespace: "hpc", Selector: selector}.Run(t.Context(), make(chan rendezvous.Snapshot))
+		var api *rendezvous.APIError
+		require.ErrorAs(t, err, &api, selector)
+		require.Equal(t, 64, api.Reason().ExitCode())
+		require.Contains(t, err.Error(), selector)
+	}
+	require.Empty(t, s.Requests(), "the server is not asked")
+}
+
+func TestNamesModeNeedsGetOnly(t *testing.T) {
+	s := fakekube.New(t)
+	s.Set(worker(t, "w-0"))
+	s.Set(worker(t, "w-9"))
+	s.Fail(fakekube.Failure{Code: http.StatusForbidden, Match: func(r *http.Request) bool {
+		return !strings.Contains(r.URL.Path, "/pods/w-") || strings.HasSuffix(r.URL.Path, "/w-9")
+	}})
+	f := follow(t, s, func(w *rendezvous.Watch) {
+		w.Selector, w.Names, w.Poll = "", []string{"w-0", "w-1"}, 20*time.Millisecond
+	})
+	f.pods("w-0")
+	s.Set(worker(t, "w-1"))
+	f.pods("w-0", "w-1")
+	s.Delete("hpc", "w-0")
+	f.pods("w-1")
+	require.Zero(t, f.count(isList)+f.count(isWatch))
+	s.Stop()
+	f.failing(rendezvous.Unreachable, "get pods")
+	s.Set(worker(t, "w-0"))
+	s.Start()
+	f.pods("w-0", "w-1")
+	s.Fail(fakekube.Failure{Code: http.StatusForbidden, Count: 1})
+	require.Contains(t, f.failing(rendezvous.Forbidden, "").Err.Hint(), `verbs: ["get"]`)
+	f.pods("w-0", "w-1")
+}
+
+// gate counts and blocks as a closed gate does.
+type gate struct{ open chan struct{} }
+
+func (g gate) Wait(ctx context.Context) error {
+	select {
+	case <-g.open:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestWatchWaitsAtTheGate(t *testing.T) {
+	s := fakekube.New(t)
+	s.Set(worker(t, "w-0"))
+	g := gate{make(chan struct{})}
+	f := follow(t, s, func(w *rendezvous.Watch) { w.Gate = g })
+	time.Sleep(50 * time.Millisecond)
+	require.Empty(t, s.Requests(), "nothing goes out while the gate is closed")
+	close(g.open)
+	f.pods("w-0")
+}
+
+func TestNeighbours(t *testing.T) {
+	s := fakekube.New(t)
+	s.Set(worker(t, "w-0"))
+	client, err := rendezvous.Client(&rest.Config{Host: s.URL()})
+	require.NoError(t, err)
+	pods, err := rendezvous.Neighbours(t.Context(), client, "hpc")
+	require.NoError(t, err)
+	require.Len(t, pods, 1)
+	s.Fail(fakekube.Failure{Code: 403})
+	_, err = rendezvous.Neighbours(t.Context(), client, "hpc")
+	require.ErrorContains(t, err, "list pods: ")
+}
