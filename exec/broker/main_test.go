@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 	if socket := os.Getenv(stubVariable); socket != "" {
 		os.Exit(stub(socket, os.Args[1:]))
 	}
+	if role := os.Getenv(terminalVariable); role != "" {
+		os.Exit(onTerminal(role))
+	}
 	goleak.VerifyTestMain(m)
 }
 
