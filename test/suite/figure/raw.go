@@ -1,0 +1,131 @@
+package figure
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Series is a list of raw numbers and the way to one value.
+type Series struct {
+	Unit    string    `json:"unit"`
+	Samples []float64 `json:"samples"`
+	// Reduce is median, max, min, sum, last, count, or ratio: the median of
+	// Samples divided by the median of Over.
+	Reduce string    `json:"reduce"`
+	Over   []float64 `json:"over,omitempty"`
+}
+
+// Value reduces the series. A series without samples has no value, only a count.
+func (s Series) Value() (float64, error) {
+	if s.Reduce == "count" {
+		return float64(len(s.Samples)), nil
+	}
+	if len(s.Samples) == 0 {
+		return 0, errors.New("no samples")
+	}
+	switch s.Reduce {
+	case "median":
+		return median(s.Samples), nil
+	case "max":
+		return slices.Max(s.Samples), nil
+	case "min":
+		return slices.Min(s.Samples), nil
+	case "last":
+		return s.Samples[len(s.Samples)-1], nil
+	case "sum":
+		var sum float64
+		for _, v := range s.Samples {
+			sum += v
+		}
+		return sum, nil
+	case "ratio":
+		if len(s.Over) == 0 || median(s.Over) == 0 {
+			return 0, errors.New("ratio over nothing")
+		}
+		return median(s.Samples) / median(s.Over), nil
+	}
+	return 0, fmt.Errorf("unknown reduce %q", s.Reduce)
+}
+
+func median(samples []float64) float64 {
+	s := slices.Sorted(slices.Values(samples))
+	if n := len(s); n%2 == 0 {
+		return (s[n/2-1] + s[n/2]) / 2
+	}
+	return s[len(s)/2]
+}
+
+// WriteRaw writes v as JSON to raw/NAME.json below dir and returns the path to
+// put into Row.Log.
+func WriteRaw(dir, name string, v any) (log string, err error) {
+	log = filepath.Join("raw", name+".json")
+	data, err := json.MarshalIndent(v, "", " ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dir, "raw"), 0o755)
+	}
+	if err == nil {
+		err = replace(filepath.Join(dir, log), append(data, '\n'))
+	}
+	if err != nil {
+		return "", fmt.Errorf("write raw numbers: %w", err)
+	}
+	return log, nil
+}
+
+// measure reads the value at log below dir, and its unit if the raw file says one.
+func measure(dir, log string) (value float64, unit string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read raw numbers %s: %w", log, err)
+		}
+	}()
+	path, key, keyed := strings.Cut(log, "#")
+	if !filepath.IsLocal(path) {
+		return 0, "", errors.New("not below the output directory")
+	}
+	data, err := os.ReadFile(filepath.Join(dir, path))
+	if err != nil {
+		return 0, "", err
+	}
+	raw := json.RawMessage(data)
+	if keyed {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(data, &members); err != nil {
+			return 0, "", err
+		}
+		var ok bool
+		if raw, ok = members[key]; !ok {
+			return 0, "", fmt.Errorf("no member %q", key)
+		}
+	}
+	return interpret(raw)
+}
+
+func interpret(raw json.RawMessage) (float64, string, error) {
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return 0, "", err
+	}
+	switch v := v.(type) {
+	case float64:
+		return v, "", nil
+	case bool:
+		if v {
+			return 1, "", nil
+		}
+		return 0, "", nil
+	case map[string]any:
+		var s Series
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return 0, "", err
+		}
+		value, err := s.Value()
+		return value, s.Unit, err
+	}
+	return 0, "", errors.New("neither a number nor a series")
+}

@@ -1,0 +1,98 @@
+// Command suite shows and checks the figures of the tests.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+const usage = `usage:
+  go run ./test/suite check [NAME...]   recompute every row; 1 if one differs, misses its bar, or a NAME has no row
+  go run ./test/suite record --name N --log raw/FILE.json[#KEY] [--op '<=' --bar B] [--unit U] [--command C]`
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "suite: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	dir, err := figure.Dir()
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(args) > 0 && args[0] == "check":
+		return check(dir, args[1:])
+	case len(args) > 0 && args[0] == "record":
+		return record(dir, args[1:])
+	}
+	return errors.New(usage)
+}
+
+func record(dir string, args []string) error {
+	var row figure.Row
+	fs := flag.NewFlagSet("record", flag.ExitOnError)
+	fs.StringVar(&row.Name, "name", "", "of the row")
+	fs.StringVar(&row.Log, "log", "", "raw numbers")
+	fs.StringVar(&row.Op, "op", "", "<=, >= or ==")
+	fs.Float64Var(&row.Bar, "bar", 0, "to compare with")
+	fs.StringVar(&row.Unit, "unit", "", "of the value")
+	fs.StringVar(&row.Command, "command", "", "that shows the figure")
+	_ = fs.Parse(args) // ExitOnError
+	if fs.NArg() > 0 {
+		return fmt.Errorf("record takes no %q", fs.Arg(0))
+	}
+	row, err := figure.Record(dir, row)
+	if err != nil {
+		return err
+	}
+	if !row.Pass {
+		return fmt.Errorf("%s: %s %s misses %s %s", row.Name, number(row.Value), row.Unit, row.Op, number(row.Bar))
+	}
+	return nil
+}
+
+func check(dir string, wanted []string) error {
+	verdicts, err := figure.Check(dir, wanted)
+	if err != nil {
+		return err
+	}
+	bad := 0
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "figure\tvalue\tbar\tunit\tverdict\tcommand")
+	for _, v := range verdicts {
+		bar, verdict := "(shown)", "ok"
+		if v.Op != "" {
+			bar = v.Op + " " + number(v.Bar)
+		}
+		if len(v.Faults) > 0 {
+			bad++
+			verdict = "FAULT: " + strings.Join(v.Faults, "; ")
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, number(v.Value), bar, v.Unit, verdict, v.Command)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %d figures at fault", bad, len(verdicts))
+	}
+	return nil
+}
+
+// number prints at most four significant digits of a fraction, and whole numbers whole.
+func number(v float64) string {
+	if v == float64(int64(v)) {
+		return strconv.FormatInt(int64(v), 10)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
