@@ -1,9 +1,9 @@
 package launch
 
 import (
-	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -43,52 +43,22 @@ func hostsOf(ranked []rendezvous.Worker, slots int) []Host {
 	return hosts
 }
 
-// sharedCores tells whether workers may run on the same processors, by their
-// nodes and by the lists in their answers. Daemons that each bind their first
-// rank to their first core would then all sit on one core (measured: 40 times
-// slower).
+// sharedCores tells whether workers may compute on the same processors as each
+// other or as a stranger; see framework.SharedCores.
 //
-// A list that holds CPU 0 is the node's common pool: the kubelet's static
-// policy, which gives processors to one pod alone, always keeps CPU 0 back.
-// Other jobs' pods may then be there too, so one worker per node is no proof.
+// A worker does not know which processors its machine has online, but a list
+// that holds CPU 0 is the node's common pool: the kubelet's static policy, which
+// gives processors to one pod alone, always keeps CPU 0 back.
 func sharedCores(ranked []rendezvous.Worker, welcomes map[string]wire.WelcomeRecord) bool {
-	taken := map[string]map[int]bool{} // node -> CPU
+	places := make([]framework.Place, 0, len(ranked))
 	for _, w := range ranked {
-		cpus, ok := parseCPUs(welcomes[w.Name].CPUSet)
-		if !ok || cpus[0] {
+		set := welcomes[w.Name].CPUSet
+		first, _, _ := strings.Cut(set, ",")
+		first, _, _ = strings.Cut(first, "-")
+		if set == "" || first == "0" {
 			return true
 		}
-		if taken[w.Node] == nil {
-			taken[w.Node] = map[int]bool{}
-		}
-		for cpu := range cpus {
-			if taken[w.Node][cpu] {
-				return true
-			}
-			taken[w.Node][cpu] = true
-		}
+		places = append(places, framework.Place{Node: w.Node, CPUSet: set})
 	}
-	return false
-}
-
-// parseCPUs reads Linux's list form, "0-3,8"; ok is false for an empty or
-// malformed one.
-func parseCPUs(list string) (cpus map[int]bool, ok bool) {
-	const most = 1 << 16
-	cpus = map[int]bool{}
-	for _, part := range strings.Split(list, ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		if !isRange {
-			last = first
-		}
-		from, err1 := strconv.Atoi(first)
-		to, err2 := strconv.Atoi(last)
-		if err1 != nil || err2 != nil || from < 0 || to < from || to >= most {
-			return nil, false
-		}
-		for cpu := from; cpu <= to; cpu++ {
-			cpus[cpu] = true
-		}
-	}
-	return cpus, true
+	return framework.SharedCores(places)
 }

@@ -104,3 +104,20 @@ func (t *tally) fill(r *Report) {
 		r.GapsMS = append(r.GapsMS, gap.Milliseconds())
 	}
 }
+
+func (t *tally) isLost(worker string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range t.lost {
+		if l.Worker == worker {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tally) anyLost() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.lost) > 0
+}

@@ -1,0 +1,194 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// feed carries the pod watch to whoever waits: the rendezvous first, then the
+// supervision of the run.
+type feed struct {
+	pods   chan rendezvous.Snapshot
+	failed chan error // the watch has given up
+}
+
+func newFeed() *feed {
+	return &feed{pods: make(chan rendezvous.Snapshot), failed: make(chan error, 1)}
+}
+
+// run keeps the watch going until ctx ends. One that has given up is tried
+// again: while a job runs, rights that were taken away may come back.
+func (f *feed) run(ctx context.Context, w rendezvous.Watch) {
+	for ctx.Err() == nil {
+		if err := w.Run(ctx, f.pods); err != nil {
+			select {
+			case f.failed <- err:
+			default:
+			}
+			sleep(ctx, deniedFor)
+		}
+	}
+}
+
+// waiter is what the rendezvous needs.
+type waiter struct {
+	cfg     Config
+	board   *rendezvous.Board
+	links   *links
+	feed    *feed
+	agent   string // path of the agent in the workers, for sentences
+	printer *rendezvous.Printer
+	signals <-chan os.Signal
+	// neighbours lists all pods of the namespace, for the report at the deadline.
+	neighbours func(context.Context) []*corev1.Pod
+}
+
+// await waits until every worker has answered over its link and returns them
+// ranked. Links live in ctx; the wait itself ends at cfg.Timeout (75, 69 when
+// the API server cannot be reached), by a reason that waiting cannot help (76,
+// 77), or by a signal (128+n).
+func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
+	deadline := time.NewTimer(w.cfg.Timeout)
+	defer deadline.Stop()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case shot := <-w.feed.pods:
+			w.board.SetPods(shot)
+		case err := <-w.feed.failed:
+			return nil, w.gaveUp(err)
+		case <-w.links.changed:
+		case <-tick.C:
+		case sig := <-w.signals:
+			if err := toldWhileWaiting(sig); err != nil {
+				return nil, err
+			}
+		case <-deadline.C:
+			return nil, w.late(ctx)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if done, err := w.look(ctx, time.Now()); done != nil || err != nil {
+			return done, err
+		}
+	}
+}
+
+// look carries links to the board, opens those that are due, and asks the
+// board where the wait stands.
+func (w *waiter) look(ctx context.Context, now time.Time) ([]rendezvous.Worker, error) {
+	for _, worker := range w.board.Workers() {
+		if worker.Running && worker.Container != "" {
+			w.links.follow(ctx, worker)
+		}
+	}
+	for _, s := range w.links.standings() {
+		w.board.SetLink(s.worker.UID, w.linkState(s))
+	}
+	progress := w.board.Tick(now)
+	workers, done := w.board.Done()
+	reason, hopeless := w.board.Hopeless(now)
+	switch {
+	case done:
+		w.printer.Finish(progress, now)
+		return workers, nil
+	case hopeless:
+		w.printer.Finish(progress, now)
+		return nil, w.hopeless(reason)
+	}
+	w.printer.Show(progress, now)
+	return nil, nil
+}
+
+// linkState says in the board's words how a link stands.
+func (w *waiter) linkState(s standing) rendezvous.LinkState {
+	if s.err != nil {
+		return rendezvous.LinkState{Reason: reasonOf(s.worker, w.agent, s.err)}
+	}
+	if !s.state.Connected && !s.state.Parked {
+		return rendezvous.LinkState{Reason: reasonOf(s.worker, w.agent, s.state.Last)}
+	}
+	welcome, _ := s.link.Welcome()
+	if welcome.RshAgentError != "" {
+		return rendezvous.LinkState{Reason: rendezvous.LinkRshAgentMissing(s.worker.Name, w.links.hello.RshAgent)}
+	}
+	return rendezvous.LinkState{Ready: true}
+}
+
+// hopeless ends the wait early.
+func (w *waiter) hopeless(r rendezvous.Reason) error {
+	return &Failure{Code: r.ExitCode(), Err: &rendezvous.HopelessError{Reason: r}, Way: r.Hint}
+}
+
+// gaveUp is the end of a wait whose pod watch is refused for good.
+func (w *waiter) gaveUp(err error) error {
+	var api *rendezvous.APIError
+	if errors.As(err, &api) {
+		return &Failure{Code: api.Reason().ExitCode(), Err: err, Way: api.Hint()}
+	}
+	return err
+}
+
+// late is the end of a wait at its deadline.
+func (w *waiter) late(ctx context.Context) error {
+	if api := w.board.API(); api != nil {
+		r := api.Reason()
+		return &Failure{Code: r.ExitCode(), Err: fmt.Errorf("wait for workers: %w", api), Way: r.Hint}
+	}
+	now := time.Now()
+	w.printer.Finish(w.board.Tick(now), now)
+	report := w.board.Report(w.neighbours(ctx), now)
+	return fail(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %s", strings.TrimSpace(report))
+}
+
+// toldWhileWaiting is the end of a wait by a signal; nil for those that are
+// meant for a command.
+func toldWhileWaiting(sig os.Signal) error {
+	n, ok := sig.(syscall.Signal)
+	if !ok || n == syscall.SIGUSR1 || n == syscall.SIGUSR2 {
+		return nil
+	}
+	return fail(128+int(n), "", "told to stop by %s while waiting for workers", signalName(int(n)))
+}
+
+// newPrinter shows the progress of the wait on f: live on a terminal, as lines
+// that begin like all of ours elsewhere.
+func newPrinter(f *os.File, quiet bool) *rendezvous.Printer {
+	p := rendezvous.NewPrinter(f)
+	switch {
+	case quiet:
+		p.Out, p.TTY = io.Discard, false
+	case !p.TTY:
+		p.Out = prefixed{f}
+	}
+	return p
+}
+
+// prefixed begins every line that is not indented with our name.
+type prefixed struct{ w io.Writer }
+
+func (p prefixed) Write(line []byte) (int, error) {
+	if len(line) > 0 && line[0] != ' ' {
+		line = append([]byte("agent: "), line...)
+	} else {
+		line = []byte(strings.TrimLeft(string(line), " "))
+	}
+	if _, err := p.w.Write(line); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}

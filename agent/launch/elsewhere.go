@@ -1,0 +1,37 @@
+//go:build !linux
+
+package launch
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// Run needs Linux: it says which container to use instead.
+func Run(_ context.Context, cfg Config, _ Streams, _ *slog.Logger) (int, error) {
+	if err := cfg.Validate(); err != nil {
+		return names.ExitUsage, err
+	}
+	err := elsewhere(cfg)
+	return names.ExitUsage, err
+}
+
+func imagine(_ context.Context, cfg Config) (Plan, error) { return Plan{}, elsewhere(cfg) }
+
+// elsewhere is the one sentence for other systems.
+func elsewhere(cfg Config) error {
+	words := []string{"docker run --rm -v \"$PWD\":/work -w /work musterhq/openmpi agent run"}
+	if cfg.IsFake() {
+		words = append(words, "--fake="+strconv.Itoa(cfg.Fake))
+	}
+	words = append(words, "--")
+	for _, word := range cfg.Command {
+		words = append(words, quote(word))
+	}
+	return usage(strings.Join(words, " "), "launchers run on linux, this is %s: use a container", runtime.GOOS)
+}

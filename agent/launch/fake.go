@@ -1,0 +1,249 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+const (
+	// envFake marks everything that runs "in" a fake worker, as a container's
+	// boundary would: a rehearsed kill and the end take all of it.
+	envFake = "MUSTER_FAKE"
+	// envWorker tells programs which worker they are on.
+	envWorker = "MUSTER_WORKER"
+	// fakeLease and fakeAwait end fake workers soon when the launcher itself was
+	// killed: there is no kubelet that would.
+	fakeLease = time.Minute
+	fakeAwait = time.Minute
+)
+
+// fakes is the fleet of --fake: worker processes on this machine.
+type fakes struct {
+	reaper  *reap.Reaper
+	workers []*fakeWorker
+	faults  []Fault
+	wg      sync.WaitGroup
+}
+
+type fakeWorker struct {
+	rendezvous.Worker
+	dir   string
+	proc  *reap.Process
+	tree  *reap.Tree
+	line  *faulty
+	ended chan struct{} // told to end: its end is no loss
+}
+
+// startFakes starts cfg.Fake workers below dir, each with a directory, a
+// TMPDIR and a log of its own.
+func startFakes(r *reap.Reaper, cfg Config, dir, agent, run string) (*fakes, error) {
+	list, err := rendezvous.Static(cfg.Fake)
+	if err != nil {
+		return nil, err
+	}
+	faults, err := ParseFaults(cfg.FakeFaults, cfg.Fake)
+	if err != nil {
+		return nil, err
+	}
+	f := &fakes{reaper: r, faults: faults}
+	for i, w := range list {
+		one, err := startFake(r, cfg, filepath.Join(dir, "w"+strconv.Itoa(i)), agent, run, w)
+		if err != nil {
+			return nil, errors.Join(err, f.sweep(context.Background()))
+		}
+		one.line = newFaulty(local.Dialer{Path: filepath.Join(one.dir, names.WorkerSocket)}, i, faults)
+		f.workers = append(f.workers, one)
+	}
+	return f, nil
+}
+
+func startFake(r *reap.Reaper, cfg Config, dir, agent, run string, w rendezvous.Worker) (*fakeWorker, error) {
+	tmp := filepath.Join(dir, "tmp")
+	if err := os.MkdirAll(tmp, 0o700); err != nil {
+		return nil, fmt.Errorf("make fake worker: %w", err)
+	}
+	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make fake worker: %w", err)
+	}
+	defer log.Close()
+	marker := run + "-" + w.Name
+	env := withVars(withoutMuster(os.Environ()), append(framework.FakeWorker(tmp),
+		framework.Var{Name: names.EnvDir, Value: dir},
+		framework.Var{Name: names.EnvSlots, Value: strconv.Itoa(cfg.Slots)},
+		framework.Var{Name: envWorker, Value: w.Name},
+		framework.Var{Name: envFake, Value: marker},
+	))
+	proc, err := r.Start(reap.Spec{
+		Path: agent, Argv: []string{agent, "worker", "--await", fakeAwait.String()}, Env: env,
+		Files: []*os.File{nil, log, log}, Setsid: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start fake worker %s: %w", w.Name, err)
+	}
+	one := &fakeWorker{Worker: w, dir: dir, proc: proc, tree: reap.NewTree(envFake, marker), ended: make(chan struct{})}
+	one.tree.Add(proc)
+	return one, nil
+}
+
+// withoutMuster leaves our own variables behind: those of an outer launcher or
+// of the user's shell are not the worker's.
+func withoutMuster(env []string) []string {
+	var kept []string
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, "MUSTER_") {
+			kept = append(kept, kv)
+		}
+	}
+	return kept
+}
+
+// dialer implements fleet.
+func (f *fakes) dialer(w rendezvous.Worker) link.Dialer { return f.workers[w.Index].line }
+
+// await waits until every fake worker has answered.
+func (f *fakes) await(ctx context.Context, cfg Config, l *links, signals <-chan os.Signal) ([]rendezvous.Worker, error) {
+	var workers []rendezvous.Worker
+	for _, w := range f.workers {
+		workers = append(workers, w.Worker)
+		l.follow(ctx, w.Worker)
+		f.wg.Go(func() { f.watch(ctx, w, l) })
+	}
+	deadline := time.NewTimer(cfg.Timeout)
+	defer deadline.Stop()
+	for {
+		ready := 0
+		var last error
+		for _, s := range l.standings() {
+			switch {
+			case s.err != nil:
+				return nil, fail(names.ExitHopeless, f.lastLine(s.worker), "fake worker %s did not come up: %s", s.worker.Name, causeOf(s.err))
+			case s.state.Linked:
+				ready++
+			default:
+				last = s.state.Last
+			}
+		}
+		if ready == len(workers) {
+			return workers, nil
+		}
+		select {
+		case <-l.changed:
+		case sig := <-signals:
+			if err := toldWhileWaiting(sig); err != nil {
+				return nil, err
+			}
+		case <-deadline.C:
+			return nil, fail(names.ExitDeadline, "", "wait for workers: %d of %d are ready: %w", ready, len(workers),
+				errors.Join(last, errors.New("deadline passed")))
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// watch gives the worker up when its process has ended unasked.
+func (f *fakes) watch(ctx context.Context, w *fakeWorker, l *links) {
+	select {
+	case <-w.proc.Done():
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-w.ended:
+	default:
+		l.lose(w.Name, errors.New("its agent "+howEnded(w.proc.Status().Code)))
+	}
+}
+
+// lastLine is the end of a fake worker's log, for a hint.
+func (f *fakes) lastLine(w rendezvous.Worker) string {
+	text, err := os.ReadFile(filepath.Join(f.workers[w.Index].dir, "log"))
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return lines[len(lines)-1]
+}
+
+// rehearse carries out the faults that are due at a time, counted from now,
+// until ctx ends.
+func (f *fakes) rehearse(ctx context.Context, say func(format string, args ...any)) {
+	for _, fault := range f.faults {
+		if fault.After == 0 {
+			continue
+		}
+		f.wg.Go(func() {
+			if !sleep(ctx, fault.After) {
+				return
+			}
+			for i, w := range f.workers {
+				if fault.hits(i) {
+					say("rehearsing: %s worker %s", fault.Verb, w.Name)
+					f.wg.Go(func() { f.strike(ctx, fault, w) })
+				}
+			}
+		})
+	}
+}
+
+func (f *fakes) strike(ctx context.Context, fault Fault, w *fakeWorker) {
+	switch fault.Verb {
+	case "drop":
+		w.line.drop()
+	case "stall":
+		w.line.stall(ctx, fault.For)
+	case "kill":
+		// All at once, as when a container's PID 1 is killed. The scan comes
+		// first: the tree is the same a moment later.
+		_ = w.proc.Signal(syscall.SIGKILL) // already gone: as rehearsed
+		_, _ = f.reaper.Stop(ctx, w.tree.Find, 0)
+	}
+}
+
+// release says that the workers are about to be told that the job is over.
+func (f *fakes) release() {
+	for _, w := range f.workers {
+		close(w.ended)
+	}
+}
+
+// sweep ends whatever is left of the workers and waits for it.
+func (f *fakes) sweep(ctx context.Context) error {
+	const patience = 2 * time.Second
+	leave, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	for _, w := range f.workers {
+		select {
+		case <-w.proc.Done():
+		case <-leave.Done():
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*patience)
+	defer cancel()
+	var errs []error
+	for _, w := range f.workers {
+		if _, err := f.reaper.Stop(ctx, w.tree.Find, patience/2); err != nil {
+			errs = append(errs, fmt.Errorf("end fake worker %s: %w", w.Name, err))
+		}
+	}
+	f.wg.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,135 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/hostfile"
+)
+
+// paths are the files that a launcher makes.
+type paths struct {
+	Hostfile string // Open MPI's dialect
+	Hydra    string // Hydra's
+	Rsh      string // the agent under a name that makes it the rsh agent, for programs that take no arguments
+	Legacy   string // directory for kubexec.sh and discover_hosts.sh; "": none
+}
+
+// choosePaths decides where the files go, and finds out now, not after ten
+// minutes of waiting, whether a hostfile that the user asked for can be
+// written. dir is the private directory. inPod: /etc/mpi may be made.
+func choosePaths(cfg Config, dir string, inPod bool) (paths, error) {
+	p := paths{
+		Hostfile: filepath.Join(dir, "hostfile"),
+		Hydra:    filepath.Join(dir, "hostfile.hydra"),
+		Rsh:      filepath.Join(dir, "rsh"),
+	}
+	if !cfg.IsFake() && legacyDir(cfg.MPIDir, inPod) {
+		p.Legacy = cfg.MPIDir
+		p.Hostfile = filepath.Join(p.Legacy, "hostfile")
+		p.Hydra = filepath.Join(p.Legacy, "hostfile.hydra")
+	}
+	if cfg.Hostfile == "" {
+		return p, nil
+	}
+	path, err := filepath.Abs(cfg.Hostfile)
+	if err != nil {
+		return p, usage("give an absolute path", "--hostfile=%s: %w", cfg.Hostfile, err)
+	}
+	if err := writableFor(path); err != nil {
+		return p, usage("--hostfile takes a file in a directory that can be written; without it the hostfile goes to "+p.Hostfile,
+			"hostfile cannot be written: %w", err)
+	}
+	p.Hostfile, p.Hydra = path, path+".hydra"
+	return p, nil
+}
+
+func legacyDir(dir string, inPod bool) bool {
+	if inPod {
+		_ = os.MkdirAll(dir, 0o755) // a read-only root is no fault: writableFor says no
+	}
+	return writableFor(filepath.Join(dir, "hostfile")) == nil
+}
+
+// writableFor tells whether path can be replaced by a rename.
+func writableFor(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return &fs.PathError{Op: "write", Path: path, Err: errors.New("it is a directory")}
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".muster-*")
+	if err != nil {
+		var perr *fs.PathError
+		if errors.As(err, &perr) {
+			perr.Op, perr.Path = "write", path
+		}
+		return err
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}
+
+// write makes the files for hosts; agent is the agent's binary.
+func (p paths) write(hosts []Host, agent string) error {
+	list := make([]hostfile.Host, 0, len(hosts))
+	for _, h := range hosts {
+		list = append(list, hostfile.Host{Name: h.Host, Slots: h.Slots})
+	}
+	if err := hostfile.Write(p.Hostfile, hostfile.OpenMPI(list), 0o644); err != nil {
+		return fmt.Errorf("write hostfile: %w", err)
+	}
+	if err := hostfile.Write(p.Hydra, hostfile.Hydra(list), 0o644); err != nil {
+		return fmt.Errorf("write hostfile: %w", err)
+	}
+	if err := replaceLink(agent, p.Rsh); err != nil {
+		return err
+	}
+	if p.Legacy == "" {
+		return nil
+	}
+	if err := replaceLink(agent, filepath.Join(p.Legacy, "kubexec.sh")); err != nil {
+		return err
+	}
+	script := "#!/bin/sh\nexec " + agent + " hosts --format horovod\n"
+	if err := hostfile.Write(filepath.Join(p.Legacy, "discover_hosts.sh"), []byte(script), 0o755); err != nil {
+		return fmt.Errorf("write discover_hosts.sh: %w", err)
+	}
+	return nil
+}
+
+// replaceLink makes link a symbolic link to target, whatever stood there, with
+// no moment at which nothing does.
+func replaceLink(target, link string) error {
+	tmp := link + ".new"
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("link the agent: %w", err)
+	}
+	if err := os.Symlink(target, tmp); err != nil {
+		return fmt.Errorf("link the agent: %w", err)
+	}
+	if err := os.Rename(tmp, link); err != nil {
+		return fmt.Errorf("link the agent: %w", err)
+	}
+	return nil
+}
+
+// agentPath finds the agent: beside our own binary, symbolic links resolved,
+// else where an injected one lies.
+func agentPath() (string, error) {
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		if self, err = os.Executable(); err != nil {
+			return "", fmt.Errorf("find our own binary: %w", err)
+		}
+	}
+	beside := filepath.Join(filepath.Dir(self), "agent")
+	for _, path := range []string{beside, names.AgentPath} {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fail(names.ExitBug, "install agent and agent-launcher in one directory", "no agent at %s or %s", beside, names.AgentPath)
+}

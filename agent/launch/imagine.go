@@ -1,0 +1,53 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// imagine makes the plan that a launcher with cfg would make of the workers
+// that there are now, without starting or waiting for anything.
+func imagine(ctx context.Context, cfg Config) (Plan, error) {
+	if err := cfg.ValidateHosts(); err != nil {
+		return Plan{}, err
+	}
+	agent, err := agentPath()
+	if err != nil {
+		return Plan{}, err
+	}
+	dir, _, err := rundir.Create()
+	if err != nil {
+		return Plan{}, err
+	}
+	files, err := choosePaths(cfg, dir, inPod())
+	if err != nil {
+		return Plan{}, err
+	}
+	s := situation{cfg: cfg, paths: files, dir: dir, broker: filepath.Join(dir, names.BrokerSocket), agent: agent, env: os.Environ()}
+	if s.ranked, err = workersNow(ctx, cfg, agent); err != nil {
+		return Plan{}, err
+	}
+	if len(s.ranked) == 0 {
+		return Plan{}, fail(names.ExitDeadline, "agent run waits for them", "no worker is there yet: %s matches nothing", cfg.WorkerSelector())
+	}
+	return makePlan(s)
+}
+
+// workersNow lists the workers that there are.
+func workersNow(ctx context.Context, cfg Config, agent string) ([]rendezvous.Worker, error) {
+	if cfg.IsFake() {
+		return rendezvous.Static(cfg.Fake)
+	}
+	k, err := newKube(cfg, agent)
+	if err != nil {
+		return nil, err
+	}
+	return k.list(ctx, cfg)
+}

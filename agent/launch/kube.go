@@ -1,0 +1,171 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/remote"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+const (
+	// ownPodTime bounds one GET of our own pod.
+	ownPodTime = 10 * time.Second
+	// deniedFor is how long 401 and 403 are taken for those of an API server
+	// that has just been restarted.
+	deniedFor = 5 * time.Second
+)
+
+// kube is the fleet of a cluster: pods, reached through pods/exec.
+type kube struct {
+	cfg       *rest.Config
+	client    rest.Interface
+	namespace string
+	agent     string // path of the agent in the workers
+	gate      *link.Gate
+	proto     *remote.Protocol
+}
+
+// newKube finds the cluster. Errors are *Failure with 69.
+func newKube(cfg Config, agent string) (*kube, error) {
+	restCfg, namespace, err := remote.LoadConfig(cfg.Kubeconfig, cfg.Context)
+	if err != nil {
+		return nil, fail(names.ExitNoCluster, "run it in a pod, give --kubeconfig, or rehearse with --fake=4", "find the cluster: %w", err)
+	}
+	restCfg.UserAgent = "muster-launcher/" + shortVersion()
+	client, err := rendezvous.Client(restCfg)
+	if err != nil {
+		return nil, fail(names.ExitNoCluster, "", "find the cluster: %w", err)
+	}
+	if cfg.Namespace != "" {
+		namespace = cfg.Namespace
+	}
+	if cfg.WorkerAgent != "" {
+		agent = cfg.WorkerAgent
+	}
+	return &kube{cfg: restCfg, client: client, namespace: namespace, agent: agent,
+		gate: link.NewGate(), proto: &remote.Protocol{}}, nil
+}
+
+// dialer implements fleet.
+func (k *kube) dialer(w rendezvous.Worker) link.Dialer {
+	return remote.New(k.cfg, k.client, remote.Target{
+		Namespace: w.Namespace, Pod: w.Name, UID: w.UID, Container: w.Container, Agent: k.agent,
+	}, k.proto)
+}
+
+// watch describes the pod watch of the job.
+func (k *kube) watch(cfg Config) rendezvous.Watch {
+	return rendezvous.Watch{Client: k.client, Namespace: k.namespace, Selector: cfg.WorkerSelector(), Gate: k.gate}
+}
+
+// list asks once which workers there are, for env and hosts.
+func (k *kube) list(ctx context.Context, cfg Config) ([]rendezvous.Worker, error) {
+	var pods corev1.PodList
+	err := k.client.Get().Namespace(k.namespace).Resource("pods").Param("labelSelector", cfg.WorkerSelector()).
+		SetHeader("Accept", "application/json").Do(ctx).Into(&pods)
+	if err != nil {
+		return nil, k.failure("list pods", err)
+	}
+	board := rendezvous.New(max(cfg.Workers, len(pods.Items)), 0)
+	board.Containers = rendezvous.Containers{Flag: cfg.Container}
+	shot := rendezvous.Snapshot{At: time.Now()}
+	for i := range pods.Items {
+		shot.Pods = append(shot.Pods, &pods.Items[i])
+	}
+	board.SetPods(shot)
+	return board.Workers(), nil
+}
+
+// neighbours lists every pod of the namespace; nil where we may not.
+func (k *kube) neighbours(ctx context.Context) []*corev1.Pod {
+	ctx, cancel := context.WithTimeout(ctx, ownPodTime)
+	defer cancel()
+	pods, err := rendezvous.Neighbours(ctx, k.client, k.namespace)
+	if err != nil {
+		return nil // the report does without
+	}
+	return pods
+}
+
+func (k *kube) failure(what string, err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return fail(names.ExitForbidden, "the launcher's Role needs list and watch of pods in namespace "+k.namespace, "%s: %w", what, err)
+	}
+	return fail(names.ExitNoCluster, "", "%s: %w", what, err)
+}
+
+// epoch orders this launcher among those of the job: by our pod's creation
+// time and its containers' restarts. Outside of a pod the launcher is as old
+// as this call. It waits while the API server does not answer.
+func (k *kube) epoch(ctx context.Context, cfg Config) (wire.Epoch, error) {
+	name := cfg.PodName
+	if name == "" && inPod() {
+		name, _ = os.Hostname() // the kubelet's default; empty: no pod
+	}
+	self := wire.Epoch{Created: time.Now().UnixNano(), UID: cfg.PodUID}
+	if self.UID == "" {
+		self.UID = newRunID()
+	}
+	if name == "" {
+		return self, nil
+	}
+	var denied time.Time
+	for {
+		pod, err := k.get(ctx, name)
+		switch {
+		case err == nil && (cfg.PodUID == "" || string(pod.UID) == cfg.PodUID):
+			return epochOf(pod), nil
+		case err == nil, apierrors.IsNotFound(err):
+			return self, nil // the name is not our pod's
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+			if denied.IsZero() {
+				denied = time.Now()
+			}
+			if time.Since(denied) >= deniedFor {
+				return self, nil // a Role without get of our own pod: each start is newer than the last
+			}
+		default:
+			denied = time.Time{}
+		}
+		if !sleep(ctx, time.Second/2) {
+			return self, fail(names.ExitNoCluster, "see whether the API server runs and can be reached from this pod",
+				"the cluster cannot be reached: %w", errors.Join(err, context.Cause(ctx)))
+		}
+	}
+}
+
+func (k *kube) get(ctx context.Context, name string) (*corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, ownPodTime)
+	defer cancel()
+	var pod corev1.Pod
+	err := k.client.Get().Namespace(k.namespace).Resource("pods").Name(name).
+		SetHeader("Accept", "application/json").Do(ctx).Into(&pod)
+	if err != nil {
+		return nil, fmt.Errorf("get our own pod %s: %w", name, err)
+	}
+	return &pod, nil
+}
+
+func epochOf(pod *corev1.Pod) wire.Epoch {
+	e := wire.Epoch{Created: pod.CreationTimestamp.UnixNano(), UID: string(pod.UID)}
+	for _, s := range pod.Status.ContainerStatuses {
+		e.Restarts += int(s.RestartCount)
+	}
+	return e
+}
+
+// inPod tells whether a kubelet started us.
+func inPod() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }

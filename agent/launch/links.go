@@ -1,0 +1,166 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// fleet is how workers are reached: pods through the API server, or processes
+// on this machine.
+type fleet interface {
+	dialer(w rendezvous.Worker) link.Dialer
+}
+
+// links keeps one link per worker, from the moment its container runs.
+type links struct {
+	fleet fleet
+	gate  *link.Gate // nil: no API server to spare
+	hello wire.HelloRecord
+	lease time.Duration
+	log   *slog.Logger
+	tally *tally
+
+	changed chan struct{} // one token: some link has another state
+	wg      sync.WaitGroup
+
+	mu      sync.Mutex
+	members map[string]*member // by worker name
+}
+
+// member is one worker and its link.
+type member struct {
+	worker rendezvous.Worker
+	link   *link.Link
+	stop   context.CancelFunc
+	done   chan struct{}
+	state  link.State
+	err    error // a *link.LostError: the link is over
+}
+
+func newLinks(f fleet, gate *link.Gate, hello wire.HelloRecord, lease time.Duration, log *slog.Logger, t *tally) *links {
+	return &links{fleet: f, gate: gate, hello: hello, lease: lease, log: log, tally: t,
+		changed: make(chan struct{}, 1), members: map[string]*member{}}
+}
+
+// follow opens the link of w unless it is there already. A pod that took
+// another's name, or a container that was restarted, gets a new link.
+func (l *links) follow(ctx context.Context, w rendezvous.Worker) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m := l.members[w.Name]; m != nil {
+		if m.worker.UID == w.UID && m.worker.ContainerID == w.ContainerID {
+			return
+		}
+		m.stop()
+	}
+	ctx, stop := context.WithCancel(ctx)
+	m := &member{worker: w, stop: stop, done: make(chan struct{})}
+	m.link = link.New(link.Config{
+		Worker: w.Name, Dialer: l.fleet.dialer(w), Gate: l.gate, Hello: l.hello, Lease: l.lease,
+		Log:     l.log.With("worker", w.Name),
+		OnState: func(s link.State) { l.note(m, s) },
+	})
+	l.members[w.Name] = m
+	l.wg.Go(func() {
+		defer close(m.done)
+		defer stop()
+		err := m.link.Run(ctx)
+		l.mu.Lock()
+		m.err = err
+		l.mu.Unlock()
+		l.nudge()
+	})
+}
+
+func (l *links) note(m *member, s link.State) {
+	l.mu.Lock()
+	current := l.members[m.worker.Name] == m
+	m.state = s
+	l.mu.Unlock()
+	if current {
+		l.tally.link(m.worker.Name, s.Connected, s.Parked)
+	}
+	l.nudge()
+}
+
+func (l *links) nudge() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// standing is a copy of what is known of one worker's link.
+type standing struct {
+	worker rendezvous.Worker
+	link   *link.Link
+	state  link.State
+	err    error
+}
+
+// standings copies all.
+func (l *links) standings() map[string]standing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make(map[string]standing, len(l.members))
+	for name, m := range l.members {
+		all[name] = standing{m.worker, m.link, m.state, m.err}
+	}
+	return all
+}
+
+// lose gives workers up on the word of the pod watch.
+func (l *links) lose(worker string, cause error) {
+	l.mu.Lock()
+	m := l.members[worker]
+	l.mu.Unlock()
+	if m != nil {
+		m.link.Lose(link.Gone, cause)
+	}
+}
+
+// end tells every worker that the job is over and waits until each has
+// confirmed, is lost, or ctx has ended. Errors name the workers that could not
+// be told.
+func (l *links) end(ctx context.Context, keep bool, grace time.Duration) error {
+	var mu sync.Mutex
+	var errs []error
+	var group errgroup.Group
+	for name, s := range l.standings() {
+		if s.err != nil || !s.state.Linked {
+			continue // lost, or never ours to end
+		}
+		group.Go(func() error {
+			if err := s.link.End(ctx, keep, grace); err != nil {
+				mu.Lock()
+				errs = append(errs, fmt.Errorf("worker %s: %w", name, err))
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // its functions return nil
+	return errors.Join(errs...)
+}
+
+// close takes every link down and waits for it.
+func (l *links) close() {
+	l.mu.Lock()
+	for _, m := range l.members {
+		m.stop()
+	}
+	l.mu.Unlock()
+	l.wg.Wait()
+}

@@ -1,0 +1,84 @@
+//go:build linux
+
+package launch
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/rundir"
+)
+
+// place is where a run keeps its socket and files.
+type place struct {
+	dir      string // private directory
+	socket   string // of the broker
+	listener *net.UnixListener
+	paths    paths
+	remove   bool // dir is this run's alone
+}
+
+// findPlace makes the private directory, opens the broker's socket at its fixed
+// path, and chooses the files. Fake runs have a directory each and take the
+// fixed path only when it is free, so that several may run at once.
+func findPlace(cfg Config) (p place, err error) {
+	if p.dir, _, err = rundir.Create(); err != nil {
+		return p, fail(names.ExitUsage, "set "+names.EnvDir+" to a directory of yours with mode 0700", "%w", err)
+	}
+	p.socket = filepath.Join(p.dir, names.BrokerSocket)
+	p.listener, err = rundir.Listen(p.socket)
+	if cfg.IsFake() {
+		if p.dir, err = os.MkdirTemp(p.dir, "fake-"); err != nil {
+			p.close()
+			return p, fmt.Errorf("make a private directory: %w", err)
+		}
+		p.remove = true
+		if p.listener == nil {
+			p.socket = filepath.Join(p.dir, names.BrokerSocket)
+			p.listener, err = rundir.Listen(p.socket)
+		}
+	}
+	if err != nil {
+		p.close()
+		return p, socketFailure(err)
+	}
+	if p.paths, err = choosePaths(cfg, p.dir, inPod()); err != nil {
+		p.close()
+	}
+	return p, err
+}
+
+// socketFailure gives the way out of a socket that cannot be opened.
+func socketFailure(err error) error {
+	var hinter interface{ Hint() string }
+	if errors.As(err, &hinter) {
+		return fail(names.ExitUsage, hinter.Hint(), "%w", err)
+	}
+	return fail(names.ExitUsage, "another agent run may be going on here; "+names.EnvDir+" gives this one a place of its own", "%w", err)
+}
+
+// take hands the listener over to whoever serves it.
+func (p *place) take() *net.UnixListener {
+	l := p.listener
+	p.listener = nil
+	return l
+}
+
+// close gives the socket up and removes what is this run's alone.
+func (p *place) close() {
+	if p.listener != nil {
+		p.listener.Close()
+	}
+	if p.remove {
+		_ = os.RemoveAll(p.dir) // what stays lies in our own private directory
+	}
+}
+
+// newRunID is a short random name for a run.
+func newRunID() string { return strings.ToLower(rand.Text()[:10]) }

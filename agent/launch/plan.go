@@ -1,0 +1,169 @@
+package launch
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/hostfile"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// Plan is what a run tells its command: kept in the private directory, so that
+// `agent env` and `agent hosts` beside the launcher say the same.
+type Plan struct {
+	Job      string          `json:"job,omitempty"`
+	Hosts    []Host          `json:"hosts"`
+	Hostfile string          `json:"hostfile"`
+	Hydra    string          `json:"hydra"`
+	Broker   string          `json:"broker"`
+	Vars     []framework.Var `json:"vars"`
+	Warnings []string        `json:"-"`
+}
+
+// planName is the plan's file within the private directory.
+const planName = "plan.json"
+
+// situation is all that a plan depends on.
+type situation struct {
+	cfg      Config
+	ranked   []rendezvous.Worker
+	welcomes map[string]wire.WelcomeRecord // by worker; empty where nobody has asked yet
+	paths    paths
+	dir      string // private directory
+	broker   string // socket path
+	agent    string // the agent's binary
+	env      []string
+}
+
+// makePlan decides hosts and environment.
+func makePlan(s situation) (Plan, error) {
+	hosts := hostsOf(s.ranked, s.cfg.Slots)
+	cluster := framework.Cluster{
+		Job: s.cfg.Job, Namespace: s.cfg.Namespace, RunDir: s.dir,
+		Launcher: framework.Node{Name: s.cfg.PodName, IP: s.cfg.PodIP},
+		Agent:    s.paths.Rsh,
+		Hostfile: s.paths.Hostfile, HydraHostfile: s.paths.Hydra,
+		Fake:        s.cfg.IsFake(),
+		SharedCores: s.cfg.IsFake() || sharedCores(s.ranked, s.welcomes),
+		Root:        os.Getuid() == 0,
+		Home:        homeIfNone(s.dir),
+		Interface:   ownInterface(s.cfg),
+		UserEnv:     s.env,
+	}
+	for _, h := range hosts {
+		cluster.Workers = append(cluster.Workers, framework.Node{Name: h.Name, Host: h.Host, IP: h.IP, Slots: h.Slots, Index: h.Index})
+	}
+	launch, err := framework.MPI{}.Prepare(cluster)
+	if err != nil {
+		return Plan{}, fmt.Errorf("prepare environment: %w", err)
+	}
+	wordAgent(launch.Env, s.agent)
+	vars := append(launch.Env, framework.Var{Name: names.EnvBroker, Value: s.broker, Why: "the launcher's socket, for agent rsh"})
+	return Plan{Job: s.cfg.Job, Hosts: hosts, Hostfile: s.paths.Hostfile, Hydra: s.paths.Hydra, Broker: s.broker,
+		Vars: vars, Warnings: launch.Warnings}, nil
+}
+
+// wordAgent gives Open MPI "AGENT rsh" in place of the link in our private
+// directory: its daemons look the first word up on every worker, where that
+// directory is not and the agent is. Hydra takes no words, and looks nothing up.
+func wordAgent(vars []framework.Var, agent string) {
+	for i, v := range vars {
+		if v.Name == "OMPI_MCA_plm_rsh_agent" || v.Name == "PRTE_MCA_plm_ssh_agent" {
+			vars[i].Value = agent + " rsh"
+		}
+	}
+}
+
+// homeIfNone is a HOME for who has none.
+func homeIfNone(dir string) string {
+	if os.Getenv("HOME") == "" {
+		return dir
+	}
+	return ""
+}
+
+// merge puts the plan's variables into the user's environment; warnings name
+// what the user has set otherwise, and keeps.
+func (p Plan) merge(env []string) (merged, warnings []string) {
+	set, warnings := framework.Merge(env, p.Vars)
+	return withVars(env, set), warnings
+}
+
+// withVars sets variables in an environment, each once: of two, getenv(3) takes
+// the first.
+func withVars(env []string, vars []framework.Var) []string {
+	ours := map[string]bool{}
+	for _, v := range vars {
+		ours[v.Name] = true
+	}
+	merged := make([]string, 0, len(env)+len(vars))
+	for _, kv := range env {
+		if name, _, _ := strings.Cut(kv, "="); !ours[name] {
+			merged = append(merged, kv)
+		}
+	}
+	for _, v := range vars {
+		merged = append(merged, v.Name+"="+v.Value)
+	}
+	return merged
+}
+
+// ownInterface names the network interface whose address workers can reach:
+// lo for fake ones, else that of our pod's address, else the first that is not
+// loopback. Hydra then gives a numeric address to its proxies, which need no
+// DNS for it. "" when there is none.
+func ownInterface(cfg Config) string {
+	if cfg.IsFake() {
+		return "lo"
+	}
+	list, err := net.Interfaces()
+	if err != nil {
+		return ""
+	}
+	first := ""
+	for _, i := range list {
+		addrs, err := i.Addrs()
+		if err != nil || i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		for _, a := range addrs {
+			n, ok := a.(*net.IPNet)
+			if ok && cfg.PodIP != "" && n.IP.Equal(net.ParseIP(cfg.PodIP)) {
+				return i.Name
+			}
+			if ok && first == "" && n.IP.IsGlobalUnicast() {
+				first = i.Name
+			}
+		}
+	}
+	return first
+}
+
+// save keeps the plan for env and hosts.
+func (p Plan) save(dir string) error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encode plan: %w", err)
+	}
+	return hostfile.Write(filepath.Join(dir, planName), text, 0o600)
+}
+
+// loadPlan reads the plan of the launcher whose broker is at socket.
+func loadPlan(socket string) (Plan, error) {
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(socket), planName))
+	if err != nil {
+		return Plan{}, fmt.Errorf("read plan: %w", err)
+	}
+	var p Plan
+	if err := json.Unmarshal(text, &p); err != nil {
+		return Plan{}, fmt.Errorf("read plan: %w", err)
+	}
+	return p, nil
+}

@@ -1,0 +1,85 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// reasonOf puts a link's trouble into the words of the wait. w is the worker,
+// agent the path of its agent; err may be nil: nothing has failed yet.
+func reasonOf(w rendezvous.Worker, agent string, err error) rendezvous.Reason {
+	if err == nil {
+		return rendezvous.ConnectingTo(w.Name)
+	}
+	cause := causeOf(err)
+	switch kindOf(err) {
+	case link.Unauthorized:
+		return rendezvous.LinkUnauthorized(w.Name, cause)
+	case link.Forbidden:
+		return rendezvous.LinkForbidden(w.Name, w.Namespace, cause)
+	case link.AgentMissing:
+		return rendezvous.LinkAgentMissing(w.Name, w.Container, agent, cause)
+	case link.Incompatible:
+		return permanent(w, rendezvous.Incompatible, cause, "use images whose agents are at most two minor releases apart")
+	case link.Superseded:
+		return permanent(w, rendezvous.Superseded, cause, "two launchers run for one job: end one of them, or give them different jobs")
+	case link.OtherJob:
+		return permanent(w, "OtherJob", cause, "--selector picks pods of another job; narrow it")
+	case link.Ending, link.Gone, link.Expired, link.NotFound, link.Unknown:
+		// The pod's status is about to say it better; a replacement may come.
+		return rendezvous.Reason{Code: rendezvous.NotReady, Pod: w.Name, Brief: cause,
+			Sentence: w.Name + ": " + cause, Hint: "kubectl describe pod " + w.Name + " tells more"}
+	}
+	return rendezvous.LinkUnreachable(w.Name, cause)
+}
+
+func permanent(w rendezvous.Worker, code rendezvous.Code, cause, hint string) rendezvous.Reason {
+	return rendezvous.Reason{Code: code, Pod: w.Name, Brief: string(code) + ": " + cause,
+		Sentence: w.Name + ": " + cause, Hint: hint, Permanent: true}
+}
+
+// kindOf finds the kind of a link's error; Dropped where it has none.
+func kindOf(err error) link.Kind {
+	var lost *link.LostError
+	if errors.As(err, &lost) {
+		return lost.Kind
+	}
+	var dial *link.DialError
+	if errors.As(err, &dial) {
+		return dial.Kind
+	}
+	return link.Dropped
+}
+
+// causeOf is the error without the words "worker W lost", which our sentences
+// say themselves.
+func causeOf(err error) string {
+	var lost *link.LostError
+	if errors.As(err, &lost) && lost.Err != nil {
+		return lost.Err.Error()
+	}
+	return err.Error()
+}
+
+// badSession says how a session ended badly; ok is true when it did not, or
+// when we ended it ourselves.
+func badSession(worker string, code, signal int, reason, startError string) (b BadSession, ok bool) {
+	if code == 0 && startError == "" || reason == "stopped" {
+		return BadSession{}, true
+	}
+	b = BadSession{Worker: worker, Code: code}
+	switch {
+	case startError != "":
+		b.What = "could not be started: " + startError
+	case reason != "":
+		b.What = "was ended: " + reason
+	case signal != 0:
+		b.What = "was killed by " + signalName(signal)
+	default:
+		b.What = fmt.Sprintf("exited with %d", code)
+	}
+	return b, false
+}

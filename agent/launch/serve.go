@@ -1,0 +1,73 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+
+	"github.com/musterhq/muster/exec/broker"
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// opener lets the broker open sessions on one worker's link, and counts them.
+type opener struct {
+	link  *link.Link
+	tally *tally
+}
+
+// Open implements broker.Opener.
+func (o opener) Open(ctx context.Context, id string, spec wire.Spec, s broker.Streams) (broker.Session, error) {
+	session, err := o.link.Open(ctx, id, spec, link.Streams{Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr})
+	if err != nil {
+		return nil, err
+	}
+	o.tally.opened()
+	return session, nil
+}
+
+// newBroker serves the workers of plan over their links.
+func newBroker(plan Plan, l *links, t *tally, cfg Config) *broker.Server {
+	standings := l.standings()
+	hosts := &broker.Hosts{}
+	var names []string
+	for _, h := range plan.Hosts {
+		s := standings[h.Name]
+		hosts.Add(broker.Target{Name: h.Name, Opener: opener{s.link, t}}, h.Host, h.IP, s.worker.Hostname)
+		names = append(names, h.Host)
+	}
+	return &broker.Server{
+		Resolver: hosts,
+		Env:      func() []string { return assignments(plan) },
+		Hosts:    func() []string { return names },
+		Grace:    cfg.Grace,
+		OnExit: func(worker, _ string, exit wire.ExitRecord, err error) {
+			noteExit(t, worker, exit, err)
+		},
+	}
+}
+
+// noteExit puts a session's end on record where it was a bad one of its own
+// making.
+func noteExit(t *tally, worker string, exit wire.ExitRecord, err error) {
+	var lost *link.LostError
+	switch {
+	case errors.As(err, &lost):
+		t.ended(BadSession{Worker: worker, Code: 255, What: "ended with its worker: " + causeOf(err)})
+	case err != nil:
+		// The stub or the launcher went first: our own doing.
+	default:
+		if b, ok := badSession(worker, exit.Code, exit.Signal, exit.Reason, exit.Error); !ok {
+			t.ended(b)
+		}
+	}
+}
+
+func assignments(p Plan) []string {
+	var list []string
+	for _, v := range p.Vars {
+		list = append(list, v.Name+"="+v.Value)
+	}
+	return list
+}

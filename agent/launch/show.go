@@ -1,0 +1,164 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/exec/rsh"
+	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/hostfile"
+)
+
+// Env is `agent env`: export lines of what run exports, that of the launcher
+// beside us where one runs, otherwise what cfg would give. With explain, each
+// variable's value, its reason, and where the settings come from; values whose
+// names look like secrets are masked there.
+func Env(ctx context.Context, cfg Config, w io.Writer, explain bool) error {
+	plan, running, err := currentPlan(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	set, warnings := framework.Merge(os.Environ(), plan.Vars)
+	if explain {
+		explainPlan(w, cfg, plan, running, warnings)
+		return nil
+	}
+	for _, v := range set {
+		fmt.Fprintf(w, "export %s=%s\n", v.Name, quoted(v.Value))
+	}
+	return nil
+}
+
+// Hosts is `agent hosts`: the workers in the named format.
+func Hosts(ctx context.Context, cfg Config, w io.Writer, format string) error {
+	if !contains([]string{"openmpi", "hydra", "horovod", "json"}, format) {
+		return usage("it takes openmpi, hydra, horovod, json", "--format=%s is not known", format)
+	}
+	plan, _, err := currentPlan(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	var list []hostfile.Host
+	for _, h := range plan.Hosts {
+		list = append(list, hostfile.Host{Name: h.Host, Slots: h.Slots})
+	}
+	var text []byte
+	switch format {
+	case "json":
+		if plan.Hosts == nil {
+			plan.Hosts = []Host{}
+		}
+		if text, err = json.MarshalIndent(plan.Hosts, "", "  "); err != nil {
+			return fmt.Errorf("encode hosts: %w", err)
+		}
+		text = append(text, '\n')
+	case "openmpi":
+		text = hostfile.OpenMPI(list)
+	default:
+		text = hostfile.Hydra(list)
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// currentPlan is the plan of the launcher beside us, unless the flags ask for
+// other workers, and otherwise one made from cfg without waiting for anybody.
+func currentPlan(ctx context.Context, cfg Config) (plan Plan, running bool, err error) {
+	if !asksForWorkers(cfg) {
+		if socket, err := rundir.Broker(); err == nil && alive(socket) {
+			plan, err := loadPlan(socket)
+			return plan, true, err
+		}
+	}
+	plan, err = imagine(ctx, cfg)
+	return plan, false, err
+}
+
+// alive asks the broker for something cheap: a socket file proves nothing.
+func alive(socket string) bool {
+	_, err := rsh.Hosts(socket)
+	return err == nil
+}
+
+// asksForWorkers tells whether flags name workers; variables of the pod do not.
+func asksForWorkers(cfg Config) bool {
+	for _, name := range []string{"fake", "workers", "selector", "job"} {
+		if strings.HasPrefix(cfg.Origin[name], "flag") {
+			return true
+		}
+	}
+	return false
+}
+
+func explainPlan(w io.Writer, cfg Config, plan Plan, running bool, warnings []string) {
+	from := "no launcher runs here; this is what the flags give"
+	if running {
+		from = "from the launcher behind " + plan.Broker
+	}
+	fmt.Fprintf(w, "# %s\n", from)
+	for _, v := range plan.Vars {
+		value := quote(v.Value)
+		if framework.LooksSecret(v.Name) {
+			value = "***"
+		}
+		fmt.Fprintf(w, "%s=%s\n    %s\n", v.Name, value, v.Why)
+	}
+	for _, warning := range warnings {
+		fmt.Fprintf(w, "# kept: %s\n", warning)
+	}
+	if running {
+		return
+	}
+	fmt.Fprintf(w, "\n# settings\n")
+	for _, s := range []struct{ flag, value string }{
+		{"workers", fmt.Sprint(cfg.Workers)}, {"fake", fmt.Sprint(cfg.Fake)}, {"slots", fmt.Sprint(cfg.Slots)},
+		{"job", cfg.Job}, {"selector", cfg.Selector}, {"namespace", cfg.Namespace}, {"hostfile", cfg.Hostfile},
+	} {
+		fmt.Fprintf(w, "%-10s %-20s %s\n", s.flag, s.value, cfg.Origin[s.flag])
+	}
+}
+
+// dryRun is run --dry-run: environment, hostfile and command.
+func dryRun(ctx context.Context, cfg Config, w io.Writer) error {
+	plan, err := imagine(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	set, _ := framework.Merge(os.Environ(), plan.Vars)
+	for _, v := range set {
+		fmt.Fprintf(w, "export %s=%s\n", v.Name, quoted(v.Value))
+	}
+	fmt.Fprintf(w, "\n# %s\n", plan.Hostfile)
+	for _, h := range plan.Hosts {
+		fmt.Fprintf(w, "# %s slots=%d\n", h.Host, h.Slots)
+	}
+	words := make([]string, 0, len(cfg.Command))
+	for _, word := range cfg.Command {
+		words = append(words, quote(word))
+	}
+	fmt.Fprintf(w, "\n%s\n", strings.Join(words, " "))
+	return nil
+}
+
+// quote makes one word for a POSIX shell; plain words stay as they are.
+func quote(s string) string {
+	plain := s != ""
+	for _, c := range s {
+		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%^", c) {
+			plain = false
+		}
+	}
+	if plain {
+		return s
+	}
+	return quoted(s)
+}
+
+func quoted(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

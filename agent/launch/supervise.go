@@ -1,0 +1,244 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+const (
+	// statusWait is how long the pod's status may take to say why a link is
+	// lost: OOMKilled is a better answer than "the container was restarted".
+	statusWait = 5 * time.Second
+	// verdictWait is how long a failed command's launcher looks for a lost
+	// worker: mpirun often notices before the API server tells us.
+	verdictWait = 2 * time.Second
+)
+
+// supervisor watches the command, the workers and the signals of one run.
+type supervisor struct {
+	cfg     Config
+	cmd     *command
+	links   *links
+	tally   *tally
+	voice   *voice
+	pods    <-chan rendezvous.Snapshot // nil without a cluster
+	signals <-chan os.Signal
+	started []rendezvous.Worker
+
+	ending ending
+	last   rendezvous.Snapshot
+	ended  bool // we signalled the command because a worker was lost
+	unsure map[string]suspicion
+	warned map[string]bool
+}
+
+// suspicion is a worker whose link is lost while its pod's status still has to
+// say why.
+type suspicion struct {
+	cause string
+	since time.Time
+}
+
+// watch returns when the command has ended, having brought it there where that
+// was needed. When ctx ends it is killed.
+func (s *supervisor) watch(ctx context.Context) {
+	s.unsure, s.warned = map[string]suspicion{}, map[string]bool{}
+	due := time.NewTimer(time.Hour)
+	defer due.Stop()
+	rearm := func() {
+		if wait := s.ending.wait(); wait >= 0 {
+			due.Reset(wait)
+		}
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.cmd.proc.Done():
+			return
+		case sig := <-s.signals:
+			if s.onSignal(sig) {
+				rearm()
+			}
+		case <-due.C:
+			if sig, ok := s.ending.next(); ok {
+				s.ended = s.ended || s.ending.told == 0
+				s.cmd.signal(sig)
+				rearm()
+			}
+		case shot := <-s.pods:
+			if s.onPods(shot, time.Now()) {
+				rearm()
+			}
+		case <-s.links.changed:
+			if s.onLinks(time.Now()) {
+				rearm()
+			}
+		case <-tick.C:
+			// A node that is lost sends nothing new: the same pods, seen later.
+			if s.onPods(s.last, time.Now()) {
+				rearm()
+			}
+			s.settle(time.Now())
+		case <-ctx.Done():
+			s.cmd.signal(syscall.SIGKILL)
+			<-s.cmd.proc.Done()
+			return
+		}
+	}
+}
+
+func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
+	n, ok := sig.(syscall.Signal)
+	if !ok {
+		return false
+	}
+	first := s.ending.told == 0
+	forward, changed := s.ending.onSignal(n, s.cfg.Grace)
+	if forward {
+		s.cmd.signal(n)
+	}
+	switch {
+	case changed && first:
+		s.voice.Say("%s: stopping %s, %s to go before it is killed; a second one kills at once", signalName(int(n)), s.cmd.name, seconds(s.cfg.Grace))
+	case changed:
+		s.voice.Say("%s again: killing %s", signalName(int(n)), s.cmd.name)
+	}
+	return changed
+}
+
+// onLinks looks for links that are lost for good.
+func (s *supervisor) onLinks(now time.Time) (changed bool) {
+	for _, st := range s.links.standings() {
+		if _, known := s.unsure[st.worker.Name]; st.err == nil || known || s.known(st.worker.Name) {
+			continue
+		}
+		s.unsure[st.worker.Name] = suspicion{causeOf(st.err), now}
+		changed = s.ending.onLost(s.cfg.Grace) || changed
+	}
+	if s.pods == nil {
+		s.settle(now)
+	}
+	return changed
+}
+
+// onPods looks for pods that are gone, and for nodes that are.
+func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
+	s.last = shot
+	if shot.At.IsZero() {
+		return false // no cluster, or nothing heard yet
+	}
+	standings := s.links.standings()
+	for _, loss := range rendezvous.Lost(s.started, shot, now) {
+		name := loss.Worker.Name
+		if s.known(name) {
+			continue
+		}
+		if !loss.Gone && !nodeLost(standings[name].state, loss.Reason, s.cfg.NodeLostAfter, now) {
+			if !loss.Reason.Ordinary() && !s.warned[name] {
+				s.warned[name] = true
+				s.voice.Say("%s", loss.Reason.Sentence)
+			}
+			continue
+		}
+		changed = s.lose(name, causeIn(loss.Reason)) || changed
+		s.links.lose(name, errors.New(causeIn(loss.Reason)))
+	}
+	return changed
+}
+
+// nodeLost: the link is down, the API server answers, and the pod has not been
+// ready, all for at least after. A parked link proves nothing.
+func nodeLost(s link.State, r rendezvous.Reason, after time.Duration, now time.Time) bool {
+	if s.Connected || s.Parked {
+		return false
+	}
+	if r.Code != rendezvous.NodeLost && r.Code != rendezvous.NotReady {
+		return false
+	}
+	return now.Sub(s.Since) >= after && (r.Since.IsZero() || now.Sub(r.Since) >= after)
+}
+
+// settle names the cause that the link gave where the pod's status has not said
+// more in time.
+func (s *supervisor) settle(now time.Time) {
+	for name, u := range s.unsure {
+		if s.pods == nil || now.Sub(u.since) >= statusWait {
+			s.lose(name, u.cause)
+		}
+	}
+}
+
+// lose puts a lost worker on record and says so; true when that changed how the
+// command is to end.
+func (s *supervisor) lose(worker, cause string) bool {
+	delete(s.unsure, worker)
+	if !s.tally.lose(Lost{worker, cause}) {
+		return false
+	}
+	s.voice.Warn("worker %s lost: %s", worker, cause)
+	return s.ending.onLost(s.cfg.Grace)
+}
+
+func (s *supervisor) known(worker string) bool { return s.tally.isLost(worker) }
+
+// causeIn is a reason without the pod's name in front, which our sentence says.
+func causeIn(r rendezvous.Reason) string {
+	if rest, ok := strings.CutPrefix(r.Sentence, r.Pod+": "); ok {
+		return rest
+	}
+	return r.Sentence
+}
+
+// aftermath looks for the cause of a failure a moment longer, where something
+// hints at a lost worker: a link that is down, or a session that was broken.
+func (s *supervisor) aftermath(ctx context.Context, failed bool) {
+	s.onLinks(time.Now())
+	wait := verdictWait
+	if len(s.unsure) > 0 {
+		wait = statusWait
+	} else if !failed || !s.doubtful() {
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			for name, u := range s.unsure {
+				s.lose(name, u.cause)
+			}
+			return
+		case shot := <-s.pods:
+			s.onPods(shot, time.Now())
+		case <-s.links.changed:
+			s.onLinks(time.Now())
+		case <-s.signals: // told to stop while it ends anyway
+			return
+		case <-ctx.Done():
+			return
+		}
+		if len(s.unsure) == 0 && s.tally.anyLost() {
+			return
+		}
+	}
+}
+
+// doubtful: some link is not there now, so its worker may be gone.
+func (s *supervisor) doubtful() bool {
+	for _, st := range s.links.standings() {
+		if !st.state.Connected {
+			return true
+		}
+	}
+	return false
+}
