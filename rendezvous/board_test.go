@@ -193,11 +193,6 @@ func (s *transcript) tick() {
 		s.printer.Finish(p, s.now)
 		fmt.Fprintf(s.out, "= give up with %d: %s\n  hint: %s\n", reason.ExitCode(), reason.Sentence, reason.Hint)
 	}
-	for _, note := range p.Notes {
-		if !strings.Contains(s.out.String(), note) {
-			fmt.Fprintf(s.out, "= note: %s\n", note)
-		}
-	}
 }
 
 func (s *transcript) duration(text string) time.Duration {

@@ -24,6 +24,7 @@ func Client(cfg *rest.Config) (rest.Interface, error) {
 	if c.UserAgent == "" {
 		c.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
+	c.WarningHandler = rest.NoWarnings{} // would be written across the progress line
 	if c.QPS == 0 && c.RateLimiter == nil {
 		c.QPS = -1
 	}

@@ -21,6 +21,7 @@ type Printer struct {
 	last    string
 	printed time.Time
 	hinted  map[Code]bool
+	noted   map[string]bool
 	live    bool // the cursor stands at the end of a live line
 }
 
@@ -29,6 +30,8 @@ const (
 	// changeEvery keeps a thousand workers that come up one by one from being a
 	// thousand lines in a log.
 	changeEvery = time.Second
+	// maxNotes: a job made smaller by a thousand has a thousand pods too many.
+	maxNotes = 5
 )
 
 // NewPrinter looks whether f is a terminal, and honours NO_COLOR and TERM=dumb.
@@ -76,27 +79,38 @@ func (p *Printer) line(s Progress, now time.Time) {
 	p.hints(s)
 }
 
-// hints prints above the live line, or after the line.
+// hints prints notes and hints above the live line, or after the line.
 func (p *Printer) hints(s Progress) {
+	if p.hinted == nil {
+		p.hinted, p.noted = map[Code]bool{}, map[string]bool{}
+	}
+	for _, note := range s.Notes {
+		if !p.noted[note] && len(p.noted) < maxNotes {
+			p.noted[note] = true
+			p.above("  note: " + note + "\n")
+		}
+	}
 	for _, line := range s.Waiting {
 		r := line.Reason
 		if r.Ordinary() || r.Hint == "" || p.hinted[r.Code] {
 			continue
 		}
-		if p.hinted == nil {
-			p.hinted = map[Code]bool{}
-		}
 		p.hinted[r.Code] = true
-		if p.live {
-			p.Out.Write([]byte("\r\x1b[K"))
-			p.live = false
-		}
 		text := r.Sentence + "\n  hint: " + r.Hint + "\n"
 		if !p.TTY {
 			text = "  hint: " + r.Hint + "\n"
 		}
-		p.Out.Write([]byte(text))
+		p.above(text)
 	}
+}
+
+// above writes whole lines in the place of the live line, if there is one.
+func (p *Printer) above(text string) {
+	if p.live {
+		text = "\r\x1b[K" + text
+		p.live = false
+	}
+	p.Out.Write([]byte(text))
 }
 
 // paint cuts the live line to the terminal's width, as a line that wraps cannot

@@ -71,7 +71,9 @@ func TestPrinterOnAPipeIsPlainAndNotFlooded(t *testing.T) {
 	for i := range 1000 {
 		now = now.Add(10 * time.Millisecond)
 		b.SetLink(fmt.Sprint("u-", i), rendezvous.LinkState{Ready: true})
-		p.Show(b.Tick(now), now)
+		if i%20 == 0 {
+			p.Show(b.Tick(now), now)
+		}
 	}
 	p.Finish(b.Tick(now), now)
 	data, err := os.ReadFile(f.Name())

@@ -13,7 +13,9 @@ var escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
 // clip makes foreign text fit for one line of n bytes: a runtime's error or a
 // user's termination message may hold line ends and terminal escapes.
 func clip(text string, n int) string {
-	text = escapes.ReplaceAllString(text, "")
+	if strings.ContainsRune(text, '\x1b') {
+		text = escapes.ReplaceAllString(text, "")
+	}
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r)
 	}), " ")
