@@ -1,0 +1,121 @@
+//go:build linux
+
+// Command size measures what the binaries cost: bytes, start-up, memory. It
+// takes bin/agent and bin/agent-launcher as the Makefile built them, writes the
+// raw numbers to raw/size.json and a row for each to SUITE.json (see
+// test/suite/figure), prints them, and ends with 1 if one misses its bar.
+//
+// Times are wall clock from before fork to the event, on a machine that is best
+// idle. Each measured process runs from a copy of the binary that nobody else
+// executes, so that its memory is shared with no bystander.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+const runs = 50
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "size: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	bin := flag.String("bin", "", "directory of the binaries; default: bin of the module")
+	flag.Parse()
+	out, err := figure.Dir()
+	if err != nil {
+		return err
+	}
+	if *bin == "" {
+		root, err := figure.Root()
+		if err != nil {
+			return err
+		}
+		*bin = filepath.Join(root, "bin")
+	}
+	dir, err := os.MkdirTemp("", "size")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	agent := filepath.Join(dir, "agent")
+	if err := copyBinary(filepath.Join(*bin, "agent"), agent); err != nil {
+		return fmt.Errorf("%w (build it first: make build)", err)
+	}
+	raw, err := measure(agent, filepath.Join(*bin, "agent"), filepath.Join(*bin, "agent-launcher"), dir)
+	if err != nil {
+		return err
+	}
+	return record(out, raw)
+}
+
+func measure(agent, built, launcher, dir string) (map[string]figure.Series, error) {
+	raw := map[string]figure.Series{}
+	for key, path := range map[string]string{"agent": built, "launcher": launcher} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		raw[key] = figure.Series{Unit: "bytes", Samples: []float64{float64(info.Size())}, Reduce: "last"}
+	}
+	var err error
+	if raw["start"], err = startTimes(agent); err != nil {
+		return nil, err
+	}
+	if raw["handover"], err = startTimes(built); err != nil {
+		return nil, err
+	}
+	if raw["stub_start"], raw["stub_rss"], err = stubs(agent, filepath.Join(dir, "stub")); err != nil {
+		return nil, err
+	}
+	raw["pss"], err = idle(agent, filepath.Join(dir, "worker"))
+	return raw, err
+}
+
+func record(out string, raw map[string]figure.Series) error {
+	log, err := figure.WriteRaw(out, "size", raw)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, r := range []struct {
+		name, key, op string
+		bar           float64
+	}{
+		{"agent binary", "agent", "<=", 6e6},
+		{"agent start, version", "start", "<=", 5},
+		{"agent start, version handed to agent-launcher", "handover", "", 0},
+		{"PID 1 + attach with one idle link, PSS", "pss", "<=", 8e6},
+		{"agent-launcher binary", "launcher", "<=", 30e6},
+		{"stub start, to its request sent", "stub_start", "<=", 2.5},
+		{"stub RSS", "stub_rss", "<=", 3e6},
+	} {
+		row, err := figure.Record(out, figure.Row{Name: r.name, Op: r.op, Bar: r.bar, Command: "make size", Log: log + "#" + r.key})
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-50s %12.6g %-6s %s %g\n", row.Name, row.Value, row.Unit, row.Op, row.Bar)
+		if !row.Pass {
+			errs = append(errs, fmt.Errorf("%s misses its bar", row.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func copyBinary(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o755)
+}

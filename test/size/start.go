@@ -1,0 +1,165 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/rsh"
+	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// spawn forks without os/exec, whose own goroutines would be measured too.
+func spawn(path string, args, env []string, files ...*os.File) (int, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer null.Close()
+	fds := []uintptr{null.Fd(), null.Fd(), os.Stderr.Fd()}
+	for i, f := range files {
+		fds[i] = f.Fd()
+	}
+	pid, err := syscall.ForkExec(path, append([]string{"agent"}, args...), &syscall.ProcAttr{Env: append([]string{}, env...), Files: fds})
+	if err != nil {
+		return 0, fmt.Errorf("start %s: %w", path, err)
+	}
+	return pid, nil
+}
+
+// ended waits for pid, which must exit with 0.
+func ended(pid int) error {
+	var ws syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(pid, &ws, 0, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err == nil && (!ws.Exited() || ws.ExitStatus() != 0) {
+			err = fmt.Errorf("pid %d ended with status %#x", pid, int(ws))
+		}
+		return err
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// startTimes measures fork to exit of `agent version`.
+func startTimes(agent string) (figure.Series, error) {
+	s := figure.Series{Unit: "ms", Reduce: "median"}
+	for range runs {
+		begin := time.Now()
+		pid, err := spawn(agent, []string{"version"}, nil)
+		if err == nil {
+			err = ended(pid)
+		}
+		if err != nil {
+			return s, err
+		}
+		s.Samples = append(s.Samples, milliseconds(time.Since(begin)))
+	}
+	return s, nil
+}
+
+// stubs measures fork to the last byte of the request of `agent rsh`, and the
+// most memory that the stub has used by the time it waits for the answer.
+func stubs(agent, dir string) (start, rss figure.Series, err error) {
+	start = figure.Series{Unit: "ms", Reduce: "median"}
+	rss = figure.Series{Unit: "bytes", Reduce: "max"}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return start, rss, err
+	}
+	l, err := rundir.Listen(filepath.Join(dir, names.BrokerSocket))
+	if err != nil {
+		return start, rss, err
+	}
+	defer l.Close()
+	for range runs {
+		took, high, err := stub(agent, dir, l)
+		if err != nil {
+			return start, rss, fmt.Errorf("stub: %w", err)
+		}
+		start.Samples = append(start.Samples, milliseconds(took))
+		rss.Samples = append(rss.Samples, high)
+	}
+	return start, rss, nil
+}
+
+func stub(agent, dir string, l *net.UnixListener) (took time.Duration, high float64, err error) {
+	begin := time.Now()
+	pid, err := spawn(agent, []string{"rsh", "worker-3", "orted", "--daemonize"}, []string{names.EnvDir + "=" + dir})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it is ours and not collected yet
+		}
+		err = errors.Join(err, ended(pid))
+	}()
+	if err := l.SetDeadline(begin.Add(20 * time.Second)); err != nil {
+		return 0, 0, err
+	}
+	conn, err := l.Accept()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer conn.Close()
+	var size [4]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		return 0, 0, err
+	}
+	if _, err := io.ReadFull(conn, make([]byte, binary.BigEndian.Uint32(size[:]))); err != nil {
+		return 0, 0, err
+	}
+	took = time.Since(begin)
+	if err := asleep(pid); err != nil {
+		return 0, 0, err
+	}
+	kib, err := kilobytes(pid, "status", "VmHWM:")
+	if err != nil {
+		return 0, 0, err
+	}
+	_, err = conn.Write(rsh.AppendReply(nil, rsh.Reply{}))
+	return took, kib * 1024, err
+}
+
+// asleep polls until the first thread of pid waits in the kernel.
+func asleep(pid int) error {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return err
+		}
+		if _, rest, ok := strings.Cut(string(data), ") "); ok && strings.HasPrefix(rest, "S") {
+			return nil
+		}
+	}
+	return fmt.Errorf("pid %d never waited", pid)
+}
+
+// kilobytes reads a line like "VmHWM:   2345 kB" of /proc/PID/FILE.
+func kilobytes(pid int, file, field string) (float64, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(data)) {
+		if words := strings.Fields(line); len(words) == 3 && words[0] == field && words[2] == "kB" {
+			return strconv.ParseFloat(words[1], 64)
+		}
+	}
+	return 0, fmt.Errorf("no %s in /proc/%d/%s", field, pid, file)
+}
