@@ -11,6 +11,9 @@
 // cannot arrive before its process is known. A program that runs a Reaper must
 // not use os/exec, and must not run two of them.
 //
+// A signal that this process ignores (signal.Ignore) is ignored by every process
+// it starts, too: take unwanted signals with signal.Notify instead.
+//
 // Statuses of processes that the Reaper did not start (daemons whose parents
 // are gone) go to OnOrphan and are counted. An idle Reaper without children
 // never wakes up.
