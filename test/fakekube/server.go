@@ -36,7 +36,7 @@ type Server struct {
 	compacted uint64 // watches from below this are told 410
 	changed   chan struct{}
 	cut       chan struct{} // closed by Drop: ends the watch handlers
-	bookmarks uint64        // how often Bookmark was called
+	bookmark  uint64        // resource version of the newest bookmark
 }
 
 // Failure answers matching requests with an error status in place of the truth.

@@ -49,12 +49,13 @@ func (s *Server) Compact() {
 	s.wake()
 }
 
-// Bookmark sends a bookmark on every watch that allows them.
+// Bookmark sends a bookmark on every watch that allows them, and on those that
+// are opened later from before it.
 func (s *Server) Bookmark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rv++
-	s.bookmarks++
+	s.bookmark = s.rv
 	s.wake()
 }
 
@@ -73,7 +74,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, selector labels.S
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
 	s.mu.Lock()
-	cut, seenMarks := s.cut, s.bookmarks
+	cut := s.cut
 	s.mu.Unlock()
 
 	w.Header().Set("Content-Type", "application/json")
@@ -82,8 +83,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, selector labels.S
 	for {
 		s.mu.Lock()
 		events, changed, rv := s.events, s.changed, s.rv
-		expired, marked := from < s.compacted, marks && s.bookmarks > seenMarks
-		seenMarks = s.bookmarks
+		expired, marked := from < s.compacted, marks && from < s.bookmark
 		s.mu.Unlock()
 		if expired {
 			_ = out.Encode(wireEvent{"ERROR", status(http.StatusGone, fmt.Sprintf("too old resource version: %d (%d)", from, rv))})
