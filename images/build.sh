@@ -1,0 +1,160 @@
+#!/bin/bash
+# Builds the agent and the images, and writes each as a docker-archive.
+#
+#   images/build.sh [--platform linux/arm64] [IMAGE...]      default: all of them, for this machine
+#   images/build.sh --print [IMAGE...]                       the archives' paths; builds nothing
+#
+# Images: agent openmpi mpich noshell, named localhost/muster-IMAGE:dev. A
+# container engine (docker) is used if one answers; otherwise buildah, with base
+# images made from Debian's packages by mmdebstrap, so that no registry is
+# needed. Everything that is kept lies in $MUSTER_IMAGES_DIR, else in
+# $XDG_CACHE_HOME/muster/images, else in ~/.cache/muster/images.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+repo=$(dirname "$here")
+cache=${MUSTER_IMAGES_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/images}
+suite=bookworm
+host_arch=$(go env GOHOSTARCH)
+arch=$host_arch
+
+fail() { echo "build.sh: $1" >&2; if [ $# -gt 1 ]; then echo "hint: $2" >&2; fi; exit "${3:-1}"; }
+say() { echo "build.sh: $*" >&2; }
+# ref gives an image's name; another platform's is tagged apart, so that it never takes this machine's place.
+ref() { if [ "$arch" = "$host_arch" ]; then echo "localhost/muster-$1:dev"; else echo "localhost/muster-$1:dev-$arch"; fi; }
+archive() { echo "$cache/archives/$1-$arch.tar"; }
+
+packages_openmpi=openmpi-bin,python3-minimal,python3-mpi4py
+packages_mpich=mpich,python3-minimal
+packages_devel=gcc,libc6-dev,libopenmpi-dev,libmpich-dev
+mpi4py=4.1.2 # of PyPI, for MPICH
+
+print=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --platform) arch=${2:?--platform takes linux/amd64 or linux/arm64}; arch=${arch#linux/}; shift 2 ;;
+        --platform=*) arch=${1#*=}; arch=${arch#linux/}; shift ;;
+        --print) print=1; shift ;;
+        -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -*) fail "no such option: $1" "images/build.sh --help" 64 ;;
+        *) break ;;
+    esac
+done
+case $arch in amd64 | arm64) ;; *) fail "no such platform: linux/$arch" "linux/amd64 or linux/arm64" 64 ;; esac
+images=("$@")
+[ ${#images[@]} -gt 0 ] || images=(agent openmpi mpich noshell)
+for image in "${images[@]}"; do
+    [ -f "$here/$image/Dockerfile" ] || fail "no such image: $image" "agent openmpi mpich noshell" 64
+    if [ -n "$print" ]; then archive "$image"; fi
+done
+[ -z "$print" ] || exit 0
+
+# One build at a time: they share the cache. The lock ends with this process.
+mkdir -p "$cache"/{archives,bases,context,wheels}
+exec 9>"$cache/lock"
+flock 9
+
+if docker version >/dev/null 2>&1; then
+    engine=docker
+elif command -v buildah >/dev/null; then
+    engine=buildah
+else
+    fail "neither docker nor buildah is here" "apt-get install buildah mmdebstrap"
+fi
+
+buildah_() {
+    local driver=${STORAGE_DRIVER:-overlay}
+    STORAGE_DRIVER=$driver TMPDIR=$cache buildah --root "$cache/storage-$driver" --runroot "/run/muster-images-$driver" "$@"
+}
+# Without CAP_SYS_ADMIN in the initial namespace there is no overlay; vfs always works, and is slow.
+if [ $engine = buildah ] && [ -z "${STORAGE_DRIVER:-}" ] && ! buildah_ info >/dev/null 2>&1; then
+    export STORAGE_DRIVER=vfs
+fi
+
+# rootfs NAME: the path of a tar with Debian and the packages of NAME, made if it is not there.
+rootfs() {
+    local list=packages_$1 tar
+    tar=$cache/bases/$1-$(printf '%s' "$suite $arch ${!list}" | sha256sum | cut -c1-12).tar
+    if [ ! -e "$tar" ]; then
+        command -v mmdebstrap >/dev/null || fail "mmdebstrap is not here" "apt-get install mmdebstrap"
+        say "making a Debian base with ${!list}"
+        mmdebstrap --quiet --dpkgopt=force-unsafe-io --variant=minbase --architectures="$arch" --include="${!list}" "$suite" "$tar.part.tar" >&2
+        mv "$tar.part.tar" "$tar"
+    fi
+    echo "$tar"
+}
+
+# base NAME: the name of a base image with the packages of NAME.
+base() {
+    local tar container name
+    if [ $engine = docker ]; then echo "debian:12"; return; fi
+    tar=$(rootfs "$1")
+    name=localhost/muster-base-$(basename "$tar" .tar | sed 's/\(.*\)-/\1:/')
+    if ! buildah_ inspect --type image "$name" >/dev/null 2>&1; then
+        container=$(buildah_ from --arch "$arch" scratch)
+        buildah_ add --quiet "$container" "$tar" / >/dev/null
+        if [ "$1" = mpich ]; then
+            buildah_ add --quiet "$container" "$(mpi4py_for_mpich)" /usr/local/lib/python3.11/dist-packages >/dev/null
+        fi
+        buildah_ config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$container"
+        buildah_ commit --quiet --rm "$container" "$name" >/dev/null
+    fi
+    echo "$name"
+}
+
+# mpi4py_for_mpich: a directory with PyPI's mpi4py, unpacked.
+mpi4py_for_mpich() {
+    local dir=$cache/wheels/mpi4py-$mpi4py-$arch machine
+    if [ ! -d "$dir" ]; then
+        machine=$([ "$arch" = arm64 ] && echo aarch64 || echo x86_64)
+        rm -rf "$dir.part"
+        python3 -m pip install --quiet --no-deps --only-binary=:all: --python-version 3.11 \
+            --platform "manylinux_2_17_$machine" --platform "manylinux_2_28_$machine" \
+            --target "$dir.part" "mpi4py==$mpi4py" >&2 || fail "no mpi4py $mpi4py" "pip must reach PyPI: apt-get install python3-pip"
+        mv "$dir.part" "$dir"
+    fi
+    echo "$dir"
+}
+
+# build IMAGE CONTEXT [NAME=VALUE...]
+build() {
+    local image=$1 context=$2 tar args=() arg
+    shift 2
+    for arg in "$@"; do args+=(--build-arg "$arg"); done
+    tar=$(archive "$image")
+    say "building $(ref "$image") for linux/$arch"
+    rm -f "$tar"
+    if [ $engine = docker ]; then
+        docker build --quiet --platform "linux/$arch" -t "$(ref "$image")" -f "$here/$image/Dockerfile" "${args[@]}" "$context" >/dev/null
+        docker save -o "$tar" "$(ref "$image")"
+    else
+        buildah_ bud --quiet --layers --isolation chroot --platform "linux/$arch" -t "$(ref "$image")" \
+            -f "$here/$image/Dockerfile" "${args[@]}" "$context" >"$cache/build.log" 2>&1 ||
+            { tail -n 20 "$cache/build.log" >&2; fail "cannot build $image"; }
+        buildah_ push --quiet "$(ref "$image")" "docker-archive:$tar:$(ref "$image")"
+    fi
+    echo "$tar"
+}
+
+go_build() { (cd "$repo" && CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -ldflags "-s -w" -o "$cache/context/$arch/$1" "./cmd/$2"); }
+
+say "compiling the agent for linux/$arch"
+go_build agent agent
+go_build agent-launcher launcher
+build agent "$cache/context/$arch" # the others copy from it
+for image in "${images[@]}"; do
+    case $image in agent) continue ;; esac
+    if [ "$arch" != "$host_arch" ] && ! ls /proc/sys/fs/binfmt_misc/qemu-* >/dev/null 2>&1; then
+        fail "$image for linux/$arch runs programs of that platform while it is built" \
+            "build it on such a machine, or install qemu-user-static and binfmt-support; the agent image needs neither"
+    fi
+    case $image in
+        openmpi | mpich)
+            from=$(base "$image")
+            devel=$from
+            if [ $engine = buildah ]; then devel=$(base devel); fi
+            build "$image" "$repo/test/mpi" "BASE=$from" "DEVEL=$devel" "AGENT=$(ref agent)"
+            ;;
+        noshell) build noshell "$here/noshell" "OPENMPI=$(ref openmpi)" ;;
+    esac
+done
