@@ -23,23 +23,31 @@ type step struct {
 // ending is how a command is brought to its end: a pure schedule, at most one
 // at a time, replaced only by a stricter one.
 type ending struct {
-	told  int  // the first signal that told us to stop
-	lost  bool // a worker was lost
+	told  int       // the first signal that told us to stop
+	at    time.Time // when it came
+	lost  bool      // a worker was lost
 	steps []step
 }
+
+// sameSignal is how soon after the first a second one is an echo of it:
+// timeout(1) sends its signal to us and then to the whole process group.
+const sameSignal = 200 * time.Millisecond
 
 // onSignal says what follows from a signal: forward it to the command now, and
 // whether the schedule changed. TERM and INT mean stop; a second one means at
 // once. HUP, QUIT, USR1 and USR2 are the command's own affair.
-func (e *ending) onSignal(sig syscall.Signal, grace time.Duration) (forward, changed bool) {
+func (e *ending) onSignal(sig syscall.Signal, grace time.Duration, now time.Time) (forward, changed bool) {
 	if sig != syscall.SIGTERM && sig != syscall.SIGINT {
 		return true, false
+	}
+	if e.told != 0 && now.Sub(e.at) < sameSignal {
+		return false, false
 	}
 	if e.told != 0 {
 		e.steps = []step{{0, syscall.SIGKILL}}
 		return false, true
 	}
-	e.told = int(sig)
+	e.told, e.at = int(sig), now
 	e.steps = []step{{grace, syscall.SIGKILL}}
 	return true, true
 }

@@ -10,21 +10,26 @@ import (
 
 func TestEndingTold(t *testing.T) {
 	var e ending
+	now := time.Now()
 	require.Negative(t, e.wait())
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
-		forward, changed := e.onSignal(sig, time.Second)
+		forward, changed := e.onSignal(sig, time.Second, now)
 		require.True(t, forward, sig)
 		require.False(t, changed, sig)
 	}
 	require.Zero(t, e.told)
 
-	forward, changed := e.onSignal(syscall.SIGTERM, 10*time.Second)
+	forward, changed := e.onSignal(syscall.SIGTERM, 10*time.Second, now)
 	require.True(t, forward)
 	require.True(t, changed)
 	require.Equal(t, 15, e.told)
 	require.Equal(t, 10*time.Second, e.wait())
 
-	forward, changed = e.onSignal(syscall.SIGINT, 10*time.Second)
+	forward, changed = e.onSignal(syscall.SIGTERM, 10*time.Second, now.Add(sameSignal-1))
+	require.False(t, forward, "timeout(1) sends it twice")
+	require.False(t, changed)
+
+	forward, changed = e.onSignal(syscall.SIGINT, 10*time.Second, now.Add(sameSignal))
 	require.False(t, forward, "the second one kills")
 	require.True(t, changed)
 	require.Equal(t, 15, e.told, "the first one is the reason")
@@ -49,7 +54,7 @@ func TestEndingLost(t *testing.T) {
 	require.LessOrEqual(t, lostPatience+lostGrace, 10*time.Second)
 
 	var told ending
-	told.onSignal(syscall.SIGTERM, time.Minute)
+	told.onSignal(syscall.SIGTERM, time.Minute, time.Now())
 	require.False(t, told.onLost(time.Minute), "workers go while everything is told to stop")
 	require.Equal(t, time.Minute, told.wait())
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -68,7 +69,7 @@ func startFakes(r *reap.Reaper, cfg Config, dir, agent, run string) (*fakes, err
 		if err != nil {
 			return nil, errors.Join(err, f.sweep(context.Background()))
 		}
-		one.line = newFaulty(local.Dialer{Path: filepath.Join(one.dir, names.WorkerSocket)}, i, faults)
+		one.line = newFaulty(patient{local.Dialer{Path: filepath.Join(one.dir, names.WorkerSocket)}}, i, faults)
 		f.workers = append(f.workers, one)
 	}
 	return f, nil
@@ -113,6 +114,21 @@ func withoutMuster(env []string) []string {
 		}
 	}
 	return kept
+}
+
+// patient dials a worker that was started a moment ago until it listens: a
+// link would wait a quarter of a second before it tried again.
+type patient struct{ local.Dialer }
+
+// Dial implements link.Dialer.
+func (p patient) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	const tries, pause = 100, 10 * time.Millisecond
+	for i := 0; ; i++ {
+		c, err := p.Dialer.Dial(ctx)
+		if err == nil || i == tries || !sleep(ctx, pause) {
+			return c, err
+		}
+	}
 }
 
 // dialer implements fleet.

@@ -214,10 +214,18 @@ func (r *runner) judge(s *supervisor, code int) {
 	r.verdict = Judge(e)
 	r.report.Exit = r.verdict.Code
 	if r.verdict.Why != "" {
-		r.voice.Warn("%s", r.verdict.Why)
+		if !r.said(e, r.verdict) {
+			r.voice.Warn("%s", r.verdict.Why)
+		}
 		r.voice.Hint(judgeHint(e, r.verdict))
 	}
 	r.voice.Say("%s", r.report.Summary())
+}
+
+// said: the loss of the worker was said when it happened, and is all there is
+// to say.
+func (r *runner) said(e Evidence, v Verdict) bool {
+	return len(e.Lost) == 1 && v.Why == fmt.Sprintf("worker %s lost: %s", e.Lost[0].Worker, e.Lost[0].Cause)
 }
 
 func (r *runner) welcomes() map[string]wire.WelcomeRecord {

@@ -103,7 +103,7 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 		return false
 	}
 	first := s.ending.told == 0
-	forward, changed := s.ending.onSignal(n, s.cfg.Grace)
+	forward, changed := s.ending.onSignal(n, s.cfg.Grace, time.Now())
 	if forward {
 		s.cmd.signal(n)
 	}
