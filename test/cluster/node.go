@@ -50,7 +50,7 @@ func (c cluster) powerOn(n node, a api) (lastLease string, err error) {
 	return lastLease, plug(n)
 }
 
-// awaitNode waits until the node is Ready by a kubelet of this boot, and has what pods need.
+// awaitNode waits until the node is Ready by a kubelet of this boot and the API server reaches that kubelet.
 func (c cluster) awaitNode(n node, a api, lastLease string) error {
 	err := c.await(n.name+" is Ready", 90*time.Second, func() error { return a.nodeReady(n.name, lastLease) }, n.name)
 	if err != nil {
