@@ -50,7 +50,11 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
 	defer signal.Stop(signals)
-	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	// Taken and dropped, not ignored: what a process ignores, its children ignore
+	// too, and a rank must die of SIGPIPE as usual.
+	dropped := make(chan os.Signal, 1)
+	signal.Notify(dropped, syscall.SIGPIPE, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
+	defer signal.Stop(dropped)
 
 	dir, memoryOnly, err := rundir.Create()
 	if err != nil {

@@ -2,8 +2,6 @@ package link
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -57,9 +55,7 @@ type Session struct {
 // already.
 func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) (*Session, error) {
 	if id == "" {
-		var b [12]byte
-		rand.Read(b[:])
-		id = hex.EncodeToString(b[:])
+		id = wire.NewID()
 	}
 	spec.Stdin = st.Stdin != nil
 	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st,
@@ -231,7 +227,8 @@ func (l *Link) retire(s *Session) {
 	if s.exit != nil && s.exit.Detached {
 		l.state.Detached++
 	}
-	if l.conn != nil {
+	// One that the worker refused may bear the id of another that runs.
+	if l.conn != nil && s.confirmed {
 		l.conn.record(wire.Forget, 0, wire.ForgetRecord{ID: s.id})
 	}
 	l.mu.Unlock()

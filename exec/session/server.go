@@ -4,8 +4,6 @@ package session
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -85,11 +83,9 @@ func New(cfg Config) *Server {
 	set(&cfg.HelloTimeout, 10*time.Second)
 	set(&cfg.DeadAfter, 15*time.Second)
 	set(&cfg.Grace, 5*time.Second)
-	var id [8]byte
-	rand.Read(id[:])
 	return &Server{
 		cfg:      cfg,
-		instance: hex.EncodeToString(id[:]),
+		instance: wire.NewID(),
 		limits: flow.Limits{Floor: 128 << 10, Stream: 1 << 20, Dir: cfg.SpoolDir,
 			Memory: flow.NewBudget(64 << 20), File: flow.NewBudget(256 << 20)},
 		outcome:  make(chan Outcome, 1),
@@ -139,6 +135,7 @@ func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 			} else {
 				err = fmt.Errorf("accept: %w", err)
 			}
+			s.abandon()
 			s.wg.Wait()
 			return err
 		}
@@ -174,6 +171,21 @@ func (s *Server) serveConn(ctx context.Context, nc *net.UnixConn) {
 	err = c.serve(welcome)
 	s.dropConn(c)
 	s.cfg.Log.Debug("link down", "err", err)
+}
+
+// abandon lets the goroutines of sessions end that could not be stopped.
+func (s *Server) abandon() {
+	s.mu.Lock()
+	var all []*session
+	for _, x := range s.sessions {
+		all = append(all, x)
+	}
+	s.mu.Unlock()
+	for _, x := range all {
+		x.stdout.Discard()
+		x.stderr.Discard()
+		x.endOutput()
+	}
 }
 
 // dropConn forgets c, if it is still the current one; its sessions live on.

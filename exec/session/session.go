@@ -3,11 +3,8 @@
 package session
 
 import (
-	"io"
-	"os"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/flow"
@@ -27,10 +24,11 @@ type session struct {
 
 	// Under srv.mu.
 	proc       *reap.Process // nil until it is started, and when it could not be
-	channel    uint32        // its number on conn
-	stdinAcked uint64        // last acknowledgement sent on conn
-	control    uint64        // highest control carried out
-	reason     string        // why we stopped it
+	pipes      pipes
+	channel    uint32 // its number on conn
+	stdinAcked uint64 // last acknowledgement sent on conn
+	control    uint64 // highest control carried out
+	reason     string // why we stopped it
 	exit       *wire.ExitRecord
 	detached   bool // the first process ended, members live on
 }
@@ -76,7 +74,7 @@ func (s *Server) newSession(rec wire.OpenRecord) *session {
 // run starts the session's goroutines around p. It is called once.
 func (x *session) run(p *reap.Process, pipes pipes) {
 	x.srv.mu.Lock()
-	x.proc = p
+	x.proc, x.pipes = p, pipes
 	x.srv.mu.Unlock()
 	out := make(chan struct{}, 2)
 	x.srv.wg.Go(func() { x.pump(pipes.stdout, x.stdout); out <- struct{}{} })
@@ -95,57 +93,6 @@ func (x *session) run(p *reap.Process, pipes pipes) {
 		<-out
 		x.ended(p.Status())
 	})
-}
-
-// feed writes stdin to the process. A process that does not read it is no
-// error; a write that blocks ends when the process does.
-func (x *session) feed(p *reap.Process, w *os.File) {
-	done := make(chan struct{})
-	x.srv.wg.Go(func() {
-		select {
-		case <-p.Done():
-			// Children may go on reading, but what they inherited is at its end
-			// with its owner, as under ssh. The deadline frees a blocked write.
-			_ = w.SetWriteDeadline(time.Now())
-		case <-done:
-		}
-	})
-	if err := x.stdin.Run(w); err != nil {
-		x.srv.cfg.Log.Debug("stdin is not read any more", "session", x.id, "err", err)
-	}
-	close(done)
-	w.Close()
-}
-
-// pump moves one output stream from its pipe into its spool until it ends.
-func (x *session) pump(r *os.File, out *flow.Out) {
-	defer r.Close() // a writer with nobody to read gets SIGPIPE
-	defer out.End()
-	buf := make([]byte, 16<<10)
-	for {
-		room, err := out.WaitRoom(wire.MaxData)
-		if err != nil {
-			return
-		}
-		n, err := r.Read(buf[:min(len(buf), room)])
-		if n > 0 {
-			if _, werr := out.Write(buf[:n]); werr != nil {
-				return
-			}
-			if n == len(buf) && len(buf) < wire.MaxData {
-				buf = make([]byte, 4*len(buf)) // a stream in full flow wants few system calls
-			}
-			if perr := out.Problem(); perr != nil {
-				x.srv.cfg.Log.Warn("output stays in memory and may block its writer", "session", x.id, "err", perr)
-			}
-		}
-		if err != nil {
-			if err != io.EOF {
-				x.srv.cfg.Log.Warn("read output", "session", x.id, "err", err)
-			}
-			return
-		}
-	}
 }
 
 // ended makes the exit record and sends it to whoever has the session.

@@ -24,6 +24,7 @@ func (s *Server) stopSession(x *session, grace time.Duration) {
 		if _, err := s.cfg.Reaper.Stop(ctx, x.tree.Find, grace); err != nil {
 			s.cfg.Log.Warn("stop session", "session", x.id, "err", err)
 		}
+		x.endOutput()
 		s.settle()
 	})
 }
@@ -37,11 +38,12 @@ func (s *Server) stopAllLocked(reason string, grace time.Duration) <-chan struct
 		return done
 	}
 	var trees []*reap.Tree
+	var all []*session
 	for _, x := range s.sessions {
 		if x.exit == nil && x.reason == "" {
 			x.reason = reason
 		}
-		trees = append(trees, x.tree)
+		trees, all = append(trees, x.tree), append(all, x)
 	}
 	done := make(chan struct{})
 	if s.fences == nil {
@@ -50,6 +52,9 @@ func (s *Server) stopAllLocked(reason string, grace time.Duration) <-chan struct
 	s.fences[reason] = done
 	s.wg.Go(func() {
 		s.stopTrees(trees, reason, grace)
+		for _, x := range all {
+			x.endOutput()
+		}
 		s.mu.Lock()
 		delete(s.fences, reason)
 		s.mu.Unlock()

@@ -36,6 +36,8 @@ func NewWorker(t testing.TB, change func(*session.Config)) *Worker {
 	require.NoError(t, err)
 	w := &Worker{Dir: dir, Socket: filepath.Join(dir, "worker.sock")}
 	ctx, cancel := context.WithCancel(context.Background())
+	// As for a real worker: what daemonizes comes to this process.
+	require.NoError(t, reap.Subreaper())
 	rctx, rcancel := context.WithCancel(context.Background())
 	reaper := reap.New()
 	cfg := session.Config{Version: "test", Slots: 1, Env: os.Environ(), Dir: dir, SpoolDir: dir, Reaper: reaper,

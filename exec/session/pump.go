@@ -1,0 +1,108 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/exec/flow"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// feed writes stdin to the process. A process that does not read it is no
+// error; a write that blocks ends when the process does.
+func (x *session) feed(p *reap.Process, w *os.File) {
+	done := make(chan struct{})
+	x.srv.wg.Go(func() {
+		select {
+		case <-p.Done():
+			// Children may go on reading, but what they inherited is at its end
+			// with its owner, as under ssh. The deadline frees a blocked write.
+			_ = w.SetWriteDeadline(time.Now())
+		case <-done:
+		}
+	})
+	if err := x.stdin.Run(w); err != nil {
+		x.srv.cfg.Log.Debug("stdin is not read any more", "session", x.id, "err", err)
+	}
+	close(done)
+	w.Close()
+}
+
+// pump moves one output stream from its pipe into its spool until it ends.
+func (x *session) pump(r *os.File, out *flow.Out) {
+	defer r.Close() // a writer with nobody to read gets SIGPIPE
+	defer out.End()
+	buf := make([]byte, 16<<10)
+	read := r.Read
+	for {
+		room, err := out.WaitRoom(wire.MaxData)
+		if err != nil {
+			return
+		}
+		n, err := read(buf[:min(len(buf), room)])
+		if n > 0 {
+			if _, werr := out.Write(buf[:n]); werr != nil {
+				return
+			}
+			if n == len(buf) && len(buf) < wire.MaxData {
+				buf = make([]byte, 4*len(buf)) // a stream in full flow wants few system calls
+			}
+			if perr := out.Problem(); perr != nil {
+				x.srv.cfg.Log.Warn("output stays in memory and may block its writer", "session", x.id, "err", perr)
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			// Everybody of the session is gone, and somebody else still holds the
+			// pipe: what is in it is the end.
+			read = func(p []byte) (int, error) { return readNow(r, p) }
+		default:
+			if err != io.EOF && !errors.Is(err, syscall.EAGAIN) {
+				x.srv.cfg.Log.Warn("read output", "session", x.id, "err", err)
+			}
+			return
+		}
+	}
+}
+
+// readNow reads what a pipe holds, without waiting: EAGAIN when it is empty.
+func readNow(r *os.File, p []byte) (n int, err error) {
+	raw, err := r.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	cerr := raw.Control(func(fd uintptr) {
+		for {
+			if n, err = syscall.Read(int(fd), p); err != syscall.EINTR {
+				break
+			}
+		}
+	})
+	if cerr != nil {
+		return 0, cerr
+	}
+	if n <= 0 && err == nil {
+		err = io.EOF
+	}
+	return max(n, 0), err
+}
+
+// endOutput ends the output streams after what is in their pipes now, whoever
+// else may hold these. Called when no process of the session is left.
+func (x *session) endOutput() {
+	x.srv.mu.Lock()
+	p := x.pipes
+	x.srv.mu.Unlock()
+	for _, f := range []*os.File{p.stdout, p.stderr} {
+		if f != nil {
+			_ = f.SetReadDeadline(time.Now()) // it fails only when the stream has ended
+		}
+	}
+}
