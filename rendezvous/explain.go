@@ -13,9 +13,9 @@ import (
 const OwnedGrace = 60 * time.Second
 
 // Explain says why the pod's container does not run: one sentence that names
-// the pod and the cause, and a hint. The zero Reason means that it runs and,
-// unless the pod has containers that are not ready, that the pod is Ready.
-// container is the role's own, see Containers.Pick; now is for durations.
+// the pod and the cause, and a hint. The zero Reason means that it runs and that
+// the pod is Ready; a pod that runs but is not Ready is NotReady or NodeLost, and
+// whether that matters is for its link to say. container is the role's own, see Containers.Pick; now is for durations.
 //
 // The words of the conditions and reasons are the kubelet's, the scheduler's
 // and the node lifecycle controller's of Kubernetes 1.34.
