@@ -1,0 +1,173 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/launch"
+)
+
+// ended is a container that has ended.
+type ended struct {
+	code     int
+	log      string // stdout and stderr, as they came
+	message  string // termination message
+	started  time.Time
+	finished time.Time
+}
+
+// end waits until the first container of a pod has ended, however often the
+// API server goes away meanwhile.
+func (s *space) end(pod string, limit time.Duration) ended {
+	s.t.Helper()
+	deadline := time.Now().Add(limit)
+	for {
+		_, err := s.try(time.Until(deadline)+5*time.Second, "wait", "--for=jsonpath={.status.containerStatuses[0].state.terminated}",
+			"pod/"+pod, "--timeout="+time.Until(deadline).Round(time.Second).String())
+		if err == nil {
+			break
+		}
+		require.True(s.t, time.Now().Before(deadline), "%s did not end within %s: %v", pod, limit, err)
+	}
+	status := s.pod(pod).Status.ContainerStatuses[0].State.Terminated
+	return ended{
+		code: int(status.ExitCode), log: s.logs(pod), message: status.Message,
+		started: status.StartedAt.Time, finished: status.FinishedAt.Time,
+	}
+}
+
+// report is what the launcher wrote for --report.
+func (s *space) report(e ended) launch.Report {
+	s.t.Helper()
+	var r launch.Report
+	require.NoError(s.t, json.Unmarshal([]byte(e.message), &r), "report in the termination message %q", e.message)
+	return r
+}
+
+// pod reads a pod.
+func (s *space) pod(name string) corev1.Pod {
+	s.t.Helper()
+	var pod corev1.Pod
+	require.NoError(s.t, json.Unmarshal([]byte(s.kubectl("get", "pod", name, "-o", "json")), &pod))
+	return pod
+}
+
+// logs gives what a pod has written so far.
+func (s *space) logs(pod string) string {
+	s.t.Helper()
+	return s.kubectl("logs", pod)
+}
+
+// ready waits until pods are Ready.
+func (s *space) ready(limit time.Duration, pods ...string) {
+	s.t.Helper()
+	args := []string{"wait", "--for=condition=Ready", "--timeout=" + limit.String()}
+	for _, pod := range pods {
+		args = append(args, "pod/"+pod)
+	}
+	_, err := s.try(limit+5*time.Second, args...)
+	require.NoError(s.t, err)
+}
+
+// result is what a command that ran through kubectl exec came to.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// exec runs a command in a pod as people do, by kubectl exec.
+func (s *space) exec(limit time.Duration, pod string, command ...string) result {
+	s.t.Helper()
+	out, err := s.try(limit, append([]string{"exec", pod, "--"}, command...)...)
+	var exit *exec.ExitError
+	var call *callError
+	if errors.As(err, &exit) && errors.As(err, &call) && exit.Exited() {
+		return result{exit.ExitCode(), out, call.stderr}
+	}
+	require.NoError(s.t, err)
+	return result{stdout: out}
+}
+
+// lines are a container's lines as they come.
+type lines struct {
+	s    *space
+	pod  string
+	next chan string
+	seen []string
+}
+
+// follow reads a pod's log from its first line on, until the container ends.
+func (s *space) follow(pod string) *lines {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, kubectlPath(), "--namespace", s.name, "logs", "-f", "--pod-running-timeout=2m", pod)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(s.t, err)
+	require.NoError(s.t, cmd.Start())
+	l := &lines{s: s, pod: pod, next: make(chan string)}
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer close(l.next)
+		for scan := bufio.NewScanner(stdout); scan.Scan(); {
+			select {
+			case l.next <- scan.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	s.t.Cleanup(func() {
+		cancel()
+		reader.Wait()
+		_ = cmd.Wait() // we ended it
+	})
+	return l
+}
+
+// until waits for a line that holds word, and gives it.
+func (l *lines) until(limit time.Duration, word string) string {
+	l.s.t.Helper()
+	timeout := time.After(limit)
+	for {
+		select {
+		case line, ok := <-l.next:
+			if !ok {
+				l.s.t.Fatalf("%s ended without a line with %q:\n%s", l.pod, word, strings.Join(l.seen, "\n"))
+			}
+			l.seen = append(l.seen, line)
+			if strings.Contains(line, word) {
+				return line
+			}
+		case <-timeout:
+			l.s.t.Fatalf("no line with %q from %s within %s:\n%s", word, l.pod, limit, strings.Join(l.seen, "\n"))
+		}
+	}
+}
+
+// drain reads on until the container has ended.
+func (l *lines) drain(limit time.Duration) {
+	l.s.t.Helper()
+	timeout := time.After(limit)
+	for {
+		select {
+		case line, ok := <-l.next:
+			if !ok {
+				return
+			}
+			l.seen = append(l.seen, line)
+		case <-timeout:
+			l.s.t.Fatalf("%s has not ended within %s:\n%s", l.pod, limit, strings.Join(l.seen, "\n"))
+		}
+	}
+}
