@@ -48,6 +48,7 @@ func both(orte, prte, value, why string) []Var {
 
 // unbound turns core binding off: every daemon believes that it owns the machine
 // and binds its first rank to core 0 (measured with Open MPI 5: 62 s and 1.6 s).
+// Open MPI 4 does so in jobs of one or two ranks and binds to sockets otherwise.
 func unbound() []Var {
 	const why = "workers share cores, and every daemon would bind its first rank to core 0"
 	return []Var{
