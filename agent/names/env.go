@@ -23,6 +23,9 @@ const (
 	// EnvSession marks every process of a session with the session's id:
 	// orted leaves its process group and session, the environment stays.
 	EnvSession = "MUSTER_SESSION"
+	// EnvWorker is the worker's name, in its sessions only: Hydra copies the
+	// launcher's environment over the worker's.
+	EnvWorker = "MUSTER_WORKER"
 	// EnvAttempt counts the runs of the group, from 0.
 	EnvAttempt = "MUSTER_ATTEMPT"
 )

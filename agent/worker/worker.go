@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -165,15 +166,28 @@ func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan o
 	return 128 + int(sig), fmt.Sprintf("told to stop by %s while %d sessions ran", sig, live)
 }
 
-// environment is what sessions start with: the container's, with a HOME, which
-// Open MPI 4 crashes without where the user has no passwd entry.
+// environment is what sessions start with: the container's, with the worker's
+// name, and with a HOME, which Open MPI 4 crashes without where the user has no
+// passwd entry.
 func environment(env []string, home string) []string {
+	value := map[string]string{}
 	for _, kv := range env {
-		if len(kv) > 5 && kv[:5] == "HOME=" {
-			return env
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			value[k] = v
 		}
 	}
-	return append(env[:len(env):len(env)], "HOME="+home)
+	env = env[:len(env):len(env)]
+	if value["HOME"] == "" {
+		env = append(env, "HOME="+home)
+	}
+	if value[names.EnvWorker] == "" {
+		name := value[names.EnvPodName]
+		if name == "" {
+			name, _ = os.Hostname() // no name is better than no worker
+		}
+		env = append(env, names.EnvWorker+"="+name)
+	}
+	return env
 }
 
 // lastWords leaves why the worker ended where the kubelet reads it.

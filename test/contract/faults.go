@@ -62,9 +62,19 @@ func slowBesideFast(t *testing.T, way Way) {
 	}
 }
 
-// Cuts carries size bytes each way while cutting at random moments, cuts times
-// in all, and returns how often the command was started.
-func Cuts(t *testing.T, way Way, cuts, size int) (redials int) {
+// CutResult is what came of a session whose link was cut.
+type CutResult struct {
+	Cuts     int  `json:"cuts"`
+	Bytes    int  `json:"bytes"` // each way
+	Equal    bool `json:"sha256_equal"`
+	Launches int  `json:"launches"`
+	Exit     int  `json:"exit_code"`
+	Redials  int  `json:"redials"`
+}
+
+// Cuts carries size bytes each way through one session that ends with 42, while
+// its link is cut at random moments, cuts times in all.
+func Cuts(t *testing.T, way Way, cuts, size int) CutResult {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -106,20 +116,26 @@ func Cuts(t *testing.T, way Way, cuts, size int) (redials int) {
 	}
 	<-over
 	require.NoError(t, rec.err)
-	require.Equal(t, 42, rec.code)
-	require.Equal(t, sum(t, noise(seed, int64(size))), fmt.Sprintf("%x", h.Sum(nil)))
 	require.Equal(t, "on stderr\n", errs.String())
 	starts, err := os.ReadFile(w.Dir + "/starts")
 	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(starts), "\n"), "launched once")
-	return l.State().Redials
+	return CutResult{Cuts: cuts, Bytes: size, Exit: rec.code, Launches: strings.Count(string(starts), "\n"),
+		Equal: sum(t, noise(seed, int64(size))) == fmt.Sprintf("%x", h.Sum(nil)), Redials: l.State().Redials}
+}
+
+// RequireWhole fails the test unless everything arrived and nothing ran twice.
+func (r CutResult) RequireWhole(t *testing.T) {
+	t.Helper()
+	require.True(t, r.Equal, "SHA-256 of what came out")
+	require.Equal(t, 1, r.Launches)
+	require.Equal(t, 42, r.Exit)
+	require.Positive(t, r.Redials)
 }
 
 // counting tells how many bytes came.
 type counting struct {
 	w    io.Writer
 	seen chan int
-	off  chan struct{}
 }
 
 func (c *counting) Write(p []byte) (int, error) {
@@ -130,8 +146,7 @@ func (c *counting) Write(p []byte) (int, error) {
 func (c *counting) stop() { close(c.seen) }
 
 func randomCuts(t *testing.T, way Way) {
-	const cuts = 20
-	require.Positive(t, Cuts(t, way, cuts, 8<<20))
+	Cuts(t, way, 20, 8<<20).RequireWhole(t)
 }
 
 func refusedAfterCut(t *testing.T, way Way) {

@@ -1,0 +1,31 @@
+//go:build linux
+
+package worker
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		env, want []string
+	}{
+		{"all there", []string{"HOME=/h", "MUSTER_WORKER=w-1", "A=b"}, nil},
+		{"no home", []string{"MUSTER_WORKER=w-1"}, []string{"HOME=/dir"}},
+		{"empty home", []string{"HOME=", "MUSTER_WORKER=w-1"}, []string{"HOME=/dir"}},
+		{"pod name", []string{"HOME=/h", "MUSTER_POD_NAME=pi-worker-3"}, []string{"MUSTER_WORKER=pi-worker-3"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := slices.Clone(c.env)
+			require.Equal(t, append(slices.Clone(c.env), c.want...), environment(c.env, "/dir"))
+			require.Equal(t, before, c.env)
+		})
+	}
+}

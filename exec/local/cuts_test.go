@@ -1,0 +1,37 @@
+//go:build !race
+
+package local_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/contract"
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// TestManyCuts is the long form of the suite's cuts; under the race detector
+// the suite's 20 cuts of 8 MiB stand for it.
+func TestManyCuts(t *testing.T) {
+	r := contract.Cuts(t, newWay(t), 200, 64<<20)
+	t.Logf("%+v", r)
+	if os.Getenv("MUSTER_OUT") != "" {
+		dir, err := figure.Dir()
+		require.NoError(t, err)
+		log, err := figure.WriteRaw(dir, "cuts", r)
+		require.NoError(t, err)
+		for _, row := range []figure.Row{
+			{Name: "200 cuts of 64 MiB: SHA-256 equal", Log: log + "#sha256_equal", Op: "==", Bar: 1},
+			{Name: "200 cuts of 64 MiB: launches", Log: log + "#launches", Op: "==", Bar: 1},
+			{Name: "200 cuts of 64 MiB: exit code (42 sent)", Log: log + "#exit_code", Op: "==", Bar: 42},
+			{Name: "200 cuts of 64 MiB: redials", Log: log + "#redials", Op: ">=", Bar: 100},
+		} {
+			row.Command = "make test"
+			_, err := figure.Record(dir, row)
+			require.NoError(t, err)
+		}
+	}
+	r.RequireWhole(t)
+}

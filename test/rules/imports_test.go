@@ -1,0 +1,119 @@
+package rules
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/musterhq/muster/"
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+// list runs go list for linux, whatever runs the test.
+func list(t *testing.T, patterns ...string) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports,Deps"}, patterns...)...)
+	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var all []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
+		var p pkg
+		require.NoError(t, d.Decode(&p))
+		all = append(all, p)
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// leaf is the part of the tree that a package belongs to, "" for none.
+func leaf(path string) string {
+	rest, ok := strings.CutPrefix(path, module)
+	if !ok {
+		return ""
+	}
+	for _, l := range []string{"agent/framework", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/names", "cmd", "test"} {
+		if rest == l || strings.HasPrefix(rest, l+"/") {
+			return l
+		}
+	}
+	return "?"
+}
+
+func TestDataFlowsOneWay(t *testing.T) {
+	leaves := []string{"agent/names"}
+	roles := append([]string{"agent/framework", "rendezvous", "exec", "hostfile"}, leaves...)
+	allowed := map[string][]string{
+		"agent/names":     nil,
+		"agent/framework": leaves,
+		"rendezvous":      leaves,
+		"exec":            leaves,
+		"hostfile":        nil,
+		"agent/launch":    roles,
+		"agent/worker":    roles,
+		"cmd":             append([]string{"agent/launch", "agent/worker"}, roles...),
+	}
+	for _, p := range list(t, module+"...") {
+		from := leaf(p.ImportPath)
+		if from == "test" {
+			continue
+		}
+		ok, known := allowed[from]
+		require.True(t, known, "%s has no place in the layout", p.ImportPath)
+		for _, i := range p.Imports {
+			to := leaf(i)
+			if to == "" || to == from {
+				continue
+			}
+			require.Contains(t, ok, to, "%s imports %s", p.ImportPath, i)
+		}
+	}
+}
+
+func TestTheSmallBinaryStaysSmall(t *testing.T) {
+	forbidden := []string{"k8s.io/", "net/http", "google.golang.org/grpc", "go.uber.org/zap", "github.com/spf13/", "crypto/", "text/template", "html/template", "regexp"}
+	for _, p := range list(t, module+"cmd/agent") {
+		for _, d := range p.Deps {
+			for _, f := range forbidden {
+				require.False(t, d == strings.TrimSuffix(f, "/") || strings.HasPrefix(d, f), "cmd/agent depends on %s", d)
+			}
+			standard := !strings.Contains(strings.Split(d, "/")[0], ".")
+			require.True(t, standard || strings.HasPrefix(d, module) || strings.HasPrefix(d, "golang.org/x/sys/"),
+				"cmd/agent depends on %s: only the standard library and x/sys", d)
+		}
+	}
+}
+
+func TestOnlyTheirHomesImport(t *testing.T) {
+	homes := map[string][]string{
+		"github.com/hashicorp/go-plugin":       {"agent/framework"},
+		"sigs.k8s.io/controller-runtime":       {"agent/controller", "cmd"},
+		"k8s.io/client-go/kubernetes":          {},
+		"k8s.io/client-go/tools/remotecommand": {"exec"},
+	}
+	for _, p := range list(t, module+"...") {
+		if leaf(p.ImportPath) == "test" {
+			continue
+		}
+		for _, i := range p.Imports {
+			for lib, ok := range homes {
+				if i == lib || strings.HasPrefix(i, lib+"/") {
+					require.Contains(t, ok, leaf(p.ImportPath), "%s imports %s", p.ImportPath, i)
+				}
+			}
+		}
+	}
+	for _, p := range list(t, module+"hostfile") {
+		for _, d := range p.Imports {
+			require.NotContains(t, d, ".", "hostfile uses the standard library only")
+		}
+	}
+}
