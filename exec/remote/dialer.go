@@ -84,7 +84,7 @@ func (d *Dialer) attempt(ctx context.Context, open opener) (io.ReadWriteCloser, 
 	release := l.watch(ctx)
 	conn, err := open(ctx, cfg, u, l)
 	if whole := release(); !whole {
-		err = fmt.Errorf("no answer in time: %w", context.Cause(ctx))
+		err = fmt.Errorf("no answer: %w", context.Cause(ctx))
 	}
 	if err == nil {
 		return conn, nil

@@ -28,6 +28,9 @@ const (
 	// replyPoll is how often the wait for a stream's reply looks whether the
 	// connection is still there: spdystream itself would wait on.
 	replyPoll = 20 * time.Millisecond
+	// replyGrace is how long a reply may still be under way inside spdystream
+	// when the connection has ended.
+	replyGrace = 500 * time.Millisecond
 	// verdictWait bounds the wait for the error channel after stdout has ended.
 	verdictWait = 2 * time.Second
 	// closeWait bounds the wait for spdystream's own shutdown; the connection is
@@ -133,10 +136,16 @@ func (c *spdyConn) awaitReply(ctx context.Context, stream *spdystream.Stream) er
 		if !errors.Is(err, spdystream.ErrTimeout) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		select {
 		case <-c.spdy.CloseChan():
+			// Frames that came before the end may still be on their way to the
+			// stream: a process that ends at once is a stream, not a failed dial.
+			if err := stream.WaitTimeout(replyGrace); !errors.Is(err, spdystream.ErrTimeout) {
+				return err
+			}
 			return io.ErrUnexpectedEOF
 		default:
 		}
