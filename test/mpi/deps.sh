@@ -1,14 +1,15 @@
 #!/bin/sh
-# deps.sh --run | --test: install what is missing on a bare Debian.
+# deps.sh --run | --test | --e2e: install what is missing on a bare Debian.
 #
 #   --run   what `make run` needs: Open MPI and a C compiler
-#   --test  that, MPICH, and mpi4py for both
+#   --test  that, MPICH, and mpi4py for Open MPI; Debian's packages only
+#   --e2e   that, and mpi4py for MPICH from PyPI
 #
 # Debian lets Open MPI and MPICH stand side by side under full names
 # (mpirun.openmpi, mpiexec.mpich, mpicc.openmpi, mpicc.mpich); the short names
 # follow update-alternatives, so tests use the full ones.
 #
-# Debian's python3-mpi4py is built for Open MPI. For MPICH --test puts PyPI's
+# Debian's python3-mpi4py is built for Open MPI. For MPICH --e2e puts PyPI's
 # wheel into MUSTER_MPI4PY_MPICH (default /usr/local/lib/muster/mpi4py-mpich)
 # with a libmpi.so.12 that is Debian's MPICH; run Python with PYTHONPATH and
 # LD_LIBRARY_PATH set to that directory and MPI4PY_MPIABI=mpich.
@@ -43,6 +44,9 @@ test_packages() {
 		/usr/bin/setpriv util-linux
 		/usr/bin/ip iproute2
 	END
+}
+
+e2e_packages() {
 	[ -e "$python_dir/mpi4py/__init__.py" ] || printf '/usr/bin/pip3 python3-pip\n' | missing
 }
 
@@ -82,10 +86,14 @@ case ${1:-} in
 --test)
 	# shellcheck disable=SC2046
 	install $(run_packages; test_packages)
+	;;
+--e2e)
+	# shellcheck disable=SC2046
+	install $(run_packages; test_packages; e2e_packages)
 	mpi4py_for_mpich
 	;;
 *)
-	echo "usage: deps.sh --run | --test" >&2
+	echo "usage: deps.sh --run | --test | --e2e" >&2
 	exit 64
 	;;
 esac

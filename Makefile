@@ -1,0 +1,93 @@
+# Muster. `make help` lists the targets.
+
+GO      ?= go
+OUT     := $(CURDIR)/out
+BIN     := $(CURDIR)/bin
+LDFLAGS := -s -w
+# grpcnotrace: gRPC's tracing reaches html/template, which doubles the binary.
+BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS)'
+CLUSTER := $(GO) -C test/cluster run .
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/agent and bin/agent-launcher
+	@mkdir -p $(BIN)
+	$(BUILD) -o $(BIN)/agent ./cmd/agent
+	$(BUILD) -o $(BIN)/agent-launcher ./cmd/launcher
+
+.PHONY: run
+run: build ## compute pi over 4 fake workers with a real mpirun (installs Open MPI if it is missing)
+	@sh test/mpi/deps.sh --run
+	@mpicc.openmpi -O2 -o $(BIN)/pi test/mpi/pi.c -lm
+	$(BIN)/agent run --fake 4 --slots 2 -- mpirun.openmpi $(BIN)/pi
+
+.PHONY: deps
+deps:
+	@sh test/mpi/deps.sh --test
+
+.PHONY: lint
+lint: ## gofmt and go vet, for Linux and for another system
+	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
+	$(GO) vet ./...
+	$(GO) vet -tags mpi ./test/fake
+	$(GO) vet -tags e2e ./test/e2e
+	GOOS=darwin $(GO) vet ./cmd/...
+
+.PHONY: unit
+unit:
+	MUSTER_OUT=$(OUT) $(GO) test -race -timeout 10m ./...
+	MUSTER_OUT=$(OUT) $(GO) test -count=1 -run 'TestManyCuts' ./exec/local
+	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "20,000 forks 8 wide: own exit statuses $$key" \
+		--log raw/reap.json#$$key --op == --bar 0 --command 'make test' || exit 1; done
+
+.PHONY: fake
+fake: build ## real mpirun and mpiexec over fake workers, as root and as an ordinary user
+	$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
+	cd test/fake && MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(BIN)/fake.test -test.timeout 10m
+	sh test/fake/unprivileged.sh $(BIN)
+
+.PHONY: test
+test: deps lint unit fake ## unit, contract, race, fuzz seeds, CLI scripts, fake runs: no cluster
+	@$(GO) run ./test/suite check
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for a minute
+	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+		echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime 60s $$p || exit 1; done; done
+
+.PHONY: size
+size: build ## sizes, start times and memory of the binaries, against their bars
+	MUSTER_OUT=$(OUT) $(GO) run ./test/size -bin $(BIN)
+
+.PHONY: images
+images: build ## build the images that the e2e tests run
+	bash images/build.sh
+
+.PHONY: cluster-up
+cluster-up: ## a real two-node Kubernetes on this machine (root, Debian); $KUBECONFIG: use that one
+	@$(CLUSTER) up
+
+.PHONY: cluster-down
+cluster-down: ## end it
+	@$(CLUSTER) down
+
+.PHONY: e2e
+e2e: build ## the cluster tests, on the cluster that cluster-up makes
+	@sh test/mpi/deps.sh --e2e
+	@$(CLUSTER) up
+	@eval "$$($(CLUSTER) env)" && babash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 45m ./test/e2e
+	@$(GO) run ./test/suite check
+
+.PHONY: bench
+bench: ## go benchmarks of the parts
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: clean
+clean: ## remove what was built here
+	rm -rf $(BIN) $(OUT)
