@@ -10,6 +10,7 @@
 # needed. Everything that is kept lies in $MUSTER_IMAGES_DIR, else in
 # $XDG_CACHE_HOME/muster/images, else in ~/.cache/muster/images.
 set -euo pipefail
+shopt -s inherit_errexit
 
 here=$(cd "$(dirname "$0")" && pwd)
 repo=$(dirname "$here")
@@ -86,16 +87,15 @@ rootfs() {
 
 # base NAME: the name of a base image with the packages of NAME.
 base() {
-    local tar container name
+    local tar container name python=
     if [ $engine = docker ]; then echo "debian:12"; return; fi
     tar=$(rootfs "$1")
     name=localhost/muster-base-$(basename "$tar" .tar | sed 's/\(.*\)-/\1:/')
+    if [ "$1" = mpich ]; then python=$(mpi4py_for_mpich) name=$name-$mpi4py; fi
     if ! buildah_ inspect --type image "$name" >/dev/null 2>&1; then
         container=$(buildah_ from --arch "$arch" scratch)
         buildah_ add --quiet "$container" "$tar" / >/dev/null
-        if [ "$1" = mpich ]; then
-            buildah_ add --quiet "$container" "$(mpi4py_for_mpich)" /usr/local/lib/python3.11/dist-packages >/dev/null
-        fi
+        [ -z "$python" ] || buildah_ add --quiet "$container" "$python" /usr/local/lib/python3.11/dist-packages >/dev/null
         buildah_ config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$container"
         buildah_ commit --quiet --rm "$container" "$name" >/dev/null
     fi
@@ -109,7 +109,7 @@ mpi4py_for_mpich() {
         machine=$([ "$arch" = arm64 ] && echo aarch64 || echo x86_64)
         rm -rf "$dir.part"
         python3 -m pip install --quiet --no-deps --only-binary=:all: --python-version 3.11 \
-            --platform "manylinux_2_17_$machine" --platform "manylinux_2_28_$machine" \
+            --platform "manylinux1_$machine" --platform "manylinux2014_$machine" --platform "manylinux_2_28_$machine" \
             --target "$dir.part" "mpi4py==$mpi4py" >&2 || fail "no mpi4py $mpi4py" "pip must reach PyPI: apt-get install python3-pip"
         mv "$dir.part" "$dir"
     fi

@@ -110,8 +110,10 @@ type lines struct {
 // follow reads a pod's log from its first line on, until the container ends.
 func (s *space) follow(pod string) *lines {
 	s.t.Helper()
+	// There is no log before there is a container, and `logs -f` does not wait for one.
+	s.kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].containerID}", "pod/"+pod, "--timeout=55s")
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, kubectlPath(), "--namespace", s.name, "logs", "-f", "--pod-running-timeout=2m", pod)
+	cmd := exec.CommandContext(ctx, kubectlPath(), "--namespace", s.name, "logs", "-f", pod)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(s.t, err)
 	require.NoError(s.t, cmd.Start())
