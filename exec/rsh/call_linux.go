@@ -76,6 +76,7 @@ func exchange(socket string, frame []byte, fds []int) (Reply, error) {
 	if err := send(conn, frame, fds); err != nil {
 		return Reply{}, errGone
 	}
+	rest()
 	var head [4]byte
 	if !readFull(conn, head[:]) {
 		return Reply{}, errGone

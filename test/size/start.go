@@ -74,34 +74,37 @@ func startTimes(agent string) (figure.Series, error) {
 }
 
 // stubs measures fork to the last byte of the request of `agent rsh`, and the
-// most memory that the stub has used by the time it waits for the answer.
-func stubs(agent, dir string) (start, rss figure.Series, err error) {
+// stub's memory: while it waits for the answer, and the most until then.
+func stubs(agent, dir string) (start, rss, peak figure.Series, err error) {
 	start = figure.Series{Unit: "ms", Reduce: "median"}
 	rss = figure.Series{Unit: "bytes", Reduce: "max"}
+	peak = figure.Series{Unit: "bytes", Reduce: "max"}
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return start, rss, err
+		return start, rss, peak, err
 	}
 	l, err := rundir.Listen(filepath.Join(dir, names.BrokerSocket))
 	if err != nil {
-		return start, rss, err
+		return start, rss, peak, err
 	}
 	defer l.Close()
 	for range runs {
-		took, high, err := stub(agent, dir, l)
+		took, now, high, err := stub(agent, dir, l)
 		if err != nil {
-			return start, rss, fmt.Errorf("stub: %w", err)
+			return start, rss, peak, fmt.Errorf("stub: %w", err)
 		}
 		start.Samples = append(start.Samples, milliseconds(took))
-		rss.Samples = append(rss.Samples, high)
+		rss.Samples = append(rss.Samples, now)
+		peak.Samples = append(peak.Samples, high)
 	}
-	return start, rss, nil
+	return start, rss, peak, nil
 }
 
-func stub(agent, dir string, l *net.UnixListener) (took time.Duration, high float64, err error) {
+// stub runs one; now and high are its bytes while it waits, and at most.
+func stub(agent, dir string, l *net.UnixListener) (took time.Duration, now, high float64, err error) {
 	begin := time.Now()
 	pid, err := spawn(agent, []string{"rsh", "worker-3", "orted", "--daemonize"}, []string{names.EnvDir + "=" + dir})
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	defer func() {
 		if err != nil {
@@ -110,30 +113,32 @@ func stub(agent, dir string, l *net.UnixListener) (took time.Duration, high floa
 		err = errors.Join(err, ended(pid))
 	}()
 	if err := l.SetDeadline(begin.Add(20 * time.Second)); err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	conn, err := l.Accept()
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	defer conn.Close()
 	var size [4]byte
 	if _, err := io.ReadFull(conn, size[:]); err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	if _, err := io.ReadFull(conn, make([]byte, binary.BigEndian.Uint32(size[:]))); err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	took = time.Since(begin)
 	if err := asleep(pid); err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
-	kib, err := kilobytes(pid, "status", "VmHWM:")
-	if err != nil {
-		return 0, 0, err
+	if now, err = kilobytes(pid, "status", "VmRSS:"); err != nil {
+		return 0, 0, 0, err
+	}
+	if high, err = kilobytes(pid, "status", "VmHWM:"); err != nil {
+		return 0, 0, 0, err
 	}
 	_, err = conn.Write(rsh.AppendReply(nil, rsh.Reply{}))
-	return took, kib * 1024, err
+	return took, now * 1024, high * 1024, err
 }
 
 // asleep polls until the first thread of pid waits in the kernel.

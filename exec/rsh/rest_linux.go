@@ -1,0 +1,49 @@
+package rsh
+
+import (
+	"bytes"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// rest gives the pages of the program's file back before the stub waits, for as
+// long as the job may last: starting has touched most of them, waiting needs a
+// few, and those come back from the page cache by themselves. Without it a
+// stub's resident memory grows with the size of the whole agent. Nothing
+// depends on it, so failures are passed over.
+func rest() {
+	fd, err := unix.Open("/proc/self/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	// The program's own mappings come first; a page holds their lines.
+	var buf [4096]byte
+	n, err := unix.Read(fd, buf[:])
+	if err != nil || n <= 0 {
+		return
+	}
+	var program []byte
+	for line := range bytes.Lines(buf[:n]) {
+		// start-end perms offset device inode path
+		f := bytes.Fields(line)
+		if len(f) < 6 {
+			break
+		}
+		if program == nil {
+			program = f[5]
+		}
+		from, to, ok := bytes.Cut(f[0], []byte("-"))
+		start, err1 := strconv.ParseUint(string(from), 16, 64)
+		end, err2 := strconv.ParseUint(string(to), 16, 64)
+		if !ok || err1 != nil || err2 != nil || !bytes.Equal(f[5], program) {
+			break
+		}
+		// What was linked to a fixed address needed no relocation: its read-only
+		// pages are the file's, and the kernel can read them again.
+		if fixed := end < 1<<32; fixed && f[1][1] == '-' {
+			_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(start), uintptr(end-start), unix.MADV_DONTNEED)
+		}
+	}
+}
