@@ -69,7 +69,7 @@ func (l *links) follow(ctx context.Context, w rendezvous.Worker) {
 	m := &member{worker: w, stop: stop, done: make(chan struct{})}
 	m.link = link.New(link.Config{
 		Worker: w.Name, Dialer: l.fleet.dialer(w), Gate: l.gate, Hello: l.hello, Lease: l.lease,
-		Log:     l.log.With("worker", w.Name),
+		Log:     l.log,
 		OnState: func(s link.State) { l.note(m, s) },
 	})
 	l.members[w.Name] = m

@@ -33,6 +33,9 @@ func findPlace(cfg Config) (p place, err error) {
 	}
 	p.socket = filepath.Join(p.dir, names.BrokerSocket)
 	p.listener, err = rundir.Listen(p.socket)
+	if err == nil {
+		p.tidy()
+	}
 	if cfg.IsFake() {
 		if p.dir, err = os.MkdirTemp(p.dir, "fake-"); err != nil {
 			p.close()
@@ -52,6 +55,37 @@ func findPlace(cfg Config) (p place, err error) {
 		p.close()
 	}
 	return p, err
+}
+
+// tidy removes what fake runs that were killed have left behind. The caller
+// holds the fixed socket; a run that does not (another one held it) is alive as
+// long as its own socket answers.
+func (p *place) tidy() {
+	old, _ := filepath.Glob(filepath.Join(p.dir, "fake-*")) // the pattern is well formed
+	for _, dir := range old {
+		if !answers(filepath.Join(dir, names.BrokerSocket)) && !anyAnswers(filepath.Join(dir, "w*", names.WorkerSocket)) {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
+func anyAnswers(pattern string) bool {
+	sockets, _ := filepath.Glob(pattern) // well formed
+	for _, socket := range sockets {
+		if answers(socket) {
+			return true
+		}
+	}
+	return false
+}
+
+func answers(socket string) bool {
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
 }
 
 // socketFailure gives the way out of a socket that cannot be opened.
@@ -75,8 +109,10 @@ func (p *place) close() {
 	if p.listener != nil {
 		p.listener.Close()
 	}
+	// What cannot be removed lies in our own private directory.
+	_ = os.Remove(filepath.Join(filepath.Dir(p.socket), planName))
 	if p.remove {
-		_ = os.RemoveAll(p.dir) // what stays lies in our own private directory
+		_ = os.RemoveAll(p.dir)
 	}
 }
 

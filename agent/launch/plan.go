@@ -92,8 +92,20 @@ func homeIfNone(dir string) string {
 // merge puts the plan's variables into the user's environment; warnings name
 // what the user has set otherwise, and keeps.
 func (p Plan) merge(env []string) (merged, warnings []string) {
-	set, warnings := framework.Merge(env, p.Vars)
+	set, warnings := p.settle(env)
 	return withVars(env, set), warnings
+}
+
+// settle leaves the user's variables out. An outer launcher's broker is not the
+// user's choice.
+func (p Plan) settle(env []string) (set []framework.Var, warnings []string) {
+	var user []string
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, names.EnvBroker+"=") {
+			user = append(user, kv)
+		}
+	}
+	return framework.Merge(user, p.Vars)
 }
 
 // withVars sets variables in an environment, each once: of two, getenv(3) takes

@@ -23,7 +23,7 @@ func Env(ctx context.Context, cfg Config, w io.Writer, explain bool) error {
 	if err != nil {
 		return err
 	}
-	set, warnings := framework.Merge(os.Environ(), plan.Vars)
+	set, warnings := plan.settle(os.Environ())
 	if explain {
 		explainPlan(w, cfg, plan, running, warnings)
 		return nil
@@ -129,7 +129,7 @@ func dryRun(ctx context.Context, cfg Config, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	set, _ := framework.Merge(os.Environ(), plan.Vars)
+	set, _ := plan.settle(os.Environ())
 	for _, v := range set {
 		fmt.Fprintf(w, "export %s=%s\n", v.Name, quoted(v.Value))
 	}

@@ -34,7 +34,7 @@ func buildAndRun(m *testing.M) (int, error) {
 		return 0, err
 	}
 	for name, pkg := range map[string]string{"agent": "../agent", "agent-launcher": "."} {
-		out, err := osexec.Command("go", "build", "-o", filepath.Join(dir, name), pkg).CombinedOutput()
+		out, err := osexec.Command("go", "build", raceFlag, "-o", filepath.Join(dir, name), pkg).CombinedOutput()
 		if err != nil {
 			return 0, fmt.Errorf("build %s: %w\n%s", name, err, out)
 		}

@@ -1,0 +1,182 @@
+//go:build linux
+
+package launch
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// privateDir is a MUSTER_DIR short enough for sockets.
+func privateDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "muster")
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Setenv(names.EnvDir, dir)
+	return dir
+}
+
+func TestFindPlace(t *testing.T) {
+	base := privateDir(t)
+	stale := filepath.Join(base, "fake-1")
+	busy := filepath.Join(base, "fake-2")
+	require.NoError(t, os.MkdirAll(filepath.Join(stale, "w0"), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(busy, "w0"), 0o700))
+	l, err := net.Listen("unix", filepath.Join(busy, "w0", names.WorkerSocket))
+	require.NoError(t, err)
+	defer l.Close()
+
+	fake := Config{Fake: 1, FakeGiven: true}
+	first, err := findPlace(fake)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(base, names.BrokerSocket), first.socket)
+	require.NoDirExists(t, stale, "a killed run's")
+	require.DirExists(t, busy, "a living run's")
+
+	second, err := findPlace(fake)
+	require.NoError(t, err, "two fake runs at once")
+	require.Equal(t, filepath.Join(second.dir, names.BrokerSocket), second.socket)
+	require.NotEqual(t, first.dir, second.dir)
+
+	_, err = findPlace(Config{})
+	require.ErrorContains(t, err, "another process listens there")
+	require.Equal(t, names.ExitUsage, CodeOf(err))
+
+	second.close()
+	first.close()
+	require.NoDirExists(t, first.dir)
+	require.NoDirExists(t, second.dir)
+	left, err := os.ReadDir(base)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "only the busy one")
+}
+
+func TestChoosePaths(t *testing.T) {
+	dir, mpi := t.TempDir(), filepath.Join(t.TempDir(), "mpi")
+	p, err := choosePaths(Config{MPIDir: mpi}, dir, false)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "outside of a pod nothing is made in /etc")
+	require.NoDirExists(t, mpi)
+
+	p, err = choosePaths(Config{MPIDir: mpi}, dir, true)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(mpi, "hostfile"), p.Hostfile)
+	require.NoError(t, p.write([]Host{{Host: "10.0.0.1", Slots: 2}}, "/muster/agent"))
+	require.NoError(t, p.write([]Host{{Host: "10.0.0.1", Slots: 3}}, "/muster/agent"), "again, over the old files")
+	for name, want := range map[string]string{
+		"hostfile": "10.0.0.1 slots=3\n", "hostfile.hydra": "10.0.0.1:3\n",
+		"discover_hosts.sh": "#!/bin/sh\nexec /muster/agent hosts --format horovod\n",
+	} {
+		text, err := os.ReadFile(filepath.Join(mpi, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
+	target, err := os.Readlink(filepath.Join(mpi, "kubexec.sh"))
+	require.NoError(t, err)
+	require.Equal(t, "/muster/agent", target)
+
+	p, err = choosePaths(Config{MPIDir: mpi, Fake: 1}, dir, true)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "a laptop's /etc is left alone")
+
+	p, err = choosePaths(Config{MPIDir: mpi, Hostfile: filepath.Join(dir, "mine")}, dir, true)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "mine"), p.Hostfile)
+	_, err = choosePaths(Config{MPIDir: mpi, Hostfile: "/proc/x/hosts"}, dir, true)
+	require.ErrorContains(t, err, "hostfile cannot be written")
+}
+
+func TestReasonOf(t *testing.T) {
+	w := rendezvous.Worker{Name: "pi-worker-1", Namespace: "ns", Container: "main"}
+	dial := func(k link.Kind) error { return &link.DialError{Kind: k, Err: errors.New("the cause")} }
+	for kind, code := range map[link.Kind]rendezvous.Code{
+		link.Unauthorized: rendezvous.Unauthorized, link.Forbidden: rendezvous.Forbidden,
+		link.AgentMissing: rendezvous.AgentMissing, link.Incompatible: rendezvous.Incompatible,
+		link.Superseded: rendezvous.Superseded, link.Unreachable: rendezvous.Unreachable,
+		link.Server: rendezvous.Unreachable, link.Dropped: rendezvous.Unreachable,
+		link.Gone: rendezvous.NotReady, link.Ending: rendezvous.NotReady,
+	} {
+		for _, err := range []error{dial(kind), &link.LostError{Worker: w.Name, Kind: kind, Err: dial(kind)}} {
+			r := reasonOf(w, "/muster/agent", err)
+			require.Equal(t, code, r.Code, kind)
+			require.Equal(t, w.Name, r.Pod)
+			require.Contains(t, r.Sentence, "pi-worker-1: ")
+			require.Contains(t, r.Sentence, "the cause", kind)
+			require.Equal(t, 1, strings.Count(r.Sentence, w.Name), r.Sentence)
+			require.NotEmpty(t, r.Hint)
+		}
+	}
+	require.Equal(t, rendezvous.Connecting, reasonOf(w, "", nil).Code)
+}
+
+func TestNodeLost(t *testing.T) {
+	now := time.Now()
+	notReady := rendezvous.Reason{Code: rendezvous.NodeLost, Since: now.Add(-31 * time.Second)}
+	down := link.State{Since: now.Add(-31 * time.Second)}
+	require.True(t, nodeLost(down, notReady, 30*time.Second, now))
+	require.False(t, nodeLost(down, notReady, 40*time.Second, now))
+	require.False(t, nodeLost(link.State{Connected: true, Since: down.Since}, notReady, 30*time.Second, now), "the link is there")
+	require.False(t, nodeLost(link.State{Parked: true, Since: down.Since}, notReady, 30*time.Second, now), "closed on purpose")
+	require.False(t, nodeLost(link.State{Since: now}, notReady, 30*time.Second, now), "just dropped")
+	require.False(t, nodeLost(down, rendezvous.Reason{Code: rendezvous.NodeLost, Since: now}, 30*time.Second, now))
+	require.False(t, nodeLost(down, rendezvous.Reason{Code: rendezvous.Preempted, Since: notReady.Since}, 30*time.Second, now))
+}
+
+func TestBadSession(t *testing.T) {
+	for _, tc := range []struct {
+		exit wire.ExitRecord
+		what string // "": it did well
+	}{
+		{wire.ExitRecord{}, ""},
+		{wire.ExitRecord{Detached: true}, ""},
+		{wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, ""},
+		{wire.ExitRecord{Code: 7}, "exited with 7"},
+		{wire.ExitRecord{Code: 137, Signal: 9}, "was killed by SIGKILL"},
+		{wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonPreempted}, "was ended: preempted"},
+		{wire.ExitRecord{Code: 127, Error: "x: not found"}, "could not be started: x: not found"},
+	} {
+		b, ok := badSession("w", tc.exit.Code, tc.exit.Signal, tc.exit.Reason, tc.exit.Error)
+		require.Equal(t, tc.what == "", ok, tc.exit)
+		require.Equal(t, tc.what, b.What)
+	}
+}
+
+func TestPlanEnvironment(t *testing.T) {
+	t.Setenv("HOME", "")
+	plan, err := makePlan(situation{
+		cfg:    Config{Fake: 2, FakeGiven: true, Slots: 2},
+		ranked: []rendezvous.Worker{{Name: "a", IP: "127.0.0.2"}, {Name: "b", IP: "127.0.0.3"}},
+		paths:  paths{Hostfile: "/r/hostfile", Hydra: "/r/hydra", Rsh: "/r/rsh"}, dir: "/r", broker: "/r/broker.sock", agent: "/bin/agent",
+	})
+	require.NoError(t, err)
+	env, warnings := plan.merge([]string{"HOME=", "A=b", "HYDRA_LAUNCHER=ssh", "MUSTER_BROKER=/old"})
+	require.Contains(t, env, "OMPI_MCA_plm_rsh_agent=/bin/agent rsh")
+	require.Contains(t, env, "PRTE_MCA_plm_ssh_agent=/bin/agent rsh")
+	require.Contains(t, env, "HYDRA_LAUNCHER_EXEC=/r/rsh")
+	require.Contains(t, env, "HOME=/r")
+	require.NotContains(t, env, "HOME=", "getenv takes the first")
+	require.Contains(t, env, "HYDRA_LAUNCHER=ssh", "the user's")
+	require.NotContains(t, env, "HYDRA_LAUNCHER=rsh")
+	require.Contains(t, strings.Join(warnings, "\n"), "HYDRA_LAUNCHER")
+	require.Contains(t, env, "MUSTER_BROKER=/r/broker.sock", "an outer launcher's broker is not ours")
+}
+
+func TestQuote(t *testing.T) {
+	require.Equal(t, "plain-word_1.2/x:y=z", quote("plain-word_1.2/x:y=z"))
+	require.Equal(t, "''", quote(""))
+	require.Equal(t, `'a b'`, quote("a b"))
+	require.Equal(t, `'it'\''s $HOME'`, quote("it's $HOME"))
+}
