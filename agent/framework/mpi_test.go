@@ -217,3 +217,27 @@ func TestFakeWorkersDoNotCollide(t *testing.T) {
 		require.NotContains(t, v.Name, "backing_directory", "one value for all hosts is what collides")
 	}
 }
+
+func TestShellOnlyForWhoHasNone(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		noPasswd bool
+		env      []string
+		want     string
+	}{
+		{"a passwd entry", false, nil, ""},
+		{"none", true, nil, "/bin/bash"},
+		{"empty", true, []string{"SHELL="}, "/bin/bash"},
+		{"the user's own", true, []string{"SHELL=/bin/zsh"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := ""
+			for _, v := range common(Cluster{NoPasswd: c.noPasswd, UserEnv: c.env}) {
+				if v.Name == "SHELL" {
+					got = v.Value
+				}
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+}

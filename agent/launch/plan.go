@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
@@ -54,6 +56,7 @@ func makePlan(s situation) (Plan, error) {
 		SharedCores: s.cfg.IsFake() || sharedCores(s.ranked, s.welcomes),
 		Root:        os.Getuid() == 0,
 		Home:        homeIfNone(s.dir),
+		NoPasswd:    !hasPasswd(os.Getuid()),
 		Interface:   ownInterface(s.cfg),
 		UserEnv:     s.env,
 	}
@@ -87,6 +90,12 @@ func homeIfNone(dir string) string {
 		return dir
 	}
 	return ""
+}
+
+// hasPasswd reports whether uid has an entry in /etc/passwd, where mpirun looks.
+func hasPasswd(uid int) bool {
+	_, err := user.LookupId(strconv.Itoa(uid))
+	return err == nil
 }
 
 // merge puts the plan's variables into the user's environment; warnings name
