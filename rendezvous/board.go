@@ -33,6 +33,7 @@ type Board struct {
 	links    map[string]LinkState
 	lasting  map[string]streak
 	lastPull map[string]Reason
+	trouble  map[string]time.Time // since when a link cannot be had
 }
 
 // streak is how long a worker has been held up for good.
@@ -47,7 +48,8 @@ func New(want int, grace time.Duration) *Board {
 	if grace == 0 {
 		grace = DefaultGrace
 	}
-	return &Board{want: want, grace: grace, links: map[string]LinkState{}, lasting: map[string]streak{}, lastPull: map[string]Reason{}}
+	return &Board{want: want, grace: grace, links: map[string]LinkState{}, lasting: map[string]streak{},
+		lastPull: map[string]Reason{}, trouble: map[string]time.Time{}}
 }
 
 // SetPods takes what the API server last said. With an error in it the pods
@@ -81,6 +83,11 @@ func (b *Board) SetPods(s Snapshot) {
 	for uid := range b.lastPull {
 		if b.pods[uid] == nil {
 			delete(b.lastPull, uid)
+		}
+	}
+	for uid := range b.trouble {
+		if b.pods[uid] == nil || b.links[uid].Ready {
+			delete(b.trouble, uid)
 		}
 	}
 	for uid := range b.lasting {
@@ -144,10 +151,10 @@ func (b *Board) ready(w Worker) bool { return b.links[w.UID].Ready && w.live() &
 func (b *Board) reason(w Worker, now time.Time) Reason {
 	pod := b.pods[w.UID]
 	if err, ok := b.picking[w.UID].(*ContainerError); ok && w.live() {
+		cause := strings.TrimPrefix(err.Error(), "choose container: pod "+w.Name+" ")
 		return Reason{
 			Code: AmbiguousContainer, Pod: w.Name, Permanent: true, Hint: err.Hint(),
-			Brief:    "AmbiguousContainer: " + strings.TrimPrefix(err.Error(), "choose container: "),
-			Sentence: w.Name + ": " + strings.TrimPrefix(err.Error(), "choose container: "),
+			Brief: "AmbiguousContainer: " + cause, Sentence: w.Name + ": the pod " + cause,
 		}
 	}
 	r := Explain(pod, w.Container, now)
@@ -159,6 +166,29 @@ func (b *Board) reason(w Worker, now time.Time) Reason {
 		link.Pod = w.Name
 		return link
 	case r.OK():
+		return ConnectingTo(w.Name)
+	}
+	return r
+}
+
+// settle is how long a container may take from its start to an agent that
+// answers, or to a status that says why it does not: one that ends at once is
+// called in vain before its pod says how it ended.
+const settle = 5 * time.Second
+
+// settled is the reason as it is shown: for settle, what a container that
+// starts or ends passes through is not worth a word.
+func (b *Board) settled(w Worker, now time.Time) Reason {
+	r := b.reason(w, now)
+	if !r.fleeting() {
+		return r
+	}
+	since, ok := b.trouble[w.UID]
+	if !ok {
+		since = now
+		b.trouble[w.UID] = now
+	}
+	if now.Sub(since) < settle {
 		return ConnectingTo(w.Name)
 	}
 	return r

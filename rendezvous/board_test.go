@@ -29,7 +29,7 @@ import (
 //	set NAMES SHAPE [K=V...]  pods as in testdata/explain/SHAPE.txtar; NAMES is w-3 or w-0..7;
 //	                          K=V is a label, or uid=, or age=DURATION before noon
 //	delete NAMES
-//	link NAMES ready|connecting|forbidden|agentmissing|unreachable|superseded
+//	link NAMES ready|connecting|forbidden|agentmissing|noworker|unreachable|superseded
 //	api CODE | api ok         the API server's state
 //	after DURATION            time passes in ticks of 1 s
 //	report [NAME SHAPE]       Report, with a stranger
@@ -207,6 +207,7 @@ func linkState(t *testing.T, pod, word string) rendezvous.LinkState {
 		"forbidden":    rendezvous.LinkForbidden(pod, "hpc", `pods "`+pod+`" is forbidden: User "system:serviceaccount:hpc:pi" cannot create resource "pods/exec"`),
 		"agentmissing": rendezvous.LinkAgentMissing(pod, "worker", "/muster/agent", "stat /muster/agent: no such file or directory"),
 		"unreachable":  rendezvous.LinkUnreachable(pod, "dial tcp 10.0.0.1:443: connect: connection refused"),
+		"noworker":     rendezvous.LinkNoWorker(pod, "worker", "no worker.sock of ours: looked for /run/muster/worker.sock"),
 		"superseded":   rendezvous.LinkSuperseded(pod, "uid-a", "uid-b"),
 	}
 	if word == "ready" {

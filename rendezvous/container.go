@@ -55,7 +55,7 @@ func (e *ContainerError) Error() string {
 	if e.Wanted != "" {
 		return fmt.Sprintf("choose container: pod %s has no container %s, only %s", e.Pod, e.Wanted, strings.Join(e.Have, ", "))
 	}
-	return fmt.Sprintf("choose container: pod %s has %d: %s", e.Pod, len(e.Have), strings.Join(e.Have, ", "))
+	return fmt.Sprintf("choose container: pod %s has %d, and none is marked as the worker's: %s", e.Pod, len(e.Have), strings.Join(e.Have, ", "))
 }
 
 // Hint is what the user can do.

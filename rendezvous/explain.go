@@ -47,10 +47,7 @@ func (e explainer) disrupted() Reason {
 	if p.Status.Reason != "" {
 		why = p.Status.Reason
 	}
-	message := p.Status.Message
-	if message == "" {
-		message = c.Message
-	}
+	message := strings.TrimRight(or(p.Status.Message, c.Message), ". ")
 	r := Reason{Since: c.LastTransitionTime.Time, Permanent: over, Grace: e.ownedGrace()}
 	switch why {
 	case "Evicted", "EvictionByEvictionAPI", "TerminationByKubelet":
@@ -136,8 +133,10 @@ func (e explainer) scheduling() Reason {
 			r.Hint = "the job waits for quota in its queue: kubectl get workloads -n " + p.Namespace
 		}
 	case c.Status == corev1.ConditionFalse:
-		// The scheduler's second half tells what preemption would not help.
+		// The scheduler's second half tells what preemption and other claims on
+		// devices would not help.
 		brief, _, _ := strings.Cut(message, " preemption:")
+		brief, _, _ = strings.Cut(brief, " no new claims to deallocate,")
 		r.Code, r.Brief = Unschedulable, "Unschedulable: "+or(clip(brief, 160), c.Reason)
 		r.Sentence = fmt.Sprintf("%s: the scheduler finds no node for it%s: %s", p.Name, lasting(r.Since, e.now), or(message, c.Reason))
 		r.Hint = "make room, ask for less, or correct the node selector, tolerations and volumes; an autoscaler may still add a node"

@@ -38,11 +38,21 @@ func LinkUnreachable(pod string, cause string) Reason {
 	}
 }
 
+// LinkNoWorker says that the container runs and holds the agent, but that no
+// `agent worker` runs in it: somebody sleeps there, or it is only starting.
+func LinkNoWorker(pod, container string, cause string) Reason {
+	return Reason{
+		Code: NoWorker, Pod: pod, Brief: "NoWorker: container " + container + " runs something else than `agent worker`",
+		Sentence: fmt.Sprintf("%s: container %s runs, but no `agent worker` runs in it: %s", pod, container, clip(cause, 300)),
+		Hint:     "let the container run `agent worker`, in the place of sleep or sshd; it is the entry point's default in images made for it",
+	}
+}
+
 // LinkForbidden says that the launcher has no right to exec into the pod (403).
 func LinkForbidden(pod, namespace string, cause string) Reason {
 	return Reason{
 		Code: Forbidden, Pod: pod, Brief: "Forbidden: no right to exec into the pod",
-		Sentence: fmt.Sprintf("%s: the launcher may not exec into it: %s", pod, clip(cause, 400)),
+		Sentence: fmt.Sprintf("%s: the launcher may not exec into it: %s", pod, clip(after(cause, " is forbidden: "), 400)),
 		Hint: fmt.Sprintf("add this rule to the Role of the launcher's ServiceAccount in namespace %s: "+
 			`{apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"]}`, namespace),
 		Permanent: true, Grace: ForbiddenGrace,
@@ -68,7 +78,7 @@ func LinkAgentMissing(pod, container, path string, cause string) Reason {
 	}
 	return Reason{
 		Code: AgentMissing, Pod: pod, Brief: "AgentMissing: no " + path + " in container " + container,
-		Sentence: fmt.Sprintf("%s: container %s has no agent (%s): %s", pod, container, path, clip(cause, 300)),
+		Sentence: fmt.Sprintf("%s: container %s has no agent (%s): %s", pod, container, path, clip(after(cause, " the agent at "+path+": "), 300)),
 		Hint: "bake the agent into the worker's image (COPY --from=... /agent " + target + "), copy it in with an init container (agent install), " +
 			"or name its path with --worker-agent",
 		Permanent: true,
@@ -104,4 +114,12 @@ func LinkSuperseded(pod, ours, theirs string) Reason {
 		Hint:      "two launchers run for one job: end one of them, or give them different jobs",
 		Permanent: true, Grace: -1, // nothing can change it: an epoch never goes back
 	}
+}
+
+// after is what a cause says behind words that our sentence says already.
+func after(cause, words string) string {
+	if i := strings.LastIndex(cause, words); i >= 0 {
+		return cause[i+len(words):]
+	}
+	return cause
 }

@@ -42,7 +42,7 @@ func (b *Board) Tick(now time.Time) Progress {
 			p.Ready++
 			continue
 		}
-		p.Waiting = append(p.Waiting, Line{w.Name, b.reason(w, now)})
+		p.Waiting = append(p.Waiting, Line{w.Name, b.settled(w, now)})
 	}
 	absent := 0
 	if r := b.missing(now); !r.OK() {

@@ -34,6 +34,7 @@ const (
 	AmbiguousContainer Code = "AmbiguousContainer"
 
 	Connecting      Code = "Connecting" // the container runs, its agent has not answered yet
+	NoWorker        Code = "NoWorker"   // the agent is there, but nobody runs `agent worker`
 	AgentMissing    Code = "AgentMissing"
 	RshAgentMissing Code = "RshAgentMissing"
 	Forbidden       Code = "Forbidden"
@@ -76,6 +77,9 @@ func (r Reason) Ordinary() bool {
 	}
 	return false
 }
+
+// fleeting: a container that starts or ends passes through the reason.
+func (r Reason) fleeting() bool { return r.Code == Unreachable || r.Code == NoWorker }
 
 // ExitCode is the launcher's exit code when it gives up for this reason.
 func (r Reason) ExitCode() int {

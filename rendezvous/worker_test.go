@@ -24,7 +24,7 @@ func TestPick(t *testing.T) {
 		{"a flag that is not there", rendezvous.Containers{Flag: "x"}, []string{"a", "b"}, "a", "", "choose container: pod w-0 has no container x, only a, b"},
 		{"kubectl's annotation", rendezvous.Containers{Framework: []string{"a"}}, []string{"a", "b"}, "b", "b", ""},
 		{"an annotation of nothing", rendezvous.Containers{Framework: []string{"pytorch", "a"}}, []string{"a", "b"}, "x", "a", ""},
-		{"nobody says", rendezvous.Containers{Framework: []string{"pytorch"}}, []string{"a", "b"}, "", "", "choose container: pod w-0 has 2: a, b"},
+		{"nobody says", rendezvous.Containers{Framework: []string{"pytorch"}}, []string{"a", "b"}, "", "", "choose container: pod w-0 has 2, and none is marked as the worker's: a, b"},
 	} {
 		pod := &corev1.Pod{}
 		pod.Name = "w-0"
