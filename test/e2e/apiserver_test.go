@@ -1,0 +1,268 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+const (
+	outageWorkers = 20
+	outageSlots   = 2
+	// outagePause is between the API server's kill -9 and its next start.
+	outagePause = "3"
+)
+
+// outageRanks is what each rank runs: an MPI program, then numbered lines.
+func outageRanks(lines int) string {
+	return fmt.Sprintf(`r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; /opt/muster-test/hello || exit; i=0; `+
+		`while [ $i -lt %d ]; do echo "line $r $i"; i=$((i+1)); sleep 0.25; done`, lines)
+}
+
+// outage is one run of the API server's absence under a launcher.
+type outage struct {
+	Killed   time.Time     `json:"killed"`
+	Answered time.Time     `json:"answered"` // the API server was back
+	Code     int           `json:"code"`
+	Lines    int           `json:"lines"`          // that were expected
+	Wrong    int           `json:"wrong"`          // lost, doubled, or not as they should be
+	Before   int           `json:"ranks_up_before"` // ranks that had begun when it was killed
+	Gaps     []float64     `json:"gaps_s"`
+	Resumed  float64       `json:"resumed_s"` // the longest of them
+	Redials  int           `json:"redials"`
+	Report   launch.Report `json:"report"`
+	Detail   any           `json:"detail,omitempty"`
+}
+
+// kill takes the API server away for three seconds, and waits for it.
+func (o *outage) kill(t *testing.T) {
+	t.Helper()
+	o.Killed = time.Now()
+	cluster(t, "apiserver", "restart-after", outagePause)
+	o.Answered = time.Now()
+}
+
+// ended takes what the launcher came to.
+func (o *outage) ended(s *space, launcher string, limit time.Duration) ended {
+	s.t.Helper()
+	end := s.end(launcher, limit)
+	o.Code, o.Report = end.code, s.report(end)
+	o.Redials = o.Report.Redials
+	for _, ms := range o.Report.GapsMS {
+		o.Gaps = append(o.Gaps, float64(ms)/1000)
+		o.Resumed = max(o.Resumed, float64(ms)/1000)
+	}
+	return end
+}
+
+// record writes the rows of one outage, and ends the test where one fails.
+func (o *outage) record(t *testing.T, when string) {
+	t.Helper()
+	dir, err := figure.Dir()
+	require.NoError(t, err)
+	raw, err := figure.WriteRaw(dir, "api-server-"+strings.NewReplacer(" ", "-", ".", "_").Replace(when), o)
+	require.NoError(t, err)
+	for _, row := range []figure.Row{
+		{Name: "exit code", Op: "==", Bar: 0, Log: raw + "#code"},
+		{Name: "lines lost or doubled", Op: "==", Bar: 0, Log: raw + "#wrong"},
+		{Name: "links redialled", Op: ">=", Bar: outageWorkers, Log: raw + "#redials"},
+		{Name: "seconds to resumed", Unit: "s", Log: raw + "#resumed_s"},
+	} {
+		row.Name, row.Command = "api server killed "+when+": "+row.Name, "make e2e"
+		got, err := figure.Record(dir, row)
+		require.NoError(t, err)
+		t.Logf("%s: %v %s", got.Name, got.Value, got.Unit)
+		if !got.Pass {
+			t.Errorf("%s: %v, wanted %s %v", got.Name, got.Value, got.Op, got.Bar)
+		}
+	}
+	require.Positive(t, o.Lines, "no line was expected")
+	require.Equal(t, outageWorkers, o.Report.LinksHeld, "links at the end")
+}
+
+var outageLine = regexp.MustCompile(`(?m)^(?:(\S+Z) )?line (\d+) (\d+)$`)
+
+// count compares the ranks' numbered lines with what they wrote. log has the
+// kubelet's time in front of each line.
+func (o *outage) count(log string, perRank int) {
+	ranks := outageWorkers * outageSlots
+	o.Lines = ranks * perRank
+	seen := map[[2]int]int{}
+	for _, m := range outageLine.FindAllStringSubmatch(log, -1) {
+		rank, _ := strconv.Atoi(m[2]) // digits, by the expression
+		i, _ := strconv.Atoi(m[3])
+		seen[[2]int{rank, i}]++
+		at, err := time.Parse(time.RFC3339Nano, m[1])
+		if i == 0 && err == nil && at.Before(o.Killed) {
+			o.Before++
+		}
+	}
+	for rank := range ranks {
+		for i := range perRank {
+			if n := seen[[2]int{rank, i}]; n != 1 {
+				o.Wrong++
+			}
+			delete(seen, [2]int{rank, i})
+		}
+	}
+	o.Wrong += len(seen)
+}
+
+// outageJob is a job whose workers stay for several launchers.
+func outageJob(image string) job {
+	return job{name: "out", image: image, workers: outageWorkers, slots: outageSlots, flags: []string{"--keep-workers", "--exit=strict"}}
+}
+
+// outageSpace starts the workers of j, and no launcher yet.
+func outageSpace(t *testing.T, j job) *space {
+	t.Helper()
+	s := newSpace(t)
+	all := j.access(t)
+	var pods []string
+	for i := range j.workers {
+		all = append(all, j.worker(t, i))
+		pods = append(pods, j.workerName(i))
+	}
+	s.apply(all...)
+	s.ready(3*time.Minute, pods...)
+	return s
+}
+
+// outageLauncher starts one more launcher of j, and follows what it says.
+func outageLauncher(s *space, j job, name string, command ...string) *lines {
+	s.t.Helper()
+	j.command = command
+	pod := j.launcher(s.t)
+	pod.Name = name
+	s.apply(pod)
+	s.ready(time.Minute, name)
+	return s.follow(name)
+}
+
+// outageMPI runs mpirun, takes the API server away when due says so, and
+// records what came of it.
+func outageMPI(t *testing.T, s *space, j job, mpirun, when string, perRank int, due func(*lines) time.Duration) {
+	here := &space{t: t, name: s.name}
+	launcher := "out-launcher-" + strings.NewReplacer(" ", "-", ".", "").Replace(strings.ToLower(when))
+	said := outageLauncher(here, j, launcher, "sh", "-c",
+		`echo "mpirun starts $(date +%s%N)"; exec "$@"`, "sh", mpirun, "sh", "-c", outageRanks(perRank))
+	time.Sleep(due(said))
+	var o outage
+	o.kill(t)
+	o.ended(here, launcher, 2*time.Minute)
+	log := here.kubectl("logs", "--timestamps", launcher)
+	o.count(log, perRank)
+	o.record(t, when)
+	ranks := outageWorkers * outageSlots
+	if strings.Contains(when, "starts") {
+		require.Less(t, o.Before, ranks, "every rank was up before the API server was killed")
+	} else {
+		require.Equal(t, ranks, o.Before, "not every rank was up when the API server was killed")
+	}
+	require.Less(t, o.Before*perRank, o.Lines+1)
+}
+
+// afterStart waits until d after mpirun began.
+func afterStart(t *testing.T, d time.Duration) func(*lines) time.Duration {
+	return func(l *lines) time.Duration {
+		line := l.until(2*time.Minute, "mpirun starts ")
+		ns, err := strconv.ParseInt(line[strings.LastIndex(line, " ")+1:], 10, 64)
+		require.NoError(t, err)
+		return time.Until(time.Unix(0, ns).Add(d))
+	}
+}
+
+// inTheMiddle waits until the last rank has written its first lines.
+func inTheMiddle(l *lines) time.Duration {
+	seen := map[string]bool{}
+	for len(seen) < outageWorkers*outageSlots {
+		seen[strings.Fields(l.until(2*time.Minute, "line "))[1]] = true
+	}
+	return time.Second
+}
+
+// TestBreakAPIServer: kill -9 of the API server, back three seconds later.
+func TestBreakAPIServer(t *testing.T) {
+	j := outageJob("openmpi")
+	s := outageSpace(t, j)
+	t.Run("launch", func(t *testing.T) {
+		outageMPI(t, s, j, "mpirun", "0.2 s after mpirun starts", 20, afterStart(t, 200*time.Millisecond))
+	})
+	t.Run("openmpi", func(t *testing.T) {
+		outageMPI(t, s, j, "mpirun", "in the middle of an Open MPI run", 60, inTheMiddle)
+	})
+	t.Run("sessions", func(t *testing.T) { outageSessions(t, s, j) })
+}
+
+// TestBreakAPIServerMPICH: hydra's daemons hold a stream each for the whole run.
+func TestBreakAPIServerMPICH(t *testing.T) {
+	j := outageJob("mpich")
+	outageMPI(t, outageSpace(t, j), j, "mpiexec", "in the middle of an MPICH run", 60, inTheMiddle)
+}
+
+// outageSession is what testdata/apiserver_sessions.py prints of a session.
+type outageSession struct {
+	Host     string `json:"host"`
+	Code     int    `json:"code"`
+	Sent     int    `json:"sent"`
+	Received int    `json:"received"`
+	Wrong    int    `json:"wrong"`
+	SentSum  string `json:"sent_sum"`
+	Arrived  string `json:"arrived_sum"`
+	Written  string `json:"written_sum"`
+	Got      string `json:"received_sum"`
+	Said     string `json:"said"`
+}
+
+// outageSessions: raw sessions of `agent rsh`, whose every byte passes the API
+// server, with numbered lines both ways.
+func outageSessions(t *testing.T, s *space, j job) {
+	const seconds, beat, perBeat = 15, 0.05, 50
+	here := &space{t: t, name: s.name}
+	script, err := os.ReadFile("testdata/apiserver_sessions.py")
+	require.NoError(t, err)
+	command := []string{"python3", "-c", string(script), strconv.Itoa(seconds)}
+	for i := range j.workers {
+		command = append(command, j.workerName(i))
+	}
+	said := outageLauncher(here, j, "out-launcher-sessions", command...)
+	said.until(2*time.Minute, "streaming")
+	time.Sleep(3 * time.Second)
+	var o outage
+	o.kill(t)
+	end := o.ended(here, "out-launcher-sessions", 3*time.Minute)
+	var sessions []outageSession
+	for line := range strings.Lines(end.log) {
+		if text, ok := strings.CutPrefix(line, "session "); ok {
+			var one outageSession
+			require.NoError(t, json.Unmarshal([]byte(text), &one))
+			sessions = append(sessions, one)
+		}
+	}
+	require.Len(t, sessions, outageWorkers, end.log)
+	want := int(seconds/beat) * perBeat
+	for _, one := range sessions {
+		o.Lines += 2 * want
+		o.Wrong += one.Wrong + abs(one.Received-want) + abs(one.Sent-want)
+		if one.SentSum != one.Arrived || one.Written != one.Got {
+			o.Wrong++
+			t.Errorf("%s: what arrived is not what was sent: %+v", one.Host, one)
+		}
+	}
+	o.Detail = sessions
+	o.record(t, "under 20 sessions")
+}
+
+func abs(n int) int { return max(n, -n) }

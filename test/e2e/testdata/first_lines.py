@@ -1,0 +1,21 @@
+"""first_lines.py COUNT COMMAND...: run COMMAND, print the milliseconds from its
+start until COUNT lines of its output had come. Ends with 1 when it wrote fewer,
+or with COMMAND's own code when that is not 0."""
+
+import subprocess
+import sys
+import time
+
+want = int(sys.argv[1])
+start = time.monotonic()
+with subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE) as command:
+    seen = 0
+    for _ in command.stdout:
+        seen += 1
+        if seen == want:
+            took = time.monotonic() - start
+if command.returncode:
+    sys.exit(command.returncode)
+if seen != want:
+    sys.exit(f"{seen} lines in place of {want}")
+print(round(took * 1000, 1))
