@@ -1,0 +1,26 @@
+// Package fake proves `agent run --fake` with real MPIs: its tests run the
+// built binaries, mpirun.openmpi and mpiexec.mpich as a user would, and look at
+// what came out: ranks and the sessions they are in, bytes, exit codes,
+// sentences, the JSON of --report, and the processes that are left.
+//
+// They carry the build tag mpi, for they need Open MPI, MPICH, mpi4py for both,
+// and a C compiler (test/mpi/deps.sh --test installs them). A missing one is a
+// failure with a sentence, never a skip.
+//
+//	go test -tags mpi ./test/fake
+//	MUSTER_BIN=bin test/fake/unprivileged.sh fake.test   a second time, as nobody
+//
+// $MUSTER_BIN names a directory with agent and agent-launcher; without it they
+// are built. $MUSTER_PROGRAMS names the sources of test/mpi; without it they
+// are looked for beside this package. Everything else goes to the directory of
+// temporary files: the current directory need not be writable.
+//
+// Every run has an environment of its own, marked with FAKE_TEST=ID; after each
+// one the test looks through /proc for processes with that mark and fails when
+// there is one. As processes of other users cannot be looked at, tests that
+// change the user are not here.
+//
+// Times are asserted only where the product promises them (a killed worker is
+// noticed within 10 s). How fast an idle worker stops, and what core binding
+// costs, are figures: see test/suite.
+package fake

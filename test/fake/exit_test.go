@@ -1,0 +1,168 @@
+//go:build mpi
+
+package fake
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestExitCodes(t *testing.T) {
+	openmpi, mpich := families[0].program("act"), families[1].program("act")
+	for name, c := range map[string]struct {
+		argv  []string
+		codes []int
+		said  string // part of stdout or stderr
+	}{
+		"Open MPI, a rank exits":     {[]string{"mpirun.openmpi", openmpi, "exit", "7", "3"}, []int{7}, "agent: mpirun.openmpi exited with 7\n"},
+		"Open MPI, a rank ends":      {[]string{"mpirun.openmpi", openmpi, "final", "7", "3"}, []int{7}, "agent: mpirun.openmpi exited with 7\n"},
+		"Open MPI, a rank aborts":    {[]string{"mpirun.openmpi", openmpi, "abort", "7", "3"}, []int{7}, "MPI_ABORT was invoked on rank 3"},
+		"Open MPI, a rank killed":    {[]string{"mpirun.openmpi", openmpi, "kill", "9", "3"}, []int{137}, "on node 127.0.0.3 exited on signal 9"},
+		"Open MPI, the daemon fails": {[]string{"mpirun.openmpi", "-mca", "orte_launch_agent", "nosuchorted", openmpi, "final", "0", "0"}, []int{1}, "nosuchorted"},
+		// MPICH 4.0 hangs with any remote shell when a rank of one host leaves
+		// without MPI_Finalize and the others wait for it: not asked for here.
+		"MPICH, a rank ends":   {[]string{"mpiexec.mpich", mpich, "final", "7", "3"}, []int{7}, "agent: mpiexec.mpich exited with 7\n"},
+		"MPICH, a rank aborts": {[]string{"mpiexec.mpich", mpich, "abort", "7", "3"}, []int{7}, "application called MPI_Abort(MPI_COMM_WORLD, 7)"},
+		// Its proxies race for the first word: the signal, or their own failure.
+		"MPICH, a rank killed": {[]string{"mpiexec.mpich", mpich, "kill", "9", "3"}, []int{9, 137, 255}, "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"},
+		"no such mpirun":       {[]string{"mpirun.nosuch", openmpi}, []int{127}, "agent: mpirun.nosuch: command not found\n"},
+		"no such program":      {[]string{"mpirun.openmpi", "/nosuch/program"}, []int{134, 1, 127}, "/nosuch/program"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := run(t, agentRun(t, []string{"--fake=2", "--slots=2"}, c.argv...))
+			require.Contains(t, c.codes, o.code, "exit code\nstdout: %s\nstderr: %s", tail(o.out), tail(o.err))
+			require.Contains(t, o.out+o.err, c.said)
+			require.Empty(t, o.report.Lost)
+		})
+	}
+}
+
+// mpirun says 0 after it ran everything in the launcher: a hostfile that it
+// overlooks, or a host that is not one of ours.
+func TestZeroThatWasNotEarned(t *testing.T) {
+	openmpi, mpich := families[0].program("hello"), families[1].program("hello")
+	const sentence = " said 0, but it started nothing on any of the 2 workers: everything ran in the launcher\n"
+	for name, c := range map[string]struct {
+		env  string
+		exit string
+		argv []string
+		code int
+	}{
+		"Open MPI, a host of the launcher":  {"", "", []string{"mpirun.openmpi", "--host", "127.0.0.1:2", openmpi}, 76},
+		"Open MPI, localhost":               {"", "strict", []string{"mpirun.openmpi", "--host", "localhost:2", openmpi}, 76},
+		"Open MPI, an empty hostfile":       {"OMPI_MCA_orte_default_hostfile=/dev/null", "", []string{"mpirun.openmpi", "-np", "2", openmpi}, 76},
+		"MPICH, a host of the launcher":     {"", "", []string{"mpiexec.mpich", "-hosts", "127.0.0.1", mpich}, 76},
+		"MPICH, accepted":                   {"", "command", []string{"mpiexec.mpich", "-hosts", "127.0.0.1", mpich}, 0},
+		"not MPI":                           {"", "", []string{"true"}, 0},
+		"not MPI, strict":                   {"", "strict", []string{"true"}, 76},
+		"not MPI, its own code comes first": {"", "strict", []string{"sh", "-c", "exit 3"}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			call := agentRun(t, []string{"--fake=2", "--exit=" + c.exit}, c.argv...)
+			if c.exit == "" {
+				call.argv = slices.DeleteFunc(call.argv, func(word string) bool { return word == "--exit=" })
+			}
+			if c.env != "" {
+				call.env = []string{c.env}
+			}
+			o := run(t, call)
+			o.wants(t, c.code)
+			require.Equal(t, 0, o.report.Sessions)
+			require.Equal(t, c.code == 76, strings.Contains(o.err, "agent: "+c.argv[0]+sentence), o.err)
+		})
+	}
+}
+
+func TestToldToStop(t *testing.T) {
+	every(t, func(t *testing.T, f family) {
+		j := start(t, agentRun(t, []string{"--fake=2", "--slots=2"}, f.mpirun, f.program("act"), "wait"))
+		j.out.await(t, "ready\n")
+		j.signal(syscall.SIGTERM)
+		o := j.wait()
+		o.wants(t, 143)
+		require.Contains(t, o.err, "agent: told to stop by SIGTERM\n")
+		require.Equal(t, 2, o.report.Sessions)
+	})
+}
+
+// A second SIGINT does not wait for the grace. One within 0.2 s is taken for an
+// echo of the first: timeout(1) and terminals send two.
+func TestInterruptedTwice(t *testing.T) {
+	t.Parallel()
+	j := start(t, agentRun(t, []string{"--fake=2", "--grace=1h"}, "sh", "-c",
+		`trap "" INT; agent rsh 127.0.0.3 sleep inf & echo ready; while :; do wait; sleep 1; done`))
+	j.out.await(t, "ready\n")
+	j.signal(syscall.SIGINT)
+	j.err.await(t, "agent: SIGINT: stopping sh")
+	again := time.NewTicker(250 * time.Millisecond)
+	defer again.Stop()
+	select {
+	case <-j.ended:
+		require.FailNow(t, "one SIGINT was enough", j.err.text())
+	case <-again.C:
+		j.signal(syscall.SIGINT)
+	}
+	o := j.wait()
+	o.wants(t, 130)
+	require.Contains(t, o.err, "agent: SIGINT again: killing sh\n")
+}
+
+// Nobody stops the workers of a launcher that was killed, but the lease.
+func TestLauncherKilled(t *testing.T) {
+	every(t, func(t *testing.T, f family) {
+		j := start(t, agentRun(t, []string{"--fake=2", "--lease=2s"}, f.mpirun, f.program("act"), "wait"))
+		j.out.await(t, "ready\n")
+		before := 0
+		for _, p := range remains(j.mark) {
+			if p.onWorker() {
+				before++
+			}
+		}
+		require.GreaterOrEqual(t, before, 6, "two workers, two daemons, two ranks")
+		j.signal(syscall.SIGKILL)
+		took := gone(t, j.mark, patience, process.onWorker)
+		t.Logf("workers and ranks gone %.1f s after kill -9 of the launcher, lease 2 s", took.Seconds())
+		took = gone(t, j.mark, patience, func(process) bool { return true })
+		t.Logf("mpirun gone %.1f s later", took.Seconds())
+	})
+}
+
+// What the command leaves behind, also far from its session and process group,
+// does not outlive the run.
+func TestNothingIsLeft(t *testing.T) {
+	every(t, func(t *testing.T, f family) {
+		o := run(t, agentRun(t, []string{"--fake=2"}, f.mpirun, "sh", "-c",
+			`setsid sleep 4711 >/dev/null 2>&1 & (setsid setsid nohup sleep 4712 >/dev/null 2>&1 &)`))
+		o.wants(t, 0)
+		o = run(t, agentRun(t, []string{"--fake=2"}, "sh", "-c",
+			f.mpirun+` true; setsid nohup sleep 4713 >/dev/null 2>&1 & agent rsh 127.0.0.3 'setsid sleep 4714 >/dev/null 2>&1 &'`))
+		o.wants(t, 0)
+	})
+}
+
+// mpirun dies of SIGPIPE with its reader; its daemons must not stay.
+func TestReaderGone(t *testing.T) {
+	every(t, func(t *testing.T, f family) {
+		o := run(t, call{argv: []string{"sh", "-c", filepath.Join(bin, "agent") + ` run --fake=2 --grace=2s -- ` +
+			f.mpirun + ` ` + f.program("act") + ` lines 2000 1 | head -n 3`}})
+		o.wants(t, 0)
+		require.Equal(t, 3, strings.Count(o.out, "\n"))
+	})
+}
+
+func TestVersionsAgree(t *testing.T) {
+	for _, name := range []string{"agent", "agent-launcher"} {
+		out, err := exec.Command(filepath.Join(bin, name), "version").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), "protocol 1 to 1")
+	}
+}

@@ -1,0 +1,176 @@
+//go:build mpi
+
+package fake
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// bin is the directory of agent and agent-launcher, programs that of the
+// compiled MPI programs: NAME.FAMILY, and where.
+var bin, programs string
+
+//go:embed testdata/act.c
+var actSource []byte
+
+func TestMain(m *testing.M) {
+	code, err := prepared(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "test/fake:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func prepared(m *testing.M) (code int, err error) {
+	if err := needTools(); err != nil {
+		return 1, err
+	}
+	dir, err := os.MkdirTemp("", "fake")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if bin = os.Getenv("MUSTER_BIN"); bin == "" {
+		bin = filepath.Join(dir, "bin")
+		err = build(bin)
+	} else {
+		bin, err = filepath.Abs(bin)
+	}
+	if err != nil {
+		return 1, err
+	}
+	for _, name := range []string{"agent", "agent-launcher"} {
+		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
+			return 1, fmt.Errorf("no %s where $MUSTER_BIN points: %w", name, err)
+		}
+	}
+	programs = filepath.Join(dir, "programs")
+	if err := compile(programs); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// needTools names everything that is missing at once.
+func needTools() error {
+	var missing []string
+	for _, tool := range []string{"mpirun.openmpi", "mpicc.openmpi", "mpiexec.mpich", "mpicc.mpich", "cc", "python3"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			missing = append(missing, tool)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(mpi4pyMPICH(), "mpi4py")); err != nil {
+		missing = append(missing, "mpi4py for MPICH in "+mpi4pyMPICH())
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("these tests need %s: install them with test/mpi/deps.sh --test", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// mpi4pyMPICH is where deps.sh puts mpi4py for MPICH.
+func mpi4pyMPICH() string {
+	if dir := os.Getenv("MUSTER_MPI4PY_MPICH"); dir != "" {
+		return dir
+	}
+	return "/usr/local/lib/muster/mpi4py-mpich"
+}
+
+func build(dir string) error {
+	root, err := figure.Root()
+	if err != nil {
+		return fmt.Errorf("$MUSTER_BIN is not set: %w", err)
+	}
+	for name, pkg := range map[string]string{"agent": "./cmd/agent", "agent-launcher": "./cmd/launcher"} {
+		cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), pkg)
+		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
+	}
+	return nil
+}
+
+// sources is the directory of the MPI programs.
+func sources() (string, error) {
+	if dir := os.Getenv("MUSTER_PROGRAMS"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	root, err := figure.Root()
+	if err != nil {
+		return "", fmt.Errorf("$MUSTER_PROGRAMS is not set: %w", err)
+	}
+	return filepath.Join(root, "test", "mpi"), nil
+}
+
+func compile(dir string) error {
+	from, err := sources()
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	act := filepath.Join(dir, "act.c")
+	if err := os.WriteFile(act, actSource, 0o644); err != nil {
+		return err
+	}
+	python, err := os.ReadFile(filepath.Join(from, "allreduce.py"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "allreduce.py"), python, 0o644); err != nil {
+		return err
+	}
+	type job struct{ compiler, source, target string }
+	jobs := []job{{"cc", filepath.Join(from, "where.c"), "where"}}
+	for _, f := range families {
+		for name, source := range map[string]string{"pi": filepath.Join(from, "pi.c"), "hello": filepath.Join(from, "hello.c"), "act": act} {
+			jobs = append(jobs, job{"mpicc." + f.name, source, name + "." + f.name})
+		}
+	}
+	for _, j := range jobs {
+		out, err := exec.Command(j.compiler, "-O2", "-o", filepath.Join(dir, j.target), j.source, "-lm").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("compile %s: %w\n%s", j.target, err, out)
+		}
+	}
+	return nil
+}
+
+// family is one MPI: its mpirun and its words.
+type family struct {
+	name     string
+	mpirun   string
+	rank     string // environment variable of the rank's number
+	hostfile string // option
+	line     string // of a hostfile, for fmt
+}
+
+var families = []family{
+	{"openmpi", "mpirun.openmpi", "OMPI_COMM_WORLD_RANK", "--hostfile", "%s slots=%d\n"},
+	{"mpich", "mpiexec.mpich", "PMI_RANK", "-f", "%s:%d\n"},
+}
+
+// program is the path of a compiled program of this family.
+func (f family) program(name string) string { return filepath.Join(programs, name+"."+f.name) }
+
+// every runs test for each family.
+func every(t *testing.T, test func(t *testing.T, f family)) {
+	for _, f := range families {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, f)
+		})
+	}
+}

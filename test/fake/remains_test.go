@@ -1,0 +1,95 @@
+//go:build mpi
+
+package fake
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// process is one that carries a mark.
+type process struct {
+	pid  int
+	argv string
+	env  string
+}
+
+func (p process) String() string { return fmt.Sprintf("%d (%s)", p.pid, p.argv) }
+
+// onWorker tells whether it is a fake worker or runs in one.
+func (p process) onWorker() bool { return strings.Contains(p.env, "\x00MUSTER_FAKE=") }
+
+// remains looks through /proc for the processes with the mark. Those that have
+// ended and only wait to be collected have no environment any more.
+func remains(mark string) []process {
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return nil
+	}
+	var found []process
+	for _, file := range files {
+		env, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(env, []byte("FAKE_TEST="+mark+"\x00")) {
+			continue
+		}
+		dir := filepath.Dir(file)
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			continue
+		}
+		argv, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err != nil {
+			continue
+		}
+		found = append(found, process{pid, strings.TrimSpace(strings.ReplaceAll(string(argv), "\x00", " ")), "\x00" + string(env)})
+	}
+	return found
+}
+
+// TestRemainsSees keeps the other tests honest: a scan that sees nothing would
+// pass them all.
+func TestRemainsSees(t *testing.T) {
+	t.Parallel()
+	j := start(t, agentRun(t, []string{"--fake=2"}, "sh", "-c", "echo ready; exec sleep inf"))
+	j.out.await(t, "ready\n")
+	workers := 0
+	var all []string
+	for _, p := range remains(j.mark) {
+		all = append(all, p.argv)
+		if p.onWorker() {
+			workers++
+		}
+	}
+	require.Equal(t, 2, workers, "%q", all)
+	require.Contains(t, all, "sleep inf")
+	require.GreaterOrEqual(t, len(all), 4, "%q", all)
+	j.signal(15)
+	j.wait().wants(t, 143)
+}
+
+// gone waits until no process with the mark is chosen any more.
+func gone(t *testing.T, mark string, within time.Duration, chosen func(process) bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for {
+		var left []process
+		for _, p := range remains(mark) {
+			if chosen(p) {
+				left = append(left, p)
+			}
+		}
+		if len(left) == 0 {
+			return time.Since(began)
+		}
+		require.Less(t, time.Since(began), within, "still there: %v", left)
+		time.Sleep(50 * time.Millisecond) // nothing tells when another process ends
+	}
+}

@@ -1,0 +1,261 @@
+//go:build mpi
+
+package fake
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/launch"
+)
+
+// patience ends a run that hangs. It is no measure: machines may be busy.
+const patience = 90 * time.Second
+
+// call is one command line and what it runs in.
+type call struct {
+	argv   []string
+	stdin  io.Reader // nil: /dev/null
+	env    []string
+	dir    string // "": that of the tests
+	shared bool   // no MUSTER_DIR of its own: the default place
+}
+
+// job is a call that runs. The mark stands in the environment of all its
+// processes.
+type job struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	mark   string
+	dir    string // $MUSTER_DIR
+	report string
+	out    *lines
+	err    *lines
+	began  time.Time
+	ended  chan struct{}
+	code   int
+}
+
+// outcome is how a job ended.
+type outcome struct {
+	code     int
+	out, err string
+	took     time.Duration
+	report   launch.Report // empty where the call made none
+}
+
+// agentRun is `agent run -- command` with flags and a report.
+func agentRun(t *testing.T, flags []string, command ...string) call {
+	argv := append([]string{"agent", "run", "--report", filepath.Join(t.TempDir(), "report.json")}, flags...)
+	return call{argv: append(append(argv, "--"), command...)}
+}
+
+// start runs c, and ends it with the test if it has not ended before.
+func start(t *testing.T, c call) *job {
+	t.Helper()
+	j := &job{t: t, mark: rand.Text(), out: newLines(), err: newLines(), ended: make(chan struct{})}
+	path := c.argv[0]
+	if path == "agent" {
+		path = filepath.Join(bin, "agent")
+	}
+	j.cmd = exec.Command(path, c.argv[1:]...)
+	j.cmd.Dir, j.cmd.Stdin, j.cmd.Stdout, j.cmd.Stderr = c.dir, c.stdin, j.out, j.err
+	j.cmd.WaitDelay = 5 * time.Second // what is left may hold our pipes; remains names it
+	env := append(plainEnv(), "FAKE_TEST="+j.mark)
+	if !c.shared {
+		j.dir = shortDir(t)
+		env = append(env, "MUSTER_DIR="+j.dir)
+	}
+	j.cmd.Env = append(env, c.env...)
+	for i, word := range c.argv {
+		if word == "--report" {
+			j.report = c.argv[i+1]
+		}
+	}
+	j.began = time.Now()
+	require.NoError(t, j.cmd.Start())
+	go j.collect()
+	t.Cleanup(j.cleanUp)
+	return j
+}
+
+func (j *job) collect() {
+	err := j.cmd.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) || err == nil || errors.Is(err, exec.ErrWaitDelay) {
+		j.code = j.cmd.ProcessState.ExitCode()
+	}
+	j.out.close()
+	j.err.close()
+	close(j.ended)
+}
+
+// wait returns the outcome of a job that must leave no process behind.
+func (j *job) wait() outcome {
+	j.t.Helper()
+	o := j.waitOnly()
+	require.Empty(j.t, remains(j.mark), "processes left behind\n%s", o.err)
+	if j.dir != "" {
+		left, err := filepath.Glob(filepath.Join(j.dir, "fake-*"))
+		require.NoError(j.t, err)
+		require.Empty(j.t, left, "directories left behind")
+	}
+	return o
+}
+
+// waitOnly returns the outcome and does not look for what is left.
+func (j *job) waitOnly() outcome {
+	j.t.Helper()
+	select {
+	case <-j.ended:
+	case <-time.After(patience):
+		require.FailNow(j.t, "it hangs", "%q\nprocesses: %v\nstdout: %s\nstderr: %s",
+			j.cmd.Args, remains(j.mark), tail(j.out.text()), tail(j.err.text()))
+	}
+	o := outcome{code: j.code, out: j.out.text(), err: j.err.text(), took: time.Since(j.began)}
+	if text, err := os.ReadFile(j.report); err == nil {
+		require.NoError(j.t, json.Unmarshal(text, &o.report))
+		require.Equal(j.t, o.code, o.report.Exit, "the report's exit code is another one")
+	}
+	return o
+}
+
+// cleanUp ends by pid what is left of a job whose test has failed.
+func (j *job) cleanUp() {
+	select {
+	case <-j.ended:
+	default:
+		_ = j.cmd.Process.Kill()
+	}
+	for range 100 {
+		left := remains(j.mark)
+		if len(left) == 0 {
+			break
+		}
+		for _, p := range left {
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	<-j.ended
+}
+
+func (j *job) signal(s syscall.Signal) {
+	j.t.Helper()
+	require.NoError(j.t, j.cmd.Process.Signal(s))
+}
+
+// run is start and wait.
+func run(t *testing.T, c call) outcome {
+	t.Helper()
+	return start(t, c).wait()
+}
+
+// wants asserts the code, and shows what was said when it is another.
+func (o outcome) wants(t *testing.T, code int) {
+	t.Helper()
+	require.Equal(t, code, o.code, "exit code\nstdout: %s\nstderr: %s", tail(o.out), tail(o.err))
+}
+
+// plainEnv is our environment without what changes Muster or an MPI, and with
+// the agent in PATH.
+func plainEnv() []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		name, value, _ := strings.Cut(kv, "=")
+		if name == "PATH" {
+			kv = "PATH=" + bin + ":" + value
+		}
+		ours := false
+		for _, prefix := range []string{"MUSTER_", "FAKE_TEST", "OMPI_", "PRTE_", "PMIX_", "HYDRA_", "MPICH_", "MPIR_", "I_MPI_", "KUBECONFIG", "KUBERNETES_"} {
+			ours = ours || strings.HasPrefix(name, prefix)
+		}
+		if !ours {
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// shortDir is a private directory whose path leaves room for a socket's.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mf")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func tail(text string) string {
+	const most = 4000
+	if len(text) <= most {
+		return text
+	}
+	return "..." + text[len(text)-most:]
+}
+
+// lines takes what a process writes, and tells when a text has come.
+type lines struct {
+	mu     sync.Mutex
+	buf    bytes.Buffer
+	more   chan struct{} // closed and made anew with every write
+	closed bool
+}
+
+func newLines() *lines { return &lines{more: make(chan struct{})} }
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.more)
+	l.more = make(chan struct{})
+	return l.buf.Write(p)
+}
+
+func (l *lines) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	close(l.more)
+	l.more = make(chan struct{})
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// await returns when text has been written, and fails when the process has
+// ended, or time has passed, without.
+func (l *lines) await(t *testing.T, text string) {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		l.mu.Lock()
+		have, more, closed := strings.Contains(l.buf.String(), text), l.more, l.closed
+		l.mu.Unlock()
+		if have {
+			return
+		}
+		require.False(t, closed, "it ended without saying %q: %s", text, tail(l.text()))
+		select {
+		case <-more:
+		case <-limit:
+			require.FailNow(t, "nothing came", "%q is not in: %s", text, tail(l.text()))
+		}
+	}
+}

@@ -1,0 +1,51 @@
+/* act: an MPI program that does as it is told.
+ *   act exit CODE RANK    that rank leaves by exit(CODE), without MPI_Finalize
+ *   act final CODE RANK   that rank returns CODE after MPI_Finalize
+ *   act abort CODE RANK   that rank calls MPI_Abort
+ *   act kill SIGNAL RANK  that rank kills itself
+ *   act lines N MS        every rank writes N numbered lines, MS milliseconds apart
+ *   act wait              rank 0 says "ready" when all are there; all wait for ever */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int is(const char *word, const char *other) { return strcmp(word, other) == 0; }
+
+int main(int argc, char **argv)
+{
+	int rank, last = 0;
+	const char *what = argc > 1 ? argv[1] : "";
+	int first = argc > 2 ? atoi(argv[2]) : 0, second = argc > 3 ? atoi(argv[3]) : 0;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (is(what, "exit") && rank == second)
+		exit(first);
+	if (is(what, "abort") && rank == second)
+		MPI_Abort(MPI_COMM_WORLD, first);
+	if (is(what, "kill") && rank == second)
+		kill(getpid(), first);
+	if (is(what, "final") && rank == second)
+		last = first;
+	if (is(what, "lines"))
+		for (int i = 0; i < first; i++) {
+			printf("rank %d line %d\n", rank, i);
+			fflush(stdout);
+			usleep((useconds_t)second * 1000);
+		}
+	if (is(what, "wait")) {
+		if (rank == 0) {
+			puts("ready");
+			fflush(stdout);
+		}
+		for (;;)
+			pause();
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Finalize();
+	return last;
+}
