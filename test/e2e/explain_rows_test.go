@@ -132,8 +132,10 @@ func startRows() []explainRow {
 		},
 		{
 			name: "asroot", code: names.ExitHopeless,
-			worker: func(pod *corev1.Pod) { pod.Spec.SecurityContext.RunAsUser, pod.Spec.SecurityContext.RunAsGroup = nil, nil },
-			says:   []string{`^agent: wait for workers: POD: container worker cannot be configured: container has runAsNonRoot and image will run as root`, `^hint: .*securityContext`},
+			worker: func(pod *corev1.Pod) {
+				pod.Spec.SecurityContext.RunAsUser, pod.Spec.SecurityContext.RunAsGroup = nil, nil
+			},
+			says: []string{`^agent: wait for workers: POD: container worker cannot be configured: container has runAsNonRoot and image will run as root`, `^hint: .*securityContext`},
 		},
 		{
 			name: "novolume", flags: slowly, code: names.ExitDeadline,

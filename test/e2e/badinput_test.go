@@ -1,0 +1,79 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// TestBadInput: what is wrong is said in one line with a way out, by launchers
+// in a real cluster.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	explain(t, newSpace(t), []explainRow{
+		{
+			name: "selector", created: -1, flags: []string{"--selector=muster.dev/job in (a"}, code: names.ExitUsage,
+			says: []string{`^agent: --selector="muster.dev/job in \(a": .*`, `^hint: a selector is written as label=value,label=value$`},
+		},
+		{
+			name: "workers", created: -1, flags: []string{"--workers=0"}, code: names.ExitUsage,
+			says: []string{`^agent: how many workers to wait for is not known$`, `^hint: --workers=4`},
+		},
+		{
+			name: "faults", created: -1, flags: []string{"--fake-fault=drop every=256KiB"}, code: names.ExitUsage,
+			says: []string{`^agent: --fake-fault needs --fake`, `^hint: add --fake=4$`},
+		},
+		{
+			name: "container", flags: []string{"--container=trainer"}, code: names.ExitHopeless,
+			says: []string{`^agent: wait for workers: POD: the pod has no container trainer, only worker$`, `^hint: name it with --container`},
+		},
+		{
+			name: "hostfile", flags: []string{"--hostfile=/proc/hosts"}, code: names.ExitUsage,
+			says: []string{`^agent: .*/proc/hosts`, `^hint: `},
+		},
+		{
+			name: "host", workers: 2, command: []string{"agent", "rsh", "x-host-worker-7", "true"}, code: names.ExitTransport,
+			says: []string{`^agent: .*unknown host "x-host-worker-7": the 2 known are x-host-worker-0, x-host-worker-1`, `^hint: `},
+		},
+		{
+			name: "program", command: []string{"agent", "rsh", "x-program-worker-0", "/opt/no/such"}, code: names.ExitNotFound,
+			says: []string{`/opt/no/such`, `x-program-worker-0`},
+		},
+		{
+			name: "launcherprogram", command: []string{"/opt/no/such"}, code: names.ExitNotFound,
+			says: []string{`^agent: /opt/no/such: no such file or directory$`},
+		},
+		{
+			name: "variable", launcher: func(pod *corev1.Pod) {
+				first(pod).Env = []corev1.EnvVar{{Name: "OMPI_MCA_plm_rsh_agent", Value: "/usr/bin/mine"}}
+			},
+			command: []string{"sh", "-c", "echo the agent is $OMPI_MCA_plm_rsh_agent"},
+			says:    []string{`^the agent is /usr/bin/mine$`, `^agent: .*OMPI_MCA_plm_rsh_agent`},
+		},
+	})
+}
+
+// TestBadInputNobody: no worker by the deadline, because of a slip of the pen
+// that the list of the pods that exist shows.
+func TestBadInputNobody(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	row := explainRow{
+		name: "slip", workers: 2, code: names.ExitDeadline, flags: []string{"--timeout=20s", "--selector=muster.dev/job=x-slipp"},
+		says: []string{
+			`^agent: wait for workers: 0 of 2 workers are ready after (19|20|21)s$`,
+			`^selector: muster.dev/job=x-slipp, in namespace NS: 0 pods match$`,
+			`^other pods in the namespace: 3$`,
+			`^  POD \((Running|Pending)\) labels: muster.dev/index=0,muster.dev/job=x-slip,muster.dev/role=worker$`,
+			`hint: see what creates the pods`, `^hint: --timeout is how long to wait$`,
+		},
+	}
+	explain(t, s, []explainRow{row})
+	require.Contains(t, strings.Join(strings.Fields(s.kubectl("get", "pods")), " "), "x-slip-worker-1")
+}

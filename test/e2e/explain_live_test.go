@@ -1,0 +1,165 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// stubborn is a container that is in no hurry to end, and no worker yet: its
+// launcher waits on while something happens to the pod.
+func stubborn(pod *corev1.Pod) {
+	instead(`trap "" TERM; while :; do sleep 1; done`)(pod)
+	grace := int64(60)
+	pod.Spec.TerminationGracePeriodSeconds = &grace
+}
+
+// liveJob is a job of one worker whose launcher says what it waits for.
+func liveJob(worker func(*corev1.Pod)) job {
+	return explainRow{name: "live", worker: worker}.job()
+}
+
+// waiting starts the job and returns when its launcher waits and its worker's
+// container runs.
+func waiting(t *testing.T, j job) (*space, *lines) {
+	t.Helper()
+	s := newSpace(t)
+	s.start(j)
+	s.ready(2*time.Minute, j.launcherName(), j.workerName(0))
+	return s, s.follow(j.launcherName())
+}
+
+// recover makes the worker anew as it should be; the launcher, which has waited
+// for just that, ends with 0.
+func (s *space) recover(j job) {
+	s.t.Helper()
+	s.kubectl("delete", "pod", j.workerName(0), "--force", "--grace-period=0", "--ignore-not-found")
+	j.edit = nil
+	s.apply(j.worker(s.t, 0))
+	end := s.end(j.launcherName(), 2*time.Minute)
+	require.Zero(s.t, end.code, end.log)
+	require.Contains(s.t, end.log, "1/1 ready")
+}
+
+// TestExplainEviction: the eviction API, as kubectl drain uses it.
+func TestExplainEviction(t *testing.T) {
+	t.Parallel()
+	j := liveJob(stubborn)
+	s, said := waiting(t, j)
+	_, err := kubectlCall{namespace: s.name, stdin: []byte(`{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "` + j.workerName(0) + `"}}`)}.
+		run("create", "--raw", "/api/v1/namespaces/"+s.name+"/pods/"+j.workerName(0)+"/eviction", "-f", "-")
+	require.NoError(t, err)
+	said.until(30*time.Second, j.workerName(0)+" Evicted: Eviction API: evicting")
+	said.until(5*time.Second, "hint: somebody drains its node or called the eviction API; its owner makes a new pod, or create it again")
+	s.recover(j)
+}
+
+// TestExplainTerminating: somebody deletes the pod.
+func TestExplainTerminating(t *testing.T) {
+	t.Parallel()
+	j := liveJob(stubborn)
+	s, said := waiting(t, j)
+	s.kubectl("delete", "pod", j.workerName(0), "--wait=false")
+	said.until(30*time.Second, j.workerName(0)+" Terminating: being deleted")
+	said.until(5*time.Second, "hint: a pod with no owner is not made anew: create it again")
+	s.recover(j)
+}
+
+// TestExplainFinalizer: a deleted pod that a controller's finalizer holds.
+func TestExplainFinalizer(t *testing.T) {
+	t.Parallel()
+	j := liveJob(func(pod *corev1.Pod) {
+		instead("sleep 300")(pod)
+		pod.Finalizers = []string{"example.com/accounting"}
+	})
+	s, said := waiting(t, j)
+	free := func() {
+		_, err := s.try(time.Minute, "patch", "pod", j.workerName(0), "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+		require.NoError(t, err)
+	}
+	held := true
+	t.Cleanup(func() {
+		if held {
+			free() // else the namespace stays for ever
+		}
+	})
+	s.kubectl("delete", "pod", j.workerName(0), "--grace-period=1", "--wait=false")
+	said.until(time.Minute, j.workerName(0)+" Terminating: held by finalizer example.com/accounting")
+	free()
+	held = false
+	s.recover(j)
+}
+
+// TestExplainPreemption: a pod of higher priority takes the only seat.
+func TestExplainPreemption(t *testing.T) {
+	t.Parallel()
+	const seat = "example.com/seat"
+	node := seats(t, 1)
+	taken := func(pod *corev1.Pod) {
+		stubborn(pod)
+		pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
+		first(pod).Resources.Limits = corev1.ResourceList{seat: resource.MustParse("1")}
+	}
+	j := liveJob(taken)
+	s, said := waiting(t, j)
+	s.apply(map[string]any{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000,
+		"metadata": map[string]any{"name": s.name}})
+	t.Cleanup(func() {
+		_, err := s.try(time.Minute, "delete", "priorityclass", s.name)
+		require.NoError(t, err)
+	})
+	guest := j.worker(t, 0)
+	guest.Name, guest.Labels, guest.Spec.PriorityClassName = "guest", nil, s.name
+	s.apply(guest)
+	said.until(30*time.Second, j.workerName(0)+" Preempted: default-scheduler: preempting to accommodate a higher priority pod")
+	said.until(5*time.Second, "hint: a pod of higher priority took its place; give the job a higher priorityClassName, or wait for room")
+	s.recover(j)
+}
+
+// seats gives the first node n of a resource that nobody else uses.
+func seats(t *testing.T, n int) (node string) {
+	t.Helper()
+	cluster := kubectlCall{namespace: "default"}
+	node, err := cluster.run("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
+	require.NoError(t, err)
+	patch := func(change string) {
+		_, err := cluster.run("patch", "node", node, "--subresource=status", "--type=merge", "-p",
+			`{"status":{"capacity":{"example.com/seat":`+change+`},"allocatable":{"example.com/seat":`+change+`}}}`)
+		require.NoError(t, err)
+	}
+	patch(`"` + resource.NewQuantity(int64(n), resource.DecimalSI).String() + `"`)
+	t.Cleanup(func() { patch("null") })
+	return node
+}
+
+// TestExplainNotFound: a registry answers, and has no such image.
+func TestExplainNotFound(t *testing.T) {
+	t.Parallel()
+	s := newSpaceWith(t, "privileged")
+	registry := job{name: "registry", image: "openmpi", workers: 1, slots: 1, edit: func(pod *corev1.Pod) {
+		instead("exec python3 -m http.server --bind 127.0.0.1 5757")(pod)
+		pod.Spec.HostNetwork = true
+	}}
+	s.apply(registry.worker(t, 0))
+	s.ready(time.Minute, registry.workerName(0))
+	row := explainRow{
+		name: "notfound", code: names.ExitHopeless,
+		worker: func(pod *corev1.Pod) {
+			pod.Spec.NodeName, pod.Spec.TopologySpreadConstraints = s.pod(registry.workerName(0)).Spec.NodeName, nil
+			first(pod).Image = "localhost:5757/muster-none:1"
+		},
+		says: []string{
+			`POD ImagePullBackOff: localhost:5757/muster-none:1 not found`,
+			`^agent: wait for workers: POD: the image localhost:5757/muster-none:1 of container worker cannot be pulled: not found$`,
+			`^hint: correct the image's name or tag, or push it: localhost:5757/muster-none:1$`,
+		},
+	}
+	explain(t, s, []explainRow{row})
+}
