@@ -25,7 +25,7 @@ func TestExitCodes(t *testing.T) {
 		"Open MPI, a rank ends":      {[]string{"mpirun.openmpi", openmpi, "final", "7", "3"}, []int{7}, "agent: mpirun.openmpi exited with 7\n"},
 		"Open MPI, a rank aborts":    {[]string{"mpirun.openmpi", openmpi, "abort", "7", "3"}, []int{7}, "MPI_ABORT was invoked on rank 3"},
 		"Open MPI, a rank killed":    {[]string{"mpirun.openmpi", openmpi, "kill", "9", "3"}, []int{137}, "on node 127.0.0.3 exited on signal 9"},
-		"Open MPI, the daemon fails": {[]string{"mpirun.openmpi", "-mca", "orte_launch_agent", "nosuchorted", openmpi, "final", "0", "0"}, []int{1}, "nosuchorted"},
+		"Open MPI, the daemon fails": {[]string{"mpirun.openmpi", "-mca", "orte_launch_agent", "nosuchorted", openmpi, "final", "0", "0"}, []int{1, 127}, "nosuchorted"},
 		// MPICH 4.0 hangs with any remote shell when a rank of one host leaves
 		// without MPI_Finalize and the others wait for it: not asked for here.
 		"MPICH, a rank ends":   {[]string{"mpiexec.mpich", mpich, "final", "7", "3"}, []int{7}, "agent: mpiexec.mpich exited with 7\n"},
@@ -33,7 +33,7 @@ func TestExitCodes(t *testing.T) {
 		// Its proxies race for the first word: the signal, or their own failure.
 		"MPICH, a rank killed": {[]string{"mpiexec.mpich", mpich, "kill", "9", "3"}, []int{9, 137, 255}, "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"},
 		"no such mpirun":       {[]string{"mpirun.nosuch", openmpi}, []int{127}, "agent: mpirun.nosuch: command not found\n"},
-		"no such program":      {[]string{"mpirun.openmpi", "/nosuch/program"}, []int{134, 1, 127}, "/nosuch/program"},
+		"no such program":      {[]string{"mpirun.openmpi", "/nosuch/program"}, []int{132, 134}, "Executable: /nosuch/program"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,31 +121,35 @@ func TestLauncherKilled(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		j := start(t, agentRun(t, []string{"--fake=2", "--lease=2s"}, f.mpirun, f.program("act"), "wait"))
 		j.out.await(t, "ready\n")
+		ofSession := func(p process) bool { return p.onWorker() && !strings.Contains(p.argv, " worker --await") }
 		before := 0
 		for _, p := range remains(j.mark) {
-			if p.onWorker() {
+			if ofSession(p) {
 				before++
 			}
 		}
-		require.GreaterOrEqual(t, before, 6, "two workers, two daemons, two ranks")
+		require.GreaterOrEqual(t, before, 4, "two daemons, two ranks")
 		j.signal(syscall.SIGKILL)
-		took := gone(t, j.mark, patience, process.onWorker)
-		t.Logf("workers and ranks gone %.1f s after kill -9 of the launcher, lease 2 s", took.Seconds())
+		took := gone(t, j.mark, patience, ofSession)
+		t.Logf("ranks gone %.1f s after kill -9 of the launcher, lease 2 s", took.Seconds())
 		took = gone(t, j.mark, patience, func(process) bool { return true })
-		t.Logf("mpirun gone %.1f s later", took.Seconds())
+		t.Logf("workers and mpirun gone %.1f s later", took.Seconds())
 	})
 }
 
-// What the command leaves behind, also far from its session and process group,
-// does not outlive the run.
+// What ranks, sessions and the command leave behind does not outlive the run,
+// however far it went from its session and process group. (A rank under MPICH
+// cannot: its children hold a socket that the proxy waits for.)
 func TestNothingIsLeft(t *testing.T) {
+	const escape = `(setsid setsid nohup sleep 4711 >/dev/null 2>&1 &) `
 	every(t, func(t *testing.T, f family) {
-		o := run(t, agentRun(t, []string{"--fake=2"}, f.mpirun, "sh", "-c",
-			`setsid sleep 4711 >/dev/null 2>&1 & (setsid setsid nohup sleep 4712 >/dev/null 2>&1 &)`))
+		rank := "true"
+		if f.name == "openmpi" {
+			rank = escape
+		}
+		o := run(t, agentRun(t, []string{"--fake=2"}, "sh", "-c", `"$0" sh -c "$1" && agent rsh 127.0.0.3 "$2" && eval "$2"`, f.mpirun, rank, escape))
 		o.wants(t, 0)
-		o = run(t, agentRun(t, []string{"--fake=2"}, "sh", "-c",
-			f.mpirun+` true; setsid nohup sleep 4713 >/dev/null 2>&1 & agent rsh 127.0.0.3 'setsid sleep 4714 >/dev/null 2>&1 &'`))
-		o.wants(t, 0)
+		require.Equal(t, 3, o.report.Sessions)
 	})
 }
 

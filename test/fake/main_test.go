@@ -64,13 +64,15 @@ func prepared(m *testing.M) (code int, err error) {
 // needTools names everything that is missing at once.
 func needTools() error {
 	var missing []string
-	for _, tool := range []string{"mpirun.openmpi", "mpicc.openmpi", "mpiexec.mpich", "mpicc.mpich", "cc", "python3"} {
+	for _, tool := range []string{"mpirun.openmpi", "mpicc.openmpi", "mpiexec.mpich", "mpicc.mpich", "cc", "/usr/bin/python3"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			missing = append(missing, tool)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(mpi4pyMPICH(), "mpi4py")); err != nil {
-		missing = append(missing, "mpi4py for MPICH in "+mpi4pyMPICH())
+	for _, dir := range []string{mpi4pyMPICH(), "/usr/lib/python3/dist-packages"} {
+		if _, err := os.Stat(filepath.Join(dir, "mpi4py")); err != nil {
+			missing = append(missing, "mpi4py in "+dir)
+		}
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("these tests need %s: install them with test/mpi/deps.sh --test", strings.Join(missing, ", "))

@@ -98,7 +98,7 @@ func TestPi(t *testing.T) {
 
 func TestAllreduceOfMPI4PY(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
-		c := agentRun(t, []string{"--fake=4", "--slots=2"}, f.mpirun, "python3", filepath.Join(programs, "allreduce.py"))
+		c := agentRun(t, []string{"--fake=4", "--slots=2"}, f.mpirun, "/usr/bin/python3", filepath.Join(programs, "allreduce.py"))
 		if f.name == "mpich" {
 			c.env = []string{"PYTHONPATH=" + mpi4pyMPICH(), "LD_LIBRARY_PATH=" + mpi4pyMPICH(), "MPI4PY_MPIABI=mpich"}
 		}
