@@ -55,6 +55,11 @@ func lost(w Worker, pod *corev1.Pod, now time.Time) (reason Reason, gone bool) {
 	is := FromPod(pod, w.Container)
 	if is.Finished || is.Terminating || !is.Running {
 		r := Explain(pod, w.Container, now)
+		if r.Code == Completed { // it stays until a launcher or somebody else says that the job is over
+			r.Brief = "Completed: container " + w.Container + " ended while the job ran"
+			r.Sentence = fmt.Sprintf("%s: container %s ended with exit code 0 while the job ran", w.Name, w.Container)
+			r.Hint = "was it told to by another launcher of the same job? " + explainer{pod: pod}.logs(w.Container, false)
+		}
 		if r.OK() { // a Failed pod whose status still says running
 			r = Reason{Code: Error, Brief: "Error: the pod is over", Sentence: w.Name + ": the pod is over (" + string(pod.Status.Phase) + ")"}
 		}

@@ -95,6 +95,7 @@ func TestLost(t *testing.T) {
 		{"replaced", func() *corev1.Pod { p := shape(t, "running-ready"); p.UID = "u-2"; return p }, rendezvous.Missing, true, "uid u-w-3, now u-2"},
 		{"evicted", func() *corev1.Pod { return shape(t, "evicted-memory") }, rendezvous.Evicted, true, "low on resource: memory"},
 		{"failed", func() *corev1.Pod { return shape(t, "exit-never") }, rendezvous.Error, true, "exit code 7"},
+		{"ended by another", func() *corev1.Pod { return shape(t, "exit-zero-never") }, rendezvous.Completed, true, "exit code 0 while the job ran"},
 		{"in crash loop", func() *corev1.Pod { return shape(t, "oom-loop") }, rendezvous.OOMKilled, true, "limit 512Mi"},
 		{"restarted already", func() *corev1.Pod {
 			p := shape(t, "running-ready")
