@@ -65,12 +65,12 @@ func TestExplainDisplaced(t *testing.T) {
 	secondLauncher(s, j, "older", nil, "sleep", "60")
 	s.ready(time.Minute, "older")
 	s.follow("older").until(time.Minute, "1/1 ready")
-	secondLauncher(s, j, "newer", nil, "true")
-	end := s.end("newer", time.Minute)
-	require.Zero(t, end.code, end.log)
+	secondLauncher(s, j, "newer", nil, "sleep", "20")
 	displaced := s.end("older", time.Minute)
 	require.NotZero(t, displaced.code, displaced.log)
 	requireBothLaunchers(t, s, displaced, "older", "newer")
+	end := s.end("newer", time.Minute)
+	require.Zero(t, end.code, end.log)
 }
 
 // requireBothLaunchers: some line names both by their pods' uids, and the worker.
