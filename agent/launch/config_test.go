@@ -45,7 +45,7 @@ func TestValidate(t *testing.T) {
 		"fake and workers": {fake(func(c *Config) { c.Workers = 3; c.Origin["workers"] = "flag --workers" }),
 			"--fake=2 and --workers=3 contradict each other", "leave --workers away"},
 		"fake, workers by env":     {config: fake(func(c *Config) { c.Workers = 3; c.Origin["workers"] = "env MUSTER_WORKERS" })},
-		"fault without fake":       {good(func(c *Config) { c.FakeFaults = []string{"drop every=1KiB"} }), "--fake-fault needs --fake", "--fake=4"},
+		"fault without fake":       {good(func(c *Config) { c.FakeFaults = []string{"drop every=1MiB"} }), "--fake-fault needs --fake", "--fake=4"},
 		"fault for nobody":         {fake(func(c *Config) { c.FakeFaults = []string{"kill worker=2 after=3s"} }), "there is no worker 2", "0 to 1"},
 		"exit rule":                {good(func(c *Config) { c.Exit = "loose" }), "--exit=loose is not known", "it takes strict, command"},
 		"log format":               {good(func(c *Config) { c.LogFormat = "xml" }), "--log-format=xml is not known", "auto, console, json"},

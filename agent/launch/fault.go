@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/exec/wire"
 )
 
 // Fault is one --fake-fault, for rehearsing failures on one machine.
@@ -80,6 +82,9 @@ func (f *Fault) complete() error {
 	case "drop":
 		if (f.Every > 0) == (f.After > 0) {
 			return fmt.Errorf("drop takes either every=SIZE or after=TIME")
+		}
+		if f.Every > 0 && f.Every < wire.MaxData {
+			return fmt.Errorf("every is 256KiB at least: one frame has that many bytes, and must pass some time")
 		}
 	case "stall":
 		if f.After <= 0 || f.For <= 0 {

@@ -28,7 +28,7 @@ func TestParseFaults(t *testing.T) {
 		require.Equal(t, []Fault{want}, got, text)
 	}
 	for _, text := range []string{
-		"", "drop", "drop every=0", "drop every=256XB", "drop every=-1", "drop every=1KiB after=1s", "drop 256KiB",
+		"", "drop", "drop every=64KiB", "drop every=0", "drop every=256XB", "drop every=-1", "drop every=1KiB after=1s", "drop 256KiB",
 		"kill after=3s", "kill worker=-1 after=3s", "kill worker=9 after=1s", "stall after=2s", "stall for=2s",
 		"explode after=1s", "drop after=3", "drop after=-3s", "drop after=3s color=red", "drop every=999999999999G",
 	} {
