@@ -113,3 +113,28 @@ func (c *stallConn) Close() error {
 	c.quiet.Close()
 	return c.ReadWriteCloser.Close()
 }
+
+// mortal lets each connection live for a number of bytes from the worker.
+type mortal struct {
+	inner link.Dialer
+	bytes int
+}
+
+type mortalConn struct {
+	io.ReadWriteCloser
+	left int
+}
+
+func (m mortal) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	rw, err := m.inner.Dial(ctx)
+	return &mortalConn{rw, m.bytes}, err
+}
+
+func (c *mortalConn) Read(p []byte) (int, error) {
+	if c.left == 0 {
+		return 0, io.ErrClosedPipe
+	}
+	n, err := c.ReadWriteCloser.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, err
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"strconv"
@@ -249,4 +250,20 @@ func TestDeadConnectionIsDialledAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 4, rec.Code)
 	require.Equal(t, "line 0\nline 1\nline 2\n", out.String())
+}
+
+func TestLinkThatDiesEveryFewKilobytesGetsOn(t *testing.T) {
+	w := contract.NewWorker(t, nil)
+	l := contract.NewLink(t, mortal{local.Dialer{Path: w.Socket}, 64 << 10}, nil)
+	h, want := fnv.New64(), fnv.New64()
+	s, err := l.Open(ctxFor(t), "", wire.Spec{Line: "seq 300000; exit 6"}, link.Streams{Stdout: h})
+	require.NoError(t, err)
+	rec, err := s.Wait(ctxFor(t))
+	require.NoError(t, err)
+	require.Equal(t, 6, rec.Code)
+	for i := range 300000 {
+		fmt.Fprintln(want, i+1)
+	}
+	require.Equal(t, want.Sum64(), h.Sum64())
+	require.Greater(t, l.State().Redials, 20)
 }

@@ -83,15 +83,21 @@ type Reader struct {
 	src    io.Reader
 	header [HeaderLen]byte
 	buf    []byte
+	err    error // after a DATA frame of which only a part came
 }
 
 // NewReader reads frames from src, which should be buffered.
 func NewReader(src io.Reader) *Reader { return &Reader{src: src} }
 
 // Next returns the next frame. Its payload is valid until the following call.
-// It returns io.EOF between frames, io.ErrUnexpectedEOF within one, an error
-// wrapping ErrProtocol for bytes that are no frame, or src's own error.
+// Of a DATA frame that the stream's end cuts, what came is returned first: it
+// has its offset like any other, and a link that dies every few kilobytes still
+// gets on. It returns io.EOF between frames, io.ErrUnexpectedEOF within one, an
+// error wrapping ErrProtocol for bytes that are no frame, or src's own error.
 func (r *Reader) Next() (Frame, error) {
+	if r.err != nil {
+		return Frame{}, r.err
+	}
 	if _, err := io.ReadFull(r.src, r.header[:]); err != nil {
 		return Frame{}, err
 	}
@@ -110,11 +116,14 @@ func (r *Reader) Next() (Frame, error) {
 		r.buf = make([]byte, n)
 	}
 	f.Payload = r.buf[:n]
-	if _, err := io.ReadFull(r.src, f.Payload); err != nil {
+	if got, err := io.ReadFull(r.src, f.Payload); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return Frame{}, err
+		if f.Type != Data || got == 0 {
+			return Frame{}, err
+		}
+		r.err, f.Payload = err, f.Payload[:got]
 	}
 	if cap(r.buf) > MaxData {
 		r.buf = nil // one large OPEN must not pin its memory for the life of the link
