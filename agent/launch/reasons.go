@@ -22,6 +22,8 @@ func reasonOf(w rendezvous.Worker, agent string, err error) rendezvous.Reason {
 		return rendezvous.LinkForbidden(w.Name, w.Namespace, cause)
 	case link.AgentMissing:
 		return rendezvous.LinkAgentMissing(w.Name, w.Container, agent, cause)
+	case link.NoWorker:
+		return rendezvous.LinkNoWorker(w.Name, w.Container, cause)
 	case link.Incompatible:
 		return permanent(w, rendezvous.Incompatible, cause, "use images whose agents are at most two minor releases apart")
 	case link.Superseded:

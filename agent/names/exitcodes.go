@@ -5,6 +5,7 @@ package names
 const (
 	ExitUsage      = 64  // the command line is wrong
 	ExitNoCluster  = 69  // the cluster cannot be reached
+	ExitNoWorker   = 69  // attach: no worker runs in this container
 	ExitBug        = 70  // a bug of ours
 	ExitDeadline   = 75  // rendezvous deadline passed, or no launcher ever came
 	ExitHopeless   = 76  // waiting cannot help, or a worker was lost

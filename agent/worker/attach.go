@@ -23,17 +23,17 @@ const (
 )
 
 // Attach is the bridge between an exec stream and PID 1: two copy loops and no
-// state. It returns when either loop has ended, even if the other is blocked:
+// state. The error wraps ErrNoWorker when there is no PID 1 to reach. It returns when either loop has ended, even if the other is blocked:
 // after a restart of containerd the end of stdin never comes. The caller must
 // exit then.
 func Attach() error {
 	path, err := rundir.Find(names.WorkerSocket)
 	if err != nil {
-		return fmt.Errorf("find the worker: %w", err)
+		return fmt.Errorf("%w: %w", ErrNoWorker, err)
 	}
 	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
-		return fmt.Errorf("connect to the worker: %w", err)
+		return fmt.Errorf("%w: %w", ErrNoWorker, err)
 	}
 	for _, fd := range []int{0, 1} {
 		// Not a pipe, or over the user's limit: then it is as large as it is.
@@ -60,11 +60,11 @@ func pass(w io.Writer, r io.Reader) error {
 func Ready() error {
 	path, err := rundir.Find(names.WorkerSocket)
 	if err != nil {
-		return fmt.Errorf("no worker runs here: %w", err)
+		return fmt.Errorf("%w: %w", ErrNoWorker, err)
 	}
 	c, err := net.Dial("unix", path)
 	if err != nil {
-		return fmt.Errorf("connect to the worker: %w", err)
+		return fmt.Errorf("%w: %w", ErrNoWorker, err)
 	}
 	return c.Close()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -35,7 +36,9 @@ func runAttach(args []string) int {
 	if code, ok := parse(newFlags("attach", attachHelp), args, 0, 0); !ok {
 		return code
 	}
-	if err := worker.Attach(); err != nil {
+	if err := worker.Attach(); errors.Is(err, worker.ErrNoWorker) {
+		return complain(names.ExitNoWorker, fmt.Errorf("attach: %w", err))
+	} else if err != nil {
 		return complain(names.ExitTransport, fmt.Errorf("attach: %w", err))
 	}
 	return 0

@@ -25,6 +25,7 @@ const (
 	NotFound                 // 404: the pod is not there
 	Server                   // 429, 5xx and other answers of the server
 	AgentMissing             // the container has no agent at that path
+	NoWorker                 // the container has the agent, but no worker runs there
 	Ending                   // the worker is going down
 	Gone                     // pod replaced, or container restarted
 	Incompatible             // no common protocol version
@@ -39,7 +40,7 @@ func (k Kind) Terminal() bool { return k >= Gone }
 
 // String gives the kind as one word.
 func (k Kind) String() string {
-	names := [...]string{"dropped", "unreachable", "unauthorized", "forbidden", "not found", "server error", "agent missing",
+	names := [...]string{"dropped", "unreachable", "unauthorized", "forbidden", "not found", "server error", "agent missing", "no worker",
 		"ending", "gone", "incompatible", "superseded", "other job", "expired", "unknown session"}
 	if k < 0 || int(k) >= len(names) {
 		return fmt.Sprintf("kind %d", int(k))

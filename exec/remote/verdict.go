@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 )
 
@@ -73,6 +74,8 @@ func (t Target) exited(s status, stderr string) *link.DialError {
 	switch {
 	case code == exitNotRunnable || code == exitNotFound:
 		return t.noAgent(err.Error())
+	case code == names.ExitNoWorker:
+		return &link.DialError{Kind: link.NoWorker, Err: err}
 	case strings.Contains(stderr, "exec format error"):
 		// runc says so on stderr, with exit code 1, for a binary of another architecture.
 		return t.noAgent(stderr)
