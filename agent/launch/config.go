@@ -3,6 +3,7 @@ package launch
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -179,20 +180,11 @@ func (c Config) validateWords() error {
 		{"log-format", c.LogFormat, []string{"auto", "console", "json"}},
 		{"log-level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {
-		if !contains(w.known, w.value) {
+		if !slices.Contains(w.known, w.value) {
 			return usage("it takes "+strings.TrimPrefix(strings.Join(w.known, ", "), ", "), "--%s=%s is not known", w.flag, w.value)
 		}
 	}
 	return nil
-}
-
-func contains(words []string, word string) bool {
-	for _, w := range words {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }
 
 // WorkerSelector is the label selector of the workers.
@@ -220,5 +212,5 @@ func (c Config) Rule() ExitRule {
 // mpirun.openmpi, mpiexec.mpich) or without.
 func IsMPIRun(argv0 string) bool {
 	stem, _, _ := strings.Cut(filepath.Base(argv0), ".")
-	return contains([]string{"mpirun", "mpiexec", "orterun", "prterun"}, stem)
+	return slices.Contains([]string{"mpirun", "mpiexec", "orterun", "prterun"}, stem)
 }

@@ -3,16 +3,20 @@
 //
 // Run goes one way and each step has a file of its own:
 //
-//	config.go    one Config out of flags, environment and defaults; validate
-//	kube.go      where workers come from in a cluster; fake.go on one machine
-//	await.go     wait for the workers with an explained progress line
-//	links.go     one link per worker, opened while the wait goes on
-//	plan.go      rank the workers, choose their host names and slots
-//	files.go     hostfiles in both dialects, /etc/mpi for old manifests
-//	broker.go    serve `agent rsh`, keep the account of its sessions
-//	command.go   run the user's command, forward signals to it, end it
-//	judge.go     decide the exit code, and say why it is not the command's
-//	report.go    the summary line, the JSON report, the termination message
+//	config.go       one Config out of flags, environment and defaults; Validate
+//	place.go        the private directory, the broker's socket, a free place for files
+//	kube.go         where workers come from in a cluster; fake.go on one machine
+//	await.go        wait for the workers with an explained progress line
+//	links.go        one link per worker, opened while the wait goes on
+//	plan.go         hosts and environment; hostnames.go, files.go
+//	serve.go        serve `agent rsh`, and note how its sessions end
+//	command.go      run the user's command; ending.go is how it is ended
+//	supervise.go    watch command, workers and signals
+//	judge.go        decide the exit code, and say why it is not the command's
+//	report.go       the summary line, the JSON report, the termination message
+//
+// A Reaper owns every child process of a run, so a kubeconfig that gets its
+// credentials from a program (exec plugin) is not supported by Run.
 //
 // It promises: the exit code is 0 only when the work was really done (see
 // Judge); nothing that it started is left behind when it returns; the user's

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
@@ -36,7 +37,7 @@ func Env(ctx context.Context, cfg Config, w io.Writer, explain bool) error {
 
 // Hosts is `agent hosts`: the workers in the named format.
 func Hosts(ctx context.Context, cfg Config, w io.Writer, format string) error {
-	if !contains([]string{"openmpi", "hydra", "horovod", "json"}, format) {
+	if !slices.Contains([]string{"openmpi", "hydra", "horovod", "json"}, format) {
 		return usage("it takes openmpi, hydra, horovod, json", "--format=%s is not known", format)
 	}
 	plan, _, err := currentPlan(ctx, cfg)
