@@ -66,6 +66,9 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	if err != nil {
 		return names.ExitUsage, err
 	}
+	if os.Getpid() == 1 {
+		linkKubexec(filepath.Join(names.MPIDir, "kubexec.sh"))
+	}
 	w := newRole(cfg, dir, memoryOnly)
 	cfg.Log.Info("awaiting a launcher", "socket", path, "version", cfg.Version)
 	code, words, err := w.run(ctx, ln, signals)
@@ -164,6 +167,20 @@ func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan o
 		return 0, "told to stop while nothing ran"
 	}
 	return 128 + int(sig), fmt.Sprintf("told to stop by %s while %d sessions ran", sig, live)
+}
+
+// linkKubexec lets the agent stand at the path of mpi-operator v1's script:
+// daemons look their launcher's rsh agent up on workers too, and crash or hang
+// where it is missing. An image that has something there keeps it, and a
+// read-only one works as long as nobody uses that path.
+func linkKubexec(path string) {
+	self, err := os.Executable()
+	if err != nil {
+		return
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
+		_ = os.Symlink(self, path)
+	}
 }
 
 // environment is what sessions start with: the container's, with the worker's

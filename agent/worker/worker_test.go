@@ -3,6 +3,8 @@
 package worker
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -28,4 +30,21 @@ func TestEnvironment(t *testing.T) {
 			require.Equal(t, before, c.env)
 		})
 	}
+}
+
+func TestLinkKubexec(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "etc", "kubexec.sh")
+	linkKubexec(path)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	target, err := os.Readlink(path)
+	require.NoError(t, err)
+	require.Equal(t, self, target)
+
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.WriteFile(path, []byte("the image's own"), 0o755))
+	linkKubexec(path)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "the image's own", string(text))
 }
