@@ -79,7 +79,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) (<-chan struct{}, error) {
 		s.conn.close() // the bridge of an earlier attempt may linger for long
 	}
 	s.claimed, s.epoch, s.conn = true, h.Epoch, c
-	s.lease = time.Duration(h.LeaseSeconds) * time.Second
+	s.lease = leaseOf(h.LeaseSeconds)
 	s.heard = time.Now()
 	s.kick()
 	return s.fences[wire.ReasonSuperseded], nil

@@ -67,3 +67,10 @@ func (s *Server) due() (time.Duration, bool) {
 	// The sessions' ends take a moment; then the wait for a launcher counts.
 	return s.cfg.Grace + killMargin, true
 }
+
+// longestLease keeps a lease within what a Duration can hold, whatever a record says.
+const longestLease = 30 * 24 * time.Hour
+
+func leaseOf(seconds int) time.Duration {
+	return time.Duration(min(max(seconds, 1), int(longestLease/time.Second))) * time.Second
+}

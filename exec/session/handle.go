@@ -35,7 +35,7 @@ func (s *Server) handle(c *conn, f wire.Frame) error {
 			return err
 		}
 		s.mu.Lock()
-		s.lease = time.Duration(rec.LeaseSeconds) * time.Second
+		s.lease = leaseOf(rec.LeaseSeconds)
 		s.mu.Unlock()
 		s.kick()
 		return nil
