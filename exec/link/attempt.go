@@ -174,6 +174,10 @@ func (l *Link) drop(c *conn, err error) {
 func (l *Link) noteFailure(err error) {
 	l.mu.Lock()
 	l.state.Last = err
+	if l.state.Parked { // closed on purpose until now; from here on it is a loss
+		l.downAt = time.Now()
+		l.state.Parked, l.state.Since = false, l.downAt
+	}
 	if k := kindOf(err); k != Unauthorized && k != Forbidden {
 		l.authAt = time.Time{}
 	} else if l.authAt.IsZero() {

@@ -233,6 +233,11 @@ func (l *Link) hasEnded() bool {
 	}
 }
 
+// Wake lets a parked link dial now, in place of waiting for work: its owner
+// doubts that the worker is still there. Once a dial has failed the link counts
+// as down since then (State.Parked is false), and its lease runs.
+func (l *Link) Wake() { l.rouse() }
+
 // rouse lets a parked link dial.
 func (l *Link) rouse() {
 	select {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,6 +152,43 @@ func TestDetachedSessionOutlivesItsLinkAndParks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "back\n", out.String())
 	require.Zero(t, l.State().Redials)
+}
+
+func TestParkedLinkThatIsWokenTellsWhetherTheWorkerIsThere(t *testing.T) {
+	w := contract.NewWorker(t, nil)
+	var away atomic.Bool
+	near := local.Dialer{Path: w.Socket}
+	l := contract.NewLink(t, dialFunc(func(ctx context.Context) (io.ReadWriteCloser, error) {
+		if away.Load() {
+			return nil, &link.DialError{Kind: link.Server, Err: errors.New("no route to the node")}
+		}
+		return near.Dial(ctx)
+	}), func(c *link.Config) { c.ParkAfter, c.PingEvery = 50*time.Millisecond, 20*time.Millisecond })
+	s, err := l.Open(ctxFor(t), "", wire.Spec{Line: "setsid sleep 1000 >/dev/null 2>&1 </dev/null &"}, link.Streams{})
+	require.NoError(t, err)
+	_, err = s.Wait(ctxFor(t))
+	require.NoError(t, err)
+	state := func(ok func(link.State) bool) link.State {
+		t.Helper()
+		require.Eventually(t, func() bool { return ok(l.State()) }, 10*time.Second, time.Millisecond)
+		return l.State()
+	}
+	parked := state(func(s link.State) bool { return s.Parked })
+
+	l.Wake() // the worker is there: the link comes back, and parks again
+	again := state(func(s link.State) bool { return s.Parked && s.Since.After(parked.Since) })
+	require.Zero(t, again.Redials)
+
+	away.Store(true)
+	woken := time.Now()
+	l.Wake()
+	down := state(func(s link.State) bool { return !s.Parked })
+	require.False(t, down.Connected)
+	require.False(t, down.Since.Before(woken), "down since the dial that failed, not since it was parked")
+	require.ErrorContains(t, down.Last, "no route")
+
+	away.Store(false)
+	state(func(s link.State) bool { return s.Connected && s.Redials == 1 })
 }
 
 func TestEndStopsEverythingAndTheWorker(t *testing.T) {
