@@ -116,7 +116,7 @@ func TestWorkerThatIsNotThereAgainIsLost(t *testing.T) {
 	ran := make(chan error)
 	go func() { ran <- l.Run(ctxFor(t)) }()
 	s, _ := start(t, l, "echo $$; sleep 1000")
-	second := contract.NewWorker(t, nil)
+	second := contract.NewWorker(t, func(c *session.Config) { c.Reaper = first.Reaper })
 	d.move(second.Socket)
 	err := <-ran
 	var lost *link.LostError

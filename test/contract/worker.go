@@ -25,6 +25,7 @@ type Worker struct {
 	Dir    string // of its socket; sessions start here
 	Socket string
 	Server *session.Server
+	Reaper *reap.Reaper // of the test's process: a second worker must share it
 }
 
 // NewWorker starts a worker that ends with the test; it must be started before
@@ -35,22 +36,20 @@ func NewWorker(t testing.TB, change func(*session.Config)) *Worker {
 	dir, err := os.MkdirTemp("", "muster")
 	require.NoError(t, err)
 	w := &Worker{Dir: dir, Socket: filepath.Join(dir, "worker.sock")}
-	ctx, cancel := context.WithCancel(context.Background())
-	// As for a real worker: what daemonizes comes to this process.
-	require.NoError(t, reap.Subreaper())
-	rctx, rcancel := context.WithCancel(context.Background())
-	reaper := reap.New()
-	cfg := session.Config{Version: "test", Slots: 1, Env: os.Environ(), Dir: dir, SpoolDir: dir, Reaper: reaper,
+	cfg := session.Config{Version: "test", Slots: 1, Env: os.Environ(), Dir: dir, SpoolDir: dir,
 		Log: slog.New(slog.NewTextHandler(logTo{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	if change != nil {
 		change(&cfg)
 	}
+	if cfg.Reaper == nil {
+		cfg.Reaper = newReaper(t, func() { w.Server.Orphaned() })
+	}
+	w.Reaper = cfg.Reaper
 	w.Server = session.New(cfg)
-	reaper.OnOrphan = func(int, reap.Status) { w.Server.Orphaned() }
 	ln, err := rundir.Listen(w.Socket)
 	require.NoError(t, err)
-	done := make(chan error, 2)
-	go func() { done <- reaper.Run(rctx) }()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
 	go func() { done <- w.Server.Serve(ctx, ln) }()
 	t.Cleanup(func() {
 		sctx, scancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -58,11 +57,25 @@ func NewWorker(t testing.TB, change func(*session.Config)) *Worker {
 		w.Server.Stop(sctx, wire.ReasonStopped, time.Second)
 		cancel()
 		require.NoError(t, <-done)
-		rcancel()
-		require.NoError(t, <-done)
 		require.NoError(t, os.RemoveAll(dir))
 	})
 	return w
+}
+
+// newReaper starts the process's reaper; it ends with the test.
+func newReaper(t testing.TB, orphaned func()) *reap.Reaper {
+	// As for a real worker: what daemonizes comes to this process.
+	require.NoError(t, reap.Subreaper())
+	reaper := reap.New()
+	reaper.OnOrphan = func(int, reap.Status) { orphaned() }
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- reaper.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	return reaper
 }
 
 type logTo struct{ t testing.TB }
