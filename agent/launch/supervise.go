@@ -39,6 +39,7 @@ type supervisor struct {
 	ended  bool // we signalled the command because a worker was lost
 	unsure map[string]suspicion
 	warned map[string]bool
+	woken  map[string]time.Time // parked links that were woken, and when they had been parked
 }
 
 // suspicion is a worker whose link is lost while its pod's status still has to
@@ -48,10 +49,14 @@ type suspicion struct {
 	since time.Time
 }
 
+func (s *supervisor) begin() {
+	s.unsure, s.warned, s.woken = map[string]suspicion{}, map[string]bool{}, map[string]time.Time{}
+}
+
 // watch returns when the command has ended, having brought it there where that
 // was needed. When ctx ends it is killed.
 func (s *supervisor) watch(ctx context.Context) {
-	s.unsure, s.warned = map[string]suspicion{}, map[string]bool{}
+	s.begin()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
 	rearm := func() {
@@ -144,6 +149,7 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 			continue
 		}
 		if !loss.Gone && !nodeLost(standings[name].state, loss.Reason, s.cfg.NodeLostAfter, now) {
+			s.wake(name, standings[name], loss.Reason)
 			if !loss.Reason.Ordinary() && !s.warned[name] {
 				s.warned[name] = true
 				s.voice.Say("%s", loss.Reason.Sentence)
@@ -156,13 +162,25 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 	return changed
 }
 
+// wake asks a parked link, once each time that it is parked, whether a worker
+// whose pod looks lost is there: parked, it would never tell.
+func (s *supervisor) wake(worker string, st standing, r rendezvous.Reason) {
+	if !st.state.Parked || !suspect(r) || s.woken[worker].Equal(st.state.Since) {
+		return
+	}
+	s.woken[worker] = st.state.Since
+	st.link.Wake()
+}
+
+// suspect: a node that is lost makes its pods look so.
+func suspect(r rendezvous.Reason) bool {
+	return r.Code == rendezvous.NodeLost || r.Code == rendezvous.NotReady
+}
+
 // nodeLost: the link is down, the API server answers, and the pod has not been
 // ready, all for at least after. A parked link proves nothing.
 func nodeLost(s link.State, r rendezvous.Reason, after time.Duration, now time.Time) bool {
-	if s.Connected || s.Parked {
-		return false
-	}
-	if r.Code != rendezvous.NodeLost && r.Code != rendezvous.NotReady {
+	if s.Connected || s.Parked || !suspect(r) {
 		return false
 	}
 	return now.Sub(s.Since) >= after && (r.Since.IsZero() || now.Sub(r.Since) >= after)

@@ -1,0 +1,103 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+	"github.com/musterhq/muster/test/contract"
+)
+
+// road leads to a worker unless its node is lost.
+type road struct {
+	local.Dialer
+	lost atomic.Bool
+}
+
+func (r *road) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	if r.lost.Load() {
+		return nil, &link.DialError{Kind: link.Server, Err: errors.New("no route to the node")}
+	}
+	return r.Dialer.Dial(ctx)
+}
+
+// parkedRun is a run whose one worker has a daemon and a link that is parked.
+func parkedRun(t *testing.T, r *road) *supervisor {
+	t.Helper()
+	worker := rendezvous.Worker{Name: "pi-worker-0", UID: "uid-0", Container: "main"}
+	r.Path = contract.NewWorker(t, nil).Socket
+	all := newLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), newTally())
+	m := &member{worker: worker}
+	m.link = contract.NewLink(t, r, func(c *link.Config) {
+		c.ParkAfter, c.PingEvery = 50*time.Millisecond, 20*time.Millisecond
+		c.OnState = func(s link.State) { all.note(m, s) }
+	})
+	all.members[worker.Name] = m
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	daemon, err := m.link.Open(ctx, "", wire.Spec{Line: "setsid sleep 1000 >/dev/null 2>&1 </dev/null &"}, link.Streams{})
+	require.NoError(t, err)
+	_, err = daemon.Wait(ctx)
+	require.NoError(t, err)
+	s := &supervisor{cfg: Config{NodeLostAfter: 100 * time.Millisecond, Grace: time.Second}, links: all, tally: all.tally,
+		voice: &voice{w: io.Discard}, started: []rendezvous.Worker{worker}}
+	s.begin()
+	awaitLink(t, s, func(l link.State) bool { return l.Parked })
+	return s
+}
+
+func awaitLink(t *testing.T, s *supervisor, ok func(link.State) bool) {
+	t.Helper()
+	require.Eventually(t, func() bool { return ok(s.links.standings()["pi-worker-0"].state) }, time.Minute, time.Millisecond)
+}
+
+// notReady is what the API server says of a pod whose node is silent.
+func notReady() rendezvous.Snapshot {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pi-worker-0", UID: "uid-0"},
+		Spec: corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Name: "main"}}}}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning,
+		Conditions: []corev1.PodCondition{{Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
+			{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute))}},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
+	return rendezvous.Snapshot{At: time.Now(), Pods: []*corev1.Pod{pod}}
+}
+
+func TestNodeLostBehindAParkedLink(t *testing.T) {
+	r := &road{}
+	s := parkedRun(t, r)
+	r.lost.Store(true)
+	s.onPods(notReady(), time.Now())
+	require.False(t, s.known("pi-worker-0"), "a parked link proves nothing")
+	awaitLink(t, s, func(l link.State) bool { return !l.Parked })
+	require.Eventually(t, func() bool { s.onPods(s.last, time.Now()); return s.known("pi-worker-0") }, time.Minute, 10*time.Millisecond)
+	require.True(t, s.ending.lost)
+	var e Evidence
+	s.tally.testify(&e)
+	require.Contains(t, e.Lost[0].Cause, "the kubelet of node n1 does not answer for 1m")
+}
+
+func TestReadinessThatFailsBehindAParkedLink(t *testing.T) {
+	s := parkedRun(t, &road{})
+	parked := s.links.standings()["pi-worker-0"].state.Since
+	s.onPods(notReady(), time.Now())
+	awaitLink(t, s, func(l link.State) bool { return l.Parked && l.Since.After(parked) })
+	s.onPods(s.last, time.Now().Add(time.Hour))
+	require.False(t, s.known("pi-worker-0"), "the worker answers, whatever its pod's status says")
+	var figures Report
+	s.tally.fill(&figures)
+	require.Zero(t, figures.Redials)
+}
