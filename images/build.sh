@@ -153,8 +153,8 @@ for image in "${images[@]}"; do
             from=$(base "$image")
             devel=$from
             if [ $engine = buildah ]; then devel=$(base devel); fi
-            build "$image" "$repo/test/mpi" "BASE=$from" "DEVEL=$devel" "AGENT=$(ref agent)"
+            build "$image" "$repo" "BASE=$from" "DEVEL=$devel" "AGENT=$(ref agent)"
             ;;
-        noshell) build noshell "$here/noshell" "OPENMPI=$(ref openmpi)" ;;
+        noshell) build noshell "$repo" "OPENMPI=$(ref openmpi)" ;;
     esac
 done

@@ -11,8 +11,25 @@ import (
 	"time"
 )
 
-// stale marks the namespaces of this suite.
-const stale = "muster.dev/e2e"
+// owner labels the namespaces of this suite with the run that made them.
+const owner = "muster.dev/e2e"
+
+// run names this run: machine and process.
+func run() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// interrupted tells whether a run of this machine has ended.
+func interrupted(run string) bool {
+	host, _ := os.Hostname()
+	pid, ok := strings.CutPrefix(run, host+"-")
+	if !ok {
+		return false
+	}
+	_, err := os.Stat("/proc/" + pid)
+	return err != nil
+}
 
 func TestMain(m *testing.M) {
 	if err := prepare(); err != nil {
@@ -27,10 +44,20 @@ func prepare() error {
 	if os.Getenv("KUBECONFIG") == "" {
 		return fmt.Errorf("no cluster: make cluster-up, then eval \"$(cd test/cluster && go run . env)\"")
 	}
-	out, err := exec.Command(kubectlPath(), "delete", "namespace", "-l", stale, "--wait=false", "--ignore-not-found",
-		"--request-timeout=20s").CombinedOutput()
+	kubectl := kubectlCall{namespace: "default"}
+	out, err := kubectl.run("get", "namespaces", "-l", owner, "--request-timeout=20s",
+		"-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.labels.muster\.dev/e2e}{"\n"}{end}`)
 	if err != nil {
-		return fmt.Errorf("the cluster of KUBECONFIG does not answer: %w\n%s", err, out)
+		return fmt.Errorf("the cluster of KUBECONFIG does not answer: %w", err)
+	}
+	for line := range strings.Lines(out) {
+		name, run, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !interrupted(run) {
+			continue
+		}
+		if _, err := kubectl.run("delete", "namespace", name, "--wait=false", "--ignore-not-found"); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -81,8 +81,10 @@ func TestAllreduce(t *testing.T) {
 func (s *space) requireBothNodes(j job) {
 	s.t.Helper()
 	nodes := map[string]bool{}
-	for i := range j.workers {
-		nodes[s.pod(j.workerName(i)).Spec.NodeName] = true
+	for _, pod := range s.pods() {
+		if isWorker(&pod) {
+			nodes[pod.Spec.NodeName] = true
+		}
 	}
 	require.GreaterOrEqual(s.t, len(nodes), 2, "the workers ran on %v", nodes)
 }
@@ -92,6 +94,6 @@ func (s *space) requireBothNodes(j job) {
 func (s *space) requireWorkersDone(j job) {
 	s.t.Helper()
 	for i := range j.workers {
-		require.Zero(s.t, s.end(j.workerName(i), 30*time.Second).code)
+		require.Zero(s.t, s.terminated(j.workerName(i), 30*time.Second).ExitCode)
 	}
 }

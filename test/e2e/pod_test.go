@@ -27,9 +27,20 @@ type ended struct {
 	finished time.Time
 }
 
-// end waits until the first container of a pod has ended, however often the
-// API server goes away meanwhile.
+// end waits until the first container of a pod has ended, and reads what it
+// left.
 func (s *space) end(pod string, limit time.Duration) ended {
+	s.t.Helper()
+	status := s.terminated(pod, limit)
+	return ended{
+		code: int(status.ExitCode), log: s.logs(pod), message: status.Message,
+		started: status.StartedAt.Time, finished: status.FinishedAt.Time,
+	}
+}
+
+// terminated waits until the first container of a pod has ended, however often
+// the API server goes away meanwhile.
+func (s *space) terminated(pod string, limit time.Duration) corev1.ContainerStateTerminated {
 	s.t.Helper()
 	deadline := time.Now().Add(limit)
 	for {
@@ -40,11 +51,7 @@ func (s *space) end(pod string, limit time.Duration) ended {
 		}
 		require.True(s.t, time.Now().Before(deadline), "%s did not end within %s: %v", pod, limit, err)
 	}
-	status := s.pod(pod).Status.ContainerStatuses[0].State.Terminated
-	return ended{
-		code: int(status.ExitCode), log: s.logs(pod), message: status.Message,
-		started: status.StartedAt.Time, finished: status.FinishedAt.Time,
-	}
+	return *s.pod(pod).Status.ContainerStatuses[0].State.Terminated
 }
 
 // report is what the launcher wrote for --report.
@@ -59,8 +66,22 @@ func (s *space) report(e ended) launch.Report {
 func (s *space) pod(name string) corev1.Pod {
 	s.t.Helper()
 	var pod corev1.Pod
-	require.NoError(s.t, json.Unmarshal([]byte(s.kubectl("get", "pod", name, "-o", "json")), &pod))
+	s.read(&pod, "get", "pod", name)
 	return pod
+}
+
+// read fills object with what a get of kubectl gives.
+func (s *space) read(object any, get ...string) {
+	s.t.Helper()
+	require.NoError(s.t, json.Unmarshal([]byte(s.kubectl(append(get, "-o", "json")...)), object))
+}
+
+// pods reads all pods of the namespace.
+func (s *space) pods() []corev1.Pod {
+	s.t.Helper()
+	var list corev1.PodList
+	s.read(&list, "get", "pods")
+	return list.Items
 }
 
 // logs gives what a pod has written so far.

@@ -101,7 +101,7 @@ func TestWorkerKilled(t *testing.T) {
 			require.Contains(t, strings.Join(log.seen, "\n"), "loss-worker-1")
 			require.LessOrEqual(t, took, 10*time.Second)
 			for _, i := range []int{0, 2} { // nothing is left running
-				require.Zero(t, s.end(j.workerName(i), 30*time.Second).code)
+				require.Zero(t, s.terminated(j.workerName(i), 30*time.Second).ExitCode)
 			}
 		})
 	}

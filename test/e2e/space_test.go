@@ -35,7 +35,7 @@ func newSpaceWith(t *testing.T, level string) *space {
 	s.apply(map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",
 		"metadata": map[string]any{"name": s.name, "labels": map[string]string{
-			stale: "true", "pod-security.kubernetes.io/enforce": level,
+			owner: run(), "pod-security.kubernetes.io/enforce": level,
 		}},
 	})
 	t.Cleanup(s.close)

@@ -1,0 +1,37 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// record writes the raw numbers of a figure and its row, and logs it. A row
+// that misses its bar fails the test.
+func record(t *testing.T, row figure.Row, raw map[string]figure.Series) {
+	t.Helper()
+	dir, err := figure.Dir()
+	require.NoError(t, err)
+	row.Log, err = figure.WriteRaw(dir, "e2e-"+row.Name, raw)
+	require.NoError(t, err)
+	row.Log += "#" + row.Name
+	row.Command = "make e2e"
+	row, err = figure.Record(dir, row)
+	require.NoError(t, err)
+	t.Logf("%s: %.3g %s (bar %s %.3g)", row.Name, row.Value, row.Unit, row.Op, row.Bar)
+	require.True(t, row.Pass, "%+v", row)
+}
+
+// pairRatios divides pair by pair: what else goes on in the machine disturbs
+// both halves of a pair alike.
+func pairRatios(over, under []float64) []float64 {
+	var all []float64
+	for i := range over {
+		all = append(all, over[i]/under[i])
+	}
+	return all
+}

@@ -1,0 +1,148 @@
+//go:build e2e
+
+package e2e
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+const (
+	launchWorkers = 20
+	launchSlots   = 2
+	launchPairs   = 7
+)
+
+// firstLines runs a command and prints the milliseconds until so many lines
+// had come; each rank writes one.
+//
+//go:embed testdata/first_lines.py
+var firstLines string
+
+// TestLaunchTime: from mpirun's start to the last rank's first line, over 20
+// workers, against the same mpirun in the same network namespace with an agent
+// that enters the workers' containers by nsenter: no API server, no kubelet,
+// nothing but the kernel. It needs root on the machine of the nodes.
+func TestLaunchTime(t *testing.T) {
+	s := newSpace(t)
+	// Host names tell the containers apart for everything outside of them.
+	j := job{name: "t" + s.name[len(s.name)-5:], image: "openmpi", workers: launchWorkers, slots: launchSlots,
+		command: []string{"sleep", "inf"}}
+	s.start(j)
+	s.follow(j.launcherName()).until(3*time.Minute, fmt.Sprintf("%d/%d ready", j.workers, j.workers))
+	floor := s.nsenterFloor(j)
+	mpirun := []string{"mpirun.openmpi", "/opt/muster-test/where"}
+	ranks := launchWorkers * launchSlots
+
+	var ours, theirs []float64
+	for range launchPairs + 1 {
+		got := s.exec(time.Minute, j.launcherName(), "sh", "-c", `eval "$(agent env)"; exec python3 -c "$0" "$@"`,
+			firstLines, strconv.Itoa(ranks), mpirun[0], mpirun[1])
+		require.Zero(t, got.code, "%+v", got)
+		ours = append(ours, milliseconds(t, got.stdout))
+		theirs = append(theirs, milliseconds(t, floor(ranks, mpirun)))
+	}
+	ours, theirs = ours[1:], theirs[1:] // the first of each warms up
+	t.Logf("ms: agent %.0f, nsenter %.0f", ours, theirs)
+	const name = "mpirun over 20 workers, last rank's first line, over nsenter"
+	record(t, figure.Row{Name: name}, map[string]figure.Series{
+		name:      {Unit: "ratio", Reduce: "median", Samples: pairRatios(ours, theirs)},
+		"agent":   {Unit: "ms", Reduce: "median", Samples: ours},
+		"nsenter": {Unit: "ms", Reduce: "median", Samples: theirs},
+	})
+}
+
+func milliseconds(t *testing.T, text string) float64 {
+	t.Helper()
+	ms, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	require.NoError(t, err)
+	return ms
+}
+
+// nsenterAgent is an rsh agent with a table of process ids by host.
+const nsenterAgent = `#!/bin/sh
+read -r pid < %s/"$1"
+shift
+exec nsenter --target "$pid" --mount --uts --ipc --net --pid --setuid 1000 --setgid 1000 -- /bin/sh -c "$*"
+`
+
+// nsenterFloor gives a call that runs this machine's mpirun with the
+// launcher's network and host name, the launcher's own settings, and an agent
+// that enters the containers.
+func (s *space) nsenterFloor(j job) func(lines int, command []string) string {
+	s.t.Helper()
+	inPod := s.exec(time.Minute, j.launcherName(), "mpirun.openmpi", "--version")
+	here, err := exec.Command("mpirun.openmpi", "--version").Output()
+	require.NoError(s.t, err, "the comparison needs Open MPI here: apt-get install openmpi-bin")
+	require.Equal(s.t, inPod.stdout, string(here), "the mpirun here is not the image's")
+
+	dir := s.t.TempDir()
+	agent, hosts := filepath.Join(dir, "agent"), filepath.Join(dir, "hosts")
+	require.NoError(s.t, os.Mkdir(hosts, 0o755))
+	pids := containerPIDs(s.t)
+	var hostfile strings.Builder
+	for _, pod := range s.pods() {
+		pid, ok := pids[pod.Name]
+		require.True(s.t, ok, "no process of %s on this machine", pod.Name)
+		if isWorker(&pod) {
+			require.NoError(s.t, os.WriteFile(filepath.Join(hosts, pod.Status.PodIP), []byte(strconv.Itoa(pid)+"\n"), 0o644))
+			fmt.Fprintf(&hostfile, "%s slots=%d\n", pod.Status.PodIP, j.slots)
+		}
+	}
+	require.NoError(s.t, os.WriteFile(agent, []byte(fmt.Sprintf(nsenterAgent, hosts)), 0o755))
+	list := filepath.Join(dir, "hostfile")
+	require.NoError(s.t, os.WriteFile(list, []byte(hostfile.String()), 0o644))
+
+	env := []string{"PATH=/usr/bin:/bin", "HOME=/tmp", "SHELL=/bin/bash", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+		"OMPI_MCA_plm_rsh_agent=" + agent, "OMPI_MCA_orte_default_hostfile=" + list,
+		"OMPI_MCA_plm_rsh_no_tree_spawn=1", "OMPI_MCA_plm_rsh_num_concurrent=128",
+		"OMPI_MCA_orte_keep_fqdn_hostnames=0", "OMPI_MCA_hwloc_base_binding_policy=none"}
+	return func(lines int, command []string) string {
+		args := append([]string{"--target", strconv.Itoa(pids[j.launcherName()]), "--net", "--uts", "--",
+			"/usr/bin/python3", "-c", firstLines, strconv.Itoa(lines)}, command...)
+		cmd := exec.Command("nsenter", args...)
+		cmd.Env, cmd.Dir = env, "/tmp"
+		out, err := cmd.Output()
+		require.NoError(s.t, err)
+		return string(out)
+	}
+}
+
+// containerPIDs finds this machine's number for PID 1 of each container, by
+// the host name that the kubelet gave it.
+func containerPIDs(t *testing.T) map[string]int {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(t, err)
+	found := map[string]int{}
+	for _, dir := range dirs {
+		status, err := os.ReadFile(dir + "/status")
+		if err != nil {
+			continue // it has ended
+		}
+		_, ids, _ := strings.Cut(string(status), "\nNSpid:")
+		ids, _, _ = strings.Cut(ids, "\n")
+		if words := strings.Fields(ids); len(words) < 2 || words[len(words)-1] != "1" {
+			continue
+		}
+		environ, _ := os.ReadFile(dir + "/environ")
+		for variable := range strings.SplitSeq(string(environ), "\x00") {
+			if name, ok := strings.CutPrefix(variable, "HOSTNAME="); ok {
+				found[name], err = strconv.Atoi(filepath.Base(dir))
+				require.NoError(t, err)
+			}
+		}
+	}
+	return found
+}
