@@ -185,7 +185,8 @@ func (f *fakes) watch(ctx context.Context, w *fakeWorker, l *links) {
 	select {
 	case <-w.ended:
 	default:
-		l.lose(w.Name, errors.New("its agent "+howEnded(w.proc.Status().Code)))
+		status := w.proc.Status()
+		l.lose(w.Name, errors.New("its agent "+howEnded(status.Code, int(status.Signal))))
 	}
 }
 

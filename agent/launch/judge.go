@@ -22,10 +22,11 @@ type BadSession struct {
 
 // Evidence is all that the verdict depends on.
 type Evidence struct {
-	Name  string // the command's base name
-	Rule  ExitRule
-	Code  int   // the command's own code, 128+n when a signal ended it
-	Start error // the command could not be started; Code is 126 or 127 then
+	Name   string // the command's base name
+	Rule   ExitRule
+	Code   int   // the command's own code, 128+n when a signal ended it
+	Signal int   // the signal that ended it; 0: it exited, be it with 128+n
+	Start  error // the command could not be started; Code is 126 or 127 then
 
 	Told  int  // the signal that told us to stop, 0 if none
 	Ended bool // we ended the command because a worker was lost
@@ -60,7 +61,7 @@ func Judge(e Evidence) Verdict {
 	case len(e.Lost) > 0:
 		return judgeLost(e)
 	case e.Code != 0:
-		return Verdict{e.Code, fmt.Sprintf("%s %s", e.Name, howEnded(e.Code))}
+		return Verdict{e.Code, fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
 	case e.Rule == ExitStrict:
 		return judgeZero(e)
 	}
@@ -80,7 +81,7 @@ func judgeLost(e Evidence) Verdict {
 	if e.Ended {
 		return Verdict{names.ExitHopeless, why}
 	}
-	return Verdict{e.Code, fmt.Sprintf("%s; %s %s", why, e.Name, howEnded(e.Code))}
+	return Verdict{e.Code, fmt.Sprintf("%s; %s %s", why, e.Name, howEnded(e.Code, e.Signal))}
 }
 
 // judgeZero doubts a 0.
@@ -117,9 +118,11 @@ func judgeHint(e Evidence, v Verdict) string {
 	return ""
 }
 
-func howEnded(code int) string {
-	if code > 128 && code < 128+65 {
-		return "was killed by " + signalName(code-128)
+// howEnded tells a signal from a code that looks like one: mpirun exits with
+// 128+n when a rank was killed, and with codes of its own in that range.
+func howEnded(code, signal int) string {
+	if signal != 0 {
+		return "was killed by " + signalName(signal)
 	}
 	return fmt.Sprintf("exited with %d", code)
 }

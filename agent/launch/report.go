@@ -18,7 +18,8 @@ type Report struct {
 	Sessions  int     `json:"sessions"`
 	Links     int     `json:"links"`      // that were ever connected
 	LinksHeld int     `json:"links_held"` // that were connected when the command ended
-	Redials   int     `json:"redials"`    // links made again after they had been there
+	Redials   int     `json:"redials"`    // times that links were made again after they had been there
+	Redialled int     `json:"redialled"`  // links that this happened to
 	GapsMS    []int64 `json:"gaps_ms"`    // from each loss of a link to its return
 	WaitMS    int64   `json:"wait_ms"`    // rendezvous
 	RunMS     int64   `json:"run_ms"`     // the command
@@ -34,7 +35,10 @@ func (r Report) Summary() string {
 	}
 	redials := count(r.Redials, "redial")
 	if r.Redials > 0 {
-		redials = count(r.Redials, "link") + " redialled"
+		redials = count(r.Redialled, "link") + " redialled"
+		if r.Redials > r.Redialled {
+			redials += " " + count(r.Redials, "time")
+		}
 		if gap := r.longestGap(); gap > 0 {
 			redials += ", longest gap " + seconds(gap)
 		}

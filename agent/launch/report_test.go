@@ -18,10 +18,10 @@ import (
 func TestSummary(t *testing.T) {
 	for want, r := range map[string]Report{
 		"ended with 0 after 1.5 s; 4 workers, 4 sessions, 4 links held, 0 redials": {RunMS: 1500, Workers: 4, Sessions: 4, LinksHeld: 4},
-		"ended with 0 after 61 s; 4 workers, 8 sessions, 1 link held, 3 links redialled, longest gap 3.4 s": {
-			RunMS: 61000, Workers: 4, Sessions: 8, LinksHeld: 1, Redials: 3, GapsMS: []int64{20, 3400, 1}},
+		"ended with 0 after 61 s; 4 workers, 8 sessions, 1 link held, 2 links redialled 3 times, longest gap 3.4 s": {
+			RunMS: 61000, Workers: 4, Sessions: 8, LinksHeld: 1, Redials: 3, Redialled: 2, GapsMS: []int64{20, 3400, 1}},
 		"ended with 76 after 0.0 s; 1 worker, 1 session, 0 links held, 1 lost, 1 link redialled, longest gap 0.2 s": {
-			Exit: 76, Workers: 1, Sessions: 1, Redials: 1, GapsMS: []int64{200}, Lost: []Lost{{"w", "x"}}},
+			Exit: 76, Workers: 1, Sessions: 1, Redials: 1, Redialled: 1, GapsMS: []int64{200}, Lost: []Lost{{"w", "x"}}},
 	} {
 		require.Equal(t, want, r.Summary())
 	}

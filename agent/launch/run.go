@@ -196,11 +196,11 @@ func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worke
 		r.fakes.rehearse(working, r.voice.Say)
 	}
 	s.watch(ctx)
-	code := cmd.proc.Status().Code
+	status := cmd.proc.Status()
 	r.report.RunMS = time.Since(began).Milliseconds()
-	s.aftermath(ctx, code != 0)
+	s.aftermath(ctx, status.Code != 0)
 	r.tally.fill(&r.report)
-	r.judge(s, code)
+	r.judge(s, status)
 	if err := cmd.sweep(working, min(r.cfg.Grace, lostGrace)); err != nil {
 		r.log.Warn("the command left something behind", "error", err)
 	}
@@ -208,8 +208,8 @@ func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worke
 }
 
 // judge decides and says the verdict.
-func (r *runner) judge(s *supervisor, code int) {
-	e := Evidence{Name: s.cmd.name, Rule: r.cfg.Rule(), Code: code, Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
+func (r *runner) judge(s *supervisor, status reap.Status) {
+	e := Evidence{Name: s.cmd.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
 	r.tally.testify(&e)
 	r.verdict = Judge(e)
 	r.report.Exit = r.verdict.Code
@@ -240,7 +240,7 @@ func (r *runner) welcomes() map[string]wire.WelcomeRecord {
 
 // serve answers the rsh agents until working ends.
 func (r *runner) serve(working context.Context, plan Plan) {
-	server := newBroker(plan, r.links, r.tally, r.cfg)
+	server := newBroker(plan, r.links, r.tally, r.cfg, r.voice)
 	listener := r.place.take()
 	r.wg.Go(func() {
 		if err := server.Serve(working, listener); err != nil {

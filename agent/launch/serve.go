@@ -5,7 +5,9 @@ package launch
 import (
 	"context"
 	"errors"
+	"sync"
 
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/broker"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -28,21 +30,23 @@ func (o opener) Open(ctx context.Context, id string, spec wire.Spec, s broker.St
 }
 
 // newBroker serves the workers of plan over their links.
-func newBroker(plan Plan, l *links, t *tally, cfg Config) *broker.Server {
+func newBroker(plan Plan, l *links, t *tally, cfg Config, v *voice) *broker.Server {
+	missed := &missing{voice: v, named: map[string]bool{}}
 	standings := l.standings()
 	hosts := &broker.Hosts{}
-	var names []string
+	var known []string
 	for _, h := range plan.Hosts {
 		s := standings[h.Name]
 		hosts.Add(broker.Target{Name: h.Name, Opener: opener{s.link, t}}, h.Host, h.IP, s.worker.Hostname)
-		names = append(names, h.Host)
+		known = append(known, h.Host)
 	}
 	return &broker.Server{
 		Resolver: hosts,
 		Env:      func() []string { return assignments(plan) },
-		Hosts:    func() []string { return names },
+		Hosts:    func() []string { return known },
 		Grace:    cfg.Grace,
 		OnExit: func(worker, _ string, exit wire.ExitRecord, err error) {
+			missed.note(worker, exit, err)
 			noteExit(t, worker, exit, err)
 		},
 	}
@@ -61,6 +65,38 @@ func noteExit(t *tally, worker string, exit wire.ExitRecord, err error) {
 		if b, ok := badSession(worker, exit.Code, exit.Signal, exit.Reason, exit.Error); !ok {
 			t.ended(b)
 		}
+	}
+}
+
+// missing names workers on which a command was not there: the shell's own
+// message tells the command, and not where; mpirun's tells neither.
+type missing struct {
+	voice *voice
+	mu    sync.Mutex
+	named map[string]bool
+}
+
+// note complains of each worker once, with a hint at the first.
+func (m *missing) note(worker string, exit wire.ExitRecord, err error) {
+	said := map[int]string{
+		names.ExitNotFound:   "command not found there",
+		names.ExitNotRunable: "the command cannot be run there",
+	}[exit.Code]
+	if err != nil || exit.Signal != 0 || said == "" {
+		return
+	}
+	if exit.Error != "" {
+		said = exit.Error
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.named[worker] {
+		return
+	}
+	m.named[worker] = true
+	m.voice.Warn("worker %s: a session ended with %d: %s", worker, exit.Code, said)
+	if len(m.named) == 1 {
+		m.voice.Hint("is it in the image of the workers, executable, and in their PATH?")
 	}
 }
 

@@ -93,6 +93,9 @@ func (t *tally) fill(r *Report) {
 	r.Lost = append([]Lost(nil), t.lost...)
 	for _, a := range t.links {
 		r.Redials += a.redials
+		if a.redials > 0 {
+			r.Redialled++
+		}
 		if a.connected {
 			r.LinksHeld++
 		}

@@ -30,7 +30,7 @@ func TestTally(t *testing.T) {
 
 		var r Report
 		a.fill(&r)
-		require.Equal(t, Report{Sessions: 1, Links: 3, LinksHeld: 2, Redials: 1, GapsMS: []int64{3000},
+		require.Equal(t, Report{Sessions: 1, Links: 3, LinksHeld: 2, Redials: 1, Redialled: 1, GapsMS: []int64{3000},
 			Lost: []Lost{{"w-2", "gone"}}}, r)
 		var e Evidence
 		a.testify(&e)
