@@ -7,7 +7,7 @@
 // and a C compiler (test/mpi/deps.sh --test installs them). A missing one is a
 // failure with a sentence, never a skip.
 //
-//	go test -tags mpi ./test/fake
+//	go test -tags mpi -parallel 4 ./test/fake     much of it waits
 //	MUSTER_BIN=bin test/fake/unprivileged.sh fake.test   a second time, as nobody
 //
 // $MUSTER_BIN names a directory with agent and agent-launcher; without it they

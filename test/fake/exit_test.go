@@ -16,6 +16,7 @@ import (
 
 func TestExitCodes(t *testing.T) {
 	openmpi, mpich := families[0].program("act"), families[1].program("act")
+	t.Parallel()
 	for name, c := range map[string]struct {
 		argv  []string
 		codes []int
@@ -23,13 +24,15 @@ func TestExitCodes(t *testing.T) {
 	}{
 		"Open MPI, a rank exits":     {[]string{"mpirun.openmpi", openmpi, "exit", "7", "3"}, []int{7}, "agent: mpirun.openmpi exited with 7\n"},
 		"Open MPI, a rank ends":      {[]string{"mpirun.openmpi", openmpi, "final", "7", "3"}, []int{7}, "agent: mpirun.openmpi exited with 7\n"},
-		"Open MPI, a rank aborts":    {[]string{"mpirun.openmpi", openmpi, "abort", "7", "3"}, []int{7}, "MPI_ABORT was invoked on rank 3"},
+		"Open MPI, a rank aborts":    {[]string{"mpirun.openmpi", openmpi, "abort", "7", "3"}, []int{7}, "agent: mpirun.openmpi exited with 7\n"},
 		"Open MPI, a rank killed":    {[]string{"mpirun.openmpi", openmpi, "kill", "9", "3"}, []int{137}, "on node 127.0.0.3 exited on signal 9"},
 		"Open MPI, the daemon fails": {[]string{"mpirun.openmpi", "-mca", "orte_launch_agent", "nosuchorted", openmpi, "final", "0", "0"}, []int{1, 127}, "nosuchorted"},
 		// MPICH 4.0 hangs with any remote shell when a rank of one host leaves
 		// without MPI_Finalize and the others wait for it: not asked for here.
+		// What its ranks say last may be lost, also over ssh: 3 of 60 aborts were
+		// silent on a busy machine. The code never was.
 		"MPICH, a rank ends":   {[]string{"mpiexec.mpich", mpich, "final", "7", "3"}, []int{7}, "agent: mpiexec.mpich exited with 7\n"},
-		"MPICH, a rank aborts": {[]string{"mpiexec.mpich", mpich, "abort", "7", "3"}, []int{7}, "application called MPI_Abort(MPI_COMM_WORLD, 7)"},
+		"MPICH, a rank aborts": {[]string{"mpiexec.mpich", mpich, "abort", "7", "3"}, []int{7}, "agent: mpiexec.mpich exited with 7\n"},
 		// Its proxies race for the first word: the signal, or their own failure.
 		"MPICH, a rank killed": {[]string{"mpiexec.mpich", mpich, "kill", "9", "3"}, []int{9, 137, 255}, "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"},
 		"no such mpirun":       {[]string{"mpirun.nosuch", openmpi}, []int{127}, "agent: mpirun.nosuch: command not found\n"},
@@ -50,6 +53,7 @@ func TestExitCodes(t *testing.T) {
 func TestZeroThatWasNotEarned(t *testing.T) {
 	openmpi, mpich := families[0].program("hello"), families[1].program("hello")
 	const sentence = " said 0, but it started nothing on any of the 2 workers: everything ran in the launcher\n"
+	t.Parallel()
 	for name, c := range map[string]struct {
 		env  string
 		exit string

@@ -18,6 +18,7 @@ import (
 // there and back: every byte goes to the worker and returns, while the link is
 // cut again and again, or stands still.
 func TestRawSessionsUnderFaults(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		fault   string
 		bytes   int
@@ -83,7 +84,7 @@ func TestKilledWorker(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		o := run(t, agentRun(t, []string{"--fake=3", "--fake-fault", "kill worker=2 after=1s"}, f.mpirun, f.program("act"), "wait"))
 		require.NotZero(t, o.code)
-		require.Len(t, o.report.Lost, 1)
+		require.Len(t, o.report.Lost, 1, "%d ms after the kill: %s", o.report.RunMS-1000, tail(o.err))
 		require.Equal(t, "127.0.0.4", o.report.Lost[0].Worker)
 		require.Contains(t, o.err, "agent: worker 127.0.0.4 lost: its agent was killed by SIGKILL\n")
 		require.Less(t, o.report.RunMS, int64(11_000), "1 s until the kill and 10 s after it")

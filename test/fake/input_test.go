@@ -14,6 +14,7 @@ import (
 // Mistakes get their exit code and a sentence that says what to do.
 func TestBadInput(t *testing.T) {
 	long := "/tmp/" + strings.Repeat("long/", 20)
+	t.Parallel()
 	for name, c := range map[string]struct {
 		argv []string
 		env  string
