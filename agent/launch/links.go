@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -73,9 +74,14 @@ func (l *links) follow(ctx context.Context, w rendezvous.Worker) {
 		OnState: func(s link.State) { l.note(m, s) },
 	})
 	l.members[w.Name] = m
+	l.run(ctx, m)
+}
+
+// run keeps m's link up until ctx ends or the worker is lost.
+func (l *links) run(ctx context.Context, m *member) {
 	l.wg.Go(func() {
 		defer close(m.done)
-		defer stop()
+		defer m.stop()
 		err := m.link.Run(ctx)
 		l.mu.Lock()
 		m.err = err
@@ -119,6 +125,25 @@ func (l *links) standings() map[string]standing {
 		all[name] = standing{m.worker, m.link, m.state, m.err}
 	}
 	return all
+}
+
+// alive asks all workers at once for a sign of life, and reports whether every
+// one gave it before ctx ended. A parked link is woken and cannot tell yet.
+func (l *links) alive(ctx context.Context) bool {
+	var silent atomic.Bool
+	var asked sync.WaitGroup
+	for _, s := range l.standings() {
+		if s.state.Parked {
+			s.link.Wake()
+		}
+		asked.Go(func() {
+			if !s.link.Prove(ctx) {
+				silent.Store(true)
+			}
+		})
+	}
+	asked.Wait()
+	return !silent.Load()
 }
 
 // lose gives workers up on the word of the pod watch.

@@ -217,46 +217,43 @@ func causeIn(r rendezvous.Reason) string {
 	return r.Sentence
 }
 
-// aftermath looks for the cause of a failure a moment longer, where something
-// hints at a lost worker: a link that is down, or a session that was broken.
+// aftermath looks for the cause of a failure a moment longer, where a worker
+// may be lost: mpirun is often the first to notice.
 func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 	s.onLinks(time.Now())
 	wait := verdictWait
 	if len(s.unsure) > 0 {
 		wait = statusWait
-	} else if !failed || !s.doubtful() {
-		return
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	for {
+	waiting, stop := context.WithTimeout(ctx, wait)
+	defer stop()
+	for s.inDoubt(waiting, failed) {
 		select {
-		case <-timer.C:
-			for name, u := range s.unsure {
-				s.lose(name, u.cause)
-			}
-			return
 		case shot := <-s.pods:
 			s.onPods(shot, time.Now())
 		case <-s.links.changed:
 			s.onLinks(time.Now())
 		case <-s.signals: // told to stop while it ends anyway
 			return
-		case <-ctx.Done():
-			return
-		}
-		if len(s.unsure) == 0 && s.tally.anyLost() {
+		case <-waiting.Done():
+			for name, u := range s.unsure {
+				s.lose(name, u.cause)
+			}
 			return
 		}
 	}
 }
 
-// doubtful: some link is not there now, so its worker may be gone.
-func (s *supervisor) doubtful() bool {
-	for _, st := range s.links.standings() {
-		if !st.state.Connected {
-			return true
-		}
+// inDoubt: the verdict may still change. A job that failed with all its workers
+// alive has one round trip to wait.
+func (s *supervisor) inDoubt(ctx context.Context, failed bool) bool {
+	switch {
+	case s.ending.told != 0:
+		return false
+	case len(s.unsure) > 0:
+		return true
+	case !failed || s.tally.anyLost():
+		return false
 	}
-	return false
+	return !s.links.alive(ctx)
 }

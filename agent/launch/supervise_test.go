@@ -26,13 +26,20 @@ import (
 type road struct {
 	local.Dialer
 	lost atomic.Bool
+	open atomic.Value // the present connection
 }
+
+func (r *road) cut() { r.open.Load().(io.Closer).Close() }
 
 func (r *road) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	if r.lost.Load() {
 		return nil, &link.DialError{Kind: link.Server, Err: errors.New("no route to the node")}
 	}
-	return r.Dialer.Dial(ctx)
+	rw, err := r.Dialer.Dial(ctx)
+	if err == nil {
+		r.open.Store(rw)
+	}
+	return rw, err
 }
 
 // parkedRun is a run whose one worker has a daemon and a link that is parked.
@@ -41,12 +48,13 @@ func parkedRun(t *testing.T, r *road) *supervisor {
 	worker := rendezvous.Worker{Name: "pi-worker-0", UID: "uid-0", Container: "main"}
 	r.Path = contract.NewWorker(t, nil).Socket
 	all := newLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), newTally())
-	m := &member{worker: worker}
-	m.link = contract.NewLink(t, r, func(c *link.Config) {
-		c.ParkAfter, c.PingEvery = 50*time.Millisecond, 20*time.Millisecond
-		c.OnState = func(s link.State) { all.note(m, s) }
-	})
+	running, stop := context.WithCancel(context.Background())
+	m := &member{worker: worker, stop: stop, done: make(chan struct{})}
+	m.link = link.New(link.Config{Worker: worker.Name, Dialer: r, ParkAfter: 50 * time.Millisecond, PingEvery: 20 * time.Millisecond,
+		OnState: func(s link.State) { all.note(m, s) }})
 	all.members[worker.Name] = m
+	all.run(running, m)
+	t.Cleanup(all.close)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	daemon, err := m.link.Open(ctx, "", wire.Spec{Line: "setsid sleep 1000 >/dev/null 2>&1 </dev/null &"}, link.Streams{})
@@ -100,4 +108,37 @@ func TestReadinessThatFailsBehindAParkedLink(t *testing.T) {
 	var figures Report
 	s.tally.fill(&figures)
 	require.Zero(t, figures.Redials)
+}
+
+func TestAftermath(t *testing.T) {
+	for name, tc := range map[string]struct {
+		failed, lost bool
+		told         int
+		want         bool
+	}{
+		"it failed by itself":     {failed: true},
+		"its worker went first":   {failed: true, lost: true, want: true},
+		"it was told to stop":     {failed: true, lost: true, told: 15},
+		"it did well in any case": {lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &road{}
+			s := parkedRun(t, r)
+			s.ending.told = tc.told
+			s.links.standings()["pi-worker-0"].link.Wake()
+			awaitLink(t, s, func(l link.State) bool { return l.Connected })
+			if tc.lost { // the launcher has yet to notice
+				r.lost.Store(true)
+				r.cut()
+				told := time.AfterFunc(300*time.Millisecond, func() { s.links.lose("pi-worker-0", errors.New("gone")) })
+				defer told.Stop()
+			}
+			began := time.Now()
+			s.aftermath(t.Context(), tc.failed)
+			require.Equal(t, tc.want, s.known("pi-worker-0"))
+			if !tc.lost {
+				require.Less(t, time.Since(began), verdictWait, "one round trip")
+			}
+		})
+	}
 }

@@ -26,7 +26,8 @@ type conn struct {
 	mu     sync.Mutex
 	queue  []wire.Frame
 	ackDue bool
-	cause  error // why it was closed
+	cause  error         // why it was closed
+	ponged chan struct{} // closed at the next PONG; nil: nobody waits
 }
 
 func newConn(l *Link, rw io.ReadWriteCloser) *conn {

@@ -12,6 +12,7 @@ import (
 func (l *Link) handle(c *conn, f wire.Frame) error {
 	switch f.Type {
 	case wire.Pong:
+		c.onPong()
 		return nil
 	case wire.Ended:
 		l.mu.Lock()

@@ -181,14 +181,34 @@ func TestParkedLinkThatIsWokenTellsWhetherTheWorkerIsThere(t *testing.T) {
 
 	away.Store(true)
 	woken := time.Now()
-	l.Wake()
-	down := state(func(s link.State) bool { return !s.Parked })
-	require.False(t, down.Connected)
+	down := state(func(s link.State) bool {
+		l.Wake() // a dial that was under way may still get through
+		return !s.Parked && !s.Connected
+	})
 	require.False(t, down.Since.Before(woken), "down since the dial that failed, not since it was parked")
 	require.ErrorContains(t, down.Last, "no route")
 
 	away.Store(false)
 	state(func(s link.State) bool { return s.Connected && s.Redials == 1 })
+}
+
+func TestProve(t *testing.T) {
+	w := contract.NewWorker(t, nil)
+	d := &stalling{inner: local.Dialer{Path: w.Socket}}
+	l := contract.NewLink(t, d, func(c *link.Config) { c.PingEvery, c.DeadAfter = time.Hour, time.Hour })
+	require.False(t, link.New(link.Config{Worker: "w-9"}).Prove(ctxFor(t)), "never connected")
+	linked(t, l)
+	for range 3 {
+		require.True(t, l.Prove(ctxFor(t)))
+	}
+	d.stall()
+	short, cancel := context.WithTimeout(ctxFor(t), 50*time.Millisecond)
+	defer cancel()
+	require.False(t, l.Prove(short), "nothing comes back")
+	proven := make(chan bool)
+	go func() { proven <- l.Prove(ctxFor(t)) }()
+	d.open.Close()
+	require.False(t, <-proven, "the connection has ended")
 }
 
 func TestEndStopsEverythingAndTheWorker(t *testing.T) {
