@@ -21,14 +21,15 @@ type paths struct {
 
 // choosePaths decides where the files go, and finds out now, not after ten
 // minutes of waiting, whether a hostfile that the user asked for can be
-// written. dir is the private directory. inPod: /etc/mpi may be made.
+// written. dir is the private directory. Only in a pod, and never for fake
+// workers, is anything made in /etc/mpi: elsewhere it is the machine's.
 func choosePaths(cfg Config, dir string, inPod bool) (paths, error) {
 	p := paths{
 		Hostfile: filepath.Join(dir, "hostfile"),
 		Hydra:    filepath.Join(dir, "hostfile.hydra"),
 		Rsh:      filepath.Join(dir, "rsh"),
 	}
-	if !cfg.IsFake() && legacyDir(cfg.MPIDir, inPod) {
+	if inPod && !cfg.IsFake() && legacyDir(cfg.MPIDir) {
 		p.Legacy = cfg.MPIDir
 		p.Hostfile = filepath.Join(p.Legacy, "hostfile")
 		p.Hydra = filepath.Join(p.Legacy, "hostfile.hydra")
@@ -48,10 +49,8 @@ func choosePaths(cfg Config, dir string, inPod bool) (paths, error) {
 	return p, nil
 }
 
-func legacyDir(dir string, inPod bool) bool {
-	if inPod {
-		_ = os.MkdirAll(dir, 0o755) // a read-only root is no fault: writableFor says no
-	}
+func legacyDir(dir string) bool {
+	_ = os.MkdirAll(dir, 0o755) // a read-only root is no fault: writableFor says no
 	return writableFor(filepath.Join(dir, "hostfile")) == nil
 }
 

@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
@@ -38,11 +40,28 @@ type kube struct {
 	proto     *remote.Protocol
 }
 
+// tokenFile is where a pod's service account token lies; client-go looks there.
+const tokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+
+// noCluster says what is missing, rather than what client-go tried last.
+func noCluster(cfg Config, err error, inPod bool, token string) error {
+	named := cfg.Kubeconfig != "" || cfg.Context != ""
+	if _, terr := os.Stat(token); inPod && !named && errors.Is(terr, fs.ErrNotExist) {
+		return fail(names.ExitNoCluster, "set serviceAccountName, and automountServiceAccountToken: true, in the launcher's pod template",
+			"find the cluster: this pod has no ServiceAccount token")
+	}
+	if !named && errors.Is(err, clientcmd.ErrEmptyConfig) {
+		return fail(names.ExitNoCluster, "run it in a pod, give --kubeconfig, or rehearse on this machine with --fake=4",
+			"find the cluster: this is no pod, and there is no kubeconfig")
+	}
+	return fail(names.ExitNoCluster, "run it in a pod, give --kubeconfig, or rehearse on this machine with --fake=4", "find the cluster: %w", err)
+}
+
 // newKube finds the cluster. Errors are *Failure with 69.
 func newKube(cfg Config, agent string) (*kube, error) {
 	restCfg, namespace, err := remote.LoadConfig(cfg.Kubeconfig, cfg.Context)
 	if err != nil {
-		return nil, fail(names.ExitNoCluster, "run it in a pod, give --kubeconfig, or rehearse with --fake=4", "find the cluster: %w", err)
+		return nil, noCluster(cfg, err, inPod(), tokenFile)
 	}
 	restCfg.UserAgent = "muster-launcher/" + shortVersion()
 	client, err := rendezvous.Client(restCfg)
@@ -123,8 +142,12 @@ func (k *kube) epoch(ctx context.Context, cfg Config) (wire.Epoch, error) {
 		return self, nil
 	}
 	var denied time.Time
+	var last error // of the API server, not of our own deadline
 	for {
 		pod, err := k.get(ctx, name)
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
 		switch {
 		case err == nil && (cfg.PodUID == "" || string(pod.UID) == cfg.PodUID):
 			return epochOf(pod), nil
@@ -142,7 +165,7 @@ func (k *kube) epoch(ctx context.Context, cfg Config) (wire.Epoch, error) {
 		}
 		if !sleep(ctx, time.Second/2) {
 			return self, fail(names.ExitNoCluster, "see whether the API server runs and can be reached from this pod",
-				"the cluster cannot be reached: %w", errors.Join(err, context.Cause(ctx)))
+				"the cluster cannot be reached: %w", last)
 		}
 	}
 }

@@ -70,6 +70,10 @@ func TestChoosePaths(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "outside of a pod nothing is made in /etc")
 	require.NoDirExists(t, mpi)
+	p, err = choosePaths(Config{MPIDir: t.TempDir()}, dir, false)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "nor written in one that is there")
+	require.Empty(t, p.Legacy)
 
 	p, err = choosePaths(Config{MPIDir: mpi}, dir, true)
 	require.NoError(t, err)
@@ -90,6 +94,7 @@ func TestChoosePaths(t *testing.T) {
 
 	p, err = choosePaths(Config{MPIDir: mpi, Fake: 1}, dir, true)
 	require.NoError(t, err)
+	require.Empty(t, p.Legacy)
 	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "a laptop's /etc is left alone")
 
 	p, err = choosePaths(Config{MPIDir: mpi, Hostfile: filepath.Join(dir, "mine")}, dir, true)

@@ -7,6 +7,7 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -52,6 +53,14 @@ func TestScripts(t *testing.T) {
 			env.Setenv("MUSTER_DIR", filepath.Join(env.WorkDir, "r"))
 			env.Setenv("MUSTER_TERMINATION_LOG", filepath.Join(env.WorkDir, "termination-log"))
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			path, ok := strings.CutPrefix(cond, "exists:")
+			if !ok {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			_, err := os.Stat(path)
+			return err == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": expectCode},
 	})

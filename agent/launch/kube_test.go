@@ -1,0 +1,68 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+func TestNoCluster(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "token")
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, nil, 0o600))
+	empty := fmt.Errorf("read kubeconfig: %w", clientcmd.ErrEmptyConfig)
+	broken := errors.New("read kubeconfig: line 3: not yaml")
+	for name, tc := range map[string]struct {
+		cfg        Config
+		err        error
+		inPod      bool
+		token      string
+		want, hint string
+	}{
+		"no pod, no kubeconfig":     {err: empty, token: nowhere, want: "find the cluster: this is no pod, and there is no kubeconfig", hint: "--fake=4"},
+		"a pod without a token":     {err: empty, inPod: true, token: nowhere, want: "find the cluster: this pod has no ServiceAccount token", hint: "serviceAccountName"},
+		"a kubeconfig that is none": {err: broken, token: nowhere, want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
+		"a token that is no use":    {err: broken, inPod: true, token: token, want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
+		"a kubeconfig in a pod": {cfg: Config{Kubeconfig: "/x"}, err: broken, inPod: true, token: nowhere,
+			want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var f *Failure
+			require.ErrorAs(t, noCluster(tc.cfg, tc.err, tc.inPod, tc.token), &f)
+			require.Equal(t, tc.want, f.Error())
+			require.Contains(t, f.Hint(), tc.hint)
+			require.Equal(t, names.ExitNoCluster, f.Code)
+		})
+	}
+}
+
+func TestEpochOfAClusterThatDoesNotAnswer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close()) // refused from now on
+	client, err := rendezvous.Client(&rest.Config{Host: "http://" + l.Addr().String()})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 700*time.Millisecond, errors.New("deadline passed"))
+	defer cancel()
+	_, err = (&kube{client: client, namespace: "ns"}).epoch(ctx, Config{PodName: "pi-launcher"})
+	require.ErrorContains(t, err, "the cluster cannot be reached: get our own pod pi-launcher: ")
+	require.ErrorContains(t, err, "connection refused")
+	require.NotContains(t, err.Error(), "\n", "every failure is one line")
+	require.Equal(t, 1, strings.Count(err.Error(), "cannot be reached"))
+	require.Equal(t, names.ExitNoCluster, CodeOf(err))
+}
