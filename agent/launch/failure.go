@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/musterhq/muster/agent/names"
 )
@@ -44,6 +45,9 @@ func CodeOf(err error) int {
 	}
 	return names.ExitBug
 }
+
+// oneLine is err's text with its lines put into one: errors.Join has one each.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // Complain prints err for people: one line, and a second one with the hint.
 func Complain(w io.Writer, err error) {

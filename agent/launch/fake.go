@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,11 +30,30 @@ const (
 	envFake = "MUSTER_FAKE"
 	// envWorker tells programs which worker they are on.
 	envWorker = "MUSTER_WORKER"
-	// fakeLease and fakeAwait end fake workers soon when the launcher itself was
-	// killed: there is no kubelet that would.
-	fakeLease = time.Minute
-	fakeAwait = time.Minute
+	// fakeTime ends fake workers soon when the launcher itself was killed: there
+	// is no kubelet that would. leastAwait is what a busy machine may need to
+	// start them.
+	fakeTime   = time.Minute
+	leastAwait = 10 * time.Second
 )
+
+// fakeLease is the lease of fake workers: shorter than in a cluster, unless the
+// user says otherwise.
+func fakeLease(cfg Config) time.Duration {
+	if cfg.Origin["lease"] == "default" {
+		return fakeTime
+	}
+	return cfg.Lease
+}
+
+// fakeAwait is how long a fake worker stays when it has no session and hears
+// nothing: no longer than one with a session would.
+func fakeAwait(cfg Config) time.Duration {
+	return min(fakeTime, max(leastAwait, fakeLease(cfg)))
+}
+
+// fakeDir is the directory of worker i below the run's.
+func fakeDir(dir string, i int) string { return filepath.Join(dir, "w"+strconv.Itoa(i)) }
 
 // fakes is the fleet of --fake: worker processes on this machine.
 type fakes struct {
@@ -65,11 +85,11 @@ func startFakes(r *reap.Reaper, cfg Config, dir, agent, run string) (*fakes, err
 	}
 	f := &fakes{reaper: r, faults: faults}
 	for i, w := range list {
-		one, err := startFake(r, cfg, filepath.Join(dir, "w"+strconv.Itoa(i)), agent, run, w)
+		one, err := startFake(r, cfg, fakeDir(dir, i), agent, run, w)
 		if err != nil {
 			return nil, errors.Join(err, f.sweep(context.Background()))
 		}
-		one.line = newFaulty(patient{local.Dialer{Path: filepath.Join(one.dir, names.WorkerSocket)}}, i, faults)
+		one.line = newFaulty(&patient{inner: local.Dialer{Path: filepath.Join(one.dir, names.WorkerSocket)}}, i, faults)
 		f.workers = append(f.workers, one)
 	}
 	return f, nil
@@ -93,7 +113,7 @@ func startFake(r *reap.Reaper, cfg Config, dir, agent, run string, w rendezvous.
 		framework.Var{Name: envFake, Value: marker},
 	))
 	proc, err := r.Start(reap.Spec{
-		Path: agent, Argv: []string{agent, "worker", "--await", fakeAwait.String()}, Env: env,
+		Path: agent, Argv: []string{agent, "worker", "--await", fakeAwait(cfg).String()}, Env: env,
 		Files: []*os.File{nil, log, log}, Setsid: true,
 	})
 	if err != nil {
@@ -117,15 +137,22 @@ func withoutMuster(env []string) []string {
 }
 
 // patient dials a worker that was started a moment ago until it listens: a
-// link would wait a quarter of a second before it tried again.
-type patient struct{ local.Dialer }
+// link would wait a quarter of a second before it tried again. One that has
+// listened before and does not any more is gone.
+type patient struct {
+	inner link.Dialer
+	came  atomic.Bool
+}
 
 // Dial implements link.Dialer.
-func (p patient) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+func (p *patient) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	const tries, pause = 100, 10 * time.Millisecond
 	for i := 0; ; i++ {
-		c, err := p.Dialer.Dial(ctx)
-		if err == nil || i == tries || !sleep(ctx, pause) {
+		c, err := p.inner.Dial(ctx)
+		if err == nil {
+			p.came.Store(true)
+		}
+		if err == nil || i == tries || p.came.Load() || !sleep(ctx, pause) {
 			return c, err
 		}
 	}
@@ -167,8 +194,10 @@ func (f *fakes) await(ctx context.Context, cfg Config, l *links, signals <-chan 
 				return nil, err
 			}
 		case <-deadline.C:
-			return nil, fail(names.ExitDeadline, "", "wait for workers: %d of %d are ready: %w", ready, len(workers),
-				errors.Join(last, errors.New("deadline passed")))
+			if last == nil {
+				last = errors.New("nothing heard yet")
+			}
+			return nil, fail(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %d of %d are ready: %w", ready, len(workers), last)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -196,8 +225,19 @@ func (f *fakes) lastLine(w rendezvous.Worker) string {
 	if err != nil {
 		return ""
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return lines[len(lines)-1]
+	return lastWordsIn(string(text))
+}
+
+// lastWordsIn is the last complaint in an agent's log, else its last line.
+func lastWordsIn(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	last := lines[len(lines)-1]
+	for _, line := range lines {
+		if rest, ok := strings.CutPrefix(line, "agent: "); ok {
+			last = rest
+		}
+	}
+	return strings.TrimPrefix(last, "hint: ")
 }
 
 // rehearse carries out the faults that are due at a time, counted from now,

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rundir"
@@ -22,6 +23,7 @@ type place struct {
 	listener *net.UnixListener
 	paths    paths
 	remove   bool // dir is this run's alone
+	planned  bool // a plan of ours lies beside the socket
 }
 
 // findPlace makes the private directory, opens the broker's socket at its fixed
@@ -29,7 +31,7 @@ type place struct {
 // fixed path only when it is free, so that several may run at once.
 func findPlace(cfg Config) (p place, err error) {
 	if p.dir, _, err = rundir.Create(); err != nil {
-		return p, fail(names.ExitUsage, "set "+names.EnvDir+" to a directory of yours with mode 0700", "%w", err)
+		return p, fail(names.ExitUsage, "set "+names.EnvDir+" to a directory of yours with mode 0700", "%s", oneLine(err))
 	}
 	p.socket = filepath.Join(p.dir, names.BrokerSocket)
 	p.listener, err = rundir.Listen(p.socket)
@@ -42,6 +44,10 @@ func findPlace(cfg Config) (p place, err error) {
 			return p, fmt.Errorf("make a private directory: %w", err)
 		}
 		p.remove = true
+		if path := filepath.Join(fakeDir(p.dir, cfg.Fake-1), names.WorkerSocket); len(path) > rundir.MaxSocketPath {
+			p.close()
+			return p, socketFailure(&rundir.PathTooLongError{Path: path})
+		}
 		if p.listener == nil {
 			p.socket = filepath.Join(p.dir, names.BrokerSocket)
 			p.listener, err = rundir.Listen(p.socket)
@@ -57,12 +63,19 @@ func findPlace(cfg Config) (p place, err error) {
 	return p, err
 }
 
+// tidyAfter is how long a fake run may take from its directory to its socket.
+const tidyAfter = time.Minute
+
 // tidy removes what fake runs that were killed have left behind. The caller
 // holds the fixed socket; a run that does not (another one held it) is alive as
-// long as its own socket answers.
+// long as its own socket answers, and may be while its directory is young.
 func (p *place) tidy() {
 	old, _ := filepath.Glob(filepath.Join(p.dir, "fake-*")) // the pattern is well formed
 	for _, dir := range old {
+		info, err := os.Stat(dir)
+		if err != nil || time.Since(info.ModTime()) < tidyAfter {
+			continue
+		}
 		if !answers(filepath.Join(dir, names.BrokerSocket)) && !anyAnswers(filepath.Join(dir, "w*", names.WorkerSocket)) {
 			_ = os.RemoveAll(dir)
 		}
@@ -104,13 +117,28 @@ func (p *place) take() *net.UnixListener {
 	return l
 }
 
+// note leaves the plan beside the socket, for `agent env` and `agent hosts`.
+func (p *place) note(plan Plan) error {
+	p.planned = true
+	return plan.save(filepath.Dir(p.socket))
+}
+
+// retire takes the plan away. It comes before the socket is given up: after
+// that the plan that lies there may be another run's.
+func (p *place) retire() {
+	if p.planned {
+		p.planned = false
+		_ = os.Remove(filepath.Join(filepath.Dir(p.socket), planName)) // it lies in our own private directory
+	}
+}
+
 // close gives the socket up and removes what is this run's alone.
 func (p *place) close() {
+	p.retire()
 	if p.listener != nil {
 		p.listener.Close()
 	}
 	// What cannot be removed lies in our own private directory.
-	_ = os.Remove(filepath.Join(filepath.Dir(p.socket), planName))
 	if p.remove {
 		_ = os.RemoveAll(p.dir)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -35,9 +36,14 @@ func TestFindPlace(t *testing.T) {
 	busy := filepath.Join(base, "fake-2")
 	require.NoError(t, os.MkdirAll(filepath.Join(stale, "w0"), 0o700))
 	require.NoError(t, os.MkdirAll(filepath.Join(busy, "w0"), 0o700))
+	young := filepath.Join(base, "fake-3")
+	require.NoError(t, os.Mkdir(young, 0o700))
 	l, err := net.Listen("unix", filepath.Join(busy, "w0", names.WorkerSocket))
 	require.NoError(t, err)
 	defer l.Close()
+	for _, dir := range []string{stale, busy} {
+		require.NoError(t, os.Chtimes(dir, time.Time{}, time.Now().Add(-2*tidyAfter)))
+	}
 
 	fake := Config{Fake: 1, FakeGiven: true}
 	first, err := findPlace(fake)
@@ -45,15 +51,24 @@ func TestFindPlace(t *testing.T) {
 	require.Equal(t, filepath.Join(base, names.BrokerSocket), first.socket)
 	require.NoDirExists(t, stale, "a killed run's")
 	require.DirExists(t, busy, "a living run's")
+	require.DirExists(t, young, "of a run that is about to open its socket")
+	require.NoError(t, first.note(Plan{Job: "first"}))
 
 	second, err := findPlace(fake)
 	require.NoError(t, err, "two fake runs at once")
 	require.Equal(t, filepath.Join(second.dir, names.BrokerSocket), second.socket)
 	require.NotEqual(t, first.dir, second.dir)
 
+	require.NoError(t, second.note(Plan{Job: "second"}))
+
 	_, err = findPlace(Config{})
 	require.ErrorContains(t, err, "another process listens there")
 	require.Equal(t, names.ExitUsage, CodeOf(err))
+	for _, p := range []place{first, second} {
+		plan, err := loadPlan(p.socket)
+		require.NoError(t, err, "each has its plan, and one that was refused takes none away")
+		require.Equal(t, p.dir == first.dir, plan.Job == "first")
+	}
 
 	second.close()
 	first.close()
@@ -61,7 +76,22 @@ func TestFindPlace(t *testing.T) {
 	require.NoDirExists(t, second.dir)
 	left, err := os.ReadDir(base)
 	require.NoError(t, err)
-	require.Len(t, left, 1, "only the busy one")
+	require.Len(t, left, 2, "only the busy one, and the young one")
+}
+
+func TestFindPlaceWithoutRoomForSockets(t *testing.T) {
+	base := privateDir(t)
+	deep := filepath.Join(base, strings.Repeat("d", rundir.MaxSocketPath-len(base)-len("/broker.sock")-1))
+	t.Setenv(names.EnvDir, deep)
+	_, err := findPlace(Config{Fake: 2, FakeGiven: true})
+	require.ErrorContains(t, err, "a unix socket takes 107 at most")
+	require.Equal(t, names.ExitUsage, CodeOf(err))
+	left, err := os.ReadDir(deep)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	p, err := findPlace(Config{})
+	require.NoError(t, err, "there is room for the broker's own")
+	p.close()
 }
 
 func TestChoosePaths(t *testing.T) {

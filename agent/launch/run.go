@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -105,6 +104,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		r.teardown(working)
+		r.place.retire()
 		stop()
 		r.close()
 	}()
@@ -152,12 +152,8 @@ func (r *runner) gatherFakes(working context.Context) ([]rendezvous.Worker, erro
 		return nil, err
 	}
 	r.fakes = fakes
-	lease := r.cfg.Lease
-	if r.cfg.Origin["lease"] == "default" {
-		lease = fakeLease
-	}
 	epoch := wire.Epoch{Created: time.Now().UnixNano(), UID: r.id}
-	r.links = newLinks(fakes, nil, r.hello(epoch), lease, r.log, r.tally)
+	r.links = newLinks(fakes, nil, r.hello(epoch), fakeLease(r.cfg), r.log, r.tally)
 	return fakes.await(working, r.cfg, r.links, r.signals)
 }
 
@@ -175,7 +171,7 @@ func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worke
 	if err := r.place.paths.write(plan.Hosts, r.agent); err != nil {
 		return err
 	}
-	if err := plan.save(filepath.Dir(r.place.socket)); err != nil {
+	if err := r.place.note(plan); err != nil {
 		return fmt.Errorf("write plan: %w", err)
 	}
 	r.serve(working, plan)
@@ -274,7 +270,7 @@ func (r *runner) teardown(working context.Context) {
 		}
 	})
 	if err := r.links.end(telling, r.cfg.KeepWorkers, grace); err != nil {
-		r.voice.Warn("%v", err)
+		r.voice.Warn("%s", oneLine(err))
 		r.voice.Hint(fmt.Sprintf("a worker that does not hear from us stops everything after the lease (%s)", r.cfg.Lease))
 	}
 }

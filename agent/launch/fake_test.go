@@ -1,0 +1,73 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFakeTimes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		origin             string
+		given, lease, wait time.Duration
+	}{
+		"nothing said": {"default", 15 * time.Minute, time.Minute, time.Minute},
+		"short":        {"flag --lease", 30 * time.Second, 30 * time.Second, 30 * time.Second},
+		"very short":   {"flag --lease", 2 * time.Second, 2 * time.Second, 10 * time.Second},
+		"long":         {"env MUSTER_LEASE", time.Hour, time.Hour, time.Minute},
+	} {
+		cfg := Config{Lease: tc.given, Origin: map[string]string{"lease": tc.origin}}
+		require.Equal(t, tc.lease, fakeLease(cfg), name)
+		require.Equal(t, tc.wait, fakeAwait(cfg), name)
+	}
+}
+
+func TestLastWordsIn(t *testing.T) {
+	for log, want := range map[string]string{
+		"":                             "",
+		"time=1 msg=a\ntime=2 msg=b\n": "time=2 msg=b",
+		"time=1 msg=a\nagent: why\nhint: do that\n": "why",
+		"hint: do that\n": "do that",
+	} {
+		require.Equal(t, want, lastWordsIn(log))
+	}
+}
+
+// dials fails until it is told otherwise.
+type dials struct {
+	made int
+	ok   bool
+}
+
+func (d *dials) Dial(context.Context) (io.ReadWriteCloser, error) {
+	d.made++
+	if d.ok {
+		return nil, nil
+	}
+	return nil, errors.New("refused")
+}
+
+func TestPatientUntilTheWorkerCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &dials{}
+		p := &patient{inner: d}
+		began := time.Now()
+		_, err := p.Dial(t.Context())
+		require.Error(t, err)
+		require.Equal(t, time.Second, time.Since(began), "it may still be starting")
+		d.ok = true
+		_, err = p.Dial(t.Context())
+		require.NoError(t, err)
+		d.ok, d.made = false, 0
+		_, err = p.Dial(t.Context())
+		require.Error(t, err)
+		require.Equal(t, 1, d.made, "it was there, and is gone")
+	})
+}
