@@ -43,6 +43,7 @@ func TestExitCodes(t *testing.T) {
 			o := run(t, agentRun(t, []string{"--fake=2", "--slots=2"}, c.argv...))
 			require.Contains(t, c.codes, o.code, "exit code\nstdout: %s\nstderr: %s", tail(o.out), tail(o.err))
 			require.Contains(t, o.out+o.err, c.said)
+			require.NotContains(t, o.err, "was killed by SIG", "mpirun itself was not")
 			require.Empty(t, o.report.Lost)
 		})
 	}
