@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"os"
@@ -104,15 +105,18 @@ func (s *space) nsenterFloor(j job) func(lines int, command []string) string {
 	list := filepath.Join(dir, "hostfile")
 	require.NoError(s.t, os.WriteFile(list, []byte(hostfile.String()), 0o644))
 
+	// orted looks for the agent too, in the worker: /bin/sh is in both places.
 	env := []string{"PATH=/usr/bin:/bin", "HOME=/tmp", "SHELL=/bin/bash", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-		"OMPI_MCA_plm_rsh_agent=" + agent, "OMPI_MCA_orte_default_hostfile=" + list,
+		"OMPI_MCA_plm_rsh_agent=/bin/sh " + agent, "OMPI_MCA_orte_default_hostfile=" + list,
 		"OMPI_MCA_plm_rsh_no_tree_spawn=1", "OMPI_MCA_plm_rsh_num_concurrent=128",
 		"OMPI_MCA_orte_keep_fqdn_hostnames=0", "OMPI_MCA_hwloc_base_binding_policy=none"}
 	return func(lines int, command []string) string {
 		args := append([]string{"--target", strconv.Itoa(pids[j.launcherName()]), "--net", "--uts", "--",
 			"/usr/bin/python3", "-c", firstLines, strconv.Itoa(lines)}, command...)
-		cmd := exec.Command("nsenter", args...)
-		cmd.Env, cmd.Dir = env, "/tmp"
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "nsenter", args...)
+		cmd.Env, cmd.Dir, cmd.WaitDelay = env, "/tmp", time.Second
 		out, err := cmd.Output()
 		require.NoError(s.t, err)
 		return string(out)
