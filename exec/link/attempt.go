@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/musterhq/muster/exec/wire"
@@ -18,22 +19,8 @@ var (
 // It always returns an error that says why; linked is called once the worker
 // has welcomed us.
 func (l *Link) attempt(ctx context.Context, linked func()) error {
-	select {
-	case <-l.over:
-		return errLost
-	default:
-	}
-	done := func(bool) {}
-	if l.cfg.Gate != nil {
-		var err error
-		if done, err = l.cfg.Gate.Enter(ctx); err != nil {
-			return err
-		}
-	}
-	c, w, err := l.dial(ctx)
-	done(kindOf(err) != Unreachable)
+	c, w, err := l.reach(ctx)
 	if err != nil {
-		l.noteFailure(err)
 		return err
 	}
 	if err := l.adopt(c, w); err != nil {
@@ -45,6 +32,39 @@ func (l *Link) attempt(ctx context.Context, linked func()) error {
 	err = c.serve(ctx)
 	l.drop(c, err)
 	return err
+}
+
+// reach passes the gate and dials. A worker given up meanwhile does not wait
+// for the dial's deadline.
+func (l *Link) reach(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-l.over:
+			cancel(errLost)
+		case <-ctx.Done():
+		}
+	})
+	defer watch.Wait()
+	defer cancel(nil)
+	var pass Pass
+	if l.cfg.Gate != nil {
+		var err error
+		if pass, err = l.cfg.Gate.Enter(ctx); err != nil {
+			return nil, wire.WelcomeRecord{}, err
+		}
+	}
+	c, w, err := l.dial(ctx)
+	if err != nil && ctx.Err() != nil {
+		pass.Withdraw() // broken off: it says nothing about the server
+		return c, w, err
+	}
+	pass.Done(kindOf(err) != Unreachable)
+	if err != nil {
+		l.noteFailure(err)
+	}
+	return c, w, err
 }
 
 // dial makes a connection and reads the worker's answer to HELLO. Everything

@@ -47,24 +47,29 @@ func probeBackoff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// Enter waits until the caller may dial. The caller must call done once it
-// knows whether the server could be reached, whatever it answered. The error
-// is ctx's.
-func (g *Gate) Enter(ctx context.Context) (done func(reached bool), err error) {
+// Pass is the right to dial once; it must be given back by one of its methods.
+// The zero Pass belongs to no gate.
+type Pass struct {
+	gate  *Gate
+	probe bool
+}
+
+// Enter waits until the caller may dial. The error is ctx's.
+func (g *Gate) Enter(ctx context.Context) (Pass, error) {
 	for {
 		g.mu.Lock()
 		if !g.closed {
 			g.mu.Unlock()
 			if err := g.limiter.Wait(ctx); err != nil {
-				return nil, fmt.Errorf("wait to dial: %w", err)
+				return Pass{}, fmt.Errorf("wait to dial: %w", err)
 			}
-			return g.leave, nil
+			return Pass{gate: g}, nil
 		}
 		wait := time.Until(g.next)
 		if !g.probing && wait <= 0 {
 			g.probing = true
 			g.mu.Unlock()
-			return g.leaveProbe, nil
+			return Pass{gate: g, probe: true}, nil
 		}
 		change := g.change
 		if g.probing {
@@ -77,7 +82,7 @@ func (g *Gate) Enter(ctx context.Context) (done func(reached bool), err error) {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, fmt.Errorf("wait to dial: %w", ctx.Err())
+			return Pass{}, fmt.Errorf("wait to dial: %w", ctx.Err())
 		}
 		timer.Stop()
 	}
@@ -101,27 +106,40 @@ func (g *Gate) Wait(ctx context.Context) error {
 	}
 }
 
-func (g *Gate) leave(reached bool) {
+// Done tells whether the server could be reached, whatever it answered.
+func (p Pass) Done(reached bool) {
+	g := p.gate
+	if g == nil {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !reached && !g.closed {
+	switch {
+	case p.probe:
+		g.probing = false
+		g.closed = !reached
+		if !reached {
+			g.next = time.Now().Add(g.backoff.NextBackOff())
+		}
+	case reached || g.closed:
+		return
+	default:
 		g.closed = true
 		g.backoff.Reset()
 		g.next = time.Now().Add(g.backoff.NextBackOff())
-		g.changed()
-	}
-}
-
-func (g *Gate) leaveProbe(reached bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.probing = false
-	if reached {
-		g.closed = false
-	} else {
-		g.next = time.Now().Add(g.backoff.NextBackOff())
 	}
 	g.changed()
+}
+
+// Withdraw gives the pass back after a dial that was broken off and tells
+// nothing; another caller may knock.
+func (p Pass) Withdraw() {
+	if p.probe {
+		p.gate.mu.Lock()
+		defer p.gate.mu.Unlock()
+		p.gate.probing = false
+		p.gate.changed()
+	}
 }
 
 // changed wakes all who wait. Called with mu held.

@@ -325,3 +325,20 @@ func TestLinkThatDiesEveryFewKilobytesGetsOn(t *testing.T) {
 	require.Equal(t, want.Sum64(), h.Sum64())
 	require.Greater(t, l.State().Redials, 20)
 }
+
+func TestLoseBreaksADialOff(t *testing.T) {
+	dialled := make(chan struct{})
+	l := link.New(link.Config{Worker: "w-0", DialTimeout: time.Hour, Gate: link.NewGate(), Dialer: dialFunc(func(ctx context.Context) (io.ReadWriteCloser, error) {
+		close(dialled)
+		<-ctx.Done()
+		return nil, &link.DialError{Kind: link.Unreachable, Err: ctx.Err()}
+	})})
+	ran := make(chan error)
+	go func() { ran <- l.Run(ctxFor(t)) }()
+	<-dialled
+	l.Lose(link.Gone, errors.New("pod deleted"))
+	err := <-ran
+	var lost *link.LostError
+	require.ErrorAs(t, err, &lost)
+	require.ErrorContains(t, lost, "pod deleted")
+}

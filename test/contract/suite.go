@@ -64,8 +64,18 @@ func open(t testing.TB, way Way) (*Worker, *link.Link) {
 
 func exitCodes(t *testing.T, way Way) {
 	_, l := open(t, way)
-	for code := range 256 {
-		rec := run(t, l, wire.Spec{Argv: []string{"/bin/sh", "-c", fmt.Sprintf("exit %d", code)}}, nil, nil, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var sessions [256]*link.Session
+	for code := range sessions {
+		var err error
+		spec := wire.Spec{Argv: []string{"/bin/sh", "-c", fmt.Sprintf("exit %d", code)}}
+		sessions[code], err = l.Open(ctx, "", spec, link.Streams{})
+		require.NoError(t, err)
+	}
+	for code, s := range sessions {
+		rec, err := s.Wait(ctx)
+		require.NoError(t, err)
 		require.Equal(t, code, rec.Code)
 		require.Zero(t, rec.Signal)
 	}
