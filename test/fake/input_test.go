@@ -41,7 +41,7 @@ func TestBadInput(t *testing.T) {
 		"no command":         {[]string{"agent", "run", "--fake=2"}, "", 64, []string{"agent: no command given\nhint: "}},
 		"empty command":      {[]string{"agent", "run", "--fake=2", "--", ""}, "", 64, []string{"agent: the command is an empty word\n"}},
 		"unknown flag":       {[]string{"agent", "run", "--fak=2", "--", "true"}, "", 64, []string{"agent: unknown flag: --fak\nhint: "}},
-		"unknown verb":       {[]string{"agent", "rnu", "--fake=2"}, "", 64, []string{`agent: "rnu" is no verb`, "did you mean agent run?"}},
+		"unknown verb":       {[]string{"agent", "runn", "--fake=2"}, "", 64, []string{`agent: "runn" is no verb`, "did you mean agent run?"}},
 		"bad variable":       {[]string{"agent", "run", "--", "true"}, "MUSTER_FAKE=x", 64, []string{`MUSTER_FAKE="x"`, "it counts as --fake"}},
 		"bad selector":       {[]string{"agent", "run", "--workers=2", "--selector=a in (", "--", "true"}, "", 64, []string{`agent: --selector="a in (": `, "hint: a selector is written as"}},
 		"no directory for the hostfile": {[]string{"agent", "run", "--fake=2", "--hostfile=/nosuch/hosts", "--", "true"}, "", 64,
