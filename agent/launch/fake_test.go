@@ -29,6 +29,11 @@ func TestFakeTimes(t *testing.T) {
 	}
 }
 
+func TestPingEvery(t *testing.T) {
+	require.Equal(t, 5*time.Second, pingEvery(15*time.Minute))
+	require.Equal(t, 250*time.Millisecond, pingEvery(time.Second), "several pings in the shortest lease")
+}
+
 func TestLastWordsIn(t *testing.T) {
 	for log, want := range map[string]string{
 		"":                             "",

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/musterhq/muster/exec/wire"
 )
 
 // Fault is one --fake-fault, for rehearsing failures on one machine.
@@ -21,6 +19,10 @@ type Fault struct {
 
 // maxFake keeps 127.0.0.2 and its followers within the last byte.
 const maxFake = 253
+
+// leastEvery lets HELLO, WELCOME and an OPEN with its environment through now
+// and then; of a DATA frame the part that came is kept.
+const leastEvery = 4 << 10
 
 const faultForms = "drop every=256KiB [worker=N] | drop after=3s [worker=N] | stall after=2s for=10s [worker=N] | kill after=3s worker=N"
 
@@ -83,8 +85,8 @@ func (f *Fault) complete() error {
 		if (f.Every > 0) == (f.After > 0) {
 			return fmt.Errorf("drop takes either every=SIZE or after=TIME")
 		}
-		if f.Every > 0 && f.Every < wire.MaxData {
-			return fmt.Errorf("every is 256KiB at least: one frame has that many bytes, and must pass some time")
+		if f.Every > 0 && f.Every < leastEvery {
+			return fmt.Errorf("every is 4KiB at least: the handshake and the opening of a session must pass some time")
 		}
 	case "stall":
 		if f.After <= 0 || f.For <= 0 {

@@ -18,6 +18,7 @@ import (
 func TestParseFaults(t *testing.T) {
 	for text, want := range map[string]Fault{
 		"drop every=256KiB":               {Verb: "drop", Worker: -1, Every: 256 << 10},
+		"drop every=4KiB":                 {Verb: "drop", Worker: -1, Every: 4 << 10},
 		"drop every=1MB worker=1":         {Verb: "drop", Worker: 1, Every: 1e6},
 		"drop after=3s":                   {Verb: "drop", Worker: -1, After: 3 * time.Second},
 		"kill worker=2 after=3s":          {Verb: "kill", Worker: 2, After: 3 * time.Second},
@@ -28,7 +29,7 @@ func TestParseFaults(t *testing.T) {
 		require.Equal(t, []Fault{want}, got, text)
 	}
 	for _, text := range []string{
-		"", "drop", "drop every=64KiB", "drop every=0", "drop every=256XB", "drop every=-1", "drop every=1KiB after=1s", "drop 256KiB",
+		"", "drop", "drop every=2KiB", "drop every=0", "drop every=256XB", "drop every=-1", "drop every=1KiB after=1s", "drop 256KiB",
 		"kill after=3s", "kill worker=-1 after=3s", "kill worker=9 after=1s", "stall after=2s", "stall for=2s",
 		"explode after=1s", "drop after=3", "drop after=-3s", "drop after=3s color=red", "drop every=999999999999G",
 	} {

@@ -70,8 +70,9 @@ func (l *links) follow(ctx context.Context, w rendezvous.Worker) {
 	m := &member{worker: w, stop: stop, done: make(chan struct{})}
 	m.link = link.New(link.Config{
 		Worker: w.Name, Dialer: l.fleet.dialer(w), Gate: l.gate, Hello: l.hello, Lease: l.lease,
-		Log:     l.log,
-		OnState: func(s link.State) { l.note(m, s) },
+		PingEvery: pingEvery(l.lease),
+		Log:       l.log,
+		OnState:   func(s link.State) { l.note(m, s) },
 	})
 	l.members[w.Name] = m
 	l.run(ctx, m)
@@ -89,6 +90,10 @@ func (l *links) run(ctx context.Context, m *member) {
 		l.nudge()
 	})
 }
+
+// pingEvery keeps idle links within the shortest of leases: every byte of ours
+// renews it.
+func pingEvery(lease time.Duration) time.Duration { return min(5*time.Second, lease/4) }
 
 func (l *links) note(m *member, s link.State) {
 	l.mu.Lock()

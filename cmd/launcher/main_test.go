@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	osexec "os/exec"
@@ -25,7 +26,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// buildAndRun builds both binaries, with the race detector only where
+// $MUSTER_RACE asks for it: that alone is half a minute, and the packages' own
+// tests run their goroutines under it.
 func buildAndRun(m *testing.M) (int, error) {
+	// These tests wait much more than they compute.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		return 0, err
+	}
 	dir, err := os.MkdirTemp("", "muster")
 	if err != nil {
 		return 0, err
@@ -34,8 +43,12 @@ func buildAndRun(m *testing.M) (int, error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 0, err
 	}
+	race := "-race=false"
+	if os.Getenv("MUSTER_RACE") != "" {
+		race = "-race"
+	}
 	for name, pkg := range map[string]string{"agent": "../agent", "agent-launcher": "."} {
-		out, err := osexec.Command("go", "build", raceFlag, "-o", filepath.Join(dir, name), pkg).CombinedOutput()
+		out, err := osexec.Command("go", "build", race, "-o", filepath.Join(dir, name), pkg).CombinedOutput()
 		if err != nil {
 			return 0, fmt.Errorf("build %s: %w\n%s", name, err, out)
 		}
@@ -45,6 +58,7 @@ func buildAndRun(m *testing.M) (int, error) {
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {

@@ -21,7 +21,10 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 func run(ctx context.Context, args []string, streams launch.Streams) int {
 	root := newRoot(streams)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := verbOf(args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	var code exitCode
 	if errors.As(err, &code) {
 		return int(code)
@@ -38,14 +41,7 @@ func newRoot(streams launch.Streams) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
-		// Cobra suggests nothing below this unless it is set.
-		SuggestionsMinimumDistance: 2,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return unknownVerb(cmd, args[0])
-		},
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
@@ -56,6 +52,9 @@ func newRoot(streams launch.Streams) *cobra.Command {
 		return &launch.Failure{Code: names.ExitUsage, Err: err, Way: cmd.CommandPath() + " --help lists the flags"}
 	})
 	root.AddCommand(newRun(streams), newEnv(streams), newHosts(streams), newVersion(streams))
+	for _, verb := range otherVerbs {
+		root.AddCommand(newElsewhere(verb))
+	}
 	return root
 }
 
@@ -63,18 +62,10 @@ func helpVerb(root *cobra.Command) func(*cobra.Command, []string) error {
 	return func(_ *cobra.Command, args []string) error {
 		cmd, rest, err := root.Find(args)
 		if err != nil || len(rest) > 0 {
-			return unknownVerb(root, strings.Join(args, " "))
+			return unknownVerb(strings.Join(args, " "))
 		}
 		return cmd.Help()
 	}
-}
-
-func unknownVerb(root *cobra.Command, verb string) error {
-	way := "agent --help lists the verbs"
-	if like := root.SuggestionsFor(verb); len(like) > 0 {
-		way = "did you mean agent " + like[0] + "?"
-	}
-	return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is no verb", verb), Way: way}
 }
 
 // noArgs refuses words that a verb does not take.

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// ownVerbs are this binary's, otherVerbs those of the small one: what is typed
+// is always `agent`.
+var (
+	ownVerbs   = []string{"run", "env", "hosts", "version", "help"}
+	otherVerbs = []string{"worker", "ready", "rsh", "install", "attach"}
+)
+
+// verbOf complains of a first word that is no verb, before cobra does of the
+// flags that belong to the verb which was meant.
+func verbOf(args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return nil
+	}
+	if slices.Contains(ownVerbs, args[0]) || slices.Contains(otherVerbs, args[0]) {
+		return nil
+	}
+	return unknownVerb(args[0])
+}
+
+// newElsewhere stands for a verb of the small binary.
+func newElsewhere(verb string) *cobra.Command {
+	return &cobra.Command{Use: verb, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
+		return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is a verb of agent, this is agent-launcher", verb), Way: "agent " + verb + " --help"}
+	}}
+}
+
+func unknownVerb(verb string) error {
+	way := "agent --help lists the verbs"
+	if like := nearest(verb); like != "" {
+		way = "did you mean agent " + like + "?"
+	}
+	return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is no verb", verb), Way: way}
+}
+
+// nearest is the verb that typed is most like, at most two slips away; of two,
+// the one that people type more.
+func nearest(typed string) string {
+	best, least := "", 3
+	for _, verb := range slices.Concat(ownVerbs, otherVerbs) {
+		if n := slips(typed, verb); n < least && n < len(verb) {
+			best, least = verb, n
+		}
+	}
+	return best
+}
+
+// slips counts letters left out, added, mistaken or swapped with the next one
+// (optimal string alignment).
+func slips(a, b string) int {
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		d[i][0] = i
+	}
+	for j := range b {
+		d[0][j+1] = j + 1
+	}
+	for i := range len(a) {
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			n := min(d[i][j+1]+1, d[i+1][j]+1, d[i][j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				n = min(n, d[i-1][j-1]+1)
+			}
+			d[i+1][j+1] = n
+		}
+	}
+	return d[len(a)][len(b)]
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/launch"
+)
+
+func TestNearest(t *testing.T) {
+	for typed, want := range map[string]string{
+		"rnu": "run", "runn": "run", "ru": "run", "urn": "run", "hsots": "hosts", "host": "hosts", "wroker": "worker", "worker-": "worker",
+		"instal": "install", "reday": "ready", "hlep": "help", "vesion": "version", "mpirun": "", "frobnicate": "", "x": "",
+	} {
+		require.Equal(t, want, nearest(typed), typed)
+	}
+}
+
+func TestEveryVerbIsThere(t *testing.T) {
+	var there []string
+	for _, cmd := range newRoot(launch.Streams{}).Commands() {
+		there = append(there, cmd.Name())
+	}
+	require.ElementsMatch(t, slices.Concat(ownVerbs, otherVerbs), append(there, "help"))
+}
