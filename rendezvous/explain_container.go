@@ -78,9 +78,10 @@ func (e explainer) waiting(s corev1.ContainerStatus, w corev1.ContainerStateWait
 			Hint:     "correct the image in the pod's template; an image name is like registry/repository:tag, in lower case",
 		}
 	case "CreateContainerConfigError":
+		cause, _, _ := strings.Cut(w.Message, ` (pod: "`) // with its uid; we name the pod ourselves
 		return Reason{
-			Code: ConfigError, Permanent: true, Brief: "CreateContainerConfigError: " + clip(w.Message, 120),
-			Sentence: fmt.Sprintf("%s: container %s cannot be configured: %s", p.Name, s.Name, clip(w.Message, 400)),
+			Code: ConfigError, Permanent: true, Brief: "CreateContainerConfigError: " + clip(cause, 120),
+			Sentence: fmt.Sprintf("%s: container %s cannot be configured: %s", p.Name, s.Name, clip(cause, 400)),
 			Hint:     "create the Secret, ConfigMap or key that is named, or correct the securityContext",
 		}
 	case "CreateContainerError", "RunContainerError", "PostStartHookError":

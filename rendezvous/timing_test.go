@@ -59,13 +59,13 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 var byName = rendezvous.Watch{Names: []string{"w-0"}}
 
-func TestDenialIsTerminalAfterSixtySecondsAtFirst(t *testing.T) {
+func TestDenialIsTerminalAfterAGraceAtFirst(t *testing.T) {
 	for _, code := range []int{http.StatusForbidden, http.StatusUnauthorized} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			_, snaps, err := answers(func(time.Duration, *http.Request) (int, bool) { return code, false }).run(t, byName, time.Hour)
 			require.Error(t, err)
-			require.InDelta(t, 60, time.Since(start).Seconds(), 2)
+			require.InDelta(t, rendezvous.ForbiddenGrace.Seconds(), time.Since(start).Seconds(), 2)
 			require.NotNil(t, snaps[0].Err, "said at once")
 			require.Less(t, snaps[0].At.Sub(start), time.Second)
 		})

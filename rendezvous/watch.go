@@ -34,7 +34,7 @@ type Watch struct {
 	Poll       time.Duration // of names mode [2s, or 20ms for each name]
 	Settle     time.Duration // changes within it make one Snapshot [20ms]
 	Timeout    time.Duration // of one answer of the API server [15s]
-	DenyFirst  time.Duration // how long 401/403 may last before anything worked [60s]
+	DenyFirst  time.Duration // how long 401/403 may last before anything worked [ForbiddenGrace]
 	DenyLater  time.Duration // and after something worked [15s]
 	WatchLimit time.Duration // the server ends a watch after this long [5m]
 }
@@ -52,7 +52,7 @@ func (w Watch) Run(ctx context.Context, out chan<- Snapshot) error {
 	w.Poll = fallback(w.Poll, max(2*time.Second, time.Duration(len(w.Names))*20*time.Millisecond))
 	w.Settle = fallback(w.Settle, 20*time.Millisecond)
 	w.Timeout = fallback(w.Timeout, 15*time.Second)
-	w.DenyFirst = fallback(w.DenyFirst, 60*time.Second)
+	w.DenyFirst = fallback(w.DenyFirst, ForbiddenGrace)
 	w.DenyLater = fallback(w.DenyLater, 15*time.Second)
 	w.WatchLimit = fallback(w.WatchLimit, 5*time.Minute)
 

@@ -30,6 +30,9 @@ func secondLauncher(s *space, j job, name string, change func(*corev1.Pod), comm
 	s.apply(pod)
 }
 
+// untilTold runs until somebody makes a file.
+var untilTold = []string{"sh", "-c", "until [ -e /tmp/told ]; do sleep 0.5; done"}
+
 // gate holds a launcher back.
 func gate(pod *corev1.Pod) {
 	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/later"}}
@@ -44,7 +47,7 @@ func TestExplainSuperseded(t *testing.T) {
 	s.apply(append(j.access(t), j.worker(t, 0))...)
 	secondLauncher(s, j, "older", gate, "true")
 	time.Sleep(1100 * time.Millisecond) // creation times are whole seconds
-	secondLauncher(s, j, "newer", nil, "sleep", "20")
+	secondLauncher(s, j, "newer", nil, untilTold...)
 	s.ready(time.Minute, "newer")
 	s.follow("newer").until(time.Minute, "1/1 ready")
 	s.kubectl("patch", "pod", "older", "--type=json", "-p", `[{"op":"remove","path":"/spec/schedulingGates"}]`)
@@ -52,6 +55,7 @@ func TestExplainSuperseded(t *testing.T) {
 	require.Equal(t, names.ExitHopeless, refused.code, refused.log)
 	requireBothLaunchers(t, s, refused, "older", "newer")
 	require.Contains(t, refused.log, "hint: two launchers run for one job: end one of them, or give them different jobs")
+	s.kubectl("exec", "newer", "--", "touch", "/tmp/told")
 	end := s.end("newer", time.Minute)
 	require.Zero(t, end.code, end.log)
 }
@@ -62,13 +66,14 @@ func TestExplainDisplaced(t *testing.T) {
 	s := newSpace(t)
 	j := liveJob(nil)
 	s.apply(append(j.access(t), j.worker(t, 0))...)
-	secondLauncher(s, j, "older", nil, "sleep", "60")
+	secondLauncher(s, j, "older", nil, "sleep", "300")
 	s.ready(time.Minute, "older")
 	s.follow("older").until(time.Minute, "1/1 ready")
-	secondLauncher(s, j, "newer", nil, "sleep", "20")
+	secondLauncher(s, j, "newer", nil, untilTold...)
 	displaced := s.end("older", time.Minute)
 	require.NotZero(t, displaced.code, displaced.log)
 	requireBothLaunchers(t, s, displaced, "older", "newer")
+	s.kubectl("exec", "newer", "--", "touch", "/tmp/told")
 	end := s.end("newer", time.Minute)
 	require.Zero(t, end.code, end.log)
 }

@@ -71,7 +71,7 @@ func rightsRows() []explainRow {
 			},
 		},
 		{
-			name: "nolist", code: names.ExitForbidden, role: without("pods"), within: time.Minute,
+			name: "nolist", code: names.ExitForbidden, role: without("pods"), within: 75 * time.Second,
 			says: []string{`^agent: .*pods.* is forbidden`, `^hint: add this rule to the Role .* namespace NS: .*"pods".*"list", "watch"`},
 		},
 		{
