@@ -47,9 +47,9 @@ unit:
 
 .PHONY: fake
 fake: build ## real mpirun and mpiexec over fake workers, as root and as an ordinary user
-	$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
-	cd test/fake && MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(BIN)/fake.test -test.timeout 10m
-	sh test/fake/unprivileged.sh $(BIN)
+	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -parallel 4 -timeout 10m ./test/fake
+	@$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
+	MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 4 -test.timeout 10m
 
 .PHONY: test
 test: deps lint unit fake ## unit, contract, race, fuzz seeds, CLI scripts, fake runs: no cluster
