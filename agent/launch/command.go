@@ -71,7 +71,7 @@ func lookPath(name string) (string, error) {
 
 func cannotRun(name string, err error) error {
 	if errors.Is(err, osexec.ErrNotFound) {
-		return fail(names.ExitNotFound, "is it in the launcher's image? PATH is "+os.Getenv("PATH"), "%s: command not found", name)
+		return fail(names.ExitNotFound, notFoundHint(name), "%s: command not found", name)
 	}
 	var errno syscall.Errno
 	reason := err
@@ -79,9 +79,35 @@ func cannotRun(name string, err error) error {
 		reason = errno
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fail(names.ExitNotFound, "", "%s: %w", name, reason)
+		return fail(names.ExitNotFound, noFileHint(name), "%s: %w", name, reason)
 	}
 	return fail(names.ExitNotRunable, "", "%s: %w", name, reason)
+}
+
+// notFoundHint is for a name that PATH does not lead to.
+func notFoundHint(name string) string {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		return "did you mean ./" + name + "?"
+	}
+	if inPod() {
+		return "is it in the launcher's image? PATH is " + os.Getenv("PATH")
+	}
+	return "is it installed? PATH is " + os.Getenv("PATH")
+}
+
+// noFileHint is for a path that leads nowhere, or to a file that needs another.
+func noFileHint(path string) string {
+	if _, err := os.Stat(path); err == nil {
+		return "the file is there; the interpreter in its first line, or its dynamic loader, is not"
+	}
+	if filepath.IsAbs(path) {
+		return ""
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return "it was looked for in " + dir
 }
 
 // signal passes sig on to the command and its process group.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -112,11 +113,19 @@ func (c Config) ValidateHosts() error {
 }
 
 func (c Config) validateCommand() error {
+	example := "agent run --workers=4 -- mpirun ./program"
+	if c.IsFake() {
+		example = fmt.Sprintf("agent run --fake=%d -- mpirun ./program", max(c.Fake, 2))
+	}
 	if len(c.Command) == 0 {
-		return usage("agent run --workers=4 -- mpirun ./program", "no command given")
+		return usage(example, "no command given")
 	}
 	if c.Command[0] == "" {
-		return usage("agent run --workers=4 -- mpirun ./program", "the command is an empty word")
+		return usage(example, "the command is an empty word")
+	}
+	if _, err := strconv.Atoi(c.Command[0]); err == nil {
+		// -np 2 before mpirun is our -n with the value p, and then the command 2.
+		return usage("mpirun's options come after it: agent run -- mpirun -np "+c.Command[0]+" ./program", "the command is a number: %s", c.Command[0])
 	}
 	return nil
 }
@@ -140,17 +149,27 @@ func (c Config) validateCluster() error {
 		return usage("add --fake=4", "--fake-fault needs --fake: faults are never made in a cluster")
 	}
 	if c.Workers < 1 {
-		return usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment; --fake=4 needs no cluster",
+		return usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment; without a cluster, on this machine: "+c.onThisMachine(),
 			"how many workers to wait for is not known")
 	}
 	if c.Selector == "" && c.Job == "" {
-		return usage("--selector=muster.dev/job=NAME, or MUSTER_JOB=NAME in the pod's environment",
+		return usage("--job=NAME for pods labelled "+names.LabelJob+"=NAME,"+names.LabelRole+"="+names.RoleWorker+
+			", --selector=app=x for others, or MUSTER_JOB=NAME in the pod's environment",
 			"which pods are the workers is not known")
 	}
 	if _, err := labels.Parse(c.WorkerSelector()); err != nil {
 		return usage("a selector is written as label=value,label=value", "--selector=%q: %w", c.WorkerSelector(), err)
 	}
 	return nil
+}
+
+// onThisMachine is the user's command over fake workers.
+func (c Config) onThisMachine() string {
+	words := []string{"agent run --fake=4 --"}
+	for _, word := range c.Command {
+		words = append(words, quote(word))
+	}
+	return strings.Join(words, " ")
 }
 
 func (c Config) validateTimes() error {

@@ -29,9 +29,13 @@ func TestValidate(t *testing.T) {
 		want   string // "": valid
 		hint   string
 	}{
-		"in a cluster":         {config: good(func(*Config) {})},
-		"fake":                 {config: fake(func(*Config) {})},
-		"no command":           {good(func(c *Config) { c.Command = nil }), "no command given", "agent run --workers=4 -- mpirun ./program"},
+		"in a cluster":      {config: good(func(*Config) {})},
+		"fake":              {config: fake(func(*Config) {})},
+		"no command":        {good(func(c *Config) { c.Command = nil }), "no command given", "agent run --workers=4 -- mpirun ./program"},
+		"no command, fake":  {fake(func(c *Config) { c.Command = nil }), "no command given", "agent run --fake=2 -- mpirun ./program"},
+		"-np before mpirun": {fake(func(c *Config) { c.Command = []string{"2", "mpirun"} }), "the command is a number: 2", "mpirun -np 2"},
+		"no workers, a command": {good(func(c *Config) { c.Workers = 0; c.Command = []string{"mpirun", "a b"} }), "how many workers",
+			"on this machine: agent run --fake=4 -- mpirun 'a b'"},
 		"empty command":        {good(func(c *Config) { c.Command = []string{""} }), "the command is an empty word", ""},
 		"no workers":           {good(func(c *Config) { c.Workers = 0 }), "how many workers to wait for is not known", "MUSTER_WORKERS=4"},
 		"no job":               {good(func(c *Config) { c.Job = "" }), "which pods are the workers is not known", "MUSTER_JOB=NAME"},

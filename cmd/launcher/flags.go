@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -138,7 +139,7 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (launch.Config,
 		case set && value != "" && flag.Name != "help":
 			c.Origin[flag.Name] = "env " + name
 			if err := flag.Value.Set(value); err != nil && wrong == nil {
-				wrong = &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%s=%q: %w", name, value, err),
+				wrong = &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%s=%q: it takes %s", name, value, takes(flag)),
 					Way: "it counts as --" + flag.Name + "; unset it or give the flag"}
 			}
 		default:
@@ -151,6 +152,35 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (launch.Config,
 	c.TerminationLog = envOr("MUSTER_TERMINATION_LOG", c.TerminationLog)
 	c.MPIDir = envOr("MUSTER_MPI_DIR", c.MPIDir)
 	return *c, wrong
+}
+
+// wrongFlag puts the complaints of pflag into words that tell what is right.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	way := cmd.CommandPath() + " --help lists the flags"
+	var invalid *pflag.InvalidValueError
+	var missing *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &invalid) && invalid.GetValue() == "--":
+		err = fmt.Errorf("--%s takes %s", invalid.GetFlag().Name, takes(invalid.GetFlag()))
+	case errors.As(err, &invalid):
+		err = fmt.Errorf("--%s=%s: it takes %s", invalid.GetFlag().Name, invalid.GetValue(), takes(invalid.GetFlag()))
+	case errors.As(err, &missing):
+		err = fmt.Errorf("--%s takes %s", missing.GetFlag().Name, takes(missing.GetFlag()))
+	}
+	return &launch.Failure{Code: names.ExitUsage, Err: err, Way: way}
+}
+
+// takes tells what a flag's value looks like.
+func takes(flag *pflag.Flag) string {
+	switch flag.Value.Type() {
+	case "int":
+		return "a number, as in --" + flag.Name + "=4"
+	case "duration":
+		return "a time, as in --" + flag.Name + "=90s, 10m or 1h"
+	case "bool":
+		return "true or false"
+	}
+	return "a value"
 }
 
 // envName is MUSTER_LOG_LEVEL for log-level.

@@ -49,7 +49,7 @@ func newRoot(streams launch.Streams) *cobra.Command {
 	root.SetHelpCommand(&cobra.Command{Use: "help [VERB]", Hidden: true, RunE: helpVerb(root)})
 	root.SetHelpFunc(printHelp)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &launch.Failure{Code: names.ExitUsage, Err: err, Way: cmd.CommandPath() + " --help lists the flags"}
+		return wrongFlag(cmd, err)
 	})
 	root.AddCommand(newRun(streams), newEnv(streams), newHosts(streams), newVersion(streams))
 	for _, verb := range otherVerbs {

@@ -27,6 +27,10 @@ func verbOf(args []string) error {
 	if slices.Contains(ownVerbs, args[0]) || slices.Contains(otherVerbs, args[0]) {
 		return nil
 	}
+	if launch.IsMPIRun(args[0]) {
+		return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is no verb", args[0]),
+			Way: "agent run --workers=4 -- " + strings.Join(args, " ") + ", or with --fake=4 on this machine"}
+	}
 	return unknownVerb(args[0])
 }
 
