@@ -24,6 +24,15 @@
 // is one line that begins with "agent: " and, where there is a way out, one
 // that begins with "hint: ".
 //
+// A command that failed is judged after every worker has given a sign of life,
+// or a moment's search for the one that has not: mpirun is often the first to
+// notice. A worker whose pod looks lost while its link is parked is called.
+//
+// Several fake runs may go on at once on one machine, each with its own
+// directory, workers and plan. Nothing is written to /etc/mpi outside of a pod,
+// nor by fake runs anywhere. Fake workers end with the lease (1 min unless
+// given) when their launcher is killed; idle ones after 10 s at the soonest.
+//
 // It will not restart a command, rewrite its arguments or its output, or take
 // a variable from the user: a variable of ours that the user has set is kept
 // as the user set it, with a warning.

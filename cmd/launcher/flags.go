@@ -65,10 +65,10 @@ func (f *flagSets) running(set *pflag.FlagSet) {
 	c := &f.config
 	set.StringVar((*string)(&c.Exit), "exit", string(c.Exit), "`strict`: 0 only if every worker and session did well; command: the command's word (default: strict for mpirun and its like)")
 	set.DurationVar(&c.Grace, "grace", c.Grace, "between asking processes to stop and killing them")
-	set.DurationVar(&c.Lease, "lease", c.Lease, "how long workers keep working while the launcher cannot be reached")
+	set.DurationVar(&c.Lease, "lease", c.Lease, "how long workers keep working while the launcher cannot be reached (default with --fake: 1m)")
 	set.DurationVar(&c.NodeLostAfter, "node-lost-after", c.NodeLostAfter, "a worker is lost when its link is down and its pod not ready for this long")
 	set.BoolVar(&c.KeepWorkers, "keep-workers", c.KeepWorkers, "leave the workers for a next launcher when the command has ended")
-	set.StringVar(&c.Hostfile, "hostfile", c.Hostfile, "`PATH` of the hostfile to write (default: /etc/mpi/hostfile where that is possible)")
+	set.StringVar(&c.Hostfile, "hostfile", c.Hostfile, "`PATH` of the hostfile to write (default: /etc/mpi/hostfile in a pod, else in the run directory)")
 }
 
 func (f *flagSets) fake(set *pflag.FlagSet) {
