@@ -163,7 +163,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid) && invalid.GetValue() == "--":
 		err = fmt.Errorf("--%s takes %s", invalid.GetFlag().Name, takes(invalid.GetFlag()))
 	case errors.As(err, &invalid):
-		err = fmt.Errorf("--%s=%s: it takes %s", invalid.GetFlag().Name, invalid.GetValue(), takes(invalid.GetFlag()))
+		err = fmt.Errorf("--%s=%q: it takes %s", invalid.GetFlag().Name, invalid.GetValue(), takes(invalid.GetFlag()))
 	case errors.As(err, &missing):
 		err = fmt.Errorf("--%s takes %s", missing.GetFlag().Name, takes(missing.GetFlag()))
 	}
