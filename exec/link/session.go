@@ -12,10 +12,6 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// StreamWindow is the number of bytes that may be under way on a stream, in
-// either direction, before they are acknowledged.
-const StreamWindow = 256 << 10
-
 // Streams are the caller's ends of a session. Stdin may be nil; the session
 // closes it when it ends, which must unblock a Read. Stdout and Stderr are
 // written by one goroutine each; nil discards.
@@ -60,9 +56,9 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	spec.Stdin = st.Stdin != nil
 	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st,
 		exited: make(chan struct{}), done: make(chan struct{})}
-	s.stdin = flow.NewOut(StreamWindow, flow.Limits{Floor: StreamWindow, Stream: StreamWindow}, s.kick)
-	s.stdout = flow.NewIn(StreamWindow, s.ackDue)
-	s.stderr = flow.NewIn(StreamWindow, s.ackDue)
+	s.stdin = flow.NewOut(wire.StreamWindow, flow.Limits{Floor: wire.StreamWindow, Stream: wire.StreamWindow}, s.kick)
+	s.stdout = flow.NewIn(wire.StreamWindow, s.ackDue)
+	s.stderr = flow.NewIn(wire.StreamWindow, s.ackDue)
 	l.mu.Lock()
 	if l.lost != nil {
 		defer l.mu.Unlock()

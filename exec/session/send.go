@@ -101,7 +101,7 @@ func (c *conn) sendRound(buf *[]byte) (bool, error) {
 // sendPiece sends at most one frame of a stream and returns its bytes; the end
 // of a stream counts as one.
 func (c *conn) sendPiece(x *session, stream uint8, out *flow.Out, inFlight int, buf *[]byte) (int, error) {
-	allowed := max(min(wire.MaxData, LinkWindow-inFlight), streamReserve-out.InFlight())
+	allowed := max(min(wire.MaxData, wire.LinkWindow-inFlight), wire.StreamReserve-out.InFlight())
 	if allowed <= 0 {
 		return 0, nil
 	}

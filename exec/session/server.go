@@ -16,15 +16,6 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Windows in bytes; see PROTOCOL.md.
-const (
-	StreamWindow = 256 << 10
-	LinkWindow   = 1 << 20
-	// streamReserve may be under way on any stream whatever the others hold of
-	// the link's window, so that readers that stall cannot stop one that reads.
-	streamReserve = 16 << 10
-)
-
 // Config of a Server; zero durations take the defaults named.
 type Config struct {
 	Job     string // refuse launchers of another job; empty: take any

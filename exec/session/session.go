@@ -3,8 +3,10 @@
 package session
 
 import (
+	"os"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/flow"
@@ -65,9 +67,9 @@ func (x *session) ackStdin() {
 // newSession prepares a session; nothing runs yet.
 func (s *Server) newSession(rec wire.OpenRecord) *session {
 	x := &session{id: rec.ID, hash: rec.Hash, srv: s, tree: reap.NewTree(names.EnvSession, rec.ID)}
-	x.stdin = flow.NewIn(StreamWindow, x.ackStdin)
-	x.stdout = flow.NewOut(StreamWindow, s.limits, x.kick)
-	x.stderr = flow.NewOut(StreamWindow, s.limits, x.kick)
+	x.stdin = flow.NewIn(wire.StreamWindow, x.ackStdin)
+	x.stdout = flow.NewOut(wire.StreamWindow, s.limits, x.kick)
+	x.stderr = flow.NewOut(wire.StreamWindow, s.limits, x.kick)
 	return x
 }
 
@@ -97,16 +99,43 @@ func (x *session) run(p *reap.Process, pipes pipes) {
 
 // ended makes the exit record and sends it to whoever has the session.
 func (x *session) ended(st reap.Status) {
-	members, err := x.tree.Find()
+	x.finish(&wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: x.outlived()})
+}
+
+// outlived reports whether members live on after the first process. One that
+// was forked a moment ago and is inside execve has no environment to be known
+// by, and an ended parent: while there is such a stranger, look again.
+func (x *session) outlived() bool {
+	for range 5 {
+		members, err := x.tree.Find()
+		if err != nil {
+			x.srv.cfg.Log.Warn("look for members", "session", x.id, "err", err)
+		}
+		for _, m := range members {
+			if m.Alive() {
+				return true
+			}
+		}
+		if !strangers() {
+			break
+		}
+		time.Sleep(4 * time.Millisecond)
+	}
+	return false
+}
+
+// strangers reports whether somebody below us belongs to no session.
+func strangers() bool {
+	procs, err := reap.Scan(names.EnvSession)
 	if err != nil {
-		x.srv.cfg.Log.Warn("look for members", "session", x.id, "err", err)
+		return false
 	}
-	alive := false
-	for _, m := range members {
-		alive = alive || m.Alive()
+	for _, p := range reap.Below(procs, os.Getpid()) {
+		if p.Alive() && p.Marker == "" {
+			return true
+		}
 	}
-	rec := &wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: alive}
-	x.finish(rec)
+	return false
 }
 
 // finish publishes rec as the end of the session.

@@ -52,6 +52,20 @@ const (
 	MaxOpen = 4 << 20
 )
 
+// Windows in bytes: what may be sent and not yet acknowledged. Through an API
+// server an acknowledgement takes milliseconds to come back, and a window of
+// 256 KiB kept a stream below kubectl's throughput.
+const (
+	// StreamWindow is for one stream, in either direction; less than LinkWindow,
+	// so that a reader that stalls leaves room for others.
+	StreamWindow = 768 << 10
+	// LinkWindow is for all output of a link's sessions together.
+	LinkWindow = 1 << 20
+	// StreamReserve may be under way on any stream whatever the others hold of
+	// LinkWindow, so that readers that stall cannot stop one that reads.
+	StreamReserve = 64 << 10
+)
+
 // ErrProtocol is wrapped by every error about bytes that are no valid frame.
 var ErrProtocol = errors.New("protocol violation")
 
