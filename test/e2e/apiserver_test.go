@@ -61,7 +61,7 @@ func (o *outage) ended(s *space, launcher string, limit time.Duration) ended {
 	s.t.Helper()
 	end := s.end(launcher, limit)
 	o.Code, o.Report = end.code, s.report(end)
-	o.Redials = o.Report.Redials
+	o.Redials = o.Report.Redialled
 	for _, ms := range o.Report.GapsMS {
 		o.Gaps = append(o.Gaps, float64(ms)/1000)
 		o.Resumed = max(o.Resumed, float64(ms)/1000)
