@@ -66,7 +66,7 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	if err != nil {
 		return names.ExitUsage, err
 	}
-	if os.Getpid() == 1 {
+	if os.Getpid() == 1 && os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
 		linkKubexec(filepath.Join(names.MPIDir, "kubexec.sh"))
 	}
 	w := newRole(cfg, dir, memoryOnly)

@@ -23,6 +23,10 @@ func main() {
 		"worker": runWorker, "attach": runAttach, "rsh": runRsh, "ready": runReady, "install": runInstall,
 		"--help": func([]string) int { return runHelp() }, "-h": func([]string) int { return runHelp() },
 	}
+	if args[0] == "help" {
+		// help VERB is VERB --help; help alone is ours, whatever lies beside us.
+		args = append(args[1:], "--help")
+	}
 	if verb, ok := verbs[args[0]]; ok {
 		os.Exit(verb(args[1:]))
 	}

@@ -49,7 +49,9 @@ func runReady(args []string) int {
 		return code
 	}
 	if err := worker.Ready(); err != nil {
-		return complain(1, fmt.Errorf("ready: %w", err))
+		complain(1, fmt.Errorf("ready: %w", err))
+		fmt.Fprintln(os.Stderr, "hint: it answers in a container whose command is `agent worker`, as the same user")
+		return 1
 	}
 	return 0
 }

@@ -116,6 +116,7 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 	}
 	if answer.Created {
 		s.start(x, *rec.Spec)
+		s.kick() // from now on the lease counts
 	}
 	if p := x.process(); p != nil {
 		answer.PID = p.PID()
