@@ -151,7 +151,7 @@ func outageLauncher(s *space, j job, name string, command ...string) *lines {
 	pod := j.launcher(s.t)
 	pod.Name = name
 	s.apply(pod)
-	s.ready(time.Minute, name)
+	s.ready(3*time.Minute, name) // after an outage the scheduler takes its time
 	return s.follow(name)
 }
 
