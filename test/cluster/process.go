@@ -149,7 +149,9 @@ func (c cluster) start(name string, argv []string, attr *syscall.SysProcAttr) (s
 	defer log.Close()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}
+	// With streamed lists the scheduler and the controllers of 1.34 hardly do
+	// anything for a minute or more after the API server was restarted.
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "KUBE_FEATURE_WatchListClient=false"}
 	cmd.SysProcAttr = attr
 	if attr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

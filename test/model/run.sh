@@ -27,10 +27,10 @@ scenarios() {
 	signal       -DCUTS=2 -DOUT=0 -DIN=0 -DCTL=1 -DCAP=1
 	stdin        -DCUTS=1 -DOUT=0 -DIN=2 -DCTL=1
 	restart      -DCUTS=1 -DOUT=1 -DIN=0 -DCTL=0 -DRESTARTS=1 -DLEASES=1
-	epochs       -DCUTS=0 -DOUT=1 -DIN=0 -DCTL=0 -DEPOCHS=2 -DLEASES=1
-	end          -DCUTS=0 -DOUT=1 -DIN=0 -DCTL=0 -DEPOCHS=2 -DENDS=1
+	epochs       -DCUTS=0 -DOUT=1 -DIN=0 -DCTL=0 -DEPOCHS=2 -DLEASES=1 -DCAP=1
+	end          -DCUTS=0 -DOUT=0 -DIN=0 -DCTL=0 -DEPOCHS=2 -DENDS=1 -DCAP=1
 	cycles       -DCUTS=1 -DOUT=1 -DIN=1 -DCTL=0
-	cycles2      -DCUTS=0 -DOUT=1 -DIN=0 -DCTL=0 -DEPOCHS=2 -DENDS=1
+	cycles2      -DCUTS=0 -DOUT=0 -DIN=0 -DCTL=0 -DEPOCHS=2 -DCAP=1
 	END
 }
 
