@@ -71,8 +71,8 @@ run_all() { # every second line of the list, from line $1 on
 	{
 		scenarios | while read -r name flags; do
 			case $name in
-			cycles*) echo "$name|-n -l -m200000|-O2 -DNP|$flags" ;;
-			*) echo "$name|-n -m200000|-O2 -DSAFETY|$flags" ;;
+			cycles*) echo "$name|-n -l -m200000|-O1 -DNP|$flags" ;;
+			*) echo "$name|-n -m200000|-O1 -DSAFETY|$flags" ;;
 			esac
 		done
 		mutations | while read -r name _ flags; do
