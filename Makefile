@@ -80,7 +80,8 @@ cluster-down: ## end it
 e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	@sh test/mpi/deps.sh --e2e
 	@$(CLUSTER) up
-	@eval "$$($(CLUSTER) env)" && babash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
+	@mkdir -p $(OUT)
+	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 45m ./test/e2e
 	@$(GO) run ./test/suite check
 
