@@ -171,6 +171,7 @@ func (o *Out) Discard() {
 	if !o.closed {
 		o.closed = true
 		o.spool.release()
+		o.sent = o.spool.base // nothing is in flight any more
 		o.room.Broadcast()
 	}
 }

@@ -23,8 +23,10 @@ func (l *Link) handle(c *conn, f wire.Frame) error {
 			close(l.ended)
 		}
 		if l.end != nil && l.end.Keep {
+			l.end = nil // said once: a redial must not end what comes next
 			return nil
 		}
+		l.gone = true
 		return errors.New("the worker has ended")
 	}
 	l.mu.Lock()
@@ -32,6 +34,12 @@ func (l *Link) handle(c *conn, f wire.Frame) error {
 	l.mu.Unlock()
 	if s == nil {
 		return nil // retired meanwhile
+	}
+	output := f.Type == wire.Data || f.Type == wire.EOF
+	if output || f.Type == wire.Ack {
+		if output == (f.Stream == wire.Stdin) {
+			return fmt.Errorf("%w: frame type %d for stream %d", wire.ErrProtocol, f.Type, f.Stream)
+		}
 	}
 	in := s.stdout
 	if f.Stream == wire.Stderr {
@@ -102,7 +110,7 @@ func (s *Session) ended(rec wire.ExitRecord) {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
 	if s.exit == nil && s.err == nil {
-		s.exit = &rec
+		s.exit, s.confirmed = &rec, true
 		close(s.exited)
 	}
 }

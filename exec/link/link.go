@@ -78,7 +78,8 @@ type Link struct {
 	active   time.Time // when the last running session ended
 	lost     *LostError
 	end      *wire.EndRecord
-	ended    chan struct{}
+	ended    chan struct{}  // closed when the worker has confirmed end
+	gone     bool           // and has exited
 	wg       sync.WaitGroup // goroutines of sessions
 }
 
@@ -225,12 +226,9 @@ func (l *Link) End(ctx context.Context, keep bool, grace time.Duration) error {
 }
 
 func (l *Link) hasEnded() bool {
-	select {
-	case <-l.ended:
-		return l.end == nil || !l.end.Keep
-	default:
-		return false
-	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gone
 }
 
 // Wake lets a parked link dial now, in place of waiting for work: its owner

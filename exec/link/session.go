@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -192,19 +193,38 @@ func (s *Session) read() {
 	}
 }
 
-// fail ends the session with err unless it has ended.
+// fail ends the session with err unless it has ended: one whose record and
+// whole output have arrived is let to write it.
 func (s *Session) fail(err error) {
 	s.link.mu.Lock()
-	if s.exit == nil && s.err == nil {
+	exit := s.exit
+	switch {
+	case exit == nil && s.err == nil:
 		s.err = err
 		close(s.exited)
-	} else if s.err == nil && !s.complete() {
+	case s.err == nil && !s.complete():
 		// It exited, but the rest of its output is lost with the worker.
 		s.err = fmt.Errorf("output of an ended session: %w", err)
 	}
+	whole := s.err == nil
 	s.link.mu.Unlock()
-	s.stdout.Abort()
-	s.stderr.Abort()
+	if !whole {
+		s.stdout.Abort()
+		s.stderr.Abort()
+		return
+	}
+	// The ends of the streams may be on the way still; the record has them.
+	if err := errors.Join(s.stdout.End(exit.Stdout), s.stderr.End(exit.Stderr)); err != nil {
+		s.link.cfg.Log.Debug("end of a stream that nobody reads", "session", s.id, "err", err)
+	}
+}
+
+// Arrived reports whether the exit record and all output have been received;
+// Wait returns once the output has been written, too.
+func (s *Session) Arrived() bool {
+	s.link.mu.Lock()
+	defer s.link.mu.Unlock()
+	return s.complete()
 }
 
 // complete reports whether all output has been received. Called with link.mu held.

@@ -5,8 +5,10 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -40,11 +42,11 @@ func (s *Server) admit(ctx context.Context, c *conn, h wire.HelloRecord) (wire.W
 	if s.cfg.Job != "" && h.Job != "" && h.Job != s.cfg.Job {
 		return wire.WelcomeRecord{}, s.refuse(wire.Epoch{}, wire.RefuseJob, "the worker belongs to job %s, the launcher to %s", s.cfg.Job, h.Job)
 	}
-	fence, err := s.claim(c, h)
+	fences, err := s.claim(c, h)
 	if err != nil {
 		return wire.WelcomeRecord{}, err
 	}
-	if fence != nil {
+	for _, fence := range fences {
 		select {
 		case <-fence:
 		case <-ctx.Done():
@@ -54,15 +56,17 @@ func (s *Server) admit(ctx context.Context, c *conn, h wire.HelloRecord) (wire.W
 	return s.welcome(c, proto, h)
 }
 
-// claim makes c the current connection of h's epoch. The returned channel, if
-// any, is closed when the processes of earlier epochs are gone.
-func (s *Server) claim(c *conn, h wire.HelloRecord) (<-chan struct{}, error) {
+// claim makes c the current connection of h's epoch. The returned channels are
+// closed when the stops that are under way are over: those of earlier epochs,
+// and any other that would take a new session with it. A worker that goes down
+// still takes the launcher it belongs to, which waits for the sessions' ends.
+func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ending {
+	order := h.Epoch.Compare(s.epoch)
+	if s.ending && (!s.claimed || order != 0) {
 		return nil, s.refuse(s.epoch, wire.RefuseEnding, "the worker is going down")
 	}
-	order := h.Epoch.Compare(s.epoch)
 	if s.claimed && order < 0 {
 		return nil, s.refuse(s.epoch, wire.RefuseSuperseded, "the worker is held by %s, this is the older %s", s.epoch, h.Epoch)
 	}
@@ -73,6 +77,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) (<-chan struct{}, error) {
 			x.stdout.Discard()
 			x.stderr.Discard()
 			delete(s.sessions, id)
+			close(x.dropped)
 		}
 	}
 	if s.conn != nil {
@@ -82,7 +87,10 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) (<-chan struct{}, error) {
 	s.lease = leaseOf(h.LeaseSeconds)
 	s.heard = time.Now()
 	s.kick()
-	return s.fences[wire.ReasonSuperseded], nil
+	if s.ending {
+		return nil, nil // it waits for their ends, which the stop brings
+	}
+	return slices.Collect(maps.Values(s.fences)), nil
 }
 
 func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRecord, error) {
@@ -101,7 +109,7 @@ func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRe
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conn != c {
-		return w, fmt.Errorf("another connection took the worker")
+		return w, errStale
 	}
 	for id := range s.sessions {
 		w.Sessions = append(w.Sessions, id)

@@ -3,12 +3,15 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/exec/wire"
 )
+
+var errStale = errors.New("another connection took the worker")
 
 // handle carries out one frame. An error ends the connection, not the sessions.
 func (s *Server) handle(c *conn, f wire.Frame) error {
@@ -27,27 +30,35 @@ func (s *Server) handle(c *conn, f wire.Frame) error {
 		if err := f.Decode(&rec); err != nil {
 			return err
 		}
-		s.forget(rec.ID)
-		return nil
+		return s.forget(c, rec.ID)
 	case wire.Park:
 		var rec wire.ParkRecord
 		if err := f.Decode(&rec); err != nil {
 			return err
 		}
-		s.mu.Lock()
-		s.lease = leaseOf(rec.LeaseSeconds)
-		s.mu.Unlock()
-		s.kick()
-		return nil
+		return s.park(c, rec)
 	case wire.End:
 		var rec wire.EndRecord
 		if err := f.Decode(&rec); err != nil {
 			return err
 		}
-		s.endJob(c, rec)
-		return nil
+		return s.endJob(c, rec)
+	case wire.Data, wire.EOF, wire.Ack, wire.Close, wire.Control:
+		return s.handleStream(c, f)
 	}
-	return s.handleStream(c, f)
+	return fmt.Errorf("%w: frame type %d from a launcher", wire.ErrProtocol, f.Type)
+}
+
+// park changes the lease before the launcher closes the link.
+func (s *Server) park(c *conn, rec wire.ParkRecord) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != c {
+		return errStale
+	}
+	s.lease = leaseOf(rec.LeaseSeconds)
+	s.kick()
+	return nil
 }
 
 // handleStream carries out a frame of one session.
@@ -58,6 +69,10 @@ func (s *Server) handleStream(c *conn, f wire.Frame) error {
 		x = nil
 	}
 	s.mu.Unlock()
+	input := f.Type == wire.Data || f.Type == wire.EOF
+	if f.Type != wire.Control && input != (f.Stream == wire.Stdin) {
+		return fmt.Errorf("%w: frame type %d for stream %d", wire.ErrProtocol, f.Type, f.Stream)
+	}
 	if x == nil {
 		return nil // forgotten meanwhile
 	}
@@ -80,8 +95,6 @@ func (s *Server) handleStream(c *conn, f wire.Frame) error {
 		if err = f.Decode(&rec); err == nil {
 			s.control(x, rec)
 		}
-	default:
-		err = fmt.Errorf("frame type %d from a launcher", f.Type)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: session %s: %w", wire.ErrProtocol, x.id, err)
@@ -89,15 +102,16 @@ func (s *Server) handleStream(c *conn, f wire.Frame) error {
 	return nil
 }
 
-// open creates the session, or attaches c to it.
+// open creates the session, or attaches c to it. It does not wait for the
+// start: a program on a file system that hangs must not silence the link.
 func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 	if channel == 0 || rec.ID == "" {
 		return fmt.Errorf("%w: open without channel or id", wire.ErrProtocol)
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	x, answer, err := s.find(c, rec)
 	if x == nil {
-		s.mu.Unlock()
 		c.record(wire.Opened, channel, answer)
 		return err
 	}
@@ -109,21 +123,18 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 	if err = x.stdout.Resume(rec.Stdout); err == nil {
 		err = x.stderr.Resume(rec.Stderr)
 	}
-	exit := x.exit
-	s.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("%w: session %s: %w", wire.ErrProtocol, x.id, err)
 	}
-	if answer.Created {
-		s.start(x, *rec.Spec)
-		s.kick() // from now on the lease counts
-	}
-	if p := x.process(); p != nil {
-		answer.PID = p.PID()
-	}
+	// Under the lock: the end of a session that ends at once comes after this.
 	c.record(wire.Opened, channel, answer)
-	if exit != nil {
-		c.record(wire.Exit, channel, exit)
+	if x.exit != nil {
+		c.record(wire.Exit, channel, x.exit)
+	}
+	if answer.Created {
+		s.wg.Go(func() { s.start(x, *rec.Spec) })
+		s.wg.Go(x.obey)
+		s.kick() // from now on the lease counts
 	}
 	x.ackStdin()
 	return nil
@@ -133,7 +144,7 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 // why. Called with s.mu held; the creator starts it.
 func (s *Server) find(c *conn, rec wire.OpenRecord) (*session, wire.OpenedRecord, error) {
 	if s.conn != c {
-		return nil, wire.OpenedRecord{}, fmt.Errorf("another connection took the worker")
+		return nil, wire.OpenedRecord{}, errStale
 	}
 	if x := s.sessions[rec.ID]; x != nil {
 		if x.hash != rec.Hash {
@@ -154,53 +165,91 @@ func (s *Server) find(c *conn, rec wire.OpenRecord) (*session, wire.OpenedRecord
 	return x, wire.OpenedRecord{Created: true}, nil
 }
 
-// control carries out a signal or stop that was not carried out before.
+// control hands a signal or stop that was not carried out before to the
+// session, which obeys in order and not before its process is there.
 func (s *Server) control(x *session, rec wire.ControlRecord) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if rec.Seq <= x.control {
-		s.mu.Unlock()
 		return
 	}
 	x.control = rec.Seq
 	if rec.Stop && x.reason == "" && x.exit == nil {
 		x.reason = wire.ReasonStopped
 	}
-	s.mu.Unlock()
-	if rec.Stop {
-		s.stopSession(x, time.Duration(rec.GraceMillis)*time.Millisecond)
-	} else if rec.Signal > 0 {
-		x.signal(syscall.Signal(rec.Signal))
+	x.orders = append(x.orders, rec)
+	select {
+	case x.ordered <- struct{}{}:
+	default:
+	}
+}
+
+// obey carries out the session's controls until it is dropped.
+func (x *session) obey() {
+	select {
+	case <-x.started:
+	case <-x.dropped:
+		return
+	}
+	for {
+		x.srv.mu.Lock()
+		orders := x.orders
+		x.orders = nil
+		x.srv.mu.Unlock()
+		for _, rec := range orders {
+			if rec.Stop {
+				x.srv.stopSession(x, time.Duration(rec.GraceMillis)*time.Millisecond)
+			} else if rec.Signal > 0 {
+				x.signal(syscall.Signal(rec.Signal))
+			}
+		}
+		select {
+		case <-x.ordered:
+		case <-x.dropped:
+			return
+		}
 	}
 }
 
 // forget drops a session whose end the launcher has; one that still runs is
 // stopped, one that is detached is kept without its streams.
-func (s *Server) forget(id string) {
+func (s *Server) forget(c *conn, id string) error {
 	s.mu.Lock()
+	if s.conn != c {
+		s.mu.Unlock()
+		return errStale
+	}
 	x := s.sessions[id]
 	if x == nil {
 		s.mu.Unlock()
-		return
+		return nil
 	}
 	running := x.exit == nil
-	if c := x.conn.Load(); c != nil {
-		delete(c.channels, x.channel)
-		order := make([]*session, 0, len(c.order))
-		for _, o := range c.order {
-			if o != x {
-				order = append(order, o)
-			}
+	delete(c.channels, x.channel)
+	order := make([]*session, 0, len(c.order))
+	for _, o := range c.order {
+		if o != x {
+			order = append(order, o)
 		}
-		c.order = order
 	}
+	c.order = order
 	x.conn.Store(nil)
-	if !running && !x.detached {
-		delete(s.sessions, id)
-	}
+	x.forgotten = true
+	s.dropLocked(x)
 	s.mu.Unlock()
 	x.stdout.Discard()
 	x.stderr.Discard()
 	if running {
 		s.stopSession(x, s.cfg.Grace)
+	}
+	return nil
+}
+
+// dropLocked lets go of a session that the launcher has forgotten once nothing
+// of it lives. Called with s.mu held.
+func (s *Server) dropLocked(x *session) {
+	if x.forgotten && !x.lives() && s.sessions[x.id] == x {
+		delete(s.sessions, x.id)
+		close(x.dropped)
 	}
 }

@@ -168,14 +168,16 @@ func (s *Server) serveConn(ctx context.Context, nc *net.UnixConn) {
 func (s *Server) abandon() {
 	s.mu.Lock()
 	var all []*session
-	for _, x := range s.sessions {
+	for id, x := range s.sessions {
 		all = append(all, x)
+		delete(s.sessions, id)
 	}
 	s.mu.Unlock()
 	for _, x := range all {
 		x.stdout.Discard()
 		x.stderr.Discard()
 		x.endOutput()
+		close(x.dropped)
 	}
 }
 

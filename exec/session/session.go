@@ -3,6 +3,7 @@
 package session
 
 import (
+	"context"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -23,13 +24,18 @@ type session struct {
 	stderr   *flow.Out
 	tree     *reap.Tree
 	conn     atomic.Pointer[conn] // nil while no connection has it
+	started  chan struct{}        // closed when its process runs, or cannot
+	ordered  chan struct{}        // there are orders
+	dropped  chan struct{}        // closed when the server lets go of it
 
 	// Under srv.mu.
 	proc       *reap.Process // nil until it is started, and when it could not be
 	pipes      pipes
 	channel    uint32 // its number on conn
 	stdinAcked uint64 // last acknowledgement sent on conn
-	control    uint64 // highest control carried out
+	control    uint64 // highest control taken
+	orders     []wire.ControlRecord
+	forgotten  bool   // the launcher has its end, or does not want it
 	reason     string // why we stopped it
 	exit       *wire.ExitRecord
 	detached   bool // the first process ended, members live on
@@ -37,6 +43,15 @@ type session struct {
 
 // lives reports whether processes of the session may be alive.
 func (x *session) lives() bool { return x.exit == nil || x.detached }
+
+// awaitStart waits until the process is there, or could not be started, or ctx
+// ends: execve may hang with the file system that the program lies on.
+func (x *session) awaitStart(ctx context.Context) {
+	select {
+	case <-x.started:
+	case <-ctx.Done():
+	}
+}
 
 func (x *session) process() *reap.Process {
 	x.srv.mu.Lock()
@@ -66,7 +81,8 @@ func (x *session) ackStdin() {
 
 // newSession prepares a session; nothing runs yet.
 func (s *Server) newSession(rec wire.OpenRecord) *session {
-	x := &session{id: rec.ID, hash: rec.Hash, srv: s, tree: reap.NewTree(names.EnvSession, rec.ID)}
+	x := &session{id: rec.ID, hash: rec.Hash, srv: s, tree: reap.NewTree(names.EnvSession, rec.ID),
+		started: make(chan struct{}), ordered: make(chan struct{}, 1), dropped: make(chan struct{})}
 	x.stdin = flow.NewIn(wire.StreamWindow, x.ackStdin)
 	x.stdout = flow.NewOut(wire.StreamWindow, s.limits, x.kick)
 	x.stderr = flow.NewOut(wire.StreamWindow, s.limits, x.kick)
@@ -150,6 +166,7 @@ func (x *session) finish(rec *wire.ExitRecord) {
 	if c := x.conn.Load(); c != nil {
 		c.record(wire.Exit, x.channel, rec)
 	}
+	s.dropLocked(x)
 	s.kick()
 }
 

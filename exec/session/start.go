@@ -30,6 +30,7 @@ type pipes struct{ stdin, stdout, stderr *os.File }
 // start runs what rec asks for. The session exists afterwards in any case: one
 // that could not be started has an exit record that says so.
 func (s *Server) start(x *session, spec wire.Spec) {
+	defer close(x.started)
 	rs, err := s.resolve(x.id, spec)
 	if err != nil {
 		x.fail(err)

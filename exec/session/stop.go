@@ -21,6 +21,7 @@ func (s *Server) stopSession(x *session, grace time.Duration) {
 	s.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), grace+killMargin)
 		defer cancel()
+		x.awaitStart(ctx)
 		if _, err := s.cfg.Reaper.Stop(ctx, x.tree.Find, grace); err != nil {
 			s.cfg.Log.Warn("stop session", "session", x.id, "err", err)
 		}
@@ -51,7 +52,12 @@ func (s *Server) stopAllLocked(reason string, grace time.Duration) <-chan struct
 	}
 	s.fences[reason] = done
 	s.wg.Go(func() {
-		s.stopTrees(trees, reason, grace)
+		ctx, cancel := context.WithTimeout(context.Background(), grace+killMargin)
+		defer cancel()
+		for _, x := range all {
+			x.awaitStart(ctx) // what starts late must not be missed
+		}
+		s.stopTrees(ctx, trees, reason, grace)
 		for _, x := range all {
 			x.endOutput()
 		}
@@ -64,9 +70,7 @@ func (s *Server) stopAllLocked(reason string, grace time.Duration) <-chan struct
 	return done
 }
 
-func (s *Server) stopTrees(trees []*reap.Tree, reason string, grace time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), grace+killMargin)
-	defer cancel()
+func (s *Server) stopTrees(ctx context.Context, trees []*reap.Tree, reason string, grace time.Duration) {
 	find := func() ([]reap.Proc, error) {
 		procs, err := reap.Scan(names.EnvSession)
 		return reap.Below(procs, os.Getpid()), err
@@ -104,8 +108,13 @@ func (s *Server) stopTrees(trees []*reap.Tree, reason string, grace time.Duratio
 	}
 }
 
+// redialTime is how long a stop waits for a launcher whose link is down at the
+// moment, to give it the sessions' ends.
+const redialTime = 2 * time.Second
+
 // Stop takes no more sessions, ends all there are for reason, and returns when
-// nothing is left and the launcher has their ends, or when ctx ends.
+// nothing is left and the launcher has their ends, or is not there, or when ctx
+// ends.
 func (s *Server) Stop(ctx context.Context, reason string, grace time.Duration) {
 	s.mu.Lock()
 	s.ending = true
@@ -118,7 +127,7 @@ func (s *Server) Stop(ctx context.Context, reason string, grace time.Duration) {
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for s.undelivered() {
+	for stopped := time.Now(); s.undelivered(time.Since(stopped) < redialTime); {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -127,16 +136,16 @@ func (s *Server) Stop(ctx context.Context, reason string, grace time.Duration) {
 	}
 }
 
-// undelivered reports whether a launcher that is there still lacks the end of
-// a session.
-func (s *Server) undelivered() bool {
+// undelivered reports whether a launcher lacks the end of a session: one that
+// is there, or may redial.
+func (s *Server) undelivered(mayRedial bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conn == nil {
+	if s.conn == nil && !mayRedial {
 		return false
 	}
 	for _, x := range s.sessions {
-		if x.conn.Load() == s.conn {
+		if !x.forgotten {
 			return true
 		}
 	}
@@ -144,8 +153,12 @@ func (s *Server) undelivered() bool {
 }
 
 // endJob carries out END: the answer ENDED means that nothing of the job runs.
-func (s *Server) endJob(c *conn, rec wire.EndRecord) {
+func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 	s.mu.Lock()
+	if s.conn != c {
+		s.mu.Unlock()
+		return errStale
+	}
 	s.ending = !rec.Keep
 	done := s.stopAllLocked(wire.ReasonStopped, time.Duration(rec.GraceMillis)*time.Millisecond)
 	s.mu.Unlock()
@@ -157,6 +170,7 @@ func (s *Server) endJob(c *conn, rec wire.EndRecord) {
 			s.over(JobOver)
 		}
 	})
+	return nil
 }
 
 func (s *Server) over(o Outcome) {
@@ -191,9 +205,7 @@ func (s *Server) settle() {
 		}
 		s.mu.Lock()
 		x.detached = false
-		if x.conn.Load() == nil && s.sessions[x.id] == x {
-			delete(s.sessions, x.id)
-		}
+		s.dropLocked(x)
 		s.mu.Unlock()
 	}
 	s.kick()

@@ -82,7 +82,6 @@ const (
 type OpenedRecord struct {
 	Error   string `json:"error,omitempty"`
 	Message string `json:"message,omitempty"`
-	PID     int    `json:"pid,omitempty"`
 	Created bool   `json:"created,omitempty"`
 	Stdin   uint64 `json:"stdin,omitempty"`
 	Control uint64 `json:"control,omitempty"`
