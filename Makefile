@@ -85,6 +85,11 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 45m ./test/e2e
 	@$(GO) run ./test/suite check
 
+.PHONY: model
+model: ## check the model of the session protocol with spin, and that its mutations fail
+	@sh test/mpi/deps.sh --model
+	MUSTER_OUT=$(OUT) sh test/model/run.sh
+
 .PHONY: bench
 bench: ## go benchmarks of the parts
 	$(GO) test -run '^$$' -bench . -benchmem ./...

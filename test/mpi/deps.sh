@@ -1,9 +1,10 @@
 #!/bin/sh
-# deps.sh --run | --test | --e2e: install what is missing on a bare Debian.
+# deps.sh --run | --test | --e2e | --model: install what is missing on a bare Debian.
 #
 #   --run   what `make run` needs: Open MPI and a C compiler
 #   --test  that, MPICH, and mpi4py for Open MPI; Debian's packages only
 #   --e2e   that, and mpi4py for MPICH from PyPI
+#   --model spin, and a C compiler
 #
 # Debian lets Open MPI and MPICH stand side by side under full names
 # (mpirun.openmpi, mpiexec.mpich, mpicc.openmpi, mpicc.mpich); the short names
@@ -92,8 +93,12 @@ case ${1:-} in
 	install $(run_packages; test_packages; e2e_packages)
 	mpi4py_for_mpich
 	;;
+--model)
+	# shellcheck disable=SC2046
+	install $(printf '/usr/bin/spin spin\n/usr/bin/gcc gcc\n/usr/include/stdio.h libc6-dev\n' | missing)
+	;;
 *)
-	echo "usage: deps.sh --run | --test | --e2e" >&2
+	echo "usage: deps.sh --run | --test | --e2e | --model" >&2
 	exit 64
 	;;
 esac
