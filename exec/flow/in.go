@@ -21,6 +21,8 @@ type In struct {
 	next    uint64 // offset of the next byte expected
 	written uint64 // bytes before it reached the writer
 	pending []byte // next-len(pending) .. next
+	spare   []byte // the buffer before pending, to be used again
+	moved   bool   // since the last Trim
 	end     uint64
 	ended   bool
 	closed  bool
@@ -61,6 +63,7 @@ func (in *In) Put(off uint64, p []byte) error {
 	if in.next-in.written+uint64(len(p)) > in.window {
 		return fmt.Errorf("%d bytes over the window of %d", in.next-in.written+uint64(len(p))-in.window, in.window)
 	}
+	in.moved = true
 	in.pending = append(in.pending, p...)
 	in.next += uint64(len(p))
 	in.wake.Signal()
@@ -95,6 +98,15 @@ func (in *In) Written() uint64 {
 	return in.written
 }
 
+// AckDue returns the offset to acknowledge when the last acknowledgement was
+// last: everything received has been written, or a good part of the window. An
+// acknowledgement for each write would cost every process on its way a wake-up.
+func (in *In) AckDue(last uint64) (off uint64, due bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.written, in.written > last && (in.written == in.next || in.written-last >= in.window/4)
+}
+
 // Finished reports whether every byte up to the end reached the writer.
 func (in *In) Finished() bool {
 	in.mu.Lock()
@@ -113,7 +125,7 @@ func (in *In) Abort() {
 
 func (in *In) closeLocked() {
 	in.closed = true
-	in.pending = nil
+	in.pending, in.spare = nil, nil
 	in.written = in.next
 }
 
@@ -121,7 +133,6 @@ func (in *In) closeLocked() {
 // fails (its error; from then on bytes are acknowledged and dropped), or Abort
 // was called (nil).
 func (in *In) Run(w io.Writer) error {
-	var spare []byte
 	for {
 		in.mu.Lock()
 		for len(in.pending) == 0 && !in.closed && !(in.ended && in.written == in.end) {
@@ -132,7 +143,7 @@ func (in *In) Run(w io.Writer) error {
 			return nil
 		}
 		batch := in.pending
-		in.pending = spare[:0]
+		in.pending, in.spare = in.spare[:0], nil
 		in.mu.Unlock()
 
 		if err := in.write(w, batch); err != nil {
@@ -142,11 +153,24 @@ func (in *In) Run(w io.Writer) error {
 			in.acked()
 			return err
 		}
-		spare = batch
-		if cap(spare) > 2*writeSize {
-			spare = nil // a burst must not pin its memory
+		in.mu.Lock()
+		if !in.closed {
+			in.spare = batch
 		}
+		in.mu.Unlock()
 	}
+}
+
+// Trim lets go of the buffers of a stream that has been idle since the last
+// Trim: in full flow they are used again and again, but a burst must not pin
+// its memory.
+func (in *In) Trim() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.moved && len(in.pending) == 0 {
+		in.pending, in.spare = nil, nil
+	}
+	in.moved = false
 }
 
 func (in *In) write(w io.Writer, batch []byte) error {

@@ -135,6 +135,7 @@ func (c *conn) watch() {
 		}
 		if silence >= cfg.PingEvery || quiet >= cfg.PingEvery {
 			c.push(wire.Frame{Type: wire.Ping})
+			c.link.trim()
 		}
 		next := min(cfg.PingEvery, cfg.DeadAfter-silence)
 		if silence < cfg.PingEvery && quiet < cfg.PingEvery {

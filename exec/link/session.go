@@ -282,7 +282,7 @@ func (l *Link) appendAcks(c *conn, b []byte) ([]byte, error) {
 			if in == nil {
 				continue
 			}
-			if n := in.Written(); n > s.acked[stream] {
+			if n, due := in.AckDue(s.acked[stream]); due {
 				s.acked[stream] = n
 				b, err = wire.Append(b, wire.Frame{Type: wire.Ack, Stream: uint8(stream), Channel: s.channel, Offset: n})
 				if err != nil {
@@ -292,6 +292,16 @@ func (l *Link) appendAcks(c *conn, b []byte) ([]byte, error) {
 		}
 	}
 	return b, nil
+}
+
+// trim lets idle streams give their buffers back.
+func (l *Link) trim() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.sessions {
+		s.stdout.Trim()
+		s.stderr.Trim()
+	}
 }
 
 // appendStdin adds one frame of stdin of each session that has some.

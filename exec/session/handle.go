@@ -18,6 +18,7 @@ func (s *Server) handle(c *conn, f wire.Frame) error {
 	switch f.Type {
 	case wire.Ping:
 		c.push(wire.Frame{Type: wire.Pong})
+		s.trim() // an idle link: a good moment
 		return nil
 	case wire.Open:
 		var rec wire.OpenRecord
@@ -47,6 +48,15 @@ func (s *Server) handle(c *conn, f wire.Frame) error {
 		return s.handleStream(c, f)
 	}
 	return fmt.Errorf("%w: frame type %d from a launcher", wire.ErrProtocol, f.Type)
+}
+
+// trim lets idle streams give their buffers back.
+func (s *Server) trim() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.sessions {
+		x.stdin.Trim()
+	}
 }
 
 // park changes the lease before the launcher closes the link.
