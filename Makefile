@@ -40,7 +40,7 @@ lint: ## gofmt and go vet, for Linux and for another system
 
 .PHONY: unit
 unit:
-	MUSTER_OUT=$(OUT) $(GO) test -race -timeout 10m ./...
+	MUSTER_OUT=$(OUT) $(GO) test -count=1 -race -timeout 10m ./...
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -run 'TestManyCuts' ./exec/local
 	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "20,000 forks 8 wide: own exit statuses $$key" \
 		--log raw/reap.json#$$key --op == --bar 0 --command 'make test' || exit 1; done
