@@ -23,7 +23,7 @@ func (c cluster) argv(name string) []string {
 	case "kube-apiserver":
 		return c.apiServerArgv()
 	case "kube-controller-manager":
-		argv := []string{c.kubeBin(name), kubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false",
+		argv := []string{c.kubeBin(name), kubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false", plainLists,
 			"--controllers=*,-nodeipam,-cloud-node-lifecycle", "--use-service-account-credentials",
 			"--service-account-private-key-file=" + c.pki("service-account.key"), "--root-ca-file=" + c.pki("ca.crt"),
 			"--cluster-signing-cert-file=" + c.pki("ca.crt"), "--cluster-signing-key-file=" + c.pki("ca.key")}
@@ -32,12 +32,16 @@ func (c cluster) argv(name string) []string {
 		}
 		return argv
 	case "kube-scheduler":
-		return []string{c.kubeBin(name), kubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false"}
+		return []string{c.kubeBin(name), kubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false", plainLists}
 	case "coredns":
 		return []string{c.coredns(), "-conf", c.path("run", "Corefile")}
 	}
 	panic("no component " + name)
 }
+
+// plainLists: with streamed lists the scheduler and the controllers of 1.34
+// hardly do anything for a minute or more after the API server was restarted.
+const plainLists = "--feature-gates=WatchListClient=false"
 
 func (c cluster) apiServerArgv() []string {
 	argv := []string{c.kubeBin("kube-apiserver"),

@@ -149,9 +149,7 @@ func (c cluster) start(name string, argv []string, attr *syscall.SysProcAttr) (s
 	defer log.Close()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
-	// With streamed lists the scheduler and the controllers of 1.34 hardly do
-	// anything for a minute or more after the API server was restarted.
-	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "KUBE_FEATURE_WatchListClient=false"}
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}
 	cmd.SysProcAttr = attr
 	if attr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
