@@ -16,7 +16,7 @@ import (
 
 const (
 	streamMiB   = 256
-	streamPairs = 5
+	streamPairs = 9
 )
 
 // TestThroughput: how fast one session's stdout comes through, from a file in
