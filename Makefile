@@ -53,7 +53,7 @@ fake: build ## real mpirun and mpiexec over fake workers, as root and as an ordi
 
 .PHONY: test
 test: deps lint unit fake ## unit, contract, race, fuzz seeds, CLI scripts, fake runs: no cluster
-	-@$(GO) run ./test/suite check
+	@$(GO) run ./test/suite check
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for a minute
@@ -83,7 +83,7 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 45m ./test/e2e
-	-@$(GO) run ./test/suite check
+	@$(GO) run ./test/suite check
 
 .PHONY: model
 model: ## check the model of the session protocol with spin, and that its mutations fail
