@@ -152,7 +152,7 @@ func TestBreakNodeLost(t *testing.T) {
 		}
 	}
 	t.Cleanup(plug)
-	said.until(5*time.Minute, j.workerName(0)+" NodeLost: node node2 does not answer")
+	said.until(2*time.Minute, j.workerName(0)+" NodeLost: node node2 does not answer")
 	said.until(5*time.Second, "hint: see kubectl get node node2")
 	plug()
 	j.edit = nil
