@@ -16,6 +16,7 @@ const usage = `usage: go run . VERB
   load FILE...                           import docker-archive files into both nodes
   smoke                                  pods on both nodes: exec, DNS, service, token
   apiserver kill|stop|cont|start|restart-after SECONDS
+  controllers restart                    the scheduler and the controller manager
   kubelet|containerd|kube-proxy restart NODE
   node off|on|unplug|plug NODE
   node exec NODE CMD [ARG...]            run a command inside a node
@@ -80,6 +81,8 @@ func runVerb(args []string) error {
 		return c.nodeVerb(args)
 	case "apiserver":
 		return c.apiServerVerb(args)
+	case "controllers":
+		return c.controllersVerb(args)
 	case "kubelet", "containerd", "kube-proxy":
 		return c.restartVerb(verb, args)
 	}

@@ -216,12 +216,16 @@ func TestBreakAPIServer(t *testing.T) {
 	t.Run("sessions", func(t *testing.T) { outageSessions(t, s, j) })
 }
 
-// awaitControllers waits until the controllers make what belongs to a new
-// namespace again.
+// awaitControllers restarts the controllers, whose watches of before the outage
+// come back late and one by one, and waits until they make what belongs to a
+// new namespace again.
 func awaitControllers(t *testing.T) {
+	cluster(t, "controllers", "restart")
+	_, err := kubectlCall{namespace: "default", limit: 2 * time.Minute}.run("wait", "--for=condition=Ready", "node", "--all", "--timeout=90s")
+	require.NoError(t, err)
 	name := "e2e-controllers-" + strings.ToLower(rand.Text()[:5])
 	call := kubectlCall{namespace: name}
-	_, err := call.run("create", "namespace", name)
+	_, err = call.run("create", "namespace", name)
 	require.NoError(t, err)
 	defer func() {
 		_, err := call.run("delete", "namespace", name, "--wait=false")
