@@ -39,6 +39,7 @@ type runner struct {
 
 	report  Report
 	verdict Verdict
+	hurry   bool // a signal told us to stop, or nothing was begun on the workers
 }
 
 // Run is `agent run`: the launcher's life. The code is the process's exit
@@ -113,6 +114,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 	r.report.WaitMS = time.Since(began).Milliseconds()
 	r.report.Workers = len(workers)
 	if err != nil {
+		r.hurry = true
 		return err
 	}
 	return r.launch(ctx, working, workers)
@@ -205,6 +207,7 @@ func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worke
 
 // judge decides and says the verdict.
 func (r *runner) judge(s *supervisor, status reap.Status) {
+	r.hurry = s.ending.told != 0
 	e := Evidence{Name: s.cmd.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
 	r.tally.testify(&e)
 	r.verdict = Judge(e)
@@ -259,7 +262,11 @@ func (r *runner) teardown(working context.Context) {
 		}
 	}
 	grace := min(r.cfg.Grace, lostGrace)
-	telling, cancel := context.WithTimeoutCause(working, grace+endWait, errors.New("no answer in time"))
+	wait := endWait
+	if r.hurry {
+		wait = urgentWait
+	}
+	telling, cancel := context.WithTimeoutCause(working, grace+wait, errors.New("no answer in time"))
 	defer cancel()
 	r.wg.Go(func() { // told once more: do not wait
 		select {
@@ -275,9 +282,13 @@ func (r *runner) teardown(working context.Context) {
 	}
 }
 
-// endWait is how long workers may take to confirm the end beyond the grace;
-// an API server that was killed is back within it.
-const endWait = 10 * time.Second
+// How long workers may take to confirm the end beyond the grace. One that does
+// not hear of it keeps its devices for a lease, so that an API server's restart
+// is waited for. Who deletes a pod gives it 30 s from TERM to KILL.
+const (
+	endWait    = 30 * time.Second
+	urgentWait = 10 * time.Second
+)
 
 // close waits for everything of this run.
 func (r *runner) close() {

@@ -47,12 +47,17 @@ done`)
 	require.Zero(t, pair.code, "%+v", pair)
 	rates := map[string][]float64{}
 	for line := range strings.Lines(pair.stdout) {
-		var name, bytes string
+		var name string
+		var bytes int
 		var took time.Duration
 		_, err := fmt.Sscan(line, &name, &bytes, &took)
 		require.NoError(t, err, line)
-		require.Equal(t, size, bytes, "%s lost or made up output", name)
-		rates[name] = append(rates[name], streamMiB/took.Seconds())
+		if lost := streamMiB<<20 - bytes; name == "kubectl" && lost > 0 { // it does, on a busy machine
+			t.Logf("kubectl exec lost %d bytes and said nothing; its rate is that of what arrived", lost)
+		} else {
+			require.Zero(t, lost, "%s lost or made up output", name)
+		}
+		rates[name] = append(rates[name], float64(bytes>>20)/took.Seconds())
 	}
 	agent, kubectl := rates["agent"][1:], rates["kubectl"][1:] // the first of each warms up
 	t.Logf("MiB/s: agent %.0f, kubectl %.0f", agent, kubectl)
