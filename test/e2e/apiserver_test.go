@@ -216,11 +216,14 @@ func TestBreakAPIServer(t *testing.T) {
 	t.Run("sessions", func(t *testing.T) { outageSessions(t, s, j) })
 }
 
-// awaitControllers restarts the controllers, whose watches of before the outage
-// come back late and one by one, and waits until they make what belongs to a
-// new namespace again.
+// awaitControllers restarts the cluster's own clients of the API server: after
+// some outages in a row their watches come back a minute late and one by one.
+// It waits until they make what belongs to a new namespace again.
 func awaitControllers(t *testing.T) {
 	cluster(t, "controllers", "restart")
+	for _, node := range []string{"node1", "node2"} {
+		cluster(t, "kubelet", "restart", node)
+	}
 	_, err := kubectlCall{namespace: "default", limit: 2 * time.Minute}.run("wait", "--for=condition=Ready", "node", "--all", "--timeout=90s")
 	require.NoError(t, err)
 	name := "e2e-controllers-" + strings.ToLower(rand.Text()[:5])
