@@ -42,7 +42,7 @@ func Attach() error {
 	_ = c.SetWriteBuffer(pipeSize)
 	done := make(chan error, 2)
 	go func() { done <- pass(c, os.Stdin) }()
-	go func() { done <- pass(os.Stdout, c) }()
+	go func() { done <- deliver(c) }()
 	return <-done
 }
 
