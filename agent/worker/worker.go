@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,7 +19,6 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/session"
-	"github.com/musterhq/muster/exec/wire"
 )
 
 // Config of the worker role.
@@ -41,22 +39,16 @@ type Config struct {
 // Run is the worker role. It returns the exit code, and an error when the
 // worker could not start or its socket failed.
 func Run(ctx context.Context, cfg Config) (int, error) {
+	// Signals first: until they are taken, TERM ends PID 1 with code 2.
+	signals := takeSignals()
+	defer signals.giveBack()
 	if os.Getpid() != 1 {
 		// shareProcessNamespace, or a fake worker: orphans come to us all the same.
 		if err := reap.Subreaper(); err != nil {
 			return names.ExitBug, err
 		}
+		cfg.Log.Debug("not PID 1 here: a subreaper, which collects and stops what descends from it", "pid", os.Getpid())
 	}
-	// Signals first: until they are taken, TERM ends PID 1 with code 2.
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
-	defer signal.Stop(signals)
-	// Taken and dropped, not ignored: what a process ignores, its children ignore
-	// too, and a rank must die of SIGPIPE as usual.
-	dropped := make(chan os.Signal, 1)
-	signal.Notify(dropped, syscall.SIGPIPE, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
-	defer signal.Stop(dropped)
-
 	dir, memoryOnly, err := rundir.Create()
 	if err != nil {
 		return names.ExitUsage, err
@@ -66,7 +58,7 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	if err != nil {
 		return names.ExitUsage, err
 	}
-	if os.Getpid() == 1 && os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
+	if os.Getenv("KUBERNETES_SERVICE_HOST") != "" && os.Getenv(names.EnvFake) == "" {
 		linkKubexec(filepath.Join(names.MPIDir, "kubexec.sh"))
 	}
 	w := newRole(cfg, dir, memoryOnly)
@@ -103,7 +95,7 @@ func newRole(cfg Config, dir string, memoryOnly bool) *role {
 
 // run serves until the work is over; it returns the exit code and the last
 // words, with every process of the sessions gone.
-func (r *role) run(ctx context.Context, ln *net.UnixListener, signals <-chan os.Signal) (int, string, error) {
+func (r *role) run(ctx context.Context, ln *net.UnixListener, signals signals) (int, string, error) {
 	// The stop has a context of its own: what ends the service must still be
 	// able to stop the sessions in order.
 	serve, endServe := context.WithCancel(context.WithoutCancel(ctx))
@@ -114,6 +106,7 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals <-chan os.
 	served, collected := make(chan error, 1), make(chan error, 1)
 	wg.Go(func() { collected <- r.reaper.Run(collect) })
 	wg.Go(func() { served <- r.server.Serve(serve, ln) })
+	wg.Go(func() { forward(serve, signals.passed, r.server.Signal) })
 
 	code, words := 0, "the job is over"
 	var err error
@@ -122,10 +115,10 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals <-chan os.
 		if o == session.NoLaunch {
 			code, words = names.ExitDeadline, fmt.Sprintf("no launcher came within %s", r.cfg.Await)
 		}
-	case s := <-signals:
-		code, words = r.stopped(ctx, s.(syscall.Signal), signals)
+	case s := <-signals.stop:
+		code, words = r.stopped(ctx, s.(syscall.Signal), signals.stop)
 	case <-ctx.Done():
-		code, words = r.stopped(ctx, syscall.SIGTERM, signals)
+		code, words = r.stopped(ctx, syscall.SIGTERM, signals.stop)
 	case err = <-served:
 		served <- nil
 		code, words = names.ExitBug, "the worker's socket failed"
@@ -160,7 +153,7 @@ func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan o
 		case <-done:
 		}
 	})
-	r.server.Stop(stop, wire.ReasonPreempted, r.cfg.Grace)
+	r.server.Preempt(stop, sig, r.cfg.Grace)
 	close(done)
 	wg.Wait()
 	if live == 0 {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -72,7 +73,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	}
 	if s.claimed && order > 0 {
 		s.cfg.Log.Info("a newer launcher takes the worker", "old", s.epoch.UID, "new", h.Epoch.UID)
-		s.stopAllLocked(wire.ReasonSuperseded, s.cfg.Grace)
+		s.stopAllLocked(wire.ReasonSuperseded, syscall.SIGTERM, s.cfg.Grace)
 		for id, x := range s.sessions {
 			x.stdout.Discard()
 			x.stderr.Discard()

@@ -4,6 +4,7 @@ package session
 
 import (
 	"context"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/exec/wire"
@@ -63,7 +64,7 @@ func (s *Server) due() (time.Duration, bool) {
 		return 0, false
 	}
 	s.cfg.Log.Warn("no word from the launcher for the lease: stopping its sessions", "lease", s.lease)
-	s.stopAllLocked(wire.ReasonLease, s.cfg.Grace)
+	s.stopAllLocked(wire.ReasonLease, syscall.SIGTERM, s.cfg.Grace)
 	// The sessions' ends take a moment; then the wait for a launcher counts.
 	return s.cfg.Grace + killMargin, true
 }

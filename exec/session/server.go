@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/exec/flow"
@@ -102,6 +105,17 @@ func (s *Server) Sessions() int {
 		}
 	}
 	return n
+}
+
+// Signal sends sig to the first process of every session and to its process
+// group; a session whose first process has ended gets none.
+func (s *Server) Signal(sig syscall.Signal) {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.sessions))
+	s.mu.Unlock()
+	for _, x := range all {
+		x.signal(sig)
+	}
 }
 
 // Serve takes connections from ln until ctx ends, then closes ln and every

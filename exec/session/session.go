@@ -188,12 +188,7 @@ func (x *session) signal(sig syscall.Signal) {
 	if p == nil {
 		return
 	}
-	select {
-	case <-p.Done():
-		return // the group's number may belong to another by now
-	default:
-	}
-	if err := syscall.Kill(-p.PID(), sig); err != nil {
+	if err := p.SignalGroup(sig); err != nil {
 		x.srv.cfg.Log.Debug("signal", "session", x.id, "signal", sig, "err", err)
 	}
 }

@@ -5,6 +5,7 @@ package session
 import (
 	"context"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/agent/names"
@@ -33,8 +34,9 @@ func (s *Server) stopSession(x *session, grace time.Duration) {
 // stopAllLocked ends every session for reason, and then everything that
 // descends from this process: what emptied its environment and left its parent
 // is found that way. People's own shells have another parent and are spared.
-// The stop is entered in s.fences until it is over. Called with s.mu held.
-func (s *Server) stopAllLocked(reason string, grace time.Duration) <-chan struct{} {
+// The stop is entered in s.fences until it is over. sig is what a preempted
+// session is asked with. Called with s.mu held.
+func (s *Server) stopAllLocked(reason string, sig syscall.Signal, grace time.Duration) <-chan struct{} {
 	if done, ok := s.fences[reason]; ok {
 		return done
 	}
@@ -57,7 +59,7 @@ func (s *Server) stopAllLocked(reason string, grace time.Duration) <-chan struct
 		for _, x := range all {
 			x.awaitStart(ctx) // what starts late must not be missed
 		}
-		s.stopTrees(ctx, trees, reason, grace)
+		s.stopTrees(ctx, trees, reason, sig, grace)
 		for _, x := range all {
 			x.endOutput()
 		}
@@ -70,7 +72,7 @@ func (s *Server) stopAllLocked(reason string, grace time.Duration) <-chan struct
 	return done
 }
 
-func (s *Server) stopTrees(ctx context.Context, trees []*reap.Tree, reason string, grace time.Duration) {
+func (s *Server) stopTrees(ctx context.Context, trees []*reap.Tree, reason string, sig syscall.Signal, grace time.Duration) {
 	find := func() ([]reap.Proc, error) {
 		procs, err := reap.Scan(names.EnvSession)
 		return reap.Below(procs, os.Getpid()), err
@@ -79,7 +81,9 @@ func (s *Server) stopTrees(ctx context.Context, trees []*reap.Tree, reason strin
 	if reason == wire.ReasonPreempted {
 		// The ranks first, so that they can write a checkpoint before the
 		// daemons above them take them down.
-		stop = s.cfg.Reaper.Drain
+		stop = func(ctx context.Context, find func() ([]reap.Proc, error), grace time.Duration) (reap.Report, error) {
+			return s.cfg.Reaper.Drain(ctx, find, sig, grace)
+		}
 	}
 	members := func() ([]reap.Proc, error) {
 		seen := map[int]bool{}
@@ -116,9 +120,19 @@ const redialTime = 2 * time.Second
 // nothing is left and the launcher has their ends, or is not there, or when ctx
 // ends.
 func (s *Server) Stop(ctx context.Context, reason string, grace time.Duration) {
+	s.stop(ctx, reason, syscall.SIGTERM, grace)
+}
+
+// Preempt is Stop for a worker that sig told to end: the ranks are asked first,
+// and with sig, so that a program which writes its checkpoint on INT does.
+func (s *Server) Preempt(ctx context.Context, sig syscall.Signal, grace time.Duration) {
+	s.stop(ctx, wire.ReasonPreempted, sig, grace)
+}
+
+func (s *Server) stop(ctx context.Context, reason string, sig syscall.Signal, grace time.Duration) {
 	s.mu.Lock()
 	s.ending = true
-	done := s.stopAllLocked(reason, grace)
+	done := s.stopAllLocked(reason, sig, grace)
 	s.mu.Unlock()
 	select {
 	case <-done:
@@ -160,7 +174,7 @@ func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 		return errStale
 	}
 	s.ending = !rec.Keep
-	done := s.stopAllLocked(wire.ReasonStopped, time.Duration(rec.GraceMillis)*time.Millisecond)
+	done := s.stopAllLocked(wire.ReasonStopped, syscall.SIGTERM, time.Duration(rec.GraceMillis)*time.Millisecond)
 	s.mu.Unlock()
 	s.wg.Go(func() {
 		<-done
