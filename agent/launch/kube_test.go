@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,11 +15,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
+	"github.com/musterhq/muster/test/fakekube"
 )
 
 func TestNoCluster(t *testing.T) {
@@ -65,4 +70,26 @@ func TestEpochOfAClusterThatDoesNotAnswer(t *testing.T) {
 	require.NotContains(t, err.Error(), "\n", "every failure is one line")
 	require.Equal(t, 1, strings.Count(err.Error(), "cannot be reached"))
 	require.Equal(t, names.ExitNoCluster, CodeOf(err))
+}
+
+// Our own pod is found with list alone, and with get alone.
+func TestOwnPodByListOrGet(t *testing.T) {
+	const list = "/api/v1/namespaces/ns/pods"
+	for _, right := range []string{"list", "get"} {
+		api := fakekube.New(t)
+		api.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pi-launcher", UID: "u1"}})
+		api.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other", UID: "u2"}})
+		api.Fail(fakekube.Failure{Match: func(r *http.Request) bool {
+			return (r.URL.Path == list) == (right == "get")
+		}, Code: http.StatusForbidden})
+		client, err := rendezvous.Client(&rest.Config{Host: api.URL()})
+		require.NoError(t, err)
+		k := &kube{client: client, namespace: "ns"}
+		pod, err := k.get(t.Context(), "pi-launcher")
+		require.NoError(t, err)
+		require.Equal(t, "u1", string(pod.UID))
+		_, err = k.get(t.Context(), "gone")
+		require.True(t, apierrors.IsNotFound(err), "%v", err)
+		client.(*rest.RESTClient).Client.CloseIdleConnections()
+	}
 }
