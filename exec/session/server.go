@@ -52,6 +52,8 @@ type Server struct {
 	instance string
 	limits   flow.Limits
 	outcome  chan Outcome
+	hurry    chan struct{} // closed when no stop may take any more time
+	rush     func()        // closes it
 	nudge    chan struct{} // the clock has something new to look at
 	orphans  chan struct{}
 	wg       sync.WaitGroup
@@ -77,8 +79,11 @@ func New(cfg Config) *Server {
 	set(&cfg.HelloTimeout, 10*time.Second)
 	set(&cfg.DeadAfter, 15*time.Second)
 	set(&cfg.Grace, 5*time.Second)
+	hurry := make(chan struct{})
 	return &Server{
 		cfg:      cfg,
+		hurry:    hurry,
+		rush:     sync.OnceFunc(func() { close(hurry) }),
 		instance: wire.NewID(),
 		limits: flow.Limits{Floor: 128 << 10, Stream: 1 << 20, Dir: cfg.SpoolDir,
 			Memory: flow.NewBudget(64 << 20), File: flow.NewBudget(256 << 20)},

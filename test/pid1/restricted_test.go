@@ -1,0 +1,7 @@
+//go:build linux
+
+package pid1
+
+import "errors"
+
+func restricted(argv []string) error { return errors.New("later") }
