@@ -1,0 +1,127 @@
+package leg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// Leg is a proxy in front of one address.
+type Leg struct {
+	ln   net.Listener
+	to   [2]string // network, address
+	tap  *Tap
+	wg   sync.WaitGroup
+	stop context.CancelFunc
+
+	mu     sync.Mutex
+	pairs  map[*pair]struct{}
+	newest *pair
+	next   *Strike // for the connection to come
+	every  int     // bytes after which each connection dies; 0: never
+	closed bool
+}
+
+// Listen makes a leg at an address ("127.0.0.1:0", or a path for "unix") that
+// leads to another. tap may be nil.
+func Listen(network, address, toNetwork, to string, tap *Tap) (*Leg, error) {
+	ln, err := net.Listen(network, address)
+	if err != nil {
+		return nil, fmt.Errorf("open leg: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	l := &Leg{ln: ln, to: [2]string{toNetwork, to}, tap: tap, stop: stop, pairs: map[*pair]struct{}{}}
+	l.wg.Go(func() { l.accept(ctx) })
+	return l, nil
+}
+
+// Addr is where the leg listens.
+func (l *Leg) Addr() string { return l.ln.Addr().String() }
+
+func (l *Leg) accept(ctx context.Context) {
+	for {
+		c, err := l.ln.Accept()
+		if err != nil {
+			return
+		}
+		l.wg.Go(func() { l.serve(ctx, c) })
+	}
+}
+
+func (l *Leg) serve(ctx context.Context, near net.Conn) {
+	far, err := (&net.Dialer{}).DialContext(ctx, l.to[0], l.to[1])
+	if err != nil {
+		near.Close()
+		return
+	}
+	p := newPair(near, far, l.tap)
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		p.cut()
+		return
+	}
+	l.pairs[p], l.newest = struct{}{}, p
+	if p.strike = l.next; p.strike == nil && l.every > 0 {
+		p.strike = &Strike{Fault: RST, Way: Up, After: l.every}
+	}
+	l.next = nil
+	l.mu.Unlock()
+	p.run()
+	l.mu.Lock()
+	delete(l.pairs, p)
+	l.mu.Unlock()
+}
+
+// Arm lays s on the newest connection. Without one it returns an error.
+func (l *Leg) Arm(s *Strike) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.newest == nil {
+		return errors.New("no connection to strike")
+	}
+	l.newest.arm(s)
+	return nil
+}
+
+// ArmNext lays s on the connection that is made next; nil takes it away.
+func (l *Leg) ArmNext(s *Strike) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.next = s
+}
+
+// Mortal lets every connection made from now on die by RST after n bytes of
+// the worker's. 0 ends that.
+func (l *Leg) Mortal(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.every = n
+}
+
+// Cut resets every connection, stalled ones too, and returns how many there were.
+func (l *Leg) Cut() int {
+	l.mu.Lock()
+	all := make([]*pair, 0, len(l.pairs))
+	for p := range l.pairs {
+		all = append(all, p)
+	}
+	l.mu.Unlock()
+	for _, p := range all {
+		p.cut()
+	}
+	return len(all)
+}
+
+// Close ends the leg and every connection, and waits for its goroutines.
+func (l *Leg) Close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.stop()
+	l.ln.Close()
+	l.Cut()
+	l.wg.Wait()
+}
