@@ -12,8 +12,7 @@ import (
 func (l *Link) handle(c *conn, f wire.Frame) error {
 	switch f.Type {
 	case wire.Pong:
-		c.onPong()
-		return nil
+		return c.onPong(f.Offset)
 	case wire.Ended:
 		l.mu.Lock()
 		defer l.mu.Unlock()

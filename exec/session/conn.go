@@ -19,6 +19,7 @@ type conn struct {
 	nc     *net.UnixConn
 	reader *wire.Reader
 	kicked chan struct{} // the sender has something to look at
+	proto  int           // the version in use; set before the first frame is read
 
 	mu      sync.Mutex
 	queue   []wire.Frame    // to be sent before any data
@@ -83,6 +84,7 @@ func (c *conn) refuse(r wire.RefuseRecord) {
 
 // serve moves frames both ways until the connection ends, and says why.
 func (c *conn) serve(w wire.WelcomeRecord) error {
+	c.proto = w.Proto
 	c.record(wire.Welcome, 0, w)
 	var sendErr error
 	sent := make(chan struct{})

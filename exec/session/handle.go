@@ -17,7 +17,11 @@ var errStale = errors.New("another connection took the worker")
 func (s *Server) handle(c *conn, f wire.Frame) error {
 	switch f.Type {
 	case wire.Ping:
-		c.push(wire.Frame{Type: wire.Pong})
+		pong := wire.Frame{Type: wire.Pong}
+		if c.proto >= wire.ProtoEcho {
+			pong.Offset = f.Offset
+		}
+		c.push(pong)
 		s.trim() // an idle link: a good moment
 		return nil
 	case wire.Open:
