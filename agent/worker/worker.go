@@ -49,7 +49,7 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 		}
 		cfg.Log.Debug("not PID 1 here: a subreaper, which collects and stops what descends from it", "pid", os.Getpid())
 	}
-	dir, memoryOnly, err := rundir.Create()
+	dir, err := rundir.Create()
 	if err != nil {
 		return names.ExitUsage, err
 	}
@@ -61,7 +61,7 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	if os.Getenv("KUBERNETES_SERVICE_HOST") != "" && os.Getenv(names.EnvFake) == "" {
 		linkKubexec(filepath.Join(names.MPIDir, "kubexec.sh"))
 	}
-	w := newRole(cfg, dir, memoryOnly)
+	w := newRole(cfg, dir)
 	cfg.Log.Info("awaiting a launcher", "socket", path, "version", cfg.Version)
 	code, words, err := w.run(ctx, ln, signals)
 	lastWords(cfg, words)
@@ -75,11 +75,7 @@ type role struct {
 	server *session.Server
 }
 
-func newRole(cfg Config, dir string, memoryOnly bool) *role {
-	spool := dir
-	if memoryOnly {
-		spool = "" // that memory is MPI's
-	}
+func newRole(cfg Config, dir string) *role {
 	cwd, err := os.Getwd()
 	if err != nil {
 		cwd = "/"
@@ -87,7 +83,7 @@ func newRole(cfg Config, dir string, memoryOnly bool) *role {
 	r := &role{cfg: cfg, reaper: reap.New()}
 	r.server = session.New(session.Config{
 		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: environment(os.Environ(), dir), Dir: cwd,
-		SpoolDir: spool, Reaper: r.reaper, Log: cfg.Log, Await: cfg.Await,
+		SpoolDirs: rundir.SpillDirs(dir), Reaper: r.reaper, Log: cfg.Log, Await: cfg.Await,
 	})
 	r.reaper.OnOrphan = func(int, reap.Status) { r.server.Orphaned() }
 	return r

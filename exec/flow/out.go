@@ -24,7 +24,6 @@ type Out struct {
 	ended   bool
 	endSent bool
 	closed  bool
-	problem error // why spilling failed, until taken
 }
 
 // NewOut returns a sending half whose unacknowledged bytes never exceed
@@ -67,13 +66,18 @@ func (o *Out) Write(p []byte) (int, error) {
 			o.room.Wait()
 			continue
 		}
-		if err := o.spool.append(p[:n]); err != nil {
-			// Not lost: p is kept and waits for memory instead.
-			o.problem = err
-			continue
-		}
+		n, err := o.spool.append(p[:n])
 		p = p[n:]
-		o.ready()
+		if n > 0 {
+			o.ready()
+		}
+		if err != nil {
+			// Nothing is lost: the rest of p waits for memory. Said without the
+			// lock: what is said may go to a descriptor that blocks.
+			o.mu.Unlock()
+			o.spool.limits.Files.failed(err)
+			o.mu.Lock()
+		}
 	}
 	return total, nil
 }
@@ -181,14 +185,4 @@ func (o *Out) Total() (n uint64, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.spool.end, o.ended
-}
-
-// Problem returns once why spilling to a file failed; the stream goes on in
-// memory.
-func (o *Out) Problem() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	err := o.problem
-	o.problem = nil
-	return err
 }

@@ -80,6 +80,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 			delete(s.sessions, id)
 			close(x.dropped)
 		}
+		clear(s.ruined)
 	}
 	if s.conn != nil {
 		s.conn.close() // the bridge of an earlier attempt may linger for long

@@ -160,6 +160,9 @@ func (s *Server) find(c *conn, rec wire.OpenRecord) (*session, wire.OpenedRecord
 	if s.conn != c {
 		return nil, wire.OpenedRecord{}, errStale
 	}
+	if why, ok := s.ruined[rec.ID]; ok {
+		return nil, wire.OpenedRecord{Error: wire.OpenUnknown, Message: why}, nil
+	}
 	if x := s.sessions[rec.ID]; x != nil {
 		if x.hash != rec.Hash {
 			return nil, wire.OpenedRecord{Error: wire.OpenMismatch, Message: "session " + rec.ID + " runs another command"}, nil
@@ -257,6 +260,21 @@ func (s *Server) forget(c *conn, id string) error {
 		s.stopSession(x, s.cfg.Grace)
 	}
 	return nil
+}
+
+// ruin ends a session whose output cannot be read back from its spill file, so
+// that the launcher, which dials again, is told in place of waiting for ever.
+func (s *Server) ruin(x *session, err error) {
+	s.cfg.Log.Error("output is lost: stopping its session", "session", x.id, "err", err)
+	s.mu.Lock()
+	s.ruined[x.id] = fmt.Sprintf("output of session %s is lost: %v", x.id, err)
+	x.conn.Store(nil)
+	x.forgotten = true
+	s.dropLocked(x)
+	s.mu.Unlock()
+	x.stdout.Discard()
+	x.stderr.Discard()
+	s.stopSession(x, s.cfg.Grace)
 }
 
 // dropLocked lets go of a session that the launcher has forgotten once nothing

@@ -11,6 +11,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,10 +27,11 @@ type Config struct {
 	Slots   int
 	Env     []string // the sessions' environment, before their own additions
 	Dir     string   // their working directory unless they say otherwise
-	// SpoolDir takes spill files; empty: memory only.
-	SpoolDir string
-	Reaper   *reap.Reaper
-	Log      *slog.Logger
+	// SpoolDirs take spill files, the first that can; none: memory only.
+	SpoolDirs []string
+	SpoolSize int64 // 256 MiB: most bytes of all spill files
+	Reaper    *reap.Reaper
+	Log       *slog.Logger
 
 	HelloTimeout time.Duration // 10 s: a connection that says nothing
 	DeadAfter    time.Duration // 15 s: a connection without a byte
@@ -51,6 +53,7 @@ type Server struct {
 	cfg      Config
 	instance string
 	limits   flow.Limits
+	noSpill  atomic.Bool // it has been said that no directory takes spill files
 	outcome  chan Outcome
 	hurry    chan struct{} // closed when no stop may take any more time
 	rush     func()        // closes it
@@ -63,6 +66,7 @@ type Server struct {
 	claimed  bool
 	conn     *conn
 	sessions map[string]*session
+	ruined   map[string]string        // ids of sessions whose output is lost, and why
 	fences   map[string]chan struct{} // stops under way, by what they stop
 	ending   bool                     // takes no new sessions
 	lease    time.Duration
@@ -79,19 +83,33 @@ func New(cfg Config) *Server {
 	set(&cfg.HelloTimeout, 10*time.Second)
 	set(&cfg.DeadAfter, 15*time.Second)
 	set(&cfg.Grace, 5*time.Second)
+	if cfg.SpoolSize == 0 {
+		cfg.SpoolSize = 256 << 20
+	}
 	hurry := make(chan struct{})
-	return &Server{
+	s := &Server{
 		cfg:      cfg,
 		hurry:    hurry,
 		rush:     sync.OnceFunc(func() { close(hurry) }),
 		instance: wire.NewID(),
-		limits: flow.Limits{Floor: 128 << 10, Stream: 1 << 20, Dir: cfg.SpoolDir,
-			Memory: flow.NewBudget(64 << 20), File: flow.NewBudget(256 << 20)},
+		limits:   flow.Limits{Floor: 128 << 10, Stream: 1 << 20, Memory: flow.NewBudget(64 << 20)},
 		outcome:  make(chan Outcome, 1),
 		nudge:    make(chan struct{}, 1),
 		orphans:  make(chan struct{}, 1),
 		sessions: map[string]*session{},
+		ruined:   map[string]string{},
 		heard:    time.Now(),
+	}
+	if len(cfg.SpoolDirs) > 0 {
+		s.limits.Files = &flow.Files{Dirs: cfg.SpoolDirs, Budget: flow.NewBudget(cfg.SpoolSize), Failed: s.spillFailed}
+	}
+	return s
+}
+
+// spillFailed says once what makes writers wait for their readers.
+func (s *Server) spillFailed(err error) {
+	if s.noSpill.CompareAndSwap(false, true) {
+		s.cfg.Log.Warn("output that is not read stays in memory, and its writers wait", "err", err)
 	}
 }
 

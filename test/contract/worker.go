@@ -36,7 +36,7 @@ func NewWorker(t testing.TB, change func(*session.Config)) *Worker {
 	dir, err := os.MkdirTemp("", "muster")
 	require.NoError(t, err)
 	w := &Worker{Dir: dir, Socket: filepath.Join(dir, "worker.sock")}
-	cfg := session.Config{Version: "test", Slots: 1, Env: os.Environ(), Dir: dir, SpoolDir: dir,
+	cfg := session.Config{Version: "test", Slots: 1, Env: os.Environ(), Dir: dir, SpoolDirs: []string{dir},
 		Log: slog.New(slog.NewTextHandler(logTo{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	if change != nil {
 		change(&cfg)

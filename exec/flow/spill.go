@@ -1,0 +1,179 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// segmentSize bounds one spill file: what has been acknowledged is given back
+// in such steps, also when the reader never catches up.
+const segmentSize = 8 << 20
+
+// Files is where the spools of a process keep what their memory cannot take:
+// unlinked temporary files. A full, read-only or missing directory loses
+// nothing; the writers then wait for their readers.
+type Files struct {
+	Dirs   []string // tried in this order
+	Budget *Budget  // bytes in all files
+	// Failed, if set, is called when no directory takes bytes, by the writer
+	// that waits from then on, and may be called again and again.
+	Failed func(error)
+
+	open func(dir string) (*os.File, error) // nil: openUnlinked
+}
+
+func (f *Files) failed(err error) {
+	if f.Failed != nil {
+		f.Failed(err)
+	}
+}
+
+func (f *Files) create(dir string) (*os.File, error) {
+	if f.open != nil {
+		return f.open(dir)
+	}
+	return openUnlinked(dir)
+}
+
+// openUnlinked makes a file without a name: a killed process leaves none behind.
+func openUnlinked(dir string) (*os.File, error) {
+	file, err := os.CreateTemp(dir, "spool-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// spill is the part of one spool that lies in files: segments that follow each
+// other without a gap.
+type spill struct {
+	segments []segment
+	held     int   // bytes in segments
+	taken    int   // bytes taken from the budget, at least held
+	dir      int   // of Files.Dirs, where the next segment goes
+	err      error // no directory took bytes: none is tried until some are freed
+}
+
+type segment struct {
+	file *os.File
+	base uint64 // offset of its first byte
+	size int
+	full bool // takes no more
+}
+
+func (s *spill) inUse() bool { return len(s.segments) > 0 }
+
+// room is how many bytes append may be given now.
+func (s *spill) room(f *Files, want int) int {
+	if f == nil || s.err != nil {
+		return 0
+	}
+	if need := s.held + want - s.taken; need > 0 {
+		s.taken += f.Budget.take(need)
+	}
+	return max(0, min(want, s.taken-s.held))
+}
+
+// append adds bytes of p, the first of which has offset end, and returns how
+// many, at least one. With an error there were none, and no directory takes any.
+func (s *spill) append(f *Files, end uint64, p []byte) (int, error) {
+	var faults []error
+	for {
+		seg, err := s.current(f, end)
+		if err == nil {
+			var n int
+			n, err = seg.file.WriteAt(p[:min(len(p), segmentSize-seg.size)], int64(seg.size))
+			seg.size += n
+			s.held += n
+			if n > 0 {
+				return n, nil // an error that stays comes again, with nothing written
+			}
+			s.dir++ // the directory is full
+			if seg.full = true; seg.size == 0 {
+				seg.file.Close()
+				s.segments = s.segments[:len(s.segments)-1]
+			}
+		}
+		if err != nil {
+			faults = append(faults, err)
+		}
+		if s.dir >= len(f.Dirs) {
+			s.err = fmt.Errorf("write spill file: %w", errors.Join(faults...))
+			s.settle(f)
+			return 0, s.err
+		}
+	}
+}
+
+// current is the segment that takes the next bytes; it makes one if there is
+// none. After an error s.dir is the next directory to try.
+func (s *spill) current(f *Files, end uint64) (*segment, error) {
+	if n := len(s.segments); n > 0 && !s.segments[n-1].full && s.segments[n-1].size < segmentSize {
+		return &s.segments[n-1], nil
+	}
+	if s.dir >= len(f.Dirs) {
+		return nil, errors.New("no directory for it")
+	}
+	file, err := f.create(f.Dirs[s.dir])
+	if err != nil {
+		s.dir++
+		return nil, err
+	}
+	s.segments = append(s.segments, segment{file: file, base: end})
+	return &s.segments[len(s.segments)-1], nil
+}
+
+// readAt copies bytes from off on, of one segment; 0 at the end.
+func (s *spill) readAt(p []byte, off uint64) (int, error) {
+	for i := range s.segments {
+		seg := &s.segments[i]
+		if at := off - seg.base; off >= seg.base && at < uint64(seg.size) {
+			n := min(len(p), seg.size-int(at))
+			if _, err := seg.file.ReadAt(p[:n], int64(at)); err != nil {
+				return 0, fmt.Errorf("read spill file: %w", err)
+			}
+			return n, nil
+		}
+	}
+	return 0, nil
+}
+
+// ack frees the segments before off.
+func (s *spill) ack(f *Files, off uint64) {
+	for len(s.segments) > 0 && s.segments[0].base+uint64(s.segments[0].size) <= off {
+		s.held -= s.segments[0].size
+		s.segments[0].file.Close()
+		s.segments = s.segments[1:]
+		s.mend(f)
+	}
+}
+
+// mend lets the directories be tried again: there may be room now.
+func (s *spill) mend(f *Files) {
+	if len(s.segments) == 0 {
+		s.segments = nil
+	}
+	s.dir, s.err = 0, nil
+	s.settle(f)
+}
+
+// settle gives back what the budget lent and no segment holds.
+func (s *spill) settle(f *Files) {
+	if s.taken > s.held {
+		f.Budget.give(s.taken - s.held)
+		s.taken = s.held
+	}
+}
+
+func (s *spill) release(f *Files) {
+	for _, seg := range s.segments {
+		seg.file.Close()
+	}
+	s.segments, s.held = nil, 0
+	s.mend(f)
+}
