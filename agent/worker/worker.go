@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/session"
+	"github.com/musterhq/muster/exec/wire"
 )
 
 // Config of the worker role.
@@ -109,6 +110,7 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals signals) (
 	select {
 	case o := <-r.server.Outcome():
 		if o == session.NoLaunch {
+			r.leave(ctx)
 			code, words = names.ExitDeadline, fmt.Sprintf("no launcher came within %s", r.cfg.Await)
 		}
 	case s := <-signals.stop:
@@ -156,6 +158,14 @@ func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan o
 		return 0, "told to stop while nothing ran"
 	}
 	return 128 + int(sig), fmt.Sprintf("told to stop by %s while %d sessions ran", sig, live)
+}
+
+// leave stops what may have escaped from sessions that have ended: only a PID 1
+// takes it along by ending.
+func (r *role) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Grace+5*time.Second)
+	defer cancel()
+	r.server.Stop(ctx, wire.ReasonLease, r.cfg.Grace)
 }
 
 // linkKubexec lets the agent stand at the path of mpi-operator v1's script:

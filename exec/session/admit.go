@@ -87,7 +87,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	}
 	s.claimed, s.epoch, s.conn = true, h.Epoch, c
 	s.lease = leaseOf(h.LeaseSeconds)
-	s.heard = time.Now()
+	s.heard, s.swept = time.Now(), false
 	s.kick()
 	if s.ending {
 		return nil, nil // it waits for their ends, which the stop brings

@@ -48,6 +48,10 @@ func (s *Server) due() (time.Duration, bool) {
 		return 0, false
 	}
 	limit, what := s.cfg.Await, "await"
+	if s.claimed && !s.swept && (limit <= 0 || s.lease < limit) {
+		// What has escaped from a session that has ended goes with the lease, too.
+		limit, what = s.lease, "sweep"
+	}
 	for _, x := range s.sessions {
 		if x.lives() {
 			limit, what = s.lease, "lease"
@@ -63,7 +67,10 @@ func (s *Server) due() (time.Duration, bool) {
 		s.over(NoLaunch)
 		return 0, false
 	}
-	s.cfg.Log.Warn("no word from the launcher for the lease: stopping its sessions", "lease", s.lease)
+	if what == "lease" {
+		s.cfg.Log.Warn("no word from the launcher for the lease: stopping its sessions", "lease", s.lease)
+	}
+	s.swept = true
 	s.stopAllLocked(wire.ReasonLease, syscall.SIGTERM, s.cfg.Grace)
 	// The sessions' ends take a moment; then the wait for a launcher counts.
 	return s.cfg.Grace + killMargin, true

@@ -71,6 +71,7 @@ type Server struct {
 	ending   bool                     // takes no new sessions
 	lease    time.Duration
 	heard    time.Time // last byte of the launcher
+	swept    bool      // a lease has ended since the launcher came
 }
 
 // New returns a Server; Serve starts it.

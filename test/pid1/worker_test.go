@@ -5,6 +5,7 @@ package pid1
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -118,6 +119,17 @@ func below(t testing.TB, pid int) []reap.Proc {
 	procs, err := reap.Scan(names.EnvSession)
 	require.NoError(t, err)
 	return reap.Below(procs, pid)
+}
+
+// commands are the command lines of everything that descends from pid.
+func commands(t testing.TB, pid int) []string {
+	var all []string
+	for _, p := range below(t, pid) {
+		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID)); err == nil {
+			all = append(all, strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " ")))
+		}
+	}
+	return all
 }
 
 func waitFor(t testing.TB, what string, ok func() bool) {
