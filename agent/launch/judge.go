@@ -35,6 +35,7 @@ type Evidence struct {
 	Opened  int // sessions opened on them
 	Lost    []Lost
 	Bad     []BadSession
+	Starved []string // workers where the kernel killed a process for its memory
 }
 
 // Verdict is the launcher's exit code, and the sentence that says why when
@@ -61,7 +62,7 @@ func Judge(e Evidence) Verdict {
 	case len(e.Lost) > 0:
 		return judgeLost(e)
 	case e.Code != 0:
-		return Verdict{e.Code, fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
+		return Verdict{e.Code, starvation(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
 	case e.Rule == ExitStrict:
 		return judgeZero(e)
 	}
@@ -82,6 +83,19 @@ func judgeLost(e Evidence) Verdict {
 		return Verdict{names.ExitHopeless, why}
 	}
 	return Verdict{e.Code, fmt.Sprintf("%s; %s %s", why, e.Name, howEnded(e.Code, e.Signal))}
+}
+
+// starvation names the workers that ran out of memory: mpirun tells a signal at
+// most, and no worker by its pod's name.
+func starvation(e Evidence) string {
+	if len(e.Starved) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(e.Starved) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %s)", count(n, "more worker"))
+	}
+	return fmt.Sprintf("worker %s%s ran out of memory: the kernel killed a process there (OOM); ", e.Starved[0], more)
 }
 
 // judgeZero doubts a 0.
@@ -108,6 +122,8 @@ func judgeZero(e Evidence) Verdict {
 // judgeHint is the way out of a verdict, where there is one.
 func judgeHint(e Evidence, v Verdict) string {
 	switch {
+	case len(e.Starved) > 0 && e.Code != 0 && e.Told == 0 && len(e.Lost) == 0:
+		return "raise resources.limits.memory of the workers' containers, or use less memory per worker"
 	case v.Code == 0 || e.Told != 0 || e.Start != nil || e.Code != 0:
 		return ""
 	case len(e.Lost) == 0 && len(e.Bad) == 0:

@@ -55,6 +55,9 @@ func newBroker(plan Plan, l *links, t *tally, cfg Config, v *voice) *broker.Serv
 // noteExit puts a session's end on record where it was a bad one of its own
 // making.
 func noteExit(t *tally, worker string, exit wire.ExitRecord, err error) {
+	if exit.OOM > 0 {
+		t.starve(worker)
+	}
 	var lost *link.LostError
 	switch {
 	case errors.As(err, &lost):

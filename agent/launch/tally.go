@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,6 +15,7 @@ type tally struct {
 	sessions int
 	bad      []BadSession
 	lost     []Lost
+	starved  []string
 }
 
 type linkAccount struct {
@@ -63,6 +65,15 @@ func (t *tally) ended(b BadSession) {
 	t.bad = append(t.bad, b)
 }
 
+// starve notes a worker where the kernel killed a process for its memory.
+func (t *tally) starve(worker string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.Contains(t.starved, worker) {
+		t.starved = append(t.starved, worker)
+	}
+}
+
 // lose notes a lost worker; false when it was noted before.
 func (t *tally) lose(l Lost) bool {
 	t.mu.Lock()
@@ -83,6 +94,7 @@ func (t *tally) testify(e *Evidence) {
 	e.Opened = t.sessions
 	e.Lost = append([]Lost(nil), t.lost...)
 	e.Bad = append([]BadSession(nil), t.bad...)
+	e.Starved = slices.Clone(t.starved)
 }
 
 // fill adds the figures to a report.

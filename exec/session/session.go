@@ -34,6 +34,7 @@ type session struct {
 	channel    uint32 // its number on conn
 	stdinAcked uint64 // last acknowledgement sent on conn
 	control    uint64 // highest control taken
+	oom        int    // memoryKills before it began
 	orders     []wire.ControlRecord
 	forgotten  bool   // the launcher has its end, or does not want it
 	reason     string // why we stopped it
@@ -82,6 +83,7 @@ func (x *session) ackStdin() {
 // newSession prepares a session; nothing runs yet.
 func (s *Server) newSession(rec wire.OpenRecord) *session {
 	x := &session{id: rec.ID, hash: rec.Hash, srv: s, tree: reap.NewTree(names.EnvSession, rec.ID),
+		oom:     memoryKills(cgroupRoot),
 		started: make(chan struct{}), ordered: make(chan struct{}, 1), dropped: make(chan struct{})}
 	x.stdin = flow.NewIn(wire.StreamWindow, x.ackStdin)
 	x.stdout = flow.NewOut(wire.StreamWindow, s.limits, x.kick)
@@ -115,7 +117,8 @@ func (x *session) run(p *reap.Process, pipes pipes) {
 
 // ended makes the exit record and sends it to whoever has the session.
 func (x *session) ended(st reap.Status) {
-	x.finish(&wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: x.outlived()})
+	x.finish(&wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: x.outlived(),
+		OOM: memoryKills(cgroupRoot) - x.oom})
 }
 
 // outlived reports whether members live on after the first process. One that

@@ -136,9 +136,12 @@ type ExitRecord struct {
 	Reason string `json:"reason,omitempty"`
 	Error  string `json:"error,omitempty"`
 	// Detached: the first process ended and members live on.
-	Detached bool   `json:"detached,omitempty"`
-	Stdout   uint64 `json:"stdout"` // total bytes
-	Stderr   uint64 `json:"stderr"`
+	Detached bool `json:"detached,omitempty"`
+	// OOM is how many processes of the container the kernel killed for its
+	// memory while the session ran, this one's or another's.
+	OOM    int    `json:"oom,omitempty"`
+	Stdout uint64 `json:"stdout"` // total bytes
+	Stderr uint64 `json:"stderr"`
 }
 
 // Record encodes v as the payload of a frame.
