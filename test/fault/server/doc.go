@@ -5,6 +5,6 @@
 //
 // The two speak HTTP over TCP to each other, so that a proxy can stand between
 // them. Both can be told to answer the next requests for a pod with an error.
-// There is no authentication and no TLS, and of the rest of the API only a GET
-// of a pod, which always exists.
+// There is no authentication and no TLS, and of the rest of the API only a list
+// of one pod, which always exists.
 package server

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -80,9 +81,10 @@ func Start() (*Cluster, error) {
 	c := &Cluster{pods: map[string]*Pod{}}
 	api, kubelet := http.NewServeMux(), http.NewServeMux()
 	api.HandleFunc("/api/v1/namespaces/{ns}/pods/{name}/exec", c.exec)
-	api.HandleFunc("GET /api/v1/namespaces/{ns}/pods/{name}", func(w http.ResponseWriter, r *http.Request) {
+	api.HandleFunc("GET /api/v1/namespaces/{ns}/pods", func(w http.ResponseWriter, r *http.Request) {
+		name := strings.TrimPrefix(r.FormValue("fieldSelector"), "metadata.name=")
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":%q,"uid":"u"}}`, r.PathValue("name"))
+		fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":%q,"uid":"u"}}]}`, name)
 	})
 	kubelet.HandleFunc("POST /exec/{name}", c.run)
 	for i, mux := range []*http.ServeMux{api, kubelet} {
