@@ -79,6 +79,12 @@ func (s *Server) due() (time.Duration, bool) {
 // longestLease keeps a lease within what a Duration can hold, whatever a record says.
 const longestLease = 30 * 24 * time.Hour
 
+// graceOf keeps a grace within the same bounds: one that overflowed would end
+// the stop before it began.
+func graceOf(millis int64) time.Duration {
+	return time.Duration(min(max(millis, 0), int64(longestLease/time.Millisecond))) * time.Millisecond
+}
+
 func leaseOf(seconds int) time.Duration {
 	return time.Duration(min(max(seconds, 1), int(longestLease/time.Second))) * time.Second
 }

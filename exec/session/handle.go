@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
-	"time"
 
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -215,7 +214,7 @@ func (x *session) obey() {
 		x.srv.mu.Unlock()
 		for _, rec := range orders {
 			if rec.Stop {
-				x.srv.stopSession(x, time.Duration(rec.GraceMillis)*time.Millisecond)
+				x.srv.stopSession(x, graceOf(rec.GraceMillis))
 			} else if rec.Signal > 0 {
 				x.signal(syscall.Signal(rec.Signal))
 			}

@@ -207,7 +207,7 @@ func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 		return errStale
 	}
 	s.ending = !rec.Keep
-	done := s.stopAllLocked(wire.ReasonStopped, syscall.SIGTERM, time.Duration(rec.GraceMillis)*time.Millisecond)
+	done := s.stopAllLocked(wire.ReasonStopped, syscall.SIGTERM, graceOf(rec.GraceMillis))
 	s.mu.Unlock()
 	s.wg.Go(func() {
 		<-done
