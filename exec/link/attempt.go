@@ -154,7 +154,7 @@ func (l *Link) adopt(c *conn, w wire.WelcomeRecord) error {
 	if l.welcome != nil && l.welcome.Instance != w.Instance {
 		return &DialError{Kind: Gone, Err: errors.New("its container was restarted, its processes are gone")}
 	}
-	l.cfg.Log.Info("link up", "worker", l.cfg.Worker)
+	l.cfg.Log.Info("link up", "worker", l.cfg.Worker, "agent", w.Version, "proto", w.Proto)
 	l.welcome = &w
 	now := time.Now()
 	if l.state.Linked && !l.state.Parked {
