@@ -155,6 +155,7 @@ func (c cluster) start(name string, argv []string, attr *syscall.SysProcAttr) (s
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setsid = true // outlives the terminal and the program that started it
+	closeInherited()
 	if err := cmd.Start(); err != nil {
 		return false, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -165,6 +166,17 @@ func (c cluster) start(name string, argv []string, attr *syscall.SysProcAttr) (s
 		return false, c.died(name)
 	}
 	return true, writeFile(c.pidFile(name), i.record(argv), 0o644)
+}
+
+// closeInherited lets no descriptor of whoever called us pass on to what we start, which outlives the caller: a lock
+// that flock(1) holds around a test would be held for as long as the cluster is up.
+func closeInherited() {
+	open, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range open {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
 }
 
 // patience is how long a component has to end after SIGTERM. The API server would wait for the watches of its own

@@ -182,3 +182,31 @@ func awaitLog(t *testing.T, c cluster, text string) {
 		}
 	}
 }
+
+// What is started must not hold what its caller's caller has open.
+func TestStartPassesNoDescriptorOn(t *testing.T) {
+	pipe := make([]int, 2)
+	if err := syscall.Pipe(pipe); err != nil { // without O_CLOEXEC, as an inherited one is
+		t.Fatal(err)
+	}
+	reader := os.NewFile(uintptr(pipe[0]), "reader")
+	defer reader.Close()
+	c := cluster{dir: t.TempDir()}
+	if _, err := c.start("sleeper", []string{"/bin/sleep", "60"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer c.stop("sleeper")
+	if err := syscall.Close(pipe[1]); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := reader.Read(make([]byte, 1))
+		ended <- err
+	}()
+	select {
+	case <-ended: // EOF: nobody has the other end
+	case <-time.After(5 * time.Second):
+		t.Error("the program that was started holds a descriptor of ours")
+	}
+}
