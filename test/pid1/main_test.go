@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -67,16 +68,22 @@ const roleEnv = "PID1_TEST_ROLE"
 // become prepares the namespace and executes what the role is. It returns only
 // when that failed.
 func become(role string) error {
-	if err := errors.Join(
-		syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""),
-		os.Unsetenv(roleEnv)); err != nil {
+	if err := os.Unsetenv(roleEnv); err != nil {
 		return err
+	}
+	if role != "dial" {
+		if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+			return err
+		}
 	}
 	path := os.Getenv("AGENT")
 	argv := append([]string{path, "worker"}, os.Args[1:]...)
 	switch role {
 	case "init":
 		if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+			return err
+		}
+		if err := changeUser(); err != nil {
 			return err
 		}
 		return syscall.Exec(path, argv, os.Environ())
@@ -89,7 +96,20 @@ func become(role string) error {
 		script := `setsid sleep 1001 & "$AGENT" "$@" & wait $!; echo "worker ended $?"; while :; do sleep 1; done`
 		return syscall.Exec("/bin/sh", append([]string{"sh", "-c", script, "pause"}, argv[1:]...), os.Environ())
 	case "restricted":
-		return restricted(argv)
+		return restricted(argv[1:])
+	case "dial":
+		return dial(os.Args[1])
 	}
 	return errors.New("no role " + role)
+}
+
+// userEnv is the uid to become before the agent is executed.
+const userEnv = "PID1_TEST_USER"
+
+func changeUser() error {
+	uid, err := strconv.Atoi(os.Getenv(userEnv))
+	if err != nil {
+		return nil // not asked for
+	}
+	return errors.Join(os.Unsetenv(userEnv), syscall.Setgroups(nil), syscall.Setresgid(uid, uid, uid), syscall.Setresuid(uid, uid, uid))
 }
