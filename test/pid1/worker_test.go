@@ -141,7 +141,7 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 type run struct {
 	*link.Session
 	out  *text
-	open io.Closer
+	open io.WriteCloser
 }
 
 func open(t testing.TB, l *link.Link, spec wire.Spec) run {
