@@ -62,7 +62,11 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	if os.Getenv("KUBERNETES_SERVICE_HOST") != "" && os.Getenv(names.EnvFake) == "" {
 		linkKubexec(filepath.Join(names.MPIDir, "kubexec.sh"))
 	}
-	w := newRole(cfg, dir)
+	temp, err := rundir.Temp(dir)
+	if err != nil {
+		return names.ExitUsage, err
+	}
+	w := newRole(cfg, dir, temp)
 	cfg.Log.Info("awaiting a launcher", "socket", path, "version", cfg.Version)
 	code, words, err := w.run(ctx, ln, signals)
 	lastWords(cfg, words)
@@ -76,14 +80,14 @@ type role struct {
 	server *session.Server
 }
 
-func newRole(cfg Config, dir string) *role {
+func newRole(cfg Config, dir, temp string) *role {
 	cwd, err := os.Getwd()
 	if err != nil {
 		cwd = "/"
 	}
 	r := &role{cfg: cfg, reaper: reap.New()}
 	r.server = session.New(session.Config{
-		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: environment(os.Environ(), dir), Dir: cwd,
+		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: environment(os.Environ(), dir, temp), Dir: cwd,
 		SpoolDirs: rundir.SpillDirs(dir), Reaper: r.reaper, Log: cfg.Log, Await: cfg.Await,
 	})
 	r.reaper.OnOrphan = func(int, reap.Status) { r.server.Orphaned() }
@@ -183,9 +187,9 @@ func linkKubexec(path string) {
 }
 
 // environment is what sessions start with: the container's, with the worker's
-// name, and with a HOME, which Open MPI 4 crashes without where the user has no
-// passwd entry.
-func environment(env []string, home string) []string {
+// name, with a HOME, which Open MPI 4 crashes without where the user has no
+// passwd entry, and with a TMPDIR if temp is not empty.
+func environment(env []string, home, temp string) []string {
 	value := map[string]string{}
 	for _, kv := range env {
 		if k, v, ok := strings.Cut(kv, "="); ok {
@@ -195,6 +199,9 @@ func environment(env []string, home string) []string {
 	env = env[:len(env):len(env)]
 	if value["HOME"] == "" {
 		env = append(env, "HOME="+home)
+	}
+	if value["TMPDIR"] == "" && temp != "" {
+		env = append(env, "TMPDIR="+temp)
 	}
 	if value[names.EnvWorker] == "" {
 		name := value[names.EnvPodName]
