@@ -134,7 +134,8 @@ func (k *kube) epoch(ctx context.Context, cfg Config) (wire.Epoch, error) {
 	if name == "" && inPod() {
 		name, _ = os.Hostname() // the kubelet's default; empty: no pod
 	}
-	self := wire.Epoch{Created: time.Now().UnixNano(), UID: cfg.PodUID}
+	now := time.Now().UnixNano()
+	self := wire.Epoch{Created: now, UID: cfg.PodUID, Started: now}
 	if self.UID == "" {
 		self.UID = newRunID()
 	}
@@ -150,7 +151,7 @@ func (k *kube) epoch(ctx context.Context, cfg Config) (wire.Epoch, error) {
 		}
 		switch {
 		case err == nil && (cfg.PodUID == "" || string(pod.UID) == cfg.PodUID):
-			return epochOf(pod), nil
+			return epochOf(pod, now), nil
 		case err == nil, apierrors.IsNotFound(err):
 			return self, nil // the name is not our pod's
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
@@ -195,8 +196,8 @@ func (k *kube) get(ctx context.Context, name string) (*corev1.Pod, error) {
 	return &pod, nil
 }
 
-func epochOf(pod *corev1.Pod) wire.Epoch {
-	e := wire.Epoch{Created: pod.CreationTimestamp.UnixNano(), UID: string(pod.UID)}
+func epochOf(pod *corev1.Pod, started int64) wire.Epoch {
+	e := wire.Epoch{Created: pod.CreationTimestamp.UnixNano(), UID: string(pod.UID), Started: started}
 	for _, s := range pod.Status.ContainerStatuses {
 		e.Restarts += int(s.RestartCount)
 	}

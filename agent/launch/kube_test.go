@@ -72,6 +72,22 @@ func TestEpochOfAClusterThatDoesNotAnswer(t *testing.T) {
 	require.Equal(t, names.ExitNoCluster, CodeOf(err))
 }
 
+// A launcher whose container was restarted is the newer one, though the pod's
+// status does not count the restart yet.
+func TestEpochOfARestartedContainer(t *testing.T) {
+	api := fakekube.New(t)
+	api.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pi-launcher", UID: "u1"}})
+	client, err := rendezvous.Client(&rest.Config{Host: api.URL()})
+	require.NoError(t, err)
+	k := &kube{client: client, namespace: "ns"}
+	first, err := k.epoch(t.Context(), Config{PodName: "pi-launcher"})
+	require.NoError(t, err)
+	second, err := k.epoch(t.Context(), Config{PodName: "pi-launcher"})
+	require.NoError(t, err)
+	require.Equal(t, first.Restarts, second.Restarts)
+	require.Positive(t, second.Compare(first))
+}
+
 // Our own pod is found with list alone, and with get alone.
 func TestOwnPodByListOrGet(t *testing.T) {
 	const list = "/api/v1/namespaces/ns/pods"
