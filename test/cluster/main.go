@@ -17,6 +17,7 @@ const usage = `usage: go run . VERB
   smoke                                  pods on both nodes: exec, DNS, service, token
   apiserver kill|stop|cont|start|restart-after SECONDS
   apiserver cut IP...|drop IP...|pass    its connections with these addresses: reset, silenced, silenced no more
+  controllers restart                    the scheduler and the controller manager
   kubelet|containerd|kube-proxy restart NODE
   node off|on|unplug|plug NODE
   node exec NODE CMD [ARG...]            run a command inside a node
@@ -81,6 +82,8 @@ func runVerb(args []string) error {
 		return c.nodeVerb(args)
 	case "apiserver":
 		return c.apiServerVerb(args)
+	case "controllers":
+		return c.controllersVerb(args)
 	case "kubelet", "containerd", "kube-proxy":
 		return c.restartVerb(verb, args)
 	}

@@ -88,6 +88,31 @@ func (c cluster) startAPIAgain() error {
 	return c.awaitAPI()
 }
 
+func (c cluster) controllersVerb(args []string) error {
+	if len(args) != 1 || args[0] != "restart" {
+		return usageError{"controllers: restart is all they can do"}
+	}
+	return c.say.step("scheduler and controllers restart", c.restartControllers)
+}
+
+// restartControllers starts the scheduler and the controllers anew. Where they elect leaders an outage of the API
+// server ends them; here they would go on with lists and watches whose pauses have grown to a minute.
+func (c cluster) restartControllers() error {
+	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
+		_, argv, ok := c.running(name)
+		if !ok {
+			return c.died(name)
+		}
+		if err := c.stop(name); err != nil {
+			return err
+		}
+		if _, err := c.start(name, argv, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c cluster) restartVerb(program string, args []string) error {
 	if len(args) != 2 || args[0] != "restart" {
 		return usageError{program + ": restart NODE is all it can do"}
