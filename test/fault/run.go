@@ -30,6 +30,8 @@ type result struct {
 	Struck    bool   `json:"struck"` // the fault happened
 	Redials   int    `json:"redials"`
 
+	Seconds float64 `json:"seconds"`
+
 	FalseSuccess bool   `json:"false_success"`
 	Bytes        bool   `json:"lost_or_doubled_bytes"`
 	Launches     int    `json:"launches"`
@@ -85,10 +87,12 @@ func (l load) spec(child string) wire.Spec {
 }
 
 // run does one job on r.
-func (r *rig) run(j job, seed uint64) result {
+func (r *rig) run(j job, seed uint64) (res result) {
 	rng := rand.New(rand.NewPCG(seed, j.cell.seed()+uint64(j.n)))
 	_, real := r.worker.(*process)
-	res := result{Cell: j.cell, Run: j.n, Transport: r.transport, Real: real}
+	res = result{Cell: j.cell, Run: j.n, Transport: r.transport, Real: real}
+	began := time.Now()
+	defer func() { res.Seconds = time.Since(began).Seconds() }()
 	ctx, cancel := context.WithTimeout(context.Background(), runTime)
 	defer cancel()
 	what := newLoad(rng, r.dir)

@@ -80,7 +80,7 @@ func (r *rig) aim(rng *rand.Rand, c cell, what load, s *leg.Strike) {
 		}
 		tap.On(w, func(length int) {
 			s.Way, s.After = way, int(part*float64(length))
-			_ = r.legs[c.Leg].Arm(s) // without a connection the run is done again
+			r.legs[c.Leg].Arm(s)
 		})
 	}
 	either := rng.IntN(2) == 0

@@ -13,17 +13,18 @@ import (
 
 // tally is what all runs of a cell came to.
 type tally struct {
-	Leg        string `json:"leg"`
-	Fault      fault  `json:"fault"`
-	Moment     moment `json:"moment"`
-	Impossible string `json:"impossible,omitempty"`
-	Runs       int    `json:"runs"`
-	WebSocket  int    `json:"websocket"`
-	SPDY       int    `json:"spdy"`
-	Real       int    `json:"real_processes"`
-	Missed     int    `json:"moment_did_not_come"`
-	Redials    int    `json:"redials"`
-	Bad        int    `json:"bad"`
+	Leg        string  `json:"leg"`
+	Fault      fault   `json:"fault"`
+	Moment     moment  `json:"moment"`
+	Impossible string  `json:"impossible,omitempty"`
+	Runs       int     `json:"runs"`
+	WebSocket  int     `json:"websocket"`
+	SPDY       int     `json:"spdy"`
+	Real       int     `json:"real_processes"`
+	Missed     int     `json:"moment_did_not_come"`
+	Redials    int     `json:"redials"`
+	Bad        int     `json:"bad"`
+	Slowest    float64 `json:"slowest_run_seconds"`
 }
 
 // count fills the whole table, cells that cannot be included.
@@ -41,6 +42,7 @@ func count(results []result) (map[cell]*tally, []*tally) {
 	}
 	for _, r := range results {
 		t := at[r.Cell]
+		t.Slowest = max(t.Slowest, r.Seconds)
 		if !r.Struck {
 			t.Missed++
 			continue

@@ -3,15 +3,20 @@
 // the SHA-256 of what it read to stderr, and exits as told.
 //
 //	child STARTS SEED BYTES CODE
+//
+// With one argument, `tick`, it writes the numbers from 0 on, 8 bytes each, one
+// every 5 ms, until it is stopped.
 package main
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"time"
 )
 
 func main() {
@@ -24,6 +29,9 @@ func main() {
 }
 
 func run(args []string) (int, error) {
+	if len(args) == 1 && args[0] == "tick" {
+		return 0, tick()
+	}
 	if len(args) != 4 {
 		return 0, fmt.Errorf("%d arguments", len(args))
 	}
@@ -60,4 +68,13 @@ func run(args []string) (int, error) {
 	}
 	_, err = fmt.Fprintf(os.Stderr, "%x\n", h.Sum(nil))
 	return code, err
+}
+
+func tick() error {
+	for n := uint64(0); ; n++ {
+		if _, err := os.Stdout.Write(binary.BigEndian.AppendUint64(nil, n)); err != nil {
+			return err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }

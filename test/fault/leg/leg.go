@@ -2,7 +2,6 @@ package leg
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -20,7 +19,7 @@ type Leg struct {
 	pairs  map[*pair]struct{}
 	newest *pair
 	next   *Strike // for the connection to come
-	every  int     // bytes after which each connection dies; 0: never
+	every  Strike  // each connection gets a copy, if After is set
 	closed bool
 }
 
@@ -64,26 +63,30 @@ func (l *Leg) serve(ctx context.Context, near net.Conn) {
 		return
 	}
 	l.pairs[p], l.newest = struct{}{}, p
-	if p.strike = l.next; p.strike == nil && l.every > 0 {
-		p.strike = &Strike{Fault: RST, Way: Up, After: l.every}
+	if p.strike = l.next; p.strike == nil && l.every.After > 0 {
+		p.strike = &Strike{Fault: RST, Way: l.every.Way, After: l.every.After}
 	}
 	l.next = nil
 	l.mu.Unlock()
 	p.run()
 	l.mu.Lock()
 	delete(l.pairs, p)
+	if l.newest == p {
+		l.newest = nil
+	}
 	l.mu.Unlock()
 }
 
-// Arm lays s on the newest connection. Without one it returns an error.
-func (l *Leg) Arm(s *Strike) error {
+// Arm lays s on the newest connection, or, while there is none, on the next: a
+// server may have answered before it has dialled on.
+func (l *Leg) Arm(s *Strike) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.newest == nil {
-		return errors.New("no connection to strike")
+		l.next = s
+		return
 	}
 	l.newest.arm(s)
-	return nil
 }
 
 // ArmNext lays s on the connection that is made next; nil takes it away.
@@ -93,12 +96,12 @@ func (l *Leg) ArmNext(s *Strike) {
 	l.next = s
 }
 
-// Mortal lets every connection made from now on die by RST after n bytes of
-// the worker's. 0 ends that.
-func (l *Leg) Mortal(n int) {
+// Mortal lets every connection made from now on die by RST after n bytes of one
+// direction. 0 ends that.
+func (l *Leg) Mortal(way Way, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.every = n
+	l.every.Way, l.every.After = way, n
 }
 
 // Cut resets every connection, stalled ones too, and returns how many there were.
