@@ -131,7 +131,8 @@ func (x *session) outlived() bool {
 			x.srv.cfg.Log.Warn("look for members", "session", x.id, "err", err)
 		}
 		for _, m := range members {
-			if m.Alive() {
+			// Whoever closed the output a moment ago may still be on the way out.
+			if m.Alive() && !m.Exiting {
 				return true
 			}
 		}

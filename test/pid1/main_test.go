@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -56,11 +57,18 @@ func prepared(m *testing.M) (code int, err error) {
 	agent = filepath.Join(dir, "agent")
 	cmd := exec.Command("go", "build", "-o", agent, "./cmd/agent")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if os.Getenv(raceEnv) != "" {
+		cmd.Args = append(cmd.Args[:2:2], "-race", "-o", agent, "./cmd/agent")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("build agent: %w\n%s", err, out)
 	}
 	return m.Run(), nil
 }
+
+// raceEnv asks for an agent with the race detector.
+const raceEnv = "PID1_TEST_RACE"
 
 // roleEnv says what this program becomes in a namespace of its own.
 const roleEnv = "PID1_TEST_ROLE"
@@ -68,6 +76,7 @@ const roleEnv = "PID1_TEST_ROLE"
 // become prepares the namespace and executes what the role is. It returns only
 // when that failed.
 func become(role string) error {
+	runtime.LockOSThread() // what follows is the thread's
 	if err := os.Unsetenv(roleEnv); err != nil {
 		return err
 	}

@@ -80,6 +80,7 @@ func start(t testing.TB, role string, env []string, args ...string) *worker {
 		_ = syscall.Kill(w.pid, syscall.SIGKILL) // it ends the namespace
 		<-w.ended
 		require.NoError(t, os.RemoveAll(dir))
+		require.NotContains(t, w.out.String(), "DATA RACE")
 		if t.Failed() {
 			t.Logf("the worker said:\n%s", w.out)
 		}
