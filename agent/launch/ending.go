@@ -26,6 +26,7 @@ type ending struct {
 	told  int       // the first signal that told us to stop
 	at    time.Time // when it came
 	lost  bool      // a worker was lost
+	ill   bool      // there is trouble of which the command has to notice
 	steps []step
 }
 
@@ -60,6 +61,21 @@ func (e *ending) onLost(grace time.Duration) (changed bool) {
 	}
 	e.lost = true
 	e.steps = []step{{lostPatience, syscall.SIGTERM}, {min(grace, lostGrace), syscall.SIGKILL}}
+	return true
+}
+
+// troublePatience is for mpirun to notice by itself that a daemon, a session or
+// a rank has ended badly. With the grace and PID 1's looks, the launcher ends
+// within 30 s of it.
+const troublePatience = 10 * time.Second
+
+// onTrouble says whether trouble within the job changed the schedule.
+func (e *ending) onTrouble(patience, grace time.Duration) (changed bool) {
+	if e.ill || e.lost || e.told != 0 {
+		return false
+	}
+	e.ill = true
+	e.steps = []step{{patience, syscall.SIGTERM}, {min(grace, lostGrace), syscall.SIGKILL}}
 	return true
 }
 

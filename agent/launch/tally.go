@@ -16,6 +16,7 @@ type tally struct {
 	bad      []BadSession
 	lost     []Lost
 	starved  []string
+	job      job
 }
 
 type linkAccount struct {
@@ -26,7 +27,7 @@ type linkAccount struct {
 }
 
 func newTally() *tally {
-	return &tally{now: time.Now, links: map[string]*linkAccount{}}
+	return &tally{now: time.Now, links: map[string]*linkAccount{}, job: newJob()}
 }
 
 // link notes the state of a worker's link. parked: it was closed on purpose,
@@ -95,6 +96,7 @@ func (t *tally) testify(e *Evidence) {
 	e.Lost = append([]Lost(nil), t.lost...)
 	e.Bad = append([]BadSession(nil), t.bad...)
 	e.Starved = slices.Clone(t.starved)
+	e.Troubles, e.Ranks, e.Cut = slices.Clone(t.job.troubles), slices.Clone(t.job.ranks), t.job.cut()
 }
 
 // fill adds the figures to a report.

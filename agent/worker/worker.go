@@ -90,7 +90,7 @@ func newRole(cfg Config, dir, temp string) *role {
 		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: environment(os.Environ(), dir, temp), Dir: cwd,
 		SpoolDirs: rundir.SpillDirs(dir), Reaper: r.reaper, Log: cfg.Log, Await: cfg.Await,
 	})
-	r.reaper.OnOrphan = func(int, reap.Status) { r.server.Orphaned() }
+	r.reaper.OnOrphan = r.server.Orphaned
 	return r
 }
 

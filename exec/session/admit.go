@@ -81,12 +81,15 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 			close(x.dropped)
 		}
 		clear(s.ruined)
+		s.unwatchAllLocked()
 	}
 	if s.conn != nil {
 		s.conn.close() // the bridge of an earlier attempt may linger for long
 	}
 	s.claimed, s.epoch, s.conn = true, h.Epoch, c
 	s.lease = leaseOf(h.LeaseSeconds)
+	s.wantsReports, s.frozenAfter = h.Reports, graceOf(h.FrozenMillis)
+	s.watchNow()
 	s.heard, s.swept = time.Now(), false
 	s.kick()
 	if s.ending {
@@ -96,7 +99,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 }
 
 func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRecord, error) {
-	w := wire.WelcomeRecord{Proto: proto, Version: s.cfg.Version, Instance: s.instance, Slots: s.cfg.Slots}
+	w := wire.WelcomeRecord{Proto: proto, Version: s.cfg.Version, Instance: s.instance, Slots: s.cfg.Slots, Reports: true}
 	w.Hostname, _ = os.Hostname() // only for messages
 	w.Addresses = addresses()
 	var set unix.CPUSet

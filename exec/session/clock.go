@@ -7,12 +7,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
 
 // Orphaned tells the Server that a process which it did not start has ended
-// here; a detached session may be over. It does not block.
-func (s *Server) Orphaned() {
+// here: a daemon, or the last of a detached session. It does not wait.
+func (s *Server) Orphaned(pid int, st reap.Status) {
+	s.orphaned(pid, st)
 	select {
 	case s.orphans <- struct{}{}:
 	default:

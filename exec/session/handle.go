@@ -190,7 +190,7 @@ func (s *Server) control(x *session, rec wire.ControlRecord) {
 		return
 	}
 	x.control = rec.Seq
-	if rec.Stop && x.reason == "" && x.exit == nil {
+	if rec.Stop && x.reason == "" && x.exit == nil && !x.over() {
 		x.reason = wire.ReasonStopped
 	}
 	x.orders = append(x.orders, rec)
@@ -281,6 +281,7 @@ func (s *Server) ruin(x *session, err error) {
 func (s *Server) dropLocked(x *session) {
 	if x.forgotten && !x.lives() && s.sessions[x.id] == x {
 		delete(s.sessions, x.id)
+		s.unwatchSessionLocked(x)
 		close(x.dropped)
 	}
 }

@@ -72,6 +72,15 @@ type Server struct {
 	lease    time.Duration
 	heard    time.Time // last byte of the launcher
 	swept    bool      // a lease has ended since the launcher came
+
+	looks   chan struct{} // there is something to watch over
+	looking sync.Mutex    // one look at a time
+	// Under mu.
+	wantsReports bool
+	frozenAfter  time.Duration // 0: daemons may be stopped for ever
+	watched      map[being]*watched
+	reports      []wire.ReportRecord // for launchers that redial
+	reported     uint64              // Seq of the last one
 }
 
 // New returns a Server; Serve starts it.
@@ -99,6 +108,8 @@ func New(cfg Config) *Server {
 		orphans:  make(chan struct{}, 1),
 		sessions: map[string]*session{},
 		ruined:   map[string]string{},
+		looks:    make(chan struct{}, 1),
+		watched:  map[being]*watched{},
 		heard:    time.Now(),
 	}
 	if len(cfg.SpoolDirs) > 0 {
@@ -147,6 +158,7 @@ func (s *Server) Signal(sig syscall.Signal) {
 // stopped before (Stop). It returns an error only when accepting fails.
 func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 	s.wg.Go(func() { s.clock(ctx) })
+	s.wg.Go(func() { s.look(ctx) })
 	stop := context.AfterFunc(ctx, func() {
 		ln.Close()
 		s.mu.Lock()
@@ -210,6 +222,7 @@ func (s *Server) abandon() {
 		all = append(all, x)
 		delete(s.sessions, id)
 	}
+	s.unwatchAllLocked()
 	s.mu.Unlock()
 	for _, x := range all {
 		x.stdout.Discard()

@@ -40,10 +40,27 @@ type session struct {
 	reason     string // why we stopped it
 	exit       *wire.ExitRecord
 	detached   bool // the first process ended, members live on
+	hasRanks   bool // a look has found one
+	hasMPI     bool // with an MPI library
+
+	ours atomic.Bool // we stop it: its processes' ends are our doing
 }
 
 // lives reports whether processes of the session may be alive.
 func (x *session) lives() bool { return x.exit == nil || x.detached }
+
+// over reports whether the first process has ended. Called with srv.mu held.
+func (x *session) over() bool {
+	if x.proc == nil {
+		return false
+	}
+	select {
+	case <-x.proc.Done():
+		return true
+	default:
+		return false
+	}
+}
 
 // awaitStart waits until the process is there, or could not be started, or ctx
 // ends: execve may hang with the file system that the program lies on.
@@ -117,6 +134,7 @@ func (x *session) run(p *reap.Process, pipes pipes) {
 
 // ended makes the exit record and sends it to whoever has the session.
 func (x *session) ended(st reap.Status) {
+	x.srv.lookAt(x) // its ranks' ends, before its own
 	x.finish(&wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: x.outlived(),
 		OOM: memoryKills(cgroupRoot) - x.oom})
 }

@@ -59,6 +59,7 @@ func (s *Server) start(x *session, spec wire.Spec) {
 	}
 	x.tree.Add(p)
 	x.run(p, ours)
+	s.watchNow()
 }
 
 // resolve turns a spec into what execve needs.

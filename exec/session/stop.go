@@ -43,6 +43,8 @@ func (s *Server) hurried() bool {
 // stopSession ends every member of x: TERM, after grace KILL. It returns at once.
 func (s *Server) stopSession(x *session, grace time.Duration) {
 	s.wg.Go(func() {
+		s.lookAt(x) // what ended before was not our doing
+		x.ours.Store(true)
 		ctx, cancel := s.patience(grace + killMargin)
 		defer cancel()
 		x.awaitStart(ctx)
@@ -65,6 +67,7 @@ func (s *Server) stopAllLocked(reason string, sig syscall.Signal, grace time.Dur
 	}
 	var all []*session
 	for _, x := range s.sessions {
+		x.ours.Store(true)
 		if x.exit == nil && x.reason == "" {
 			x.reason = reason
 		}

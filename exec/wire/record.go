@@ -18,6 +18,11 @@ type HelloRecord struct {
 	// RshAgent is the path that daemons look up on workers; the answer says
 	// whether it can be executed there. Empty: not asked.
 	RshAgent string `json:"rshAgent,omitempty"`
+	// Reports says that the launcher takes REPORT; without it the worker sends none.
+	Reports bool `json:"reports,omitempty"`
+	// FrozenMillis is how long an MPI daemon may be stopped (state T) before it
+	// is reported as frozen; 0: for ever.
+	FrozenMillis int64 `json:"frozenMillis,omitempty"`
 }
 
 // WelcomeRecord is the worker's answer: the handshake that makes it ready.
@@ -38,6 +43,8 @@ type WelcomeRecord struct {
 	RshAgentError string `json:"rshAgentError,omitempty"`
 	// Sessions are the ids that the worker holds for this epoch.
 	Sessions []string `json:"sessions,omitempty"`
+	// Reports says that the worker sends REPORT to a launcher that takes it.
+	Reports bool `json:"reports,omitempty"`
 }
 
 // Reasons of a RefuseRecord.

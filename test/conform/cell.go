@@ -190,7 +190,7 @@ func (r *running) finish(res *result, at time.Time) {
 		res.Left = append(res.Left, p.String())
 	}
 	res.output = r.out.text()
-	res.Said, res.Named = naming(res.output, r.bare)
+	res.Said, res.Named = naming(res.output, r.bare, r.event.all)
 	if r.bare {
 		return
 	}
@@ -234,11 +234,14 @@ func (r *running) cleanUp() {
 
 // naming finds the line that names the victim: one of the agent's own, or, of
 // a bare run, mpirun's. It returns the agent's verdict line where none does.
-func naming(text string, bare bool) (said string, named bool) {
+func naming(text string, bare, any bool) (said string, named bool) {
 	word := regexp.MustCompile(regexp.QuoteMeta(victim) + `\b`)
+	if any {
+		word = regexp.MustCompile(`127\.0\.0\.[234]\b`)
+	}
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if bare || strings.HasPrefix(line, "agent: ") && !strings.HasPrefix(line, "agent: rehearsing:") {
+		line = strings.Trim(line, " \t\n\x00") // Open MPI 5 writes a NUL after its message
+		if bare || strings.HasPrefix(line, "agent: ") && !strings.HasPrefix(line, "agent: rehearsing:") && !strings.Contains(line, " is set and kept in place of ") {
 			if word.MatchString(line) {
 				return line, true
 			}

@@ -3,22 +3,27 @@
 package main
 
 import (
-	"path/filepath"
 	"slices"
 	"syscall"
 )
 
 func (r *running) onVictim(p process) bool { return p.host == victim }
 
-func (r *running) isDaemon(p process) bool {
-	return p.host == victim && slices.Contains(r.column.daemons, p.comm)
+// daemon chooses the one that starts the ranks: some start another one first,
+// or leave their own parent behind.
+func (r *running) daemon() func(process) bool {
+	above := map[int]bool{}
+	is := func(p process) bool { return p.host == victim && slices.Contains(r.column.daemons, p.comm) }
+	for _, p := range processes(r.mark) {
+		above[p.parent] = above[p.parent] || is(p)
+	}
+	return func(p process) bool { return is(p) && !above[p.pid] }
 }
 
 // isAgent: the remote agent for the victim, in the launcher: `agent rsh HOST`,
 // or the stand-in of a bare mpirun.
 func (r *running) isAgent(p process) bool {
-	return slices.Contains(p.argv, victim) && p.host == "" && !r.isRun(p) &&
-		(p.comm == "agent" || slices.ContainsFunc(p.argv, func(word string) bool { return filepath.Base(word) == standIn }))
+	return slices.Contains(p.argv, victim) && p.host == "" && !r.isRun(p)
 }
 
 func (r *running) isRun(p process) bool { return p.pid == r.cmd.Process.Pid }
@@ -34,7 +39,7 @@ func (r *running) isMPIRun(p process) bool {
 func killAgent(r *running) int { return chosen(r.mark, syscall.SIGKILL, r.isAgent) }
 
 func signalDaemon(sig syscall.Signal) func(*running) int {
-	return func(r *running) int { return chosen(r.mark, sig, r.isDaemon) }
+	return func(r *running) int { return chosen(r.mark, sig, r.daemon()) }
 }
 
 // killDaemonAndRanks spares PID 1 of the worker, which is what is left of a

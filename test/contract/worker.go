@@ -42,7 +42,7 @@ func NewWorker(t testing.TB, change func(*session.Config)) *Worker {
 		change(&cfg)
 	}
 	if cfg.Reaper == nil {
-		cfg.Reaper = newReaper(t, func() { w.Server.Orphaned() })
+		cfg.Reaper = newReaper(t, func(pid int, st reap.Status) { w.Server.Orphaned(pid, st) })
 	}
 	w.Reaper = cfg.Reaper
 	w.Server = session.New(cfg)
@@ -63,11 +63,11 @@ func NewWorker(t testing.TB, change func(*session.Config)) *Worker {
 }
 
 // newReaper starts the process's reaper; it ends with the test.
-func newReaper(t testing.TB, orphaned func()) *reap.Reaper {
+func newReaper(t testing.TB, orphaned func(int, reap.Status)) *reap.Reaper {
 	// As for a real worker: what daemonizes comes to this process.
 	require.NoError(t, reap.Subreaper())
 	reaper := reap.New()
-	reaper.OnOrphan = func(int, reap.Status) { orphaned() }
+	reaper.OnOrphan = orphaned
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- reaper.Run(ctx) }()
