@@ -175,3 +175,19 @@ func TestStopTwice(t *testing.T) {
 	require.NoError(t, syscall.Kill(w.pid, syscall.SIGTERM))
 	require.Equal(t, 143, w.end(t))
 }
+
+// A rank that does not end by itself costs the grace and no more.
+func TestStubbornRank(t *testing.T) {
+	t.Parallel()
+	w := start(t, "init", nil, "--grace", "2s").up(t)
+	s := open(t, w.link(t, nil), wire.Spec{Line: `trap "echo asked" TERM; trap "" INT; echo ready; while :; do read x; done`})
+	s.says(t, "ready\n")
+	begin := time.Now()
+	require.NoError(t, syscall.Kill(w.pid, syscall.SIGINT))
+	rec := s.record(t)
+	require.GreaterOrEqual(t, time.Since(begin), 2*time.Second)
+	require.Equal(t, "ready\nasked\n", s.out.String(), "TERM at half time")
+	require.Equal(t, 137, rec.Code)
+	require.Equal(t, wire.ReasonPreempted, rec.Reason)
+	require.Equal(t, 130, w.end(t))
+}
