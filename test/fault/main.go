@@ -33,6 +33,16 @@ type options struct {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == farmVerb {
+		if err := farmMain(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "fault farm: "+err.Error())
+			os.Exit(1)
+		}
+		return
+	}
+	if code, done := inOwnSpace(); done {
+		os.Exit(code)
+	}
 	var o options
 	only := ""
 	flag.Uint64Var(&o.seed, "seed", 0, "of everything; 0: a random one, printed")
@@ -51,6 +61,9 @@ func main() {
 	}
 	var err error
 	if o.only, err = regexp.Compile(only); err == nil {
+		err = ownProc()
+	}
+	if err == nil {
 		err = run(o)
 	}
 	if err != nil {
@@ -100,7 +113,7 @@ func run(o options) (err error) {
 			fmt.Printf("%s took %s\n\n", part.name, time.Since(start).Round(time.Second))
 		}
 	}
-	errs = append(errs, leftovers(y, b), b.close())
+	errs = append(errs, cleanly(y, b), b.close())
 	fmt.Printf("all took %s; seed %d\n", time.Since(began).Round(time.Second), o.seed)
 	return errors.Join(errs...)
 }

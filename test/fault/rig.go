@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -149,11 +148,15 @@ func quick(c *link.Config) {
 
 // link starts a link over the rig.
 func (r *rig) link(change func(*link.Config)) *line {
-	cfg := link.Config{Worker: r.name, Dialer: r.dialer(), Gate: r.gate,
-		Hello: wire.HelloRecord{Version: "fault", Epoch: wire.Epoch{Created: 1, UID: "launcher"}}}
+	cfg := link.Config{Worker: r.name, Dialer: r.dialer(), Gate: r.gate}
 	if change != nil {
 		change(&cfg)
 	}
+	return startLink(cfg)
+}
+
+func startLink(cfg link.Config) *line {
+	cfg.Hello = wire.HelloRecord{Version: "fault", Epoch: wire.Epoch{Created: 1, UID: "launcher"}}
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &line{Link: link.New(cfg), cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -187,15 +190,4 @@ func (l *line) proven(ctx context.Context) error {
 			return fmt.Errorf("link does not come back: %w", l.State().Last)
 		}
 	}
-}
-
-// each calls f for every rig at once and joins the errors.
-func each(rigs []*rig, f func(int, *rig) error) error {
-	errs := make([]error, len(rigs))
-	var wg sync.WaitGroup
-	for i, r := range rigs {
-		wg.Go(func() { errs[i] = f(i, r) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"text/tabwriter"
-	"time"
-
-	"go.uber.org/goleak"
 )
 
 // tally is what all runs of a cell came to.
@@ -115,7 +113,7 @@ type numbers struct {
 	Real         int `json:"with_real_processes"`
 }
 
-func sumUp(results []result, order []*tally, wanted map[cell]bool) numbers {
+func sumUp(results []result, wanted map[cell]bool) numbers {
 	n := numbers{Fewest: -1}
 	for _, r := range results {
 		if !r.Struck {
@@ -138,7 +136,6 @@ func sumUp(results []result, order []*tally, wanted map[cell]bool) numbers {
 			n.Fewest = t.Runs
 		}
 	}
-	_ = order
 	return n
 }
 
@@ -173,7 +170,7 @@ func matrix(y *yard, o options, b *book) error {
 			fmt.Printf("BAD %s run %d: %+v\n", r.Cell, r.Run, r)
 		}
 	}
-	n := sumUp(results, order, wanted)
+	n := sumUp(results, wanted)
 	if err := b.json("fault.json", map[string]any{"seed": o.seed, "numbers": n, "cells": order, "bad": bad}); err != nil {
 		return err
 	}
@@ -185,7 +182,7 @@ func matrix(y *yard, o options, b *book) error {
 	if o.subset {
 		least, each = float64(o.runs*len(list)), float64(o.runs)
 	}
-	return firstError(
+	return errors.Join(
 		b.row("faults injected", log+"#faults", ">=", least),
 		b.row("faults injected: fewest runs of an applicable cell", log+"#fewest_runs_of_a_cell", ">=", each),
 		b.row("faults that ended in a false success", log+"#false_successes", "==", 0),
@@ -195,47 +192,4 @@ func matrix(y *yard, o options, b *book) error {
 		b.row("records that a fault left in a worker", log+"#records_left", "==", 0),
 		b.row("faults injected with agent worker and agent attach as processes", log+"#with_real_processes", ">=", 1),
 	)
-}
-
-// leftovers closes the servers and looks for goroutines and processes.
-func leftovers(y *yard, b *book) error {
-	left, err := y.procs.left()
-	if err != nil {
-		return err
-	}
-	for _, p := range left {
-		fmt.Printf("LEFT process %+v\n", p)
-	}
-	y.cluster.Close()
-	if err := y.procs.close(); err != nil {
-		return err
-	}
-	leak := 0
-	for range 20 { // spdystream keeps goroutines for seconds after a connection
-		if err = goleak.Find(goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1")); err == nil {
-			break
-		}
-		time.Sleep(time.Second)
-	}
-	if err != nil {
-		leak = 1
-		fmt.Printf("LEFT %v\n", err)
-	}
-	log, err := b.raw("fault-left", map[string]int{"processes": len(left), "goroutines": leak})
-	if err != nil {
-		return err
-	}
-	return firstError(
-		b.row("processes left after all faults", log+"#processes", "==", 0),
-		b.row("goroutines left after all faults (goleak finds some: 1)", log+"#goroutines", "==", 0),
-	)
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/remote"
 	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
 	"github.com/musterhq/muster/test/fault/leg"
 	"github.com/musterhq/muster/test/suite/figure"
 )
@@ -16,11 +19,12 @@ import (
 // Dials through an open gate, from exec/link: 200 a second after a burst of 40.
 const mostDialsASecond = 240
 
-// many is a thousand links of one launcher, each to a PID 1 of its own.
+// many is a thousand links of one launcher, over one leg, to as many PID 1s.
 type many struct {
-	rigs  []*rig
-	lines []*line
+	farm  *farm
+	leg   *leg.Leg
 	gate  *link.Gate
+	lines []*line
 	echo  []*echo
 }
 
@@ -38,17 +42,15 @@ func thousand(y *yard, o options, b *book) (err error) {
 	if err := m.open(ctx, y, n); err != nil {
 		return err
 	}
-	y.cluster.Asked()
-	var took []float64
-	var rates []float64
-	for round := range 2 {
-		gaps, err := m.cutAll(ctx, []leg.Fault{leg.RST, leg.FIN}[round])
+	m.leg.Accepted()
+	var took, rates []float64
+	for _, f := range []leg.Fault{leg.RST, leg.FIN} {
+		slowest, err := m.cutAll(ctx, f)
 		if err != nil {
 			return err
 		}
-		took = append(took, slices.Max(gaps))
-		rates = append(rates, float64(busiest(y.cluster.Asked())))
-		time.Sleep(time.Second)
+		took = append(took, slowest.Seconds())
+		rates = append(rates, float64(busiest(m.leg.Accepted())))
 	}
 	log, err := b.raw("fault-thousand", map[string]any{
 		"resumed": figure.Series{Unit: "s", Samples: took, Reduce: "max"},
@@ -63,80 +65,101 @@ func thousand(y *yard, o options, b *book) (err error) {
 	)
 }
 
-// open builds the rigs, links them and starts a session on each.
-func (m *many) open(ctx context.Context, y *yard, n int) error {
+// open links n workers and starts a session on each.
+func (m *many) open(ctx context.Context, y *yard, n int) (err error) {
+	if m.farm, err = y.startFarm(n); err != nil {
+		return err
+	}
+	if m.leg, err = leg.Listen("tcp4", "127.0.0.1:0", "tcp4", m.farm.addr, nil); err != nil {
+		return err
+	}
+	cfg := &rest.Config{Host: "http://" + m.leg.Addr(), QPS: -1}
+	client, err := rendezvous.Client(cfg)
+	if err != nil {
+		return err
+	}
+	proto := &remote.Protocol{}
 	for i := range n {
-		r, err := y.newRig(fmt.Sprintf("k%d", i), webSocket, false)
-		if err != nil {
-			return err
-		}
-		r.gate = m.gate
-		m.rigs = append(m.rigs, r)
-		m.lines = append(m.lines, r.link(nil))
+		target := remote.Target{Namespace: "fault", Pod: podName(i), UID: "u", Container: "main", Agent: "/agent"}
+		l := startLink(link.Config{Worker: target.Pod, Dialer: remote.New(cfg, client, target, proto), Gate: m.gate})
 		e := &echo{in: newFeed(), came: make(chan error, 8)}
-		m.echo = append(m.echo, e)
-		if _, err := m.lines[i].Open(ctx, "", wire.Spec{Argv: []string{"/bin/cat"}}, link.Streams{Stdin: e.in, Stdout: e}); err != nil {
+		m.lines, m.echo = append(m.lines, l), append(m.echo, e)
+		if _, err := l.Open(ctx, "", wire.Spec{Argv: []string{"/bin/cat"}}, link.Streams{Stdin: e.in, Stdout: e}); err != nil {
 			return err
 		}
 	}
-	_, err := m.exchange(ctx, "hello")
+	_, err = m.exchange(ctx, "hello")
 	return err
 }
 
-// cutAll ends every connection of the first leg and returns each link's gap in seconds.
-func (m *many) cutAll(ctx context.Context, f leg.Fault) ([]float64, error) {
-	began := time.Now()
-	for _, r := range m.rigs {
-		r.legs[clientLeg].Now(f)
-	}
-	ends, err := m.exchange(ctx, fmt.Sprintf("after %s", f))
-	if err != nil {
-		return nil, err
-	}
-	gaps := make([]float64, len(ends))
-	for i, at := range ends {
-		gaps[i] = at.Sub(began).Seconds()
-	}
+// cutAll ends every connection and returns how long the slowest link took to
+// carry bytes again.
+func (m *many) cutAll(ctx context.Context, f leg.Fault) (time.Duration, error) {
+	before := make([]int, len(m.lines))
 	for i, l := range m.lines {
-		if l.State().Redials == 0 {
-			return nil, fmt.Errorf("link %d was not cut", i)
+		before[i] = l.State().Redials
+	}
+	began := time.Now()
+	if n := m.leg.End(f); n < len(m.lines) {
+		return 0, fmt.Errorf("%d of %d links were up", n, len(m.lines))
+	}
+	if f == leg.FIN {
+		// A word said in the instant of the cut may still be answered before it.
+		time.Sleep(10 * time.Millisecond)
+	}
+	ended, err := m.exchange(ctx, fmt.Sprintf("after %s", f))
+	for i, l := range m.lines {
+		if err == nil && l.State().Redials == before[i] {
+			err = fmt.Errorf("link %d was not cut", i)
 		}
 	}
-	return gaps, nil
+	return ended.Sub(began), err
 }
 
-// exchange sends a line of its own through every session and returns when it
-// came back on each.
-func (m *many) exchange(ctx context.Context, text string) ([]time.Time, error) {
-	ends := make([]time.Time, len(m.rigs))
-	err := each(m.rigs, func(i int, r *rig) error {
-		e := m.echo[i]
-		e.say(r.name + " " + text + "\n")
+// exchange sends a word of its own through every session and returns when the
+// last one has come back.
+func (m *many) exchange(ctx context.Context, text string) (time.Time, error) {
+	for i, e := range m.echo {
+		e.say(podName(i) + " " + text + "\n")
+	}
+	var errs []error
+	for i, e := range m.echo {
 		select {
 		case err := <-e.came:
-			ends[i] = time.Now()
-			return err
+			errs = append(errs, err)
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %q did not come back: %w", r.name, text, m.lines[i].State().Last)
+			return time.Now(), fmt.Errorf("%s: %q did not come back: %w", podName(i), text, m.lines[i].State().Last)
 		}
-	})
-	return ends, err
+	}
+	return time.Now(), errors.Join(errs...)
 }
 
+// close ends the sessions by their input, then the links, then the farm.
 func (m *many) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return each(m.rigs, func(i int, r *rig) error {
-		var err error
-		if i < len(m.lines) {
-			close(m.echo[i].in.in)
-			for m.lines[i].State().Sessions > 0 && ctx.Err() == nil {
-				time.Sleep(5 * time.Millisecond)
-			}
-			err = errors.Join(m.lines[i].proven(ctx), m.lines[i].stop())
+	for _, e := range m.echo {
+		close(e.in.in)
+	}
+	var errs []error
+	for i, l := range m.lines {
+		for l.State().Sessions > 0 && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
 		}
-		return errors.Join(err, r.close())
-	})
+		if err := l.proven(ctx); err != nil { // the worker has been told to forget
+			errs = append(errs, fmt.Errorf("%s: %w", podName(i), err))
+		}
+	}
+	for _, l := range m.lines {
+		errs = append(errs, l.stop())
+	}
+	if m.leg != nil {
+		m.leg.Close()
+	}
+	if m.farm != nil {
+		errs = append(errs, m.farm.close())
+	}
+	return errors.Join(errs...)
 }
 
 // busiest is the most dials that came within one second.

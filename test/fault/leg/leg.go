@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 )
 
 // Leg is a proxy in front of one address.
@@ -21,6 +22,8 @@ type Leg struct {
 	next   *Strike // for the connection to come
 	every  Strike  // each connection gets a copy, if After is set
 	closed bool
+
+	accepted []time.Time
 }
 
 // Listen makes a leg at an address ("127.0.0.1:0", or a path for "unix") that
@@ -45,6 +48,9 @@ func (l *Leg) accept(ctx context.Context) {
 		if err != nil {
 			return
 		}
+		l.mu.Lock()
+		l.accepted = append(l.accepted, time.Now())
+		l.mu.Unlock()
 		l.wg.Go(func() { l.serve(ctx, c) })
 	}
 }
@@ -104,19 +110,8 @@ func (l *Leg) Mortal(way Way, n int) {
 	l.every.Way, l.every.After = way, n
 }
 
-// Cut resets every connection, stalled ones too, and returns how many there were.
-func (l *Leg) Cut() int {
-	l.mu.Lock()
-	all := make([]*pair, 0, len(l.pairs))
-	for p := range l.pairs {
-		all = append(all, p)
-	}
-	l.mu.Unlock()
-	for _, p := range all {
-		p.cut()
-	}
-	return len(all)
-}
+// Cut resets every connection, stalled ones too.
+func (l *Leg) Cut() { l.End(RST) }
 
 // Close ends the leg and every connection, and waits for its goroutines.
 func (l *Leg) Close() {

@@ -1,5 +1,11 @@
 package leg
 
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
 // Stall silences the newest connection now, in both directions, and reports
 // whether there was one.
 func (l *Leg) Stall() bool {
@@ -15,16 +21,28 @@ func (l *Leg) Stall() bool {
 	return true
 }
 
-// Now ends the newest connection at once, by FIN or by RST.
-func (l *Leg) Now(f Fault) {
+// End ends every connection at once, by FIN or by RST, and returns how many
+// there were.
+func (l *Leg) End(f Fault) int {
 	l.mu.Lock()
-	p := l.newest
+	all := slices.Collect(maps.Keys(l.pairs))
+	l.newest = nil
 	l.mu.Unlock()
-	switch {
-	case p == nil:
-	case f == FIN:
-		p.finish()
-	default:
-		p.cut()
+	for _, p := range all {
+		if f == FIN {
+			p.finish()
+		} else {
+			p.cut()
+		}
 	}
+	return len(all)
+}
+
+// Accepted returns when connections came, and forgets them.
+func (l *Leg) Accepted() []time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.accepted
+	l.accepted = nil
+	return at
 }

@@ -71,9 +71,8 @@ type Cluster struct {
 	addrs   [2]string
 	wg      sync.WaitGroup
 
-	mu    sync.Mutex
-	pods  map[string]*Pod
-	asked []time.Time // when exec requests came to the API server
+	mu   sync.Mutex
+	pods map[string]*Pod
 }
 
 // Start opens both servers on free loopback ports.
@@ -110,15 +109,6 @@ func (c *Cluster) Add(p *Pod) {
 	c.pods[p.Name] = p
 }
 
-// Asked returns when exec requests came to the API server, and forgets them.
-func (c *Cluster) Asked() []time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	asked := c.asked
-	c.asked = nil
-	return asked
-}
-
 // Close ends the servers. Upgraded connections end with their peers.
 func (c *Cluster) Close() {
 	for _, s := range c.servers {
@@ -137,9 +127,6 @@ func (c *Cluster) pod(r *http.Request) *Pod {
 
 // exec is the API server's pods/exec.
 func (c *Cluster) exec(w http.ResponseWriter, r *http.Request) {
-	c.mu.Lock()
-	c.asked = append(c.asked, time.Now())
-	c.mu.Unlock()
 	p := c.pod(r)
 	if p == nil {
 		refuse(w, Answer{Code: http.StatusNotFound})
