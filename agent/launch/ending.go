@@ -64,6 +64,14 @@ func (e *ending) onLost(grace time.Duration) (changed bool) {
 	return true
 }
 
+// hurry takes the patience away: a node has been silent for so long that mpirun
+// would have noticed if it could.
+func (e *ending) hurry() {
+	if len(e.steps) == 2 {
+		e.steps[0].after = 0
+	}
+}
+
 // troublePatience is for mpirun to notice by itself that a daemon, a session or
 // a rank has ended badly. With the grace and PID 1's looks, the launcher ends
 // within 30 s of it.

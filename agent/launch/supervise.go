@@ -158,7 +158,7 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 		if s.known(name) {
 			continue
 		}
-		if !loss.Gone && !nodeLost(standings[name].state, loss.Reason, s.cfg.NodeLostAfter, now) {
+		if !loss.Gone && !nodeLost(standings[name].state, loss.Reason, s.linkDownFor(name), s.cfg.NodeLostAfter, now) {
 			s.wake(name, standings[name], loss.Reason)
 			if !loss.Reason.Ordinary() && !s.warned[name] {
 				s.warned[name] = true
@@ -166,7 +166,12 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 			}
 			continue
 		}
-		changed = s.lose(name, causeIn(loss.Reason)) || changed
+		if s.lose(name, causeIn(loss.Reason)) {
+			changed = true
+			if !loss.Gone {
+				s.ending.hurry()
+			}
+		}
 		s.links.lose(name, errors.New(causeIn(loss.Reason)))
 	}
 	return changed
@@ -187,13 +192,24 @@ func suspect(r rendezvous.Reason) bool {
 	return r.Code == rendezvous.NodeLost || r.Code == rendezvous.NotReady
 }
 
-// nodeLost: the link is down, the API server answers, and the pod has not been
-// ready, all for at least after. A parked link proves nothing.
-func nodeLost(s link.State, r rendezvous.Reason, after time.Duration, now time.Time) bool {
+// nodeLost: the link is down for at least down, the API server answers, and the
+// pod has not been ready for at least after. A parked link proves nothing.
+func nodeLost(s link.State, r rendezvous.Reason, down, after time.Duration, now time.Time) bool {
 	if s.Connected || s.Parked || !suspect(r) {
 		return false
 	}
-	return now.Sub(s.Since) >= after && (r.Since.IsZero() || now.Sub(r.Since) >= after)
+	return now.Sub(s.Since) >= down && (r.Since.IsZero() || now.Sub(r.Since) >= after)
+}
+
+// linkDownFor is how long a worker's link must be down before its node counts
+// as lost. One that was parked has been seen down only since it was woken, which
+// is when the pod looked lost already: both times in full would be one after
+// the other.
+func (s *supervisor) linkDownFor(worker string) time.Duration {
+	if _, woken := s.woken[worker]; woken {
+		return s.cfg.NodeLostAfter / 3
+	}
+	return s.cfg.NodeLostAfter
 }
 
 // settle names the cause that the link gave where the pod's status has not said
