@@ -4,10 +4,7 @@ package e2e
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
-	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -96,32 +93,16 @@ func (o *outage) record(t *testing.T, when string) {
 	require.Equal(t, outageWorkers, o.Report.LinksHeld, "links at the end")
 }
 
-var outageLine = regexp.MustCompile(`(?m)^(?:(\S+Z) )?line (\d+) (\d+)$`)
-
 // count compares the ranks' numbered lines with what they wrote. log has the
 // kubelet's time in front of each line.
 func (o *outage) count(log string, perRank int) {
-	ranks := outageWorkers * outageSlots
-	o.Lines = ranks * perRank
-	seen := map[[2]int]int{}
-	for _, m := range outageLine.FindAllStringSubmatch(log, -1) {
-		rank, _ := strconv.Atoi(m[2]) // digits, by the expression
-		i, _ := strconv.Atoi(m[3])
-		seen[[2]int{rank, i}]++
-		at, err := time.Parse(time.RFC3339Nano, m[1])
-		if i == 0 && err == nil && at.Before(o.Killed) {
+	n := countNumbered(log, outageWorkers*outageSlots, perRank)
+	o.Lines, o.Wrong = n.lines, n.wrong
+	for _, begun := range n.begun {
+		if begun.Before(o.Killed) {
 			o.Before++
 		}
 	}
-	for rank := range ranks {
-		for i := range perRank {
-			if n := seen[[2]int{rank, i}]; n != 1 {
-				o.Wrong++
-			}
-			delete(seen, [2]int{rank, i})
-		}
-	}
-	o.Wrong += len(seen)
 }
 
 // outageJob is a job whose workers stay for several launchers.
@@ -236,57 +217,21 @@ func awaitControllers(t *testing.T) {
 	}
 }
 
-// outageSession is what testdata/apiserver_sessions.py prints of a session.
-type outageSession struct {
-	Host     string `json:"host"`
-	Code     int    `json:"code"`
-	Sent     int    `json:"sent"`
-	Received int    `json:"received"`
-	Wrong    int    `json:"wrong"`
-	SentSum  string `json:"sent_sum"`
-	Arrived  string `json:"arrived_sum"`
-	Written  string `json:"written_sum"`
-	Got      string `json:"received_sum"`
-	Said     string `json:"said"`
-}
-
 // outageSessions: raw sessions of `agent rsh`, whose every byte passes the API
 // server, with numbered lines both ways.
 func outageSessions(t *testing.T, s *space, j job) {
-	const seconds, beat, perBeat = 15, 0.05, 50
 	here := &space{t: t, name: s.name}
-	script, err := os.ReadFile("testdata/apiserver_sessions.py")
-	require.NoError(t, err)
-	command := []string{"python3", "-c", string(script), strconv.Itoa(seconds)}
-	for i := range j.workers {
-		command = append(command, j.workerName(i))
-	}
-	said := outageLauncher(here, j, "out-launcher-sessions", command...)
+	load := rawLoad{seconds: 15, beat: 0.05, lines: 50}
+	said := outageLauncher(here, j, "out-launcher-sessions", load.command(t, j)...)
 	said.until(2*time.Minute, "streaming")
 	time.Sleep(3 * time.Second)
 	var o outage
 	o.kill(t)
 	end := o.ended(here, "out-launcher-sessions", 3*time.Minute)
-	var sessions []outageSession
-	for line := range strings.Lines(end.log) {
-		if text, ok := strings.CutPrefix(line, "session "); ok {
-			var one outageSession
-			require.NoError(t, json.Unmarshal([]byte(text), &one))
-			sessions = append(sessions, one)
-		}
-	}
+	sessions := load.sessions(t, end.log)
 	require.Len(t, sessions, outageWorkers, end.log)
-	want := int(seconds/beat) * perBeat
-	for _, one := range sessions {
-		o.Lines += 2 * want
-		o.Wrong += one.Wrong + abs(one.Received-want) + abs(one.Sent-want)
-		if one.SentSum != one.Arrived || one.Written != one.Got {
-			o.Wrong++
-			t.Errorf("%s: what arrived is not what was sent: %+v", one.Host, one)
-		}
-	}
+	o.Wrong, o.Lines = load.wrong(t, sessions)
+	require.Equal(t, 2*load.total()*outageWorkers, o.Lines, "lines that were written")
 	o.Detail = sessions
 	o.record(t, "under 20 sessions")
 }
-
-func abs(n int) int { return max(n, -n) }
