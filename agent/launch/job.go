@@ -3,6 +3,7 @@ package launch
 import (
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/exec/wire"
@@ -91,10 +92,16 @@ func (j *job) rankEnded(worker, name string, rec wire.ReportRecord) {
 		return
 	}
 	trouble := Trouble{Worker: worker, What: end.What, Code: rec.Code, likely: ofRank}
-	if rec.Signal != 0 {
+	if killed(rec.Signal) {
 		trouble.likely = ofKilledRank
 	}
 	j.trouble(trouble)
+}
+
+// killed: by a signal that mpirun ends the other ranks with; others are a rank's
+// own doing.
+func killed(signal int) bool {
+	return signal == int(syscall.SIGKILL) || signal == int(syscall.SIGTERM)
 }
 
 // trouble takes a trouble down.

@@ -123,15 +123,16 @@ func judgeTrouble(e Evidence) Verdict {
 }
 
 // culprit names the worker where a failure began, as far as that is known:
-// mpirun's own words name its host at most.
+// mpirun's own words name its host at most. Of several ranks that were killed
+// nobody knows which one was first: mpirun kills the others.
 func culprit(e Evidence) string {
 	t, ok := cause(e.Troubles)
 	switch {
 	case len(e.Starved) > 0:
 		return ""
-	case ok && t.likely != ofAftermath:
+	case ok && t.likely < ofKilledRank, ok && t.likely == ofKilledRank && len(e.Ranks) == 1:
 		return fmt.Sprintf("worker %s: %s; ", t.Worker, t.What)
-	case len(e.Ranks) > 0:
+	case len(e.Ranks) > 0 && (len(e.Ranks) == 1 || !killed(e.Ranks[0].Signal)):
 		return fmt.Sprintf("worker %s: %s; ", e.Ranks[0].Worker, e.Ranks[0].What)
 	case len(e.Cut) > 0:
 		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0])

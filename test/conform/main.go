@@ -21,10 +21,10 @@ func main() {
 
 // options are the command line.
 type options struct {
-	bin, wheels, source, doc string
-	quick, noBare, verbose   bool
-	columns, events          string
-	parallel                 int
+	bin, wheels, source, doc         string
+	quick, noBare, onlyBare, verbose bool
+	columns, events                  string
+	parallel                         int
 }
 
 func run() error {
@@ -35,6 +35,7 @@ func run() error {
 	flag.StringVar(&o.doc, "doc", "", "write the matrix to this page")
 	flag.BoolVar(&o.quick, "quick", false, "Debian's MPIs under agent run only; writes no figures")
 	flag.BoolVar(&o.noBare, "no-bare", false, "without the runs of mpirun by itself")
+	flag.BoolVar(&o.onlyBare, "only-bare", false, "these runs alone")
 	flag.BoolVar(&o.verbose, "v", false, "show the output of every cell")
 	flag.StringVar(&o.columns, "columns", "", "only these, separated by commas")
 	flag.StringVar(&o.events, "events", "", "only these, separated by commas")
@@ -84,7 +85,7 @@ func prepare(o options, dir string) (*matrix, error) {
 	if len(m.columns) == 0 || len(m.events) == 0 {
 		return nil, fmt.Errorf("no cell is left of -columns %q and -events %q", o.columns, o.events)
 	}
-	m.whole = !o.quick && o.columns == "" && o.events == "" && !o.noBare
+	m.whole = !o.quick && o.columns == "" && o.events == "" && !o.noBare && !o.onlyBare
 	return m, nil
 }
 
@@ -101,7 +102,7 @@ func (m *matrix) make(b bench, o options) {
 	}
 	var jobs []job
 	for _, bare := range []bool{false, true} {
-		if bare && (o.quick || o.noBare) {
+		if bare && (o.quick || o.noBare) || !bare && o.onlyBare {
 			continue
 		}
 		for _, e := range m.events {
