@@ -12,6 +12,10 @@
 // predecessor's left; without a launcher for the lease, everything of the
 // sessions is stopped; after End nothing of the job runs.
 //
+// It looks at the members of its sessions, soon after a start and then every few
+// seconds, and reports MPI daemons that were killed or are frozen, and ranks that
+// failed, to launchers that want to hear (watch.go, rank.go).
+//
 // What it does not do: it does not know Kubernetes, it does not choose its
 // exit code (agent/worker does), and it never restarts anything.
 package session

@@ -30,7 +30,7 @@ type options struct {
 func run() error {
 	var o options
 	flag.StringVar(&o.bin, "bin", "bin", "directory of agent and agent-launcher")
-	flag.StringVar(&o.wheels, "wheels", "", "where deps.sh --conform put the MPIs (default: ~/.cache/muster/mpi)")
+	flag.StringVar(&o.wheels, "wheels", "", "where deps.sh --conform put the MPIs (default: $MUSTER_MPIS, else ~/.cache/muster/mpi)")
 	flag.StringVar(&o.source, "source", "test/conform/testdata/endure.c", "the MPI program")
 	flag.StringVar(&o.doc, "doc", "", "write the matrix to this page")
 	flag.BoolVar(&o.quick, "quick", false, "Debian's MPIs under agent run only; writes no figures")
@@ -41,6 +41,9 @@ func run() error {
 	flag.StringVar(&o.events, "events", "", "only these, separated by commas")
 	flag.IntVar(&o.parallel, "parallel", 4, "cells at once: they mostly wait")
 	flag.Parse()
+	if o.wheels == "" {
+		o.wheels = os.Getenv("MUSTER_MPIS")
+	}
 	if o.wheels == "" {
 		home, err := os.UserCacheDir()
 		if err != nil {
