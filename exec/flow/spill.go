@@ -82,7 +82,7 @@ func (s *spill) room(f *Files, want int) int {
 // append adds bytes of p, the first of which has offset end, and returns how
 // many, at least one. With an error there were none, and no directory takes any.
 func (s *spill) append(f *Files, end uint64, p []byte) (int, error) {
-	var faults []error
+	var fault error
 	for {
 		seg, err := s.current(f, end)
 		if err == nil {
@@ -99,11 +99,13 @@ func (s *spill) append(f *Files, end uint64, p []byte) (int, error) {
 				s.segments = s.segments[:len(s.segments)-1]
 			}
 		}
-		if err != nil {
-			faults = append(faults, err)
+		if fault == nil {
+			fault = err
+		} else {
+			fault = fmt.Errorf("%w; %w", fault, err) // one line of a log
 		}
 		if s.dir >= len(f.Dirs) {
-			s.err = fmt.Errorf("write spill file: %w", errors.Join(faults...))
+			s.err = fmt.Errorf("write spill file: %w", fault)
 			s.settle(f)
 			return 0, s.err
 		}

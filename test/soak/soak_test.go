@@ -55,7 +55,7 @@ type soaked struct {
 // and then every connection of the launcher is lost without a sign. (The link's
 // own pings go on; finding such losses is what they are for.)
 func TestSoak(t *testing.T) {
-	w := newWorld(t, time.Minute)
+	w := newWorld(t, time.Minute, nil)
 	s := &soaked{Seed: rand.Uint64(), Redial: figure.Series{Unit: "s", Reduce: "max"},
 		Idle: figure.Series{Unit: "bytes", Reduce: "sum"}, Lost: figure.Series{Reduce: "min"}, OldTokens: figure.Series{Reduce: "min"},
 		LauncherFD: figure.Series{Reduce: "last"}, WorkerFD: figure.Series{Reduce: "last"},

@@ -38,8 +38,9 @@ type world struct {
 	worker *exec.Cmd
 }
 
-// newWorld starts it; env is what the worker's environment has on top.
-func newWorld(t *testing.T, patience time.Duration, env ...string) *world {
+// newWorld starts it. prepare, if not nil, is given the worker's directory and
+// returns what its environment has on top.
+func newWorld(t *testing.T, patience time.Duration, prepare func(dir string) []string) *world {
 	// A test's own directory may be too long for a socket's path.
 	dir, err := os.MkdirTemp("", "soak")
 	require.NoError(t, err)
@@ -57,6 +58,11 @@ users: [{name: u, user: {tokenFile: %q}}],
 contexts: [{name: c, context: {cluster: c, user: u, namespace: %s}}]}
 `, w.road.address, base64.StdEncoding.EncodeToString([]byte(w.front.ca)), w.path("token"), namespace)
 	require.NoError(t, os.WriteFile(w.path("kubeconfig"), []byte(config), 0o600))
+	require.NoError(t, os.Mkdir(w.path("worker"), 0o700))
+	var env []string
+	if prepare != nil {
+		env = prepare(w.path("worker"))
+	}
 	w.start(env)
 	api.Set(pod())
 	return w
@@ -78,9 +84,6 @@ func (w *world) rotate() (old string) {
 
 // start runs the worker.
 func (w *world) start(env []string) {
-	if _, err := os.Stat(w.path("worker")); err != nil {
-		require.NoError(w.t, os.Mkdir(w.path("worker"), 0o700))
-	}
 	log, err := os.Create(w.path("worker.log"))
 	require.NoError(w.t, err)
 	defer log.Close()
