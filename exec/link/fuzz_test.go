@@ -9,6 +9,7 @@ import (
 	"io"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -67,27 +68,32 @@ func FuzzWorker(f *testing.F) {
 	add(welcome, record(wire.Opened, 1, wire.OpenedRecord{Stdin: 1 << 62, Control: 7}), wire.Frame{Type: wire.Ended})
 	add(welcome, record(wire.Opened, 1, wire.OpenedRecord{Error: wire.OpenUnknown, Message: "no"}))
 	add(record(wire.Refuse, 0, wire.RefuseRecord{Reason: wire.RefuseEnding, Message: "no"}))
+	add(welcome, opened, record(wire.Report, 0, wire.ReportRecord{Seq: 1, Session: "s", Kind: wire.ReportRank, Code: 3}), data)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		first := true
-		l := link.New(link.Config{Worker: "w-0", Dialer: dialFunc(func(context.Context) (io.ReadWriteCloser, error) {
-			if !first {
-				return nil, &link.DialError{Kind: link.Gone}
-			}
-			first = false
-			return script{bytes.NewReader(b)}, nil
-		})})
-		var out, err2 counter
-		s, err := l.Open(t.Context(), "s", wire.Spec{Argv: []string{"true"}}, link.Streams{Stdout: &out, Stderr: &err2})
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		_ = l.Run(ctx) // why it ended is of no matter
-		require.NoError(t, ctx.Err(), "the link does not end")
-		rec, err := s.Wait(ctx)
-		require.NoError(t, ctx.Err(), "the session does not end")
-		if err == nil {
-			require.Equal(t, rec.Stdout, out.n.Load())
-			require.Equal(t, rec.Stderr, err2.n.Load())
-		}
+		synctest.Test(t, func(t *testing.T) { hostile(t, b) }) // the pauses between dials cost nothing
 	})
+}
+
+func hostile(t *testing.T, b []byte) {
+	first := true
+	l := link.New(link.Config{Worker: "w-0", Dialer: dialFunc(func(context.Context) (io.ReadWriteCloser, error) {
+		if !first {
+			return nil, &link.DialError{Kind: link.Gone}
+		}
+		first = false
+		return script{bytes.NewReader(b)}, nil
+	})})
+	var stdout, stderr counter
+	s, err := l.Open(t.Context(), "s", wire.Spec{Argv: []string{"true"}}, link.Streams{Stdout: &stdout, Stderr: &stderr})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	_ = l.Run(ctx) // why it ended is of no matter
+	require.NoError(t, ctx.Err(), "the link does not end")
+	rec, err := s.Wait(ctx)
+	require.NoError(t, ctx.Err(), "the session does not end")
+	if err == nil {
+		require.Equal(t, rec.Stdout, stdout.n.Load())
+		require.Equal(t, rec.Stderr, stderr.n.Load())
+	}
 }

@@ -41,6 +41,8 @@ func FuzzConnection(f *testing.F) {
 	}
 	add(hello, wire.Frame{Type: wire.Ping, Offset: 7}, record(wire.Park, 0, wire.ParkRecord{LeaseSeconds: -1}))
 	add(hello, record(wire.End, 0, wire.EndRecord{Keep: true, GraceMillis: -1}), wire.Frame{Type: wire.Ping})
+	told := record(wire.Hello, 0, wire.HelloRecord{ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax, Reports: true, FrozenMillis: -1 << 63})
+	add(told, record(wire.Open, 1, wire.OpenRecord{ID: "s", Hash: wire.Spec{Line: "a"}.Hash(), Spec: &wire.Spec{Line: "a"}}))
 	add(record(wire.Hello, 0, wire.HelloRecord{ProtoMin: 900, ProtoMax: 901, Job: "other"}))
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
