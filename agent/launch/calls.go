@@ -6,15 +6,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/musterhq/muster/exec/wire"
 )
 
 // call is a session that the command asked for.
 type call struct {
-	worker  string
-	left    int  // its agent ended before it, as the left-th of all; 0: it did not
-	stopped bool // and it was stopped for that
+	worker string
+	left   int       // its agent ended before it, as the left-th of all; 0: it did not
+	cutOff bool      // and it did not end well
+	ranked bool      // it has had ranks
+	quiet  bool      // it ended well without a rank, and nothing of it lives on
+	ended  time.Time // when it did
+	told   bool      // of its being quiet
 }
 
 // ofCommand tells whether a process belongs to the command of that run: calls
@@ -60,11 +65,12 @@ func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
 	switch {
 	case err != nil: // the worker is lost, which is said elsewhere; or we have ended
 	case exit.Reason == wire.ReasonStopped:
-		c.stopped = true
+		c.cutOff = true
 	case !well:
+		c.cutOff = true
 		t.job.trouble(Trouble{Worker: c.worker, What: "its session " + bad.What, Code: bad.Code, likely: ofSession})
-	case !exit.Detached && t.job.quiet == "" && !t.job.ranked[id]:
-		t.job.quiet, t.job.since = c.worker, t.now()
+	default:
+		c.quiet, c.ended = !exit.Detached && !c.ranked, t.now()
 	}
 }
 
@@ -78,15 +84,15 @@ func (t *tally) openCalls() int {
 // cut lists the workers whose sessions were cut off, in the order in which
 // their agents ended.
 func (j *job) cut() []string {
-	var stopped []*call
+	var list []*call
 	for _, c := range j.calls {
-		if c.stopped && c.left > 0 {
-			stopped = append(stopped, c)
+		if c.cutOff && c.left > 0 {
+			list = append(list, c)
 		}
 	}
-	slices.SortFunc(stopped, func(a, b *call) int { return a.left - b.left })
+	slices.SortFunc(list, func(a, b *call) int { return a.left - b.left })
 	var workers []string
-	for _, c := range stopped {
+	for _, c := range list {
 		workers = append(workers, c.worker)
 	}
 	return workers

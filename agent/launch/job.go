@@ -38,7 +38,7 @@ type RankEnd struct {
 
 // stallTime is how long mpirun may go on after a daemon's session has ended well
 // without a rank.
-const stallTime = 15 * time.Second
+const stallTime = 10 * time.Second
 
 // job is what the tally knows of an MPI job's inside.
 type job struct {
@@ -47,28 +47,27 @@ type job struct {
 	leavers  int              // agents that ended before their sessions
 	troubles []Trouble
 	ranks    []RankEnd
-	ranked   map[string]bool // sessions that have had ranks
-	hasMPI   bool            // some of these ranks use MPI
-	quiet    string          // a worker whose session ended well without a rank
-	since    time.Time       // when that was
-	over     bool            // the command has ended
-	closed   bool            // and all was heard: what ends now is our doing
+	hasRanks bool // some session has had ranks
+	hasMPI   bool // and some of these use MPI
+	over     bool // the command has ended
+	closed   bool // and all was heard: what ends now is our doing
 }
 
-func newJob() job { return job{calls: map[string]*call{}, ranked: map[string]bool{}} }
+func newJob() job { return job{calls: map[string]*call{}} }
 
 // report takes what PID 1 of a worker saw.
 func (t *tally) report(worker string, rec wire.ReportRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.job.calls[rec.Session] == nil || t.job.closed {
+	c := t.job.calls[rec.Session]
+	if c == nil || t.job.closed {
 		return
 	}
 	name := fmt.Sprintf("%s (pid %d)", rec.Command, rec.PID)
 	switch rec.Kind {
 	case wire.ReportRanks:
-		t.job.ranked[rec.Session] = true
-		t.job.hasMPI = t.job.hasMPI || rec.MPI
+		c.ranked = true
+		t.job.hasRanks, t.job.hasMPI = true, t.job.hasMPI || rec.MPI
 	case wire.ReportFrozen:
 		stopped := seconds(time.Duration(rec.Millis) * time.Millisecond)
 		t.job.trouble(Trouble{Worker: worker, silent: true, What: "its " + name + " has been stopped, as by SIGSTOP, for " + stopped})
@@ -127,15 +126,24 @@ func cause(all []Trouble) (Trouble, bool) {
 	return slices.MinFunc(all, func(a, b Trouble) int { return a.likely - b.likely }), true
 }
 
-// noDaemon takes a session that ended well without a rank for one that started
-// no daemon, unless others have ranks and these do not use MPI: such ranks do
-// not wait for each other, and one may have been too short to be seen.
-func (j *job) noDaemon() {
-	if j.quiet == "" || len(j.ranked) > 0 && !j.hasMPI {
+// noDaemon takes a session that ended well before that time, without a rank, for
+// one that started no daemon; unless its worker has another one that did, or
+// other workers have ranks that do not use MPI: such ranks do not wait for each
+// other, and one may have been too short to be seen.
+func (j *job) noDaemon(before time.Time) {
+	if j.hasRanks && !j.hasMPI {
 		return
 	}
-	j.trouble(Trouble{Worker: j.quiet, What: "its session ended with 0, but started no rank: there was no daemon", silent: true})
-	j.quiet = ""
+	busy := map[string]bool{}
+	for _, c := range j.calls {
+		busy[c.worker] = busy[c.worker] || !c.quiet
+	}
+	for _, c := range j.calls {
+		if c.quiet && !busy[c.worker] && c.ended.Before(before) && !c.told {
+			c.told = true
+			j.trouble(Trouble{Worker: c.worker, What: "its session ended with 0, but started no rank: there was no daemon", silent: true})
+		}
+	}
 }
 
 // stalled notes a launch that cannot come to an end: long after such a session
@@ -144,9 +152,7 @@ func (j *job) noDaemon() {
 func (t *tally) stalled() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.now().Sub(t.job.since) >= stallTime {
-		t.job.noDaemon()
-	}
+	t.job.noDaemon(t.now().Add(-stallTime))
 }
 
 // commandEnded: sessions that end badly from now on may do so because of that.
@@ -162,7 +168,7 @@ func (t *tally) conclude(failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c, ok := cause(t.job.troubles); failed && (!ok || c.likely >= ofKilledRank) {
-		t.job.noDaemon()
+		t.job.noDaemon(t.now())
 	}
 	t.job.closed = true
 }

@@ -135,7 +135,7 @@ func TestNoDaemon(t *testing.T) {
 			account.stalled()
 			_, known := account.trouble()
 			require.False(t, known, "too early")
-			now = now.Add(stallTime)
+			now = now.Add(stallTime + 1)
 			account.stalled()
 			trouble, known := account.trouble()
 			require.Equal(t, tc.want, known)
@@ -145,6 +145,18 @@ func TestNoDaemon(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Some MPIs ask a host for its shell before they start the daemon there.
+func TestProbeIsNoDaemon(t *testing.T) {
+	account, now := account(), time.Unix(0, 0)
+	account.now = func() time.Time { return now }
+	account.called("w-1", "probe")
+	account.answered("probe", wire.ExitRecord{}, nil)
+	now = now.Add(time.Hour)
+	account.stalled()
+	_, known := account.trouble()
+	require.False(t, known)
 }
 
 func TestOfCommand(t *testing.T) {
