@@ -4,8 +4,8 @@
 //
 // A Server holds one current connection, the launcher's link, and the sessions
 // of one epoch. The connection may be cut and made again at any moment; the
-// sessions do not notice. Their output waits in spools until the launcher has
-// acknowledged it, their end waits as a record until the launcher has it.
+// sessions do not notice. Their output waits in spools, in memory and then in files, until
+// the launcher has acknowledged it, their end waits as a record until the launcher has it.
 //
 // What it promises: a session id starts at most one process, ever; a launcher
 // of a lower epoch is refused and one of a higher epoch finds nothing of its
