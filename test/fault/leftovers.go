@@ -18,7 +18,8 @@ func (y *yard) clean() error {
 }
 
 // leftovers ends the servers and looks for what is left: processes, and
-// goroutines, which the Kubernetes parts keep for some seconds.
+// goroutines. A kubelet waits 30 s for streams that do not come, and an API server
+// as long for the answers to its own.
 func (y *yard) leftovers() (processes int, goroutines, err error) {
 	left, err := y.procs.left()
 	for _, p := range left {
@@ -26,7 +27,7 @@ func (y *yard) leftovers() (processes int, goroutines, err error) {
 	}
 	y.cluster.Close()
 	err = errors.Join(err, y.procs.close())
-	for range 30 {
+	for range 60 {
 		goroutines = goleak.Find(goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
 		if goroutines == nil {
 			break

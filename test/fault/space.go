@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,6 +25,7 @@ func inOwnSpace() (code int, done bool) {
 	if err != nil {
 		return 0, false
 	}
+	runtime.LockOSThread() // the child is killed when the thread that made it ends
 	cmd := exec.Command(exe, os.Args[1:]...)
 	cmd.Env = append(os.Environ(), spaceVar+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
