@@ -21,8 +21,8 @@ func TestBreakLinks(t *testing.T) {
 		{event: "all streams cut 10 times", survived: true, strike: cutTenTimes, after: cuts},
 		{event: "kubelets restarted", survived: true, strike: func(h *hit) { onBothNodes(h, "kubelet", "restart") }},
 		{event: "containerd restarted", survived: true, strike: restartContainerd, after: bridges},
-		{event: "packets of the launchers lost for 20 s", survived: true, strike: dropFor20s, after: resumed},
-		{event: "token expired and rotated", survived: true, launcher: ownToken, strike: rotate, after: resumed},
+		{event: "packets of the launchers lost for 20 s", survived: true, strike: dropFor20s, after: shown},
+		{event: "token expired and rotated", survived: true, launcher: ownToken, strike: rotate, after: shown},
 		{event: "API server stopped for 20 s", survived: true, strike: stopFor20s, after: resumed},
 	} {
 		t.Run(row.event, func(t *testing.T) { row.run(t, f) })
