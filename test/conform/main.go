@@ -81,6 +81,9 @@ func prepare(o options, dir string) (*matrix, error) {
 		m.columns = append(m.columns, c)
 	}
 	for _, e := range events() {
+		if o.quick && e.limit == frozenLimit {
+			e.flags = append(e.flags, "--frozen-after=8s") // the way is the same
+		}
 		if wanted(o.events, e.key) {
 			m.events = append(m.events, e)
 		}
