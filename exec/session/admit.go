@@ -116,7 +116,13 @@ func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRe
 	if s.conn != c {
 		return w, errStale
 	}
+	// As many as fit a record: the launcher forgets those that it does not know,
+	// and hears of the others at its next redial.
+	room := wire.MaxRecord / 2
 	for id := range s.sessions {
+		if room -= 6*len(id) + len(`"",`); room < 0 { // JSON may escape a character by six
+			break
+		}
 		w.Sessions = append(w.Sessions, id)
 	}
 	return w, nil

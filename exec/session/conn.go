@@ -134,11 +134,22 @@ func (c *conn) kick() {
 	}
 }
 
+// longestQueue bounds the frames that wait for a launcher which asks and does not
+// read: two for each of many thousand sessions.
+const longestQueue = 1 << 16
+
 // push queues a frame that goes before any data.
 func (c *conn) push(f wire.Frame) {
 	c.mu.Lock()
-	c.queue = append(c.queue, f)
+	full := len(c.queue) >= longestQueue
+	if !full {
+		c.queue = append(c.queue, f)
+	}
 	c.mu.Unlock()
+	if full {
+		c.close()
+		return
+	}
 	c.kick()
 }
 

@@ -118,8 +118,8 @@ func (s *Server) handleStream(c *conn, f wire.Frame) error {
 // open creates the session, or attaches c to it. It does not wait for the
 // start: a program on a file system that hangs must not silence the link.
 func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
-	if channel == 0 || rec.ID == "" {
-		return fmt.Errorf("%w: open without channel or id", wire.ErrProtocol)
+	if channel == 0 || !validID(rec.ID) {
+		return fmt.Errorf("%w: open without a channel or a plain id", wire.ErrProtocol)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,6 +151,18 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 	}
 	x.ackStdin()
 	return nil
+}
+
+const longestID = 128
+
+// validID takes what can stand in an environment and in a sentence.
+func validID(id string) bool {
+	for _, c := range []byte(id) {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return id != "" && len(id) <= longestID
 }
 
 // find returns the session of rec, new or known; without one the answer says

@@ -192,6 +192,11 @@ func (x *session) finish(rec *wire.ExitRecord) {
 	s.kick()
 }
 
+// longestSentence bounds what is said of a command that could not be started: it
+// may name a PATH of 100 KiB, and a record that fits no frame ends the connection,
+// again after each redial.
+const longestSentence = 4 << 10
+
 // fail ends a session whose process never ran.
 func (x *session) fail(err error) {
 	code := 126
@@ -201,7 +206,11 @@ func (x *session) fail(err error) {
 	x.stdin.Abort()
 	x.stdout.End()
 	x.stderr.End()
-	x.finish(&wire.ExitRecord{Code: code, Error: err.Error()})
+	sentence := err.Error()
+	if len(sentence) > longestSentence {
+		sentence = sentence[:longestSentence] + "..."
+	}
+	x.finish(&wire.ExitRecord{Code: code, Error: sentence})
 }
 
 // signal sends sig to the first process and its group.
