@@ -68,14 +68,13 @@ $AGENT rsh 127.0.0.3 'kill -9 $$'; echo $?`
 	}
 }
 
-// TestIdle: an idle link lives on PING and PONG alone, for several times as
-// long as a silent one is kept, and a command that fails ends soon: the workers
-// prove that they are there.
+// TestIdle: an idle link lives on PING and PONG alone, for longer than the lease,
+// and a command that fails ends well: the workers prove that they are there.
 func TestIdle(t *testing.T) {
 	for _, p := range within {
 		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()
-			o := p.run(t, `$AGENT rsh 127.0.0.2 'sleep 3; echo awake'; exit 5`, "--lease=2s")
+			o := p.run(t, `$AGENT rsh 127.0.0.2 'sleep 5; echo awake'; exit 5`, "--lease=3s")
 			require.Equal(t, 5, o.code, o.err)
 			require.Equal(t, "awake\n", o.out)
 			require.Zero(t, o.report.Redials, o.err)
