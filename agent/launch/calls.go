@@ -14,12 +14,18 @@ import (
 // call is a session that the command asked for.
 type call struct {
 	worker string
-	left   int       // its agent ended before it, as the left-th of all; 0: it did not
+	left   int       // the moment when its agent ended before it; 0: it did not
 	cutOff bool      // and it did not end well
 	ranked bool      // it has had ranks
 	quiet  bool      // it ended well without a rank, and nothing of it lives on
 	ended  time.Time // when it did
 	told   bool      // of its being quiet
+}
+
+// Cut is a session that did not end well, and whose agent ended before it.
+type Cut struct {
+	Worker string
+	moment int // as a Trouble's
 }
 
 // ofCommand tells whether a process belongs to the command of that run: calls
@@ -44,8 +50,8 @@ func (t *tally) left(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c := t.job.calls[id]; c != nil && !t.job.closed {
-		t.job.leavers++
-		c.left = t.job.leavers
+		t.job.moments++
+		c.left = t.job.moments
 	}
 }
 
@@ -81,9 +87,9 @@ func (t *tally) openCalls() int {
 	return t.job.open
 }
 
-// cut lists the workers whose sessions were cut off, in the order in which
-// their agents ended.
-func (j *job) cut() []string {
+// cut lists the sessions that were cut off, in the order in which their agents
+// ended.
+func (j *job) cut() []Cut {
 	var list []*call
 	for _, c := range j.calls {
 		if c.cutOff && c.left > 0 {
@@ -91,9 +97,9 @@ func (j *job) cut() []string {
 		}
 	}
 	slices.SortFunc(list, func(a, b *call) int { return a.left - b.left })
-	var workers []string
+	var cuts []Cut
 	for _, c := range list {
-		workers = append(workers, c.worker)
+		cuts = append(cuts, Cut{c.worker, c.left})
 	}
-	return workers
+	return cuts
 }

@@ -17,6 +17,7 @@ type Trouble struct {
 	Code   int    // the true exit code where there is one, else 0
 	silent bool   // mpirun does not notice it by itself
 	likely int    // to be the cause of others, see below: lower first
+	moment int    // what came to light before it has a lower one
 }
 
 // Which trouble is the cause when there are several: what a daemon suffers
@@ -44,7 +45,7 @@ const stallTime = 10 * time.Second
 type job struct {
 	calls    map[string]*call // the command's sessions, by id
 	open     int              // of these, that run
-	leavers  int              // agents that ended before their sessions
+	moments  int              // counts what comes to light
 	troubles []Trouble
 	ranks    []RankEnd
 	hasRanks bool // some session has had ranks
@@ -108,6 +109,8 @@ func (j *job) trouble(t Trouble) {
 	if j.over && t.likely == ofSession {
 		t.likely = ofAftermath
 	}
+	j.moments++
+	t.moment = j.moments
 	j.troubles = append(j.troubles, t)
 }
 

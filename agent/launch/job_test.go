@@ -91,6 +91,16 @@ func TestJudgeJob(t *testing.T) {
 				t.answered(id, wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
 			}
 		}, 9, false, 9, "the first session to be cut off, when its agent ended, was that on worker w-2; mpirun exited with 9"},
+		"an agent was killed, then a session failed": {func(t *tally) {
+			t.left("2")
+			t.answered("1", wire.ExitRecord{Code: 7}, nil)
+			t.answered("2", wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
+		}, 255, false, 255, "the first session to be cut off, when its agent ended, was that on worker w-2; mpirun exited with 255"},
+		"a session failed, then agents were killed": {func(t *tally) {
+			t.answered("1", wire.ExitRecord{Code: 1}, nil)
+			t.left("2")
+			t.answered("2", wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
+		}, 255, false, 255, "worker w-1: its session exited with 1; mpirun exited with 255"},
 		"hosts may finish early": {func(t *tally) { t.answered("1", wire.ExitRecord{}, nil) }, 0, false, 0, ""},
 		"of a session by hand nothing counts": {func(t *tally) {
 			t.report("w-2", rank("by hand", 7, 0))

@@ -38,7 +38,7 @@ type Evidence struct {
 	Bad      []BadSession
 	Troubles []Trouble // of the job's inside
 	Ranks    []RankEnd // that did not end with 0
-	Cut      []string  // workers whose session ended because its agent had
+	Cut      []Cut     // sessions that their agents did not outlive
 	Starved  []string  // workers where the kernel killed a process for its memory
 }
 
@@ -130,12 +130,12 @@ func culprit(e Evidence) string {
 	switch {
 	case len(e.Starved) > 0:
 		return ""
+	case len(e.Cut) > 0 && (!ok || t.likely >= ofSession && e.Cut[0].moment < t.moment):
+		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0].Worker)
 	case ok && t.likely < ofKilledRank, ok && t.likely == ofKilledRank && len(e.Ranks) == 1:
 		return fmt.Sprintf("worker %s: %s; ", t.Worker, t.What)
 	case len(e.Ranks) > 0 && (len(e.Ranks) == 1 || !killed(e.Ranks[0].Signal)):
 		return fmt.Sprintf("worker %s: %s; ", e.Ranks[0].Worker, e.Ranks[0].What)
-	case len(e.Cut) > 0:
-		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0])
 	}
 	return ""
 }
@@ -173,7 +173,7 @@ func judgeZero(e Evidence) Verdict {
 		return Verdict{code, why}
 	}
 	if len(e.Cut) > 0 {
-		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but its session on worker %s was cut off: the agent that it had called ended first", e.Name, e.Cut[0])}
+		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but its session on worker %s was cut off: the agent that it had called ended first", e.Name, e.Cut[0].Worker)}
 	}
 	if e.Workers > 0 && e.Opened == 0 {
 		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but it started nothing on %s: everything ran in the launcher",
