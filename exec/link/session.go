@@ -49,7 +49,7 @@ type Session struct {
 // Open starts a session, or attaches to the one with that id; an empty id
 // makes a new one. It returns at once, also while the link is down; what goes
 // wrong is for Wait to say. The error is a *LostError for a worker that is lost
-// already.
+// already, or says that the spec is too long for a frame.
 func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) (*Session, error) {
 	if id == "" {
 		id = wire.NewID()
@@ -57,6 +57,10 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	spec.Stdin = st.Stdin != nil
 	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st,
 		exited: make(chan struct{}), done: make(chan struct{})}
+	// A record that fits no frame would end the connection, and each one after it.
+	if _, err := wire.Record(wire.Open, 0, wire.OpenRecord{ID: id, Hash: s.hash, Spec: &s.spec}); err != nil {
+		return nil, fmt.Errorf("open session: its command and environment are too long: %w", err)
+	}
 	s.stdin = flow.NewOut(wire.StreamWindow, flow.Limits{Floor: wire.StreamWindow, Stream: wire.StreamWindow}, s.kick)
 	s.stdout = flow.NewIn(wire.StreamWindow, s.ackDue)
 	s.stderr = flow.NewIn(wire.StreamWindow, s.ackDue)
