@@ -61,6 +61,10 @@ func TestJudgeJob(t *testing.T) {
 		"who was killed first is not known": {func(t *tally) {
 			t.report("w-0", rank("0", 137, 9))
 			t.report("w-2", rank("2", 137, 9))
+		}, 255, false, 137, "mpirun exited with 255"},
+		"of two signals one is mpirun's": {func(t *tally) {
+			t.report("w-0", rank("0", 143, 15))
+			t.report("w-2", rank("2", 137, 9))
 		}, 255, false, 255, "mpirun exited with 255"},
 		"a rank without MPI hurts nobody": {func(t *tally) {
 			r := rank("2", 7, 0)

@@ -111,6 +111,9 @@ func starvation(e Evidence) string {
 // said 0.
 func judgeTrouble(e Evidence) Verdict {
 	t, _ := cause(e.Troubles)
+	if !e.Ended && (t.likely == ofSession || t.likely == ofAftermath) && len(e.Bad) > 0 {
+		return judgeZero(e)
+	}
 	code := t.Code
 	if code < 1 || code > 255 {
 		code = names.ExitHopeless
@@ -140,19 +143,27 @@ func culprit(e Evidence) string {
 	return ""
 }
 
-// ownCode is the command's code, or that of a rank where the command's is none
-// of the ranks': Intel MPI often says 255 for a rank that exited with 7.
+// ownCode is the command's code, or that of a rank where the command's tells
+// nothing: Intel MPI often says 255 for a rank that exited with 7, and both
+// Hydras do for ranks that were killed. Killed by different signals, some were
+// killed by mpiexec, and nobody knows which.
 func ownCode(e Evidence) int {
-	code := e.Code
-	for _, r := range slices.Backward(e.Ranks) {
-		switch {
-		case r.Code == e.Code:
-			return e.Code
-		case r.Signal == 0 && e.Code == hydraGaveUp:
-			code = r.Code
+	if e.Code != hydraGaveUp {
+		return e.Code
+	}
+	killed := map[int]bool{}
+	for _, r := range e.Ranks {
+		if r.Signal == 0 {
+			return r.Code
+		}
+		killed[r.Code] = true
+	}
+	for code := range killed {
+		if len(killed) == 1 {
+			return code
 		}
 	}
-	return code
+	return e.Code
 }
 
 // hydraGaveUp is what mpiexec says when it does not say how the ranks ended.

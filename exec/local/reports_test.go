@@ -4,6 +4,7 @@ package local_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
@@ -175,6 +177,29 @@ func (w *wayState) refuse(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refused = time.Now().Add(d)
+}
+
+// A rank's end is known where the kernel tells it: from Linux 6.15 on.
+func TestFailedRankIsReported(t *testing.T) {
+	var uts unix.Utsname
+	require.NoError(t, unix.Uname(&uts))
+	var major, minor int
+	_, err := fmt.Sscanf(unix.ByteSliceToString(uts.Release[:]), "%d.%d", &major, &minor)
+	require.NoError(t, err)
+	_, s, told, _ := daemon(t, nil, `PMI_RANK=5 sh -c 'sleep 2; exit 7'; sleep 1000`)
+	told.await(t, wire.ReportRanks)
+	if major < 6 || major == 6 && minor < 15 {
+		time.Sleep(4 * time.Second)
+		require.Empty(t, told.of(wire.ReportRank))
+	} else {
+		rec := told.await(t, wire.ReportRank)
+		require.Equal(t, 7, rec.Code)
+		require.Equal(t, "5", rec.Rank)
+		require.False(t, rec.MPI)
+	}
+	s.Stop(time.Second)
+	_, err = s.Wait(t.Context())
+	require.NoError(t, err)
 }
 
 // Reports wait for a launcher that redials, and are handed on once.

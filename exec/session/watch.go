@@ -150,7 +150,7 @@ func (s *Server) see(x *session, p reap.Proc, daemon bool) {
 		w = &watched{session: x, pidfd: openPidfd(p.PID), seen: time.Now()}
 	}
 	rank, mpi := w.rank, w.mpi
-	if !daemon && !mpi {
+	if !daemon && !mpi && time.Since(w.seen) < rankTime {
 		rank, mpi = rankOf(p.PID), usesMPI(p.PID)
 	}
 	s.mu.Lock()

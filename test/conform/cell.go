@@ -34,6 +34,7 @@ type result struct {
 	Event   string   `json:"event"`
 	Bare    bool     `json:"bare"`             // mpirun without Muster
 	Cannot  string   `json:"cannot,omitempty"` // why there is no such cell
+	Ended   bool     `json:"ended"`            // by itself, with Code
 	Code    int      `json:"code"`
 	Hang    bool     `json:"hang"`
 	Seconds float64  `json:"seconds"` // from the event to the end
@@ -182,7 +183,7 @@ func (r *running) finish(res *result, at time.Time) {
 	select {
 	case <-r.ended:
 		res.Seconds = max(time.Since(at).Seconds(), 0)
-		res.Code = r.code()
+		res.Ended, res.Code = true, r.code()
 	case <-patience.C:
 		res.Hang = true
 	}

@@ -67,12 +67,17 @@ func tail(text string) string {
 
 // falseSuccess: 0 although the job was not done.
 func (m *matrix) falseSuccess(r result) bool {
+	return r.Cannot == "" && !r.Hang && r.Ended && r.Code == 0 && !m.event(r).code(0)
+}
+
+// event is the row of a cell.
+func (m *matrix) event(r result) event {
 	for _, e := range m.events {
 		if e.key == r.Event {
-			return r.Cannot == "" && !r.Hang && r.Code == 0 && len(r.output) > 0 && !e.code(0)
+			return e
 		}
 	}
-	return false
+	return event{}
 }
 
 // report prints the matrix, writes the page and the figures of a whole one, and
