@@ -2,7 +2,6 @@ package launch
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/agent/names"
