@@ -127,8 +127,10 @@ func (row fault) abandon(t *testing.T, f *faults) {
 	row.strike(h)
 	var table faultTable
 	for _, w := range works {
-		table.Cases = append(table.Cases, faultCase{Event: row.event, Load: w.kind, At: h.at, Code: 137, Left: []string{},
-			Sees: "nothing: its pod is gone"})
+		w.said.drain(time.Minute)
+		w.end.log = strings.Join(w.said.seen, "\n")
+		table.Cases = append(table.Cases, faultCase{Event: row.event, Load: w.kind, At: h.at, Code: unknownCode, Left: []string{},
+			Sees: w.sees() + " (and then its pod is gone)"})
 	}
 	row.leftovers(h, &table)
 	for i := range table.Cases {

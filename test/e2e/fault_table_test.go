@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -46,6 +47,9 @@ type faultTable struct {
 	Resumed float64 `json:"resumed_s,omitempty"`
 	Links   int     `json:"links_cut,omitempty"`
 }
+
+// unknownCode is that of a pod which went without leaving one.
+const unknownCode = -1
 
 const faultRaw = "e2e-fault-"
 
@@ -112,7 +116,11 @@ func printFaults(out io.Writer, begin time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "fault\tjob\texit\tseconds\tleft\twhat the user sees")
 	for _, c := range all {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%.1f\t%d\t%s\n", c.Event, c.Load, c.Code, c.Seconds, len(c.Left), c.Sees)
+		code := strconv.Itoa(c.Code)
+		if c.Code == unknownCode {
+			code = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%d\t%s\n", c.Event, c.Load, code, c.Seconds, len(c.Left), c.Sees)
 	}
 	return w.Flush()
 }
