@@ -11,7 +11,7 @@ var ErrClosed = errors.New("stream closed by its reader")
 
 // Out is the sending half of a stream. Its writer calls Write and End, its
 // sender calls Next, and Ack, Resume and Discard as the far side answers. All
-// methods may be called at once from several goroutines.
+// methods may be called at once from several goroutines, but Write by one.
 type Out struct {
 	mu     sync.Mutex
 	room   sync.Cond
@@ -66,20 +66,25 @@ func (o *Out) Write(p []byte) (int, error) {
 			o.room.Wait()
 			continue
 		}
-		n, err := o.spool.append(p[:n])
+		n, err := o.spool.append(p[:n], o.outside)
 		p = p[n:]
 		if n > 0 {
 			o.ready()
 		}
-		if err != nil {
-			// Nothing is lost: the rest of p waits for memory. Said without the
-			// lock: what is said may go to a descriptor that blocks.
-			o.mu.Unlock()
-			o.spool.limits.Files.failed(err)
-			o.mu.Lock()
+		if err != nil && !o.closed {
+			// Nothing is lost: the rest of p waits for memory. What is said may go
+			// to a descriptor that blocks.
+			o.outside(func() { o.spool.limits.Files.failed(err) })
 		}
 	}
 	return total, nil
+}
+
+// outside runs f without the lock, which its caller holds.
+func (o *Out) outside(f func()) {
+	o.mu.Unlock()
+	defer o.mu.Lock()
+	f()
 }
 
 // End marks the end of the stream after what was written.

@@ -3,6 +3,7 @@ package flow
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -20,7 +21,13 @@ type Files struct {
 	// that waits from then on, and may be called again and again.
 	Failed func(error)
 
-	open func(dir string) (*os.File, error) // nil: openUnlinked
+	open func(dir string) (file, error) // nil: openUnlinked
+}
+
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
 }
 
 func (f *Files) failed(err error) {
@@ -29,7 +36,7 @@ func (f *Files) failed(err error) {
 	}
 }
 
-func (f *Files) create(dir string) (*os.File, error) {
+func (f *Files) create(dir string) (file, error) {
 	if f.open != nil {
 		return f.open(dir)
 	}
@@ -37,16 +44,16 @@ func (f *Files) create(dir string) (*os.File, error) {
 }
 
 // openUnlinked makes a file without a name: a killed process leaves none behind.
-func openUnlinked(dir string) (*os.File, error) {
-	file, err := os.CreateTemp(dir, "spool-")
+func openUnlinked(dir string) (file, error) {
+	f, err := os.CreateTemp(dir, "spool-")
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Remove(file.Name()); err != nil {
-		file.Close()
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
 		return nil, err
 	}
-	return file, nil
+	return f, nil
 }
 
 // spill is the part of one spool that lies in files: segments that follow each
@@ -57,10 +64,12 @@ type spill struct {
 	taken    int   // bytes taken from the budget, at least held
 	dir      int   // of Files.Dirs, where the next segment goes
 	err      error // no directory took bytes: none is tried until some are freed
+	busy     bool  // append goes on, and keeps the last segment and what it was lent
+	released bool
 }
 
 type segment struct {
-	file *os.File
+	file file
 	base uint64 // offset of its first byte
 	size int
 	full bool // takes no more
@@ -80,14 +89,24 @@ func (s *spill) room(f *Files, want int) int {
 }
 
 // append adds bytes of p, the first of which has offset end, and returns how
-// many, at least one. With an error there were none, and no directory takes any.
-func (s *spill) append(f *Files, end uint64, p []byte) (int, error) {
+// many, at least one. With an error there were none: no directory takes any, or
+// everything was released meanwhile. What a slow disk may delay runs outside of
+// the owner's lock.
+func (s *spill) append(f *Files, end uint64, p []byte, outside func(func())) (int, error) {
+	s.busy = true
+	defer func() {
+		s.busy = false
+		s.settle(f)
+	}()
 	var fault error
 	for {
-		seg, err := s.current(f, end)
+		seg, err := s.current(f, end, outside)
 		if err == nil {
 			var n int
-			n, err = seg.file.WriteAt(p[:min(len(p), segmentSize-seg.size)], int64(seg.size))
+			outside(func() { n, err = seg.file.WriteAt(p[:min(len(p), segmentSize-seg.size)], int64(seg.size)) })
+			if s.released {
+				return 0, ErrClosed
+			}
 			seg.size += n
 			s.held += n
 			if n > 0 {
@@ -99,6 +118,9 @@ func (s *spill) append(f *Files, end uint64, p []byte) (int, error) {
 				s.segments = s.segments[:len(s.segments)-1]
 			}
 		}
+		if s.released {
+			return 0, ErrClosed
+		}
 		if fault == nil {
 			fault = err
 		} else {
@@ -106,7 +128,6 @@ func (s *spill) append(f *Files, end uint64, p []byte) (int, error) {
 		}
 		if s.dir >= len(f.Dirs) {
 			s.err = fmt.Errorf("write spill file: %w", fault)
-			s.settle(f)
 			return 0, s.err
 		}
 	}
@@ -114,17 +135,24 @@ func (s *spill) append(f *Files, end uint64, p []byte) (int, error) {
 
 // current is the segment that takes the next bytes; it makes one if there is
 // none. After an error s.dir is the next directory to try.
-func (s *spill) current(f *Files, end uint64) (*segment, error) {
+func (s *spill) current(f *Files, end uint64, outside func(func())) (*segment, error) {
 	if n := len(s.segments); n > 0 && !s.segments[n-1].full && s.segments[n-1].size < segmentSize {
 		return &s.segments[n-1], nil
 	}
 	if s.dir >= len(f.Dirs) {
 		return nil, errors.New("no directory for it")
 	}
-	file, err := f.create(f.Dirs[s.dir])
+	var file file
+	var err error
+	dir := f.Dirs[s.dir]
+	outside(func() { file, err = f.create(dir) })
 	if err != nil {
 		s.dir++
 		return nil, err
+	}
+	if s.released {
+		file.Close()
+		return nil, ErrClosed
 	}
 	s.segments = append(s.segments, segment{file: file, base: end})
 	return &s.segments[len(s.segments)-1], nil
@@ -148,6 +176,9 @@ func (s *spill) readAt(p []byte, off uint64) (int, error) {
 // ack frees the segments before off.
 func (s *spill) ack(f *Files, off uint64) {
 	for len(s.segments) > 0 && s.segments[0].base+uint64(s.segments[0].size) <= off {
+		if s.busy && len(s.segments) == 1 {
+			return // append goes on with it
+		}
 		s.held -= s.segments[0].size
 		s.segments[0].file.Close()
 		s.segments = s.segments[1:]
@@ -160,8 +191,10 @@ func (s *spill) mend(f *Files) {
 	if len(s.segments) == 0 {
 		s.segments = nil
 	}
-	s.dir, s.err = 0, nil
-	s.settle(f)
+	if !s.busy {
+		s.dir, s.err = 0, nil
+		s.settle(f)
+	}
 }
 
 // settle gives back what the budget lent and no segment holds.
@@ -176,6 +209,6 @@ func (s *spill) release(f *Files) {
 	for _, seg := range s.segments {
 		seg.file.Close()
 	}
-	s.segments, s.held = nil, 0
+	s.segments, s.held, s.busy, s.released = nil, 0, false, true
 	s.mend(f)
 }

@@ -17,14 +17,14 @@ import (
 )
 
 // device opens a device in the place of a new file.
-func device(path string) func(string) (*os.File, error) {
-	return func(string) (*os.File, error) { return os.OpenFile(path, os.O_RDWR, 0) }
+func device(path string) func(string) (file, error) {
+	return func(string) (file, error) { return os.OpenFile(path, os.O_RDWR, 0) }
 }
 
 // filesOf maps directories to what opening a file in them does; a name that is
 // missing makes a real one in dir.
-func filesOf(dir string, dirs []string, faults map[string]func(string) (*os.File, error)) *Files {
-	return &Files{Dirs: dirs, Budget: NewBudget(64 << 20), open: func(name string) (*os.File, error) {
+func filesOf(dir string, dirs []string, faults map[string]func(string) (file, error)) *Files {
+	return &Files{Dirs: dirs, Budget: NewBudget(64 << 20), open: func(name string) (file, error) {
 		if open := faults[name]; open != nil {
 			return open(name)
 		}
@@ -64,7 +64,7 @@ func collect(t *testing.T, out *Out, kicks <-chan struct{}) hash.Hash {
 
 func TestDirectoriesThatTakeNothing(t *testing.T) {
 	full := device("/dev/full")
-	readOnly := func(dir string) (*os.File, error) {
+	readOnly := func(dir string) (file, error) {
 		return nil, &os.PathError{Op: "open", Path: dir, Err: syscall.EROFS}
 	}
 	const size = 12 << 20
@@ -82,7 +82,7 @@ func TestDirectoriesThatTakeNothing(t *testing.T) {
 		{"none", nil, nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			files := filesOf(t.TempDir(), c.dirs, map[string]func(string) (*os.File, error){"full": full, "ro": readOnly})
+			files := filesOf(t.TempDir(), c.dirs, map[string]func(string) (file, error){"full": full, "ro": readOnly})
 			said := make(chan error, 1)
 			files.Failed = func(err error) {
 				select {
@@ -127,7 +127,7 @@ func TestFullForAWhile(t *testing.T) {
 	var full atomic.Bool
 	full.Store(true)
 	dir := t.TempDir()
-	files := &Files{Dirs: []string{dir}, Budget: NewBudget(64 << 20), open: func(string) (*os.File, error) {
+	files := &Files{Dirs: []string{dir}, Budget: NewBudget(64 << 20), open: func(string) (file, error) {
 		if full.Load() {
 			return device("/dev/full")("")
 		}
@@ -193,16 +193,16 @@ func TestSpillFilesAreGivenBackOnTheWay(t *testing.T) {
 
 // A spill file that cannot be read any more is an error of Next, not silence.
 func TestUnreadableSpillFile(t *testing.T) {
-	var file *os.File
-	files := filesOf("", []string{"d"}, map[string]func(string) (*os.File, error){"d": func(string) (f *os.File, err error) {
-		f, err = openUnlinked(t.TempDir())
-		file = f
+	var disk *os.File
+	files := filesOf("", []string{"d"}, map[string]func(string) (file, error){"d": func(string) (file, error) {
+		f, err := openUnlinked(t.TempDir())
+		disk, _ = f.(*os.File)
 		return f, err
 	}})
 	out := NewOut(1<<20, Limits{Floor: 64 << 10, Stream: 64 << 10, Memory: NewBudget(0), Files: files}, func() {})
 	_, err := out.Write(make([]byte, 1<<20))
 	require.NoError(t, err)
-	require.NoError(t, file.Truncate(0))
+	require.NoError(t, disk.Truncate(0))
 	buf := make([]byte, 64<<10)
 	_, ok, err := out.Next(buf)
 	require.NoError(t, err)
@@ -211,4 +211,58 @@ func TestUnreadableSpillFile(t *testing.T) {
 	require.ErrorContains(t, err, "read spill file: ")
 	require.False(t, errors.Is(err, ErrClosed))
 	out.Discard()
+}
+
+// slowFile is on a disk that has hung until go is closed.
+type slowFile struct {
+	file
+	at chan<- string
+	on <-chan struct{}
+}
+
+func (s slowFile) WriteAt(p []byte, off int64) (int, error) {
+	s.at <- "write"
+	<-s.on
+	return s.file.WriteAt(p, off)
+}
+
+// A disk that hangs holds up the writer, and nobody who asks what there is to
+// send: they serve other streams too.
+func TestDiskThatHangs(t *testing.T) {
+	for _, discard := range []bool{false, true} {
+		at, on := make(chan string), make(chan struct{})
+		files := filesOf("", []string{"d"}, map[string]func(string) (file, error){"d": func(string) (file, error) {
+			at <- "create"
+			<-on
+			f, err := openUnlinked(t.TempDir())
+			return slowFile{f, at, on}, err
+		}})
+		out := NewOut(1<<20, Limits{Floor: 64 << 10, Stream: 64 << 10, Memory: NewBudget(0), Files: files}, func() {})
+		done := make(chan error, 1)
+		go func() { _, err := out.Write(make([]byte, 100<<10)); done <- err }()
+		require.Equal(t, "create", <-at)
+		buf := make([]byte, 1<<20)
+		p, ok, err := out.Next(buf)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, 64<<10, p.N, "what is in memory goes out meanwhile")
+		on <- struct{}{}
+		require.Equal(t, "write", <-at)
+		require.NoError(t, out.Ack(64<<10))
+		require.Zero(t, out.InFlight())
+		if discard {
+			out.Discard()
+			close(on)
+			require.ErrorIs(t, <-done, ErrClosed)
+		} else {
+			close(on)
+			require.NoError(t, <-done)
+			p, ok, err = out.Next(buf)
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, Piece{Offset: 64 << 10, N: 36 << 10}, p)
+			require.NoError(t, out.Ack(100<<10))
+		}
+		require.EqualValues(t, 64<<20, files.Budget.left)
+	}
 }

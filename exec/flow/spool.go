@@ -49,12 +49,15 @@ func (s *spool) room(want int) int {
 }
 
 // append adds bytes of p, which room allowed, and returns how many. An error
-// means that files cannot be used: what is left of p is to wait for memory.
-func (s *spool) append(p []byte) (int, error) {
+// means that files cannot be used: what is left of p is to wait for memory. What
+// may take long runs in outside, without the lock that guards the spool; only
+// one append may be under way.
+func (s *spool) append(p []byte, outside func(func())) (int, error) {
 	inMemory := !s.files.inUse() && int(s.memEnd-s.head)+len(p) <= min(s.limits.Stream, s.limits.Floor+s.borrowed)
 	if !inMemory {
-		n, err := s.files.append(s.limits.Files, s.end, p)
+		n, err := s.files.append(s.limits.Files, s.end, p, outside)
 		s.end += uint64(n)
+		s.ack(s.base) // again: a segment that was written to could not be freed
 		return n, err
 	}
 	total := len(p)
