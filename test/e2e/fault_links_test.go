@@ -33,10 +33,16 @@ func cutTenTimes(h *hit) {
 	ips := h.launcherIPs()
 	for range 10 {
 		cluster(h.t, append([]string{"apiserver", "cut"}, ips...)...)
-		for _, w := range h.works {
-			w.relinked()
-		}
+		h.relinked()
 		time.Sleep(300 * time.Millisecond) // something passes in between
+	}
+}
+
+// relinked waits until every link of every launcher is up again.
+func (h *hit) relinked() {
+	h.t.Helper()
+	for _, w := range h.works {
+		w.relinked()
 	}
 }
 
@@ -83,6 +89,7 @@ func dropFor20s(h *hit) {
 	time.Sleep(time.Until(h.at.Add(20 * time.Second)))
 	pass()
 	h.back = time.Now()
+	h.relinked()
 }
 
 func stopFor20s(h *hit) {
@@ -92,4 +99,5 @@ func stopFor20s(h *hit) {
 	time.Sleep(time.Until(h.at.Add(20 * time.Second)))
 	cont()
 	h.back = time.Now()
+	h.relinked()
 }

@@ -75,4 +75,5 @@ func rotate(h *hit) {
 	require.NotEqual(h.t, "true", review, "the old token is still good")
 	cluster(h.t, append([]string{"apiserver", "cut"}, h.launcherIPs()...)...)
 	h.back = time.Now()
+	h.relinked()
 }
