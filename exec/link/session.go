@@ -2,7 +2,6 @@ package link
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -218,9 +217,23 @@ func (s *Session) fail(err error) {
 		return
 	}
 	// The ends of the streams may be on the way still; the record has them.
-	if err := errors.Join(s.stdout.End(exit.Stdout), s.stderr.End(exit.Stderr)); err != nil {
-		s.link.cfg.Log.Debug("end of a stream that nobody reads", "session", s.id, "err", err)
+	s.endAt(wire.Stdout, s.stdout, exit.Stdout)
+	s.endAt(wire.Stderr, s.stderr, exit.Stderr)
+}
+
+// endAt ends a stream where the record says. A worker that had said another end
+// before would let its writer wait for ever.
+func (s *Session) endAt(stream uint8, in *flow.In, total uint64) {
+	err := in.End(total)
+	if err == nil {
+		return
 	}
+	s.link.mu.Lock()
+	if !s.unread[stream] {
+		s.err = fmt.Errorf("output of an ended session: %w", err)
+	}
+	s.link.mu.Unlock()
+	in.Abort()
 }
 
 // Arrived reports whether the exit record and all output have been received;
