@@ -21,13 +21,13 @@ type Trouble struct {
 }
 
 // Which trouble is the cause when there are several: what a daemon suffers
-// takes ranks along, ranks that are killed are mostly killed by mpirun, and what
-// ended after the command did not end it.
+// takes ranks along; a session that fails, and a rank that is killed, may be the
+// end of an MPI that fails elsewhere, so the first of these counts; and what came
+// to light after the command's end is in no order any more.
 const (
 	ofDaemon = iota
 	ofRank
 	ofSession
-	ofKilledRank
 	ofAftermath
 )
 
@@ -93,7 +93,7 @@ func (j *job) rankEnded(worker, name string, rec wire.ReportRecord) {
 	}
 	trouble := Trouble{Worker: worker, What: end.What, Code: rec.Code, likely: ofRank}
 	if killed(rec.Signal) {
-		trouble.likely = ofKilledRank
+		trouble.likely = ofSession
 	}
 	j.trouble(trouble)
 }
@@ -106,7 +106,7 @@ func killed(signal int) bool {
 
 // trouble takes a trouble down.
 func (j *job) trouble(t Trouble) {
-	if j.over && t.likely == ofSession {
+	if j.over && t.likely >= ofSession {
 		t.likely = ofAftermath
 	}
 	j.moments++
@@ -170,7 +170,7 @@ func (t *tally) commandEnded() {
 func (t *tally) conclude(failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c, ok := cause(t.job.troubles); failed && (!ok || c.likely >= ofKilledRank) {
+	if c, ok := cause(t.job.troubles); failed && (!ok || c.likely >= ofAftermath) {
 		t.job.noDaemon(t.now())
 	}
 	t.job.closed = true

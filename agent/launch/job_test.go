@@ -58,11 +58,18 @@ func TestJudgeJob(t *testing.T) {
 			t.report("w-0", rank("0", 137, 9))
 			t.report("w-2", rank("2", 139, 11))
 		}, 139, false, 139, "worker w-2: rank 2, pi (pid 9), was killed by SIGSEGV; mpirun exited with 139"},
+		"a rank was killed, then others and sessions": {func(t *tally) {
+			t.report("w-2", rank("2", 137, 9))
+			t.answered("1", wire.ExitRecord{Code: 7}, nil)
+			t.report("w-1", rank("1", 137, 9))
+		}, 255, false, 137, "worker w-2: rank 2, pi (pid 9), was killed by SIGKILL; mpirun exited with 255"},
 		"who was killed first is not known": {func(t *tally) {
+			t.commandEnded()
 			t.report("w-0", rank("0", 137, 9))
 			t.report("w-2", rank("2", 137, 9))
 		}, 255, false, 137, "mpirun exited with 255"},
 		"of two signals one is mpirun's": {func(t *tally) {
+			t.commandEnded()
 			t.report("w-0", rank("0", 143, 15))
 			t.report("w-2", rank("2", 137, 9))
 		}, 255, false, 255, "mpirun exited with 255"},

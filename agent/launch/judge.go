@@ -125,8 +125,8 @@ func judgeTrouble(e Evidence) Verdict {
 }
 
 // culprit names the worker where a failure began, as far as that is known:
-// mpirun's own words name its host at most. Of several ranks that were killed
-// nobody knows which one was first: mpirun kills the others.
+// mpirun's own words name its host at most. Of several ranks that were killed,
+// mpirun has killed all but one.
 func culprit(e Evidence) string {
 	t, ok := cause(e.Troubles)
 	switch {
@@ -134,7 +134,7 @@ func culprit(e Evidence) string {
 		return ""
 	case len(e.Cut) > 0 && (!ok || t.likely >= ofSession && e.Cut[0].moment < t.moment):
 		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0].Worker)
-	case ok && t.likely < ofKilledRank, ok && t.likely == ofKilledRank && len(e.Ranks) == 1:
+	case ok && t.likely != ofAftermath:
 		return fmt.Sprintf("worker %s: %s; ", t.Worker, t.What)
 	case len(e.Ranks) > 0 && (len(e.Ranks) == 1 || !killed(e.Ranks[0].Signal)):
 		return fmt.Sprintf("worker %s: %s; ", e.Ranks[0].Worker, e.Ranks[0].What)

@@ -241,6 +241,7 @@ func (s *Server) settle() {
 	}
 	s.mu.Unlock()
 	for _, x := range detached {
+		s.lookAt(x)
 		members, err := x.tree.Find()
 		if err != nil {
 			s.cfg.Log.Warn("look for members", "session", x.id, "err", err)
