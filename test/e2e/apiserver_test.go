@@ -5,12 +5,14 @@ package e2e
 import (
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/agent/launch"
 	"github.com/musterhq/muster/test/suite/figure"
@@ -42,6 +44,8 @@ type outage struct {
 	Answer   float64       `json:"answer_s"`  // until the API server was ready again
 	Redials  int           `json:"redials"`
 	Report   launch.Report `json:"report"`
+	Sees     string        `json:"sees"`
+	Left     []string      `json:"left"` // processes in the workers
 	Detail   any           `json:"detail,omitempty"`
 }
 
@@ -58,7 +62,8 @@ func (o *outage) kill(t *testing.T) {
 func (o *outage) ended(s *space, launcher string, limit time.Duration) ended {
 	s.t.Helper()
 	end := s.end(launcher, limit)
-	o.Code, o.Report = end.code, s.report(end)
+	o.Code, o.Report, o.Sees = end.code, s.report(end), sees(end.log, end.code)
+	o.Left = left(s.t, slices.DeleteFunc(s.pods(), func(p corev1.Pod) bool { return !isWorker(&p) }), 20*time.Second)
 	o.Redials = o.Report.Redialled
 	for _, ms := range o.Report.GapsMS {
 		o.Gaps = append(o.Gaps, float64(ms)/1000)
@@ -89,6 +94,12 @@ func (o *outage) record(t *testing.T, when string) {
 			t.Errorf("%s: %v, wanted %s %v", got.Name, got.Value, got.Op, got.Bar)
 		}
 	}
+	table := faultTable{Cases: []faultCase{{Event: "API server killed for 3 s", Load: when, At: o.Killed, Sees: o.Sees, Code: o.Code,
+		Seconds: o.Resumed, Lines: o.Lines, Wrong: o.Wrong, Redials: o.Redials, Left: o.Left}}}
+	if o.Code != 0 {
+		table.BadCodes++
+	}
+	table.record(t, "API server killed "+when)
 	require.Positive(t, o.Lines, "no line was expected")
 	require.Equal(t, outageWorkers, o.Report.LinksHeld, "links at the end")
 }

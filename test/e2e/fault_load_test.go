@@ -236,16 +236,19 @@ func (w *work) wrong(t *testing.T) (wrong, lines int) {
 	return wrong, lines
 }
 
-// sees is the one line that tells its user what happened: the loss of a
-// worker, else the last that the launcher says.
-func (w *work) sees() string {
+// sees is the one line that tells its user what happened.
+func (w *work) sees() string { return sees(w.end.log, w.end.code) }
+
+// sees is the loss of a worker, else the last that a launcher says; its summary
+// counts only where all went well.
+func sees(log string, code int) string {
 	last := ""
-	for line := range strings.Lines(w.end.log) {
+	for line := range strings.Lines(log) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "agent: worker ") && strings.Contains(line, " lost: ") {
 			return line
 		}
-		if strings.HasPrefix(line, "agent: ") && !(strings.HasPrefix(line, "agent: ended with ") && last != "" && w.end.code != 0) {
+		if strings.HasPrefix(line, "agent: ") && !(strings.HasPrefix(line, "agent: ended with ") && last != "" && code != 0) {
 			last = line
 		}
 	}
