@@ -11,6 +11,9 @@
 //	go test -tags soak -count=1 -timeout 20m ./test/soak -run TestStall            make stall
 //	go test -tags soak -count=1 ./test/soak -run TestSoak -spell 20s -spells 3     a rehearsal
 //
+// Root is needed for TestStall, which mounts (in a mount namespace of its own)
+// spool directories that are small or read-only.
+//
 // $MUSTER_BIN is the directory of agent and agent-launcher; without it they are
 // built. Figures are recorded where $MUSTER_OUT is set.
 package soak

@@ -158,7 +158,7 @@ func (s *soaked) finish(t *testing.T, w *world, e *echo) {
 	for i := range rows {
 		rows[i].Command = "make soak"
 	}
-	record(t, "soak", rows, s)
+	record(t, fmt.Sprintf("soak-%d-%s", *spells, *spell), rows, s)
 }
 
 // ended waits for a worker that was told to end.

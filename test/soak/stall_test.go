@@ -77,7 +77,7 @@ func TestStall(t *testing.T) {
 			for i := range rows {
 				rows[i].Command = "make stall"
 			}
-			record(t, "stall-"+strings.ReplaceAll(c.name, " ", "-"), rows, s)
+			record(t, fmt.Sprintf("stall-%s-%s", *stop, strings.NewReplacer(" ", "-", ",", "").Replace(c.name)), rows, s)
 		})
 	}
 }
@@ -170,7 +170,7 @@ func stderrThatStops(t *testing.T, cmd *exec.Cmd) (fill, resume func()) {
 			theirs.Close()
 			require.NoError(t, unix.SetNonblock(fd, true))
 			for err == nil {
-				_, err = unix.Write(fd, []byte("\n"))
+				_, err = unix.Write(fd, []byte(" "))
 			}
 			require.ErrorIs(t, err, unix.EAGAIN, "it is full")
 		}, func() {
