@@ -12,6 +12,9 @@ const heardWait = 2 * time.Second
 
 func (s *supervisor) strict() bool { return s.cfg.Rule() == ExitStrict }
 
+// silentPatience is for what mpirun does not notice: it had its time before.
+const silentPatience = time.Second
+
 // announceAfter keeps a trouble to itself that mpirun notices at once: the
 // verdict names it then.
 const announceAfter = 2 * time.Second
@@ -26,7 +29,7 @@ func (s *supervisor) onTrouble(now time.Time) (changed bool) {
 	}
 	patience := troublePatience
 	if t.silent {
-		patience = lostPatience
+		patience = silentPatience
 	}
 	if changed = s.ending.onTrouble(patience, s.cfg.Grace); changed {
 		s.illAt = now
