@@ -253,7 +253,10 @@ func (s *Server) forget(c *conn, id string) error {
 		return nil
 	}
 	running := x.exit == nil
-	delete(c.channels, x.channel)
+	// Its number may be that of an earlier connection: here another session's.
+	if c.channels[x.channel] == x {
+		delete(c.channels, x.channel)
+	}
 	order := make([]*session, 0, len(c.order))
 	for _, o := range c.order {
 		if o != x {
