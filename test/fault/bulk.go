@@ -48,10 +48,11 @@ func (y *yard) bulk(p plan, progress io.Writer) ([]result, error) {
 	results := make(chan result, p.lanes)
 	var lanes sync.WaitGroup
 	errs := make([]error, p.lanes)
+	rigs := make([]*rig, p.lanes)
 	for i := range p.lanes {
 		transport := []string{webSocket, spdy}[i%2]
 		lanes.Go(func() {
-			errs[i] = y.lane(p, fmt.Sprintf("%s%d", map[bool]string{true: "r", false: "l"}[p.real], i), transport, jobs[transport], results)
+			rigs[i], errs[i] = y.lane(p, fmt.Sprintf("%s%d", map[bool]string{true: "r", false: "l"}[p.real], i), transport, jobs[transport], results)
 		})
 	}
 	go func() {
@@ -67,17 +68,23 @@ func (y *yard) bulk(p plan, progress io.Writer) ([]result, error) {
 			fmt.Fprintf(progress, "  %d of %d runs\n", len(all), total)
 		}
 	}
+	errs = append(errs, y.procs.endSessions())
+	for _, r := range rigs {
+		if r != nil {
+			errs = append(errs, r.close())
+		}
+	}
 	return all, errors.Join(errs...)
 }
 
-// lane does jobs on one rig.
-func (y *yard) lane(p plan, name, transport string, jobs <-chan job, results chan<- result) error {
+// lane does jobs on one rig, which is for the caller to close.
+func (y *yard) lane(p plan, name, transport string, jobs <-chan job, results chan<- result) (*rig, error) {
 	r, err := y.newRig(name, transport, p.real)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.warm(); err != nil {
-		return errors.Join(err, r.close())
+		return r, err
 	}
 	for j := range jobs {
 		var res result
@@ -89,7 +96,7 @@ func (y *yard) lane(p plan, name, transport string, jobs <-chan job, results cha
 		}
 		results <- res
 	}
-	return r.close()
+	return r, nil
 }
 
 // warm links once: so that a server's protocol is known.

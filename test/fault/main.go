@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -20,6 +21,9 @@ import (
 	"github.com/musterhq/muster/test/fault/server"
 	"github.com/musterhq/muster/test/suite/figure"
 )
+
+// longest is how long everything may take, on a busy machine too.
+const longest = 40 * time.Minute
 
 // options of the command.
 type options struct {
@@ -79,6 +83,12 @@ func run(o options) (err error) {
 		return err
 	}
 	fmt.Printf("seed %d\n", o.seed)
+	watchdog := time.AfterFunc(longest, func() {
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		fmt.Fprintf(os.Stderr, "fault: hung: not done after %s\n", longest)
+		os.Exit(1)
+	})
+	defer watchdog.Stop()
 	moreFiles()
 	dir, err := os.MkdirTemp("", "fault")
 	if err != nil {

@@ -148,16 +148,10 @@ func matrix(y *yard, o options, b *book) error {
 			list, wanted[c] = append(list, c), true
 		}
 	}
-	results, err := y.bulk(plan{seed: o.seed, cells: list, runs: o.runs - o.real, lanes: o.lanes}, os.Stdout)
-	if err != nil {
-		return err
-	}
+	results, wrong := y.bulk(plan{seed: o.seed, cells: list, runs: o.runs - o.real, lanes: o.lanes}, os.Stdout)
 	if o.real > 0 {
 		real, err := y.bulk(plan{seed: o.seed, cells: list, from: o.runs - o.real, runs: o.real, lanes: min(o.lanes, 8), real: true}, os.Stdout)
-		if err != nil {
-			return err
-		}
-		results = append(results, real...)
+		results, wrong = append(results, real...), errors.Join(wrong, err)
 	}
 	at, order := count(results)
 	if err := show(os.Stdout, at); err != nil {
@@ -182,7 +176,7 @@ func matrix(y *yard, o options, b *book) error {
 	if o.subset {
 		least, each = float64(o.runs*len(list)), float64(o.runs)
 	}
-	return errors.Join(
+	return errors.Join(wrong,
 		b.row("faults injected", log+"#faults", ">=", least),
 		b.row("faults injected: fewest runs of an applicable cell", log+"#fewest_runs_of_a_cell", ">=", each),
 		b.row("faults that ended in a false success", log+"#false_successes", "==", 0),

@@ -49,6 +49,23 @@ func (p *procs) left() ([]reap.Proc, error) {
 	return alive, err
 }
 
+// endSessions kills what sessions have left, when there should be nothing, so
+// that a failure is told and not waited for.
+func (p *procs) endSessions() error {
+	left, err := p.left()
+	n := 0
+	for _, proc := range left {
+		if proc.Marker != "" {
+			n++
+			_ = syscall.Kill(proc.PID, syscall.SIGKILL) // gone meanwhile: as good
+		}
+	}
+	if n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d processes of sessions left", n))
+	}
+	return err
+}
+
 func (p *procs) close() error {
 	p.cancel()
 	return <-p.done
