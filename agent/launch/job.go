@@ -74,6 +74,8 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 		t.job.trouble(Trouble{Worker: worker, silent: true, What: "its " + name + " has been stopped, as by SIGSTOP, for " + stopped})
 	case wire.ReportDaemon:
 		t.job.trouble(Trouble{Worker: worker, Code: rec.Code, What: "its " + name + " was killed by " + signalName(rec.Signal)})
+	case wire.ReportMemory:
+		t.starveLocked(worker)
 	case wire.ReportRank:
 		t.job.rankEnded(worker, name, rec)
 	}

@@ -70,6 +70,10 @@ func (t *tally) ended(b BadSession) {
 func (t *tally) starve(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.starveLocked(worker)
+}
+
+func (t *tally) starveLocked(worker string) {
 	if !slices.Contains(t.starved, worker) {
 		t.starved = append(t.starved, worker)
 	}

@@ -29,5 +29,4 @@ func memoryKills(root string) int {
 	return 0
 }
 
-// cgroupRoot is where a container sees its own cgroup.
-const cgroupRoot = "/sys/fs/cgroup"
+func (s *Server) memoryKills() int { return memoryKills(s.cfg.Cgroup) }

@@ -3,11 +3,14 @@
 package session
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/wire"
 )
 
 func TestMemoryKills(t *testing.T) {
@@ -29,4 +32,30 @@ func TestMemoryKills(t *testing.T) {
 			require.Equal(t, c.want, memoryKills(root))
 		})
 	}
+}
+
+// Each kill is told once, to sessions that it may have struck.
+func TestMemoryKillsAreReported(t *testing.T) {
+	root := t.TempDir()
+	kills := func(n string) {
+		require.NoError(t, os.WriteFile(filepath.Join(root, "memory.events"), []byte("oom_kill "+n+"\n"), 0o600))
+	}
+	kills("2")
+	s := New(Config{Cgroup: root, Log: slog.New(slog.DiscardHandler)})
+	s.wantsReports = true
+	s.sessions["a"] = s.newSession(wire.OpenRecord{ID: "a"})
+	look := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.starvedLocked()
+		return len(s.reports)
+	}
+	require.Zero(t, look(), "from before it began")
+	kills("3")
+	require.Equal(t, 1, look())
+	require.Equal(t, 1, look(), "told already")
+	require.Equal(t, wire.ReportMemory, s.reports[0].Kind)
+	require.Equal(t, "a", s.reports[0].Session)
+	kills("5")
+	require.Equal(t, 2, look())
 }

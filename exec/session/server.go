@@ -33,6 +33,8 @@ type Config struct {
 	Reaper    *reap.Reaper
 	Log       *slog.Logger
 
+	Cgroup string // where the container sees its own cgroup: /sys/fs/cgroup
+
 	HelloTimeout time.Duration // 10 s: a connection that says nothing
 	DeadAfter    time.Duration // 15 s: a connection without a byte
 	Grace        time.Duration // 5 s: between TERM and KILL where nobody says
@@ -89,6 +91,9 @@ func New(cfg Config) *Server {
 		if *d == 0 {
 			*d = v
 		}
+	}
+	if cfg.Cgroup == "" {
+		cfg.Cgroup = "/sys/fs/cgroup"
 	}
 	set(&cfg.HelloTimeout, 10*time.Second)
 	set(&cfg.DeadAfter, 15*time.Second)

@@ -35,6 +35,7 @@ type session struct {
 	stdinAcked uint64 // last acknowledgement sent on conn
 	control    uint64 // highest control taken
 	oom        int    // memoryKills before it began
+	oomTold    int    // of those after, in reports
 	orders     []wire.ControlRecord
 	forgotten  bool   // the launcher has its end, or does not want it
 	reason     string // why we stopped it
@@ -100,7 +101,7 @@ func (x *session) ackStdin() {
 // newSession prepares a session; nothing runs yet.
 func (s *Server) newSession(rec wire.OpenRecord) *session {
 	x := &session{id: rec.ID, hash: rec.Hash, srv: s, tree: reap.NewTree(names.EnvSession, rec.ID),
-		oom:     memoryKills(cgroupRoot),
+		oom:     s.memoryKills(),
 		started: make(chan struct{}), ordered: make(chan struct{}, 1), dropped: make(chan struct{})}
 	x.stdin = flow.NewIn(wire.StreamWindow, x.ackStdin)
 	x.stdout = flow.NewOut(wire.StreamWindow, s.limits, x.kick)
@@ -136,7 +137,7 @@ func (x *session) run(p *reap.Process, pipes pipes) {
 func (x *session) ended(st reap.Status) {
 	x.srv.lookAt(x) // its ranks' ends, before its own
 	x.finish(&wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: x.outlived(),
-		OOM: memoryKills(cgroupRoot) - x.oom})
+		OOM: x.srv.memoryKills() - x.oom})
 }
 
 // outlived reports whether members live on after the first process. One that

@@ -184,6 +184,7 @@ func (s *Server) see(x *session, p reap.Proc, daemon bool) {
 func (s *Server) miss(x *session, alive map[being]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.starvedLocked()
 	for key, w := range s.watched {
 		if w.session != x || alive[key] {
 			continue
@@ -239,9 +240,23 @@ func (s *Server) unwatchSessionLocked(x *session) {
 func (s *Server) orphaned(pid int, st reap.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.starvedLocked()
 	for key := range s.watched {
 		if key.pid == pid {
 			s.endLocked(key, st)
+		}
+	}
+}
+
+// starvedLocked tells of what the kernel killed for its memory since a session
+// began. mpirun tells a signal at most, and a daemon that has left its session no
+// exit record. Called with s.mu held.
+func (s *Server) starvedLocked() {
+	kills := s.memoryKills()
+	for _, x := range s.sessions {
+		if s.wantsReports && kills > x.oom+x.oomTold {
+			x.oomTold = kills - x.oom
+			s.reportLocked(x, wire.ReportRecord{Kind: wire.ReportMemory})
 		}
 	}
 }

@@ -6,6 +6,7 @@ const (
 	ReportFrozen = "frozen" // an MPI daemon has been stopped for HelloRecord.FrozenMillis
 	ReportDaemon = "daemon" // an MPI daemon was ended by a signal that was not ours
 	ReportRank   = "rank"   // a rank ended with another code than 0
+	ReportMemory = "memory" // the kernel killed a process of the container for its memory
 )
 
 // ReportRecord tells the launcher what happened to a process of a session that
