@@ -1,6 +1,6 @@
 # What a rank runs after its MPI program: "line RANK NUMBER" every half second,
 # BEATS times or until there is a file /ckpt/over, and then "total RANK LINES". Told to stop (TERM) it leaves a checkpoint, /ckpt/RANK, where there
-# is a /ckpt; where it finds a file /tmp/eat, it takes memory until it is killed.
+# is a /ckpt; where it finds a file /tmp/eat, it removes it and takes memory until it is killed.
 #
 #   rank.py BEATS
 import os, signal, sys, time
@@ -21,6 +21,7 @@ while i < beats and not os.path.exists("/ckpt/over"):
     os.write(1, b"line %s %d\n" % (rank.encode(), i))
     i += 1
     if os.path.exists("/tmp/eat"):
+        os.remove("/tmp/eat")
         eaten = b"x" * (1 << 30)
     time.sleep(0.5)
 os.write(1, b"total %s %d\n" % (rank.encode(), i))

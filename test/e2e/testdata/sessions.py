@@ -7,7 +7,8 @@
 # and "streaming" when every session has carried its first line.
 #
 # When a worker is told to stop (TERM) its end of the session leaves /ckpt/HOST
-# there, where there is a /ckpt; where it finds a file /tmp/eat, it takes memory until it is killed.
+# there, where there is a /ckpt; where it finds a file /tmp/eat, it removes it and takes
+# memory until it is killed.
 #
 #   sessions.py SECONDS BEAT LINES HOST...      LINES lines every BEAT seconds
 import hashlib, json, os, subprocess, sys, threading
@@ -37,6 +38,7 @@ while beat < beats and not os.path.exists("/ckpt/over"):
     sys.stdout.buffer.write(block)
     sys.stdout.buffer.flush()
     if os.path.exists("/tmp/eat"):
+        os.remove("/tmp/eat")
         eaten = b"x" * (1 << 30)
     time.sleep(pause)
 os.write(1, b"over\n")
