@@ -42,7 +42,7 @@ func TestRightsDropped(t *testing.T) {
 			// later it needs the watch.
 			name: "nowatchverb", workers: 2, created: 1, code: names.ExitForbidden, role: lacking("pods", "watch"), within: 75 * time.Second,
 			says: []string{`^agent: 1/2 ready, .*Forbidden: the launcher may not watch pods`,
-				`^agent: watch pods: .* is forbidden: User .* cannot watch resource "pods"`, rule + `.*"pods".*\["list", "watch"\]`},
+				`^agent: (wait for workers: )?watch pods: .* is forbidden: User .* cannot watch resource "pods"`, rule + `.*"pods".*\["list", "watch"\]`},
 		},
 		{
 			name: "oneworker", workers: 2, code: names.ExitForbidden, within: 75 * time.Second,
