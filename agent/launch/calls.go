@@ -1,10 +1,6 @@
 package launch
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -26,15 +22,6 @@ type call struct {
 type Cut struct {
 	Worker string
 	moment int // as a Trouble's
-}
-
-// ofCommand tells whether a process belongs to the command of that run: calls
-// of `agent rsh` by hand beside it are their users' affair.
-func ofCommand(pid int, run string) bool {
-	env, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "environ"))
-	return err == nil && slices.ContainsFunc(bytes.Split(env, []byte{0}), func(kv []byte) bool {
-		return string(kv) == envRun+"="+run
-	})
 }
 
 // called notes a session that the command asks for.

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -178,11 +177,6 @@ func TestProbeIsNoDaemon(t *testing.T) {
 	account.stalled()
 	_, known := account.trouble()
 	require.False(t, known)
-}
-
-func TestOfCommand(t *testing.T) {
-	require.False(t, ofCommand(os.Getpid(), "no such run"))
-	require.False(t, ofCommand(1<<30, ""))
 }
 
 func TestEndingOnTrouble(t *testing.T) {

@@ -3,7 +3,12 @@
 package launch
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -59,4 +64,13 @@ func (s *supervisor) hearOut(ctx context.Context) {
 	for s.tally.openCalls() > 0 && sleep(ctx, 5*time.Millisecond) {
 	}
 	s.links.heard(ctx)
+}
+
+// ofCommand tells whether a process belongs to the command of that run: calls
+// of `agent rsh` by hand beside it are their users' affair.
+func ofCommand(pid int, run string) bool {
+	env, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "environ"))
+	return err == nil && slices.ContainsFunc(bytes.Split(env, []byte{0}), func(kv []byte) bool {
+		return string(kv) == envRun+"="+run
+	})
 }
