@@ -59,7 +59,7 @@ func farmMain(args []string) (err error) {
 	}
 	fmt.Println(y.cluster.Addr(server.APIServer))
 	_, _ = io.Copy(io.Discard, os.Stdin) // its end is the sign
-	var errs []error
+	errs := []error{y.procs.endSessions()}
 	for _, w := range workers {
 		errs = append(errs, w.close())
 	}
