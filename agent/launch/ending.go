@@ -64,11 +64,16 @@ func (e *ending) onLost(grace time.Duration) (changed bool) {
 	return true
 }
 
+// hurriedGrace is for an mpirun that, told to stop, waits for daemons which
+// cannot answer.
+const hurriedGrace = 2 * time.Second
+
 // hurry takes the patience away: a node has been silent for so long that mpirun
 // would have noticed if it could.
 func (e *ending) hurry() {
 	if len(e.steps) == 2 {
 		e.steps[0].after = 0
+		e.steps[1].after = min(e.steps[1].after, hurriedGrace)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestEndingLost(t *testing.T) {
 	sig, _ = silent.next()
 	require.Equal(t, syscall.SIGTERM, sig)
 	silent.hurry()
-	require.Equal(t, lostGrace, silent.wait(), "the grace stays")
+	require.Equal(t, hurriedGrace, silent.wait(), "something of the grace stays")
 
 	var told ending
 	told.onSignal(syscall.SIGTERM, time.Minute, time.Now())
