@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ func cuts(_ *hit, table *faultTable) []figure.Row {
 	}
 	return []figure.Row{
 		{Name: "links cut", Op: ">=", Bar: 10 * 3 * faultWorkers, Log: "#links_cut"},
-		{Name: "60 links cut at once: all resumed", Unit: "s", Op: "<=", Bar: 3, Log: "#resumed_s"},
+		{Name: fmt.Sprintf("%d links cut at once: all resumed", 3*faultWorkers), Unit: "s", Op: "<=", Bar: 3, Log: "#resumed_s"},
 	}
 }
 

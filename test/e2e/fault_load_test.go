@@ -166,11 +166,11 @@ func (f *faults) start(s *space, row fault) []*work {
 		rank := []string{"sh", "-c", `/opt/muster-test/hello && exec python3 -c "$@"`, "sh", string(script), strconv.Itoa(rankBeats * mostSeconds)}
 		switch j.name {
 		case "ompi":
-			w.kind, w.j.command = "Open MPI, 20 workers", append([]string{"mpirun"}, rank...)
+			w.kind, w.j.command = fmt.Sprintf("Open MPI, %d workers", j.workers), append([]string{"mpirun"}, rank...)
 		case "mpich":
-			w.kind, w.j.command = "MPICH, 20 workers", append([]string{"mpiexec"}, rank...)
+			w.kind, w.j.command = fmt.Sprintf("MPICH, %d workers", j.workers), append([]string{"mpiexec"}, rank...)
 		case "raw":
-			w.kind, w.raw = "20 raw sessions", &rawLoad{seconds: mostSeconds, beat: 0.2, lines: 20}
+			w.kind, w.raw = fmt.Sprintf("%d raw sessions", j.workers), &rawLoad{seconds: mostSeconds, beat: 0.2, lines: 20}
 			w.j.command = w.raw.command(s.t, j)
 		}
 		if row.command != nil {

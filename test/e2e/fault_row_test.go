@@ -152,7 +152,7 @@ func shown(h *hit, table *faultTable) []figure.Row {
 	}
 	return []figure.Row{
 		{Name: "links made again", Op: ">=", Bar: 3 * faultWorkers, Log: "#links_cut"},
-		{Name: "all 60 links resumed after the server answers again", Unit: "s", Log: "#resumed_s"},
+		{Name: fmt.Sprintf("all %d links resumed after the server answers again", 3*faultWorkers), Unit: "s", Log: "#resumed_s"},
 	}
 }
 
