@@ -77,8 +77,10 @@ func TestJudgeJob(t *testing.T) {
 			r.MPI = false
 			t.report("w-2", r)
 		}, 0, false, 0, ""},
-		"a session failed before mpirun did": {func(t *tally) { t.answered("1", wire.ExitRecord{Code: 1}, nil) }, 255, false,
-			255, "worker w-1: its session exited with 1; mpirun exited with 255"},
+		"a session failed before mpirun did": {func(t *tally) {
+			t.answered("1", wire.ExitRecord{Code: 1}, nil)
+			t.report("w-0", rank("0", 137, 9))
+		}, 255, false, 1, "worker w-1: its session exited with 1; mpirun exited with 255"},
 		"a session failed after mpirun did": {func(t *tally) {
 			t.commandEnded()
 			t.answered("1", wire.ExitRecord{Code: 7}, nil)
@@ -110,7 +112,7 @@ func TestJudgeJob(t *testing.T) {
 			t.answered("1", wire.ExitRecord{Code: 1}, nil)
 			t.left("2")
 			t.answered("2", wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
-		}, 255, false, 255, "worker w-1: its session exited with 1; mpirun exited with 255"},
+		}, 255, false, 1, "worker w-1: its session exited with 1; mpirun exited with 255"},
 		"hosts may finish early": {func(t *tally) { t.answered("1", wire.ExitRecord{}, nil) }, 0, false, 0, ""},
 		"of a session by hand nothing counts": {func(t *tally) {
 			t.report("w-2", rank("by hand", 7, 0))

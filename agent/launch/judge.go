@@ -132,7 +132,7 @@ func culprit(e Evidence) string {
 	switch {
 	case len(e.Starved) > 0:
 		return ""
-	case len(e.Cut) > 0 && (!ok || t.likely >= ofSession && e.Cut[0].moment < t.moment):
+	case cutFirst(e):
 		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0].Worker)
 	case ok && t.likely != ofAftermath:
 		return fmt.Sprintf("worker %s: %s; ", t.Worker, t.What)
@@ -142,10 +142,10 @@ func culprit(e Evidence) string {
 	return ""
 }
 
-// ownCode is the command's code, or that of a rank where the command's tells
+// ownCode is the command's code, or that of the cause where the command's tells
 // nothing: Intel MPI often says 255 for a rank that exited with 7, and both
-// Hydras do for ranks that were killed. Killed by different signals, some were
-// killed by mpiexec, and nobody knows which.
+// Hydras do for daemons and ranks that were killed. Killed by different signals,
+// some ranks were killed by mpiexec, and nobody knows which.
 func ownCode(e Evidence) int {
 	if e.Code != hydraGaveUp {
 		return e.Code
@@ -157,12 +157,26 @@ func ownCode(e Evidence) int {
 		}
 		killed[r.Code] = true
 	}
+	t, ok := cause(e.Troubles)
+	switch {
+	case cutFirst(e) || ok && t.likely != ofAftermath && t.Code == 0:
+		return e.Code
+	case ok && t.likely != ofAftermath:
+		return t.Code
+	}
 	for code := range killed {
 		if len(killed) == 1 {
 			return code
 		}
 	}
 	return e.Code
+}
+
+// cutFirst: a session was cut off before anything else came to light that may
+// follow from it.
+func cutFirst(e Evidence) bool {
+	t, ok := cause(e.Troubles)
+	return len(e.Cut) > 0 && (!ok || t.likely >= ofSession && e.Cut[0].moment < t.moment)
 }
 
 // hydraGaveUp is what mpiexec says when it does not say how the ranks ended.
