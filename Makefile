@@ -85,6 +85,16 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 45m ./test/e2e
 	@$(GO) run ./test/suite check
 
+.PHONY: fault
+fault: ## 10,540 injected faults, leg x fault x moment: the table, out/fault.json and the figures
+	cd test/fault && $(GO) vet ./... && $(GO) test ./...
+	MUSTER_OUT=$(OUT) $(GO) -C test/fault run .
+
+.PHONY: fault-ci
+fault-ci: ## a seeded subset of these for CI
+	cd test/fault && $(GO) vet ./... && $(GO) test ./...
+	MUSTER_OUT=$(OUT) $(GO) -C test/fault run . -subset -seed 5
+
 .PHONY: model
 model: ## check the model of the session protocol with spin, and that its mutations fail
 	@sh test/mpi/deps.sh --model

@@ -136,7 +136,8 @@ build() {
     echo "$tar"
 }
 
-go_build() { (cd "$repo" && CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -ldflags "-s -w" -o "$cache/context/$arch/$1" "./cmd/$2"); }
+# The flags are those of the Makefile.
+go_build() { (cd "$repo" && CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -tags grpcnotrace -ldflags "-s -w" -o "$cache/context/$arch/$1" "./cmd/$2"); }
 
 say "compiling the agent for linux/$arch"
 go_build agent agent

@@ -88,6 +88,9 @@ func (e explainer) failed() Reason {
 	}
 }
 
+// waitingForReplacement is what a launcher does that still waits for its workers.
+const waitingForReplacement = "; waiting for its replacement"
+
 func (e explainer) terminating() Reason {
 	p := e.pod
 	if p.DeletionTimestamp == nil {
@@ -95,7 +98,7 @@ func (e explainer) terminating() Reason {
 	}
 	r := Reason{
 		Code: Terminating, Brief: "Terminating: being deleted",
-		Sentence: p.Name + ": it is being deleted; waiting for its replacement",
+		Sentence: p.Name + ": it is being deleted" + waitingForReplacement,
 		Hint:     "a pod with no owner is not made anew: create it again",
 		Since:    p.DeletionTimestamp.Time,
 	}

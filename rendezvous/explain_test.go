@@ -136,7 +136,7 @@ func TestLinkReasonsNameThePodAndAWayOut(t *testing.T) {
 		require.NotEmpty(t, r.Hint)
 		require.Equal(t, code != rendezvous.Connecting && code != rendezvous.Unreachable, r.Permanent, code)
 	}
-	require.Contains(t, rendezvous.LinkForbidden("w-3", "hpc", "").Hint, `resources: ["pods/exec"], verbs: ["get", "create"]`)
+	require.Contains(t, rendezvous.LinkForbidden("w-3", "hpc", "").Hint, `resources: ["pods/exec"], verbs: ["get", "create"], resourceNames: [...]}, with the names of all workers`)
 	superseded := rendezvous.LinkSuperseded("w-3", "uid-old", "uid-new").Sentence
 	require.Contains(t, superseded, "uid-old")
 	require.Contains(t, superseded, "uid-new")

@@ -228,7 +228,7 @@ func (w Watch) classify(err error) *APIError {
 	case code == http.StatusForbidden:
 		e.Code = Forbidden
 		e.Hints = fmt.Sprintf(`add this rule to the Role of the launcher's ServiceAccount in namespace %s: {apiGroups: [""], resources: ["pods"], verbs: %s}`,
-			w.Namespace, map[bool]string{true: `["get"]`, false: `["get", "list", "watch"]`}[len(w.Names) > 0])
+			w.Namespace, map[bool]string{true: `["get"]`, false: `["list", "watch"]`}[len(w.Names) > 0])
 	case code == http.StatusBadRequest && e.Verb != "get":
 		bad := badSelector(w.Selector, e.Err)
 		bad.Verb = e.Verb

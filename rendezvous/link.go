@@ -54,7 +54,7 @@ func LinkForbidden(pod, namespace string, cause string) Reason {
 		Code: Forbidden, Pod: pod, Brief: "Forbidden: no right to exec into the pod",
 		Sentence: fmt.Sprintf("%s: the launcher may not exec into it: %s", pod, clip(after(cause, " is forbidden: "), 400)),
 		Hint: fmt.Sprintf("add this rule to the Role of the launcher's ServiceAccount in namespace %s: "+
-			`{apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"]}`, namespace),
+			`{apiGroups: [""], resources: ["pods/exec"], verbs: ["get", "create"], resourceNames: [...]}, with the names of all workers of the job`, namespace),
 		Permanent: true, Grace: ForbiddenGrace,
 	}
 }

@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,6 +64,8 @@ func lost(w Worker, pod *corev1.Pod, now time.Time) (reason Reason, gone bool) {
 		if r.OK() { // a Failed pod whose status still says running
 			r = Reason{Code: Error, Brief: "Error: the pod is over", Sentence: w.Name + ": the pod is over (" + string(pod.Status.Phase) + ")"}
 		}
+		// The job runs: nobody waits any more.
+		r.Sentence = strings.TrimSuffix(r.Sentence, waitingForReplacement)
 		// A terminating pod's processes have their grace period to save their work.
 		return r, is.Finished || !is.Running
 	}

@@ -134,6 +134,7 @@ func TestLost(t *testing.T) {
 		require.Equal(t, c.gone, losses[0].Gone, c.what)
 		require.Contains(t, losses[0].Reason.Sentence, c.says, c.what)
 		require.Contains(t, losses[0].Reason.Sentence, "w-3", c.what)
+		require.NotContains(t, losses[0].Reason.Sentence, "waiting for", c.what)
 		snap.Err = &rendezvous.APIError{}
 		require.Empty(t, rendezvous.Lost(started, snap, noon), "a server that does not answer tells nothing new")
 	}

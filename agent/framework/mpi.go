@@ -55,6 +55,12 @@ func common(c Cluster) []Var {
 			Why: "Open MPI crashes without a home directory where the user has no passwd entry",
 		})
 	}
+	if theirs, _ := lookup(c.UserEnv, "TMPDIR"); theirs == "" && c.Temp != "" {
+		vars = append(vars, Var{
+			Name: "TMPDIR", Value: c.Temp, NotEmpty: true,
+			Why: "/tmp cannot be written, and Open MPI ends where it cannot make its session directory",
+		})
+	}
 	if theirs, _ := lookup(c.UserEnv, "SHELL"); theirs == "" && c.NoPasswd {
 		vars = append(vars, Var{
 			Name: "SHELL", Value: "/bin/bash", NotEmpty: true,

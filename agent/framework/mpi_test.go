@@ -84,6 +84,13 @@ func TestPrepareDifferences(t *testing.T) {
 		"a home of one's own": {
 			change: func(c *Cluster) { c.Home, c.UserEnv = "/run/m", []string{"HOME=/root"} },
 		},
+		"no /tmp": {
+			change: func(c *Cluster) { c.Temp = "/run/m/tmp" },
+			added:  []string{"TMPDIR=/run/m/tmp"},
+		},
+		"no /tmp, and a directory of one's own": {
+			change: func(c *Cluster) { c.Temp, c.UserEnv = "/run/m/tmp", []string{"TMPDIR=/scratch"} },
+		},
 		"shared cores": {
 			change: func(c *Cluster) { c.SharedCores = true },
 			added:  []string{"OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_MCA_hwloc_default_binding_policy=none", "I_MPI_PIN=0"},

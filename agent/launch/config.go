@@ -43,6 +43,7 @@ type Config struct {
 	NodeLostAfter time.Duration // how long link and Ready may both be down
 	Lease         time.Duration // how long workers keep sessions without a launcher
 	Grace         time.Duration // between asking to stop and killing
+	FrozenAfter   time.Duration // how long an MPI daemon may be stopped; 0: for ever
 	KeepWorkers   bool          // do not tell the workers that the job is over
 
 	Hostfile string   // where to write the hostfile; "": /etc/mpi, else the run directory
@@ -77,6 +78,7 @@ func Defaults() Config {
 		NodeLostAfter:  30 * time.Second,
 		Lease:          15 * time.Minute,
 		Grace:          10 * time.Second,
+		FrozenAfter:    30 * time.Second,
 		LogFormat:      "auto",
 		LogLevel:       "warn",
 		MPIDir:         names.MPIDir,
@@ -178,7 +180,7 @@ func (c Config) validateTimes() error {
 		d    time.Duration
 	}{
 		{"timeout", c.Timeout}, {"hopeless-after", c.HopelessAfter}, {"node-lost-after", c.NodeLostAfter},
-		{"lease", c.Lease}, {"grace", c.Grace},
+		{"lease", c.Lease}, {"grace", c.Grace}, {"frozen-after", c.FrozenAfter},
 	} {
 		if t.d < 0 {
 			return usage("a time is written as 90s, 10m or 1h", "--%s=%s lies in the past", t.flag, t.d)

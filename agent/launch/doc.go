@@ -9,9 +9,10 @@
 //	await.go        wait for the workers with an explained progress line
 //	links.go        one link per worker, opened while the wait goes on
 //	plan.go         hosts and environment; hostnames.go, files.go
-//	serve.go        serve `agent rsh`, and note how its sessions end
+//	serve.go        serve `agent rsh`, and note how its sessions end; calls.go
+//	job.go          what PID 1 of the workers reports of daemons and ranks
 //	command.go      run the user's command; ending.go is how it is ended
-//	supervise.go    watch command, workers and signals
+//	supervise.go    watch command, workers and signals; trouble.go
 //	judge.go        decide the exit code, and say why it is not the command's
 //	report.go       the summary line, the JSON report, the termination message
 //
@@ -32,6 +33,11 @@
 // directory, workers and plan. Nothing is written to /etc/mpi outside of a pod,
 // nor by fake runs anywhere. Fake workers end with the lease (1 min unless
 // given) when their launcher is killed; idle ones after 10 s at the soonest.
+//
+// A command that is judged strictly is ended when it cannot end well any more and
+// does not notice: a daemon killed or frozen (--frozen-after), a session that
+// ended badly, an MPI rank that failed. docs/mpi-conformance.md shows what that
+// changes for each mpirun.
 //
 // It will not restart a command, rewrite its arguments or its output, or take
 // a variable from the user: a variable of ours that the user has set is kept

@@ -26,6 +26,7 @@ type ending struct {
 	told  int       // the first signal that told us to stop
 	at    time.Time // when it came
 	lost  bool      // a worker was lost
+	ill   bool      // there is trouble of which the command has to notice
 	steps []step
 }
 
@@ -60,6 +61,34 @@ func (e *ending) onLost(grace time.Duration) (changed bool) {
 	}
 	e.lost = true
 	e.steps = []step{{lostPatience, syscall.SIGTERM}, {min(grace, lostGrace), syscall.SIGKILL}}
+	return true
+}
+
+// hurriedGrace is for an mpirun that, told to stop, waits for daemons which
+// cannot answer.
+const hurriedGrace = 2 * time.Second
+
+// hurry takes the patience away: a node has been silent for so long that mpirun
+// would have noticed if it could.
+func (e *ending) hurry() {
+	if len(e.steps) == 2 {
+		e.steps[0].after = 0
+		e.steps[1].after = min(e.steps[1].after, hurriedGrace)
+	}
+}
+
+// troublePatience is for mpirun to notice by itself that a daemon, a session or
+// a rank has ended badly. With the grace and PID 1's looks, the launcher ends
+// within 30 s of it.
+const troublePatience = 10 * time.Second
+
+// onTrouble says whether trouble within the job changed the schedule.
+func (e *ending) onTrouble(patience, grace time.Duration) (changed bool) {
+	if e.ill || e.lost || e.told != 0 {
+		return false
+	}
+	e.ill = true
+	e.steps = []step{{patience, syscall.SIGTERM}, {min(grace, lostGrace), syscall.SIGKILL}}
 	return true
 }
 

@@ -53,6 +53,15 @@ func TestEndingLost(t *testing.T) {
 	require.Equal(t, syscall.SIGKILL, sig)
 	require.LessOrEqual(t, lostPatience+lostGrace, 10*time.Second)
 
+	var silent ending
+	require.True(t, silent.onLost(time.Minute))
+	silent.hurry()
+	require.Zero(t, silent.wait())
+	sig, _ = silent.next()
+	require.Equal(t, syscall.SIGTERM, sig)
+	silent.hurry()
+	require.Equal(t, hurriedGrace, silent.wait(), "something of the grace stays")
+
 	var told ending
 	told.onSignal(syscall.SIGTERM, time.Minute, time.Now())
 	require.False(t, told.onLost(time.Minute), "workers go while everything is told to stop")

@@ -25,9 +25,7 @@ import (
 )
 
 const (
-	// envFake marks everything that runs "in" a fake worker, as a container's
-	// boundary would: a rehearsed kill and the end take all of it.
-	envFake = "MUSTER_FAKE"
+	envFake = names.EnvFake
 	// envWorker tells programs which worker they are on.
 	envWorker = "MUSTER_WORKER"
 	// fakeTime ends fake workers soon when the launcher itself was killed: there

@@ -22,7 +22,7 @@ func imagine(ctx context.Context, cfg Config) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	dir, _, err := rundir.Create()
+	dir, err := rundir.Create()
 	if err != nil {
 		return Plan{}, err
 	}

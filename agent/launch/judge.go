@@ -31,10 +31,14 @@ type Evidence struct {
 	Told  int  // the signal that told us to stop, 0 if none
 	Ended bool // we ended the command because a worker was lost
 
-	Workers int // remote workers
-	Opened  int // sessions opened on them
-	Lost    []Lost
-	Bad     []BadSession
+	Workers  int // remote workers
+	Opened   int // sessions opened on them
+	Lost     []Lost
+	Bad      []BadSession
+	Troubles []Trouble // of the job's inside
+	Ranks    []RankEnd // that did not end with 0
+	Cut      []Cut     // sessions that their agents did not outlive
+	Starved  []string  // workers where the kernel killed a process for its memory
 }
 
 // Verdict is the launcher's exit code, and the sentence that says why when
@@ -51,7 +55,8 @@ type Verdict struct {
 // In this order: told to stop is 128+n; a command that did not start is
 // 126 or 127; a lost worker is never 0; a code other than 0 is the command's;
 // and under ExitStrict a 0 counts only when no session ended badly by itself
-// and at least one was opened.
+// or was cut off, and at least one was opened; and what PID 1 saw of daemons and
+// ranks goes before the word of a command that did not notice.
 func Judge(e Evidence) Verdict {
 	switch {
 	case e.Told != 0:
@@ -60,8 +65,12 @@ func Judge(e Evidence) Verdict {
 		return Verdict{e.Code, e.Start.Error()}
 	case len(e.Lost) > 0:
 		return judgeLost(e)
+	case e.Rule == ExitStrict && len(e.Troubles) > 0 && (e.Ended || e.Code == 0):
+		return judgeTrouble(e)
+	case e.Code != 0 && e.Rule == ExitStrict:
+		return Verdict{ownCode(e), starvation(e) + culprit(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
 	case e.Code != 0:
-		return Verdict{e.Code, fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
+		return Verdict{e.Code, starvation(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
 	case e.Rule == ExitStrict:
 		return judgeZero(e)
 	}
@@ -84,6 +93,95 @@ func judgeLost(e Evidence) Verdict {
 	return Verdict{e.Code, fmt.Sprintf("%s; %s %s", why, e.Name, howEnded(e.Code, e.Signal))}
 }
 
+// starvation names the workers that ran out of memory: mpirun tells a signal at
+// most, and no worker by its pod's name.
+func starvation(e Evidence) string {
+	if len(e.Starved) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(e.Starved) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %s)", count(n, "more worker"))
+	}
+	return fmt.Sprintf("worker %s%s ran out of memory: the kernel killed a process there (OOM); ", e.Starved[0], more)
+}
+
+// judgeTrouble is for a command that did not notice, and was ended by us or
+// said 0.
+func judgeTrouble(e Evidence) Verdict {
+	t, _ := cause(e.Troubles)
+	if !e.Ended && (t.likely == ofSession || t.likely == ofAftermath) && len(e.Bad) > 0 {
+		return judgeZero(e)
+	}
+	code := t.Code
+	if code < 1 || code > 255 {
+		code = names.ExitHopeless
+	}
+	why := fmt.Sprintf("worker %s: %s", t.Worker, t.What)
+	if e.Ended {
+		return Verdict{code, fmt.Sprintf("%s; %s did not end by itself", why, e.Name)}
+	}
+	return Verdict{code, fmt.Sprintf("%s said 0, but %s", e.Name, why)}
+}
+
+// culprit names the worker where a failure began, as far as that is known:
+// mpirun's own words name its host at most. Of several ranks that were killed,
+// mpirun has killed all but one.
+func culprit(e Evidence) string {
+	t, ok := cause(e.Troubles)
+	switch {
+	case len(e.Starved) > 0:
+		return ""
+	case cutFirst(e):
+		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0].Worker)
+	case ok && t.likely != ofAftermath:
+		return fmt.Sprintf("worker %s: %s; ", t.Worker, t.What)
+	case len(e.Ranks) > 0 && (len(e.Ranks) == 1 || !killed(e.Ranks[0].Signal)):
+		return fmt.Sprintf("worker %s: %s; ", e.Ranks[0].Worker, e.Ranks[0].What)
+	}
+	return ""
+}
+
+// ownCode is the command's code, or that of the cause where the command's tells
+// nothing: Intel MPI often says 255 for a rank that exited with 7, and both
+// Hydras do for daemons and ranks that were killed. Killed by different signals,
+// some ranks were killed by mpiexec, and nobody knows which.
+func ownCode(e Evidence) int {
+	if e.Code != hydraGaveUp {
+		return e.Code
+	}
+	killed := map[int]bool{}
+	for _, r := range e.Ranks {
+		if r.Signal == 0 {
+			return r.Code
+		}
+		killed[r.Code] = true
+	}
+	t, ok := cause(e.Troubles)
+	switch {
+	case cutFirst(e) || ok && t.likely != ofAftermath && t.Code == 0:
+		return e.Code
+	case ok && t.likely != ofAftermath:
+		return t.Code
+	}
+	for code := range killed {
+		if len(killed) == 1 {
+			return code
+		}
+	}
+	return e.Code
+}
+
+// cutFirst: a session was cut off before anything else came to light that may
+// follow from it.
+func cutFirst(e Evidence) bool {
+	t, ok := cause(e.Troubles)
+	return len(e.Cut) > 0 && (!ok || t.likely >= ofSession && e.Cut[0].moment < t.moment)
+}
+
+// hydraGaveUp is what mpiexec says when it does not say how the ranks ended.
+const hydraGaveUp = 255
+
 // judgeZero doubts a 0.
 func judgeZero(e Evidence) Verdict {
 	if len(e.Bad) > 0 {
@@ -98,6 +196,9 @@ func judgeZero(e Evidence) Verdict {
 		}
 		return Verdict{code, why}
 	}
+	if len(e.Cut) > 0 {
+		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but its session on worker %s was cut off: the agent that it had called ended first", e.Name, e.Cut[0].Worker)}
+	}
 	if e.Workers > 0 && e.Opened == 0 {
 		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but it started nothing on %s: everything ran in the launcher",
 			e.Name, allWorkers(e.Workers))}
@@ -108,9 +209,11 @@ func judgeZero(e Evidence) Verdict {
 // judgeHint is the way out of a verdict, where there is one.
 func judgeHint(e Evidence, v Verdict) string {
 	switch {
+	case len(e.Starved) > 0 && e.Code != 0 && e.Told == 0 && len(e.Lost) == 0:
+		return "raise resources.limits.memory of the workers' containers, or use less memory per worker"
 	case v.Code == 0 || e.Told != 0 || e.Start != nil || e.Code != 0:
 		return ""
-	case len(e.Lost) == 0 && len(e.Bad) == 0:
+	case len(e.Lost) == 0 && len(e.Bad) == 0 && len(e.Troubles) == 0 && len(e.Cut) == 0:
 		return "`agent env` shows what " + e.Name + " was told; --exit=command accepts a run on the launcher alone"
 	case len(e.Lost) == 0:
 		return "--exit=command takes the word of " + e.Name + " as it is"

@@ -20,10 +20,14 @@ func TestJudge(t *testing.T) {
 		code int
 		why  string
 	}{
-		"all is well":          {mpirun, 0, ""},
-		"the command says 7":   {with(func(e *Evidence) { e.Code = 7 }), 7, "mpirun exited with 7"},
-		"killed by a signal":   {with(func(e *Evidence) { e.Code, e.Signal = 137, 9 }), 137, "mpirun was killed by SIGKILL"},
-		"a rank was killed":    {with(func(e *Evidence) { e.Code = 137 }), 137, "mpirun exited with 137"},
+		"all is well":        {mpirun, 0, ""},
+		"the command says 7": {with(func(e *Evidence) { e.Code = 7 }), 7, "mpirun exited with 7"},
+		"killed by a signal": {with(func(e *Evidence) { e.Code, e.Signal = 137, 9 }), 137, "mpirun was killed by SIGKILL"},
+		"a rank was killed":  {with(func(e *Evidence) { e.Code = 137 }), 137, "mpirun exited with 137"},
+		"out of memory": {with(func(e *Evidence) { e.Code, e.Starved = 137, []string{"w-4"} }), 137,
+			"worker w-4 ran out of memory: the kernel killed a process there (OOM); mpirun exited with 137"},
+		"two out of memory": {with(func(e *Evidence) { e.Code, e.Starved = 137, []string{"w-4", "w-1"} }), 137,
+			"worker w-4 (and 1 more worker) ran out of memory: the kernel killed a process there (OOM); mpirun exited with 137"},
 		"a code over signals":  {with(func(e *Evidence) { e.Code = 205 }), 205, "mpirun exited with 205"},
 		"told to stop, said 0": {with(func(e *Evidence) { e.Told = 15 }), 143, "told to stop by SIGTERM"},
 		"told to stop by hand": {with(func(e *Evidence) { e.Told, e.Code = 2, 1 }), 130, "told to stop by SIGINT"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,11 +15,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
+	"github.com/musterhq/muster/test/fakekube"
 )
 
 func TestNoCluster(t *testing.T) {
@@ -65,4 +70,42 @@ func TestEpochOfAClusterThatDoesNotAnswer(t *testing.T) {
 	require.NotContains(t, err.Error(), "\n", "every failure is one line")
 	require.Equal(t, 1, strings.Count(err.Error(), "cannot be reached"))
 	require.Equal(t, names.ExitNoCluster, CodeOf(err))
+}
+
+// A launcher whose container was restarted is the newer one, though the pod's
+// status does not count the restart yet.
+func TestEpochOfARestartedContainer(t *testing.T) {
+	api := fakekube.New(t)
+	api.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pi-launcher", UID: "u1"}})
+	client, err := rendezvous.Client(&rest.Config{Host: api.URL()})
+	require.NoError(t, err)
+	k := &kube{client: client, namespace: "ns"}
+	first, err := k.epoch(t.Context(), Config{PodName: "pi-launcher"})
+	require.NoError(t, err)
+	second, err := k.epoch(t.Context(), Config{PodName: "pi-launcher"})
+	require.NoError(t, err)
+	require.Equal(t, first.Restarts, second.Restarts)
+	require.Positive(t, second.Compare(first))
+}
+
+// Our own pod is found with list alone, and with get alone.
+func TestOwnPodByListOrGet(t *testing.T) {
+	const list = "/api/v1/namespaces/ns/pods"
+	for _, right := range []string{"list", "get"} {
+		api := fakekube.New(t)
+		api.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pi-launcher", UID: "u1"}})
+		api.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other", UID: "u2"}})
+		api.Fail(fakekube.Failure{Match: func(r *http.Request) bool {
+			return (r.URL.Path == list) == (right == "get")
+		}, Code: http.StatusForbidden})
+		client, err := rendezvous.Client(&rest.Config{Host: api.URL()})
+		require.NoError(t, err)
+		k := &kube{client: client, namespace: "ns"}
+		pod, err := k.get(t.Context(), "pi-launcher")
+		require.NoError(t, err)
+		require.Equal(t, "u1", string(pod.UID))
+		_, err = k.get(t.Context(), "gone")
+		require.True(t, apierrors.IsNotFound(err), "%v", err)
+		client.(*rest.RESTClient).Client.CloseIdleConnections()
+	}
 }

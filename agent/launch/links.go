@@ -73,6 +73,7 @@ func (l *links) follow(ctx context.Context, w rendezvous.Worker) {
 		PingEvery: pingEvery(l.lease),
 		Log:       l.log,
 		OnState:   func(s link.State) { l.note(m, s) },
+		OnReport:  func(rec wire.ReportRecord) { l.tally.report(w.Name, rec); l.nudge() },
 	})
 	l.members[w.Name] = m
 	l.run(ctx, m)
@@ -149,6 +150,18 @@ func (l *links) alive(ctx context.Context) bool {
 	}
 	asked.Wait()
 	return !silent.Load()
+}
+
+// heard waits until every worker that is connected has given a sign of life, and
+// with it has told what it had to tell, or ctx has ended.
+func (l *links) heard(ctx context.Context) {
+	var asked sync.WaitGroup
+	for _, s := range l.standings() {
+		if s.state.Connected {
+			asked.Go(func() { s.link.Prove(ctx) })
+		}
+	}
+	asked.Wait()
 }
 
 // lose gives workers up on the word of the pod watch.

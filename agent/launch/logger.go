@@ -12,7 +12,9 @@ import (
 // NewLogger is the log of what the launcher does, for those who debug it;
 // people get sentences instead. The backend is zap: console lines on a
 // terminal, JSON in pods. format and level are Config's; tty says what auto
-// means. Leaf packages know only log/slog.
+// means. Leaf packages know only log/slog. A line that w, a file, has no room
+// for is dropped and counted in the next one: a link that waited for the reader
+// of a log would not be dialled again.
 func NewLogger(w io.Writer, format, level string, tty bool) *slog.Logger {
 	if format == "auto" {
 		format = "json"
@@ -33,13 +35,14 @@ func NewLogger(w io.Writer, format, level string, tty bool) *slog.Logger {
 	if err != nil {
 		min = zapcore.WarnLevel // Validate has refused the word already
 	}
-	return slog.New(&zapHandler{core: zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), min)})
+	return slog.New(&zapHandler{core: zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), min), sink: newSink(w)})
 }
 
 // zapHandler carries slog records to zap.
 type zapHandler struct {
 	core  zapcore.Core
 	group string
+	sink  *sink
 }
 
 func zapLevel(l slog.Level) zapcore.Level {
@@ -59,11 +62,17 @@ func (h *zapHandler) Enabled(_ context.Context, l slog.Level) bool {
 }
 
 func (h *zapHandler) Handle(_ context.Context, r slog.Record) error {
-	fields := make([]zapcore.Field, 0, r.NumAttrs())
+	if !h.sink.ready() {
+		return nil
+	}
+	fields := make([]zapcore.Field, 0, r.NumAttrs()+1)
 	r.Attrs(func(a slog.Attr) bool {
 		fields = append(fields, h.field(a))
 		return true
 	})
+	if n := h.sink.dropped.Swap(0); n > 0 {
+		fields = append(fields, zap.Int64("dropped", n))
+	}
 	return h.core.Write(zapcore.Entry{Level: zapLevel(r.Level), Time: r.Time, Message: r.Message}, fields)
 }
 
@@ -72,11 +81,11 @@ func (h *zapHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	for _, a := range attrs {
 		fields = append(fields, h.field(a))
 	}
-	return &zapHandler{core: h.core.With(fields), group: h.group}
+	return &zapHandler{core: h.core.With(fields), group: h.group, sink: h.sink}
 }
 
 func (h *zapHandler) WithGroup(name string) slog.Handler {
-	return &zapHandler{core: h.core, group: h.group + name + "."}
+	return &zapHandler{core: h.core, group: h.group + name + ".", sink: h.sink}
 }
 
 func (h *zapHandler) field(a slog.Attr) zapcore.Field {

@@ -30,7 +30,7 @@ type place struct {
 // path, and chooses the files. Fake runs have a directory each and take the
 // fixed path only when it is free, so that several may run at once.
 func findPlace(cfg Config) (p place, err error) {
-	if p.dir, _, err = rundir.Create(); err != nil {
+	if p.dir, err = rundir.Create(); err != nil {
 		return p, fail(names.ExitUsage, "set "+names.EnvDir+" to a directory of yours with mode 0700", "%s", oneLine(err))
 	}
 	p.socket = filepath.Join(p.dir, names.BrokerSocket)

@@ -161,13 +161,14 @@ func TestNodeLost(t *testing.T) {
 	now := time.Now()
 	notReady := rendezvous.Reason{Code: rendezvous.NodeLost, Since: now.Add(-31 * time.Second)}
 	down := link.State{Since: now.Add(-31 * time.Second)}
-	require.True(t, nodeLost(down, notReady, 30*time.Second, now))
-	require.False(t, nodeLost(down, notReady, 40*time.Second, now))
-	require.False(t, nodeLost(link.State{Connected: true, Since: down.Since}, notReady, 30*time.Second, now), "the link is there")
-	require.False(t, nodeLost(link.State{Parked: true, Since: down.Since}, notReady, 30*time.Second, now), "closed on purpose")
-	require.False(t, nodeLost(link.State{Since: now}, notReady, 30*time.Second, now), "just dropped")
-	require.False(t, nodeLost(down, rendezvous.Reason{Code: rendezvous.NodeLost, Since: now}, 30*time.Second, now))
-	require.False(t, nodeLost(down, rendezvous.Reason{Code: rendezvous.Preempted, Since: notReady.Since}, 30*time.Second, now))
+	require.True(t, nodeLost(down, notReady, 30*time.Second, 30*time.Second, now))
+	require.False(t, nodeLost(down, notReady, 40*time.Second, 40*time.Second, now))
+	require.False(t, nodeLost(link.State{Connected: true, Since: down.Since}, notReady, 30*time.Second, 30*time.Second, now), "the link is there")
+	require.False(t, nodeLost(link.State{Parked: true, Since: down.Since}, notReady, 30*time.Second, 30*time.Second, now), "closed on purpose")
+	require.False(t, nodeLost(link.State{Since: now}, notReady, 30*time.Second, 30*time.Second, now), "just dropped")
+	require.False(t, nodeLost(down, rendezvous.Reason{Code: rendezvous.NodeLost, Since: now}, 30*time.Second, 30*time.Second, now))
+	require.False(t, nodeLost(down, rendezvous.Reason{Code: rendezvous.Preempted, Since: notReady.Since}, 30*time.Second, 30*time.Second, now))
+	require.True(t, nodeLost(link.State{Since: now.Add(-10 * time.Second)}, notReady, 10*time.Second, 30*time.Second, now), "it was parked before")
 }
 
 func TestBadSession(t *testing.T) {

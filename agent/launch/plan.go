@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/hostfile"
 	"github.com/musterhq/muster/rendezvous"
@@ -47,6 +48,10 @@ type situation struct {
 // makePlan decides hosts and environment.
 func makePlan(s situation) (Plan, error) {
 	hosts := hostsOf(s.ranked, s.cfg.Slots)
+	temp, err := rundir.Temp(s.dir)
+	if err != nil {
+		return Plan{}, err
+	}
 	cluster := framework.Cluster{
 		Job: s.cfg.Job, Namespace: s.cfg.Namespace, RunDir: s.dir,
 		Launcher: framework.Node{Name: s.cfg.PodName, IP: s.cfg.PodIP},
@@ -56,6 +61,7 @@ func makePlan(s situation) (Plan, error) {
 		SharedCores: s.cfg.IsFake() || sharedCores(s.ranked, s.welcomes),
 		Root:        os.Getuid() == 0,
 		Home:        homeIfNone(s.dir),
+		Temp:        temp,
 		NoPasswd:    !hasPasswd(os.Getuid()),
 		Interface:   ownInterface(s.cfg),
 		UserEnv:     s.env,

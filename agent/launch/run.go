@@ -160,7 +160,8 @@ func (r *runner) gatherFakes(working context.Context) ([]rendezvous.Worker, erro
 }
 
 func (r *runner) hello(epoch wire.Epoch) wire.HelloRecord {
-	return wire.HelloRecord{Version: shortVersion(), Job: r.cfg.Job, Epoch: epoch, RshAgent: r.agent}
+	return wire.HelloRecord{Version: shortVersion(), Job: r.cfg.Job, Epoch: epoch, RshAgent: r.agent,
+		FrozenMillis: r.cfg.FrozenAfter.Milliseconds()}
 }
 
 // launch prepares the files, runs the command and judges its end.
@@ -195,8 +196,10 @@ func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worke
 	}
 	s.watch(ctx)
 	status := cmd.proc.Status()
+	r.tally.commandEnded()
 	r.report.RunMS = time.Since(began).Milliseconds()
 	s.aftermath(ctx, status.Code != 0)
+	r.tally.conclude(status.Code != 0 && s.reporting())
 	r.tally.fill(&r.report)
 	r.judge(s, status)
 	if err := cmd.sweep(working, min(r.cfg.Grace, lostGrace)); err != nil {
@@ -239,7 +242,7 @@ func (r *runner) welcomes() map[string]wire.WelcomeRecord {
 
 // serve answers the rsh agents until working ends.
 func (r *runner) serve(working context.Context, plan Plan) {
-	server := newBroker(plan, r.links, r.tally, r.cfg, r.voice)
+	server := newBroker(plan, r.links, r.tally, r.cfg, r.voice, r.id)
 	listener := r.place.take()
 	r.wg.Go(func() {
 		if err := server.Serve(working, listener); err != nil {

@@ -30,7 +30,7 @@ func (o opener) Open(ctx context.Context, id string, spec wire.Spec, s broker.St
 }
 
 // newBroker serves the workers of plan over their links.
-func newBroker(plan Plan, l *links, t *tally, cfg Config, v *voice) *broker.Server {
+func newBroker(plan Plan, l *links, t *tally, cfg Config, v *voice, run string) *broker.Server {
 	missed := &missing{voice: v, named: map[string]bool{}}
 	standings := l.standings()
 	hosts := &broker.Hosts{}
@@ -45,9 +45,17 @@ func newBroker(plan Plan, l *links, t *tally, cfg Config, v *voice) *broker.Serv
 		Env:      func() []string { return assignments(plan) },
 		Hosts:    func() []string { return known },
 		Grace:    cfg.Grace,
-		OnExit: func(worker, _ string, exit wire.ExitRecord, err error) {
+		OnCall: func(worker, id string, pid int) {
+			if ofCommand(pid, run) {
+				t.called(worker, id)
+			}
+		},
+		OnLeft: t.left,
+		OnExit: func(worker, id string, exit wire.ExitRecord, err error) {
 			missed.note(worker, exit, err)
 			noteExit(t, worker, exit, err)
+			t.answered(id, exit, err)
+			l.nudge()
 		},
 	}
 }
@@ -55,6 +63,9 @@ func newBroker(plan Plan, l *links, t *tally, cfg Config, v *voice) *broker.Serv
 // noteExit puts a session's end on record where it was a bad one of its own
 // making.
 func noteExit(t *tally, worker string, exit wire.ExitRecord, err error) {
+	if exit.OOM > 0 {
+		t.starve(worker)
+	}
 	var lost *link.LostError
 	switch {
 	case errors.As(err, &lost):

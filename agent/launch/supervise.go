@@ -18,9 +18,10 @@ const (
 	// statusWait is how long the pod's status may take to say why a link is
 	// lost: OOMKilled is a better answer than "the container was restarted".
 	statusWait = 5 * time.Second
-	// verdictWait is how long a failed command's launcher looks for a lost
-	// worker: mpirun often notices before the API server tells us.
-	verdictWait = 2 * time.Second
+	// verdictWait is how long a failed command's launcher looks for a worker
+	// that gives no sign of life: mpirun often notices before the API server tells
+	// us, whose kubelets may take seconds. The end of the job waits for it as long.
+	verdictWait = 10 * time.Second
 )
 
 // supervisor watches the command, the workers and the signals of one run.
@@ -36,10 +37,13 @@ type supervisor struct {
 
 	ending ending
 	last   rendezvous.Snapshot
-	ended  bool // we signalled the command because a worker was lost
-	unsure map[string]suspicion
-	warned map[string]bool
-	woken  map[string]time.Time // parked links that were woken, and when they had been parked
+	ended  bool // we signalled the command because a worker was lost, or of trouble
+	// illAt is when the trouble came to light; announced: it was said.
+	illAt     time.Time
+	announced bool
+	unsure    map[string]suspicion
+	warned    map[string]bool
+	woken     map[string]time.Time // parked links that were woken, and when they had been parked
 }
 
 // suspicion is a worker whose link is lost while its pod's status still has to
@@ -85,7 +89,7 @@ func (s *supervisor) watch(ctx context.Context) {
 				rearm()
 			}
 		case <-s.links.changed:
-			if s.onLinks(time.Now()) {
+			if s.onLinks(time.Now()) || s.onTrouble(time.Now()) {
 				rearm()
 			}
 		case <-tick.C:
@@ -94,6 +98,12 @@ func (s *supervisor) watch(ctx context.Context) {
 				rearm()
 			}
 			s.settle(time.Now())
+			if s.strict() && s.reporting() {
+				s.tally.stalled()
+			}
+			if s.onTrouble(time.Now()) {
+				rearm()
+			}
 		case <-ctx.Done():
 			s.cmd.signal(syscall.SIGKILL)
 			<-s.cmd.proc.Done()
@@ -148,7 +158,7 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 		if s.known(name) {
 			continue
 		}
-		if !loss.Gone && !nodeLost(standings[name].state, loss.Reason, s.cfg.NodeLostAfter, now) {
+		if !loss.Gone && !nodeLost(standings[name].state, loss.Reason, s.linkDownFor(name), s.cfg.NodeLostAfter, now) {
 			s.wake(name, standings[name], loss.Reason)
 			if !loss.Reason.Ordinary() && !s.warned[name] {
 				s.warned[name] = true
@@ -156,7 +166,12 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 			}
 			continue
 		}
-		changed = s.lose(name, causeIn(loss.Reason)) || changed
+		if s.lose(name, causeIn(loss.Reason)) {
+			changed = true
+			if !loss.Gone {
+				s.ending.hurry()
+			}
+		}
 		s.links.lose(name, errors.New(causeIn(loss.Reason)))
 	}
 	return changed
@@ -177,13 +192,24 @@ func suspect(r rendezvous.Reason) bool {
 	return r.Code == rendezvous.NodeLost || r.Code == rendezvous.NotReady
 }
 
-// nodeLost: the link is down, the API server answers, and the pod has not been
-// ready, all for at least after. A parked link proves nothing.
-func nodeLost(s link.State, r rendezvous.Reason, after time.Duration, now time.Time) bool {
+// nodeLost: the link is down for at least down, the API server answers, and the
+// pod has not been ready for at least after. A parked link proves nothing.
+func nodeLost(s link.State, r rendezvous.Reason, down, after time.Duration, now time.Time) bool {
 	if s.Connected || s.Parked || !suspect(r) {
 		return false
 	}
-	return now.Sub(s.Since) >= after && (r.Since.IsZero() || now.Sub(r.Since) >= after)
+	return now.Sub(s.Since) >= down && (r.Since.IsZero() || now.Sub(r.Since) >= after)
+}
+
+// linkDownFor is how long a worker's link must be down before its node counts
+// as lost. One that was parked has been seen down only since it was woken, which
+// is when the pod looked lost already: both times in full would be one after
+// the other.
+func (s *supervisor) linkDownFor(worker string) time.Duration {
+	if _, woken := s.woken[worker]; woken {
+		return s.cfg.NodeLostAfter / 3
+	}
+	return s.cfg.NodeLostAfter
 }
 
 // settle names the cause that the link gave where the pod's status has not said
@@ -220,6 +246,9 @@ func causeIn(r rendezvous.Reason) string {
 // aftermath looks for the cause of a failure a moment longer, where a worker
 // may be lost: mpirun is often the first to notice.
 func (s *supervisor) aftermath(ctx context.Context, failed bool) {
+	if s.strict() && s.ending.told == 0 {
+		s.hearOut(ctx)
+	}
 	s.onLinks(time.Now())
 	wait := verdictWait
 	if len(s.unsure) > 0 {
@@ -238,6 +267,9 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 		case <-waiting.Done():
 			for name, u := range s.unsure {
 				s.lose(name, u.cause)
+			}
+			if failed && !s.tally.anyLost() {
+				s.loseSilent()
 			}
 			return
 		}

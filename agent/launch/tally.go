@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,6 +15,8 @@ type tally struct {
 	sessions int
 	bad      []BadSession
 	lost     []Lost
+	starved  []string
+	job      job
 }
 
 type linkAccount struct {
@@ -24,7 +27,7 @@ type linkAccount struct {
 }
 
 func newTally() *tally {
-	return &tally{now: time.Now, links: map[string]*linkAccount{}}
+	return &tally{now: time.Now, links: map[string]*linkAccount{}, job: newJob()}
 }
 
 // link notes the state of a worker's link. parked: it was closed on purpose,
@@ -63,6 +66,19 @@ func (t *tally) ended(b BadSession) {
 	t.bad = append(t.bad, b)
 }
 
+// starve notes a worker where the kernel killed a process for its memory.
+func (t *tally) starve(worker string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.starveLocked(worker)
+}
+
+func (t *tally) starveLocked(worker string) {
+	if !slices.Contains(t.starved, worker) {
+		t.starved = append(t.starved, worker)
+	}
+}
+
 // lose notes a lost worker; false when it was noted before.
 func (t *tally) lose(l Lost) bool {
 	t.mu.Lock()
@@ -83,6 +99,8 @@ func (t *tally) testify(e *Evidence) {
 	e.Opened = t.sessions
 	e.Lost = append([]Lost(nil), t.lost...)
 	e.Bad = append([]BadSession(nil), t.bad...)
+	e.Starved = slices.Clone(t.starved)
+	e.Troubles, e.Ranks, e.Cut = slices.Clone(t.job.troubles), slices.Clone(t.job.ranks), t.job.cut()
 }
 
 // fill adds the figures to a report.

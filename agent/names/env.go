@@ -26,6 +26,9 @@ const (
 	// EnvWorker is the worker's name, in its sessions only: Hydra copies the
 	// launcher's environment over the worker's.
 	EnvWorker = "MUSTER_WORKER"
+	// EnvFake marks everything that runs "in" a fake worker, as a container's
+	// boundary would: a rehearsed kill and the end take all of it.
+	EnvFake = "MUSTER_FAKE"
 	// EnvAttempt counts the runs of the group, from 0.
 	EnvAttempt = "MUSTER_ATTEMPT"
 )

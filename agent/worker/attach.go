@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,12 +21,14 @@ const (
 	// to 0.70 of kubectl's, with this 0.81 to 1.15.
 	bridgeBuffer = 256 << 10
 	pipeSize     = 1 << 20
+	// drainTime bounds the rest of a stream that PID 1 has closed.
+	drainTime = 5 * time.Second
 )
 
 // Attach is the bridge between an exec stream and PID 1: two copy loops and no
 // state. The error wraps ErrNoWorker when there is no PID 1 to reach. It returns when either loop has ended, even if the other is blocked:
-// after a restart of containerd the end of stdin never comes. The caller must
-// exit then.
+// after a restart of containerd the end of stdin never comes. Only what PID 1
+// said before it closed is still passed on. The caller must exit then.
 func Attach() error {
 	path, err := rundir.Find(names.WorkerSocket)
 	if err != nil {
@@ -40,10 +43,24 @@ func Attach() error {
 		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, pipeSize)
 	}
 	_ = c.SetWriteBuffer(pipeSize)
-	done := make(chan error, 2)
-	go func() { done <- pass(c, os.Stdin) }()
-	go func() { done <- deliver(c) }()
-	return <-done
+	in, out := make(chan error, 1), make(chan error, 1)
+	go func() { in <- pass(c, os.Stdin) }()
+	go func() { out <- deliver(c) }()
+	select {
+	case err = <-out:
+		return err
+	case err = <-in:
+	}
+	if err == nil {
+		return nil // the launcher has gone
+	}
+	// PID 1 has closed while the launcher was still writing: what it said last,
+	// ENDED among it, is on its way out.
+	select {
+	case err = <-out:
+	case <-time.After(drainTime):
+	}
+	return err
 }
 
 // pass copies with a large buffer. The interfaces are narrowed so that io.Copy

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -41,23 +40,17 @@ type Config struct {
 // Run is the worker role. It returns the exit code, and an error when the
 // worker could not start or its socket failed.
 func Run(ctx context.Context, cfg Config) (int, error) {
+	// Signals first: until they are taken, TERM ends PID 1 with code 2.
+	signals := takeSignals()
+	defer signals.giveBack()
 	if os.Getpid() != 1 {
 		// shareProcessNamespace, or a fake worker: orphans come to us all the same.
 		if err := reap.Subreaper(); err != nil {
 			return names.ExitBug, err
 		}
+		cfg.Log.Debug("not PID 1 here: a subreaper, which collects and stops what descends from it", "pid", os.Getpid())
 	}
-	// Signals first: until they are taken, TERM ends PID 1 with code 2.
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
-	defer signal.Stop(signals)
-	// Taken and dropped, not ignored: what a process ignores, its children ignore
-	// too, and a rank must die of SIGPIPE as usual.
-	dropped := make(chan os.Signal, 1)
-	signal.Notify(dropped, syscall.SIGPIPE, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
-	defer signal.Stop(dropped)
-
-	dir, memoryOnly, err := rundir.Create()
+	dir, err := rundir.Create()
 	if err != nil {
 		return names.ExitUsage, err
 	}
@@ -66,10 +59,14 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	if err != nil {
 		return names.ExitUsage, err
 	}
-	if os.Getpid() == 1 && os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
+	if os.Getenv("KUBERNETES_SERVICE_HOST") != "" && os.Getenv(names.EnvFake) == "" {
 		linkKubexec(filepath.Join(names.MPIDir, "kubexec.sh"))
 	}
-	w := newRole(cfg, dir, memoryOnly)
+	temp, err := rundir.Temp(dir)
+	if err != nil {
+		return names.ExitUsage, err
+	}
+	w := newRole(cfg, dir, temp)
 	cfg.Log.Info("awaiting a launcher", "socket", path, "version", cfg.Version)
 	code, words, err := w.run(ctx, ln, signals)
 	lastWords(cfg, words)
@@ -83,27 +80,23 @@ type role struct {
 	server *session.Server
 }
 
-func newRole(cfg Config, dir string, memoryOnly bool) *role {
-	spool := dir
-	if memoryOnly {
-		spool = "" // that memory is MPI's
-	}
+func newRole(cfg Config, dir, temp string) *role {
 	cwd, err := os.Getwd()
 	if err != nil {
 		cwd = "/"
 	}
 	r := &role{cfg: cfg, reaper: reap.New()}
 	r.server = session.New(session.Config{
-		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: environment(os.Environ(), dir), Dir: cwd,
-		SpoolDir: spool, Reaper: r.reaper, Log: cfg.Log, Await: cfg.Await,
+		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: environment(os.Environ(), dir, temp), Dir: cwd,
+		SpoolDirs: rundir.SpillDirs(dir), Reaper: r.reaper, Log: cfg.Log, Await: cfg.Await,
 	})
-	r.reaper.OnOrphan = func(int, reap.Status) { r.server.Orphaned() }
+	r.reaper.OnOrphan = r.server.Orphaned
 	return r
 }
 
 // run serves until the work is over; it returns the exit code and the last
 // words, with every process of the sessions gone.
-func (r *role) run(ctx context.Context, ln *net.UnixListener, signals <-chan os.Signal) (int, string, error) {
+func (r *role) run(ctx context.Context, ln *net.UnixListener, signals signals) (int, string, error) {
 	// The stop has a context of its own: what ends the service must still be
 	// able to stop the sessions in order.
 	serve, endServe := context.WithCancel(context.WithoutCancel(ctx))
@@ -114,18 +107,20 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals <-chan os.
 	served, collected := make(chan error, 1), make(chan error, 1)
 	wg.Go(func() { collected <- r.reaper.Run(collect) })
 	wg.Go(func() { served <- r.server.Serve(serve, ln) })
+	wg.Go(func() { forward(serve, signals.passed, r.server.Signal) })
 
 	code, words := 0, "the job is over"
 	var err error
 	select {
 	case o := <-r.server.Outcome():
 		if o == session.NoLaunch {
+			r.leave(ctx)
 			code, words = names.ExitDeadline, fmt.Sprintf("no launcher came within %s", r.cfg.Await)
 		}
-	case s := <-signals:
-		code, words = r.stopped(ctx, s.(syscall.Signal), signals)
+	case s := <-signals.stop:
+		code, words = r.stopped(ctx, s.(syscall.Signal), signals.stop)
 	case <-ctx.Done():
-		code, words = r.stopped(ctx, syscall.SIGTERM, signals)
+		code, words = r.stopped(ctx, syscall.SIGTERM, signals.stop)
 	case err = <-served:
 		served <- nil
 		code, words = names.ExitBug, "the worker's socket failed"
@@ -160,13 +155,21 @@ func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan o
 		case <-done:
 		}
 	})
-	r.server.Stop(stop, wire.ReasonPreempted, r.cfg.Grace)
+	r.server.Preempt(stop, sig, r.cfg.Grace)
 	close(done)
 	wg.Wait()
 	if live == 0 {
 		return 0, "told to stop while nothing ran"
 	}
 	return 128 + int(sig), fmt.Sprintf("told to stop by %s while %d sessions ran", sig, live)
+}
+
+// leave stops what may have escaped from sessions that have ended: only a PID 1
+// takes it along by ending.
+func (r *role) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Grace+5*time.Second)
+	defer cancel()
+	r.server.Stop(ctx, wire.ReasonLease, r.cfg.Grace)
 }
 
 // linkKubexec lets the agent stand at the path of mpi-operator v1's script:
@@ -184,9 +187,9 @@ func linkKubexec(path string) {
 }
 
 // environment is what sessions start with: the container's, with the worker's
-// name, and with a HOME, which Open MPI 4 crashes without where the user has no
-// passwd entry.
-func environment(env []string, home string) []string {
+// name, with a HOME, which Open MPI 4 crashes without where the user has no
+// passwd entry, and with a TMPDIR if temp is not empty.
+func environment(env []string, home, temp string) []string {
 	value := map[string]string{}
 	for _, kv := range env {
 		if k, v, ok := strings.Cut(kv, "="); ok {
@@ -196,6 +199,9 @@ func environment(env []string, home string) []string {
 	env = env[:len(env):len(env)]
 	if value["HOME"] == "" {
 		env = append(env, "HOME="+home)
+	}
+	if value["TMPDIR"] == "" && temp != "" {
+		env = append(env, "TMPDIR="+temp)
 	}
 	if value[names.EnvWorker] == "" {
 		name := value[names.EnvPodName]

@@ -18,15 +18,18 @@ func TestEnvironment(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		env, want []string
+		temp      string
 	}{
-		{"all there", []string{"HOME=/h", "MUSTER_WORKER=w-1", "A=b"}, nil},
-		{"no home", []string{"MUSTER_WORKER=w-1"}, []string{"HOME=/dir"}},
-		{"empty home", []string{"HOME=", "MUSTER_WORKER=w-1"}, []string{"HOME=/dir"}},
-		{"pod name", []string{"HOME=/h", "MUSTER_POD_NAME=pi-worker-3"}, []string{"MUSTER_WORKER=pi-worker-3"}},
+		{"all there", []string{"HOME=/h", "MUSTER_WORKER=w-1", "A=b"}, nil, ""},
+		{"no home", []string{"MUSTER_WORKER=w-1"}, []string{"HOME=/dir"}, ""},
+		{"empty home", []string{"HOME=", "MUSTER_WORKER=w-1"}, []string{"HOME=/dir"}, ""},
+		{"pod name", []string{"HOME=/h", "MUSTER_POD_NAME=pi-worker-3"}, []string{"MUSTER_WORKER=pi-worker-3"}, ""},
+		{"no /tmp", []string{"HOME=/h", "MUSTER_WORKER=w-1"}, []string{"TMPDIR=/dir/tmp"}, "/dir/tmp"},
+		{"TMPDIR of one's own", []string{"HOME=/h", "TMPDIR=/t", "MUSTER_WORKER=w-1"}, nil, "/dir/tmp"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := slices.Clone(c.env)
-			require.Equal(t, append(slices.Clone(c.env), c.want...), environment(c.env, "/dir"))
+			require.Equal(t, append(slices.Clone(c.env), c.want...), environment(c.env, "/dir", c.temp))
 			require.Equal(t, before, c.env)
 		})
 	}

@@ -67,6 +67,7 @@ func (f *flagSets) running(set *pflag.FlagSet) {
 	set.DurationVar(&c.Grace, "grace", c.Grace, "between asking processes to stop and killing them")
 	set.DurationVar(&c.Lease, "lease", c.Lease, "how long workers keep working while the launcher cannot be reached (default with --fake: 1m)")
 	set.DurationVar(&c.NodeLostAfter, "node-lost-after", c.NodeLostAfter, "a worker is lost when its link is down and its pod not ready for this long")
+	set.DurationVar(&c.FrozenAfter, "frozen-after", c.FrozenAfter, "an MPI daemon (not a rank) that is stopped, by SIGSTOP say, for this long ends the command; 0: never")
 	set.BoolVar(&c.KeepWorkers, "keep-workers", c.KeepWorkers, "leave the workers for a next launcher when the command has ended")
 	set.StringVar(&c.Hostfile, "hostfile", c.Hostfile, "`PATH` of the hostfile to write (default: /etc/mpi/hostfile in a pod, else in the run directory)")
 }

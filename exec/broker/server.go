@@ -64,6 +64,11 @@ type Server struct {
 	// Grace is what a session gets between TERM and KILL when its stub has
 	// died; 0: 5 s.
 	Grace time.Duration
+	// OnCall, if set, is called before a session of that id is asked for, with
+	// the stub's process id.
+	OnCall func(worker, id string, pid int)
+	// OnLeft, if set, is called when the stub of a session ended before it did.
+	OnLeft func(id string)
 	// OnExit is called once for each session that was asked for on a known
 	// host: with its exit record, or with the error that kept it from being
 	// opened or followed. It may be called from several goroutines at once.
@@ -103,7 +108,7 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 // handle serves one connection.
 func (s *Server) handle(ctx context.Context, conn *net.UnixConn, reading chan struct{}) {
 	defer conn.Close()
-	uid, _, err := rundir.PeerCred(conn)
+	uid, pid, err := rundir.PeerCred(conn)
 	if err != nil || uid != os.Getuid() && uid != 0 {
 		return
 	}
@@ -124,7 +129,7 @@ func (s *Server) handle(ctx context.Context, conn *net.UnixConn, reading chan st
 	case rsh.KindHosts:
 		answer(conn, rsh.Reply{Lines: list(s.Hosts)})
 	default:
-		answer(conn, s.run(ctx, conn, ask))
+		answer(conn, s.run(ctx, conn, ask, pid))
 	}
 }
 
@@ -136,7 +141,7 @@ func list(f func() []string) []string {
 }
 
 // run opens the session, follows it to its end and makes the answer.
-func (s *Server) run(ctx context.Context, conn *net.UnixConn, ask request) rsh.Reply {
+func (s *Server) run(ctx context.Context, conn *net.UnixConn, ask request, pid int) rsh.Reply {
 	p, err := adoptAll(ask)
 	if err != nil {
 		return refusal(err)
@@ -147,6 +152,9 @@ func (s *Server) run(ctx context.Context, conn *net.UnixConn, ask request) rsh.R
 		return refusal(err)
 	}
 	id := rand.Text()
+	if s.OnCall != nil {
+		s.OnCall(target.Name, id, pid)
+	}
 	exit, err := s.follow(ctx, conn, target, id, ask.Command, p)
 	if s.OnExit != nil {
 		s.OnExit(target.Name, id, exit, err)
@@ -159,6 +167,9 @@ func (s *Server) follow(ctx context.Context, conn *net.UnixConn, t Target, id, l
 	opening, cancel := context.WithCancel(ctx)
 	defer cancel()
 	gone := watch(conn, func() {
+		if s.OnLeft != nil && ctx.Err() == nil {
+			s.OnLeft(id)
+		}
 		cancel()
 		p.close()
 	})

@@ -2,11 +2,12 @@
 // and go, without losing or doubling a byte.
 //
 // Out is the sending half: it keeps every byte until the far side has
-// acknowledged it, in memory and then in a file, and never has more than a
-// window of them under way. In is the receiving half: it takes bytes by their
-// absolute offset, drops what it has seen, hands the rest to a writer, and
-// acknowledges what that writer took. The acknowledgement is the flow control;
-// there are no credits.
+// acknowledged it, in memory and then in files, and never has more than a
+// window of them under way. Where neither has room its writer waits: a full or
+// read-only directory costs speed, never bytes, and is said once it matters. In
+// is the receiving half: it takes bytes by their absolute offset, drops what it
+// has seen, hands the rest to a writer, and acknowledges what that writer took.
+// The acknowledgement is the flow control; there are no credits.
 //
 // Both halves know neither frames nor sockets: their owner moves the bytes
 // between them. The worker uses Out for stdout and stderr and In for stdin,

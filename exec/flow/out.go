@@ -11,7 +11,7 @@ var ErrClosed = errors.New("stream closed by its reader")
 
 // Out is the sending half of a stream. Its writer calls Write and End, its
 // sender calls Next, and Ack, Resume and Discard as the far side answers. All
-// methods may be called at once from several goroutines.
+// methods may be called at once from several goroutines, but Write by one.
 type Out struct {
 	mu     sync.Mutex
 	room   sync.Cond
@@ -24,7 +24,6 @@ type Out struct {
 	ended   bool
 	endSent bool
 	closed  bool
-	problem error // why spilling failed, until taken
 }
 
 // NewOut returns a sending half whose unacknowledged bytes never exceed
@@ -67,15 +66,25 @@ func (o *Out) Write(p []byte) (int, error) {
 			o.room.Wait()
 			continue
 		}
-		if err := o.spool.append(p[:n]); err != nil {
-			// Not lost: p is kept and waits for memory instead.
-			o.problem = err
-			continue
-		}
+		n, err := o.spool.append(p[:n], o.outside)
 		p = p[n:]
-		o.ready()
+		if n > 0 {
+			o.ready()
+		}
+		if err != nil && !o.closed {
+			// Nothing is lost: the rest of p waits for memory. What is said may go
+			// to a descriptor that blocks.
+			o.outside(func() { o.spool.limits.Files.failed(err) })
+		}
 	}
 	return total, nil
+}
+
+// outside runs f without the lock, which its caller holds.
+func (o *Out) outside(f func()) {
+	o.mu.Unlock()
+	defer o.mu.Lock()
+	f()
 }
 
 // End marks the end of the stream after what was written.
@@ -181,14 +190,4 @@ func (o *Out) Total() (n uint64, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.spool.end, o.ended
-}
-
-// Problem returns once why spilling to a file failed; the stream goes on in
-// memory.
-func (o *Out) Problem() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	err := o.problem
-	o.problem = nil
-	return err
 }

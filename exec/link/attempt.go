@@ -115,7 +115,15 @@ func (c *conn) shake(hello wire.HelloRecord) (w wire.WelcomeRecord, err error) {
 	}
 	switch f.Type {
 	case wire.Welcome:
-		return w, f.Decode(&w)
+		if err := f.Decode(&w); err != nil {
+			return w, err
+		}
+		if w.Proto < wire.ProtoMin || w.Proto > wire.ProtoMax {
+			return w, &DialError{Kind: Incompatible, Err: fmt.Errorf(
+				"the worker's agent %s chose protocol %d, the launcher's %s speaks %d to %d", w.Version, w.Proto, hello.Version, wire.ProtoMin, wire.ProtoMax)}
+		}
+		c.proto = w.Proto
+		return w, nil
 	case wire.Refuse:
 		var r wire.RefuseRecord
 		if err := f.Decode(&r); err != nil {
@@ -146,6 +154,7 @@ func (l *Link) adopt(c *conn, w wire.WelcomeRecord) error {
 	if l.welcome != nil && l.welcome.Instance != w.Instance {
 		return &DialError{Kind: Gone, Err: errors.New("its container was restarted, its processes are gone")}
 	}
+	l.cfg.Log.Info("link up", "worker", l.cfg.Worker, "agent", w.Version, "proto", w.Proto)
 	l.welcome = &w
 	now := time.Now()
 	if l.state.Linked && !l.state.Parked {

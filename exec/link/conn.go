@@ -19,6 +19,7 @@ type conn struct {
 	reader *wire.Reader
 	kicked chan struct{}
 	done   chan struct{} // closed by close
+	proto  int           // the version in use; set before serve
 
 	read    atomic.Int64 // when the last byte came, Unix nanoseconds
 	written atomic.Int64
@@ -26,8 +27,9 @@ type conn struct {
 	mu     sync.Mutex
 	queue  []wire.Frame
 	ackDue bool
-	cause  error         // why it was closed
-	ponged chan struct{} // closed at the next PONG; nil: nobody waits
+	cause  error  // why it was closed
+	pings  uint64 // sent; the number of the last one
+	proofs []proof
 }
 
 func newConn(l *Link, rw io.ReadWriteCloser) *conn {
@@ -134,7 +136,7 @@ func (c *conn) watch() {
 			return
 		}
 		if silence >= cfg.PingEvery || quiet >= cfg.PingEvery {
-			c.push(wire.Frame{Type: wire.Ping})
+			c.ping()
 			c.link.trim()
 		}
 		next := min(cfg.PingEvery, cfg.DeadAfter-silence)

@@ -12,7 +12,13 @@ import (
 func (l *Link) handle(c *conn, f wire.Frame) error {
 	switch f.Type {
 	case wire.Pong:
-		c.onPong()
+		return c.onPong(f.Offset)
+	case wire.Report:
+		var rec wire.ReportRecord
+		if err := f.Decode(&rec); err != nil {
+			return err
+		}
+		l.takeReport(rec)
 		return nil
 	case wire.Ended:
 		l.mu.Lock()
@@ -70,6 +76,18 @@ func (l *Link) handle(c *conn, f wire.Frame) error {
 		return fmt.Errorf("%w: session %s: %w", wire.ErrProtocol, s.id, err)
 	}
 	return nil
+}
+
+// takeReport hands a report on that has not been seen before: a worker tells
+// all of them again on each new connection.
+func (l *Link) takeReport(rec wire.ReportRecord) {
+	l.mu.Lock()
+	known := rec.Seq <= l.reported
+	l.reported = max(l.reported, rec.Seq)
+	l.mu.Unlock()
+	if !known && l.cfg.OnReport != nil {
+		l.cfg.OnReport(rec)
+	}
 }
 
 // opened goes on where the worker's side of the session stands.

@@ -22,6 +22,9 @@ type Config struct {
 	// OnState, if set, is called at every change of State, one call at a time.
 	// It must not call back into the Link.
 	OnState func(State)
+	// OnReport, if set, is called once for each report of the worker's, one call
+	// at a time. It must not call back into the Link.
+	OnReport func(wire.ReportRecord)
 
 	PingEvery   time.Duration // 5 s: without a byte either way
 	DeadAfter   time.Duration // 12 s: without a byte from the worker
@@ -80,6 +83,7 @@ type Link struct {
 	end      *wire.EndRecord
 	ended    chan struct{}  // closed when the worker has confirmed end
 	gone     bool           // and has exited
+	reported uint64         // number of the last report taken
 	wg       sync.WaitGroup // goroutines of sessions
 }
 
@@ -99,6 +103,7 @@ func New(cfg Config) *Link {
 	set(&cfg.AuthAfter, 15*time.Second)
 	set(&cfg.FirstAuth, time.Minute)
 	cfg.Hello.ProtoMin, cfg.Hello.ProtoMax = wire.ProtoMin, wire.ProtoMax
+	cfg.Hello.Reports = cfg.OnReport != nil
 	cfg.Hello.LeaseSeconds = int((cfg.Lease + time.Second - 1) / time.Second)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

@@ -2,7 +2,6 @@ package link
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -49,7 +48,7 @@ type Session struct {
 // Open starts a session, or attaches to the one with that id; an empty id
 // makes a new one. It returns at once, also while the link is down; what goes
 // wrong is for Wait to say. The error is a *LostError for a worker that is lost
-// already.
+// already, or says that the spec is too long for a frame.
 func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) (*Session, error) {
 	if id == "" {
 		id = wire.NewID()
@@ -57,6 +56,10 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	spec.Stdin = st.Stdin != nil
 	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st,
 		exited: make(chan struct{}), done: make(chan struct{})}
+	// A record that fits no frame would end the connection, and each one after it.
+	if _, err := wire.Record(wire.Open, 0, wire.OpenRecord{ID: id, Hash: s.hash, Spec: &s.spec}); err != nil {
+		return nil, fmt.Errorf("open session: its command and environment are too long: %w", err)
+	}
 	s.stdin = flow.NewOut(wire.StreamWindow, flow.Limits{Floor: wire.StreamWindow, Stream: wire.StreamWindow}, s.kick)
 	s.stdout = flow.NewIn(wire.StreamWindow, s.ackDue)
 	s.stderr = flow.NewIn(wire.StreamWindow, s.ackDue)
@@ -214,9 +217,23 @@ func (s *Session) fail(err error) {
 		return
 	}
 	// The ends of the streams may be on the way still; the record has them.
-	if err := errors.Join(s.stdout.End(exit.Stdout), s.stderr.End(exit.Stderr)); err != nil {
-		s.link.cfg.Log.Debug("end of a stream that nobody reads", "session", s.id, "err", err)
+	s.endAt(wire.Stdout, s.stdout, exit.Stdout)
+	s.endAt(wire.Stderr, s.stderr, exit.Stderr)
+}
+
+// endAt ends a stream where the record says. A worker that had said another end
+// before would let its writer wait for ever.
+func (s *Session) endAt(stream uint8, in *flow.In, total uint64) {
+	err := in.End(total)
+	if err == nil {
+		return
 	}
+	s.link.mu.Lock()
+	if !s.unread[stream] {
+		s.err = fmt.Errorf("output of an ended session: %w", err)
+	}
+	s.link.mu.Unlock()
+	in.Abort()
 }
 
 // Arrived reports whether the exit record and all output have been received;

@@ -3,14 +3,17 @@
 package reap
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,23 +29,45 @@ type losses struct {
 	Orphans uint64  `json:"orphans"` // collected processes that were not ours
 	Zombies int     `json:"zombies"` // uncollected at the end
 	Seconds float64 `json:"seconds"`
+	Seed    uint64  `json:"seed"`
 }
 
-// forks runs commands that each leave an orphan and exit with a known code.
+// command is the line of fork i, which leaves one orphan, and its exit code.
+func command(seed uint64, i int64) (line string, code int) {
+	rng := rand.New(rand.NewPCG(seed, uint64(i)))
+	code = rng.IntN(256)
+	switch rng.IntN(4) {
+	case 0:
+		return fmt.Sprintf("(true &); exit %d", code), code
+	case 1:
+		return fmt.Sprintf("setsid true & exit %d", code), code
+	case 2:
+		sig := []syscall.Signal{syscall.SIGHUP, syscall.SIGKILL, syscall.SIGUSR1, syscall.SIGPIPE, syscall.SIGTERM}[rng.IntN(5)]
+		return fmt.Sprintf("true & kill -%d $$; exit 99", sig), 128 + int(sig)
+	}
+	return fmt.Sprintf("true & exit %d", code), code
+}
+
+// forks runs commands that each leave an orphan and exit with a known code;
+// $REAP_TEST_SEED chooses them.
 func forks(t *testing.T, n int64, wide int) losses {
+	seed, err := strconv.ParseUint(os.Getenv("REAP_TEST_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano())
+	}
 	var told atomic.Int64
 	r := New()
 	r.OnOrphan = func(int, Status) { told.Add(1) }
 	run(t, r)
-	l := losses{Forks: n, Wide: wide}
+	l := losses{Forks: n, Wide: wide, Seed: seed}
 	var next, lost, wrong atomic.Int64
 	var workers sync.WaitGroup
 	begin := time.Now()
 	for range wide {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < n; i = next.Add(1) - 1 {
-				code := int(i % 256)
-				p, err := r.Start(Spec{Path: "/bin/sh", Argv: []string{"sh", "-c", "true & exit " + strconv.Itoa(code)}})
+				line, code := command(seed, i)
+				p, err := r.Start(Spec{Path: "/bin/sh", Argv: []string{"sh", "-c", line}, Env: []string{"PATH=/usr/bin:/bin"}})
 				if err != nil {
 					t.Errorf("start %d: %v", i, err)
 					return
@@ -89,16 +114,22 @@ func (l losses) require(t *testing.T) {
 }
 
 // TestNothingIsLost writes $MUSTER_OUT/raw/reap.json; MUSTER_OUT is absolute.
+// $REAP_TEST_FORKS asks for another number, $REAP_TEST_RAW for another name.
 func TestNothingIsLost(t *testing.T) {
 	if !inside(t) {
 		return
 	}
-	l := forks(t, 20_000, 8)
+	n, err := strconv.ParseInt(os.Getenv("REAP_TEST_FORKS"), 10, 64)
+	if err != nil {
+		n = 20_000
+	}
+	l := forks(t, n, 8)
 	if dir := os.Getenv("MUSTER_OUT"); dir != "" {
 		raw, err := json.Marshal(l)
 		require.NoError(t, err)
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, "raw"), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "raw", "reap.json"), append(raw, '\n'), 0o644))
+		name := cmp.Or(os.Getenv("REAP_TEST_RAW"), "reap")
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "raw", name+".json"), append(raw, '\n'), 0o644))
 	}
 	l.require(t)
 }

@@ -42,8 +42,12 @@ func inside(t *testing.T, env ...string) bool {
 		return true
 	}
 	t.Parallel() // beside each other, after the tests that run a Reaper in here
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	if end, ok := t.Deadline(); ok { // the inner one tells where it stands
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-5*time.Second))
+		defer cancel()
+	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Env = append(append(os.Environ(), insideEnv+"=1"), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}

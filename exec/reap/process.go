@@ -80,6 +80,22 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	return nil
 }
 
+// SignalGroup sends sig to the process group that the process leads: it must
+// have been started with Setsid or Setpgid. It returns os.ErrProcessDone when
+// the process has been collected, though others of the group may live: the
+// number is not the group's for ever.
+func (p *Process) SignalGroup(sig syscall.Signal) error {
+	p.r.mu.Lock()
+	defer p.r.mu.Unlock()
+	if p.gone {
+		return os.ErrProcessDone
+	}
+	if err := syscall.Kill(-p.pid, sig); err != nil {
+		return fmt.Errorf("signal process group %d: %w", p.pid, err)
+	}
+	return nil
+}
+
 // Start starts a process. The error wraps the syscall.Errno of execve or chdir
 // (ENOENT and ENOTDIR: not found; EACCES, ENOEXEC: cannot be run), or is
 // ErrNotRunning. The caller may close s.Files afterwards.

@@ -17,6 +17,7 @@ type Proc struct {
 	Start     uint64 // clock ticks since boot; with PID it names a process for ever
 	State     byte   // as in /proc/PID/stat: R, S, D, T, t, Z, X, ...
 	Threads   int
+	Exiting   bool   // its files are being closed, it is all but ended
 	Comm      string // name of the program, at most 15 bytes
 	Marker    string // value of the scanned variable; "" if absent or unreadable
 }
@@ -28,6 +29,10 @@ func (p Proc) Alive() bool {
 }
 
 func (p Proc) stopped() bool { return p.State == 'T' || p.State == 't' }
+
+// exiting is PF_EXITING of the kernel's include/linux/sched.h: set before a
+// process's files are closed, a moment before it becomes a zombie.
+const exiting = 4
 
 // maxEnviron bounds what one hostile process can make a scan read.
 const maxEnviron = 8 << 20
@@ -92,16 +97,19 @@ func parseStat(line []byte) (Proc, error) {
 		return Proc{}, errors.New("parse stat: no name in parentheses")
 	}
 	fields := bytes.Fields(line[shut+1:])
-	const state, ppid, threads, start = 0, 1, 17, 19 // fields 3, 4, 20, 22 of the manual
+	const state, ppid, flags, threads, start = 0, 1, 6, 17, 19 // fields 3, 4, 9, 20, 22 of the manual
 	if len(fields) <= start || len(fields[state]) != 1 {
 		return Proc{}, errors.New("parse stat: too few fields")
 	}
 	p := Proc{State: fields[state][0], Comm: string(line[open+1 : shut])}
-	var errs [4]error
+	var errs [5]error
 	p.PID, errs[0] = strconv.Atoi(string(bytes.TrimSpace(line[:open])))
 	p.PPID, errs[1] = strconv.Atoi(string(fields[ppid]))
 	p.Threads, errs[2] = strconv.Atoi(string(fields[threads]))
 	p.Start, errs[3] = strconv.ParseUint(string(fields[start]), 10, 64)
+	bits, err := strconv.ParseUint(string(fields[flags]), 10, 64)
+	errs[4] = err
+	p.Exiting = bits&exiting != 0 && p.Threads <= 1
 	if err := errors.Join(errs[:]...); err != nil {
 		return Proc{}, fmt.Errorf("parse stat: %w", err)
 	}

@@ -22,7 +22,7 @@ const (
 // Report counts what a stop did.
 type Report struct {
 	Found  int // processes that were alive at some scan
-	Asked  int // of these, sent TERM
+	Asked  int // of these, sent TERM, or what Drain was told to send
 	Killed int // of these, sent KILL
 	Left   int // alive at the last scan
 	Scans  int
@@ -40,12 +40,14 @@ func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace ti
 	return s.report, err
 }
 
-// Drain is Stop with an order: the leaves of the first scan are asked alone.
-// All others are asked when these leaves have ended, or after half of grace.
-func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), grace time.Duration) (Report, error) {
+// Drain is Stop with an order: the leaves of the first scan are asked alone, and
+// with sig: a program may be made to be stopped by INT or QUIT. All others are
+// asked when these leaves have ended, or after half of grace, and leaves that
+// took another signal than TERM for no reason to end are asked with TERM then.
+func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration) (Report, error) {
 	s := newStop(r, find)
 	start := time.Now()
-	err := s.leaves(ctx, start.Add(grace/2))
+	err := s.leaves(ctx, sig, start.Add(grace/2))
 	if err == nil {
 		err = s.finish(ctx, start.Add(grace))
 	}
@@ -55,7 +57,7 @@ func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), grace t
 type stop struct {
 	r       *Reaper
 	find    func() ([]Proc, error)
-	asked   map[identity]bool
+	asked   map[identity]bool // whether with TERM
 	killed  map[identity]bool
 	found   map[identity]bool
 	refused map[identity]error // KILL was not allowed: waiting for it is vain
@@ -68,8 +70,8 @@ func newStop(r *Reaper, find func() ([]Proc, error)) *stop {
 		killed: map[identity]bool{}, found: map[identity]bool{}, refused: map[identity]error{}}
 }
 
-// leaves asks the present leaves and waits for these alone.
-func (s *stop) leaves(ctx context.Context, until time.Time) error {
+// leaves asks the present leaves with sig and waits for these alone.
+func (s *stop) leaves(ctx context.Context, sig syscall.Signal, until time.Time) error {
 	var first map[identity]bool
 	for {
 		woken := s.r.nextReap()
@@ -81,7 +83,7 @@ func (s *stop) leaves(ctx context.Context, until time.Time) error {
 			first = map[identity]bool{}
 			for _, p := range Leaves(alive) {
 				first[p.identity()] = true
-				s.ask(p)
+				s.askWith(p, sig)
 			}
 		}
 		waiting := false
@@ -146,12 +148,17 @@ func (s *stop) scan() ([]Proc, error) {
 	return alive, nil
 }
 
-func (s *stop) ask(p Proc) {
-	if !s.asked[p.identity()] && Signal(p, syscall.SIGTERM) == nil {
-		s.asked[p.identity()] = true
-		s.report.Asked++
+func (s *stop) ask(p Proc) { s.askWith(p, syscall.SIGTERM) }
+
+func (s *stop) askWith(p Proc, sig syscall.Signal) {
+	term, seen := s.asked[p.identity()]
+	if !term && Signal(p, sig) == nil {
+		s.asked[p.identity()] = sig == syscall.SIGTERM
+		if !seen {
+			s.report.Asked++
+		}
 	}
-	if p.stopped() { // it cannot handle TERM before it continues
+	if p.stopped() { // it cannot handle the signal before it continues
 		_ = Signal(p, syscall.SIGCONT) // at worst KILL ends it
 	}
 }

@@ -106,19 +106,22 @@ sh -c '%s; echo ready; read x <&3' &
 wait; read y <&3`
 	for _, c := range []struct {
 		name, rank string
+		sig        syscall.Signal
 		grace      time.Duration
 		least      time.Duration // that it must take
 		says       []string
 	}{
-		{"rank ends", `trap "echo rank asked; sleep 0.3; echo rank ends; exit 0" TERM`, time.Minute, 0,
+		{"rank ends", `trap "echo rank asked; sleep 0.3; echo rank ends; exit 0" TERM`, syscall.SIGTERM, time.Minute, 0,
 			[]string{"rank asked\n", "rank ends\n", "daemon asked\n"}},
-		{"rank stays", `trap "" TERM`, 6 * time.Second, 3 * time.Second,
+		{"rank stays", `trap "" TERM`, syscall.SIGTERM, 4 * time.Second, 2 * time.Second,
 			[]string{"daemon asked\n"}},
+		{"rank ends by HUP", `trap "echo rank quits; exit 0" HUP; trap "" TERM`, syscall.SIGHUP, time.Minute, 0,
+			[]string{"rank quits\n", "daemon asked\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, out := sh(t, r, "s1", fmt.Sprintf(daemon, c.rank), true)
 			begin := time.Now()
-			got, err := r.Drain(t.Context(), finder("s1"), c.grace)
+			got, err := r.Drain(t.Context(), finder("s1"), c.sig, c.grace)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, time.Since(begin), c.least)
 			for _, line := range c.says {
@@ -132,13 +135,33 @@ wait; read y <&3`
 	}
 }
 
+// A rank that does not end by the signal of the drain gets TERM at half time.
+func TestDrainAsksDeafRanksWithTERM(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	r := running(t)
+	p, out := sh(t, r, "s1", `trap "" INT; trap "echo asked; exit 5" TERM; echo ready; while :; do read x; done`, true)
+	begin := time.Now()
+	got, err := r.Drain(t.Context(), finder("s1"), syscall.SIGINT, 2*time.Second)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, time.Since(begin), time.Second)
+	require.Equal(t, "asked\n", readLine(t, out))
+	require.Equal(t, 5, p.Status().Code)
+	require.Equal(t, 1, got.Asked)
+	require.Zero(t, got.Killed)
+}
+
 func TestStopEndsWithItsContext(t *testing.T) {
 	if !inside(t) {
 		return
 	}
 	r := running(t)
 	p, _ := sh(t, r, "s1", `trap '' TERM; echo ready; read x`, true)
-	for _, stop := range []func(context.Context, func() ([]Proc, error), time.Duration) (Report, error){r.Stop, r.Drain} {
+	drain := func(ctx context.Context, find func() ([]Proc, error), grace time.Duration) (Report, error) {
+		return r.Drain(ctx, find, syscall.SIGTERM, grace)
+	}
+	for _, stop := range []func(context.Context, func() ([]Proc, error), time.Duration) (Report, error){r.Stop, drain} {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		report, err := stop(ctx, finder("s1"), time.Minute)
 		cancel()

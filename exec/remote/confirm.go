@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/exec/link"
 )
@@ -19,22 +21,55 @@ func (d *Dialer) confirm(ctx context.Context, err error) error {
 	if !errors.As(err, &failed) || failed.Kind != link.NotFound || d.client == nil {
 		return err
 	}
-	body, getErr := d.client.Get().Namespace(d.target.Namespace).Resource("pods").Name(d.target.Pod).
-		SetHeader("Accept", "application/json").DoRaw(ctx)
-	if apierrors.IsNotFound(getErr) {
+	uid, lookErr := d.look(ctx)
+	switch {
+	case apierrors.IsNotFound(lookErr):
 		return &link.DialError{Kind: link.Gone, Err: fmt.Errorf("%s does not exist any more", d.target)}
+	case lookErr != nil:
+		return err // unconfirmed
+	case d.target.UID != "" && uid != d.target.UID:
+		return &link.DialError{Kind: link.Gone, Err: fmt.Errorf("%s was replaced: its uid is %s, not %s",
+			d.target, uid, d.target.UID)}
 	}
-	var pod struct {
+	return &link.DialError{Kind: link.Server, Err: fmt.Errorf("%w (but the pod exists)", failed.Err)}
+}
+
+// look gives the uid of the pod that has the target's name now, or the API
+// server's error. A launcher has list and no get, or, in shared namespaces, get
+// of its own pods by name and no list.
+func (d *Dialer) look(ctx context.Context) (uid string, err error) {
+	type object struct {
 		Metadata struct {
 			UID string `json:"uid"`
 		} `json:"metadata"`
 	}
-	if getErr != nil || json.Unmarshal(body, &pod) != nil {
-		return err // unconfirmed
+	request := func() *rest.Request {
+		return d.client.Get().Namespace(d.target.Namespace).Resource("pods").SetHeader("Accept", "application/json")
 	}
-	if d.target.UID != "" && pod.Metadata.UID != d.target.UID {
-		return &link.DialError{Kind: link.Gone, Err: fmt.Errorf("%s was replaced: its uid is %s, not %s",
-			d.target, pod.Metadata.UID, d.target.UID)}
+	body, err := request().Param("fieldSelector", "metadata.name="+d.target.Pod).DoRaw(ctx)
+	if apierrors.IsForbidden(err) {
+		var pod object
+		if body, err = request().Name(d.target.Pod).DoRaw(ctx); err != nil {
+			return "", err
+		}
+		err = json.Unmarshal(body, &pod)
+		return pod.Metadata.UID, err
 	}
-	return &link.DialError{Kind: link.Server, Err: fmt.Errorf("%w (but the pod exists)", failed.Err)}
+	if err != nil {
+		return "", err
+	}
+	var list struct {
+		Kind  string   `json:"kind"`
+		Items []object `json:"items"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return "", err
+	}
+	if list.Kind != "PodList" {
+		return "", fmt.Errorf("list pod %s: the answer is no list", d.target)
+	}
+	if len(list.Items) == 0 {
+		return "", apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, d.target.Pod)
+	}
+	return list.Items[0].Metadata.UID, nil
 }

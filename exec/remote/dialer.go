@@ -35,7 +35,7 @@ type Dialer struct {
 }
 
 // New makes a Dialer. cfg is copied at each dial and never changed. With a
-// client for core/v1, a 404 is checked by a GET of the pod: Gone when the pod
+// client for core/v1, a 404 is checked by a look at the pod: Gone when the pod
 // is not there or has another UID. Without one (nil) a 404 stays NotFound.
 func New(cfg *rest.Config, client rest.Interface, t Target, proto *Protocol) *Dialer {
 	return &Dialer{cfg: cfg, client: client, target: t, proto: proto}

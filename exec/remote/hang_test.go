@@ -139,7 +139,7 @@ func TestUnreachable(t *testing.T) {
 }
 
 func TestNotFoundIsConfirmed(t *testing.T) {
-	const podPath = "/api/v1/namespaces/ns/pods/pi-worker-0"
+	const listPath = "/api/v1/namespaces/ns/pods"
 	client := func(t *testing.T, host string) rest.Interface {
 		c, err := rest.UnversionedRESTClientFor(&rest.Config{Host: host, APIPath: "/api", ContentConfig: rest.ContentConfig{
 			GroupVersion: &schema.GroupVersion{Version: "v1"}, NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
@@ -148,25 +148,38 @@ func TestNotFoundIsConfirmed(t *testing.T) {
 		return c
 	}
 	for _, c := range []struct {
-		name string
-		code int
-		body string
-		want link.Kind
+		name      string
+		list, pod string // answers; "": 403
+		want      link.Kind
 	}{
-		{"pod is gone", 404, "", link.Gone},
-		{"pod was replaced", 200, `{"metadata":{"uid":"uid-1"}}`, link.Gone},
-		{"pod is there", 200, `{"metadata":{"uid":"uid-0"}}`, link.Server},
-		{"no right to look", 403, "", link.NotFound},
+		{"pod is gone", `{"kind":"PodList","items":[]}`, "", link.Gone},
+		{"pod was replaced", `{"kind":"PodList","items":[{"metadata":{"uid":"uid-1"}}]}`, "", link.Gone},
+		{"pod is there", `{"kind":"PodList","items":[{"metadata":{"uid":"uid-0"}}]}`, "", link.Server},
+		{"the answer is no list", `{"kind":"Status"}`, "", link.NotFound},
+		{"only get: pod is gone", "", "404", link.Gone},
+		{"only get: pod was replaced", "", `{"metadata":{"uid":"uid-1"}}`, link.Gone},
+		{"only get: pod is there", "", `{"metadata":{"uid":"uid-0"}}`, link.Server},
+		{"no right to look", "", "", link.NotFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			answer := func(w http.ResponseWriter, body string) {
+				switch body {
+				case "":
+					fakekube.WriteStatus(w, 403, "")
+				case "404":
+					fakekube.WriteStatus(w, 404, "")
+				default:
+					_, _ = io.WriteString(w, body)
+				}
+			}
 			mux := http.NewServeMux()
 			mux.HandleFunc(fakekube.ExecPath, func(w http.ResponseWriter, _ *http.Request) { fakekube.WriteStatus(w, 404, "pods not found") })
-			mux.HandleFunc(podPath, func(w http.ResponseWriter, _ *http.Request) {
-				if c.code != 200 {
-					fakekube.WriteStatus(w, c.code, "")
-					return
+			mux.HandleFunc(listPath+"/pi-worker-0", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.pod) })
+			mux.HandleFunc(listPath, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Query().Get("fieldSelector") != "metadata.name=pi-worker-0" {
+					t.Errorf("asked for %s", r.URL)
 				}
-				_, _ = io.WriteString(w, c.body)
+				answer(w, c.list)
 			})
 			server := httptest.NewServer(mux)
 			defer server.Close()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"time"
 )
 
 // line holds the TCP connections that one dial has opened, so that they can be
@@ -16,8 +17,13 @@ type line struct {
 	cut   bool
 }
 
+// connectTimeout lets a SYN be lost once (it is sent again after 1 s, then after
+// 2 more, and 4 more): where packets vanish a new connection every other second
+// finds out sooner that they pass again than an old one's next SYN.
+const connectTimeout = 2 * time.Second
+
 func (l *line) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	conn, err := (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}

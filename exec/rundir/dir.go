@@ -33,18 +33,32 @@ func Candidates() []string {
 }
 
 // Create makes, or takes over, the first candidate that can be a private
-// directory. memoryOnly tells that it lies in shared memory: sockets may stand
-// there, spool files may not. The error names every candidate and its fault.
-func Create() (dir string, memoryOnly bool, err error) {
+// directory. The error names every candidate and its fault.
+func Create() (dir string, err error) {
 	var faults []error
 	for _, dir := range Candidates() {
 		if err := create(dir); err != nil {
 			faults = append(faults, err)
 			continue
 		}
-		return dir, dir == sharedMemory || strings.HasPrefix(dir, sharedMemory+"/"), nil
+		return dir, nil
 	}
-	return "", false, fmt.Errorf("make a private directory: %w", errors.Join(faults...))
+	return "", fmt.Errorf("make a private directory: %w", errors.Join(faults...))
+}
+
+// SpillDirs lists where output may wait in files: in dir, else among the other
+// temporary files. Never in shared memory, which is MPI's: sockets may stand
+// there, spill files may not.
+func SpillDirs(dir string) []string {
+	var list []string
+	for _, d := range []string{dir, os.TempDir()} {
+		real, err := filepath.EvalSymlinks(d)
+		if err != nil || real == sharedMemory || strings.HasPrefix(real, sharedMemory+"/") {
+			continue
+		}
+		list = append(list, real)
+	}
+	return list
 }
 
 func create(dir string) error {

@@ -52,7 +52,7 @@ func TestCreate(t *testing.T) {
 			dir := at(t, filepath.Join(t.TempDir(), "parent", "run"))
 			require.NoError(t, os.Mkdir(filepath.Dir(dir), 0o755))
 			c.make(t, dir)
-			got, memoryOnly, err := Create()
+			got, err := Create()
 			if c.want != "" {
 				require.ErrorContains(t, err, c.want)
 				require.ErrorContains(t, err, dir)
@@ -60,7 +60,6 @@ func TestCreate(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, dir, got)
-			require.False(t, memoryOnly)
 			info, err := os.Lstat(dir)
 			require.NoError(t, err)
 			require.Equal(t, os.ModeDir|0o700, info.Mode())
@@ -76,29 +75,40 @@ func TestCreateRefusesAnothersDirectory(t *testing.T) {
 		require.NoError(t, os.Chown(dir, 65534, 65534))
 	}
 	at(t, dir)
-	_, _, err := Create()
+	_, err := Create()
 	require.ErrorContains(t, err, "belongs to uid")
 }
 
 func TestCreateRefusesARelativeDirectory(t *testing.T) {
 	at(t, "run")
-	_, _, err := Create()
+	_, err := Create()
 	require.ErrorContains(t, err, "not an absolute path")
 }
 
-func TestSharedMemoryIsMarked(t *testing.T) {
-	parent, err := os.MkdirTemp(sharedMemory, "rundir-test-")
+func TestSpillFilesAreNotInSharedMemory(t *testing.T) {
+	shared, err := os.MkdirTemp(sharedMemory, "rundir-test-")
 	require.NoError(t, err)
-	defer os.RemoveAll(parent)
-	at(t, filepath.Join(parent, "run"))
-	_, memoryOnly, err := Create()
-	require.NoError(t, err)
-	require.True(t, memoryOnly)
+	defer os.RemoveAll(shared)
+	disk := t.TempDir()
+	link := filepath.Join(disk, "link")
+	require.NoError(t, os.Symlink(shared, link))
+	for _, c := range []struct {
+		dir, temporary string
+		want           []string
+	}{
+		{disk, "/tmp", []string{disk, "/tmp"}},
+		{shared, disk, []string{disk}},
+		{disk, sharedMemory, []string{disk}},
+		{link, filepath.Join(disk, "none"), nil},
+	} {
+		t.Setenv("TMPDIR", c.temporary)
+		require.Equal(t, c.want, SpillDirs(c.dir))
+	}
 }
 
 func TestListenAndFind(t *testing.T) {
 	dir := at(t, filepath.Join(t.TempDir(), "run"))
-	_, _, err := Create()
+	_, err := Create()
 	require.NoError(t, err)
 	path := filepath.Join(dir, names.BrokerSocket)
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -72,20 +73,24 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	}
 	if s.claimed && order > 0 {
 		s.cfg.Log.Info("a newer launcher takes the worker", "old", s.epoch.UID, "new", h.Epoch.UID)
-		s.stopAllLocked(wire.ReasonSuperseded, s.cfg.Grace)
+		s.stopAllLocked(wire.ReasonSuperseded, syscall.SIGTERM, s.cfg.Grace)
 		for id, x := range s.sessions {
 			x.stdout.Discard()
 			x.stderr.Discard()
 			delete(s.sessions, id)
 			close(x.dropped)
 		}
+		clear(s.ruined)
+		s.unwatchAllLocked()
 	}
 	if s.conn != nil {
 		s.conn.close() // the bridge of an earlier attempt may linger for long
 	}
 	s.claimed, s.epoch, s.conn = true, h.Epoch, c
 	s.lease = leaseOf(h.LeaseSeconds)
-	s.heard = time.Now()
+	s.wantsReports, s.frozenAfter = h.Reports, graceOf(h.FrozenMillis)
+	s.watchNow()
+	s.heard, s.swept = time.Now(), false
 	s.kick()
 	if s.ending {
 		return nil, nil // it waits for their ends, which the stop brings
@@ -94,7 +99,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 }
 
 func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRecord, error) {
-	w := wire.WelcomeRecord{Proto: proto, Version: s.cfg.Version, Instance: s.instance, Slots: s.cfg.Slots}
+	w := wire.WelcomeRecord{Proto: proto, Version: s.cfg.Version, Instance: s.instance, Slots: s.cfg.Slots, Reports: true}
 	w.Hostname, _ = os.Hostname() // only for messages
 	w.Addresses = addresses()
 	var set unix.CPUSet
@@ -111,7 +116,13 @@ func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRe
 	if s.conn != c {
 		return w, errStale
 	}
+	// As many as fit a record: the launcher forgets those that it does not know,
+	// and hears of the others at its next redial.
+	room := wire.MaxRecord / 2
 	for id := range s.sessions {
+		if room -= 6*len(id) + len(`"",`); room < 0 { // JSON may escape a character by six
+			break
+		}
 		w.Sessions = append(w.Sessions, id)
 	}
 	return w, nil

@@ -4,14 +4,17 @@ package session
 
 import (
 	"context"
+	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
 
 // Orphaned tells the Server that a process which it did not start has ended
-// here; a detached session may be over. It does not block.
-func (s *Server) Orphaned() {
+// here: a daemon, or the last of a detached session. It does not wait.
+func (s *Server) Orphaned(pid int, st reap.Status) {
+	s.orphaned(pid, st)
 	select {
 	case s.orphans <- struct{}{}:
 	default:
@@ -47,6 +50,10 @@ func (s *Server) due() (time.Duration, bool) {
 		return 0, false
 	}
 	limit, what := s.cfg.Await, "await"
+	if s.claimed && !s.swept && (limit <= 0 || s.lease < limit) {
+		// What has escaped from a session that has ended goes with the lease, too.
+		limit, what = s.lease, "sweep"
+	}
 	for _, x := range s.sessions {
 		if x.lives() {
 			limit, what = s.lease, "lease"
@@ -62,14 +69,23 @@ func (s *Server) due() (time.Duration, bool) {
 		s.over(NoLaunch)
 		return 0, false
 	}
-	s.cfg.Log.Warn("no word from the launcher for the lease: stopping its sessions", "lease", s.lease)
-	s.stopAllLocked(wire.ReasonLease, s.cfg.Grace)
+	if what == "lease" {
+		s.cfg.Log.Warn("no word from the launcher for the lease: stopping its sessions", "lease", s.lease)
+	}
+	s.swept = true
+	s.stopAllLocked(wire.ReasonLease, syscall.SIGTERM, s.cfg.Grace)
 	// The sessions' ends take a moment; then the wait for a launcher counts.
 	return s.cfg.Grace + killMargin, true
 }
 
 // longestLease keeps a lease within what a Duration can hold, whatever a record says.
 const longestLease = 30 * 24 * time.Hour
+
+// graceOf keeps a grace within the same bounds: one that overflowed would end
+// the stop before it began.
+func graceOf(millis int64) time.Duration {
+	return time.Duration(min(max(millis, 0), int64(longestLease/time.Millisecond))) * time.Millisecond
+}
 
 func leaseOf(seconds int) time.Duration {
 	return time.Duration(min(max(seconds, 1), int(longestLease/time.Second))) * time.Second

@@ -19,6 +19,9 @@ type conn struct {
 	nc     *net.UnixConn
 	reader *wire.Reader
 	kicked chan struct{} // the sender has something to look at
+	proto  int           // the version in use; set before the first frame is read
+	// reports: it gets REPORT; under srv.mu, and not before its WELCOME.
+	reports bool
 
 	mu      sync.Mutex
 	queue   []wire.Frame    // to be sent before any data
@@ -83,7 +86,9 @@ func (c *conn) refuse(r wire.RefuseRecord) {
 
 // serve moves frames both ways until the connection ends, and says why.
 func (c *conn) serve(w wire.WelcomeRecord) error {
+	c.proto = w.Proto
 	c.record(wire.Welcome, 0, w)
+	c.srv.resendReports(c)
 	var sendErr error
 	sent := make(chan struct{})
 	go func() {
@@ -129,11 +134,22 @@ func (c *conn) kick() {
 	}
 }
 
+// longestQueue bounds the frames that wait for a launcher which asks and does not
+// read: two for each of many thousand sessions.
+const longestQueue = 1 << 16
+
 // push queues a frame that goes before any data.
 func (c *conn) push(f wire.Frame) {
 	c.mu.Lock()
-	c.queue = append(c.queue, f)
+	full := len(c.queue) >= longestQueue
+	if !full {
+		c.queue = append(c.queue, f)
+	}
 	c.mu.Unlock()
+	if full {
+		c.close()
+		return
+	}
 	c.kick()
 }
 

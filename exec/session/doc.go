@@ -4,13 +4,17 @@
 //
 // A Server holds one current connection, the launcher's link, and the sessions
 // of one epoch. The connection may be cut and made again at any moment; the
-// sessions do not notice. Their output waits in spools until the launcher has
-// acknowledged it, their end waits as a record until the launcher has it.
+// sessions do not notice. Their output waits in spools, in memory and then in files, until
+// the launcher has acknowledged it, their end waits as a record until the launcher has it.
 //
 // What it promises: a session id starts at most one process, ever; a launcher
 // of a lower epoch is refused and one of a higher epoch finds nothing of its
 // predecessor's left; without a launcher for the lease, everything of the
 // sessions is stopped; after End nothing of the job runs.
+//
+// It looks at the members of its sessions, soon after a start and then every few
+// seconds, and reports MPI daemons that were killed or are frozen, and ranks that
+// failed, to launchers that want to hear (watch.go, rank.go).
 //
 // What it does not do: it does not know Kubernetes, it does not choose its
 // exit code (agent/worker does), and it never restarts anything.

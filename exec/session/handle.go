@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
-	"time"
 
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -17,7 +16,11 @@ var errStale = errors.New("another connection took the worker")
 func (s *Server) handle(c *conn, f wire.Frame) error {
 	switch f.Type {
 	case wire.Ping:
-		c.push(wire.Frame{Type: wire.Pong})
+		pong := wire.Frame{Type: wire.Pong}
+		if c.proto >= wire.ProtoEcho {
+			pong.Offset = f.Offset
+		}
+		c.push(pong)
 		s.trim() // an idle link: a good moment
 		return nil
 	case wire.Open:
@@ -115,8 +118,8 @@ func (s *Server) handleStream(c *conn, f wire.Frame) error {
 // open creates the session, or attaches c to it. It does not wait for the
 // start: a program on a file system that hangs must not silence the link.
 func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
-	if channel == 0 || rec.ID == "" {
-		return fmt.Errorf("%w: open without channel or id", wire.ErrProtocol)
+	if channel == 0 || !validID(rec.ID) {
+		return fmt.Errorf("%w: open without a channel or a plain id", wire.ErrProtocol)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,11 +153,26 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 	return nil
 }
 
+const longestID = 128
+
+// validID takes what can stand in an environment and in a sentence.
+func validID(id string) bool {
+	for _, c := range []byte(id) {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return id != "" && len(id) <= longestID
+}
+
 // find returns the session of rec, new or known; without one the answer says
 // why. Called with s.mu held; the creator starts it.
 func (s *Server) find(c *conn, rec wire.OpenRecord) (*session, wire.OpenedRecord, error) {
 	if s.conn != c {
 		return nil, wire.OpenedRecord{}, errStale
+	}
+	if why, ok := s.ruined[rec.ID]; ok {
+		return nil, wire.OpenedRecord{Error: wire.OpenUnknown, Message: why}, nil
 	}
 	if x := s.sessions[rec.ID]; x != nil {
 		if x.hash != rec.Hash {
@@ -184,7 +202,7 @@ func (s *Server) control(x *session, rec wire.ControlRecord) {
 		return
 	}
 	x.control = rec.Seq
-	if rec.Stop && x.reason == "" && x.exit == nil {
+	if rec.Stop && x.reason == "" && x.exit == nil && !x.over() {
 		x.reason = wire.ReasonStopped
 	}
 	x.orders = append(x.orders, rec)
@@ -208,7 +226,7 @@ func (x *session) obey() {
 		x.srv.mu.Unlock()
 		for _, rec := range orders {
 			if rec.Stop {
-				x.srv.stopSession(x, time.Duration(rec.GraceMillis)*time.Millisecond)
+				x.srv.stopSession(x, graceOf(rec.GraceMillis))
 			} else if rec.Signal > 0 {
 				x.signal(syscall.Signal(rec.Signal))
 			}
@@ -235,7 +253,10 @@ func (s *Server) forget(c *conn, id string) error {
 		return nil
 	}
 	running := x.exit == nil
-	delete(c.channels, x.channel)
+	// Its number may be that of an earlier connection: here another session's.
+	if c.channels[x.channel] == x {
+		delete(c.channels, x.channel)
+	}
 	order := make([]*session, 0, len(c.order))
 	for _, o := range c.order {
 		if o != x {
@@ -255,11 +276,27 @@ func (s *Server) forget(c *conn, id string) error {
 	return nil
 }
 
+// ruin ends a session whose output cannot be read back from its spill file, so
+// that the launcher, which dials again, is told in place of waiting for ever.
+func (s *Server) ruin(x *session, err error) {
+	s.cfg.Log.Error("output is lost: stopping its session", "session", x.id, "err", err)
+	s.mu.Lock()
+	s.ruined[x.id] = fmt.Sprintf("output of session %s is lost: %v", x.id, err)
+	x.conn.Store(nil)
+	x.forgotten = true
+	s.dropLocked(x)
+	s.mu.Unlock()
+	x.stdout.Discard()
+	x.stderr.Discard()
+	s.stopSession(x, s.cfg.Grace)
+}
+
 // dropLocked lets go of a session that the launcher has forgotten once nothing
 // of it lives. Called with s.mu held.
 func (s *Server) dropLocked(x *session) {
 	if x.forgotten && !x.lives() && s.sessions[x.id] == x {
 		delete(s.sessions, x.id)
+		s.unwatchSessionLocked(x)
 		close(x.dropped)
 	}
 }

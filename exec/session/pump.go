@@ -53,9 +53,6 @@ func (x *session) pump(r *os.File, out *flow.Out) {
 			if n == len(buf) && len(buf) < wire.MaxData {
 				buf = make([]byte, 4*len(buf)) // a stream in full flow wants few system calls
 			}
-			if perr := out.Problem(); perr != nil {
-				x.srv.cfg.Log.Warn("output stays in memory and may block its writer", "session", x.id, "err", perr)
-			}
 		}
 		switch {
 		case err == nil:

@@ -110,8 +110,12 @@ func (c *conn) sendPiece(x *session, stream uint8, out *flow.Out, inFlight int, 
 	}
 	b := (*buf)[:wire.HeaderLen+allowed]
 	piece, channel, ok, err := c.next(x, out, b[wire.HeaderLen:])
-	if err != nil || !ok {
+	if err != nil {
+		c.srv.ruin(x, err)
 		return 0, err
+	}
+	if !ok {
+		return 0, nil
 	}
 	f := wire.Frame{Type: wire.Data, Stream: stream, Channel: channel, Offset: piece.Offset}
 	if piece.End {

@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/exec/flow"
@@ -23,10 +27,13 @@ type Config struct {
 	Slots   int
 	Env     []string // the sessions' environment, before their own additions
 	Dir     string   // their working directory unless they say otherwise
-	// SpoolDir takes spill files; empty: memory only.
-	SpoolDir string
-	Reaper   *reap.Reaper
-	Log      *slog.Logger
+	// SpoolDirs take spill files, the first that can; none: memory only.
+	SpoolDirs []string
+	SpoolSize int64 // 256 MiB: most bytes of all spill files
+	Reaper    *reap.Reaper
+	Log       *slog.Logger
+
+	Cgroup string // where the container sees its own cgroup: /sys/fs/cgroup
 
 	HelloTimeout time.Duration // 10 s: a connection that says nothing
 	DeadAfter    time.Duration // 15 s: a connection without a byte
@@ -48,7 +55,10 @@ type Server struct {
 	cfg      Config
 	instance string
 	limits   flow.Limits
+	noSpill  atomic.Bool // it has been said that no directory takes spill files
 	outcome  chan Outcome
+	hurry    chan struct{} // closed when no stop may take any more time
+	rush     func()        // closes it
 	nudge    chan struct{} // the clock has something new to look at
 	orphans  chan struct{}
 	wg       sync.WaitGroup
@@ -58,10 +68,21 @@ type Server struct {
 	claimed  bool
 	conn     *conn
 	sessions map[string]*session
+	ruined   map[string]string        // ids of sessions whose output is lost, and why
 	fences   map[string]chan struct{} // stops under way, by what they stop
 	ending   bool                     // takes no new sessions
 	lease    time.Duration
 	heard    time.Time // last byte of the launcher
+	swept    bool      // a lease has ended since the launcher came
+
+	looks   chan struct{} // there is something to watch over
+	looking sync.Mutex    // one look at a time
+	// Under mu.
+	wantsReports bool
+	frozenAfter  time.Duration // 0: daemons may be stopped for ever
+	watched      map[being]*watched
+	reports      []wire.ReportRecord // for launchers that redial
+	reported     uint64              // Seq of the last one
 }
 
 // New returns a Server; Serve starts it.
@@ -71,19 +92,41 @@ func New(cfg Config) *Server {
 			*d = v
 		}
 	}
+	if cfg.Cgroup == "" {
+		cfg.Cgroup = "/sys/fs/cgroup"
+	}
 	set(&cfg.HelloTimeout, 10*time.Second)
 	set(&cfg.DeadAfter, 15*time.Second)
 	set(&cfg.Grace, 5*time.Second)
-	return &Server{
+	if cfg.SpoolSize == 0 {
+		cfg.SpoolSize = 256 << 20
+	}
+	hurry := make(chan struct{})
+	s := &Server{
 		cfg:      cfg,
+		hurry:    hurry,
+		rush:     sync.OnceFunc(func() { close(hurry) }),
 		instance: wire.NewID(),
-		limits: flow.Limits{Floor: 128 << 10, Stream: 1 << 20, Dir: cfg.SpoolDir,
-			Memory: flow.NewBudget(64 << 20), File: flow.NewBudget(256 << 20)},
+		limits:   flow.Limits{Floor: 128 << 10, Stream: 1 << 20, Memory: flow.NewBudget(64 << 20)},
 		outcome:  make(chan Outcome, 1),
 		nudge:    make(chan struct{}, 1),
 		orphans:  make(chan struct{}, 1),
 		sessions: map[string]*session{},
+		ruined:   map[string]string{},
+		looks:    make(chan struct{}, 1),
+		watched:  map[being]*watched{},
 		heard:    time.Now(),
+	}
+	if len(cfg.SpoolDirs) > 0 {
+		s.limits.Files = &flow.Files{Dirs: cfg.SpoolDirs, Budget: flow.NewBudget(cfg.SpoolSize), Failed: s.spillFailed}
+	}
+	return s
+}
+
+// spillFailed says once what makes writers wait for their readers.
+func (s *Server) spillFailed(err error) {
+	if s.noSpill.CompareAndSwap(false, true) {
+		s.cfg.Log.Warn("output that is not read stays in memory, and its writers wait", "err", err)
 	}
 }
 
@@ -104,11 +147,23 @@ func (s *Server) Sessions() int {
 	return n
 }
 
+// Signal sends sig to the first process of every session and to its process
+// group; a session whose first process has ended gets none.
+func (s *Server) Signal(sig syscall.Signal) {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.sessions))
+	s.mu.Unlock()
+	for _, x := range all {
+		x.signal(sig)
+	}
+}
+
 // Serve takes connections from ln until ctx ends, then closes ln and every
 // connection and waits for all of its goroutines. Sessions should have been
 // stopped before (Stop). It returns an error only when accepting fails.
 func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 	s.wg.Go(func() { s.clock(ctx) })
+	s.wg.Go(func() { s.look(ctx) })
 	stop := context.AfterFunc(ctx, func() {
 		ln.Close()
 		s.mu.Lock()
@@ -172,6 +227,7 @@ func (s *Server) abandon() {
 		all = append(all, x)
 		delete(s.sessions, id)
 	}
+	s.unwatchAllLocked()
 	s.mu.Unlock()
 	for _, x := range all {
 		x.stdout.Discard()

@@ -34,15 +34,34 @@ type session struct {
 	channel    uint32 // its number on conn
 	stdinAcked uint64 // last acknowledgement sent on conn
 	control    uint64 // highest control taken
+	oom        int    // memoryKills before it began
+	oomTold    int    // of those after, in reports
 	orders     []wire.ControlRecord
 	forgotten  bool   // the launcher has its end, or does not want it
 	reason     string // why we stopped it
 	exit       *wire.ExitRecord
 	detached   bool // the first process ended, members live on
+	hasRanks   bool // a look has found one
+	hasMPI     bool // with an MPI library
+
+	ours atomic.Bool // we stop it: its processes' ends are our doing
 }
 
 // lives reports whether processes of the session may be alive.
 func (x *session) lives() bool { return x.exit == nil || x.detached }
+
+// over reports whether the first process has ended. Called with srv.mu held.
+func (x *session) over() bool {
+	if x.proc == nil {
+		return false
+	}
+	select {
+	case <-x.proc.Done():
+		return true
+	default:
+		return false
+	}
+}
 
 // awaitStart waits until the process is there, or could not be started, or ctx
 // ends: execve may hang with the file system that the program lies on.
@@ -82,6 +101,7 @@ func (x *session) ackStdin() {
 // newSession prepares a session; nothing runs yet.
 func (s *Server) newSession(rec wire.OpenRecord) *session {
 	x := &session{id: rec.ID, hash: rec.Hash, srv: s, tree: reap.NewTree(names.EnvSession, rec.ID),
+		oom:     s.memoryKills(),
 		started: make(chan struct{}), ordered: make(chan struct{}, 1), dropped: make(chan struct{})}
 	x.stdin = flow.NewIn(wire.StreamWindow, x.ackStdin)
 	x.stdout = flow.NewOut(wire.StreamWindow, s.limits, x.kick)
@@ -115,7 +135,9 @@ func (x *session) run(p *reap.Process, pipes pipes) {
 
 // ended makes the exit record and sends it to whoever has the session.
 func (x *session) ended(st reap.Status) {
-	x.finish(&wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: x.outlived()})
+	x.srv.lookAt(x) // its ranks' ends, before its own
+	x.finish(&wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: x.outlived(),
+		OOM: x.srv.memoryKills() - x.oom})
 }
 
 // outlived reports whether members live on after the first process. One that
@@ -128,7 +150,8 @@ func (x *session) outlived() bool {
 			x.srv.cfg.Log.Warn("look for members", "session", x.id, "err", err)
 		}
 		for _, m := range members {
-			if m.Alive() {
+			// Whoever closed the output a moment ago may still be on the way out.
+			if m.Alive() && !m.Exiting {
 				return true
 			}
 		}
@@ -170,6 +193,11 @@ func (x *session) finish(rec *wire.ExitRecord) {
 	s.kick()
 }
 
+// longestSentence bounds what is said of a command that could not be started: it
+// may name a PATH of 100 KiB, and a record that fits no frame ends the connection,
+// again after each redial.
+const longestSentence = 4 << 10
+
 // fail ends a session whose process never ran.
 func (x *session) fail(err error) {
 	code := 126
@@ -179,7 +207,11 @@ func (x *session) fail(err error) {
 	x.stdin.Abort()
 	x.stdout.End()
 	x.stderr.End()
-	x.finish(&wire.ExitRecord{Code: code, Error: err.Error()})
+	sentence := err.Error()
+	if len(sentence) > longestSentence {
+		sentence = sentence[:longestSentence] + "..."
+	}
+	x.finish(&wire.ExitRecord{Code: code, Error: sentence})
 }
 
 // signal sends sig to the first process and its group.
@@ -188,12 +220,7 @@ func (x *session) signal(sig syscall.Signal) {
 	if p == nil {
 		return
 	}
-	select {
-	case <-p.Done():
-		return // the group's number may belong to another by now
-	default:
-	}
-	if err := syscall.Kill(-p.PID(), sig); err != nil {
+	if err := p.SignalGroup(sig); err != nil {
 		x.srv.cfg.Log.Debug("signal", "session", x.id, "signal", sig, "err", err)
 	}
 }

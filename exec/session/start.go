@@ -59,6 +59,7 @@ func (s *Server) start(x *session, spec wire.Spec) {
 	}
 	x.tree.Add(p)
 	x.run(p, ours)
+	s.watchNow()
 }
 
 // resolve turns a spec into what execve needs.
@@ -74,6 +75,10 @@ func (s *Server) resolve(id string, spec wire.Spec) (reap.Spec, error) {
 			rs.Argv = []string{posixShell, "-c", spec.Line}
 		} else {
 			c, err := withoutShell(spec.Line, env, rs.Dir)
+			var refused *shell.Refusal
+			if errors.As(err, &refused) {
+				return rs, err // its sentence says that there is no shell
+			}
 			if err != nil {
 				return rs, fmt.Errorf("there is no %s here, and %w", posixShell, err)
 			}

@@ -5,6 +5,7 @@ package session
 import (
 	"context"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/agent/names"
@@ -16,13 +17,38 @@ import (
 // what was killed; a process in uninterruptible sleep may take longer.
 const killMargin = 10 * time.Second
 
+// patience is a context for a stop: it ends after d, or when Stop says that
+// there is no time left.
+func (s *Server) patience(d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	s.wg.Go(func() {
+		select {
+		case <-s.hurry:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, cancel
+}
+
+func (s *Server) hurried() bool {
+	select {
+	case <-s.hurry:
+		return true
+	default:
+		return false
+	}
+}
+
 // stopSession ends every member of x: TERM, after grace KILL. It returns at once.
 func (s *Server) stopSession(x *session, grace time.Duration) {
 	s.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), grace+killMargin)
+		s.lookAt(x) // what ended before was not our doing
+		x.ours.Store(true)
+		ctx, cancel := s.patience(grace + killMargin)
 		defer cancel()
 		x.awaitStart(ctx)
-		if _, err := s.cfg.Reaper.Stop(ctx, x.tree.Find, grace); err != nil {
+		if _, err := s.cfg.Reaper.Stop(ctx, x.tree.Find, grace); err != nil && !s.hurried() {
 			s.cfg.Log.Warn("stop session", "session", x.id, "err", err)
 		}
 		x.endOutput()
@@ -33,18 +59,19 @@ func (s *Server) stopSession(x *session, grace time.Duration) {
 // stopAllLocked ends every session for reason, and then everything that
 // descends from this process: what emptied its environment and left its parent
 // is found that way. People's own shells have another parent and are spared.
-// The stop is entered in s.fences until it is over. Called with s.mu held.
-func (s *Server) stopAllLocked(reason string, grace time.Duration) <-chan struct{} {
+// The stop is entered in s.fences until it is over. sig is what a preempted
+// session is asked with. Called with s.mu held.
+func (s *Server) stopAllLocked(reason string, sig syscall.Signal, grace time.Duration) <-chan struct{} {
 	if done, ok := s.fences[reason]; ok {
 		return done
 	}
-	var trees []*reap.Tree
 	var all []*session
 	for _, x := range s.sessions {
+		x.ours.Store(true)
 		if x.exit == nil && x.reason == "" {
 			x.reason = reason
 		}
-		trees, all = append(trees, x.tree), append(all, x)
+		all = append(all, x)
 	}
 	done := make(chan struct{})
 	if s.fences == nil {
@@ -52,12 +79,7 @@ func (s *Server) stopAllLocked(reason string, grace time.Duration) <-chan struct
 	}
 	s.fences[reason] = done
 	s.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), grace+killMargin)
-		defer cancel()
-		for _, x := range all {
-			x.awaitStart(ctx) // what starts late must not be missed
-		}
-		s.stopTrees(ctx, trees, reason, grace)
+		s.stopTrees(all, reason, sig, grace)
 		for _, x := range all {
 			x.endOutput()
 		}
@@ -70,42 +92,58 @@ func (s *Server) stopAllLocked(reason string, grace time.Duration) <-chan struct
 	return done
 }
 
-func (s *Server) stopTrees(ctx context.Context, trees []*reap.Tree, reason string, grace time.Duration) {
-	find := func() ([]reap.Proc, error) {
-		procs, err := reap.Scan(names.EnvSession)
-		return reap.Below(procs, os.Getpid()), err
+// stopTrees stops the processes of all, and then what else is below us.
+func (s *Server) stopTrees(all []*session, reason string, sig syscall.Signal, grace time.Duration) {
+	ctx, cancel := s.patience(grace + killMargin)
+	defer cancel()
+	for _, x := range all {
+		x.awaitStart(ctx) // what starts late must not be missed
 	}
 	stop := s.cfg.Reaper.Stop
 	if reason == wire.ReasonPreempted {
 		// The ranks first, so that they can write a checkpoint before the
 		// daemons above them take them down.
-		stop = s.cfg.Reaper.Drain
-	}
-	members := func() ([]reap.Proc, error) {
-		seen := map[int]bool{}
-		var all []reap.Proc
-		for _, t := range trees {
-			found, err := t.Find()
-			if err != nil {
-				return nil, err
-			}
-			for _, p := range found {
-				if !seen[p.PID] {
-					seen[p.PID] = true
-					all = append(all, p)
-				}
-			}
+		stop = func(ctx context.Context, find func() ([]reap.Proc, error), grace time.Duration) (reap.Report, error) {
+			return s.cfg.Reaper.Drain(ctx, find, sig, grace)
 		}
-		return all, nil
 	}
-	if len(trees) > 0 {
-		if report, err := stop(ctx, members, grace); err != nil {
+	if len(all) > 0 {
+		if report, err := stop(ctx, func() ([]reap.Proc, error) { return members(all) }, grace); err != nil && !s.hurried() {
 			s.cfg.Log.Warn("stop sessions", "reason", reason, "left", report.Left, "err", err)
 		}
 	}
-	if report, err := s.cfg.Reaper.Stop(ctx, find, min(grace, time.Second)); err != nil {
+	find := func() ([]reap.Proc, error) {
+		procs, err := reap.Scan(names.EnvSession)
+		return reap.Below(procs, os.Getpid()), err
+	}
+	report, err := s.cfg.Reaper.Stop(ctx, find, min(grace, time.Second))
+	if s.hurried() {
+		kill, cancel := context.WithTimeout(context.Background(), killMargin)
+		defer cancel()
+		report, err = s.cfg.Reaper.Stop(kill, find, 0)
+	}
+	if err != nil {
 		s.cfg.Log.Warn("stop what is left", "reason", reason, "left", report.Left, "err", err)
 	}
+}
+
+// members are the processes of all, each once.
+func members(all []*session) ([]reap.Proc, error) {
+	seen := map[int]bool{}
+	var found []reap.Proc
+	for _, x := range all {
+		tree, err := x.tree.Find()
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range tree {
+			if !seen[p.PID] {
+				seen[p.PID] = true
+				found = append(found, p)
+			}
+		}
+	}
+	return found, nil
 }
 
 // redialTime is how long a stop waits for a launcher whose link is down at the
@@ -113,16 +151,28 @@ func (s *Server) stopTrees(ctx context.Context, trees []*reap.Tree, reason strin
 const redialTime = 2 * time.Second
 
 // Stop takes no more sessions, ends all there are for reason, and returns when
-// nothing is left and the launcher has their ends, or is not there, or when ctx
-// ends.
+// nothing is left and the launcher has their ends, or is not there. When ctx ends
+// it kills what lives still, and returns when that has ended.
 func (s *Server) Stop(ctx context.Context, reason string, grace time.Duration) {
+	s.stop(ctx, reason, syscall.SIGTERM, grace)
+}
+
+// Preempt is Stop for a worker that sig told to end: the ranks are asked first,
+// and with sig, so that a program which writes its checkpoint on INT does.
+func (s *Server) Preempt(ctx context.Context, sig syscall.Signal, grace time.Duration) {
+	s.stop(ctx, wire.ReasonPreempted, sig, grace)
+}
+
+func (s *Server) stop(ctx context.Context, reason string, sig syscall.Signal, grace time.Duration) {
 	s.mu.Lock()
 	s.ending = true
-	done := s.stopAllLocked(reason, grace)
+	done := s.stopAllLocked(reason, sig, grace)
 	s.mu.Unlock()
 	select {
 	case <-done:
 	case <-ctx.Done():
+		s.rush()
+		<-done // within killMargin
 		return
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -160,7 +210,7 @@ func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 		return errStale
 	}
 	s.ending = !rec.Keep
-	done := s.stopAllLocked(wire.ReasonStopped, time.Duration(rec.GraceMillis)*time.Millisecond)
+	done := s.stopAllLocked(wire.ReasonStopped, syscall.SIGTERM, graceOf(rec.GraceMillis))
 	s.mu.Unlock()
 	s.wg.Go(func() {
 		<-done
@@ -191,6 +241,7 @@ func (s *Server) settle() {
 	}
 	s.mu.Unlock()
 	for _, x := range detached {
+		s.lookAt(x)
 		members, err := x.tree.Find()
 		if err != nil {
 			s.cfg.Log.Warn("look for members", "session", x.id, "err", err)

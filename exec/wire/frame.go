@@ -29,6 +29,7 @@ const (
 	Park                    // L>W the link closes on purpose: ParkRecord
 	End                     // L>W the job is over: EndRecord
 	Ended                   // W>L nothing of the job runs any more
+	Report                  // W>L something happened to a session's processes: ReportRecord
 	typeLimit
 )
 

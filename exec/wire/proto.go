@@ -1,9 +1,9 @@
-//go:build !muster_proto_next
+//go:build !muster_proto_old && !muster_proto_next
 
 package wire
 
 // The range of protocol versions that this build speaks.
 const (
 	ProtoMin = 1
-	ProtoMax = 1
+	ProtoMax = 2
 )

@@ -5,6 +5,6 @@ package wire
 // A protocol that today's builds do not speak: tests of version skew build
 // one side with it and expect a sentence that names both ranges.
 const (
-	ProtoMin = 2
-	ProtoMax = 2
+	ProtoMin = 3
+	ProtoMax = 3
 )

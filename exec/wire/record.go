@@ -18,6 +18,11 @@ type HelloRecord struct {
 	// RshAgent is the path that daemons look up on workers; the answer says
 	// whether it can be executed there. Empty: not asked.
 	RshAgent string `json:"rshAgent,omitempty"`
+	// Reports says that the launcher takes REPORT; without it the worker sends none.
+	Reports bool `json:"reports,omitempty"`
+	// FrozenMillis is how long an MPI daemon may be stopped (state T) before it
+	// is reported as frozen; 0: for ever.
+	FrozenMillis int64 `json:"frozenMillis,omitempty"`
 }
 
 // WelcomeRecord is the worker's answer: the handshake that makes it ready.
@@ -38,6 +43,8 @@ type WelcomeRecord struct {
 	RshAgentError string `json:"rshAgentError,omitempty"`
 	// Sessions are the ids that the worker holds for this epoch.
 	Sessions []string `json:"sessions,omitempty"`
+	// Reports says that the worker sends REPORT to a launcher that takes it.
+	Reports bool `json:"reports,omitempty"`
 }
 
 // Reasons of a RefuseRecord.
@@ -136,9 +143,12 @@ type ExitRecord struct {
 	Reason string `json:"reason,omitempty"`
 	Error  string `json:"error,omitempty"`
 	// Detached: the first process ended and members live on.
-	Detached bool   `json:"detached,omitempty"`
-	Stdout   uint64 `json:"stdout"` // total bytes
-	Stderr   uint64 `json:"stderr"`
+	Detached bool `json:"detached,omitempty"`
+	// OOM is how many processes of the container the kernel killed for its
+	// memory while the session ran, this one's or another's.
+	OOM    int    `json:"oom,omitempty"`
+	Stdout uint64 `json:"stdout"` // total bytes
+	Stderr uint64 `json:"stderr"`
 }
 
 // Record encodes v as the payload of a frame.

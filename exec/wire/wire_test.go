@@ -106,7 +106,7 @@ func TestHashTellsWordsApart(t *testing.T) {
 }
 
 func TestEpochsAreTotallyOrdered(t *testing.T) {
-	ascending := []Epoch{{1, 0, "b"}, {1, 1, "a"}, {1, 1, "b"}, {2, 0, "a"}}
+	ascending := []Epoch{{1, 0, "b", 9}, {1, 1, "a", 2}, {1, 1, "b", 0}, {1, 1, "b", 1}, {2, 0, "a", 0}}
 	for i, a := range ascending {
 		for j, b := range ascending {
 			require.Equal(t, i < j, a.Compare(b) < 0)

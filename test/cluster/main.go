@@ -16,6 +16,7 @@ const usage = `usage: go run . VERB
   load FILE...                           import docker-archive files into both nodes
   smoke                                  pods on both nodes: exec, DNS, service, token
   apiserver kill|stop|cont|start|restart-after SECONDS
+  apiserver cut IP...|drop IP...|pass    its connections with these addresses: reset, silenced, silenced no more
   controllers restart                    the scheduler and the controller manager
   kubelet|containerd|kube-proxy restart NODE
   node off|on|unplug|plug NODE

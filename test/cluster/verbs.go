@@ -66,6 +66,9 @@ func (c cluster) apiServerVerb(args []string) error {
 		time.Sleep(time.Duration(s * float64(time.Second)))
 		return c.say.step(name+" answers", c.startAPIAgain)
 	}
+	if len(args) > 1 && args[0] == "cut" || len(args) > 1 && args[0] == "drop" || args[0] == "pass" && len(args) == 1 {
+		return c.connectionVerb(args[0], args[1:])
+	}
 	return usageError{"apiserver: unknown verb " + args[0]}
 }
 

@@ -36,13 +36,13 @@ func NewWorker(t testing.TB, change func(*session.Config)) *Worker {
 	dir, err := os.MkdirTemp("", "muster")
 	require.NoError(t, err)
 	w := &Worker{Dir: dir, Socket: filepath.Join(dir, "worker.sock")}
-	cfg := session.Config{Version: "test", Slots: 1, Env: os.Environ(), Dir: dir, SpoolDir: dir,
+	cfg := session.Config{Version: "test", Slots: 1, Env: os.Environ(), Dir: dir, SpoolDirs: []string{dir},
 		Log: slog.New(slog.NewTextHandler(logTo{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	if change != nil {
 		change(&cfg)
 	}
 	if cfg.Reaper == nil {
-		cfg.Reaper = newReaper(t, func() { w.Server.Orphaned() })
+		cfg.Reaper = newReaper(t, func(pid int, st reap.Status) { w.Server.Orphaned(pid, st) })
 	}
 	w.Reaper = cfg.Reaper
 	w.Server = session.New(cfg)
@@ -63,11 +63,11 @@ func NewWorker(t testing.TB, change func(*session.Config)) *Worker {
 }
 
 // newReaper starts the process's reaper; it ends with the test.
-func newReaper(t testing.TB, orphaned func()) *reap.Reaper {
+func newReaper(t testing.TB, orphaned func(int, reap.Status)) *reap.Reaper {
 	// As for a real worker: what daemonizes comes to this process.
 	require.NoError(t, reap.Subreaper())
 	reaper := reap.New()
-	reaper.OnOrphan = func(int, reap.Status) { orphaned() }
+	reaper.OnOrphan = orphaned
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- reaper.Run(ctx) }()

@@ -4,16 +4,15 @@ package e2e
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
-	"os"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/agent/launch"
 	"github.com/musterhq/muster/test/suite/figure"
@@ -45,6 +44,8 @@ type outage struct {
 	Answer   float64       `json:"answer_s"`  // until the API server was ready again
 	Redials  int           `json:"redials"`
 	Report   launch.Report `json:"report"`
+	Sees     string        `json:"sees"`
+	Left     []string      `json:"left"` // processes in the workers
 	Detail   any           `json:"detail,omitempty"`
 }
 
@@ -61,7 +62,8 @@ func (o *outage) kill(t *testing.T) {
 func (o *outage) ended(s *space, launcher string, limit time.Duration) ended {
 	s.t.Helper()
 	end := s.end(launcher, limit)
-	o.Code, o.Report = end.code, s.report(end)
+	o.Code, o.Report, o.Sees = end.code, s.report(end), sees(end.log, end.code)
+	o.Left = left(s.t, slices.DeleteFunc(s.pods(), func(p corev1.Pod) bool { return !isWorker(&p) }), 20*time.Second)
 	o.Redials = o.Report.Redialled
 	for _, ms := range o.Report.GapsMS {
 		o.Gaps = append(o.Gaps, float64(ms)/1000)
@@ -92,36 +94,26 @@ func (o *outage) record(t *testing.T, when string) {
 			t.Errorf("%s: %v, wanted %s %v", got.Name, got.Value, got.Op, got.Bar)
 		}
 	}
+	table := faultTable{Cases: []faultCase{{Event: "API server killed for 3 s", Load: when, At: o.Killed, Sees: o.Sees, Code: o.Code,
+		Seconds: o.Resumed, Lines: o.Lines, Wrong: o.Wrong, Redials: o.Redials, Left: o.Left}}}
+	if o.Code != 0 {
+		table.BadCodes++
+	}
+	table.record(t, "API server killed "+when)
 	require.Positive(t, o.Lines, "no line was expected")
 	require.Equal(t, outageWorkers, o.Report.LinksHeld, "links at the end")
 }
 
-var outageLine = regexp.MustCompile(`(?m)^(?:(\S+Z) )?line (\d+) (\d+)$`)
-
 // count compares the ranks' numbered lines with what they wrote. log has the
 // kubelet's time in front of each line.
 func (o *outage) count(log string, perRank int) {
-	ranks := outageWorkers * outageSlots
-	o.Lines = ranks * perRank
-	seen := map[[2]int]int{}
-	for _, m := range outageLine.FindAllStringSubmatch(log, -1) {
-		rank, _ := strconv.Atoi(m[2]) // digits, by the expression
-		i, _ := strconv.Atoi(m[3])
-		seen[[2]int{rank, i}]++
-		at, err := time.Parse(time.RFC3339Nano, m[1])
-		if i == 0 && err == nil && at.Before(o.Killed) {
+	n := countNumbered(log, outageWorkers*outageSlots, perRank)
+	o.Lines, o.Wrong = n.lines, n.wrong
+	for _, begun := range n.begun {
+		if begun.Before(o.Killed) {
 			o.Before++
 		}
 	}
-	for rank := range ranks {
-		for i := range perRank {
-			if n := seen[[2]int{rank, i}]; n != 1 {
-				o.Wrong++
-			}
-			delete(seen, [2]int{rank, i})
-		}
-	}
-	o.Wrong += len(seen)
 }
 
 // outageJob is a job whose workers stay for several launchers.
@@ -243,57 +235,21 @@ func awaitControllers(t *testing.T) {
 	}
 }
 
-// outageSession is what testdata/apiserver_sessions.py prints of a session.
-type outageSession struct {
-	Host     string `json:"host"`
-	Code     int    `json:"code"`
-	Sent     int    `json:"sent"`
-	Received int    `json:"received"`
-	Wrong    int    `json:"wrong"`
-	SentSum  string `json:"sent_sum"`
-	Arrived  string `json:"arrived_sum"`
-	Written  string `json:"written_sum"`
-	Got      string `json:"received_sum"`
-	Said     string `json:"said"`
-}
-
 // outageSessions: raw sessions of `agent rsh`, whose every byte passes the API
 // server, with numbered lines both ways.
 func outageSessions(t *testing.T, s *space, j job) {
-	const seconds, beat, perBeat = 15, 0.05, 50
 	here := &space{t: t, name: s.name}
-	script, err := os.ReadFile("testdata/apiserver_sessions.py")
-	require.NoError(t, err)
-	command := []string{"python3", "-c", string(script), strconv.Itoa(seconds)}
-	for i := range j.workers {
-		command = append(command, j.workerName(i))
-	}
-	said := outageLauncher(here, j, "out-launcher-sessions", command...)
+	load := rawLoad{seconds: 15, beat: 0.05, lines: 50}
+	said := outageLauncher(here, j, "out-launcher-sessions", load.command(t, j)...)
 	said.until(2*time.Minute, "streaming")
 	time.Sleep(3 * time.Second)
 	var o outage
 	o.kill(t)
 	end := o.ended(here, "out-launcher-sessions", 3*time.Minute)
-	var sessions []outageSession
-	for line := range strings.Lines(end.log) {
-		if text, ok := strings.CutPrefix(line, "session "); ok {
-			var one outageSession
-			require.NoError(t, json.Unmarshal([]byte(text), &one))
-			sessions = append(sessions, one)
-		}
-	}
+	sessions := load.sessions(t, end.log)
 	require.Len(t, sessions, outageWorkers, end.log)
-	want := int(seconds/beat) * perBeat
-	for _, one := range sessions {
-		o.Lines += 2 * want
-		o.Wrong += one.Wrong + abs(one.Received-want) + abs(one.Sent-want)
-		if one.SentSum != one.Arrived || one.Written != one.Got {
-			o.Wrong++
-			t.Errorf("%s: what arrived is not what was sent: %+v", one.Host, one)
-		}
-	}
+	o.Wrong, o.Lines = load.wrong(t, sessions)
+	require.Equal(t, 2*load.total()*outageWorkers, o.Lines, "lines that were written")
 	o.Detail = sessions
 	o.record(t, "under 20 sessions")
 }
-
-func abs(n int) int { return max(n, -n) }

@@ -42,5 +42,19 @@
 // (`kubectl wait`, `kubectl logs -f`), never sleeps. What a failed test leaves,
 // pods, events and logs, is printed before its namespace goes.
 //
+// # Faults
+//
+// TestBreakLinks, TestBreakWorkers and TestBreakLaunchers (fault_*_test.go) each
+// keep three jobs of twenty workers: Open MPI, MPICH, and raw sessions with
+// numbered lines both ways. For each row the three launchers start anew, are
+// struck in the middle, and are judged: what was survived lost no line and ends
+// with 0, what was not ends with another code, in time, with a line that names
+// the worker. Then every worker is searched for processes, from outside. The
+// table of what users see is printed at the end of the run. To add a row:
+//
+//	{event: "a worker's disk is full", limit: 30 * time.Second, victim: 2, strike: fill}
+//
+// These look into /proc of the nodes: only on the cluster of test/cluster.
+//
 // Figures go through test/suite/figure with their raw numbers.
 package e2e

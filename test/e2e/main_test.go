@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,7 +37,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "e2e: "+err.Error())
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	begin := time.Now()
+	code := m.Run()
+	if err := printFaults(os.Stdout, begin); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e: "+err.Error())
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // prepare finds the cluster and removes what an interrupted run left.
@@ -65,15 +72,20 @@ func prepare() error {
 // cluster runs a verb of test/cluster, for tests that break things.
 func cluster(t *testing.T, args ...string) string {
 	t.Helper()
-	program := os.Getenv("MUSTER_CLUSTER")
-	if program == "" {
-		t.Fatalf("cluster %s: only on the cluster that `make cluster-up` makes", strings.Join(args, " "))
-	}
-	cmd := exec.Command(program, args...)
-	cmd.WaitDelay = time.Minute // what it starts may keep our pipe
-	out, err := cmd.CombinedOutput()
+	out, err := clusterVerb(args...)
 	if err != nil {
 		t.Fatalf("cluster %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-	return string(out)
+	return out
+}
+
+func clusterVerb(args ...string) (out string, err error) {
+	program := os.Getenv("MUSTER_CLUSTER")
+	if program == "" {
+		return "", errors.New("only on the cluster that `make cluster-up` makes")
+	}
+	cmd := exec.Command(program, args...)
+	cmd.WaitDelay = time.Minute // what it starts may keep our pipe
+	text, err := cmd.CombinedOutput()
+	return string(text), err
 }

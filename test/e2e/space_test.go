@@ -72,8 +72,9 @@ func (s *space) apply(objects ...any) {
 }
 
 // close shows what a failed test left, and removes the namespace without
-// waiting for it.
+// waiting for it. No worker of any test may have had a token.
 func (s *space) close() {
+	s.checkTokens()
 	if s.t.Failed() {
 		s.show()
 		if os.Getenv("MUSTER_E2E_KEEP") != "" {

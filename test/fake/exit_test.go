@@ -3,6 +3,7 @@
 package fake
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/wire"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -22,17 +25,16 @@ func TestExitCodes(t *testing.T) {
 		codes []int
 		said  string // part of stdout or stderr
 	}{
-		"Open MPI, a rank exits":     {[]string{"mpirun.openmpi", openmpi, "exit", "7", "3"}, []int{7}, "agent: mpirun.openmpi exited with 7\n"},
-		"Open MPI, a rank ends":      {[]string{"mpirun.openmpi", openmpi, "final", "7", "3"}, []int{7}, "agent: mpirun.openmpi exited with 7\n"},
-		"Open MPI, a rank aborts":    {[]string{"mpirun.openmpi", openmpi, "abort", "7", "3"}, []int{7}, "agent: mpirun.openmpi exited with 7\n"},
+		"Open MPI, a rank exits":     {[]string{"mpirun.openmpi", openmpi, "exit", "7", "3"}, []int{7}, "mpirun.openmpi exited with 7\n"},
+		"Open MPI, a rank ends":      {[]string{"mpirun.openmpi", openmpi, "final", "7", "3"}, []int{7}, "mpirun.openmpi exited with 7\n"},
+		"Open MPI, a rank aborts":    {[]string{"mpirun.openmpi", openmpi, "abort", "7", "3"}, []int{7}, "mpirun.openmpi exited with 7\n"},
 		"Open MPI, a rank killed":    {[]string{"mpirun.openmpi", openmpi, "kill", "9", "3"}, []int{137}, "on node 127.0.0.3 exited on signal 9"},
 		"Open MPI, the daemon fails": {[]string{"mpirun.openmpi", "-mca", "orte_launch_agent", "nosuchorted", openmpi, "final", "0", "0"}, []int{1, 127}, "nosuchorted"},
-		// MPICH 4.0 hangs with any remote shell when a rank of one host leaves
-		// without MPI_Finalize and the others wait for it: not asked for here.
+		// A rank of MPICH's that leaves without MPI_Finalize is in test/conform.
 		// What its ranks say last may be lost, also over ssh: 3 of 60 aborts were
 		// silent on a busy machine. The code never was.
-		"MPICH, a rank ends":   {[]string{"mpiexec.mpich", mpich, "final", "7", "3"}, []int{7}, "agent: mpiexec.mpich exited with 7\n"},
-		"MPICH, a rank aborts": {[]string{"mpiexec.mpich", mpich, "abort", "7", "3"}, []int{7}, "agent: mpiexec.mpich exited with 7\n"},
+		"MPICH, a rank ends":   {[]string{"mpiexec.mpich", mpich, "final", "7", "3"}, []int{7}, "mpiexec.mpich exited with 7\n"},
+		"MPICH, a rank aborts": {[]string{"mpiexec.mpich", mpich, "abort", "7", "3"}, []int{7}, "mpiexec.mpich exited with 7\n"},
 		// Its proxies race for the first word: the signal, or their own failure.
 		"MPICH, a rank killed": {[]string{"mpiexec.mpich", mpich, "kill", "9", "3"}, []int{9, 137, 255}, "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"},
 		"no such mpirun":       {[]string{"mpirun.nosuch", openmpi}, []int{127}, "agent: mpirun.nosuch: command not found\n"},
@@ -43,7 +45,7 @@ func TestExitCodes(t *testing.T) {
 			o := run(t, agentRun(t, []string{"--fake=2", "--slots=2"}, c.argv...))
 			require.Contains(t, c.codes, o.code, "exit code\nstdout: %s\nstderr: %s", tail(o.out), tail(o.err))
 			require.Contains(t, o.out+o.err, c.said)
-			require.NotContains(t, o.err, "was killed by SIG", "mpirun itself was not")
+			require.NotRegexp(t, `mpi(run|exec)\S* was killed by SIG`, o.err, "mpirun itself was not")
 			require.Empty(t, o.report.Lost)
 		})
 	}
@@ -172,6 +174,6 @@ func TestVersionsAgree(t *testing.T) {
 	for _, name := range []string{"agent", "agent-launcher"} {
 		out, err := exec.Command(filepath.Join(bin, name), "version").CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		require.Contains(t, string(out), "protocol 1 to 1")
+		require.Contains(t, string(out), fmt.Sprintf("protocol %d to %d", wire.ProtoMin, wire.ProtoMax))
 	}
 }

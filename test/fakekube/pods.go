@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -103,20 +104,26 @@ func (s *Server) listOrWatch(w http.ResponseWriter, r *http.Request) {
 		WriteStatus(w, http.StatusBadRequest, "unable to parse requirement: "+err.Error())
 		return
 	}
+	field, err := fields.ParseSelector(r.URL.Query().Get("fieldSelector"))
+	if err != nil {
+		WriteStatus(w, http.StatusBadRequest, "unable to parse requirement: "+err.Error())
+		return
+	}
 	if watch, _ := strconv.ParseBool(r.URL.Query().Get("watch")); watch {
 		s.watch(w, r, selector)
 		return
 	}
-	writeJSON(w, s.list(r.PathValue("ns"), selector))
+	writeJSON(w, s.list(r.PathValue("ns"), selector, field))
 }
 
-func (s *Server) list(namespace string, selector labels.Selector) *corev1.PodList {
+func (s *Server) list(namespace string, selector labels.Selector, field fields.Selector) *corev1.PodList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
 	list.ResourceVersion = strconv.FormatUint(s.rv, 10)
 	for _, key := range slices.Sorted(maps.Keys(s.pods)) {
-		if pod := s.pods[key]; pod.Namespace == namespace && selector.Matches(labels.Set(pod.Labels)) {
+		if pod := s.pods[key]; pod.Namespace == namespace && selector.Matches(labels.Set(pod.Labels)) &&
+			field.Matches(fields.Set{"metadata.name": pod.Name, "metadata.namespace": pod.Namespace}) {
 			list.Items = append(list.Items, *pod.DeepCopy())
 		}
 	}

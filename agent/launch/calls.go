@@ -1,0 +1,92 @@
+package launch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// call is a session that the command asked for.
+type call struct {
+	worker string
+	left   int       // the moment when its agent ended before it; 0: it did not
+	cutOff bool      // and it did not end well
+	ranked bool      // it has had ranks
+	quiet  bool      // it ended well without a rank, and nothing of it lives on
+	ended  time.Time // when it did
+	told   bool      // of its being quiet
+}
+
+// Cut is a session that did not end well, and whose agent ended before it.
+type Cut struct {
+	Worker string
+	moment int // as a Trouble's
+}
+
+// called notes a session that the command asks for.
+func (t *tally) called(worker, id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.job.calls[id] = &call{worker: worker}
+	t.job.open++
+}
+
+// left notes that the agent of a session ended, which ends the session.
+func (t *tally) left(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.job.calls[id]; c != nil && !t.job.closed {
+		t.job.moments++
+		c.left = t.job.moments
+	}
+}
+
+// answered notes the end of a session, if it is one of the command's.
+func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.job.calls[id]
+	if c == nil {
+		return
+	}
+	t.job.open--
+	if t.job.closed {
+		return
+	}
+	bad, well := badSession(c.worker, exit.Code, exit.Signal, exit.Reason, exit.Error)
+	switch {
+	case err != nil: // the worker is lost, which is said elsewhere; or we have ended
+	case exit.Reason == wire.ReasonStopped:
+		c.cutOff = true
+	case !well:
+		c.cutOff = true
+		t.job.trouble(Trouble{Worker: c.worker, What: "its session " + bad.What, Code: bad.Code, likely: ofSession})
+	default:
+		c.quiet, c.ended = !exit.Detached && !c.ranked, t.now()
+	}
+}
+
+// openCalls counts the command's sessions that run.
+func (t *tally) openCalls() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.job.open
+}
+
+// cut lists the sessions that were cut off, in the order in which their agents
+// ended.
+func (j *job) cut() []Cut {
+	var list []*call
+	for _, c := range j.calls {
+		if c.cutOff && c.left > 0 {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b *call) int { return a.left - b.left })
+	var cuts []Cut
+	for _, c := range list {
+		cuts = append(cuts, Cut{c.worker, c.left})
+	}
+	return cuts
+}

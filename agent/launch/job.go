@@ -1,0 +1,179 @@
+package launch
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// Trouble is something that an MPI job does not get over, though its mpirun may
+// not notice.
+type Trouble struct {
+	Worker string
+	What   string // for people, after the worker's name
+	Code   int    // the true exit code where there is one, else 0
+	silent bool   // mpirun does not notice it by itself
+	likely int    // to be the cause of others, see below: lower first
+	moment int    // what came to light before it has a lower one
+}
+
+// Which trouble is the cause when there are several: what a daemon suffers
+// takes ranks along; a session that fails, and a rank that is killed, may be the
+// end of an MPI that fails elsewhere, so the first of these counts; and what came
+// to light after the command's end is in no order any more.
+const (
+	ofDaemon = iota
+	ofRank
+	ofSession
+	ofAftermath
+)
+
+// RankEnd is a rank that ended with another code than 0.
+type RankEnd struct {
+	Worker, What string
+	Code, Signal int
+}
+
+// stallTime is how long mpirun may go on after a daemon's session has ended well
+// without a rank.
+const stallTime = 10 * time.Second
+
+// job is what the tally knows of an MPI job's inside.
+type job struct {
+	calls    map[string]*call // the command's sessions, by id
+	open     int              // of these, that run
+	moments  int              // counts what comes to light
+	troubles []Trouble
+	ranks    []RankEnd
+	hasRanks bool // some session has had ranks
+	hasMPI   bool // and some of these use MPI
+	over     bool // the command has ended
+	closed   bool // and all was heard: what ends now is our doing
+}
+
+func newJob() job { return job{calls: map[string]*call{}} }
+
+// report takes what PID 1 of a worker saw.
+func (t *tally) report(worker string, rec wire.ReportRecord) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.job.calls[rec.Session]
+	if c == nil || t.job.closed {
+		return
+	}
+	name := fmt.Sprintf("%s (pid %d)", rec.Command, rec.PID)
+	switch rec.Kind {
+	case wire.ReportRanks:
+		c.ranked = true
+		t.job.hasRanks, t.job.hasMPI = true, t.job.hasMPI || rec.MPI
+	case wire.ReportFrozen:
+		stopped := seconds(time.Duration(rec.Millis) * time.Millisecond)
+		t.job.trouble(Trouble{Worker: worker, silent: true, What: "its " + name + " has been stopped, as by SIGSTOP, for " + stopped})
+	case wire.ReportDaemon:
+		t.job.trouble(Trouble{Worker: worker, Code: rec.Code, What: "its " + name + " was killed by " + signalName(rec.Signal)})
+	case wire.ReportMemory:
+		t.starveLocked(worker)
+	case wire.ReportRank:
+		t.job.rankEnded(worker, name, rec)
+	}
+}
+
+// rankEnded notes the end of a rank. Ranks without MPI do not wait for each
+// other: theirs is no trouble for the rest.
+func (j *job) rankEnded(worker, name string, rec wire.ReportRecord) {
+	end := RankEnd{Worker: worker, Code: rec.Code, Signal: rec.Signal, What: "a rank, " + name}
+	if rec.Rank != "" {
+		end.What = "rank " + rec.Rank + ", " + name
+	}
+	end.What += ", " + howEnded(rec.Code, rec.Signal)
+	j.ranks = append(j.ranks, end)
+	if !rec.MPI {
+		return
+	}
+	trouble := Trouble{Worker: worker, What: end.What, Code: rec.Code, likely: ofRank}
+	if killed(rec.Signal) {
+		trouble.likely = ofSession
+	}
+	j.trouble(trouble)
+}
+
+// killed: by a signal that mpirun ends the other ranks with; others are a rank's
+// own doing.
+func killed(signal int) bool {
+	return signal == int(syscall.SIGKILL) || signal == int(syscall.SIGTERM)
+}
+
+// trouble takes a trouble down.
+func (j *job) trouble(t Trouble) {
+	if j.over && t.likely >= ofSession {
+		t.likely = ofAftermath
+	}
+	j.moments++
+	t.moment = j.moments
+	j.troubles = append(j.troubles, t)
+}
+
+// trouble is the likeliest cause of all that is known; false when there is none.
+func (t *tally) trouble() (Trouble, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return cause(t.job.troubles)
+}
+
+// cause picks the first of the likeliest.
+func cause(all []Trouble) (Trouble, bool) {
+	if len(all) == 0 {
+		return Trouble{}, false
+	}
+	return slices.MinFunc(all, func(a, b Trouble) int { return a.likely - b.likely }), true
+}
+
+// noDaemon takes a session that ended well before that time, without a rank, for
+// one that started no daemon; unless its worker has another one that did, or
+// other workers have ranks that do not use MPI: such ranks do not wait for each
+// other, and one may have been too short to be seen.
+func (j *job) noDaemon(before time.Time) {
+	if j.hasRanks && !j.hasMPI {
+		return
+	}
+	busy := map[string]bool{}
+	for _, c := range j.calls {
+		busy[c.worker] = busy[c.worker] || !c.quiet
+	}
+	for _, c := range j.calls {
+		if c.quiet && !busy[c.worker] && c.ended.Before(before) && !c.told {
+			c.told = true
+			j.trouble(Trouble{Worker: c.worker, What: "its session ended with 0, but started no rank: there was no daemon", silent: true})
+		}
+	}
+}
+
+// stalled notes a launch that cannot come to an end: long after such a session
+// the command still runs. Only workers that report ranks can prove that there
+// are none.
+func (t *tally) stalled() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.job.noDaemon(t.now().Add(-stallTime))
+}
+
+// commandEnded: sessions that end badly from now on may do so because of that.
+func (t *tally) commandEnded() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.job.over = true
+}
+
+// conclude closes the account, before the command is judged. For a command that
+// failed at once it draws the conclusion that stalled draws later.
+func (t *tally) conclude(failed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c, ok := cause(t.job.troubles); failed && (!ok || c.likely >= ofAftermath) {
+		t.job.noDaemon(t.now())
+	}
+	t.job.closed = true
+}

@@ -1,0 +1,194 @@
+package launch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// account is a tally of an MPI job with a session on each of three workers.
+func account() *tally {
+	t := newTally()
+	for _, id := range []string{"0", "1", "2"} {
+		t.called("w-"+id, id)
+		t.report("w-"+id, wire.ReportRecord{Session: id, Kind: wire.ReportRanks})
+		t.report("w-"+id, wire.ReportRecord{Session: id, Kind: wire.ReportRanks, MPI: true})
+	}
+	return t
+}
+
+func rank(id string, code, signal int) wire.ReportRecord {
+	return wire.ReportRecord{Session: id, Kind: wire.ReportRank, PID: 9, Command: "pi", Rank: id, MPI: true, Code: code, Signal: signal}
+}
+
+// TestJudgeJob: what PID 1 saw, and what the verdict makes of it.
+func TestJudgeJob(t *testing.T) {
+	killedDaemon := wire.ReportRecord{Session: "2", Kind: wire.ReportDaemon, PID: 7, Command: "prted", Code: 137, Signal: 9}
+	for name, tc := range map[string]struct {
+		happens func(t *tally)
+		code    int  // of the command
+		ended   bool // by us
+		want    int
+		why     string
+	}{
+		"a daemon was killed, mpirun said 0": {func(t *tally) { t.report("w-2", killedDaemon) }, 0, false,
+			137, "mpirun said 0, but worker w-2: its prted (pid 7) was killed by SIGKILL"},
+		"a daemon was killed, mpirun noticed": {func(t *tally) {
+			t.report("w-0", rank("0", 137, 9))
+			t.report("w-2", killedDaemon)
+		}, 205, false, 205, "worker w-2: its prted (pid 7) was killed by SIGKILL; mpirun exited with 205"},
+		"a daemon is frozen": {func(t *tally) {
+			t.report("w-1", wire.ReportRecord{Session: "1", Kind: wire.ReportFrozen, PID: 7, Command: "orted", Millis: 30_000})
+		}, 1, true, 76, "worker w-1: its orted (pid 7) has been stopped, as by SIGSTOP, for 30 s; mpirun did not end by itself"},
+		"a rank exited, mpirun hung": {func(t *tally) {
+			t.report("w-2", rank("2", 7, 0))
+			t.report("w-0", rank("0", 143, 15))
+		}, 255, true, 7, "worker w-2: rank 2, pi (pid 9), exited with 7; mpirun did not end by itself"},
+		"a rank exited, Intel says 255": {func(t *tally) { t.report("w-2", rank("2", 7, 0)) }, 255, false,
+			7, "worker w-2: rank 2, pi (pid 9), exited with 7; mpirun exited with 255"},
+		"mpirun's code is a rank's": {func(t *tally) {
+			t.report("w-1", rank("1", 3, 0))
+			t.report("w-2", rank("2", 7, 0))
+		}, 7, false, 7, "worker w-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 7"},
+		"a rank crashed": {func(t *tally) {
+			t.report("w-0", rank("0", 137, 9))
+			t.report("w-2", rank("2", 139, 11))
+		}, 139, false, 139, "worker w-2: rank 2, pi (pid 9), was killed by SIGSEGV; mpirun exited with 139"},
+		"a rank was killed, then others and sessions": {func(t *tally) {
+			t.report("w-2", rank("2", 137, 9))
+			t.answered("1", wire.ExitRecord{Code: 7}, nil)
+			t.report("w-1", rank("1", 137, 9))
+		}, 255, false, 137, "worker w-2: rank 2, pi (pid 9), was killed by SIGKILL; mpirun exited with 255"},
+		"who was killed first is not known": {func(t *tally) {
+			t.commandEnded()
+			t.report("w-0", rank("0", 137, 9))
+			t.report("w-2", rank("2", 137, 9))
+		}, 255, false, 137, "mpirun exited with 255"},
+		"of two signals one is mpirun's": {func(t *tally) {
+			t.commandEnded()
+			t.report("w-0", rank("0", 143, 15))
+			t.report("w-2", rank("2", 137, 9))
+		}, 255, false, 255, "mpirun exited with 255"},
+		"a rank without MPI hurts nobody": {func(t *tally) {
+			r := rank("2", 7, 0)
+			r.MPI = false
+			t.report("w-2", r)
+		}, 0, false, 0, ""},
+		"a session failed before mpirun did": {func(t *tally) {
+			t.answered("1", wire.ExitRecord{Code: 1}, nil)
+			t.report("w-0", rank("0", 137, 9))
+		}, 255, false, 1, "worker w-1: its session exited with 1; mpirun exited with 255"},
+		"a session failed after mpirun did": {func(t *tally) {
+			t.commandEnded()
+			t.answered("1", wire.ExitRecord{Code: 7}, nil)
+		}, 255, false, 255, "mpirun exited with 255"},
+		"a session failed, mpirun said 0": {func(t *tally) {
+			t.commandEnded()
+			t.answered("1", wire.ExitRecord{Code: 7}, nil)
+		}, 0, false, 7, "mpirun said 0, but worker w-1: its session exited with 7"},
+		"agents were killed, mpirun said 0": {func(t *tally) {
+			t.left("2")
+			t.left("0")
+			for _, id := range []string{"0", "1", "2"} {
+				t.answered(id, wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
+			}
+		}, 0, false, 76, "mpirun said 0, but its session on worker w-2 was cut off: the agent that it had called ended first"},
+		"agents were killed, mpirun noticed": {func(t *tally) {
+			t.left("2")
+			t.left("0")
+			for _, id := range []string{"0", "2"} {
+				t.answered(id, wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
+			}
+		}, 9, false, 9, "the first session to be cut off, when its agent ended, was that on worker w-2; mpirun exited with 9"},
+		"an agent was killed, then a session failed": {func(t *tally) {
+			t.left("2")
+			t.answered("1", wire.ExitRecord{Code: 7}, nil)
+			t.answered("2", wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
+		}, 255, false, 255, "the first session to be cut off, when its agent ended, was that on worker w-2; mpirun exited with 255"},
+		"a session failed, then agents were killed": {func(t *tally) {
+			t.answered("1", wire.ExitRecord{Code: 1}, nil)
+			t.left("2")
+			t.answered("2", wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
+		}, 255, false, 1, "worker w-1: its session exited with 1; mpirun exited with 255"},
+		"hosts may finish early": {func(t *tally) { t.answered("1", wire.ExitRecord{}, nil) }, 0, false, 0, ""},
+		"of a session by hand nothing counts": {func(t *tally) {
+			t.report("w-2", rank("by hand", 7, 0))
+			t.answered("by hand", wire.ExitRecord{Code: 7}, nil)
+		}, 0, false, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			account := account()
+			tc.happens(account)
+			account.conclude(tc.code != 0)
+			e := Evidence{Name: "mpirun", Rule: ExitStrict, Workers: 3, Code: tc.code, Ended: tc.ended}
+			account.testify(&e)
+			e.Opened = 3
+			require.Equal(t, Verdict{tc.want, tc.why}, Judge(e))
+			e.Rule = ExitCommand
+			require.Equal(t, tc.code, Judge(e).Code, "--exit=command takes the command's word")
+		})
+	}
+}
+
+// A session that ended well and never had a rank had no daemon: known when the
+// others' ranks use MPI, and wait, or when there are none.
+func TestNoDaemon(t *testing.T) {
+	for name, tc := range map[string]struct {
+		others wire.ReportRecord
+		want   bool
+	}{
+		"no rank anywhere":         {wire.ReportRecord{}, true},
+		"MPI ranks elsewhere":      {wire.ReportRecord{Session: "0", Kind: wire.ReportRanks, MPI: true}, true},
+		"ranks without MPI":        {wire.ReportRecord{Session: "0", Kind: wire.ReportRanks}, false},
+		"it had one itself":        {wire.ReportRecord{Session: "1", Kind: wire.ReportRanks, MPI: true}, false},
+		"a rank of a hand's call":  {wire.ReportRecord{Session: "x", Kind: wire.ReportRanks}, true},
+		"a kind that is not known": {wire.ReportRecord{Session: "0", Kind: "later"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			account, now := newTally(), time.Unix(0, 0)
+			account.now = func() time.Time { return now }
+			account.called("w-0", "0")
+			account.called("w-1", "1")
+			account.report("w-0", tc.others)
+			account.answered("1", wire.ExitRecord{}, nil)
+			account.stalled()
+			_, known := account.trouble()
+			require.False(t, known, "too early")
+			now = now.Add(stallTime + 1)
+			account.stalled()
+			trouble, known := account.trouble()
+			require.Equal(t, tc.want, known)
+			if known {
+				require.Equal(t, "w-1", trouble.Worker)
+				require.True(t, trouble.silent)
+			}
+		})
+	}
+}
+
+// Some MPIs ask a host for its shell before they start the daemon there.
+func TestProbeIsNoDaemon(t *testing.T) {
+	account, now := account(), time.Unix(0, 0)
+	account.now = func() time.Time { return now }
+	account.called("w-1", "probe")
+	account.answered("probe", wire.ExitRecord{}, nil)
+	now = now.Add(time.Hour)
+	account.stalled()
+	_, known := account.trouble()
+	require.False(t, known)
+}
+
+func TestEndingOnTrouble(t *testing.T) {
+	var e ending
+	require.True(t, e.onTrouble(troublePatience, 10*time.Second))
+	require.False(t, e.onTrouble(troublePatience, 10*time.Second), "once")
+	require.Equal(t, troublePatience, e.wait())
+	require.True(t, e.onLost(10*time.Second), "a lost worker ends it sooner")
+	require.Equal(t, lostPatience, e.wait())
+	e = ending{}
+	_, _ = e.onSignal(15, time.Second, time.Now())
+	require.False(t, e.onTrouble(troublePatience, time.Second), "told to stop already")
+}

@@ -1,0 +1,45 @@
+//go:build linux
+
+package launch
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+func TestLoseSilent(t *testing.T) {
+	up := link.State{Linked: true, Connected: true}
+	down := link.State{Linked: true, Last: errors.New("container not found")}
+	for name, c := range map[string]struct {
+		states map[string]link.State
+		want   []Lost
+	}{
+		"all answer":        {map[string]link.State{"a": up, "b": up}, nil},
+		"one does not":      {map[string]link.State{"a": up, "b": down}, []Lost{{"b", "no sign of life for 10 s: container not found"}}},
+		"nobody does":       {map[string]link.State{"a": down, "b": down}, nil},
+		"closed on purpose": {map[string]link.State{"a": up, "b": {Linked: true, Parked: true}}, nil},
+		"never there":       {map[string]link.State{"a": up, "b": {}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := newLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), newTally())
+			for worker, state := range c.states {
+				all.members[worker] = &member{worker: rendezvous.Worker{Name: worker}, state: state}
+			}
+			s := &supervisor{links: all, tally: all.tally, voice: &voice{w: io.Discard}}
+			s.begin()
+			s.loseSilent()
+			var e Evidence
+			s.tally.testify(&e)
+			require.Equal(t, c.want, e.Lost)
+		})
+	}
+}

@@ -1,0 +1,29 @@
+//go:build linux
+
+package launch
+
+import (
+	"os"
+	osexec "os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Calls by hand beside the command do not count for it.
+func TestOfCommand(t *testing.T) {
+	own := "r" + strconv.Itoa(os.Getpid())
+	child := osexec.Command("sleep", "1000")
+	child.Env = append(os.Environ(), envRun+"="+own)
+	require.NoError(t, child.Start())
+	t.Cleanup(func() {
+		_ = child.Process.Kill()
+		_ = child.Wait()
+	})
+	require.Eventually(t, func() bool { return ofCommand(child.Process.Pid, own) }, time.Minute, time.Millisecond)
+	require.False(t, ofCommand(child.Process.Pid, "another"))
+	require.False(t, ofCommand(os.Getpid(), own), "called by hand")
+	require.False(t, ofCommand(1<<30, own), "gone")
+}

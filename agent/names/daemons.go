@@ -1,0 +1,19 @@
+package names
+
+// MPI daemons, as /proc/PID/comm has them: the kernel keeps 15 bytes.
+const (
+	daemonORTE   = "orted"           // Open MPI 4
+	daemonPRTE   = "prted"           // Open MPI 5
+	daemonHydra  = "hydra_pmi_proxy" // MPICH, Intel MPI
+	daemonBstrap = "hydra_bstrap_pr" // Intel MPI: hydra_bstrap_proxy
+)
+
+// IsMPIDaemon says whether a process of that name is one that mpirun starts on
+// each host and that starts the ranks there.
+func IsMPIDaemon(comm string) bool {
+	switch comm {
+	case daemonORTE, daemonPRTE, daemonHydra, daemonBstrap:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,55 @@
+//go:build linux
+
+package worker
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// signals are those that the worker takes, by what it does with them.
+// docs/pid1.md has the table of all 31 with the reasons, and test/pid1 holds
+// the program to it.
+type signals struct {
+	stop    chan os.Signal // end in order
+	passed  chan os.Signal // to the sessions
+	dropped chan os.Signal // never read
+}
+
+func takeSignals() signals {
+	s := signals{stop: make(chan os.Signal, 4), passed: make(chan os.Signal, 64), dropped: make(chan os.Signal)}
+	signal.Notify(s.stop, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	signal.Notify(s.passed, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGSTKFLT,
+		syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGVTALRM, syscall.SIGWINCH, syscall.SIGIO, syscall.SIGPWR)
+	// Taken and dropped, not ignored: what a process ignores, its children ignore
+	// too, and a rank must die of SIGPIPE as usual.
+	signal.Notify(s.dropped,
+		// The kernel sends these for what this process itself did.
+		syscall.SIGPIPE, syscall.SIGXCPU, syscall.SIGXFSZ,
+		// Sent by somebody they mean nothing, but Go would crash of them, and the
+		// container with it. A genuine fault of ours does not come this way.
+		syscall.SIGILL, syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGSYS,
+		// A worker that a terminal could stop would be a lost one.
+		syscall.SIGTTIN, syscall.SIGTTOU)
+	return s
+}
+
+func (s signals) giveBack() {
+	signal.Stop(s.stop)
+	signal.Stop(s.passed)
+	signal.Stop(s.dropped)
+}
+
+// forward hands signals on until ctx ends.
+func forward(ctx context.Context, passed <-chan os.Signal, to func(syscall.Signal)) {
+	for {
+		select {
+		case s := <-passed:
+			to(s.(syscall.Signal))
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,37 @@
+//go:build linux
+
+package link_test
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/test/contract"
+)
+
+// A link that finds a session of its epoch that it does not know lets the worker
+// forget it; a session of its own that has the same number must not go with it.
+func TestForgettingAStrangerSparesTheSessionOfItsNumber(t *testing.T) {
+	w := contract.NewWorker(t, nil)
+	first := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
+	_, pid := start(t, first, "echo $$; exec sleep 1000")
+	first.Lose(link.Gone, io.EOF) // it leaves its session behind
+
+	second := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
+	var out bytes.Buffer
+	s, err := second.Open(ctxFor(t), "", wire.Spec{Line: "cat; exit 3"}, link.Streams{
+		Stdin: io.NopCloser(strings.NewReader("still heard\n")), Stdout: &out})
+	require.NoError(t, err)
+	rec, err := s.Wait(ctxFor(t))
+	require.NoError(t, err)
+	require.Equal(t, 3, rec.Code)
+	require.Equal(t, "still heard\n", out.String())
+	requireGone(t, pid)
+}

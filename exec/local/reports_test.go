@@ -1,0 +1,239 @@
+//go:build linux
+
+package local_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/test/contract"
+)
+
+// reports takes what a worker tells.
+type reports struct {
+	mu  sync.Mutex
+	all []wire.ReportRecord
+}
+
+func (r *reports) take(rec wire.ReportRecord) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, rec)
+}
+
+func (r *reports) of(kind string) []wire.ReportRecord {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []wire.ReportRecord
+	for _, rec := range r.all {
+		if rec.Kind == kind {
+			found = append(found, rec)
+		}
+	}
+	return found
+}
+
+func (r *reports) await(t *testing.T, kind string) wire.ReportRecord {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(r.of(kind)) > 0 }, time.Minute, 10*time.Millisecond, "no report of kind %s: %v", kind, r.all)
+	return r.of(kind)[0]
+}
+
+// notes collects output until it ends.
+type notes struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (n *notes) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.buf.Write(p)
+}
+
+// number waits for a first line with a number.
+func (n *notes) number(t *testing.T) int {
+	t.Helper()
+	var pid int
+	require.Eventually(t, func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		line, _, found := strings.Cut(n.buf.String(), "\n")
+		pid, _ = strconv.Atoi(line)
+		return found
+	}, time.Minute, 10*time.Millisecond)
+	return pid
+}
+
+// daemon starts a session whose process bears the name of an MPI daemon: a shell
+// that runs the script.
+func daemon(t *testing.T, change func(*link.Config), script string) (*link.Link, *link.Session, *reports, *notes) {
+	t.Helper()
+	path, err := exec.LookPath("dash")
+	if err != nil {
+		path, err = exec.LookPath("sh")
+	}
+	require.NoError(t, err)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	orted := filepath.Join(t.TempDir(), "orted")
+	require.NoError(t, os.WriteFile(orted, text, 0o755))
+	w := contract.NewWorker(t, nil)
+	told, out := &reports{}, &notes{}
+	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) {
+		c.OnReport = told.take
+		c.Hello.FrozenMillis = 300
+		if change != nil {
+			change(c)
+		}
+	})
+	s, err := l.Open(t.Context(), "", wire.Spec{Argv: []string{orted, "-c", script}}, link.Streams{Stdout: out})
+	require.NoError(t, err)
+	return l, s, told, out
+}
+
+func TestFrozenDaemonIsReported(t *testing.T) {
+	_, s, told, out := daemon(t, nil, `sleep 1000 & echo $$; wait`)
+	pid := out.number(t)
+	told.await(t, wire.ReportRanks)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	rec := told.await(t, wire.ReportFrozen)
+	require.Equal(t, s.ID(), rec.Session)
+	require.Equal(t, pid, rec.PID)
+	require.Equal(t, "orted", rec.Command)
+	require.GreaterOrEqual(t, rec.Millis, int64(300))
+	s.Stop(time.Second)
+	_, err := s.Wait(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, told.of(wire.ReportDaemon), "we ended it")
+}
+
+// A rank may be stopped: by a debugger's user, or by itself.
+func TestFrozenRankIsNot(t *testing.T) {
+	_, s, told, out := daemon(t, nil, `sh -c 'echo $$; exec sleep 1000' & wait`)
+	require.NoError(t, syscall.Kill(out.number(t), syscall.SIGSTOP))
+	told.await(t, wire.ReportRanks)
+	time.Sleep(time.Second) // three times what a daemon may
+	require.Empty(t, told.of(wire.ReportFrozen))
+	s.Stop(time.Second)
+	_, err := s.Wait(t.Context())
+	require.NoError(t, err)
+}
+
+// A daemon that left its session's first process comes to PID 1.
+func TestKilledDaemonIsReported(t *testing.T) {
+	_, s, told, out := daemon(t, nil, `( sleep 1000 & echo $(cut -d' ' -f4 /proc/self/stat); wait ) >&1 & sleep 1`)
+	_ = out.number(t)
+	told.await(t, wire.ReportRanks)
+	var pid int
+	require.Eventually(t, func() bool { // the child shell, whose number it does not know itself
+		list, _ := exec.Command("pgrep", "-x", "orted").Output()
+		for word := range strings.FieldsSeq(string(list)) {
+			n, _ := strconv.Atoi(word)
+			env, _ := os.ReadFile("/proc/" + word + "/environ")
+			if bytes.Contains(env, []byte("MUSTER_SESSION="+s.ID()+"\x00")) {
+				pid = n
+			}
+		}
+		return pid != 0
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	rec := told.await(t, wire.ReportDaemon)
+	require.Equal(t, int(syscall.SIGKILL), rec.Signal)
+	require.Equal(t, 137, rec.Code)
+	s.Stop(time.Second)
+	_, err := s.Wait(t.Context())
+	require.NoError(t, err)
+}
+
+func newCutWay() *wayState { return &wayState{open: map[*cutConn]bool{}} }
+
+// cut ends every connection that is there.
+func (w *wayState) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.open {
+		c.Conn.Close()
+	}
+}
+
+// refuse lets no new one through for d.
+func (w *wayState) refuse(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = time.Now().Add(d)
+}
+
+// A rank's end is known where the kernel tells it: from Linux 6.15 on.
+func TestFailedRankIsReported(t *testing.T) {
+	var uts unix.Utsname
+	require.NoError(t, unix.Uname(&uts))
+	var major, minor int
+	_, err := fmt.Sscanf(unix.ByteSliceToString(uts.Release[:]), "%d.%d", &major, &minor)
+	require.NoError(t, err)
+	_, s, told, _ := daemon(t, nil, `PMI_RANK=5 sh -c 'sleep 2; exit 7'; sleep 1000`)
+	told.await(t, wire.ReportRanks)
+	if major < 6 || major == 6 && minor < 15 {
+		time.Sleep(4 * time.Second)
+		require.Empty(t, told.of(wire.ReportRank))
+	} else {
+		rec := told.await(t, wire.ReportRank)
+		require.Equal(t, 7, rec.Code)
+		require.Equal(t, "5", rec.Rank)
+		require.False(t, rec.MPI)
+	}
+	s.Stop(time.Second)
+	_, err = s.Wait(t.Context())
+	require.NoError(t, err)
+}
+
+// Reports wait for a launcher that redials, and are handed on once.
+func TestReportsOutlastConnections(t *testing.T) {
+	way := newCutWay()
+	l, s, told, out := daemon(t, func(c *link.Config) {
+		c.Dialer = cutting{c.Dialer, way}
+	}, `sleep 1000 & echo $$; wait`)
+	pid := out.number(t)
+	told.await(t, wire.ReportRanks)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	told.await(t, wire.ReportFrozen)
+	way.cut()
+	require.Eventually(t, func() bool { return l.State().Redials > 0 && l.Prove(t.Context()) }, time.Minute, 10*time.Millisecond)
+	s.Stop(time.Second)
+	_, err := s.Wait(t.Context())
+	require.NoError(t, err)
+	require.Len(t, told.of(wire.ReportFrozen), 1)
+}
+
+// Without anybody to decide, PID 1 ends a frozen daemon itself.
+func TestFrozenDaemonWithoutLauncher(t *testing.T) {
+	way := newCutWay()
+	_, s, told, out := daemon(t, func(c *link.Config) {
+		c.Dialer = cutting{c.Dialer, way}
+	}, `sleep 1000 & echo $$; wait`)
+	pid := out.number(t)
+	told.await(t, wire.ReportRanks)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	way.refuse(3 * time.Second) // and no way back for so long
+	way.cut()
+	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, 10*time.Millisecond, "the frozen daemon lives")
+	rec := told.await(t, wire.ReportFrozen)
+	require.Equal(t, pid, rec.PID)
+	_, err := s.Wait(t.Context())
+	require.NoError(t, err)
+}

@@ -1,0 +1,39 @@
+package rundir
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTemp(t *testing.T) {
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "missing")
+	t.Setenv("TMPDIR", "")
+
+	got, err := temp(dir, dir)
+	require.NoError(t, err)
+	require.Empty(t, got, "the usual one can be written")
+
+	t.Setenv("TMPDIR", missing)
+	got, err = temp(dir, missing)
+	require.NoError(t, err)
+	require.Empty(t, got, "the user's own, whatever it is")
+	t.Setenv("TMPDIR", "")
+
+	for range 2 { // made, and found
+		got, err = temp(dir, missing)
+		require.NoError(t, err)
+		require.Equal(t, filepath.Join(dir, "tmp"), got)
+		info, err := os.Lstat(got)
+		require.NoError(t, err)
+		require.Equal(t, os.ModeDir|0o700, info.Mode())
+	}
+
+	require.NoError(t, os.Remove(got))
+	require.NoError(t, os.Symlink(t.TempDir(), got))
+	_, err = temp(dir, missing)
+	require.ErrorContains(t, err, "not a directory", "no link is followed")
+}

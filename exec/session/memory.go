@@ -1,0 +1,32 @@
+//go:build linux
+
+package session
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+)
+
+// memoryKills is how many processes of this container the kernel has killed for
+// its memory so far: the field oom_kill of memory.events (Linux,
+// admin-guide/cgroup-v2.rst) or, since 4.13, of memory.oom_control
+// (cgroup-v1/memory.rst). 0 where neither can be read. On cgroup v2 Kubernetes
+// has the kernel kill the whole container, and nobody is left to ask.
+func memoryKills(root string) int {
+	for _, file := range []string{"/memory.events", "/memory/memory.oom_control"} {
+		data, err := os.ReadFile(root + file)
+		if err != nil {
+			continue
+		}
+		for line := range bytes.Lines(data) {
+			name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
+			if n, err := strconv.Atoi(string(value)); err == nil && string(name) == "oom_kill" {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+func (s *Server) memoryKills() int { return memoryKills(s.cfg.Cgroup) }

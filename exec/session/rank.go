@@ -1,0 +1,74 @@
+//go:build linux
+
+package session
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/exec/reap"
+)
+
+// rankVariables hold a rank's number: Open MPI, PMIx, MPICH and Intel MPI.
+var rankVariables = [...]string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}
+
+// rankOf reads the number that a rank's MPI gave it; "" when there is none.
+func rankOf(pid int) string {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return ""
+	}
+	for _, name := range rankVariables {
+		for kv := range bytes.SplitSeq(env, []byte{0}) {
+			if value, ok := bytes.CutPrefix(kv, []byte(name+"=")); ok && len(value) < 20 {
+				return string(value)
+			}
+		}
+	}
+	return ""
+}
+
+// usesMPI says whether a process has an MPI library mapped: libmpi of Open MPI
+// and Intel MPI, libmpich of Debian's MPICH. One that is linked statically is
+// not recognised.
+func usesMPI(pid int) bool {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	return err == nil && bytes.Contains(maps, []byte("/libmpi"))
+}
+
+// openPidfd returns -1 when there is none to be had: then the process's end
+// stays unknown.
+func openPidfd(pid int) int {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return -1
+	}
+	return fd
+}
+
+// exitOf is the exit status of a process that may be no child of ours, through
+// a pidfd from before its end. Linux 6.15 tells it (PIDFD_INFO_EXIT, in
+// include/uapi/linux/pidfd.h); wait says that its parent has not collected it
+// yet. Older kernels leave it unknown.
+func exitOf(fd int) (st reap.Status, known, wait bool) {
+	if fd < 0 {
+		return st, false, false
+	}
+	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
+	if err := unix.IoctlPidfdInfo(fd, &info); err != nil {
+		return st, false, errors.Is(err, syscall.EINTR)
+	}
+	if info.Mask&unix.PIDFD_INFO_EXIT == 0 {
+		return st, false, true
+	}
+	ws := syscall.WaitStatus(uint32(info.Exit_code))
+	if ws.Signaled() {
+		return reap.Status{Code: 128 + int(ws.Signal()), Signal: ws.Signal()}, true, false
+	}
+	return reap.Status{Code: ws.ExitStatus()}, true, false
+}

@@ -1,0 +1,303 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// Looks at the members of living sessions come soon after a start, to know
+// ranks that end early, and then seldom. Without sessions there are none.
+const (
+	firstLook = 100 * time.Millisecond
+	lastLook  = 5 * time.Second
+	// Ranks that a daemon has yet to start are looked for more often, for so long.
+	rankLook = 500 * time.Millisecond
+	rankTime = time.Minute
+	// maxWatched bounds the pidfds of one worker.
+	maxWatched = 1024
+)
+
+// being names a process for ever.
+type being struct {
+	pid   int
+	start uint64
+}
+
+// watched is a daemon or a rank that a look has found.
+type watched struct {
+	session *session
+	daemon  bool
+	command string
+	rank    string // its number as its MPI told it
+	mpi     bool   // it has an MPI library loaded
+	pidfd   int    // -1: none
+	// stopped is since when looks have found it stopped; zero: it runs.
+	stopped time.Time
+	seen    time.Time // first
+	told    bool      // of its being frozen
+}
+
+// look watches over the sessions until ctx ends. It wakes up only while there
+// are some and the launcher wants to hear.
+func (s *Server) look(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	timer.Stop()
+	pause := firstLook
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.looks:
+			pause = firstLook
+		case <-timer.C:
+			if !s.lookOnce() {
+				continue
+			}
+			pause = min(2*pause, s.longestLook())
+		}
+		timer.Reset(pause)
+	}
+}
+
+// longestLook keeps looks well below the time that they measure.
+func (s *Server) longestLook() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	longest := lastLook
+	if s.frozenAfter > 0 {
+		longest = max(firstLook, min(lastLook, s.frozenAfter/4))
+	}
+	for _, w := range s.watched {
+		if w.daemon && !w.session.hasRanks && time.Since(w.seen) < rankTime {
+			return min(longest, rankLook)
+		}
+	}
+	return longest
+}
+
+// watchNow lets the looks begin anew. It does not block.
+func (s *Server) watchNow() {
+	select {
+	case s.looks <- struct{}{}:
+	default:
+	}
+}
+
+// lookOnce looks at every living session; false when there is none.
+func (s *Server) lookOnce() bool {
+	s.mu.Lock()
+	var live []*session
+	for _, x := range s.sessions {
+		if s.wantsReports && x.lives() {
+			live = append(live, x)
+		}
+	}
+	s.mu.Unlock()
+	for _, x := range live {
+		s.lookAt(x)
+	}
+	return len(live) > 0
+}
+
+// lookAt looks at the members of one session; also at its end, when the ranks'
+// own ends are still to be told.
+func (s *Server) lookAt(x *session) {
+	s.mu.Lock()
+	wanted := s.wantsReports
+	s.mu.Unlock()
+	if !wanted {
+		return
+	}
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	members, err := x.tree.Find()
+	if err != nil {
+		return // the next look may have more luck, and a stop complains
+	}
+	daemons := map[int]bool{}
+	for _, p := range members {
+		daemons[p.PID] = p.Alive() && names.IsMPIDaemon(p.Comm)
+	}
+	alive := map[being]bool{}
+	for _, p := range members {
+		if p.Alive() && (daemons[p.PID] || daemons[p.PPID]) {
+			alive[being{p.PID, p.Start}] = true
+			s.see(x, p, daemons[p.PID])
+		}
+	}
+	s.miss(x, alive)
+}
+
+// see notes a living daemon or rank.
+func (s *Server) see(x *session, p reap.Proc, daemon bool) {
+	key := being{p.PID, p.Start}
+	s.mu.Lock()
+	w, room := s.watched[key], len(s.watched) < maxWatched
+	s.mu.Unlock()
+	switch {
+	case w == nil && !room:
+		return
+	case w == nil:
+		w = &watched{session: x, pidfd: openPidfd(p.PID), seen: time.Now()}
+	}
+	rank, mpi := w.rank, w.mpi
+	if !daemon && !mpi && time.Since(w.seen) < rankTime {
+		rank, mpi = rankOf(p.PID), usesMPI(p.PID)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// A daemon's child bears its name until it becomes the rank.
+	w.daemon, w.command, w.rank, w.mpi = daemon, p.Comm, rank, mpi
+	s.watched[key] = w
+	if !daemon && (!x.hasRanks || mpi && !x.hasMPI) {
+		x.hasRanks, x.hasMPI = true, mpi
+		s.reportLocked(x, wire.ReportRecord{Kind: wire.ReportRanks, MPI: mpi})
+	}
+	if !daemon || p.State != 'T' {
+		w.stopped, w.told = time.Time{}, false
+		return
+	}
+	if w.stopped.IsZero() {
+		w.stopped = time.Now()
+	}
+	if for_ := time.Since(w.stopped); s.frozenAfter > 0 && for_ >= s.frozenAfter && !w.told {
+		w.told = true
+		s.reportLocked(x, wire.ReportRecord{Kind: wire.ReportFrozen, PID: p.PID, Command: p.Comm, Millis: for_.Milliseconds()})
+		if s.conn == nil {
+			// Nobody is there to decide: a launcher that has parked its link hears
+			// of it by its mpirun, and then asks us.
+			s.stopSession(x, s.cfg.Grace)
+		}
+	}
+}
+
+// miss tells how those ended that are not alive any more, as far as it is known.
+func (s *Server) miss(x *session, alive map[being]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starvedLocked()
+	for key, w := range s.watched {
+		if w.session != x || alive[key] {
+			continue
+		}
+		st, known, wait := exitOf(w.pidfd)
+		if wait {
+			continue // nobody has collected it yet
+		}
+		if known {
+			s.endLocked(key, st)
+		} else {
+			s.unwatchLocked(key)
+		}
+	}
+}
+
+// endLocked tells of the end of a watched process. Called with s.mu held.
+func (s *Server) endLocked(key being, st reap.Status) {
+	w := s.watched[key]
+	s.unwatchLocked(key)
+	rec := wire.ReportRecord{Kind: wire.ReportRank, PID: key.pid, Command: w.command, Rank: w.rank, MPI: w.mpi, Code: st.Code, Signal: int(st.Signal)}
+	switch {
+	case w.session.ours.Load():
+		return // our doing
+	case w.daemon && st.Signal == 0:
+		return // its exit code says nothing that mpirun does not
+	case w.daemon:
+		rec.Kind, rec.MPI = wire.ReportDaemon, false
+	case st.Code == 0:
+		return
+	}
+	s.reportLocked(w.session, rec)
+}
+
+func (s *Server) unwatchLocked(key being) {
+	if w := s.watched[key]; w != nil && w.pidfd >= 0 {
+		unix.Close(w.pidfd)
+	}
+	delete(s.watched, key)
+}
+
+// unwatchSessionLocked forgets those of a session. Called with s.mu held.
+func (s *Server) unwatchSessionLocked(x *session) {
+	for key, w := range s.watched {
+		if w.session == x {
+			s.unwatchLocked(key)
+		}
+	}
+}
+
+// orphaned takes the status of a process that came to us and was collected: a
+// daemon that had left its parent.
+func (s *Server) orphaned(pid int, st reap.Status) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starvedLocked()
+	for key := range s.watched {
+		if key.pid == pid {
+			s.endLocked(key, st)
+		}
+	}
+}
+
+// starvedLocked tells of what the kernel killed for its memory since a session
+// began. mpirun tells a signal at most, and a daemon that has left its session no
+// exit record. Called with s.mu held.
+func (s *Server) starvedLocked() {
+	kills := s.memoryKills()
+	for _, x := range s.sessions {
+		if s.wantsReports && kills > x.oom+x.oomTold {
+			x.oomTold = kills - x.oom
+			s.reportLocked(x, wire.ReportRecord{Kind: wire.ReportMemory})
+		}
+	}
+}
+
+// maxReports are kept for launchers that redial.
+const maxReports = 64
+
+// reportLocked keeps a report and sends it when somebody is there. Called with
+// s.mu held.
+func (s *Server) reportLocked(x *session, rec wire.ReportRecord) {
+	s.reported++
+	rec.Seq, rec.Session = s.reported, x.id
+	if s.reports = append(s.reports, rec); len(s.reports) > maxReports {
+		s.reports = s.reports[1:]
+	}
+	if rec.Kind != wire.ReportRanks {
+		s.cfg.Log.Info("seen in a session", "session", x.id, "what", rec.Kind, "pid", rec.PID, "command", rec.Command, "code", rec.Code)
+	}
+	if s.conn != nil && s.conn.reports {
+		s.conn.record(wire.Report, 0, rec)
+	}
+}
+
+// resendReports gives a connection everything that there is to tell; from now
+// on it gets what is new.
+func (s *Server) resendReports(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != c || !s.wantsReports {
+		return
+	}
+	c.reports = true
+	for _, rec := range s.reports {
+		c.record(wire.Report, 0, rec)
+	}
+}
+
+// unwatchAllLocked forgets everything of an epoch. Called with s.mu held.
+func (s *Server) unwatchAllLocked() {
+	for key := range s.watched {
+		s.unwatchLocked(key)
+	}
+	s.reports = nil
+}

@@ -1,0 +1,29 @@
+package wire
+
+// What a ReportRecord tells of.
+const (
+	ReportRanks  = "ranks"  // the session has its first rank; again when one with MPI is found
+	ReportFrozen = "frozen" // an MPI daemon has been stopped for HelloRecord.FrozenMillis
+	ReportDaemon = "daemon" // an MPI daemon was ended by a signal that was not ours
+	ReportRank   = "rank"   // a rank ended with another code than 0
+	ReportMemory = "memory" // the kernel killed a process of the container for its memory
+)
+
+// ReportRecord tells the launcher what happened to a process of a session that
+// PID 1 sees and an exit record does not tell: mpirun's daemons leave their
+// session's first process behind, and ranks are the daemons' children. Reports
+// are sent again on each new connection; Seq counts them from 1 in each worker.
+type ReportRecord struct {
+	Seq     uint64 `json:"seq"`
+	Session string `json:"session"`
+	Kind    string `json:"kind"`
+	PID     int    `json:"pid,omitempty"` // as the worker counts
+	Command string `json:"command,omitempty"`
+	Rank    string `json:"rank,omitempty"` // its number, as its MPI told it; "" when not known
+	MPI     bool   `json:"mpi,omitempty"`  // the rank had an MPI library loaded
+	// Code and Signal are as in an ExitRecord.
+	Code   int `json:"code,omitempty"`
+	Signal int `json:"signal,omitempty"`
+	// Millis is how long a frozen daemon had been stopped.
+	Millis int64 `json:"millis,omitempty"`
+}

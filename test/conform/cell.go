@@ -1,0 +1,296 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// startTime is how long the ranks may take until they are ready.
+	startTime = 60 * time.Second
+	// settle lets the ranks be in the middle of their work.
+	settle = 500 * time.Millisecond
+	// margin beyond the limit, after which a cell hangs.
+	margin = 10 * time.Second
+	// leaveTime is how long what ends may take to be gone from /proc.
+	leaveTime = 2 * time.Second
+)
+
+// result is one cell of the matrix.
+type result struct {
+	Column  string   `json:"column"`
+	Event   string   `json:"event"`
+	Bare    bool     `json:"bare"`             // mpirun without Muster
+	Cannot  string   `json:"cannot,omitempty"` // why there is no such cell
+	Ended   bool     `json:"ended"`            // by itself, with Code
+	Code    int      `json:"code"`
+	Hang    bool     `json:"hang"`
+	Seconds float64  `json:"seconds"` // from the event to the end
+	Named   bool     `json:"named"`   // a line named the worker
+	Left    []string `json:"left,omitempty"`
+	Faults  []string `json:"faults,omitempty"` // what is wrong; never of a bare run
+	Said    string   `json:"said,omitempty"`   // the line that decided
+	output  string
+}
+
+// bench is what all cells share.
+type bench struct {
+	bin string // of agent
+	dir string
+}
+
+// running is a cell under way.
+type running struct {
+	bench
+	column column
+	event  event
+	bare   bool
+	mark   string
+	home   string // directory of the cell
+	cmd    *exec.Cmd
+	out    *output
+	ended  chan struct{}
+	err    error
+}
+
+// run makes one cell.
+func (b bench) run(c column, e event, bare bool) (res result) {
+	res = result{Column: c.key, Event: e.key, Bare: bare}
+	if e.cannot != nil {
+		res.Cannot = e.cannot(c)
+	}
+	if bare && (e.flags != nil || e.key == "run-term") {
+		res.Cannot = "of `agent run` only"
+	}
+	if res.Cannot != "" {
+		return res
+	}
+	r := &running{bench: b, column: c, event: e, bare: bare, mark: rand.Text(), out: newOutput(), ended: make(chan struct{})}
+	if err := r.start(); err != nil {
+		res.Faults = append(res.Faults, err.Error())
+		return res
+	}
+	defer r.cleanUp()
+	at, err := r.reach()
+	if err != nil {
+		res.Faults = append(res.Faults, err.Error())
+		res.output = r.out.text()
+		return res
+	}
+	r.finish(&res, at)
+	return res
+}
+
+// start runs the command of the cell.
+func (r *running) start() error {
+	var err error
+	if r.home, err = os.MkdirTemp(r.dir, "c"); err != nil {
+		return err
+	}
+	argv, env, err := r.command()
+	if err != nil {
+		return err
+	}
+	r.cmd = exec.Command(argv[0], argv[1:]...)
+	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = r.home, r.out, r.out
+	r.cmd.WaitDelay = leaveTime // what is left may hold our pipes
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	r.cmd.Env = append(env, envMark+"="+r.mark)
+	if err := r.cmd.Start(); err != nil {
+		return err
+	}
+	go func() {
+		r.err = r.cmd.Wait()
+		close(r.ended)
+	}()
+	return nil
+}
+
+// command is `agent run` over fake workers, or mpirun by itself.
+func (r *running) command() (argv, env []string, err error) {
+	env = append(scratch(r.bin), r.column.env...)
+	program := r.event.args(r.column)
+	if r.bare {
+		more, err := r.bareEnv()
+		return append([]string{r.column.mpirun}, program...), append(env, more...), err
+	}
+	env = append(env, "MUSTER_DIR="+r.home)
+	if r.event.launch != "" {
+		agent, err := r.writeAgent()
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, name := range r.column.agents {
+			env = append(env, name+"="+agent)
+		}
+	}
+	argv = append([]string{filepath.Join(r.bin, "agent"), "run", fmt.Sprintf("--fake=%d", workers)}, r.event.flags...)
+	argv = append(append(argv, "--", r.column.mpirun), program...)
+	return argv, env, nil
+}
+
+// reach brings the cell to its event, and returns when that was.
+func (r *running) reach() (time.Time, error) {
+	if r.event.launch != "" {
+		return r.awaitCall()
+	}
+	if err := r.out.await("ready", r.ended, startTime); err != nil {
+		return time.Time{}, err
+	}
+	ready := time.Now()
+	if r.event.strike == nil {
+		return ready.Add(r.event.after), nil
+	}
+	select {
+	case <-time.After(settle):
+	case <-r.ended:
+		return ready, errors.New("it ended before the event")
+	}
+	at := time.Now()
+	if n := r.event.strike(r); n == 0 {
+		return at, errors.New("nobody was there for the event to happen to")
+	}
+	return at, nil
+}
+
+// awaitCall waits until the agent that fails was called.
+func (r *running) awaitCall() (time.Time, error) {
+	for began := time.Now(); time.Since(began) < startTime; time.Sleep(10 * time.Millisecond) {
+		if st, err := os.Stat(filepath.Join(r.home, calledFile)); err == nil {
+			return st.ModTime(), nil
+		}
+	}
+	return time.Time{}, errors.New("the agent was not called")
+}
+
+// finish waits for the end and judges it.
+func (r *running) finish(res *result, at time.Time) {
+	within := r.event.within()
+	patience := time.NewTimer(time.Until(at.Add(within + margin)))
+	defer patience.Stop()
+	select {
+	case <-r.ended:
+		res.Seconds = max(time.Since(at).Seconds(), 0)
+		res.Ended, res.Code = true, r.code()
+	case <-patience.C:
+		res.Hang = true
+	}
+	for _, p := range gone(r.mark, leaveTime, func(p process) bool { return res.Hang || !r.isRun(p) }) {
+		res.Left = append(res.Left, p.String())
+	}
+	res.output = r.out.text()
+	res.Said, res.Named = naming(res.output, r.bare, r.event.all)
+	if r.bare {
+		return
+	}
+	fault := func(format string, args ...any) { res.Faults = append(res.Faults, fmt.Sprintf(format, args...)) }
+	switch {
+	case res.Hang:
+		fault("hangs: still there %s after the event", within+margin)
+		return
+	case res.Seconds > within.Seconds():
+		fault("took %.1f s, more than %s", res.Seconds, within)
+	}
+	if !r.event.code(res.Code) {
+		fault("exit code %d, want %s", res.Code, r.event.codes)
+	}
+	if r.event.named && !res.Named {
+		fault("no line names the worker")
+	}
+	if len(res.Left) > 0 {
+		fault("%d processes left: %s", len(res.Left), res.Left[0])
+	}
+}
+
+func (r *running) code() int {
+	var exit *exec.ExitError
+	state := r.cmd.ProcessState
+	if r.err != nil && !errors.As(r.err, &exit) && !errors.Is(r.err, exec.ErrWaitDelay) {
+		return -1
+	}
+	if ws := state.Sys().(syscall.WaitStatus); ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return state.ExitCode()
+}
+
+// cleanUp ends by pid whatever is left of the cell.
+func (r *running) cleanUp() {
+	wipe(r.mark)
+	<-r.ended
+	_ = os.RemoveAll(r.home) // below the bench's directory, which goes at the end
+}
+
+// naming finds the line that names the victim: one of the agent's own, or, of
+// a bare run, mpirun's. It returns the agent's verdict line where none does.
+func naming(text string, bare, any bool) (said string, named bool) {
+	word := regexp.MustCompile(regexp.QuoteMeta(victim) + `\b`)
+	if any {
+		word = regexp.MustCompile(`127\.0\.0\.[234]\b`)
+	}
+	for line := range strings.Lines(text) {
+		line = strings.Trim(line, " \t\n\x00") // Open MPI 5 writes a NUL after its message
+		if bare || strings.HasPrefix(line, "agent: ") && !strings.HasPrefix(line, "agent: rehearsing:") && !strings.Contains(line, " is set and kept in place of ") {
+			if word.MatchString(line) {
+				return line, true
+			}
+			said = line
+		}
+	}
+	return said, false
+}
+
+// output takes what a process writes.
+type output struct {
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	more chan struct{} // closed and made anew with every write
+}
+
+func newOutput() *output { return &output{more: make(chan struct{})} }
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.more)
+	o.more = make(chan struct{})
+	return o.buf.Write(p)
+}
+
+func (o *output) text() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// await returns when a line that says word has come.
+func (o *output) await(word string, ended <-chan struct{}, within time.Duration) error {
+	limit := time.After(within)
+	for {
+		o.mu.Lock()
+		have, more := strings.Contains("\n"+o.buf.String(), "\n"+word+"\n"), o.more
+		o.mu.Unlock()
+		if have {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ended:
+			return fmt.Errorf("it ended without saying %q", word)
+		case <-limit:
+			return fmt.Errorf("it did not say %q within %s", word, within)
+		}
+	}
+}

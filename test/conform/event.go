@@ -1,0 +1,116 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// The workers of every cell, and the one that the events happen to. One slot
+// each, so that it has the last rank.
+const (
+	workers = 3
+	victim  = "127.0.0.4"
+)
+
+// limit is how long after an event `agent run` may take; a frozen daemon is
+// told from a busy one by time.
+const (
+	limit       = 30 * time.Second
+	frozenLimit = 60 * time.Second
+)
+
+// event is a row.
+type event struct {
+	key   string
+	title string
+	// launch is what the agent runs on hosts instead of the daemon, when the
+	// event is one of the launch.
+	launch string
+	all    bool // on all hosts; else on the victim
+
+	flags []string                // of `agent run`, which then makes the event
+	args  func(c column) []string // the program and its arguments; nil: endure
+	after time.Duration           // from "ready" to the event, when a rank makes it
+
+	strike func(r *running) int  // makes the event, and counts whom it hit
+	cannot func(c column) string // why the event cannot be; "" it can
+	code   func(code int) bool   // true exit codes of `agent run`
+	codes  string                // the same in words
+	named  bool                  // the worker must be named
+	limit  time.Duration         // 0: limit
+}
+
+func (e event) within() time.Duration {
+	if e.limit > 0 {
+		return e.limit
+	}
+	return limit
+}
+
+func only(want int) (func(int) bool, string) {
+	return func(code int) bool { return code == want }, strconv.Itoa(want)
+}
+
+func failure(code int) bool { return code > 0 && code < 256 }
+
+const anyFailure = "not 0"
+
+// events are the rows in their order.
+func events() []event {
+	seven, sevenText := only(7)
+	zero, zeroText := only(0)
+	term, termText := only(128 + int(syscall.SIGTERM))
+	list := []event{
+		{key: "launch-one", title: "daemon fails at launch with 1 on one worker", launch: "exit 1", code: failure, codes: anyFailure, named: true},
+		{key: "launch-all", title: "daemon fails at launch with 1 on all workers", launch: "exit 1", all: true, code: failure, codes: anyFailure, named: true},
+		{key: "launch-zero", title: "agent exits 0 at launch, no daemon started", launch: "exit 0", code: failure, codes: anyFailure, named: true},
+		{key: "agent-killed", title: "remote agent killed", strike: killAgent, code: failure, codes: anyFailure, named: true,
+			cannot: func(c column) string {
+				if c.stays {
+					return ""
+				}
+				return "its agents have ended when the daemons run"
+			}},
+		{key: "stream-cut", title: "stream to the worker cut", flags: []string{"--fake-fault", "drop worker=2 after=3s"}, args: brief, code: zero, codes: zeroText + ": the job goes on"},
+		{key: "daemon-killed", title: "daemon killed", strike: signalDaemon(syscall.SIGKILL), code: failure, codes: anyFailure, named: true},
+		{key: "daemon-frozen", title: "daemon frozen (SIGSTOP)", strike: signalDaemon(syscall.SIGSTOP), code: failure, codes: anyFailure, named: true, limit: frozenLimit},
+		{key: "daemon-ranks-killed", title: "daemon and its ranks killed", strike: killDaemonAndRanks, code: failure, codes: anyFailure, named: true},
+		{key: "worker-lost", title: "worker lost", strike: killWorker, code: failure, codes: anyFailure, named: true},
+		{key: "rank-exit", title: "rank exits with 7, no MPI", args: plainRank, after: time.Second, code: seven, codes: sevenText},
+		{key: "mpi-rank-exit", title: "MPI rank exits with 7 without MPI_Finalize", args: endure("exit", 7), after: time.Second, code: seven, codes: sevenText},
+		{key: "rank-killed", title: "MPI rank killed by SIGKILL", args: endure("kill", 9), after: time.Second, code: failure, codes: anyFailure},
+		{key: "mpirun-term", title: "SIGTERM to mpirun", strike: signalMPIRun(syscall.SIGTERM), code: failure, codes: anyFailure},
+		{key: "mpirun-int", title: "SIGINT to mpirun", strike: signalMPIRun(syscall.SIGINT), code: failure, codes: anyFailure},
+		{key: "mpirun-kill", title: "SIGKILL to mpirun", strike: signalMPIRun(syscall.SIGKILL), code: failure, codes: anyFailure},
+		{key: "run-term", title: "SIGTERM to agent run", strike: signalRun(syscall.SIGTERM), code: term, codes: termText},
+	}
+	for i := range list {
+		if list[i].args == nil {
+			list[i].args = endure("", 0)
+		}
+	}
+	return list
+}
+
+// endure is the MPI program: for longer than any cell, or with a rank that goes.
+func endure(what string, value int) func(column) []string {
+	return func(c column) []string {
+		argv := []string{c.program, "200"}
+		if what != "" {
+			argv = append(argv, what, strconv.Itoa(value), strconv.Itoa(workers-1))
+		}
+		return argv
+	}
+}
+
+// brief is the MPI program for longer than the event takes, and to its end.
+func brief(c column) []string { return []string{c.program, "6"} }
+
+// plainRank is a job without MPI, whose last rank leaves with 7.
+func plainRank(c column) []string {
+	return []string{"sh", "-c", fmt.Sprintf(`case $%s in 0) echo ready;; %d) sleep 1; exit 7;; esac; exec sleep 4`, c.rank, workers-1)}
+}

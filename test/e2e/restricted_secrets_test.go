@@ -1,0 +1,103 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// secretNames are keys of a Secret and the variables that they fill. Of the last
+// one the name tells nothing; that it is a secret stands in the pod's spec only.
+var secretNames = []string{"DATABASE_PASSWORD", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "GREETING"}
+
+// withSecrets fills the variables of every pod of a job out of its Secret.
+func withSecrets(pod *corev1.Pod) {
+	container := &pod.Spec.Containers[0]
+	for _, name := range secretNames {
+		container.Env = append(container.Env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+			SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "treasure"}, Key: name}}})
+	}
+	if isWorker(pod) {
+		container.Args = []string{"worker", "-v"}
+	}
+}
+
+// TestSecrets: values of a Secret reach the ranks, and nothing that others may
+// read: no log however chatty, no termination message, no status or event, no
+// command line, nothing that agent env prints. The job ends badly, since that is
+// when most is said.
+func TestSecrets(t *testing.T) {
+	for _, c := range []struct {
+		image, command string
+		words          bool // the launcher's termination message is its own words, else its report
+	}{
+		{"openmpi", "mpirun", true},
+		{"mpich", "mpiexec", false},
+	} {
+		t.Run(c.image, func(t *testing.T) {
+			t.Parallel()
+			s := newSpace(t)
+			values := map[string]string{}
+			sum := sha256.New()
+			for _, name := range secretNames {
+				values[name] = rand.Text()
+				sum.Write([]byte(values[name]))
+			}
+			const ranks = `printf %s "$DATABASE_PASSWORD$AWS_SECRET_ACCESS_KEY$HF_TOKEN$GREETING" | sha256sum; ` +
+				`until [ -e /tmp/told ]; do sleep 0.3; done; echo no such model >&2; exit 3`
+			j := job{name: "quiet", image: c.image, workers: 2, slots: 1, words: c.words, edit: withSecrets,
+				flags: []string{"--log-level=debug"}, command: []string{c.command, "sh", "-c", ranks}}
+			secret := corev1.Secret{StringData: values}
+			secret.APIVersion, secret.Kind, secret.Name = "v1", "Secret", "treasure"
+			s.apply(append([]any{secret}, j.objects(t)...)...)
+			pods := []string{j.launcherName(), j.workerName(0), j.workerName(1)}
+			log := s.follow(j.launcherName())
+			for range 2 {
+				log.until(2*time.Minute, fmt.Sprintf("%x  -", sum.Sum(nil))) // the ranks have them
+			}
+			seen := map[string]string{}
+			for _, line := range []string{"agent env", "agent env --explain", "agent hosts --format=json", "agent run --dry-run --fake=2 -- mpirun true"} {
+				got := s.exec(time.Minute, j.launcherName(), "sh", "-c", line)
+				require.Zero(t, got.code, "%s: %+v", line, got)
+				require.NotEmpty(t, got.stdout)
+				seen[line] = got.stdout + got.stderr
+			}
+			for _, pod := range pods {
+				got := s.exec(time.Minute, pod, "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+				require.Contains(t, got.stdout, "sha256sum", "the command lines of %s", pod)
+				seen["command lines of "+pod] = got.stdout
+			}
+			for _, pod := range pods[1:] {
+				s.kubectl("exec", pod, "--", "touch", "/tmp/told")
+			}
+			end := s.end(j.launcherName(), time.Minute)
+			require.Equal(t, 3, end.code, end.log)
+			require.NotEmpty(t, end.message)
+			for i := range j.workers {
+				s.terminated(j.workerName(i), time.Minute)
+			}
+			for _, pod := range pods {
+				seen["log of "+pod] = s.logs(pod)
+				seen["object and status of "+pod] = s.kubectl("get", "pod", pod, "-o", "json")
+			}
+			require.Contains(t, seen["log of "+pods[1]], "level=DEBUG")
+			require.Contains(t, seen["object and status of "+pods[1]], "agent worker: ", "its termination message")
+			seen["events"] = s.kubectl("get", "events", "-o", "json")
+			for where, text := range seen {
+				for name, value := range values {
+					if strings.Contains(text, value) {
+						t.Errorf("the value of %s stands in %s:\n%s", name, where, text)
+					}
+				}
+			}
+		})
+	}
+}

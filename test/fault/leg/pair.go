@@ -1,0 +1,236 @@
+package leg
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	chunk        = 64 << 10
+	throttleRate = 10 << 10 // bytes a second
+	throttleTime = 500 * time.Millisecond
+	bytewise     = 2 << 10
+)
+
+// pair is one connection through the leg. ends[Down] is the launcher's side,
+// from which Down comes.
+type pair struct {
+	ends     [2]net.Conn
+	tap      *Tap
+	scanner  scanner       // of Up, for tap
+	released chan struct{} // closed by cut: a stall is over
+
+	mu       sync.Mutex
+	strike   *Strike
+	done     bool // it has struck
+	drop     bool // read and throw away
+	stalled  [2]bool
+	slow     [2]slowness
+	isCut    bool
+	inject   Fault   // to be slipped in at the next boundary of Up
+	injected *Strike // that asked for it
+
+	upMu     sync.Mutex // held over writes to ends[Down]
+	messages messages
+}
+
+// slowness is how a direction passes for a while.
+type slowness struct {
+	left  int       // bytes still to go one by one
+	until time.Time // throttled until then
+}
+
+func newPair(near, far net.Conn, tap *Tap) *pair {
+	return &pair{ends: [2]net.Conn{Down: near, Up: far}, tap: tap, released: make(chan struct{})}
+}
+
+func (p *pair) arm(s *Strike) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.strike, p.done = s, false
+}
+
+// cut resets both sides.
+func (p *pair) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isCut {
+		return
+	}
+	p.isCut = true
+	close(p.released)
+	for _, c := range p.ends {
+		if t, ok := c.(*net.TCPConn); ok {
+			_ = t.SetLinger(0)
+		}
+		c.Close()
+	}
+}
+
+func (p *pair) run() {
+	var ways sync.WaitGroup
+	for _, w := range []Way{Down, Up} {
+		ways.Go(func() {
+			if err := p.pump(w); err != nil {
+				p.cut()
+			}
+		})
+	}
+	ways.Wait()
+	for _, c := range p.ends {
+		c.Close()
+	}
+}
+
+// pump carries one direction until it ends; an error ends the other one too.
+func (p *pair) pump(way Way) error {
+	src, dst := p.ends[way], p.ends[1-way]
+	buf := make([]byte, chunk)
+	for {
+		n, err := peek(src, buf)
+		if err != nil || n == 0 {
+			return p.half(way, dst, err)
+		}
+		if way == Up && p.tap != nil {
+			if n = p.tap.before(&p.scanner, buf[:n]); n == 0 {
+				n, _ = peek(src, buf) // the tap has been told: now it may pass
+			}
+		}
+		pass, strike := p.admit(way, n)
+		if pass > 0 {
+			if _, err := io.ReadFull(src, buf[:pass]); err != nil {
+				return err
+			}
+			if way == Up && p.tap != nil {
+				p.scanner.advance(buf[:pass])
+			}
+			if err := p.forward(way, buf[:pass]); err != nil {
+				return err
+			}
+		}
+		if strike != nil {
+			if err := p.carryOut(strike, way); err != nil {
+				return err
+			}
+		}
+		if p.holds(way) {
+			<-p.released
+			return nil
+		}
+	}
+}
+
+// half passes an orderly end on.
+func (p *pair) half(way Way, dst net.Conn, err error) error {
+	if err != nil {
+		return err
+	}
+	if p.holds(way) {
+		<-p.released
+		return nil
+	}
+	if c, ok := dst.(interface{ CloseWrite() error }); ok {
+		_ = c.CloseWrite() // it may be gone: then its own pump says so
+	}
+	return nil
+}
+
+func (p *pair) holds(way Way) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stalled[way]
+}
+
+// admit decides how many of n bytes pass now, and whether it strikes then.
+func (p *pair) admit(way Way, n int) (int, *Strike) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.strike
+	switch {
+	case p.stalled[way]:
+		return 0, nil
+	case s == nil || s.Way != way || p.done:
+		return n, nil
+	case n <= s.After:
+		s.After -= n
+		return n, nil
+	}
+	p.done = true
+	return s.After, s
+}
+
+// forward writes b as the present state of the connection has it.
+func (p *pair) forward(way Way, b []byte) error {
+	p.mu.Lock()
+	drop, until := p.drop, p.slow[way].until
+	single := min(p.slow[way].left, len(b))
+	p.slow[way].left -= single
+	p.mu.Unlock()
+	if drop {
+		return nil
+	}
+	for ; single > 0; single-- {
+		if err := p.write(way, b[:1]); err != nil {
+			return err
+		}
+		b = b[1:]
+	}
+	for len(b) > 0 && time.Now().Before(until) {
+		const step = 10 * time.Millisecond
+		n := min(len(b), throttleRate*int(step)/int(time.Second))
+		if err := p.write(way, b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+		time.Sleep(step)
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	return p.write(way, b)
+}
+
+// write passes b on; upwards it keeps count of the messages, and slips in what
+// is due where one ends.
+func (p *pair) write(way Way, b []byte) error {
+	if way == Down {
+		_, err := p.ends[Up].Write(b)
+		return err
+	}
+	p.upMu.Lock()
+	defer p.upMu.Unlock()
+	for len(b) > 0 {
+		n := p.messages.take(b)
+		if _, err := p.ends[Down].Write(b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+		if p.slipIn() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// peek waits for bytes and copies them without taking them. 0 is the end.
+func peek(c net.Conn, buf []byte) (n int, err error) {
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	rerr := raw.Read(func(fd uintptr) bool {
+		for {
+			n, _, err = unix.Recvfrom(int(fd), buf, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+			if err != unix.EINTR {
+				return err != unix.EAGAIN
+			}
+		}
+	})
+	return max(n, 0), errors.Join(rerr, err)
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/pprof"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sys/unix"
+	"k8s.io/klog/v2"
+
+	"github.com/musterhq/muster/test/fault/server"
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// longest is how long everything may take, on a busy machine too.
+const longest = 40 * time.Minute
+
+// options of the command.
+type options struct {
+	seed   uint64
+	runs   int
+	real   int
+	lanes  int
+	subset bool
+	only   *regexp.Regexp
+	parts  string
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == farmVerb {
+		if err := farmMain(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "fault farm: "+err.Error())
+			os.Exit(1)
+		}
+		return
+	}
+	if code, done := inOwnSpace(); done {
+		os.Exit(code)
+	}
+	var o options
+	only := ""
+	flag.Uint64Var(&o.seed, "seed", 0, "of everything; 0: a random one, printed")
+	flag.IntVar(&o.runs, "runs", 68, "runs of each cell, half of them over each transport")
+	flag.IntVar(&o.real, "real", 4, "of these, with `agent worker` and `agent attach` as processes")
+	flag.IntVar(&o.lanes, "lanes", 32, "rigs side by side")
+	flag.BoolVar(&o.subset, "subset", false, "4 runs of each cell, and short forms of the rest: for CI")
+	flag.StringVar(&only, "only", "", "cells whose LEG/FAULT/MOMENT matches this expression")
+	flag.StringVar(&o.parts, "parts", "matrix,detect,resume,mortal,thousand", "what to run")
+	flag.Parse()
+	if o.seed == 0 {
+		o.seed = rand.Uint64()
+	}
+	if o.subset {
+		o.runs, o.real = 4, 2
+	}
+	var err error
+	if o.only, err = regexp.Compile(only); err == nil {
+		err = ownProc()
+	}
+	if err == nil {
+		err = run(o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fault: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func run(o options) (err error) {
+	klog.SetLogger(logr.Discard()) // the servers log each cut
+	out, err := figure.Dir()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("seed %d\n", o.seed)
+	watchdog := time.AfterFunc(longest, func() {
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		fmt.Fprintf(os.Stderr, "fault: hung: not done after %s\n", longest)
+		os.Exit(1)
+	})
+	defer watchdog.Stop()
+	moreFiles()
+	dir, err := os.MkdirTemp("", "fault")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	y := &yard{dir: dir}
+	if err := y.build(); err != nil {
+		return err
+	}
+	if y.procs, err = startProcs(); err != nil {
+		return err
+	}
+	if y.cluster, err = server.Start(); err != nil {
+		return err
+	}
+	b := &book{dir: out, command: "make fault", subset: o.subset}
+	if o.subset {
+		b.command = "make fault-ci"
+	}
+	began := time.Now()
+	var errs []error
+	for _, part := range []struct {
+		name string
+		run  func(*yard, options, *book) error
+	}{{"matrix", matrix}, {"detect", detect}, {"resume", resume}, {"mortal", mortal}, {"thousand", thousand}} {
+		if strings.Contains(","+o.parts+",", ","+part.name+",") {
+			start := time.Now()
+			if err := part.run(y, o, b); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", part.name, err))
+			}
+			fmt.Printf("%s took %s\n\n", part.name, time.Since(start).Round(time.Second))
+		}
+	}
+	errs = append(errs, cleanly(y, b), b.close())
+	fmt.Printf("all took %s; seed %d\n", time.Since(began).Round(time.Second), o.seed)
+	return errors.Join(errs...)
+}
+
+// build makes the binaries that run as processes.
+func (y *yard) build() error {
+	root, err := figure.Root()
+	if err != nil {
+		return err
+	}
+	y.agent, y.child = filepath.Join(y.dir, "agent"), filepath.Join(y.dir, "child")
+	for _, b := range []struct{ out, in, pkg string }{{y.agent, root, "./cmd/agent"}, {y.child, filepath.Join(root, "test", "fault"), "./child"}} {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		cmd := exec.CommandContext(ctx, "go", "build", "-o", b.out, b.pkg)
+		cmd.Dir, cmd.Env = b.in, append(os.Environ(), "CGO_ENABLED=0")
+		text, err := cmd.CombinedOutput()
+		cancel()
+		if err != nil {
+			return fmt.Errorf("build %s: %w: %s", b.pkg, err, text)
+		}
+	}
+	return nil
+}
+
+// moreFiles raises the limit of open files where we may: a thousand links hold
+// twelve descriptors each, and twice that while they redial.
+func moreFiles() {
+	const want = 65536
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil && l.Max < want {
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: want, Max: want})
+	}
+}

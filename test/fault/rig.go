@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/remote"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+	"github.com/musterhq/muster/test/fault/leg"
+	"github.com/musterhq/muster/test/fault/server"
+)
+
+// The legs, from the launcher to PID 1.
+const (
+	clientLeg = iota // launcher to API server
+	kubeletLeg
+	bridgeLeg // bridge to PID 1
+	legCount
+)
+
+var legNames = [legCount]string{"launcher-API server", "API server-kubelet", "bridge-PID 1"}
+
+// Client transports.
+const (
+	webSocket = "WebSocket"
+	spdy      = "SPDY"
+)
+
+// yard is what all rigs share.
+type yard struct {
+	dir     string
+	agent   string // binary
+	child   string // binary
+	cluster *server.Cluster
+	procs   *procs
+}
+
+// rig is one way from a launcher to a PID 1 of its own, with a leg at each step.
+type rig struct {
+	yard      *yard
+	name, dir string
+	transport string
+	legs      [legCount]*leg.Leg
+	up, down  *leg.Tap // what PID 1 sends, what the launcher sends
+	pod       *server.Pod
+	cfg       *rest.Config
+	client    rest.Interface
+	gate      *link.Gate
+	proto     *remote.Protocol
+	worker    worker
+}
+
+// worker is a PID 1 that listens at a socket.
+type worker interface {
+	// close ends it; what it returns is why it ended otherwise than asked.
+	close() error
+}
+
+// newRig builds one; real makes its PID 1 and its bridges processes.
+func (y *yard) newRig(name, transport string, real bool) (r *rig, err error) {
+	r = &rig{yard: y, name: name, dir: filepath.Join(y.dir, name), transport: transport,
+		up: &leg.Tap{}, down: &leg.Tap{}, gate: link.NewGate(), proto: &remote.Protocol{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("build rig %s: %w", name, err), r.close())
+		}
+	}()
+	inner, outer := filepath.Join(r.dir, "w"), filepath.Join(r.dir, "a")
+	for _, d := range []string{inner, outer} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return r, err
+		}
+	}
+	socket := filepath.Join(inner, names.WorkerSocket)
+	start := y.inProcess
+	if real {
+		start = y.process
+	}
+	if r.worker, err = start(r.dir, socket); err != nil {
+		return r, err
+	}
+	bridgeAt := filepath.Join(outer, names.WorkerSocket)
+	if r.legs[bridgeLeg], err = leg.Listen("unix", bridgeAt, "unix", socket, r.up); err != nil {
+		return r, err
+	}
+	if r.legs[kubeletLeg], err = leg.Listen("tcp4", "127.0.0.1:0", "tcp4", y.cluster.Addr(server.Kubelet), nil); err != nil {
+		return r, err
+	}
+	if r.legs[clientLeg], err = leg.Listen("tcp4", "127.0.0.1:0", "tcp4", y.cluster.Addr(server.APIServer), nil); err != nil {
+		return r, err
+	}
+	r.pod = &server.Pod{Name: name, Kubelet: r.legs[kubeletLeg].Addr(), OldServer: transport == spdy, Bridge: bridge(bridgeAt)}
+	if real {
+		r.pod.Bridge = y.attach(outer)
+	}
+	y.cluster.Add(r.pod)
+	r.cfg = &rest.Config{Host: "http://" + r.legs[clientLeg].Addr(), QPS: -1}
+	r.client, err = rendezvous.Client(r.cfg)
+	return r, err
+}
+
+func (r *rig) close() error {
+	var err error
+	if r.worker != nil {
+		err = r.worker.close()
+	}
+	for _, l := range r.legs {
+		if l != nil {
+			l.Close()
+		}
+	}
+	return err
+}
+
+// dialer is the product's own, with the launcher's tap around it. It learns
+// once that a server knows no WebSockets; one that does may be taken for such a
+// server for no longer than a run.
+func (r *rig) dialer() link.Dialer {
+	if r.transport == webSocket {
+		r.proto = &remote.Protocol{}
+	}
+	target := remote.Target{Namespace: "fault", Pod: r.name, UID: "u", Container: "main", Agent: "/agent"}
+	return leg.Dialer{Dialer: remote.New(r.cfg, r.client, target, r.proto), Tap: r.down}
+}
+
+// line is a link that runs.
+type line struct {
+	*link.Link
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // of Run, once done is closed
+}
+
+// quick are the timers of the bulk: silence must be noticed soon, but not where
+// a busy machine makes it.
+func quick(c *link.Config) {
+	c.PingEvery, c.DeadAfter, c.DialTimeout = 400*time.Millisecond, 1600*time.Millisecond, 4*time.Second
+}
+
+// link starts a link over the rig.
+func (r *rig) link(change func(*link.Config)) *line {
+	cfg := link.Config{Worker: r.name, Dialer: r.dialer(), Gate: r.gate}
+	if change != nil {
+		change(&cfg)
+	}
+	return startLink(cfg)
+}
+
+func startLink(cfg link.Config) *line {
+	cfg.Hello = wire.HelloRecord{Version: "fault", Epoch: wire.Epoch{Created: 1, UID: "launcher"}}
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &line{Link: link.New(cfg), cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		l.err = l.Run(ctx)
+	}()
+	return l
+}
+
+// stop ends the link and waits for it.
+func (l *line) stop() error {
+	l.cancel()
+	<-l.done
+	return l.err
+}
+
+// proven waits until the worker answers over the link.
+func (l *line) proven(ctx context.Context) error {
+	for {
+		try, cancel := context.WithTimeout(ctx, 2*time.Second)
+		ok := l.Prove(try)
+		cancel()
+		if ok {
+			return nil
+		}
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-l.done:
+			return fmt.Errorf("link ended: %w", l.err)
+		case <-ctx.Done():
+			return fmt.Errorf("link does not come back: %w", l.State().Last)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// runTime is when a run counts as hung.
+const runTime = 90 * time.Second
+
+// result is what came of one run.
+type result struct {
+	Cell      cell   `json:"cell"`
+	Run       int    `json:"run"`
+	Transport string `json:"transport"`
+	Real      bool   `json:"real_processes"`
+	Struck    bool   `json:"struck"` // the fault happened
+	Redials   int    `json:"redials"`
+
+	Seconds float64 `json:"seconds"`
+
+	FalseSuccess bool   `json:"false_success"`
+	Bytes        bool   `json:"lost_or_doubled_bytes"`
+	Launches     int    `json:"launches"`
+	Broken       string `json:"broken"` // the session or the link did not survive
+	Left         int    `json:"records_left"`
+}
+
+func (r result) bad() bool {
+	return r.FalseSuccess || r.Bytes || r.Launches != 1 || r.Broken != "" || r.Left > 0
+}
+
+// job is one run to do.
+type job struct {
+	cell cell
+	n    int
+}
+
+// load is what the session of a run carries.
+type load struct {
+	seed          uint64
+	stdin, stdout int
+	code          int
+	starts        string // the child's line file
+}
+
+func newLoad(rng *rand.Rand, dir string) load {
+	size := func() int {
+		if rng.IntN(20) == 0 {
+			return 256<<10 + rng.IntN(1<<20) // more than a window, at times
+		}
+		return 1 + rng.IntN(1<<(8+rng.IntN(9)))
+	}
+	l := load{seed: rng.Uint64(), stdin: size(), stdout: size(), starts: filepath.Join(dir, fmt.Sprintf("starts-%x", rng.Uint64()))}
+	if rng.IntN(10) > 0 {
+		l.code = 1 + rng.IntN(255)
+	}
+	return l
+}
+
+// noise is a stream that seed decides; the child makes the same.
+func noise(seed uint64, n int) io.Reader {
+	return io.LimitReader(rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)}), int64(n))
+}
+
+func sum(r io.Reader) string {
+	h := sha256.New()
+	_, _ = io.Copy(h, r)
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+func (l load) spec(child string) wire.Spec {
+	return wire.Spec{Argv: []string{child, l.starts, fmt.Sprint(l.seed), fmt.Sprint(l.stdout), fmt.Sprint(l.code)}}
+}
+
+// run does one job on r.
+func (r *rig) run(j job, seed uint64) (res result) {
+	rng := rand.New(rand.NewPCG(seed, j.cell.seed()+uint64(j.n)))
+	_, real := r.worker.(*process)
+	res = result{Cell: j.cell, Run: j.n, Transport: r.transport, Real: real}
+	began := time.Now()
+	defer func() { res.Seconds = time.Since(began).Seconds() }()
+	ctx, cancel := context.WithTimeout(context.Background(), runTime)
+	defer cancel()
+	what := newLoad(rng, r.dir)
+	strike := r.prepare(rng, j.cell, what)
+	l := r.link(quick)
+	err := r.carry(ctx, l, what, &res)
+	if err == nil && strike.await(ctx) == nil {
+		res.Struck = true
+		err = l.proven(ctx)
+	}
+	res.Redials = l.State().Redials
+	if lost := l.stop(); err == nil {
+		err = lost
+	}
+	if err != nil {
+		res.Struck, res.Broken = true, err.Error()
+	}
+	r.tidy()
+	return res
+}
+
+// carry runs the session and looks at all that came of it.
+func (r *rig) carry(ctx context.Context, l *line, what load, res *result) error {
+	defer os.Remove(what.starts)
+	out, errs := &hashing{h: sha256.New()}, &bytes.Buffer{}
+	s, err := l.Open(ctx, "", what.spec(r.yard.child), link.Streams{
+		Stdin: io.NopCloser(noise(what.seed+1, what.stdin)), Stdout: out, Stderr: errs})
+	if err != nil {
+		return err
+	}
+	rec, err := s.Wait(ctx)
+	starts, _ := os.ReadFile(what.starts) // none: no launch
+	res.Launches = strings.Count(string(starts), "\n")
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("hung for %s: %w", runTime, l.State().Last)
+		}
+		// The session's goroutines may write on: out and errs are theirs.
+		return err
+	}
+	sameOut := out.n == what.stdout && fmt.Sprintf("%x", out.h.Sum(nil)) == sum(noise(what.seed, what.stdout))
+	sameIn := errs.String() == sum(noise(what.seed+1, what.stdin))+"\n"
+	res.Bytes = !sameOut || !sameIn || rec.Stdout != uint64(what.stdout)
+	res.FalseSuccess = rec.Code == 0 && (what.code != 0 || res.Bytes)
+	if w, ok := l.Welcome(); ok {
+		for _, id := range w.Sessions {
+			if id != s.ID() {
+				res.Left++
+			}
+		}
+	}
+	switch {
+	case rec.Code != what.code:
+		return fmt.Errorf("exit code %d, the process ended with %d: %s", rec.Code, what.code, rec.Error)
+	case res.Bytes:
+		return fmt.Errorf("%d of %d bytes of stdout, stdin whole: %t", out.n, what.stdout, sameIn)
+	case res.Launches != 1:
+		return errors.New("launch count")
+	}
+	return nil
+}
+
+type hashing struct {
+	h hash.Hash
+	n int
+}
+
+func (w *hashing) Write(p []byte) (int, error) {
+	w.n += len(p)
+	return w.h.Write(p)
+}
+
+// tidy takes away what a run has left on the way.
+func (r *rig) tidy() {
+	r.up.Off()
+	r.down.Off()
+	for i, l := range r.legs {
+		l.ArmNext(nil)
+		l.Cut()
+		if i < bridgeLeg {
+			r.pod.Refuse(i)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	utilproxy "k8s.io/apimachinery/pkg/util/proxy"
+	"k8s.io/apiserver/pkg/util/proxy"
+	cri "k8s.io/cri-streaming/pkg/streaming/remotecommand"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
+	utilexec "k8s.io/utils/exec"
+)
+
+// Bridge runs `agent attach` in a pod: it returns its exit code.
+type Bridge func(stdin io.Reader, stdout, stderr io.Writer) int
+
+// Pod is a place that exec leads to.
+type Pod struct {
+	Name    string
+	Kubelet string // address at which the API server dials this pod's kubelet
+	Bridge  Bridge
+	// OldServer: the API server knows no WebSockets for this pod's exec.
+	OldServer bool
+
+	mu      sync.Mutex
+	answers [2][]Answer
+}
+
+// The servers that can be told to refuse.
+const (
+	APIServer = iota
+	Kubelet
+)
+
+// Answer is given in place of the truth.
+type Answer struct {
+	Code  int
+	Plain bool   // as a server answers that does not know this upgrade
+	Given func() // called before it is
+}
+
+// Refuse lets one of the servers give these answers to the next requests.
+func (p *Pod) Refuse(server int, answers ...Answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answers[server] = answers
+}
+
+func (p *Pod) refusal(server int) (Answer, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.answers[server]) == 0 {
+		return Answer{}, false
+	}
+	a := p.answers[server][0]
+	p.answers[server] = p.answers[server][1:]
+	return a, true
+}
+
+// Cluster is both servers.
+type Cluster struct {
+	servers [2]*http.Server
+	addrs   [2]string
+	wg      sync.WaitGroup
+
+	mu   sync.Mutex
+	pods map[string]*Pod
+}
+
+// Start opens both servers on free loopback ports.
+func Start() (*Cluster, error) {
+	c := &Cluster{pods: map[string]*Pod{}}
+	api, kubelet := http.NewServeMux(), http.NewServeMux()
+	api.HandleFunc("/api/v1/namespaces/{ns}/pods/{name}/exec", c.exec)
+	api.HandleFunc("GET /api/v1/namespaces/{ns}/pods", func(w http.ResponseWriter, r *http.Request) {
+		name := strings.TrimPrefix(r.FormValue("fieldSelector"), "metadata.name=")
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":%q,"uid":"u"}}]}`, name)
+	})
+	kubelet.HandleFunc("POST /exec/{name}", c.run)
+	for i, mux := range []*http.ServeMux{api, kubelet} {
+		ln, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			c.Close()
+			return nil, fmt.Errorf("start server: %w", err)
+		}
+		c.addrs[i] = ln.Addr().String()
+		c.servers[i] = &http.Server{Handler: mux}
+		c.wg.Go(func() { _ = c.servers[i].Serve(ln) }) // ends with Close
+	}
+	return c, nil
+}
+
+// Addr is where APIServer or Kubelet listens.
+func (c *Cluster) Addr(server int) string { return c.addrs[server] }
+
+// Add makes a pod known.
+func (c *Cluster) Add(p *Pod) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pods[p.Name] = p
+}
+
+// Close ends the servers. Upgraded connections end with their peers.
+func (c *Cluster) Close() {
+	for _, s := range c.servers {
+		if s != nil {
+			_ = s.Close()
+		}
+	}
+	c.wg.Wait()
+}
+
+func (c *Cluster) pod(r *http.Request) *Pod {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pods[r.PathValue("name")]
+}
+
+// exec is the API server's pods/exec.
+func (c *Cluster) exec(w http.ResponseWriter, r *http.Request) {
+	p := c.pod(r)
+	if p == nil {
+		refuse(w, Answer{Code: http.StatusNotFound})
+		return
+	}
+	old := p.OldServer && wsstream.IsWebSocketRequest(r)
+	if old {
+		refuse(w, Answer{Code: http.StatusBadRequest, Plain: true})
+		return
+	}
+	if a, refused := p.refusal(APIServer); refused {
+		refuse(w, a)
+		return
+	}
+	at := &url.URL{Scheme: "http", Host: p.Kubelet, Path: "/exec/" + p.Name, RawQuery: r.URL.RawQuery}
+	direct := utilproxy.NewUpgradeAwareHandler(at, nil, false, true, responder{})
+	translated := proxy.NewStreamTranslatorHandler(at, nil, 0, proxy.Options{Stdin: true, Stdout: true, Stderr: true})
+	proxy.NewTranslatingHandler(direct, translated, wsstream.IsWebSocketRequestWithStreamCloseProtocol).ServeHTTP(w, r)
+}
+
+type responder struct{}
+
+func (responder) Error(w http.ResponseWriter, _ *http.Request, _ error) {
+	refuse(w, Answer{Code: http.StatusInternalServerError})
+}
+
+// run is the kubelet's exec.
+func (c *Cluster) run(w http.ResponseWriter, r *http.Request) {
+	p := c.pod(r)
+	if p == nil {
+		refuse(w, Answer{Code: http.StatusNotFound, Plain: true})
+		return
+	}
+	if a, refused := p.refusal(Kubelet); refused {
+		refuse(w, a)
+		return
+	}
+	all := &cri.Options{Stdin: true, Stdout: true, Stderr: true}
+	cri.ServeExec(w, r, executor{p}, p.Name, "", r.FormValue("container"), r.URL.Query()["command"],
+		all, 4*time.Hour, cri.DefaultStreamCreationTimeout, cri.SupportedStreamingProtocols)
+}
+
+type executor struct{ p *Pod }
+
+func (x executor) ExecInContainer(_ context.Context, _, _, _ string, _ []string, in io.Reader, out, errs io.WriteCloser,
+	_ bool, _ <-chan cri.TerminalSize, _ time.Duration) error {
+	if x.p.Bridge == nil {
+		return errors.New("container is not running")
+	}
+	if code := x.p.Bridge(in, out, errs); code != 0 {
+		return utilexec.CodeExitError{Err: fmt.Errorf("exit status %d", code), Code: code}
+	}
+	return nil
+}
+
+func refuse(w http.ResponseWriter, a Answer) {
+	if a.Given != nil {
+		a.Given()
+	}
+	if a.Code == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	if a.Plain {
+		http.Error(w, "this upgrade is not understood", a.Code)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(a.Code)
+	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%q,"code":%d}`,
+		http.StatusText(a.Code), a.Code)
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+)
+
+// tally is what all runs of a cell came to.
+type tally struct {
+	Leg        string  `json:"leg"`
+	Fault      fault   `json:"fault"`
+	Moment     moment  `json:"moment"`
+	Impossible string  `json:"impossible,omitempty"`
+	Runs       int     `json:"runs"`
+	WebSocket  int     `json:"websocket"`
+	SPDY       int     `json:"spdy"`
+	Real       int     `json:"real_processes"`
+	Missed     int     `json:"moment_did_not_come"`
+	Redials    int     `json:"redials"`
+	Bad        int     `json:"bad"`
+	Slowest    float64 `json:"slowest_run_seconds"`
+}
+
+// count fills the whole table, cells that cannot be included.
+func count(results []result) (map[cell]*tally, []*tally) {
+	at := map[cell]*tally{}
+	var order []*tally
+	for l := range legCount {
+		for _, f := range faults {
+			for _, m := range moments {
+				c := cell{l, f, m}
+				at[c] = &tally{Leg: legNames[l], Fault: f, Moment: m, Impossible: c.impossible()}
+				order = append(order, at[c])
+			}
+		}
+	}
+	for _, r := range results {
+		t := at[r.Cell]
+		t.Slowest = max(t.Slowest, r.Seconds)
+		if !r.Struck {
+			t.Missed++
+			continue
+		}
+		t.Runs++
+		t.Redials += r.Redials
+		if r.Transport == webSocket {
+			t.WebSocket++
+		} else {
+			t.SPDY++
+		}
+		if r.Real {
+			t.Real++
+		}
+		if r.bad() {
+			t.Bad++
+		}
+	}
+	return at, order
+}
+
+// show prints leg x fault x moment.
+func show(w io.Writer, at map[cell]*tally) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(tw, "leg\tfault\t")
+	for _, m := range moments {
+		fmt.Fprintf(tw, "%s\t", m)
+	}
+	fmt.Fprintln(tw)
+	reasons := map[string][]string{}
+	for l := range legCount {
+		for _, f := range faults {
+			fmt.Fprintf(tw, "%s\t%s\t", legNames[l], f)
+			for _, m := range moments {
+				t := at[cell{l, f, m}]
+				switch {
+				case t.Impossible != "":
+					fmt.Fprint(tw, "-\t")
+				case t.Bad > 0:
+					fmt.Fprintf(tw, "%d (%d BAD)\t", t.Runs, t.Bad)
+				default:
+					fmt.Fprintf(tw, "%d\t", t.Runs)
+				}
+			}
+			fmt.Fprintln(tw)
+			if t := at[cell{l, f, moments[0]}]; t.Impossible != "" {
+				reasons[t.Impossible] = append(reasons[t.Impossible], string(f))
+			}
+		}
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	for reason, list := range reasons {
+		fmt.Fprintf(w, "- %s, %s: %s\n", legNames[bridgeLeg], strings.Join(list, ", "), reason)
+	}
+	return nil
+}
+
+// numbers are the raw numbers of the matrix.
+type numbers struct {
+	Faults       int `json:"faults"`
+	Fewest       int `json:"fewest_runs_of_a_cell"`
+	FalseSuccess int `json:"false_successes"`
+	Bytes        int `json:"lost_or_doubled_bytes"`
+	Launches     int `json:"second_launches"`
+	Broken       int `json:"sessions_broken"`
+	Records      int `json:"records_left"`
+	Wrong        int `json:"wrong"`
+	Real         int `json:"with_real_processes"`
+}
+
+func sumUp(results []result, wanted map[cell]bool) numbers {
+	n := numbers{Fewest: -1}
+	for _, r := range results {
+		if !r.Struck {
+			continue
+		}
+		n.Faults++
+		for _, c := range []struct {
+			is bool
+			n  *int
+		}{{r.FalseSuccess, &n.FalseSuccess}, {r.Bytes, &n.Bytes}, {r.Launches > 1, &n.Launches}, {r.Broken != "", &n.Broken},
+			{r.Left > 0, &n.Records}, {r.bad(), &n.Wrong}, {r.Real, &n.Real}} {
+			if c.is {
+				*c.n++
+			}
+		}
+	}
+	at, _ := count(results)
+	for c, t := range at {
+		if wanted[c] && (n.Fewest < 0 || t.Runs < n.Fewest) {
+			n.Fewest = t.Runs
+		}
+	}
+	return n
+}
+
+// matrix runs every cell and shows the table.
+func matrix(y *yard, o options, b *book) error {
+	var list []cell
+	wanted := map[cell]bool{}
+	for _, c := range cells() {
+		if o.only.MatchString(c.String()) {
+			list, wanted[c] = append(list, c), true
+		}
+	}
+	results, wrong := y.bulk(plan{seed: o.seed, cells: list, runs: o.runs - o.real, lanes: o.lanes}, os.Stdout)
+	if o.real > 0 {
+		real, err := y.bulk(plan{seed: o.seed, cells: list, from: o.runs - o.real, runs: o.real, lanes: min(o.lanes, 8), real: true}, os.Stdout)
+		results, wrong = append(results, real...), errors.Join(wrong, err)
+	}
+	at, order := count(results)
+	if err := show(os.Stdout, at); err != nil {
+		return err
+	}
+	var bad []result
+	for _, r := range results {
+		if r.bad() {
+			bad = append(bad, r)
+			fmt.Printf("BAD %s run %d: %+v\n", r.Cell, r.Run, r)
+		}
+	}
+	n := sumUp(results, wanted)
+	if err := b.json("fault.json", map[string]any{"seed": o.seed, "numbers": n, "cells": order, "bad": bad}); err != nil {
+		return err
+	}
+	log, err := b.raw("fault", n)
+	if err != nil {
+		return err
+	}
+	least, each := 10000.0, 50.0
+	if o.subset {
+		least, each = float64(o.runs*len(list)), float64(o.runs)
+	}
+	return errors.Join(wrong,
+		b.row("faults injected", log+"#faults", ">=", least),
+		b.row("faults injected: fewest runs of an applicable cell", log+"#fewest_runs_of_a_cell", ">=", each),
+		b.row("faults that ended in a false success", log+"#false_successes", "==", 0),
+		b.row("faults that lost or doubled bytes", log+"#lost_or_doubled_bytes", "==", 0),
+		b.row("faults that launched a second time", log+"#second_launches", "==", 0),
+		b.row("faults that a session or its link did not survive", log+"#sessions_broken", "==", 0),
+		b.row("records that a fault left in a worker", log+"#records_left", "==", 0),
+		b.row("faults injected with agent worker and agent attach as processes", log+"#with_real_processes", ">=", 1),
+	)
+}

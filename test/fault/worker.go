@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/exec/session"
+	"github.com/musterhq/muster/test/fault/server"
+)
+
+// procs owns every process that this program starts, as PID 1 does.
+type procs struct {
+	reaper *reap.Reaper
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func startProcs() (*procs, error) {
+	if err := reap.Subreaper(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &procs{reaper: reap.New(), cancel: cancel, done: make(chan error, 1)}
+	go func() { p.done <- p.reaper.Run(ctx) }()
+	return p, nil
+}
+
+// left lists what descends from this program.
+func (p *procs) left() ([]reap.Proc, error) {
+	all, err := reap.Scan(names.EnvSession)
+	var alive []reap.Proc
+	for _, proc := range reap.Below(all, os.Getpid()) {
+		if proc.Alive() {
+			alive = append(alive, proc)
+		}
+	}
+	return alive, err
+}
+
+// endSessions kills what sessions have left, when there should be nothing, so
+// that a failure is told and not waited for.
+func (p *procs) endSessions() error {
+	left, err := p.left()
+	n := 0
+	for _, proc := range left {
+		if proc.Marker != "" {
+			n++
+			_ = syscall.Kill(proc.PID, syscall.SIGKILL) // gone meanwhile: as good
+		}
+	}
+	if n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d processes of sessions left", n))
+	}
+	return err
+}
+
+func (p *procs) close() error {
+	p.cancel()
+	return <-p.done
+}
+
+// inWorker is PID 1's server within this process.
+type inWorker struct {
+	server *session.Server
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func (y *yard) inProcess(dir, socket string) (worker, error) {
+	ln, err := rundir.Listen(socket)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &inWorker{cancel: cancel, done: make(chan error, 1), server: session.New(session.Config{
+		Version: "fault", Slots: 1, Env: os.Environ(), Dir: dir, SpoolDirs: []string{dir},
+		Reaper: y.procs.reaper, Log: slog.New(slog.DiscardHandler)})}
+	go func() { w.done <- w.server.Serve(ctx, ln) }()
+	return w, nil
+}
+
+// close does not stop sessions: a stop takes everything below this process,
+// other rigs' too. So none may be left.
+func (w *inWorker) close() error {
+	n := w.server.Sessions()
+	w.cancel()
+	err := <-w.done
+	if n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d sessions live", n))
+	}
+	return err
+}
+
+// bridge is `agent attach` within this process: two copy loops, and the end of
+// either is the end.
+func bridge(path string) server.Bridge {
+	return func(in io.Reader, out, _ io.Writer) int {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			return names.ExitNoWorker
+		}
+		defer c.Close()
+		done := make(chan struct{}, 2)
+		pass := func(w io.Writer, r io.Reader) {
+			_, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, 64<<10))
+			done <- struct{}{}
+		}
+		go pass(c, in)
+		go pass(out, c)
+		<-done
+		return 0
+	}
+}
+
+// process is `agent worker` as a process.
+type process struct{ proc *reap.Process }
+
+func (y *yard) process(dir, socket string) (worker, error) {
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	p, err := y.procs.reaper.Start(reap.Spec{
+		Path: y.agent, Argv: []string{y.agent, "worker"}, Dir: dir, Setsid: true,
+		Env:   append(os.Environ(), names.EnvDir+"="+filepath.Dir(socket)),
+		Files: []*os.File{nil, log, log},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for range 500 {
+		if c, err := net.Dial("unix", socket); err == nil {
+			return &process{proc: p}, c.Close()
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	_ = p.Signal(syscall.SIGKILL)
+	return nil, errors.New("agent worker does not listen")
+}
+
+// close tells it to stop, as a kubelet does; idle, it ends with 0.
+func (p *process) close() error {
+	_ = p.proc.Signal(syscall.SIGTERM) // gone already: its status tells
+	if st := p.proc.Status(); st.Code != 0 {
+		return fmt.Errorf("agent worker ended with %d", st.Code)
+	}
+	return nil
+}
+
+// attach runs `agent attach` as a container runtime does: nobody stops it when
+// the client goes, its stdin ends.
+func (y *yard) attach(dir string) server.Bridge {
+	return func(in io.Reader, out, errs io.Writer) int {
+		code, err := y.runAttach(dir, in, out, errs)
+		if err != nil {
+			fmt.Fprintln(errs, err)
+			return 255
+		}
+		return code
+	}
+}
+
+func (y *yard) runAttach(dir string, in io.Reader, out, errs io.Writer) (int, error) {
+	var ours, theirs [3]*os.File
+	defer func() {
+		for _, f := range ours {
+			if f != nil {
+				f.Close()
+			}
+		}
+	}()
+	for i := range theirs {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return 0, err
+		}
+		ours[i], theirs[i] = r, w
+		if i == 0 {
+			ours[i], theirs[i] = w, r
+		}
+	}
+	p, err := y.procs.reaper.Start(reap.Spec{Path: y.agent, Argv: []string{y.agent, "attach"}, Setsid: true,
+		Env: append(os.Environ(), names.EnvDir+"="+dir), Files: theirs[:]})
+	for _, f := range theirs {
+		f.Close()
+	}
+	if err != nil {
+		return 0, err
+	}
+	go func() {
+		_, _ = io.Copy(ours[0], in)
+		ours[0].Close()
+	}()
+	var outputs sync.WaitGroup
+	outputs.Go(func() { _, _ = io.Copy(out, ours[1]) })
+	outputs.Go(func() { _, _ = io.Copy(errs, ours[2]) })
+	outputs.Wait()
+	return p.Status().Code, nil
+}

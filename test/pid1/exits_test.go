@@ -1,0 +1,229 @@
+//go:build linux
+
+package pid1
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// exitCodes runs 256 sessions, 16 at a time, and wants each one's own code.
+func exitCodes(t *testing.T, l *link.Link) {
+	codes := make(chan int)
+	go func() {
+		for code := range 256 {
+			codes <- code
+		}
+		close(codes)
+	}()
+	var wrong [256]string
+	var runs sync.WaitGroup
+	for range 16 {
+		runs.Go(func() {
+			for code := range codes {
+				s, err := l.Open(t.Context(), "", wire.Spec{Line: "exit " + strconv.Itoa(code)}, link.Streams{})
+				if err != nil {
+					wrong[code] = err.Error()
+					continue
+				}
+				if rec, err := s.Wait(t.Context()); err != nil || rec.Code != code || rec.Signal != 0 {
+					wrong[code] = fmt.Sprintf("%+v, %v", rec, err)
+				}
+			}
+		})
+	}
+	runs.Wait()
+	for code, what := range wrong {
+		require.Empty(t, what, "exit %d", code)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	exitCodes(t, start(t, "init", nil).up(t).link(t, nil))
+}
+
+// TestEndBySignal sends each signal to a program without handlers.
+func TestEndBySignal(t *testing.T) {
+	t.Parallel()
+	w := start(t, "init", nil).up(t)
+	l := w.link(t, nil)
+	seen := map[int]bool{}
+	for _, row := range rows(t, "signals") {
+		for _, word := range strings.Fields(row[0]) {
+			n, err := strconv.Atoi(word)
+			require.NoError(t, err)
+			seen[n] = true
+			s := open(t, l, wire.Spec{Line: "echo ready; exec sleep 1000"})
+			s.says(t, "ready\n")
+			s.Signal(n)
+			switch row[1] {
+			case "128+n":
+			case "stands still until SIGCONT":
+				find := func(state byte) func() bool {
+					return func() bool {
+						for _, p := range below(t, w.pid) {
+							if p.Marker == s.ID() && p.State == state {
+								return true
+							}
+						}
+						return false
+					}
+				}
+				waitFor(t, "stopped", find('T'))
+				s.Signal(int(syscall.SIGCONT))
+				waitFor(t, "going on", find('S'))
+				fallthrough
+			default:
+				// It lives, so this is what ends it: signals are carried out in order.
+				n = int(syscall.SIGKILL)
+				s.Signal(n)
+			}
+			rec := s.record(t)
+			require.Equal(t, 128+n, rec.Code, "signal %s", word)
+			require.Equal(t, n, rec.Signal, "signal %s", word)
+			require.Empty(t, rec.Reason)
+		}
+	}
+	require.Len(t, seen, 31)
+	rec, _ := sh(t, l, "exit 137")
+	require.Equal(t, 137, rec.Code)
+	require.Zero(t, rec.Signal, "told from a program that was killed")
+}
+
+// Whatever PID 1 takes, drops or blocks, its sessions start as from a shell.
+func TestDispositions(t *testing.T) {
+	t.Parallel()
+	l := start(t, "init", nil).up(t).link(t, nil)
+	rec, out := sh(t, l, "cat /proc/self/status; ulimit -n")
+	require.Zero(t, rec.Code)
+	const none = "0000000000000000"
+	for _, set := range []string{"SigPnd", "SigBlk", "SigIgn", "SigCgt"} {
+		require.Contains(t, out, set+":\t"+none+"\n")
+	}
+	var limit syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	soft, err := strconv.ParseUint(lines[len(lines)-1], 10, 64)
+	require.NoError(t, err)
+	require.LessOrEqual(t, soft, limit.Cur, "Go's own larger limit is not handed on")
+}
+
+// The first process's code counts, and the daemon lives until it is stopped,
+// also one that hides its environment.
+func TestDoubleForks(t *testing.T) {
+	t.Parallel()
+	for name, daemon := range map[string]string{
+		"daemon":              `setsid sh -c '(sleep 1002 >/dev/null 2>&1 &)' >/dev/null 2>&1`,
+		"without environment": `env -i setsid sh -c '(sleep 1002 >/dev/null 2>&1 &)' >/dev/null 2>&1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, "init", nil, "--grace", "1s").up(t)
+			l := w.link(t, nil)
+			rec, _ := sh(t, l, daemon+"; exit 3")
+			require.Equal(t, 3, rec.Code)
+			require.Zero(t, rec.Signal)
+			require.Equal(t, name == "daemon", rec.Detached)
+			alive := func() bool {
+				for _, p := range below(t, w.pid) {
+					if p.Alive() && p.Comm == "sleep" && p.PPID == w.pid {
+						return true
+					}
+				}
+				return false
+			}
+			waitFor(t, "the daemon is PID 1's child", alive)
+			require.NoError(t, l.End(t.Context(), true, time.Second))
+			waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
+			require.NoError(t, l.End(t.Context(), false, time.Second))
+			require.Zero(t, w.end(t))
+		})
+	}
+}
+
+// What has escaped from its session, and that has ended, goes with the lease.
+func TestEscapedProcessEndsWithTheLease(t *testing.T) {
+	t.Parallel()
+	w := start(t, "init", nil, "--grace", "1s").up(t)
+	l := link.New(link.Config{Worker: "w-0", Dialer: local.Dialer{Path: w.socket}, Lease: time.Second,
+		PingEvery: 100 * time.Millisecond, Hello: wire.HelloRecord{Version: "test", Epoch: wire.Epoch{Created: 1, UID: "a"}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	rec, _ := sh(t, l, `env -i setsid sh -c '(sleep 1005 >/dev/null 2>&1 &)'; exit 3`)
+	require.Equal(t, 3, rec.Code)
+	time.Sleep(1500 * time.Millisecond) // more than a lease, with a launcher
+	require.NotEmpty(t, below(t, w.pid))
+	cancel()
+	require.NoError(t, <-done)
+	waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
+	select {
+	case <-w.ended:
+		require.Fail(t, "the worker ended, too")
+	default:
+	}
+	rec, _ = sh(t, w.link(t, nil), "exit 8")
+	require.Equal(t, 8, rec.Code)
+}
+
+func TestChildThatIgnoresTERM(t *testing.T) {
+	t.Parallel()
+	w := start(t, "init", nil).up(t)
+	l := w.link(t, nil)
+	s := open(t, l, wire.Spec{Line: `trap "" TERM; (trap "" TERM; setsid sh -c 'trap "" TERM; echo ready; while :; do sleep 1; done') & wait; while :; do wait; sleep 1; done`})
+	s.says(t, "ready\n")
+	s.Stop(300 * time.Millisecond)
+	rec := s.record(t)
+	require.Equal(t, 137, rec.Code)
+	require.Equal(t, int(syscall.SIGKILL), rec.Signal)
+	require.Equal(t, wire.ReasonStopped, rec.Reason)
+	require.False(t, rec.Detached)
+	waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
+}
+
+// As with ssh, a session lasts as long as somebody holds its output.
+func TestChildThatHoldsStdout(t *testing.T) {
+	t.Parallel()
+	w := start(t, "init", nil).up(t)
+	l := w.link(t, nil)
+	s := open(t, l, wire.Spec{Line: `sh -c 'trap "echo last words; exit 0" USR1; echo ready $$; while :; do sleep 0.01; done' & exit 4`})
+	waitFor(t, "ready", func() bool { return strings.Count(s.out.String(), "\n") == 1 })
+	child := reap.Proc{}
+	waitFor(t, "its parent is gone", func() bool {
+		for _, p := range below(t, w.pid) {
+			if p.Marker == s.ID() && p.PPID == w.pid && p.Comm == "sh" {
+				child = p
+				return len(below(t, w.pid)) <= 2
+			}
+		}
+		return false
+	})
+	require.False(t, s.Arrived(), "no end while the output is held")
+	require.NoError(t, reap.Signal(child, syscall.SIGUSR1))
+	rec := s.record(t)
+	require.Equal(t, 4, rec.Code)
+	require.False(t, rec.Detached)
+	require.True(t, strings.HasSuffix(s.out.String(), "\nlast words\n"))
+
+	// And one that would hold it for ever ends with the session's stop.
+	s = open(t, l, wire.Spec{Line: `(trap "" TERM; echo ready; while :; do sleep 1; done) & exit 5`})
+	s.says(t, "ready\n")
+	s.Stop(100 * time.Millisecond)
+	rec = s.record(t)
+	require.Equal(t, 5, rec.Code)
+	waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
+}

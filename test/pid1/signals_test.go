@@ -1,0 +1,193 @@
+//go:build linux
+
+package pid1
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// rows are the tables of docs/pid1.md whose first header is head, cell by cell.
+func rows(t *testing.T, head string) [][]string {
+	root, err := figure.Root()
+	require.NoError(t, err)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "pid1.md"))
+	require.NoError(t, err)
+	var found [][]string
+	in := false
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			in = false
+		case cells[0] == head:
+			in = true
+		case in && !strings.HasPrefix(cells[0], "---"):
+			found = append(found, cells)
+		}
+	}
+	require.NotEmpty(t, found, "no table %q in docs/pid1.md", head)
+	return found
+}
+
+// catcher answers every signal that can be caught with its number, and ends
+// with 7 after those that stop a worker.
+const catcher = `for s in 1 4 5 6 7 8 10 11 12 13 14 16 17 18 20 21 22 23 24 25 26 27 28 29 30 31; do trap "echo $s" $s; done
+for s in 2 3 15; do trap "echo $s; exit 7" $s; done
+echo ready; while :; do read x; done`
+
+// TestSignals sends each signal to a worker with a session that would tell.
+func TestSignals(t *testing.T) {
+	table := rows(t, "n")
+	require.Len(t, table, 31)
+	for i, row := range table {
+		n, err := strconv.Atoi(row[0])
+		require.NoError(t, err)
+		require.Equal(t, i+1, n, "rows in order")
+		sig := syscall.Signal(n)
+		require.Equal(t, unix.SignalName(sig), row[1])
+		t.Run(row[1], func(t *testing.T) {
+			t.Parallel()
+			switch row[4] {
+			case "stops":
+				stops(t, sig, true)
+				stops(t, sig, false)
+			case "forwarded":
+				stays(t, sig, strconv.Itoa(n)+"\n")
+			case "dropped", "own":
+				stays(t, sig, "")
+			case "kernel":
+				uncatchable(t, sig)
+			default:
+				t.Fatalf("what is %q?", row[4])
+			}
+		})
+	}
+}
+
+// stays sends sig from inside and from outside: the session says want each
+// time, nothing else, and the worker serves on.
+func stays(t *testing.T, sig syscall.Signal, want string) {
+	w := start(t, "init", nil).up(t)
+	l := w.link(t, nil)
+	c := open(t, l, wire.Spec{Line: catcher})
+	c.says(t, "ready\n")
+	heard := "ready\n"
+	for _, send := range []func(){
+		func() {
+			// The sender's group would get it, too.
+			rec, said := sh(t, l, fmt.Sprintf("trap '' %d; kill -%[1]d 1", sig))
+			require.Zero(t, rec.Code, said)
+		},
+		func() { require.NoError(t, syscall.Kill(w.pid, sig)) },
+	} {
+		send()
+		heard += want
+		c.says(t, heard)
+		// What was to come came before this one.
+		require.NoError(t, syscall.Kill(w.pid, syscall.SIGWINCH))
+		heard += "28\n"
+		c.says(t, heard)
+	}
+	c.Signal(int(syscall.SIGTERM))
+	require.Equal(t, 7, c.record(t).Code)
+}
+
+// stops: an idle worker ends with 0, one with sessions asks them with the
+// signal itself and ends with 128+n.
+func stops(t *testing.T, sig syscall.Signal, inside bool) {
+	idle := start(t, "init", nil).up(t)
+	require.NoError(t, syscall.Kill(idle.pid, sig))
+	require.Zero(t, idle.end(t))
+
+	w := start(t, "init", nil, "--grace", "30s").up(t)
+	l := w.link(t, nil)
+	c := open(t, l, wire.Spec{Line: catcher})
+	c.says(t, "ready\n")
+	begin := time.Now()
+	if inside {
+		// kill itself is a leaf, and may have been asked before it ended.
+		open(t, l, wire.Spec{Line: fmt.Sprintf("kill -%d 1", sig)})
+	} else {
+		require.NoError(t, syscall.Kill(w.pid, sig))
+	}
+	rec := c.record(t)
+	c.says(t, fmt.Sprintf("ready\n%d\n", sig))
+	require.Equal(t, 7, rec.Code)
+	require.Equal(t, wire.ReasonPreempted, rec.Reason)
+	require.Equal(t, 128+int(sig), w.end(t))
+	require.Less(t, time.Since(begin), 15*time.Second, "half of the grace was not waited for")
+}
+
+// uncatchable: nothing happens from inside; from outside KILL ends it and STOP
+// halts it until CONT.
+func uncatchable(t *testing.T, sig syscall.Signal) {
+	w := start(t, "init", nil).up(t)
+	l := w.link(t, nil)
+	rec, said := sh(t, l, fmt.Sprintf("kill -%d 1; echo still here", sig))
+	require.Zero(t, rec.Code)
+	require.Equal(t, "still here\n", said)
+	ticks := open(t, l, wire.Spec{Line: `while :; do echo . >> ` + w.dir + `/ticks; sleep 0.01; done`})
+	size := func() int64 {
+		if st, err := os.Stat(w.dir + "/ticks"); err == nil {
+			return st.Size()
+		}
+		return 0
+	}
+	waitFor(t, "ticks", func() bool { return size() > 0 })
+	require.NoError(t, syscall.Kill(w.pid, sig))
+	if sig == syscall.SIGKILL {
+		require.Equal(t, 137, w.end(t))
+		return
+	}
+	at := size()
+	waitFor(t, "the session runs on", func() bool { return size() > at+4 })
+	require.NoError(t, syscall.Kill(w.pid, syscall.SIGCONT))
+	rec, _ = sh(t, l, "exit 9")
+	require.Equal(t, 9, rec.Code)
+	ticks.Stop(0)
+	require.Equal(t, 137, ticks.record(t).Code)
+}
+
+// A second stopping signal does not wait for the grace.
+func TestStopTwice(t *testing.T) {
+	t.Parallel()
+	w := start(t, "init", nil, "--grace", "10m").up(t)
+	c := open(t, w.link(t, nil), wire.Spec{Line: `trap "echo asked" TERM; echo ready; while :; do read x; done`})
+	c.says(t, "ready\n")
+	require.NoError(t, syscall.Kill(w.pid, syscall.SIGTERM))
+	c.says(t, "ready\nasked\n")
+	require.NoError(t, syscall.Kill(w.pid, syscall.SIGTERM))
+	require.Equal(t, 143, w.end(t))
+}
+
+// A rank that does not end by itself costs the grace and no more.
+func TestStubbornRank(t *testing.T) {
+	t.Parallel()
+	w := start(t, "init", nil, "--grace", "2s").up(t)
+	s := open(t, w.link(t, nil), wire.Spec{Line: `trap "echo asked" TERM; trap "" INT; echo ready; while :; do read x; done`})
+	s.says(t, "ready\n")
+	begin := time.Now()
+	require.NoError(t, syscall.Kill(w.pid, syscall.SIGINT))
+	rec := s.record(t)
+	require.GreaterOrEqual(t, time.Since(begin), 2*time.Second)
+	require.Equal(t, "ready\nasked\n", s.out.String(), "TERM at half time")
+	require.Equal(t, 137, rec.Code)
+	require.Equal(t, wire.ReasonPreempted, rec.Reason)
+	require.Equal(t, 130, w.end(t))
+}

@@ -1,0 +1,183 @@
+//go:build linux
+
+package pid1
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// Users that no machine has.
+const owner, other = 64101, 64102
+
+// dial says HELLO on a socket and tells what came of it.
+func dial(path string) error {
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err != nil {
+		fmt.Println("not connected:", err)
+		os.Exit(0)
+	}
+	hello, _ := wire.Record(wire.Hello, 0, wire.HelloRecord{ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax,
+		LeaseSeconds: 60, Epoch: wire.Epoch{Created: 1, UID: "dial"}})
+	b, err := wire.Append(nil, hello)
+	if err != nil {
+		return err
+	}
+	_, _ = c.Write(b) // the other side may have closed
+	switch f, err := wire.NewReader(c).Next(); {
+	case err != nil:
+		fmt.Println("closed")
+	case f.Type == wire.Welcome:
+		fmt.Println("welcome")
+	default:
+		fmt.Println("frame", f.Type)
+	}
+	os.Exit(0)
+	return nil
+}
+
+// dialAs tells what a process of uid hears.
+func dialAs(t *testing.T, uid int, path string) string {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", path)
+	cmd.Env = []string{roleEnv + "=dial"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return strings.TrimSpace(string(out))
+}
+
+// userDir is a directory of the owner's that others may look for; the test's
+// binary must be executable by all, too.
+func userDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "pid1-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	own := filepath.Join(dir, "own")
+	require.NoError(t, os.Mkdir(own, 0o700))
+	require.NoError(t, os.Chown(own, owner, owner))
+	return own
+}
+
+func TestOnlyTheOwnerAndRootAreServed(t *testing.T) {
+	t.Parallel()
+	dir := userDir(t)
+	w := start(t, "init", []string{names.EnvDir + "=" + dir, userEnv + "=" + strconv.Itoa(owner)}).up(t)
+	socket := filepath.Join(dir, names.WorkerSocket)
+	info, err := os.Lstat(socket)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeSocket|0o600, info.Mode())
+	require.EqualValues(t, owner, info.Sys().(*syscall.Stat_t).Uid)
+	info, err = os.Lstat(dir)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeDir|0o700, info.Mode())
+
+	require.Contains(t, dialAs(t, other, socket), "permission denied", "the directory keeps others out")
+	require.Equal(t, "welcome", dialAs(t, owner, socket))
+	require.Equal(t, "welcome", dialAs(t, 0, socket))
+	// Somebody opens both: the kernel's word about the peer still counts.
+	require.NoError(t, os.Chmod(dir, 0o777))
+	require.NoError(t, os.Chmod(socket, 0o666))
+	require.Equal(t, "closed", dialAs(t, other, socket))
+	waitFor(t, "the log has the refusal", func() bool { return strings.Contains(w.out.String(), "peer is uid "+strconv.Itoa(other)) })
+	require.Equal(t, "welcome", dialAs(t, owner, socket))
+}
+
+// TestHostileDirectories wants code 64 and a sentence, and nothing touched.
+func TestHostileDirectories(t *testing.T) {
+	t.Parallel()
+	victim := filepath.Join(t.TempDir(), "victim")
+	require.NoError(t, os.WriteFile(victim, []byte("precious"), 0o644))
+	for name, c := range map[string]struct {
+		prepare func(t *testing.T, dir string) string // returns $MUSTER_DIR
+		want    string
+	}{
+		"another's": {func(t *testing.T, dir string) string {
+			require.NoError(t, os.Mkdir(dir+"/x", 0o700))
+			require.NoError(t, os.Chown(dir+"/x", other, other))
+			return dir + "/x"
+		}, "belongs to uid 64102, we are 0"},
+		"wider mode": {func(t *testing.T, dir string) string {
+			require.NoError(t, os.Mkdir(dir+"/x", 0o700))
+			require.NoError(t, os.Chmod(dir+"/x", 0o750))
+			return dir + "/x"
+		}, "mode is 0750, must be 0700"},
+		"a link": {func(t *testing.T, dir string) string {
+			require.NoError(t, os.Mkdir(dir+"/real", 0o700))
+			require.NoError(t, os.Symlink(dir+"/real", dir+"/x"))
+			return dir + "/x"
+		}, "not a directory"},
+		"a link at the socket's path": {func(t *testing.T, dir string) string {
+			require.NoError(t, os.Symlink(victim, dir+"/"+names.WorkerSocket))
+			return dir
+		}, "a file that is no socket stands there"},
+		"a file at the socket's path": {func(t *testing.T, dir string) string {
+			require.NoError(t, os.WriteFile(dir+"/"+names.WorkerSocket, []byte("precious"), 0o600))
+			return dir
+		}, "a file that is no socket stands there"},
+		"108 bytes": {func(t *testing.T, dir string) string {
+			long := filepath.Join(dir, strings.Repeat("d", 108-len(dir)-len("//"+names.WorkerSocket)))
+			require.NoError(t, os.Mkdir(long, 0o700))
+			return long
+		}, "has 108 bytes, a unix socket takes 107 at most\nhint: set MUSTER_DIR to a shorter directory"},
+		"relative": {func(*testing.T, string) string { return "x" }, "not an absolute path"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, err := os.MkdirTemp("", "pid1-")
+			require.NoError(t, err)
+			defer os.RemoveAll(dir)
+			w := start(t, "init", []string{names.EnvDir + "=" + c.prepare(t, dir)})
+			require.Equal(t, names.ExitUsage, w.end(t))
+			require.Contains(t, w.out.String(), c.want)
+			text, err := os.ReadFile(victim)
+			require.NoError(t, err)
+			require.Equal(t, "precious", string(text))
+			info, err := os.Stat(victim)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o644), info.Mode())
+		})
+	}
+}
+
+func TestLongestSocketPath(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "pid1-")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	long := filepath.Join(dir, strings.Repeat("d", 107-len(dir)-len("//"+names.WorkerSocket)))
+	w := start(t, "init", []string{names.EnvDir + "=" + long}).up(t)
+	w.socket = filepath.Join(long, names.WorkerSocket)
+	require.Len(t, w.socket, 107)
+	rec, _ := sh(t, w.link(t, nil), "exit 11")
+	require.Equal(t, 11, rec.Code)
+}
+
+// A second worker does not take the first one's place; one that was killed
+// leaves a socket that the next replaces.
+func TestSecondWorker(t *testing.T) {
+	t.Parallel()
+	first := start(t, "init", nil).up(t)
+	second := start(t, "init", []string{names.EnvDir + "=" + first.dir})
+	require.Equal(t, names.ExitUsage, second.end(t))
+	require.Contains(t, second.out.String(), "another process listens there")
+	require.NoError(t, syscall.Kill(first.pid, syscall.SIGKILL))
+	first.end(t)
+	third := start(t, "init", []string{names.EnvDir + "=" + first.dir}).up(t)
+	third.socket = first.socket
+	rec, _ := sh(t, third.link(t, nil), "exit 12")
+	require.Equal(t, 12, rec.Code)
+}

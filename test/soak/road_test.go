@@ -1,0 +1,137 @@
+//go:build soak
+
+package soak
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// road is a TCP proxy in front of the API server: what a load balancer is to a
+// launcher.
+type road struct {
+	address string
+	to      string
+	// patience bounds one write towards the launcher, as the API server does
+	// (60 s in its stream translator): a reader that stands still longer loses
+	// its connection. 0: for ever.
+	patience time.Duration
+
+	killed atomic.Int32 // connections that ran out of patience
+
+	mu    sync.Mutex
+	live  map[*lane]bool
+	conns []net.Conn
+	over  bool
+	wg    sync.WaitGroup
+}
+
+// lane is one connection; dark is closed when its packets vanish.
+type lane struct{ dark chan struct{} }
+
+func newRoad(t *testing.T, to string, patience time.Duration) *road {
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	r := &road{address: ln.Addr().String(), to: to, patience: patience, live: map[*lane]bool{}}
+	r.wg.Go(func() {
+		for {
+			near, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			r.wg.Go(func() { r.carry(near) })
+		}
+	})
+	t.Cleanup(func() {
+		ln.Close()
+		r.mu.Lock()
+		r.over = true
+		for _, c := range r.conns {
+			c.Close()
+		}
+		r.mu.Unlock()
+		r.darken() // frees the lanes that wait
+		r.wg.Wait()
+	})
+	return r
+}
+
+// darken lets every connection that is open now vanish: nothing passes any
+// more, neither bytes nor its end, and both sides keep their sockets. It returns
+// how many there were.
+func (r *road) darken() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.live)
+	for l := range r.live {
+		close(l.dark)
+		delete(r.live, l)
+	}
+	return n
+}
+
+func (r *road) carry(near net.Conn) {
+	far, err := net.Dial("tcp4", r.to)
+	if err != nil {
+		near.Close()
+		return
+	}
+	l := &lane{dark: make(chan struct{})}
+	r.mu.Lock()
+	r.conns = append(r.conns, near, far)
+	r.live[l] = true
+	if r.over {
+		near.Close()
+		far.Close()
+	}
+	r.mu.Unlock()
+	var both sync.WaitGroup
+	both.Go(func() { r.copy(l, far, near, 0) })
+	both.Go(func() { r.copy(l, near, far, r.patience) })
+	both.Wait()
+	select {
+	case <-l.dark: // the sockets stay until the end of the test
+	default:
+		near.Close()
+		far.Close()
+		r.mu.Lock()
+		delete(r.live, l)
+		r.mu.Unlock()
+	}
+}
+
+// copy moves bytes one way until the connection ends or goes dark. Like a
+// network it takes nothing off a dark connection's sockets.
+func (r *road) copy(l *lane, to, from net.Conn, patience time.Duration) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		select {
+		case <-l.dark:
+			return
+		default:
+		}
+		if n > 0 {
+			if patience > 0 {
+				to.SetWriteDeadline(time.Now().Add(patience))
+			}
+			if _, werr := to.Write(buf[:n]); werr != nil {
+				if e, ok := werr.(net.Error); ok && e.Timeout() {
+					r.killed.Add(1)
+				}
+				err = werr
+			}
+		}
+		if err != nil {
+			// One side's end is the other's: half-open connections mean nothing to TLS.
+			to.Close()
+			from.Close()
+			return
+		}
+	}
+}
