@@ -36,6 +36,8 @@ lint: ## gofmt and go vet, for Linux and for another system
 	$(GO) vet ./...
 	$(GO) vet -tags mpi ./test/fake
 	$(GO) vet -tags e2e ./test/e2e
+	$(GO) vet -tags soak ./test/soak
+	$(GO) vet -tags skew ./test/skew
 	GOOS=darwin $(GO) vet ./cmd/...
 
 .PHONY: unit
@@ -86,14 +88,44 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	@$(GO) run ./test/suite check
 
 .PHONY: fault
-fault: ## 10,540 injected faults, leg x fault x moment: the table, out/fault.json and the figures
-	cd test/fault && $(GO) vet ./... && $(GO) test ./...
+fault: fault-test ## more than 10,000 injected faults, leg x fault x moment: the table, out/fault.json, the figures
 	MUSTER_OUT=$(OUT) $(GO) -C test/fault run .
 
 .PHONY: fault-ci
-fault-ci: ## a seeded subset of these for CI
-	cd test/fault && $(GO) vet ./... && $(GO) test ./...
+fault-ci: fault-test ## a seeded subset of them
 	MUSTER_OUT=$(OUT) $(GO) -C test/fault run . -subset -seed 5
+
+.PHONY: fault-test
+fault-test:
+	cd test/fault && $(GO) vet ./... && $(GO) test ./...
+
+.PHONY: stall
+stall: build ## 64 MiB of output that nobody reads for 90 s; full and read-only spool (root)
+	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -tags soak -count=1 -timeout 20m -v ./test/soak -run '^TestStall$$'
+
+.PHONY: soak
+soak: build ## one session for an hour: idle spells, connections lost silently, tokens rotated
+	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -tags soak -count=1 -timeout 90m -v ./test/soak -run '^TestSoak$$'
+
+.PHONY: skew
+skew: ## releases of different protocols against each other
+	$(GO) test -count=1 -tags skew -timeout 10m ./test/skew
+
+.PHONY: release-tool
+release-tool:
+	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/release ./test/release
+
+.PHONY: vuln
+vuln: release-tool ## govulncheck (release machines: its database must be in reach)
+	@$(BIN)/release vuln
+
+.PHONY: repro
+repro: release-tool ## two builds from two directories and caches, one hash
+	@$(BIN)/release repro -tags grpcnotrace -ldflags '$(LDFLAGS)'
+
+.PHONY: sbom
+sbom: build release-tool ## bin/*.cdx.json: CycloneDX out of the binaries
+	@$(BIN)/release sbom $(BIN)/agent $(BIN)/agent-launcher
 
 .PHONY: model
 model: ## check the model of the session protocol with spin, and that its mutations fail
