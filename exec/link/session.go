@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -154,6 +155,12 @@ func (s *Session) run() {
 	}
 	writers.Wait()
 	reader.Wait()
+	s.link.mu.Lock()
+	if s.err == nil && !s.complete() {
+		// The streams say that they have ended, the record counts other bytes.
+		s.err = errors.New("the worker's exit record contradicts the output that came")
+	}
+	s.link.mu.Unlock()
 	s.link.retire(s)
 	close(s.done)
 }

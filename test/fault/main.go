@@ -52,7 +52,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 0, "of everything; 0: a random one, printed")
 	flag.IntVar(&o.runs, "runs", 68, "runs of each cell, half of them over each transport")
 	flag.IntVar(&o.real, "real", 4, "of these, with `agent worker` and `agent attach` as processes")
-	flag.IntVar(&o.lanes, "lanes", 32, "rigs side by side")
+	flag.IntVar(&o.lanes, "lanes", 48, "rigs side by side")
 	flag.BoolVar(&o.subset, "subset", false, "4 runs of each cell, and short forms of the rest: for CI")
 	flag.StringVar(&only, "only", "", "cells whose LEG/FAULT/MOMENT matches this expression")
 	flag.StringVar(&o.parts, "parts", "matrix,detect,resume,mortal,thousand", "what to run")

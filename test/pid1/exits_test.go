@@ -22,6 +22,7 @@ import (
 
 // exitCodes runs 256 sessions, 16 at a time, and wants each one's own code.
 func exitCodes(t *testing.T, l *link.Link) {
+	ctx := bounded(t)
 	codes := make(chan int)
 	go func() {
 		for code := range 256 {
@@ -39,7 +40,7 @@ func exitCodes(t *testing.T, l *link.Link) {
 					wrong[code] = err.Error()
 					continue
 				}
-				if rec, err := s.Wait(t.Context()); err != nil || rec.Code != code || rec.Signal != 0 {
+				if rec, err := s.Wait(ctx); err != nil || rec.Code != code || rec.Signal != 0 {
 					wrong[code] = fmt.Sprintf("%+v, %v", rec, err)
 				}
 			}
@@ -147,9 +148,9 @@ func TestDoubleForks(t *testing.T) {
 				return false
 			}
 			waitFor(t, "the daemon is PID 1's child", alive)
-			require.NoError(t, l.End(t.Context(), true, time.Second))
+			require.NoError(t, l.End(bounded(t), true, time.Second))
 			waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
-			require.NoError(t, l.End(t.Context(), false, time.Second))
+			require.NoError(t, l.End(bounded(t), false, time.Second))
 			require.Zero(t, w.end(t))
 		})
 	}

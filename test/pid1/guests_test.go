@@ -51,7 +51,7 @@ func TestGuestsAreSpared(t *testing.T) {
 	require.Zero(t, rec.Code)
 	require.Equal(t, 128+10, s.record(t).Code, "the session got it")
 	open(t, l, wire.Spec{Line: "echo ready; exec sleep 1010"}).says(t, "ready\n")
-	require.NoError(t, l.End(t.Context(), true, time.Second))
+	require.NoError(t, l.End(bounded(t), true, time.Second))
 	waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
 	select {
 	case <-ended:

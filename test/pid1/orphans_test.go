@@ -57,7 +57,7 @@ func TestSharedNamespace(t *testing.T) {
 	}{
 		"told to stop": {func(t *testing.T, _ *worker, pid int) { require.NoError(t, syscall.Kill(pid, syscall.SIGTERM)) }, "worker ended 143"},
 		"job is over": {func(t *testing.T, w *worker, _ int) {
-			require.NoError(t, w.link(t, nil).End(t.Context(), false, time.Second))
+			require.NoError(t, w.link(t, nil).End(bounded(t), false, time.Second))
 		}, "worker ended 0"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -103,7 +103,7 @@ func TestSecretsStayOut(t *testing.T) {
 	s.Signal(15)
 	require.Equal(t, 143, s.record(t).Code)
 	open(t, l, wire.Spec{Line: "trap '' TERM; echo ready; while :; do sleep 1; done", Env: vars}).says(t, "ready\n")
-	require.NoError(t, l.End(t.Context(), false, time.Second))
+	require.NoError(t, l.End(bounded(t), false, time.Second))
 	require.Zero(t, w.end(t))
 	final, err := os.ReadFile(last)
 	require.NoError(t, err)

@@ -133,6 +133,13 @@ func commands(t testing.TB, pid int) []string {
 	return all
 }
 
+// bounded is for waits that must not outlast the test.
+func bounded(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	require.Eventually(t, ok, patience, 5*time.Millisecond, what)
