@@ -50,6 +50,7 @@ unit:
 .PHONY: fake
 fake: build ## real mpirun and mpiexec over fake workers, as root and as an ordinary user
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -parallel 4 -timeout 10m ./test/fake
+	$(GO) run ./test/conform -bin $(BIN) -quick -parallel 4
 	@$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
 	MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 4 -test.timeout 10m
 
@@ -60,7 +61,7 @@ test: deps lint unit fake ## unit, contract, race, fuzz seeds, CLI scripts, fake
 .PHONY: fuzz
 fuzz: ## each fuzz target for a minute
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
-		echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime 60s $$p || exit 1; done; done
+		echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime 60s -fuzzminimizetime 2s $$p || exit 1; done; done
 
 .PHONY: size
 size: build ## sizes, start times and memory of the binaries, against their bars
@@ -106,6 +107,18 @@ stall: build ## 64 MiB of output that nobody reads for 90 s; full and read-only 
 .PHONY: soak
 soak: build ## one session for an hour: idle spells, connections lost silently, tokens rotated
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -tags soak -count=1 -timeout 90m -v ./test/soak -run '^TestSoak$$'
+
+.PHONY: conform
+conform: build ## what each mpirun does when something fails, by itself and under agent run (MPIs from PyPI)
+	@sh test/mpi/deps.sh --conform
+	MUSTER_OUT=$(OUT) $(GO) run ./test/conform -bin $(BIN) -parallel 6 -doc docs/mpi-conformance.md
+
+.PHONY: pid1
+pid1: ## PID 1 under the race detector: docs/pid1.md, then 100,000 forks
+	PID1_TEST_RACE=1 $(GO) test -count=1 -timeout 10m ./test/pid1
+	MUSTER_OUT=$(OUT) REAP_TEST_FORKS=100000 REAP_TEST_RAW=forks $(GO) test -race -count=1 -timeout 20m -run '^TestNothingIsLost$$' ./exec/reap
+	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "100,000 forks under the race detector: own exit statuses $$key" \
+		--log raw/forks.json#$$key --op == --bar 0 --command 'make pid1' || exit 1; done
 
 .PHONY: skew
 skew: ## releases of different protocols against each other
