@@ -5,6 +5,7 @@ package pid1
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -105,6 +106,20 @@ func TestEndBySignal(t *testing.T) {
 	require.Zero(t, rec.Signal, "told from a program that was killed")
 }
 
+// ignored is the line of the signals that this process, and so what it starts,
+// was told to ignore; nohup is one who does.
+func ignored(t *testing.T) string {
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(status)) {
+		if strings.HasPrefix(line, "SigIgn:") {
+			return line
+		}
+	}
+	t.Fatal("no SigIgn in /proc/self/status")
+	return ""
+}
+
 // Whatever PID 1 takes, drops or blocks, its sessions start as from a shell.
 func TestDispositions(t *testing.T) {
 	t.Parallel()
@@ -112,9 +127,10 @@ func TestDispositions(t *testing.T) {
 	rec, out := sh(t, l, "cat /proc/self/status; ulimit -n")
 	require.Zero(t, rec.Code)
 	const none = "0000000000000000"
-	for _, set := range []string{"SigPnd", "SigBlk", "SigIgn", "SigCgt"} {
+	for _, set := range []string{"SigPnd", "SigBlk", "SigCgt"} {
 		require.Contains(t, out, set+":\t"+none+"\n")
 	}
+	require.Contains(t, out, ignored(t), "as the worker itself was started")
 	var limit syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	lines := strings.Split(strings.TrimSpace(out), "\n")
