@@ -117,10 +117,12 @@ func (c *spdyConn) openStreams(ctx context.Context) error {
 		header := http.Header{}
 		header.Set(headerStream, s.kind)
 		stream, err := c.spdy.CreateStream(header, nil, false)
+		// Kept also when it could not be sent: spdystream has it in its books, and
+		// its shutdown waits until Close has reset it.
+		*s.at = stream
 		if err != nil {
 			return fmt.Errorf("open %s stream: %w", s.kind, err)
 		}
-		*s.at = stream
 	}
 	for _, s := range streams {
 		if err := c.awaitReply(ctx, *s.at); err != nil {
