@@ -7,6 +7,7 @@ LDFLAGS := -s -w
 # grpcnotrace: gRPC's tracing reaches html/template, which doubles the binary.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS)'
 CLUSTER := $(GO) -C test/cluster run .
+FAULTS  := ^TestBreak(Launchers|Links|Workers)$$
 
 .DEFAULT_GOAL := help
 
@@ -85,7 +86,16 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 45m ./test/e2e
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 45m -skip '$(FAULTS)' ./test/e2e
+	@$(GO) run ./test/suite check
+
+.PHONY: e2e-fault
+e2e-fault: build ## what a cluster can do to three jobs of 20 workers: links, workers, nodes, launchers
+	@sh test/mpi/deps.sh --e2e
+	@$(CLUSTER) up
+	@mkdir -p $(OUT)
+	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 45m -run '$(FAULTS)' ./test/e2e
 	@$(GO) run ./test/suite check
 
 .PHONY: fault

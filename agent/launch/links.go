@@ -175,14 +175,14 @@ func (l *links) lose(worker string, cause error) {
 }
 
 // end tells every worker that the job is over and waits until each has
-// confirmed, is lost, or ctx has ended. Errors name the workers that could not
-// be told.
-func (l *links) end(ctx context.Context, keep bool, grace time.Duration) error {
+// confirmed, is lost, or ctx has ended; but not for silent ones. Errors name the
+// workers that could not be told.
+func (l *links) end(ctx context.Context, keep bool, grace time.Duration, silent map[string]bool) error {
 	var mu sync.Mutex
 	var errs []error
 	var group errgroup.Group
 	for name, s := range l.standings() {
-		if s.err != nil || !s.state.Linked {
+		if s.err != nil || !s.state.Linked || silent[name] {
 			continue // lost, or never ours to end
 		}
 		group.Go(func() error {

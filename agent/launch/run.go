@@ -40,6 +40,7 @@ type runner struct {
 	report  Report
 	verdict Verdict
 	hurry   bool // a signal told us to stop, or nothing was begun on the workers
+	silent  map[string]bool
 }
 
 // Run is `agent run`: the launcher's life. The code is the process's exit
@@ -210,7 +211,7 @@ func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worke
 
 // judge decides and says the verdict.
 func (r *runner) judge(s *supervisor, status reap.Status) {
-	r.hurry = s.ending.told != 0
+	r.hurry, r.silent = s.ending.told != 0, s.silent()
 	e := Evidence{Name: s.cmd.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
 	r.tally.testify(&e)
 	r.verdict = Judge(e)
@@ -279,7 +280,7 @@ func (r *runner) teardown(working context.Context) {
 		case <-telling.Done():
 		}
 	})
-	if err := r.links.end(telling, r.cfg.KeepWorkers, grace); err != nil {
+	if err := r.links.end(telling, r.cfg.KeepWorkers, grace, r.silent); err != nil {
 		r.voice.Warn("%s", oneLine(err))
 		r.voice.Hint(fmt.Sprintf("a worker that does not hear from us stops everything after the lease (%s)", r.cfg.Lease))
 	}

@@ -187,6 +187,22 @@ func (s *supervisor) wake(worker string, st standing, r rendezvous.Reason) {
 	st.link.Wake()
 }
 
+// silent are the workers that nothing can be told to: their links are down, and
+// their nodes do not answer the API server either.
+func (s *supervisor) silent() map[string]bool {
+	all := map[string]bool{}
+	if s.last.At.IsZero() {
+		return all
+	}
+	standings := s.links.standings()
+	for _, loss := range rendezvous.Lost(s.started, s.last, time.Now()) {
+		if !standings[loss.Worker.Name].state.Connected && loss.Reason.Code == rendezvous.NodeLost {
+			all[loss.Worker.Name] = true
+		}
+	}
+	return all
+}
+
 // suspect: a node that is lost makes its pods look so.
 func suspect(r rendezvous.Reason) bool {
 	return r.Code == rendezvous.NodeLost || r.Code == rendezvous.NotReady

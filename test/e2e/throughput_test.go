@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/test/suite/figure"
 )
@@ -25,6 +27,7 @@ const (
 func TestThroughput(t *testing.T) {
 	s := newSpace(t)
 	j := job{name: "stream", image: "openmpi", workers: 1, slots: 1, command: []string{"sleep", "inf"}}
+	s.apply(readPods(s.name)...)
 	s.start(j)
 	s.follow("stream-launcher").until(2*time.Minute, "1/1 ready")
 	s.putKubectl("stream-launcher")
@@ -35,8 +38,9 @@ func TestThroughput(t *testing.T) {
 	pair := s.exec(5*time.Minute, "stream-launcher", "sh", "-c", `
 timed() {
     name=$1; shift; start=$(date +%s%N)
-    bytes=$("$@" | wc -c)
+    bytes=$({ "$@" || echo $? >/tmp/failed; } | wc -c)
     echo "$name $bytes $(( $(date +%s%N) - start ))"
+    [ ! -e /tmp/failed ] || { echo "$name exits with $(cat /tmp/failed)" >&2; exit 1; }
 }
 i=0
 while [ $i -le `+fmt.Sprint(streamPairs)+` ]; do
@@ -66,6 +70,19 @@ done`)
 		"agent":                            {Unit: "MiB/s", Reduce: "median", Samples: agent},
 		"kubectl":                          {Unit: "MiB/s", Reduce: "median", Samples: kubectl},
 	})
+}
+
+// readPods lets the launcher's service account get pods: kubectl exec looks at
+// the pod first.
+func readPods(namespace string) []any {
+	meta := metav1.ObjectMeta{Name: "kubectl", Namespace: namespace}
+	return []any{
+		rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"}, ObjectMeta: meta,
+			Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}}},
+		rbacv1.RoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"}, ObjectMeta: meta,
+			RoleRef:  rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "kubectl"},
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "stream-launcher", Namespace: namespace}}},
+	}
 }
 
 // putKubectl copies the cluster's kubectl to /tmp/kubectl of a pod; it works

@@ -41,7 +41,8 @@ while beat < beats and not os.path.exists("/ckpt/over"):
         os.remove("/tmp/eat")
         eaten = b"x" * (1 << 30)
     time.sleep(pause)
-os.write(1, b"over\n")
+if beat < beats:
+    os.write(1, b"over\n")
 reader.join()
 print("account", got.hexdigest(), wrote.hexdigest(), arrived, beat * lines, file=sys.stderr)
 '''
@@ -93,7 +94,9 @@ def session(host, results):
     arrived_sum, written_sum, arrived, written = account[0][1:5] if account else ("none", "none", 0, 0)
     if code != 0:
         print("session to %s ended with %d: %s" % (host, code, said[-300:]), flush=True)
-        os._exit(1)
+        # Not at once: our end breaks the pipes of those that have yet to be told to stop.
+        threading.Timer(5, os._exit, [1]).start()
+        return
     results.append(dict(count, host=host, code=code, sent_sum=sent.hexdigest(), arrived_sum=arrived_sum, arrived=int(arrived),
                         written_sum=written_sum, received_sum=received.hexdigest(), written=int(written), said=said[-300:]))
 
