@@ -50,7 +50,7 @@ func parkedRun(t *testing.T, r *road) *supervisor {
 	all := newLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), newTally())
 	running, stop := context.WithCancel(context.Background())
 	m := &member{worker: worker, stop: stop, done: make(chan struct{})}
-	m.link = link.New(link.Config{Worker: worker.Name, Dialer: r, ParkAfter: 50 * time.Millisecond, PingEvery: 20 * time.Millisecond,
+	m.link = link.New(link.Config{Worker: worker.Name, Dialer: r, ParkAfter: 400 * time.Millisecond, PingEvery: 20 * time.Millisecond,
 		OnState: func(s link.State) { all.note(m, s) }})
 	all.members[worker.Name] = m
 	all.run(running, m)
@@ -125,8 +125,12 @@ func TestAftermath(t *testing.T) {
 			r := &road{}
 			s := parkedRun(t, r)
 			s.ending.told = tc.told
-			s.links.standings()["pi-worker-0"].link.Wake()
-			awaitLink(t, s, func(l link.State) bool { return l.Connected })
+			awaitLink(t, s, func(l link.State) bool {
+				if l.Parked { // it may have come and gone between two looks
+					s.links.standings()["pi-worker-0"].link.Wake()
+				}
+				return l.Connected
+			})
 			if tc.lost { // the launcher has yet to notice
 				r.lost.Store(true)
 				r.cut()
