@@ -76,7 +76,11 @@ func exchange(socket string, frame []byte, fds []int) (Reply, error) {
 	if err := send(conn, frame, fds); err != nil {
 		return Reply{}, errGone
 	}
-	rest()
+	// Not at once: a short command is over by then, and the runtime has started
+	// what it starts, which would bring the pages back.
+	if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(conn), Events: unix.POLLIN}}, 10); n == 0 {
+		rest()
+	}
 	var head [4]byte
 	if !readFull(conn, head[:]) {
 		return Reply{}, errGone

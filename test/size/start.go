@@ -141,18 +141,48 @@ func stub(agent, dir string, l *net.UnixListener) (took time.Duration, now, high
 	return took, now * 1024, high * 1024, err
 }
 
-// asleep polls until the first thread of pid waits in the kernel.
+// asleep polls until every thread of pid waits in the kernel, and did so 20 ms
+// before without having run since: of a Go program the first thread may wait
+// while another one works.
 func asleep(pid int) error {
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	before := ""
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		now, err := waits(pid)
 		if err != nil {
 			return err
 		}
-		if _, rest, ok := strings.Cut(string(data), ") "); ok && strings.HasPrefix(rest, "S") {
+		if now != "" && now == before {
 			return nil
 		}
+		before = now
 	}
 	return fmt.Errorf("pid %d never waited", pid)
+}
+
+// waits tells the processor times of pid's threads; "" while one of them runs.
+func waits(pid int) (string, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil {
+		return "", err
+	}
+	all := ""
+	for _, thread := range threads {
+		data, err := os.ReadFile(thread)
+		if err != nil {
+			return "", err
+		}
+		_, rest, _ := strings.Cut(string(data), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) < 13 || fields[0] != "S" {
+			return "", nil
+		}
+		switches, err := os.ReadFile(filepath.Join(filepath.Dir(thread), "schedstat"))
+		if err != nil {
+			return "", err
+		}
+		all += thread + " " + string(switches)
+	}
+	return all, nil
 }
 
 // kilobytes reads a line like "VmHWM:   2345 kB" of /proc/PID/FILE.
