@@ -113,6 +113,8 @@ func TestJudgeJob(t *testing.T) {
 			t.left("2")
 			t.answered("2", wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
 		}, 255, false, 1, "worker w-1: its session exited with 1; mpirun exited with 255"},
+		"Hydra's proxy failed": {func(t *tally) { t.answered("1", wire.ExitRecord{Code: 7}, nil) },
+			255, false, 255, "worker w-1: its session exited with 7; mpirun exited with 255"},
 		"hosts may finish early": {func(t *tally) { t.answered("1", wire.ExitRecord{}, nil) }, 0, false, 0, ""},
 		"of a session by hand nothing counts": {func(t *tally) {
 			t.report("w-2", rank("by hand", 7, 0))

@@ -161,6 +161,8 @@ func ownCode(e Evidence) int {
 	switch {
 	case cutFirst(e) || ok && t.likely != ofAftermath && t.Code == 0:
 		return e.Code
+	case ok && t.likely == ofSession && t.Code == proxyGaveUp:
+		return e.Code
 	case ok && t.likely != ofAftermath:
 		return t.Code
 	}
@@ -178,6 +180,10 @@ func cutFirst(e Evidence) bool {
 	t, ok := cause(e.Troubles)
 	return len(e.Cut) > 0 && (!ok || t.likely >= ofSession && e.Cut[0].moment < t.moment)
 }
+
+// proxyGaveUp is what Hydra's daemon exits with after an error of its own, or
+// when it has lost mpiexec; no rank said it.
+const proxyGaveUp = 7
 
 // hydraGaveUp is what mpiexec says when it does not say how the ranks ended.
 const hydraGaveUp = 255
