@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/test/contract"
 	"github.com/musterhq/muster/test/fakekube"
 )
 
@@ -142,7 +142,7 @@ func (c *cluster) exited(i int) int {
 // launcher is one `agent run`.
 type launcher struct {
 	*osexec.Cmd
-	out, err syncBuffer
+	out, err contract.Text
 	report   string
 }
 
@@ -182,23 +182,6 @@ func (l *launcher) figures(t *testing.T) (r struct {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &r))
 	return r
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 func eventually(t *testing.T, what string, ok func() bool) {

@@ -54,26 +54,12 @@ func (r *reports) await(t *testing.T, kind string) wire.ReportRecord {
 	return r.of(kind)[0]
 }
 
-// notes collects output until it ends.
-type notes struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (n *notes) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.buf.Write(p)
-}
-
 // number waits for a first line with a number.
-func (n *notes) number(t *testing.T) int {
+func number(t *testing.T, out *contract.Text) int {
 	t.Helper()
 	var pid int
 	require.Eventually(t, func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		line, _, found := strings.Cut(n.buf.String(), "\n")
+		line, _, found := strings.Cut(out.String(), "\n")
 		pid, _ = strconv.Atoi(line)
 		return found
 	}, time.Minute, 10*time.Millisecond)
@@ -82,7 +68,7 @@ func (n *notes) number(t *testing.T) int {
 
 // daemon starts a session whose process bears the name of an MPI daemon: a shell
 // that runs the script.
-func daemon(t *testing.T, change func(*link.Config), script string) (*link.Link, *link.Session, *reports, *notes) {
+func daemon(t *testing.T, change func(*link.Config), script string) (*link.Link, *link.Session, *reports, *contract.Text) {
 	t.Helper()
 	path, err := exec.LookPath("dash")
 	if err != nil {
@@ -94,7 +80,7 @@ func daemon(t *testing.T, change func(*link.Config), script string) (*link.Link,
 	orted := filepath.Join(t.TempDir(), "orted")
 	require.NoError(t, os.WriteFile(orted, text, 0o755))
 	w := contract.NewWorker(t, nil)
-	told, out := &reports{}, &notes{}
+	told, out := &reports{}, &contract.Text{}
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) {
 		c.OnReport = told.take
 		c.Hello.FrozenMillis = 300
@@ -109,7 +95,7 @@ func daemon(t *testing.T, change func(*link.Config), script string) (*link.Link,
 
 func TestFrozenDaemonIsReported(t *testing.T) {
 	_, s, told, out := daemon(t, nil, `sleep 1000 & echo $$; wait`)
-	pid := out.number(t)
+	pid := number(t, out)
 	told.await(t, wire.ReportRanks)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 	rec := told.await(t, wire.ReportFrozen)
@@ -126,7 +112,7 @@ func TestFrozenDaemonIsReported(t *testing.T) {
 // A rank may be stopped: by a debugger's user, or by itself.
 func TestFrozenRankIsNot(t *testing.T) {
 	_, s, told, out := daemon(t, nil, `sh -c 'echo $$; exec sleep 1000' & wait`)
-	require.NoError(t, syscall.Kill(out.number(t), syscall.SIGSTOP))
+	require.NoError(t, syscall.Kill(number(t, out), syscall.SIGSTOP))
 	told.await(t, wire.ReportRanks)
 	time.Sleep(time.Second) // three times what a daemon may
 	require.Empty(t, told.of(wire.ReportFrozen))
@@ -138,7 +124,7 @@ func TestFrozenRankIsNot(t *testing.T) {
 // A daemon that left its session's first process comes to PID 1.
 func TestKilledDaemonIsReported(t *testing.T) {
 	_, s, told, out := daemon(t, nil, `( sleep 1000 & echo $(cut -d' ' -f4 /proc/self/stat); wait ) >&1 & sleep 1`)
-	_ = out.number(t)
+	_ = number(t, out)
 	told.await(t, wire.ReportRanks)
 	var pid int
 	require.Eventually(t, func() bool { // the child shell, whose number it does not know itself
@@ -208,7 +194,7 @@ func TestReportsOutlastConnections(t *testing.T) {
 	l, s, told, out := daemon(t, func(c *link.Config) {
 		c.Dialer = cutting{c.Dialer, way}
 	}, `sleep 1000 & echo $$; wait`)
-	pid := out.number(t)
+	pid := number(t, out)
 	told.await(t, wire.ReportRanks)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 	told.await(t, wire.ReportFrozen)
@@ -226,7 +212,7 @@ func TestFrozenDaemonWithoutLauncher(t *testing.T) {
 	_, s, told, out := daemon(t, func(c *link.Config) {
 		c.Dialer = cutting{c.Dialer, way}
 	}, `sleep 1000 & echo $$; wait`)
-	pid := out.number(t)
+	pid := number(t, out)
 	told.await(t, wire.ReportRanks)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 	way.refuse(3 * time.Second) // and no way back for so long

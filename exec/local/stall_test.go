@@ -49,24 +49,6 @@ func (s stopped) Write(p []byte) (int, error) {
 	return s.Hash.Write(p)
 }
 
-// said keeps a log.
-type said struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *said) text() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
 // stall is one run: a process that writes size bytes to a reader that has
 // stopped.
 type stall struct {
@@ -85,7 +67,7 @@ const (
 )
 
 func (c stall) run(t *testing.T) {
-	log := &said{}
+	log := &contract.Text{}
 	var dir string
 	w := contract.NewWorker(t, func(cfg *session.Config) {
 		dir = cfg.Dir
@@ -112,10 +94,10 @@ func (c stall) run(t *testing.T) {
 			time.Minute, 5*time.Millisecond, "the process does not wait for the reader")
 	}
 	if c.says != "" {
-		require.Equal(t, 1, strings.Count(log.text(), "\n"), "%s", log.text())
-		require.Contains(t, log.text(), c.says)
+		require.Equal(t, 1, strings.Count(log.String(), "\n"), "%s", log.String())
+		require.Contains(t, log.String(), c.says)
 	} else {
-		require.Empty(t, log.text())
+		require.Empty(t, log.String())
 	}
 	reader.goOn()
 	rec, err := s.Wait(ctx)
@@ -216,7 +198,7 @@ func inNamespace(t *testing.T, mark string) {
 // A spill file that cannot be read back ends its session with a sentence, and
 // no other.
 func TestLostSpillFile(t *testing.T) {
-	log := &said{}
+	log := &contract.Text{}
 	w := contract.NewWorker(t, func(cfg *session.Config) {
 		cfg.SpoolDirs = []string{t.TempDir()}
 		cfg.Log = slog.New(slog.NewTextHandler(log, nil))
@@ -243,7 +225,7 @@ func TestLostSpillFile(t *testing.T) {
 	require.ErrorAs(t, err, &lost)
 	require.Equal(t, link.Unknown, lost.Kind)
 	require.ErrorContains(t, err, "is lost: read spill file: ")
-	require.Equal(t, 1, strings.Count(log.text(), "output is lost"), "%s", log.text())
+	require.Equal(t, 1, strings.Count(log.String(), "output is lost"), "%s", log.String())
 
 	_, err = typed.Write([]byte("still here"))
 	require.NoError(t, err)

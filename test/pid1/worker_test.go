@@ -3,7 +3,6 @@
 package pid1
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -34,27 +32,9 @@ type worker struct {
 	dir    string // $MUSTER_DIR
 	socket string
 	pid    int // of the namespace's first process, as this test sees it
-	out    *text
+	out    *contract.Text
 	ended  chan struct{}
 	state  *os.ProcessState // after ended
-}
-
-// text is output that grows.
-type text struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *text) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *text) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }
 
 // start runs a role with env besides PATH and the directory; it ends with the
@@ -63,7 +43,7 @@ func start(t testing.TB, role string, env []string, args ...string) *worker {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pid1-")
 	require.NoError(t, err)
-	w := &worker{dir: dir, socket: filepath.Join(dir, names.WorkerSocket), out: &text{}, ended: make(chan struct{})}
+	w := &worker{dir: dir, socket: filepath.Join(dir, names.WorkerSocket), out: &contract.Text{}, ended: make(chan struct{})}
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "AGENT=" + agent, names.EnvDir + "=" + dir, roleEnv + "=" + role}, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Setsid: true}
@@ -148,14 +128,14 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 // run is a session with its output; stdin stays open until the end.
 type run struct {
 	*link.Session
-	out  *text
+	out  *contract.Text
 	open io.WriteCloser
 }
 
 func open(t testing.TB, l *link.Link, spec wire.Spec) run {
 	t.Helper()
 	r, w := io.Pipe()
-	out := &text{}
+	out := &contract.Text{}
 	s, err := l.Open(t.Context(), "", spec, link.Streams{Stdin: r, Stdout: out, Stderr: out})
 	require.NoError(t, err)
 	return run{s, out, w}
