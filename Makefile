@@ -86,11 +86,11 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 45m -skip '$(FAULTS)' ./test/e2e
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 60m ./test/e2e
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-fault
-e2e-fault: build ## what a cluster can do to three jobs of 20 workers: links, workers, nodes, launchers
+e2e-fault: build ## of these: what a cluster can do to three jobs of 20 workers, alone
 	@sh test/mpi/deps.sh --e2e
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)

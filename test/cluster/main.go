@@ -17,6 +17,7 @@ const usage = `usage: go run . VERB
   smoke                                  pods on both nodes: exec, DNS, service, token
   apiserver kill|stop|cont|start|restart-after SECONDS
   apiserver cut IP...|drop IP...|pass    its connections with these addresses: reset, silenced, silenced no more
+  token expire SECONDS                   the service account's token on stdin, with an end of its own
   controllers restart                    the scheduler and the controller manager
   kubelet|containerd|kube-proxy restart NODE
   node off|on|unplug|plug NODE
@@ -84,6 +85,8 @@ func runVerb(args []string) error {
 		return c.apiServerVerb(args)
 	case "controllers":
 		return c.controllersVerb(args)
+	case "token":
+		return c.tokenVerb(args)
 	case "kubelet", "containerd", "kube-proxy":
 		return c.restartVerb(verb, args)
 	}
