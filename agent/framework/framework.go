@@ -1,10 +1,10 @@
 package framework
 
-// Framework prepares the environment of one framework's launcher.
+// Framework prepares one framework's run.
 type Framework interface {
-	// Prepare returns the variables that the launcher's command needs, in a
-	// fixed order. Errors name what the cluster lacks; no partial Launch comes
-	// with them.
+	// Prepare returns what to start, where, and with which variables, in a
+	// fixed order: the same Cluster gives the same Launch. Errors name what the
+	// cluster lacks; no partial Launch comes with them.
 	Prepare(Cluster) (Launch, error)
 }
 
@@ -40,23 +40,19 @@ type Cluster struct {
 	// workers ("eth0"); "" when that is not known. Fake clusters use lo.
 	Interface string
 	UserEnv   []string // K=V, the environment that the user's command would have
+
+	Command []string // argv of the user's command
+	Procs   int      // processes that Muster starts on each worker; 0: 1
+	// Port is the first of PortBlock ports that this attempt has for itself: a
+	// port that is used again within a minute cannot be bound.
+	Port    int
+	Attempt int // number of this run of the group, from 0
+	// LeastWorkers is how many workers an elastic run needs; 0: all, not elastic.
+	LeastWorkers int
 }
 
-// Var is one environment variable and the reason for it.
-type Var struct {
-	Name, Value, Why string
-	// Or lists other names by which a user settles the same thing: when one of
-	// them is set, this variable is left out.
-	Or []string
-	// NotEmpty says that the user's empty value counts as not set.
-	NotEmpty bool
-}
-
-// Launch is what Prepare found.
-type Launch struct {
-	Env      []Var // before Merge
-	Warnings []string
-}
+// PortBlock is how many ports an attempt has: Port to Port+PortBlock-1.
+const PortBlock = 1000
 
 // slots returns the smallest and largest number of slots of the workers.
 func (c Cluster) slots() (least, most int) {

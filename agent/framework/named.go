@@ -1,0 +1,34 @@
+package framework
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Auto is the name that leaves the choice to [Detect].
+const Auto = "auto"
+
+// builtin gives each framework by the name that --framework takes.
+func builtin() map[string]Framework {
+	return map[string]Framework{
+		"mpi":      MPI{},
+		"openmpi":  OpenMPI{},
+		"mpich":    MPICH{},
+		"intelmpi": IntelMPI{},
+	}
+}
+
+// Names lists what --framework takes, sorted, auto first.
+func Names() []string {
+	return append([]string{Auto}, slices.Sorted(maps.Keys(builtin()))...)
+}
+
+// Named finds a framework by its name. The error lists the names.
+func Named(name string) (Framework, error) {
+	if f, ok := builtin()[name]; ok {
+		return f, nil
+	}
+	return nil, fmt.Errorf("--framework=%s is not known, it takes %s", name, strings.Join(Names(), ", "))
+}
