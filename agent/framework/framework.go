@@ -15,6 +15,13 @@ type Node struct {
 	IP    string
 	Slots int // ranks it takes, at least 1; 0 for a launcher that takes none
 	Index int // its number in rank order, from 0
+	// Role is what the worker is for the framework ("chief", "ps", "worker") and
+	// RoleIndex its number among those of that role, from 0; see [ParseRoles].
+	// Role is "" where no roles were given.
+	Role      string
+	RoleIndex int
+	Interface string // the network interface that holds IP; "": not known
+	GPUs      int    // how many it has; 0: none
 }
 
 // Cluster is what is known when every worker is there. Paths are absolute.
@@ -28,6 +35,7 @@ type Cluster struct {
 	Agent         string
 	Hostfile      string // "name slots=N" lines
 	HydraHostfile string // "name:N" lines
+	DiscoverHosts string // program that prints "name:N" lines of the workers there are now; "": none
 	// Fake says that the workers are processes on this machine, on 127.0.0.0/8.
 	Fake bool
 	// SharedCores says that two workers may compute on one core; see [SharedCores].
@@ -39,7 +47,10 @@ type Cluster struct {
 	// Interface holds the launcher's address and has the same name on the
 	// workers ("eth0"); "" when that is not known. Fake clusters use lo.
 	Interface string
-	UserEnv   []string // K=V, the environment that the user's command would have
+	// NoRDMA says that no worker has an RDMA device: only then may UCX be told to
+	// use one network interface, because that leaves such devices out.
+	NoRDMA  bool
+	UserEnv []string // K=V, the environment that the user's command would have
 
 	Command []string // argv of the user's command
 	Procs   int      // processes that Muster starts on each worker; 0: 1

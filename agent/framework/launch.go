@@ -12,6 +12,9 @@ type Launch struct {
 	// Files are laid into a directory of each worker before anything starts
 	// there. [FilesDir] in the value of a variable stands for that directory.
 	Files []File
+	// Shims: the command calls ssh, rsh or pdsh by these names, so PATH has to find
+	// the agent under them.
+	Shims bool
 	// Any: the first process that ends well decides, and others may fail until
 	// none is left. Else see [Part].
 	Any      bool
@@ -53,8 +56,9 @@ const (
 	// Decides: where any process decides, the job has succeeded when all of these
 	// have, and whatever works still is stopped. A failure before counts as one.
 	Decides
-	// Serves: does not end by itself and is stopped, last, when the job is
-	// decided; its end then does not count. A failure before counts.
+	// Serves: does not end by itself and is stopped, last and in the order of
+	// Launch.Processes, when the job is decided; its end then does not count. A
+	// failure before counts.
 	Serves
 )
 
@@ -66,4 +70,9 @@ type Var struct {
 	Or []string
 	// NotEmpty says that the user's empty value counts as not set.
 	NotEmpty bool
+	// Extend joins Value and what the user has set, ours first: ":" for a search
+	// path. "": the user's value is kept in place of ours.
+	Extend string
+	// Default says that the user's own value is as good: no warning names it.
+	Default bool
 }

@@ -8,13 +8,20 @@ import (
 // Merge decides which variables to set over the user's environment (K=V, the
 // last one of a name counts). It returns those that the user has not set, in
 // their order, and one sentence for each that the user has set to another value
-// or settled under another name. The user's value is always kept.
+// or settled under another name. The user's value is always kept: in place of
+// ours, or behind it where ours only extends it.
 func Merge(user []string, vars []Var) (set []Var, warnings []string) {
 	for _, v := range vars {
 		name, value, theirs := settled(user, v)
 		switch {
 		case !theirs:
 			set = append(set, v)
+		case v.Extend != "" && name == v.Name:
+			if value != "" && value != v.Value {
+				v.Value += v.Extend + value
+			}
+			set = append(set, v)
+		case v.Default:
 		case name != v.Name:
 			warnings = append(warnings, fmt.Sprintf("%s=%s is set and kept, so %s=%s is left out: %s",
 				name, mask(name, value), v.Name, mask(v.Name, v.Value), v.Why))

@@ -14,6 +14,9 @@ const Auto = "auto"
 func builtin() map[string]Framework {
 	return map[string]Framework{
 		"mpi":      MPI{},
+		"plain":    Plain{},
+		"torch":    Torch{},
+		"jax":      JAX{},
 		"openmpi":  OpenMPI{},
 		"mpich":    MPICH{},
 		"intelmpi": IntelMPI{},

@@ -1,0 +1,42 @@
+package framework
+
+// sockets are the variables that keep a process on the network interface of its
+// worker's address: libraries that look for themselves take the address that the
+// host's own name resolves to, or the first interface they see.
+func (c Cluster) sockets(n Node) []Var {
+	name := c.interfaceOf(n)
+	if name == "" {
+		return nil
+	}
+	const why = "the interface that holds the worker's address"
+	vars := []Var{
+		{Name: "GLOO_SOCKET_IFNAME", Value: name, Why: why + "; gloo takes that of the host's own name"},
+		{Name: "NCCL_SOCKET_IFNAME", Value: name, Why: why + "; NCCL takes the first it sees"},
+	}
+	if c.NoRDMA {
+		vars = append(vars, Var{Name: "UCX_NET_DEVICES", Value: name, Why: why + "; no worker has an RDMA device"})
+	}
+	return vars
+}
+
+// interfaceOf names the interface of a worker, "" when it is not known.
+func (c Cluster) interfaceOf(n Node) string {
+	if n.Interface == "" && c.Fake {
+		return "lo"
+	}
+	return n.Interface
+}
+
+// oneInterface is the interface that all workers have, "" when it is not known
+// or not the same: the launcher's environment is that of every rank.
+func (c Cluster) oneInterface() string {
+	for _, w := range c.Workers {
+		if c.interfaceOf(w) != c.interfaceOf(c.Workers[0]) {
+			return ""
+		}
+	}
+	if len(c.Workers) == 0 {
+		return ""
+	}
+	return c.interfaceOf(c.Workers[0])
+}

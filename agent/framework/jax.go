@@ -1,0 +1,80 @@
+package framework
+
+import (
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// JAX prepares jax.distributed.
+//
+// jax reads the coordinator's address from the environment, and neither the
+// number of processes nor this one's: `jax.distributed.initialize()` without
+// arguments works only where a cluster is recognised. Looking like Slurm or Open
+// MPI would mislead every other library, so a module that Python loads at its
+// start teaches jax to recognise Muster (sitecustomize.py).
+type JAX struct{}
+
+//go:embed sitecustomize.py
+var jaxModule []byte
+
+// Prepare implements Framework; all processes work. Errors: see [Cluster]; a role
+// other than worker.
+func (JAX) Prepare(c Cluster) (Launch, error) {
+	launch, err := prepareJAX(c)
+	if err != nil {
+		return Launch{}, fmt.Errorf("prepare jax: %w", err)
+	}
+	return launch, nil
+}
+
+func prepareJAX(c Cluster) (Launch, error) {
+	if err := c.usable(); err != nil {
+		return Launch{}, err
+	}
+	if err := c.rolesAre("jax", "worker"); err != nil {
+		return Launch{}, err
+	}
+	ranks, err := c.ranks(c.Workers)
+	if err != nil {
+		return Launch{}, err
+	}
+	launch := Launch{
+		Files:    []File{{Name: "sitecustomize.py", Data: jaxModule}},
+		Warnings: c.notElastic("jax"),
+	}
+	for _, r := range ranks {
+		r.byRole()
+		r.Env = append(jaxRank(c, r), c.sockets(r.node)...)
+		launch.Processes = append(launch.Processes, r.Process)
+	}
+	return launch, nil
+}
+
+func jaxRank(c Cluster, r rank) []Var {
+	vars := []Var{
+		{Name: "JAX_COORDINATOR_ADDRESS", Value: c.Workers[0].endpoint(c.Port + portMeet), Why: "process 0 holds the coordinator"},
+		{Name: "JAX_NUM_PROCESSES", Value: strconv.Itoa(r.size), Why: "processes of the job"},
+		{Name: "JAX_PROCESS_ID", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
+		{Name: "PYTHONPATH", Value: FilesDir, Extend: ":", Why: "a module that lets jax.distributed.initialize() take the three above"},
+	}
+	if r.local > 1 {
+		vars = append(vars, Var{Name: "JAX_LOCAL_PROCESS_ID", Value: strconv.Itoa(r.Local),
+			Why: "this process among those of its worker, which picks its GPU"})
+		if each := r.node.GPUs / r.local; each > 1 {
+			vars = append(vars, Var{Name: "JAX_LOCAL_DEVICE_IDS", Value: share(each, r.Local),
+				Why: "its part of the worker's GPUs; jax takes one otherwise"})
+		}
+	}
+	return append(vars, unbuffered())
+}
+
+// share lists the local-th part of a worker's devices, each devices long.
+func share(each, local int) string {
+	ids := make([]string, each)
+	for i := range ids {
+		ids[i] = strconv.Itoa(local*each + i)
+	}
+	return strings.Join(ids, ",")
+}

@@ -1,0 +1,57 @@
+package framework
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Plain starts the command on every worker, Procs times, with names that no
+// library reads: variables meant for one framework mislead another.
+type Plain struct{}
+
+// Prepare implements Framework. Every process works. Roles are passed on as
+// they are. Errors: see [Cluster].
+func (Plain) Prepare(c Cluster) (Launch, error) {
+	if err := c.usable(); err != nil {
+		return Launch{}, fmt.Errorf("prepare plain: %w", err)
+	}
+	ranks, err := c.ranks(c.Workers)
+	if err != nil {
+		return Launch{}, fmt.Errorf("prepare plain: %w", err)
+	}
+	addresses := make([]string, 0, len(c.Workers))
+	for _, w := range c.Workers {
+		addresses = append(addresses, w.address())
+	}
+	var launch Launch
+	for _, r := range ranks {
+		r.Env = []Var{
+			{Name: "MUSTER_RANK", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
+			{Name: "MUSTER_WORLD_SIZE", Value: strconv.Itoa(r.size), Why: "processes of the job"},
+			{Name: "MUSTER_LOCAL_RANK", Value: strconv.Itoa(r.Local), Why: "this process among those of its worker"},
+			{Name: "MUSTER_LOCAL_WORLD_SIZE", Value: strconv.Itoa(r.local), Why: "processes of each worker"},
+			{Name: "MUSTER_NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker among those of the job"},
+			{Name: "MUSTER_NODES", Value: strconv.Itoa(r.nodes), Why: "workers of the job"},
+			{Name: "MUSTER_ADDRESSES", Value: strings.Join(addresses, ","), Why: "the workers' addresses, in rank order"},
+			{Name: "MUSTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that this attempt has for itself on the first worker"},
+		}
+		r.Env = append(r.Env, unbuffered())
+		if r.node.Role != "" {
+			r.Role = r.node.Role
+			r.Index = r.node.RoleIndex*r.local + r.Local
+			r.Env = append(r.Env,
+				Var{Name: "MUSTER_ROLE", Value: r.Role, Why: "the worker's role"},
+				Var{Name: "MUSTER_ROLE_INDEX", Value: strconv.Itoa(r.Index), Why: "this process among those of its role"})
+		}
+		launch.Processes = append(launch.Processes, r.Process)
+	}
+	return launch, nil
+}
+
+// unbuffered has Python write lines when they are printed: output goes through
+// a pipe, and what a process that is killed still held would be lost.
+func unbuffered() Var {
+	return Var{Name: "PYTHONUNBUFFERED", Value: "1", Default: true,
+		Why: "Python's output goes through a pipe: lines come when they are printed"}
+}

@@ -1,0 +1,148 @@
+package framework
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Ports of an attempt, counted from Cluster.Port.
+const (
+	portMeet  = 0   // where the ranks of a run meet: one process listens there
+	portStore = 1   // torchrun's own meeting place, which outlives the ranks' one
+	portRank  = 100 // the first of those that each process has for itself
+)
+
+// rank is one process with a rank, and where it is.
+type rank struct {
+	Process
+	node     Node
+	nodeRank int // number of its worker in rank order
+	size     int // ranks of the job
+	local    int // ranks of its worker
+	nodes    int // workers
+	port     int // its own; different from every other on its address
+}
+
+// usable says what a launch on workers lacks.
+func (c Cluster) usable() error {
+	if len(c.Workers) == 0 {
+		return errors.New("no workers")
+	}
+	if len(c.Command) == 0 {
+		return errors.New("no command")
+	}
+	if c.Procs < 0 {
+		return fmt.Errorf("%d processes per worker, want at least 1", c.Procs)
+	}
+	for _, w := range c.Workers {
+		if w.address() == "" {
+			return fmt.Errorf("worker %q has no address", w.Name)
+		}
+	}
+	if c.Port < 1 || c.Port+PortBlock > 1<<16 {
+		return fmt.Errorf("port %d: ports %d to %d are needed, and 65535 is the last there is", c.Port, c.Port, c.Port+PortBlock-1)
+	}
+	return nil
+}
+
+// address is what other workers dial: an address and no name, because a name
+// that does not resolve yet is fatal to most frameworks.
+func (n Node) address() string {
+	if n.IP != "" {
+		return n.IP
+	}
+	return n.Host
+}
+
+func (n Node) endpoint(port int) string {
+	return net.JoinHostPort(n.address(), strconv.Itoa(port))
+}
+
+// procs is the number of processes that Muster starts on each worker.
+func (c Cluster) procs() int { return max(1, c.Procs) }
+
+// noGPU says that no worker has a GPU.
+func (c Cluster) noGPU() bool {
+	return !slices.ContainsFunc(c.Workers, func(n Node) bool { return n.GPUs > 0 })
+}
+
+// nodesByRole lists the workers in rank order, those with one of the roles
+// first: rank 0 belongs to the master wherever its pod stands in the list.
+func (c Cluster) nodesByRole(first ...string) []Node {
+	nodes := slices.Clone(c.Workers)
+	slices.SortStableFunc(nodes, func(a, b Node) int {
+		return seniority(first, a) - seniority(first, b)
+	})
+	return nodes
+}
+
+func seniority(first []string, n Node) int {
+	if i := slices.Index(first, n.Role); i >= 0 && n.Role != "" {
+		return i
+	}
+	return len(first)
+}
+
+// ranks numbers Procs processes on each of the nodes, worker by worker.
+func (c Cluster) ranks(nodes []Node) ([]rank, error) {
+	return c.numbered(nodes, c.procs())
+}
+
+func (c Cluster) numbered(nodes []Node, procs int) ([]rank, error) {
+	ports := seats{first: c.Port}
+	all := make([]rank, 0, len(nodes)*procs)
+	for nodeRank, node := range nodes {
+		for local := range procs {
+			port, err := ports.next(node)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, rank{
+				Process: Process{
+					Worker: c.position(node), Rank: len(all), Local: local,
+					Role: "worker", Index: len(all), Argv: c.Command,
+				},
+				node: node, nodeRank: nodeRank, size: len(nodes) * procs, local: procs, nodes: len(nodes), port: port,
+			})
+		}
+	}
+	return all, nil
+}
+
+// position is the node's index in Cluster.Workers.
+func (c Cluster) position(n Node) int {
+	return slices.IndexFunc(c.Workers, func(w Node) bool { return w.Name == n.Name && w.Index == n.Index })
+}
+
+// seats hands out ports of one attempt, counted for each address: workers with
+// the host's network share one.
+type seats struct {
+	first int
+	taken map[string]int
+}
+
+func (s *seats) next(n Node) (int, error) {
+	if s.taken == nil {
+		s.taken = map[string]int{}
+	}
+	taken := s.taken[n.address()]
+	if portRank+taken >= PortBlock {
+		return 0, fmt.Errorf("more than %d processes at the address %s of worker %q: an attempt has %d ports",
+			taken, n.address(), n.Name, PortBlock)
+	}
+	s.taken[n.address()]++
+	return s.first + portRank + taken, nil
+}
+
+// endpoints lists "address:port" of each rank's own port.
+func endpoints(ranks []rank) string {
+	list := make([]string, 0, len(ranks))
+	for _, r := range ranks {
+		list = append(list, r.node.endpoint(r.port))
+	}
+	return strings.Join(list, ",")
+}

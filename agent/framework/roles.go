@@ -1,0 +1,113 @@
+package framework
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Role is what one worker is for the framework.
+type Role struct {
+	Name  string
+	Index int // among the workers of that role, from 0
+}
+
+// ParseRoles reads "chief=1,ps=1,worker=2" for a job of workers workers: the
+// first is the chief, the next the ps, and so on, in the order of the text. The
+// names are checked by the framework that takes them. An empty text is no roles:
+// nil. Errors: an entry that is not NAME=COUNT; a role named twice; a sum other
+// than workers.
+func ParseRoles(text string, workers int) ([]Role, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var roles []Role
+	seen := map[string]bool{}
+	total := 0
+	for _, entry := range strings.Split(text, ",") {
+		name, number, ok := strings.Cut(strings.TrimSpace(entry), "=")
+		name = strings.ToLower(strings.TrimSpace(name))
+		count, err := strconv.Atoi(strings.TrimSpace(number))
+		switch {
+		case !ok || name == "":
+			return nil, fmt.Errorf("--roles: %q is not NAME=COUNT, as in chief=1,worker=2", entry)
+		case err != nil || count < 1:
+			return nil, fmt.Errorf("--roles: %s has the count %q, want a number from 1", name, number)
+		case strings.ContainsAny(name, ":= \t\""):
+			return nil, fmt.Errorf("--roles: %q is no name of a role", name)
+		case seen[name]:
+			return nil, fmt.Errorf("--roles: %s is named twice", name)
+		}
+		seen[name] = true
+		if total += count; total > workers {
+			continue // the sentence below says the whole sum
+		}
+		for i := range count {
+			roles = append(roles, Role{Name: name, Index: i})
+		}
+	}
+	if total != workers {
+		return nil, fmt.Errorf("--roles=%s is for %d workers, and the job has %d", text, total, workers)
+	}
+	return roles, nil
+}
+
+// rolesAre checks that every worker has one of the framework's roles, or none
+// has any, and that there is one at most of those that stand alone.
+func (c Cluster) rolesAre(framework string, known ...string) error {
+	with, count := 0, map[string]int{}
+	for _, w := range c.Workers {
+		if w.Role == "" {
+			continue
+		}
+		with++
+		count[w.Role]++
+		if !slices.Contains(known, w.Role) {
+			return fmt.Errorf("worker %q has the role %s, and %s knows %s", w.Name, w.Role, framework, strings.Join(known, ", "))
+		}
+	}
+	if with != 0 && with != len(c.Workers) {
+		return fmt.Errorf("%d of %d workers have no role: give one to each", len(c.Workers)-with, len(c.Workers))
+	}
+	for _, single := range []string{"chief", "master", "evaluator", "scheduler"} {
+		if count[single] > 1 {
+			return fmt.Errorf("%d workers have the role %s, want 1 at most", count[single], single)
+		}
+	}
+	if count["chief"]+count["master"] > 1 {
+		return fmt.Errorf("there are a chief and a master, want one of them")
+	}
+	return nil
+}
+
+// hasRole says whether a worker has the role.
+func (c Cluster) hasRole(role string) bool {
+	return slices.ContainsFunc(c.Workers, func(n Node) bool { return n.Role == role })
+}
+
+// byRole names the process by its worker's role, where it has one: a master is
+// number 0 of its own, and the workers are numbered without it.
+func (r *rank) byRole() {
+	if r.node.Role != "" {
+		r.Role, r.Index = r.node.Role, r.node.RoleIndex*r.local+r.Local
+	}
+}
+
+// masterDecides lets the process 0 of the role master decide, where there is
+// one: the others may still be busy, or wait for ever, when it has ended.
+func masterDecides(list []Process) {
+	for i := range list {
+		if list[i].Role == "master" {
+			list[i].Part = Decides
+		}
+	}
+}
+
+// notElastic says that an elastic run was asked for in vain.
+func (c Cluster) notElastic(framework string) []string {
+	if c.LeastWorkers == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s needs every worker: the least number of %d workers is for torchrun and horovodrun", framework, c.LeastWorkers)}
+}

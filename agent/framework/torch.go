@@ -1,0 +1,83 @@
+package framework
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Torch prepares PyTorch: the script itself in Procs processes a worker, or
+// torchrun once on each worker.
+type Torch struct{}
+
+// Prepare implements Framework. With a worker of role master that one holds
+// rank 0 and decides, else all work. Errors: see [Cluster]; a role that PyTorch
+// does not have; an elastic run without torchrun.
+func (Torch) Prepare(c Cluster) (Launch, error) {
+	launch, err := prepareTorch(c)
+	if err != nil {
+		return Launch{}, fmt.Errorf("prepare torch: %w", err)
+	}
+	return launch, nil
+}
+
+func prepareTorch(c Cluster) (Launch, error) {
+	if err := c.usable(); err != nil {
+		return Launch{}, err
+	}
+	if err := c.rolesAre("torch", "master", "worker"); err != nil {
+		return Launch{}, err
+	}
+	nodes := c.nodesByRole("master")
+	if perNode(c.Command) == "torch" {
+		return torchrun(c, nodes)
+	}
+	if c.LeastWorkers > 0 {
+		return Launch{}, fmt.Errorf("a run of at least %d workers is elastic, and PyTorch is so only under torchrun: torchrun %s",
+			c.LeastWorkers, lastWords(c.Command))
+	}
+	ranks, err := c.ranks(nodes)
+	if err != nil {
+		return Launch{}, err
+	}
+	var launch Launch
+	for _, r := range ranks {
+		r.byRole()
+		r.Env = append(torchRank(c, nodes[0], r), c.sockets(r.node)...)
+		launch.Processes = append(launch.Processes, r.Process)
+	}
+	masterDecides(launch.Processes)
+	return launch, nil
+}
+
+// torchRank is what torchrun gives to the processes that it starts. The whole
+// set: Lightning takes RANK and WORLD_SIZE alone for a single node, Accelerate
+// without the local pair trains alone.
+func torchRank(c Cluster, master Node, r rank) []Var {
+	vars := []Var{
+		{Name: "RANK", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
+		{Name: "WORLD_SIZE", Value: strconv.Itoa(r.size), Why: "processes of the job"},
+		{Name: "LOCAL_RANK", Value: strconv.Itoa(r.Local), Why: "this process among those of its worker, and its GPU"},
+		{Name: "LOCAL_WORLD_SIZE", Value: strconv.Itoa(r.local), Why: "processes of each worker"},
+		{Name: "GROUP_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker, as torchrun calls it"},
+		{Name: "GROUP_WORLD_SIZE", Value: strconv.Itoa(r.nodes), Why: "workers, as torchrun calls them"},
+		{Name: "NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker, as Lightning calls it"},
+		{Name: "MASTER_ADDR", Value: master.address(), Why: "the worker of rank 0, where the ranks meet"},
+		{Name: "MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that this attempt has for itself"},
+		{Name: "TORCHELASTIC_RUN_ID", Value: runID(c), Why: "Lightning and Transformers see by it that the processes are there already"},
+		{Name: "TORCHELASTIC_RESTART_COUNT", Value: strconv.Itoa(c.Attempt), Why: "the attempt, from 0"},
+	}
+	if r.local > 1 {
+		vars = append(vars, Var{Name: "OMP_NUM_THREADS", Value: "1", Default: true,
+			Why: "each process of a worker would start a thread for every core; torchrun's own choice"})
+	}
+	return append(vars, unbuffered())
+}
+
+// runID is different for each attempt: the stores of two must not be one.
+func runID(c Cluster) string {
+	job := c.Job
+	if job == "" {
+		job = "muster"
+	}
+	return job + "-" + strconv.Itoa(c.Attempt)
+}

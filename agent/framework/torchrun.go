@@ -1,0 +1,82 @@
+package framework
+
+import (
+	"strconv"
+)
+
+// torchrun prepares a launcher that starts the ranks of its worker itself:
+// `torchrun script.py` needs no option, since it takes each as PET_<OPTION>
+// (torch/distributed/run.py). RANK and WORLD_SIZE are its own to set.
+//
+// Ranks follow PET_NODE_RANK, except in an elastic run, where they are the order
+// of arrival.
+func torchrun(c Cluster, nodes []Node) (Launch, error) {
+	ranks, err := c.numbered(nodes, 1)
+	if err != nil {
+		return Launch{}, err
+	}
+	launch := Launch{Any: c.LeastWorkers > 0}
+	for _, r := range ranks {
+		r.byRole()
+		r.Env = []Var{
+			{Name: "PET_NPROC_PER_NODE", Value: strconv.Itoa(c.procsOn(r.node)), Why: "processes that torchrun starts on this worker"},
+			{Name: "NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker among those of the job"},
+			{Name: "GROUP_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker, as torchrun calls it"},
+			{Name: "GROUP_WORLD_SIZE", Value: strconv.Itoa(r.nodes), Why: "workers, as torchrun calls them"},
+		}
+		if launch.Any {
+			r.Env = append(r.Env, elastic(c, nodes[0], r)...)
+		} else {
+			r.Env = append(r.Env, static(c, nodes[0], r)...)
+		}
+		r.Env = append(r.Env,
+			Var{Name: "PET_REDIRECTS", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
+			Var{Name: "PET_TEE", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
+			unbuffered())
+		r.Env = append(r.Env, c.sockets(r.node)...)
+		launch.Processes = append(launch.Processes, r.Process)
+	}
+	if !launch.Any {
+		masterDecides(launch.Processes)
+	}
+	return launch, nil
+}
+
+// procsOn is the number of processes on a worker whose launcher starts them: as
+// asked for, else one for each GPU.
+func (c Cluster) procsOn(n Node) int {
+	if c.Procs == 0 {
+		return max(1, n.GPUs)
+	}
+	return c.Procs
+}
+
+func static(c Cluster, master Node, r rank) []Var {
+	return []Var{
+		{Name: "PET_NNODES", Value: strconv.Itoa(r.nodes), Why: "workers of the job"},
+		{Name: "PET_NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker among those of the job"},
+		{Name: "PET_MASTER_ADDR", Value: master.address(), Why: "the worker of rank 0, where the ranks meet"},
+		{Name: "PET_MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that this attempt has for itself"},
+	}
+}
+
+// elastic is the c10d rendezvous. is_host: torchrun finds the host of the store
+// by comparing names, and where none matches every node fails. The store of its
+// own: with one store for two attempts 1 of 6 runs recovered from a lost worker,
+// with two 4 of 4 (torch 2.15).
+func elastic(c Cluster, host Node, r rank) []Var {
+	isHost := "is_host=0"
+	if r.nodeRank == 0 {
+		isHost = "is_host=1"
+	}
+	return []Var{
+		{Name: "PET_NNODES", Value: strconv.Itoa(min(c.LeastWorkers, r.nodes)) + ":" + strconv.Itoa(r.nodes), Why: "least and most workers of an elastic run"},
+		{Name: "PET_RDZV_BACKEND", Value: "c10d", Why: "the rendezvous that needs no server of its own"},
+		{Name: "PET_RDZV_ENDPOINT", Value: host.endpoint(c.Port + portStore), Why: "the first worker holds the store"},
+		{Name: "PET_RDZV_ID", Value: runID(c), Why: "the run; an attempt of its own"},
+		{Name: "PET_RDZV_CONF", Value: isHost, Why: "the first worker holds the store; torchrun compares names otherwise"},
+		{Name: "PET_LOCAL_ADDR", Value: r.node.address(), Why: "peers dial an address: the worker's own name need not resolve"},
+		{Name: "PET_MAX_RESTARTS", Value: "3", Default: true, Why: "a lost worker ends the ranks of all, which torchrun counts as a restart"},
+		{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1", Default: true, Why: "ranks of a new attempt would read the old one's addresses"},
+	}
+}
