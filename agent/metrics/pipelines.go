@@ -1,0 +1,157 @@
+package metrics
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Entry is one metric as Kubeflow Pipelines reads it from
+// mlpipeline-metrics.json (its backend/api/run.proto, RunMetric).
+type Entry struct {
+	Name   string  `json:"name"`
+	Value  float64 `json:"numberValue"`
+	Format Format  `json:"format"`
+}
+
+// Limits of Kubeflow Pipelines: bytes of a name, [a-z]([-a-z0-9]*[a-z0-9])?,
+// and metrics of a run (its metrics_reporter.go).
+const (
+	maxEntryName = 63
+	maxEntries   = 50
+)
+
+// Entries makes the last value of each series an Entry, in order, with a name
+// that Kubeflow Pipelines takes. notes are sentences for people: a name that was
+// changed, a metric that is not among the entries and why, a percentage
+// above 1. Percentages are not rescaled.
+func Entries(series []Series) (entries []Entry, notes []string) {
+	names, owners := validNames(series)
+	left := 0
+	for i, s := range series {
+		switch {
+		case s.Count == 0:
+			notes = append(notes, s.missing())
+			continue
+		case math.IsNaN(s.Last) || math.IsInf(s.Last, 0):
+			notes = append(notes, fmt.Sprintf("metric %s: its last value is %s, which JSON has no number for: it is not written", s.Name, text(s.Last)))
+			continue
+		case len(entries) == maxEntries:
+			left++
+			continue
+		}
+		entries = append(entries, Entry{Name: names[i], Value: s.Last, Format: s.Format})
+		notes = append(notes, s.remarks(names[i], owners[i])...)
+	}
+	if left > 0 {
+		notes = append(notes, fmt.Sprintf("Kubeflow Pipelines takes %d metrics of a run: the last %d are not written", maxEntries, left))
+	}
+	return entries, notes
+}
+
+func (s Series) missing() string {
+	if s.Unread > 0 {
+		return fmt.Sprintf("metric %s was never seen with a number: %q is none", s.Name, s.Sample)
+	}
+	return fmt.Sprintf("metric %s was never seen", s.Name)
+}
+
+// remarks is what is to be said of a metric that is written as name, because
+// the name that was nearest is owner's.
+func (s Series) remarks(name, owner string) []string {
+	var notes []string
+	if s.Unread > 0 {
+		notes = append(notes, fmt.Sprintf("metric %s: %s no number, as %q", s.Name, times(s.Unread), s.Sample))
+	}
+	if name != s.Name {
+		note := fmt.Sprintf("metric %s is written as %s: Kubeflow Pipelines takes [a-z]([-a-z0-9]*[a-z0-9])?, %d bytes at most", s.Name, name, maxEntryName)
+		if owner != "" {
+			note += fmt.Sprintf(", and %s is that of metric %s", valid(s.Name), owner)
+		}
+		notes = append(notes, note)
+	}
+	if s.Format == Percentage && math.Abs(s.Last) > 1 {
+		notes = append(notes, fmt.Sprintf("metric %s is a PERCENTAGE of %s: Kubeflow Pipelines shows 0.5 as 50 %%, and this as %s %%", s.Name, text(s.Last), text(s.Last*100)))
+	}
+	return notes
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return strconv.Itoa(n) + " times"
+}
+
+// validNames gives each series a name of its own. Those that are valid as they
+// are keep theirs; of others that become alike, all but the first get a number.
+// owners names the metric that has the name which a numbered one would have had.
+func validNames(series []Series) (names, owners []string) {
+	names, owners = make([]string, len(series)), make([]string, len(series))
+	taken := map[string]string{}
+	for i, s := range series {
+		if valid(s.Name) == s.Name {
+			names[i], taken[s.Name] = s.Name, s.Name
+		}
+	}
+	for i, s := range series {
+		if names[i] != "" {
+			continue
+		}
+		name := valid(s.Name)
+		owners[i] = taken[name]
+		for n := 2; taken[name] != ""; n++ {
+			name = numbered(valid(s.Name), n)
+		}
+		names[i], taken[name] = name, s.Name
+	}
+	return names, owners
+}
+
+// valid makes name one of [a-z]([-a-z0-9]*[a-z0-9])? with 63 bytes at most.
+func valid(name string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(name) {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' {
+			b.WriteRune(r)
+		} else if !strings.HasSuffix(b.String(), "-") {
+			b.WriteByte('-')
+		}
+	}
+	made := strings.Trim(b.String(), "-")
+	switch {
+	case made == "":
+		made = "metric"
+	case made[0] < 'a':
+		made = "metric-" + made
+	}
+	return cut(made, maxEntryName)
+}
+
+func numbered(name string, n int) string {
+	tail := "-" + strconv.Itoa(n)
+	return cut(name, maxEntryName-len(tail)) + tail
+}
+
+func cut(name string, size int) string {
+	return strings.TrimRight(name[:min(len(name), size)], "-")
+}
+
+// Encode gives entries as the text of mlpipeline-metrics.json.
+func Encode(entries []Entry) ([]byte, error) {
+	if entries == nil {
+		entries = []Entry{}
+	}
+	text, err := json.Marshal(struct {
+		Metrics []Entry `json:"metrics"`
+	}{entries})
+	if err != nil {
+		return nil, fmt.Errorf("encode metrics: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// text writes a number as short as it can be read back.
+func text(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

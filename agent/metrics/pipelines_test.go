@@ -1,0 +1,133 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The values of a run of 24 steps, whose last is not its best.
+func imagesPerSecond() string {
+	var b strings.Builder
+	for step := 1; step <= 23; step++ {
+		value := 210 + float64(step)/10
+		if step == 17 {
+			value = 215.33
+		}
+		fmt.Fprintf(&b, "%d\timages/sec: %.2f +/- 0.0 (jitter = 0.0)\t7.%d\n", step*10, value, step)
+	}
+	b.WriteString("----------------\ntotal images/sec: 215.32\n----------------\n")
+	return b.String()
+}
+
+func TestImagesPerSecond(t *testing.T) {
+	c := collector(t, "images/sec")
+	_, err := c.Writer(0).Write([]byte(imagesPerSecond()))
+	require.NoError(t, err)
+	got := c.Series()[0]
+	require.Equal(t, []float64{24, 215.32, 215.33}, []float64{float64(got.Count), got.Last, got.Max})
+	entries, notes := Entries(c.Series())
+	require.Equal(t, []string{"metric images/sec is written as images-sec: Kubeflow Pipelines takes [a-z]([-a-z0-9]*[a-z0-9])?, 63 bytes at most"}, notes)
+	text, err := Encode(entries)
+	require.NoError(t, err)
+	require.Equal(t, `{"metrics":[{"name":"images-sec","numberValue":215.32,"format":"RAW"}]}`+"\n", string(text))
+	require.Equal(t, "metric      last    best    least  count  rank\nimages/sec  215.32  215.33  210.1  24     0\n", Summary(c.Series()))
+	require.Equal(t, "metric images/sec: last 215.32, best 215.33, least 210.1; 24 values of rank 0", got.Sentence())
+}
+
+func TestValid(t *testing.T) {
+	rule := regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	for in, want := range map[string]string{
+		"loss": "loss", "images/sec": "images-sec", "val_loss": "val-loss", "Train-accuracy": "train-accuracy", "top 1 acc.": "top-1-acc",
+		"5top": "metric-5top", "-x-": "x", "a--b": "a--b", "a // b": "a-b", "准确率": "metric", "Ünit": "nit", "x": "x",
+		strings.Repeat("a", 70): strings.Repeat("a", 63), strings.Repeat("a", 62) + "/b": strings.Repeat("a", 62), "9" + strings.Repeat("a", 62): "metric-9" + strings.Repeat("a", 55),
+	} {
+		require.Equal(t, want, valid(in), in)
+		require.Regexp(t, rule, valid(in))
+		require.LessOrEqual(t, len(valid(in)), 63)
+		require.Equal(t, valid(in), valid(valid(in)))
+	}
+}
+
+func one(name string, value float64) Series {
+	return Series{Spec: Spec{name, Raw}, Count: 1, Last: value, Finite: 1, Min: value, Max: value}
+}
+
+func TestNamesThatBecomeAlike(t *testing.T) {
+	long := strings.Repeat("a", 63)
+	entries, notes := Entries([]Series{one("val/loss", 1), one("val_loss", 2), one("val loss", 3), one("val-loss-2", 4), one(long, 5), one(long+"b", 6)})
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	require.Equal(t, []string{"val-loss", "val-loss-3", "val-loss-4", "val-loss-2", long, long[:61] + "-2"}, names)
+	require.Len(t, notes, 4)
+	require.Equal(t, "metric val_loss is written as val-loss-3: Kubeflow Pipelines takes [a-z]([-a-z0-9]*[a-z0-9])?, 63 bytes at most, and val-loss is that of metric val/loss", notes[1])
+}
+
+func TestWhatIsNotWritten(t *testing.T) {
+	percent := one("acc", 93.5)
+	percent.Format = Percentage
+	entries, notes := Entries([]Series{
+		{Spec: Spec{"never", Raw}}, {Spec: Spec{"odd", Raw}, Unread: 3, Sample: "odd=1,234"},
+		one("nan", math.NaN()), one("inf", math.Inf(-1)), one("zero", 0), percent,
+	})
+	require.Equal(t, []Entry{{"zero", 0, Raw}, {"acc", 93.5, Percentage}}, entries)
+	require.Equal(t, []string{
+		"metric never was never seen",
+		`metric odd was never seen with a number: "odd=1,234" is none`,
+		"metric nan: its last value is NaN, which JSON has no number for: it is not written",
+		"metric inf: its last value is -Inf, which JSON has no number for: it is not written",
+		"metric acc is a PERCENTAGE of 93.5: Kubeflow Pipelines shows 0.5 as 50 %, and this as 9350 %",
+	}, notes)
+	text, err := Encode(nil)
+	require.NoError(t, err)
+	require.Equal(t, `{"metrics":[]}`+"\n", string(text))
+	require.Empty(t, Summary([]Series{{Spec: Spec{"never", Raw}}}))
+}
+
+func TestFiftyAtMost(t *testing.T) {
+	var all []Series
+	for i := range 53 {
+		all = append(all, one(fmt.Sprintf("m%d", i), 1))
+	}
+	entries, notes := Entries(all)
+	require.Len(t, entries, 50)
+	require.Equal(t, []string{"Kubeflow Pipelines takes 50 metrics of a run: the last 3 are not written"}, notes)
+}
+
+func TestSave(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.json")
+	entries := []Entry{{"a", 1, Raw}}
+	require.NoError(t, Save(path, entries))
+	require.NoError(t, Save(path, entries[:0]), "written over")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, `{"metrics":[]}`+"\n", string(text))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o644), info.Mode())
+
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(path, link))
+	require.NoError(t, Save(link, entries))
+	info, err = os.Lstat(link)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&os.ModeSymlink, "a link stays one")
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"a"`)
+
+	require.ErrorContains(t, Save(dir, entries), "write metrics: ")
+	require.ErrorContains(t, Save(filepath.Join(dir, "no", "m.json"), entries), "write metrics: ")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 2)
+}

@@ -1,0 +1,50 @@
+package metrics
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// Summary is a table for people with a line for each series that has a value;
+// "" where none has. Best is the largest finite value, least the smallest.
+func Summary(series []Series) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "metric\tlast\tbest\tleast\tcount\trank")
+	some := false
+	for _, s := range series {
+		if s.Count == 0 {
+			continue
+		}
+		some = true
+		best, least := s.ends()
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\n", s.Name, text(s.Last), best, least, s.Count, s.Rank)
+	}
+	_ = w.Flush() // into memory
+	if !some {
+		return ""
+	}
+	return b.String()
+}
+
+func (s Series) ends() (best, least string) {
+	if s.Finite == 0 {
+		return "-", "-"
+	}
+	return text(s.Max), text(s.Min)
+}
+
+// Sentence is one line of the summary for a log, without a name before it.
+func (s Series) Sentence() string {
+	if s.Count == 0 {
+		return s.missing()
+	}
+	values := "1 value"
+	if s.Count > 1 {
+		values = strconv.Itoa(s.Count) + " values"
+	}
+	best, least := s.ends()
+	return fmt.Sprintf("metric %s: last %s, best %s, least %s; %s of rank %d", s.Name, text(s.Last), best, least, values, s.Rank)
+}
