@@ -35,7 +35,11 @@ func (f finder) scan(piece []byte, found func(value float64, text []byte), unrea
 		case ok:
 			found(value, text)
 		case len(rest) > 0:
-			unread(piece[start : len(piece)-len(rest)+min(len(rest), maxSample)])
+			word := rest[:min(len(rest), maxSample)]
+			if blank := bytes.IndexAny(word, " \t"); blank > 0 {
+				word = word[:blank]
+			}
+			unread(piece[start : len(piece)-len(rest)+len(word)])
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestFindsNothing(t *testing.T) {
 
 func TestUnread(t *testing.T) {
 	for text, sample := range map[string]string{
-		"loss=1,234": "loss=1,234", "x loss: tensor(0.5)": "loss: tensor(0.5)", "loss == 3": "loss == 3", "loss=12:30": "loss=12:30",
+		"loss=1,234": "loss=1,234", "x loss: tensor(0.5)": "loss: tensor(0.5)", "loss == 3": "loss ==", "loss=12:30": "loss=12:30",
 		"loss: '1": "loss: '1", "loss='a'": "loss='a'", "loss=1e999": "loss=1e999", "loss='1,5'": "loss='1,5'",
 	} {
 		got := collected(t, text, "loss")

@@ -17,6 +17,7 @@ launcher
   run       wait for the workers, run a command with an MPI that reaches them
   env       print what run exports
   hosts     print the workers as a hostfile
+  metrics   collect numbers such as loss=0.3 from saved output
 
 worker
   worker    PID 1 of a worker: owns every process of the job

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/metrics"
+	"github.com/musterhq/muster/agent/names"
+)
+
+const metricsHelp = `usage: agent metrics --metric NAME[:RAW|PERCENTAGE]... [--out FILE] LOG...
+
+Collects numbers from saved output, - for stdin: what stands behind NAME= or NAME: in it.
+Prints the last, largest and smallest of each; the lowest rank that printed it counts. With
+--out the last ones are written as Kubeflow Pipelines reads them. Ends with 1 when no metric
+was found. agent run --metric does the same while a job runs.
+
+  agent metrics --metric loss --metric images/sec train.log
+  agent metrics --metric acc:PERCENTAGE --out mlpipeline-metrics.json logs/rank-*.out
+  kubectl logs job/train | agent metrics --metric 'val loss' -`
+
+// metricsExample is the way out of a command line that is not complete.
+const metricsExample = "agent metrics --metric images/sec train.log"
+
+// tagWords are what --tags takes.
+var tagWords = map[string]metrics.Tags{"auto": metrics.TagsAuto, "all": metrics.TagsAll, "none": metrics.TagsNone}
+
+type metricsFlags struct {
+	names []string
+	out   string
+	tags  string
+}
+
+func newMetrics(streams launch.Streams) *cobra.Command {
+	var f metricsFlags
+	cmd := &cobra.Command{
+		Use:   "metrics [flags] LOG...",
+		Short: "collect numbers from saved output",
+		Long:  metricsHelp,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return collect(f, args, streams)
+		},
+	}
+	set := cmd.Flags()
+	set.SortFlags = false
+	set.StringArrayVar(&f.names, "metric", nil, "`NAME[:RAW|PERCENTAGE]` to look for; may be given again")
+	set.StringVar(&f.out, "out", "", "write the last values to `FILE` for Kubeflow Pipelines")
+	set.StringVar(&f.tags, "tags", "auto", "lines that begin with 3: or [3] are of rank 3: `all` of them, none, or auto: where each line has one")
+	return cmd
+}
+
+func collect(f metricsFlags, logs []string, streams launch.Streams) error {
+	specs, tags, err := f.read(logs)
+	if err != nil {
+		return err
+	}
+	c := metrics.New(specs)
+	notes, err := c.Files(logs, streams.In, tags)
+	if err != nil {
+		way := ""
+		if strings.HasSuffix(err.Error(), "is a directory") {
+			way = "name its files, as in agent metrics --metric loss DIR/rank-*.out"
+		}
+		return &launch.Failure{Code: 1, Err: err, Way: way}
+	}
+	entries, more := metrics.Entries(c.Series())
+	for _, note := range append(notes, more...) {
+		fmt.Fprintf(streams.Err, "agent: %s\n", note)
+	}
+	if n := c.Long(); n > 0 {
+		fmt.Fprintf(streams.Err, "agent: pieces of more than 64 KiB without an end of line were not read: %d\n", n)
+	}
+	summary := metrics.Summary(c.Series())
+	if _, err := fmt.Fprint(streams.Out, summary); err != nil {
+		return &launch.Failure{Code: 1, Err: fmt.Errorf("print metrics: %w", err)}
+	}
+	if f.out != "" {
+		if err := metrics.Save(f.out, entries); err != nil {
+			return &launch.Failure{Code: 1, Err: err}
+		}
+	}
+	if summary == "" {
+		return exitCode(1) // each metric was said to be missing
+	}
+	return nil
+}
+
+// read judges the command line.
+func (f metricsFlags) read(logs []string) ([]metrics.Spec, metrics.Tags, error) {
+	wrong := func(way, format string, args ...any) error {
+		return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf(format, args...), Way: way}
+	}
+	tags, known := tagWords[f.tags]
+	stdin := 0
+	for _, log := range logs {
+		if log == "-" {
+			stdin++
+		}
+	}
+	switch {
+	case len(f.names) == 0:
+		return nil, 0, wrong(metricsExample, "no metric to look for")
+	case len(logs) == 0:
+		return nil, 0, wrong(metricsExample+", or - for stdin", "no log to read")
+	case stdin > 1:
+		return nil, 0, wrong("", "stdin can be read once")
+	case !known:
+		return nil, 0, wrong("it takes auto, all, none", "--tags=%s is not known", f.tags)
+	}
+	specs, err := metrics.Parse(f.names)
+	if err != nil {
+		return nil, 0, wrong("--metric takes NAME, NAME:RAW or NAME:PERCENTAGE", "%w", err)
+	}
+	return specs, tags, nil
+}
