@@ -1,0 +1,129 @@
+// Package golden is the form of the files that agent/framework is held to: what
+// an operator gave each pod of one job. It knows no operator, so that tools for
+// two versions of the operator write the same form.
+package golden
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Case is one job and, after a tool has filled them, its pods.
+type Case struct {
+	Name      string `json:"-"`      // of the file, without .json
+	Source    string `json:"source"` // the operator and its version
+	Kind      string `json:"kind"`
+	Job       string `json:"job"`
+	Namespace string `json:"namespace"`
+	Spec      Spec   `json:"spec"`
+	// Refused is what the operator's admission webhook says to the job, which
+	// then has no pods.
+	Refused string `json:"refused,omitempty"`
+	Pods    []Pod  `json:"pods"`
+}
+
+// Spec is what the environment depends on.
+type Spec struct {
+	Roles          []Role   `json:"roles"`
+	NprocPerNode   string   `json:"nprocPerNode,omitempty"`   // PyTorchJob; "": the operator's default
+	SlotsPerWorker int32    `json:"slotsPerWorker,omitempty"` // MPIJob
+	GPULauncher    bool     `json:"gpuLauncher,omitempty"`    // MPIJob: the launcher has GPUs and takes ranks
+	Sparse         bool     `json:"enableDynamicWorker,omitempty"`
+	Elastic        *Elastic `json:"elasticPolicy,omitempty"`
+	// ClusterDomain is CUSTOM_CLUSTER_DOMAIN in the operator's environment.
+	ClusterDomain string `json:"clusterDomain,omitempty"`
+	// Sidecar adds a second container to every pod.
+	Sidecar bool `json:"sidecar,omitempty"`
+}
+
+// Role is a replica type of the job, in the operator's spelling, and its replicas.
+type Role struct {
+	Name  string `json:"name"`
+	Count int32  `json:"count"`
+}
+
+// Elastic is a PyTorchJob's elasticPolicy; nil and "": not given.
+type Elastic struct {
+	Min          *int32      `json:"minReplicas,omitempty"`
+	Max          *int32      `json:"maxReplicas,omitempty"`
+	Backend      string      `json:"rdzvBackend,omitempty"`
+	Host         string      `json:"rdzvHost,omitempty"`
+	Port         int32       `json:"rdzvPort,omitempty"`
+	ID           string      `json:"rdzvId,omitempty"`
+	Conf         [][2]string `json:"rdzvConf,omitempty"`
+	Standalone   bool        `json:"standalone,omitempty"`
+	NprocPerNode *int32      `json:"nProcPerNode,omitempty"`
+	MaxRestarts  *int32      `json:"maxRestarts,omitempty"`
+}
+
+// Pod is one replica.
+type Pod struct {
+	Name       string      `json:"name"`
+	Role       string      `json:"role"` // as in a pod's name: lower case
+	Index      int         `json:"index"`
+	Containers []Container `json:"containers"`
+}
+
+// Container has the variables that the operator gave it, NAME=VALUE, in its
+// order. The kubelet fills in what stands in $( ): a field of the pod
+// (status.podIP) or a variable before it.
+type Container struct {
+	Name string   `json:"name"`
+	Env  []string `json:"env"`
+}
+
+// Template is a pod template with the operator's default container and, for a
+// job with Sidecar, another.
+func (c Case) Template(container string) corev1.PodTemplateSpec {
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: container, Image: "example.com/train"}}}
+	if c.Spec.Sidecar {
+		spec.Containers = append(spec.Containers, corev1.Container{Name: "sidecar", Image: "example.com/sidecar"})
+	}
+	return corev1.PodTemplateSpec{Spec: spec}
+}
+
+// Containers reads the variables off a pod. Errors: one whose source is of a
+// sort that this form has no field for.
+func Containers(spec corev1.PodSpec) ([]Container, error) {
+	var found []Container
+	for _, c := range spec.Containers {
+		env := []string{}
+		for _, v := range c.Env {
+			if v.ValueFrom != nil {
+				if v.ValueFrom.FieldRef == nil {
+					return nil, fmt.Errorf("read %s of container %s: a source other than a field", v.Name, c.Name)
+				}
+				v.Value = "$(" + v.ValueFrom.FieldRef.FieldPath + ")"
+			}
+			env = append(env, v.Name+"="+v.Value)
+		}
+		found = append(found, Container{Name: c.Name, Env: env})
+	}
+	return found, nil
+}
+
+// Write writes each case to dir/NAME.json. A file of an earlier run that no
+// case has any more stays; the caller empties dir.
+func Write(dir string, cases []Case) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make golden directory: %w", err)
+	}
+	for _, c := range cases {
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", " ")
+		if err := encoder.Encode(c); err != nil {
+			return fmt.Errorf("encode %s: %w", c.Name, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, c.Name+".json"), text.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write golden file: %w", err)
+		}
+	}
+	return nil
+}
