@@ -8,7 +8,7 @@ import (
 // IntelMPI prepares Intel MPI's Hydra.
 type IntelMPI struct{}
 
-// Prepare implements Framework; it never fails.
+// Prepare implements Framework; errors as in [MPI].
 //
 // I_MPI_HYDRA_BRANCH_COUNT=0 is flat: 20 hosts, 20 calls from mpiexec. With -1,
 // which public job scripts use as well, or unset, the tree is 16 wide and
@@ -19,6 +19,9 @@ type IntelMPI struct{}
 // Where workers differ, it is the smallest, and only -machinefile on the command
 // line can do better; said when the environment shows an Intel MPI.
 func (IntelMPI) Prepare(c Cluster) (Launch, error) {
+	if err := check(c); err != nil {
+		return Launch{}, fmt.Errorf("prepare intelmpi: %w", err)
+	}
 	least, most := c.slots()
 	env := []Var{
 		{Name: "I_MPI_HYDRA_BOOTSTRAP", Value: "rsh",

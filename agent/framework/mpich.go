@@ -1,12 +1,14 @@
 package framework
 
+import "fmt"
+
 // MPICH prepares MPICH's Hydra.
 //
 // Not set, because it is right as it is: binding (Hydra binds nothing unless
 // asked), tree launch (there is none), root.
 type MPICH struct{}
 
-// Prepare implements Framework; it never fails.
+// Prepare implements Framework; errors as in [MPI].
 //
 // HYDRA_LAUNCHER is rsh: with ssh Hydra puts -x before the host and holds back
 // agents for one host (HYDRA_LAUNCHER_SSH_LIMIT); the rest is the same.
@@ -15,6 +17,9 @@ type MPICH struct{}
 // which workers need not resolve; with an interface it gives the address. It
 // hands the interface to the ranks as well, so the name must exist on workers.
 func (MPICH) Prepare(c Cluster) (Launch, error) {
+	if err := check(c); err != nil {
+		return Launch{}, fmt.Errorf("prepare mpich: %w", err)
+	}
 	env := []Var{
 		{Name: "HYDRA_LAUNCHER", Value: "rsh", Or: []string{"HYDRA_BOOTSTRAP"},
 			Why: "the launcher kind that calls HOST COMMAND with no option of its own"},

@@ -1,6 +1,9 @@
 package framework
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // OpenMPI prepares Open MPI 4 (ORTE) and 5 (PRRTE), whose launchers read the
 // same settings under different names. Neither reads the other's.
@@ -11,8 +14,11 @@ type OpenMPI struct{}
 // whole job (plm_rsh_num_concurrent, plm_ssh_num_concurrent).
 const minConcurrent = 128
 
-// Prepare implements Framework; it never fails.
+// Prepare implements Framework; errors as in [MPI].
 func (OpenMPI) Prepare(c Cluster) (Launch, error) {
+	if err := check(c); err != nil {
+		return Launch{}, fmt.Errorf("prepare openmpi: %w", err)
+	}
 	concurrent := strconv.Itoa(max(minConcurrent, len(c.Workers)))
 	env := both("plm_rsh_agent", "plm_ssh_agent", c.Agent,
 		"mpirun starts its daemons through the agent")
