@@ -2,83 +2,108 @@ package framework
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
 // Detect recognises the framework whose launcher the command is: "mpi", "torch",
 // "horovod", "deepspeed", "ray", "paddle"; "" where the command says nothing,
 // as `python train.py` does.
-func Detect(argv []string) string {
-	program, rest := program(argv)
-	switch {
-	case isMPIRun(program):
-		return "mpi"
-	case program == "torchrun":
-		return "torch"
-	case program == "accelerate" || program == "accelerate-launch":
-		if program == "accelerate-launch" || first(rest) == "launch" {
-			return "torch"
-		}
-	case program == "horovodrun":
-		return "horovod"
-	case program == "deepspeed", program == "ds":
-		return "deepspeed"
-	case program == "ray":
-		return "ray"
-	case isPython(program):
-		return ofModule(module(rest))
+func Detect(argv []string) string { return recognise(argv).framework }
+
+// Launchers that start the ranks of their own worker, and are themselves started
+// once on each.
+const (
+	byTorchrun   = "torchrun"
+	byAccelerate = "accelerate launch"
+	byPaddle     = "paddle.distributed.launch"
+)
+
+// command is what the words of a command say.
+type command struct {
+	framework string
+	launcher  string // one of the above, else ""
+	options   int    // index of the first word behind the launcher's own
+}
+
+func recognise(argv []string) command {
+	at := program(argv)
+	if at == len(argv) {
+		return command{}
 	}
-	return ""
+	name := path.Base(argv[at])
+	if isPython(name) {
+		if at = module(argv, at+1); at == len(argv) {
+			return command{}
+		}
+		found := ofModule(argv[at])
+		found.options = at + 1
+		return found
+	}
+	found := ofProgram(name)
+	found.options = at + 1
+	if name == "accelerate" {
+		if at+1 == len(argv) || argv[at+1] != "launch" {
+			return command{}
+		}
+		found.options++
+	}
+	return found
+}
+
+func ofProgram(name string) command {
+	switch {
+	case isMPIRun(name):
+		return command{framework: "mpi"}
+	case name == "torchrun":
+		return command{framework: "torch", launcher: byTorchrun}
+	case name == "accelerate", name == "accelerate-launch":
+		return command{framework: "torch", launcher: byAccelerate}
+	case name == "horovodrun":
+		return command{framework: "horovod"}
+	case name == "deepspeed", name == "ds":
+		return command{framework: "deepspeed"}
+	case name == "ray":
+		return command{framework: "ray"}
+	}
+	return command{}
 }
 
 // ofModule recognises the launchers that are run as `python -m MODULE`.
-func ofModule(name string) string {
+func ofModule(name string) command {
 	switch name {
-	case "torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch":
-		return "torch"
+	case "torch.distributed.run", "torch.distributed.launch":
+		return command{framework: "torch", launcher: byTorchrun}
+	case "accelerate.commands.launch":
+		return command{framework: "torch", launcher: byAccelerate}
 	case "paddle.distributed.launch":
-		return "paddle"
+		return command{framework: "paddle", launcher: byPaddle}
 	case "horovod.runner", "horovod.runner.launch":
-		return "horovod"
+		return command{framework: "horovod"}
 	case "deepspeed.launcher.runner":
-		return "deepspeed"
+		return command{framework: "deepspeed"}
 	}
-	return ""
+	return command{}
 }
 
-// perNode is the framework whose launcher starts the ranks of its own worker,
-// and is itself started once on each; "" otherwise.
-func perNode(argv []string) string {
-	if name := Detect(argv); name == "torch" || name == "paddle" {
-		return name
-	}
-	return ""
-}
-
-// program is the base name of the command and what follows, behind `env` with
-// its assignments.
-func program(argv []string) (name string, rest []string) {
-	for len(argv) > 0 && path.Base(argv[0]) == "env" {
-		argv = argv[1:]
-		for len(argv) > 0 && strings.Contains(argv[0], "=") && !strings.HasPrefix(argv[0], "-") {
-			argv = argv[1:]
+// program is the index of the command's own name, behind `env` with its
+// assignments; len(argv) when there is none.
+func program(argv []string) int {
+	at := 0
+	for at < len(argv) && path.Base(argv[at]) == "env" {
+		at++
+		for at < len(argv) && strings.Contains(argv[at], "=") && !strings.HasPrefix(argv[at], "-") {
+			at++
 		}
 	}
-	if len(argv) == 0 {
-		return "", nil
-	}
-	return path.Base(argv[0]), argv[1:]
+	return at
 }
 
 // isMPIRun tells mpirun and its like, with a variant's suffix (mpirun.openmpi)
 // or without.
 func isMPIRun(program string) bool {
 	stem, _, _ := strings.Cut(program, ".")
-	switch stem {
-	case "mpirun", "mpiexec", "orterun", "prterun":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"mpirun", "mpiexec", "orterun", "prterun"}, stem)
 }
 
 // isPython tells python, python3, python3.11, pypy3.
@@ -87,36 +112,39 @@ func isPython(program string) bool {
 	return name == "python" || name == "pypy"
 }
 
-// module is what `python [options] -m MODULE` runs, "" for a script. -X and -W
-// take a word of their own; -m may share its word with other letters (-um).
-func module(args []string) string {
-	for len(args) > 0 {
-		option := args[0]
-		args = args[1:]
+// module is the index of MODULE in `python [options] -m MODULE`, len(argv) for
+// a script. -X and -W take a word of their own; -m may share its word with other
+// letters (-um).
+func module(argv []string, at int) int {
+	for ; at < len(argv); at++ {
+		option := argv[at]
 		switch {
 		case option == "-X" || option == "-W":
-			if len(args) > 0 {
-				args = args[1:]
-			}
-		case !strings.HasPrefix(option, "-") || strings.HasPrefix(option, "--"):
-			return ""
+			at++
+		case !strings.HasPrefix(option, "-") || strings.HasPrefix(option, "--") || strings.HasSuffix(option, "c"):
+			return len(argv)
 		case strings.HasSuffix(option, "m"):
-			return first(args)
-		case strings.HasPrefix(option, "-m"):
-			return strings.TrimPrefix(option, "-m")
-		case strings.HasSuffix(option, "c"):
-			return ""
+			return at + 1
 		}
 	}
-	return ""
+	return len(argv)
 }
 
-func first(words []string) string {
-	if len(words) == 0 {
-		return ""
+// has says whether one of the options is among the words, as --name, --name=value
+// or, where it has two letters, with its value in the same word.
+func has(words []string, options ...string) bool {
+	for _, word := range words {
+		name, _, _ := strings.Cut(word, "=")
+		for _, option := range options {
+			if name == option || len(option) == 2 && strings.HasPrefix(word, option) && !strings.HasPrefix(word, "--") {
+				return true
+			}
+		}
 	}
-	return words[0]
+	return false
 }
 
-// lastWords is a command as a sentence shows it.
-func lastWords(argv []string) string { return strings.Join(argv, " ") }
+// insert puts options behind the launcher's own words.
+func (c command) insert(argv []string, options ...string) []string {
+	return slices.Concat(argv[:c.options], options, argv[c.options:])
+}

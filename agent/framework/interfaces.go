@@ -40,3 +40,14 @@ func (c Cluster) oneInterface() string {
 	}
 	return c.interfaceOf(c.Workers[0])
 }
+
+// launcherSockets are [Cluster.sockets] for a command in the launcher, whose
+// ranks may run any library.
+func (c Cluster) launcherSockets() []Var {
+	name := c.oneInterface()
+	if name == "" {
+		return nil
+	}
+	return append(c.sockets(c.Workers[0]), Var{Name: "HOROVOD_GLOO_IFACE", Value: name,
+		Why: "the interface that holds the worker's address"})
+}

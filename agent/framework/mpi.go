@@ -24,6 +24,9 @@ func (MPI) Prepare(c Cluster) (Launch, error) {
 		launch.Env = append(launch.Env, part.Env...)
 		launch.Warnings = append(launch.Warnings, part.Warnings...)
 	}
+	if !c.Fake {
+		launch.Env = append(launch.Env, c.launcherSockets()...)
+	}
 	return launch, nil
 }
 

@@ -13,13 +13,21 @@ const Auto = "auto"
 // builtin gives each framework by the name that --framework takes.
 func builtin() map[string]Framework {
 	return map[string]Framework{
-		"mpi":      MPI{},
-		"plain":    Plain{},
-		"torch":    Torch{},
-		"jax":      JAX{},
-		"openmpi":  OpenMPI{},
-		"mpich":    MPICH{},
-		"intelmpi": IntelMPI{},
+		"mpi":        MPI{},
+		"openmpi":    OpenMPI{},
+		"mpich":      MPICH{},
+		"intelmpi":   IntelMPI{},
+		"plain":      Plain{},
+		"torch":      Torch{},
+		"tensorflow": TensorFlow{},
+		"jax":        JAX{},
+		"paddle":     Paddle{},
+		"xgboost":    XGBoost{},
+		"lightgbm":   LightGBM{},
+		"mxnet":      MXNet{},
+		"horovod":    Horovod{},
+		"deepspeed":  DeepSpeed{},
+		"ray":        Ray{},
 	}
 }
 

@@ -38,8 +38,13 @@ func (OpenMPI) Prepare(c Cluster) (Launch, error) {
 			Var{Name: "OMPI_ALLOW_RUN_AS_ROOT", Value: "1", Why: "mpirun refuses root otherwise"},
 			Var{Name: "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", Value: "1", Why: "mpirun refuses root otherwise"})
 	}
-	if c.Fake {
+	switch name := c.oneInterface(); {
+	case c.Fake:
 		env = append(env, fakeOpenMPI()...)
+	case name != "":
+		env = append(env, Var{Name: "OMPI_MCA_btl_tcp_if_include", Value: name,
+			Why: "the interface that holds the workers' addresses",
+			Or:  []string{"OMPI_MCA_btl_tcp_if_exclude"}})
 	}
 	return Launch{Env: env}, nil
 }

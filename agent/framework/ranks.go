@@ -93,7 +93,12 @@ func (c Cluster) ranks(nodes []Node) ([]rank, error) {
 }
 
 func (c Cluster) numbered(nodes []Node, procs int) ([]rank, error) {
-	ports := seats{first: c.Port}
+	return c.seated(&seats{first: c.Port}, nodes, procs)
+}
+
+// seated numbers procs processes on each of the nodes; their ports follow those
+// that are taken.
+func (c Cluster) seated(ports *seats, nodes []Node, procs int) ([]rank, error) {
 	all := make([]rank, 0, len(nodes)*procs)
 	for nodeRank, node := range nodes {
 		for local := range procs {

@@ -94,8 +94,8 @@ func (r *rank) byRole() {
 	}
 }
 
-// masterDecides lets the process 0 of the role master decide, where there is
-// one: the others may still be busy, or wait for ever, when it has ended.
+// masterDecides lets the processes of the role master decide, where there are
+// any: the others may still be busy, or wait for ever, when it has ended.
 func masterDecides(list []Process) {
 	for i := range list {
 		if list[i].Role == "master" {

@@ -3,6 +3,7 @@ package framework
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Torch prepares PyTorch: the script itself in Procs processes a worker, or
@@ -28,12 +29,19 @@ func prepareTorch(c Cluster) (Launch, error) {
 		return Launch{}, err
 	}
 	nodes := c.nodesByRole("master")
-	if perNode(c.Command) == "torch" {
+	if err := c.worldDivides(); err != nil {
+		return Launch{}, err
+	}
+	cmd := recognise(c.Command)
+	if cmd.launcher == byTorchrun {
 		return torchrun(c, nodes)
 	}
 	if c.LeastWorkers > 0 {
 		return Launch{}, fmt.Errorf("a run of at least %d workers is elastic, and PyTorch is so only under torchrun: torchrun %s",
-			c.LeastWorkers, lastWords(c.Command))
+			c.LeastWorkers, strings.Join(c.Command, " "))
+	}
+	if cmd.launcher == byAccelerate {
+		return accelerate(c, cmd, nodes)
 	}
 	ranks, err := c.ranks(nodes)
 	if err != nil {
@@ -80,4 +88,14 @@ func runID(c Cluster) string {
 		job = "muster"
 	}
 	return job + "-" + strconv.Itoa(c.Attempt)
+}
+
+// worldDivides refuses a WORLD_SIZE of the user's that no number of workers
+// gives: the ranks would be of another world.
+func (c Cluster) worldDivides() error {
+	world, ok := lookup(c.UserEnv, "WORLD_SIZE")
+	if n, err := strconv.Atoi(world); ok && err == nil && n%c.procs() != 0 {
+		return fmt.Errorf("WORLD_SIZE=%d is set and is no multiple of %d processes per worker: unset it", n, c.procs())
+	}
+	return nil
 }

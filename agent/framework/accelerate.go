@@ -1,0 +1,62 @@
+package framework
+
+import "strconv"
+
+// accelerate prepares `accelerate launch`, which takes the job's shape from its
+// options and a file of its own, and from no variable.
+//
+// With GPUs it is a torchrun of its own, once on each worker. Without, it starts
+// one process and tells it of no others, so that each would train alone and end
+// with 0: there the ranks' variables go through it, Procs times on each worker.
+func accelerate(c Cluster, cmd command, nodes []Node) (Launch, error) {
+	procs := 1
+	if c.noGPU() {
+		procs = c.procs()
+	}
+	ranks, err := c.numbered(nodes, procs)
+	if err != nil {
+		return Launch{}, err
+	}
+	var launch Launch
+	for _, r := range ranks {
+		r.byRole()
+		r.Argv = cmd.insert(c.Command, accelerateOptions(c, nodes[0], r)...)
+		if c.noGPU() {
+			r.Env = torchRank(c, nodes[0], r)
+		} else {
+			r.Env = []Var{{Name: "NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker among those of the job"}, unbuffered()}
+		}
+		r.Env = append(r.Env, c.sockets(r.node)...)
+		launch.Processes = append(launch.Processes, r.Process)
+	}
+	masterDecides(launch.Processes)
+	return launch, nil
+}
+
+// accelerateOptions are those that the user has not given.
+func accelerateOptions(c Cluster, master Node, r rank) []string {
+	words := c.Command
+	var options []string
+	add := func(underscored, dashed, value string) {
+		if !has(words, underscored, dashed) {
+			options = append(options, underscored, value)
+		}
+	}
+	add("--main_process_ip", "--main-process-ip", master.address())
+	add("--main_process_port", "--main-process-port", strconv.Itoa(c.Port+portMeet))
+	if c.noGPU() {
+		return options
+	}
+	total := r.nodes * c.procsOn(r.node)
+	add("--num_machines", "--num-machines", strconv.Itoa(r.nodes))
+	add("--machine_rank", "--machine-rank", strconv.Itoa(r.nodeRank))
+	add("--num_processes", "--num-processes", strconv.Itoa(total))
+	switch {
+	case has(words, "--use_deepspeed", "--use-deepspeed"):
+		add("--deepspeed_multinode_launcher", "--deepspeed-multinode-launcher", "standard")
+	case total > 1 && !has(words, "--multi_gpu", "--multi-gpu", "--cpu", "--tpu", "--use_fsdp", "--use-fsdp",
+		"--use_megatron_lm", "--use-megatron-lm", "--config_file", "--config-file"):
+		options = append(options, "--multi_gpu")
+	}
+	return options
+}

@@ -1,0 +1,74 @@
+package framework
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Horovod prepares horovodrun, which runs in the launcher and reaches the
+// workers over ssh (--gloo) or mpirun (--mpi), both of them the agent.
+type Horovod struct{}
+
+// Prepare implements Framework. Options that the user has given are left as they
+// are. mpirun starts Horovod's ranks as well, and needs nothing but MPI's
+// environment. Errors: see [Cluster]; a script without horovodrun.
+func (Horovod) Prepare(c Cluster) (Launch, error) {
+	launch, err := prepareHorovod(c)
+	if err != nil {
+		return Launch{}, fmt.Errorf("prepare horovod: %w", err)
+	}
+	return launch, nil
+}
+
+func prepareHorovod(c Cluster) (Launch, error) {
+	cmd := recognise(c.Command)
+	launch, err := MPI{}.Prepare(c)
+	switch {
+	case err != nil || cmd.framework == "mpi":
+		return launch, err
+	case cmd.framework != "horovod":
+		return Launch{}, errors.New("its processes meet at a server that horovodrun runs: horovodrun " + strings.Join(c.Command, " "))
+	}
+	launch.Shims = true
+	launch.Argv = cmd.insert(c.Command, horovodOptions(c)...)
+	if c.Fake { // MPI itself needs none there
+		launch.Env = append(launch.Env, c.launcherSockets()...)
+	}
+	return launch, nil
+}
+
+// horovodOptions are hosts, numbers and the interface, which spares horovodrun a
+// probe of every host. A discovery program makes the run elastic.
+func horovodOptions(c Cluster) []string {
+	words := c.Command
+	var options []string
+	total, least := 0, 0
+	var hosts []string
+	for i, w := range c.Workers {
+		total += w.Slots
+		if i < c.LeastWorkers {
+			least += w.Slots
+		}
+		hosts = append(hosts, w.Host+":"+strconv.Itoa(w.Slots))
+	}
+	if !has(words, "-np", "--num-proc") {
+		options = append(options, "-np", strconv.Itoa(total))
+	}
+	where := has(words, "-H", "--hosts", "-hostfile", "--hostfile", "--host-discovery-script")
+	switch {
+	case where:
+	case c.LeastWorkers > 0 && c.DiscoverHosts != "":
+		options = append(options, "--host-discovery-script", c.DiscoverHosts)
+		if !has(words, "--min-np", "--min-num-proc") {
+			options = append(options, "--min-np", strconv.Itoa(least))
+		}
+	default:
+		options = append(options, "-H", strings.Join(hosts, ","))
+	}
+	if name := c.oneInterface(); name != "" && !has(words, "--network-interface", "--network-interfaces") {
+		options = append(options, "--network-interfaces", name)
+	}
+	return options
+}

@@ -1,0 +1,29 @@
+package framework
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// LightGBM prepares LightGBM's socket mode.
+//
+// LightGBM reads no environment: the script hands these values on as parameters
+// (docs/frameworks.md). It finds its own number by comparing the list with the
+// addresses of its interfaces, so the list holds addresses and no names.
+type LightGBM struct{}
+
+// Prepare implements Framework. With a worker of role master that one is first
+// and decides, else all work. Errors: see [Cluster]; another role.
+func (LightGBM) Prepare(c Cluster) (Launch, error) {
+	launch, err := boosted(c, "lightgbm", func(ranks []rank, r rank) []Var {
+		return []Var{
+			{Name: "LIGHTGBM_MACHINES", Value: endpoints(ranks), Why: "every process; the script passes it as machines"},
+			{Name: "LIGHTGBM_LOCAL_LISTEN_PORT", Value: strconv.Itoa(r.port), Why: "this process's own port, new for each attempt; local_listen_port"},
+			{Name: "LIGHTGBM_NUM_MACHINES", Value: strconv.Itoa(r.size), Why: "processes of the job; num_machines"},
+		}
+	})
+	if err != nil {
+		return Launch{}, fmt.Errorf("prepare lightgbm: %w", err)
+	}
+	return launch, nil
+}

@@ -1,0 +1,97 @@
+package framework
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Paddle prepares PaddlePaddle: the script in Procs processes a worker, its
+// launcher (`python -m paddle.distributed.launch`) once on each worker, or the
+// parameter servers of fleet where a worker has the role ps or server.
+//
+// Launcher and script read the same names in two meanings (PADDLE_MASTER,
+// PADDLE_RANK), so each is given its own set only. MASTER_ADDR and MASTER_PORT,
+// which override both in some releases, are left alone.
+type Paddle struct{}
+
+// Prepare implements Framework. All work; parameter servers serve. Errors: see
+// [Cluster]; a role that Paddle does not have; servers without trainers.
+func (Paddle) Prepare(c Cluster) (Launch, error) {
+	launch, err := preparePaddle(c)
+	if err != nil {
+		return Launch{}, fmt.Errorf("prepare paddle: %w", err)
+	}
+	return launch, nil
+}
+
+func preparePaddle(c Cluster) (Launch, error) {
+	if err := c.usable(); err != nil {
+		return Launch{}, err
+	}
+	if err := c.rolesAre("paddle", "worker", "trainer", "ps", "server"); err != nil {
+		return Launch{}, err
+	}
+	launcher := recognise(c.Command).launcher == byPaddle
+	if c.hasRole("ps") || c.hasRole("server") {
+		if launcher {
+			return Launch{}, fmt.Errorf("workers have the role of a parameter server, which needs the script and not its launcher: python train.py")
+		}
+		return paddleServers(c)
+	}
+	procs := c.procs()
+	if launcher {
+		procs = 1
+	}
+	ranks, err := c.numbered(c.Workers, procs)
+	if err != nil {
+		return Launch{}, err
+	}
+	launch := Launch{Warnings: c.notElastic("paddle")}
+	for _, r := range ranks {
+		r.byRole()
+		if launcher {
+			r.Env = paddleLauncher(c, r)
+		} else {
+			r.Env = paddleTrainer(c, ranks, r)
+		}
+		r.Env = append(append(r.Env, unbuffered()), c.sockets(r.node)...)
+		launch.Processes = append(launch.Processes, r.Process)
+	}
+	return launch, nil
+}
+
+// paddleTrainer is what Paddle's launcher gives to the processes it starts.
+func paddleTrainer(c Cluster, ranks []rank, r rank) []Var {
+	vars := []Var{
+		{Name: "PADDLE_TRAINER_ID", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
+		{Name: "PADDLE_TRAINERS_NUM", Value: strconv.Itoa(r.size), Why: "processes of the job"},
+		{Name: "PADDLE_CURRENT_ENDPOINT", Value: r.node.endpoint(r.port), Why: "this process"},
+		{Name: "PADDLE_TRAINER_ENDPOINTS", Value: endpoints(ranks), Why: "every process, in the order of ranks"},
+		{Name: "PADDLE_MASTER", Value: ranks[0].node.endpoint(c.Port + portMeet), Why: "where the processes meet"},
+		{Name: "PADDLE_GLOBAL_RANK", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
+		{Name: "PADDLE_GLOBAL_SIZE", Value: strconv.Itoa(r.size), Why: "processes of the job"},
+		{Name: "PADDLE_LOCAL_RANK", Value: strconv.Itoa(r.Local), Why: "this process among those of its worker"},
+		{Name: "PADDLE_RANK_IN_NODE", Value: strconv.Itoa(r.Local), Why: "this process among those of its worker"},
+		{Name: "PADDLE_LOCAL_SIZE", Value: strconv.Itoa(r.local), Why: "processes of each worker"},
+		{Name: "PADDLE_NNODES", Value: strconv.Itoa(r.nodes), Why: "workers of the job"},
+	}
+	if c.noGPU() {
+		vars = append(vars, Var{Name: "PADDLE_DISTRI_BACKEND", Value: "gloo",
+			Why: "no worker has a GPU; without a backend by name Paddle makes no group on CPUs"})
+	}
+	if r.node.GPUs > 0 && r.local > 1 {
+		vars = append(vars, Var{Name: "FLAGS_selected_gpus", Value: strconv.Itoa(r.Local), Why: "its GPU of the worker's"})
+	}
+	return vars
+}
+
+func paddleLauncher(c Cluster, r rank) []Var {
+	return []Var{
+		{Name: "PADDLE_MASTER", Value: c.Workers[0].endpoint(c.Port + portMeet), Why: "the launcher of worker 0 holds the meeting place"},
+		{Name: "PADDLE_NNODES", Value: strconv.Itoa(r.nodes), Why: "workers of the job"},
+		{Name: "PADDLE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker among those of the job; its order of arrival otherwise"},
+		{Name: "PADDLE_NPROC_PER_NODE", Value: strconv.Itoa(c.procsOn(r.node)), Why: "processes that the launcher starts on this worker"},
+		{Name: "PADDLE_JOB_ID", Value: runID(c), Why: "the run; an attempt of its own"},
+		{Name: "POD_IP", Value: r.node.address(), Why: "peers dial an address: the worker's own name need not resolve"},
+	}
+}

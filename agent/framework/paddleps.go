@@ -1,0 +1,55 @@
+package framework
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// paddleServers is fleet's parameter-server mode: one process on each worker of
+// role ps or server, Procs on each trainer. Servers wait for ever.
+func paddleServers(c Cluster) (Launch, error) {
+	var serving, training []Node
+	for _, n := range c.Workers {
+		if n.Role == "ps" || n.Role == "server" {
+			serving = append(serving, n)
+		} else {
+			training = append(training, n)
+		}
+	}
+	if len(training) == 0 {
+		return Launch{}, fmt.Errorf("every worker is a parameter server, and these never end: a worker or trainer is needed")
+	}
+	ports := seats{first: c.Port}
+	trainers, err := c.seated(&ports, training, c.procs())
+	if err != nil {
+		return Launch{}, err
+	}
+	servers, err := c.seated(&ports, serving, 1)
+	if err != nil {
+		return Launch{}, err
+	}
+	launch := Launch{Warnings: c.notElastic("paddle")}
+	for _, r := range append(trainers, servers...) {
+		part, role := Works, "TRAINER"
+		if r.node.Role == "ps" || r.node.Role == "server" {
+			part, role = Serves, "PSERVER"
+		}
+		r.byRole()
+		r.Env = []Var{
+			{Name: "TRAINING_ROLE", Value: role, Why: "what this process is"},
+			{Name: "PADDLE_PSERVERS_IP_PORT_LIST", Value: endpoints(servers), Why: "every parameter server"},
+			{Name: "PADDLE_TRAINER_ENDPOINTS", Value: endpoints(trainers), Why: "every trainer"},
+			{Name: "PADDLE_TRAINERS_NUM", Value: strconv.Itoa(len(trainers)), Why: "trainers of the job"},
+			{Name: "POD_IP", Value: r.node.address(), Why: "this process, with PADDLE_PORT, in the lists"},
+			{Name: "PADDLE_PORT", Value: strconv.Itoa(r.port), Why: "this process's own port, new for each attempt"},
+		}
+		if part == Works {
+			r.Env = append(r.Env, Var{Name: "PADDLE_TRAINER_ID", Value: strconv.Itoa(r.Rank), Why: "this trainer among those of the job"})
+		} else {
+			r.Rank, r.Part = -1, Serves
+		}
+		r.Env = append(append(r.Env, unbuffered()), c.sockets(r.node)...)
+		launch.Processes = append(launch.Processes, r.Process)
+	}
+	return launch, nil
+}

@@ -1,0 +1,69 @@
+package framework
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Ray starts a Ray cluster on the workers, its head on the first, and the
+// user's command beside the head as the driver.
+type Ray struct{}
+
+// Prepare implements Framework. The driver decides; the head and the nodes serve,
+// the head last: nodes that lose it first take a minute to end. Their exit code
+// on SIGTERM is 1. Errors: see [Cluster]; more than one process per worker; a
+// command that starts a head or a node itself.
+func (Ray) Prepare(c Cluster) (Launch, error) {
+	launch, err := prepareRay(c)
+	if err != nil {
+		return Launch{}, fmt.Errorf("prepare ray: %w", err)
+	}
+	return launch, nil
+}
+
+func prepareRay(c Cluster) (Launch, error) {
+	if err := c.usable(); err != nil {
+		return Launch{}, err
+	}
+	if err := c.rolesAre("ray", "head", "worker"); err != nil {
+		return Launch{}, err
+	}
+	if len(c.ofRole("head")) > 1 {
+		return Launch{}, errors.New("more than one worker has the role head")
+	}
+	if at := program(c.Command); recognise(c.Command).framework == "ray" && slices.Contains(c.Command[at:], "start") {
+		return Launch{}, errors.New("Muster starts head and nodes itself; the command is the driver: python driver.py")
+	}
+	nodes := c.nodesByRole("head")
+	head := nodes[0].endpoint(c.Port + portMeet)
+	launch := Launch{Warnings: c.notElastic("ray")}
+	if c.Procs > 1 {
+		launch.Warnings = append(launch.Warnings, fmt.Sprintf("ray starts its own processes on each worker: %d processes per worker means nothing to it", c.Procs))
+	}
+	launch.Processes = []Process{{
+		Worker: c.position(nodes[0]), Rank: 0, Role: "driver", Argv: c.Command, Part: Decides, After: head,
+		Env: append([]Var{
+			{Name: "RAY_ADDRESS", Value: head, Why: "the head, which runs on the same worker"},
+			{Name: "RAY_USAGE_STATS_ENABLED", Value: "0", Default: true, Why: "nothing is sent to Ray's makers"},
+			unbuffered(),
+		}, c.sockets(nodes[0])...),
+	}}
+	for i, n := range nodes[1:] {
+		launch.Processes = append(launch.Processes, Process{
+			Worker: c.position(n), Rank: -1, Role: "node", Index: i, Part: Serves, After: head,
+			Env: rayNode(c, n), Argv: []string{"ray", "start", "--address=" + head, "--node-ip-address=" + n.address(), "--block"},
+		})
+	}
+	launch.Processes = append(launch.Processes, Process{
+		Worker: c.position(nodes[0]), Rank: -1, Role: "head", Part: Serves, Env: rayNode(c, nodes[0]),
+		Argv: []string{"ray", "start", "--head", "--node-ip-address=" + nodes[0].address(),
+			"--port=" + strconv.Itoa(c.Port+portMeet), "--include-dashboard=false", "--disable-usage-stats", "--block"},
+	})
+	return launch, nil
+}
+
+func rayNode(c Cluster, n Node) []Var {
+	return append([]Var{unbuffered()}, c.sockets(n)...)
+}

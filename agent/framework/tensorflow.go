@@ -1,0 +1,141 @@
+package framework
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// TensorFlow prepares tf.distribute, which reads TF_CONFIG and nothing else.
+//
+// A worker whose role stands alone (chief, master) and that has more than one
+// process holds one of that role and workers besides; ps and evaluator have one
+// process. The worker's evaluator is part of the cluster, as tf.distribute asks
+// (multi_worker_util: a task's type must be in the cluster).
+type TensorFlow struct {
+	// Sparse gives each process only what it has to reach: a worker all ps and
+	// itself, a ps itself. Workers may then come and go.
+	Sparse bool
+}
+
+// Prepare implements Framework. The chief or master decides, else worker 0; ps
+// and evaluator serve, the other workers work. Errors: see [Cluster]; a role
+// that TensorFlow does not have; ps without a chief, master or worker.
+func (t TensorFlow) Prepare(c Cluster) (Launch, error) {
+	launch, err := t.prepare(c)
+	if err != nil {
+		return Launch{}, fmt.Errorf("prepare tensorflow: %w", err)
+	}
+	return launch, nil
+}
+
+func (t TensorFlow) prepare(c Cluster) (Launch, error) {
+	if err := c.usable(); err != nil {
+		return Launch{}, err
+	}
+	if err := c.rolesAre("tensorflow", tfRoles()...); err != nil {
+		return Launch{}, err
+	}
+	tasks, err := t.tasks(c)
+	if err != nil {
+		return Launch{}, err
+	}
+	if !slices.ContainsFunc(tasks, func(r rank) bool { return r.Part != Serves }) {
+		return Launch{}, fmt.Errorf("every worker is ps or evaluator, and these never end: a chief or a worker is needed")
+	}
+	launch := Launch{Warnings: c.notElastic("tensorflow")}
+	for _, r := range tasks {
+		config, err := t.config(tasks, r)
+		if err != nil {
+			return Launch{}, err
+		}
+		r.Env = []Var{
+			{Name: "TF_CONFIG", Value: config, Why: "the tasks of the job and which of them this process is"},
+			{Name: "GRPC_FAIL_FAST", Value: "use_caller", Default: true, Why: "a peer that is not up yet is waited for"},
+			unbuffered(),
+		}
+		r.Env = append(r.Env, c.sockets(r.node)...)
+		launch.Processes = append(launch.Processes, r.Process)
+	}
+	return launch, nil
+}
+
+// tfRoles are TensorFlow's task types, in the order of ranks.
+func tfRoles() []string { return []string{"chief", "master", "worker", "ps", "evaluator"} }
+
+// tasks numbers the processes: each type from 0, and all of them as ranks.
+func (TensorFlow) tasks(c Cluster) ([]rank, error) {
+	ports := seats{first: c.Port}
+	count := map[string]int{}
+	var tasks []rank
+	for nodeRank, node := range c.nodesByRole(tfRoles()...) {
+		procs := c.procs()
+		if node.Role == "ps" || node.Role == "evaluator" {
+			procs = 1
+		}
+		for local := range procs {
+			role := node.Role
+			if role == "" || local > 0 {
+				role = "worker"
+			}
+			port, err := ports.next(node)
+			if err != nil {
+				return nil, err
+			}
+			tasks = append(tasks, rank{
+				Process: Process{Worker: c.position(node), Rank: len(tasks), Local: local, Role: role, Index: count[role], Argv: c.Command},
+				node:    node, nodeRank: nodeRank, local: procs, nodes: len(c.Workers), port: port,
+			})
+			count[role]++
+		}
+	}
+	lone := count["chief"]+count["master"] == 0
+	for i := range tasks {
+		tasks[i].size = len(tasks)
+		switch {
+		case tasks[i].Role == "ps" || tasks[i].Role == "evaluator":
+			tasks[i].Part = Serves
+		case tasks[i].Role == "chief" || tasks[i].Role == "master" || lone && tasks[i].Index == 0:
+			tasks[i].Part = Decides
+		}
+	}
+	return tasks, nil
+}
+
+// task is which one a process is.
+type task struct {
+	Type  string `json:"type"`
+	Index int    `json:"index"`
+}
+
+// config is TF_CONFIG for one task. In the sparse form the workers are a map
+// from number to address, of which only the own one is there.
+func (t TensorFlow) config(tasks []rank, own rank) (string, error) {
+	full, servers := map[string]any{}, []string{}
+	lists := map[string][]string{}
+	for _, r := range tasks {
+		lists[r.Role] = append(lists[r.Role], r.node.endpoint(r.port))
+		full[r.Role] = lists[r.Role]
+		if r.Role == "ps" {
+			servers = append(servers, r.node.endpoint(r.port))
+		}
+	}
+	cluster := full
+	if t.Sparse {
+		self := own.node.endpoint(own.port)
+		switch own.Role {
+		case "worker":
+			cluster = map[string]any{"worker": map[int]string{own.Index: self}, "ps": servers}
+		case "ps":
+			cluster = map[string]any{"ps": map[int]string{own.Index: self}}
+		}
+	}
+	text, err := json.Marshal(struct {
+		Cluster map[string]any `json:"cluster"`
+		Task    task           `json:"task"`
+	}{cluster, task{own.Role, own.Index}})
+	if err != nil {
+		return "", fmt.Errorf("encode TF_CONFIG: %w", err)
+	}
+	return string(text), nil
+}

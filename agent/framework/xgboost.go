@@ -1,0 +1,57 @@
+package framework
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// XGBoost prepares xgboost.collective.
+//
+// XGBoost 2 and later read no environment: the script hands these values on, and
+// its process 0 starts the tracker (docs/frameworks.md). The names are those that
+// Trainer and older releases use.
+type XGBoost struct{}
+
+// Prepare implements Framework. With a worker of role master that one is task 0
+// and decides, else all work. Errors: see [Cluster]; another role.
+func (XGBoost) Prepare(c Cluster) (Launch, error) {
+	launch, err := boosted(c, "xgboost", func(ranks []rank, r rank) []Var {
+		return []Var{
+			{Name: "DMLC_TRACKER_URI", Value: ranks[0].node.address(), Why: "task 0 holds the tracker; the script passes it as dmlc_tracker_uri"},
+			{Name: "DMLC_TRACKER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that this attempt has for itself; dmlc_tracker_port"},
+			{Name: "DMLC_TASK_ID", Value: padded(r.Rank, r.size), Why: "this process; the tracker sorts tasks as text, hence the zeros; dmlc_task_id"},
+			{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(r.size), Why: "processes of the job, for the tracker"},
+		}
+	})
+	if err != nil {
+		return Launch{}, fmt.Errorf("prepare xgboost: %w", err)
+	}
+	return launch, nil
+}
+
+// boosted starts one process after the other; the variables are the framework's.
+func boosted(c Cluster, name string, vars func(ranks []rank, own rank) []Var) (Launch, error) {
+	if err := c.usable(); err != nil {
+		return Launch{}, err
+	}
+	if err := c.rolesAre(name, "master", "worker"); err != nil {
+		return Launch{}, err
+	}
+	ranks, err := c.ranks(c.nodesByRole("master"))
+	if err != nil {
+		return Launch{}, err
+	}
+	launch := Launch{Warnings: c.notElastic(name)}
+	for _, r := range ranks {
+		r.byRole()
+		r.Env = append(vars(ranks, r), unbuffered())
+		launch.Processes = append(launch.Processes, r.Process)
+	}
+	masterDecides(launch.Processes)
+	return launch, nil
+}
+
+// padded writes n with as many digits as the last of size numbers has.
+func padded(n, size int) string {
+	return fmt.Sprintf("%0*d", len(strconv.Itoa(max(1, size)-1)), n)
+}
