@@ -1,0 +1,130 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// place runs rows.
+type place interface {
+	// run gives what became of a row. An error means that it could not be run.
+	run(ctx context.Context, r row, venvs map[string]venv) (outcome, error)
+}
+
+// fakes runs rows under agent run --fake.
+type fakes struct {
+	bin     string // of agent
+	scripts string
+	dir     string // for what rows write
+}
+
+const envMark = "FRAMEWORKS_MARK" // in every process of a row
+
+func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, error) {
+	shared, err := os.MkdirTemp(f.dir, "r")
+	if err != nil {
+		return outcome{}, err
+	}
+	v := venvs[r.venv]
+	paths := map[string]string{"scripts": f.scripts, "shared": shared, "venv": v.dir}
+	mark := rand.Text()
+	argv := []string{"run", fmt.Sprintf("--fake=%d", workers), fmt.Sprintf("--slots=%d", max(1, r.slots))}
+	argv = append(append(argv, fill(r.flags, paths)...), "--")
+	argv = append(argv, fill(r.argv, paths)...)
+
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(filepath.Join(f.bin, "agent"), argv...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = append(clean(os.Environ()), pythonEnv(r, v, venvs, func(v venv) string { return v.dir })...)
+	cmd.Env = append(cmd.Env, "PATH="+strings.Join([]string{v.bin(), f.bin, "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}, ":"),
+		envMark+"="+mark)
+	cmd.Env = append(cmd.Env, fill(r.env, paths)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	o := outcome{began: time.Now()}
+	if err := cmd.Start(); err != nil {
+		return o, err
+	}
+	stop := context.AfterFunc(ctx, func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	})
+	err = cmd.Wait()
+	late := !stop()
+	o.ended = time.Now()
+	o.code, o.out, o.err = cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
+	o.left = left(mark)
+	var exit *exec.ExitError
+	switch {
+	case late:
+		return o, fmt.Errorf("it had not ended after %s", o.ended.Sub(o.began).Round(time.Second))
+	case err != nil && !errors.As(err, &exit):
+		return o, err
+	}
+	return o, nil
+}
+
+// pythonEnv is what a row's processes get everywhere; at says where an
+// environment lies there.
+func pythonEnv(r row, v venv, venvs map[string]venv, at func(venv) string) []string {
+	env := []string{
+		"OMP_NUM_THREADS=1", // many processes, few cores
+		"PYTHONUNBUFFERED=1",
+	}
+	var path []string
+	for _, name := range r.also {
+		path = append(path, sitePackages(at(venvs[name])))
+	}
+	if len(path) > 0 {
+		env = append(env, "PYTHONPATH="+strings.Join(path, ":"))
+	}
+	return env
+}
+
+// clean leaves out what would steer Muster, Python or a framework.
+func clean(env []string) (kept []string) {
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		ours := name == "PATH" || name == "RANK" || name == "WORLD_SIZE" || name == "KUBECONFIG"
+		for _, prefix := range []string{"MUSTER_", "FRAMEWORKS_", "PYTHON", "VIRTUAL_ENV", "OMPI_", "PRTE_", "PMIX_", "HYDRA_", "I_MPI_",
+			"KUBERNETES_", "JAX_", "MASTER_", "PET_", "DMLC_", "TF_", "PADDLE_", "RAY_", "SLURM_"} {
+			ours = ours || strings.HasPrefix(name, prefix)
+		}
+		if !ours {
+			kept = append(kept, kv)
+		}
+	}
+	return kept
+}
+
+// left gives the living processes of a row, and ends them.
+func left(mark string) (words []string) {
+	time.Sleep(200 * time.Millisecond)                // what was killed a moment ago may still be listed
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is right
+	for _, file := range files {
+		env, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(env, []byte(envMark+"="+mark)) {
+			continue
+		}
+		argv, err := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		if err != nil || len(argv) == 0 { // a zombie has none
+			continue
+		}
+		var pid int
+		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err != nil {
+			continue
+		}
+		words = append(words, strings.ReplaceAll(string(bytes.TrimRight(argv, "\x00")), "\x00", " "))
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+	}
+	return words
+}

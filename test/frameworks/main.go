@@ -1,0 +1,175 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+//go:embed scripts
+var scripts embed.FS
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "frameworks: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+// options are the command line.
+type options struct {
+	bin, where, rows     string
+	ci, install, verbose bool
+	list                 bool
+	parallel             int
+}
+
+func run(ctx context.Context) error {
+	var o options
+	flag.StringVar(&o.bin, "bin", "bin", "directory of agent and agent-launcher")
+	flag.StringVar(&o.where, "where", "fake,cluster", "where to run: fake, cluster, or both")
+	flag.StringVar(&o.rows, "rows", "", "only these and those below them, separated by commas")
+	flag.BoolVar(&o.ci, "ci", false, "only the subset that CI runs")
+	flag.BoolVar(&o.install, "install", false, "install what the rows need, and run none")
+	flag.BoolVar(&o.list, "list", false, "list the rows")
+	flag.BoolVar(&o.verbose, "v", false, "show the output of every row")
+	flag.IntVar(&o.parallel, "parallel", 2, "rows at once")
+	flag.Parse()
+	list := chosen(rows(), o.rows, o.ci)
+	if len(list) == 0 {
+		return fmt.Errorf("-rows=%s: there is none; -list lists them", o.rows)
+	}
+	if o.list {
+		for _, r := range list {
+			fmt.Printf("%-24s %s: %s\n", r.key, r.framework, r.way)
+		}
+		return nil
+	}
+	venvs, err := install(ctx, list)
+	if err != nil || o.install {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "mf") // short: sockets lie below
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	results, err := runAll(ctx, o, list, venvs, dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(table(os.Stdout, results), save(results)); err != nil {
+		return err
+	}
+	for _, r := range results {
+		if r.Result == failed {
+			return errors.New("not all that was run passed")
+		}
+	}
+	return nil
+}
+
+// install makes every environment that the rows need.
+func install(ctx context.Context, list []row) (map[string]venv, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	venvs, all := map[string]venv{}, recipes()
+	for _, r := range list {
+		for _, name := range append([]string{r.venv}, r.also...) {
+			if _, there := venvs[name]; there {
+				continue
+			}
+			v, err := all[name].make(ctx, cache, func(text string) { fmt.Fprintln(os.Stderr, "frameworks: "+text) })
+			if err != nil {
+				return nil, err
+			}
+			venvs[name] = v
+		}
+	}
+	return venvs, nil
+}
+
+func runAll(ctx context.Context, o options, list []row, venvs map[string]venv, dir string) ([]result, error) {
+	text, err := fs.Sub(scripts, "scripts")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.CopyFS(filepath.Join(dir, "scripts"), text); err != nil {
+		return nil, err
+	}
+	bin, err := filepath.Abs(o.bin)
+	if err != nil {
+		return nil, err
+	}
+	var results []result
+	for _, where := range strings.Split(o.where, ",") {
+		var p place
+		switch where {
+		case "fake":
+			p = fakes{bin: bin, scripts: filepath.Join(dir, "scripts"), dir: dir}
+		default:
+			return nil, fmt.Errorf("-where=%s: it is fake, cluster or both", o.where)
+		}
+		results = append(results, runIn(ctx, o, p, where, list, venvs)...)
+	}
+	return results, nil
+}
+
+// runIn runs the rows in one place, o.parallel at once.
+func runIn(ctx context.Context, o options, p place, where string, list []row, venvs map[string]venv) []result {
+	results := make([]result, len(list))
+	todo := make(chan int)
+	var group sync.WaitGroup
+	for range o.parallel {
+		group.Go(func() {
+			for i := range todo {
+				results[i] = runOne(ctx, o, p, where, list[i], venvs)
+			}
+		})
+	}
+	for i := range list {
+		todo <- i
+	}
+	close(todo)
+	group.Wait()
+	return results
+}
+
+func runOne(ctx context.Context, o options, p place, where string, r row, venvs map[string]venv) result {
+	res := result{Key: r.key, Framework: r.framework, Way: r.way, Where: where, CI: r.ci}
+	if where == "fake" && r.notFake != "" {
+		res.Result, res.Why = notHere, r.notFake
+		return res
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.deadline())
+	defer cancel()
+	out, err := p.run(ctx, r, venvs)
+	if err == nil {
+		res.Seen, err = r.judge(out)
+	}
+	res.Seconds = out.ended.Sub(out.began).Seconds()
+	res.Result = passed
+	if err != nil {
+		res.Result, res.Why = failed, err.Error()
+	}
+	fmt.Fprintf(os.Stderr, "frameworks: %s on %s: %s, %.1f s: %s %s\n", r.key, where, res.Result, res.Seconds, res.Seen, res.Why)
+	if err != nil || o.verbose {
+		fmt.Fprintf(os.Stderr, "--- stdout\n%s--- stderr\n%s---\n", out.out, out.err)
+	}
+	return res
+}

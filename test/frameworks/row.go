@@ -1,0 +1,104 @@
+//go:build linux
+
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// row is one framework launched one way. In flags, argv and env these stand for
+// paths of the place where it runs: {scripts}, {shared} (a directory that every
+// worker has), {venv}.
+type row struct {
+	key       string // on the command line
+	framework string
+	way       string   // how it is launched, for the table
+	venv      string   // the recipe; its bin directory comes first in PATH
+	also      []string // recipes whose packages are put on PYTHONPATH
+	slots     int      // of each worker; 0: 1
+	flags     []string // of agent run
+	argv      []string
+	env       []string // K=V, of the launcher and of the workers
+	code      int      // what agent run has to end with
+	limit     time.Duration
+	ci        bool   // in the subset
+	notFake   string // why fake workers cannot run it; "": they can
+	want      []want
+}
+
+const (
+	workers   = 3 // of every row
+	rowLimit  = 3 * time.Minute
+	framework = "--framework="
+)
+
+// want is what has to be seen. The text goes into the table.
+type want func(r row, o outcome) (seen string, err error)
+
+// outcome is a run that has ended.
+type outcome struct {
+	code     int
+	out, err string // stdout and stderr of the launcher
+	began    time.Time
+	ended    time.Time
+	left     []string // processes that were still there afterwards
+}
+
+// judge gives what was seen, and the first thing that was not as wanted.
+func (r row) judge(o outcome) (string, error) {
+	var seen []string
+	for _, w := range append([]want{exitCode, nothingLeft}, r.want...) {
+		text, err := w(r, o)
+		if err != nil {
+			return strings.Join(seen, "; "), err
+		}
+		if text != "" {
+			seen = append(seen, text)
+		}
+	}
+	return strings.Join(seen, "; "), nil
+}
+
+func (r row) deadline() time.Duration {
+	if r.limit != 0 {
+		return r.limit
+	}
+	return rowLimit
+}
+
+// fill puts a place's paths into words.
+func fill(words []string, paths map[string]string) []string {
+	var pairs []string
+	for name, path := range paths {
+		pairs = append(pairs, "{"+name+"}", path)
+	}
+	replacer := strings.NewReplacer(pairs...)
+	var filled []string
+	for _, word := range words {
+		filled = append(filled, replacer.Replace(word))
+	}
+	return filled
+}
+
+// python is the command of most rows.
+func python(script string, args ...string) []string {
+	return append([]string{"python", "{scripts}/" + script}, args...)
+}
+
+// chosen are the rows of a list of keys, where a key chooses the rows below it
+// too: "torch" is all of torch/....
+func chosen(all []row, keys string, ci bool) (rows []row) {
+	for _, r := range all {
+		if ci && !r.ci {
+			continue
+		}
+		if keys == "" || slices.ContainsFunc(strings.Split(keys, ","), func(key string) bool {
+			return r.key == key || strings.HasPrefix(r.key, key+"/")
+		}) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}

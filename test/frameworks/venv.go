@@ -1,0 +1,182 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+//go:embed locks
+var locks embed.FS
+
+// recipe makes one Python environment: the packages of locks/NAME.txt at the
+// versions that stand there, and nothing that these ask for besides.
+type recipe struct {
+	name   string
+	finish func(ctx context.Context, site string) error // after pip; site is its site-packages
+	// making is raised when finish or the way of installing changes: the
+	// environment is made anew then.
+	making int
+}
+
+func recipes() map[string]recipe {
+	all := map[string]recipe{}
+	for _, r := range []recipe{
+		{name: "torch", finish: finishTorch, making: 1},
+		{name: "jax"}, {name: "kubernetes"}, {name: "xgboost"}, {name: "lightgbm"},
+		{name: "openmpi"}, {name: "mpich"}, {name: "intelmpi"},
+		{name: "tensorflow"}, {name: "paddle"}, {name: "ray"}, {name: "mxnet"},
+	} {
+		all[r.name] = r
+	}
+	return all
+}
+
+// finishTorch makes the wheel of torch usable, and half as large, without CUDA.
+func finishTorch(ctx context.Context, site string) error {
+	lib := filepath.Join(site, "torch", "lib")
+	extension, err := filepath.Glob(filepath.Join(site, "torch", "_C*.so"))
+	if err != nil {
+		return err
+	}
+	if err := standIns(ctx, lib, extension...); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(lib, "libtorch*.so"))
+	if err != nil {
+		return err
+	}
+	return dropGPUCode(ctx, files)
+}
+
+// venv is an environment that is there. It may be moved and mounted anywhere:
+// its scripts find Python through PATH.
+type venv struct{ name, dir string }
+
+func (v venv) bin() string  { return filepath.Join(v.dir, "bin") }
+func (v venv) site() string { return sitePackages(v.dir) }
+
+func sitePackages(dir string) string { return filepath.Join(dir, "lib", "python3.11", "site-packages") }
+
+// cacheDir holds the environments, each about as large as its packages.
+func cacheDir() (string, error) {
+	if dir := os.Getenv("MUSTER_FRAMEWORKS"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	return filepath.Join(dir, "muster", "frameworks"), err
+}
+
+// where gives the environment's place: a name for each content.
+func (r recipe) where(cache string) (dir string, lock []byte, err error) {
+	lock, err = locks.ReadFile("locks/" + r.name + ".txt")
+	if err != nil {
+		return "", nil, err
+	}
+	sum := sha256.Sum256(fmt.Appendf(lock, "\nmaking %d\n", r.making))
+	return filepath.Join(cache, fmt.Sprintf("%s-%x", r.name, sum[:5])), lock, nil
+}
+
+// make gives the environment, installing it when it is not there. What is
+// there is whole.
+func (r recipe) make(ctx context.Context, cache string, say func(string)) (venv, error) {
+	dir, lock, err := r.where(cache)
+	if err != nil {
+		return venv{}, err
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return venv{}, err
+	}
+	unlock, err := lockFile(filepath.Join(cache, r.name+".lock"))
+	if err != nil {
+		return venv{}, err
+	}
+	defer unlock()
+	if _, err := os.Stat(dir); err == nil {
+		return venv{r.name, dir}, nil
+	}
+	say("installing " + dir)
+	part := dir + ".part"
+	if err := errors.Join(os.RemoveAll(part), r.install(ctx, part, lock)); err != nil {
+		return venv{}, fmt.Errorf("install %s: %w", r.name, errors.Join(err, os.RemoveAll(part)))
+	}
+	return venv{r.name, dir}, os.Rename(part, dir)
+}
+
+func (r recipe) install(ctx context.Context, dir string, lock []byte) error {
+	if err := call(ctx, nil, "/usr/bin/python3", "-m", "venv", dir); err != nil {
+		return err
+	}
+	python := filepath.Join(dir, "bin", "python3")
+	err := call(ctx, lock, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+		"--root-user-action=ignore", "--no-deps", "--only-binary=:all:", "--requirement=/dev/stdin")
+	if err != nil {
+		return err
+	}
+	if r.finish != nil {
+		if err := r.finish(ctx, sitePackages(dir)); err != nil {
+			return err
+		}
+	}
+	return loosen(dir)
+}
+
+// loosen takes the place out of the scripts' first lines.
+func loosen(dir string) error {
+	scripts, err := filepath.Glob(filepath.Join(dir, "bin", "*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range scripts {
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		first, rest, _ := bytes.Cut(text, []byte("\n"))
+		if !strings.HasPrefix(string(first), "#!"+dir) {
+			continue
+		}
+		if err := os.WriteFile(path, append([]byte("#!/usr/bin/env python3\n"), rest...), info.Mode()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call runs a command; what it said stands in the error.
+func call(ctx context.Context, stdin []byte, argv ...string) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(argv[:min(len(argv), 4)], " "), err, said)
+	}
+	return nil
+}
+
+// lockFile waits until no other process makes the same environment.
+func lockFile(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { f.Close() }, nil
+}
