@@ -1,0 +1,140 @@
+package framework
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// KubeflowV1 is the one name that --compat takes.
+const KubeflowV1 = "kubeflow-v1"
+
+// Kubeflow gives a job's pods exactly the environment that Kubeflow's
+// training-operator v1 gave them, with its faults: for scripts that were written
+// around them. Its values are held to files that the operator's own code wrote
+// (v1.8.1, JAXJob v1.9.3: test/kubeflow). One process is started per worker, as
+// the operator had one per pod, whatever [Cluster.Procs] is.
+//
+// Hosts are JOB-ROLE-INDEX, the operator's Services, and ports the operator's
+// defaults. A worker without a role has the one that its name ends in, as in
+// -master-0, else worker. Success is the operator's too, but for the MXJob, see [kfMXPart], and
+// for a TFJob with dynamic workers, whose failures count here.
+type Kubeflow struct {
+	Kind string // PyTorchJob, TFJob, MPIJob, XGBoostJob, PaddleJob, MXJob or JAXJob
+	// NprocPerNode is a PyTorchJob's: a number, auto, cpu or gpu; "": Cluster.Procs,
+	// and auto where that is 0.
+	NprocPerNode string
+	Elastic      *KubeflowElastic // a PyTorchJob's; nil: see Cluster.LeastWorkers
+	Sparse       bool             // a TFJob's enableDynamicWorker
+	// ClusterDomain follows ".svc" in a TFJob's hosts, as CUSTOM_CLUSTER_DOMAIN of
+	// the operator's environment did.
+	ClusterDomain string
+}
+
+// kfKind is what the operator's kinds differ in.
+type kfKind struct {
+	frameworks []string // names of --framework
+	port       int      // of the operator's default container
+	roles      []string // its replica types in lower case
+	env        func(kfJob, kfPod) []Var
+	rank       func(kfJob, kfPod) int // as in env; -1: none
+	part       func(kfJob, kfPod) Part
+	faults     func(kfJob) []string // what the user has to know of this job
+}
+
+func kfKinds() map[string]kfKind {
+	return map[string]kfKind{
+		"PyTorchJob": {[]string{"torch"}, 23456, []string{"master", "worker"}, kfTorchEnv, kfTorchRank, kfDecides("master"), kfTorchFaults},
+		"TFJob":      {[]string{"tensorflow"}, 2222, []string{"chief", "master", "ps", "worker", "evaluator"}, kfTFEnv, kfNoRank, kfTFPart, kfTFFaults},
+		"MPIJob":     {[]string{"mpi", "openmpi", "mpich", "intelmpi"}, 9999, nil, nil, nil, nil, nil},
+		"XGBoostJob": {[]string{"xgboost", "lightgbm"}, 9999, []string{"master", "worker"}, kfXGBoostEnv, kfAfterMaster, kfDecides("master"), kfXGBoostFaults},
+		"PaddleJob":  {[]string{"paddle"}, 36543, []string{"master", "worker"}, kfPaddleEnv, kfNoRank, kfDecides("master"), kfPaddleFaults},
+		"MXJob":      {[]string{"mxnet"}, 9091, []string{"scheduler", "server", "worker"}, kfMXEnv, kfMXRank, kfMXPart, kfMXFaults},
+		"JAXJob":     {[]string{"jax"}, 6666, []string{"worker"}, kfJAXEnv, kfOwnIndex, kfDecides(""), kfJAXFaults},
+	}
+}
+
+// Compat finds what --compat=name makes of --framework=f. Errors: a name other
+// than kubeflow-v1; a framework for which that operator had no kind.
+func Compat(name, f string) (Framework, error) {
+	if name != KubeflowV1 {
+		return nil, fmt.Errorf("--compat=%s is not known, it takes %s", name, KubeflowV1)
+	}
+	var known []string
+	kinds := kfKinds()
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		if slices.Contains(kinds[kind].frameworks, f) {
+			return Kubeflow{Kind: kind}, nil
+		}
+		known = append(known, kinds[kind].frameworks...)
+	}
+	slices.Sort(known)
+	return nil, fmt.Errorf("--compat=%s knows no --framework=%s, it takes %s", name, f, strings.Join(known, ", "))
+}
+
+// Prepare implements Framework. Errors: an unknown kind; a job without a name,
+// which every host begins with; no workers or no command; a role that the kind
+// does not have, or has once; an XGBoostJob without a master, which the operator
+// refused; a PaddleJob whose first worker has no address. The one warning says what the operator's values
+// have wrong.
+func (k Kubeflow) Prepare(c Cluster) (Launch, error) {
+	kind, ok := kfKinds()[k.Kind]
+	switch {
+	case !ok:
+		return Launch{}, fmt.Errorf("prepare %s of %s: no such kind", k.Kind, KubeflowV1)
+	case c.Job == "":
+		return Launch{}, fmt.Errorf("prepare %s of %s: the job has no name, with which its hosts begin", k.Kind, KubeflowV1)
+	case k.Kind == "MPIJob":
+		return kfMPI(c), nil
+	}
+	job, err := k.job(c, kind)
+	if err != nil {
+		return Launch{}, fmt.Errorf("prepare %s of %s: %w", k.Kind, KubeflowV1, err)
+	}
+	launch := Launch{
+		Any:      k.Kind == "PyTorchJob" && job.elastic != nil && job.count("master") == 0,
+		Warnings: []string{kfWarning(k.Kind, append(kind.faults(job), job.strangers()...))},
+	}
+	for i, pod := range job.pods {
+		launch.Processes = append(launch.Processes, Process{
+			Worker: i, Role: pod.role, Index: pod.index, Rank: kind.rank(job, pod),
+			Env: kind.env(job, pod), Argv: slices.Clone(c.Command), Part: kind.part(job, pod),
+		})
+	}
+	return launch, nil
+}
+
+func kfWarning(kind string, faults []string) string {
+	text := fmt.Sprintf("--compat=%s: every variable is as training-operator v1 gave it to a %s, right or wrong", KubeflowV1, kind)
+	if len(faults) > 0 {
+		text += ": " + strings.Join(faults, "; ")
+	}
+	return text
+}
+
+func kfNoRank(kfJob, kfPod) int         { return -1 }
+func kfOwnIndex(_ kfJob, pod kfPod) int { return pod.index }
+
+// kfAfterMaster counts the masters first, then the workers.
+func kfAfterMaster(j kfJob, pod kfPod) int {
+	if pod.role == "worker" {
+		return j.count("master") + pod.index
+	}
+	return pod.index
+}
+
+// kfDecides lets a role's end decide, and the others work; without it all work.
+func kfDecides(role string) func(kfJob, kfPod) Part {
+	return func(_ kfJob, pod kfPod) Part {
+		if pod.role == role {
+			return Decides
+		}
+		return Works
+	}
+}
+
+// kfUnbuffered is the first variable of most kinds.
+func kfUnbuffered() Var {
+	return Var{Name: "PYTHONUNBUFFERED", Value: "1", Default: true, Why: "kubeflow-v1: output appears when it is printed"}
+}

@@ -1,0 +1,132 @@
+package framework
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kfJob is a job as the operator saw it.
+type kfJob struct {
+	name, namespace string
+	port            int
+	nproc           string // nprocPerNode after the operator's defaults; "": not set
+	procs           int    // what the user asked for; 0: nothing
+	elastic         *KubeflowElastic
+	sparse          bool
+	domain          string
+	pods            []kfPod // in the order of the workers
+}
+
+// kfPod is one replica, and the worker that is in its place.
+type kfPod struct {
+	role  string
+	index int
+	node  Node
+}
+
+func (k Kubeflow) job(c Cluster, kind kfKind) (kfJob, error) {
+	job := kfJob{
+		name: c.Job, namespace: c.Namespace, port: kind.port, procs: c.Procs,
+		sparse: k.Sparse, domain: k.ClusterDomain,
+	}
+	switch {
+	case len(c.Workers) == 0:
+		return job, errors.New("no workers")
+	case len(c.Command) == 0:
+		return job, errors.New("no command")
+	case c.Procs < 0:
+		return job, fmt.Errorf("%d processes per worker, want at least 1", c.Procs)
+	}
+	for _, w := range c.Workers {
+		role := w.Role
+		if role == "" {
+			role = kfRoleOf(w.Name, kind.roles)
+		}
+		if !slices.Contains(kind.roles, role) {
+			return job, fmt.Errorf("worker %q has the role %s, and the operator knows %s", w.Name, role, strings.Join(kind.roles, ", "))
+		}
+		job.pods = append(job.pods, kfPod{role: role, index: job.count(role), node: w})
+	}
+	if err := k.complete(job); err != nil {
+		return job, err
+	}
+	if k.Kind == "PyTorchJob" {
+		job.elastic = k.elastic(c, job.count("worker"))
+		job.nproc = k.nproc(c)
+	}
+	return job, nil
+}
+
+// complete says what the operator would have refused, and what it took from
+// the kubelet and is not known here.
+func (k Kubeflow) complete(job kfJob) error {
+	masters, first := job.count("master"), job.first()
+	switch {
+	case k.Kind == "XGBoostJob" && masters != 1, k.Kind == "PyTorchJob" && masters > 1:
+		return fmt.Errorf("%d workers have the role master, want 1", masters)
+	case k.Kind == "TFJob" && masters > 0 && job.count("chief") > 0:
+		return errors.New("there are a chief and a master, want one of them")
+	case k.Kind == "PaddleJob" && first.node.IP == "":
+		return fmt.Errorf("worker %q has no address, and PADDLE_MASTER is one there", first.node.Name)
+	}
+	return nil
+}
+
+// kfRoleOf reads the role off a name that ends in -ROLE-INDEX.
+func kfRoleOf(name string, known []string) string {
+	parts := strings.Split(name, "-")
+	if len(parts) < 3 {
+		return "worker"
+	}
+	said, number := parts[len(parts)-2], parts[len(parts)-1]
+	if _, err := strconv.Atoi(number); err != nil || !slices.Contains(known, said) {
+		return "worker"
+	}
+	return said
+}
+
+// host is the name of a replica's pod and Service.
+func (j kfJob) host(role string, index int) string {
+	return strings.ReplaceAll(j.name+"-"+role+"-"+strconv.Itoa(index), "/", "-")
+}
+
+func (j kfJob) count(role string) int {
+	n := 0
+	for _, pod := range j.pods {
+		if pod.role == role {
+			n++
+		}
+	}
+	return n
+}
+
+// first is the pod that others find the job by: the first master, else worker.
+func (j kfJob) first() kfPod {
+	i := slices.IndexFunc(j.pods, func(p kfPod) bool { return p.role == "master" })
+	if i < 0 {
+		i = slices.IndexFunc(j.pods, func(p kfPod) bool { return p.role == "worker" })
+	}
+	return j.pods[max(i, 0)]
+}
+
+// strangers says so if a host's name in the variables is not the name of the
+// worker that is meant by it.
+func (j kfJob) strangers() []string {
+	for _, p := range j.pods {
+		if host := j.host(p.role, p.index); p.node.Name != host && p.node.Host != host {
+			return []string{fmt.Sprintf("it names its hosts JOB-ROLE-INDEX, and %s is %s here: that name must resolve on every worker", host, p.node.Name)}
+		}
+	}
+	return nil
+}
+
+// alone says so if the user asked for more processes than the operator knew of.
+func (j kfJob) alone() []string {
+	if j.procs < 2 {
+		return nil
+	}
+	return []string{fmt.Sprintf("it counts pods only, so one process is started on each worker and not %d", j.procs)}
+}

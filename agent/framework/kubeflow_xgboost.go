@@ -1,0 +1,37 @@
+package framework
+
+import (
+	"strconv"
+	"strings"
+)
+
+// kfXGBoostEnv is an XGBoostJob's, which LightGBM ran under as well. WORKER_ADDRS
+// has a name for every pod but one, whatever the roles are.
+func kfXGBoostEnv(j kfJob, pod kfPod) []Var {
+	port := strconv.Itoa(j.port)
+	const meet = "kubeflow-v1: where the tracker is expected, the master's Service"
+	env := []Var{
+		{Name: "MASTER_PORT", Value: port, Why: meet},
+		{Name: "MASTER_ADDR", Value: j.host("master", 0), Why: meet},
+		{Name: "WORLD_SIZE", Value: strconv.Itoa(len(j.pods)), Why: "kubeflow-v1: pods, the master's too"},
+		{Name: "RANK", Value: strconv.Itoa(kfAfterMaster(j, pod)), Why: "kubeflow-v1: the pod's number, the master's is 0"},
+		kfUnbuffered(),
+	}
+	if len(j.pods) == 1 {
+		return env
+	}
+	const light = "kubeflow-v1: for LightGBM, which needs every host"
+	var workers []string
+	for i := range len(j.pods) - 1 {
+		workers = append(workers, j.host("worker", i))
+	}
+	return append(env,
+		Var{Name: "WORKER_PORT", Value: port, Why: light},
+		Var{Name: "WORKER_ADDRS", Value: strings.Join(workers, ","), Why: light + "; without the master's"})
+}
+
+func kfXGBoostFaults(j kfJob) []string {
+	return append(j.alone(),
+		"neither XGBoost nor LightGBM reads any of it, the script has to pass it on",
+		"WORLD_SIZE counts the master, WORKER_ADDRS leaves it out")
+}
