@@ -51,6 +51,9 @@ type Config struct {
 	Report   string   // file for the JSON report
 	DryRun   bool     // print what would be run
 
+	Metrics     []string // NAME[:RAW|PERCENTAGE] to collect from the output
+	MetricsFile string   // where to write them; "": where Kubeflow Pipelines looks, else here
+
 	Fake       int      // number of worker processes on this machine
 	FakeGiven  bool     // --fake was given, so 0 is a mistake
 	FakeFaults []string // --fake-fault as given
@@ -92,6 +95,9 @@ func (c Config) IsFake() bool { return c.FakeGiven || c.Fake != 0 }
 // Validate judges a Config as a whole. Errors are *Failure with code 64.
 func (c Config) Validate() error {
 	if err := c.validateCommand(); err != nil {
+		return err
+	}
+	if err := c.validateMetrics(); err != nil {
 		return err
 	}
 	return c.ValidateHosts()

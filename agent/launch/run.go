@@ -41,6 +41,7 @@ type runner struct {
 	verdict Verdict
 	hurry   bool // a signal told us to stop, or nothing was begun on the workers
 	silent  map[string]bool
+	meter   *meter
 }
 
 // Run is `agent run`: the launcher's life. The code is the process's exit
@@ -54,6 +55,7 @@ func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (in
 		return 0, dryRun(ctx, cfg, streams.Out)
 	}
 	if err == nil {
+		r.meter = newMeter(cfg, inPod())
 		err = r.run(ctx)
 	}
 	code := r.verdict.Code
@@ -183,10 +185,11 @@ func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worke
 	for _, warning := range append(plan.Warnings, kept...) {
 		r.voice.Warn("%s", warning)
 	}
-	cmd, err := startCommand(r.reaper, r.cfg.Command, env, r.streams, r.id)
+	cmd, err := r.meter.start(r, func(s Streams) (*command, error) { return startCommand(r.reaper, r.cfg.Command, env, s, r.id) })
 	if err != nil {
 		return err
 	}
+	defer r.meter.finish()
 	began := time.Now()
 	s := &supervisor{cfg: r.cfg, cmd: cmd, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers}
 	if r.feed != nil {
@@ -202,6 +205,7 @@ func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worke
 	s.aftermath(ctx, status.Code != 0)
 	r.tally.conclude(status.Code != 0 && s.reporting())
 	r.tally.fill(&r.report)
+	r.meter.report(r.voice)
 	r.judge(s, status)
 	if err := cmd.sweep(working, min(r.cfg.Grace, lostGrace)); err != nil {
 		r.log.Warn("the command left something behind", "error", err)

@@ -14,7 +14,7 @@ const maxPiece = 64 << 10
 type Series struct {
 	Spec
 	Count int     // numbers seen; 0: the rest has no meaning but Unread and Sample
-	Rank  int     // whose they are
+	Rank  int     // whose they are; -1: of a process that has none
 	Last  float64 // the last one, NaN and Inf included
 
 	Finite   int     // how many of Count are neither NaN nor Inf
@@ -49,9 +49,9 @@ func New(specs []Spec) *Collector {
 }
 
 // Line looks at one line of rank's output, with or without its end. The line is
-// neither kept nor changed. A rank below 0 counts as 0.
+// neither kept nor changed. Rank -1 is a process that has none: it counts where
+// no rank has printed the metric.
 func (c *Collector) Line(rank int, line []byte) {
-	rank = max(rank, 0)
 	for piece := range bytes.FieldsFuncSeq(plain(line), isBreak) {
 		if len(piece) > maxPiece {
 			c.skip()
@@ -70,11 +70,14 @@ func (c *Collector) add(i, rank int, value float64) {
 	c.series[i].add(rank, value)
 }
 
+// before tells whether rank a counts before rank b.
+func before(a, b int) bool { return a != b && (b < 0 || a >= 0 && a < b) }
+
 func (s *Series) add(rank int, value float64) {
-	if s.Count > 0 && rank > s.Rank {
+	if s.Count > 0 && before(s.Rank, rank) {
 		return
 	}
-	if s.Count > 0 && rank < s.Rank {
+	if s.Count > 0 && rank != s.Rank {
 		*s = Series{Spec: s.Spec, Unread: s.Unread, Sample: s.Sample}
 	}
 	s.Rank, s.Last = rank, value
@@ -133,8 +136,8 @@ func (s *Series) merge(later Series) {
 		sample = later.Sample
 	}
 	switch {
-	case later.Count == 0 || s.Count > 0 && s.Rank < later.Rank:
-	case s.Count == 0 || later.Rank < s.Rank:
+	case later.Count == 0 || s.Count > 0 && before(s.Rank, later.Rank):
+	case s.Count == 0 || s.Rank != later.Rank:
 		*s = later
 	default:
 		if s.Finite > 0 && later.Finite > 0 {

@@ -31,6 +31,16 @@ func TestLowestRankCounts(t *testing.T) {
 	require.Equal(t, 5.0, c.Series()[1].Last)
 }
 
+func TestProcessWithoutRankCountsLast(t *testing.T) {
+	c := collector(t, "loss")
+	c.Line(-1, []byte("loss=1"))
+	require.Equal(t, "metric loss: last 1, best 1, least 1; 1 value", c.Series()[0].Sentence())
+	require.Equal(t, "metric  last  best  least  count  rank\nloss    1     1     1      1      -\n", Summary(c.Series()))
+	c.Line(7, []byte("loss=2"))
+	c.Line(-1, []byte("loss=3"))
+	require.Equal(t, "metric loss: last 2, best 2, least 2; 1 value of rank 7", c.Series()[0].Sentence())
+}
+
 func TestRanksAtOnce(t *testing.T) {
 	c := collector(t, "loss")
 	var wg sync.WaitGroup
@@ -116,7 +126,7 @@ func TestMixed(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	lines := []string{"2|loss=1", "0|loss=5", "1|loss=2", "0|loss=nan", "0|loss=3", "0|loss=x", "3|loss=9", "0|loss=8 loss=4", "0|loss=inf"}
+	lines := []string{"2|loss=1", "0|loss=5", "1|loss=2", "0|loss=nan", "0|loss=3", "0|loss=x", "3|loss=9", "/|loss=10", "0|loss=8 loss=4", "0|loss=inf"}
 	whole := collector(t, "loss")
 	for split := range len(lines) + 1 {
 		a, b := collector(t, "loss"), collector(t, "loss")

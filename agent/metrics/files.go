@@ -65,7 +65,7 @@ func (c *Collector) read(r io.Reader, tags Tags) (guessed bool, err error) {
 	both := &Writer{skip: func() { asSure.skip(); asAll.skip() }, look: func(piece []byte, first bool) {
 		sureTags.look(piece, first)
 		allTags.look(piece, first)
-		if line := plain(piece); first && len(bytes.TrimSpace(line)) > 0 {
+		if line := plain(piece); first && len(bytes.TrimSpace(line)) > 0 && !isOurs(line) {
 			_, _, certain := sure(line)
 			_, _, likely := unsure(line)
 			every = every && (certain || likely)
@@ -80,6 +80,11 @@ func (c *Collector) read(r io.Reader, tags Tags) (guessed bool, err error) {
 	}
 	c.merge(asAll)
 	return every && doubtful, nil
+}
+
+// isOurs tells whether the launcher said line: a log may have both.
+func isOurs(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("agent: ")) || bytes.HasPrefix(line, []byte("hint: "))
 }
 
 // empty is a Collector like c that has seen nothing.

@@ -16,7 +16,7 @@ func TestFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	tagged := save("tagged.log", "1: loss=1\n0: loss=2\n\n 0: loss=3\n1: loss=4\n")
+	tagged := save("tagged.log", "agent: 2 of 2 workers\n1: loss=1\n0: loss=2\n\n 0: loss=3\n1: loss=4\n")
 	untagged := save("epochs.log", "training\n0: loss=2\n1: loss=1\n")
 	openmpi := save("ompi.log", "mpirun says\n[1,1]<stdout>:loss=8\n[1,0]<stdout>:loss=9\n[1,1]<stdout>:loss=7\n")
 	rank0, rank1 := save("rank-0.out", "loss=5\n"), save("rank-1.out", "loss=6")

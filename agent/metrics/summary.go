@@ -20,7 +20,7 @@ func Summary(series []Series) string {
 		}
 		some = true
 		best, least := s.ends()
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\n", s.Name, text(s.Last), best, least, s.Count, s.Rank)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", s.Name, text(s.Last), best, least, s.Count, s.rank())
 	}
 	_ = w.Flush() // into memory
 	if !some {
@@ -36,6 +36,13 @@ func (s Series) ends() (best, least string) {
 	return text(s.Max), text(s.Min)
 }
 
+func (s Series) rank() string {
+	if s.Rank < 0 {
+		return "-"
+	}
+	return strconv.Itoa(s.Rank)
+}
+
 // Sentence is one line of the summary for a log, without a name before it.
 func (s Series) Sentence() string {
 	if s.Count == 0 {
@@ -45,6 +52,9 @@ func (s Series) Sentence() string {
 	if s.Count > 1 {
 		values = strconv.Itoa(s.Count) + " values"
 	}
+	if s.Rank >= 0 {
+		values += " of rank " + s.rank()
+	}
 	best, least := s.ends()
-	return fmt.Sprintf("metric %s: last %s, best %s, least %s; %s of rank %d", s.Name, text(s.Last), best, least, values, s.Rank)
+	return fmt.Sprintf("metric %s: last %s, best %s, least %s; %s", s.Name, text(s.Last), best, least, values)
 }

@@ -81,6 +81,8 @@ func (f *flagSets) fake(set *pflag.FlagSet) {
 func (f *flagSets) output(set *pflag.FlagSet) {
 	c := &f.config
 	set.BoolVar(&c.DryRun, "dry-run", c.DryRun, "print environment, hostfile and command instead of running it")
+	set.StringArrayVar(&c.Metrics, "metric", c.Metrics, "collect what stdout has behind `NAME[:RAW|PERCENTAGE]` and = or :; may be given several times")
+	set.StringVar(&c.MetricsFile, "metrics-file", c.MetricsFile, "write the metrics to `FILE` (default: /mlpipeline-metrics.json in a pod if it can be written, else ./mlpipeline-metrics.json)")
 	set.StringVar(&c.Report, "report", c.Report, "write figures of the run to `FILE` as JSON")
 	set.BoolVarP(&c.Quiet, "quiet", "q", c.Quiet, "complaints only")
 	set.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`auto`, console or json")

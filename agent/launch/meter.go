@@ -1,0 +1,104 @@
+//go:build linux
+
+package launch
+
+import (
+	"errors"
+	"io"
+
+	"github.com/musterhq/muster/agent/metrics"
+)
+
+// Where Kubeflow Pipelines' components declare their metrics to be (its
+// pipelines-metrics page), and what stands for it where that cannot be written.
+const (
+	podMetricsFile   = "/mlpipeline-metrics.json"
+	localMetricsFile = "mlpipeline-metrics.json"
+)
+
+// meter collects what --metric names from the standard output of a run. A nil
+// one, without --metric, does nothing.
+type meter struct {
+	seen  *metrics.Collector
+	paths []string // where the file may go: the first that can be written
+	tags  metrics.Tags
+	tee   *tee // of a command that runs here
+}
+
+// newMeter makes the meter of a run; cfg is valid.
+func newMeter(cfg Config, isPod bool) *meter {
+	specs, err := metrics.Parse(cfg.Metrics)
+	if err != nil || len(specs) == 0 {
+		return nil
+	}
+	m := &meter{seen: metrics.New(specs), paths: []string{localMetricsFile}}
+	if isPod {
+		m.paths = []string{podMetricsFile, localMetricsFile}
+	}
+	if cfg.MetricsFile != "" {
+		m.paths = []string{cfg.MetricsFile}
+	}
+	return m
+}
+
+// watch gives a writer for the standard output of a process with this rank (-1:
+// it has none), which hands everything on to w as it is; nil: it is not shown.
+// Who writes also closes it.
+func (m *meter) watch(rank int, w io.WriteCloser) io.WriteCloser {
+	if m == nil {
+		return w
+	}
+	return watched{m.seen.Writer(rank), w}
+}
+
+type watched struct {
+	seen *metrics.Writer
+	to   io.WriteCloser
+}
+
+func (w watched) Write(p []byte) (int, error) {
+	_, _ = w.seen.Write(p) // it never fails
+	if w.to == nil {
+		return len(p), nil
+	}
+	return w.to.Write(p)
+}
+
+func (w watched) Close() error {
+	err := w.seen.Close()
+	if w.to != nil {
+		err = errors.Join(err, w.to.Close())
+	}
+	return err
+}
+
+// report says what was seen and writes the file. What goes wrong is said, and
+// does not change the exit code: the work has been done.
+func (m *meter) report(v *voice) {
+	if m == nil {
+		return
+	}
+	m.tee.drain(v)
+	series := m.seen.Series()
+	for _, s := range series {
+		if s.Count > 0 {
+			v.Say("%s", s.Sentence())
+		}
+	}
+	entries, notes := metrics.Entries(series)
+	for _, note := range notes {
+		v.Warn("%s", note)
+	}
+	if n := m.seen.Long(); n > 0 {
+		v.Warn("%s of more than 64 KiB without an end of line not read for metrics", count(n, "piece"))
+	}
+	var err error
+	for _, path := range m.paths {
+		if err = metrics.Save(path, entries); err == nil {
+			v.Say("%s written to %s", count(len(entries), "metric"), path)
+			return
+		}
+	}
+	v.Warn("%v", err)
+	v.Hint("--metrics-file names another place")
+}

@@ -1,0 +1,183 @@
+//go:build linux
+
+package launch
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// slow is a standard output that may be slow or gone.
+type slow struct {
+	bytes.Buffer
+	wait time.Duration
+	err  error
+}
+
+func (s *slow) Write(p []byte) (int, error) {
+	time.Sleep(s.wait)
+	if s.err != nil {
+		return 0, s.err
+	}
+	return s.Buffer.Write(p)
+}
+
+func metered(t *testing.T, to io.Writer) (*meter, *os.File, *voice, *bytes.Buffer, *sync.WaitGroup) {
+	t.Helper()
+	m := newMeter(Config{Metrics: []string{"loss"}, MetricsFile: filepath.Join(t.TempDir(), "m.json")}, false)
+	tee, in, err := newTee(to, m.seen.Mixed(m.tags))
+	require.NoError(t, err)
+	m.tee = tee
+	var wg sync.WaitGroup
+	wg.Go(tee.copy)
+	said := &bytes.Buffer{}
+	return m, in, &voice{w: said}, said, &wg
+}
+
+func TestTeeIsByteIdentical(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	want := make([]byte, 3<<20)
+	for i := range want {
+		want[i] = byte(random.UintN(256))
+	}
+	want = append(want, "\nloss=0.5\nloss=0.25"...)
+	out := &slow{wait: time.Millisecond}
+	m, in, v, said, wg := metered(t, out)
+	for rest := want; len(rest) > 0; {
+		n := min(len(rest), 1+random.IntN(100_000))
+		_, err := in.Write(rest[:n])
+		require.NoError(t, err)
+		rest = rest[n:]
+	}
+	require.NoError(t, in.Close())
+	m.report(v)
+	m.finish()
+	wg.Wait()
+	require.True(t, bytes.Equal(want, out.Bytes()))
+	require.Contains(t, said.String(), "agent: metric loss: last 0.25, best 0.5, least 0.25; 2 values of rank 0\n")
+	text, err := os.ReadFile(m.paths[0])
+	require.NoError(t, err)
+	require.Equal(t, `{"metrics":[{"name":"loss","numberValue":0.25,"format":"RAW"}]}`+"\n", string(text))
+}
+
+// A program that the command left behind has its standard output still.
+func TestTeeWithoutAnEnd(t *testing.T) {
+	out := &slow{}
+	m, in, v, said, wg := metered(t, out)
+	_, err := in.WriteString("loss=1\n")
+	require.NoError(t, err)
+	m.report(v)
+	require.Contains(t, said.String(), "metric loss: last 1,")
+	_, err = in.WriteString("later\n")
+	require.NoError(t, err)
+	m.finish()
+	wg.Wait()
+	require.Equal(t, "loss=1\nlater\n", out.String())
+	_, err = in.WriteString("nobody")
+	require.ErrorIs(t, err, syscall.EPIPE)
+	require.NoError(t, in.Close())
+}
+
+func TestTeeEndsWithOneWhoWritesForEver(t *testing.T) {
+	m, in, _, _, wg := metered(t, &slow{})
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for {
+			if _, err := in.WriteString(strings.Repeat("x", 4096)); err != nil {
+				return
+			}
+		}
+	})
+	m.finish()
+	wg.Wait()
+	writing.Wait()
+	require.NoError(t, in.Close())
+}
+
+func TestTeeWhoseReaderIsGone(t *testing.T) {
+	for cause, complains := range map[error]bool{syscall.EPIPE: false, syscall.ENOSPC: true} {
+		m, in, v, said, wg := metered(t, &slow{err: cause})
+		_, err := in.WriteString("loss=1\n")
+		require.NoError(t, err)
+		wg.Wait()
+		_, err = in.WriteString("more\n")
+		require.ErrorIs(t, err, syscall.EPIPE, "the command learns of it")
+		m.report(v)
+		m.finish()
+		require.Equal(t, complains, strings.Contains(said.String(), "hand on the command's output: "+cause.Error()))
+		require.NoError(t, in.Close())
+	}
+}
+
+// The command would not expect EAGAIN from its standard output.
+func TestTeeBlocksAsPipesDo(t *testing.T) {
+	m, in, _, _, wg := metered(t, &slow{})
+	flags, err := unix.FcntlInt(in.Fd(), unix.F_GETFL, 0)
+	require.NoError(t, err)
+	require.Zero(t, flags&unix.O_NONBLOCK)
+	require.NoError(t, in.Close())
+	m.finish()
+	wg.Wait()
+}
+
+type closing struct {
+	bytes.Buffer
+	closed bool
+}
+
+func (c *closing) Close() error {
+	c.closed = true
+	return errors.New("closed")
+}
+
+func TestWatch(t *testing.T) {
+	var none *meter
+	place := &closing{}
+	require.Equal(t, io.WriteCloser(place), none.watch(0, place))
+	require.Nil(t, none.watch(0, nil))
+	none.report(nil)
+	none.finish()
+
+	m := newMeter(Config{Metrics: []string{"loss"}}, true)
+	require.Equal(t, []string{"/mlpipeline-metrics.json", "mlpipeline-metrics.json"}, m.paths)
+	shown, hidden := m.watch(3, place), m.watch(2, nil)
+	_, err := shown.Write([]byte("a loss=3\nlo"))
+	require.NoError(t, err)
+	n, err := hidden.Write([]byte("loss=2"))
+	require.NoError(t, err)
+	require.Equal(t, 6, n)
+	require.ErrorContains(t, shown.Close(), "closed")
+	require.NoError(t, hidden.Close())
+	require.Equal(t, "a loss=3\nlo", place.String())
+	require.Equal(t, 2.0, m.seen.Series()[0].Last)
+	require.Equal(t, 2, m.seen.Series()[0].Rank)
+	require.Nil(t, newMeter(Config{}, true))
+}
+
+func TestMetricsFileElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	m := newMeter(Config{Metrics: []string{"loss"}}, false)
+	said := &bytes.Buffer{}
+	m.paths = []string{"/proc/sys/m.json", filepath.Join(dir, "m.json")}
+	m.report(&voice{w: said})
+	require.Equal(t, "agent: metric loss was never seen\nagent: 0 metrics written to "+m.paths[1]+"\n", said.String())
+	said.Reset()
+	m.paths = []string{filepath.Join(dir, "no", "m.json")}
+	m.report(&voice{w: said, quiet: true})
+	require.Contains(t, said.String(), "agent: write metrics: ")
+	require.Contains(t, said.String(), "\nhint: --metrics-file names another place\n")
+}
