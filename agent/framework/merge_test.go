@@ -12,6 +12,13 @@ func TestMerge(t *testing.T) {
 	launcher := Var{Name: "HYDRA_LAUNCHER", Value: "rsh", Why: "no options", Or: []string{"HYDRA_BOOTSTRAP"}}
 	home := Var{Name: "HOME", Value: "/run/m", Why: "a home", NotEmpty: true}
 	token := Var{Name: "X_TOKEN", Value: "ours", Why: "reasons"}
+	python := Var{Name: "PYTHONPATH", Value: "/m", Why: "a module", Extend: ":"}
+	threads := Var{Name: "OMP_NUM_THREADS", Value: "1", Why: "cores", Default: true}
+	extended := func(value string) []Var {
+		v := python
+		v.Value = value
+		return []Var{v}
+	}
 	for name, tc := range map[string]struct {
 		user     []string
 		vars     []Var
@@ -37,6 +44,11 @@ func TestMerge(t *testing.T) {
 			user: []string{"HYDRA_BOOTSTRAP=slurm"}, vars: []Var{launcher},
 			warnings: []string{`HYDRA_BOOTSTRAP="slurm" is set and kept, so HYDRA_LAUNCHER="rsh" is left out: no options`},
 		},
+		"extended":          {user: []string{"PYTHONPATH=/app:/lib"}, vars: []Var{python}, set: extended("/m:/app:/lib")},
+		"nothing to extend": {user: []string{"PYTHONPATH="}, vars: []Var{python}, set: extended("/m")},
+		"not there":         {vars: []Var{python}, set: extended("/m")},
+		"already there":     {user: []string{"PYTHONPATH=/m"}, vars: []Var{python}, set: extended("/m")},
+		"a mere default":    {user: []string{"OMP_NUM_THREADS=8"}, vars: []Var{threads, home}, set: []Var{home}},
 		"secrets": {
 			user: []string{"X_TOKEN=hunter2"}, vars: []Var{token},
 			warnings: []string{`X_TOKEN=*** is set and kept in place of ***: reasons`},

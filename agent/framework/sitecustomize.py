@@ -24,6 +24,8 @@ LOCAL = "JAX_LOCAL_PROCESS_ID"  # where a worker has more than one process
 def add_cluster(clusters):
     """Put our cluster in front of those of the module jax._src.clusters."""
     known = clusters.ClusterEnv._cluster_types
+    if any(cluster.name == "muster" for cluster in known):
+        return
 
     class MusterCluster(clusters.ClusterEnv):
         name = "muster"
@@ -80,7 +82,7 @@ class Watch:
             loader, run = spec.loader, spec.loader.exec_module
 
             def exec_module(module):
-                del loader.exec_module
+                vars(loader).pop("exec_module", None)
                 run(module)
                 try:
                     add_cluster(module)
@@ -93,9 +95,14 @@ class Watch:
 
 
 def run_other():
-    """Run the sitecustomize that Python would have loaded without this one."""
+    """Run the sitecustomize that Python would have loaded without this one.
+
+    Only what stands behind this directory is searched: a second copy of this
+    file, of a job around this one, goes on from there and never comes back.
+    """
     here = os.path.dirname(os.path.abspath(__file__))
-    path = [p for p in sys.path if os.path.abspath(p) != here]
+    own = [i for i, p in enumerate(sys.path) if os.path.abspath(p) == here]
+    path = sys.path[own[-1] + 1 :] if own else []
     spec = PathFinder.find_spec(__name__, path)
     if spec is None or spec.loader is None:
         return

@@ -1,0 +1,118 @@
+package framework
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseRoles(t *testing.T) {
+	roles, err := ParseRoles(" Chief=1, ps=2,worker=1", 4)
+	require.NoError(t, err)
+	require.Equal(t, []Role{{"chief", 0}, {"ps", 0}, {"ps", 1}, {"worker", 0}}, roles)
+	roles, err = ParseRoles(" ", 4)
+	require.NoError(t, err)
+	require.Nil(t, roles)
+
+	for text, want := range map[string]string{
+		"chief=1,worker=2":       "--roles=chief=1,worker=2 is for 3 workers, and the job has 4",
+		"worker=9000000":         "is for 9000000 workers",
+		"worker=1,ps=1,worker=2": "worker is named twice",
+		"worker":                 `"worker" is not NAME=COUNT, as in chief=1,worker=2`,
+		"worker=4,":              `"" is not NAME=COUNT`,
+		"=4":                     `"=4" is not NAME=COUNT`,
+		"worker=0,ps=4":          `worker has the count "0", want a number from 1`,
+		"worker=-1":              `worker has the count "-1"`,
+		"worker=many":            `worker has the count "many"`,
+		"a:b=4":                  `"a:b" is no name of a role`,
+	} {
+		roles, err := ParseRoles(text, 4)
+		require.ErrorContains(t, err, want)
+		require.Nil(t, roles)
+	}
+}
+
+func FuzzParseRoles(f *testing.F) {
+	f.Add("chief=1,ps=1,worker=2", 4)
+	f.Add("worker=99999999999999999999", 1)
+	f.Add(",=,", 0)
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		n = min(n, 1000)
+		roles, err := ParseRoles(text, n)
+		if err != nil || roles == nil {
+			return
+		}
+		require.Len(t, roles, n)
+		next := map[string]int{}
+		for _, r := range roles {
+			require.Equal(t, next[r.Name], r.Index)
+			next[r.Name]++
+		}
+	})
+}
+
+// What a framework cannot use is refused in a sentence that names it.
+func TestPrepareOnWorkersRefuses(t *testing.T) {
+	all := []Framework{Plain{}, Torch{}, TensorFlow{}, JAX{}, Paddle{}, XGBoost{}, LightGBM{}, MXNet{}, Ray{}, DeepSpeed{}}
+	for want, change := range map[string]func(*Cluster){
+		"no workers":                      func(c *Cluster) { c.Workers = nil },
+		"no command":                      func(c *Cluster) { c.Command = nil },
+		"-1 processes per worker":         func(c *Cluster) { c.Procs = -1 },
+		`worker "w-1" has no address`:     func(c *Cluster) { c.Workers[1].IP, c.Workers[1].Host = "", "" },
+		"ports 64537 to 65536 are needed": func(c *Cluster) { c.Port = 64537 },
+		"port 0:":                         func(c *Cluster) { c.Port = 0 },
+	} {
+		for _, f := range all {
+			c := onWorkers(t, 4, "")
+			change(&c)
+			launch, err := f.Prepare(c)
+			require.ErrorContains(t, err, want, "%T", f)
+			require.Zero(t, launch)
+		}
+	}
+	for want, tc := range map[string]struct {
+		framework Framework
+		roles     string
+		change    func(*Cluster)
+	}{
+		`worker "w-0" has the role ps, and torch knows master, worker`: {Torch{}, "ps=1,worker=3", nil},
+		`has the role master, and jax knows worker`:                    {JAX{}, "master=1,worker=3", nil},
+		"2 workers have the role master, want 1":                       {Torch{}, "master=2,worker=2", nil},
+		"2 workers have the role chief":                                {TensorFlow{}, "chief=2,worker=2", nil},
+		"a chief and a master":                                         {TensorFlow{}, "chief=1,master=1,worker=2", nil},
+		"1 of 4 workers have no role":                                  {TensorFlow{}, "chief=1,worker=3", func(c *Cluster) { c.Workers[3].Role = "" }},
+		"every worker is ps or evaluator":                              {TensorFlow{}, "ps=3,evaluator=1", nil},
+		"no worker has the role scheduler":                             {MXNet{}, "server=2,worker=2", nil},
+		"every worker is a parameter server":                           {Paddle{}, "ps=4", nil},
+		"needs the script and not its launcher":                        {Paddle{}, "ps=1,trainer=3", func(c *Cluster) { c.Command = []string{"python", "-m", "paddle.distributed.launch", "t.py"} }},
+		"PyTorch is so only under torchrun: torchrun python3 t.py":     {Torch{}, "", func(c *Cluster) { c.LeastWorkers = 2 }},
+		"WORLD_SIZE=5 is set and is no multiple of 2 processes":        {Torch{}, "", func(c *Cluster) { c.Procs, c.UserEnv = 2, []string{"WORLD_SIZE=5"} }},
+		"a server that horovodrun runs: horovodrun python3 t.py":       {Horovod{}, "", nil},
+		"Muster starts head and nodes itself":                          {Ray{}, "", func(c *Cluster) { c.Command = []string{"ray", "start", "--head"} }},
+		"more than one worker has the role head":                       {Ray{}, "head=2,worker=2", nil},
+		"more than 900 processes at the address 10.0.0.1 of worker":    {LightGBM{}, "", func(c *Cluster) { c.Procs = 901 }},
+	} {
+		t.Run(want, func(t *testing.T) {
+			c := onWorkers(t, 4, tc.roles)
+			if tc.change != nil {
+				tc.change(&c)
+			}
+			launch, err := tc.framework.Prepare(c)
+			require.ErrorContains(t, err, want)
+			require.Zero(t, launch)
+		})
+	}
+}
+
+// A number of workers that is too small for an elastic run is said where it is
+// not used.
+func TestNotElastic(t *testing.T) {
+	for _, f := range []Framework{TensorFlow{}, JAX{}, Paddle{}, XGBoost{}, LightGBM{}, MXNet{}, Ray{}} {
+		c := onWorkers(t, 4, "")
+		c.LeastWorkers = 2
+		launch, err := f.Prepare(c)
+		require.NoError(t, err)
+		require.Len(t, launch.Warnings, 1)
+		require.Contains(t, launch.Warnings[0], "needs every worker")
+	}
+}
