@@ -39,7 +39,7 @@ func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, 
 	v := venvs[r.venv]
 	paths := map[string]string{"scripts": f.scripts, "shared": shared, "venv": v.dir}
 	mark := rand.Text()
-	argv := []string{"run", fmt.Sprintf("--fake=%d", workers), fmt.Sprintf("--slots=%d", max(1, r.slots))}
+	argv := []string{"run", fmt.Sprintf("--fake=%d", r.size()), fmt.Sprintf("--slots=%d", max(1, r.slots))}
 	argv = append(append(argv, fill(r.flags, paths)...), "--")
 	argv = append(argv, fill(r.argv, paths)...)
 

@@ -17,6 +17,7 @@ type row struct {
 	way       string   // how it is launched, for the table
 	venv      string   // the recipe; its bin directory comes first in PATH
 	also      []string // recipes whose packages are put on PYTHONPATH
+	workers   int      // 0: 3
 	slots     int      // of each worker; 0: 1
 	flags     []string // of agent run
 	argv      []string
@@ -29,7 +30,7 @@ type row struct {
 }
 
 const (
-	workers   = 3 // of every row
+	workers   = 3 // of a row that says nothing
 	rowLimit  = 3 * time.Minute
 	framework = "--framework="
 )
@@ -59,6 +60,13 @@ func (r row) judge(o outcome) (string, error) {
 		}
 	}
 	return strings.Join(seen, "; "), nil
+}
+
+func (r row) size() int {
+	if r.workers != 0 {
+		return r.workers
+	}
+	return workers
 }
 
 func (r row) deadline() time.Duration {

@@ -8,7 +8,7 @@ import (
 )
 
 func rows() (all []row) {
-	for _, part := range [][]row{torchRows(), jaxRows(), treeRows(), mpiRows()} {
+	for _, part := range [][]row{torchRows(), jaxRows(), treeRows(), mpiRows(), otherRows()} {
 		all = append(all, part...)
 	}
 	return all
@@ -32,7 +32,7 @@ func torchRows() []row {
 			flags: []string{"--procs-per-worker=2"}, argv: []string{"torchrun", "{scripts}/torch_sum.py"},
 			want: []want{world("torch", 2), locals("torch", 2)}},
 		{key: "torch/elastic", framework: "PyTorch", way: "bare torchrun, c10d", venv: "torch", ci: true,
-			flags: []string{framework + "torchelastic"}, argv: []string{"torchrun", "{scripts}/torch_ddp.py"},
+			flags: []string{"--least-workers=2"}, argv: []string{"torchrun", "{scripts}/torch_ddp.py"},
 			want: []want{world("torch", 1), falls("torch"), same("torch")}},
 		{key: "torch/fsdp", framework: "PyTorch", way: "plain, FSDP2, distributed checkpoint", venv: "torch",
 			flags: []string{framework + "torch"}, argv: python("torch_fsdp.py", "{shared}"),
@@ -77,6 +77,52 @@ func treeRows() []row {
 			flags: flags, argv: python("xgboost_train.py", "die"), code: 137,
 			want: []want{world("xgboost", 1), ends(10 * time.Second)}},
 	}
+}
+
+func otherRows() []row {
+	return []row{
+		{key: "lightgbm", framework: "LightGBM", way: "machines and ports handed on by the script", venv: "lightgbm",
+			flags: []string{framework + "lightgbm"}, argv: python("lightgbm_train.py"),
+			want: []want{world("lightgbm", 1), falls("lightgbm"), same("lightgbm")}},
+		{key: "tensorflow/mirrored", framework: "TensorFlow", way: "MultiWorkerMirrored, chief and 2 workers", venv: "tensorflow",
+			flags: []string{framework + "tensorflow", "--roles=chief=1,worker=2"}, argv: python("tensorflow_mirrored.py"),
+			want: []want{world("tensorflow", 1), falls("tensorflow"), same("tensorflow")}},
+		{key: "tensorflow/servers", framework: "TensorFlow", way: "ParameterServer, ps, chief, 2 workers", venv: "tensorflow", workers: 4,
+			flags: []string{framework + "tensorflow", "--roles=ps=1,chief=1,worker=2"}, argv: python("tensorflow_servers.py"),
+			want: []want{servers, falls("tensorflow"), same("tensorflow")}},
+		{key: "paddle", framework: "Paddle", way: "collective", venv: "paddle",
+			flags: []string{framework + "paddle"}, argv: python("paddle_sum.py"),
+			want: []want{world("paddle", 1), falls("paddle"), same("paddle")}},
+		{key: "ray", framework: "Ray", way: "head, 2 nodes, a driver", venv: "ray",
+			flags: []string{framework + "ray"}, argv: python("ray_tasks.py", fmt.Sprint(workers)),
+			want: []want{world("ray", 1)}},
+		{key: "mxnet", framework: "MXNet", way: "dist_sync, a server on each worker", venv: "mxnet",
+			flags: []string{framework + "mxnet"}, argv: python("mxnet_sum.py"),
+			want: []want{world("mxnet", 1)}},
+	}
+}
+
+// servers: the chief saw a ps and two workers, which shared in its sum, and each
+// of these was on a worker of its own and would have waited for ever.
+func servers(r row, o outcome) (string, error) {
+	chief := said(o.out, "tensorflow")
+	if len(chief) != 1 || chief[0].World != r.workers || chief[0].Sum != 1+2 {
+		return "", fmt.Errorf("the chief saw %+v", chief)
+	}
+	at := map[string]bool{chief[0].Hosts[0]: true}
+	for name, n := range map[string]int{"tensorflow-ps": 1, "tensorflow-worker": 2} {
+		waiting := said(o.out, name)
+		if len(waiting) != n {
+			return "", fmt.Errorf("%d processes of %s waited, not %d", len(waiting), name, n)
+		}
+		for _, l := range waiting {
+			at[l.Hosts[0]] = true
+		}
+	}
+	if len(at) != r.workers {
+		return "", fmt.Errorf("chief, ps and workers ran on %v", at)
+	}
+	return "chief, ps and 2 workers on 4 workers, sum 3", nil
 }
 
 func mpiRows() []row {

@@ -1,0 +1,32 @@
+"""LightGBM, each rank with 100 rows for itself, 100 more than the one before it.
+
+It has no collective of its own to call: the rows that the first split of the
+model counts are those of all ranks."""
+import hashlib
+import json
+import os
+import socket
+
+import lightgbm
+import numpy
+from seen import say
+
+machines, port = os.environ["LIGHTGBM_MACHINES"], os.environ["LIGHTGBM_LOCAL_LISTEN_PORT"]
+parameters = {"machines": machines, "local_listen_port": int(port),
+              "num_machines": int(os.environ["LIGHTGBM_NUM_MACHINES"]),
+              "tree_learner": "data", "objective": "regression", "metric": "l2", "num_threads": 1, "verbosity": 1,
+              "pre_partition": True, "num_leaves": 7, "learning_rate": 0.3}
+everyones = machines.split(",")
+address = os.environ.get("MUSTER_WORKER") or socket.gethostbyname(socket.gethostname())
+rank = everyones.index(address + ":" + port)
+random = numpy.random.default_rng(rank)
+x = random.normal(size=(100 * (rank + 1), 4))
+data = lightgbm.Dataset(x, label=x @ numpy.arange(4.0))
+seen = {}
+model = lightgbm.train(parameters, data, 30, valid_sets=[data], valid_names=["train"],
+                       callbacks=[lightgbm.record_evaluation(seen)])
+trees = model.dump_model()["tree_info"]
+rows = trees[0]["tree_structure"]["internal_count"]
+losses = seen["train"]["l2"]
+say("lightgbm", rank=rank, world=len(everyones), sum=rows // 100, hosts=everyones,
+    losses=[losses[0], losses[-1]], model=hashlib.sha256(json.dumps(trees).encode()).hexdigest())
