@@ -26,7 +26,7 @@ Examples:
   agent run --workers 4 -- mpirun ./pi       in a launcher's pod
   agent rsh worker-3 nvidia-smi              while a launcher runs here
 
-agent VERB --help tells more. It also answers to the names kubexec.sh, ssh and rsh.
+agent VERB --help tells more. It also answers to the names kubexec.sh, ssh, rsh and pdsh.
 `
 
 func runHelp() int {

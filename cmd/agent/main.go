@@ -15,12 +15,14 @@ func main() {
 	case "kubexec.sh", "ssh", "rsh":
 		// mpirun, Horovod and others call their remote shell by such names.
 		os.Exit(runRsh(args))
+	case "pdsh":
+		os.Exit(runPdsh(args))
 	}
 	if len(args) == 0 {
 		os.Exit(runHelp())
 	}
 	verbs := map[string]func([]string) int{
-		"worker": runWorker, "attach": runAttach, "rsh": runRsh, "ready": runReady, "install": runInstall,
+		"worker": runWorker, "attach": runAttach, "rsh": runRsh, "ready": runReady, "install": runInstall, "lay": runLay,
 		"--help": func([]string) int { return runHelp() }, "-h": func([]string) int { return runHelp() },
 	}
 	if args[0] == "help" {

@@ -32,14 +32,19 @@ func Call(socket string, r Request, files [3]int) (int, error) {
 	if err != nil {
 		return names.ExitTransport, err
 	}
-	if len(reply.Lines) > 0 {
-		s := &sentence{text: reply.Lines[0]}
-		if len(reply.Lines) > 1 {
-			s.tip = reply.Lines[1]
-		}
-		return reply.Code, s
+	return ended(reply)
+}
+
+// ended is the answer of a run for Call's caller.
+func ended(reply Reply) (int, error) {
+	if len(reply.Lines) == 0 {
+		return reply.Code, nil
 	}
-	return reply.Code, nil
+	s := &sentence{text: reply.Lines[0]}
+	if len(reply.Lines) > 1 {
+		s.tip = reply.Lines[1]
+	}
+	return reply.Code, s
 }
 
 // Env returns the variables, as K=V, that the launcher behind socket exports to
@@ -65,24 +70,38 @@ func ask(socket string, kind Kind) ([]string, error) {
 }
 
 func exchange(socket string, frame []byte, fds []int) (Reply, error) {
-	if len(frame)-4 > MaxMessage {
-		return Reply{}, &sentence{text: "rsh: the command has " + strconv.Itoa(len(frame)) + " bytes, at most " + strconv.Itoa(MaxMessage) + " are taken"}
-	}
-	conn, err := connect(socket)
+	conn, err := request(socket, frame, fds)
 	if err != nil {
 		return Reply{}, err
 	}
 	defer unix.Close(conn)
-	if err := send(conn, frame, fds); err != nil {
-		return Reply{}, errGone
-	}
 	// Not at once: a short command is over by then, and the runtime has started
 	// what it starts, which would bring the pages back.
 	if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(conn), Events: unix.POLLIN}}, 10); n == 0 {
 		rest()
 	}
+	return readReply(func(b []byte) bool { return readFull(conn, b) })
+}
+
+// request connects and sends a frame; the caller closes the connection.
+func request(socket string, frame []byte, fds []int) (conn int, err error) {
+	if len(frame)-4 > MaxMessage {
+		return -1, &sentence{text: "rsh: the command has " + strconv.Itoa(len(frame)) + " bytes, at most " + strconv.Itoa(MaxMessage) + " are taken"}
+	}
+	if conn, err = connect(socket); err != nil {
+		return -1, err
+	}
+	if err := send(conn, frame, fds); err != nil {
+		unix.Close(conn)
+		return -1, errGone
+	}
+	return conn, nil
+}
+
+// readReply takes a reply from read, which fills its argument or says no.
+func readReply(read func([]byte) bool) (Reply, error) {
 	var head [4]byte
-	if !readFull(conn, head[:]) {
+	if !read(head[:]) {
 		return Reply{}, errGone
 	}
 	size := binary.BigEndian.Uint32(head[:])
@@ -90,7 +109,7 @@ func exchange(socket string, frame []byte, fds []int) (Reply, error) {
 		return Reply{}, ErrMalformed
 	}
 	body := make([]byte, size)
-	if !readFull(conn, body) {
+	if !read(body) {
 		return Reply{}, errGone
 	}
 	return ParseReply(body)
@@ -155,4 +174,10 @@ func readFull(fd int, b []byte) bool {
 		b = b[n:]
 	}
 	return true
+}
+
+// IsTerminal tells whether fd is one; /dev/null is a character device too.
+func IsTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
 }

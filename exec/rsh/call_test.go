@@ -3,6 +3,7 @@
 package rsh
 
 import (
+	"io"
 	"net"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,13 @@ func TestCallWithoutAGoodAnswerIs255(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 			_, err = Env(c.socket)
 			require.ErrorContains(t, err, c.want)
+			p, err := Begin(c.socket, Request{Host: "h", Command: "c"}, 1, 2)
+			if err == nil {
+				defer p.Close()
+				code, err = p.Wait()
+				require.Equal(t, 255, code)
+			}
+			require.ErrorContains(t, err, c.want)
 		})
 	}
 }
@@ -87,4 +95,28 @@ func TestCommandThatIsTooLongIsRefusedHere(t *testing.T) {
 	code, err := Call("/nowhere", Request{Host: "h", Command: strings.Repeat("x", MaxMessage)}, [3]int{0, 1, 2})
 	require.Equal(t, 255, code)
 	require.ErrorContains(t, err, "at most 8388608 are taken")
+}
+
+func TestPendingCallIsGivenUpByClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	defer l.Close()
+	p, err := Begin(path, Request{Host: "h", Command: "c"}, 1, 2)
+	require.NoError(t, err)
+	conn, err := l.Accept()
+	require.NoError(t, err)
+	defer conn.Close()
+	var code int
+	waited := make(chan error)
+	go func() {
+		var err error
+		code, err = p.Wait()
+		waited <- err
+	}()
+	p.Close()
+	require.ErrorContains(t, <-waited, "the launcher ended")
+	require.Equal(t, 255, code)
+	_, err = io.Copy(io.Discard, conn)
+	require.NoError(t, err, "the broker sees the end of it")
 }

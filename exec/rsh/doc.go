@@ -3,15 +3,17 @@
 // broker over a unix socket, and waits for the exit code.
 //
 // It takes the words that ssh would take (Parse) and the path of the broker's
-// socket (Call). It promises: everything behind the host is joined with single
-// blanks, as ssh does, and nothing is interpreted; the exit code is the remote
+// socket (Call; Begin for those who have many calls under way, as exec/rsh/pdsh
+// has). It promises: everything behind the host is joined with single blanks, as
+// ssh does, and nothing is interpreted; the exit code is the remote
 // one, or 255 with a sentence; 0 only when the broker said 0. The stub holds no
 // state and copies no byte of output: it may be killed at any moment, and the
 // broker sees that on the socket and stops the session. So it handles no
 // signal: dying by it is the message.
 //
-// It will not open terminals, forward ports, or run without a command; it says
-// so and answers 255, which is what ssh exits with when it fails itself.
+// It will not open terminals, forward ports, or go into the background; it says so
+// and answers 255, which is what ssh exits with when it fails itself. Without a
+// command it is a shell on standard input (Shell); of subsystems it knows sftp.
 //
 // mpirun starts one stub per worker, all at once: a stub must start within 2.5
 // ms and stay under 3 MB, therefore raw system calls on one blocking thread, a

@@ -1,12 +1,15 @@
 package rsh
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // Request is what one call of the remote shell asks for.
 type Request struct {
 	Host    string // as given, without user and brackets
 	User    string // "" when none was given; sessions run as the container's user
-	Command string // one line for the remote shell
+	Command string // one line for the remote shell; "" from Parse: none was given
 	NoStdin bool   // -n: do not read stdin
 }
 
@@ -14,17 +17,28 @@ type Request struct {
 const (
 	ignored = "1246AaCgKkMqTtvXxYy"    // about transport, keys, terminals: nothing to do
 	valued  = "BbcDEeFIiJLlmOoPpQRSWw" // take a value
-	refused = "DfGLNOQRsVWw"           // ask for something that is not served
+	refused = "DfGLNOQRWw"             // ask for something that is not served
 )
 
+// ErrVersion tells that the line asked for the version (-V) and for nothing else.
+var ErrVersion = errors.New("the version was asked for")
+
+// line is a command line while it is read.
+type line struct {
+	Request
+	subsystem bool   // -s: the command is a subsystem's name
+	remote    string // -o RemoteCommand
+}
+
 // Parse reads the words of an ssh-style command line, the program's own name
-// left out: options, [user@]host, options again, command. Options that concern
-// transport, keys and terminals are ignored; those that ask for something else
-// (forwarding, background, subsystems) are refused. After the host, options
-// count until the first word of the command, as in ssh: Horovod calls
-// `ssh -o A=b HOST -o ConnectTimeout=10 true`.
+// left out: options, [user@]host or ssh://[user@]host[:port], options again,
+// command. Options that concern transport, keys and terminals are ignored, -o
+// with any name is accepted; those that ask for something else (forwarding,
+// background) are refused. After the host, options count until the first word of
+// the command, as in ssh: Horovod calls `ssh -o A=b HOST -o ConnectTimeout=10
+// true`. Without a command Request.Command is "": see Shell. -V is ErrVersion.
 func Parse(words []string) (Request, error) {
-	var r Request
+	var r line
 	rest, ended, err := r.options(words)
 	if err != nil {
 		return Request{}, err
@@ -42,17 +56,40 @@ func Parse(words []string) (Request, error) {
 		}
 	}
 	r.Command = strings.Join(rest, " ")
-	if r.Command == "" {
-		return Request{}, &sentence{
-			text: "rsh: no command for " + r.Host + ": interactive shells are not served",
-			tip:  "name a command after the host, or use kubectl exec -it",
+	switch {
+	case r.subsystem:
+		if r.Command, err = subsystem(r.Command); err != nil {
+			return Request{}, err
 		}
+	case r.Command == "":
+		r.Command = r.remote
 	}
-	return r, nil
+	return r.Request, nil
+}
+
+// Shell is the command of a call without one: a shell that reads standard input,
+// with prompts for who types. It is no login shell, other than ssh's: /etc/profile
+// would put its own PATH in the place of the container's.
+func Shell(terminal bool) string {
+	if terminal {
+		return "exec sh -i"
+	}
+	return "exec sh"
+}
+
+// subsystem is the command that serves a subsystem: sftp's server where
+// distributions put it (Debian, Fedora, Alpine and Arch).
+func subsystem(name string) (string, error) {
+	if name != "sftp" {
+		return "", &sentence{text: "rsh: subsystem " + quoted(name) + " is not served, sftp is"}
+	}
+	return "for s in /usr/lib/openssh /usr/libexec/openssh /usr/lib/ssh /usr/libexec; do " +
+		"[ -x $s/sftp-server ] && exec $s/sftp-server; done; " +
+		"echo 'rsh: there is no sftp-server here: install openssh-sftp-server, or use rsync, or scp -O' >&2; exit 127", nil
 }
 
 // options takes leading options off words; ended tells that "--" closed them.
-func (r *Request) options(words []string) (rest []string, ended bool, err error) {
+func (r *line) options(words []string) (rest []string, ended bool, err error) {
 	for len(words) > 0 {
 		w := words[0]
 		if w == "--" {
@@ -67,8 +104,12 @@ func (r *Request) options(words []string) (rest []string, ended bool, err error)
 			switch {
 			case strings.IndexByte(refused, c) >= 0:
 				return nil, false, &sentence{text: "rsh: option -" + string(c) + " asks for what a session does not serve (only commands are)"}
+			case c == 'V':
+				return nil, false, ErrVersion
 			case c == 'n':
 				r.NoStdin = true
+			case c == 's':
+				r.subsystem = true
 			case strings.IndexByte(ignored, c) >= 0:
 			case strings.IndexByte(valued, c) >= 0:
 				value := w[i+1:]
@@ -90,9 +131,9 @@ func (r *Request) options(words []string) (rest []string, ended bool, err error)
 	return words, false, nil
 }
 
-// value takes what counts here from an option with a value: the user, and -n by
-// its long name.
-func (r *Request) value(option byte, value string) error {
+// value takes what counts here from an option with a value: the user, -n by its
+// long name, and a command.
+func (r *line) value(option byte, value string) error {
 	switch option {
 	case 'l':
 		r.User = value
@@ -106,6 +147,10 @@ func (r *Request) value(option byte, value string) error {
 			r.User = val
 		case "stdinnull":
 			r.NoStdin = strings.EqualFold(val, "yes")
+		case "remotecommand":
+			if !strings.EqualFold(val, "none") {
+				r.remote = val
+			}
 		}
 	}
 	return nil
@@ -123,9 +168,16 @@ func cutOption(s string) (key, value string, ok bool) {
 	return s[:i], value, value != ""
 }
 
-// host takes [user@]host; an IPv6 address may stand in brackets. As in ssh the
-// last @ divides, and a host that looks like an option is none.
-func (r *Request) host(s string) error {
+// host takes [user@]host; an IPv6 address may stand in brackets, a port in a URL
+// only. As in ssh the last @ divides, and a host that looks like an option is none.
+func (r *line) host(s string) error {
+	s, url := strings.CutPrefix(s, "ssh://")
+	if url {
+		s = strings.TrimSuffix(s, "/")
+		if i := strings.LastIndexByte(s, ':'); i >= 0 && strings.Trim(s[i+1:], "0123456789") == "" {
+			s = s[:i]
+		}
+	}
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
 		if i > 0 {
 			r.User = s[:i]

@@ -56,6 +56,17 @@ func TestParse(t *testing.T) {
 		"user with @":               {[]string{"u@realm@w-0", "a"}, Request{Host: "w-0", User: "u@realm", Command: "a"}},
 		"-l and -o User":            {[]string{"-l", "u", "-o", "User=v", "w-0", "a"}, Request{Host: "w-0", User: "v", Command: "a"}},
 		"option with a blank":       {[]string{"-o", "StdinNull yes", "w-0", "a"}, Request{Host: "w-0", NoStdin: true, Command: "a"}},
+		"pdsh 2.34":                 {[]string{"-oConnectTimeout=10", "-2", "-a", "-x", "-lbob", "w-0", "ls", "-d", "/"}, Request{Host: "w-0", User: "bob", Command: "ls -d /"}},
+		"rsync":                     {[]string{"-l", "u", "w-0", "rsync", "--server", "--sender", "-vlogDtpre.iLsfxCIvu", ".", "dir"}, Request{Host: "w-0", User: "u", Command: "rsync --server --sender -vlogDtpre.iLsfxCIvu . dir"}},
+		"git":                       {[]string{"-o", "SendEnv=GIT_PROTOCOL", "-p", "22", "w-0", "git-upload-pack '/a b'"}, Request{Host: "w-0", Command: "git-upload-pack '/a b'"}},
+		"a URL":                     {[]string{"ssh://u@w-0:2222", "a"}, Request{Host: "w-0", User: "u", Command: "a"}},
+		"a URL with IPv6":           {[]string{"ssh://[fd00::2]/", "a"}, Request{Host: "fd00::2", Command: "a"}},
+		"a URL with IPv6, port":     {[]string{"ssh://u@[fd00::2]:22", "a"}, Request{Host: "fd00::2", User: "u", Command: "a"}},
+		"any option":                {[]string{"-oLocalForward=1 h:2", "-o", "Nonsense yes", "-Fnone", "-J", "jump", "-e", "none", "w-0", "-4", "-A", "a"}, Request{Host: "w-0", Command: "a"}},
+		"no command":                {[]string{"-t", "w-0"}, Request{Host: "w-0"}},
+		"an empty command":          {[]string{"w-0", ""}, Request{Host: "w-0"}},
+		"a command by -o":           {[]string{"-o", "RemoteCommand=uname -a", "w-0"}, Request{Host: "w-0", Command: "uname -a"}},
+		"no command by -o":          {[]string{"-oRemoteCommand=none", "w-0", "a"}, Request{Host: "w-0", Command: "a"}},
 		"empty words are joined":    {[]string{"w-0", "a", "", "b"}, Request{Host: "w-0", Command: "a  b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,8 +81,12 @@ func TestParseRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		"":               "no host given",
 		"-x":             "no host given",
-		"w-0":            "no command for w-0",
-		"-t w-0":         "no command for w-0",
+		"-s w-0 netconf": `subsystem "netconf" is not served`,
+		"-s w-0":         `subsystem "" is not served`,
+		"ssh:// a":       `"" is no host name`,
+		"ssh://:22 a":    `"" is no host name`,
+		"-G w-0":         "option -G asks for",
+		"-N w-0":         "option -N asks for",
 		"-Z w-0 a":       "unknown option -Z",
 		"w-0 -Z a":       "unknown option -Z",
 		"--help":         "unknown option --",
@@ -93,6 +108,20 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// scp and sftp call `ssh -s -- HOST sftp`.
+func TestParseTakesTheSubsystemOfSftp(t *testing.T) {
+	r, err := Parse(strings.Fields("-x -oPermitLocalCommand=no -oClearAllForwardings=yes -oRemoteCommand=none -oRequestTTY=no -oForwardAgent=no -l u -s -- w-0 sftp"))
+	require.NoError(t, err)
+	require.Equal(t, "w-0", r.Host)
+	require.Equal(t, "u", r.User)
+	require.Contains(t, r.Command, "/sftp-server")
+}
+
+func TestParseTellsTheVersionApart(t *testing.T) {
+	_, err := Parse([]string{"-V"})
+	require.ErrorIs(t, err, ErrVersion)
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("-o A=b w-0 -o C=10 true")
 	f.Add("-xnp22 u@[fd00::2] -- a b")
@@ -105,8 +134,8 @@ func FuzzParse(f *testing.F) {
 		}
 		require.NotEmpty(t, r.Host)
 		require.NotEqual(t, byte('-'), r.Host[0])
-		// The command is the tail of the line, untouched.
-		require.NotEmpty(t, r.Command)
-		require.True(t, strings.HasSuffix(line, r.Command))
+		// The command is the tail of the line, untouched, but for an option's.
+		require.True(t, strings.HasSuffix(line, r.Command) ||
+			strings.Contains(strings.ToLower(line), "remotecommand") || strings.Contains(r.Command, "sftp-server"))
 	})
 }

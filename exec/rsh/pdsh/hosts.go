@@ -1,0 +1,113 @@
+package pdsh
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxHosts bounds what one list may expand to: one slip of the finger in a range
+// is a billion.
+const maxHosts = 1 << 16
+
+// split cuts a list at commas and white space that stand outside of brackets.
+func split(list string) []string {
+	depth := 0
+	return strings.FieldsFunc(list, func(c rune) bool {
+		switch c {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		return depth == 0 && strings.ContainsRune(", \t\r\n", c)
+	})
+}
+
+// expand turns w-[08-10,12]x into w-08x, w-09x, w-10x, w-12x; several brackets
+// give every combination, the last one fastest. An IPv6 address may stand in
+// brackets.
+func expand(pattern string) ([]string, error) {
+	open := strings.IndexByte(pattern, '[')
+	if open < 0 {
+		return []string{pattern}, nil
+	}
+	end := strings.IndexByte(pattern[open:], ']') + open
+	if end < open {
+		return nil, fmt.Errorf("pdsh: %q: a bracket is not closed", pattern)
+	}
+	head, inner := pattern[:open], pattern[open+1:end]
+	if head == "" && end == len(pattern)-1 && strings.Contains(inner, ":") {
+		return []string{inner}, nil
+	}
+	tails, err := expand(pattern[end+1:])
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, part := range strings.Split(inner, ",") {
+		numbers, err := numbers(part)
+		if err != nil {
+			return nil, fmt.Errorf("pdsh: %q: %w", pattern, err)
+		}
+		if (len(all)+len(numbers))*len(tails) > maxHosts {
+			return nil, tooMany(pattern)
+		}
+		for _, n := range numbers {
+			for _, tail := range tails {
+				all = append(all, head+n+tail)
+			}
+		}
+	}
+	return all, nil
+}
+
+func tooMany(what string) error {
+	return fmt.Errorf("pdsh: %q is more than %d hosts", what, maxHosts)
+}
+
+// numbers is 8, 9 and 10 of "8-10"; as many digits as the first has.
+func numbers(part string) ([]string, error) {
+	first, last, isRange := strings.Cut(part, "-")
+	if !isRange {
+		last = first
+	}
+	from, err1 := strconv.ParseUint(first, 10, 32)
+	to, err2 := strconv.ParseUint(last, 10, 32)
+	if err1 != nil || err2 != nil || from > to || to-from >= maxHosts {
+		return nil, fmt.Errorf("%q is no range of numbers", part)
+	}
+	var list []string
+	for n := from; n <= to; n++ {
+		digits := strconv.FormatUint(n, 10)
+		list = append(list, strings.Repeat("0", max(0, len(first)-len(digits)))+digits)
+	}
+	return list, nil
+}
+
+// labels gives each host its label: the first part of its name, or all of it
+// where it begins with a digit, as addresses do, or hosts are of several domains.
+func labels(hosts []string) []string {
+	domain, several := "", false
+	for _, h := range hosts {
+		if _, d, ok := cutDomain(h); ok {
+			several = several || domain != "" && d != domain
+			domain = d
+		}
+	}
+	list := make([]string, len(hosts))
+	for i, h := range hosts {
+		list[i] = h
+		if name, _, ok := cutDomain(h); ok && !several {
+			list[i] = name
+		}
+	}
+	return list
+}
+
+func cutDomain(host string) (name, domain string, ok bool) {
+	if host == "" || host[0] >= '0' && host[0] <= '9' {
+		return host, "", false
+	}
+	return strings.Cut(host, ".")
+}

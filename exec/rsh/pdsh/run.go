@@ -1,0 +1,182 @@
+package pdsh
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/rsh"
+)
+
+const (
+	// exitFailed is what pdsh -S counts for a command that it has killed.
+	exitFailed = 254
+	// maxLine bounds the memory that a line without an end may take.
+	maxLine = 1 << 20
+	// readSize is small: there are two readers for each of a thousand hosts.
+	readSize = 4 << 10
+	// batch is how much is written at once of what is there at once.
+	batch = 32 << 10
+)
+
+// Output is where lines and complaints go. Name begins complaints.
+type Output struct {
+	Name     string
+	Out, Err io.Writer
+}
+
+// run is one call of Run. Lines of different hosts are never mixed.
+type run struct {
+	Output
+	job      Job
+	socket   string
+	labels   []string
+	out, err sync.Mutex // of Out and Err
+	hint     sync.Once
+}
+
+// Run runs the job through the broker at socket and returns the exit code.
+func Run(socket string, j Job, o Output) int {
+	r := &run{Output: o, job: j, socket: socket, labels: labels(j.Hosts)}
+	var largest atomic.Int64
+	var group sync.WaitGroup
+	free := make(chan struct{}, j.FanOut)
+	for i := range j.Hosts {
+		free <- struct{}{}
+		group.Go(func() {
+			code := int64(r.one(i))
+			for old := largest.Load(); code > old && !largest.CompareAndSwap(old, code); old = largest.Load() {
+			}
+			<-free
+		})
+	}
+	group.Wait()
+	if !j.Largest {
+		return 0
+	}
+	return int(largest.Load())
+}
+
+// one runs the command on host i and returns its exit code.
+func (r *run) one(i int) int {
+	label := r.labels[i]
+	var pipes [4]*os.File // stdout and stderr, each the reading and the writing end
+	defer func() {
+		for _, f := range pipes {
+			f.Close() // of what was not opened, or is closed already: an error that tells nothing
+		}
+	}()
+	for k := 0; k < 4; k += 2 {
+		var err error
+		if pipes[k], pipes[k+1], err = os.Pipe(); err != nil {
+			r.complain(label, fmt.Errorf("make a pipe: %w", err))
+			return exitFailed
+		}
+	}
+	line, user := r.job.Line(i)
+	call, err := rsh.Begin(r.socket, rsh.Request{Host: r.job.Hosts[i], User: user, Command: line}, int(pipes[1].Fd()), int(pipes[3].Fd()))
+	if err != nil {
+		r.complain(label, err)
+		return names.ExitTransport
+	}
+	// The broker has copies, and when it has closed them the output has ended.
+	pipes[1].Close()
+	pipes[3].Close()
+	var readers sync.WaitGroup
+	readers.Go(func() { r.carry(r.Out, &r.out, pipes[0], label) })
+	readers.Go(func() { r.carry(r.Err, &r.err, pipes[2], label) })
+	var late atomic.Bool
+	if r.job.Timeout > 0 {
+		defer time.AfterFunc(r.job.Timeout, func() { late.Store(true); call.Close() }).Stop()
+	}
+	code, err := call.Wait()
+	call.Close()
+	readers.Wait()
+	switch {
+	case late.Load() && code == names.ExitTransport:
+		r.complain(label, errors.New("command timeout"))
+		return exitFailed
+	case err != nil:
+		r.complain(label, err)
+	case code != 0:
+		r.complain(label, fmt.Errorf("exited with exit code %d", code))
+	}
+	return code
+}
+
+// complain says what went wrong with a host; a hint is given once.
+func (r *run) complain(label string, err error) {
+	r.err.Lock()
+	defer r.err.Unlock()
+	fmt.Fprintf(r.Err, "%s: %s: %v\n", r.Name, label, err)
+	var h interface{ Hint() string }
+	if errors.As(err, &h) && h.Hint() != "" {
+		r.hint.Do(func() { fmt.Fprintln(r.Err, "hint: "+h.Hint()) })
+	}
+}
+
+// carry writes the lines of one stream, each behind its label, as they come.
+func (r *run) carry(w io.Writer, mu *sync.Mutex, from io.Reader, label string) {
+	if r.job.NoLabels {
+		label = ""
+	} else {
+		label += ": "
+	}
+	in := bufio.NewReaderSize(from, readSize)
+	var text []byte // whole lines, and the beginning of one
+	start := 0      // where the last line begins in text
+	flush := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		// Our own output is gone: SIGPIPE has ended us, or the rest has no reader.
+		_, _ = w.Write(text[:start])
+		text, start = append(text[:0], text[start:]...), 0
+	}
+	for {
+		piece, err := in.ReadSlice('\n')
+		if len(piece) > 0 && len(text) == start {
+			text = append(text, label...)
+		}
+		text = append(text, piece...)
+		switch {
+		case err == nil:
+			start = len(text)
+		case errors.Is(err, bufio.ErrBufferFull):
+			if len(text)-start >= maxLine {
+				text = r.finish(text)
+				start = len(text)
+			}
+		default: // the end: the broker has closed its copy
+			if len(text) > start {
+				text = r.finish(text)
+				start = len(text)
+			}
+			flush()
+			return
+		}
+		if start >= batch || start > 0 && !moreLines(in) {
+			flush()
+		}
+	}
+}
+
+// finish ends a line that has no end, where the next one will have a label.
+func (r *run) finish(text []byte) []byte {
+	if r.job.NoLabels {
+		return text
+	}
+	return append(text, '\n')
+}
+
+// moreLines tells whether a whole line can be had without waiting.
+func moreLines(in *bufio.Reader) bool {
+	there, _ := in.Peek(in.Buffered()) // no error: they are there
+	return bytes.IndexByte(there, '\n') >= 0
+}
