@@ -32,8 +32,12 @@ func TestLaunchesAreValid(t *testing.T) {
 		require.NoError(t, framework.Validate(l, c))
 		for _, p := range append(l.Processes, framework.Process{Env: l.Env}) {
 			for _, v := range p.Env {
-				require.False(t, framework.LooksSecret(v.Name), "%s would be masked, and people need to see what was set", v.Name)
-				require.False(t, strings.HasSuffix(v.Why, "."), v.Name)
+				if framework.LooksSecret(v.Name) {
+					require.Fail(t, "masked, and people need to see what was set", v.Name)
+				}
+				if strings.HasSuffix(v.Why, ".") {
+					require.Fail(t, "a clause, no sentence", v.Name)
+				}
 			}
 		}
 	})
@@ -192,7 +196,9 @@ func TestHostsAreWorkers(t *testing.T) {
 					require.True(t, c.Port <= port && port < c.Port+framework.PortBlock, "%s=%s", v.Name, v.Value)
 				}
 				for _, w := range c.Workers {
-					require.NotContains(t, v.Value, w.Name, "%s has a name, which may not resolve", v.Name)
+					if strings.Contains(v.Value, w.Name) {
+						require.Fail(t, "a name may not resolve", "%s=%s", v.Name, v.Value)
+					}
 				}
 			}
 		}

@@ -64,7 +64,7 @@ func jaxProcess(t *testing.T) (files string, env map[string]string) {
 // behind ours in PYTHONPATH, as Merge puts it.
 func run(t *testing.T, files, path string, env map[string]string, script string) string {
 	cmd := exec.Command("python3", "-c", script)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PYTHONPATH=" + strings.ReplaceAll(env["PYTHONPATH"], framework.FilesDir, files) + ":" + path}
+	cmd.Env = []string{"PYTHONDONTWRITEBYTECODE=1", "PATH=" + os.Getenv("PATH"), "PYTHONPATH=" + strings.ReplaceAll(env["PYTHONPATH"], framework.FilesDir, files) + ":" + path}
 	for name, value := range env {
 		if name != "PYTHONPATH" {
 			cmd.Env = append(cmd.Env, name+"="+value)
