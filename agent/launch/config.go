@@ -50,6 +50,7 @@ type Config struct {
 	Exit     ExitRule // whose word counts
 	Report   string   // file for the JSON report
 	DryRun   bool     // print what would be run
+	Shims    bool     // ssh, rsh and pdsh on PATH are the agent
 
 	Metrics     []string // NAME[:RAW|PERCENTAGE] to collect from the output
 	MetricsFile string   // where to write them; "": where Kubeflow Pipelines looks, else here

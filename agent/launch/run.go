@@ -185,7 +185,11 @@ func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worke
 	for _, warning := range append(plan.Warnings, kept...) {
 		r.voice.Warn("%s", warning)
 	}
-	cmd, err := r.meter.start(r, func(s Streams) (*command, error) { return startCommand(r.reaper, r.cfg.Command, env, s, r.id) })
+	argv, env, err := withShims(r.cfg, r.place.dir, r.agent, r.cfg.Command, env)
+	if err != nil {
+		return err
+	}
+	cmd, err := r.meter.start(r, func(s Streams) (*command, error) { return startCommand(r.reaper, argv, env, s, r.id) })
 	if err != nil {
 		return err
 	}

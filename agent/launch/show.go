@@ -25,6 +25,11 @@ func Env(ctx context.Context, cfg Config, w io.Writer, explain bool) error {
 		return err
 	}
 	set, warnings := plan.settle(os.Environ())
+	shims, err := shimVars(cfg, plan, os.Environ())
+	if err != nil {
+		return err
+	}
+	set, plan.Vars = append(set, shims...), append(plan.Vars, shims...)
 	if explain {
 		explainPlan(w, cfg, plan, running, warnings)
 		return nil
@@ -135,7 +140,11 @@ func dryRun(ctx context.Context, cfg Config, w io.Writer) error {
 		return err
 	}
 	set, _ := plan.settle(os.Environ())
-	for _, v := range set {
+	shims, err := shimVars(cfg, plan, os.Environ())
+	if err != nil {
+		return err
+	}
+	for _, v := range append(set, shims...) {
 		fmt.Fprintf(w, "export %s=%s\n", v.Name, quoted(v.Value))
 	}
 	fmt.Fprintf(w, "\n# %s\n", plan.Hostfile)

@@ -69,6 +69,7 @@ func (f *flagSets) running(set *pflag.FlagSet) {
 	set.DurationVar(&c.NodeLostAfter, "node-lost-after", c.NodeLostAfter, "a worker is lost when its link is down and its pod not ready for this long")
 	set.DurationVar(&c.FrozenAfter, "frozen-after", c.FrozenAfter, "an MPI daemon (not a rank) that is stopped, by SIGSTOP say, for this long ends the command; 0: never")
 	set.BoolVar(&c.KeepWorkers, "keep-workers", c.KeepWorkers, "leave the workers for a next launcher when the command has ended")
+	set.BoolVar(&c.Shims, "shims", c.Shims, "ssh, rsh and pdsh in the command's PATH are the agent: for horovodrun, deepspeed, rsync, git")
 	set.StringVar(&c.Hostfile, "hostfile", c.Hostfile, "`PATH` of the hostfile to write (default: /etc/mpi/hostfile in a pod, else in the run directory)")
 }
 
