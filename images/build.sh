@@ -4,10 +4,10 @@
 #   images/build.sh [--platform linux/arm64] [IMAGE...]      default: all of them, for this machine
 #   images/build.sh --print [IMAGE...]                       the archives' paths; builds nothing
 #
-# Images: agent openmpi mpich noshell, named localhost/muster-IMAGE:dev. A
-# container engine (docker) is used if one answers; otherwise buildah, with base
-# images made from Debian's packages by mmdebstrap, so that no registry is
-# needed. Everything that is kept lies in $MUSTER_IMAGES_DIR, else in
+# Images: agent openmpi mpich noshell, and frameworks where it is asked for, named
+# localhost/muster-IMAGE:dev. A container engine (docker) is used if one answers;
+# otherwise buildah, with base images made from Debian's packages by mmdebstrap, so
+# that no registry is needed. Everything that is kept lies in $MUSTER_IMAGES_DIR, else in
 # $XDG_CACHE_HOME/muster/images, else in ~/.cache/muster/images.
 set -euo pipefail
 shopt -s inherit_errexit
@@ -27,6 +27,7 @@ archive() { echo "$cache/archives/$1-$arch.tar"; }
 
 packages_openmpi=openmpi-bin,python3-minimal,python3-mpi4py
 packages_mpich=mpich,python3-minimal
+packages_frameworks=python3,libgomp1
 packages_devel=gcc,libc6-dev,libopenmpi-dev,libmpich-dev
 mpi4py=4.1.2 # of PyPI, for MPICH
 
@@ -36,7 +37,7 @@ while [ $# -gt 0 ]; do
         --platform) arch=${2:?--platform takes linux/amd64 or linux/arm64}; arch=${arch#linux/}; shift 2 ;;
         --platform=*) arch=${1#*=}; arch=${arch#linux/}; shift ;;
         --print) print=1; shift ;;
-        -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;;
         -*) fail "no such option: $1" "images/build.sh --help" 64 ;;
         *) break ;;
     esac
@@ -45,7 +46,7 @@ case $arch in amd64 | arm64) ;; *) fail "no such platform: linux/$arch" "linux/a
 images=("$@")
 [ ${#images[@]} -gt 0 ] || images=(agent openmpi mpich noshell)
 for image in "${images[@]}"; do
-    [ -f "$here/$image/Dockerfile" ] || fail "no such image: $image" "agent openmpi mpich noshell" 64
+    [ -f "$here/$image/Dockerfile" ] || fail "no such image: $image" "agent openmpi mpich noshell frameworks" 64
     if [ -n "$print" ]; then archive "$image"; fi
 done
 [ -z "$print" ] || exit 0
@@ -156,6 +157,7 @@ for image in "${images[@]}"; do
             if [ $engine = buildah ]; then devel=$(base devel); fi
             build "$image" "$repo" "BASE=$from" "DEVEL=$devel" "AGENT=$(ref agent)"
             ;;
+        frameworks) build frameworks "$repo" "BASE=$(base frameworks)" "AGENT=$(ref agent)" ;;
         noshell) build noshell "$repo" "OPENMPI=$(ref openmpi)" ;;
     esac
 done

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -46,10 +47,10 @@ func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, 
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(filepath.Join(f.bin, "agent"), argv...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.Env = append(clean(os.Environ()), pythonEnv(r, v, venvs, func(v venv) string { return v.dir })...)
+	cmd.Env = append(clean(os.Environ()), pythonEnv(r, venvs, func(v venv) string { return v.dir })...)
 	cmd.Env = append(cmd.Env, "PATH="+strings.Join([]string{v.bin(), f.bin, "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}, ":"),
 		envMark+"="+mark)
-	cmd.Env = append(cmd.Env, fill(r.env, paths)...)
+	cmd.Env = append(cmd.Env, fill(append(slices.Clone(r.env), r.fakeEnv...), paths)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	o := outcome{began: time.Now()}
 	if err := cmd.Start(); err != nil {
@@ -75,7 +76,7 @@ func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, 
 
 // pythonEnv is what a row's processes get everywhere; at says where an
 // environment lies there.
-func pythonEnv(r row, v venv, venvs map[string]venv, at func(venv) string) []string {
+func pythonEnv(r row, venvs map[string]venv, at func(venv) string) []string {
 	env := []string{
 		"OMP_NUM_THREADS=1", // many processes, few cores
 		"PYTHONUNBUFFERED=1",

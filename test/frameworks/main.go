@@ -122,6 +122,11 @@ func runAll(ctx context.Context, o options, list []row, venvs map[string]venv, d
 		switch where {
 		case "fake":
 			p = fakes{bin: bin, scripts: filepath.Join(dir, "scripts"), dir: dir}
+		case "cluster":
+			if os.Getenv("KUBECONFIG") == "" {
+				return nil, errors.New("no cluster: make cluster-up, then eval \"$(cd test/cluster && go run . env)\"")
+			}
+			p = cluster{scripts: filepath.Join(dir, "scripts"), dir: dir}
 		default:
 			return nil, fmt.Errorf("-where=%s: it is fake, cluster or both", o.where)
 		}

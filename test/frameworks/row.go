@@ -22,6 +22,7 @@ type row struct {
 	flags     []string // of agent run
 	argv      []string
 	env       []string // K=V, of the launcher and of the workers
+	fakeEnv   []string // of fake workers only
 	code      int      // what agent run has to end with
 	limit     time.Duration
 	ci        bool   // in the subset

@@ -49,6 +49,7 @@ func torchRows() []row {
 func jaxRows() []row {
 	two := []string{"JAX_NUM_CPU_DEVICES=2"}
 	flags := []string{framework + "jax"}
+	pod := []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"} // what every pod has
 	sees := []want{world("jax", 1), devices(2 * workers)}
 	return []row{
 		{key: "jax/explicit", framework: "JAX", way: "psum, arguments from the environment", venv: "jax", ci: true,
@@ -56,10 +57,10 @@ func jaxRows() []row {
 		{key: "jax/auto", framework: "JAX", way: "psum, initialize()", venv: "jax", ci: true,
 			flags: flags, env: two, argv: python("jax_psum.py", "auto"), want: sees},
 		{key: "jax/kubernetes", framework: "JAX", way: "initialize(), kubernetes package, no token", venv: "jax", also: []string{"kubernetes"},
-			flags: flags, env: append(two, "KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"),
+			flags: flags, env: two, fakeEnv: pod,
 			argv: python("jax_psum.py", "auto"), want: sees},
 		{key: "jax/kubernetes-explicit", framework: "JAX", way: "with arguments, kubernetes package, no token", venv: "jax", also: []string{"kubernetes"},
-			flags: flags, env: append(two, "KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"),
+			flags: flags, env: two, fakeEnv: pod,
 			argv: python("jax_psum.py", "explicit"), want: sees},
 		{key: "jax/dies", framework: "JAX", way: "a rank is killed, the others are deaf to SIGTERM", venv: "jax", ci: true,
 			flags: flags, env: two, argv: python("jax_psum.py", "explicit", "die"), code: 137,

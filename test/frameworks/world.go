@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,6 +44,8 @@ func said(out, framework string) (all []line) {
 	}
 	return all
 }
+
+var errSilent = errors.New("no rank said anything")
 
 func exitCode(r row, o outcome) (string, error) {
 	if o.code != r.code {
@@ -101,8 +104,12 @@ func world(name string, each int) want {
 // falls: each rank's loss is less than half of what it was.
 func falls(name string) want {
 	return func(_ row, o outcome) (string, error) {
+		lines := said(o.out, name)
+		if len(lines) == 0 {
+			return "", errSilent
+		}
 		text := ""
-		for _, l := range said(o.out, name) {
+		for _, l := range lines {
 			if len(l.Losses) != 2 || !(l.Losses[1] < l.Losses[0]/2) {
 				return "", fmt.Errorf("the loss of rank %d: %v", l.Rank, l.Losses)
 			}
@@ -116,6 +123,9 @@ func falls(name string) want {
 func same(name string) want {
 	return func(_ row, o outcome) (string, error) {
 		lines := said(o.out, name)
+		if len(lines) == 0 {
+			return "", errSilent
+		}
 		for _, l := range lines {
 			if (l.Same == nil || !*l.Same) && (l.Model == "" || l.Model != lines[0].Model) {
 				return "", fmt.Errorf("rank %d has a model of its own", l.Rank)

@@ -29,7 +29,7 @@ psum = jax.jit(jax.shard_map(lambda x: jax.lax.psum(x.sum(), "i"), mesh=mesh, in
 total = float(psum(ones)) / jax.local_device_count()
 everyones = multihost_utils.process_allgather(row(rank, world)).sum(0)
 # A cluster that JAX was made to find must not be found by others in this process.
-misled = [name for name in os.environ if name.startswith(("SLURM_", "OMPI_", "PMI_"))]
+misled = [name for name in os.environ if name.startswith(("SLURM_", "OMPI_COMM_", "OMPI_MCA_orte_hnp", "PMI_"))]
 
 if sys.argv[2:] == ["die"]:
     say("jax", rank=rank, world=world, sum=int(total), hosts=hosts(everyones, world), devices=jax.device_count(), misled=misled)

@@ -1,0 +1,128 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// cluster runs rows as pods on every node of the cluster of KUBECONFIG.
+type cluster struct {
+	scripts string // directory
+	dir     string // below it, one that all pods of a row share: the nodes see this machine's files
+}
+
+// sweepTime is for what follows a row's end, whatever became of it.
+const sweepTime = time.Minute
+
+func (c cluster) run(ctx context.Context, r row, venvs map[string]venv) (o outcome, err error) {
+	name := "frameworks-" + strings.ReplaceAll(r.key, "/", "-") + "-" + strings.ToLower(rand.Text()[:5])
+	shared, err := os.MkdirTemp(c.dir, "r")
+	if err == nil {
+		err = os.Chmod(shared, 0o777) // pods are another user
+	}
+	if err != nil {
+		return o, err
+	}
+	text, err := c.configMap()
+	if err != nil {
+		return o, err
+	}
+	if err := apply(ctx, name, namespaceObject(name)); err != nil {
+		return o, err
+	}
+	defer func() {
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepTime)
+		defer cancel()
+		if err != nil {
+			err = errors.Join(err, errors.New(c.remains(after, name)))
+		}
+		_, gone := kubectl(after, name, nil, "delete", "namespace", name, "--wait=false")
+		err = errors.Join(err, gone)
+	}()
+	if _, err := kubectl(ctx, name, nil, "wait", "--for=create", "serviceaccount/default", "--timeout=60s"); err != nil {
+		return o, err
+	}
+	o.began = time.Now()
+	if err := apply(ctx, name, append(append(access(r.size()), text), pods(r, venvs, shared)...)...); err != nil {
+		return o, err
+	}
+	o.code, err = terminated(ctx, name, launcher)
+	o.ended = time.Now()
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepTime)
+	defer cancel()
+	log, lerr := kubectl(after, name, nil, "logs", launcher)
+	o.out, o.err = log, log
+	if err = errors.Join(err, lerr); err != nil {
+		return o, err
+	}
+	o.left, err = c.workersLeft(after, name, r)
+	return o, err
+}
+
+// workersLeft: the workers end by themselves, with 0, and all that ran in them;
+// they were on more than one node.
+func (c cluster) workersLeft(ctx context.Context, namespace string, r row) (left []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for i := range r.size() {
+		code, err := terminated(ctx, namespace, worker(i))
+		if err != nil {
+			left = append(left, worker(i)+" goes on")
+		} else if code != 0 {
+			left = append(left, fmt.Sprintf("%s ended with %d", worker(i), code))
+		}
+	}
+	nodes, err := kubectl(ctx, namespace, nil, "get", "pods", "-l", "muster.dev/role=worker", "-o", `jsonpath={range .items[*]}{.spec.nodeName}{"\n"}{end}`)
+	if err != nil {
+		return left, err
+	}
+	on := map[string]bool{}
+	for _, node := range strings.Fields(nodes) {
+		on[node] = true
+	}
+	if len(on) < 2 {
+		return left, fmt.Errorf("the workers ran on %v alone", nodes)
+	}
+	return left, nil
+}
+
+func (c cluster) configMap() (any, error) {
+	m := corev1.ConfigMap{TypeMeta: kind("v1", "ConfigMap"), ObjectMeta: named("scripts"), Data: map[string]string{}}
+	files, err := filepath.Glob(filepath.Join(c.scripts, "*.py"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		m.Data[filepath.Base(file)] = string(text)
+	}
+	return m, nil
+}
+
+// remains tells what became of the pods of a row that failed.
+func (c cluster) remains(ctx context.Context, namespace string) string {
+	var b strings.Builder
+	for _, args := range [][]string{
+		{"get", "pods", "-o", "wide"}, {"get", "events", "--sort-by=.lastTimestamp"}, {"logs", worker(0), "--tail=20"},
+	} {
+		said, err := kubectl(ctx, namespace, nil, args...)
+		if err != nil {
+			said += err.Error()
+		}
+		fmt.Fprintf(&b, "--- %s\n%s\n", strings.Join(args, " "), strings.TrimSpace(said))
+	}
+	return b.String()
+}
