@@ -12,6 +12,7 @@
 //	serve.go        serve `agent rsh`, and note how its sessions end; calls.go
 //	job.go          what PID 1 of the workers reports of daemons and ranks
 //	command.go      run the user's command; ending.go is how it is ended
+//	meter.go        collect metrics from the output; tee.go
 //	supervise.go    watch command, workers and signals; trouble.go
 //	judge.go        decide the exit code, and say why it is not the command's
 //	report.go       the summary line, the JSON report, the termination message
@@ -38,6 +39,9 @@
 // does not notice: a daemon killed or frozen (--frozen-after), a session that
 // ended badly, an MPI rank that failed. docs/mpi-conformance.md shows what that
 // changes for each mpirun.
+//
+// With Config.Metrics a command's standard output is a pipe of ours, whose bytes
+// are handed on as they are; without, it is our own.
 //
 // It will not restart a command, rewrite its arguments or its output, or take
 // a variable from the user: a variable of ours that the user has set is kept

@@ -50,12 +50,12 @@ func TestTeeIsByteIdentical(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	want := make([]byte, 3<<20)
+	want := make([]byte, 1<<20)
 	for i := range want {
 		want[i] = byte(random.UintN(256))
 	}
 	want = append(want, "\nloss=0.5\nloss=0.25"...)
-	out := &slow{wait: time.Millisecond}
+	out := &slow{wait: 100 * time.Microsecond}
 	m, in, v, said, wg := metered(t, out)
 	for rest := want; len(rest) > 0; {
 		n := min(len(rest), 1+random.IntN(100_000))

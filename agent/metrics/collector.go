@@ -52,15 +52,37 @@ func New(specs []Spec) *Collector {
 // neither kept nor changed. Rank -1 is a process that has none: it counts where
 // no rank has printed the metric.
 func (c *Collector) Line(rank int, line []byte) {
-	for piece := range bytes.FieldsFuncSeq(plain(line), isBreak) {
-		if len(piece) > maxPiece {
+	if c.isOther(line) {
+		return
+	}
+	for rest := plain(line); len(rest) > 0; {
+		end := pieceEnd(rest)
+		if end > maxPiece {
 			c.skip()
-			continue
+		} else {
+			c.look(rank, rest[:end])
 		}
-		for i, f := range c.finders {
-			f.scan(piece, func(value float64, _ []byte) { c.add(i, rank, value) },
-				func(text []byte) { c.miss(i, text) })
+		rest = rest[min(end+1, len(rest)):]
+	}
+}
+
+// isOther is the way out for most lines: they have no name that is looked for.
+func (c *Collector) isOther(line []byte) bool {
+	if len(line) > maxPiece || bytes.IndexByte(line, escape) >= 0 {
+		return false
+	}
+	for _, f := range c.finders {
+		if bytes.Contains(line, f.name) {
+			return false
 		}
+	}
+	return true
+}
+
+func (c *Collector) look(rank int, piece []byte) {
+	for i, f := range c.finders {
+		f.scan(piece, func(value float64, _ []byte) { c.add(i, rank, value) },
+			func(text []byte) { c.miss(i, text) })
 	}
 }
 

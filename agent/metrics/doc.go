@@ -18,7 +18,7 @@
 //
 // Each metric keeps how often it was printed, its last value and its least and
 // largest finite ones: those of the lowest rank that printed it, as the ranks
-// of a job mostly print the same.
+// of a job mostly print the same; a process without a rank comes last.
 //
 // It promises: memory does not grow with the output; a metric that was never
 // printed has no value, not 0; the output is only looked at. A Collector may be

@@ -58,6 +58,13 @@ func sequence(b []byte) (length int, colour bool) {
 	return 2, false
 }
 
-// isBreak tells whether c ends a piece of a line: any control character but the
-// tabulator. Progress bars go back with \r or \b.
-func isBreak(c rune) bool { return c < 0x20 && c != '\t' || c == 0x7f }
+// pieceEnd is where the first piece of text ends: at a control character other
+// than the tabulator. Progress bars go back with \r or \b.
+func pieceEnd(text []byte) int {
+	for i, c := range text {
+		if c < 0x20 && c != '\t' || c == 0x7f {
+			return i
+		}
+	}
+	return len(text)
+}

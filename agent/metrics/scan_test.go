@@ -121,7 +121,7 @@ func FuzzScan(f *testing.F) {
 		name = specs[0].Name
 		// The pattern is another way to say what scan finds.
 		found := 0
-		for piece := range strings.FieldsFuncSeq(string(plain(line)), isBreak) {
+		for piece := range strings.FieldsFuncSeq(string(plain(line)), func(r rune) bool { return r < 0x20 && r != '\t' || r == 0x7f }) {
 			c.finders[0].scan([]byte(piece), func(value float64, text []byte) {
 				found++
 				behind := regexp.MustCompile(`(?s)` + regexp.QuoteMeta(name) + "[\"'`]?[ \t]*[=:][ \t]*[\"'`]?" + regexp.QuoteMeta(string(text)) + `($|[^0-9])`)
