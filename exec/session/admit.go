@@ -101,7 +101,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRecord, error) {
 	w := wire.WelcomeRecord{Proto: proto, Version: s.cfg.Version, Instance: s.instance, Slots: s.cfg.Slots, Reports: true}
 	w.Hostname, _ = os.Hostname() // only for messages
-	w.Addresses = addresses()
+	w.Addresses, w.Interfaces, w.NoRDMA = addresses(), interfaces(), noRDMA("/sys/class")
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err == nil {
 		w.CPUs, w.CPUSet = set.Count(), listCPUs(&set)
@@ -138,28 +138,6 @@ func addresses() []string {
 	for _, a := range list {
 		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
 			out = append(out, n.IP.String())
-		}
-	}
-	return out
-}
-
-// listCPUs gives a set in Linux's list form.
-func listCPUs(set *unix.CPUSet) string {
-	out := ""
-	for i, seen, n := 0, 0, set.Count(); seen < n; i++ {
-		if !set.IsSet(i) {
-			continue
-		}
-		first := i
-		for set.IsSet(i + 1) {
-			i++
-		}
-		seen += i - first + 1
-		if out != "" {
-			out += ","
-		}
-		if out += fmt.Sprint(first); i > first {
-			out += fmt.Sprintf("-%d", i)
 		}
 	}
 	return out

@@ -109,8 +109,12 @@ func (s *Server) newSession(rec wire.OpenRecord) *session {
 	return x
 }
 
+// leftoverGrace is what children get whose parent, a rank, has failed.
+const leftoverGrace = time.Second
+
 // run starts the session's goroutines around p. It is called once.
-func (x *session) run(p *reap.Process, pipes pipes) {
+// endsOnFailure is as in a Spec.
+func (x *session) run(p *reap.Process, pipes pipes, endsOnFailure bool) {
 	x.srv.mu.Lock()
 	x.proc, x.pipes = p, pipes
 	x.srv.mu.Unlock()
@@ -124,20 +128,25 @@ func (x *session) run(p *reap.Process, pipes pipes) {
 	}
 	x.srv.wg.Go(func() {
 		<-p.Done()
+		at := time.Now()
+		if endsOnFailure && p.Status().Code != 0 {
+			x.srv.stopSession(x, leftoverGrace)
+		}
 		x.stdin.Abort()
 		// As ssh has it, a session lasts until its output has ended too: a
 		// child in the background may still be writing.
 		<-out
 		<-out
-		x.ended(p.Status())
+		x.ended(p.Status(), at)
 	})
 }
 
-// ended makes the exit record and sends it to whoever has the session.
-func (x *session) ended(st reap.Status) {
+// ended makes the exit record and sends it to whoever has the session. at is when
+// the process ended: its output may have lasted longer.
+func (x *session) ended(st reap.Status, at time.Time) {
 	x.srv.lookAt(x) // its ranks' ends, before its own
 	x.finish(&wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: x.outlived(),
-		OOM: x.srv.memoryKills() - x.oom})
+		OOM: x.srv.memoryKills() - x.oom, EndedMillis: at.UnixMilli()})
 }
 
 // outlived reports whether members live on after the first process. One that

@@ -58,7 +58,7 @@ func (s *Server) start(x *session, spec wire.Spec) {
 		return
 	}
 	x.tree.Add(p)
-	x.run(p, ours)
+	x.run(p, ours, spec.EndsOnFailure)
 	s.watchNow()
 }
 

@@ -34,6 +34,11 @@ type WelcomeRecord struct {
 	Instance  string   `json:"instance"`
 	Hostname  string   `json:"hostname"`
 	Addresses []string `json:"addresses,omitempty"`
+	// Interfaces are those that are up and have an address, loopback among them.
+	Interfaces []Interface `json:"interfaces,omitempty"`
+	// NoRDMA says that the worker sees no RDMA device; a worker that does not say
+	// may have one.
+	NoRDMA bool `json:"noRDMA,omitempty"`
 	// CPUs counts the processors that the worker may use, CPUSet lists them
 	// (Linux's list form, "0-3,8").
 	CPUs   int    `json:"cpus"`
@@ -45,6 +50,12 @@ type WelcomeRecord struct {
 	Sessions []string `json:"sessions,omitempty"`
 	// Reports says that the worker sends REPORT to a launcher that takes it.
 	Reports bool `json:"reports,omitempty"`
+}
+
+// Interface is a network interface of a worker.
+type Interface struct {
+	Name      string   `json:"name"`
+	Addresses []string `json:"addresses"` // without their prefix lengths
 }
 
 // Reasons of a RefuseRecord.
@@ -146,9 +157,12 @@ type ExitRecord struct {
 	Detached bool `json:"detached,omitempty"`
 	// OOM is how many processes of the container the kernel killed for its
 	// memory while the session ran, this one's or another's.
-	OOM    int    `json:"oom,omitempty"`
-	Stdout uint64 `json:"stdout"` // total bytes
-	Stderr uint64 `json:"stderr"`
+	OOM int `json:"oom,omitempty"`
+	// EndedMillis is when the first process ended, by the worker's clock (Unix
+	// milliseconds); 0: not told.
+	EndedMillis int64  `json:"endedMillis,omitempty"`
+	Stdout      uint64 `json:"stdout"` // total bytes
+	Stderr      uint64 `json:"stderr"`
 }
 
 // Record encodes v as the payload of a frame.

@@ -20,6 +20,10 @@ type Spec struct {
 	Dir string
 	// Stdin: the session reads standard input; otherwise it has /dev/null.
 	Stdin bool
+	// EndsOnFailure: when the first process ends badly, what it leaves behind is
+	// stopped, so that the end is told though a child of it holds the output open.
+	// It is no part of the Hash, which workers without it could not make.
+	EndsOnFailure bool
 }
 
 // specJSON carries words as bytes: argv and environment need not be UTF-8, and
@@ -30,11 +34,13 @@ type specJSON struct {
 	Env   [][]byte `json:"env,omitempty"`
 	Dir   []byte   `json:"dir,omitempty"`
 	Stdin bool     `json:"stdin,omitempty"`
+
+	EndsOnFailure bool `json:"endsOnFailure,omitempty"`
 }
 
 // MarshalJSON encodes every word as base64.
 func (s Spec) MarshalJSON() ([]byte, error) {
-	return json.Marshal(specJSON{toBytes(s.Argv), []byte(s.Line), toBytes(s.Env), []byte(s.Dir), s.Stdin})
+	return json.Marshal(specJSON{toBytes(s.Argv), []byte(s.Line), toBytes(s.Env), []byte(s.Dir), s.Stdin, s.EndsOnFailure})
 }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
@@ -43,7 +49,7 @@ func (s *Spec) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	*s = Spec{toStrings(j.Argv), string(j.Line), toStrings(j.Env), string(j.Dir), j.Stdin}
+	*s = Spec{toStrings(j.Argv), string(j.Line), toStrings(j.Env), string(j.Dir), j.Stdin, j.EndsOnFailure}
 	return nil
 }
 
@@ -51,7 +57,7 @@ func (s *Spec) UnmarshalJSON(b []byte) error {
 // hash. It guards against mistakes, not against attackers, who would have to be
 // the job's own launcher: FNV keeps cryptography, 33 MB of zeroed memory among
 // it, out of the worker. Every word is preceded by its length, so no two specs
-// look alike.
+// look alike but for EndsOnFailure.
 func (s Spec) Hash() string {
 	h := fnv.New128a()
 	words := func(list ...string) {
