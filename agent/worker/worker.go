@@ -69,6 +69,9 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	w := newRole(cfg, dir, temp)
 	cfg.Log.Info("awaiting a launcher", "socket", path, "version", cfg.Version)
 	code, words, err := w.run(ctx, ln, signals)
+	if cerr := rundir.Clear(dir); cerr != nil {
+		cfg.Log.Warn("files are left behind", "err", cerr)
+	}
 	lastWords(cfg, words)
 	return code, err
 }
