@@ -40,7 +40,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"agent/framework", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/names", "cmd", "test"} {
+	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/names", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -57,9 +57,11 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"rendezvous":      leaves,
 		"exec":            leaves,
 		"hostfile":        nil,
-		"agent/launch":    roles,
+		"agent/metrics":   leaves,
+		"agent/group":     append([]string{"agent/framework", "exec"}, leaves...),
+		"agent/launch":    append([]string{"agent/group", "agent/metrics"}, roles...),
 		"agent/worker":    roles,
-		"cmd":             append([]string{"agent/launch", "agent/worker"}, roles...),
+		"cmd":             append([]string{"agent/launch", "agent/worker", "agent/metrics"}, roles...),
 	}
 	for _, p := range list(t, module+"...") {
 		from := leaf(p.ImportPath)

@@ -1,0 +1,220 @@
+package group
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/framework"
+)
+
+// serveGrace bounds the grace of what serves when the group has failed: what
+// worked has had its own, and the run must end soon.
+const serveGrace = 1500 * time.Millisecond
+
+// rankTiers puts the members into the tiers in which they are stopped: first
+// what works, then what serves, in the members' order, neighbours of one role
+// together.
+func rankTiers(members []*member) (last int) {
+	role := ""
+	for _, m := range members {
+		if m.Part != framework.Serves {
+			continue
+		}
+		if last == 0 || m.Role != role {
+			last, role = last+1, m.Role
+		}
+		m.tier = last
+	}
+	return last
+}
+
+// look finds out what follows from what has ended.
+func (g *Group) look() {
+	switch g.phase {
+	case running, settling:
+		switch {
+		case g.decided():
+			g.succeed()
+		case g.phase == settling && g.ended(g.last):
+			g.conclude()
+		case g.phase == running && g.failed():
+			g.phase = settling
+			g.timer.Reset(settleTime)
+			g.look()
+		case g.ended(g.last):
+			g.phase = over
+		}
+	case lingering:
+		if g.ended(g.last) {
+			g.phase = over
+		}
+	case stopping:
+		if g.ended(g.tier) {
+			g.nextTier()
+		}
+	}
+}
+
+// decided: the group has succeeded, whatever still runs.
+func (g *Group) decided() bool {
+	deciders, well, _ := g.count(framework.Decides)
+	workers, good, _ := g.count(framework.Works)
+	switch {
+	case g.cfg.Any:
+		return well+good > 0
+	case deciders > 0:
+		return well == deciders
+	}
+	return workers > 0 && good == workers
+}
+
+// failed: there is a failure that the group does not get over.
+func (g *Group) failed() bool {
+	if !g.cfg.Any {
+		return len(g.failures) > 0
+	}
+	for _, e := range g.failures {
+		if g.members[e.Member].Part == framework.Serves {
+			return true
+		}
+	}
+	deciders, _, d := g.count(framework.Decides)
+	workers, _, w := g.count(framework.Works)
+	return len(g.failures) > 0 && d+w == deciders+workers
+}
+
+// ended: every member up to that tier has.
+func (g *Group) ended(tier int) bool {
+	for _, m := range g.members {
+		if !m.ended && m.tier <= tier {
+			return false
+		}
+	}
+	return true
+}
+
+// count says how many have a part, how many of them ended well, and how many
+// ended at all.
+func (g *Group) count(part framework.Part) (all, good, ended int) {
+	for _, m := range g.members {
+		if m.Part != part {
+			continue
+		}
+		all++
+		if m.good {
+			good++
+		}
+		if m.ended {
+			ended++
+		}
+	}
+	return all, good, ended
+}
+
+// succeed ends what need not run any more. With Any the others are as good as
+// the first: they may end by themselves.
+func (g *Group) succeed() {
+	if g.cfg.Any && !g.ended(g.last) {
+		g.phase = lingering
+		g.timer.Reset(g.cfg.Grace)
+		return
+	}
+	g.stop()
+}
+
+// conclude names the cause and stops the rest.
+func (g *Group) conclude() {
+	c := g.failure(cause(g.failures))
+	g.result.Code, g.result.Cause, g.result.Others = c.Code(), &c, len(g.failures)-1
+	if g.cfg.OnFailure != nil {
+		g.cfg.OnFailure(c, g.result.Others)
+	}
+	g.grace = g.cfg.FailGrace
+	g.stop()
+}
+
+// due is called when the time of a phase is over.
+func (g *Group) due() {
+	switch g.phase {
+	case settling:
+		g.conclude()
+	case lingering:
+		g.stop()
+	case stopping:
+		g.abandon()
+		g.nextTier()
+	}
+}
+
+// stop begins to stop whatever lives, tier by tier.
+func (g *Group) stop() {
+	g.phase, g.tier = stopping, -1
+	g.starting()
+	g.nextTier()
+}
+
+// nextTier stops the next tier in which somebody lives; after the last one the
+// run is over.
+func (g *Group) nextTier() {
+	for g.tier++; g.tier <= g.last; g.tier++ {
+		grace := g.grace
+		if g.tier > 0 && g.result.Cause != nil {
+			grace = min(grace, serveGrace)
+		}
+		g.tell(g.tier, grace)
+		if !g.ended(g.tier) {
+			g.timer.Reset(grace + stopMargin)
+			return
+		}
+	}
+	g.phase = over
+}
+
+// tell stops the members up to a tier. Those that were not started are no more.
+func (g *Group) tell(tier int, grace time.Duration) {
+	for _, m := range g.members {
+		if m.ended || m.tier > tier {
+			continue
+		}
+		m.told = true
+		if m.session == nil {
+			m.end()
+			continue
+		}
+		m.session.Stop(grace)
+	}
+}
+
+// abandon gives up those that should have ended.
+func (g *Group) abandon() {
+	for _, m := range g.members {
+		if !m.ended && m.tier <= g.tier {
+			g.result.Left = append(g.result.Left, m.Label+" on "+m.Worker)
+			m.end()
+		}
+	}
+}
+
+// obey carries out a signal.
+func (g *Group) obey(sig syscall.Signal) {
+	switch sig {
+	case syscall.SIGTERM, syscall.SIGINT:
+		if g.phase != stopping {
+			g.told = true
+			g.stop()
+		}
+	case syscall.SIGKILL:
+		g.told = g.told || g.phase != stopping
+		g.starting()
+		g.phase, g.tier = stopping, g.last
+		g.tell(g.tier, 0)
+		g.timer.Reset(stopMargin)
+		g.look()
+	default:
+		for _, m := range g.members {
+			if s, ok := m.session.(interface{ Signal(int) }); ok && !m.ended {
+				s.Signal(int(sig))
+			}
+		}
+	}
+}

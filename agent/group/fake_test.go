@@ -1,0 +1,120 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// act is what a pretended process does.
+type act struct {
+	after  time.Duration // it ends by itself after that; 0: never
+	code   int
+	signal syscall.Signal
+	lost   error
+	reason string
+	oom    int
+	// term is how long it takes to end when it is asked to; stubborn ones do not.
+	term     time.Duration
+	stubborn bool
+	mute     bool // its worker does not answer a stop
+	says     string
+	at       time.Duration // the worker's clock at its end, from the beginning; 0: it does not tell
+	refused  error         // by Open
+}
+
+// stage is the opener of one pretended process, and its session.
+type stage struct {
+	act
+	mu      sync.Mutex
+	opened  time.Time
+	stopped []time.Time // when it was told to stop
+	graces  []time.Duration
+	signals []int
+	told    chan time.Duration
+	end     time.Time
+	began   time.Time
+}
+
+func newStage(a act) *stage {
+	return &stage{act: a, told: make(chan time.Duration, 16), began: time.Now()}
+}
+
+func (s *stage) Open(_ context.Context, _ string, _ wire.Spec, _, stderr io.Writer) (Session, error) {
+	if s.refused != nil {
+		return nil, s.refused
+	}
+	s.mu.Lock()
+	s.opened = time.Now()
+	s.mu.Unlock()
+	if s.says != "" {
+		if _, err := io.WriteString(stderr, s.says); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *stage) Stop(grace time.Duration) {
+	s.mu.Lock()
+	s.stopped, s.graces = append(s.stopped, time.Now()), append(s.graces, grace)
+	s.mu.Unlock()
+	s.told <- grace
+}
+
+func (s *stage) Signal(sig int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.signals = append(s.signals, sig)
+}
+
+func (s *stage) Wait(ctx context.Context) (wire.ExitRecord, error) {
+	defer func() {
+		s.mu.Lock()
+		s.end = time.Now()
+		s.mu.Unlock()
+	}()
+	var own <-chan time.Time
+	if s.after > 0 {
+		own = time.After(s.after)
+	}
+	var kill, term <-chan time.Time
+	for {
+		select {
+		case <-own:
+			return s.record(), s.lost
+		case <-ctx.Done():
+			return wire.ExitRecord{}, context.Cause(ctx)
+		case grace := <-s.told:
+			switch {
+			case s.mute:
+			case s.stubborn || s.term > grace:
+				kill = time.After(grace)
+			default:
+				term = time.After(s.term)
+			}
+		case <-term:
+			return wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil
+		case <-kill:
+			return wire.ExitRecord{Code: 137, Signal: 9, Reason: wire.ReasonStopped}, nil
+		}
+	}
+}
+
+func (s *stage) record() wire.ExitRecord {
+	rec := wire.ExitRecord{Code: s.code, Signal: int(s.signal), Reason: s.reason, OOM: s.oom}
+	if s.signal != 0 {
+		rec.Code = 128 + int(s.signal)
+	}
+	if s.at > 0 {
+		rec.EndedMillis = s.began.Add(s.at).UnixMilli()
+	}
+	return rec
+}
+
+var errGone = errors.New("worker w-1 lost: its node is gone")

@@ -1,0 +1,219 @@
+package group
+
+import (
+	"context"
+	"io"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// stopMargin is how long a stop may take beyond its grace before a worker that
+// does not answer is given up: the KILL, and the way there and back.
+const stopMargin = 3 * time.Second
+
+// Result is how the group ended.
+type Result struct {
+	Code    int      // 0, or the cause's; 0 as well when it was told to stop
+	Cause   *Failure // nil: none
+	Others  int      // processes that failed besides, by themselves
+	Stopped bool     // it was told to stop
+	Left    []string // processes whose workers could not be told to stop them
+}
+
+// Group is one run of a group of processes.
+type Group struct {
+	cfg     Config
+	members []*member
+	events  chan event
+	signals chan syscall.Signal
+	wg      sync.WaitGroup
+
+	phase    phase
+	tier     int // that is being stopped
+	last     int // the last tier
+	timer    *time.Timer
+	failures []End
+	result   Result
+	told     bool               // by Signal
+	grace    time.Duration      // of the stop
+	starting context.CancelFunc // ends the waits for addresses
+}
+
+// phase is where a run stands.
+type phase int
+
+const (
+	running   phase = iota
+	settling        // one has failed: others may have before it
+	lingering       // Any is decided: the others may end by themselves
+	stopping
+	over
+)
+
+// member is a Member while it runs.
+type member struct {
+	Member
+	err     *tail
+	session Session
+	ended   bool
+	good    bool // ended well by itself
+	told    bool // to stop
+	tier    int
+}
+
+// event is something that happened to a member.
+type event struct {
+	end   End
+	ready bool // its address answers; end tells of the member only
+}
+
+// New makes a Group; Run starts it.
+func New(cfg Config) *Group {
+	if cfg.Patience == 0 {
+		cfg.Patience = patience
+	}
+	if cfg.Dial == nil {
+		cfg.Dial = dialTCP
+	}
+	g := &Group{cfg: cfg, events: make(chan event), signals: make(chan syscall.Signal, 16), grace: cfg.Grace}
+	for _, m := range cfg.Members {
+		g.members = append(g.members, &member{Member: m, err: &tail{to: m.Stderr}})
+	}
+	g.last = rankTiers(g.members)
+	return g
+}
+
+// Signal tells the group of a signal: TERM and INT stop it, KILL does at once,
+// others are passed on to its processes. It does not wait.
+func (g *Group) Signal(sig syscall.Signal) {
+	select {
+	case g.signals <- sig:
+	default: // so many that nobody can mean them
+	}
+}
+
+// Run starts the group and returns when it has ended. When ctx ends every
+// process is killed. Its result is final.
+func (g *Group) Run(ctx context.Context) Result {
+	waiting, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer g.wg.Wait()
+	defer leave()
+	starting, cancel := context.WithCancel(waiting)
+	defer cancel()
+	g.starting = cancel
+	g.timer = time.NewTimer(time.Hour)
+	g.timer.Stop()
+	defer g.timer.Stop()
+	for i := range g.members {
+		g.start(starting, waiting, i)
+	}
+	g.look()
+	done := ctx.Done()
+	for g.phase != over {
+		select {
+		case e := <-g.events:
+			g.take(waiting, e)
+		case <-g.timer.C:
+			g.due()
+		case sig := <-g.signals:
+			g.obey(sig)
+		case <-done:
+			done = nil
+			g.obey(syscall.SIGKILL)
+		}
+	}
+	g.result.Stopped = g.told
+	return g.result
+}
+
+// start opens the member's session, or waits for its address first.
+func (g *Group) start(starting, waiting context.Context, i int) {
+	m := g.members[i]
+	if m.After == "" {
+		g.open(waiting, i)
+		return
+	}
+	g.wg.Go(func() {
+		if err := g.await(starting, m.After); err != nil {
+			g.send(waiting, event{end: End{Member: i, Err: err, At: time.Now(), late: true}})
+			return
+		}
+		g.send(waiting, event{end: End{Member: i}, ready: true})
+	})
+}
+
+// open opens a session and follows it.
+func (g *Group) open(waiting context.Context, i int) {
+	m := g.members[i]
+	stdout := io.Writer(io.Discard)
+	if m.Stdout != nil {
+		stdout = m.Stdout
+	}
+	session, err := m.Opener.Open(waiting, wire.NewID(), m.Spec, stdout, m.err)
+	if err != nil {
+		g.note(End{Member: i, Err: err, At: time.Now()})
+		return
+	}
+	m.session = session
+	g.wg.Go(func() {
+		exit, err := session.Wait(waiting)
+		end := End{Member: i, Exit: exit, Err: err, At: time.Now()}
+		if exit.EndedMillis != 0 && err == nil {
+			end.At = time.UnixMilli(exit.EndedMillis)
+		}
+		g.send(waiting, event{end: end})
+	})
+}
+
+// send gives an event to Run unless that has gone.
+func (g *Group) send(waiting context.Context, e event) {
+	select {
+	case g.events <- e:
+	case <-waiting.Done():
+	}
+}
+
+// take handles an event.
+func (g *Group) take(waiting context.Context, e event) {
+	switch {
+	case g.members[e.end.Member].ended: // it was given up, or not to be started any more
+		return
+	case e.ready:
+		g.open(waiting, e.end.Member)
+	default:
+		g.note(e.end)
+	}
+	g.look()
+}
+
+// note takes an end down.
+func (g *Group) note(e End) {
+	m := g.members[e.Member]
+	e.ours = m.told
+	m.end()
+	failed := e.bad() && !e.ours
+	m.good = !failed && !e.ours
+	if failed {
+		g.failures = append(g.failures, e)
+	}
+	if g.cfg.OnEnd != nil {
+		g.cfg.OnEnd(e, failed)
+	}
+}
+
+func (m *member) end() {
+	m.ended = true
+	if m.Stdout != nil {
+		_ = m.Stdout.Close() // what could not be written was said by the write
+	}
+	_ = m.err.Close()
+}
+
+// failure puts an end into words.
+func (g *Group) failure(e End) Failure {
+	m := g.members[e.Member]
+	return Failure{End: e, Label: m.Label, Worker: m.Worker, Tail: m.err.last()}
+}

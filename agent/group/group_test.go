@@ -1,0 +1,247 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// cast makes a group of pretended processes; parts may be shorter than acts.
+func cast(parts []framework.Part, acts ...act) (Config, []*stage) {
+	cfg := Config{Grace: 10 * time.Second, FailGrace: 5 * time.Second}
+	var stages []*stage
+	for i, a := range acts {
+		s := newStage(a)
+		m := Member{Label: fmt.Sprintf("rank %d", i), Worker: fmt.Sprintf("w-%d", i), Opener: s}
+		if i < len(parts) {
+			m.Part = parts[i]
+			m.Role = fmt.Sprint("role of part ", parts[i], " at ", i)
+		}
+		cfg.Members, stages = append(cfg.Members, m), append(stages, s)
+	}
+	return cfg, stages
+}
+
+const (
+	works   = framework.Works
+	decides = framework.Decides
+	serves  = framework.Serves
+)
+
+func TestOutcomes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		parts []framework.Part
+		any   bool
+		acts  []act
+		code  int
+		cause string // its sentence; "": none
+		other int
+		took  time.Duration
+	}{
+		"all do well": {acts: []act{{after: time.Second}, {after: 3 * time.Second}}, took: 3 * time.Second},
+		"one fails": {acts: []act{{}, {after: time.Second, code: 3}, {}}, code: 3, cause: "rank 1 on w-1 exited with 3",
+			took: time.Second + settleTime},
+		"one is killed": {acts: []act{{}, {after: time.Second, signal: syscall.SIGKILL}}, code: 137, cause: "rank 1 on w-1 was killed by SIGKILL",
+			took: time.Second + settleTime},
+		"for its memory": {acts: []act{{after: time.Second, signal: syscall.SIGKILL, oom: 1}}, code: 137,
+			cause: "rank 0 on w-0 was killed by SIGKILL: the kernel killed a process there for its memory (OOM)", took: time.Second},
+		"the rest ignores TERM": {acts: []act{{stubborn: true}, {after: time.Second, code: 3}, {stubborn: true}}, code: 3,
+			cause: "rank 1 on w-1 exited with 3", took: time.Second + settleTime + 5*time.Second},
+		"the rest fails after it": {acts: []act{{after: 1300 * time.Millisecond, signal: syscall.SIGABRT}, {after: time.Second, code: 3}, {after: 1200 * time.Millisecond, code: 1}},
+			code: 3, cause: "rank 1 on w-1 exited with 3", other: 2, took: 1300 * time.Millisecond},
+		"an abort reaches us first": {acts: []act{{after: time.Second, signal: syscall.SIGABRT}, {after: 1100 * time.Millisecond, code: 3}},
+			code: 3, cause: "rank 1 on w-1 exited with 3", other: 1, took: 1100 * time.Millisecond},
+		"an abort alone": {acts: []act{{after: time.Second, signal: syscall.SIGABRT}, {}}, code: 134, cause: "rank 0 on w-0 was killed by SIGABRT",
+			took: time.Second + settleTime},
+		"as the workers saw it": {acts: []act{{after: time.Second, code: 1, at: 900 * time.Millisecond}, {after: 1500 * time.Millisecond, code: 4, at: 800 * time.Millisecond}},
+			code: 4, cause: "rank 1 on w-1 exited with 4", other: 1, took: 1500 * time.Millisecond},
+		"a worker is lost": {acts: []act{{}, {after: time.Second, lost: errGone}}, code: names.ExitHopeless, cause: "rank 1 on w-1: worker w-1 lost: its node is gone",
+			took: time.Second + settleTime},
+		"and its peers fail first": {acts: []act{{after: time.Second, code: 1}, {after: 1500 * time.Millisecond, lost: errGone}}, code: names.ExitHopeless,
+			cause: "rank 1 on w-1: worker w-1 lost: its node is gone", other: 1, took: 1500 * time.Millisecond},
+		"preempted, with 0": {acts: []act{{after: time.Second, reason: wire.ReasonPreempted}, {}}, code: names.ExitHopeless,
+			cause: "rank 0 on w-0 was ended because its worker was told to stop from outside", took: time.Second + settleTime},
+		"cannot be opened": {acts: []act{{}, {refused: errors.New("its command and environment are too long")}}, code: names.ExitHopeless,
+			cause: "rank 1 on w-1: its command and environment are too long", took: settleTime},
+
+		"the chief decides": {parts: []framework.Part{decides, works, serves}, acts: []act{{after: time.Second}, {}, {}}, took: time.Second},
+		"a worker after the chief does not count": {parts: []framework.Part{decides, works}, acts: []act{{after: time.Second}, {after: 1100 * time.Millisecond, code: 1, stubborn: true}},
+			took: 1100 * time.Millisecond},
+		"nor one moments before it": {parts: []framework.Part{decides, works}, acts: []act{{after: time.Second}, {after: 900 * time.Millisecond, code: 1}}, took: time.Second},
+		"one long before it does": {parts: []framework.Part{decides, works}, acts: []act{{after: 5 * time.Second}, {after: time.Second, code: 7}}, code: 7,
+			cause: "rank 1 on w-1 exited with 7", took: time.Second + settleTime},
+		"two decide":             {parts: []framework.Part{decides, decides, works}, acts: []act{{after: time.Second}, {after: 2 * time.Second}, {}}, took: 2 * time.Second},
+		"what serves is stopped": {parts: []framework.Part{works, serves}, acts: []act{{after: time.Second}, {term: 2 * time.Second}}, took: 3 * time.Second},
+		"what serves has failed": {parts: []framework.Part{works, serves}, acts: []act{{}, {after: time.Second, code: 9}}, code: 9,
+			cause: "rank 1 on w-1 exited with 9", took: time.Second + settleTime},
+		"what serves may end": {parts: []framework.Part{works, serves}, acts: []act{{after: 3 * time.Second}, {after: time.Second}}, took: 3 * time.Second},
+
+		"any: the first is enough":       {any: true, acts: []act{{after: 5 * time.Second}, {after: time.Second}, {after: 500 * time.Millisecond, code: 1}}, took: 5 * time.Second},
+		"any: the others have the grace": {any: true, acts: []act{{}, {after: time.Second}}, took: 11 * time.Second},
+		"any: none is left": {any: true, acts: []act{{after: 4 * time.Second, code: 5}, {after: time.Second, code: 2}}, code: 2,
+			cause: "rank 1 on w-1 exited with 2", other: 1, took: 4 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg, stages := cast(tc.parts, tc.acts...)
+				cfg.Any = tc.any
+				var told []Failure
+				cfg.OnFailure = func(f Failure, _ int) { told = append(told, f) }
+				began := time.Now()
+				result := New(cfg).Run(t.Context())
+				require.Equal(t, tc.code, result.Code)
+				require.Equal(t, tc.took, time.Since(began))
+				require.Empty(t, result.Left)
+				for i, s := range stages {
+					require.False(t, s.refused == nil && s.end.IsZero(), "process %d lives", i)
+				}
+				if tc.cause == "" {
+					require.Nil(t, result.Cause)
+					require.Empty(t, told)
+					return
+				}
+				require.Equal(t, tc.cause, result.Cause.Sentence())
+				require.Equal(t, tc.other, result.Others)
+				require.Len(t, told, 1)
+			})
+		})
+	}
+}
+
+// What serves is stopped after what works, neighbours of one role together, in
+// the members' order.
+func TestStopInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, s := cast([]framework.Part{serves, works, works, serves, serves}, act{term: time.Second}, act{after: time.Second}, act{after: 2 * time.Second},
+			act{term: time.Second}, act{term: time.Second})
+		cfg.Members[0].Role, cfg.Members[3].Role, cfg.Members[4].Role = "node", "node", "head"
+		began := time.Now()
+		require.Zero(t, New(cfg).Run(t.Context()).Code)
+		require.Equal(t, []time.Time{began.Add(2 * time.Second)}, s[0].stopped)
+		require.Equal(t, []time.Time{began.Add(2 * time.Second)}, s[3].stopped)
+		require.Equal(t, []time.Time{began.Add(3 * time.Second)}, s[4].stopped, "the head when the nodes are gone")
+	})
+}
+
+// A failure ends the run within ten seconds, whoever ignores TERM.
+func TestFailureEndsSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, _ := cast([]framework.Part{works, works, serves, serves}, act{after: time.Second, code: 1}, act{stubborn: true}, act{stubborn: true}, act{stubborn: true})
+		began := time.Now()
+		require.Equal(t, 1, New(cfg).Run(t.Context()).Code)
+		require.LessOrEqual(t, time.Since(began)-time.Second, 10*time.Second)
+	})
+}
+
+func TestSignals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		signals []syscall.Signal // one a second
+		took    time.Duration
+		graces  []time.Duration
+	}{
+		"TERM":          {[]syscall.Signal{syscall.SIGTERM}, 11 * time.Second, []time.Duration{10 * time.Second}},
+		"INT":           {[]syscall.Signal{syscall.SIGINT}, 11 * time.Second, []time.Duration{10 * time.Second}},
+		"TERM and KILL": {[]syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}, 2 * time.Second, []time.Duration{10 * time.Second, 0}},
+		"KILL":          {[]syscall.Signal{syscall.SIGKILL}, time.Second, []time.Duration{0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg, s := cast([]framework.Part{works, works}, act{stubborn: true}, act{term: time.Millisecond})
+				g := New(cfg)
+				began := time.Now()
+				for i, sig := range tc.signals {
+					time.AfterFunc(time.Duration(i+1)*time.Second, func() { g.Signal(sig) })
+				}
+				result := g.Run(t.Context())
+				require.Equal(t, Result{Stopped: true}, result)
+				require.Equal(t, tc.took, time.Since(began))
+				require.Equal(t, tc.graces, s[0].graces)
+			})
+		})
+	}
+}
+
+func TestOtherSignalsArePassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, s := cast(nil, act{after: 2 * time.Second}, act{after: 500 * time.Millisecond})
+		g := New(cfg)
+		time.AfterFunc(time.Second, func() { g.Signal(syscall.SIGUSR1) })
+		require.Zero(t, g.Run(t.Context()).Code)
+		require.Equal(t, []int{int(syscall.SIGUSR1)}, s[0].signals)
+		require.Empty(t, s[1].signals, "it had ended")
+	})
+}
+
+func TestContextEndsTheGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, _ := cast(nil, act{stubborn: true}, act{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		require.True(t, New(cfg).Run(ctx).Stopped)
+		require.Equal(t, time.Second, time.Since(began))
+	})
+}
+
+// A worker whose link is down cannot be told: it is given up, by name.
+func TestGivesUpWhoCannotBeTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, _ := cast(nil, act{after: time.Second, code: 1}, act{mute: true})
+		began := time.Now()
+		result := New(cfg).Run(t.Context())
+		require.Equal(t, []string{"rank 1 on w-1"}, result.Left)
+		require.Equal(t, time.Second+settleTime+5*time.Second+stopMargin, time.Since(began))
+	})
+}
+
+func TestAfter(t *testing.T) {
+	for name, tc := range map[string]struct {
+		listens time.Duration // when something does
+		acts    []act
+		code    int
+		cause   string
+		opened  bool
+	}{
+		"comes":        {listens: 3 * time.Second, acts: []act{{after: 10 * time.Second}, {after: time.Second}}, opened: true},
+		"never comes":  {listens: time.Hour, acts: []act{{}, {}}, code: names.ExitDeadline, cause: "rank 1 on w-1 was not started: nothing listens on head:1 after 1m0s: refused"},
+		"fails before": {listens: time.Hour, acts: []act{{after: time.Second, code: 3}, {}}, code: 3, cause: "rank 0 on w-0 exited with 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg, s := cast(nil, tc.acts...)
+				began := time.Now()
+				cfg.Members[1].After, cfg.Patience = "head:1", time.Minute
+				cfg.Dial = func(_ context.Context, address string) error {
+					require.Equal(t, "head:1", address)
+					if time.Since(began) < tc.listens {
+						return errors.New("refused")
+					}
+					return nil
+				}
+				result := New(cfg).Run(t.Context())
+				require.Equal(t, tc.code, result.Code)
+				require.Equal(t, tc.opened, !s[1].opened.IsZero())
+				if tc.opened {
+					require.LessOrEqual(t, s[1].opened.Sub(began), tc.listens+lastPause)
+				}
+				if tc.cause != "" {
+					require.Equal(t, tc.cause, result.Cause.Sentence())
+				}
+			})
+		})
+	}
+}
+
+func TestNobody(t *testing.T) {
+	require.Equal(t, Result{}, New(Config{}).Run(t.Context()))
+}

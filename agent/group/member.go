@@ -1,0 +1,55 @@
+package group
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// Opener opens sessions on one worker. It returns at once: what goes wrong later
+// is for Wait to say.
+type Opener interface {
+	Open(ctx context.Context, id string, spec wire.Spec, stdout, stderr io.Writer) (Session, error)
+}
+
+// Session is a process that runs on a worker. Wait's error means that the worker
+// was lost, or ctx's end; without one every byte of output has been written. One
+// that has a method Signal(int) gets the signals that are passed on.
+type Session interface {
+	Wait(ctx context.Context) (wire.ExitRecord, error)
+	Stop(grace time.Duration)
+}
+
+// Member is one process of the group.
+type Member struct {
+	Label  string // in sentences: "rank 3", "ps 0"
+	Worker string // the worker's name
+	Opener Opener
+	Spec   wire.Spec
+	Role   string // neighbours of one role that serve are stopped together
+	Part   framework.Part
+	After  string // "host:port"; see framework.Process
+	// Stdout and Stderr are closed when the process has ended; nil: discarded.
+	Stdout, Stderr io.WriteCloser
+}
+
+// Config of a Group; zero durations mean none, but for Patience.
+type Config struct {
+	Members []Member
+	Any     bool // see framework.Launch
+	// Grace lies between TERM and KILL when the group is told to stop or has
+	// succeeded, FailGrace when it has failed.
+	Grace, FailGrace time.Duration
+	// Patience is how long a member waits for its address; 0: 5 min.
+	Patience time.Duration
+	// Dial tries an address; nil: by TCP, from here.
+	Dial func(ctx context.Context, address string) error
+	// OnFailure, if set, is called once with the cause, before the rest is stopped.
+	OnFailure func(cause Failure, others int)
+	// OnEnd, if set, is called for each process that ended; failed: badly, and
+	// not by our doing. It is called from Run's goroutine, as OnFailure.
+	OnEnd func(end End, failed bool)
+}

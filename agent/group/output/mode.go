@@ -1,0 +1,75 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Kind says where output goes.
+type Kind int
+
+const (
+	Tag   Kind = iota // to the launcher's own, "3: line"
+	Plain             // to the launcher's own, as it is
+	Dir               // to a file for each stream of each process
+)
+
+// Mode is what --output says.
+type Mode struct {
+	Kind Kind
+	Dir  string // for Dir, absolute
+}
+
+// ParseMode reads "tag", "plain" or "dir=PATH".
+func ParseMode(text string) (Mode, error) {
+	path, isDir := strings.CutPrefix(text, "dir=")
+	switch {
+	case text == "tag":
+		return Mode{Kind: Tag}, nil
+	case text == "plain":
+		return Mode{Kind: Plain}, nil
+	case isDir && path == "":
+		return Mode{}, errors.New("dir= names no directory")
+	case isDir:
+		abs, err := filepath.Abs(path)
+		return Mode{Kind: Dir, Dir: abs}, err
+	}
+	return Mode{}, fmt.Errorf("%q is not known", text)
+}
+
+// Span is a range of ranks, both ends included.
+type Span struct{ First, Last int }
+
+// ParseRanks reads "0,2-3".
+func ParseRanks(text string) ([]Span, error) {
+	var spans []Span
+	for _, part := range strings.Split(text, ",") {
+		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		if !isRange {
+			to = from
+		}
+		first, err1 := strconv.ParseUint(from, 10, 31)
+		last, err2 := strconv.ParseUint(to, 10, 31)
+		if err1 != nil || err2 != nil {
+			return nil, fmt.Errorf("%q is no rank and no range of ranks", part)
+		}
+		if last < first {
+			return nil, fmt.Errorf("the range %s runs backwards", part)
+		}
+		spans = append(spans, Span{int(first), int(last)})
+	}
+	return spans, nil
+}
+
+// Within says whether rank is in one of spans.
+func Within(spans []Span, rank int) bool {
+	for _, s := range spans {
+		if s.First <= rank && rank <= s.Last {
+			return true
+		}
+	}
+	return false
+}
