@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 // AnnotationSlots overrides the number of slots of one pod.
@@ -17,13 +19,16 @@ type Worker struct {
 	UID         string
 	IP          string // empty until the kubelet reports it
 	Node        string
-	Hostname    string // within the pod
-	Subdomain   string // name of the headless Service, may be empty
-	Container   string // where the agent runs; empty when the choice is ambiguous
-	ContainerID string // of the running container; changes with each restart
-	Index       int    // from a label or the name; -1: none
-	Labelled    bool   // Index comes from a label, so no two workers may share it
-	Slots       int    // from AnnotationSlots; 0: as configured for the job
+	Hostname    string   // within the pod
+	Subdomain   string   // name of the headless Service, may be empty
+	Container   string   // where the agent runs; empty when the choice is ambiguous
+	ContainerID string   // of the running container; changes with each restart
+	Index       int      // from a label or the name; -1: none
+	Labelled    bool     // Index comes from a label, so no two workers may share it
+	Slots       int      // from AnnotationSlots; 0: as configured for the job
+	Role        string   // what the job's framework calls it, from a label; "": nobody says
+	GPUs        int      // that its container may use, by its limits
+	Env         []string // of its container, K=V, those whose values stand in the pod's spec
 	HostNetwork bool
 	Created     time.Time
 	Restarts    int
@@ -44,6 +49,7 @@ func FromPod(pod *corev1.Pod, container string) Worker {
 		IP: pod.Status.PodIP, Node: pod.Spec.NodeName,
 		Hostname: pod.Spec.Hostname, Subdomain: pod.Spec.Subdomain,
 		Container: container, Index: index, Labelled: labelled,
+		Role: pod.Labels[names.LabelReplicaType], GPUs: gpusOf(pod, container), Env: envOf(pod, container),
 		HostNetwork: pod.Spec.HostNetwork, Created: pod.CreationTimestamp.Time,
 		Ready:       condition(pod, corev1.PodReady).Status == corev1.ConditionTrue,
 		Terminating: pod.DeletionTimestamp != nil,

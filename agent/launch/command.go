@@ -34,9 +34,13 @@ type command struct {
 	shared bool
 }
 
-// startCommand starts argv in the current directory with our descriptors.
-// Errors are *Failure with 127 (not found) or 126 (cannot be run).
-func startCommand(r *reap.Reaper, argv, env []string, s Streams, run string) (*command, error) {
+// startCommand starts argv in dir, "" being the current directory, with our
+// descriptors. Errors are *Failure with 127 (not found), 126 (cannot be run) or
+// 64 (no such directory).
+func startCommand(r *reap.Reaper, argv, env []string, dir string, s Streams, run string) (*command, error) {
+	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
+		return nil, usage("the command runs in the launcher: the directory has to be there", "--chdir=%s is no directory here", dir)
+	}
 	path, err := lookPath(argv[0])
 	if err != nil {
 		return nil, err
@@ -50,6 +54,7 @@ func startCommand(r *reap.Reaper, argv, env []string, s Streams, run string) (*c
 	c.proc, err = r.Start(reap.Spec{
 		Path:    path,
 		Argv:    argv,
+		Dir:     dir,
 		Env:     append(env, envRun+"="+run),
 		Files:   []*os.File{s.In, s.Out, s.Err},
 		Setpgid: !c.shared,
@@ -109,6 +114,9 @@ func noFileHint(path string) string {
 	}
 	return "it was looked for in " + dir
 }
+
+// done implements running.
+func (c *command) done() <-chan struct{} { return c.proc.Done() }
 
 // signal passes sig on to the command and its process group.
 func (c *command) signal(sig syscall.Signal) {

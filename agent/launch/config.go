@@ -52,8 +52,19 @@ type Config struct {
 	DryRun   bool     // print what would be run
 	Shims    bool     // ssh, rsh and pdsh on PATH are the agent
 
-	Metrics     []string // NAME[:RAW|PERCENTAGE] to collect from the output
-	MetricsFile string   // where to write them; "": where Kubeflow Pipelines looks, else here
+	Framework      string   // its name; "" or auto: found by the command
+	ProcsPerWorker int      // processes that we start on each worker; 0: one
+	Roles          string   // of the workers: "chief=1,worker=2"
+	Success        string   // whose end decides: auto, all, any, ROLE, ROLE:INDEX
+	Chdir          string   // working directory of the processes
+	Env            []string // K=V, for the processes
+	Interface      string   // network interface of the workers, a name or a CIDR
+	Port           int      // first of a block; 0: chosen
+	LeastWorkers   int      // of an elastic run; 0: all
+	Output         string   // tag, plain or dir=PATH; "": chosen
+	OnlyRanks      string   // whose output is shown: "0,2-3"; "": all
+	Metrics        []string // --metric as given
+	MetricsFile    string   // where they go; "": where Kubeflow Pipelines looks
 
 	Fake       int      // number of worker processes on this machine
 	FakeGiven  bool     // --fake was given, so 0 is a mistake
@@ -98,9 +109,6 @@ func (c Config) Validate() error {
 	if err := c.validateCommand(); err != nil {
 		return err
 	}
-	if err := c.validateMetrics(); err != nil {
-		return err
-	}
 	return c.ValidateHosts()
 }
 
@@ -113,6 +121,9 @@ func (c Config) ValidateHosts() error {
 		return err
 	}
 	if err := c.validateWords(); err != nil {
+		return err
+	}
+	if err := c.validateLaunch(); err != nil {
 		return err
 	}
 	if c.IsFake() {

@@ -122,18 +122,6 @@ func startFake(r *reap.Reaper, cfg Config, dir, agent, run string, w rendezvous.
 	return one, nil
 }
 
-// withoutMuster leaves our own variables behind: those of an outer launcher or
-// of the user's shell are not the worker's.
-func withoutMuster(env []string) []string {
-	var kept []string
-	for _, kv := range env {
-		if !strings.HasPrefix(kv, "MUSTER_") {
-			kept = append(kept, kv)
-		}
-	}
-	return kept
-}
-
 // patient dials a worker that was started a moment ago until it listens: a
 // link would wait a quarter of a second before it tried again. One that has
 // listened before and does not any more is gone.

@@ -27,7 +27,12 @@ type Plan struct {
 	Hydra    string          `json:"hydra"`
 	Broker   string          `json:"broker"`
 	Vars     []framework.Var `json:"vars"`
-	Warnings []string        `json:"-"`
+	// Processes are started on the workers, in place of a command in the launcher.
+	Processes []Proc           `json:"processes,omitempty"`
+	Argv      []string         `json:"argv,omitempty"` // in the launcher, where it is not the user's
+	Any       bool             `json:"any,omitempty"`
+	Files     []framework.File `json:"-"`
+	Warnings  []string         `json:"-"`
 }
 
 // planName is the plan's file within the private directory.
@@ -52,31 +57,36 @@ func makePlan(s situation) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	cluster := framework.Cluster{
-		Job: s.cfg.Job, Namespace: s.cfg.Namespace, RunDir: s.dir,
-		Launcher: framework.Node{Name: s.cfg.PodName, IP: s.cfg.PodIP},
-		Agent:    s.paths.Rsh,
-		Hostfile: s.paths.Hostfile, HydraHostfile: s.paths.Hydra,
-		Fake:        s.cfg.IsFake(),
-		SharedCores: s.cfg.IsFake() || sharedCores(s.ranked, s.welcomes),
-		Root:        os.Getuid() == 0,
-		Home:        homeIfNone(s.dir),
-		Temp:        temp,
-		NoPasswd:    !hasPasswd(os.Getuid()),
-		Interface:   ownInterface(s.cfg),
-		UserEnv:     s.env,
-	}
-	for _, h := range hosts {
-		cluster.Workers = append(cluster.Workers, framework.Node{Name: h.Name, Host: h.Host, IP: h.IP, Slots: h.Slots, Index: h.Index})
-	}
-	launch, err := framework.MPI{}.Prepare(cluster)
+	cluster, err := clusterOf(s, hosts, temp)
 	if err != nil {
-		return Plan{}, fmt.Errorf("prepare environment: %w", err)
+		return Plan{}, err
+	}
+	f, err := choose(s.cfg)
+	if err != nil {
+		return Plan{}, err
+	}
+	launch, err := f.Prepare(cluster)
+	if err != nil {
+		return Plan{}, usage("`agent env --explain` with the same flags shows what is exported", "%w", err)
+	}
+	if launch, err = framework.Decide(launch, s.cfg.Success); err != nil {
+		return Plan{}, usage("--success=auto leaves it to the framework", "%w", err)
+	}
+	plan := Plan{Job: s.cfg.Job, Hosts: hosts, Hostfile: s.paths.Hostfile, Hydra: s.paths.Hydra, Broker: s.broker,
+		Argv: launch.Argv, Any: launch.Any, Files: launch.Files, Warnings: launch.Warnings}
+	if len(launch.Processes) > 0 {
+		return plan.withProcesses(s, launch.Processes)
+	}
+	if err := s.cfg.hereOnly(); err != nil {
+		return Plan{}, err
 	}
 	wordAgent(launch.Env, s.agent)
-	vars := append(launch.Env, framework.Var{Name: names.EnvBroker, Value: s.broker, Why: "the launcher's socket, for agent rsh"})
-	return Plan{Job: s.cfg.Job, Hosts: hosts, Hostfile: s.paths.Hostfile, Hydra: s.paths.Hydra, Broker: s.broker,
-		Vars: vars, Warnings: launch.Warnings}, nil
+	plan.Vars = append(launch.Env, brokerVar(s.broker))
+	return plan, nil
+}
+
+func brokerVar(path string) framework.Var {
+	return framework.Var{Name: names.EnvBroker, Value: path, Why: "the launcher's socket, for agent rsh"}
 }
 
 // wordAgent gives Open MPI "AGENT rsh" in place of the link in our private
@@ -193,4 +203,15 @@ func loadPlan(socket string) (Plan, error) {
 		return Plan{}, fmt.Errorf("read plan: %w", err)
 	}
 	return p, nil
+}
+
+// withAssignments adds K=V entries to an environment, in the place of what is
+// there under their names.
+func withAssignments(env, list []string) []string {
+	var vars []framework.Var
+	for _, kv := range list {
+		name, value, _ := strings.Cut(kv, "=")
+		vars = append(vars, framework.Var{Name: name, Value: value})
+	}
+	return withVars(env, vars)
 }

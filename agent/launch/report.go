@@ -88,8 +88,9 @@ func (r Report) save(path string) error {
 const maxLastWords = 4000
 
 // lastWords writes why, with the code, where the kubelet looks for the
-// container's termination message. A path that does not exist is no pod's.
-func lastWords(path string, code int, why string) error {
+// container's termination message, and after it the epilogue. A path that does
+// not exist is no pod's.
+func lastWords(path string, code int, why, epilogue string) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -97,20 +98,25 @@ func lastWords(path string, code int, why string) error {
 	if why == "" {
 		why = "the command ended"
 	}
-	if len(why) > maxLastWords {
-		cut := maxLastWords
-		for cut > 0 && !utf8.RuneStart(why[cut]) {
-			cut--
-		}
-		why = why[:cut] + "..."
-	}
+	text := fmt.Sprintf("%s (exit code %d)%s", cutText(why, maxLastWords), code, epilogue)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return fmt.Errorf("write termination message: %w", err)
 	}
 	defer f.Close()
-	if _, err := fmt.Fprintf(f, "%s (exit code %d)\n", why, code); err != nil {
+	if _, err := fmt.Fprintln(f, cutText(text, maxLastWords+40)); err != nil {
 		return fmt.Errorf("write termination message: %w", err)
 	}
 	return nil
+}
+
+// cutText keeps most bytes of a text, and whole characters.
+func cutText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "..."
 }

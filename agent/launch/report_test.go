@@ -44,14 +44,14 @@ func TestReportFile(t *testing.T) {
 
 func TestLastWords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	require.NoError(t, lastWords(path, 1, "x"))
+	require.NoError(t, lastWords(path, 1, "x", ""))
 	require.NoFileExists(t, path, "outside of a pod nothing is made")
 	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("old"), 5000), 0o600))
-	require.NoError(t, lastWords(path, 76, "worker w-1 lost: gone"))
+	require.NoError(t, lastWords(path, 76, "worker w-1 lost: gone", ""))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "worker w-1 lost: gone (exit code 76)\n", string(text))
-	require.NoError(t, lastWords(path, 76, strings.Repeat("ü", 4000)))
+	require.NoError(t, lastWords(path, 76, strings.Repeat("ü", 4000), ""))
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)

@@ -26,6 +26,7 @@ type runner struct {
 	log     *slog.Logger
 	voice   *voice
 	tally   *tally
+	meter   *meter // nil: no --metric
 	signals chan os.Signal
 
 	id     string // of this run; marks its processes
@@ -41,7 +42,9 @@ type runner struct {
 	verdict Verdict
 	hurry   bool // a signal told us to stop, or nothing was begun on the workers
 	silent  map[string]bool
-	meter   *meter
+	// epilogue are the last lines of a process that failed, for the termination
+	// message.
+	epilogue string
 }
 
 // Run is `agent run`: the launcher's life. The code is the process's exit
@@ -55,15 +58,13 @@ func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (in
 		return 0, dryRun(ctx, cfg, streams.Out)
 	}
 	if err == nil {
-		r.meter = newMeter(cfg, inPod())
 		err = r.run(ctx)
 	}
-	code := r.verdict.Code
-	why := r.verdict.Why
+	code, why := r.verdict.Code, r.verdict.Why
 	if err != nil {
 		code, why = CodeOf(err), err.Error()
 	}
-	if werr := lastWords(cfg.TerminationLog, code, why); werr != nil {
+	if werr := lastWords(cfg.TerminationLog, code, why, r.epilogue); werr != nil {
 		log.Warn("no termination message", "error", werr)
 	}
 	if cfg.Report != "" {
@@ -167,10 +168,11 @@ func (r *runner) hello(epoch wire.Epoch) wire.HelloRecord {
 		FrozenMillis: r.cfg.FrozenAfter.Milliseconds()}
 }
 
-// launch prepares the files, runs the command and judges its end.
+// launch prepares the files and runs the command, here or on the workers.
 func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worker) error {
-	plan, err := makePlan(situation{cfg: r.cfg, ranked: workers, welcomes: r.welcomes(), paths: r.place.paths,
-		dir: r.place.dir, broker: r.place.socket, agent: r.agent, env: os.Environ()})
+	all := situation{cfg: r.cfg, ranked: workers, welcomes: r.welcomes(), paths: r.place.paths,
+		dir: r.place.dir, broker: r.place.socket, agent: r.agent, env: os.Environ()}
+	plan, err := makePlan(all)
 	if err != nil {
 		return err
 	}
@@ -181,27 +183,51 @@ func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worke
 		return fmt.Errorf("write plan: %w", err)
 	}
 	r.serve(working, plan)
-	env, kept := plan.merge(os.Environ())
-	for _, warning := range append(plan.Warnings, kept...) {
-		r.voice.Warn("%s", warning)
+	r.meter = newMeter(r.cfg, inPod())
+	if len(plan.Processes) > 0 {
+		r.warn(plan.Warnings)
+		return r.runGroup(ctx, working, workers, plan, all.userEnv())
 	}
-	argv, env, err := withShims(r.cfg, r.place.dir, r.agent, r.cfg.Command, env)
-	if err != nil {
-		return err
+	return r.runCommand(ctx, working, workers, plan)
+}
+
+func (r *runner) warn(sentences []string) {
+	for _, one := range sentences {
+		r.voice.Warn("%s", one)
 	}
-	cmd, err := r.meter.start(r, func(s Streams) (*command, error) { return startCommand(r.reaper, argv, env, s, r.id) })
-	if err != nil {
-		return err
-	}
-	defer r.meter.finish()
-	began := time.Now()
-	s := &supervisor{cfg: r.cfg, cmd: cmd, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers}
+}
+
+// supervise watches over job, and begins the rehearsed faults.
+func (r *runner) supervise(working context.Context, name string, job running, workers []rendezvous.Worker) *supervisor {
+	s := &supervisor{cfg: r.cfg, cmd: job, name: name, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers}
 	if r.feed != nil {
 		s.pods = r.feed.pods
 	}
 	if r.fakes != nil {
 		r.fakes.rehearse(working, r.voice.Say)
 	}
+	return s
+}
+
+// runCommand runs the command in the launcher and judges its end.
+func (r *runner) runCommand(ctx, working context.Context, workers []rendezvous.Worker, plan Plan) error {
+	env, kept := plan.merge(withAssignments(os.Environ(), r.cfg.Env))
+	r.warn(append(plan.Warnings, kept...))
+	argv, err := r.commandLine(ctx, plan, env)
+	if err != nil {
+		return err
+	}
+	if argv, env, err = withShims(r.cfg, r.place.dir, r.agent, argv, env); err != nil {
+		return err
+	}
+	cmd, err := r.meter.start(r, func(s Streams) (*command, error) {
+		return startCommand(r.reaper, argv, env, r.cfg.Chdir, s, r.id)
+	})
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	s := r.supervise(working, cmd.name, cmd, workers)
 	s.watch(ctx)
 	status := cmd.proc.Status()
 	r.tally.commandEnded()
@@ -209,18 +235,18 @@ func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worke
 	s.aftermath(ctx, status.Code != 0)
 	r.tally.conclude(status.Code != 0 && s.reporting())
 	r.tally.fill(&r.report)
-	r.meter.report(r.voice)
 	r.judge(s, status)
 	if err := cmd.sweep(working, min(r.cfg.Grace, lostGrace)); err != nil {
 		r.log.Warn("the command left something behind", "error", err)
 	}
+	r.meter.finish()
 	return nil
 }
 
 // judge decides and says the verdict.
 func (r *runner) judge(s *supervisor, status reap.Status) {
 	r.hurry, r.silent = s.ending.told != 0, s.silent()
-	e := Evidence{Name: s.cmd.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
+	e := Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
 	r.tally.testify(&e)
 	r.verdict = Judge(e)
 	r.report.Exit = r.verdict.Code
@@ -230,6 +256,7 @@ func (r *runner) judge(s *supervisor, status reap.Status) {
 		}
 		r.voice.Hint(judgeHint(e, r.verdict))
 	}
+	r.meter.report(r.voice)
 	r.voice.Say("%s", r.report.Summary())
 }
 

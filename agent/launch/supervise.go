@@ -24,10 +24,20 @@ const (
 	verdictWait = 10 * time.Second
 )
 
+// running is the user's command, here or as a group on the workers.
+type running interface {
+	done() <-chan struct{}
+	signal(sig syscall.Signal)
+}
+
 // supervisor watches the command, the workers and the signals of one run.
 type supervisor struct {
-	cfg     Config
-	cmd     *command
+	cfg  Config
+	cmd  running
+	name string // of the command, for sentences
+	// group: the command is one that notices lost workers, and knows what they
+	// mean for it.
+	group   bool
 	links   *links
 	tally   *tally
 	voice   *voice
@@ -72,7 +82,7 @@ func (s *supervisor) watch(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		select {
-		case <-s.cmd.proc.Done():
+		case <-s.cmd.done():
 			return
 		case sig := <-s.signals:
 			if s.onSignal(sig) {
@@ -106,7 +116,7 @@ func (s *supervisor) watch(ctx context.Context) {
 			}
 		case <-ctx.Done():
 			s.cmd.signal(syscall.SIGKILL)
-			<-s.cmd.proc.Done()
+			<-s.cmd.done()
 			return
 		}
 	}
@@ -124,9 +134,9 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 	}
 	switch {
 	case changed && first:
-		s.voice.Say("%s: stopping %s, %s to go before it is killed; a second one kills at once", signalName(int(n)), s.cmd.name, seconds(s.cfg.Grace))
+		s.voice.Say("%s: stopping %s, %s to go before it is killed; a second one kills at once", signalName(int(n)), s.name, seconds(s.cfg.Grace))
 	case changed:
-		s.voice.Say("%s again: killing %s", signalName(int(n)), s.cmd.name)
+		s.voice.Say("%s again: killing %s", signalName(int(n)), s.name)
 	}
 	return changed
 }
@@ -138,7 +148,7 @@ func (s *supervisor) onLinks(now time.Time) (changed bool) {
 			continue
 		}
 		s.unsure[st.worker.Name] = suspicion{causeOf(st.err), now}
-		changed = s.ending.onLost(s.cfg.Grace) || changed
+		changed = !s.group && s.ending.onLost(s.cfg.Grace) || changed
 	}
 	if s.pods == nil {
 		s.settle(now)
@@ -246,7 +256,7 @@ func (s *supervisor) lose(worker, cause string) bool {
 		return false
 	}
 	s.voice.Warn("worker %s lost: %s", worker, cause)
-	return s.ending.onLost(s.cfg.Grace)
+	return !s.group && s.ending.onLost(s.cfg.Grace)
 }
 
 func (s *supervisor) known(worker string) bool { return s.tally.isLost(worker) }

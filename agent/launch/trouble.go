@@ -15,7 +15,7 @@ import (
 // heardWait is how long the ends of sessions may take after the command's own.
 const heardWait = 2 * time.Second
 
-func (s *supervisor) strict() bool { return s.cfg.Rule() == ExitStrict }
+func (s *supervisor) strict() bool { return !s.group && s.cfg.Rule() == ExitStrict }
 
 // silentPatience is for what mpirun does not notice: it had its time before.
 const silentPatience = time.Second
@@ -41,7 +41,7 @@ func (s *supervisor) onTrouble(now time.Time) (changed bool) {
 	}
 	if s.ending.ill && !s.ending.lost && !s.announced && (t.silent || now.Sub(s.illAt) >= announceAfter) {
 		s.announced = true
-		s.voice.Say("worker %s: %s; %s has %s to end by itself", t.Worker, t.What, s.cmd.name, seconds(patience-now.Sub(s.illAt)))
+		s.voice.Say("worker %s: %s; %s has %s to end by itself", t.Worker, t.What, s.name, seconds(patience-now.Sub(s.illAt)))
 	}
 	return changed
 }

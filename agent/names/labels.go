@@ -13,6 +13,9 @@ const (
 	LabelCompletionIndex = "batch.kubernetes.io/job-completion-index"
 	LabelPodIndex        = "apps.kubernetes.io/pod-index"
 	LabelReplicaIndex    = "training.kubeflow.org/replica-index"
+	// LabelReplicaType is the role as the Kubeflow training operators write it:
+	// "master", "worker", "ps"; newer ones in lower case, older ones not.
+	LabelReplicaType = "training.kubeflow.org/replica-type"
 
 	// AnnotationDefaultContainer names the container that kubectl exec takes.
 	AnnotationDefaultContainer = "kubectl.kubernetes.io/default-container"

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch"
 	"github.com/musterhq/muster/agent/names"
 )
@@ -30,6 +31,7 @@ func newFlags() *flagSets {
 	f.workers(f.group("which workers"))
 	f.waiting(f.group("waiting for them"))
 	f.running(f.group("running the command"))
+	f.frameworks(f.group("frameworks whose processes are started on the workers"))
 	f.fake(f.group("on this machine, without a cluster"))
 	f.output(f.group("what is printed"))
 	return f
@@ -73,6 +75,21 @@ func (f *flagSets) running(set *pflag.FlagSet) {
 	set.StringVar(&c.Hostfile, "hostfile", c.Hostfile, "`PATH` of the hostfile to write (default: /etc/mpi/hostfile in a pod, else in the run directory)")
 }
 
+func (f *flagSets) frameworks(set *pflag.FlagSet) {
+	c := &f.config
+	set.StringVar(&c.Framework, "framework", c.Framework, "`NAME`: "+strings.Join(framework.Names(), ", ")+" (default: found by the command; one that says nothing runs in the launcher)")
+	set.IntVar(&c.ProcsPerWorker, "procs-per-worker", c.ProcsPerWorker, "processes to start on each worker `N` (default 1)")
+	set.StringVar(&c.Roles, "roles", c.Roles, "the workers' `ROLES` in their order, as in chief=1,ps=1,worker=2 (default: by the pods' labels)")
+	set.StringVar(&c.Success, "success", c.Success, "whose end decides: auto (the framework's `RULE`), all, any, ROLE or ROLE:INDEX")
+	set.IntVar(&c.LeastWorkers, "least-workers", c.LeastWorkers, "an elastic run goes on with `N` workers (default: all are needed)")
+	set.StringVar(&c.Output, "output", c.Output, "`tag`: each line with its rank; plain; dir=PATH: PATH/rank-3.out and .err (default: tag, for one process plain; mpirun's as it is)")
+	set.StringVar(&c.OnlyRanks, "only-ranks", c.OnlyRanks, "show the output of these `RANKS` only, as in 0,2-3")
+	set.StringVar(&c.Chdir, "chdir", c.Chdir, "working `DIR`ectory of the processes (default: their container's)")
+	set.StringArrayVar(&c.Env, "env", c.Env, "set a variable for them, `NAME=VALUE`; may be given several times")
+	set.StringVar(&c.Interface, "interface", c.Interface, "network interface of the workers, a `NAME` or a CIDR (default: the one that holds the pod's address)")
+	set.IntVar(&c.Port, "port", c.Port, "the first port `N` of those that a run uses (default: chosen anew, from 20000 to 31000)")
+}
+
 func (f *flagSets) fake(set *pflag.FlagSet) {
 	c := &f.config
 	set.IntVar(&c.Fake, "fake", c.Fake, "start `N` workers as processes on this machine")
@@ -81,9 +98,9 @@ func (f *flagSets) fake(set *pflag.FlagSet) {
 
 func (f *flagSets) output(set *pflag.FlagSet) {
 	c := &f.config
+	set.StringArrayVar(&c.Metrics, "metric", c.Metrics, "collect `NAME` (NAME:RAW, NAME:PERCENTAGE) from lines like NAME=0.31; may be given several times")
+	set.StringVar(&c.MetricsFile, "metrics-file", c.MetricsFile, "write them to `FILE` (default: /mlpipeline-metrics.json in a pod, else ./mlpipeline-metrics.json)")
 	set.BoolVar(&c.DryRun, "dry-run", c.DryRun, "print environment, hostfile and command instead of running it")
-	set.StringArrayVar(&c.Metrics, "metric", c.Metrics, "collect what stdout has behind `NAME[:RAW|PERCENTAGE]` and = or :; may be given several times")
-	set.StringVar(&c.MetricsFile, "metrics-file", c.MetricsFile, "write the metrics to `FILE` (default: /mlpipeline-metrics.json in a pod if it can be written, else ./mlpipeline-metrics.json)")
 	set.StringVar(&c.Report, "report", c.Report, "write figures of the run to `FILE` as JSON")
 	set.BoolVarP(&c.Quiet, "quiet", "q", c.Quiet, "complaints only")
 	set.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`auto`, console or json")

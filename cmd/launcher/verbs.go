@@ -49,41 +49,6 @@ func unknownVerb(verb string) error {
 	return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is no verb", verb), Way: way}
 }
 
-// nearest is the verb that typed is most like, at most two slips away; of two,
-// the one that people type more.
-func nearest(typed string) string {
-	best, least := "", 3
-	for _, verb := range slices.Concat(ownVerbs, otherVerbs) {
-		if n := slips(typed, verb); n < least && n < len(verb) {
-			best, least = verb, n
-		}
-	}
-	return best
-}
-
-// slips counts letters left out, added, mistaken or swapped with the next one
-// (optimal string alignment).
-func slips(a, b string) int {
-	d := make([][]int, len(a)+1)
-	for i := range d {
-		d[i] = make([]int, len(b)+1)
-		d[i][0] = i
-	}
-	for j := range b {
-		d[0][j+1] = j + 1
-	}
-	for i := range len(a) {
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			n := min(d[i][j+1]+1, d[i+1][j]+1, d[i][j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				n = min(n, d[i-1][j-1]+1)
-			}
-			d[i+1][j+1] = n
-		}
-	}
-	return d[len(a)][len(b)]
-}
+// nearest is the verb that typed is most like; of two, the one that people type
+// more.
+func nearest(typed string) string { return launch.Nearest(typed, slices.Concat(ownVerbs, otherVerbs)) }

@@ -1,0 +1,93 @@
+package launch
+
+import (
+	"math/rand/v2"
+	"strings"
+
+	"github.com/musterhq/muster/agent/framework"
+)
+
+// launcherFramework is for a command of which nothing is known: it runs in the
+// launcher, with an environment in which any mpirun reaches the workers.
+const launcherFramework = "mpi"
+
+// auto: nobody named a framework.
+func (c Config) auto() bool { return c.Framework == "" || c.Framework == framework.Auto }
+
+// choose finds the framework by --framework, else by the command.
+func choose(cfg Config) (framework.Framework, error) {
+	name := cfg.Framework
+	if cfg.auto() {
+		name = framework.Detect(cfg.Command)
+		if name == "" {
+			name = launcherFramework
+		}
+	}
+	f, err := framework.Named(name)
+	if err != nil {
+		return nil, usage(frameworkHint(name), "%w", err)
+	}
+	return f, nil
+}
+
+// frameworkHint is for a name that no framework has.
+func frameworkHint(name string) string {
+	if like := Nearest(name, framework.Names()); like != "" {
+		return "did you mean --framework=" + like + "?"
+	}
+	return "without --framework it is found by the command; --framework=plain starts the command on every worker"
+}
+
+// Ports of an attempt are taken from below the kernel's ephemeral ones (32768 and
+// up), anew each time: one that was used a minute ago cannot be bound.
+const (
+	firstPort = 20000
+	lastPort  = 30000
+)
+
+func (c Config) port() int {
+	if c.Port != 0 {
+		return c.Port
+	}
+	return firstPort + rand.IntN(lastPort-firstPort+1)
+}
+
+// Nearest is the word that typed is most like, at most two slips away; of two,
+// the one that stands first; "" when none is.
+func Nearest(typed string, words []string) string {
+	best, least := "", 3
+	for _, word := range words {
+		if n := slips(typed, word); n < least && n < len(word) {
+			best, least = word, n
+		}
+	}
+	return best
+}
+
+// slips counts letters left out, added, mistaken or swapped with the next one
+// (optimal string alignment).
+func slips(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		d[i][0] = i
+	}
+	for j := range b {
+		d[0][j+1] = j + 1
+	}
+	for i := range len(a) {
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			n := min(d[i][j+1]+1, d[i+1][j]+1, d[i][j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				n = min(n, d[i-1][j-1]+1)
+			}
+			d[i+1][j+1] = n
+		}
+	}
+	return d[len(a)][len(b)]
+}

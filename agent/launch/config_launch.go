@@ -1,0 +1,112 @@
+package launch
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/group/output"
+)
+
+// size is how many workers there are to be; 0: as many as are found.
+func (c Config) size() int {
+	if c.IsFake() {
+		return c.Fake
+	}
+	return c.Workers
+}
+
+// given tells whether a flag, or its variable, was set.
+func (c Config) given(flag string) bool {
+	return c.Origin[flag] != "" && c.Origin[flag] != "default"
+}
+
+// validateLaunch judges what says how processes are launched on the workers.
+func (c Config) validateLaunch() error {
+	if c.given("procs-per-worker") && c.ProcsPerWorker < 1 {
+		return usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d: a worker has at least one process", c.ProcsPerWorker)
+	}
+	if !c.auto() {
+		if _, err := choose(c); err != nil {
+			return err
+		}
+	}
+	if n := c.size(); n > 0 {
+		if _, err := framework.ParseRoles(c.Roles, n); err != nil {
+			return usage("--roles names the workers in their order, as in chief=1,worker=2", "%w", err)
+		}
+	}
+	if c.given("port") && (c.Port < 1 || c.Port > 1<<16-framework.PortBlock) {
+		return usage(fmt.Sprintf("the %d ports from it on are used; without --port a free block is chosen", framework.PortBlock),
+			"--port=%d: it takes 1 to %d", c.Port, 1<<16-framework.PortBlock)
+	}
+	if c.LeastWorkers < 0 || c.size() > 0 && c.LeastWorkers > c.size() {
+		return usage("an elastic run goes on with as many workers", "--least-workers=%d: it takes 1 to %d", c.LeastWorkers, c.size())
+	}
+	for _, kv := range c.Env {
+		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" {
+			return usage("--env OMP_NUM_THREADS=4 sets one variable", "--env %q is not NAME=VALUE", kv)
+		}
+	}
+	if _, err := netip.ParsePrefix(c.Interface); strings.Contains(c.Interface, "/") && err != nil {
+		return usage("--interface=eth1, or --interface=10.1.0.0/16", "--interface=%s: %w", c.Interface, err)
+	}
+	if err := c.validateMetrics(); err != nil {
+		return err
+	}
+	return c.validateOutput()
+}
+
+func (c Config) validateOutput() error {
+	mode, err := c.outputMode()
+	if err != nil {
+		hint := "it takes tag, plain or dir=PATH"
+		if like := Nearest(c.Output, []string{"tag", "plain"}); like != "" {
+			hint = "did you mean --output=" + like + "? " + hint
+		}
+		return usage(hint, "--output=%s: %w", c.Output, err)
+	}
+	if _, err := c.shown(); err != nil {
+		return err
+	}
+	if len(c.Command) == 0 || !IsMPIRun(c.Command[0]) || !c.auto() && c.Framework != launcherFramework {
+		return nil
+	}
+	return c.ofMPIRun(mode)
+}
+
+// ofMPIRun refuses what only the one who starts the ranks can do.
+func (c Config) ofMPIRun(mode output.Mode) error {
+	name := c.Command[0]
+	switch {
+	case mode.Kind == output.Dir && c.Output != "":
+		return usage(name+" has an option of its own for that: --output-filename (Open MPI), -outfile-pattern (MPICH, Intel MPI)",
+			"--output=%s: %s starts the ranks and carries their output, not we", c.Output, name)
+	case c.OnlyRanks != "":
+		return usage("--output=tag marks each line with its rank, for grep", "--only-ranks=%s: %s starts the ranks and carries their output, not we", c.OnlyRanks, name)
+	case c.given("procs-per-worker"):
+		return usage("--slots says how many ranks "+name+" puts on a worker", "--procs-per-worker=%d: %s starts the ranks, not we", c.ProcsPerWorker, name)
+	}
+	return nil
+}
+
+// outputMode reads --output; the zero Mode, tags, where it says nothing.
+func (c Config) outputMode() (output.Mode, error) {
+	if c.Output == "" {
+		return output.Mode{}, nil
+	}
+	return output.ParseMode(c.Output)
+}
+
+// shown are the ranks of --only-ranks; nil: all.
+func (c Config) shown() ([]output.Span, error) {
+	if c.OnlyRanks == "" {
+		return nil, nil
+	}
+	spans, err := output.ParseRanks(c.OnlyRanks)
+	if err != nil {
+		return nil, usage("it takes ranks and ranges, as in --only-ranks=0,2-3", "--only-ranks=%s: %w", c.OnlyRanks, err)
+	}
+	return spans, nil
+}

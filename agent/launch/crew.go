@@ -1,0 +1,192 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/group/output"
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// crew is the user's command as a group of processes on the workers.
+type crew struct {
+	group  *group.Group
+	ended  chan struct{}
+	result group.Result // when ended is closed
+}
+
+func (c *crew) done() <-chan struct{} { return c.ended }
+
+func (c *crew) signal(sig syscall.Signal) { c.group.Signal(sig) }
+
+// seat opens sessions of the group on one worker's link, and counts them.
+type seat struct {
+	link  *link.Link
+	tally *tally
+}
+
+// Open implements group.Opener.
+func (s seat) Open(ctx context.Context, id string, spec wire.Spec, stdout, stderr io.Writer) (group.Session, error) {
+	session, err := s.link.Open(ctx, id, spec, link.Streams{Stdout: stdout, Stderr: stderr})
+	if err != nil {
+		return nil, err
+	}
+	s.tally.opened()
+	return session, nil
+}
+
+// runGroup runs the plan's processes and judges their end.
+func (r *runner) runGroup(ctx, working context.Context, workers []rendezvous.Worker, plan Plan, user [][]string) error {
+	if err := r.layFiles(ctx, &plan, user); err != nil {
+		return err
+	}
+	members, err := r.members(plan)
+	if err != nil {
+		return err
+	}
+	c := &crew{ended: make(chan struct{})}
+	c.group = group.New(group.Config{
+		Members: members, Any: plan.Any, Grace: r.cfg.Grace, FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.Timeout,
+		OnFailure: func(f group.Failure, others int) { r.tellCause(f, others, len(members)) },
+		OnEnd: func(e group.End, failed bool) {
+			if e.Exit.OOM > 0 {
+				r.tally.starve(members[e.Member].Worker)
+			}
+			if failed && plan.Any {
+				r.voice.Say("%s on %s ended badly; the job goes on without it", members[e.Member].Label, members[e.Member].Worker)
+			}
+		},
+	})
+	began := time.Now()
+	s := r.supervise(working, filepath.Base(r.cfg.Command[0]), c, workers)
+	s.group = true
+	r.wg.Go(func() {
+		defer close(c.ended)
+		c.result = c.group.Run(ctx)
+	})
+	s.watch(ctx)
+	r.report.RunMS = time.Since(began).Milliseconds()
+	s.aftermath(ctx, c.result.Code != 0)
+	r.tally.fill(&r.report)
+	for _, left := range c.result.Left {
+		r.voice.Warn("%s could not be told to stop", left)
+	}
+	r.judgeCrew(s, c.result, plan)
+	return nil
+}
+
+// members makes the group's members, with their output.
+func (r *runner) members(plan Plan) ([]group.Member, error) {
+	printer, err := r.printer(plan)
+	if err != nil {
+		return nil, err
+	}
+	standings := r.links.standings()
+	var members []group.Member
+	for _, p := range plan.Processes {
+		worker := plan.Hosts[p.Worker].Name
+		m := group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{standings[worker].link, r.tally}, Part: p.Part, After: p.After,
+			Spec: wire.Spec{Argv: p.Argv, Env: p.environment(r.cfg), Dir: r.cfg.Chdir, EndsOnFailure: true}}
+		if m.Stdout, m.Stderr, err = printer.Streams(p.Rank, p.Label); err != nil {
+			return nil, usage("--output=dir=PATH takes a directory that can be written", "%w", err)
+		}
+		m.Stdout = r.meter.watch(p.Rank, m.Stdout)
+		members = append(members, m)
+	}
+	return members, nil
+}
+
+// printer carries the group's output, tagged where there is more than one.
+func (r *runner) printer(plan Plan) (*output.Printer, error) {
+	mode, err := r.cfg.outputMode()
+	if err != nil {
+		return nil, err
+	}
+	if r.cfg.Output == "" && len(plan.Processes) == 1 {
+		mode.Kind = output.Plain
+	}
+	only, err := r.cfg.shown()
+	if err != nil {
+		return nil, err
+	}
+	p, err := output.New(output.Config{Mode: mode, Out: r.streams.Out, Err: r.streams.Err, ColorOut: colourful(r.streams.Out),
+		ColorErr: colourful(r.streams.Err), Only: only, Ranks: plan.ranks(), Members: len(plan.Processes)})
+	if err != nil {
+		return nil, usage("--output=dir=PATH takes a directory that can be made and written", "%w", err)
+	}
+	return p, nil
+}
+
+// colourful: a terminal whose user has not said no (no-color.org).
+func colourful(f *os.File) bool {
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}
+
+// tellCause names the root cause while the rest is still running.
+func (r *runner) tellCause(f group.Failure, others, all int) {
+	if causeOfLost(f.Err) { // whose cause its pod's status may say better
+		r.voice.Say("%s ran on worker %s; stopping the rest", f.Label, f.Worker)
+	} else {
+		r.voice.Warn("%s%s%s", f.Sentence(), besides(others), stoppingRest(others, all))
+	}
+	for _, line := range f.Tail {
+		r.voice.Warn("  %s | %s", f.Label, line)
+	}
+	switch {
+	case strings.Contains(f.Exit.Error, "change directory"):
+		r.voice.Hint("--chdir names a directory in the workers' containers, the same on each")
+	case f.Exit.Error != "":
+		r.voice.Hint("is it in the image of the workers, executable, and in their PATH?")
+	}
+	if len(f.Tail) > 0 {
+		r.epilogue = "\n" + strings.Join(f.Tail, "\n")
+	}
+}
+
+func stoppingRest(others, all int) string {
+	if all-others-1 <= 0 {
+		return ""
+	}
+	return "; stopping the rest"
+}
+
+// judgeCrew decides and says the verdict of a group.
+func (r *runner) judgeCrew(s *supervisor, result group.Result, plan Plan) {
+	r.hurry, r.silent = s.ending.told != 0, s.silent()
+	var e Evidence
+	r.tally.testify(&e)
+	r.verdict = JudgeGroup(s.ending.told, result, lostOf(e.Lost, plan))
+	r.report.Exit = r.verdict.Code
+	said := result.Cause != nil && !causeOfLost(result.Cause.Err) && r.verdict.Code == result.Code
+	if r.verdict.Why != "" && !said && !r.said(e, r.verdict) {
+		r.voice.Warn("%s", r.verdict.Why)
+	}
+	r.meter.report(r.voice)
+	r.voice.Say("%s", r.report.Summary())
+}
+
+// lostOf are the lost workers on which processes of the plan ran.
+func lostOf(all []Lost, plan Plan) []Lost {
+	var list []Lost
+	for _, l := range all {
+		for _, p := range plan.Processes {
+			if plan.Hosts[p.Worker].Name == l.Worker {
+				list = append(list, l)
+				break
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,69 @@
+package launch
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// giveInterfaces names each worker's network interface: by --interface, else the
+// one that holds its address. Workers that have not said what they have get none,
+// unless the user names it. A worker that lacks what the user asks for is an
+// error that lists what it has.
+func giveInterfaces(s situation, workers []framework.Node) error {
+	for i := range workers {
+		w := &workers[i]
+		has := s.welcomes[w.Name].Interfaces
+		switch {
+		case s.cfg.Interface == "" && s.cfg.IsFake():
+			// lo, which the framework knows
+		case s.cfg.Interface == "":
+			w.Interface, _ = holding(has, func(a netip.Addr) bool { return a.String() == w.IP })
+		case len(has) == 0 && !strings.Contains(s.cfg.Interface, "/"):
+			w.Interface = s.cfg.Interface // nobody has asked the worker yet
+		case len(has) > 0:
+			name, ok := wanted(has, s.cfg.Interface)
+			if !ok {
+				return usage("it has "+listInterfaces(has), "--interface=%s: worker %s has no such interface", s.cfg.Interface, w.Name)
+			}
+			w.Interface = name
+		}
+	}
+	return nil
+}
+
+// wanted finds an interface by its name, else by a network that one of its
+// addresses is in.
+func wanted(has []wire.Interface, which string) (name string, ok bool) {
+	if slices.ContainsFunc(has, func(i wire.Interface) bool { return i.Name == which }) {
+		return which, true
+	}
+	net, err := netip.ParsePrefix(which)
+	if err != nil {
+		return "", false
+	}
+	return holding(has, net.Masked().Contains)
+}
+
+func holding(has []wire.Interface, is func(netip.Addr) bool) (name string, ok bool) {
+	for _, i := range has {
+		for _, text := range i.Addresses {
+			if a, err := netip.ParseAddr(text); err == nil && is(a.Unmap()) {
+				return i.Name, true
+			}
+		}
+	}
+	return "", false
+}
+
+// listInterfaces is "eth0 (10.0.0.7), lo (127.0.0.1)".
+func listInterfaces(has []wire.Interface) string {
+	var list []string
+	for _, i := range has {
+		list = append(list, i.Name+" ("+strings.Join(i.Addresses, ", ")+")")
+	}
+	return strings.Join(list, ", ")
+}

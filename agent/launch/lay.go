@@ -1,0 +1,133 @@
+//go:build linux
+
+package launch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// layTime bounds the laying of files on one worker; a link that is down for a
+// moment comes back within it.
+const layTime = time.Minute
+
+// mostAnswer bounds what `agent lay` may say, in bytes.
+const mostAnswer = 1 << 20
+
+// layFiles lays the plan's files into a directory of each worker that has a
+// process, and puts the directories in their place. Nothing is opened when there
+// are no files. Search paths are extended over what the worker's own environment
+// has, which nobody knows before.
+func (r *runner) layFiles(ctx context.Context, plan *Plan, user [][]string) error {
+	if len(plan.Files) == 0 {
+		return nil
+	}
+	request := wire.LayRequest{Ask: plan.extended()}
+	for _, f := range plan.Files {
+		request.Files = append(request.Files, wire.LayFile{Name: f.Name, Data: f.Data})
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("lay files: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, layTime, fmt.Errorf("no answer within %s", layTime))
+	defer cancel()
+	answers := make([]wire.LayAnswer, len(plan.Hosts))
+	errs := make([]error, len(plan.Hosts))
+	standings := r.links.standings()
+	var all sync.WaitGroup
+	for i, host := range plan.Hosts {
+		if slices.ContainsFunc(plan.Processes, func(p Proc) bool { return p.Worker == i }) {
+			all.Go(func() { answers[i], errs[i] = r.layOn(ctx, standings[host.Name].link, text) })
+		}
+	}
+	all.Wait()
+	dirs, theirs := make([]string, len(plan.Hosts)), make([][]string, len(plan.Hosts))
+	for i, host := range plan.Hosts {
+		if errs[i] != nil {
+			return fail(codeOfLay(errs[i]), "", "lay files on worker %s: %w", host.Name, errs[i])
+		}
+		dirs[i] = answers[i].Dir
+		for name, value := range answers[i].Env {
+			theirs[i] = append(theirs[i], name+"="+value)
+		}
+		theirs[i] = append(theirs[i], user[i]...)
+	}
+	plan.settleProcesses(r.cfg, theirs, dirs) // its warnings have been given
+	return nil
+}
+
+func codeOfLay(err error) int {
+	if causeOfLost(err) {
+		return names.ExitHopeless
+	}
+	return names.ExitNotRunable
+}
+
+// extended are the names of search paths that processes extend.
+func (p Plan) extended() []string {
+	var names []string
+	for _, one := range p.Processes {
+		for _, v := range one.ours {
+			if v.Extend != "" && !slices.Contains(names, v.Name) {
+				names = append(names, v.Name)
+			}
+		}
+	}
+	return names
+}
+
+// layOn runs `agent lay` on one worker.
+func (r *runner) layOn(ctx context.Context, l *link.Link, request []byte) (wire.LayAnswer, error) {
+	var out, complaint bounded
+	spec := wire.Spec{Argv: []string{r.workerAgent(), "lay"}}
+	session, err := l.Open(ctx, "", spec, link.Streams{Stdin: io.NopCloser(bytes.NewReader(request)), Stdout: &out, Stderr: &complaint})
+	if err != nil {
+		return wire.LayAnswer{}, err
+	}
+	exit, err := session.Wait(ctx)
+	var answer wire.LayAnswer
+	switch {
+	case err != nil:
+		session.Stop(0)
+		return answer, err
+	case exit.Error != "":
+		return answer, fmt.Errorf("%s", exit.Error)
+	case exit.Code != 0:
+		return answer, fmt.Errorf("agent lay %s: %s", howEnded(exit.Code, exit.Signal), strings.TrimSpace(complaint.String()))
+	}
+	if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
+		return answer, fmt.Errorf("read its answer: %w", err)
+	}
+	return answer, nil
+}
+
+// workerAgent is the path of the agent in the workers.
+func (r *runner) workerAgent() string {
+	if !r.cfg.IsFake() && r.cfg.WorkerAgent != "" {
+		return r.cfg.WorkerAgent
+	}
+	return r.agent
+}
+
+// bounded keeps what is written, up to mostAnswer.
+type bounded struct{ bytes.Buffer }
+
+// Write implements io.Writer; what is too much is an error.
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > mostAnswer {
+		return 0, fmt.Errorf("more than %d bytes", mostAnswer)
+	}
+	return b.Buffer.Write(p)
+}

@@ -1,0 +1,147 @@
+package launch
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// Proc is one process on a worker, as the plan has it.
+type Proc struct {
+	Label  string          `json:"label"` // "rank 3", "ps 0"
+	Worker int             `json:"worker"`
+	Rank   int             `json:"rank"` // -1: none
+	Role   string          `json:"role,omitempty"`
+	Vars   []framework.Var `json:"vars"` // what we set, the user's left out
+	Argv   []string        `json:"argv"`
+	After  string          `json:"after,omitempty"`
+	Part   framework.Part  `json:"part,omitempty"`
+
+	ours []framework.Var // before Merge
+}
+
+// withProcesses adds the processes to a plan, each with its own environment.
+func (p Plan) withProcesses(s situation, list []framework.Process) (Plan, error) {
+	for _, one := range list {
+		proc := Proc{Label: labelOf(one), Worker: one.Worker, Rank: one.Rank, Role: one.Role, Argv: one.Argv, After: one.After, Part: one.Part,
+			ours: append(one.Env, framework.Var{Name: names.EnvAttempt, Value: strconv.Itoa(0), Why: "runs of the group before this one"})}
+		p.Processes = append(p.Processes, proc)
+	}
+	if err := s.cfg.ranksShown(p.ranks()); err != nil {
+		return Plan{}, err
+	}
+	p.Warnings = append(p.Warnings, p.settleProcesses(s.cfg, s.userEnv(), nil)...)
+	p.Vars = []framework.Var{brokerVar(s.broker)}
+	return p, nil
+}
+
+func labelOf(p framework.Process) string {
+	if p.Rank >= 0 {
+		return fmt.Sprintf("rank %d", p.Rank)
+	}
+	return fmt.Sprintf("%s %d", p.Role, p.Index)
+}
+
+// ranks is how many processes have a rank.
+func (p Plan) ranks() int {
+	n := 0
+	for _, one := range p.Processes {
+		n = max(n, one.Rank+1)
+	}
+	return n
+}
+
+// settleProcesses decides each process's variables over what the user has set on
+// its worker, and puts the directory of files in their place. Warnings name
+// each variable of the user's once, not per rank.
+func (p Plan) settleProcesses(cfg Config, user [][]string, dirs []string) (warnings []string) {
+	warned := map[string]bool{}
+	for i := range p.Processes {
+		one := &p.Processes[i]
+		one.Vars = nil
+		theirs := slices.Concat(user[one.Worker], cfg.Env)
+		for _, v := range one.ours {
+			if dirs != nil {
+				v.Value = strings.ReplaceAll(v.Value, framework.FilesDir, dirs[one.Worker])
+			}
+			set, kept := framework.Merge(theirs, []framework.Var{v})
+			one.Vars = append(one.Vars, set...)
+			for _, sentence := range kept {
+				if !warned[v.Name] {
+					warned[v.Name] = true
+					warnings = append(warnings, sentence)
+				}
+			}
+		}
+	}
+	return warnings
+}
+
+// environment is what a process's session adds to its worker's own.
+func (p Proc) environment(cfg Config) []string {
+	env := append([]string(nil), cfg.Env...)
+	for _, v := range p.Vars {
+		env = append(env, v.Name+"="+v.Value)
+	}
+	return env
+}
+
+// userEnv is what the user has set on each worker, as far as it is known: what
+// stands in the pod's spec, and for fake workers the launcher's environment,
+// which they have.
+func (s situation) userEnv() [][]string {
+	all := make([][]string, 0, len(s.ranked))
+	for _, w := range s.ranked {
+		if s.cfg.IsFake() {
+			all = append(all, withoutMuster(s.env))
+			continue
+		}
+		all = append(all, w.Env)
+	}
+	return all
+}
+
+// ranksShown checks --only-ranks against the ranks that there are.
+func (c Config) ranksShown(ranks int) error {
+	spans, err := c.shown()
+	if err != nil {
+		return err
+	}
+	for _, s := range spans {
+		if s.Last >= ranks {
+			return usage(fmt.Sprintf("the job has the ranks 0 to %d", ranks-1), "--only-ranks=%s: there is no rank %d", c.OnlyRanks, s.Last)
+		}
+	}
+	return nil
+}
+
+// hereOnly refuses, for a command in the launcher, what is for processes that we
+// start.
+func (c Config) hereOnly() error {
+	const way = "--framework=plain starts the command itself on every worker"
+	switch {
+	case c.given("procs-per-worker"):
+		return usage(way, "--procs-per-worker=%d: the command runs in the launcher and starts its processes itself", c.ProcsPerWorker)
+	case c.OnlyRanks != "":
+		return usage(way, "--only-ranks=%s: the command runs in the launcher and carries its ranks' output itself", c.OnlyRanks)
+	case strings.HasPrefix(c.Output, "dir="):
+		return usage(way, "--output=%s: the command runs in the launcher and carries its ranks' output itself", c.Output)
+	}
+	return nil
+}
+
+// withoutMuster leaves our own variables behind: those of an outer launcher or
+// of the user's shell are not the worker's.
+func withoutMuster(env []string) []string {
+	var kept []string
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, "MUSTER_") {
+			kept = append(kept, kv)
+		}
+	}
+	return kept
+}
