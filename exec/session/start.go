@@ -18,8 +18,6 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-const posixShell = "/bin/sh"
-
 // rankOOMScore makes the kernel take a rank and not PID 1; raising it needs no
 // right.
 const rankOOMScore = 1000
@@ -72,7 +70,7 @@ func (s *Server) resolve(id string, spec wire.Spec) (reap.Spec, error) {
 	rs.Argv = spec.Argv
 	if spec.Line != "" {
 		if _, err := os.Stat(posixShell); err == nil {
-			rs.Argv = []string{posixShell, "-c", spec.Line}
+			rs.Argv = shellArgv(spec.Line)
 		} else {
 			c, err := withoutShell(spec.Line, env, rs.Dir)
 			var refused *shell.Refusal
