@@ -2,6 +2,7 @@ package framework
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -14,7 +15,16 @@ type LightGBM struct{}
 
 // Prepare implements Framework. With a worker of role master that one is first
 // and decides, else all work. Errors: see [Cluster]; another role.
+//
+// Fake workers are all 127.0.0.1 here: loopback holds no other address of theirs,
+// as far as LightGBM looks, and the ports differ.
 func (LightGBM) Prepare(c Cluster) (Launch, error) {
+	if c.Fake {
+		c.Workers = slices.Clone(c.Workers)
+		for i := range c.Workers {
+			c.Workers[i].IP = "127.0.0.1"
+		}
+	}
 	launch, err := boosted(c, "lightgbm", func(ranks []rank, r rank) []Var {
 		return []Var{
 			{Name: "LIGHTGBM_MACHINES", Value: endpoints(ranks), Why: "every process; the script passes it as machines"},
