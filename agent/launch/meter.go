@@ -38,6 +38,9 @@ func newMeter(cfg Config, isPod bool) *meter {
 	if cfg.MetricsFile != "" {
 		m.paths = []string{cfg.MetricsFile}
 	}
+	if cfg.Output == "tag" && IsMPIRun(cfg.Command[0]) {
+		m.tags = metrics.TagsAll // each line has its rank: mpirun is asked for that
+	}
 	return m
 }
 
