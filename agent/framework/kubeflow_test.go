@@ -215,6 +215,21 @@ func kfJobOf(t *testing.T, roles string, workers int) Cluster {
 	return c
 }
 
+// TestKubeflowRolesByName: a worker without a role has the one of its name.
+func TestKubeflowRolesByName(t *testing.T) {
+	c := kfJobOf(t, "worker=6", 6)
+	for i, name := range []string{"train-ps-0", "ps-1", "train-tester-0", "train-chief-x", "my-train-ps-7", "train"} {
+		c.Workers[i].Name, c.Workers[i].Role = name, ""
+	}
+	launch, err := Kubeflow{Kind: "TFJob"}.Prepare(c)
+	require.NoError(t, err)
+	var got []string
+	for _, p := range launch.Processes {
+		got = append(got, fmt.Sprintf("%s:%d", p.Role, p.Index))
+	}
+	require.Equal(t, []string{"ps:0", "worker:0", "worker:1", "worker:2", "ps:1", "worker:3"}, got)
+}
+
 func TestKubeflowSuccess(t *testing.T) {
 	for _, test := range []struct {
 		kind, roles string

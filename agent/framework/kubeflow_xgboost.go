@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// kfXGBoostEnv is an XGBoostJob's, which LightGBM ran under as well. WORKER_ADDRS
-// has a name for every pod but one, whatever the roles are.
+// kfXGBoostEnv is an XGBoostJob's, which LightGBM ran under as well.
 func kfXGBoostEnv(j kfJob, pod kfPod) []Var {
 	port := strconv.Itoa(j.port)
 	const meet = "kubeflow-v1: where the tracker is expected, the master's Service"
@@ -22,7 +21,7 @@ func kfXGBoostEnv(j kfJob, pod kfPod) []Var {
 	}
 	const light = "kubeflow-v1: for LightGBM, which needs every host"
 	var workers []string
-	for i := range len(j.pods) - 1 {
+	for i := range j.count("worker") {
 		workers = append(workers, j.host("worker", i))
 	}
 	return append(env,
