@@ -4,7 +4,8 @@
 // sentences, the JSON of --report, and the processes that are left.
 //
 // They carry the build tag mpi, for they need Open MPI, MPICH, mpi4py for both,
-// and a C compiler (test/mpi/deps.sh --test installs them). A missing one is a
+// a C compiler, rsync, git, pdsh and OpenSSH's scp, sftp and sftp-server
+// (test/mpi/deps.sh --test installs them; no sshd). A missing one is a
 // failure with a sentence, never a skip.
 //
 //	go test -tags mpi -parallel 4 ./test/fake     much of it waits

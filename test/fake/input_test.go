@@ -29,7 +29,7 @@ func TestBadInput(t *testing.T) {
 			[]string{"agent: rsh: no launcher is running here", "hint: "}},
 		"no launcher, by the name of ssh": {[]string{"sh", "-c", `ln -s "$0" "$MUSTER_DIR/ssh" && exec "$MUSTER_DIR/ssh" -x host true`, "AGENT"}, "", 255,
 			[]string{"agent: rsh: no launcher is running here"}},
-		"no remote command":  {[]string{"agent", "run", "--fake=2", "--", "agent", "rsh", "127.0.0.3"}, "", 255, []string{"agent: rsh: no command for 127.0.0.3", "hint: "}},
+		"no forwarding":      {[]string{"agent", "run", "--fake=2", "--", "agent", "rsh", "-L", "1:a:2", "127.0.0.3", "true"}, "", 255, []string{"agent: rsh: option -L asks for what a session does not serve"}},
 		"not on the worker":  {[]string{"agent", "run", "--fake=2", "--", "agent", "rsh", "127.0.0.3", "nosuchcommand"}, "", 127, []string{"nosuchcommand", "worker 127.0.0.3"}},
 		"not runnable there": {[]string{"agent", "run", "--fake=2", "--", "agent", "rsh", "127.0.0.3", "/etc/passwd"}, "", 126, []string{"/etc/passwd", "worker 127.0.0.3"}},
 		"no fake worker":     {[]string{"agent", "run", "--fake=0", "--", "true"}, "", 64, []string{"agent: --fake=0 starts no worker\nhint: --fake=2 starts two workers"}},

@@ -2,7 +2,8 @@
 # deps.sh --run | --test | --e2e | --model | --conform: install what is missing on a bare Debian.
 #
 #   --run   what `make run` needs: Open MPI and a C compiler
-#   --test  that, MPICH, and mpi4py for Open MPI; Debian's packages only
+#   --test  that, MPICH, mpi4py for Open MPI, and rsync, git, pdsh and scp;
+#           Debian's packages only
 #   --e2e   that, and mpi4py for MPICH from PyPI
 #   --model spin, and a C compiler
 #   --conform what --test needs, and the MPIs of PyPI for the conformance matrix:
@@ -47,6 +48,11 @@ test_packages() {
 		/usr/lib/python3/dist-packages/mpi4py/__init__.py python3-mpi4py
 		/usr/bin/setpriv util-linux
 		/usr/bin/ip iproute2
+		/usr/bin/rsync rsync
+		/usr/bin/git git
+		/usr/bin/pdsh pdsh
+		/usr/bin/scp openssh-client
+		/usr/lib/openssh/sftp-server openssh-sftp-server
 	END
 }
 
