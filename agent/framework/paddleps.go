@@ -19,7 +19,7 @@ func paddleServers(c Cluster) (Launch, error) {
 	if len(training) == 0 {
 		return Launch{}, fmt.Errorf("every worker is a parameter server, and these never end: a worker or trainer is needed")
 	}
-	ports := seats{first: c.Port}
+	ports := seats{first: c.Port, shared: c.Fake}
 	trainers, err := c.seated(&ports, training, c.procs())
 	if err != nil {
 		return Launch{}, err

@@ -93,7 +93,7 @@ func (c Cluster) ranks(nodes []Node) ([]rank, error) {
 }
 
 func (c Cluster) numbered(nodes []Node, procs int) ([]rank, error) {
-	return c.seated(&seats{first: c.Port}, nodes, procs)
+	return c.seated(&seats{first: c.Port, shared: c.Fake}, nodes, procs)
 }
 
 // seated numbers procs processes on each of the nodes; their ports follow those
@@ -124,22 +124,29 @@ func (c Cluster) position(n Node) int {
 }
 
 // seats hands out ports of one attempt, counted for each address: workers with
-// the host's network share one.
+// the host's network share one. Where all are shared (fake workers have addresses
+// of one machine), no port is given out twice: servers such as TensorFlow's listen
+// at 0.0.0.0.
 type seats struct {
-	first int
-	taken map[string]int
+	first  int
+	shared bool
+	taken  map[string]int
 }
 
 func (s *seats) next(n Node) (int, error) {
 	if s.taken == nil {
 		s.taken = map[string]int{}
 	}
-	taken := s.taken[n.address()]
+	address := n.address()
+	if s.shared {
+		address = "" // any
+	}
+	taken := s.taken[address]
 	if portRank+taken >= PortBlock {
 		return 0, fmt.Errorf("more than %d processes at the address %s of worker %q: an attempt has %d ports",
 			taken, n.address(), n.Name, PortBlock)
 	}
-	s.taken[n.address()]++
+	s.taken[address]++
 	return s.first + portRank + taken, nil
 }
 

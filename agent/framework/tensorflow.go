@@ -65,7 +65,7 @@ func tfRoles() []string { return []string{"chief", "master", "worker", "ps", "ev
 
 // tasks numbers the processes: each type from 0, and all of them as ranks.
 func (TensorFlow) tasks(c Cluster) ([]rank, error) {
-	ports := seats{first: c.Port}
+	ports := seats{first: c.Port, shared: c.Fake}
 	count := map[string]int{}
 	var tasks []rank
 	for nodeRank, node := range c.nodesByRole(tfRoles()...) {

@@ -1,0 +1,23 @@
+package framework
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Fake workers have addresses of one machine, and servers that listen at any
+// address would meet; workers with addresses of their own may use the same port.
+func TestFakeWorkersHavePortsOfTheirOwn(t *testing.T) {
+	workers := []Node{{Name: "a", IP: "127.0.0.2"}, {Name: "b", IP: "127.0.0.3"}, {Name: "c", IP: "127.0.0.4"}}
+	for _, fake := range []bool{false, true} {
+		ports := map[int]bool{}
+		s := seats{first: 30000, shared: fake}
+		for _, w := range workers {
+			port, err := s.next(w)
+			require.NoError(t, err)
+			ports[port] = true
+		}
+		require.Equal(t, fake, len(ports) == len(workers), "fake %t: %v", fake, ports)
+	}
+}
