@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -20,6 +21,9 @@ func Run(_ context.Context, cfg Config, _ Streams, _ *slog.Logger) (int, error) 
 	err := elsewhere(cfg)
 	return names.ExitUsage, err
 }
+
+// ownStarter is never called: nothing is launched here.
+func ownStarter() (external.Starter, func()) { return nil, func() {} }
 
 func imagine(_ context.Context, cfg Config) (Plan, error) { return Plan{}, elsewhere(cfg) }
 

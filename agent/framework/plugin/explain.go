@@ -1,0 +1,90 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// moment is how long the end of a process may come after the end of its pipes
+// or its socket.
+const moment = 500 * time.Millisecond
+
+// explain says in one sentence why a start went wrong. go-plugin tells a process
+// that ended from one that wrote nonsense by which of two channels it looked at
+// first, in several lines; what was really seen decides here.
+func (p *Plugin) explain(err error) error {
+	if p.proc.proc == nil {
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			err = errno
+		}
+		return fmt.Errorf("it cannot be run: %w", err)
+	}
+	line := p.proc.out.firstLine()
+	parts := strings.Split(strings.TrimSpace(line), "|")
+	if len(parts) >= 4 && parts[0] == "1" { // go-plugin's own version; ours is the second
+		if version, verr := strconv.Atoi(parts[1]); verr == nil && version != Protocol {
+			return fmt.Errorf("it speaks protocol %d, and this launcher %d: build it with the plugin package of this release", version, Protocol)
+		}
+		return errors.New(clean(err.Error(), mostQuoted))
+	}
+	if line != "" {
+		return fmt.Errorf("it says %q, which is no handshake of a plugin", clean(line, mostQuoted))
+	}
+	if p.ended() && !p.proc.byUs {
+		return fmt.Errorf("it did not shake hands: %s", p.end())
+	}
+	if time.Since(p.began) < p.patience {
+		return errors.New("it closed its standard output and did not shake hands")
+	}
+	return fmt.Errorf("it did not shake hands within %s of its start", p.patience)
+}
+
+// broken says why a call went wrong, after which the plugin is not used again.
+func (p *Plugin) broken(ctx context.Context, err error) error {
+	said := status.Convert(err)
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("it did not answer within %s", p.patience)
+	case p.ended():
+		return fmt.Errorf("it ended before it answered: %s", p.end())
+	case said.Code() == codes.Unimplemented:
+		err = fmt.Errorf("it does not serve %s/%s", service, method)
+	case said.Code() == codes.ResourceExhausted:
+		err = fmt.Errorf("question or answer is larger than %d MiB", mostBytes>>20)
+	default:
+		err = fmt.Errorf("ask it: %s", clean(said.Message(), mostQuoted))
+	}
+	return errors.Join(err, p.proc.Kill(context.Background()))
+}
+
+// ended waits a moment for the end of the process.
+func (p *Plugin) ended() bool {
+	select {
+	case <-p.proc.ended:
+		return true
+	case <-time.After(moment):
+		return false
+	}
+}
+
+// end is how a process that has ended did so, with its last words.
+func (p *Plugin) end() string {
+	text := fmt.Sprintf("it ended with code %d", p.proc.code)
+	last := p.proc.err.lastWords()
+	if strings.Contains(last, "This binary is a plugin.") { // what every go-plugin says
+		return text + ", because our cookie is not the one it wants: it is a plugin of another program"
+	}
+	if last != "" {
+		text += fmt.Sprintf(", its last words are %q", last)
+	}
+	return text
+}

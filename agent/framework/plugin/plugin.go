@@ -1,0 +1,155 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/framework/external"
+)
+
+// patience is how long start and Prepare may take, each.
+const patience = 5 * time.Second
+
+// Plugin is a plugin that runs.
+type Plugin struct {
+	name     string
+	patience time.Duration
+	began    time.Time
+	dir      string // of this plugin alone
+	client   *goplugin.Client
+	proc     *started
+	conn     *grpc.ClientConn // nil where it did not get so far
+
+	closing sync.Once
+	fault   error
+}
+
+// Open checks the plugin's file, starts it and shakes hands with it. When ctx
+// ends before that, the plugin is killed. Errors begin with "plugin NAME:", and
+// leave nothing behind. It is an external.Opener.
+func Open(ctx context.Context, c external.Config) (external.Plugin, error) {
+	file, err := open(c.Path, c.Sum)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", c.Name, err)
+	}
+	defer file.Close()
+	dir, err := os.MkdirTemp(c.Dir, "plugin")
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: make a directory for its socket: %w", c.Name, err)
+	}
+	p := &Plugin{name: c.Name, patience: cmp.Or(c.Patience, patience), began: time.Now(), dir: dir}
+	p.proc = &started{name: c.Name, path: c.Path, file: file, starter: c.Starter, ended: make(chan struct{}),
+		out: &stdout{}, err: &stderr{log: c.Log.With("plugin", c.Name), done: make(chan struct{})}}
+	if err := p.start(ctx); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", c.Name, errors.Join(err, p.Close()))
+	}
+	return p, nil
+}
+
+func (p *Plugin) start(ctx context.Context) error {
+	config := &goplugin.ClientConfig{
+		HandshakeConfig:  handshake(),
+		VersionedPlugins: map[int]goplugin.PluginSet{Protocol: {service: &served{}}},
+		RunnerFunc:       func(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runner, error) { return p.proc.runner(cmd, dir) },
+		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
+		AutoMTLS:         true,
+		SkipHostEnv:      true,
+		StartTimeout:     p.patience,
+		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: p.dir},
+		Logger:           hclog.NewNullLogger(),
+	}
+	p.client = goplugin.NewClient(config)
+	// Nothing in go-plugin looks at ctx: ending the process ends its wait.
+	stop := context.AfterFunc(ctx, func() { _ = p.proc.Kill(ctx) }) // Close tells the error
+	addr, err := p.client.Start()
+	if !stop() {
+		return fmt.Errorf("start: %w", context.Cause(ctx))
+	}
+	if err != nil {
+		return p.explain(err)
+	}
+	if config.TLSConfig.RootCAs == nil {
+		return errors.New("it offers no certificate: plugins speak mutual TLS, as go-plugin's AutoMTLS")
+	}
+	if p.conn, err = dial(addr, config.TLSConfig); err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	return nil
+}
+
+// dial makes a connection when it is first used, once.
+func dial(addr net.Addr, certificates *tls.Config) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///plugin",
+		grpc.WithTransportCredentials(credentials.NewTLS(certificates)),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, addr.Network(), addr.String())
+		}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostBytes), grpc.MaxCallSendMsgSize(mostBytes)),
+		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithNoProxy())
+}
+
+// Prepare implements framework.Framework. A plugin that does not answer in time
+// is killed.
+func (p *Plugin) Prepare(c framework.Cluster) (framework.Launch, error) {
+	l, err := p.prepare(c)
+	if err != nil {
+		return framework.Launch{}, fmt.Errorf("plugin %s: %w", p.name, err)
+	}
+	return l, nil
+}
+
+func (p *Plugin) prepare(c framework.Cluster) (framework.Launch, error) {
+	request, err := ask(c)
+	if err != nil {
+		return framework.Launch{}, err
+	}
+	if !p.proc.running() {
+		return framework.Launch{}, fmt.Errorf("it is not there any more: %s", p.end())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), p.patience)
+	defer cancel()
+	var out wrapperspb.BytesValue
+	if err := p.conn.Invoke(ctx, "/"+service+"/"+method, wrapperspb.Bytes(request), &out); err != nil {
+		return framework.Launch{}, p.broken(ctx, err)
+	}
+	return read(out.GetValue(), c)
+}
+
+// Close kills the plugin, with all that it started, and waits for it. It may be
+// called again.
+func (p *Plugin) Close() error {
+	p.closing.Do(func() {
+		if p.conn != nil {
+			p.fault = p.conn.Close()
+		}
+		p.fault = errors.Join(p.fault, p.proc.Kill(context.Background()))
+		p.settle()
+		p.fault = errors.Join(p.fault, os.RemoveAll(p.dir))
+	})
+	return p.fault
+}
+
+// settle waits for go-plugin's goroutines. They end with the pipes and the
+// process; its own way to wait for them is Kill, which would speak with the
+// plugin first.
+func (p *Plugin) settle() {
+	for end := time.Now().Add(time.Second); p.proc.proc != nil && !p.client.Exited() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+}

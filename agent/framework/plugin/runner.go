@@ -1,0 +1,148 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/musterhq/muster/agent/framework/external"
+)
+
+// executable is where the plugin's file is among its own descriptors.
+const executable = 3
+
+// started is one plugin's process: go-plugin's runner.Runner.
+type started struct {
+	name    string
+	path    string
+	file    *os.File // opened and hashed; closed by launch
+	env     []string
+	dir     string // of its socket
+	starter external.Starter
+
+	mu     sync.Mutex // held over Start, and to set dead
+	dead   bool       // Kill was called: nothing is started any more
+	in     *os.File   // the other end of its standard input; held until the end
+	out    *stdout
+	err    *stderr
+	proc   external.Process
+	code   int  // of the exit, when ended is closed
+	byUs   bool // it was killed by us; when ended is closed
+	ended  chan struct{}
+	ending sync.Once
+	fault  error // of killing it
+}
+
+// runner completes the process with what go-plugin adds: its variables, and the
+// directory for its socket.
+func (s *started) runner(cmd *exec.Cmd, dir string) (runner.Runner, error) {
+	s.env, s.dir = cmd.Env, dir
+	return s, nil
+}
+
+// Start implements runner.Runner.
+func (s *started) Start(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead {
+		return errors.New("it was killed before it was started")
+	}
+	var ends [3]*os.File // ours are s.in, s.out, s.err
+	defer func() {
+		for _, f := range ends {
+			f.Close() // nil: an error, and no harm
+		}
+	}()
+	var err error
+	if ends[0], s.in, err = os.Pipe(); err != nil {
+		return err
+	}
+	if s.out.pipe, ends[1], err = os.Pipe(); err != nil {
+		return err
+	}
+	if s.err.pipe, ends[2], err = os.Pipe(); err != nil {
+		return err
+	}
+	s.proc, err = s.starter.Start(external.Command{
+		Path:  "/proc/self/fd/" + strconv.Itoa(executable),
+		Argv:  []string{s.path},
+		Env:   s.env,
+		Files: []*os.File{ends[0], ends[1], ends[2], s.file},
+	})
+	if err != nil {
+		return err
+	}
+	go func() {
+		s.code = s.proc.Wait()
+		s.mu.Lock()
+		s.byUs = s.dead && s.code == 128+int(syscall.SIGKILL)
+		s.mu.Unlock()
+		close(s.ended)
+	}()
+	return nil
+}
+
+// Wait implements runner.Runner.
+func (s *started) Wait(context.Context) error {
+	<-s.ended
+	return nil
+}
+
+// Kill implements runner.Runner. What the plugin started may hold the pipes;
+// they are closed here all the same, so that nobody reads them any more.
+func (s *started) Kill(context.Context) error {
+	s.ending.Do(func() {
+		s.mu.Lock()
+		s.dead = true
+		s.mu.Unlock()
+		if s.proc != nil {
+			if s.fault = s.proc.Kill(); s.fault == nil {
+				<-s.ended
+			}
+		}
+		for _, f := range []*os.File{s.in, s.out.pipe, s.err.pipe} {
+			f.Close() // nil: it was never started
+		}
+	})
+	return s.fault
+}
+
+// running tells whether it has not ended yet.
+func (s *started) running() bool {
+	select {
+	case <-s.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// Diagnose, Stdout, Stderr, Name and ID implement runner.Runner.
+func (s *started) Diagnose(context.Context) string { return "" }
+func (s *started) Stdout() io.ReadCloser           { return s.out }
+func (s *started) Stderr() io.ReadCloser           { return s.err }
+func (s *started) Name() string                    { return s.name }
+func (s *started) ID() string                      { return s.name }
+
+// PluginToHost implements runner.Runner: the only address that a plugin may
+// have is a socket in the directory that it was given.
+func (s *started) PluginToHost(network, address string) (string, string, error) {
+	if network != "unix" || !strings.HasPrefix(address, s.dir+"/") {
+		return "", "", fmt.Errorf("it listens at %s %s, want a unix socket in %s", clean(network, mostQuoted), clean(address, mostQuoted), s.dir)
+	}
+	return network, address, nil
+}
+
+// HostToPlugin implements runner.Runner; it is for go-plugin's broker.
+func (s *started) HostToPlugin(string, string) (string, string, error) {
+	return "", "", errors.New("plugins do not call the launcher")
+}

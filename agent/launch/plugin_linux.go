@@ -1,0 +1,65 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/framework/external"
+	"github.com/musterhq/muster/exec/reap"
+)
+
+// NewStarter starts plugins as children of a reaper that runs.
+func NewStarter(r *reap.Reaper) external.Starter { return starter{r} }
+
+// ownStarter runs a reaper until end is called.
+func ownStarter() (s external.Starter, end func()) {
+	r := reap.New()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = r.Run(ctx) }) // fails only when it is run twice
+	return starter{r}, func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+type starter struct{ reaper *reap.Reaper }
+
+// Start implements external.Starter. The plugin is marked as a command is, by an
+// id of its own, so that what leaves its process group is found too.
+func (s starter) Start(c external.Command) (external.Process, error) {
+	id := newRunID()
+	proc, err := s.reaper.Start(reap.Spec{Path: c.Path, Argv: c.Argv, Env: append(slices.Clone(c.Env), envRun+"="+id), Files: c.Files, Setsid: true})
+	if err != nil {
+		return nil, err
+	}
+	p := &pluginProcess{reaper: s.reaper, proc: proc, tree: reap.NewTree(envRun, id)}
+	p.tree.Add(proc)
+	return p, nil
+}
+
+type pluginProcess struct {
+	reaper *reap.Reaper
+	proc   *reap.Process
+	tree   *reap.Tree
+}
+
+// killTime bounds the wait for killed processes: one in uninterruptible sleep
+// does not end.
+const killTime = 5 * time.Second
+
+// Wait implements external.Process.
+func (p *pluginProcess) Wait() int { return p.proc.Status().Code }
+
+// Kill implements external.Process.
+func (p *pluginProcess) Kill() error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), killTime, errors.New("killed, and still there"))
+	defer cancel()
+	_ = p.proc.SignalGroup(syscall.SIGKILL) // os.ErrProcessDone: the scan finds who lives
+	_, err := p.reaper.Stop(ctx, p.tree.Find, 0)
+	return err
+}

@@ -1,0 +1,36 @@
+//go:build !plugins
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/musterhq/muster/agent/framework/external"
+	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// withPlugins becomes agent-launcher-plugins where --framework names a plugin:
+// the same program, with go-plugin and gRPC, whose packages alone take more than
+// a millisecond at every start. It lies beside this binary.
+func withPlugins(c *launch.Config) error {
+	if !strings.HasPrefix(c.Framework, external.Prefix) {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find own binary: %w", err)
+	}
+	path := filepath.Join(filepath.Dir(self), "agent-launcher-plugins")
+	err = syscall.Exec(path, append([]string{"agent"}, os.Args[1:]...), os.Environ())
+	if errors.Is(err, os.ErrNotExist) {
+		return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("--framework=%s: there is no %s", c.Framework, path),
+			Way: "it is agent-launcher with plugins, and lies beside it in our images"}
+	}
+	return &launch.Failure{Code: names.ExitNotRunable, Err: fmt.Errorf("run %s: %w", path, err)}
+}

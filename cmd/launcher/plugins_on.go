@@ -1,0 +1,14 @@
+//go:build plugins
+
+package main
+
+import (
+	"github.com/musterhq/muster/agent/framework/plugin"
+	"github.com/musterhq/muster/agent/launch"
+)
+
+// withPlugins gives plugins to c: this is agent-launcher-plugins.
+func withPlugins(c *launch.Config) error {
+	c.OpenPlugin = plugin.Open
+	return nil
+}

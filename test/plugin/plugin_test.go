@@ -1,0 +1,313 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/framework/contract"
+	"github.com/musterhq/muster/agent/framework/external"
+	"github.com/musterhq/muster/agent/framework/plugin"
+	"github.com/musterhq/muster/exec/reap"
+)
+
+func TestSampleKeepsTheContract(t *testing.T) {
+	path, err := sample()
+	require.NoError(t, err, path)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(filepath.Dir(path))) })
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	l := newLab(t)
+	contract.Test(t, func(t *testing.T) framework.Framework {
+		p, err := plugin.Open(t.Context(), l.config(path, sha256.Sum256(text)))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, p.Close()) })
+		return p
+	})
+}
+
+// hostile is what is said of each of them, after "plugin p: ". Short is how long
+// it may take where that is what is tested.
+var hostile = map[string]struct {
+	want  string
+	short bool
+}{
+	"hangs-at-start":  {"it did not shake hands within 1.5s of its start", true},
+	"deaf-at-start":   {"it did not shake hands within 1.5s of its start", true},
+	"hangs-in-answer": {"it did not answer within 1.5s", true},
+	"garbage":         {`it says " [31mhello, world", which is no handshake of a plugin`, false},
+	"garbage-flood":   {`it says "` + strings.Repeat("x", 200) + `...", which is no handshake of a plugin`, false},
+	"half-a-line":     {`it says "1|1|unix", which is no handshake of a plugin`, true},
+	"other-cookie":    {"it did not shake hands: it ended with code 1, because our cookie is not the one it wants: it is a plugin of another program", false},
+	"other-protocol":  {"it speaks protocol 2, and this launcher 1: build it with the plugin package of this release", false},
+	"elsewhere":       {"it listens at unix /tmp/other.sock, want a unix socket in DIR", false},
+	"on-tcp":          {"it listens at tcp 198.18.0.1:80, want a unix socket in DIR", false},
+	"no-certificate":  {"it offers no certificate: plugins speak mutual TLS, as go-plugin's AutoMTLS", false},
+	"exits-early":     {`it did not shake hands: it ended with code 3, its last words are "first no licence  found"`, false},
+	"exits-in-answer": {`it ended before it answered: it ended with code 6, its last words are "I am out"`, false},
+	"talks-in-answer": {"said it all", false},
+	"panics":          {"it panics: no such thing", false},
+	"floods-and-dies": {`it did not shake hands: it ended with code 4, its last words are "the end"`, false},
+	"dies-with-child": {"it did not shake hands: it ended with code 5", true},
+	"rank-twice":      {"its answer is wrong: processes 0 and 1 both have rank 0", false},
+	"worker-99":       {"its answer is wrong: process 1: it is on worker 99, and there are 3", false},
+	"file-slash":      {`its answer is wrong: "../../etc/profile" cannot be the name of a file: no directory part, no control characters`, false},
+	"name-equals":     {`its answer is wrong: process 0: "A=B" cannot be the name of a variable`, false},
+	"too-large":       {"question or answer is larger than 32 MiB", false},
+}
+
+func TestHostile(t *testing.T) {
+	for name, tc := range hostile {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			config := l.mode(t, name)
+			if tc.short {
+				config.Patience = 1500 * time.Millisecond
+			}
+			began := time.Now()
+			err := try(t, config)
+			took := time.Since(began)
+			require.Error(t, err)
+			got := err.Error()
+			if i := strings.Index(got, l.dir); i >= 0 {
+				got = got[:i] + "DIR"
+			}
+			require.Equal(t, "plugin p: "+tc.want, got)
+			if tc.short {
+				require.Less(t, took, 15*time.Second)
+			}
+			nobody(t, l)
+		})
+	}
+}
+
+// try opens a plugin and asks it once.
+func try(t *testing.T, c external.Config) error {
+	p, err := plugin.Open(t.Context(), c)
+	if err != nil {
+		require.Nil(t, p)
+		return err
+	}
+	launch, err := p.Prepare(contract.Cluster(3, 1, []string{"true"}))
+	require.Zero(t, launch)
+	require.NoError(t, p.Close())
+	return err
+}
+
+// nobody wants no process, and no zombie, of the lab's directory or below us:
+// this program is the parent of all orphans, as PID 1 is. They are collected a
+// moment after they have ended.
+func nobody(t *testing.T, l *lab) {
+	require.Zero(t, l.reaper.Running())
+	var left []string
+	require.Eventually(t, func() bool {
+		procs, err := reap.Scan("MUSTER_RUN")
+		require.NoError(t, err)
+		left = nil
+		for _, p := range procs {
+			exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.PID))
+			if p.PPID == os.Getpid() || err == nil && strings.HasPrefix(exe, l.bin) {
+				left = append(left, fmt.Sprintf("%+v %s", p, exe))
+			}
+		}
+		return len(left) == 0
+	}, 10*time.Second, 10*time.Millisecond, "left: %v", left)
+}
+
+func TestFiles(t *testing.T) {
+	l := newLab(t)
+	config := l.mode(t, "good")
+	good := config.Path
+	text, err := os.ReadFile(good) // a copy: modes and owners belong to all links
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(good))
+	require.NoError(t, os.WriteFile(good, text, 0o755))
+	fails := func(want string) {
+		t.Helper()
+		require.EqualError(t, try(t, config), "plugin p: "+want)
+	}
+	require.NoError(t, os.Chmod(good, 0o757))
+	fails(good + " can be written by others (mode 0757): chmod go-w")
+	require.NoError(t, os.Chmod(good, 0o775))
+	fails(good + " can be written by others (mode 0775): chmod go-w")
+	require.NoError(t, os.Chmod(good, 0o644))
+	fails("it cannot be run: permission denied")
+	require.NoError(t, os.Chmod(good, 0o755))
+
+	require.NoError(t, os.Chmod(l.bin, 0o777))
+	fails("its directory " + l.bin + " can be written by others (mode 0777): chmod go-w")
+	require.NoError(t, os.Chmod(l.bin, 0o777|os.ModeSticky))
+	p, err := plugin.Open(t.Context(), config)
+	require.NoError(t, err, "a sticky directory")
+	require.NoError(t, p.Close())
+	require.NoError(t, os.Chmod(l.bin, 0o755))
+
+	if os.Getuid() == 0 {
+		require.NoError(t, os.Chown(good, 65534, 0))
+		fails(good + " belongs to uid 65534: want root, or our own 0")
+		require.NoError(t, os.Chown(good, 0, 0))
+	}
+	config.Sum[0]++
+	sum := fmt.Sprintf("%x", config.Sum)
+	config.Sum[0]--
+	wrong := config
+	wrong.Sum[0]++
+	require.EqualError(t, try(t, wrong), fmt.Sprintf("plugin p: %s has SHA-256 %x, and %s was given", good, config.Sum, sum))
+
+	config.Path = "good"
+	fails("its path good must be absolute")
+	config.Path = l.bin
+	fails(l.bin + " is not a regular file")
+	config.Path = filepath.Join(l.bin, "none")
+	fails("open " + config.Path + ": no such file or directory")
+	config.Path = filepath.Join(l.bin, "fifo")
+	require.NoError(t, syscall.Mkfifo(config.Path, 0o755))
+	fails(config.Path + " is not a regular file")
+	nobody(t, l)
+}
+
+// A file that is exchanged after it was hashed is not what runs.
+func TestWhatWasHashedRuns(t *testing.T) {
+	l := newLab(t)
+	config := l.mode(t, "good")
+	config.Starter = &exchanging{Starter: config.Starter, do: func() {
+		require.NoError(t, os.Remove(config.Path))
+		require.NoError(t, os.WriteFile(config.Path, []byte("#!/bin/sh\necho evil\n"), 0o755))
+	}}
+	p, err := plugin.Open(t.Context(), config)
+	require.NoError(t, err)
+	launch, err := p.Prepare(contract.Cluster(2, 1, []string{"true"}))
+	require.NoError(t, err)
+	require.Len(t, launch.Processes, 2)
+	require.NoError(t, p.Close())
+}
+
+type exchanging struct {
+	external.Starter
+	do func()
+}
+
+func (e *exchanging) Start(c external.Command) (external.Process, error) {
+	e.do()
+	return e.Starter.Start(c)
+}
+
+func TestNoSecrets(t *testing.T) {
+	t.Setenv("LAUNCHERS_OWN", "secret")
+	l := newLab(t)
+	p, err := plugin.Open(t.Context(), l.mode(t, "spies"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, p.Close()) }()
+	_, err = p.Prepare(contract.Cluster(1, 1, []string{"true"}))
+	// Its certificate has several lines, so the answer is refused; what it saw is
+	// told in parts by the variables of the process itself.
+	require.ErrorContains(t, err, "its answer is wrong: warning")
+	procs, err := reap.Scan("MUSTER_RUN")
+	require.NoError(t, err)
+	for _, q := range procs {
+		if q.PPID != os.Getpid() {
+			continue
+		}
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", q.PID))
+		require.NoError(t, err)
+		var names []string
+		for kv := range bytes.SplitSeq(bytes.Trim(text, "\x00"), []byte{0}) {
+			name, _, _ := strings.Cut(string(kv), "=")
+			names = append(names, name)
+		}
+		require.ElementsMatch(t, []string{"MUSTER_PLUGIN_COOKIE", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT", "PLUGIN_PROTOCOL_VERSIONS",
+			"PLUGIN_CLIENT_CERT", "PLUGIN_UNIX_SOCKET_DIR", "MUSTER_RUN"}, names)
+		return
+	}
+	t.Fatal("the plugin is not there")
+}
+
+// 100 MB on standard error: the plugin works, the log has 64 KiB and a word.
+func TestFloodIsCut(t *testing.T) {
+	l := newLab(t)
+	var log logged
+	l.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p, err := plugin.Open(t.Context(), l.mode(t, "floods-stderr"))
+	require.NoError(t, err)
+	_, err = p.Prepare(contract.Cluster(1, 1, []string{"true"}))
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
+	runtime.ReadMemStats(&after)
+	require.Less(t, int64(after.Sys)-int64(before.Sys), int64(64<<20))
+	text := log.String()
+	require.Less(t, len(text), 128<<10)
+	require.Equal(t, 1, strings.Count(text, "more than 64 KiB, the rest is dropped"))
+	nobody(t, l)
+}
+
+type logged struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.Write(p)
+}
+
+// What a plugin started ends with it, also out of its process group.
+func TestChildrenEnd(t *testing.T) {
+	l := newLab(t)
+	p, err := plugin.Open(t.Context(), l.mode(t, "has-children"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	_, err = p.Prepare(contract.Cluster(1, 1, []string{"true"}))
+	require.NoError(t, err)
+	procs, err := reap.Scan("MUSTER_RUN")
+	require.NoError(t, err)
+	var mark string
+	for _, q := range procs {
+		if q.PPID == os.Getpid() {
+			mark = q.Marker
+		}
+	}
+	sleeping := 0
+	for _, q := range reap.Members(procs, mark) {
+		if q.Comm == "sleep" && q.Alive() {
+			sleeping++
+		}
+	}
+	require.Equal(t, 2, sleeping)
+	require.NoError(t, p.Close())
+	require.NoError(t, p.Close(), "again")
+	procs, err = reap.Scan("MUSTER_RUN")
+	require.NoError(t, err)
+	for _, q := range reap.Members(procs, mark) {
+		require.False(t, q.Alive(), "left: %+v", q)
+	}
+	_, err = p.Prepare(contract.Cluster(1, 1, []string{"true"}))
+	require.ErrorContains(t, err, "plugin p: it is not there any more: it ended with code 137")
+	nobody(t, l)
+}
+
+// A launcher that is told to stop while a plugin hangs at its start.
+func TestCancelled(t *testing.T) {
+	l := newLab(t)
+	config := l.mode(t, "hangs-at-start")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, fmt.Errorf("told to stop"))
+	defer cancel()
+	_, err := plugin.Open(ctx, config)
+	require.EqualError(t, err, "plugin p: start: told to stop")
+	nobody(t, l)
+}
