@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/framework/external"
 )
 
 // launcherFramework is for a command of which nothing is known: it runs in the
@@ -22,6 +23,16 @@ func choose(cfg Config) (framework.Framework, error) {
 		if name == "" {
 			name = launcherFramework
 		}
+	}
+	if strings.HasPrefix(name, external.Prefix) {
+		return pluginNamed(cfg)
+	}
+	if cfg.Compat != "" {
+		f, err := framework.Compat(cfg.Compat, name)
+		if err != nil {
+			return nil, usage("--compat="+framework.KubeflowV1+" gives what that operator gave, for scripts written around it", "%w", err)
+		}
+		return f, nil
 	}
 	f, err := framework.Named(name)
 	if err != nil {

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -53,6 +55,8 @@ type Config struct {
 	Shims    bool     // ssh, rsh and pdsh on PATH are the agent
 
 	Framework      string   // its name; "" or auto: found by the command
+	Plugins        []string // --plugin as given
+	Compat         string   // the environment as an operator gave it: kubeflow-v1
 	ProcsPerWorker int      // processes that we start on each worker; 0: one
 	Roles          string   // of the workers: "chief=1,worker=2"
 	Success        string   // whose end decides: auto, all, any, ROLE, ROLE:INDEX
@@ -80,6 +84,10 @@ type Config struct {
 	PodIP          string // its address
 	MPIDir         string // where old manifests look for the hostfile
 	TerminationLog string // where the kubelet reads our last words
+
+	OpenPlugin external.Opener  // nil: plugins are another binary's
+	starter    external.Starter // of plugins; nil: no reaper runs
+	log        *slog.Logger
 
 	Origin map[string]string // where each setting came from, by flag name
 }

@@ -78,6 +78,8 @@ func (f *flagSets) running(set *pflag.FlagSet) {
 func (f *flagSets) frameworks(set *pflag.FlagSet) {
 	c := &f.config
 	set.StringVar(&c.Framework, "framework", c.Framework, "`NAME`: "+strings.Join(framework.Names(), ", ")+" (default: found by the command; one that says nothing runs in the launcher)")
+	set.StringVar(&c.Compat, "compat", c.Compat, "`kubeflow-v1`: the environment exactly as that operator gave it, faults and all")
+	set.StringArrayVar(&c.Plugins, "plugin", c.Plugins, "a program for --framework plugin:NAME, as `NAME=/path@sha256:HEX`; may be given several times")
 	set.IntVar(&c.ProcsPerWorker, "procs-per-worker", c.ProcsPerWorker, "processes to start on each worker `N` (default 1)")
 	set.StringVar(&c.Roles, "roles", c.Roles, "the workers' `ROLES` in their order, as in chief=1,ps=1,worker=2 (default: by the pods' labels)")
 	set.StringVar(&c.Success, "success", c.Success, "whose end decides: auto (the framework's `RULE`), all, any, ROLE or ROLE:INDEX")
@@ -168,6 +170,9 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (launch.Config,
 		}
 	})
 	c.FakeGiven = c.Origin["fake"] != "default"
+	if wrong == nil {
+		wrong = withPlugins(c)
+	}
 	c.Dir = os.Getenv(names.EnvDir)
 	c.PodName, c.PodUID, c.PodIP = os.Getenv(names.EnvPodName), os.Getenv(names.EnvPodUID), os.Getenv(names.EnvPodIP)
 	c.TerminationLog = envOr("MUSTER_TERMINATION_LOG", c.TerminationLog)
