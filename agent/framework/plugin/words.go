@@ -139,12 +139,12 @@ func (s *stdout) Close() error { return s.pipe.Close() }
 
 // clean makes somebody else's text fit for one line of ours.
 func clean(s string, most int) string {
-	s = strings.ToValidUTF8(strings.Map(func(r rune) rune {
+	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, s), "?")
+	}, strings.ToValidUTF8(s, "?"))
 	if len(s) <= most {
 		return s
 	}
