@@ -100,6 +100,9 @@ func otherRows() []row {
 		{key: "mxnet", framework: "MXNet", way: "dist_sync, a server on each worker", venv: "mxnet",
 			flags: []string{framework + "mxnet"}, argv: python("mxnet_sum.py"),
 			want: []want{world("mxnet", 1)}},
+		{key: "deepspeed/plain", framework: "DeepSpeed", way: "plain, ZeRO 1", venv: "deepspeed", also: []string{"torch"},
+			flags: []string{framework + "deepspeed"}, env: []string{"DS_ACCELERATOR=cpu"}, argv: python("deepspeed_zero.py"),
+			want: []want{world("deepspeed", 1), falls("deepspeed"), same("deepspeed")}},
 	}
 }
 

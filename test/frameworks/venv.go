@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -22,8 +23,12 @@ var locks embed.FS
 // recipe makes one Python environment: the packages of locks/NAME.txt at the
 // versions that stand there, and nothing that these ask for besides.
 type recipe struct {
-	name   string
-	finish func(ctx context.Context, site string) error // after pip; site is its site-packages
+	name string
+	// source is built here, besides, against the packages of the recipe over.
+	source   string
+	over     string
+	buildEnv []string
+	finish   func(ctx context.Context, site string) error // after pip; site is its site-packages
 	// making is raised when finish or the way of installing changes: the
 	// environment is made anew then.
 	making int
@@ -36,6 +41,9 @@ func recipes() map[string]recipe {
 		{name: "jax"}, {name: "kubernetes"}, {name: "xgboost"}, {name: "lightgbm"},
 		{name: "openmpi"}, {name: "mpich"}, {name: "intelmpi"},
 		{name: "tensorflow"}, {name: "paddle"}, {name: "ray"}, {name: "mxnet"},
+		// Its shared-memory operation would be compiled by every rank at its start otherwise.
+		{name: "deepspeed", source: "deepspeed==0.19.8", over: "torch",
+			buildEnv: []string{"DS_BUILD_OPS=0", "DS_BUILD_SHM_COMM=1", "DS_ACCELERATOR=cpu"}},
 	} {
 		all[r.name] = r
 	}
@@ -83,7 +91,7 @@ func (r recipe) where(cache string) (dir string, lock []byte, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	sum := sha256.Sum256(fmt.Appendf(lock, "\nmaking %d\n", r.making))
+	sum := sha256.Sum256(fmt.Appendf(lock, "\nmaking %d\n%s", r.making, r.source))
 	return filepath.Join(cache, fmt.Sprintf("%s-%x", r.name, sum[:5])), lock, nil
 }
 
@@ -107,21 +115,32 @@ func (r recipe) make(ctx context.Context, cache string, say func(string)) (venv,
 	}
 	say("installing " + dir)
 	part := dir + ".part"
-	if err := errors.Join(os.RemoveAll(part), r.install(ctx, part, lock)); err != nil {
+	over := venv{}
+	if r.over != "" {
+		if over, err = recipes()[r.over].make(ctx, cache, say); err != nil {
+			return venv{}, err
+		}
+	}
+	if err := errors.Join(os.RemoveAll(part), r.install(ctx, part, lock, over)); err != nil {
 		return venv{}, fmt.Errorf("install %s: %w", r.name, errors.Join(err, os.RemoveAll(part)))
 	}
 	return venv{r.name, dir}, os.Rename(part, dir)
 }
 
-func (r recipe) install(ctx context.Context, dir string, lock []byte) error {
-	if err := call(ctx, nil, "/usr/bin/python3", "-m", "venv", dir); err != nil {
+func (r recipe) install(ctx context.Context, dir string, lock []byte, over venv) error {
+	if err := call(ctx, nil, nil, "/usr/bin/python3", "-m", "venv", dir); err != nil {
 		return err
 	}
 	python := filepath.Join(dir, "bin", "python3")
-	err := call(ctx, lock, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-		"--root-user-action=ignore", "--no-deps", "--only-binary=:all:", "--requirement=/dev/stdin")
-	if err != nil {
+	pip := []string{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore", "--no-deps"}
+	if err := call(ctx, lock, nil, append(slices.Clone(pip), "--only-binary=:all:", "--requirement=/dev/stdin")...); err != nil {
 		return err
+	}
+	if r.source != "" {
+		env := append([]string{"PYTHONPATH=" + over.site()}, r.buildEnv...)
+		if err := call(ctx, nil, env, append(slices.Clone(pip), "--no-build-isolation", "--no-binary=:all:", r.source)...); err != nil {
+			return err
+		}
 	}
 	if r.finish != nil {
 		if err := r.finish(ctx, sitePackages(dir)); err != nil {
@@ -157,10 +176,10 @@ func loosen(dir string) error {
 	return nil
 }
 
-// call runs a command; what it said stands in the error.
-func call(ctx context.Context, stdin []byte, argv ...string) error {
+// call runs a command with env besides its own; what it said stands in the error.
+func call(ctx context.Context, stdin []byte, env []string, argv ...string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdin = bytes.NewReader(stdin)
+	cmd.Stdin, cmd.Env = bytes.NewReader(stdin), append(os.Environ(), env...)
 	said, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(argv[:min(len(argv), 4)], " "), err, said)

@@ -26,5 +26,5 @@ for _ in range(30):
     losses.append(float(loss))
 everyones = []
 dist.all_gather_object(everyones, [p.numpy().tolist() for p in model.parameters()])
-say("paddle", rank=rank, world=world, sum=int(total), hosts=hosts, losses=[losses[0], losses[-1]],
+say("paddle", rank=rank, world=world, sum=int(total.item()), hosts=hosts, losses=[losses[0], losses[-1]],
     same=all(w == everyones[0] for w in everyones))

@@ -11,9 +11,14 @@ resolver, world = strategy.cluster_resolver, strategy.num_replicas_in_sync
 rank = resolver.task_id + (resolver.task_type == "worker" and "chief" in resolver.cluster_spec().jobs)
 
 
+def all_reduce(value):
+    context = tf.distribute.get_replica_context()
+    return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(value))  # identity: a value on the replica's device
+
+
 @tf.function
 def summed(value):
-    return strategy.run(lambda v: tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, v), args=(value,))
+    return strategy.run(all_reduce, args=(value,))
 
 
 def of_all(value):
