@@ -40,7 +40,7 @@ var modes = map[string]func(){
 	"floods-stderr":   func() { flood(os.Stderr, 100<<20); plugin.Serve(answer(func(*framework.Launch) {})) },
 	"floods-and-dies": func() { flood(os.Stderr, 100<<20); fmt.Fprintln(os.Stderr, "\nthe end"); os.Exit(4) },
 	"talks-in-answer": func() { plugin.Serve(talking{}) },
-	"has-children":    func() { daemons(); plugin.Serve(answer(func(*framework.Launch) {})) },
+	"has-children":    func() { daemons(); time.Sleep(time.Second); plugin.Serve(answer(func(*framework.Launch) {})) },
 	"dies-with-child": func() { daemons(); os.Exit(5) },
 	"rank-twice":      func() { plugin.Serve(answer(func(l *framework.Launch) { l.Processes[1].Rank = 0 })) },
 	"worker-99":       func() { plugin.Serve(answer(func(l *framework.Launch) { l.Processes[1].Worker = 99 })) },
@@ -137,7 +137,6 @@ func daemons() {
 			os.Exit(99)
 		}
 	}
-	time.Sleep(time.Second) // until they are there
 }
 
 func TestHostileSetIsWhole(t *testing.T) {

@@ -54,7 +54,7 @@ func Open(ctx context.Context, c external.Config) (external.Plugin, error) {
 		return nil, fmt.Errorf("plugin %s: make a directory for its socket: %w", c.Name, err)
 	}
 	p := &Plugin{name: c.Name, patience: cmp.Or(c.Patience, patience), began: time.Now(), dir: dir}
-	p.proc = &started{name: c.Name, path: c.Path, file: file, starter: c.Starter, ended: make(chan struct{}),
+	p.proc = &started{name: c.Name, path: c.Path, file: file, starter: c.Starter, ended: make(chan struct{}), gone: make(chan struct{}),
 		out: &stdout{}, err: &stderr{log: c.Log.With("plugin", c.Name), done: make(chan struct{})}}
 	if err := p.start(ctx); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", c.Name, errors.Join(err, p.Close()))
@@ -145,11 +145,15 @@ func (p *Plugin) Close() error {
 	return p.fault
 }
 
-// settle waits for go-plugin's goroutines. They end with the pipes and the
-// process; its own way to wait for them is Kill, which would speak with the
-// plugin first.
+// settle waits for our goroutine, and for go-plugin's. These end with the pipes
+// and the process; its own way to wait for them is Kill, which would speak with
+// the plugin first.
 func (p *Plugin) settle() {
-	for end := time.Now().Add(time.Second); p.proc.proc != nil && !p.client.Exited() && time.Now().Before(end); {
+	if p.proc.proc == nil || p.fault != nil {
+		return // it was never there, or it is still
+	}
+	<-p.proc.gone
+	for end := time.Now().Add(moment); !p.client.Exited() && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
 
@@ -24,7 +25,7 @@ const executable = 3
 type started struct {
 	name    string
 	path    string
-	file    *os.File // opened and hashed; closed by launch
+	file    *os.File // opened and hashed; closed by Open
 	env     []string
 	dir     string // of its socket
 	starter external.Starter
@@ -38,6 +39,7 @@ type started struct {
 	code   int  // of the exit, when ended is closed
 	byUs   bool // it was killed by us; when ended is closed
 	ended  chan struct{}
+	gone   chan struct{} // watch has ended
 	ending sync.Once
 	fault  error // of killing it
 }
@@ -81,14 +83,24 @@ func (s *started) Start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	go func() {
-		s.code = s.proc.Wait()
-		s.mu.Lock()
-		s.byUs = s.dead && s.code == 128+int(syscall.SIGKILL)
-		s.mu.Unlock()
-		close(s.ended)
-	}()
+	go s.watch()
 	return nil
+}
+
+// watch notes the end of the process. What it started may hold its pipes, and
+// go-plugin would wait for their end: it is ended a moment later.
+func (s *started) watch() {
+	defer close(s.gone)
+	s.code = s.proc.Wait()
+	s.mu.Lock()
+	s.byUs = s.dead && s.code == 128+int(syscall.SIGKILL)
+	s.mu.Unlock()
+	close(s.ended)
+	select {
+	case <-s.err.done:
+	case <-time.After(moment):
+	}
+	_ = s.Kill(context.Background()) // Close tells the error
 }
 
 // Wait implements runner.Runner.
