@@ -27,7 +27,7 @@ func (c Config) validateLaunch() error {
 	if c.given("procs-per-worker") && c.ProcsPerWorker < 1 {
 		return usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d: a worker has at least one process", c.ProcsPerWorker)
 	}
-	if !c.auto() {
+	if !c.auto() || c.Compat != "" {
 		if _, err := choose(c); err != nil {
 			return err
 		}

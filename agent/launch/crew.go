@@ -4,6 +4,7 @@ package launch
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -51,6 +52,9 @@ func (s seat) Open(ctx context.Context, id string, spec wire.Spec, stdout, stder
 func (r *runner) runGroup(ctx, working context.Context, workers []rendezvous.Worker, plan Plan, user [][]string) error {
 	if err := r.layFiles(ctx, &plan, user); err != nil {
 		return err
+	}
+	if err := r.place.note(plan); err != nil { // with the files' directories
+		return fmt.Errorf("write plan: %w", err)
 	}
 	members, err := r.members(plan)
 	if err != nil {

@@ -8,13 +8,17 @@
 //	kube.go         where workers come from in a cluster; fake.go on one machine
 //	await.go        wait for the workers with an explained progress line
 //	links.go        one link per worker, opened while the wait goes on
-//	plan.go         hosts and environment; hostnames.go, files.go
+//	plan.go         hosts and environment; hostnames.go, files.go, cluster.go,
+//	                interfaces.go; choose.go finds the framework
+//	processes.go    processes on the workers, where the framework has them started
 //	serve.go        serve `agent rsh`, and note how its sessions end; calls.go
 //	job.go          what PID 1 of the workers reports of daemons and ranks
-//	command.go      run the user's command; ending.go is how it is ended
+//	command.go      run the user's command; ending.go is how it is ended; tagging.go
+//	crew.go         or run it as a group on the workers; lay.go lays its files
 //	meter.go        collect metrics from the output; tee.go
 //	supervise.go    watch command, workers and signals; trouble.go
-//	judge.go        decide the exit code, and say why it is not the command's
+//	judge.go        decide the exit code, and say why it is not the command's;
+//	                judge_group.go for a group
 //	report.go       the summary line, the JSON report, the termination message
 //
 // A Reaper owns every child process of a run, so a kubeconfig that gets its
@@ -34,6 +38,12 @@
 // directory, workers and plan. Nothing is written to /etc/mpi outside of a pod,
 // nor by fake runs anywhere. Fake workers end with the lease (1 min unless
 // given) when their launcher is killed; idle ones after 10 s at the soonest.
+//
+// A group ends by the rules of agent/group: its exit code is that of the first
+// failure, 76 where a worker was lost, and --exit has no say. Variables that the
+// user has set on the workers are kept, each with one warning: those of the pods'
+// specs, of --env, and under --fake those of the launcher; what an image sets is
+// not known before, and is overwritten, but for search paths beside files.
 //
 // A command that is judged strictly is ended when it cannot end well any more and
 // does not notice: a daemon killed or frozen (--frozen-after), a session that

@@ -16,6 +16,7 @@ type paths struct {
 	Hostfile string // Open MPI's dialect
 	Hydra    string // Hydra's
 	Rsh      string // the agent under a name that makes it the rsh agent, for programs that take no arguments
+	Discover string // a script that lists the hosts, for elastic horovodrun
 	Legacy   string // directory for kubexec.sh and discover_hosts.sh; "": none
 }
 
@@ -28,6 +29,7 @@ func choosePaths(cfg Config, dir string, inPod bool) (paths, error) {
 		Hostfile: filepath.Join(dir, "hostfile"),
 		Hydra:    filepath.Join(dir, "hostfile.hydra"),
 		Rsh:      filepath.Join(dir, "rsh"),
+		Discover: filepath.Join(dir, "discover_hosts.sh"),
 	}
 	if inPod && !cfg.IsFake() && legacyDir(cfg.MPIDir) {
 		p.Legacy = cfg.MPIDir
@@ -86,14 +88,18 @@ func (p paths) write(hosts []Host, agent string) error {
 	if err := replaceLink(agent, p.Rsh); err != nil {
 		return err
 	}
-	if p.Legacy == "" {
-		return nil
+	if err := writeDiscover(p.Discover, agent); err != nil || p.Legacy == "" {
+		return err
 	}
 	if err := replaceLink(agent, filepath.Join(p.Legacy, "kubexec.sh")); err != nil {
 		return err
 	}
+	return writeDiscover(filepath.Join(p.Legacy, "discover_hosts.sh"), agent)
+}
+
+func writeDiscover(path, agent string) error {
 	script := "#!/bin/sh\nexec " + agent + " hosts --format horovod\n"
-	if err := hostfile.Write(filepath.Join(p.Legacy, "discover_hosts.sh"), []byte(script), 0o755); err != nil {
+	if err := hostfile.Write(path, []byte(script), 0o755); err != nil {
 		return fmt.Errorf("write discover_hosts.sh: %w", err)
 	}
 	return nil

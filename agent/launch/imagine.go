@@ -18,6 +18,9 @@ func imagine(ctx context.Context, cfg Config) (Plan, error) {
 	if err := cfg.ValidateHosts(); err != nil {
 		return Plan{}, err
 	}
+	if len(cfg.Command) == 0 {
+		cfg.Command = []string{"COMMAND"} // any: its environment is asked for
+	}
 	agent, err := agentPath()
 	if err != nil {
 		return Plan{}, err

@@ -30,6 +30,7 @@ type Plan struct {
 	// Processes are started on the workers, in place of a command in the launcher.
 	Processes []Proc           `json:"processes,omitempty"`
 	Argv      []string         `json:"argv,omitempty"` // in the launcher, where it is not the user's
+	Shims     bool             `json:"-"`              // that command calls ssh, rsh or pdsh
 	Any       bool             `json:"any,omitempty"`
 	Files     []framework.File `json:"-"`
 	Warnings  []string         `json:"-"`
@@ -48,6 +49,8 @@ type situation struct {
 	broker   string // socket path
 	agent    string // the agent's binary
 	env      []string
+
+	framework framework.Framework // nil: see choose
 }
 
 // makePlan decides hosts and environment.
@@ -61,9 +64,11 @@ func makePlan(s situation) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	f, err := choose(s.cfg)
-	if err != nil {
-		return Plan{}, err
+	f := s.framework
+	if f == nil {
+		if f, err = choose(s.cfg); err != nil {
+			return Plan{}, err
+		}
 	}
 	launch, err := f.Prepare(cluster)
 	if err != nil {
@@ -73,8 +78,9 @@ func makePlan(s situation) (Plan, error) {
 		return Plan{}, usage("--success=auto leaves it to the framework", "%w", err)
 	}
 	plan := Plan{Job: s.cfg.Job, Hosts: hosts, Hostfile: s.paths.Hostfile, Hydra: s.paths.Hydra, Broker: s.broker,
-		Argv: launch.Argv, Any: launch.Any, Files: launch.Files, Warnings: launch.Warnings}
+		Argv: launch.Argv, Shims: launch.Shims, Any: launch.Any, Files: launch.Files, Warnings: launch.Warnings}
 	if len(launch.Processes) > 0 {
+		plan.Vars = byHand(s, cluster)
 		return plan.withProcesses(s, launch.Processes)
 	}
 	if err := s.cfg.hereOnly(); err != nil {
@@ -83,6 +89,16 @@ func makePlan(s situation) (Plan, error) {
 	wordAgent(launch.Env, s.agent)
 	plan.Vars = append(launch.Env, brokerVar(s.broker))
 	return plan, nil
+}
+
+// byHand is what a command needs that somebody types beside a group.
+func byHand(s situation, c framework.Cluster) []framework.Var {
+	vars := []framework.Var{brokerVar(s.broker)}
+	if launch, err := (framework.MPI{}).Prepare(c); err == nil { // else agent rsh works all the same
+		wordAgent(launch.Env, s.agent)
+		vars = append(launch.Env, vars...)
+	}
+	return vars
 }
 
 func brokerVar(path string) framework.Var {

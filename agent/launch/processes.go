@@ -35,7 +35,6 @@ func (p Plan) withProcesses(s situation, list []framework.Process) (Plan, error)
 		return Plan{}, err
 	}
 	p.Warnings = append(p.Warnings, p.settleProcesses(s.cfg, s.userEnv(), nil)...)
-	p.Vars = []framework.Var{brokerVar(s.broker)}
 	return p, nil
 }
 

@@ -54,6 +54,7 @@ func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (in
 	err := cfg.Validate()
 	r := &runner{cfg: cfg, streams: streams, log: log, tally: newTally(), id: newRunID(),
 		voice: &voice{w: streams.Err, quiet: cfg.Quiet}, signals: make(chan os.Signal, 16), reaper: reap.New()}
+	r.cfg.starter, r.cfg.log = NewStarter(r.reaper), log
 	if err == nil && cfg.DryRun {
 		return 0, dryRun(ctx, cfg, streams.Out)
 	}
@@ -217,6 +218,7 @@ func (r *runner) runCommand(ctx, working context.Context, workers []rendezvous.W
 	if err != nil {
 		return err
 	}
+	r.cfg.Shims = r.cfg.Shims || plan.Shims
 	if argv, env, err = withShims(r.cfg, r.place.dir, r.agent, argv, env); err != nil {
 		return err
 	}

@@ -34,6 +34,10 @@ func Env(ctx context.Context, cfg Config, w io.Writer, explain bool) error {
 		explainPlan(w, cfg, plan, running, warnings)
 		return nil
 	}
+	if !running && len(plan.Processes) > 0 {
+		printProcesses(w, cfg, plan)
+		return nil
+	}
 	for _, v := range set {
 		fmt.Fprintf(w, "export %s=%s\n", v.Name, quoted(v.Value))
 	}
@@ -111,12 +115,13 @@ func explainPlan(w io.Writer, cfg Config, plan Plan, running bool, warnings []st
 		from = "from the launcher behind " + plan.Broker
 	}
 	fmt.Fprintf(w, "# %s\n", from)
-	for _, v := range plan.Vars {
-		value := quote(v.Value)
-		if framework.LooksSecret(v.Name) {
-			value = "***"
+	if len(plan.Processes) > 0 {
+		explainProcesses(w, plan)
+		warnings = plan.Warnings // the launcher's variables are for commands typed by hand
+	} else {
+		for _, v := range plan.Vars {
+			fmt.Fprintf(w, "%s=%s\n    %s\n", v.Name, shownValue(v), v.Why)
 		}
-		fmt.Fprintf(w, "%s=%s\n    %s\n", v.Name, value, v.Why)
 	}
 	for _, warning := range warnings {
 		fmt.Fprintf(w, "# kept: %s\n", warning)
@@ -128,9 +133,18 @@ func explainPlan(w io.Writer, cfg Config, plan Plan, running bool, warnings []st
 	for _, s := range []struct{ flag, value string }{
 		{"workers", fmt.Sprint(cfg.Workers)}, {"fake", fmt.Sprint(cfg.Fake)}, {"slots", fmt.Sprint(cfg.Slots)},
 		{"job", cfg.Job}, {"selector", cfg.Selector}, {"namespace", cfg.Namespace}, {"hostfile", cfg.Hostfile},
+		{"framework", cfg.Framework}, {"roles", cfg.Roles}, {"interface", cfg.Interface},
 	} {
 		fmt.Fprintf(w, "%-10s %-20s %s\n", s.flag, s.value, cfg.Origin[s.flag])
 	}
+}
+
+// shownValue is a variable's value for people.
+func shownValue(v framework.Var) string {
+	if framework.LooksSecret(v.Name) {
+		return "***"
+	}
+	return quote(v.Value)
 }
 
 // dryRun is run --dry-run: environment, hostfile and command.
@@ -138,6 +152,10 @@ func dryRun(ctx context.Context, cfg Config, w io.Writer) error {
 	plan, err := imagine(ctx, cfg)
 	if err != nil {
 		return err
+	}
+	if len(plan.Processes) > 0 {
+		printProcesses(w, cfg, plan)
+		return nil
 	}
 	set, _ := plan.settle(os.Environ())
 	shims, err := shimVars(cfg, plan, os.Environ())
@@ -151,12 +169,20 @@ func dryRun(ctx context.Context, cfg Config, w io.Writer) error {
 	for _, h := range plan.Hosts {
 		fmt.Fprintf(w, "# %s slots=%d\n", h.Host, h.Slots)
 	}
-	words := make([]string, 0, len(cfg.Command))
-	for _, word := range cfg.Command {
+	argv := cfg.Command
+	if len(plan.Argv) > 0 {
+		argv = plan.Argv
+	}
+	fmt.Fprintf(w, "\n%s\n", quoteAll(argv))
+	return nil
+}
+
+func quoteAll(argv []string) string {
+	words := make([]string, 0, len(argv))
+	for _, word := range argv {
 		words = append(words, quote(word))
 	}
-	fmt.Fprintf(w, "\n%s\n", strings.Join(words, " "))
-	return nil
+	return strings.Join(words, " ")
 }
 
 // quote makes one word for a POSIX shell; plain words stay as they are.

@@ -1,0 +1,69 @@
+//go:build linux
+
+package launch
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
+)
+
+func TestChoose(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cfg  Config
+		want framework.Framework
+	}{
+		"mpirun":               {Config{Command: []string{"mpirun", "./pi"}}, framework.MPI{}},
+		"says nothing":         {Config{Command: []string{"python", "train.py"}}, framework.MPI{}},
+		"no command":           {Config{}, framework.MPI{}},
+		"torchrun":             {Config{Command: []string{"torchrun", "train.py"}}, framework.Torch{}},
+		"auto":                 {Config{Framework: "auto", Command: []string{"torchrun", "train.py"}}, framework.Torch{}},
+		"named":                {Config{Framework: "plain", Command: []string{"torchrun", "train.py"}}, framework.Plain{}},
+		"named, for an mpirun": {Config{Framework: "plain", Command: []string{"mpirun"}}, framework.Plain{}},
+	} {
+		got, err := choose(tc.cfg)
+		require.NoError(t, err, name)
+		require.Equal(t, tc.want, got, name)
+	}
+	_, err := choose(Config{Framework: "troch"})
+	require.Equal(t, names.ExitUsage, CodeOf(err))
+	_, err = choose(Config{Framework: "torch", Compat: "v0"})
+	require.Equal(t, names.ExitUsage, CodeOf(err))
+}
+
+func TestPorts(t *testing.T) {
+	require.Equal(t, 4711, Config{Port: 4711}.port())
+	seen := map[int]bool{}
+	for range 100 {
+		p := Config{}.port()
+		require.GreaterOrEqual(t, p, 20000)
+		require.LessOrEqual(t, p+framework.PortBlock, 31000)
+		seen[p] = true
+	}
+	require.Greater(t, len(seen), 50, "another block for each run")
+}
+
+func TestNearest(t *testing.T) {
+	words := []string{"torch", "jax", "plain", "tag"}
+	for typed, want := range map[string]string{"trch": "torch", "Torch": "torch", "jx": "jax", "plian": "plain", "tags": "tag", "xgboost": "", "": ""} {
+		require.Equal(t, want, Nearest(typed, words), typed)
+	}
+}
+
+func TestTagOption(t *testing.T) {
+	for version, want := range map[string][]string{
+		"mpirun (Open MPI) 4.1.4\n\nReport bugs to http":                               {"--tag-output"},
+		"mpirun.real (OpenRTE) 4.1.8":                                                  {"--tag-output"},
+		"mpirun (Open MPI) 5.0.11\n":                                                   {"--output", "tag"},
+		"prterun (PRRTE) 3.0.13":                                                       {"--output", "tag"},
+		"HYDRA build details:\n    Version:  4.0.2\n":                                  {"-prepend-rank"},
+		"Intel(R) MPI Library for Linux* OS, Version 2021.18 Build 20260101 (id: 1)\n": {"-prepend-rank"},
+		"something else 1.0":                                                           nil,
+		"":                                                                             nil,
+	} {
+		require.Equal(t, want, tagOption(version), version)
+	}
+}

@@ -1,0 +1,134 @@
+//go:build linux
+
+package launch
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// podsOf is a situation of pods with these roles as labels, each with eth0 that
+// holds its address.
+func podsOf(cfg Config, roles ...string) situation {
+	s := situation{cfg: cfg, welcomes: map[string]wire.WelcomeRecord{}, dir: "/run/m", broker: "/run/m/broker.sock", agent: "/muster/agent",
+		paths: paths{Hostfile: "/run/m/hostfile", Hydra: "/run/m/hostfile.hydra", Rsh: "/run/m/rsh"}}
+	for i, role := range roles {
+		name, ip := "pi-worker-"+string(rune('0'+i)), "10.0.0."+string(rune('1'+i))
+		s.ranked = append(s.ranked, rendezvous.Worker{Name: name, IP: ip, Index: i, Role: role, GPUs: 2})
+		s.welcomes[name] = wire.WelcomeRecord{NoRDMA: true, Interfaces: []wire.Interface{{Name: "lo", Addresses: []string{"127.0.0.1", "::1"}},
+			{Name: "eth0", Addresses: []string{ip}}, {Name: "eth1", Addresses: []string{"192.168.7." + string(rune('1'+i)), "fd00::1"}}}}
+	}
+	return s
+}
+
+func clusterIn(t *testing.T, s situation) framework.Cluster {
+	t.Helper()
+	c, err := clusterOf(s, hostsOf(s.ranked, 1), "")
+	require.NoError(t, err)
+	return c
+}
+
+func TestRoles(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flag   string
+		labels []string
+		want   string
+	}{
+		"nobody says":      {"", []string{"", "", ""}, ":0 :0 :0"},
+		"flag":             {"chief=1,worker=2", []string{"", "", ""}, "chief:0 worker:0 worker:1"},
+		"labels":           {"", []string{"Master", "Worker", "Worker"}, "master:0 worker:0 worker:1"},
+		"some labels":      {"", []string{"", "PS", ""}, "worker:0 ps:0 worker:1"},
+		"flag over labels": {"ps=1,worker=2", []string{"master", "worker", "worker"}, "ps:0 worker:0 worker:1"},
+	} {
+		var got []string
+		for _, w := range clusterIn(t, podsOf(Config{Roles: tc.flag}, tc.labels...)).Workers {
+			got = append(got, w.Role+":"+string(rune('0'+w.RoleIndex)))
+		}
+		require.Equal(t, tc.want, strings.Join(got, " "), name)
+	}
+	s := podsOf(Config{Roles: "chief=1,worker=3"}, "", "")
+	_, err := clusterOf(s, hostsOf(s.ranked, 1), "")
+	require.Equal(t, names.ExitUsage, CodeOf(err))
+}
+
+func TestInterfaces(t *testing.T) {
+	for flag, want := range map[string]string{"": "eth0", "eth1": "eth1", "192.168.0.0/16": "eth1", "10.0.0.0/24": "eth0", "fd00::/8": "eth1", "lo": "lo"} {
+		c := clusterIn(t, podsOf(Config{Interface: flag}, "", ""))
+		require.Equal(t, want, c.Workers[0].Interface, flag)
+		require.Equal(t, want, c.Workers[1].Interface, flag)
+	}
+	s := podsOf(Config{Interface: "eth1"}, "", "")
+	second := s.welcomes["pi-worker-1"]
+	second.Interfaces = second.Interfaces[:2]
+	s.welcomes["pi-worker-1"] = second
+	_, err := clusterOf(s, hostsOf(s.ranked, 1), "")
+	require.EqualError(t, err, "--interface=eth1: worker pi-worker-1 has no such interface")
+	require.Equal(t, names.ExitUsage, CodeOf(err))
+	var f *Failure
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, "it has lo (127.0.0.1, ::1), eth0 (10.0.0.2)", f.Hint())
+
+	delete(s.welcomes, "pi-worker-1")
+	require.Equal(t, "eth1", clusterIn(t, s).Workers[1].Interface, "nobody has asked it yet")
+	s.cfg.Interface = ""
+	require.Empty(t, clusterIn(t, s).Workers[1].Interface)
+}
+
+func TestWhatWorkersSay(t *testing.T) {
+	s := podsOf(Config{}, "", "")
+	c := clusterIn(t, s)
+	require.True(t, c.NoRDMA)
+	require.Equal(t, 2, c.Workers[1].GPUs)
+	delete(s.welcomes, "pi-worker-1")
+	require.False(t, clusterIn(t, s).NoRDMA, "one that does not say may have a device")
+}
+
+func TestProcesses(t *testing.T) {
+	s := podsOf(Config{Framework: "torch", ProcsPerWorker: 2, Command: []string{"python", "t.py"}, Env: []string{"A=b", "WORLD_SIZE=9"}, Port: 25000}, "", "")
+	s.ranked[1].Env = []string{"MASTER_ADDR=mine", "LOCAL_RANK=0"}
+	plan, err := makePlan(s)
+	require.NoError(t, err)
+	require.Len(t, plan.Processes, 4)
+	require.Equal(t, 4, plan.ranks())
+	last := plan.Processes[3]
+	require.Equal(t, "rank 3", last.Label)
+	require.Equal(t, 1, last.Worker)
+	env := last.environment(s.cfg)
+	require.Contains(t, env, "RANK=3")
+	require.Contains(t, env, "MUSTER_ATTEMPT=0")
+	require.Contains(t, env, "GLOO_SOCKET_IFNAME=eth0")
+	require.Contains(t, env, "WORLD_SIZE=9")
+	require.NotContains(t, env, "WORLD_SIZE=4")
+	require.NotContains(t, env, "LOCAL_RANK=1", "the pod's own counts")
+	require.Contains(t, plan.Processes[1].environment(s.cfg), "LOCAL_RANK=1")
+	require.Len(t, plan.Warnings, 3, "once a name: %q", plan.Warnings)
+	require.Contains(t, strings.Join(plan.Warnings, "\n"), `MASTER_ADDR="mine" is set and kept in place of "10.0.0.1"`)
+
+	s.cfg.OnlyRanks = "0,4"
+	_, err = makePlan(s)
+	require.EqualError(t, err, "--only-ranks=0,4: there is no rank 4")
+	s.cfg.OnlyRanks, s.cfg.Success = "", "chief"
+	_, err = makePlan(s)
+	require.Equal(t, names.ExitUsage, CodeOf(err))
+}
+
+// Search paths are extended over what the worker itself has; the files'
+// directory is another on each.
+func TestSettleWithFiles(t *testing.T) {
+	p := Plan{Processes: []Proc{
+		{Worker: 0, ours: []framework.Var{{Name: "PYTHONPATH", Value: framework.FilesDir, Extend: ":"}}},
+		{Worker: 1, ours: []framework.Var{{Name: "PYTHONPATH", Value: framework.FilesDir, Extend: ":"}, {Name: "CONF", Value: framework.FilesDir + "/x.json"}}},
+	}}
+	require.Equal(t, []string{"PYTHONPATH"}, p.extended())
+	warnings := p.settleProcesses(Config{}, [][]string{{"PYTHONPATH=/image"}, nil}, []string{"/a", "/b"})
+	require.Empty(t, warnings)
+	require.Equal(t, []string{"PYTHONPATH=/a:/image"}, p.Processes[0].environment(Config{}))
+	require.Equal(t, []string{"PYTHONPATH=/b", "CONF=/b/x.json"}, p.Processes[1].environment(Config{}))
+}

@@ -1,0 +1,93 @@
+package launch
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/agent/framework"
+)
+
+// printProcesses lists the processes that a run would start, each as one line
+// for a shell on its worker.
+func printProcesses(w io.Writer, cfg Config, plan Plan) {
+	for i, p := range plan.Processes {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "# %s\n", about(p, plan))
+		words := []string{"env"}
+		if cfg.Chdir != "" {
+			words = append(words, "-C", quote(cfg.Chdir))
+		}
+		for _, kv := range p.environment(cfg) {
+			name, value, _ := strings.Cut(kv, "=")
+			words = append(words, name+"="+shownValue(framework.Var{Name: name, Value: value}))
+		}
+		fmt.Fprintln(w, strings.Join(append(words, quoteAll(p.Argv)), " "))
+	}
+}
+
+// about tells who a process is, where it is, and what its end means.
+func about(p Proc, plan Plan) string {
+	text := p.Label + " on " + plan.Hosts[p.Worker].Name
+	if p.Role != "" && !strings.HasPrefix(p.Label, p.Role) {
+		text += ", " + p.Role
+	}
+	switch p.Part {
+	case framework.Decides:
+		text += ", decides"
+	case framework.Serves:
+		text += ", serves: stopped when the job is decided"
+	}
+	if p.After != "" {
+		text += ", when " + p.After + " answers"
+	}
+	return text
+}
+
+// explainProcesses prints each variable of the processes and where its value
+// comes from, by process where they differ.
+func explainProcesses(w io.Writer, plan Plan) {
+	for _, p := range plan.Processes {
+		fmt.Fprintf(w, "# %s\n", about(p, plan))
+	}
+	for _, name := range varNames(plan.Processes) {
+		var lines []string
+		same, why := true, ""
+		for _, p := range plan.Processes {
+			line := "not set, or the user's"
+			for _, v := range p.Vars {
+				if v.Name == name {
+					line, why = name+"="+shownValue(v), v.Why
+				}
+			}
+			same = same && (lines == nil || lines[0] == line)
+			lines = append(lines, line)
+		}
+		if same {
+			fmt.Fprintf(w, "%s\n    %s\n", lines[0], why)
+			continue
+		}
+		fmt.Fprintf(w, "%s\n    %s\n", name, why)
+		for i, line := range lines {
+			fmt.Fprintf(w, "    %s: %s\n", plan.Processes[i].Label, line)
+		}
+	}
+}
+
+// varNames are the names of all variables, in the order in which they come.
+func varNames(list []Proc) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, p := range list {
+		for _, v := range p.Vars {
+			if !seen[v.Name] {
+				seen[v.Name] = true
+				names = append(names, v.Name)
+			}
+		}
+	}
+	return slices.Clip(names)
+}
