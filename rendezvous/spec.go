@@ -25,9 +25,7 @@ func envOf(pod *corev1.Pod, container string) []string {
 	return list
 }
 
-// gpusOf counts the devices that a container may use: limits whose name is a
-// vendor's for them (nvidia.com/gpu, amd.com/gpu, gpu.intel.com/i915 has none of
-// the kind and does not count).
+// gpusOf counts the devices that a container may use, by its limits.
 func gpusOf(pod *corev1.Pod, container string) int {
 	n := 0
 	for i := range pod.Spec.Containers {
@@ -36,10 +34,19 @@ func gpusOf(pod *corev1.Pod, container string) int {
 			continue
 		}
 		for name, quantity := range c.Resources.Limits {
-			if strings.HasSuffix(string(name), "gpu") || strings.Contains(string(name), "/gpu") {
+			if isGPU(string(name)) {
 				n += int(quantity.Value())
 			}
 		}
 	}
 	return n
+}
+
+// isGPU tells the resources that count devices: nvidia.com/gpu, amd.com/gpu,
+// gpu.intel.com/i915, shares (nvidia.com/gpu.shared) and parts
+// (nvidia.com/mig-1g.5gb). nvidia.com/gpumem and aliyun.com/gpu-mem count memory.
+func isGPU(name string) bool {
+	domain, resource, _ := strings.Cut(name, "/")
+	return strings.HasSuffix(resource, "gpu") || resource == "gpu.shared" || strings.HasPrefix(resource, "mig-") ||
+		domain == "gpu.intel.com" && (resource == "i915" || resource == "xe")
 }

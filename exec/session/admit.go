@@ -101,7 +101,8 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRecord, error) {
 	w := wire.WelcomeRecord{Proto: proto, Version: s.cfg.Version, Instance: s.instance, Slots: s.cfg.Slots, Reports: true}
 	w.Hostname, _ = os.Hostname() // only for messages
-	w.Addresses, w.Interfaces, w.NoRDMA = addresses(), interfaces(), noRDMA("/sys/class")
+	w.Addresses, w.Interfaces = addresses(), interfaces()
+	w.NoRDMA, w.NoGPU = noRDMA("/sys/class"), noGPU("/dev")
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err == nil {
 		w.CPUs, w.CPUSet = set.Count(), listCPUs(&set)

@@ -39,6 +39,9 @@ type WelcomeRecord struct {
 	// NoRDMA says that the worker sees no RDMA device; a worker that does not say
 	// may have one.
 	NoRDMA bool `json:"noRDMA,omitempty"`
+	// NoGPU says that the worker sees no device of an accelerator; one that does
+	// not say may have one.
+	NoGPU bool `json:"noGPU,omitempty"`
 	// CPUs counts the processors that the worker may use, CPUSet lists them
 	// (Linux's list form, "0-3,8").
 	CPUs   int    `json:"cpus"`

@@ -1,0 +1,41 @@
+//go:build linux
+
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNoGPU(t *testing.T) {
+	require.False(t, noGPU(filepath.Join(t.TempDir(), "none")), "what cannot be read proves nothing")
+	dev := t.TempDir()
+	file := func(name string) string {
+		path := filepath.Join(dev, name)
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		return path
+	}
+	file("null")
+	file("ptmx")
+	require.NoError(t, os.Mkdir(filepath.Join(dev, "dri"), 0o700))
+	require.True(t, noGPU(dev))
+	for _, name := range []string{"nvidia0", "nvidiactl", "kfd", "accel0", "davinci1", "neuron0", "dxg"} {
+		path := file(name)
+		require.False(t, noGPU(dev), name)
+		require.NoError(t, os.Remove(path))
+	}
+	require.True(t, noGPU(dev))
+}
+
+func TestNoRDMA(t *testing.T) {
+	require.False(t, noRDMA(filepath.Join(t.TempDir(), "none")), "what cannot be read proves nothing")
+	class := t.TempDir()
+	require.True(t, noRDMA(class))
+	require.NoError(t, os.Mkdir(filepath.Join(class, "infiniband"), 0o700))
+	require.True(t, noRDMA(class))
+	require.NoError(t, os.Mkdir(filepath.Join(class, "infiniband", "mlx5_0"), 0o700))
+	require.False(t, noRDMA(class))
+}
