@@ -45,6 +45,9 @@ func accelerateOptions(c Cluster, master Node, r rank) []string {
 	add("--main_process_ip", "--main-process-ip", master.address())
 	add("--main_process_port", "--main-process-port", strconv.Itoa(c.Port+portMeet))
 	if c.noGPU() {
+		if !has(words, "--cpu", "--multi_gpu", "--multi-gpu", "--tpu", "--use_deepspeed", "--use-deepspeed", "--use_fsdp", "--use-fsdp") {
+			options = append(options, "--cpu")
+		}
 		return options
 	}
 	total := r.nodes * c.procsOn(r.node)

@@ -49,7 +49,10 @@ type Cluster struct {
 	Interface string
 	// NoRDMA says that no worker has an RDMA device: only then may UCX be told to
 	// use one network interface, because that leaves such devices out.
-	NoRDMA  bool
+	NoRDMA bool
+	// NoGPU says that no worker has an accelerator: only then may a library be told
+	// to use CPUs.
+	NoGPU   bool
 	UserEnv []string // K=V, the environment that the user's command would have
 
 	Command []string // argv of the user's command

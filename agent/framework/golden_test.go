@@ -56,6 +56,7 @@ func psLite(workers int) string {
 }
 
 func gpus(c *framework.Cluster) {
+	c.NoGPU = false
 	for i := range c.Workers {
 		c.Workers[i].GPUs = 8
 	}

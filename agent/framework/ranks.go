@@ -65,9 +65,9 @@ func (n Node) endpoint(port int) string {
 // procs is the number of processes that Muster starts on each worker.
 func (c Cluster) procs() int { return max(1, c.Procs) }
 
-// noGPU says that no worker has a GPU.
+// noGPU says that no worker has a GPU, for certain.
 func (c Cluster) noGPU() bool {
-	return !slices.ContainsFunc(c.Workers, func(n Node) bool { return n.GPUs > 0 })
+	return c.NoGPU && !slices.ContainsFunc(c.Workers, func(n Node) bool { return n.GPUs > 0 })
 }
 
 // nodesByRole lists the workers in rank order, those with one of the roles

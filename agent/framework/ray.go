@@ -47,8 +47,7 @@ func prepareRay(c Cluster) (Launch, error) {
 		Env: append([]Var{
 			{Name: "RAY_ADDRESS", Value: head, Why: "the head, which runs on the same worker"},
 			{Name: "RAY_USAGE_STATS_ENABLED", Value: "0", Default: true, Why: "nothing is sent to Ray's makers"},
-			unbuffered(),
-		}, c.sockets(nodes[0])...),
+		}, rayNode(c, nodes[0])...),
 	}}
 	for i, n := range nodes[1:] {
 		launch.Processes = append(launch.Processes, Process{
@@ -64,6 +63,11 @@ func prepareRay(c Cluster) (Launch, error) {
 	return launch, nil
 }
 
+// rayNode is for every process. The wait: a head that was listening, on a busy
+// machine, gave up on its own raylet after Ray's 30 s, and took 25 to 40 s.
 func rayNode(c Cluster, n Node) []Var {
-	return append([]Var{unbuffered()}, c.sockets(n)...)
+	return append([]Var{
+		{Name: "RAY_raylet_start_wait_time_s", Value: "120", Default: true, Why: "a raylet on a busy node takes longer than Ray's 30 s"},
+		unbuffered(),
+	}, c.sockets(n)...)
 }

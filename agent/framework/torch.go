@@ -78,7 +78,16 @@ func torchRank(c Cluster, master Node, r rank) []Var {
 		vars = append(vars, Var{Name: "OMP_NUM_THREADS", Value: "1", Default: true,
 			Why: "each process of a worker would start a thread for every core; torchrun's own choice"})
 	}
-	return append(vars, unbuffered())
+	return append(vars, append(c.onlyCPU(), unbuffered())...)
+}
+
+// onlyCPU is for Accelerate: where it finds no GPU and is not told so, it takes
+// no part in the job, whatever RANK says, and each process trains alone.
+func (c Cluster) onlyCPU() []Var {
+	if !c.noGPU() {
+		return nil
+	}
+	return []Var{{Name: "ACCELERATE_USE_CPU", Value: "true", Why: "no worker has a GPU, and Accelerate trains alone on a CPU that it is not told of"}}
 }
 
 // runID is different for each attempt: the stores of two must not be one.

@@ -33,7 +33,7 @@ func torchrun(c Cluster, nodes []Node) (Launch, error) {
 			Var{Name: "PET_REDIRECTS", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
 			Var{Name: "PET_TEE", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
 			unbuffered())
-		r.Env = append(r.Env, c.sockets(r.node)...)
+		r.Env = append(append(r.Env, c.onlyCPU()...), c.sockets(r.node)...)
 		launch.Processes = append(launch.Processes, r.Process)
 	}
 	if !launch.Any {

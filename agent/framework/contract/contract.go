@@ -57,7 +57,7 @@ func Cluster(workers, procs int, command []string) framework.Cluster {
 		Launcher: framework.Node{Name: "pi-launcher", Host: "198.18.1.1", IP: "198.18.1.1"},
 		Agent:    "/muster/agent", Hostfile: "/etc/mpi/hostfile", HydraHostfile: "/etc/mpi/hydra",
 		DiscoverHosts: "/etc/mpi/discover_hosts.sh",
-		Interface:     "eth0", NoRDMA: true,
+		Interface:     "eth0", NoRDMA: true, NoGPU: true,
 		UserEnv: []string{"PATH=/usr/bin:/bin", "HOME=/root", "LANG=C.UTF-8"},
 		Command: slices.Clone(command), Procs: procs, Port: 29500,
 	}
