@@ -38,6 +38,10 @@ const (
 	closeWait = 2 * time.Second
 )
 
+// ErrLingers: spdystream's own shutdown of a connection that is closed has not
+// come to its end, and keeps two goroutines.
+var ErrLingers = errors.New("close SPDY connection: its shutdown lingers")
+
 type spdyConn struct {
 	target                Target
 	line                  *line
@@ -96,8 +100,7 @@ func (d *Dialer) openSPDY(ctx context.Context, l *line, raw io.ReadWriteCloser) 
 	c := &spdyConn{target: d.target, line: l, spdy: session, said: make(chan []byte, 1), closed: make(chan struct{})}
 	c.tasks.Go(func() { session.Serve(spdystream.NoOpStreamHandler) })
 	if err := c.openStreams(ctx); err != nil {
-		_ = c.Close()
-		return nil, err
+		return nil, errors.Join(err, c.Close())
 	}
 	c.tasks.Go(func() {
 		said, _ := io.ReadAll(io.LimitReader(c.errors, answerLimit))
@@ -195,8 +198,9 @@ func (c *spdyConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close cuts the connection and waits for what it had started.
-func (c *spdyConn) Close() error {
+// Close cuts the connection and waits for what it had started. The first call's
+// error is ErrLingers or nil.
+func (c *spdyConn) Close() (err error) {
 	c.closing.Do(func() {
 		close(c.closed)
 		c.line.close()
@@ -208,9 +212,11 @@ func (c *spdyConn) Close() error {
 		}
 		_ = c.spdy.Close()
 		c.tasks.Wait()
-		_ = c.spdy.Wait(closeWait)
+		if errors.Is(c.spdy.Wait(closeWait), spdystream.ErrTimeout) {
+			err = ErrLingers
+		}
 	})
-	return nil
+	return err
 }
 
 // upgraded lends the connection under an upgraded HTTP answer to spdystream.

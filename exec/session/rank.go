@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -66,9 +67,38 @@ func exitOf(fd int) (st reap.Status, known, wait bool) {
 	if info.Mask&unix.PIDFD_INFO_EXIT == 0 {
 		return st, false, true
 	}
-	ws := syscall.WaitStatus(uint32(info.Exit_code))
-	if ws.Signaled() {
-		return reap.Status{Code: 128 + int(ws.Signal()), Signal: ws.Signal()}, true, false
+	return statusOf(syscall.WaitStatus(uint32(info.Exit_code))), true, false
+}
+
+// Fields of /proc/PID/stat behind the command's name (proc(5) counts from 1, and
+// the name is the second).
+const (
+	statState = 3 - 3
+	statStart = 22 - 3
+	statExit  = 52 - 3
+)
+
+// zombieOf is the exit status of a process that has ended and that its parent
+// has not collected: a shell above a daemon may be slow to.
+func zombieOf(key being) (st reap.Status, ok bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", key.pid))
+	if err != nil {
+		return st, false
 	}
-	return reap.Status{Code: ws.ExitStatus()}, true, false
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) <= statExit || string(fields[statState]) != "Z" || string(fields[statStart]) != fmt.Sprint(key.start) {
+		return st, false
+	}
+	code, err := strconv.ParseUint(string(fields[statExit]), 10, 32)
+	if err != nil {
+		return st, false
+	}
+	return statusOf(syscall.WaitStatus(code)), true
+}
+
+func statusOf(ws syscall.WaitStatus) reap.Status {
+	if ws.Signaled() {
+		return reap.Status{Code: 128 + int(ws.Signal()), Signal: ws.Signal()}
+	}
+	return reap.Status{Code: ws.ExitStatus()}
 }

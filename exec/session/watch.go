@@ -190,7 +190,12 @@ func (s *Server) miss(x *session, alive map[being]bool) {
 			continue
 		}
 		st, known, wait := exitOf(w.pidfd)
-		if wait {
+		if !known {
+			// Now, and not when it is collected: a stop that follows from this
+			// death would be taken for its cause.
+			st, known = zombieOf(key)
+		}
+		if wait && !known {
 			continue // nobody has collected it yet
 		}
 		if known {

@@ -66,7 +66,7 @@ func (row fault) run(t *testing.T, f *faults) {
 	}
 	var table faultTable
 	for _, w := range works {
-		w.end = s.end(w.pod, time.Until(h.at)+row.limit+2*time.Minute)
+		w.end = s.end(w.pod, row.limit+2*time.Minute)
 		table.Cases = append(table.Cases, row.judge(h, w, &table))
 	}
 	row.leftovers(h, &table)

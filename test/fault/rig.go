@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -42,6 +43,8 @@ type yard struct {
 	child   string // binary
 	cluster *server.Cluster
 	procs   *procs
+	// lingering counts connections of launchers, see leg.Dialer.
+	lingering atomic.Int64
 }
 
 // rig is one way from a launcher to a PID 1 of its own, with a leg at each step.
@@ -129,7 +132,7 @@ func (r *rig) dialer() link.Dialer {
 		r.proto = &remote.Protocol{}
 	}
 	target := remote.Target{Namespace: "fault", Pod: r.name, UID: "u", Container: "main", Agent: "/agent"}
-	return leg.Dialer{Dialer: remote.New(r.cfg, r.client, target, r.proto), Tap: r.down}
+	return leg.Dialer{Dialer: remote.New(r.cfg, r.client, target, r.proto), Tap: r.down, Lingering: &r.yard.lingering}
 }
 
 // line is a link that runs.

@@ -1,0 +1,61 @@
+//go:build linux
+
+package session
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/exec/reap"
+)
+
+func TestZombieOf(t *testing.T) {
+	for _, row := range []struct {
+		script string
+		want   reap.Status
+	}{
+		{"kill -9 $$", reap.Status{Code: 137, Signal: syscall.SIGKILL}},
+		{"exit 7", reap.Status{Code: 7}},
+		{"exit 0", reap.Status{}},
+	} {
+		t.Run(row.script, func(t *testing.T) {
+			cmd := exec.Command("/bin/sh", "-c", row.script)
+			in, err := cmd.StdinPipe()
+			require.NoError(t, err)
+			cmd.Args[2] = "read x; " + row.script
+			require.NoError(t, cmd.Start())
+			key := being{cmd.Process.Pid, startOf(t, cmd.Process.Pid)}
+			_, ok := zombieOf(key)
+			require.False(t, ok, "it lives")
+
+			_, err = in.Write([]byte("go\n"))
+			require.NoError(t, err)
+			require.NoError(t, unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil))
+			st, ok := zombieOf(key)
+			require.True(t, ok)
+			require.Equal(t, row.want, st)
+			_, ok = zombieOf(being{key.pid, key.start + 1})
+			require.False(t, ok, "another process of that number")
+
+			_ = cmd.Wait() // its code was looked at
+			_, ok = zombieOf(key)
+			require.False(t, ok, "it is collected")
+		})
+	}
+}
+
+func startOf(t *testing.T, pid int) uint64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	require.NoError(t, err)
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	start, err := strconv.ParseUint(fields[statStart], 10, 64)
+	require.NoError(t, err)
+	return start
+}
