@@ -98,6 +98,23 @@ e2e-fault: build ## of these: what a cluster can do to three jobs of 20 workers,
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 45m -run '$(FAULTS)' ./test/e2e
 	@$(GO) run ./test/suite check
 
+.PHONY: frameworks
+frameworks: frameworks-images ## real frameworks (packages from PyPI): on fake workers, then as pods
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/frameworks -bin $(BIN)
+	@$(GO) run ./test/suite check
+
+.PHONY: frameworks-ci
+frameworks-ci: frameworks-images ## of these: PyTorch, JAX, XGBoost and Open MPI 5, as pods
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/frameworks -bin $(BIN) -ci -where cluster
+	@$(GO) run ./test/suite check
+
+.PHONY: frameworks-images
+frameworks-images: build
+	@sh test/mpi/deps.sh --frameworks
+	@$(CLUSTER) up
+	@mkdir -p $(OUT)
+	@eval "$$($(CLUSTER) env)" && bash images/build.sh agent frameworks > $(OUT)/images-frameworks.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-frameworks.txt)
+
 .PHONY: fault
 fault: fault-test ## more than 10,000 injected faults, leg x fault x moment: the table, out/fault.json, the figures
 	MUSTER_OUT=$(OUT) $(GO) -C test/fault run .
