@@ -9,14 +9,26 @@
 // launcher names are ignored without a word and the job runs on one node with
 // exit code 0), MPICH reads HYDRA_*, Intel MPI reads I_MPI_*.
 //
-// What the user has set is never changed: [Merge] leaves our variable out and
-// says so, naming both values, unless the name looks like a secret's.
+// Commands of two kinds run on workers. A script is started Procs times on each,
+// and told of its rank among all processes of the job. A launcher of its own node
+// (torchrun, accelerate launch, Paddle's) is started once, and told of the workers
+// and how many processes to start: the ranks are its to set. RANK never counts
+// pods where WORLD_SIZE counts processes. Hosts are addresses. Ports are those of
+// the attempt's block: fixed ones for meeting places, one for each process from
+// the 100th up, counted for each address.
 //
-// Two environments exist. [Framework.Prepare] is for the launcher, where mpirun
-// runs. [FakeWorker] is for the worker processes of `agent run --fake`, which
+// [Part] says what each role's end means; [Decide] applies the user's own rule,
+// [ParseRoles] reads the user's roles, [Detect] finds the framework by the command.
+//
+// What the user has set is never changed: [Merge] leaves our variable out and
+// says so, naming both values, unless the name looks like a secret's; a search
+// path is extended.
+//
+// Two environments exist for MPI. [Framework.Prepare] is for the launcher, where
+// mpirun runs. [FakeWorker] is for the worker processes of `agent run --fake`, which
 // share one machine and one /dev/shm; real workers need none.
 //
 // The choices were tried with Open MPI 4.1.4, 4.1.8 and 5.0.11, MPICH 4.0.2 and
-// 5.0.2 and Intel MPI 2021.18.1; docs/mpi.md has the table, [Var.Why] the reason
-// of each variable, as `agent env --explain` prints it.
+// 5.0.2 and Intel MPI 2021.18.1, and with the frameworks that docs/frameworks.md
+// lists; docs/mpi.md has MPI's table, [Var.Why] the reason of each variable, as `agent env --explain` prints it.
 package framework

@@ -3,6 +3,7 @@ package framework
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 )
@@ -54,6 +55,7 @@ func prepareRay(c Cluster) (Launch, error) {
 			Worker: c.position(n), Rank: -1, Role: "node", Index: i, Part: Serves, After: head,
 			Env: rayNode(c, n), Argv: []string{"ray", "start", "--address=" + head, "--node-ip-address=" + n.address(), "--block"},
 		})
+		apart(c, &launch.Processes[i+1])
 	}
 	launch.Processes = append(launch.Processes, Process{
 		Worker: c.position(nodes[0]), Rank: -1, Role: "head", Part: Serves, Env: rayNode(c, nodes[0]),
@@ -61,6 +63,14 @@ func prepareRay(c Cluster) (Launch, error) {
 			"--port=" + strconv.Itoa(c.Port+portMeet), "--include-dashboard=false", "--disable-usage-stats", "--block"},
 	})
 	return launch, nil
+}
+
+// apart gives a node of a fake worker a directory of its own: nodes take the
+// head's, and two that start at once on one machine take each other's sockets.
+func apart(c Cluster, p *Process) {
+	if c.Fake {
+		p.Argv = append(p.Argv, "--temp-dir="+path.Join(c.RunDir, "ray"+strconv.Itoa(p.Index)))
+	}
 }
 
 // rayNode is for every process. The wait: a head that was listening, on a busy

@@ -12,6 +12,8 @@ const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = time.Second
 	dialTime   = 2 * time.Second
+	// tellEvery is how often it is said for whom a member waits.
+	tellEvery = 15 * time.Second
 )
 
 // dialTCP tries address from here.
@@ -26,10 +28,11 @@ func dialTCP(ctx context.Context, address string) error {
 	return c.Close()
 }
 
-// await returns nil when something listens at address, and an error with a
-// sentence when nothing does for the patience, or ctx has ended.
-func (g *Group) await(ctx context.Context, address string) error {
-	deadline := time.Now().Add(g.cfg.Patience)
+// await returns nil when something listens at a member's address, and an error
+// with a sentence when nothing does for the patience, or ctx has ended.
+func (g *Group) await(ctx context.Context, label, address string) error {
+	began := time.Now()
+	deadline, told := began.Add(g.cfg.Patience), began
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := g.cfg.Dial(ctx, address)
 		if err == nil {
@@ -40,6 +43,10 @@ func (g *Group) await(ctx context.Context, address string) error {
 		}
 		if !time.Now().Add(pause).Before(deadline) {
 			return fmt.Errorf("nothing listens on %s after %s: %w", address, g.cfg.Patience, err)
+		}
+		if time.Since(told) >= tellEvery && g.cfg.OnWait != nil {
+			told = time.Now()
+			g.cfg.OnWait(label, address, told.Sub(began))
 		}
 		timer := time.NewTimer(pause)
 		select {

@@ -149,7 +149,6 @@ func (g *Group) due() {
 // stop begins to stop whatever lives, tier by tier.
 func (g *Group) stop() {
 	g.phase, g.tier = stopping, -1
-	g.starting()
 	g.nextTier()
 }
 
@@ -205,7 +204,6 @@ func (g *Group) obey(sig syscall.Signal) {
 		}
 	case syscall.SIGKILL:
 		g.told = g.told || g.phase != stopping
-		g.starting()
 		g.phase, g.tier = stopping, g.last
 		g.tell(g.tier, 0)
 		g.timer.Reset(stopMargin)

@@ -37,9 +37,8 @@ type Group struct {
 	timer    *time.Timer
 	failures []End
 	result   Result
-	told     bool               // by Signal
-	grace    time.Duration      // of the stop
-	starting context.CancelFunc // ends the waits for addresses
+	told     bool          // by Signal
+	grace    time.Duration // of the stop
 }
 
 // phase is where a run stands.
@@ -59,7 +58,7 @@ type member struct {
 	err     *tail
 	session Session
 	ended   bool
-	good    bool // ended well by itself
+	good    bool // it did not fail
 	told    bool // to stop
 	tier    int
 }
@@ -101,14 +100,11 @@ func (g *Group) Run(ctx context.Context) Result {
 	waiting, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer g.wg.Wait()
 	defer leave()
-	starting, cancel := context.WithCancel(waiting)
-	defer cancel()
-	g.starting = cancel
 	g.timer = time.NewTimer(time.Hour)
 	g.timer.Stop()
 	defer g.timer.Stop()
 	for i := range g.members {
-		g.start(starting, waiting, i)
+		g.start(waiting, i)
 	}
 	g.look()
 	done := ctx.Done()
@@ -130,14 +126,14 @@ func (g *Group) Run(ctx context.Context) Result {
 }
 
 // start opens the member's session, or waits for its address first.
-func (g *Group) start(starting, waiting context.Context, i int) {
+func (g *Group) start(waiting context.Context, i int) {
 	m := g.members[i]
 	if m.After == "" {
 		g.open(waiting, i)
 		return
 	}
 	g.wg.Go(func() {
-		if err := g.await(starting, m.After); err != nil {
+		if err := g.await(waiting, m.Label, m.After); err != nil {
 			g.send(waiting, event{end: End{Member: i, Err: err, At: time.Now(), late: true}})
 			return
 		}
@@ -195,7 +191,7 @@ func (g *Group) note(e End) {
 	e.ours = m.told
 	m.end()
 	failed := e.bad() && !e.ours
-	m.good = !failed && !e.ours
+	m.good = !failed
 	if failed {
 		g.failures = append(g.failures, e)
 	}

@@ -77,7 +77,7 @@ func TestOutcomes(t *testing.T) {
 		"the chief decides": {parts: []framework.Part{decides, works, serves}, acts: []act{{after: time.Second}, {}, {}}, took: time.Second},
 		"a worker after the chief does not count": {parts: []framework.Part{decides, works}, acts: []act{{after: time.Second}, {after: 1100 * time.Millisecond, code: 1, stubborn: true}},
 			took: 1100 * time.Millisecond},
-		"nor one moments before it": {parts: []framework.Part{decides, works}, acts: []act{{after: time.Second}, {after: 900 * time.Millisecond, code: 1}}, took: time.Second},
+		"nor one moments before it": {parts: []framework.Part{decides, works}, acts: []act{{after: time.Second}, {after: 900 * time.Millisecond, code: 1}}, other: 1, took: time.Second},
 		"one long before it does": {parts: []framework.Part{decides, works}, acts: []act{{after: 5 * time.Second}, {after: time.Second, code: 7}}, code: 7,
 			cause: "rank 1 on w-1 exited with 7", took: time.Second + settleTime},
 		"two decide":             {parts: []framework.Part{decides, decides, works}, acts: []act{{after: time.Second}, {after: 2 * time.Second}, {}}, took: 2 * time.Second},
@@ -86,7 +86,9 @@ func TestOutcomes(t *testing.T) {
 			cause: "rank 1 on w-1 exited with 9", took: time.Second + settleTime},
 		"what serves may end": {parts: []framework.Part{works, serves}, acts: []act{{after: 3 * time.Second}, {after: time.Second}}, took: 3 * time.Second},
 
-		"any: the first is enough":       {any: true, acts: []act{{after: 5 * time.Second}, {after: time.Second}, {after: 500 * time.Millisecond, code: 1}}, took: 5 * time.Second},
+		"all serve": {parts: []framework.Part{serves, serves}, acts: []act{{after: time.Second}, {after: 2 * time.Second}}, took: 2 * time.Second},
+
+		"any: the first is enough":       {any: true, acts: []act{{after: 5 * time.Second}, {after: time.Second}, {after: 500 * time.Millisecond, code: 1}}, other: 1, took: 5 * time.Second},
 		"any: the others have the grace": {any: true, acts: []act{{}, {after: time.Second}}, took: 11 * time.Second},
 		"any: none is left": {any: true, acts: []act{{after: 4 * time.Second, code: 5}, {after: time.Second, code: 2}}, code: 2,
 			cause: "rank 1 on w-1 exited with 2", other: 1, took: 4 * time.Second},
@@ -97,6 +99,13 @@ func TestOutcomes(t *testing.T) {
 				cfg.Any = tc.any
 				var told []Failure
 				cfg.OnFailure = func(f Failure, _ int) { told = append(told, f) }
+				ends, bad := 0, 0
+				cfg.OnEnd = func(_ End, failed bool) {
+					ends++
+					if failed {
+						bad++
+					}
+				}
 				began := time.Now()
 				result := New(cfg).Run(t.Context())
 				require.Equal(t, tc.code, result.Code)
@@ -105,7 +114,9 @@ func TestOutcomes(t *testing.T) {
 				for i, s := range stages {
 					require.False(t, s.refused == nil && s.end.IsZero(), "process %d lives", i)
 				}
+				require.Equal(t, len(tc.acts), ends)
 				if tc.cause == "" {
+					require.Equal(t, tc.other, bad)
 					require.Nil(t, result.Cause)
 					require.Empty(t, told)
 					return
@@ -113,6 +124,7 @@ func TestOutcomes(t *testing.T) {
 				require.Equal(t, tc.cause, result.Cause.Sentence())
 				require.Equal(t, tc.other, result.Others)
 				require.Len(t, told, 1)
+				require.Equal(t, tc.other+1, bad)
 			})
 		})
 	}
@@ -211,9 +223,10 @@ func TestAfter(t *testing.T) {
 		code    int
 		cause   string
 		opened  bool
+		told    int
 	}{
 		"comes":        {listens: 3 * time.Second, acts: []act{{after: 10 * time.Second}, {after: time.Second}}, opened: true},
-		"never comes":  {listens: time.Hour, acts: []act{{}, {}}, code: names.ExitDeadline, cause: "rank 1 on w-1 was not started: nothing listens on head:1 after 1m0s: refused"},
+		"never comes":  {listens: time.Hour, acts: []act{{}, {}}, code: names.ExitDeadline, cause: "rank 1 on w-1 was not started: nothing listens on head:1 after 1m0s: refused", told: 3},
 		"fails before": {listens: time.Hour, acts: []act{{after: time.Second, code: 3}, {}}, code: 3, cause: "rank 0 on w-0 exited with 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +241,13 @@ func TestAfter(t *testing.T) {
 					}
 					return nil
 				}
+				var told []time.Duration
+				cfg.OnWait = func(label, address string, soFar time.Duration) {
+					require.Equal(t, "rank 1 head:1", label+" "+address)
+					told = append(told, soFar.Round(tellEvery))
+				}
 				result := New(cfg).Run(t.Context())
+				require.Len(t, told, tc.told)
 				require.Equal(t, tc.code, result.Code)
 				require.Equal(t, tc.opened, !s[1].opened.IsZero())
 				if tc.opened {

@@ -47,6 +47,9 @@ type Config struct {
 	Patience time.Duration
 	// Dial tries an address; nil: by TCP, from here.
 	Dial func(ctx context.Context, address string) error
+	// OnWait, if set, is called when a member has waited for its address for a
+	// while; from several goroutines.
+	OnWait func(label, address string, soFar time.Duration)
 	// OnFailure, if set, is called once with the cause, before the rest is stopped.
 	OnFailure func(cause Failure, others int)
 	// OnEnd, if set, is called for each process that ended; failed: badly, and

@@ -15,7 +15,7 @@ func clusterOf(s situation, hosts []Host, temp string) (framework.Cluster, error
 		Job: s.cfg.Job, Namespace: s.cfg.Namespace, RunDir: s.dir,
 		Launcher: framework.Node{Name: s.cfg.PodName, IP: s.cfg.PodIP},
 		Agent:    s.paths.Rsh,
-		Hostfile: s.paths.Hostfile, HydraHostfile: s.paths.Hydra,
+		Hostfile: s.paths.Hostfile, HydraHostfile: s.paths.Hydra, DiscoverHosts: s.paths.Discover,
 		Fake:        s.cfg.IsFake(),
 		SharedCores: s.cfg.IsFake() || sharedCores(s.ranked, s.welcomes),
 		Root:        os.Getuid() == 0,
@@ -24,6 +24,7 @@ func clusterOf(s situation, hosts []Host, temp string) (framework.Cluster, error
 		NoPasswd:    !hasPasswd(os.Getuid()),
 		Interface:   ownInterface(s.cfg),
 		NoRDMA:      noRDMA(s),
+		NoGPU:       noGPU(s),
 		UserEnv:     s.env,
 		Command:     s.cfg.Command,
 		Procs:       s.cfg.ProcsPerWorker,
@@ -74,4 +75,9 @@ func giveRoles(s situation, workers []framework.Node) error {
 // noRDMA: every worker has said that it has no such device.
 func noRDMA(s situation) bool {
 	return len(s.ranked) > 0 && !slices.ContainsFunc(s.ranked, func(w rendezvous.Worker) bool { return !s.welcomes[w.Name].NoRDMA })
+}
+
+// noGPU: every worker has said that it has no accelerator.
+func noGPU(s situation) bool {
+	return len(s.ranked) > 0 && !slices.ContainsFunc(s.ranked, func(w rendezvous.Worker) bool { return !s.welcomes[w.Name].NoGPU })
 }

@@ -70,10 +70,15 @@ func (c Config) validateOutput() error {
 	if _, err := c.shown(); err != nil {
 		return err
 	}
-	if len(c.Command) == 0 || !IsMPIRun(c.Command[0]) || !c.auto() && c.Framework != launcherFramework {
+	switch {
+	case len(c.Command) == 0 || !c.auto() && c.Framework != launcherFramework:
 		return nil
+	case IsMPIRun(c.Command[0]):
+		return c.ofMPIRun(mode)
+	case framework.Detect(c.Command) == "" && c.Compat == "":
+		return c.hereOnly()
 	}
-	return c.ofMPIRun(mode)
+	return nil
 }
 
 // ofMPIRun refuses what only the one who starts the ranks can do.

@@ -63,6 +63,9 @@ func (r *runner) runGroup(ctx, working context.Context, workers []rendezvous.Wor
 	c := &crew{ended: make(chan struct{})}
 	c.group = group.New(group.Config{
 		Members: members, Any: plan.Any, Grace: r.cfg.Grace, FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.Timeout,
+		OnWait: func(label, address string, soFar time.Duration) {
+			r.voice.Say("%s waits for somebody to listen on %s, for %s so far", label, address, seconds(soFar))
+		},
 		OnFailure: func(f group.Failure, others int) { r.tellCause(f, others, len(members)) },
 		OnEnd: func(e group.End, failed bool) {
 			if e.Exit.OOM > 0 {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -258,8 +259,19 @@ func (r *runner) judge(s *supervisor, status reap.Status) {
 		}
 		r.voice.Hint(judgeHint(e, r.verdict))
 	}
+	if r.alone(e) {
+		r.voice.Warn("%s ran in the launcher alone, and on none of the %s", e.Name, count(e.Workers, "worker"))
+		r.voice.Hint("--framework=torch, jax, tensorflow, plain... starts it on each; --exit=command says that this was meant")
+	}
 	r.meter.report(r.voice)
 	r.voice.Say("%s", r.report.Summary())
+}
+
+// alone: a script that trains, which nobody has told to do so on the workers. It
+// ends with 0 all the same.
+func (r *runner) alone(e Evidence) bool {
+	script := strings.HasPrefix(e.Name, "python") || strings.HasPrefix(e.Name, "pypy")
+	return script && r.cfg.auto() && r.cfg.Exit == ExitAuto && e.Code == 0 && e.Opened == 0 && e.Workers > 0
 }
 
 // said: the loss of the worker was said when it happened, and is all there is

@@ -11,10 +11,14 @@ const runHelp = `usage: agent run [FLAGS] -- COMMAND...
 
 Waits for the workers, says whom it waits for and why, writes the hostfile, and runs
 COMMAND with an MPI environment whose remote shell reaches the workers. Open MPI 4 and 5,
-MPICH and Intel MPI need no further options.
+MPICH and Intel MPI need no further options. With --framework, or a command that tells it
+(torchrun, ray...), COMMAND is started on every worker instead, with the variables that the
+framework reads; the exit code is that of the first process that failed.
 
   agent run --workers=4 --slots=8 -- mpirun ./program
   agent run --fake=4 -- mpirun ./program
+  agent run --fake=4 --framework=torch -- python3 train.py
+  agent run --workers=4 --framework=tensorflow --roles chief=1,ps=1,worker=2 -- python3 train.py
   agent run --workers=4 -- sleep inf        then, in kubectl exec: eval "$(agent env)"; mpirun ...`
 
 func newRun(streams launch.Streams) *cobra.Command {

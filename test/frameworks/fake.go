@@ -48,7 +48,7 @@ func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, 
 	cmd := exec.Command(filepath.Join(f.bin, "agent"), argv...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = append(clean(os.Environ()), pythonEnv(r, venvs, func(v venv) string { return v.dir })...)
-	cmd.Env = append(cmd.Env, "PATH="+strings.Join([]string{v.bin(), f.bin, "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}, ":"),
+	cmd.Env = append(cmd.Env, searchPath(r, venvs, func(v venv) string { return v.dir })+":"+f.bin+":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
 		envMark+"="+mark)
 	cmd.Env = append(cmd.Env, fill(append(slices.Clone(r.env), r.fakeEnv...), paths)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -89,6 +89,15 @@ func pythonEnv(r row, venvs map[string]venv, at func(venv) string) []string {
 		env = append(env, "PYTHONPATH="+strings.Join(path, ":"))
 	}
 	return env
+}
+
+// searchPath is the beginning of PATH: the row's own programs first.
+func searchPath(r row, venvs map[string]venv, at func(venv) string) string {
+	var dirs []string
+	for _, name := range append([]string{r.venv}, r.also...) {
+		dirs = append(dirs, filepath.Join(at(venvs[name]), "bin"))
+	}
+	return "PATH=" + strings.Join(dirs, ":")
 }
 
 // clean leaves out what would steer Muster, Python or a framework.

@@ -99,7 +99,7 @@ func pod(r row, venvs map[string]venv, shared string, paths map[string]string, n
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: n, MountPath: mounted(venvs[n]), ReadOnly: true})
 	}
 	env := append(pythonEnv(r, venvs, mounted),
-		"PATH="+mounted(venvs[r.venv])+"/bin:/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1")
+		searchPath(r, venvs, mounted)+":/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1")
 	for _, kv := range append(env, fill(r.env, paths)...) {
 		name, value, _ := strings.Cut(kv, "=")
 		c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})

@@ -103,6 +103,23 @@ func otherRows() []row {
 		{key: "deepspeed/plain", framework: "DeepSpeed", way: "plain, ZeRO 1", venv: "deepspeed", also: []string{"torch"},
 			flags: []string{framework + "deepspeed"}, env: []string{"DS_ACCELERATOR=cpu"}, argv: python("deepspeed_zero.py"),
 			want: []want{world("deepspeed", 1), falls("deepspeed"), same("deepspeed")}},
+		{key: "deepspeed/pdsh", framework: "DeepSpeed", way: "deepspeed over pdsh, ZeRO 1", venv: "deepspeed", also: []string{"torch"},
+			env: []string{"DS_ACCELERATOR=cpu"}, argv: []string{"deepspeed", "--launcher=pdsh", "{scripts}/deepspeed_zero.py"},
+			want: []want{world("deepspeed", 1), falls("deepspeed"), same("deepspeed")}},
+		{key: "deepspeed/openmpi", framework: "DeepSpeed", way: "deepspeed over mpirun, ZeRO 1", venv: "deepspeed", also: []string{"torch", "openmpi"},
+			notFake: "deepspeed has mpirun use eth0",
+			env:     []string{"DS_ACCELERATOR=cpu"}, argv: []string{"deepspeed", "--launcher=openmpi", "{scripts}/deepspeed_zero.py"},
+			want: []want{world("deepspeed", 1), falls("deepspeed"), same("deepspeed")}},
+		{key: "horovod/gloo", framework: "Horovod", way: "horovodrun --gloo over ssh", venv: "horovod", also: []string{"torch"},
+			argv: append([]string{"horovodrun", "--gloo"}, python("horovod_sum.py")...),
+			want: []want{world("horovod", 1), falls("horovod"), same("horovod")}},
+		{key: "horovod/mpi", framework: "Horovod", way: "horovodrun --mpi", venv: "horovod", also: []string{"torch"},
+			argv: append([]string{"horovodrun", "--mpi"}, python("horovod_sum.py")...),
+			want: []want{world("horovod", 1), falls("horovod"), same("horovod")}},
+		{key: "horovod/kubexec", framework: "Horovod", way: "horovodrun --gloo over /etc/mpi/kubexec.sh", venv: "horovod", also: []string{"torch"},
+			notFake: "it is a file of the image", env: []string{"OMPI_MCA_plm_rsh_agent=/etc/mpi/kubexec.sh"},
+			argv: append([]string{"horovodrun", "--gloo"}, python("horovod_sum.py")...),
+			want: []want{world("horovod", 1), falls("horovod"), same("horovod")}},
 	}
 }
 

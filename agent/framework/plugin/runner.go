@@ -117,8 +117,11 @@ func (s *started) Kill(context.Context) error {
 		s.dead = true
 		s.mu.Unlock()
 		if s.proc != nil {
-			if s.fault = s.proc.Kill(); s.fault == nil {
-				<-s.ended
+			s.fault = s.proc.Kill()
+			select {
+			case <-s.ended:
+			case <-time.After(patience):
+				s.fault = errors.Join(s.fault, errors.New("it was killed, and its end has not been seen"))
 			}
 		}
 		for _, f := range []*os.File{s.in, s.out.pipe, s.err.pipe} {

@@ -1,0 +1,78 @@
+package local_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/test/contract"
+)
+
+// A process that fails while a child of it holds its output is told of at once
+// where the launcher asks for it; one that ends well leaves its children alone.
+func TestEndsOnFailure(t *testing.T) {
+	w := contract.NewWorker(t, nil)
+	l := link.New(link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	defer func() {
+		stop()
+		require.NoError(t, <-ended)
+	}()
+	began := time.Now()
+	for name, tc := range map[string]struct {
+		line string
+		code int
+		out  string
+	}{
+		"killed":        {"echo a; sleep 1000 & kill -KILL $$", 137, "a\n"},
+		"failed":        {"sh -c 'trap \"\" TERM; while :; do sleep 1; done' & echo b; exit 3", 3, "b\n"},
+		"ended well":    {"{ sleep 0.3; echo late; } & exit 0", 0, "late\n"},
+		"has no child":  {"exit 4", 4, ""},
+		"cannot be run": {"exec /nosuch", 127, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			s, err := l.Open(t.Context(), "", wire.Spec{Argv: []string{"/bin/sh", "-c", tc.line}, EndsOnFailure: true}, link.Streams{Stdout: &out})
+			require.NoError(t, err)
+			limit, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			exit, err := s.Wait(limit)
+			require.NoError(t, err)
+			require.Equal(t, tc.code, exit.Code)
+			require.Empty(t, exit.Reason, "its end was its own")
+			require.Equal(t, tc.out, out.String())
+			require.False(t, exit.Detached)
+			at := time.UnixMilli(exit.EndedMillis)
+			require.WithinRange(t, at, began.Truncate(time.Millisecond), time.Now())
+		})
+	}
+}
+
+func TestWelcomeTellsInterfaces(t *testing.T) {
+	w := contract.NewWorker(t, nil)
+	l := link.New(link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	defer func() {
+		stop()
+		require.NoError(t, <-ended)
+	}()
+	require.Eventually(t, func() bool { _, ok := l.Welcome(); return ok }, time.Minute, time.Millisecond)
+	welcome, _ := l.Welcome()
+	found := false
+	for _, i := range welcome.Interfaces {
+		for _, a := range i.Addresses {
+			found = found || a == "127.0.0.1"
+		}
+	}
+	require.True(t, found, "loopback is up here: %v", welcome.Interfaces)
+}
