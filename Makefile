@@ -100,7 +100,7 @@ e2e-fault: build ## of these: what a cluster can do to three jobs of 20 workers,
 
 .PHONY: frameworks
 frameworks: frameworks-images ## real frameworks (packages from PyPI): on fake workers, then as pods
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/frameworks -bin $(BIN)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/frameworks -bin $(BIN) -readme README.md
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks-ci

@@ -32,6 +32,7 @@ func main() {
 // options are the command line.
 type options struct {
 	bin, where, rows     string
+	readme               string
 	ci, install, verbose bool
 	list                 bool
 	parallel             int
@@ -46,6 +47,7 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&o.install, "install", false, "install what the rows need, and run none")
 	flag.BoolVar(&o.list, "list", false, "list the rows")
 	flag.BoolVar(&o.verbose, "v", false, "show the output of every row")
+	flag.StringVar(&o.readme, "readme", "", "write what was run into this page's list")
 	flag.IntVar(&o.parallel, "parallel", 2, "rows at once")
 	flag.Parse()
 	list := chosen(rows(), o.rows, o.ci)
@@ -73,6 +75,11 @@ func run(ctx context.Context) error {
 	}
 	if err := errors.Join(table(os.Stdout, results), save(results)); err != nil {
 		return err
+	}
+	if o.readme != "" {
+		if err := writeList(o.readme, list, results); err != nil {
+			return err
+		}
 	}
 	for _, r := range results {
 		if r.Result == failed {
