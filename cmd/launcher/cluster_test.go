@@ -87,7 +87,7 @@ func (c *cluster) attach(ctx context.Context, pod, _ string, argv []string, stdi
 }
 
 // start makes worker i: its process and its pod.
-func (c *cluster) start(i int) {
+func (c *cluster) start(i int, changes ...func(*corev1.Pod)) {
 	name := podName(i)
 	dir := filepath.Join(c.dir, name)
 	require.NoError(c.t, os.Mkdir(dir, 0o700))
@@ -99,6 +99,9 @@ func (c *cluster) start(i int) {
 	c.workers[name] = cmd
 	c.mu.Unlock()
 	pod := c.pod(i)
+	for _, change := range changes {
+		change(pod)
+	}
 	pod.Status = corev1.PodStatus{
 		Phase: corev1.PodRunning, PodIP: fmt.Sprintf("10.1.2.%d", i+1),
 		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},

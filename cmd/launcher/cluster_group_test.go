@@ -1,0 +1,114 @@
+//go:build linux
+
+package main
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// as gives a pod the role of a training operator's, and variables of its own.
+func as(role string, env ...string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Labels[names.LabelReplicaType] = role
+		for _, kv := range env {
+			name, value, _ := strings.Cut(kv, "=")
+			pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, corev1.EnvVar{Name: name, Value: value})
+		}
+	}
+}
+
+// Roles come from the pods' labels; the chief decides, the ps is stopped and
+// its end does not count; a variable of a pod's own is kept.
+func TestClusterGroup(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0, as("Chief"))
+	c.start(1, as("PS"))
+	c.start(2, as("Worker", "TF_CONFIG=mine"))
+	l := c.run("--workers=3", "--framework=tensorflow", "--", "sh", "-c",
+		`case $TF_CONFIG in *'"type":"chief"'*) sleep 0.5; echo chief: $TF_CONFIG; exit 0;; esac; echo other on $ON: $TF_CONFIG; trap 'exit 9' TERM; while :; do sleep 0.1; done`)
+	require.Zero(t, l.end(t), l.err.String())
+	out := l.out.String()
+	require.Contains(t, out, `chief: {"cluster":`)
+	require.Contains(t, out, `"ps":["10.1.2.2:`)
+	require.Contains(t, out, "other on pi-worker-2:\n", "a variable of the pod's own is left to it: these pods' processes lack it")
+	require.Equal(t, 1, strings.Count(l.err.String(), `TF_CONFIG="mine" is set and kept`))
+	require.Equal(t, 3, l.figures(t).Sessions)
+	for i := range 3 {
+		require.Zero(t, c.exited(i))
+	}
+	for _, r := range c.api.Requests() {
+		require.NotContains(t, r.Query, "TF_CONFIG", "the environment travels within the stream, not in a URL")
+	}
+}
+
+// The API server goes and the links with it: the processes do not notice, and
+// not a line is lost.
+func TestClusterGroupSurvivesAPIServer(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	c.start(1)
+	l := c.run("--workers=2", "--framework=plain", "--", "sh", "-c", `i=0; while [ $i -lt 150 ]; do echo $i; i=$((i+1)); sleep 0.02; done`)
+	eventually(t, "output flows", func() bool { return len(l.out.String()) > 50 })
+	c.api.Stop()
+	c.exec.Cut(true)
+	time.Sleep(time.Second)
+	c.api.Start()
+	require.Zero(t, l.end(t), l.err.String())
+	for _, rank := range []string{"0: ", "1: "} {
+		n := 0
+		for line := range strings.Lines(l.out.String()) {
+			if text, ok := strings.CutPrefix(line, rank); ok {
+				require.Equal(t, n, number(t, text))
+				n++
+			}
+		}
+		require.Equal(t, 150, n)
+	}
+	require.Equal(t, 2, l.figures(t).Sessions, "nothing was started twice")
+	require.Positive(t, l.figures(t).Redials)
+}
+
+// A worker that is killed ends the run within ten seconds, though the others
+// wait for ever and ignore TERM; its pod's status says why.
+func TestClusterGroupLosesWorker(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	c.start(1)
+	l := c.run("--workers=2", "--framework=plain", "--", "sh", "-c", `trap '' TERM; echo here; while :; do sleep 0.1; done`)
+	eventually(t, "both are there", func() bool { return strings.Count(l.out.String(), "here") == 2 })
+	began := time.Now()
+	c.mu.Lock()
+	killed := c.workers[podName(1)]
+	c.mu.Unlock()
+	require.NoError(t, killed.Process.Signal(syscall.SIGKILL))
+	pod := c.pod(1)
+	pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, PodIP: "10.1.2.2", ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}},
+	}}}
+	c.api.Set(pod)
+	require.Equal(t, names.ExitHopeless, l.end(t))
+	require.Less(t, time.Since(began), 20*time.Second) // ten, and what a busy machine adds
+	require.Contains(t, l.err.String(), "agent: worker pi-worker-1 lost: ")
+	require.Contains(t, l.err.String(), "OOM")
+	require.Len(t, l.figures(t).Lost, 1)
+	require.Zero(t, c.exited(0))
+}
+
+func number(t *testing.T, line string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(line))
+	require.NoError(t, err)
+	return n
+}
