@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Plain starts the command on every worker, Procs times, with names that no
-// library reads: variables meant for one framework mislead another.
+// Plain starts the command on every worker, Procs times, with the names that
+// most programs know: those of torch.distributed's env:// and torchrun, and the
+// workers' addresses. What only one framework reads is not set.
 type Plain struct{}
 
 // Prepare implements Framework. Every process works. Roles are passed on as
@@ -27,14 +28,15 @@ func (Plain) Prepare(c Cluster) (Launch, error) {
 	var launch Launch
 	for _, r := range ranks {
 		r.Env = []Var{
-			{Name: "MUSTER_RANK", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
-			{Name: "MUSTER_WORLD_SIZE", Value: strconv.Itoa(r.size), Why: "processes of the job"},
-			{Name: "MUSTER_LOCAL_RANK", Value: strconv.Itoa(r.Local), Why: "this process among those of its worker"},
-			{Name: "MUSTER_LOCAL_WORLD_SIZE", Value: strconv.Itoa(r.local), Why: "processes of each worker"},
-			{Name: "MUSTER_NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker among those of the job"},
-			{Name: "MUSTER_NODES", Value: strconv.Itoa(r.nodes), Why: "workers of the job"},
+			{Name: "RANK", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
+			{Name: "WORLD_SIZE", Value: strconv.Itoa(r.size), Why: "processes of the job"},
+			{Name: "LOCAL_RANK", Value: strconv.Itoa(r.Local), Why: "this process among those of its worker"},
+			{Name: "LOCAL_WORLD_SIZE", Value: strconv.Itoa(r.local), Why: "processes of each worker"},
+			{Name: "NODE_RANK", Value: strconv.Itoa(r.nodeRank), Why: "this worker among those of the job"},
+			{Name: "NNODES", Value: strconv.Itoa(r.nodes), Why: "workers of the job"},
+			{Name: "MASTER_ADDR", Value: c.Workers[0].address(), Why: "the worker of rank 0, where the ranks may meet"},
+			{Name: "MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port there that this attempt has for itself"},
 			{Name: "MUSTER_ADDRESSES", Value: strings.Join(addresses, ","), Why: "the workers' addresses, in rank order"},
-			{Name: "MUSTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port that this attempt has for itself on the first worker"},
 		}
 		r.Env = append(r.Env, unbuffered())
 		if r.node.Role != "" {

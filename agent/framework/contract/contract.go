@@ -97,7 +97,6 @@ func ranks(t *testing.T, l framework.Launch) {
 		}
 		for name, want := range map[string]int{
 			"RANK": p.Rank, "WORLD_SIZE": world, "LOCAL_RANK": p.Local, "LOCAL_WORLD_SIZE": local[p.Worker],
-			"MUSTER_RANK": p.Rank, "MUSTER_WORLD_SIZE": world, "MUSTER_LOCAL_RANK": p.Local, "MUSTER_LOCAL_WORLD_SIZE": local[p.Worker],
 		} {
 			if got, ok := value(p.Env, name); ok {
 				require.Equal(t, strconv.Itoa(want), got, "%s of process %d", name, i)
