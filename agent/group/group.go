@@ -11,8 +11,9 @@ import (
 )
 
 // stopMargin is how long a stop may take beyond its grace before a worker that
-// does not answer is given up: the KILL, and the way there and back.
-const stopMargin = 3 * time.Second
+// does not answer is given up: the KILL and the way there and back, on a machine
+// that is busy, over a link that was cut and is dialled again.
+const stopMargin = 8 * time.Second
 
 // Result is how the group ended.
 type Result struct {
