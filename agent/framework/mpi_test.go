@@ -47,6 +47,7 @@ var podEnv = []string{
 	"HYDRA_LAUNCHER_EXEC=/etc/mpi/kubexec.sh",
 	"HYDRA_HOST_FILE=/run/m/hosts.hydra",
 	"HYDRA_IFACE=eth0",
+	"MPIR_CVAR_CH4_CMA_ENABLE=0",
 	"I_MPI_HYDRA_BOOTSTRAP=rsh",
 	"I_MPI_HYDRA_BOOTSTRAP_EXEC=/etc/mpi/kubexec.sh",
 	"I_MPI_HYDRA_HOST_FILE=/run/m/hosts.hydra",
@@ -116,7 +117,7 @@ func TestPrepareDifferences(t *testing.T) {
 				"OMPI_MCA_btl_tcp_if_include=127.0.0.0/8", "OMPI_MCA_oob_tcp_if_include=127.0.0.0/8",
 				"OMPI_MCA_coll=^han", "HYDRA_IFACE=lo", "I_MPI_HYDRA_IFACE=lo", "I_MPI_PIN=0",
 			},
-			removed: []string{"HYDRA_IFACE=eth0", "I_MPI_HYDRA_IFACE=eth0"},
+			removed: []string{"MPIR_CVAR_CH4_CMA_ENABLE=0", "HYDRA_IFACE=eth0", "I_MPI_HYDRA_IFACE=eth0"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,10 @@ type MPICH struct{}
 // HYDRA_IFACE: Hydra tells its proxies to call back the launcher's host name,
 // which workers need not resolve; with an interface it gives the address. It
 // hands the interface to the ranks as well, so the name must exist on workers.
+//
+// MPIR_CVAR_CH4_CMA_ENABLE: MPICH 5.0.2 reads from the memory of the ranks beside
+// it, which the seccomp profile RuntimeDefault of containerd answers with EPERM,
+// and aborts in MPI_Init. Without, the data is copied through shared memory.
 func (MPICH) Prepare(c Cluster) (Launch, error) {
 	if err := check(c); err != nil {
 		return Launch{}, fmt.Errorf("prepare mpich: %w", err)
@@ -31,6 +35,10 @@ func (MPICH) Prepare(c Cluster) (Launch, error) {
 	if name := hydraInterface(c); name != "" {
 		env = append(env, Var{Name: "HYDRA_IFACE", Value: name,
 			Why: "proxies call an address back: workers need not resolve the launcher's name"})
+	}
+	if !c.Fake {
+		env = append(env, Var{Name: "MPIR_CVAR_CH4_CMA_ENABLE", Value: "0", Or: []string{"MPICH_CH4_CMA_ENABLE", "MPIR_PARAM_CH4_CMA_ENABLE"},
+			Why: "pods' seccomp profile forbids process_vm_readv, at which MPICH 5 aborts instead of copying"})
 	}
 	return Launch{Env: env}, nil
 }

@@ -177,7 +177,8 @@ func (g *Group) tell(tier int, grace time.Duration) {
 		}
 		m.told = true
 		if m.session == nil {
-			m.end()
+			m.ended = true
+			m.close() // nothing has been written
 			continue
 		}
 		m.session.Stop(grace)
@@ -189,7 +190,7 @@ func (g *Group) abandon() {
 	for _, m := range g.members {
 		if !m.ended && m.tier <= g.tier {
 			g.result.Left = append(g.result.Left, m.Label+" on "+m.Worker)
-			m.end()
+			m.ended = true
 		}
 	}
 }

@@ -18,7 +18,8 @@
 //     order; TERM, after the grace KILL, by the worker itself, so that a process
 //     which ignores TERM is gone all the same;
 //   - Run returns when every process has ended or its worker is lost; for a worker
-//     that cannot be told it waits a bounded time beyond the grace.
+//     that does not answer, or output that nobody reads, it waits a bounded time
+//     beyond the grace.
 //
 // It will not restart anything, nor print: output goes to the members' writers,
 // which output/ makes.

@@ -11,8 +11,9 @@ import (
 )
 
 // stopMargin is how long a stop may take beyond its grace before a worker that
-// does not answer is given up: the KILL, and the way there and back.
-const stopMargin = 3 * time.Second
+// does not answer is given up: the KILL and the way there and back, on a machine
+// that is busy, over a link that was cut and is dialled again.
+const stopMargin = 8 * time.Second
 
 // Result is how the group ended.
 type Result struct {
@@ -20,7 +21,7 @@ type Result struct {
 	Cause   *Failure // nil: none
 	Others  int      // processes that failed besides, by themselves
 	Stopped bool     // it was told to stop
-	Left    []string // processes whose workers could not be told to stop them
+	Left    []string // processes that were given up: their ends were not told in time
 }
 
 // Group is one run of a group of processes.
@@ -121,6 +122,9 @@ func (g *Group) Run(ctx context.Context) Result {
 			g.obey(syscall.SIGKILL)
 		}
 	}
+	if len(g.result.Left) > 0 && g.cfg.Release != nil {
+		g.cfg.Release()
+	}
 	g.result.Stopped = g.told
 	return g.result
 }
@@ -150,12 +154,14 @@ func (g *Group) open(waiting context.Context, i int) {
 	}
 	session, err := m.Opener.Open(waiting, wire.NewID(), m.Spec, stdout, m.err)
 	if err != nil {
+		m.close()
 		g.note(End{Member: i, Err: err, At: time.Now()})
 		return
 	}
 	m.session = session
 	g.wg.Go(func() {
 		exit, err := session.Wait(waiting)
+		m.close() // here: what is left of a line may have to wait for its reader
 		end := End{Member: i, Exit: exit, Err: err, At: time.Now()}
 		if exit.EndedMillis != 0 && err == nil {
 			end.At = time.UnixMilli(exit.EndedMillis)
@@ -189,7 +195,7 @@ func (g *Group) take(waiting context.Context, e event) {
 func (g *Group) note(e End) {
 	m := g.members[e.Member]
 	e.ours = m.told
-	m.end()
+	m.ended = true
 	failed := e.bad() && !e.ours
 	m.good = !failed
 	if failed {
@@ -200,8 +206,7 @@ func (g *Group) note(e End) {
 	}
 }
 
-func (m *member) end() {
-	m.ended = true
+func (m *member) close() {
 	if m.Stdout != nil {
 		_ = m.Stdout.Close() // what could not be written was said by the write
 	}

@@ -47,6 +47,9 @@ type Config struct {
 	Patience time.Duration
 	// Dial tries an address; nil: by TCP, from here.
 	Dial func(ctx context.Context, address string) error
+	// Release, if set, is called when a process was given up: writes to the members'
+	// writers that wait for a reader must end. Run waits for them.
+	Release func()
 	// OnWait, if set, is called when a member has waited for its address for a
 	// while; from several goroutines.
 	OnWait func(label, address string, soFar time.Duration)

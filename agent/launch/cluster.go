@@ -22,7 +22,7 @@ func clusterOf(s situation, hosts []Host, temp string) (framework.Cluster, error
 		Home:        homeIfNone(s.dir),
 		Temp:        temp,
 		NoPasswd:    !hasPasswd(os.Getuid()),
-		Interface:   ownInterface(s.cfg),
+		Interface:   launcherInterface(s.cfg),
 		NoRDMA:      noRDMA(s),
 		NoGPU:       noGPU(s),
 		UserEnv:     s.env,

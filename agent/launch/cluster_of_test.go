@@ -81,6 +81,13 @@ func TestInterfaces(t *testing.T) {
 	require.Empty(t, clusterIn(t, s).Workers[1].Interface)
 }
 
+func TestLauncherInterface(t *testing.T) {
+	require.Equal(t, "lo", launcherInterface(Config{Interface: "lo"}))
+	require.Equal(t, "lo", launcherInterface(Config{Interface: "127.0.0.0/8"}))
+	require.Equal(t, ownInterface(Config{}), launcherInterface(Config{Interface: "nosuch0"}), "it may lack what the workers have")
+	require.Equal(t, ownInterface(Config{}), launcherInterface(Config{}))
+}
+
 func TestWhatWorkersSay(t *testing.T) {
 	s := podsOf(Config{}, "", "")
 	c := clusterIn(t, s)

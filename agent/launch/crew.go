@@ -56,13 +56,15 @@ func (r *runner) runGroup(ctx, working context.Context, workers []rendezvous.Wor
 	if err := r.place.note(plan); err != nil { // with the files' directories
 		return fmt.Errorf("write plan: %w", err)
 	}
-	members, err := r.members(plan)
+	out, complaints := newOutlet(r.streams.Out), newOutlet(r.streams.Err)
+	members, err := r.members(plan, out, complaints)
 	if err != nil {
 		return err
 	}
 	c := &crew{ended: make(chan struct{})}
 	c.group = group.New(group.Config{
 		Members: members, Any: plan.Any, Grace: r.cfg.Grace, FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.Timeout,
+		Release: func() { out.close(); complaints.close() },
 		OnWait: func(label, address string, soFar time.Duration) {
 			r.voice.Say("%s waits for somebody to listen on %s, for %s so far", label, address, seconds(soFar))
 		},
@@ -88,15 +90,15 @@ func (r *runner) runGroup(ctx, working context.Context, workers []rendezvous.Wor
 	s.aftermath(ctx, c.result.Code != 0)
 	r.tally.fill(&r.report)
 	for _, left := range c.result.Left {
-		r.voice.Warn("%s could not be told to stop", left)
+		r.voice.Warn("%s was given up: its end was not told in time, or nobody reads what it has written", left)
 	}
 	r.judgeCrew(s, c.result, plan)
 	return nil
 }
 
 // members makes the group's members, with their output.
-func (r *runner) members(plan Plan) ([]group.Member, error) {
-	printer, err := r.printer(plan)
+func (r *runner) members(plan Plan, out, complaints io.Writer) ([]group.Member, error) {
+	printer, err := r.printer(plan, out, complaints)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +118,7 @@ func (r *runner) members(plan Plan) ([]group.Member, error) {
 }
 
 // printer carries the group's output, tagged where there is more than one.
-func (r *runner) printer(plan Plan) (*output.Printer, error) {
+func (r *runner) printer(plan Plan, out, complaints io.Writer) (*output.Printer, error) {
 	mode, err := r.cfg.outputMode()
 	if err != nil {
 		return nil, err
@@ -128,7 +130,7 @@ func (r *runner) printer(plan Plan) (*output.Printer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := output.New(output.Config{Mode: mode, Out: r.streams.Out, Err: r.streams.Err, ColorOut: colourful(r.streams.Out),
+	p, err := output.New(output.Config{Mode: mode, Out: out, Err: complaints, ColorOut: colourful(r.streams.Out),
 		ColorErr: colourful(r.streams.Err), Only: only, Ranks: plan.ranks(), Members: len(plan.Processes)})
 	if err != nil {
 		return nil, usage("--output=dir=PATH takes a directory that can be made and written", "%w", err)

@@ -14,7 +14,8 @@
 //	serve.go        serve `agent rsh`, and note how its sessions end; calls.go
 //	job.go          what PID 1 of the workers reports of daemons and ranks
 //	command.go      run the user's command; ending.go is how it is ended; tagging.go
-//	crew.go         or run it as a group on the workers; lay.go lays its files
+//	crew.go         or run it as a group on the workers; lay.go lays its files,
+//	                outlet.go carries its output
 //	meter.go        collect metrics from the output; tee.go
 //	supervise.go    watch command, workers and signals; trouble.go
 //	judge.go        decide the exit code, and say why it is not the command's;

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -35,17 +36,44 @@ func giveInterfaces(s situation, workers []framework.Node) error {
 	return nil
 }
 
+// launcherInterface is the launcher's own: the one that --interface means, where
+// it has that, else as ownInterface finds it.
+func launcherInterface(cfg Config) string {
+	if cfg.Interface == "" || cfg.IsFake() {
+		return ownInterface(cfg)
+	}
+	list, err := net.Interfaces()
+	if err != nil {
+		return ownInterface(cfg)
+	}
+	var has []wire.Interface
+	for _, i := range list {
+		one := wire.Interface{Name: i.Name}
+		addrs, _ := i.Addrs() // none, then
+		for _, a := range addrs {
+			if n, ok := a.(*net.IPNet); ok {
+				one.Addresses = append(one.Addresses, n.IP.String())
+			}
+		}
+		has = append(has, one)
+	}
+	if name, ok := wanted(has, cfg.Interface); ok {
+		return name
+	}
+	return ownInterface(cfg)
+}
+
 // wanted finds an interface by its name, else by a network that one of its
 // addresses is in.
 func wanted(has []wire.Interface, which string) (name string, ok bool) {
 	if slices.ContainsFunc(has, func(i wire.Interface) bool { return i.Name == which }) {
 		return which, true
 	}
-	net, err := netip.ParsePrefix(which)
+	network, err := netip.ParsePrefix(which)
 	if err != nil {
 		return "", false
 	}
-	return holding(has, net.Masked().Contains)
+	return holding(has, network.Masked().Contains)
 }
 
 func holding(has []wire.Interface, is func(netip.Addr) bool) (name string, ok bool) {

@@ -86,7 +86,7 @@ func (f *flagSets) frameworks(set *pflag.FlagSet) {
 	set.IntVar(&c.LeastWorkers, "least-workers", c.LeastWorkers, "an elastic run goes on with `N` workers (default: all are needed)")
 	set.StringVar(&c.Output, "output", c.Output, "`tag`: each line with its rank; plain; dir=PATH: PATH/rank-3.out and .err (default: tag, for one process plain; mpirun's as it is)")
 	set.StringVar(&c.OnlyRanks, "only-ranks", c.OnlyRanks, "show the output of these `RANKS` only, as in 0,2-3")
-	set.StringVar(&c.Chdir, "chdir", c.Chdir, "working `DIR`ectory of the processes (default: their container's)")
+	set.StringVar(&c.Chdir, "chdir", c.Chdir, "`DIR` that they work in (default: their container's own)")
 	set.StringArrayVar(&c.Env, "env", c.Env, "set a variable for them, `NAME=VALUE`; may be given several times")
 	set.StringVar(&c.Interface, "interface", c.Interface, "network interface of the workers, a `NAME` or a CIDR (default: the one that holds the pod's address)")
 	set.IntVar(&c.Port, "port", c.Port, "the first port `N` of those that a run uses (default: chosen anew, from 20000 to 31000)")

@@ -11,6 +11,7 @@ const rootHelp = `usage: agent VERB [FLAGS] [-- COMMAND...]
 
   agent run --workers=4 -- mpirun ./program   launch over four workers
   agent run --fake=4 -- mpirun ./program      the same on this machine, no cluster
+  agent run --workers=4 --framework=torch -- python3 train.py
   eval "$(agent env)"                         then type mpirun yourself
 
 launcher

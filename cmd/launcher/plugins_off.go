@@ -30,7 +30,7 @@ func withPlugins(c *launch.Config) error {
 	err = syscall.Exec(path, append([]string{"agent"}, os.Args[1:]...), os.Environ())
 	if errors.Is(err, os.ErrNotExist) {
 		return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("--framework=%s: there is no %s", c.Framework, path),
-			Way: "it is agent-launcher with plugins, and lies beside it in our images"}
+			Way: "it is agent-launcher built with -tags plugins; put it beside agent-launcher"}
 	}
 	return &launch.Failure{Code: names.ExitNotRunable, Err: fmt.Errorf("run %s: %w", path, err)}
 }

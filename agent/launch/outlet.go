@@ -1,0 +1,81 @@
+package launch
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// outlet writes to a descriptor of the user's and gives up when it is closed: a
+// write to a terminal that was stopped, or to a pipe that nobody reads, cannot
+// be ended otherwise, and the descriptor is not ours to make non-blocking.
+type outlet struct {
+	file  *os.File
+	plain bool // a regular file, which never makes wait
+	over  chan struct{}
+	close func()
+}
+
+// pipeBuf is what a pipe that is ready takes without waiting (pipe(7)).
+const pipeBuf = 4096
+
+// lookEvery is how often, in milliseconds, a write that waits looks whether it is
+// over.
+const lookEvery = 200
+
+func newOutlet(f *os.File) *outlet {
+	o := &outlet{file: f, over: make(chan struct{})}
+	o.close = sync.OnceFunc(func() { close(o.over) })
+	if info, err := f.Stat(); err == nil {
+		o.plain = info.Mode()&fs.ModeType == 0
+	}
+	return o
+}
+
+// Write implements io.Writer. The error is that of the file, or os.ErrClosed.
+func (o *outlet) Write(p []byte) (n int, err error) {
+	if o.plain {
+		return o.file.Write(p)
+	}
+	for n < len(p) {
+		if err := o.ready(); err != nil {
+			return n, err
+		}
+		m, err := o.file.Write(p[n:min(len(p), n+pipeBuf)])
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// ready waits until a write will not wait.
+func (o *outlet) ready() error {
+	conn, err := o.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-o.over:
+			return os.ErrClosed
+		default:
+		}
+		n := 0
+		cerr := conn.Control(func(fd uintptr) {
+			n, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, lookEvery)
+		})
+		switch {
+		case cerr != nil:
+			return cerr
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return err
+		case n > 0:
+			return nil // also when it fails: the write will say how
+		}
+	}
+}
