@@ -5,7 +5,7 @@ OUT     := $(CURDIR)/out
 BIN     := $(CURDIR)/bin
 LDFLAGS := -s -w
 # grpcnotrace: gRPC's tracing reaches html/template, which doubles the binary.
-BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -tags grpcnotrace -ldflags '$(LDFLAGS)'
+BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcnotrace
 CLUSTER := $(GO) -C test/cluster run .
 FAULTS  := ^TestBreak(Launchers|Links|Workers)$$
 
@@ -20,6 +20,10 @@ build: ## build bin/agent and bin/agent-launcher
 	@mkdir -p $(BIN)
 	$(BUILD) -o $(BIN)/agent ./cmd/agent
 	$(BUILD) -o $(BIN)/agent-launcher ./cmd/launcher
+
+.PHONY: plugins
+plugins: build ## besides, bin/agent-launcher-plugins: the launcher for --framework plugin:NAME
+	$(BUILD),plugins -o $(BIN)/agent-launcher-plugins ./cmd/launcher
 
 .PHONY: run
 run: build ## compute pi over 4 fake workers with a real mpirun (installs Open MPI if it is missing)
@@ -39,6 +43,7 @@ lint: ## gofmt and go vet, for Linux and for another system
 	$(GO) vet -tags e2e ./test/e2e
 	$(GO) vet -tags soak ./test/soak
 	$(GO) vet -tags skew ./test/skew
+	$(GO) vet -tags plugins ./cmd/launcher
 	GOOS=darwin $(GO) vet ./cmd/...
 
 .PHONY: unit

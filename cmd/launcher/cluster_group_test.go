@@ -86,7 +86,7 @@ func TestClusterGroupLosesWorker(t *testing.T) {
 	c := newCluster(t)
 	c.start(0)
 	c.start(1)
-	l := c.run("--workers=2", "--framework=plain", "--", "sh", "-c", `trap '' TERM; echo here; while :; do sleep 0.1; done`)
+	l := c.run("--workers=2", "--framework=plain", "--", "sh", "-c", `trap '' TERM; echo here; while kill -0 $PPID 2>/dev/null; do sleep 0.1; done`)
 	eventually(t, "both are there", func() bool { return strings.Count(l.out.String(), "here") == 2 })
 	began := time.Now()
 	c.mu.Lock()
