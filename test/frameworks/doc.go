@@ -15,8 +15,9 @@
 // ~/.cache/muster/frameworks or $MUSTER_FRAMEWORKS, under a name that changes with
 // its content; what lies there is whole, and can be mounted anywhere. The wheel of
 // torch is linked against CUDA, so libraries that say "no device" are made for it
-// (standins.go; gcc). It takes an x86-64 Debian 12 with python3-venv, gcc and
-// libgomp1, and 6 GB for all of it.
+// (standins.go). DeepSpeed and Horovod have no wheel and are compiled against it, once
+// (source.go; Horovod takes ten minutes). It takes an x86-64 Debian 12 with what
+// deps.sh installs, and 6 GB for all of it.
 //
 // # Rows
 //
