@@ -104,21 +104,24 @@ e2e-fault: build ## of these: what a cluster can do to three jobs of 20 workers,
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks
-frameworks: frameworks-images ## real frameworks (packages from PyPI): on fake workers, then as pods
+frameworks: build ## real frameworks (packages from PyPI): on fake workers, then as pods
+	@sh test/frameworks/deps.sh --all
+	@$(MAKE) --no-print-directory frameworks-image
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/frameworks -bin $(BIN) -readme README.md
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks-ci
-frameworks-ci: frameworks-images ## of these: PyTorch, JAX, XGBoost and Open MPI 5, as pods
+frameworks-ci: build ## of these: PyTorch, JAX, XGBoost and Open MPI 5, as pods
+	@sh test/frameworks/deps.sh --ci
+	@$(MAKE) --no-print-directory frameworks-image
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/frameworks -bin $(BIN) -ci -where cluster
 	@$(GO) run ./test/suite check
 
-.PHONY: frameworks-images
-frameworks-images: build
-	@sh test/mpi/deps.sh --frameworks
+.PHONY: frameworks-image
+frameworks-image:
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
-	@eval "$$($(CLUSTER) env)" && bash images/build.sh agent frameworks > $(OUT)/images-frameworks.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-frameworks.txt)
+	@eval "$$($(CLUSTER) env)" && bash images/build.sh frameworks > $(OUT)/images-frameworks.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-frameworks.txt)
 
 .PHONY: fault
 fault: fault-test ## more than 10,000 injected faults, leg x fault x moment: the table, out/fault.json, the figures

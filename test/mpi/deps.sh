@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh --run | --test | --e2e | --model | --conform | --frameworks: install what is missing on a bare Debian.
+# deps.sh --run | --test | --e2e | --model | --conform: install what is missing on a bare Debian.
 #
 #   --run   what `make run` needs: Open MPI and a C compiler
 #   --test  that, MPICH, mpi4py for Open MPI, and rsync, git, pdsh and scp;
@@ -9,8 +9,6 @@
 #   --conform what --test needs, and the MPIs of PyPI for the conformance matrix:
 #           Open MPI 5.0, MPICH 4.2 and Intel MPI's runtime, 400 MB, each in a venv
 #           of its own below MUSTER_MPIS (default ~/.cache/muster/mpi)
-#   --frameworks what --test needs, and what test/frameworks makes its Python
-#           environments with: venv, gcc, libgomp1
 #
 # Debian lets Open MPI and MPICH stand side by side under full names
 # (mpirun.openmpi, mpiexec.mpich, mpicc.openmpi, mpicc.mpich); the short names
@@ -131,16 +129,12 @@ case ${1:-} in
 	wheel mpich 4.2.3
 	wheel impi-rt 2021.18.1
 	;;
---frameworks)
-	# shellcheck disable=SC2046
-	install $(run_packages; test_packages; conform_packages; printf '/usr/lib/x86_64-linux-gnu/libgomp.so.1 libgomp1\n/usr/bin/g++ g++\n' | missing)
-	;;
 --model)
 	# shellcheck disable=SC2046
 	install $(printf '/usr/bin/spin spin\n/usr/bin/gcc gcc\n/usr/include/stdio.h libc6-dev\n' | missing)
 	;;
 *)
-	echo "usage: deps.sh --run | --test | --e2e | --model | --conform | --frameworks" >&2
+	echo "usage: deps.sh --run | --test | --e2e | --model | --conform" >&2
 	exit 64
 	;;
 esac
