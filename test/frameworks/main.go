@@ -32,7 +32,7 @@ func main() {
 // options are the command line.
 type options struct {
 	bin, where, rows     string
-	readme               string
+	readme, from         string
 	ci, install, verbose bool
 	list                 bool
 	parallel             int
@@ -48,6 +48,7 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&o.list, "list", false, "list the rows")
 	flag.BoolVar(&o.verbose, "v", false, "show the output of every row")
 	flag.StringVar(&o.readme, "readme", "", "write what was run into this page's list")
+	flag.StringVar(&o.from, "from", "", "with -readme: run nothing, take these frameworks.json, separated by commas")
 	flag.IntVar(&o.parallel, "parallel", 2, "rows at once")
 	flag.Parse()
 	list := chosen(rows(), o.rows, o.ci)
@@ -59,6 +60,13 @@ func run(ctx context.Context) error {
 			fmt.Printf("%-24s %s: %s\n", r.key, r.framework, r.way)
 		}
 		return nil
+	}
+	if o.from != "" {
+		results, err := saved(strings.Split(o.from, ","))
+		if err != nil {
+			return err
+		}
+		return writeList(o.readme, list, results)
 	}
 	venvs, err := install(ctx, list)
 	if err != nil || o.install {

@@ -35,9 +35,19 @@ func writeList(path string, all []row, results []result) error {
 	return os.WriteFile(path, out, 0o644)
 }
 
+// prepared are the ways for which Muster sets the environment, and that have no row.
+func prepared() []string {
+	return []string{
+		"Horovod elastic", "Paddle with parameter servers", "`python -m paddle.distributed.launch`", "`accelerate launch` with GPUs",
+		"TensorFlow with an evaluator", "MXNet with a scheduler's pod of its own",
+		"`--compat=kubeflow-v1` (held to the operator's own output instead)", "anything with GPUs",
+	}
+}
+
 // list is the README's text.
 func list(all []row, results []result) string {
-	var inCI, byHand, never []string
+	var inCI, byHand ways
+	var never []string
 	ran := map[string]bool{"plain": true} // the tests of agent run itself
 	for _, r := range all {
 		var places []string
@@ -46,18 +56,20 @@ func list(all []row, results []result) string {
 				places = append(places, map[string]string{"fake": "fake workers", "cluster": "pods"}[res.Where])
 			}
 		}
-		what := r.framework + ", " + r.way
 		switch {
 		case len(places) == 0:
-			never = append(never, what)
+			never = append(never, r.framework+", "+r.way)
 			continue
 		case r.ci && slices.Contains(places, "pods"):
-			inCI = append(inCI, what)
+			inCI.add(r.framework, r.way)
+		case len(places) == 1:
+			byHand.add(r.framework, r.way+" ("+places[0]+" only)")
 		default:
-			byHand = append(byHand, what+" ("+strings.Join(places, ", ")+")")
+			byHand.add(r.framework, r.way)
 		}
 		ran[r.name()] = true
 	}
+	inCI.add("Open MPI 4.1, MPICH 4.0", "in `make e2e`")
 	for _, family := range []string{"openmpi", "mpich", "intelmpi"} {
 		ran[family] = ran[family] || ran["mpi"] // which is all of them
 	}
@@ -66,15 +78,33 @@ func list(all []row, results []result) string {
 			never = append(never, "`--framework="+name+"`")
 		}
 	}
-	return fmt.Sprintf("**Run in our CI, as pods:** %s; Open MPI 4.1 and MPICH 4.0 in `make e2e`.\n\n**Run by `make frameworks`:** %s.\n\n**Environment only, never run by us:** %s.\n",
-		joined(inCI), joined(byHand), joined(never))
+	return fmt.Sprintf("Run in our CI, as pods:\n%s\nRun by `make frameworks`, on fake workers and as pods:\n%s\nEnvironment only, never run by us: %s.\n",
+		inCI.String(), byHand.String(), strings.Join(append(never, prepared()...), "; "))
 }
 
-func joined(words []string) string {
-	if len(words) == 0 {
-		return "nothing"
+// ways are lists of ways of launch, by framework, in the order of the rows.
+type ways struct {
+	frameworks []string
+	of         map[string][]string
+}
+
+func (w *ways) add(framework, way string) {
+	if w.of == nil {
+		w.of = map[string][]string{}
 	}
-	return strings.Join(words, "; ")
+	if len(w.of[framework]) == 0 {
+		w.frameworks = append(w.frameworks, framework)
+	}
+	w.of[framework] = append(w.of[framework], way)
+}
+
+// String is a list of Markdown.
+func (w *ways) String() string {
+	var b strings.Builder
+	for _, f := range w.frameworks {
+		fmt.Fprintf(&b, "- %s: %s\n", f, strings.Join(w.of[f], "; "))
+	}
+	return b.String()
 }
 
 // name is what --framework is, or would be.

@@ -47,6 +47,22 @@ func table(w io.Writer, results []result) error {
 	return t.Flush()
 }
 
+// saved reads the results of earlier runs.
+func saved(paths []string) (results []result, err error) {
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		var part []result
+		if err := json.Unmarshal(text, &part); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		results = append(results, part...)
+	}
+	return results, nil
+}
+
 // save writes frameworks.json, and a figure for what failed: its bar is 0.
 func save(results []result) error {
 	dir, err := figure.Dir()
