@@ -95,12 +95,12 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-fault
-e2e-fault: build ## of these: what a cluster can do to three jobs of 20 workers, alone
+e2e-fault: build ## of these: what a cluster can do to three jobs of 20 workers, alone, with bars on times (an idle machine)
 	@sh test/mpi/deps.sh --e2e
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 45m -run '$(FAULTS)' ./test/e2e
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) MUSTER_E2E_IDLE=1 $(GO) test -count=1 -tags e2e -timeout 45m -run '$(FAULTS)' ./test/e2e
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks
