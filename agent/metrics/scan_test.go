@@ -113,7 +113,7 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte, name string) {
 		specs, err := Parse([]string{name})
 		if err != nil {
-			t.Skip()
+			return // no name of a metric
 		}
 		c := New(specs)
 		c.Line(0, line)

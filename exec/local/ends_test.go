@@ -17,15 +17,7 @@ import (
 // A process that fails while a child of it holds its output is told of at once
 // where the launcher asks for it; one that ends well leaves its children alone.
 func TestEndsOnFailure(t *testing.T) {
-	w := contract.NewWorker(t, nil)
-	l := link.New(link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- l.Run(ctx) }()
-	defer func() {
-		stop()
-		require.NoError(t, <-ended)
-	}()
+	l := linked(t)
 	began := time.Now()
 	for name, tc := range map[string]struct {
 		line string
@@ -57,15 +49,7 @@ func TestEndsOnFailure(t *testing.T) {
 }
 
 func TestWelcomeTellsInterfaces(t *testing.T) {
-	w := contract.NewWorker(t, nil)
-	l := link.New(link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- l.Run(ctx) }()
-	defer func() {
-		stop()
-		require.NoError(t, <-ended)
-	}()
+	l := linked(t)
 	require.Eventually(t, func() bool { _, ok := l.Welcome(); return ok }, time.Minute, time.Millisecond)
 	welcome, _ := l.Welcome()
 	found := false
@@ -75,4 +59,19 @@ func TestWelcomeTellsInterfaces(t *testing.T) {
 		}
 	}
 	require.True(t, found, "loopback is up here: %v", welcome.Interfaces)
+}
+
+// linked is a link that runs to a worker of its own until the test ends.
+func linked(t *testing.T) *link.Link {
+	t.Helper()
+	w := contract.NewWorker(t, nil)
+	l := link.New(link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}})
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+	return l
 }

@@ -5,10 +5,8 @@
 package main
 
 import (
-	"flag"
-	"fmt"
 	"io"
-	"os"
+	"log"
 
 	operator "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 	"github.com/sirupsen/logrus"
@@ -18,33 +16,10 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "`DIR` to write the golden files to")
-	flag.Parse()
-	if *out == "" || flag.NArg() > 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
 	logrus.SetOutput(io.Discard)
-	if err := run(*out); err != nil {
-		fmt.Fprintln(os.Stderr, "kubeflow:", err)
-		os.Exit(1)
-	}
-}
-
-func run(out string) error {
 	scheme := runtime.NewScheme()
 	if err := operator.AddToScheme(scheme); err != nil {
-		return fmt.Errorf("make scheme: %w", err)
+		log.Fatalf("kubeflow: make scheme: %v", err)
 	}
-	all := cases()
-	for i := range all {
-		if err := fill(scheme, &all[i]); err != nil {
-			return fmt.Errorf("case %s: %w", all[i].Name, err)
-		}
-	}
-	if err := golden.Write(out, all); err != nil {
-		return err
-	}
-	fmt.Printf("%d golden files in %s\n", len(all), out)
-	return nil
+	golden.Main("kubeflow", cases(), func(c *golden.Case) error { return fill(scheme, c) })
 }

@@ -6,6 +6,7 @@ package golden
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -125,5 +126,34 @@ func Write(dir string, cases []Case) error {
 			return fmt.Errorf("write golden file: %w", err)
 		}
 	}
+	return nil
+}
+
+// Main is the main of a program called name that writes golden files: cases are
+// filled, one after the other, and written to the directory that -out names. It
+// ends the process with 2 for a wrong command line and with 1 for an error.
+func Main(name string, cases []Case, fill func(*Case) error) {
+	out := flag.String("out", "", "`DIR` to write the golden files to")
+	flag.Parse()
+	if *out == "" || flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := fillAll(*out, cases, fill); err != nil {
+		fmt.Fprintln(os.Stderr, name+":", err)
+		os.Exit(1)
+	}
+}
+
+func fillAll(out string, cases []Case, fill func(*Case) error) error {
+	for i := range cases {
+		if err := fill(&cases[i]); err != nil {
+			return fmt.Errorf("case %s: %w", cases[i].Name, err)
+		}
+	}
+	if err := Write(out, cases); err != nil {
+		return err
+	}
+	fmt.Printf("%d golden files in %s\n", len(cases), out)
 	return nil
 }

@@ -4,9 +4,8 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"os"
+	"log"
 	"strconv"
 
 	operator "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
@@ -20,37 +19,15 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "`DIR` to write the golden files to")
-	flag.Parse()
-	if *out == "" || flag.NArg() > 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	if err := run(*out); err != nil {
-		fmt.Fprintln(os.Stderr, "kubeflow/jax:", err)
-		os.Exit(1)
-	}
-}
-
-func run(out string) error {
-	scheme := runtime.NewScheme()
-	if err := operator.AddToScheme(scheme); err != nil {
-		return fmt.Errorf("make scheme: %w", err)
-	}
 	all := []golden.Case{job("jax-sidecar", 2, true)}
 	for workers := int32(1); workers <= 3; workers++ {
 		all = append(all, job(fmt.Sprintf("jax-w%d", workers), workers, false))
 	}
-	for i := range all {
-		if err := fill(scheme, &all[i]); err != nil {
-			return fmt.Errorf("case %s: %w", all[i].Name, err)
-		}
+	scheme := runtime.NewScheme()
+	if err := operator.AddToScheme(scheme); err != nil {
+		log.Fatalf("kubeflow/jax: make scheme: %v", err)
 	}
-	if err := golden.Write(out, all); err != nil {
-		return err
-	}
-	fmt.Printf("%d golden files in %s\n", len(all), out)
-	return nil
+	golden.Main("kubeflow/jax", all, func(c *golden.Case) error { return fill(scheme, c) })
 }
 
 func job(name string, workers int32, sidecar bool) golden.Case {
