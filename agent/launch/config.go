@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/musterhq/muster/agent/framework/external"
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -193,7 +194,11 @@ func (c Config) validateCluster() error {
 
 // onThisMachine is the user's command over fake workers.
 func (c Config) onThisMachine() string {
-	words := []string{"agent run --fake=4 --"}
+	words := []string{"agent run --fake=4"}
+	if c.Framework != "" && c.Framework != framework.Auto {
+		words = append(words, "--framework="+quote(c.Framework)) // without it, it would run in the launcher alone
+	}
+	words = append(words, "--")
 	for _, word := range c.Command {
 		words = append(words, quote(word))
 	}

@@ -36,6 +36,8 @@ func TestValidate(t *testing.T) {
 		"-np before mpirun": {fake(func(c *Config) { c.Command = []string{"2", "mpirun"} }), "the command is a number: 2", "mpirun -np 2"},
 		"no workers, a command": {good(func(c *Config) { c.Workers = 0; c.Command = []string{"mpirun", "a b"} }), "how many workers",
 			"on this machine: agent run --fake=4 -- mpirun 'a b'"},
+		"no workers, a framework": {good(func(c *Config) { c.Workers, c.Framework = 0, "torch"; c.Command = []string{"python3", "x.py"} }), "how many workers",
+			"on this machine: agent run --fake=4 --framework=torch -- python3 x.py"},
 		"empty command":        {good(func(c *Config) { c.Command = []string{""} }), "the command is an empty word", ""},
 		"no workers":           {good(func(c *Config) { c.Workers = 0 }), "how many workers to wait for is not known", "MUSTER_WORKERS=4"},
 		"no job":               {good(func(c *Config) { c.Job = "" }), "which pods are the workers is not known", "MUSTER_JOB=NAME"},
