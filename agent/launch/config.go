@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/names"
 )
 
