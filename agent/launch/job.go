@@ -94,7 +94,7 @@ func (j *job) rankEnded(worker, name string, rec wire.ReportRecord) {
 		return
 	}
 	trouble := Trouble{Worker: worker, What: end.What, Code: rec.Code, likely: ofRank}
-	if killed(rec.Signal) {
+	if killed(rec.Signal) || rec.Code == peerGone {
 		trouble.likely = ofSession
 	}
 	j.trouble(trouble)
