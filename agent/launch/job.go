@@ -21,9 +21,10 @@ type Trouble struct {
 }
 
 // Which trouble is the cause when there are several: what a daemon suffers
-// takes ranks along; a session that fails, and a rank that is killed, may be the
-// end of an MPI that fails elsewhere, so the first of these counts; and what came
-// to light after the command's end is in no order any more.
+// takes ranks along; a session that fails, and a rank that is killed or aborts
+// because a peer has gone, may be the end of an MPI that fails elsewhere, so the
+// first of these counts; and what came to light after the command's end is in no
+// order any more.
 const (
 	ofDaemon = iota
 	ofRank
