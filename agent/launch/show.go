@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/hostfile"
@@ -84,6 +85,10 @@ func currentPlan(ctx context.Context, cfg Config) (plan Plan, running bool, err 
 			plan, err := loadPlan(socket)
 			return plan, true, err
 		}
+	}
+	if worker := os.Getenv(names.EnvWorker); worker != "" && !asksForWorkers(cfg) {
+		return plan, false, usage("call it in the launcher; on the workers --framework=plain sets MUSTER_ADDRESSES, all of them in rank order",
+			"no launcher runs here: this is worker %s", worker)
 	}
 	if !cfg.IsFake() && cfg.Job == "" && cfg.Selector == "" {
 		return plan, false, usage("call it beside agent run, as the same user; or say which workers: --fake=4, or --job=NAME", "no launcher runs here")
