@@ -1,5 +1,6 @@
 """Paddle's parameter servers, asynchronous: each trainer has data for its own
 features only, so that what it knows of the others' has come from the servers."""
+import os
 import tempfile
 import time
 
@@ -10,6 +11,7 @@ from seen import host, say
 
 FEATURES, BATCH = 8, 64
 
+os.chdir(tempfile.mkdtemp())  # it leaves files where it works
 paddle.enable_static()
 fleet.init(fleet.PaddleCloudRoleMaker(is_collective=False))
 x, y = paddle.static.data("x", [None, FEATURES]), paddle.static.data("y", [None, 1])
