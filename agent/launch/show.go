@@ -134,6 +134,9 @@ func explainPlan(w io.Writer, cfg Config, plan Plan, running bool, warnings []st
 	if running {
 		return
 	}
+	if len(plan.Processes) > 0 && !cfg.IsFake() {
+		fmt.Fprintf(w, "# what the workers' images set besides is known when agent run has reached them, and is kept as well\n")
+	}
 	fmt.Fprintf(w, "\n# settings\n")
 	for _, s := range []struct{ flag, value string }{
 		{"workers", fmt.Sprint(cfg.Workers)}, {"fake", fmt.Sprint(cfg.Fake)}, {"slots", fmt.Sprint(cfg.Slots)},
