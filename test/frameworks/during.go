@@ -12,9 +12,9 @@ import (
 
 // live is a row that is running.
 type live struct {
-	output func(context.Context) (string, error) // of the launcher, so far
-	stop   func(context.Context) error           // SIGTERM to agent run
-	cut    func(context.Context) error           // resets the launcher's connections
+	output func(context.Context) string // of the launcher, so far
+	stop   func(context.Context) error  // SIGTERM to agent run
+	cut    func(context.Context) error  // resets the launcher's connections
 }
 
 // during is what befalls a row while it runs, until ctx is done: the moments at
@@ -52,18 +52,12 @@ func befall(ctx context.Context, r row, l live) func() ([]time.Time, error) {
 
 // spoken waits until so many of a framework have spoken.
 func spoken(ctx context.Context, l live, name string, n int) error {
-	for {
-		out, err := l.output(ctx)
-		if err != nil {
-			return errors.Join(ctx.Err(), err)
-		}
-		if len(said(out, name)) >= n {
-			return nil
-		}
+	for len(said(l.output(ctx), name)) < n {
 		if err := pause(ctx, lookEvery); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -65,11 +65,11 @@ func TestCutting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, looks, cuts := time.Now(), 0, 0
 		told := befall(t.Context(), row{during: cutting}, live{
-			output: func(context.Context) (string, error) {
+			output: func(context.Context) string {
 				if looks++; looks < 3 {
-					return "", nil
+					return ""
 				}
-				return `{"framework": "begins"}`, nil
+				return `{"framework": "begins"}`
 			},
 			cut: func(context.Context) error {
 				if cuts++; cuts == 2 {
@@ -91,7 +91,7 @@ func TestStopWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stops := 0
 		l := live{
-			output: func(context.Context) (string, error) { return lines(2, 3, "a", "b"), nil },
+			output: func(context.Context) string { return lines(2, 3, "a", "b") },
 			stop:   func(context.Context) error { stops++; return nil },
 		}
 		told := befall(t.Context(), row{during: stopWhen("x", 3)}, l)

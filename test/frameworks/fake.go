@@ -77,7 +77,7 @@ func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, 
 		return o, err
 	}
 	told := befall(ctx, r, live{
-		output: func(context.Context) (string, error) { return stdout.String(), nil },
+		output: func(context.Context) string { return stdout.String() },
 		stop:   func(context.Context) error { return cmd.Process.Signal(syscall.SIGTERM) },
 		cut:    func(context.Context) error { return errors.New("fake workers' links are cut by --fake-fault") },
 	})
