@@ -103,7 +103,7 @@ func (c cluster) workersLeft(ctx context.Context, namespace string, r row) (left
 
 func (c cluster) configMap() (any, error) {
 	m := corev1.ConfigMap{TypeMeta: kind("v1", "ConfigMap"), ObjectMeta: named("scripts"), Data: map[string]string{}}
-	files, err := filepath.Glob(filepath.Join(c.scripts, "*"))
+	files, err := filepath.Glob(filepath.Join(c.scripts, "*.py"))
 	if err != nil {
 		return nil, err
 	}
