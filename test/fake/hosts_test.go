@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,25 +29,32 @@ func hostPrograms(t *testing.T) string {
 	return dir
 }
 
-// listen answers at an address with a name until the test ends.
+// listen answers at an address with a name until the test ends. Another run of
+// this test on the machine is waited for: whoever has the first address has all.
 func listen(t *testing.T, dir, name, address string) {
 	t.Helper()
 	argv := []string{filepath.Join(dir, "listen.py"), name, address}
 	for _, port := range hosts.Ports() {
 		argv = append(argv, fmt.Sprint(port))
 	}
-	cmd := exec.Command("python3", argv...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
+	var cmd *exec.Cmd
+	require.Eventually(t, func() bool {
+		cmd = exec.Command("python3", argv...)
+		out, err := cmd.StdoutPipe()
+		if err != nil || cmd.Start() != nil {
+			return false
+		}
+		line, _ := bufio.NewReader(out).ReadString('\n') // empty: the address is taken
+		if line != "listening\n" {
+			_ = cmd.Wait() // it has ended
+			return false
+		}
+		return true
+	}, patience, 100*time.Millisecond, "listen at %s", address)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // killed
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err, "listen at %s", address)
-	require.Equal(t, "listening\n", line)
 }
 
 // TestEveryHostIsReached: whatever is exported for a framework names workers,
