@@ -135,6 +135,8 @@ func Cases() []Case {
 			Wants: []Want{master, {Name: "--main_process_ip", Who: first, Port: "--main_process_port"}}},
 		{Name: "tensorflow", Framework: "tensorflow", Flags: []string{"--roles=ps=1,worker=1,chief=1"}, Command: script, Processes: 3,
 			Wants: []Want{{Name: "TF_CONFIG", Who: every}}},
+		{Name: "tensorflow-sparse", Framework: "tensorflow", Flags: []string{"--dynamic-workers", "--roles=ps=1,worker=2"}, Command: script, Processes: 3,
+			Wants: []Want{{Name: "TF_CONFIG", Who: first.andOwn()}}},
 		{Name: "jax", Framework: "jax", Flags: []string{"--procs-per-worker=2"}, Command: script, Processes: 6,
 			Wants: []Want{{Name: "JAX_COORDINATOR_ADDRESS", Who: first}}},
 		{Name: "paddle", Framework: "paddle", Flags: []string{"--procs-per-worker=2"}, Command: script, Processes: 6, Wants: []Want{
