@@ -90,7 +90,8 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	@sh test/mpi/deps.sh --e2e
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
-	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
+	@sh test/e2e/torch.sh > $(OUT)/torch.txt & torch=$$!; eval "$$($(CLUSTER) env)" && \
+		bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt); code=$$?; wait $$torch && exit $$code
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 60m ./test/e2e
 	@$(GO) run ./test/suite check
 

@@ -27,7 +27,7 @@ archive() { echo "$cache/archives/$1-$arch.tar"; }
 
 packages_openmpi=openmpi-bin,python3-minimal,python3-mpi4py
 packages_mpich=mpich,python3-minimal
-packages_frameworks=python3,libgomp1,libquadmath0,openmpi-bin # the last for Horovod
+packages_frameworks=python3,libgomp1,libquadmath0,openmpi-bin,rsync,git,pdsh # openmpi-bin for Horovod, what follows for the ssh shim
 packages_devel=gcc,libc6-dev,libopenmpi-dev,libmpich-dev
 mpi4py=4.1.2 # of PyPI, for MPICH
 

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -14,13 +15,30 @@ import (
 // (multi_worker_util: a task's type must be in the cluster).
 type TensorFlow struct {
 	// Sparse gives each process only what it has to reach: a worker all ps and
-	// itself, a ps itself. Workers may then come and go.
+	// itself, a ps itself, chief and evaluator all. Workers may then come and go.
 	Sparse bool
+}
+
+// Dynamic gives f with TF_CONFIG in the sparse form, which a TFJob had by
+// enableDynamicWorker. The error is that f has none.
+func Dynamic(f Framework) (Framework, error) {
+	switch f := f.(type) {
+	case TensorFlow:
+		f.Sparse = true
+		return f, nil
+	case Kubeflow:
+		if f.Kind == "TFJob" {
+			f.Sparse = true
+			return f, nil
+		}
+	}
+	return nil, errors.New("only tensorflow has it: TF_CONFIG's sparse form")
 }
 
 // Prepare implements Framework. The chief or master decides, else worker 0; ps
 // and evaluator serve, the other workers work. Errors: see [Cluster]; a role
-// that TensorFlow does not have; ps without a chief, master or worker.
+// that TensorFlow does not have; ps without a chief, master or worker; a sparse
+// form without ps, in which each worker knows of itself alone.
 func (t TensorFlow) Prepare(c Cluster) (Launch, error) {
 	launch, err := t.prepare(c)
 	if err != nil {
@@ -42,6 +60,9 @@ func (t TensorFlow) prepare(c Cluster) (Launch, error) {
 	}
 	if !slices.ContainsFunc(tasks, func(r rank) bool { return r.Part != Serves }) {
 		return Launch{}, fmt.Errorf("every worker is ps or evaluator, and these never end: a chief or a worker is needed")
+	}
+	if t.Sparse && len(tasks) > 1 && !c.hasRole("ps") {
+		return Launch{}, errors.New("the sparse form needs a ps: without one each worker knows of itself alone, and trains alone")
 	}
 	launch := Launch{Warnings: c.notElastic("tensorflow")}
 	for _, r := range tasks {

@@ -17,6 +17,17 @@ func (c Config) auto() bool { return c.Framework == "" || c.Framework == framewo
 
 // choose finds the framework by --framework, else by the command.
 func choose(cfg Config) (framework.Framework, error) {
+	f, err := chosen(cfg)
+	if err != nil || !cfg.DynamicWorkers {
+		return f, err
+	}
+	if f, err = framework.Dynamic(f); err != nil {
+		return nil, usage("--framework=tensorflow --dynamic-workers", "--dynamic-workers: %w", err)
+	}
+	return f, nil
+}
+
+func chosen(cfg Config) (framework.Framework, error) {
 	name := cfg.Framework
 	if cfg.auto() {
 		name = framework.Detect(cfg.Command)

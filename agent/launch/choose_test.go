@@ -16,12 +16,15 @@ func TestChoose(t *testing.T) {
 		cfg  Config
 		want framework.Framework
 	}{
-		"mpirun":               {Config{Command: []string{"mpirun", "./pi"}}, framework.MPI{}},
-		"says nothing":         {Config{Command: []string{"python", "train.py"}}, framework.MPI{}},
-		"no command":           {Config{}, framework.MPI{}},
-		"torchrun":             {Config{Command: []string{"torchrun", "train.py"}}, framework.Torch{}},
-		"auto":                 {Config{Framework: "auto", Command: []string{"torchrun", "train.py"}}, framework.Torch{}},
-		"named":                {Config{Framework: "plain", Command: []string{"torchrun", "train.py"}}, framework.Plain{}},
+		"mpirun":       {Config{Command: []string{"mpirun", "./pi"}}, framework.MPI{}},
+		"says nothing": {Config{Command: []string{"python", "train.py"}}, framework.MPI{}},
+		"no command":   {Config{}, framework.MPI{}},
+		"torchrun":     {Config{Command: []string{"torchrun", "train.py"}}, framework.Torch{}},
+		"auto":         {Config{Framework: "auto", Command: []string{"torchrun", "train.py"}}, framework.Torch{}},
+		"named":        {Config{Framework: "plain", Command: []string{"torchrun", "train.py"}}, framework.Plain{}},
+		"sparse":       {Config{Framework: "tensorflow", DynamicWorkers: true}, framework.TensorFlow{Sparse: true}},
+		"sparse, as it was": {Config{Framework: "tensorflow", DynamicWorkers: true, Compat: framework.KubeflowV1},
+			framework.Kubeflow{Kind: "TFJob", Sparse: true}},
 		"named, for an mpirun": {Config{Framework: "plain", Command: []string{"mpirun"}}, framework.Plain{}},
 	} {
 		got, err := choose(tc.cfg)
@@ -32,6 +35,12 @@ func TestChoose(t *testing.T) {
 	require.Equal(t, names.ExitUsage, CodeOf(err))
 	_, err = choose(Config{Framework: "torch", Compat: "v0"})
 	require.Equal(t, names.ExitUsage, CodeOf(err))
+	for _, cfg := range []Config{{Framework: "torch"}, {Command: []string{"mpirun"}}, {Framework: "torch", Compat: framework.KubeflowV1}} {
+		cfg.DynamicWorkers = true
+		_, err = choose(cfg)
+		require.ErrorContains(t, err, "--dynamic-workers: only tensorflow has it")
+		require.Equal(t, names.ExitUsage, CodeOf(err))
+	}
 }
 
 func TestPorts(t *testing.T) {

@@ -66,6 +66,7 @@ type Config struct {
 	Interface      string   // network interface of the workers, a name or a CIDR
 	Port           int      // first of a block; 0: chosen
 	LeastWorkers   int      // of an elastic run; 0: all
+	DynamicWorkers bool     // TF_CONFIG in its sparse form
 	Output         string   // tag, plain or dir=PATH; "": chosen
 	OnlyRanks      string   // whose output is shown: "0,2-3"; "": all
 	Metrics        []string // --metric as given

@@ -27,10 +27,14 @@ func (c Config) validateLaunch() error {
 	if c.given("procs-per-worker") && c.ProcsPerWorker < 1 {
 		return usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d: a worker has at least one process", c.ProcsPerWorker)
 	}
-	if !c.auto() || c.Compat != "" {
+	if !c.auto() || c.Compat != "" || c.DynamicWorkers {
 		if _, err := choose(c); err != nil {
 			return err
 		}
+	}
+	if c.Compat != "" && c.Job == "" {
+		return usage("--job=NAME gives it, beside --selector too; without --compat hosts are addresses",
+			"--compat=%s: the job has no name, with which its hosts begin", c.Compat)
 	}
 	if n := c.size(); n > 0 {
 		if _, err := framework.ParseRoles(c.Roles, n); err != nil {

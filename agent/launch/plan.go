@@ -33,7 +33,7 @@ type Plan struct {
 	Shims     bool             `json:"-"`              // that command calls ssh, rsh or pdsh
 	Any       bool             `json:"any,omitempty"`
 	Files     []framework.File `json:"-"`
-	Warnings  []string         `json:"-"`
+	Warnings  []string         `json:"warnings,omitempty"` // of the processes' variables
 }
 
 // planName is the plan's file within the private directory.

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,8 +91,8 @@ func (p Proc) environment(cfg Config) []string {
 }
 
 // userEnv is what the user has set on each worker, as far as it is known: what
-// stands in the pod's spec, and for fake workers the launcher's environment,
-// which they have.
+// stands in the pod's spec and what the worker has told, its image's among it; for
+// fake workers the launcher's environment, which they have.
 func (s situation) userEnv() [][]string {
 	all := make([][]string, 0, len(s.ranked))
 	for _, w := range s.ranked {
@@ -99,9 +100,23 @@ func (s situation) userEnv() [][]string {
 			all = append(all, withoutMuster(s.env))
 			continue
 		}
-		all = append(all, w.Env)
+		env := slices.Clone(w.Env)
+		told := s.welcomes[w.Name].Env
+		for _, name := range slices.Sorted(maps.Keys(told)) {
+			env = append(env, name+"="+told[name])
+		}
+		all = append(all, env)
 	}
 	return all
+}
+
+// asked are the variables of which workers tell what they have. Fake ones have
+// the launcher's environment.
+func (c Config) asked() []string {
+	if c.IsFake() {
+		return nil
+	}
+	return framework.Exported()
 }
 
 // ranksShown checks --only-ranks against the ranks that there are.

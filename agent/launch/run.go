@@ -167,7 +167,7 @@ func (r *runner) gatherFakes(working context.Context) ([]rendezvous.Worker, erro
 
 func (r *runner) hello(epoch wire.Epoch) wire.HelloRecord {
 	return wire.HelloRecord{Version: shortVersion(), Job: r.cfg.Job, Epoch: epoch, RshAgent: r.agent,
-		FrozenMillis: r.cfg.FrozenAfter.Milliseconds()}
+		FrozenMillis: r.cfg.FrozenAfter.Milliseconds(), Ask: r.cfg.asked()}
 }
 
 // launch prepares the files and runs the command, here or on the workers.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/hostfile"
@@ -85,6 +86,10 @@ func currentPlan(ctx context.Context, cfg Config) (plan Plan, running bool, err 
 			return plan, true, err
 		}
 	}
+	if worker := os.Getenv(names.EnvWorker); worker != "" && !asksForWorkers(cfg) {
+		return plan, false, usage("call it in the launcher; on the workers --framework=plain sets MUSTER_ADDRESSES, all of them in rank order",
+			"no launcher runs here: this is worker %s", worker)
+	}
 	if !cfg.IsFake() && cfg.Job == "" && cfg.Selector == "" {
 		return plan, false, usage("call it beside agent run, as the same user; or say which workers: --fake=4, or --job=NAME", "no launcher runs here")
 	}
@@ -128,6 +133,9 @@ func explainPlan(w io.Writer, cfg Config, plan Plan, running bool, warnings []st
 	}
 	if running {
 		return
+	}
+	if len(plan.Processes) > 0 && !cfg.IsFake() {
+		fmt.Fprintf(w, "# what the workers' images set besides is known when agent run has reached them, and is kept as well\n")
 	}
 	fmt.Fprintf(w, "\n# settings\n")
 	for _, s := range []struct{ flag, value string }{

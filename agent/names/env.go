@@ -27,8 +27,9 @@ const (
 	// launcher's environment over the worker's.
 	EnvWorker = "MUSTER_WORKER"
 	// EnvFake marks everything that runs "in" a fake worker, as a container's
-	// boundary would: a rehearsed kill and the end take all of it.
-	EnvFake = "MUSTER_FAKE"
+	// boundary would: a rehearsed kill and the end take all of it. It is no flag's
+	// variable: `agent` in there is not asked to start workers of its own.
+	EnvFake = "MUSTER_FAKE_WORKER"
 	// EnvAttempt counts the runs of the group, from 0.
 	EnvAttempt = "MUSTER_ATTEMPT"
 )

@@ -3,6 +3,9 @@
 package main
 
 import (
+	"os"
+	osexec "os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,6 +52,34 @@ func TestClusterGroup(t *testing.T) {
 	for _, r := range c.api.Requests() {
 		require.NotContains(t, r.Query, "TF_CONFIG", "the environment travels within the stream, not in a URL")
 	}
+}
+
+// A variable that the image sets is kept as the pod's own is, with one warning
+// that names both values; a secret's is not asked for.
+func TestClusterGroupKeepsTheImagesVariables(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.image = []string{"MASTER_PORT=4711", "MASTER_ADDR=db", "WORLD_SIZE=2", "HF_TOKEN=hunter2"}
+	c.start(0)
+	c.start(1, as("Worker", "MASTER_ADDR=stale"))
+	over := filepath.Join(c.dir, "over")
+	l := c.run("--workers=2", "--framework=torch", "--port=25000", "--", "sh", "-c",
+		"echo $MASTER_PORT $MASTER_ADDR $WORLD_SIZE; while ! test -e "+over+"; do sleep 0.05; done")
+	eventually(t, "both have said it", func() bool { return strings.Count(l.out.String(), "4711 db 2\n") == 2 })
+
+	explain := osexec.Command(filepath.Join(bin, "agent"), "env", "--explain")
+	explain.Env = l.Env
+	told, err := explain.Output()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(over, nil, 0o600))
+	require.Zero(t, l.end(t), l.err.String())
+	said := l.err.String()
+	for _, sentence := range []string{`MASTER_PORT="4711" is set and kept in place of "25000": `, `MASTER_ADDR="db" is set and kept in place of "10.1.2.1": `} {
+		require.Equal(t, 1, strings.Count(said, sentence), said)
+		require.Equal(t, 1, strings.Count(string(told), "# kept: "+sentence), "%s", told)
+	}
+	require.NotContains(t, said, `WORLD_SIZE="2"`, "it is ours as well")
+	require.NotContains(t, said+string(told), "hunter2")
 }
 
 // The API server goes and the links with it: the processes do not notice, and

@@ -40,6 +40,7 @@ type cluster struct {
 	mu      sync.Mutex
 	workers map[string]*osexec.Cmd // by pod
 	noAgent bool
+	image   []string // variables of the image: in the workers' processes, and no pod's spec
 	copies  sync.WaitGroup
 }
 
@@ -92,7 +93,7 @@ func (c *cluster) start(i int, changes ...func(*corev1.Pod)) {
 	dir := filepath.Join(c.dir, name)
 	require.NoError(c.t, os.Mkdir(dir, 0o700))
 	cmd := osexec.Command(filepath.Join(bin, "agent"), "worker")
-	cmd.Env = append(os.Environ(), names.EnvDir+"="+dir, "ON="+name)
+	cmd.Env = append(append(os.Environ(), names.EnvDir+"="+dir, "ON="+name), c.image...)
 	require.NoError(c.t, cmd.Start())
 	c.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	c.mu.Lock()

@@ -84,6 +84,7 @@ func (f *flagSets) frameworks(set *pflag.FlagSet) {
 	set.StringVar(&c.Roles, "roles", c.Roles, "the workers' `ROLES` in their order, as in chief=1,ps=1,worker=2 (default: by the pods' labels)")
 	set.StringVar(&c.Success, "success", c.Success, "whose end decides: auto (the framework's `RULE`), all, any, ROLE or ROLE:INDEX")
 	set.IntVar(&c.LeastWorkers, "least-workers", c.LeastWorkers, "an elastic run goes on with `N` workers (default: all are needed)")
+	set.BoolVar(&c.DynamicWorkers, "dynamic-workers", c.DynamicWorkers, "tensorflow: TF_CONFIG's sparse form, in which a worker knows all ps and itself, so that workers may come and go")
 	set.StringVar(&c.Output, "output", c.Output, "`tag`: each line with its rank; plain; dir=PATH: PATH/rank-3.out and .err (default: tag, for one process plain; mpirun's as it is)")
 	set.StringVar(&c.OnlyRanks, "only-ranks", c.OnlyRanks, "show the output of these `RANKS` only, as in 0,2-3")
 	set.StringVar(&c.Chdir, "chdir", c.Chdir, "`DIR` that they work in (default: their container's own)")

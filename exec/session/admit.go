@@ -103,6 +103,7 @@ func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRe
 	w.Hostname, _ = os.Hostname() // only for messages
 	w.Addresses, w.Interfaces = addresses(), interfaces()
 	w.NoRDMA, w.NoGPU = noRDMA("/sys/class"), noGPU("/dev")
+	w.Env = told(s.cfg.Env, h.Ask)
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err == nil {
 		w.CPUs, w.CPUSet = set.Count(), listCPUs(&set)

@@ -23,6 +23,8 @@ type HelloRecord struct {
 	// FrozenMillis is how long an MPI daemon may be stopped (state T) before it
 	// is reported as frozen; 0: for ever.
 	FrozenMillis int64 `json:"frozenMillis,omitempty"`
+	// Ask names the variables whose values the launcher wants to know.
+	Ask []string `json:"ask,omitempty"`
 }
 
 // WelcomeRecord is the worker's answer: the handshake that makes it ready.
@@ -53,6 +55,9 @@ type WelcomeRecord struct {
 	Sessions []string `json:"sessions,omitempty"`
 	// Reports says that the worker sends REPORT to a launcher that takes it.
 	Reports bool `json:"reports,omitempty"`
+	// Env has those of HelloRecord.Ask that sessions start with: the image's, the
+	// pod's. One that is missing may be there all the same.
+	Env map[string]string `json:"env,omitempty"`
 }
 
 // Interface is a network interface of a worker.

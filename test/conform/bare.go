@@ -96,7 +96,7 @@ func (r *running) bareAgent(set string) string {
 	}
 	return `host=$1; shift
 ` + fault + `dir=` + r.home + `/$host
-` + set + `MUSTER_FAKE=bare-$host sh -c "$*" &
+` + set + envWhere + `=bare-$host sh -c "$*" &
 child=$!
 trap 'kill $child' TERM
 while kill -0 $child 2>/dev/null; do wait $child; code=$?; done

@@ -12,11 +12,13 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 const (
 	envMark  = "CONFORM_MARK" // in every process of one cell
-	envWhere = "MUSTER_FAKE"  // in every process on a fake worker: RUN-HOST
+	envWhere = names.EnvFake  // in every process on a fake worker: RUN-HOST
 )
 
 // process is one of a cell's.

@@ -56,6 +56,14 @@ func TestBadInput(t *testing.T) {
 			command: []string{"sh", "-c", "echo the agent is $OMPI_MCA_plm_rsh_agent"},
 			says:    []string{`^the agent is /usr/bin/mine$`, `^agent: .*OMPI_MCA_plm_rsh_agent`},
 		},
+		{
+			// Its value stands in no spec, as that of an image's ENV does not.
+			name: "reserved", flags: []string{"--framework=plain"}, command: []string{"sh", "-c", "echo the master is $MASTER_ADDR"},
+			worker: func(pod *corev1.Pod) {
+				first(pod).Env = []corev1.EnvVar{{Name: "MASTER_ADDR", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}
+			},
+			says: []string{`^the master is POD$`, `^agent: MASTER_ADDR="POD" is set and kept in place of "[0-9.]+": `},
+		},
 	})
 }
 

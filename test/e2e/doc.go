@@ -17,6 +17,9 @@
 //
 //	images/build.sh | xargs test/cluster load    (make e2e does so)
 //
+// TestTorch mounts Debian's PyTorch from the nodes' disk (torch.sh makes the
+// directory, 1.2 GB): only on the cluster of test/cluster, too.
+//
 // MUSTER_E2E_KEEP=1 keeps the namespaces of tests that failed.
 //
 // # Writing a row

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 // process is one that carries a mark.
@@ -25,7 +27,7 @@ type process struct {
 func (p process) String() string { return fmt.Sprintf("%d (%s)", p.pid, p.argv) }
 
 // onWorker tells whether it is a fake worker or runs in one.
-func (p process) onWorker() bool { return strings.Contains(p.env, "\x00MUSTER_FAKE=") }
+func (p process) onWorker() bool { return strings.Contains(p.env, "\x00"+names.EnvFake+"=") }
 
 // remains looks through /proc for the processes with the mark. Those that have
 // ended and only wait to be collected have no environment any more.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -56,13 +57,17 @@ func (c cluster) run(ctx context.Context, r row, venvs map[string]venv) (o outco
 	if err := apply(ctx, name, append(append(access(r.size()), text), pods(r, venvs, shared)...)...); err != nil {
 		return o, err
 	}
+	told := befall(ctx, r, c.live(name))
 	o.code, err = terminated(ctx, name, launcher)
 	o.ended = time.Now()
+	var terr, rerr error
+	o.struck, terr = told()
+	o.report, rerr = reported(shared)
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepTime)
 	defer cancel()
 	log, lerr := kubectl(after, name, nil, "logs", launcher)
 	o.out, o.err = log, log
-	if err = errors.Join(err, lerr); err != nil {
+	if err = errors.Join(err, terr, rerr, lerr); err != nil {
 		return o, err
 	}
 	o.left, err = c.workersLeft(after, name, r)
@@ -110,6 +115,33 @@ func (c cluster) configMap() (any, error) {
 		m.Data[filepath.Base(file)] = string(text)
 	}
 	return m, nil
+}
+
+// live is what can be done to the launcher of a row.
+func (c cluster) live(namespace string) live {
+	address := ""
+	return live{
+		output: func(ctx context.Context) string {
+			log, _ := kubectl(ctx, namespace, nil, "logs", launcher) // there is none before it starts
+			return log
+		},
+		stop: func(ctx context.Context) error {
+			_, err := kubectl(ctx, namespace, nil, "exec", launcher, "--", "/bin/sh", "-c", "kill -TERM 1")
+			return err
+		},
+		cut: func(ctx context.Context) (err error) {
+			if address == "" {
+				if address, err = kubectl(ctx, namespace, nil, "get", "pod", launcher, "-o", "jsonpath={.status.podIP}"); err != nil {
+					return err
+				}
+			}
+			said, err := exec.CommandContext(ctx, os.Getenv("MUSTER_CLUSTER"), "apiserver", "cut", address).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("cut %s: %w: %s", address, err, said)
+			}
+			return nil
+		},
+	}
 }
 
 // remains tells what became of the pods of a row that failed.

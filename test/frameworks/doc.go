@@ -30,6 +30,11 @@
 // that is killed has to end the run, with its own code, in the time that the row
 // says. After each row nothing may be left running.
 //
+// A row may be struck while it runs (during.go): SIGTERM when the ranks have spoken,
+// or the launcher's connections reset again and again. Then the moments count: ranks
+// that are deaf last as long as the grace and no longer, and a transfer is whole
+// though links were cut between its begin and its end.
+//
 // # Places
 //
 // On fake workers a row runs on this machine. On the cluster of KUBECONFIG it runs

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -30,6 +31,24 @@ type fakes struct {
 	dir     string // for what rows write
 }
 
+// watched is a buffer that can be read while it is written.
+type watched struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
 const envMark = "FRAMEWORKS_MARK" // in every process of a row
 
 func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, error) {
@@ -44,11 +63,12 @@ func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, 
 	argv = append(append(argv, fill(r.flags, paths)...), "--")
 	argv = append(argv, fill(r.argv, paths)...)
 
-	var stdout, stderr bytes.Buffer
+	var stdout watched
+	var stderr bytes.Buffer
 	cmd := exec.Command(filepath.Join(f.bin, "agent"), argv...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = append(clean(os.Environ()), pythonEnv(r, venvs, func(v venv) string { return v.dir })...)
-	cmd.Env = append(cmd.Env, searchPath(r, venvs, func(v venv) string { return v.dir })+":"+f.bin+":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+	cmd.Env = append(cmd.Env, searchPath(r, venvs, func(v venv) string { return v.dir }, f.bin, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"),
 		envMark+"="+mark)
 	cmd.Env = append(cmd.Env, fill(append(slices.Clone(r.env), r.fakeEnv...), paths)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -56,6 +76,11 @@ func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, 
 	if err := cmd.Start(); err != nil {
 		return o, err
 	}
+	told := befall(ctx, r, live{
+		output: func(context.Context) string { return stdout.String() },
+		stop:   func(context.Context) error { return cmd.Process.Signal(syscall.SIGTERM) },
+		cut:    func(context.Context) error { return errors.New("fake workers' links are cut by --fake-fault") },
+	})
 	stop := context.AfterFunc(ctx, func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	})
@@ -64,8 +89,13 @@ func (f fakes) run(ctx context.Context, r row, venvs map[string]venv) (outcome, 
 	o.ended = time.Now()
 	o.code, o.out, o.err = cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
 	o.left = left(mark)
+	var terr, rerr error
+	o.struck, terr = told()
+	o.report, rerr = reported(shared)
 	var exit *exec.ExitError
 	switch {
+	case terr != nil || rerr != nil:
+		return o, errors.Join(terr, rerr)
 	case late:
 		return o, fmt.Errorf("it had not ended after %s", o.ended.Sub(o.began).Round(time.Second))
 	case err != nil && !errors.As(err, &exit):
@@ -91,13 +121,13 @@ func pythonEnv(r row, venvs map[string]venv, at func(venv) string) []string {
 	return env
 }
 
-// searchPath is the beginning of PATH: the row's own programs first.
-func searchPath(r row, venvs map[string]venv, at func(venv) string) string {
+// searchPath is PATH: the row's own programs first.
+func searchPath(r row, venvs map[string]venv, at func(venv) string, rest ...string) string {
 	var dirs []string
-	for _, name := range append([]string{r.venv}, r.also...) {
+	for _, name := range r.recipes() {
 		dirs = append(dirs, filepath.Join(at(venvs[name]), "bin"))
 	}
-	return "PATH=" + strings.Join(dirs, ":")
+	return "PATH=" + strings.Join(append(dirs, rest...), ":")
 }
 
 // clean leaves out what would steer Muster, Python or a framework.

@@ -105,7 +105,7 @@ func install(ctx context.Context, list []row) (map[string]venv, error) {
 	}
 	venvs, all := map[string]venv{}, recipes()
 	for _, r := range list {
-		for _, name := range append([]string{r.venv}, r.also...) {
+		for _, name := range r.recipes() {
 			if _, there := venvs[name]; there {
 				continue
 			}

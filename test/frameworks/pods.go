@@ -94,12 +94,12 @@ func pod(r row, venvs map[string]venv, shared string, paths map[string]string, n
 		{Name: "scripts", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "scripts"}}}},
 		{Name: "shared", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: shared, Type: &directory}}},
 	}
-	for _, n := range append([]string{r.venv}, r.also...) {
+	for _, n := range r.recipes() {
 		volumes = append(volumes, corev1.Volume{Name: n, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: venvs[n].dir, Type: &directory}}})
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: n, MountPath: mounted(venvs[n]), ReadOnly: true})
 	}
 	env := append(pythonEnv(r, venvs, mounted),
-		searchPath(r, venvs, mounted)+":/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1")
+		searchPath(r, venvs, mounted, "/usr/local/bin", "/usr/bin", "/bin"), "PYTHONDONTWRITEBYTECODE=1")
 	for _, kv := range append(env, fill(r.env, paths)...) {
 		name, value, _ := strings.Cut(kv, "=")
 		c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})

@@ -3,9 +3,16 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/agent/launch"
 )
 
 // row is one framework launched one way. In flags, argv and env these stand for
@@ -15,7 +22,7 @@ type row struct {
 	key       string // on the command line
 	framework string
 	way       string   // how it is launched, for the table
-	venv      string   // the recipe; its bin directory comes first in PATH
+	venv      string   // the recipe; its bin directory comes first in PATH. "": the place's own programs
 	also      []string // recipes whose packages are put on PYTHONPATH
 	workers   int      // 0: 3
 	slots     int      // of each worker; 0: 1
@@ -23,6 +30,7 @@ type row struct {
 	argv      []string
 	env       []string // K=V, of the launcher and of the workers
 	fakeEnv   []string // of fake workers only
+	during    during   // what befalls it; nil: nothing
 	code      int      // what agent run has to end with
 	limit     time.Duration
 	ci        bool   // in the subset
@@ -34,6 +42,8 @@ const (
 	workers   = 3 // of a row that says nothing
 	rowLimit  = 3 * time.Minute
 	framework = "--framework="
+
+	reportName = "report.json" // below {shared}
 )
 
 // want is what has to be seen. The text goes into the table.
@@ -45,7 +55,9 @@ type outcome struct {
 	out, err string // stdout and stderr of the launcher
 	began    time.Time
 	ended    time.Time
-	left     []string // processes that were still there afterwards
+	struck   []time.Time    // what befell it
+	report   *launch.Report // nil: the row asks for none
+	left     []string       // processes that were still there afterwards
 }
 
 // judge gives what was seen, and the first thing that was not as wanted.
@@ -75,6 +87,27 @@ func (r row) deadline() time.Duration {
 		return r.limit
 	}
 	return rowLimit
+}
+
+// recipes are those of the row's environments.
+func (r row) recipes() []string {
+	if r.venv == "" {
+		return r.also
+	}
+	return append([]string{r.venv}, r.also...)
+}
+
+// reported reads the launcher's report, if the row asked for one.
+func reported(shared string) (*launch.Report, error) {
+	text, err := os.ReadFile(filepath.Join(shared, reportName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var report launch.Report
+	return &report, json.Unmarshal(text, &report)
 }
 
 // fill puts a place's paths into words.

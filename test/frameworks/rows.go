@@ -5,11 +5,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
 func rows() (all []row) {
-	for _, part := range [][]row{torchRows(), jaxRows(), treeRows(), mpiRows(), otherRows()} {
+	for _, part := range [][]row{torchRows(), jaxRows(), treeRows(), mpiRows(), otherRows(), shimRows()} {
 		all = append(all, part...)
 	}
 	return all
@@ -66,6 +67,9 @@ func jaxRows() []row {
 		{key: "jax/dies", framework: "JAX", way: "a rank is killed, the others are deaf to SIGTERM", venv: "jax", ci: true,
 			flags: flags, env: two, argv: python("jax_psum.py", "explicit", "die"), code: 137,
 			want: append(sees, ends(10*time.Second))},
+		{key: "jax/stopped", framework: "JAX", way: "SIGTERM to agent run, the ranks are deaf to it", venv: "jax",
+			flags: append([]string{"--grace=5s"}, flags...), env: two, argv: python("jax_psum.py", "explicit", "stay"), code: 143,
+			during: stopWhen("jax", workers), want: append(sees, outlasts(5*time.Second, 10*time.Second))},
 	}
 }
 
@@ -92,9 +96,15 @@ func otherRows() []row {
 		{key: "tensorflow/servers", framework: "TensorFlow", way: "ParameterServer, ps, chief, 2 workers", venv: "tensorflow", workers: 4,
 			flags: []string{framework + "tensorflow", "--roles=ps=1,chief=1,worker=2"}, argv: python("tensorflow_servers.py"),
 			want: []want{servers, falls("tensorflow")}},
+		{key: "tensorflow/evaluator", framework: "TensorFlow", way: "MultiWorkerMirrored, chief, 2 workers, an evaluator", venv: "tensorflow", workers: 4,
+			flags: []string{framework + "tensorflow", "--roles=chief=1,worker=2,evaluator=1"}, argv: python("tensorflow_evaluator.py", "{shared}"),
+			want: []want{world("tensorflow", 1), falls("tensorflow"), same("tensorflow"), evaluator}},
 		{key: "paddle", framework: "Paddle", way: "collective", venv: "paddle",
 			flags: []string{framework + "paddle"}, argv: python("paddle_sum.py"),
 			want: []want{world("paddle", 1), falls("paddle"), same("paddle")}},
+		{key: "paddle/servers", framework: "Paddle 2.6", way: "2 parameter servers, 2 trainers", venv: "paddleps", workers: 4,
+			flags: []string{framework + "paddle", "--roles=ps=2,worker=2"}, argv: python("paddle_servers.py"),
+			want: []want{paddleServers, falls("paddle")}},
 		{key: "ray", framework: "Ray", way: "head, 2 nodes, a driver", venv: "ray",
 			flags: []string{framework + "ray"}, argv: python("ray_tasks.py", fmt.Sprint(workers)),
 			want: []want{world("ray", 1)}},
@@ -148,6 +158,40 @@ func servers(r row, o outcome) (string, error) {
 		return "", fmt.Errorf("chief, ps and workers ran on %v", at)
 	}
 	return "chief, ps and 2 workers on 4 workers, sum 3", nil
+}
+
+// evaluator: it read what the chief had saved, apart from the world that trained,
+// and would have waited for ever.
+func evaluator(_ row, o outcome) (string, error) {
+	apart, trained := said(o.out, "tensorflow-evaluator"), said(o.out, "tensorflow")
+	if len(apart) != 1 || len(said(o.out, "tensorflow-evaluator-ended")) != 0 {
+		return "", fmt.Errorf("the evaluator saw the checkpoints %+v", apart)
+	}
+	if slices.Contains(trained[0].Hosts, apart[0].Hosts[0]) {
+		return "", fmt.Errorf("the evaluator was on %s, and trained are %v", apart[0].Hosts[0], trained[0].Hosts)
+	}
+	seen, err := falls("tensorflow-evaluator")(row{}, o)
+	return "evaluator on a worker of its own: " + seen, err
+}
+
+// paddleServers: both trainers learnt what only the other had data for, and each
+// process was on a worker of its own. The servers had not ended.
+func paddleServers(r row, o outcome) (string, error) {
+	trainers, serving := said(o.out, "paddle"), said(o.out, "paddle-server")
+	if len(trainers) != 2 || len(serving) != 2 || len(said(o.out, "paddle-server-ended")) != 0 {
+		return "", fmt.Errorf("trainers %+v, servers %+v", trainers, serving)
+	}
+	at := map[string]bool{}
+	for _, l := range append(trainers, serving...) {
+		at[l.Hosts[0]] = true
+		if l.World != 2 || l.Framework == "paddle" && l.Sum != 8 {
+			return "", fmt.Errorf("%s %d saw a world of %d and learnt %d of 8 weights", l.Framework, l.Rank, l.World, l.Sum)
+		}
+	}
+	if len(at) != r.workers {
+		return "", fmt.Errorf("servers and trainers ran on %v", at)
+	}
+	return "2 servers, 2 trainers on 4 workers; each learnt the other's weights", nil
 }
 
 func mpiRows() []row {

@@ -37,7 +37,7 @@ func recipes() map[string]recipe {
 		{name: "torch", finish: finishTorch, making: 1},
 		{name: "jax"}, {name: "kubernetes"}, {name: "xgboost"}, {name: "lightgbm"},
 		{name: "openmpi"}, {name: "mpich"}, {name: "intelmpi"},
-		{name: "tensorflow"}, {name: "paddle"}, {name: "ray"}, {name: "mxnet"},
+		{name: "tensorflow"}, {name: "paddle"}, {name: "paddleps"}, {name: "ray"}, {name: "mxnet"},
 		// Its shared-memory operation would be compiled by every rank at its start otherwise.
 		{name: "deepspeed", source: source{requirement: "deepspeed==0.19.8", over: "torch",
 			env: []string{"DS_BUILD_OPS=0", "DS_BUILD_SHM_COMM=1", "DS_ACCELERATOR=cpu"}}},

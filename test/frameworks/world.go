@@ -18,7 +18,10 @@ type line struct {
 	World      int
 	Sum        int
 	Hosts      []string
+	Name       string
 	At         float64 // seconds since 1970
+	Until      float64
+	Bytes      int
 	Losses     []float64
 	Same       *bool  // all ranks have one model
 	Model      string // hash

@@ -95,7 +95,7 @@ func TestRows(t *testing.T) {
 	for _, r := range rows() {
 		require.False(t, keys[r.key], "%s twice", r.key)
 		keys[r.key] = true
-		for _, name := range append([]string{r.venv}, r.also...) {
+		for _, name := range r.recipes() {
 			require.Contains(t, known, name, r.key)
 		}
 		require.NotEmpty(t, r.want, "%s looks at nothing", r.key)

@@ -2,7 +2,8 @@
 
 jax_psum.py explicit: the arguments of initialize() from the environment.
 jax_psum.py auto: initialize() without any.
-jax_psum.py explicit|auto die: rank 1 is killed, the others compute on, deaf to SIGTERM."""
+jax_psum.py explicit|auto die: rank 1 is killed, the others go on.
+jax_psum.py explicit|auto stay: all go on. JAX makes them deaf to SIGTERM."""
 import os
 import signal
 import sys
@@ -31,12 +32,10 @@ everyones = multihost_utils.process_allgather(row(rank, world)).sum(0)
 # A cluster that JAX was made to find must not be found by others in this process.
 misled = [name for name in os.environ if name.startswith(("SLURM_", "OMPI_COMM_", "OMPI_MCA_orte_hnp", "PMI_"))]
 
-if sys.argv[2:] == ["die"]:
-    say("jax", rank=rank, world=world, sum=int(total), hosts=hosts(everyones, world), devices=jax.device_count(), misled=misled)
-    if rank == 1:
-        time.sleep(1)
-        say("died", rank=rank)
-        os.kill(os.getpid(), signal.SIGKILL)
-    while True:
-        time.sleep(1)
 say("jax", rank=rank, world=world, sum=int(total), hosts=hosts(everyones, world), devices=jax.device_count(), misled=misled)
+if sys.argv[2:] == ["die"] and rank == 1:
+    time.sleep(1)
+    say("died", rank=rank)
+    os.kill(os.getpid(), signal.SIGKILL)
+while len(sys.argv) > 2:
+    time.sleep(1)

@@ -1,0 +1,94 @@
+//go:build mpi
+
+package fake
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/hosts"
+)
+
+// hostPrograms lays the programs of test/hosts into a directory.
+func hostPrograms(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range hosts.Programs() {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
+	}
+	return dir
+}
+
+// listen answers at an address with a name until the test ends. Another run of
+// this test on the machine is waited for: whoever has the first address has all.
+func listen(t *testing.T, dir, name, address string) {
+	t.Helper()
+	argv := []string{filepath.Join(dir, "listen.py"), name, address}
+	for _, port := range hosts.Ports() {
+		argv = append(argv, fmt.Sprint(port))
+	}
+	var cmd *exec.Cmd
+	require.Eventually(t, func() bool {
+		cmd = exec.Command("python3", argv...)
+		out, err := cmd.StdoutPipe()
+		if err != nil || cmd.Start() != nil {
+			return false
+		}
+		line, _ := bufio.NewReader(out).ReadString('\n') // empty: the address is taken
+		if line != "listening\n" {
+			_ = cmd.Wait() // it has ended
+			return false
+		}
+		return true
+	}, patience, 100*time.Millisecond, "listen at %s", address)
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed
+	})
+}
+
+// TestEveryHostIsReached: whatever is exported for a framework names workers,
+// at ports of the run, and these answer. On a cluster: test/e2e.
+func TestEveryHostIsReached(t *testing.T) {
+	t.Parallel()
+	workers := []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"}
+	dir := hostPrograms(t)
+	listen(t, dir, "the launcher", "127.0.0.1")
+	for _, w := range workers {
+		listen(t, dir, w, w)
+	}
+	var found []hosts.Found
+	for _, c := range hosts.Cases() {
+		argv := append([]string{"agent"}, c.Argv(dir, "--fake=3", c.Meeting(workers[0]), "--env=PYTHONPATH="+dir)...)
+		o := run(t, call{argv: argv, env: []string{"PATH=" + bin + ":" + dir + ":" + os.Getenv("PATH")}})
+		require.Zero(t, o.code, "%s: %s\n%s", c.Name, o.out, o.err)
+		seen, err := c.Read(o.out)
+		require.NoError(t, err, o.err)
+		some, err := c.Find(seen, workers)
+		require.NoError(t, err)
+		for i := range some {
+			if some[i].Name == "LIGHTGBM_MACHINES" { // it looks at no other address of loopback
+				some[i].Workers = []string{"the launcher"}
+			}
+		}
+		found = append(found, some...)
+	}
+	endpoints := hosts.Endpoints(found)
+	out, err := exec.Command("python3", append([]string{filepath.Join(dir, "dial.py")}, endpoints...)...).Output()
+	require.NoError(t, err)
+	var answers map[string]string
+	require.NoError(t, json.Unmarshal(out, &answers))
+	wrong := hosts.Judge(found, "this machine", answers)
+	require.Empty(t, wrong, "%d are wrong, the first: %q", len(wrong), wrong[:min(len(wrong), 1)])
+	t.Logf("%d variables of %d cases, %d endpoints", len(found), len(hosts.Cases()), len(endpoints))
+}
