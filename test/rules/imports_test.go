@@ -40,7 +40,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/names", "cmd", "test"} {
+	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "agent/retry", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/names", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -58,8 +58,9 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"exec":            leaves,
 		"hostfile":        nil,
 		"agent/metrics":   leaves,
+		"agent/retry":     nil,
 		"agent/group":     append([]string{"agent/framework", "exec"}, leaves...),
-		"agent/launch":    append([]string{"agent/group", "agent/metrics"}, roles...),
+		"agent/launch":    append([]string{"agent/group", "agent/metrics", "agent/retry"}, roles...),
 		"agent/worker":    roles,
 		"cmd":             append([]string{"agent/launch", "agent/worker", "agent/metrics"}, roles...),
 	}
