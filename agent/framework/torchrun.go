@@ -10,6 +10,11 @@ import (
 //
 // Ranks follow PET_NODE_RANK, except in an elastic run, where they are the order
 // of arrival.
+//
+// Its own restarts (--max-restarts) need a store for each of them: with c10d and
+// one store for two attempts 1 of 6 runs recovered from a lost worker, with two 4
+// of 4 (torch 2.15). The static rendezvous does not read that variable; a command
+// that names c10d itself does.
 func torchrun(c Cluster, nodes []Node) (Launch, error) {
 	ranks, err := c.numbered(nodes, 1)
 	if err != nil {
@@ -30,6 +35,7 @@ func torchrun(c Cluster, nodes []Node) (Launch, error) {
 			r.Env = append(r.Env, static(c, nodes[0], r)...)
 		}
 		r.Env = append(r.Env,
+			Var{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1", Default: true, Why: "ranks of a new attempt would read the old one's addresses"},
 			Var{Name: "PET_REDIRECTS", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
 			Var{Name: "PET_TEE", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
 			unbuffered())
@@ -61,9 +67,7 @@ func static(c Cluster, master Node, r rank) []Var {
 }
 
 // elastic is the c10d rendezvous. is_host: torchrun finds the host of the store
-// by comparing names, and where none matches every node fails. The store of its
-// own: with one store for two attempts 1 of 6 runs recovered from a lost worker,
-// with two 4 of 4 (torch 2.15).
+// by comparing names, and where none matches every node fails.
 func elastic(c Cluster, host Node, r rank) []Var {
 	isHost := "is_host=0"
 	if r.nodeRank == 0 {
@@ -77,6 +81,5 @@ func elastic(c Cluster, host Node, r rank) []Var {
 		{Name: "PET_RDZV_CONF", Value: isHost, Why: "the first worker holds the store; torchrun compares names otherwise"},
 		{Name: "PET_LOCAL_ADDR", Value: r.node.address(), Why: "peers dial an address: the worker's own name need not resolve"},
 		{Name: "PET_MAX_RESTARTS", Value: "3", Default: true, Why: "a lost worker ends the ranks of all, which torchrun counts as a restart"},
-		{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1", Default: true, Why: "ranks of a new attempt would read the old one's addresses"},
 	}
 }

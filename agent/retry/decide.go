@@ -33,7 +33,10 @@ type End struct {
 	// Preempted: its worker was told to go from outside: a drain, an eviction, a
 	// preemption, the shutdown of its node. It counts before everything else.
 	Preempted bool
-	Lasted    time.Duration // from the first process's start
+	// Asked: we ended it ourselves to begin again, since the job has other workers
+	// now. That uses up nothing, and needs no restarts to be allowed.
+	Asked  bool
+	Lasted time.Duration // from the first process's start
 }
 
 // Decision is what follows from an end.
@@ -65,6 +68,12 @@ func (a *Account) Decide(e End) Decision {
 		a.quick++
 	}
 	d := Decision{Next: a.attempts, Counted: true}
+	if e.Asked {
+		a.quick, a.free = 0, 0
+		d.Again, d.Counted = true, false
+		d.Sentence = a.announce(e, d)
+		return d
+	}
 	if a.Policy.Max <= 0 {
 		return d
 	}
@@ -107,7 +116,7 @@ func (e End) class(entry string) string {
 // announce is the sentence before another attempt. People count from 1; what
 // used up nothing adds one to the attempts that there are.
 func (a *Account) announce(e End, d Decision) string {
-	left := a.Policy.Max - a.used
+	left := max(0, a.Policy.Max-a.used)
 	text := fmt.Sprintf("attempt %d of %d", a.attempts+1, a.attempts+1+left)
 	if d.Pause > 0 {
 		text += fmt.Sprintf(" in %.0f s", d.Pause.Seconds())
@@ -115,7 +124,7 @@ func (a *Account) announce(e End, d Decision) string {
 	if e.Why != "" {
 		text += ": " + e.Why
 	}
-	if !d.Counted {
+	if !d.Counted && a.Policy.Max > 0 {
 		text += "; that uses up no restart"
 	}
 	return text

@@ -100,3 +100,10 @@ func TestPause(t *testing.T) {
 	require.Equal(t, time.Second, d.Pause)
 	require.Equal(t, "attempt 13 of 101 in 1 s: "+killed.Why, d.Sentence)
 }
+
+func TestAskedFor(t *testing.T) {
+	var a Account
+	d := a.Decide(End{Code: 143, Why: "worker pi-3 joined", Asked: true})
+	require.Equal(t, Decision{Again: true, Next: 1, Sentence: "attempt 2 of 2: worker pi-3 joined"}, d)
+	require.False(t, a.Decide(killed).Again)
+}

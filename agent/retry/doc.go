@@ -8,7 +8,8 @@
 //
 // It promises:
 //
-//   - without restarts allowed nothing is run again, whatever happened;
+//   - without restarts allowed nothing is run again, whatever happened, unless we
+//     ended it ourselves for that;
 //   - an end is retried only where its class is listed; codes that are not listed
 //     are permanent: a program that is wrong is wrong again;
 //   - an attempt that was preempted, drained or evicted uses up no restart, but

@@ -29,7 +29,7 @@ func (l *Link) handle(c *conn, f wire.Frame) error {
 			close(l.ended)
 		}
 		if l.end != nil && l.end.Keep {
-			l.end = nil // said once: a redial must not end what comes next
+			l.end, l.kept = nil, true // said once: a redial must not end what comes next
 			return nil
 		}
 		l.gone = true

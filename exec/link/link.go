@@ -82,7 +82,8 @@ type Link struct {
 	lost     *LostError
 	end      *wire.EndRecord
 	ended    chan struct{}  // closed when the worker has confirmed end
-	gone     bool           // and has exited
+	kept     bool           // it has, and takes new sessions
+	gone     bool           // it has, and has exited
 	reported uint64         // number of the last report taken
 	wg       sync.WaitGroup // goroutines of sessions
 }
@@ -215,13 +216,17 @@ func (l *Link) End(ctx context.Context, keep bool, grace time.Duration) error {
 	rec := wire.EndRecord{Keep: keep, GraceMillis: grace.Milliseconds()}
 	l.mu.Lock()
 	l.end = &rec
+	if l.kept {
+		l.kept, l.ended = false, make(chan struct{})
+	}
+	ended := l.ended
 	if l.conn != nil {
 		l.conn.record(wire.End, 0, rec)
 	}
 	l.mu.Unlock()
 	l.rouse()
 	select {
-	case <-l.ended:
+	case <-ended:
 		return nil
 	case <-l.over:
 		return nil

@@ -209,7 +209,7 @@ func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 		s.mu.Unlock()
 		return errStale
 	}
-	s.ending = !rec.Keep
+	s.ending = s.ending || !rec.Keep // one that goes down for another reason still does
 	done := s.stopAllLocked(wire.ReasonStopped, syscall.SIGTERM, graceOf(rec.GraceMillis))
 	s.mu.Unlock()
 	s.wg.Go(func() {
