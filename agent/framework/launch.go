@@ -15,6 +15,10 @@ type Launch struct {
 	// Shims: the command calls ssh, rsh or pdsh by these names, so PATH has to find
 	// the agent under them.
 	Shims bool
+	// Elastic: its processes form a group by themselves; one more may be started
+	// beside them, and one that is lost is theirs to get over. Else a change of the
+	// workers needs a new attempt.
+	Elastic bool
 	// Any: the first process that ends well decides, and others may fail until
 	// none is left. Else see [Part].
 	Any      bool

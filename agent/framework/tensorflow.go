@@ -43,7 +43,7 @@ func (t TensorFlow) prepare(c Cluster) (Launch, error) {
 	if !slices.ContainsFunc(tasks, func(r rank) bool { return r.Part != Serves }) {
 		return Launch{}, fmt.Errorf("every worker is ps or evaluator, and these never end: a chief or a worker is needed")
 	}
-	launch := Launch{Warnings: c.notElastic("tensorflow")}
+	var launch Launch
 	for _, r := range tasks {
 		config, err := t.config(tasks, r)
 		if err != nil {
