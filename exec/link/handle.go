@@ -20,6 +20,13 @@ func (l *Link) handle(c *conn, f wire.Frame) error {
 		}
 		l.takeReport(rec)
 		return nil
+	case wire.Answer:
+		var rec wire.AnswerRecord
+		if err := f.Decode(&rec); err != nil {
+			return err
+		}
+		c.answered(rec)
+		return nil
 	case wire.Ended:
 		l.mu.Lock()
 		defer l.mu.Unlock()

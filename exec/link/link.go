@@ -71,6 +71,7 @@ type Link struct {
 
 	mu       sync.Mutex
 	conn     *conn
+	up       chan struct{} // closed while there is a conn
 	welcome  *wire.WelcomeRecord
 	sessions map[uint32]*Session
 	next     uint32
@@ -110,7 +111,7 @@ func New(cfg Config) *Link {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Link{
-		cfg: cfg, wake: make(chan struct{}, 1), over: make(chan struct{}), ended: make(chan struct{}),
+		cfg: cfg, wake: make(chan struct{}, 1), over: make(chan struct{}), ended: make(chan struct{}), up: make(chan struct{}),
 		sessions: map[uint32]*Session{}, state: State{Since: time.Now()},
 	}
 }

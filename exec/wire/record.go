@@ -53,6 +53,8 @@ type WelcomeRecord struct {
 	Sessions []string `json:"sessions,omitempty"`
 	// Reports says that the worker sends REPORT to a launcher that takes it.
 	Reports bool `json:"reports,omitempty"`
+	// Answers says that the worker answers ASK.
+	Answers bool `json:"answers,omitempty"`
 }
 
 // Interface is a network interface of a worker.
