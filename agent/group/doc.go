@@ -21,6 +21,9 @@
 //     that does not answer, or output that nobody reads, it waits a bounded time
 //     beyond the grace.
 //
+// One more process may join a group that runs, with [Group.Add]: one whose
+// processes find each other (framework.Launch.Elastic).
+//
 // It will not restart anything, nor print: output goes to the members' writers,
 // which output/ makes.
 package group
