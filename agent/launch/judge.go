@@ -11,6 +11,9 @@ import (
 type Lost struct {
 	Worker string `json:"worker"`
 	Cause  string `json:"cause"`
+
+	starved bool // its container was killed for its memory
+	leaving bool // it was told to go from outside
 }
 
 // BadSession is a session that ended badly without our doing.
@@ -39,6 +42,7 @@ type Evidence struct {
 	Ranks    []RankEnd // that did not end with 0
 	Cut      []Cut     // sessions that their agents did not outlive
 	Starved  []string  // workers where the kernel killed a process for its memory
+	Leaving  []string  // workers that were told to go from outside
 }
 
 // Verdict is the launcher's exit code, and the sentence that says why when

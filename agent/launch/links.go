@@ -174,6 +174,20 @@ func (l *links) lose(worker string, cause error) {
 	}
 }
 
+// forget takes the links of these workers down for good, so that follow opens new
+// ones to whatever comes in their place.
+func (l *links) forget(workers []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range workers {
+		if m := l.members[name]; m != nil {
+			m.stop()
+			delete(l.members, name)
+			l.tally.forget(name)
+		}
+	}
+}
+
 // end tells every worker that the job is over and waits until each has
 // confirmed, is lost, or ctx has ended; but not for silent ones. Errors name the
 // workers that could not be told.

@@ -3,11 +3,9 @@ package launch
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
-	"github.com/musterhq/muster/agent/names"
 )
 
 // Proc is one process on a worker, as the plan has it.
@@ -28,7 +26,7 @@ type Proc struct {
 func (p Plan) withProcesses(s situation, list []framework.Process) (Plan, error) {
 	for _, one := range list {
 		proc := Proc{Label: labelOf(one), Worker: one.Worker, Rank: one.Rank, Role: one.Role, Argv: one.Argv, After: one.After, Part: one.Part,
-			ours: append(one.Env, framework.Var{Name: names.EnvAttempt, Value: strconv.Itoa(0), Why: "runs of the group before this one"})}
+			ours: append(one.Env, attemptVar(s.attempt))}
 		p.Processes = append(p.Processes, proc)
 	}
 	if err := s.cfg.ranksShown(p.ranks()); err != nil {

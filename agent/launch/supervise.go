@@ -44,6 +44,7 @@ type supervisor struct {
 	pods    <-chan rendezvous.Snapshot // nil without a cluster
 	signals <-chan os.Signal
 	started []rendezvous.Worker
+	hang    *hangWatch // nil: nobody looks for hangs
 
 	ending ending
 	last   rendezvous.Snapshot
@@ -51,15 +52,20 @@ type supervisor struct {
 	// illAt is when the trouble came to light; announced: it was said.
 	illAt     time.Time
 	announced bool
+	hung      string // why we ended a run that hung
+	hangs     int    // that were reported
 	unsure    map[string]suspicion
 	warned    map[string]bool
 	woken     map[string]time.Time // parked links that were woken, and when they had been parked
+
+	interrupted bool   // told to stop when the command had ended by itself
+	anew        string // why we ended the command ourselves, to begin it again; "": we did not
 }
 
 // suspicion is a worker whose link is lost while its pod's status still has to
 // say why.
 type suspicion struct {
-	cause string
+	lost  Lost
 	since time.Time
 }
 
@@ -71,6 +77,8 @@ func (s *supervisor) begin() {
 // was needed. When ctx ends it is killed.
 func (s *supervisor) watch(ctx context.Context) {
 	s.begin()
+	s.hang.begin()
+	defer s.hang.end()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
 	rearm := func() {
@@ -100,6 +108,10 @@ func (s *supervisor) watch(ctx context.Context) {
 			}
 		case <-s.links.changed:
 			if s.onLinks(time.Now()) || s.onTrouble(time.Now()) {
+				rearm()
+			}
+		case h := <-s.hang.tell():
+			if s.onHang(h) {
 				rearm()
 			}
 		case <-tick.C:
@@ -147,7 +159,7 @@ func (s *supervisor) onLinks(now time.Time) (changed bool) {
 		if _, known := s.unsure[st.worker.Name]; st.err == nil || known || s.known(st.worker.Name) {
 			continue
 		}
-		s.unsure[st.worker.Name] = suspicion{causeOf(st.err), now}
+		s.unsure[st.worker.Name] = suspicion{lostLink(st.worker.Name, st.err), now}
 		changed = !s.group && s.ending.onLost(s.cfg.Grace) || changed
 	}
 	if s.pods == nil {
@@ -176,7 +188,7 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 			}
 			continue
 		}
-		if s.lose(name, causeIn(loss.Reason)) {
+		if s.lose(lostPod(loss.Reason)) {
 			changed = true
 			if !loss.Gone {
 				s.ending.hurry()
@@ -241,21 +253,22 @@ func (s *supervisor) linkDownFor(worker string) time.Duration {
 // settle names the cause that the link gave where the pod's status has not said
 // more in time.
 func (s *supervisor) settle(now time.Time) {
-	for name, u := range s.unsure {
+	for _, u := range s.unsure {
 		if s.pods == nil || now.Sub(u.since) >= statusWait {
-			s.lose(name, u.cause)
+			s.lose(u.lost)
 		}
 	}
 }
 
 // lose puts a lost worker on record and says so; true when that changed how the
 // command is to end.
-func (s *supervisor) lose(worker, cause string) bool {
-	delete(s.unsure, worker)
-	if !s.tally.lose(Lost{worker, cause}) {
+func (s *supervisor) lose(l Lost) bool {
+	l.leaving = l.leaving || s.unsure[l.Worker].lost.leaving
+	delete(s.unsure, l.Worker)
+	if !s.tally.lose(l) {
 		return false
 	}
-	s.voice.Warn("worker %s lost: %s", worker, cause)
+	s.voice.Warn("worker %s lost: %s", l.Worker, l.Cause)
 	return !s.group && s.ending.onLost(s.cfg.Grace)
 }
 
@@ -288,11 +301,12 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 			s.onPods(shot, time.Now())
 		case <-s.links.changed:
 			s.onLinks(time.Now())
-		case <-s.signals: // told to stop while it ends anyway
+		case sig := <-s.signals: // told to stop while it ends anyway
+			s.interrupted = s.interrupted || toldWhileWaiting(sig) != nil
 			return
 		case <-waiting.Done():
-			for name, u := range s.unsure {
-				s.lose(name, u.cause)
+			for _, u := range s.unsure {
+				s.lose(u.lost)
 			}
 			if failed && !s.tally.anyLost() {
 				s.loseSilent()
