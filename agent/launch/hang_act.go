@@ -57,8 +57,7 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 	}
 	s.hangs++
 	list := sitters(h.scenes, s.hang.labelOf)
-	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.name, seconds(s.cfg.HangAfter))
-	s.voice.Warn("%s", why)
+	s.voice.Warn("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.name, seconds(s.cfg.HangAfter))
 	for _, line := range hangLines(list) {
 		s.voice.Warn("  %s", line)
 	}
@@ -69,7 +68,7 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 		return false
 	}
 	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.name, hangStop, seconds(s.cfg.Grace))
-	s.hung = why
+	s.hung = fmt.Sprintf("%s hung for %s and was stopped", s.name, seconds(s.cfg.HangAfter))
 	return s.ending.onHang(s.cfg.Grace)
 }
 
@@ -96,12 +95,28 @@ func unasked(unknown map[string]error) string {
 	return text
 }
 
-// hangVerdict is the verdict where we ended a run because it hung.
-func (s *supervisor) hangVerdict(v Verdict) Verdict {
-	if s.hung == "" || s.ending.told != 0 {
-		return v
+// watchHang is the watch over an attempt; nil where nobody wants one.
+func (r *runner) watchHang() *hangWatch {
+	if r.cfg.HangAfter == 0 {
+		return nil
 	}
-	return Verdict{names.ExitHung, s.hung}
+	return newHangWatch(r.cfg.HangAfter, r.links.askers)
+}
+
+// over has the watch look at the command in the launcher, too.
+func (w *hangWatch) over(c *command) {
+	if w != nil {
+		w.own = c.scene
+	}
+}
+
+// noteHang is for the verdict of an attempt that we ended because it hung.
+func (r *runner) noteHang(a *attempt) {
+	s := a.watcher
+	r.report.Hangs += s.hangs
+	if s.hung != "" && s.ending.told == 0 {
+		a.evidence.Code, a.verdict = names.ExitHung, Verdict{names.ExitHung, s.hung}
+	}
 }
 
 // onHang says whether a hang that is to be ended changed the schedule.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 // Default are the classes that are retried where the user does not say: ends by
@@ -18,10 +20,11 @@ const (
 	wordLost  = "lost"  // a worker was lost
 	wordInfra = "infra" // a process could not be started or heard of, not by the program's doing
 	wordOOM   = "oom"   // the kernel killed a process for its memory
+	wordHang  = "hang"  // the run did nothing and was stopped: exit code 79
 	wordAny   = "any"   // every exit code; not oom
 )
 
-var words = []string{wordLost, wordInfra, wordOOM, wordAny}
+var words = []string{wordLost, wordInfra, wordOOM, wordHang, wordAny}
 
 // Classes are ends that are retried. The zero value retries nothing.
 type Classes struct {
@@ -77,6 +80,9 @@ func (c *Classes) set(entry string, on bool) error {
 		return nil
 	case wordOOM:
 		c.oom = on
+		return nil
+	case wordHang:
+		c.codes[names.ExitHung] = on
 		return nil
 	case wordAny:
 		for code := range c.codes {

@@ -21,6 +21,7 @@ func TestParse(t *testing.T) {
 		{"oom", []End{starved, gone}, []End{killed, lost}},
 		{"+1,-143,+oom", []End{code(1), killed, lost, infra, starved}, []End{code(143), code(134)}},
 		{"-lost", []End{killed, infra}, []End{lost}},
+		{"hang", []End{code(79)}, []End{code(75), lost}},
 		{"any", []End{code(1), code(255), killed}, []End{lost, infra, starved, code(0), code(256), code(-1)}},
 		{"+any,-139", []End{code(1), lost}, []End{code(139)}},
 	} {
@@ -44,7 +45,7 @@ func TestParseRefuses(t *testing.T) {
 		"+":           "an entry is empty",
 		"0":           "0 is no failure",
 		"256":         "256 is no exit code: they are 1 to 255",
-		"137,sigkill": `"sigkill" is no exit code and none of lost, infra, oom, any`,
+		"137,sigkill": `"sigkill" is no exit code and none of lost, infra, oom, hang, any`,
 		"1.5":         `"1.5" is no exit code`,
 		"137,-1":      `"137" has no + or - before it`,
 		"+-1":         "-1 is no exit code",
