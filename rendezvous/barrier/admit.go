@@ -63,15 +63,12 @@ func (c *Coordinator) seatLocked(s *seat, g *guest, card Card) {
 	g.poke()
 }
 
-// fill completes a card by what its connection shows, and learns our own address.
+// fill takes out of a card what has been compared, and learns our own address.
 func (c *Coordinator) fill(card *Card, g *guest) {
 	card.Size, card.Settings = 0, nil
 	local, ok := g.LocalAddr().(*net.TCPAddr)
 	if !ok {
 		return
-	}
-	if remote, ok := g.RemoteAddr().(*net.TCPAddr); ok && card.Address == "" {
-		card.Address = remote.IP.String()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -33,6 +34,7 @@ type Coordinator struct {
 	version  int           // of order
 	reached  string        // our address, as members see it
 	unproved []net.Conn    // oldest first
+	closed   bool
 }
 
 // seat is a Seat with its connection.
@@ -57,7 +59,7 @@ func NewCoordinator(cfg Config) *Coordinator {
 // The error is the listener's.
 func (c *Coordinator) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer c.wg.Wait()
+	defer c.shut()
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
@@ -82,8 +84,29 @@ func (c *Coordinator) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// Take serves one connection in a goroutine of its own, which Serve waits for.
+// Rest waits until ctx ends and every connection that was given to Take is
+// closed; it is in the place of Serve where nobody listens.
+func (c *Coordinator) Rest(ctx context.Context) {
+	<-ctx.Done()
+	c.shut()
+}
+
+// shut takes no more connections and waits for the ends of those there are.
+func (c *Coordinator) shut() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.wg.Wait()
+}
+
+// Take serves one connection in a goroutine of its own, which Serve or Rest waits for.
 func (c *Coordinator) Take(ctx context.Context, nc net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		nc.Close()
+		return
+	}
 	c.hold(nc)
 	c.wg.Go(func() {
 		stop := context.AfterFunc(ctx, func() { nc.Close() })
@@ -99,9 +122,8 @@ const Unproved = 256
 
 // hold counts a connection that has proved nothing; where there are too many the
 // oldest goes: a member's proof takes a moment, who is slow is a stranger.
+// Called with c.mu held.
 func (c *Coordinator) hold(nc net.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.unproved = append(c.unproved, nc)
 	if len(c.unproved) > Unproved+c.cfg.Size {
 		c.unproved[0].Close()
@@ -182,6 +204,20 @@ func (c *Coordinator) Tell(o Order) error {
 		s.conn.poke()
 	}
 	return nil
+}
+
+// Flush waits until every member that is here has been sent the newest order, or
+// ctx has ended.
+func (c *Coordinator) Flush(ctx context.Context) {
+	for ctx.Err() == nil {
+		c.mu.Lock()
+		late := slices.ContainsFunc(c.seats, func(s *seat) bool { return s.conn != nil && s.conn.sent != c.version })
+		c.mu.Unlock()
+		if !late {
+			return
+		}
+		sleep(ctx, 5*time.Millisecond)
+	}
 }
 
 // Hand gives one member its own words, in the place of the last ones. They go to

@@ -17,7 +17,8 @@ type guest struct {
 	gone chan struct{} // closed when it has ended
 	ask  bool          // for a sign of life; under the coordinator's lock, as are these:
 	echo bool          // it has asked us
-	said int           // version of the order that it has
+	said int           // version of the order that it has, or that is being sent
+	sent int           // version of the order that has been written
 	turn int           // version of the work that it has
 }
 
@@ -96,6 +97,11 @@ func (c *Coordinator) dispatch(ctx context.Context, g *guest, rank int) {
 			if g.send(k, payload) != nil {
 				g.Close() // the receiver sees it
 				return
+			}
+			if k == kindOrder {
+				c.mu.Lock()
+				g.sent = g.said
+				c.mu.Unlock()
 			}
 		}
 	}

@@ -39,6 +39,9 @@ type MemberConfig struct {
 	Token []byte
 	// Dial makes a connection to the coordinator.
 	Dial func(context.Context) (net.Conn, error)
+	// Interface, if set, names the network interface that holds an address which
+	// only the connection shows.
+	Interface func(address string) string
 }
 
 // Member is the side of every rank.
@@ -151,7 +154,14 @@ func (m *Member) attend(ctx context.Context) (welcomed bool, err error) {
 	defer nc.Close()
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	defer stop()
-	c, err := introduce(nc, m.cfg.Token, m.cfg.Card)
+	card := m.cfg.Card
+	if local, ok := nc.LocalAddr().(*net.TCPAddr); ok && card.Address == "" {
+		card.Address = local.IP.String()
+		if m.cfg.Interface != nil && card.Interface == "" {
+			card.Interface = m.cfg.Interface(card.Address)
+		}
+	}
+	c, err := introduce(nc, m.cfg.Token, card)
 	if err != nil {
 		return false, err
 	}
@@ -171,9 +181,6 @@ func introduce(nc net.Conn, token []byte, card Card) (*conn, error) {
 	c, err := enter(nc, token, card.Rank)
 	if err != nil {
 		return nil, err
-	}
-	if local, ok := nc.LocalAddr().(*net.TCPAddr); ok && card.Address == "" {
-		card.Address = local.IP.String()
 	}
 	return c, c.say(kindCard, card)
 }
