@@ -25,6 +25,9 @@ func (a *attempt) end() retry.End {
 			leaving = append(leaving, l.Worker)
 		}
 	}
+	if r := a.evidence.Ranks; e.Code == hydraGaveUp && len(r) > 0 && killed(r[0].Signal) {
+		e.Code = r[0].Code // mpiexec has killed all but one, and tells of none
+	}
 	e.Infra = a.infra()
 	if len(leaving) > 0 {
 		e.Preempted = true
@@ -62,6 +65,7 @@ func (a *attempt) record(counted bool) Tried {
 func (a *attempt) origin() (worker, rank string) {
 	e := a.evidence
 	trouble, ill := cause(e.Troubles)
+	one, found := meant(e)
 	switch {
 	case a.verdict.Code == 0:
 		return "", ""
@@ -69,6 +73,8 @@ func (a *attempt) origin() (worker, rank string) {
 		return a.result.Cause.Worker, a.result.Cause.Label
 	case len(e.Lost) > 0:
 		return e.Lost[0].Worker, ""
+	case found:
+		return one.Worker, rankIn(one.What)
 	case ill && trouble.likely != ofAftermath:
 		return trouble.Worker, rankIn(trouble.What)
 	case len(e.Ranks) > 0:

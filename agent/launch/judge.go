@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/agent/names"
@@ -139,11 +140,26 @@ func culprit(e Evidence) string {
 	case cutFirst(e):
 		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0].Worker)
 	case ok && t.likely != ofAftermath:
+		if r, found := meant(e); t.likely == ofSession && found {
+			return fmt.Sprintf("worker %s: %s; ", r.Worker, r.What)
+		}
 		return fmt.Sprintf("worker %s: %s; ", t.Worker, t.What)
 	case len(e.Ranks) > 0 && (len(e.Ranks) == 1 || !killed(e.Ranks[0].Signal)):
 		return fmt.Sprintf("worker %s: %s; ", e.Ranks[0].Worker, e.Ranks[0].What)
 	}
 	return ""
+}
+
+// meant is the first rank whose end the command's code tells of, where ranks were
+// killed by several signals: mpirun ends the others with one of its own choice, and
+// their ends may be heard of first.
+func meant(e Evidence) (RankEnd, bool) {
+	several := slices.ContainsFunc(e.Ranks, func(r RankEnd) bool { return r.Signal != e.Ranks[0].Signal })
+	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return killed(r.Signal) && r.Code == e.Code })
+	if !several || i < 0 {
+		return RankEnd{}, false
+	}
+	return e.Ranks[i], true
 }
 
 // ownCode is the command's code, or that of the cause where the command's tells
