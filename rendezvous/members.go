@@ -21,12 +21,13 @@ type Members struct {
 // Change is what a look at the workers found, each list in rank order.
 type Change struct {
 	Joined  []Worker
-	Leaving []Loss // no members from now on; their processes have a grace period
-	Gone    []Loss // members, or leaving ones, whose processes cannot be there any more
+	Back    []Worker // were leaving, and stay after all
+	Leaving []Loss   // no members from now on; their processes have a grace period
+	Gone    []Loss   // members, or leaving ones, whose processes cannot be there any more
 }
 
 // None reports whether nothing has changed.
-func (c Change) None() bool { return len(c.Joined)+len(c.Leaving)+len(c.Gone) == 0 }
+func (c Change) None() bool { return len(c.Joined)+len(c.Back)+len(c.Leaving)+len(c.Gone) == 0 }
 
 // Present returns the members, ranked. The slice must not be changed.
 func (m *Members) Present() []Worker { return m.present }
@@ -60,9 +61,13 @@ func (m *Members) Look(ready []Worker, losses []Loss) Change {
 		if len(m.present) >= m.Most {
 			continue // a spare
 		}
-		m.leaving = without(m.leaving, w) // what was to take it away was called off
 		m.present = append(m.present, w)
-		c.Joined = append(c.Joined, w)
+		if contains(m.leaving, w) {
+			m.leaving = without(m.leaving, w)
+			c.Back = append(c.Back, w)
+		} else {
+			c.Joined = append(c.Joined, w)
+		}
 	}
 	slices.SortFunc(m.present, byIndex)
 	return c

@@ -39,6 +39,9 @@ func told(c rendezvous.Change) string {
 	for _, w := range c.Joined {
 		words = append(words, "+"+strings.TrimPrefix(w.UID, "u-"))
 	}
+	for _, w := range c.Back {
+		words = append(words, "="+strings.TrimPrefix(w.UID, "u-"))
+	}
 	for _, l := range c.Leaving {
 		words = append(words, "~"+strings.TrimPrefix(l.Worker.UID, "u-"))
 	}
@@ -89,7 +92,7 @@ func TestMembers(t *testing.T) {
 		"a preemption that is called off": {
 			{ready: "0 1", change: "+0 +1", present: "0 1"},
 			{ready: "0 1", leaving: "1", change: "~1", present: "0"},
-			{ready: "0 1", change: "+1", present: "0 1"},
+			{ready: "0 1", change: "=1", present: "0 1"},
 			{ready: "0", gone: "1", change: "-1", present: "0"},
 		},
 		"made anew under its name": {

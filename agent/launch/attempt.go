@@ -22,13 +22,16 @@ type attempt struct {
 	port     int // the first of its own
 	workers  []rendezvous.Worker
 	plan     Plan
-	command  *command // nil: a group, or the plan could not be carried out
+	made     situation // what the plan was made of
+	command  *command  // nil: a group, or the plan could not be carried out
 	watcher  *supervisor
 	hang     *hangWatch // nil: nobody looks for hangs
 	began    time.Time
 	ran      time.Duration
 	evidence Evidence
-	result   group.Result // of a group
+	group    *group.Group                     // nil: the command runs in the launcher
+	member   func(Proc) (group.Member, error) // makes one of the group, with its output
+	result   group.Result                     // of a group
 	verdict  Verdict
 	said     bool // all that the verdict has to say
 }
@@ -38,10 +41,10 @@ type attempt struct {
 func (r *runner) attempt(ctx, working context.Context, number, port int, workers []rendezvous.Worker) (*attempt, error) {
 	r.epilogue = ""
 	a := &attempt{number: number, port: port, workers: workers, began: time.Now(), hang: r.watchHang()}
-	all := situation{cfg: r.cfg, ranked: workers, welcomes: r.welcomes(), paths: r.place.paths,
+	a.made = situation{cfg: r.cfg, ranked: workers, welcomes: r.welcomes(), paths: r.place.paths,
 		dir: r.place.dir, broker: r.place.socket, agent: r.agent, env: os.Environ(), attempt: number, port: port}
 	var err error
-	if a.plan, err = makePlan(all); err != nil {
+	if a.plan, err = makePlan(a.made); err != nil {
 		return nil, err
 	}
 	if err := r.place.paths.write(a.plan.Hosts, r.agent); err != nil {
@@ -53,7 +56,7 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 	r.serve(working, a.plan)
 	if len(a.plan.Processes) > 0 {
 		r.warn(a.plan.Warnings)
-		err = r.runGroup(ctx, working, a, all.userEnv())
+		err = r.runGroup(ctx, working, a, a.made.userEnv())
 	} else {
 		err = r.runCommand(ctx, working, a)
 	}
@@ -79,10 +82,11 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 	s := r.observer(a.workers)
 	s.cmd, s.name, s.hang = job, name, a.hang
 	a.watcher = s
+	r.enroll(working, a)
 	if r.begun.IsZero() {
 		r.begun = a.began
 		if r.fakes != nil {
-			r.fakes.rehearse(working, r.voice.Say)
+			r.fakes.rehearse(working, r.voice.Say, func() { r.joinFake(working) })
 		}
 	}
 	return s
@@ -126,6 +130,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
 	e := Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
 	r.tally.testify(&e)
+	s.pardon(&e)
 	a.evidence, a.verdict = e, Judge(e)
 	r.noteHang(a)
 	return nil

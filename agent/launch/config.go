@@ -180,7 +180,7 @@ func (c Config) validateFake() error {
 	if strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.Fake {
 		return usage("leave --workers away", "--fake=%d and --workers=%d contradict each other", c.Fake, c.Workers)
 	}
-	_, err := ParseFaults(c.FakeFaults, c.Fake)
+	_, err := ParseFaults(c.FakeFaults, c.Fake+c.coming())
 	return err
 }
 

@@ -78,16 +78,17 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		OnFailure: func(f group.Failure, others int) { r.tellCause(f, others, len(members)) },
 		OnEnd: func(e group.End, failed bool) {
 			if e.Exit.OOM > 0 {
-				r.tally.starve(members[e.Member].Worker)
+				r.tally.starve(c.group.Worker(e.Member))
 			}
 			if e.Exit.Reason == wire.ReasonPreempted {
-				r.tally.preempt(members[e.Member].Worker)
+				r.tally.preempt(c.group.Worker(e.Member))
 			}
 			if failed && plan.Any {
-				r.voice.Say("%s on %s ended badly; the job goes on without it", members[e.Member].Label, members[e.Member].Worker)
+				r.voice.Say("%s on %s ended badly; the job goes on without it", c.group.Label(e.Member), c.group.Worker(e.Member))
 			}
 		},
 	})
+	a.group = c.group
 	s := r.supervise(working, a, filepath.Base(r.cfg.Command[0]), c)
 	s.group = true
 	r.wg.Go(func() {
@@ -120,21 +121,26 @@ func (r *runner) lostBefore(ctx context.Context, a *attempt, err error) error {
 
 // members makes the group's members, with their output.
 func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member, error) {
-	plan := a.plan
 	printer, err := r.printer(a, out, complaints)
 	if err != nil {
 		return nil, err
 	}
-	standings := r.links.standings()
 	var members []group.Member
-	for _, p := range plan.Processes {
-		worker := plan.Hosts[p.Worker].Name
-		m := group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{standings[worker].link, r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
+	a.member = func(p Proc) (m group.Member, err error) {
+		worker := a.plan.Hosts[p.Worker].Name
+		m = group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{r.links.standings()[worker].link, r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
 			Spec: wire.Spec{Argv: p.Argv, Env: p.environment(r.cfg), Dir: r.cfg.Chdir, EndsOnFailure: true}}
 		if m.Stdout, m.Stderr, err = printer.Streams(p.Rank, p.Label); err != nil {
-			return nil, usage("--output=dir=PATH takes a directory that can be written", "%w", err)
+			return m, usage("--output=dir=PATH takes a directory that can be written", "%w", err)
 		}
 		m.Stdout, m.Stderr = a.hang.hear(r.meter.watch(p.Rank, m.Stdout)), a.hang.hear(m.Stderr)
+		return m, nil
+	}
+	for _, p := range a.plan.Processes {
+		m, err := a.member(p)
+		if err != nil {
+			return nil, err
+		}
 		members = append(members, m)
 	}
 	return members, nil
@@ -147,7 +153,7 @@ func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer
 	if err != nil {
 		return nil, err
 	}
-	if r.cfg.Output == "" && len(plan.Processes) == 1 {
+	if r.cfg.Output == "" && len(plan.Processes) == 1 && !r.cfg.elastic() {
 		mode.Kind = output.Plain
 	}
 	only, err := r.cfg.shown()

@@ -63,6 +63,7 @@ type fakes struct {
 
 	mu      sync.Mutex
 	workers []*fakeWorker // by index
+	closed  bool          // no more may join
 }
 
 // fakePlace is where fake workers are made, and by whom.
@@ -85,7 +86,7 @@ func startFakes(r *reap.Reaper, cfg Config, dir, agent, run string) (*fakes, err
 	if err != nil {
 		return nil, err
 	}
-	faults, err := ParseFaults(cfg.FakeFaults, cfg.Fake)
+	faults, err := ParseFaults(cfg.FakeFaults, cfg.Fake+cfg.coming())
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +229,7 @@ func (f *fakes) watch(ctx context.Context, w *fakeWorker, l *links) {
 	default:
 		status := w.proc.Status()
 		cause := errors.New("its agent " + howEnded(status.Code, int(status.Signal)))
-		if status.Signal == 0 && (status.Code == 128+int(syscall.SIGTERM) || status.Code == 128+int(syscall.SIGINT)) {
+		if status.Signal == 0 && slices.Contains([]int{0, 128 + int(syscall.SIGTERM), 128 + int(syscall.SIGINT)}, status.Code) {
 			cause = &departure{cause}
 		}
 		l.lose(w.Name, cause)
@@ -258,13 +259,18 @@ func lastWordsIn(log string) string {
 
 // rehearse carries out the faults that are due at a time, counted from now,
 // until ctx ends.
-func (f *fakes) rehearse(ctx context.Context, say func(format string, args ...any)) {
+func (f *fakes) rehearse(ctx context.Context, say func(format string, args ...any), join func()) {
 	for _, fault := range f.faults {
 		if fault.After == 0 {
 			continue
 		}
 		f.wg.Go(func() {
 			if !sleep(ctx, fault.After) {
+				return
+			}
+			if fault.Verb == "join" {
+				say("rehearsing: a worker joins")
+				join()
 				return
 			}
 			for i, w := range f.all() {
@@ -293,6 +299,9 @@ func (f *fakes) strike(ctx context.Context, fault Fault, w *fakeWorker) {
 
 // release says that the workers are about to be told that the job is over.
 func (f *fakes) release() {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
 	for _, w := range f.all() {
 		close(w.ended)
 	}

@@ -32,6 +32,7 @@ type Plan struct {
 	Argv      []string         `json:"argv,omitempty"` // in the launcher, where it is not the user's
 	Shims     bool             `json:"-"`              // that command calls ssh, rsh or pdsh
 	Any       bool             `json:"any,omitempty"`
+	Elastic   bool             `json:"elastic,omitempty"` // the processes get over a change of the workers
 	Files     []framework.File `json:"-"`
 	Warnings  []string         `json:"-"`
 	Attempt   int              `json:"attempt,omitempty"`
@@ -82,7 +83,7 @@ func makePlan(s situation) (Plan, error) {
 		return Plan{}, usage("--success=auto leaves it to the framework", "%w", err)
 	}
 	plan := Plan{Job: s.cfg.Job, Hosts: hosts, Hostfile: s.paths.Hostfile, Hydra: s.paths.Hydra, Broker: s.broker,
-		Argv: launch.Argv, Shims: launch.Shims, Any: launch.Any, Files: launch.Files, Warnings: launch.Warnings, Attempt: s.attempt}
+		Argv: launch.Argv, Shims: launch.Shims, Any: launch.Any, Elastic: launch.Elastic, Files: launch.Files, Warnings: launch.Warnings, Attempt: s.attempt}
 	if len(launch.Processes) > 0 {
 		plan.Vars = byHand(s, cluster)
 		return plan.withProcesses(s, launch.Processes)

@@ -60,7 +60,8 @@ func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worke
 // on record.
 func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	d := retry.Decision{Counted: true}
-	if a.verdict.Code != 0 && !a.over() && ctx.Err() == nil && !r.superseded() {
+	a.outlast()
+	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.superseded() {
 		d = r.account.Decide(a.end())
 	}
 	r.report.Attempts = append(r.report.Attempts, a.record(d.Counted))
@@ -98,6 +99,9 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 	}
 	gone := r.gone(ctx, a)
 	r.tally.again()
+	if r.cfg.elastic() {
+		return r.reassemble(ctx, working, gone)
+	}
 	if len(gone) == 0 {
 		return a.workers, nil
 	}

@@ -43,6 +43,8 @@ type runner struct {
 	broker  *service // nil: it does not serve yet
 	ports   *ports
 	account retry.Account
+	waiter  *waiter // of the workers that there are; nil: no cluster
+	absent  absent
 	begun   time.Time           // when the first attempt's processes were
 	shot    rendezvous.Snapshot // the last that was heard of the pods
 	warned  map[string]bool     // sentences that have been said
@@ -61,7 +63,7 @@ type runner struct {
 // and carries the same code. What the verdict has to say is said already.
 func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
-	r := &runner{cfg: cfg, streams: streams, log: log, tally: newTally(), id: newRunID(), warned: map[string]bool{},
+	r := &runner{cfg: cfg, streams: streams, log: log, tally: newTally(), id: newRunID(), warned: map[string]bool{}, absent: newAbsent(),
 		voice: &voice{w: streams.Err, quiet: cfg.Quiet}, signals: make(chan os.Signal, 16), reaper: reap.New()}
 	r.cfg.starter, r.cfg.log = NewStarter(r.reaper), log
 	if err == nil && cfg.DryRun {
@@ -162,14 +164,15 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 func (r *runner) await(working context.Context, past *past) ([]rendezvous.Worker, error) {
 	w := &waiter{cfg: r.cfg, links: r.links, feed: r.feed, agent: r.kube.agent, signals: r.signals,
 		neighbours: r.kube.neighbours, printer: newPrinter(r.streams.Err, r.cfg.Quiet), past: past}
-	w.board = rendezvous.New(r.cfg.Workers, r.cfg.HopelessAfter)
+	w.board = rendezvous.New(r.cfg.most(), r.cfg.HopelessAfter)
+	w.board.Least = r.cfg.LeastWorkers
 	w.board.Namespace, w.board.Selector = r.kube.namespace, r.cfg.WorkerSelector()
 	w.board.Containers = rendezvous.Containers{Flag: r.cfg.Container}
 	if past != nil {
 		w.setPods(r.shot)
 	}
 	workers, err := w.await(working)
-	r.shot = w.shot
+	r.shot, r.waiter = w.shot, w
 	return workers, err
 }
 

@@ -58,8 +58,9 @@ type supervisor struct {
 	warned    map[string]bool
 	woken     map[string]time.Time // parked links that were woken, and when they had been parked
 
-	interrupted bool   // told to stop when the command had ended by itself
-	anew        string // why we ended the command ourselves, to begin it again; "": we did not
+	roster      *roster // nil: the run is not elastic
+	interrupted bool    // told to stop when the command had ended by itself
+	anew        string  // why we ended the command ourselves, to begin it again; "": we did not
 }
 
 // suspicion is a worker whose link is lost while its pod's status still has to
@@ -155,6 +156,9 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 
 // onLinks looks for links that are lost for good.
 func (s *supervisor) onLinks(now time.Time) (changed bool) {
+	if s.roster != nil {
+		return s.review(now)
+	}
 	for _, st := range s.links.standings() {
 		if _, known := s.unsure[st.worker.Name]; st.err == nil || known || s.known(st.worker.Name) {
 			continue
@@ -171,6 +175,10 @@ func (s *supervisor) onLinks(now time.Time) (changed bool) {
 // onPods looks for pods that are gone, and for nodes that are.
 func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
 	s.last = shot
+	if s.roster != nil {
+		s.roster.hear(shot)
+		return s.review(now)
+	}
 	if shot.At.IsZero() {
 		return false // no cluster, or nothing heard yet
 	}
@@ -253,6 +261,9 @@ func (s *supervisor) linkDownFor(worker string) time.Duration {
 // settle names the cause that the link gave where the pod's status has not said
 // more in time.
 func (s *supervisor) settle(now time.Time) {
+	if s.roster != nil {
+		return // see losses
+	}
 	for _, u := range s.unsure {
 		if s.pods == nil || now.Sub(u.since) >= statusWait {
 			s.lose(u.lost)
@@ -289,6 +300,10 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 		s.hearOut(ctx)
 	}
 	s.onLinks(time.Now())
+	if s.roster != nil {
+		s.lastLook(ctx, failed)
+		return
+	}
 	wait := verdictWait
 	if len(s.unsure) > 0 {
 		wait = statusWait

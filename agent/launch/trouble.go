@@ -15,7 +15,9 @@ import (
 // heardWait is how long the ends of sessions may take after the command's own.
 const heardWait = 2 * time.Second
 
-func (s *supervisor) strict() bool { return !s.group && s.cfg.Rule() == ExitStrict }
+func (s *supervisor) strict() bool {
+	return !s.group && s.cfg.Rule() == ExitStrict && (s.roster == nil || s.roster.regroup)
+}
 
 // silentPatience is for what mpirun does not notice: it had its time before.
 const silentPatience = time.Second

@@ -1,0 +1,126 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// enroll gives the attempt's supervisor its roster, where the run is elastic.
+func (r *runner) enroll(working context.Context, a *attempt) {
+	if !r.cfg.elastic() {
+		return
+	}
+	a.made.store = a.workers[0].Name
+	one := &roster{left: map[string]bool{}, hear: func(rendezvous.Snapshot) {}, members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.most()}, absent: &r.absent,
+		regroup: a.regroups(r.cfg), changed: func(c rendezvous.Change) string { return r.adapt(a, c) }}
+	one.members.Look(a.workers, nil)
+	if r.fakes != nil {
+		one.ready = func() []rendezvous.Worker { return r.fakes.ready(working, r.links) }
+	} else {
+		one.ready, one.hear = func() []rendezvous.Worker { return r.fit(working, r.waiter.ready(working)) }, r.waiter.setPods
+	}
+	a.watcher.roster = one
+}
+
+// regroups: the attempt cannot adapt to other workers, and has to begin anew.
+func (a *attempt) regroups(cfg Config) bool {
+	if len(a.plan.Processes) > 0 {
+		return !a.plan.Elastic
+	}
+	return IsMPIRun(cfg.Command[0])
+}
+
+// adapt has everybody told of a change of the workers. It says why the attempt has
+// to begin anew, where it does not get over the change by itself.
+func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
+	present := a.watcher.roster.members.Present()
+	a.workers = a.watcher.roster.members.All()
+	if err := r.rewrite(a, present); err != nil {
+		r.voice.Warn("the workers have changed, and it could not be told: %v", err)
+	}
+	gone := slices.Concat(c.Gone, c.Leaving)
+	switch {
+	case a.watcher.roster.regroup:
+		return regroupFor(c)
+	case !a.plan.Elastic:
+		return ""
+	case slices.ContainsFunc(gone, func(l rendezvous.Loss) bool { return l.Worker.Name == a.made.store }):
+		return "worker " + a.made.store + ", which holds the store, is going"
+	}
+	for _, w := range c.Joined {
+		if err := r.enlist(a, w); err != nil {
+			r.voice.Warn("worker %s joined, and nothing could be started there: %v", w.Name, err)
+		}
+	}
+	return ""
+}
+
+// regroupFor says what a change was; "" where the loss is the command's to judge.
+func regroupFor(c rendezvous.Change) string {
+	for _, loss := range slices.Concat(c.Leaving, c.Gone) {
+		if loss.Leaving || taken(loss.Reason) {
+			return "worker " + loss.Worker.Name + " left"
+		}
+	}
+	for _, w := range slices.Concat(c.Joined, c.Back) {
+		return "worker " + w.Name + " joined"
+	}
+	return ""
+}
+
+// rewrite brings plan, hostfiles and broker up to date.
+func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) error {
+	plan := a.plan
+	plan.Hosts, plan.Processes = nil, nil
+	if len(present) > 0 {
+		a.made.ranked, a.made.welcomes = present, r.welcomes()
+		var err error
+		if plan, err = makePlan(a.made); err != nil {
+			return err
+		}
+	}
+	a.plan = plan
+	if err := r.place.paths.write(plan.Hosts, r.agent); err != nil {
+		return err
+	}
+	if err := r.place.note(plan); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	r.serve(context.Background(), plan)
+	return nil
+}
+
+// enlist starts the plan's processes on a worker that has joined.
+func (r *runner) enlist(a *attempt, w rendezvous.Worker) error {
+	for _, p := range a.plan.Processes {
+		if a.plan.Hosts[p.Worker].Name != w.Name {
+			continue
+		}
+		m, err := a.member(p)
+		if err != nil {
+			return err
+		}
+		if !a.group.Add(m) {
+			return errors.New("the group is about to end")
+		}
+	}
+	return nil
+}
+
+// endedAnew: we ended the attempt because its workers have changed; what its command
+// said to that, be it 0, does not count.
+func (a *attempt) endedAnew() bool { return a.watcher.anew != "" && a.watcher.ended }
+
+// outlast puts the verdict on an attempt that had too few workers for too long.
+func (a *attempt) outlast() {
+	if s := a.watcher; s.roster != nil && s.roster.late != "" && s.ending.told == 0 {
+		a.verdict, a.said, s.interrupted = Verdict{names.ExitDeadline, s.roster.late}, false, true
+	}
+}
