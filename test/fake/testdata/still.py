@@ -40,3 +40,4 @@ while True:
     except OSError:
         time.sleep(0.1)
 to.recv(1)
+end()
