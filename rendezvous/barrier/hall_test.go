@@ -122,6 +122,13 @@ func (p *player) last() Order {
 	return p.orders[len(p.orders)-1]
 }
 
+// lost is how often rank 0 was away.
+func (p *player) lost() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.aways)
+}
+
 const patience = 20 * time.Second
 
 func eventually(t testing.TB, what string, ok func() bool) {
