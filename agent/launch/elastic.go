@@ -161,7 +161,7 @@ func (s *supervisor) tooFew(now time.Time) (changed bool) {
 		s.voice.Warn("%d of at least %s there; waiting up to %s for others", len(r.members.Present()), count(r.members.Least, "worker"), seconds(s.cfg.Timeout))
 	case r.late == "" && now.Sub(r.short) >= s.cfg.Timeout:
 		r.late = fmt.Sprintf("%d of at least %s there for %s", len(r.members.Present()), count(r.members.Least, "worker"), seconds(s.cfg.Timeout))
-		return s.ending.onLost(s.cfg.Grace)
+		return s.ending.onAnew(s.cfg.Grace)
 	}
 	return false
 }

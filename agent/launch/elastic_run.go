@@ -45,6 +45,9 @@ func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
 	if err := r.rewrite(a, present); err != nil {
 		r.voice.Warn("the workers have changed, and it could not be told: %v", err)
 	}
+	for _, w := range slices.Concat(c.Joined, c.Back) {
+		r.tally.back(w.Name)
+	}
 	gone := slices.Concat(c.Gone, c.Leaving)
 	switch {
 	case a.watcher.roster.regroup:

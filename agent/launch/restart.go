@@ -49,6 +49,7 @@ func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worke
 			return nil
 		}
 		if workers, err = r.prepare(ctx, working, a, d, &port); err != nil {
+			r.report.Exit = CodeOf(err)
 			r.conclude()
 			return err
 		}

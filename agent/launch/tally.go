@@ -87,6 +87,14 @@ func (t *tally) forget(worker string) {
 	}
 }
 
+// back: another worker has come under that name, or the same one again.
+func (t *tally) back(worker string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	same := func(name string) bool { return name == worker }
+	t.leaving, t.starved = slices.DeleteFunc(t.leaving, same), slices.DeleteFunc(t.starved, same)
+}
+
 // preempt notes a worker whose sessions were ended by a stop from outside.
 func (t *tally) preempt(worker string) {
 	t.mu.Lock()

@@ -16,7 +16,7 @@ pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.2
 
 
 def say(at, **more):
-    print(json.dumps({"at": at, "world": hvd.size(), **more}), flush=True)
+    print(json.dumps({"at": at, "t": round(time.time(), 2), "world": hvd.size(), **more}), flush=True)
 
 
 @hvd.elastic.run

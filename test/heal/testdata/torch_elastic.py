@@ -1,11 +1,11 @@
 """Counts steps over a group whose size changes. `torch_elastic.py DIR [PAUSE]`
 
 DIR is shared by all workers. Rank 0 keeps the number of the last step in DIR/step
-and ends the training when DIR/enough is there. Each line on stdout is one record:
+and ends the training when DIR/enough is there. Each line on stdout is one record, with its time (t):
 
-  {"at": "begin", "world": 3, "rank": 0, "step": 12, "attempt": "1"}   after the checkpoint was read
-  {"at": "saved", "world": 3, "step": 15}                              by rank 0
-  {"at": "end", "world": 2, "rank": 0, "step": 40}
+  {"at": "begin", "t": ..., "world": 3, "rank": 0, "step": 12, "attempt": "1"}   after the checkpoint was read
+  {"at": "saved", "t": ..., "world": 3, "step": 15}                              by rank 0
+  {"at": "end", "t": ..., "world": 2, "rank": 0, "step": 40}
 
 A begin whose step is smaller than that of a saved before it has lost work. Run by
 `torchrun torch_elastic.py` under --min-workers, or as it is with --framework=torch.
@@ -25,7 +25,7 @@ checkpoint, enough = os.path.join(where, "step"), os.path.join(where, "enough")
 
 
 def say(at, **more):
-    print(json.dumps({"at": at, "world": dist.get_world_size(), **more}), flush=True)
+    print(json.dumps({"at": at, "t": round(time.time(), 2), "world": dist.get_world_size(), **more}), flush=True)
 
 
 def save(step):
