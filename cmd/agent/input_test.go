@@ -84,7 +84,7 @@ func TestOneMember(t *testing.T) {
 		{"cat; echo $RANK/$WORLD_SIZE", "typed0/1\n", 0},
 		{"exit 7", "", 7},
 		{"kill -9 $$", "", 137},
-		{"(sleep 0.1; echo late) & exit 3", "", 3},
+		{"sleep 1002 & exit 3", "", 3},
 	} {
 		cmd := exec.Command(bin, "join", "--workers=1", "--", "sh", "-c", row.script)
 		cmd.Env = []string{"PATH=/usr/bin:/bin", "MUSTER_DIR=" + filepath.Join(t.TempDir(), "made")}
