@@ -134,7 +134,7 @@ func TestTorchrunStore(t *testing.T) {
 		for _, v := range p.Env {
 			env[v.Name] = v.Value
 		}
-		require.Equal(t, "2:5", env["PET_NNODES"])
+		require.Equal(t, "3:5", env["PET_NNODES"])
 		require.Equal(t, c.Workers[1].IP+":29501", env["PET_RDZV_ENDPOINT"])
 		require.Equal(t, p.Worker == 1, strings.HasPrefix(env["PET_RDZV_CONF"], "is_host=1"))
 	}

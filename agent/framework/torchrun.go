@@ -85,8 +85,10 @@ func static(c Cluster, master Node, r rank) []Var {
 }
 
 // lastCall is how many seconds torchrun waits for more workers when the least
-// number is there: before every rendezvous that is not complete.
-const lastCall = "10"
+// number is there. The least are those that there are, not those that will do: it
+// would begin without the slowest, and start all anew when that one comes. Fewer
+// there are only in another attempt.
+const lastCall = "2"
 
 // elastic is the c10d rendezvous. is_host: torchrun finds the host of the store
 // by comparing names, and where none matches every node fails.
@@ -96,11 +98,11 @@ func elastic(c Cluster, host Node, r rank) []Var {
 		conf = "is_host=1,last_call_timeout=" + lastCall
 	}
 	return []Var{
-		{Name: "PET_NNODES", Value: strconv.Itoa(c.LeastWorkers) + ":" + strconv.Itoa(max(c.LeastWorkers, c.MostWorkers, r.nodes)), Why: "least and most workers of an elastic run"},
+		{Name: "PET_NNODES", Value: strconv.Itoa(r.nodes) + ":" + strconv.Itoa(max(c.MostWorkers, r.nodes)), Why: "the workers that there are, and how many there may be"},
 		{Name: "PET_RDZV_BACKEND", Value: "c10d", Why: "the rendezvous that needs no server of its own"},
 		{Name: "PET_RDZV_ENDPOINT", Value: host.endpoint(c.Port + portStore), Why: "the first worker holds the store"},
 		{Name: "PET_RDZV_ID", Value: runID(c), Why: "the run; an attempt of its own"},
-		{Name: "PET_RDZV_CONF", Value: conf, Why: "the first worker holds the store; torchrun compares names otherwise, and waits 30 s for more workers than there are"},
+		{Name: "PET_RDZV_CONF", Value: conf, Why: "the first worker holds the store; torchrun compares names otherwise, and waits 30 s for workers that may never come"},
 		{Name: "PET_LOCAL_ADDR", Value: r.node.address(), Why: "peers dial an address: the worker's own name need not resolve"},
 		{Name: "PET_MAX_RESTARTS", Value: "3", Default: true, Why: "a lost worker ends the ranks of all, which torchrun counts as a restart"},
 	}

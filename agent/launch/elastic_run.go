@@ -48,14 +48,14 @@ func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
 	for _, w := range slices.Concat(c.Joined, c.Back) {
 		r.tally.back(w.Name)
 	}
-	gone := slices.Concat(c.Gone, c.Leaving)
+	gone := len(c.Gone)+len(c.Leaving) > 0
 	switch {
 	case a.watcher.roster.regroup:
 		return regroupFor(c)
 	case !a.plan.Elastic:
 		return ""
-	case slices.ContainsFunc(gone, func(l rendezvous.Loss) bool { return l.Worker.Name == a.made.store }):
-		return "worker " + a.made.store + ", which holds the store, is going"
+	case gone:
+		return regroupFor(c)
 	}
 	for _, w := range c.Joined {
 		if err := r.enlist(a, w); err != nil {

@@ -32,7 +32,7 @@ type Plan struct {
 	Argv      []string         `json:"argv,omitempty"` // in the launcher, where it is not the user's
 	Shims     bool             `json:"-"`              // that command calls ssh, rsh or pdsh
 	Any       bool             `json:"any,omitempty"`
-	Elastic   bool             `json:"elastic,omitempty"` // the processes get over a change of the workers
+	Elastic   bool             `json:"elastic,omitempty"` // the processes take in one more
 	Files     []framework.File `json:"-"`
 	Warnings  []string         `json:"-"`
 	Attempt   int              `json:"attempt,omitempty"`
