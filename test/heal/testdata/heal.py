@@ -3,7 +3,7 @@
 Each line is one record: {"heal": WHAT, "attempt": N, "rank": N, "t": SECONDS, ...}.
 HEAL_SHARED is a directory that every worker has, HEAL_STEPS how many steps there are,
 HEAL_PAUSE seconds between them, HEAL_DIE="RANK:STEP" has a rank kill itself there in the
-first attempt, HEAL_SAVE=term has a checkpoint written at SIGTERM only.
+first attempt (HEAL_BY=torchrun: in the first of torchrun's own), HEAL_SAVE=term has a checkpoint written at SIGTERM only.
 """
 import json
 import os
@@ -15,7 +15,7 @@ import time
 shared = os.environ["HEAL_SHARED"]
 steps = int(os.environ.get("HEAL_STEPS", "20"))
 pause = float(os.environ.get("HEAL_PAUSE", "0.2"))
-attempt = int(os.environ.get("MUSTER_ATTEMPT", "0"))
+attempt = int(os.environ.get("TORCHELASTIC_RESTART_COUNT" if os.environ.get("HEAL_BY") == "torchrun" else "MUSTER_ATTEMPT", "0"))
 checkpoint = os.path.join(shared, "checkpoint")
 leaving = False
 
@@ -91,6 +91,8 @@ def strike(step):
     if attempt == 0 and os.environ.get("HEAL_DIE") == f"{rank}:{step}":
         say("dies", step=step)
         os.kill(os.getpid(), signal.SIGKILL)
+    if rank == 0 and step % 2 == 0:
+        say("step", step=step)
     time.sleep(pause)
 
 
