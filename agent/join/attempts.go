@@ -71,12 +71,13 @@ func (l *lead) inherit(table []barrier.Card, o *barrier.Order) *barrier.Order {
 	}
 	newest, settled := barrier.News{Attempt: -1}, false
 	for _, s := range l.coord.Seats() {
-		if s.News.Attempt <= newest.Attempt {
-			continue
+		d := done{Attempt: -1}
+		_ = json.Unmarshal(s.News.Work, &d) // of another release, and says nothing then
+		if s.News.Attempt > newest.Attempt {
+			newest, settled = s.News, false
 		}
-		newest = s.News
-		var d done
-		settled = json.Unmarshal(s.News.Work, &d) == nil && d.Settled
+		settled = settled || d.Settled && s.News.Attempt == newest.Attempt
+		newest.Used = max(newest.Used, s.News.Used)
 	}
 	l.ports = newPorts(l.cfg.Port, newest.Port)
 	if newest.Attempt < 0 {

@@ -67,33 +67,14 @@ func (l *lead) run(ctx context.Context) {
 	defer cancel()
 	l.coord.Flush(flush)
 	if o.Phase == barrier.PhaseOver {
-		l.farewell(ctx)
+		bye, cancel := context.WithTimeout(ctx, farewellTime)
+		defer cancel()
+		l.coord.Farewell(bye)
 	}
 }
 
 // farewellTime is how long rank 0 stays for members that have not heard the end.
-const farewellTime = 10 * time.Second
-
-// farewell returns when every other member has gone, or stays away.
-func (l *lead) farewell(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, farewellTime)
-	defer cancel()
-	for {
-		changed := l.coord.Changed()
-		here := false
-		for _, s := range l.coord.Seats()[1:] {
-			here = here || s.Here
-		}
-		if !here {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
+const farewellTime = barrier.Quiet + 3*time.Second
 
 // attempts runs the group until it has succeeded, or is not to be run again. What
 // it returns is the job's end.
@@ -225,10 +206,13 @@ func besides(others int) string {
 }
 
 // leave says that rank 0's pod is told to stop: the group stops with it, and the
-// others wait for its replacement. Called once.
+// others wait for its replacement.
 func (l *lead) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.quits() {
+		return
+	}
 	close(l.quit)
 	if l.interrupt != nil {
 		l.interrupt()

@@ -27,7 +27,7 @@ type member struct {
 	say      func(format string, words ...any)
 
 	order   barrier.Order // the newest that counts
-	obeyed  bool          // this coordinator has told us something
+	by      string        // the coordinator that told it
 	said    string        // the last reason that was printed
 	news    barrier.News
 	settled bool // the attempt was over before rank 0 was lost, if it was
@@ -41,6 +41,7 @@ type member struct {
 	away      error // nil: rank 0 is there
 	began     time.Time
 	deadline  *time.Timer // of the barrier
+	extended  bool
 	lease     *time.Timer
 	leaving   syscall.Signal
 	verdict   *barrier.Order
@@ -101,7 +102,6 @@ func (m *member) hear(ctx context.Context, e barrier.Event) {
 		m.work(e.Work)
 	case e.Back:
 		m.away = nil
-		m.obeyed = m.crew != nil // whoever it is now may be at the end of another life
 		m.lease.Stop()
 	case e.Away != nil:
 		if m.away == nil && m.crew != nil {
@@ -119,20 +119,19 @@ func (m *member) obey(ctx context.Context, o barrier.Order) {
 	}
 	switch o.Phase {
 	case barrier.PhaseGather:
-		m.obeyed, m.order = true, o
+		m.by, m.order = o.By, o
 		if o.Attempt > m.news.Attempt && m.news.Attempt >= 0 {
 			m.settled, m.news.Used = true, o.Used
 		}
 		m.clear(ctx, wire.ReasonStopped, syscall.SIGTERM, min(m.cfg.Grace, failGrace))
 	case barrier.PhaseRun:
-		m.obeyed = true
 		mine := m.cfg.Rank < len(o.Table) && o.Table[m.cfg.Rank].Instance == m.instance
 		if mine && m.news.Ready && o.Attempt > m.news.Attempt {
-			m.order = o
+			m.by, m.order = o.By, o
 			m.begin(o)
 		}
 	case barrier.PhaseOver:
-		if m.obeyed { // else it is the end of a life before ours
+		if m.by == o.By { // else it is the end of a life before ours
 			m.verdict = &o
 			m.clear(ctx, wire.ReasonStopped, syscall.SIGTERM, min(m.cfg.Grace, failGrace))
 		}
@@ -250,10 +249,11 @@ func (m *member) rest() {
 	case m.leaving != 0:
 		m.verdict = m.farewell()
 	case m.verdict == nil && !m.news.Ready:
-		m.news.Ready = m.broken == ""
+		m.news.Ready = true
 		m.began = time.Now()
 		if m.lead == nil { // rank 0 has the barrier's own
 			m.deadline.Reset(m.cfg.Timeout)
+			m.extended = false
 		}
 	}
 	m.report()

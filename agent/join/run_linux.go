@@ -76,6 +76,7 @@ func (m *member) leave(ctx context.Context, led <-chan struct{}) {
 	if led == nil {
 		return
 	}
+	m.lead.leave()
 	patience := time.NewTimer(m.cfg.Grace + farewellTime)
 	defer patience.Stop()
 	for {

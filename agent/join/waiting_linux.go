@@ -36,8 +36,16 @@ func (m *member) progress() {
 	}
 }
 
-// late ends a member whose barrier did not fill in time. Rank 0 ends the others.
+// lateTime is how much longer a member waits than rank 0, whose word is everybody's.
+const lateTime = time.Second
+
+// late ends a member whose barrier did not fill in time.
 func (m *member) late() {
+	if m.away == nil && !m.extended {
+		m.extended = true
+		m.deadline.Reset(lateTime)
+		return
+	}
 	o := barrier.Order{Code: names.ExitDeadline, Absent: m.order.Absent, More: m.order.More,
 		Why: fmt.Sprintf("not all of %d members came within %s", m.cfg.Workers, m.cfg.Timeout)}
 	if m.away != nil {

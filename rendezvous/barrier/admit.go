@@ -55,7 +55,7 @@ func (c *Coordinator) seatLocked(s *seat, g *guest, card Card) {
 		s.conn.Close()
 	}
 	if s.Card.Instance != card.Instance {
-		s.work, s.turn = nil, 0
+		s.work, s.turn, s.told = nil, 0, 0
 		s.News = News{Attempt: -1}
 	}
 	s.conn, s.Here, s.Came, s.Card, s.heard = g, true, true, card, time.Now()

@@ -48,6 +48,9 @@ const (
 
 // Order is what the coordinator tells every member alike.
 type Order struct {
+	// By is the instance of the coordinator: another one knows nothing of what the
+	// last one said. Tell sets it.
+	By      string `json:"by"`
 	Phase   string `json:"phase"`
 	Attempt int    `json:"attempt"` // that gathers, runs or ran
 	Port    int    `json:"port,omitempty"`

@@ -18,7 +18,7 @@ type Config struct {
 	// Name is that of rank 0's pod, Settings what rank 0 was told.
 	Name     string
 	Settings []Setting
-	// Instance is that of rank 0's own card; see [Check].
+	// Instance is that of rank 0's own card; see [Check] and Order.By.
 	Instance string
 }
 
@@ -44,6 +44,7 @@ type seat struct {
 	heard time.Time
 	work  []byte
 	turn  int // version of work
+	told  int // version of the order that this instance has been sent
 }
 
 // NewCoordinator makes one; Serve lets members in.
@@ -189,6 +190,7 @@ func hostOf(a net.Addr) string {
 
 // Tell gives every member an order, those too that come later, until the next.
 func (c *Coordinator) Tell(o Order) error {
+	o.By = c.cfg.Instance
 	text, err := json.Marshal(o)
 	if err != nil {
 		return fmt.Errorf("encode an order: %w", err)
@@ -209,9 +211,22 @@ func (c *Coordinator) Tell(o Order) error {
 // Flush waits until every member that is here has been sent the newest order, or
 // ctx has ended.
 func (c *Coordinator) Flush(ctx context.Context) {
+	c.until(ctx, func(s *seat) bool { return s.conn == nil || s.told == c.version })
+}
+
+// Farewell waits until every member but rank 0 has been sent the newest order and
+// has gone, or is away for so long that it is not coming back; or ctx has ended.
+func (c *Coordinator) Farewell(ctx context.Context) {
+	c.until(ctx, func(s *seat) bool {
+		return s.Rank == 0 || s.conn == nil && (s.told == c.version || time.Since(s.Left) > Quiet)
+	})
+}
+
+// until waits until every seat is as it should be; asked with c.mu held.
+func (c *Coordinator) until(ctx context.Context, ok func(*seat) bool) {
 	for ctx.Err() == nil {
 		c.mu.Lock()
-		late := slices.ContainsFunc(c.seats, func(s *seat) bool { return s.conn != nil && s.conn.sent != c.version })
+		late := slices.ContainsFunc(c.seats, func(s *seat) bool { return !ok(s) })
 		c.mu.Unlock()
 		if !late {
 			return

@@ -18,7 +18,6 @@ type guest struct {
 	ask  bool          // for a sign of life; under the coordinator's lock, as are these:
 	echo bool          // it has asked us
 	said int           // version of the order that it has, or that is being sent
-	sent int           // version of the order that has been written
 	turn int           // version of the work that it has
 }
 
@@ -100,7 +99,9 @@ func (c *Coordinator) dispatch(ctx context.Context, g *guest, rank int) {
 			}
 			if k == kindOrder {
 				c.mu.Lock()
-				g.sent = g.said
+				if s := c.seats[rank]; s.conn == g {
+					s.told = g.said
+				}
 				c.mu.Unlock()
 			}
 		}
