@@ -61,16 +61,6 @@ func (h *Hosts) Add(t Target, aliases ...string) {
 	}
 }
 
-// Remove takes a worker out, aliases included; one that is not there stays away.
-func (h *Hosts) Remove(worker string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.targets = slices.DeleteFunc(h.targets, func(t Target) bool { return t.Name == worker })
-	for name, owners := range h.names {
-		h.names[name] = slices.DeleteFunc(owners, func(o string) bool { return o == worker })
-	}
-}
-
 // Resolve finds the worker that host means: by any name as given, in any case,
 // else by the first label of a domain name. Errors: *UnknownHostError, and one
 // for a name that several workers share, as pods of one host network do.

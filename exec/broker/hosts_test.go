@@ -53,23 +53,6 @@ func TestReplacedWorkerLosesItsOldNames(t *testing.T) {
 	require.Equal(t, []string{"w-0", "w-1"}, h.List())
 }
 
-func TestRemovedWorker(t *testing.T) {
-	h := &Hosts{}
-	h.Add(Target{Name: "w-0"}, "10.0.0.1", "shared")
-	h.Add(Target{Name: "w-1"}, "10.0.0.2", "shared")
-	h.Remove("w-0")
-	h.Remove("nobody")
-	for _, host := range []string{"w-0", "10.0.0.1"} {
-		_, err := h.Resolve(host)
-		require.ErrorContains(t, err, "the 1 known are w-1", host)
-	}
-	got, err := h.Resolve("shared")
-	require.NoError(t, err)
-	require.Equal(t, "w-1", got.Name)
-	h.Add(Target{Name: "w-0"}, "10.0.0.7")
-	require.Equal(t, []string{"w-1", "w-0"}, h.List())
-}
-
 type scriptedTarget struct{ Opener }
 
 func TestNameOfSeveralWorkersIsRefused(t *testing.T) {
