@@ -45,15 +45,16 @@ def begun():
 
 
 def old():
-    """How many processes of an earlier attempt live beside this one."""
-    count = 0
+    """How many processes of an earlier attempt of this job live beside this one."""
+    count, ours = 0, f"HEAL_SHARED={shared}".encode()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/environ", "rb") as f:
-                was = re.search(rb"(?:^|\0)MUSTER_ATTEMPT=(\d+)", f.read())
+                env = f.read().split(b"\0")
         except OSError:
             continue
-        count += bool(was and int(was[1]) < attempt)
+        was = [int(kv[15:]) for kv in env if kv.startswith(b"MUSTER_ATTEMPT=")]
+        count += bool(was and was[0] < attempt and ours in env)
     return count
 
 
