@@ -117,7 +117,10 @@ func (c Config) Validate() error {
 	if _, err := framework.ParseRoles(c.Roles, c.Workers); err != nil {
 		return usage("--roles names the members in their order, as in chief=1,worker=2", "%w", err)
 	}
-	return c.validateMeeting()
+	if err := c.validateMeeting(); err != nil {
+		return err
+	}
+	return c.rehearse()
 }
 
 func (c Config) validateRestarts() error {

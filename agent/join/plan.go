@@ -44,6 +44,17 @@ func (c Config) launchOf(table []barrier.Card, attempt, port int, here place) (f
 	return launch, nil
 }
 
+// rehearse says what would be wrong with any launch of this Config, before the
+// members have met.
+func (c Config) rehearse() error {
+	var table []barrier.Card
+	for rank := range c.Workers {
+		table = append(table, barrier.Card{Rank: rank, Name: fmt.Sprintf("member %d", rank), Address: fmt.Sprintf("192.0.2.%d", rank%256), Slots: c.Slots})
+	}
+	_, err := c.launchOf(table, 0, firstPort, place{dir: "/", agent: "/agent"})
+	return err
+}
+
 func (c Config) clusterOf(table []barrier.Card, attempt, port int, here place) (framework.Cluster, error) {
 	cluster := framework.Cluster{
 		Job: c.Job, RunDir: here.dir, Agent: here.agent, SharedCores: true, Root: os.Getuid() == 0, Temp: here.temp,
@@ -59,6 +70,9 @@ func (c Config) clusterOf(table []barrier.Card, attempt, port int, here place) (
 		node := framework.Node{Name: m.Name, Host: m.Host, IP: m.Address, Slots: m.Slots, Index: i, Interface: m.Interface}
 		if node.IP == "" {
 			node.IP = "127.0.0.1" // a job of one that has no address
+		}
+		if node.Host == "" {
+			node.Host = node.IP
 		}
 		if roles != nil {
 			node.Role, node.RoleIndex = roles[i].Name, roles[i].Index
