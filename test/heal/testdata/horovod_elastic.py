@@ -37,6 +37,6 @@ def train(state):
 
 
 hvd.init()
-state = hvd.elastic.ObjectState(hvd.broadcast_object, hvd.rank, step=0)
+state = hvd.elastic.TorchState(step=0)
 train(state)
 say("end", rank=hvd.rank(), step=state.step)
