@@ -21,9 +21,10 @@ type Trouble struct {
 }
 
 // Which trouble is the cause when there are several: what a daemon suffers
-// takes ranks along; a session that fails, and a rank that is killed, may be the
-// end of an MPI that fails elsewhere, so the first of these counts; and what came
-// to light after the command's end is in no order any more.
+// takes ranks along; a session that fails, and a rank that is killed or aborts
+// because a peer has gone, may be the end of an MPI that fails elsewhere, so the
+// first of these counts; and what came to light after the command's end is in no
+// order any more.
 const (
 	ofDaemon = iota
 	ofRank
@@ -94,7 +95,7 @@ func (j *job) rankEnded(worker, name string, rec wire.ReportRecord) {
 		return
 	}
 	trouble := Trouble{Worker: worker, What: end.What, Code: rec.Code, likely: ofRank}
-	if killed(rec.Signal) {
+	if killed(rec.Signal) || rec.Code == peerGone {
 		trouble.likely = ofSession
 	}
 	j.trouble(trouble)

@@ -49,6 +49,15 @@ func TestJudgeJob(t *testing.T) {
 		}, 255, true, 7, "worker w-2: rank 2, pi (pid 9), exited with 7; mpirun did not end by itself"},
 		"a rank exited, Intel says 255": {func(t *tally) { t.report("w-2", rank("2", 7, 0)) }, 255, false,
 			7, "worker w-2: rank 2, pi (pid 9), exited with 7; mpirun exited with 255"},
+		"a rank exited, another aborted before its daemon told of it": {func(t *tally) {
+			t.report("w-0", rank("0", 14, 0))
+			t.report("w-2", rank("2", 7, 0))
+		}, 14, false, 7, "worker w-2: rank 2, pi (pid 9), exited with 7; mpirun exited with 14"},
+		"a rank was killed, another aborted": {func(t *tally) {
+			t.report("w-2", rank("2", 137, 9))
+		}, 14, false, 137, "worker w-2: rank 2, pi (pid 9), was killed by SIGKILL; mpirun exited with 14"},
+		"a rank means 14": {func(t *tally) { t.report("w-2", rank("2", 14, 0)) }, 14, false,
+			14, "worker w-2: rank 2, pi (pid 9), exited with 14; mpirun exited with 14"},
 		"mpirun's code is a rank's": {func(t *tally) {
 			t.report("w-1", rank("1", 3, 0))
 			t.report("w-2", rank("2", 7, 0))

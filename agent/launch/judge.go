@@ -164,15 +164,17 @@ func meant(e Evidence) (RankEnd, bool) {
 
 // ownCode is the command's code, or that of the cause where the command's tells
 // nothing: Intel MPI often says 255 for a rank that exited with 7, and both
-// Hydras do for daemons and ranks that were killed. Killed by different signals,
-// some ranks were killed by mpiexec, and nobody knows which.
+// Hydras do for daemons and ranks that were killed; Open MPI 5 says 14 where
+// another rank is quicker to abort than its daemon to tell of the one that ended.
+// Killed by different signals, some ranks were killed by mpiexec, and nobody knows
+// which.
 func ownCode(e Evidence) int {
-	if e.Code != hydraGaveUp {
+	if e.Code != hydraGaveUp && e.Code != peerGone {
 		return e.Code
 	}
 	killed := map[int]bool{}
 	for _, r := range e.Ranks {
-		if r.Signal == 0 {
+		if r.Signal == 0 && r.Code != peerGone {
 			return r.Code
 		}
 		killed[r.Code] = true
@@ -207,6 +209,10 @@ const proxyGaveUp = 7
 
 // hydraGaveUp is what mpiexec says when it does not say how the ranks ended.
 const hydraGaveUp = 255
+
+// peerGone is what a rank of Open MPI 5 aborts with when the connection to a
+// daemon or a peer is closed under it: MPI_ERR_UNKNOWN.
+const peerGone = 14
 
 // judgeZero doubts a 0.
 func judgeZero(e Evidence) Verdict {
