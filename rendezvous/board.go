@@ -156,7 +156,9 @@ func (b *Board) Ready() []Worker {
 }
 
 // ready: the link's handshake is the readiness, unless the pod is on its way out.
-func (b *Board) ready(w Worker) bool { return b.links[w.UID].Ready && w.live() && w.Running }
+func (b *Board) ready(w Worker) bool {
+	return b.links[w.UID].Ready && w.live() && w.Running && !leaving(b.pods[w.UID])
+}
 
 // reason says why the worker is not ready; it is not called for ready ones.
 func (b *Board) reason(w Worker, now time.Time) Reason {
@@ -176,6 +178,8 @@ func (b *Board) reason(w Worker, now time.Time) Reason {
 	case (r.OK() || r.Code == NotReady) && !link.OK():
 		link.Pod = w.Name
 		return link
+	case r.OK() && leaving(pod):
+		return departing(w, pod)
 	case r.OK():
 		return ConnectingTo(w.Name)
 	}

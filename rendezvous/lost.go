@@ -46,6 +46,16 @@ func leaving(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || condition(pod, corev1.DisruptionTarget).Status == corev1.ConditionTrue
 }
 
+// departing is the reason of a pod that is about to be deleted.
+func departing(w Worker, pod *corev1.Pod) Reason {
+	c := condition(pod, corev1.DisruptionTarget)
+	return Reason{
+		Code: Preempted, Brief: "DisruptionTarget: " + c.Reason, Since: c.LastTransitionTime.Time,
+		Sentence: fmt.Sprintf("%s: is about to be taken off node %s: %s", w.Name, w.Node, or(clip(c.Message, 300), c.Reason)),
+		Hint:     "save a checkpoint; the pod has its termination grace period left",
+	}
+}
+
 func lost(w Worker, pod *corev1.Pod, now time.Time) (reason Reason, gone bool) {
 	if pod == nil {
 		return Reason{
@@ -80,12 +90,8 @@ func lost(w Worker, pod *corev1.Pod, now time.Time) (reason Reason, gone bool) {
 	if is.Restarts != w.Restarts || w.ContainerID != "" && is.ContainerID != w.ContainerID {
 		return restarted(w, pod), true
 	}
-	if c := condition(pod, corev1.DisruptionTarget); c.Status == corev1.ConditionTrue {
-		return Reason{
-			Code: Preempted, Brief: "DisruptionTarget: " + c.Reason, Since: c.LastTransitionTime.Time,
-			Sentence: fmt.Sprintf("%s: is about to be taken off node %s: %s", w.Name, w.Node, or(clip(c.Message, 300), c.Reason)),
-			Hint:     "save a checkpoint; the pod has its termination grace period left",
-		}, false
+	if leaving(pod) {
+		return departing(w, pod), false
 	}
 	r := Explain(pod, w.Container, now)
 	if r.Code != NodeLost && r.Code != NotReady {
