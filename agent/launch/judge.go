@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/musterhq/muster/agent/names"
 )
@@ -152,8 +153,21 @@ func culprit(e Evidence) string {
 
 // meant is the first rank whose end the command's code tells of, where ranks were
 // killed by several signals: mpirun ends the others with one of its own choice, and
-// their ends may be heard of first.
+// their ends may be heard of first. An abort because a peer has gone tells of that
+// one: it was killed by KILL, or exited; Open MPI 5 itself ends ranks with TERM.
 func meant(e Evidence) (RankEnd, bool) {
+	if e.Code == peerGone {
+		i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool {
+			return r.Signal == int(syscall.SIGKILL) || r.Signal == 0 && r.Code != peerGone
+		})
+		if i < 0 {
+			i = slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return r.Signal == 0 })
+		}
+		if i < 0 {
+			return RankEnd{}, false
+		}
+		return e.Ranks[i], true
+	}
 	several := slices.ContainsFunc(e.Ranks, func(r RankEnd) bool { return r.Signal != e.Ranks[0].Signal })
 	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return killed(r.Signal) && r.Code == e.Code })
 	if !several || i < 0 {
@@ -172,9 +186,12 @@ func ownCode(e Evidence) int {
 	if e.Code != hydraGaveUp && e.Code != peerGone {
 		return e.Code
 	}
+	if r, found := meant(e); found && e.Code == peerGone {
+		return r.Code
+	}
 	killed := map[int]bool{}
 	for _, r := range e.Ranks {
-		if r.Signal == 0 && r.Code != peerGone {
+		if r.Signal == 0 {
 			return r.Code
 		}
 		killed[r.Code] = true
