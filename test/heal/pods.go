@@ -117,7 +117,11 @@ func meeting() any {
 }
 
 func (w *world) launcherPod() (corev1.Pod, error) {
-	args := append([]string{"run", "--job=" + jobName, fmt.Sprintf("--workers=%d", w.row.size())}, w.words(w.row.flags)...)
+	args := []string{"run", "--job=" + jobName}
+	if !w.row.elastic() {
+		args = append(args, fmt.Sprintf("--workers=%d", w.row.size()))
+	}
+	args = append(args, w.words(w.row.flags)...)
 	pod, err := w.pod(launcher, "launcher", nodes[0], append(append(args, "--"), w.words(w.row.argv)...))
 	pod.Spec.ServiceAccountName = launcher
 	return pod, err

@@ -1,42 +1,35 @@
-"""The same as torch_elastic.py under elastic horovodrun. `horovod_elastic.py DIR [PAUSE]`
-
-The state is Horovod's own, in the memory of the workers that stay; a commit is its
-checkpoint. DIR/enough, looked at by rank 0, ends the training.
-"""
-import json
+"""torch_elastic.py for elastic horovodrun. The state is Horovod's own, in the memory
+of the workers that stay; what it has committed is its checkpoint."""
 import os
-import sys
-import time
 
 import horovod.torch as hvd
 import torch
 
-where = sys.argv[1]
-pause = float(sys.argv[2]) if len(sys.argv) > 2 else 0.2
+import heal
 
-
-def say(at, **more):
-    print(json.dumps({"at": at, "t": round(time.time(), 2), "world": hvd.size(), **more}), flush=True)
+heal.start()
+enough = os.path.join(heal.shared, "enough")
 
 
 @hvd.elastic.run
 def train(state):
-    say("begin", rank=hvd.rank(), step=state.step)
+    heal.rank = hvd.rank()
+    heal.say("begin", step=state.step, world=hvd.size())
     while True:
-        mine = torch.tensor([1, int(hvd.rank() == 0 and os.path.exists(os.path.join(where, "enough")))])
+        mine = torch.tensor([1, int(hvd.rank() == 0 and os.path.exists(enough))])
         tally = hvd.allreduce(mine, op=hvd.Sum, name="tally")
         assert int(tally[0]) == hvd.size()
         state.step += 1
         if state.step % 5 == 0:
             state.commit()
             if hvd.rank() == 0:
-                say("saved", step=state.step)
+                heal.say("saved", step=state.step, world=hvd.size())
         if int(tally[1]):
             return
-        time.sleep(pause)
+        heal.strike(state.step)
 
 
 hvd.init()
 state = hvd.elastic.TorchState(step=0)
 train(state)
-say("end", rank=hvd.rank(), step=state.step)
+heal.say("end", step=state.step, world=hvd.size())
