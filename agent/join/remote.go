@@ -80,7 +80,7 @@ func (s *session) close(exit wire.ExitRecord, err error) {
 // lostError says that a member was lost.
 type lostError struct{ why string }
 
-func (e *lostError) Error() string { return "it was lost: " + e.why }
+func (e *lostError) Error() string { return e.why }
 
 // follow closes the sessions whose processes have ended, or whose members are
 // gone, until ctx ends.

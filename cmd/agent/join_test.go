@@ -162,7 +162,7 @@ func TestALostMember(t *testing.T) {
 	pods[2].signal(syscall.SIGKILL)
 	<-pods[2].ended
 	all(t, []*pod{pods[0], pods[1], g.start(2)}, 0)
-	require.Contains(t, pods[0].out.String(), "attempt 2 of 2: rank 2 on job-2: it was lost: its pod or container was replaced by another one")
+	require.Contains(t, pods[0].out.String(), "attempt 2 of 2: rank 2 on job-2: its pod or container was replaced by another one")
 	require.Equal(t, 6, lines(g.file("started"))+1)
 }
 
@@ -257,7 +257,7 @@ func TestOutOfReach(t *testing.T) {
 	require.Equal(t, 76, one.code())
 	require.Contains(t, one.out.String(), "agent: out of reach for 24s: rank 0 at "+g.address)
 	require.Equal(t, 76, zero.code())
-	require.Contains(t, zero.out.String(), "agent: rank 1 on job-1: it was lost: it has not come back for 24s")
+	require.Contains(t, zero.out.String(), "agent: rank 1 on job-1: it has not come back for 24s")
 }
 
 // children are the processes right below a member.
@@ -271,4 +271,46 @@ func children(t *testing.T, p *pod) []string {
 		}
 	}
 	return all
+}
+
+// TestAFrozenMember gives no sign of life: its replacement takes the seat, and it
+// goes when it thaws.
+func TestAFrozenMember(t *testing.T) {
+	g := newGang(t, 2, twoAttempts, "--max-restarts=1", "--lease=24s", "--timeout=15s")
+	pods := g.startAll()
+	require.Eventually(t, func() bool { return lines(g.file("started")) == 1 }, patience, 10*time.Millisecond)
+	pods[1].signal(syscall.SIGSTOP)
+	old := children(t, pods[1])
+	require.Len(t, old, 1)
+	next := g.start(1)
+	all(t, []*pod{pods[0], next}, 0)
+	require.Contains(t, pods[0].out.String(), "attempt 2 of 2: rank 1 on job-1: its pod or container was replaced by another one")
+	pods[1].signal(syscall.SIGCONT)
+	require.Equal(t, 75, pods[1].code(), "nobody is there any more: %s", pods[1].out)
+	require.NoDirExists(t, "/proc/"+old[0])
+}
+
+func TestTermInTheBarrier(t *testing.T) {
+	g := newGang(t, 3, `true`, "--timeout=5s")
+	zero, one := g.start(0), g.start(1)
+	time.Sleep(500 * time.Millisecond)
+	one.signal(syscall.SIGTERM)
+	require.Equal(t, 143, one.code(), "%s", one.out)
+	require.Equal(t, 75, zero.code())
+	require.Regexp(t, `rank 1: job-1 came and left \ds ago: its pod was told to stop by SIGTERM, rank 2: never came`, zero.out.String())
+
+	zero, one = g.start(0), g.start(1)
+	time.Sleep(500 * time.Millisecond)
+	zero.signal(syscall.SIGTERM)
+	require.Equal(t, 143, zero.code(), "%s", zero.out)
+	all(t, []*pod{one, g.start(2), g.start(0)}, 0)
+}
+
+func TestSeveralProcessesEach(t *testing.T) {
+	g := newGang(t, 2, `echo "$RANK $LOCAL_RANK $WORLD_SIZE" > $SHARED/rank-$RANK; [ $RANK = 3 ] && { sleep 1; exit 5; }; sleep 1000`, "--procs-per-worker=2", "--framework=torch")
+	pods := g.startAll()
+	all(t, pods, 5)
+	require.Contains(t, pods[0].out.String(), "agent: rank 3 on job-1 exited with 5\n")
+	require.Len(t, g.files("rank-*"), 4)
+	require.Equal(t, "3 1 4", g.file("rank-3"))
 }
