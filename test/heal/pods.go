@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,6 +64,9 @@ func (w *world) create(ctx context.Context) error {
 		objects = append(objects, pod)
 	}
 	for i := range w.row.size() {
+		if slices.Contains(w.row.late, i) || slices.Contains(w.row.never, i) {
+			continue
+		}
 		pod, err := w.workerPod(i, nodes[i%len(nodes)])
 		if err != nil {
 			return err
@@ -125,6 +129,15 @@ func (w *world) launcherPod() (corev1.Pod, error) {
 	pod, err := w.pod(launcher, "launcher", nodes[0], append(append(args, "--"), w.words(w.row.argv)...))
 	pod.Spec.ServiceAccountName = launcher
 	return pod, err
+}
+
+// make makes worker i.
+func (w *world) make(ctx context.Context, i int) error {
+	pod, err := w.workerPod(i, nodes[i%len(nodes)])
+	if err != nil {
+		return err
+	}
+	return apply(ctx, w.ns, pod)
 }
 
 // workerPod is worker i, on a node; "" for any.

@@ -24,6 +24,8 @@ type row struct {
 	worker  []string // of the workers' containers; nil: agent worker
 	env     []string // K=V, in every pod
 	alone   bool     // no launcher: the workers are all there is
+	late    []int    // workers that are not made at first
+	never   []int    // nor ever
 	grace   int      // of the pods, seconds; 0: 30
 	code    int      // that the launcher ends with
 	times   int      // how often it is run; 0: once
@@ -60,10 +62,7 @@ func judge(w *world, r row) (string, error) {
 	}
 	var seen []string
 	all := []want{nothingOld, portsOnce}
-	if !r.alone {
-		all = append([]want{ended(r.code)}, all...)
-	}
-	for _, want := range append(all, r.wants...) {
+	for _, want := range append(append(all, ended(r.code)), r.wants...) {
 		text, err := want(w)
 		if err != nil {
 			return strings.Join(seen, "; "), err
@@ -77,8 +76,10 @@ func judge(w *world, r row) (string, error) {
 
 func ended(code int) want {
 	return func(w *world) (string, error) {
-		if w.code != code {
-			return "", fmt.Errorf("the launcher ended with %d, not %d", w.code, code)
+		for i, got := range w.codes {
+			if got != code {
+				return "", fmt.Errorf("%s ended with %d, not %d", w.pods()[i], got, code)
+			}
 		}
 		return "", nil
 	}

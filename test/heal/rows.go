@@ -15,7 +15,7 @@ const (
 )
 
 func rows() (all []row) {
-	for _, part := range [][]row{rankRows(), otherRows(), podRows(), hangRows(), twentyRows(), elasticRows()} {
+	for _, part := range [][]row{rankRows(), otherRows(), podRows(), hangRows(), twentyRows(), joinRows(), elasticRows()} {
 		all = append(all, part...)
 	}
 	return all

@@ -25,6 +25,7 @@ type line struct {
 	Step    int
 	World   int
 	Begun   float64 // when the process was started
+	Pod     float64 // and its PID 1
 	Old     int     // processes of earlier attempts beside it
 	Port    string
 	Host    string
@@ -38,6 +39,7 @@ type world struct {
 	ns     string
 	shared string // directory that all pods have
 	code   int
+	codes  []int // of the members of a job without a launcher
 	// struck is when the row's event happened.
 	struck  time.Time
 	figures map[string]float64
@@ -83,22 +85,53 @@ func play(ctx context.Context, r row, dir string) (w *world, err error) {
 		}
 		befell <- err
 	})
-	w.code, err = terminated(ctx, w.ns, w.spokesman())
+	var ended []string
+	for _, pod := range w.pods() {
+		code, terr := terminated(ctx, w.ns, pod)
+		if err = errors.Join(err, terr); terr == nil {
+			w.codes, ended = append(w.codes, code), append(ended, pod)
+		}
+	}
 	stop()
 	beside.Wait()
 	if cause := <-befell; cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(err, cause)
 	}
-	text, lerr := kubectl(context.WithoutCancel(ctx), w.ns, nil, "logs", w.spokesman())
-	if lerr == nil {
-		w.mu.Lock()
-		w.log, w.lines = nil, nil // whole, wherever following it broke off
-		w.mu.Unlock()
+	if err != nil {
+		return w, err
+	}
+	w.code = w.codes[0]
+	return w, w.readAll(context.WithoutCancel(ctx), ended)
+}
+
+// readAll takes the whole output, wherever following it broke off.
+func (w *world) readAll(ctx context.Context, pods []string) error {
+	w.mu.Lock()
+	w.log, w.lines = nil, nil
+	w.mu.Unlock()
+	for _, pod := range pods {
+		text, err := kubectl(ctx, w.ns, nil, "logs", pod)
+		if err != nil {
+			return err
+		}
 		for one := range strings.Lines(text) {
 			w.hear(strings.TrimSuffix(one, "\n"))
 		}
 	}
-	return w, errors.Join(err, lerr)
+	return nil
+}
+
+// pods are those whose ends are the job's.
+func (w *world) pods() (list []string) {
+	if !w.row.alone {
+		return []string{launcher}
+	}
+	for i := range w.row.size() {
+		if !slices.Contains(w.row.never, i) {
+			list = append(list, worker(i))
+		}
+	}
+	return list
 }
 
 // spokesman is the pod whose output is the job's.

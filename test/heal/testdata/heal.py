@@ -35,9 +35,9 @@ def say(what, **more):
     print(json.dumps({"heal": what, "attempt": attempt, "rank": rank, "t": time.time(), **more}), flush=True)
 
 
-def begun():
-    """When this process was started, by the kernel."""
-    with open("/proc/self/stat") as f:
+def begun(pid="self"):
+    """When a process was started, by the kernel."""
+    with open(f"/proc/{pid}/stat") as f:
         ticks = int(f.read().rsplit(")", 1)[1].split()[19])
     with open("/proc/uptime") as f:
         up = float(f.read().split()[0])
@@ -60,7 +60,7 @@ def old():
 
 def start():
     """The first line of an attempt."""
-    say("start", begun=begun(), old=old(), port=os.environ.get("MASTER_PORT", ""), host=socket.gethostname())
+    say("start", begun=begun(), pod=begun(1), old=old(), port=os.environ.get("MASTER_PORT", ""), host=socket.gethostname())
 
 
 def load():
