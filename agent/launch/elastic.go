@@ -32,8 +32,9 @@ type roster struct {
 	// changed does what follows from a change, and says why the attempt has to begin
 	// anew; "": it need not.
 	changed func(rendezvous.Change) (anew string)
-	// regroup: the command cannot go on without a worker that ended by itself.
-	regroup bool
+	needed  bool // the command does not get over the loss of a worker
+	takes   bool // but takes in one that joins
+	fault   bool // a worker that is needed ended by itself: the attempt is judged by that, whoever else comes or goes
 
 	absent *absent         // those who were here before
 	left   map[string]bool // by worker: was dismissed in this attempt
@@ -122,7 +123,15 @@ func (s *supervisor) dismiss(loss rendezvous.Loss, now time.Time) (changed bool)
 	if s.roster.absent.own[name] == mostOwn {
 		s.voice.Warn("worker %s has ended by itself %d times: it is not taken again", name, mostOwn)
 	}
-	return s.roster.regroup && s.lose(lostPod(loss.Reason))
+	if !s.roster.needed {
+		return false
+	}
+	s.roster.fault = true
+	changed = s.lose(lostPod(loss.Reason))
+	if s.roster.takes { // its group would go on without
+		changed = s.ending.onAnew(s.cfg.Grace)
+	}
+	return changed
 }
 
 // taken: the worker was taken away, which no program does to itself.
@@ -192,7 +201,7 @@ func (s *supervisor) pardon(e *Evidence) {
 func (s *supervisor) lastLook(ctx context.Context, failed bool) {
 	ctx, stop := context.WithTimeout(ctx, verdictWait)
 	defer stop()
-	for failed && s.ending.told == 0 && s.anew == "" && s.roster.late == "" {
+	for failed && s.ending.told == 0 && s.anew == "" && s.roster.late == "" && !s.roster.fault {
 		if r := s.roster; !r.lost.IsZero() && time.Since(r.lost) < afterLoss {
 			s.startAnew("it did not get over the loss of worker " + r.whose)
 			return

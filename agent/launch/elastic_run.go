@@ -19,7 +19,7 @@ func (r *runner) enroll(working context.Context, a *attempt) {
 	}
 	a.made.store = a.workers[0].Name
 	one := &roster{left: map[string]bool{}, hear: func(rendezvous.Snapshot) {}, members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.most()}, absent: &r.absent,
-		regroup: a.regroups(r.cfg), changed: func(c rendezvous.Change) string { return r.adapt(a, c) }}
+		needed: len(a.plan.Processes) > 0 || IsMPIRun(r.cfg.Command[0]), takes: a.plan.Elastic, changed: func(c rendezvous.Change) string { return r.adapt(a, c) }}
 	one.members.Look(a.workers, nil)
 	if r.fakes != nil {
 		one.ready = func() []rendezvous.Worker { return r.fakes.ready(working, r.links) }
@@ -29,34 +29,26 @@ func (r *runner) enroll(working context.Context, a *attempt) {
 	a.watcher.roster = one
 }
 
-// regroups: the attempt cannot adapt to other workers, and has to begin anew.
-func (a *attempt) regroups(cfg Config) bool {
-	if len(a.plan.Processes) > 0 {
-		return !a.plan.Elastic
-	}
-	return IsMPIRun(cfg.Command[0])
-}
-
 // adapt has everybody told of a change of the workers. It says why the attempt has
 // to begin anew, where it does not get over the change by itself.
 func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
 	present := a.watcher.roster.members.Present()
 	a.workers = a.watcher.roster.members.All()
-	if err := r.rewrite(a, present); err != nil {
+	plan, err := r.rewrite(a, present)
+	if err != nil {
 		r.voice.Warn("the workers have changed, and it could not be told: %v", err)
+		plan = a.plan
 	}
 	for _, w := range slices.Concat(c.Joined, c.Back) {
 		r.tally.back(w.Name)
 	}
-	gone := len(c.Gone)+len(c.Leaving) > 0
-	switch {
-	case a.watcher.roster.regroup:
-		return regroupFor(c)
-	case !a.plan.Elastic:
+	switch who := a.watcher.roster; {
+	case who.fault, !who.needed:
 		return ""
-	case gone:
+	case !who.takes, len(c.Gone)+len(c.Leaving) > 0:
 		return regroupFor(c)
 	}
+	a.plan = plan
 	for _, w := range c.Joined {
 		if err := r.enlist(a, w); err != nil {
 			r.voice.Warn("worker %s joined, and nothing could be started there: %v", w.Name, err)
@@ -78,26 +70,25 @@ func regroupFor(c rendezvous.Change) string {
 	return ""
 }
 
-// rewrite brings plan, hostfiles and broker up to date.
-func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) error {
-	plan := a.plan
+// rewrite brings plan, hostfiles and broker up to date, and returns the plan. The
+// attempt's own stays that of the processes that it has.
+func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) (plan Plan, err error) {
+	plan = a.plan
 	plan.Hosts, plan.Processes = nil, nil
 	if len(present) > 0 {
 		a.made.ranked, a.made.welcomes = present, r.welcomes()
-		var err error
 		if plan, err = makePlan(a.made); err != nil {
-			return err
+			return plan, err
 		}
 	}
-	a.plan = plan
 	if err := r.place.paths.write(plan.Hosts, r.agent); err != nil {
-		return err
+		return plan, err
 	}
 	if err := r.place.note(plan); err != nil {
-		return fmt.Errorf("write plan: %w", err)
+		return plan, fmt.Errorf("write plan: %w", err)
 	}
-	r.serve(context.Background(), plan)
-	return nil
+	r.broker.set(plan, r.links.standings())
+	return plan, nil
 }
 
 // enlist starts the plan's processes on a worker that has joined.
@@ -121,9 +112,16 @@ func (r *runner) enlist(a *attempt, w rendezvous.Worker) error {
 // said to that, be it 0, does not count.
 func (a *attempt) endedAnew() bool { return a.watcher.anew != "" && a.watcher.ended }
 
-// outlast puts the verdict on an attempt that had too few workers for too long.
+// outlast puts the verdict on an attempt that we ended: it had too few workers for
+// too long, or one ended by itself.
 func (a *attempt) outlast() {
-	if s := a.watcher; s.roster != nil && s.roster.late != "" && s.ending.told == 0 {
+	s := a.watcher
+	switch {
+	case s.roster == nil || s.ending.told != 0:
+	case s.roster.late != "":
 		a.verdict, a.said, s.interrupted = Verdict{names.ExitDeadline, s.roster.late}, false, true
+	case s.roster.fault && a.result.Cause == nil && a.result.Stopped && len(a.evidence.Lost) > 0:
+		lost := a.evidence.Lost[0]
+		a.verdict, a.said = Verdict{names.ExitHopeless, "worker " + lost.Worker + " lost: " + lost.Cause}, false
 	}
 }

@@ -194,3 +194,55 @@ while [ ! -e `+c.file("enough")+` ]; do sleep 0.1; done
 	c.touch("enough")
 	require.Zero(t, l.end(t), "%s\n%s", l.out.String(), l.err.String())
 }
+
+// crash ends the container of pod i for its memory, as the kernel does; the kubelet
+// starts it again.
+func (c *cluster) crash(i, times int) {
+	name := podName(i)
+	c.mu.Lock()
+	cmd := c.workers[name]
+	c.mu.Unlock()
+	_ = cmd.Process.Kill()
+	c.exited(i)
+	require.NoError(c.t, os.RemoveAll(filepath.Join(c.dir, name)))
+	c.start(i, func(*corev1.Pod) { c.api.Delete(namespace, name) })
+	c.api.Edit(namespace, name, func(pod *corev1.Pod) {
+		s := &pod.Status.ContainerStatuses[0]
+		s.RestartCount, s.ContainerID = int32(times), fmt.Sprintf("containerd://%s-%d", name, times)
+		s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
+	})
+}
+
+// A worker that ends by itself was not taken away: its end is the program's, and
+// counts as in any run.
+func TestElasticOwnFault(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	c.start(1)
+	c.start(2)
+	script := `echo "$RANK of $WORLD_SIZE, attempt $MUSTER_ATTEMPT"; while [ ! -e ` + c.file("enough") + ` ]; do sleep 0.1; done`
+	l := c.run("--min-workers=2", "--max-workers=3", "--framework=plain", "--max-restarts=1", "--restart-on=oom", "--", "sh", "-c", script)
+	l.follows(t, `2: 2 of 3, attempt 0`)
+	c.crash(1, 1)
+	l.follows(t, `1: 1 of \d, attempt 1`)
+	require.Contains(t, l.err.String(), "attempt 2 of 2: worker pi-worker-1 lost: container main was restarted")
+	c.crash(1, 2)
+	require.Equal(t, names.ExitHopeless, l.end(t), l.err.String())
+	require.Contains(t, l.err.String(), "no restart: all 2 attempts have been used")
+}
+
+// The same where the others would go on without it.
+func TestElasticTorchrunOwnFault(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	stub := filepath.Join(t.TempDir(), "torchrun")
+	require.NoError(t, os.WriteFile(stub, []byte("#!/bin/sh\necho attempt $MUSTER_ATTEMPT on $ON; exec sleep 60\n"), 0o700))
+	c.start(0)
+	c.start(1)
+	l := c.run("--min-workers=1", "--max-workers=2", "--", stub, "train.py")
+	l.follows(t, `1: attempt 0 on pi-worker-1`)
+	c.crash(1, 1)
+	require.Equal(t, names.ExitHopeless, l.end(t), l.err.String())
+	require.Contains(t, l.err.String(), "worker pi-worker-1 lost: container main was restarted while the job ran; it had been killed for its memory (OOMKilled)")
+}
