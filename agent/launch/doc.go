@@ -8,6 +8,9 @@
 //	kube.go         where workers come from in a cluster; fake.go on one machine
 //	await.go        wait for the workers with an explained progress line
 //	links.go        one link per worker, opened while the wait goes on
+//	restart.go      attempts, one after the other: ends.go says how one ended,
+//	                agent/retry whether there is another; past.go, leaving.go, ports.go
+//	attempt.go      one attempt: plan, run, judge
 //	plan.go         hosts and environment; hostnames.go, files.go, cluster.go,
 //	                interfaces.go; choose.go finds the framework
 //	processes.go    processes on the workers, where the framework has them started
@@ -54,7 +57,13 @@
 // With Config.Metrics a command's standard output is a pipe of ours, whose bytes
 // are handed on as they are; without, it is our own.
 //
-// It will not restart a command, rewrite its arguments or its output, or take
+// With Config.MaxRestarts a run that failed begins again in place. The next attempt
+// starts when PID 1 of every worker that is not lost has confirmed that nothing of
+// the last one runs there, has ports that none before it had, and takes those for
+// workers that were made anew in the place of lost ones. docs/restart.md has the
+// rules.
+//
+// It will not rewrite a command's arguments or its output, or take
 // a variable from the user: a variable of ours that the user has set is kept
 // as the user set it, with a warning.
 //
