@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/test/kube"
 )
 
 // elasticRows: workers come and go while the job runs.
@@ -46,14 +48,14 @@ func resizes(of ...int) func(ctx context.Context, w *world) error {
 				if err != nil {
 					return err
 				}
-				if err := apply(ctx, w.ns, pod); err != nil {
+				if err := kube.Apply(ctx, w.ns, pod); err != nil {
 					return err
 				}
 				there = append(there, i)
 			}
 			for len(there) > size { // every second one, so that holes are left
 				at := (len(there) - size) % 2
-				if _, err := kubectl(ctx, w.ns, nil, "delete", "pod", worker(there[at]), "--wait=false"); err != nil {
+				if _, err := kube.Kubectl(ctx, w.ns, nil, "delete", "pod", worker(there[at]), "--wait=false"); err != nil {
 					return err
 				}
 				there = slices.Delete(there, at, at+1)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/test/kube"
 )
 
 // join is what the members of a job without a launcher run.
@@ -65,7 +67,7 @@ func replacesZero(ctx context.Context, w *world) error {
 	if err := w.await(ctx, func() bool { _, err := says("rank 2")(w); return err == nil }); err != nil { // it is waited for
 		return err
 	}
-	if _, err := kubectl(ctx, w.ns, nil, "delete", "pod", worker(0), "--force", "--grace-period=0", "--wait=false"); err != nil {
+	if _, err := kube.Kubectl(ctx, w.ns, nil, "delete", "pod", worker(0), "--force", "--grace-period=0", "--wait=false"); err != nil {
 		return err
 	}
 	if err := wait(ctx, 2*time.Second); err != nil {

@@ -12,15 +12,17 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/test/kube"
 )
 
 const (
 	podImage = "localhost/muster-frameworks:dev" // images/frameworks
 	jobName  = "heal"
 	launcher = jobName + "-launcher"
+	owner    = "muster.dev/heal" // label of our namespaces
 
 	mountScripts = "/scripts"
 	mountShared  = "/shared"
@@ -33,29 +35,27 @@ var nodes = [...]string{"node1", "node2"}
 
 func worker(i int) string { return fmt.Sprintf("%s-worker-%d", jobName, i) }
 
-func kind(version, name string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: version, Kind: name}
+func workers(n int) (names []string) {
+	for i := range n {
+		names = append(names, worker(i))
+	}
+	return names
 }
-
-func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 
 // create makes the namespace of a run and the job in it.
 func (w *world) create(ctx context.Context) error {
 	w.ns = "heal-" + strings.ReplaceAll(w.row.key, "/", "-") + "-" + strings.ToLower(rand.Text()[:5])
-	// Volumes of the node's files are beyond "restricted" and "baseline".
-	space := corev1.Namespace{TypeMeta: kind("v1", "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: w.ns, Labels: map[string]string{
-		"muster.dev/heal": "row", "pod-security.kubernetes.io/enforce": "privileged"}}}
-	if err := apply(ctx, w.ns, space); err != nil {
+	if err := kube.Apply(ctx, w.ns, kube.Space(w.ns, owner)); err != nil {
 		return err
 	}
-	if _, err := kubectl(ctx, w.ns, nil, "wait", "--for=create", "serviceaccount/default", "--timeout=60s"); err != nil {
+	if _, err := kube.Kubectl(ctx, w.ns, nil, "wait", "--for=create", "serviceaccount/default", "--timeout=60s"); err != nil {
 		return err
 	}
 	text, err := scriptMap()
 	if err != nil {
 		return err
 	}
-	objects := append(access(w.row.most()), text, meeting())
+	objects := append(kube.Access(launcher, workers(w.row.most())), text, meeting())
 	if !w.row.alone {
 		pod, err := w.launcherPod()
 		if err != nil {
@@ -73,14 +73,14 @@ func (w *world) create(ctx context.Context) error {
 		}
 		objects = append(objects, pod)
 	}
-	return apply(ctx, w.ns, objects...)
+	return kube.Apply(ctx, w.ns, objects...)
 }
 
 // most is the number of workers that there may ever be.
 func (r row) most() int { return max(r.size(), 5) }
 
 func scriptMap() (any, error) {
-	m := corev1.ConfigMap{TypeMeta: kind("v1", "ConfigMap"), ObjectMeta: named("scripts"), Data: map[string]string{}}
+	m := corev1.ConfigMap{TypeMeta: kube.Kind("v1", "ConfigMap"), ObjectMeta: kube.Named("scripts"), Data: map[string]string{}}
 	files, err := fs.Glob(scripts, "testdata/*.py")
 	if err != nil {
 		return nil, err
@@ -95,27 +95,9 @@ func scriptMap() (any, error) {
 	return m, nil
 }
 
-// access is all that the launcher may do: look at pods, and start the agent in
-// its workers.
-func access(n int) []any {
-	exec := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"get", "create"}}
-	for i := range n {
-		exec.ResourceNames = append(exec.ResourceNames, worker(i))
-	}
-	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}}
-	const group = "rbac.authorization.k8s.io"
-	return []any{
-		corev1.ServiceAccount{TypeMeta: kind("v1", "ServiceAccount"), ObjectMeta: named(launcher)},
-		rbacv1.Role{TypeMeta: kind(group+"/v1", "Role"), ObjectMeta: named(launcher), Rules: []rbacv1.PolicyRule{look, exec}},
-		rbacv1.RoleBinding{TypeMeta: kind(group+"/v1", "RoleBinding"), ObjectMeta: named(launcher),
-			RoleRef:  rbacv1.RoleRef{APIGroup: group, Kind: "Role", Name: launcher},
-			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: launcher}}},
-	}
-}
-
 // meeting is the Service that gives the workers their names.
 func meeting() any {
-	return corev1.Service{TypeMeta: kind("v1", "Service"), ObjectMeta: named(jobName), Spec: corev1.ServiceSpec{
+	return corev1.Service{TypeMeta: kube.Kind("v1", "Service"), ObjectMeta: kube.Named(jobName), Spec: corev1.ServiceSpec{
 		ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true,
 		Selector: map[string]string{"muster.dev/job": jobName, "muster.dev/role": "worker"}}}
 }
@@ -137,7 +119,7 @@ func (w *world) make(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	return apply(ctx, w.ns, pod)
+	return kube.Apply(ctx, w.ns, pod)
 }
 
 // workerPod is worker i, on a node; "" for any.
@@ -211,7 +193,7 @@ func (w *world) pod(name, role, node string, args []string) (corev1.Pod, error) 
 		volumes = append(volumes, corev1.Volume{Name: venv, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir, Type: &directory}}})
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: venv, MountPath: mountVenvs + "/" + venv, ReadOnly: true})
 	}
-	return corev1.Pod{TypeMeta: kind("v1", "Pod"),
+	return corev1.Pod{TypeMeta: kube.Kind("v1", "Pod"),
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"muster.dev/job": jobName, "muster.dev/role": role}},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{c}, Volumes: volumes, NodeName: node,

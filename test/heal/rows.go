@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/musterhq/muster/test/kube"
 )
 
 const (
@@ -153,14 +155,14 @@ func deletesAll(ctx context.Context, w *world) error {
 		return err
 	}
 	w.struck = time.Now()
-	if _, err := kubectl(ctx, w.ns, nil, "delete", "pods", "--all", "--force", "--grace-period=0"); err != nil {
+	if _, err := kube.Kubectl(ctx, w.ns, nil, "delete", "pods", "--all", "--force", "--grace-period=0"); err != nil {
 		return err
 	}
 	again, err := w.launcherPod()
 	if err != nil {
 		return err
 	}
-	if err := apply(ctx, w.ns, again); err != nil {
+	if err := kube.Apply(ctx, w.ns, again); err != nil {
 		return err
 	}
 	if err := w.remakeOnce(ctx); err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/test/kube"
 )
 
 // reaches waits until some rank has come to a step.
@@ -31,7 +33,7 @@ func deletes(i, step int, flags ...string) func(ctx context.Context, w *world) e
 			return err
 		}
 		w.struck = time.Now()
-		if _, err := kubectl(ctx, w.ns, nil, append([]string{"delete", "pod", worker(i), "--wait=false"}, flags...)...); err != nil {
+		if _, err := kube.Kubectl(ctx, w.ns, nil, append([]string{"delete", "pod", worker(i), "--wait=false"}, flags...)...); err != nil {
 			return err
 		}
 		return w.remake(ctx)
@@ -106,7 +108,7 @@ func (w *world) remakeOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text, err := kubectl(ctx, w.ns, nil, "get", "pods", "-l", "muster.dev/role=worker", "-o", "json")
+	text, err := kube.Kubectl(ctx, w.ns, nil, "get", "pods", "-l", "muster.dev/role=worker", "-o", "json")
 	if err != nil {
 		return err
 	}
@@ -130,11 +132,11 @@ func (w *world) remakeOnce(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := apply(ctx, w.ns, again); err != nil {
+			if err := kube.Apply(ctx, w.ns, again); err != nil {
 				return err
 			}
 		case !ready[pod.Spec.NodeName]:
-			if _, err := kubectl(ctx, w.ns, nil, "delete", "pod", pod.Name, "--force", "--grace-period=0", "--wait=false"); err != nil {
+			if _, err := kube.Kubectl(ctx, w.ns, nil, "delete", "pod", pod.Name, "--force", "--grace-period=0", "--wait=false"); err != nil {
 				return err
 			}
 		}
@@ -144,7 +146,7 @@ func (w *world) remakeOnce(ctx context.Context) error {
 
 // readyNodes are those whose kubelets answer.
 func readyNodes(ctx context.Context) (map[string]bool, error) {
-	text, err := kubectl(ctx, "default", nil, "get", "nodes", "-o", "json")
+	text, err := kube.Kubectl(ctx, "default", nil, "get", "nodes", "-o", "json")
 	if err != nil {
 		return nil, err
 	}

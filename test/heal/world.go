@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/test/kube"
 )
 
 // line is one record that a script said.
@@ -66,10 +68,10 @@ func play(ctx context.Context, r row, dir string) (w *world, err error) {
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		if err != nil {
-			said, _ := kubectl(after, w.ns, nil, "get", "pods", "-o", "wide") // it is said beside the error
+			said, _ := kube.Kubectl(after, w.ns, nil, "get", "pods", "-o", "wide") // it is said beside the error
 			err = fmt.Errorf("%w\n%s", err, said)
 		}
-		_, gone := kubectl(after, w.ns, nil, "delete", "namespace", w.ns, "--wait=false")
+		_, gone := kube.Kubectl(after, w.ns, nil, "delete", "namespace", w.ns, "--wait=false")
 		err = errors.Join(err, gone)
 	}()
 	running, stop := context.WithCancel(ctx)
@@ -110,7 +112,7 @@ func (w *world) readAll(ctx context.Context, pods []string) error {
 	w.log, w.lines = nil, nil
 	w.mu.Unlock()
 	for _, pod := range pods {
-		text, err := kubectl(ctx, w.ns, nil, "logs", pod)
+		text, err := kube.Kubectl(ctx, w.ns, nil, "logs", pod)
 		if err != nil {
 			return err
 		}
@@ -145,7 +147,7 @@ func (w *world) spokesman() string {
 // follow reads a pod's output as it comes.
 func (w *world) follow(ctx context.Context, pod string) {
 	for ctx.Err() == nil {
-		cmd := exec.CommandContext(ctx, kubectlPath(), "--namespace", w.ns, "logs", "--follow", pod)
+		cmd := exec.CommandContext(ctx, kube.Path(), "--namespace", w.ns, "logs", "--follow", pod)
 		out, err := cmd.StdoutPipe()
 		if err == nil && cmd.Start() == nil {
 			w.mu.Lock()
