@@ -48,19 +48,48 @@ func (l *lead) again(e retry.End, o *barrier.Order) *barrier.Order {
 	return nil
 }
 
-// endOf tells retry how an attempt ended.
-func endOf(r group.Result) retry.End {
-	if r.Cause == nil {
-		return retry.End{Code: 128 + int(syscall.SIGTERM), Preempted: true, Why: "rank 0's pod was told to stop from outside"}
+// endOf tells retry how an attempt ended. seats are those at its end, leaving the
+// ranks whose pods were told to stop while it ran. A pod that goes takes its peers
+// along, often with an exit code of their own, and sometimes before its own end is
+// known: what went counts before what failed.
+func endOf(r group.Result, table []barrier.Card, seats []barrier.Seat, leaving map[int]bool) retry.End {
+	e := retry.End{Code: 128 + int(syscall.SIGTERM)}
+	if r.Cause != nil {
+		x := r.Cause.Exit
+		var lost *lostError
+		e = retry.End{Code: r.Code, Why: r.Cause.Sentence() + besides(r.Others),
+			Lost:      errors.As(r.Cause.Err, &lost),
+			Infra:     x.Reason == wire.ReasonLease,
+			OOM:       x.OOM > 0 && x.Signal == int(syscall.SIGKILL),
+			Preempted: x.Reason == wire.ReasonPreempted}
 	}
-	c, x := r.Cause, r.Cause.Exit
-	var lost *lostError
-	return retry.End{
-		Code: r.Code, Why: c.Sentence() + besides(r.Others),
-		Lost:      errors.As(c.Err, &lost),
-		OOM:       x.OOM > 0 && x.Signal == int(syscall.SIGKILL),
-		Preempted: x.Reason == wire.ReasonPreempted,
+	for rank, card := range table {
+		who := fmt.Sprintf("rank %d on %s", rank, card.Name)
+		switch seat := seats[rank]; {
+		case leaving[rank] && !e.Preempted:
+			e.Preempted, e.Why = true, besideThat(who+" was told to stop from outside", e.Why)
+		case leaving[rank]:
+		case (seat.Card.Instance != card.Instance || !seat.Here) && !e.Lost:
+			e.Lost, e.Code = true, names.ExitHopeless
+			e.Why = besideThat(who+" was lost: "+absenceOf(seat, card), e.Why)
+		}
 	}
+	return e
+}
+
+func besideThat(first, then string) string {
+	if then == "" {
+		return first
+	}
+	return first + "; " + then
+}
+
+// absenceOf says how the one who had this card went.
+func absenceOf(seat barrier.Seat, card barrier.Card) string {
+	if seat.Card.Instance != card.Instance {
+		return "its pod or container was replaced by another one"
+	}
+	return seat.Why
 }
 
 // inherit takes over, at the first barrier, what a former coordinator has left in

@@ -74,12 +74,18 @@ func usage(way, format string, words ...any) error {
 // words at home.
 const leastToken = 16
 
+// mostMembers bounds rank 0's work and the table's size.
+const mostMembers = 10_000
+
 const makeSecret = `kubectl create secret generic NAME --from-literal=token="$(head -c 32 /dev/urandom | base64)", and in the pod MUSTER_TOKEN from it by secretKeyRef, or --token-file on a mounted one`
 
 // Validate judges a Config that has its identity.
 func (c Config) Validate() error {
 	if len(c.Command) == 0 || c.Command[0] == "" {
 		return usage("agent join --workers=4 -- python train.py", "no command given")
+	}
+	if c.Workers > mostMembers {
+		return usage("agent run and a launcher", "--workers=%d: a barrier has room for %d", c.Workers, mostMembers)
 	}
 	if c.Rank >= c.Workers {
 		return usage("--workers (MUSTER_WORKERS) is how many members the job has, ranks count from 0",
@@ -175,8 +181,12 @@ func (c Config) framework() (framework.Framework, error) {
 
 // settings are what every member has to be told alike.
 func (c Config) settings() []barrier.Setting {
+	name := c.Framework
+	if name == "" {
+		name = framework.Auto
+	}
 	return []barrier.Setting{
-		{Name: "framework", Value: c.Framework},
+		{Name: "framework", Value: name},
 		{Name: "procs-per-worker", Value: strconv.Itoa(c.Procs)},
 		{Name: "roles", Value: c.Roles},
 		{Name: "success", Value: c.Success},

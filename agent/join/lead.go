@@ -42,6 +42,7 @@ type lead struct {
 	interrupt context.CancelFunc // of a barrier
 	sessions  map[*session]bool
 	orders    map[int]*work // by rank
+	leavers   map[int]bool  // ranks whose pods were told to stop
 }
 
 func newLead(cfg Config, coord *barrier.Coordinator, here place, say func(string, ...any)) (*lead, error) {
@@ -95,7 +96,9 @@ func (l *lead) attempts(ctx context.Context) barrier.Order {
 		if result.Cause == nil && !result.Stopped {
 			return barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt}
 		}
-		e := endOf(result)
+		l.mu.Lock()
+		e := endOf(result, table, l.coord.Seats(), l.leavers)
+		l.mu.Unlock()
 		e.Lasted = time.Since(began)
 		if failed = l.again(e, &o); failed != nil {
 			return *failed
@@ -144,14 +147,14 @@ func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Ord
 	}
 	g := group.New(l.groupOf(table, launch, run))
 	l.mu.Lock()
-	l.group, l.orders = g, map[int]*work{}
+	l.group, l.orders, l.leavers = g, map[int]*work{}, map[int]bool{}
 	if l.quits() {
 		g.Signal(syscall.SIGTERM)
 	}
 	l.mu.Unlock()
 	following, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { l.follow(following) })
+	wg.Go(func() { l.follow(following, table) })
 	result := g.Run(ctx)
 	stop()
 	wg.Wait()

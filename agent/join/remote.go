@@ -84,10 +84,10 @@ func (e *lostError) Error() string { return e.why }
 
 // follow closes the sessions whose processes have ended, or whose members are
 // gone, until ctx ends.
-func (l *lead) follow(ctx context.Context) {
+func (l *lead) follow(ctx context.Context, table []barrier.Card) {
 	for {
 		changed := l.coord.Changed()
-		next := l.settle(l.coord.Seats(), time.Now())
+		next := l.settle(l.coord.Seats(), table, time.Now())
 		timer := time.NewTimer(next)
 		select {
 		case <-changed:
@@ -102,10 +102,15 @@ func (l *lead) follow(ctx context.Context) {
 
 // settle looks at every session that is open; it returns when to look again even
 // if nothing changes.
-func (l *lead) settle(seats []barrier.Seat, now time.Time) (next time.Duration) {
+func (l *lead) settle(seats []barrier.Seat, table []barrier.Card, now time.Time) (next time.Duration) {
 	next = time.Hour
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for rank, card := range table {
+		if seats[rank].News.Leaving != "" && seats[rank].Card.Instance == card.Instance {
+			l.leavers[rank] = true
+		}
+	}
 	told := map[int]*done{}
 	for s := range l.sessions {
 		seat := seats[s.rank]
@@ -128,7 +133,7 @@ func (l *lead) settle(seats []barrier.Seat, now time.Time) (next time.Duration) 
 // judge says whether the session's process has ended, as its seat tells.
 func (s *session) judge(seat barrier.Seat, told *done, lease time.Duration, now time.Time) (exit wire.ExitRecord, err error, ended bool) {
 	if seat.Card.Instance != s.instance {
-		return exit, &lostError{"its pod or container was replaced by another one"}, true
+		return exit, &lostError{absenceOf(seat, barrier.Card{Instance: s.instance})}, true
 	}
 	if told.Attempt == s.attempt {
 		for _, e := range told.Ends {

@@ -120,7 +120,7 @@ func placeOf() (place, error) {
 
 // dialTo makes connections to the coordinator, whose name may resolve late.
 func dialTo(address string) func(context.Context) (net.Conn, error) {
-	const dialTime = 4 * time.Second
+	const dialTime = 3 * time.Second
 	return func(ctx context.Context) (net.Conn, error) {
 		d := net.Dialer{Timeout: dialTime}
 		return d.DialContext(ctx, "tcp", address)

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -313,4 +314,33 @@ func TestSeveralProcessesEach(t *testing.T) {
 	require.Contains(t, pods[0].out.String(), "agent: rank 3 on job-1 exited with 5\n")
 	require.Len(t, g.files("rank-*"), 4)
 	require.Equal(t, "3 1 4", g.file("rank-3"))
+}
+
+// TestPeersFailFirst: what went counts before what failed because of that.
+func TestPeersFailFirst(t *testing.T) {
+	const script = `echo $$ > $SHARED/pid-$RANK-$MUSTER_ATTEMPT; [ $MUSTER_ATTEMPT = 0 ] || exit 0
+		if [ $RANK = 1 ]; then exec sleep 1000; fi
+		while [ ! -s $SHARED/pid-1-0 ] || kill -0 $(cat $SHARED/pid-1-0) 2>/dev/null; do sleep 0.02; done; exit 1`
+	for name, sig := range map[string]syscall.Signal{"lost": syscall.SIGKILL, "preempted": syscall.SIGTERM} {
+		t.Run(name, func(t *testing.T) {
+			g := newGang(t, 2, script, "--max-restarts=1")
+			pods := g.startAll()
+			require.Eventually(t, func() bool { return g.file("pid-1-0") != "" && g.file("pid-0-0") != "" }, patience, 10*time.Millisecond)
+			below := children(t, pods[1])
+			pods[1].signal(sig)
+			<-pods[1].ended
+			if sig == syscall.SIGKILL { // as its namespace would
+				pid, err := strconv.Atoi(below[0])
+				require.NoError(t, err)
+				require.NoError(t, syscall.Kill(pid, sig))
+				time.Sleep(2 * time.Second) // the failure settles before the replacement is there
+			}
+			all(t, []*pod{pods[0], g.start(1)}, 0)
+			want := "attempt 2 of 2: rank 1 on job-1 was lost: its pod or container was replaced by another one; rank 0 on job-0 exited with 1"
+			if sig == syscall.SIGTERM {
+				want = "attempt 2 of 3: rank 1 on job-1 was told to stop from outside; rank 0 on job-0 exited with 1"
+			}
+			require.Contains(t, pods[0].out.String(), want)
+		})
+	}
 }
