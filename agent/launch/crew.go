@@ -72,6 +72,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	c.group = group.New(group.Config{
 		Members: members, Any: plan.Any, Grace: r.cfg.Grace, FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.Timeout,
 		Release: func() { out.close(); complaints.close() },
+		Calm:    func() bool { return a.watcher.leaving.Load() },
 		OnWait: func(label, address string, soFar time.Duration) {
 			r.voice.Say("%s waits for somebody to listen on %s, for %s so far", label, address, seconds(soFar))
 		},
@@ -83,7 +84,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			if e.Exit.Reason == wire.ReasonPreempted {
 				r.tally.preempt(c.group.Worker(e.Member))
 			}
-			if failed && plan.Any {
+			if failed && plan.Any && !(plan.Elastic && causeOfLost(e.Err)) { // see roster
 				r.voice.Say("%s on %s ended badly; the job goes on without it", c.group.Label(e.Member), c.group.Worker(e.Member))
 			}
 		},

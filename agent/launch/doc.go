@@ -10,6 +10,9 @@
 //	links.go        one link per worker, opened while the wait goes on
 //	restart.go      attempts, one after the other: ends.go says how one ended,
 //	                agent/retry whether there is another; past.go, leaving.go, ports.go
+//	elastic.go      who takes part while an attempt of an elastic run goes on;
+//	                elastic_run.go what follows from a change, elastic_again.go
+//	                the next attempt, elastic_fake.go on one machine
 //	attempt.go      one attempt: plan, run, judge
 //	plan.go         hosts and environment; hostnames.go, files.go, cluster.go,
 //	                interfaces.go; choose.go finds the framework
@@ -37,6 +40,11 @@
 // A command that failed is judged after every worker has given a sign of life,
 // or a moment's search for the one that has not: mpirun is often the first to
 // notice. A worker whose pod looks lost while its link is parked is called.
+//
+// With --min-workers the workers may come and go (docs/elastic.md): plan, hostfiles
+// and the broker's table follow, each whole at any moment. A group that cannot adapt
+// begins anew; a worker that was taken away is no failure, one that ended by itself
+// is what it is in any run.
 //
 // Several fake runs may go on at once on one machine, each with its own
 // directory, workers and plan. Nothing is written to /etc/mpi outside of a pod,
