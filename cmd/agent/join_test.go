@@ -320,7 +320,7 @@ func TestSeveralProcessesEach(t *testing.T) {
 func TestPeersFailFirst(t *testing.T) {
 	const script = `echo $$ > $SHARED/pid-$RANK-$MUSTER_ATTEMPT; [ $MUSTER_ATTEMPT = 0 ] || exit 0
 		if [ $RANK = 1 ]; then exec sleep 1000; fi
-		while [ ! -s $SHARED/pid-1-0 ] || kill -0 $(cat $SHARED/pid-1-0) 2>/dev/null; do sleep 0.02; done; exit 1`
+		while [ ! -s $SHARED/pid-1-0 ] || [ -e /proc/$(cat $SHARED/pid-1-0)/exe ]; do sleep 0.02; done; exit 1`
 	for name, sig := range map[string]syscall.Signal{"lost": syscall.SIGKILL, "preempted": syscall.SIGTERM} {
 		t.Run(name, func(t *testing.T) {
 			g := newGang(t, 2, script, "--max-restarts=1")
