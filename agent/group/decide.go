@@ -131,8 +131,8 @@ func (g *Group) conclude() {
 		g.cfg.OnFailure(c, g.result.Others)
 	}
 	g.grace = g.cfg.FailGrace
-	if c.Exit.Reason == wire.ReasonPreempted {
-		g.grace = g.cfg.Grace // nothing is wrong: let the others save their work too
+	if c.Exit.Reason == wire.ReasonPreempted || g.cfg.Calm != nil && g.cfg.Calm() {
+		g.grace = g.cfg.Grace
 	}
 	g.stop()
 }

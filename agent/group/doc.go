@@ -16,7 +16,8 @@
 //     with the process's last lines, before the rest is stopped;
 //   - the rest is stopped in tiers: what works, then what serves, in the members'
 //     order; TERM, after the grace KILL, by the worker itself, so that a process
-//     which ignores TERM is gone all the same;
+//     which ignores TERM is gone all the same; where a worker is taken away the
+//     grace is the whole one;
 //   - Run returns when every process has ended or its worker is lost; for a worker
 //     that does not answer, or output that nobody reads, it waits a bounded time
 //     beyond the grace.

@@ -40,6 +40,11 @@ func losses(workers []rendezvous.Worker, shot rendezvous.Snapshot) []rendezvous.
 	return rendezvous.Lost(workers, shot, time.Now())
 }
 
+// noteLeaving keeps in mind whether a worker is being taken away.
+func (s *supervisor) noteLeaving() {
+	s.leaving.Store(slices.ContainsFunc(losses(s.started, s.last), func(l rendezvous.Loss) bool { return isLeaving(l.Reason) }))
+}
+
 // notePreempted puts the workers on record whose pods are being taken away: they
 // are the cause of what fails now, whoever fails first.
 func (s *supervisor) notePreempted() {

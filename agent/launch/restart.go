@@ -38,7 +38,7 @@ func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worke
 	for number := 0; ; {
 		a, err := r.attempt(ctx, working, number, port, workers)
 		if err != nil {
-			return err
+			return r.endEarly(number, err)
 		}
 		d := r.decide(ctx, a)
 		if !d.Again {
@@ -49,12 +49,20 @@ func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worke
 			return nil
 		}
 		if workers, err = r.prepare(ctx, working, a, d, &port); err != nil {
-			r.report.Exit = CodeOf(err)
-			r.conclude()
-			return err
+			return r.endEarly(d.Next, err)
 		}
 		number = d.Next
 	}
+}
+
+// endEarly ends a run whose attempt of that number could not be begun. What those
+// before it have done is told.
+func (r *runner) endEarly(number int, err error) error {
+	if number > 0 {
+		r.report.Exit = CodeOf(err)
+		r.conclude()
+	}
+	return err
 }
 
 // decide says whether the run begins again after the attempt, and puts the attempt

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -58,9 +59,10 @@ type supervisor struct {
 	warned    map[string]bool
 	woken     map[string]time.Time // parked links that were woken, and when they had been parked
 
-	roster      *roster // nil: the run is not elastic
-	interrupted bool    // told to stop when the command had ended by itself
-	anew        string  // why we ended the command ourselves, to begin it again; "": we did not
+	leaving     atomic.Bool // the pod of a worker is being taken away
+	roster      *roster     // nil: the run is not elastic
+	interrupted bool        // told to stop when the command had ended by itself
+	anew        string      // why we ended the command ourselves, to begin it again; "": we did not
 }
 
 // suspicion is a worker whose link is lost while its pod's status still has to
@@ -175,6 +177,7 @@ func (s *supervisor) onLinks(now time.Time) (changed bool) {
 // onPods looks for pods that are gone, and for nodes that are.
 func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
 	s.last = shot
+	s.noteLeaving()
 	if s.roster != nil {
 		s.roster.hear(shot)
 		return s.review(now)

@@ -173,6 +173,37 @@ func TestClusterRestartAfterADrain(t *testing.T) {
 	require.False(t, all[0].Counted)
 }
 
+// The drained rank takes its time to save, and a peer fails because it has left the
+// collective: that is the drain's doing, and nobody cuts the saving short.
+func TestClusterRestartWhileARankSaves(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	c.start(1)
+	// What is asked twice to stop would be interrupted in its saving.
+	l := c.run("--workers=2", "--max-restarts=1", "--framework=plain", "--", "bash", "-c",
+		`echo attempt $MUSTER_ATTEMPT on $ON; test $MUSTER_ATTEMPT = 0 || exit 0
+		until [ -e "$0/left" -a $RANK = 0 ]; do
+			trap 'trap "echo interrupted; exit 3" TERM; touch "$0/left"; mkfifo "$0/f"; exec 9<>"$0/f"; read -t 7 -u 9; echo saved on $ON; exit 0' TERM
+			while [ $RANK = 1 ]; do read -t 0.1 -u 8; done 8<> <(:)
+			sleep 0.1
+		done; exit 1`, c.dir)
+	eventually(t, "all run", func() bool { return strings.Count(l.out.String(), "attempt 0 on") == 2 })
+	c.api.Edit(namespace, podName(1), func(pod *corev1.Pod) {
+		now := metav1.Now()
+		pod.DeletionTimestamp = &now
+	})
+	c.signal(1, syscall.SIGTERM)
+	require.Equal(t, 143, c.exited(1))
+	c.replace(1)
+	require.Zero(t, l.end(t), l.err.String())
+	require.Contains(t, l.out.String(), "1: saved on "+podName(1)+"\n")
+	all := l.attempts(t)
+	require.Len(t, all, 2)
+	require.False(t, all[0].Counted)
+	require.Contains(t, all[0].Why, "worker pi-worker-1 was told to go from outside; rank 0 on pi-worker-0 exited with 1")
+}
+
 // The container's memory: permanent unless it is listed.
 func TestClusterRestartAndMemory(t *testing.T) {
 	t.Parallel()
