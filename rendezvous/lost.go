@@ -15,6 +15,9 @@ type Loss struct {
 	// Gone: its processes cannot be there any more. Else the pod only looks bad
 	// (not Ready, about to be deleted) and the link decides.
 	Gone bool
+	// Leaving: not gone, but the pod is being deleted, drained or preempted; its
+	// processes have their grace period left.
+	Leaving bool
 }
 
 // Lost compares the workers that a job started with and what the API server
@@ -32,10 +35,25 @@ func Lost(started []Worker, s Snapshot, now time.Time) []Loss {
 	for _, w := range started {
 		if reason, gone := lost(w, byName[w.Name], now); !reason.OK() {
 			reason.Pod = w.Name
-			losses = append(losses, Loss{w, reason, gone})
+			losses = append(losses, Loss{w, reason, gone, !gone && leaving(byName[w.Name])})
 		}
 	}
 	return losses
+}
+
+// leaving: the pod is on its way out.
+func leaving(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || condition(pod, corev1.DisruptionTarget).Status == corev1.ConditionTrue
+}
+
+// departing is the reason of a pod that is about to be deleted.
+func departing(w Worker, pod *corev1.Pod) Reason {
+	c := condition(pod, corev1.DisruptionTarget)
+	return Reason{
+		Code: Preempted, Brief: "DisruptionTarget: " + c.Reason, Since: c.LastTransitionTime.Time,
+		Sentence: fmt.Sprintf("%s: is about to be taken off node %s: %s", w.Name, w.Node, or(clip(c.Message, 300), c.Reason)),
+		Hint:     "save a checkpoint; the pod has its termination grace period left",
+	}
 }
 
 func lost(w Worker, pod *corev1.Pod, now time.Time) (reason Reason, gone bool) {
@@ -72,12 +90,8 @@ func lost(w Worker, pod *corev1.Pod, now time.Time) (reason Reason, gone bool) {
 	if is.Restarts != w.Restarts || w.ContainerID != "" && is.ContainerID != w.ContainerID {
 		return restarted(w, pod), true
 	}
-	if c := condition(pod, corev1.DisruptionTarget); c.Status == corev1.ConditionTrue {
-		return Reason{
-			Code: Preempted, Brief: "DisruptionTarget: " + c.Reason, Since: c.LastTransitionTime.Time,
-			Sentence: fmt.Sprintf("%s: is about to be taken off node %s: %s", w.Name, w.Node, or(clip(c.Message, 300), c.Reason)),
-			Hint:     "save a checkpoint; the pod has its termination grace period left",
-		}, false
+	if leaving(pod) {
+		return departing(w, pod), false
 	}
 	r := Explain(pod, w.Container, now)
 	if r.Code != NodeLost && r.Code != NotReady {

@@ -54,8 +54,12 @@ func (b *Board) Tick(now time.Time) Progress {
 			p.Notes = append(p.Notes, b.whyNot(w))
 		}
 	}
+	b.arrivals.see(p.Ready, now)
 	causes, timed := b.causes(p.Waiting, absent, now)
 	head := fmt.Sprintf("%d/%d ready", p.Ready, p.Want)
+	if b.Least > 0 {
+		head = fmt.Sprintf("%d ready, %d to %d wanted", p.Ready, b.Least, p.Want)
+	}
 	p.state = head + "; " + causes
 	p.Sentence = head + ", " + short(p.Elapsed)
 	if timed != "" {

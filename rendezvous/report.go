@@ -19,7 +19,7 @@ const reported = 20
 func (b *Board) Report(all []*corev1.Pod, now time.Time) string {
 	p := b.Tick(now)
 	var out strings.Builder
-	fmt.Fprintf(&out, "%d of %d workers are ready after %s\n", p.Ready, p.Want, short(p.Elapsed))
+	fmt.Fprintf(&out, "%d of %d workers are ready after %s\n", p.Ready, b.needed(), short(p.Elapsed))
 	if len(b.Names) > 0 {
 		fmt.Fprintf(&out, "names: %s, in namespace %s: %s\n", list(b.Names, 5), b.Namespace, plural(len(b.pods), "pod exists", "pods exist"))
 	} else {

@@ -62,7 +62,11 @@ type Cluster struct {
 	Port    int
 	Attempt int // number of this run of the group, from 0
 	// LeastWorkers is how many workers an elastic run needs; 0: all, not elastic.
-	LeastWorkers int
+	// MostWorkers is how many it may come to have; 0: those that there are.
+	LeastWorkers, MostWorkers int
+	// Store is the index in Workers of the one that holds an elastic run's store: it
+	// stays there when one comes that stands before it.
+	Store int
 }
 
 // PortBlock is how many ports an attempt has: Port to Port+PortBlock-1.

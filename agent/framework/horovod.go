@@ -64,6 +64,9 @@ func horovodOptions(c Cluster) []string {
 		if !has(words, "--min-np", "--min-num-proc") {
 			options = append(options, "--min-np", strconv.Itoa(least))
 		}
+		if most := c.mostSlots(); most > 0 && !has(words, "--max-np", "--max-num-proc") {
+			options = append(options, "--max-np", strconv.Itoa(most))
+		}
 	default:
 		options = append(options, "-H", strings.Join(hosts, ","))
 	}
@@ -71,4 +74,11 @@ func horovodOptions(c Cluster) []string {
 		options = append(options, "--network-interfaces", name)
 	}
 	return options
+}
+
+// mostSlots is how many ranks an elastic run may come to have, where those that
+// come are like the largest that there are; 0: not known.
+func (c Cluster) mostSlots() int {
+	_, most := c.slots()
+	return c.MostWorkers * most
 }

@@ -41,8 +41,7 @@ func prepareJAX(c Cluster) (Launch, error) {
 		return Launch{}, err
 	}
 	launch := Launch{
-		Files:    []File{{Name: "sitecustomize.py", Data: jaxModule}},
-		Warnings: c.notElastic("jax"),
+		Files: []File{{Name: "sitecustomize.py", Data: jaxModule}},
 	}
 	for _, r := range ranks {
 		r.byRole()

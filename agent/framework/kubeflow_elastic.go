@@ -27,7 +27,7 @@ func (k Kubeflow) elastic(c Cluster, workers int) *KubeflowElastic {
 	case k.Elastic != nil:
 		e = *k.Elastic
 	case c.LeastWorkers > 0:
-		e = KubeflowElastic{Min: c.LeastWorkers, Max: workers}
+		e = KubeflowElastic{Min: c.LeastWorkers, Max: max(workers, c.MostWorkers)}
 	default:
 		return nil
 	}

@@ -15,6 +15,9 @@ type Launch struct {
 	// Shims: the command calls ssh, rsh or pdsh by these names, so PATH has to find
 	// the agent under them.
 	Shims bool
+	// Elastic: its processes take in one more that is started beside them. Else, and
+	// when a worker goes, a change of the workers needs a new attempt.
+	Elastic bool
 	// Any: the first process that ends well decides, and others may fail until
 	// none is left. Else see [Part].
 	Any      bool

@@ -46,7 +46,7 @@ func prepareMXNet(c Cluster) (Launch, error) {
 	if err != nil {
 		return Launch{}, err
 	}
-	launch := Launch{Warnings: c.notElastic("mxnet")}
+	var launch Launch
 	add := func(p Process, node Node, more ...Var) {
 		p.Argv = c.Command
 		p.Env = slices.Concat(psLite(c, p.Role, scheduler[0], len(servers), len(ranks)), more, []Var{

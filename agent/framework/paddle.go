@@ -46,7 +46,7 @@ func preparePaddle(c Cluster) (Launch, error) {
 	if err != nil {
 		return Launch{}, err
 	}
-	launch := Launch{Warnings: c.notElastic("paddle")}
+	var launch Launch
 	for _, r := range ranks {
 		r.byRole()
 		if launcher {

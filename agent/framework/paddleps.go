@@ -28,7 +28,7 @@ func paddleServers(c Cluster) (Launch, error) {
 	if err != nil {
 		return Launch{}, err
 	}
-	launch := Launch{Warnings: c.notElastic("paddle")}
+	var launch Launch
 	for _, r := range append(trainers, servers...) {
 		part, role := Works, "TRAINER"
 		if r.node.Role == "ps" || r.node.Role == "server" {

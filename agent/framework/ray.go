@@ -39,7 +39,7 @@ func prepareRay(c Cluster) (Launch, error) {
 	}
 	nodes := c.nodesByRole("head")
 	head := nodes[0].endpoint(c.Port + portMeet)
-	launch := Launch{Warnings: c.notElastic("ray")}
+	var launch Launch
 	if c.Procs > 1 {
 		launch.Warnings = append(launch.Warnings, fmt.Sprintf("ray starts its own processes on each worker: %d processes per worker means nothing to it", c.Procs))
 	}

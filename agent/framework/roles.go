@@ -103,11 +103,3 @@ func masterDecides(list []Process) {
 		}
 	}
 }
-
-// notElastic says that an elastic run was asked for in vain.
-func (c Cluster) notElastic(framework string) []string {
-	if c.LeastWorkers == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s needs every worker: the least number of %d workers is for torchrun and horovodrun", framework, c.LeastWorkers)}
-}

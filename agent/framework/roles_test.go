@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,7 +86,6 @@ func TestPrepareOnWorkersRefuses(t *testing.T) {
 		"no worker has the role scheduler":                             {MXNet{}, "server=2,worker=2", nil},
 		"every worker is a parameter server":                           {Paddle{}, "ps=4", nil},
 		"needs the script and not its launcher":                        {Paddle{}, "ps=1,trainer=3", func(c *Cluster) { c.Command = []string{"python", "-m", "paddle.distributed.launch", "t.py"} }},
-		"PyTorch is so only under torchrun: torchrun python3 t.py":     {Torch{}, "", func(c *Cluster) { c.LeastWorkers = 2 }},
 		"WORLD_SIZE=5 is set and is no multiple of 2 processes":        {Torch{}, "", func(c *Cluster) { c.Procs, c.UserEnv = 2, []string{"WORLD_SIZE=5"} }},
 		"a server that horovodrun runs: horovodrun python3 t.py":       {Horovod{}, "", nil},
 		"Muster starts head and nodes itself":                          {Ray{}, "", func(c *Cluster) { c.Command = []string{"ray", "start", "--head"} }},
@@ -104,15 +104,39 @@ func TestPrepareOnWorkersRefuses(t *testing.T) {
 	}
 }
 
-// A number of workers that is too small for an elastic run is said where it is
-// not used.
-func TestNotElastic(t *testing.T) {
-	for _, f := range []Framework{TensorFlow{}, JAX{}, Paddle{}, XGBoost{}, LightGBM{}, MXNet{}, Ray{}} {
+// A framework without elastic runs of its own is launched as ever: the group is
+// started again when its workers change.
+func TestElasticByRestart(t *testing.T) {
+	for _, f := range []Framework{Plain{}, Torch{}, TensorFlow{}, JAX{}, Paddle{}, XGBoost{}, LightGBM{}, MXNet{}, Ray{}} {
 		c := onWorkers(t, 4, "")
-		c.LeastWorkers = 2
+		want, err := f.Prepare(c)
+		require.NoError(t, err)
+		c.LeastWorkers, c.MostWorkers = 2, 5
 		launch, err := f.Prepare(c)
 		require.NoError(t, err)
-		require.Len(t, launch.Warnings, 1)
-		require.Contains(t, launch.Warnings[0], "needs every worker")
+		require.Equal(t, want, launch)
+		require.False(t, launch.Elastic)
 	}
+}
+
+// The store of an elastic torchrun stays where it is when a worker comes that
+// stands before it.
+func TestTorchrunStore(t *testing.T) {
+	c := onWorkers(t, 3, "")
+	c.Command, c.LeastWorkers, c.MostWorkers, c.Store = []string{"torchrun", "t.py"}, 2, 5, 1
+	launch, err := Torch{}.Prepare(c)
+	require.NoError(t, err)
+	require.True(t, launch.Elastic)
+	var order []int
+	for _, p := range launch.Processes {
+		order = append(order, p.Worker)
+		env := map[string]string{}
+		for _, v := range p.Env {
+			env[v.Name] = v.Value
+		}
+		require.Equal(t, "3:5", env["PET_NNODES"])
+		require.Equal(t, c.Workers[1].IP+":29501", env["PET_RDZV_ENDPOINT"])
+		require.Equal(t, p.Worker == 1, strings.HasPrefix(env["PET_RDZV_CONF"], "is_host=1"))
+	}
+	require.Equal(t, []int{1, 0, 2}, order)
 }

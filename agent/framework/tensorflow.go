@@ -64,7 +64,7 @@ func (t TensorFlow) prepare(c Cluster) (Launch, error) {
 	if t.Sparse && len(tasks) > 1 && !c.hasRole("ps") {
 		return Launch{}, errors.New("the sparse form needs a ps: without one each worker knows of itself alone, and trains alone")
 	}
-	launch := Launch{Warnings: c.notElastic("tensorflow")}
+	var launch Launch
 	for _, r := range tasks {
 		config, err := t.config(tasks, r)
 		if err != nil {

@@ -3,7 +3,6 @@ package framework
 import (
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // Torch prepares PyTorch: the script itself in Procs processes a worker, or
@@ -12,7 +11,7 @@ type Torch struct{}
 
 // Prepare implements Framework. With a worker of role master that one holds
 // rank 0 and decides, else all work. Errors: see [Cluster]; a role that PyTorch
-// does not have; an elastic run without torchrun.
+// does not have.
 func (Torch) Prepare(c Cluster) (Launch, error) {
 	launch, err := prepareTorch(c)
 	if err != nil {
@@ -35,10 +34,6 @@ func prepareTorch(c Cluster) (Launch, error) {
 	cmd := recognise(c.Command)
 	if cmd.launcher == byTorchrun {
 		return torchrun(c, nodes)
-	}
-	if c.LeastWorkers > 0 {
-		return Launch{}, fmt.Errorf("a run of at least %d workers is elastic, and PyTorch is so only under torchrun: torchrun %s",
-			c.LeastWorkers, strings.Join(c.Command, " "))
 	}
 	if cmd.launcher == byAccelerate {
 		return accelerate(c, cmd, nodes)

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"slices"
 	"strconv"
 )
 
@@ -10,12 +11,20 @@ import (
 //
 // Ranks follow PET_NODE_RANK, except in an elastic run, where they are the order
 // of arrival.
+//
+// Its own restarts (--max-restarts) need a store for each of them: with c10d and
+// one store for two attempts 1 of 6 runs recovered from a lost worker, with two 4
+// of 4 (torch 2.15). The static rendezvous does not read that variable; a command
+// that names c10d itself does.
 func torchrun(c Cluster, nodes []Node) (Launch, error) {
+	if c.LeastWorkers > 0 {
+		nodes = c.storeFirst(nodes)
+	}
 	ranks, err := c.numbered(nodes, 1)
 	if err != nil {
 		return Launch{}, err
 	}
-	launch := Launch{Any: c.LeastWorkers > 0}
+	launch := Launch{Any: c.LeastWorkers > 0, Elastic: c.LeastWorkers > 0}
 	for _, r := range ranks {
 		r.byRole()
 		r.Env = []Var{
@@ -30,6 +39,7 @@ func torchrun(c Cluster, nodes []Node) (Launch, error) {
 			r.Env = append(r.Env, static(c, nodes[0], r)...)
 		}
 		r.Env = append(r.Env,
+			Var{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1", Default: true, Why: "ranks of a new attempt would read the old one's addresses"},
 			Var{Name: "PET_REDIRECTS", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
 			Var{Name: "PET_TEE", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
 			unbuffered())
@@ -51,6 +61,20 @@ func (c Cluster) procsOn(n Node) int {
 	return c.Procs
 }
 
+// storeFirst puts the node that holds the store in front.
+func (c Cluster) storeFirst(nodes []Node) []Node {
+	return slices.SortedStableFunc(slices.Values(nodes), func(a, b Node) int {
+		return c.beforeStore(a) - c.beforeStore(b)
+	})
+}
+
+func (c Cluster) beforeStore(n Node) int {
+	if c.position(n) == c.Store {
+		return 0
+	}
+	return 1
+}
+
 func static(c Cluster, master Node, r rank) []Var {
 	return []Var{
 		{Name: "PET_NNODES", Value: strconv.Itoa(r.nodes), Why: "workers of the job"},
@@ -60,23 +84,26 @@ func static(c Cluster, master Node, r rank) []Var {
 	}
 }
 
+// lastCall is how many seconds torchrun waits for more workers when the least
+// number is there. The least are those that there are, not those that will do: it
+// would begin without the slowest, and start all anew when that one comes. Fewer
+// there are only in another attempt.
+const lastCall = "2"
+
 // elastic is the c10d rendezvous. is_host: torchrun finds the host of the store
-// by comparing names, and where none matches every node fails. The store of its
-// own: with one store for two attempts 1 of 6 runs recovered from a lost worker,
-// with two 4 of 4 (torch 2.15).
+// by comparing names, and where none matches every node fails.
 func elastic(c Cluster, host Node, r rank) []Var {
-	isHost := "is_host=0"
+	conf := "is_host=0,last_call_timeout=" + lastCall
 	if r.nodeRank == 0 {
-		isHost = "is_host=1"
+		conf = "is_host=1,last_call_timeout=" + lastCall
 	}
 	return []Var{
-		{Name: "PET_NNODES", Value: strconv.Itoa(min(c.LeastWorkers, r.nodes)) + ":" + strconv.Itoa(r.nodes), Why: "least and most workers of an elastic run"},
+		{Name: "PET_NNODES", Value: strconv.Itoa(r.nodes) + ":" + strconv.Itoa(max(c.MostWorkers, r.nodes)), Why: "the workers that there are, and how many there may be"},
 		{Name: "PET_RDZV_BACKEND", Value: "c10d", Why: "the rendezvous that needs no server of its own"},
 		{Name: "PET_RDZV_ENDPOINT", Value: host.endpoint(c.Port + portStore), Why: "the first worker holds the store"},
 		{Name: "PET_RDZV_ID", Value: runID(c), Why: "the run; an attempt of its own"},
-		{Name: "PET_RDZV_CONF", Value: isHost, Why: "the first worker holds the store; torchrun compares names otherwise"},
+		{Name: "PET_RDZV_CONF", Value: conf, Why: "the first worker holds the store; torchrun compares names otherwise, and waits 30 s for workers that may never come"},
 		{Name: "PET_LOCAL_ADDR", Value: r.node.address(), Why: "peers dial an address: the worker's own name need not resolve"},
 		{Name: "PET_MAX_RESTARTS", Value: "3", Default: true, Why: "a lost worker ends the ranks of all, which torchrun counts as a restart"},
-		{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1", Default: true, Why: "ranks of a new attempt would read the old one's addresses"},
 	}
 }

@@ -41,7 +41,7 @@ func boosted(c Cluster, name string, vars func(ranks []rank, own rank) []Var) (L
 	if err != nil {
 		return Launch{}, err
 	}
-	launch := Launch{Warnings: c.notElastic(name)}
+	var launch Launch
 	for _, r := range ranks {
 		r.byRole()
 		r.Env = append(vars(ranks, r), unbuffered())

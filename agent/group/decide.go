@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/exec/wire"
 )
 
 // serveGrace bounds the grace of what serves when the group has failed: what
@@ -130,6 +131,9 @@ func (g *Group) conclude() {
 		g.cfg.OnFailure(c, g.result.Others)
 	}
 	g.grace = g.cfg.FailGrace
+	if c.Exit.Reason == wire.ReasonPreempted || g.cfg.Calm != nil && g.cfg.Calm() {
+		g.grace = g.cfg.Grace
+	}
 	g.stop()
 }
 

@@ -16,10 +16,14 @@
 //     with the process's last lines, before the rest is stopped;
 //   - the rest is stopped in tiers: what works, then what serves, in the members'
 //     order; TERM, after the grace KILL, by the worker itself, so that a process
-//     which ignores TERM is gone all the same;
+//     which ignores TERM is gone all the same; where a worker is taken away the
+//     grace is the whole one;
 //   - Run returns when every process has ended or its worker is lost; for a worker
 //     that does not answer, or output that nobody reads, it waits a bounded time
 //     beyond the grace.
+//
+// One more process may join a group that runs, with [Group.Add]: one whose
+// processes find each other (framework.Launch.Elastic).
 //
 // It will not restart anything, nor print: output goes to the members' writers,
 // which output/ makes.

@@ -30,6 +30,8 @@ type Group struct {
 	members []*member
 	events  chan event
 	signals chan syscall.Signal
+	joining chan joiner
+	gone    chan struct{} // closed when Run has returned
 	wg      sync.WaitGroup
 
 	phase    phase
@@ -78,7 +80,8 @@ func New(cfg Config) *Group {
 	if cfg.Dial == nil {
 		cfg.Dial = dialTCP
 	}
-	g := &Group{cfg: cfg, events: make(chan event), signals: make(chan syscall.Signal, 16), grace: cfg.Grace}
+	g := &Group{cfg: cfg, events: make(chan event), signals: make(chan syscall.Signal, 16), grace: cfg.Grace,
+		joining: make(chan joiner), gone: make(chan struct{})}
 	for _, m := range cfg.Members {
 		g.members = append(g.members, &member{Member: m, err: &tail{to: m.Stderr}})
 	}
@@ -99,6 +102,7 @@ func (g *Group) Signal(sig syscall.Signal) {
 // process is killed. Its result is final.
 func (g *Group) Run(ctx context.Context) Result {
 	waiting, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer close(g.gone)
 	defer g.wg.Wait()
 	defer leave()
 	g.timer = time.NewTimer(time.Hour)
@@ -113,6 +117,8 @@ func (g *Group) Run(ctx context.Context) Result {
 		select {
 		case e := <-g.events:
 			g.take(waiting, e)
+		case j := <-g.joining:
+			j.taken <- g.join(waiting, j.Member)
 		case <-g.timer.C:
 			g.due()
 		case sig := <-g.signals:

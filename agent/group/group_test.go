@@ -38,6 +38,34 @@ const (
 	serves  = framework.Serves
 )
 
+// Where a worker is taken away the rest has its whole grace: nothing is wrong, and
+// there may be work to save.
+func TestGraceOfTheRest(t *testing.T) {
+	slow := act{term: 8 * time.Second}
+	for name, tc := range map[string]struct {
+		first act
+		calm  bool
+		code  int // of the slow one's end, by which it is known whether it was killed
+	}{
+		"a failure":                       {act{after: time.Second, code: 1}, false, 137},
+		"told to stop from outside":       {act{after: time.Second, reason: wire.ReasonPreempted}, false, 143},
+		"a failure while another is":      {act{after: time.Second, code: 1}, true, 143},
+		"killed while another is leaving": {act{after: time.Second, signal: syscall.SIGKILL}, true, 143},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg, _ := cast(nil, tc.first, slow)
+				cfg.Calm = func() bool { return tc.calm }
+				ends := map[int]int{}
+				cfg.OnEnd = func(e End, _ bool) { ends[e.Member] = e.Exit.Code }
+				r := New(cfg).Run(t.Context())
+				require.NotNil(t, r.Cause)
+				require.Equal(t, tc.code, ends[1])
+			})
+		})
+	}
+}
+
 func TestOutcomes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		parts []framework.Part

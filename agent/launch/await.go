@@ -52,6 +52,8 @@ type waiter struct {
 	agent   string // path of the agent in the workers, for sentences
 	printer *rendezvous.Printer
 	signals <-chan os.Signal
+	past    *past               // workers that an attempt has lost; nil: it is the first
+	shot    rendezvous.Snapshot // the last that was heard of the pods
 	// neighbours lists all pods of the namespace, for the report at the deadline.
 	neighbours func(context.Context) []*corev1.Pod
 }
@@ -65,10 +67,15 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 	defer deadline.Stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	if w.past != nil { // what there is may be enough, and nothing may change
+		if done, err := w.look(ctx, time.Now()); done != nil || err != nil {
+			return done, err
+		}
+	}
 	for {
 		select {
 		case shot := <-w.feed.pods:
-			w.board.SetPods(shot)
+			w.setPods(shot)
 		case err := <-w.feed.failed:
 			return nil, w.gaveUp(err)
 		case <-w.links.changed:
@@ -123,6 +130,9 @@ func (w *waiter) linkState(s standing) rendezvous.LinkState {
 		return rendezvous.LinkState{Reason: reasonOf(s.worker, w.agent, s.state.Last)}
 	}
 	welcome, _ := s.link.Welcome()
+	if w.past.going(welcome) {
+		return rendezvous.LinkState{Reason: reasonOf(s.worker, w.agent, errGoing)}
+	}
 	if welcome.RshAgentError != "" {
 		return rendezvous.LinkState{Reason: rendezvous.LinkRshAgentMissing(s.worker.Name, w.links.hello.RshAgent)}
 	}

@@ -67,6 +67,13 @@ const (
 	lastPort  = 30000
 )
 
+func (s situation) firstPort() int {
+	if s.port != 0 {
+		return s.port
+	}
+	return s.cfg.port()
+}
+
 func (c Config) port() int {
 	if c.Port != 0 {
 		return c.Port

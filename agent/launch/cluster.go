@@ -28,9 +28,12 @@ func clusterOf(s situation, hosts []Host, temp string) (framework.Cluster, error
 		UserEnv:     s.env,
 		Command:     s.cfg.Command,
 		Procs:       s.cfg.ProcsPerWorker,
-		Port:        s.cfg.port(),
+		Port:        s.firstPort(),
+		Attempt:     s.attempt,
 
 		LeastWorkers: s.cfg.LeastWorkers,
+		MostWorkers:  s.cfg.mostElastic(),
+		Store:        max(0, slices.IndexFunc(s.ranked, func(w rendezvous.Worker) bool { return w.Name == s.store })),
 	}
 	for i, h := range hosts {
 		c.Workers = append(c.Workers, framework.Node{Name: h.Name, Host: h.Host, IP: h.IP, Slots: h.Slots, Index: h.Index,

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/retry"
 )
 
 // ExitRule says whose word counts for the exit code.
@@ -47,7 +48,11 @@ type Config struct {
 	Lease         time.Duration // how long workers keep sessions without a launcher
 	Grace         time.Duration // between asking to stop and killing
 	FrozenAfter   time.Duration // how long an MPI daemon may be stopped; 0: for ever
+	HangAfter     time.Duration // how long nothing may happen before it is called a hang; 0: for ever
+	HangAction    string        // report or stop
 	KeepWorkers   bool          // do not tell the workers that the job is over
+	MaxRestarts   int           // how often a run that failed is begun again, in place
+	RestartOn     string        // after which ends; "": retry.Default
 
 	Hostfile string   // where to write the hostfile; "": /etc/mpi, else the run directory
 	Exit     ExitRule // whose word counts
@@ -65,7 +70,8 @@ type Config struct {
 	Env            []string // K=V, for the processes
 	Interface      string   // network interface of the workers, a name or a CIDR
 	Port           int      // first of a block; 0: chosen
-	LeastWorkers   int      // of an elastic run; 0: all
+	LeastWorkers   int      // of an elastic run; 0: all, not elastic
+	MostWorkers    int      // of an elastic run; 0: Workers, or Fake
 	DynamicWorkers bool     // TF_CONFIG in its sparse form
 	Output         string   // tag, plain or dir=PATH; "": chosen
 	OnlyRanks      string   // whose output is shown: "0,2-3"; "": all
@@ -104,6 +110,8 @@ func Defaults() Config {
 		Lease:          15 * time.Minute,
 		Grace:          10 * time.Second,
 		FrozenAfter:    30 * time.Second,
+		HangAction:     hangReport,
+		RestartOn:      retry.Default,
 		LogFormat:      "auto",
 		LogLevel:       "warn",
 		MPIDir:         names.MPIDir,
@@ -131,6 +139,9 @@ func (c Config) ValidateHosts() error {
 		return err
 	}
 	if err := c.validateWords(); err != nil {
+		return err
+	}
+	if err := c.validateHang(); err != nil {
 		return err
 	}
 	if err := c.validateLaunch(); err != nil {
@@ -170,7 +181,7 @@ func (c Config) validateFake() error {
 	if strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.Fake {
 		return usage("leave --workers away", "--fake=%d and --workers=%d contradict each other", c.Fake, c.Workers)
 	}
-	_, err := ParseFaults(c.FakeFaults, c.Fake)
+	_, err := ParseFaults(c.FakeFaults, c.Fake+c.coming())
 	return err
 }
 
@@ -178,7 +189,7 @@ func (c Config) validateCluster() error {
 	if len(c.FakeFaults) > 0 {
 		return usage("add --fake=4", "--fake-fault needs --fake: faults are never made in a cluster")
 	}
-	if c.Workers < 1 {
+	if c.most() < 1 {
 		return usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment; without a cluster, on this machine: "+c.onThisMachine(),
 			"how many workers to wait for is not known")
 	}

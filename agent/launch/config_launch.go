@@ -9,9 +9,13 @@ import (
 	"github.com/musterhq/muster/agent/group/output"
 )
 
-// size is how many workers there are to be; 0: as many as are found.
+// size is how many workers there are to be; 0: as many as are found, or as many
+// as come.
 func (c Config) size() int {
-	if c.IsFake() {
+	switch {
+	case c.elastic():
+		return 0
+	case c.IsFake():
 		return c.Fake
 	}
 	return c.Workers
@@ -45,8 +49,8 @@ func (c Config) validateLaunch() error {
 		return usage(fmt.Sprintf("the %d ports from it on are used; without --port a free block is chosen", framework.PortBlock),
 			"--port=%d: it takes 1 to %d", c.Port, 1<<16-framework.PortBlock)
 	}
-	if c.LeastWorkers < 0 || c.size() > 0 && c.LeastWorkers > c.size() {
-		return usage("an elastic run goes on with as many workers", "--least-workers=%d: it takes 1 to %d", c.LeastWorkers, c.size())
+	if err := c.validateElastic(); err != nil {
+		return err
 	}
 	for _, kv := range c.Env {
 		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" {
@@ -55,6 +59,9 @@ func (c Config) validateLaunch() error {
 	}
 	if _, err := netip.ParsePrefix(c.Interface); strings.Contains(c.Interface, "/") && err != nil {
 		return usage("--interface=eth1, or --interface=10.1.0.0/16", "--interface=%s: %w", c.Interface, err)
+	}
+	if err := c.validateRestarts(); err != nil {
+		return err
 	}
 	if err := c.validateMetrics(); err != nil {
 		return err

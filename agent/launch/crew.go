@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,9 +17,9 @@ import (
 
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/group/output"
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
-	"github.com/musterhq/muster/rendezvous"
 )
 
 // crew is the user's command as a group of processes on the workers.
@@ -36,10 +37,13 @@ func (c *crew) signal(sig syscall.Signal) { c.group.Signal(sig) }
 type seat struct {
 	link  *link.Link
 	tally *tally
+	hang  *hangWatch
+	label string // of the process
 }
 
 // Open implements group.Opener.
 func (s seat) Open(ctx context.Context, id string, spec wire.Spec, stdout, stderr io.Writer) (group.Session, error) {
+	s.hang.name(id, s.label)
 	session, err := s.link.Open(ctx, id, spec, link.Streams{Stdout: stdout, Stderr: stderr})
 	if err != nil {
 		return nil, err
@@ -48,16 +52,19 @@ func (s seat) Open(ctx context.Context, id string, spec wire.Spec, stdout, stder
 	return session, nil
 }
 
-// runGroup runs the plan's processes and judges their end.
-func (r *runner) runGroup(ctx, working context.Context, workers []rendezvous.Worker, plan Plan, user [][]string) error {
-	if err := r.layFiles(ctx, &plan, user); err != nil {
+// runGroup runs the processes of the attempt's plan and judges their end.
+func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]string) error {
+	if err := r.layFiles(ctx, &a.plan, user); causeOfLost(err) {
+		return r.lostBefore(ctx, a, err)
+	} else if err != nil {
 		return err
 	}
+	plan := a.plan
 	if err := r.place.note(plan); err != nil { // with the files' directories
 		return fmt.Errorf("write plan: %w", err)
 	}
 	out, complaints := newOutlet(r.streams.Out), newOutlet(r.streams.Err)
-	members, err := r.members(plan, out, complaints)
+	members, err := r.members(a, out, complaints)
 	if err != nil {
 		return err
 	}
@@ -65,65 +72,89 @@ func (r *runner) runGroup(ctx, working context.Context, workers []rendezvous.Wor
 	c.group = group.New(group.Config{
 		Members: members, Any: plan.Any, Grace: r.cfg.Grace, FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.Timeout,
 		Release: func() { out.close(); complaints.close() },
+		Calm:    func() bool { return a.watcher.leaving.Load() },
 		OnWait: func(label, address string, soFar time.Duration) {
 			r.voice.Say("%s waits for somebody to listen on %s, for %s so far", label, address, seconds(soFar))
 		},
 		OnFailure: func(f group.Failure, others int) { r.tellCause(f, others, len(members)) },
 		OnEnd: func(e group.End, failed bool) {
 			if e.Exit.OOM > 0 {
-				r.tally.starve(members[e.Member].Worker)
+				r.tally.starve(c.group.Worker(e.Member))
 			}
-			if failed && plan.Any {
-				r.voice.Say("%s on %s ended badly; the job goes on without it", members[e.Member].Label, members[e.Member].Worker)
+			if e.Exit.Reason == wire.ReasonPreempted {
+				r.tally.preempt(c.group.Worker(e.Member))
+			}
+			if failed && plan.Any && !(plan.Elastic && causeOfLost(e.Err)) { // see roster
+				r.voice.Say("%s on %s ended badly; the job goes on without it", c.group.Label(e.Member), c.group.Worker(e.Member))
 			}
 		},
 	})
-	began := time.Now()
-	s := r.supervise(working, filepath.Base(r.cfg.Command[0]), c, workers)
+	a.group = c.group
+	s := r.supervise(working, a, filepath.Base(r.cfg.Command[0]), c)
 	s.group = true
 	r.wg.Go(func() {
 		defer close(c.ended)
 		c.result = c.group.Run(ctx)
 	})
 	s.watch(ctx)
-	r.report.RunMS = time.Since(began).Milliseconds()
 	s.aftermath(ctx, c.result.Code != 0)
-	r.tally.fill(&r.report)
+	s.notePreempted()
 	for _, left := range c.result.Left {
 		r.voice.Warn("%s was given up: its end was not told in time, or nobody reads what it has written", left)
 	}
-	r.judgeCrew(s, c.result, plan)
+	r.judgeCrew(a, c.result)
+	return nil
+}
+
+// lostBefore judges an attempt whose worker was lost before anything was started.
+func (r *runner) lostBefore(ctx context.Context, a *attempt, err error) error {
+	s := r.observer(a.workers)
+	s.group = true
+	s.begin()
+	a.watcher = s
+	s.aftermath(ctx, true)
+	s.notePreempted()
+	r.tally.testify(&a.evidence)
+	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
+	a.verdict = Verdict{names.ExitHopeless, err.Error()}
 	return nil
 }
 
 // members makes the group's members, with their output.
-func (r *runner) members(plan Plan, out, complaints io.Writer) ([]group.Member, error) {
-	printer, err := r.printer(plan, out, complaints)
+func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member, error) {
+	printer, err := r.printer(a, out, complaints)
 	if err != nil {
 		return nil, err
 	}
-	standings := r.links.standings()
 	var members []group.Member
-	for _, p := range plan.Processes {
-		worker := plan.Hosts[p.Worker].Name
-		m := group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{standings[worker].link, r.tally}, Part: p.Part, After: p.After,
+	a.member = func(p Proc) (m group.Member, err error) {
+		worker := a.plan.Hosts[p.Worker].Name
+		m = group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{r.links.standings()[worker].link, r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
 			Spec: wire.Spec{Argv: p.Argv, Env: p.environment(r.cfg), Dir: r.cfg.Chdir, EndsOnFailure: true}}
 		if m.Stdout, m.Stderr, err = printer.Streams(p.Rank, p.Label); err != nil {
-			return nil, usage("--output=dir=PATH takes a directory that can be written", "%w", err)
+			return m, usage("--output=dir=PATH takes a directory that can be written", "%w", err)
 		}
-		m.Stdout = r.meter.watch(p.Rank, m.Stdout)
+		m.Stdout, m.Stderr = a.hang.hear(r.meter.watch(p.Rank, m.Stdout)), a.hang.hear(m.Stderr)
+		return m, nil
+	}
+	for _, p := range a.plan.Processes {
+		m, err := a.member(p)
+		if err != nil {
+			return nil, err
+		}
 		members = append(members, m)
 	}
 	return members, nil
 }
 
 // printer carries the group's output, tagged where there is more than one.
-func (r *runner) printer(plan Plan, out, complaints io.Writer) (*output.Printer, error) {
+func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer, error) {
+	plan := a.plan
 	mode, err := r.cfg.outputMode()
 	if err != nil {
 		return nil, err
 	}
-	if r.cfg.Output == "" && len(plan.Processes) == 1 {
+	if r.cfg.Output == "" && len(plan.Processes) == 1 && !r.cfg.elastic() {
 		mode.Kind = output.Plain
 	}
 	only, err := r.cfg.shown()
@@ -131,7 +162,7 @@ func (r *runner) printer(plan Plan, out, complaints io.Writer) (*output.Printer,
 		return nil, err
 	}
 	p, err := output.New(output.Config{Mode: mode, Out: out, Err: complaints, ColorOut: colourful(r.streams.Out),
-		ColorErr: colourful(r.streams.Err), Only: only, Ranks: plan.ranks(), Members: len(plan.Processes)})
+		ColorErr: colourful(r.streams.Err), Only: only, Ranks: plan.ranks(), Members: len(plan.Processes), Append: a.number > 0})
 	if err != nil {
 		return nil, usage("--output=dir=PATH takes a directory that can be made and written", "%w", err)
 	}
@@ -171,31 +202,17 @@ func stoppingRest(others, all int) string {
 	return "; stopping the rest"
 }
 
-// judgeCrew decides and says the verdict of a group.
-func (r *runner) judgeCrew(s *supervisor, result group.Result, plan Plan) {
-	r.hurry, r.silent = s.ending.told != 0, s.silent()
-	var e Evidence
-	r.tally.testify(&e)
-	r.verdict = JudgeGroup(s.ending.told, result, lostOf(e.Lost, plan))
-	r.report.Exit = r.verdict.Code
-	said := result.Cause != nil && !causeOfLost(result.Cause.Err) && r.verdict.Code == result.Code
-	if r.verdict.Why != "" && !said && !r.said(e, r.verdict) {
-		r.voice.Warn("%s", r.verdict.Why)
-	}
-	r.meter.report(r.voice)
-	r.voice.Say("%s", r.report.Summary())
+// judgeCrew judges the end of a group.
+func (r *runner) judgeCrew(a *attempt, result group.Result) {
+	s := a.watcher
+	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
+	r.tally.testify(&a.evidence)
+	a.result, a.verdict = result, JudgeGroup(s.ending.told, result, lostOf(a.evidence.Lost, a.plan))
+	r.noteHang(a)
+	a.said = result.Cause != nil && !causeOfLost(result.Cause.Err) && a.verdict.Code == result.Code
 }
 
 // lostOf are the lost workers on which processes of the plan ran.
 func lostOf(all []Lost, plan Plan) []Lost {
-	var list []Lost
-	for _, l := range all {
-		for _, p := range plan.Processes {
-			if plan.Hosts[p.Worker].Name == l.Worker {
-				list = append(list, l)
-				break
-			}
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(all), func(l Lost) bool { return !plan.uses(l.Worker) })
 }

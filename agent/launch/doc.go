@@ -8,6 +8,12 @@
 //	kube.go         where workers come from in a cluster; fake.go on one machine
 //	await.go        wait for the workers with an explained progress line
 //	links.go        one link per worker, opened while the wait goes on
+//	restart.go      attempts, one after the other: ends.go says how one ended,
+//	                agent/retry whether there is another; past.go, leaving.go, ports.go
+//	elastic.go      who takes part while an attempt of an elastic run goes on;
+//	                elastic_run.go what follows from a change, elastic_again.go
+//	                the next attempt, elastic_fake.go on one machine
+//	attempt.go      one attempt: plan, run, judge
 //	plan.go         hosts and environment; hostnames.go, files.go, cluster.go,
 //	                interfaces.go; choose.go finds the framework
 //	processes.go    processes on the workers, where the framework has them started
@@ -35,6 +41,11 @@
 // or a moment's search for the one that has not: mpirun is often the first to
 // notice. A worker whose pod looks lost while its link is parked is called.
 //
+// With --min-workers the workers may come and go (docs/elastic.md): plan, hostfiles
+// and the broker's table follow, each whole at any moment. A group that cannot adapt
+// begins anew; a worker that was taken away is no failure, one that ended by itself
+// is what it is in any run.
+//
 // Several fake runs may go on at once on one machine, each with its own
 // directory, workers and plan. Nothing is written to /etc/mpi outside of a pod,
 // nor by fake runs anywhere. Fake workers end with the lease (1 min unless
@@ -54,7 +65,13 @@
 // With Config.Metrics a command's standard output is a pipe of ours, whose bytes
 // are handed on as they are; without, it is our own.
 //
-// It will not restart a command, rewrite its arguments or its output, or take
+// With Config.MaxRestarts a run that failed begins again in place. The next attempt
+// starts when PID 1 of every worker that is not lost has confirmed that nothing of
+// the last one runs there, has ports that none before it had, and takes those for
+// workers that were made anew in the place of lost ones. docs/restart.md has the
+// rules.
+//
+// It will not rewrite a command's arguments or its output, or take
 // a variable from the user: a variable of ours that the user has set is kept
 // as the user set it, with a warning.
 //

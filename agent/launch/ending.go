@@ -109,3 +109,12 @@ func (e *ending) wait() time.Duration {
 	}
 	return e.steps[0].after
 }
+
+// onAnew says whether an end that we want, to begin again, changed the schedule.
+func (e *ending) onAnew(grace time.Duration) (changed bool) {
+	if e.told != 0 || e.lost || e.ill {
+		return false
+	}
+	e.steps = []step{{0, syscall.SIGTERM}, {grace, syscall.SIGKILL}}
+	return true
+}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,19 +56,27 @@ func fakeDir(dir string, i int) string { return filepath.Join(dir, "w"+strconv.I
 
 // fakes is the fleet of --fake: worker processes on this machine.
 type fakes struct {
-	reaper  *reap.Reaper
-	workers []*fakeWorker
-	faults  []Fault
-	wg      sync.WaitGroup
+	reaper *reap.Reaper
+	faults []Fault
+	place  fakePlace
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	workers []*fakeWorker // by index
+	closed  bool          // no more may join
 }
+
+// fakePlace is where fake workers are made, and by whom.
+type fakePlace struct{ dir, agent, run string }
 
 type fakeWorker struct {
 	rendezvous.Worker
-	dir   string
-	proc  *reap.Process
-	tree  *reap.Tree
-	line  *faulty
-	ended chan struct{} // told to end: its end is no loss
+	watched bool // await has seen it
+	dir     string
+	proc    *reap.Process
+	tree    *reap.Tree
+	line    *faulty
+	ended   chan struct{} // told to end: its end is no loss
 }
 
 // startFakes starts cfg.Fake workers below dir, each with a directory, a
@@ -77,20 +86,28 @@ func startFakes(r *reap.Reaper, cfg Config, dir, agent, run string) (*fakes, err
 	if err != nil {
 		return nil, err
 	}
-	faults, err := ParseFaults(cfg.FakeFaults, cfg.Fake)
+	faults, err := ParseFaults(cfg.FakeFaults, cfg.Fake+cfg.coming())
 	if err != nil {
 		return nil, err
 	}
-	f := &fakes{reaper: r, faults: faults}
+	f := &fakes{reaper: r, faults: faults, place: fakePlace{dir, agent, run}}
 	for i, w := range list {
-		one, err := startFake(r, cfg, fakeDir(dir, i), agent, run, w)
+		one, err := f.start(cfg, i, w)
 		if err != nil {
 			return nil, errors.Join(err, f.sweep(context.Background()))
 		}
-		one.line = newFaulty(&patient{inner: local.Dialer{Path: filepath.Join(one.dir, names.WorkerSocket)}}, i, faults)
 		f.workers = append(f.workers, one)
 	}
 	return f, nil
+}
+
+// start starts worker i and makes the way to it.
+func (f *fakes) start(cfg Config, i int, w rendezvous.Worker) (*fakeWorker, error) {
+	one, err := startFake(f.reaper, cfg, fakeDir(f.place.dir, i), f.place.agent, f.place.run, w)
+	if err == nil {
+		one.line = newFaulty(&patient{inner: local.Dialer{Path: filepath.Join(one.dir, names.WorkerSocket)}}, i, f.faults)
+	}
+	return one, err
 }
 
 func startFake(r *reap.Reaper, cfg Config, dir, agent, run string, w rendezvous.Worker) (*fakeWorker, error) {
@@ -145,15 +162,25 @@ func (p *patient) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 }
 
 // dialer implements fleet.
-func (f *fakes) dialer(w rendezvous.Worker) link.Dialer { return f.workers[w.Index].line }
+func (f *fakes) dialer(w rendezvous.Worker) link.Dialer { return f.all()[w.Index].line }
+
+// all are the workers that there are now.
+func (f *fakes) all() []*fakeWorker {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.workers)
+}
 
 // await waits until every fake worker has answered.
 func (f *fakes) await(ctx context.Context, cfg Config, l *links, signals <-chan os.Signal) ([]rendezvous.Worker, error) {
 	var workers []rendezvous.Worker
-	for _, w := range f.workers {
+	for _, w := range f.all() {
 		workers = append(workers, w.Worker)
 		l.follow(ctx, w.Worker)
-		f.wg.Go(func() { f.watch(ctx, w, l) })
+		if !w.watched {
+			w.watched = true
+			f.wg.Go(func() { f.watch(ctx, w, l) })
+		}
 	}
 	deadline := time.NewTimer(cfg.Timeout)
 	defer deadline.Stop()
@@ -201,13 +228,17 @@ func (f *fakes) watch(ctx context.Context, w *fakeWorker, l *links) {
 	case <-w.ended:
 	default:
 		status := w.proc.Status()
-		l.lose(w.Name, errors.New("its agent "+howEnded(status.Code, int(status.Signal))))
+		cause := errors.New("its agent " + howEnded(status.Code, int(status.Signal)))
+		if status.Signal == 0 && slices.Contains([]int{0, 128 + int(syscall.SIGTERM), 128 + int(syscall.SIGINT)}, status.Code) {
+			cause = &departure{cause}
+		}
+		l.lose(w.Name, cause)
 	}
 }
 
 // lastLine is the end of a fake worker's log, for a hint.
 func (f *fakes) lastLine(w rendezvous.Worker) string {
-	text, err := os.ReadFile(filepath.Join(f.workers[w.Index].dir, "log"))
+	text, err := os.ReadFile(filepath.Join(f.all()[w.Index].dir, "log"))
 	if err != nil {
 		return ""
 	}
@@ -228,7 +259,7 @@ func lastWordsIn(log string) string {
 
 // rehearse carries out the faults that are due at a time, counted from now,
 // until ctx ends.
-func (f *fakes) rehearse(ctx context.Context, say func(format string, args ...any)) {
+func (f *fakes) rehearse(ctx context.Context, say func(format string, args ...any), join func()) {
 	for _, fault := range f.faults {
 		if fault.After == 0 {
 			continue
@@ -237,7 +268,12 @@ func (f *fakes) rehearse(ctx context.Context, say func(format string, args ...an
 			if !sleep(ctx, fault.After) {
 				return
 			}
-			for i, w := range f.workers {
+			if fault.Verb == "join" {
+				say("rehearsing: a worker joins")
+				join()
+				return
+			}
+			for i, w := range f.all() {
 				if fault.hits(i) {
 					say("rehearsing: %s worker %s", fault.Verb, w.Name)
 					f.wg.Go(func() { f.strike(ctx, fault, w) })
@@ -263,7 +299,10 @@ func (f *fakes) strike(ctx context.Context, fault Fault, w *fakeWorker) {
 
 // release says that the workers are about to be told that the job is over.
 func (f *fakes) release() {
-	for _, w := range f.workers {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	for _, w := range f.all() {
 		close(w.ended)
 	}
 }
@@ -273,7 +312,7 @@ func (f *fakes) sweep(ctx context.Context) error {
 	const patience = 2 * time.Second
 	leave, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	for _, w := range f.workers {
+	for _, w := range f.all() {
 		select {
 		case <-w.proc.Done():
 		case <-leave.Done():
@@ -282,7 +321,7 @@ func (f *fakes) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*patience)
 	defer cancel()
 	var errs []error
-	for _, w := range f.workers {
+	for _, w := range f.all() {
 		if _, err := f.reaper.Stop(ctx, w.tree.Find, patience/2); err != nil {
 			errs = append(errs, fmt.Errorf("end fake worker %s: %w", w.Name, err))
 		}

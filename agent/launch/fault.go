@@ -10,7 +10,7 @@ import (
 
 // Fault is one --fake-fault, for rehearsing failures on one machine.
 type Fault struct {
-	Verb   string        // drop, stall or kill
+	Verb   string        // drop, stall, kill or join
 	Worker int           // worker's index, from 0; -1: every worker
 	Every  int64         // drop: after that many bytes in either direction, again and again
 	After  time.Duration // when, from the moment the command starts
@@ -24,7 +24,7 @@ const maxFake = 253
 // and then; of a DATA frame the part that came is kept.
 const leastEvery = 4 << 10
 
-const faultForms = "drop every=256KiB [worker=N] | drop after=3s [worker=N] | stall after=2s for=10s [worker=N] | kill after=3s worker=N"
+const faultForms = "drop every=256KiB [worker=N] | drop after=3s [worker=N] | stall after=2s for=10s [worker=N] | kill after=3s worker=N | join after=5s"
 
 // ParseFaults reads every --fake-fault; n is the number of fake workers.
 // Errors are *Failure with code 64.
@@ -96,8 +96,12 @@ func (f *Fault) complete() error {
 		if f.After <= 0 || f.Worker < 0 {
 			return fmt.Errorf("kill takes after=TIME and worker=N")
 		}
+	case "join":
+		if f.After <= 0 || f.Worker >= 0 {
+			return fmt.Errorf("join takes after=TIME: one more worker starts then")
+		}
 	default:
-		return fmt.Errorf("%q is neither drop, stall nor kill", f.Verb)
+		return fmt.Errorf("%q is neither drop, stall, kill nor join", f.Verb)
 	}
 	return nil
 }

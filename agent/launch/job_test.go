@@ -56,6 +56,15 @@ func TestJudgeJob(t *testing.T) {
 		"a rank was killed, another aborted": {func(t *tally) {
 			t.report("w-2", rank("2", 137, 9))
 		}, 14, false, 137, "worker w-2: rank 2, pi (pid 9), was killed by SIGKILL; mpirun exited with 14"},
+		"a rank aborted, another had been killed": {func(t *tally) {
+			t.report("w-0", rank("0", 14, 0))
+			t.report("w-1", rank("1", 143, 15))
+			t.report("w-2", rank("2", 137, 9))
+		}, 14, false, 137, "worker w-2: rank 2, pi (pid 9), was killed by SIGKILL; mpirun exited with 14"},
+		"a rank means 14, another was ended": {func(t *tally) {
+			t.report("w-1", rank("1", 143, 15))
+			t.report("w-0", rank("0", 14, 0))
+		}, 14, false, 14, "worker w-0: rank 0, pi (pid 9), exited with 14; mpirun exited with 14"},
 		"a rank means 14": {func(t *tally) { t.report("w-2", rank("2", 14, 0)) }, 14, false,
 			14, "worker w-2: rank 2, pi (pid 9), exited with 14; mpirun exited with 14"},
 		"mpirun's code is a rank's": {func(t *tally) {

@@ -2,7 +2,9 @@ package launch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/musterhq/muster/agent/names"
 )
@@ -11,6 +13,9 @@ import (
 type Lost struct {
 	Worker string `json:"worker"`
 	Cause  string `json:"cause"`
+
+	starved bool // its container was killed for its memory
+	leaving bool // it was told to go from outside
 }
 
 // BadSession is a session that ended badly without our doing.
@@ -39,6 +44,7 @@ type Evidence struct {
 	Ranks    []RankEnd // that did not end with 0
 	Cut      []Cut     // sessions that their agents did not outlive
 	Starved  []string  // workers where the kernel killed a process for its memory
+	Leaving  []string  // workers that were told to go from outside
 }
 
 // Verdict is the launcher's exit code, and the sentence that says why when
@@ -135,11 +141,39 @@ func culprit(e Evidence) string {
 	case cutFirst(e):
 		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0].Worker)
 	case ok && t.likely != ofAftermath:
+		if r, found := meant(e); t.likely == ofSession && found {
+			return fmt.Sprintf("worker %s: %s; ", r.Worker, r.What)
+		}
 		return fmt.Sprintf("worker %s: %s; ", t.Worker, t.What)
 	case len(e.Ranks) > 0 && (len(e.Ranks) == 1 || !killed(e.Ranks[0].Signal)):
 		return fmt.Sprintf("worker %s: %s; ", e.Ranks[0].Worker, e.Ranks[0].What)
 	}
 	return ""
+}
+
+// meant is the first rank whose end the command's code tells of, where ranks were
+// killed by several signals: mpirun ends the others with one of its own choice, and
+// their ends may be heard of first. An abort because a peer has gone tells of that
+// one: it was killed by KILL, or exited; Open MPI 5 itself ends ranks with TERM.
+func meant(e Evidence) (RankEnd, bool) {
+	if e.Code == peerGone {
+		i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool {
+			return r.Signal == int(syscall.SIGKILL) || r.Signal == 0 && r.Code != peerGone
+		})
+		if i < 0 {
+			i = slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return r.Signal == 0 })
+		}
+		if i < 0 {
+			return RankEnd{}, false
+		}
+		return e.Ranks[i], true
+	}
+	several := slices.ContainsFunc(e.Ranks, func(r RankEnd) bool { return r.Signal != e.Ranks[0].Signal })
+	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return killed(r.Signal) && r.Code == e.Code })
+	if !several || i < 0 {
+		return RankEnd{}, false
+	}
+	return e.Ranks[i], true
 }
 
 // ownCode is the command's code, or that of the cause where the command's tells
@@ -152,9 +186,12 @@ func ownCode(e Evidence) int {
 	if e.Code != hydraGaveUp && e.Code != peerGone {
 		return e.Code
 	}
+	if r, found := meant(e); found && e.Code == peerGone {
+		return r.Code
+	}
 	killed := map[int]bool{}
 	for _, r := range e.Ranks {
-		if r.Signal == 0 && r.Code != peerGone {
+		if r.Signal == 0 {
 			return r.Code
 		}
 		killed[r.Code] = true

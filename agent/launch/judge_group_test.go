@@ -17,7 +17,7 @@ func TestJudgeGroup(t *testing.T) {
 	several.Others = 2
 	lost := &link.LostError{Worker: "w-1", Kind: link.Gone, Err: errors.New("gone")}
 	away := group.Result{Code: 76, Cause: &group.Failure{Label: "rank 1", Worker: "w-1", End: group.End{Err: lost}}}
-	gone := []Lost{{"w-1", "its node is lost"}}
+	gone := []Lost{{Worker: "w-1", Cause: "its node is lost"}}
 	for name, tc := range map[string]struct {
 		told   int
 		result group.Result
@@ -31,7 +31,7 @@ func TestJudgeGroup(t *testing.T) {
 		"several":                  {result: several, want: Verdict{3, "rank 1 on w-1 exited with 3 (and 2 more failed)"}},
 		"a worker lost":            {result: away, lost: gone, want: Verdict{76, "worker w-1 lost: its node is lost"}},
 		"peers noticed first":      {result: failed, lost: gone, want: Verdict{76, "worker w-1 lost: its node is lost; rank 1 on w-1 exited with 3"}},
-		"two lost":                 {result: away, lost: append(gone, Lost{"w-2", "x"}), want: Verdict{76, "worker w-1 lost: its node is lost (and 1 more worker)"}},
+		"two lost":                 {result: away, lost: append(gone, Lost{Worker: "w-2", Cause: "x"}), want: Verdict{76, "worker w-1 lost: its node is lost (and 1 more worker)"}},
 		"a worker lost, yet well":  {lost: gone, want: Verdict{}},
 		"stopped, nobody told why": {result: group.Result{Stopped: true}, want: Verdict{70, "the group was stopped, and nobody knows why"}},
 	} {

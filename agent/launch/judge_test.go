@@ -14,7 +14,7 @@ func TestJudge(t *testing.T) {
 		change(&e)
 		return e
 	}
-	lost := []Lost{{"pi-worker-1", "the pod was deleted"}}
+	lost := []Lost{{Worker: "pi-worker-1", Cause: "the pod was deleted"}}
 	for name, tc := range map[string]struct {
 		e    Evidence
 		code int
@@ -41,7 +41,7 @@ func TestJudge(t *testing.T) {
 		"lost, ended by us": {with(func(e *Evidence) { e.Lost, e.Code, e.Ended = lost, 143, true }), 76,
 			"worker pi-worker-1 lost: the pod was deleted"},
 		"several lost": {with(func(e *Evidence) {
-			e.Lost = append([]Lost{{"w-0", "gone"}}, lost...)
+			e.Lost = append([]Lost{{Worker: "w-0", Cause: "gone"}}, lost...)
 			e.Ended, e.Code = true, 1
 		}), 76, "worker w-0 lost: gone (and 1 more worker)"},
 		"lost counts for any command": {with(func(e *Evidence) { e.Rule, e.Lost = ExitCommand, lost }), 76,

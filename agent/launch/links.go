@@ -174,6 +174,35 @@ func (l *links) lose(worker string, cause error) {
 	}
 }
 
+// forget takes the links of these workers down for good, so that follow opens new
+// ones to whatever comes in their place.
+func (l *links) forget(workers []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range workers {
+		if m := l.members[name]; m != nil {
+			m.stop()
+			delete(l.members, name)
+			l.tally.forget(name)
+		}
+	}
+}
+
+// dismiss takes the link of a worker down that is gone. What has come in its place
+// under the same name is another worker.
+func (l *links) dismiss(w rendezvous.Worker, cause error) {
+	l.mu.Lock()
+	m := l.members[w.Name]
+	if m == nil || !same(m.worker, w) {
+		l.mu.Unlock()
+		return
+	}
+	delete(l.members, w.Name)
+	l.mu.Unlock()
+	m.link.Lose(link.Gone, cause)
+	l.tally.forget(w.Name)
+}
+
 // end tells every worker that the job is over and waits until each has
 // confirmed, is lost, or ctx has ended; but not for silent ones. Errors name the
 // workers that could not be told.

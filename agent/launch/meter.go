@@ -75,13 +75,20 @@ func (w watched) Close() error {
 	return err
 }
 
+// settle waits until what a command that has ended wrote is through.
+func (m *meter) settle(v *voice) {
+	if m != nil {
+		m.tee.drain(v)
+	}
+}
+
 // report says what was seen and writes the file. What goes wrong is said, and
 // does not change the exit code: the work has been done.
 func (m *meter) report(v *voice) {
 	if m == nil {
 		return
 	}
-	m.tee.drain(v)
+	m.settle(v)
 	series := m.seen.Series()
 	for _, s := range series {
 		if s.Count > 0 {

@@ -32,8 +32,10 @@ type Plan struct {
 	Argv      []string         `json:"argv,omitempty"` // in the launcher, where it is not the user's
 	Shims     bool             `json:"-"`              // that command calls ssh, rsh or pdsh
 	Any       bool             `json:"any,omitempty"`
+	Elastic   bool             `json:"elastic,omitempty"` // the processes take in one more
 	Files     []framework.File `json:"-"`
 	Warnings  []string         `json:"warnings,omitempty"` // of the processes' variables
+	Attempt   int              `json:"attempt,omitempty"`
 }
 
 // planName is the plan's file within the private directory.
@@ -49,6 +51,9 @@ type situation struct {
 	broker   string // socket path
 	agent    string // the agent's binary
 	env      []string
+	attempt  int    // number of the run of the command or the group, from 0
+	port     int    // first of the attempt's; 0: any
+	store    string // worker that holds an elastic run's store; "": the first
 
 	framework framework.Framework // nil: see choose
 }
@@ -78,7 +83,7 @@ func makePlan(s situation) (Plan, error) {
 		return Plan{}, usage("--success=auto leaves it to the framework", "%w", err)
 	}
 	plan := Plan{Job: s.cfg.Job, Hosts: hosts, Hostfile: s.paths.Hostfile, Hydra: s.paths.Hydra, Broker: s.broker,
-		Argv: launch.Argv, Shims: launch.Shims, Any: launch.Any, Files: launch.Files, Warnings: launch.Warnings}
+		Argv: launch.Argv, Shims: launch.Shims, Any: launch.Any, Elastic: launch.Elastic, Files: launch.Files, Warnings: launch.Warnings, Attempt: s.attempt}
 	if len(launch.Processes) > 0 {
 		plan.Vars = byHand(s, cluster)
 		return plan.withProcesses(s, launch.Processes)
@@ -87,7 +92,7 @@ func makePlan(s situation) (Plan, error) {
 		return Plan{}, err
 	}
 	wordAgent(launch.Env, s.agent)
-	plan.Vars = append(launch.Env, brokerVar(s.broker))
+	plan.Vars = append(launch.Env, brokerVar(s.broker), attemptVar(s.attempt))
 	return plan, nil
 }
 
@@ -103,6 +108,10 @@ func byHand(s situation, c framework.Cluster) []framework.Var {
 
 func brokerVar(path string) framework.Var {
 	return framework.Var{Name: names.EnvBroker, Value: path, Why: "the launcher's socket, for agent rsh"}
+}
+
+func attemptVar(attempt int) framework.Var {
+	return framework.Var{Name: names.EnvAttempt, Value: strconv.Itoa(attempt), Why: "attempts before this one"}
 }
 
 // wordAgent gives Open MPI "AGENT rsh" in place of the link in our private

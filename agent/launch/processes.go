@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
-	"github.com/musterhq/muster/agent/names"
 )
 
 // Proc is one process on a worker, as the plan has it.
@@ -28,11 +26,14 @@ type Proc struct {
 // withProcesses adds the processes to a plan, each with its own environment.
 func (p Plan) withProcesses(s situation, list []framework.Process) (Plan, error) {
 	for _, one := range list {
+		if i := s.ranked[one.Worker].Index; p.Elastic && i >= 0 {
+			one.Rank = i // its place among those that are there changes
+		}
 		proc := Proc{Label: labelOf(one), Worker: one.Worker, Rank: one.Rank, Role: one.Role, Argv: one.Argv, After: one.After, Part: one.Part,
-			ours: append(one.Env, framework.Var{Name: names.EnvAttempt, Value: strconv.Itoa(0), Why: "runs of the group before this one"})}
+			ours: append(one.Env, attemptVar(s.attempt))}
 		p.Processes = append(p.Processes, proc)
 	}
-	if err := s.cfg.ranksShown(p.ranks()); err != nil {
+	if err := s.cfg.ranksShown(p.ranks()); err != nil && !s.cfg.elastic() {
 		return Plan{}, err
 	}
 	p.Warnings = append(p.Warnings, p.settleProcesses(s.cfg, s.userEnv(), nil)...)

@@ -22,17 +22,35 @@ type Report struct {
 	Redialled int     `json:"redialled"`  // links that this happened to
 	GapsMS    []int64 `json:"gaps_ms"`    // from each loss of a link to its return
 	WaitMS    int64   `json:"wait_ms"`    // rendezvous
+	Hangs     int     `json:"hangs"`      // that were reported
 	RunMS     int64   `json:"run_ms"`     // the command
 	Lost      []Lost  `json:"lost"`
+	Attempts  []Tried `json:"attempts"` // in their order
+}
+
+// Tried is one attempt of a run, as the report has it.
+type Tried struct {
+	Attempt int     `json:"attempt"` // from 0, as in MUSTER_ATTEMPT
+	Code    int     `json:"code"`
+	Why     string  `json:"why,omitempty"`
+	Worker  string  `json:"worker,omitempty"` // where its end began, as far as that is known
+	Rank    string  `json:"rank,omitempty"`   // and with which process: "rank 3", "ps 0"
+	Seconds float64 `json:"seconds"`
+	Port    int     `json:"port"`    // the first of its block
+	Counted bool    `json:"counted"` // it used up a restart, or was the last
 }
 
 // Summary is the launcher's last line.
 func (r Report) Summary() string {
-	parts := []string{
+	var parts []string
+	if n := len(r.Attempts); n > 1 {
+		parts = append(parts, count(n, "attempt"))
+	}
+	parts = append(parts,
 		count(r.Workers, "worker"),
 		count(r.Sessions, "session"),
-		count(r.LinksHeld, "link") + " held",
-	}
+		count(r.LinksHeld, "link")+" held",
+	)
 	redials := count(r.Redials, "redial")
 	if r.Redials > 0 {
 		redials = count(r.Redialled, "link") + " redialled"
@@ -73,6 +91,9 @@ func (r Report) save(path string) error {
 	}
 	if r.Lost == nil {
 		r.Lost = []Lost{}
+	}
+	if r.Attempts == nil {
+		r.Attempts = []Tried{}
 	}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

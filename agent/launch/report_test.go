@@ -21,7 +21,7 @@ func TestSummary(t *testing.T) {
 		"ended with 0 after 61 s; 4 workers, 8 sessions, 1 link held, 2 links redialled 3 times, longest gap 3.4 s": {
 			RunMS: 61000, Workers: 4, Sessions: 8, LinksHeld: 1, Redials: 3, Redialled: 2, GapsMS: []int64{20, 3400, 1}},
 		"ended with 76 after 0.0 s; 1 worker, 1 session, 0 links held, 1 lost, 1 link redialled, longest gap 0.2 s": {
-			Exit: 76, Workers: 1, Sessions: 1, Redials: 1, Redialled: 1, GapsMS: []int64{200}, Lost: []Lost{{"w", "x"}}},
+			Exit: 76, Workers: 1, Sessions: 1, Redials: 1, Redialled: 1, GapsMS: []int64{200}, Lost: []Lost{{Worker: "w", Cause: "x"}}},
 	} {
 		require.Equal(t, want, r.Summary())
 	}

@@ -9,11 +9,11 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
@@ -35,9 +35,19 @@ type runner struct {
 	place  place
 	reaper *reap.Reaper
 	links  *links
+	kube   *kube
 	feed   *feed  // nil: no cluster
 	fakes  *fakes // nil: a cluster
 	wg     sync.WaitGroup
+
+	broker  *service // nil: it does not serve yet
+	ports   *ports
+	account retry.Account
+	waiter  *waiter // of the workers that there are; nil: no cluster
+	absent  absent
+	begun   time.Time           // when the first attempt's processes were
+	shot    rendezvous.Snapshot // the last that was heard of the pods
+	warned  map[string]bool     // sentences that have been said
 
 	report  Report
 	verdict Verdict
@@ -53,7 +63,7 @@ type runner struct {
 // and carries the same code. What the verdict has to say is said already.
 func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
-	r := &runner{cfg: cfg, streams: streams, log: log, tally: newTally(), id: newRunID(),
+	r := &runner{cfg: cfg, streams: streams, log: log, tally: newTally(), id: newRunID(), warned: map[string]bool{}, absent: newAbsent(),
 		voice: &voice{w: streams.Err, quiet: cfg.Quiet}, signals: make(chan os.Signal, 16), reaper: reap.New()}
 	r.cfg.starter, r.cfg.log = NewStarter(r.reaper), log
 	if err == nil && cfg.DryRun {
@@ -123,7 +133,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 		r.hurry = true
 		return err
 	}
-	return r.launch(ctx, working, workers)
+	return r.repeat(ctx, working, workers)
 }
 
 // gather starts or finds the workers and waits for them. Links live in
@@ -136,7 +146,7 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 	if err != nil {
 		return nil, err
 	}
-	r.cfg.Namespace = k.namespace
+	r.kube, r.cfg.Namespace = k, k.namespace
 	starting, cancel := context.WithTimeoutCause(ctx, r.cfg.Timeout, errors.New("deadline passed"))
 	defer cancel()
 	epoch, err := k.epoch(starting, r.cfg)
@@ -146,12 +156,24 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 	r.links = newLinks(k, k.gate, r.hello(epoch), r.cfg.Lease, r.log, r.tally)
 	r.feed = newFeed()
 	r.wg.Go(func() { r.feed.run(working, k.watch(r.cfg)) })
-	w := &waiter{cfg: r.cfg, links: r.links, feed: r.feed, agent: k.agent, signals: r.signals,
-		neighbours: k.neighbours, printer: newPrinter(r.streams.Err, r.cfg.Quiet)}
-	w.board = rendezvous.New(r.cfg.Workers, r.cfg.HopelessAfter)
-	w.board.Namespace, w.board.Selector = k.namespace, r.cfg.WorkerSelector()
+	return r.await(working, nil)
+}
+
+// await waits for the workers of a cluster; past, nil at first, are the workers
+// that an attempt has lost.
+func (r *runner) await(working context.Context, past *past) ([]rendezvous.Worker, error) {
+	w := &waiter{cfg: r.cfg, links: r.links, feed: r.feed, agent: r.kube.agent, signals: r.signals,
+		neighbours: r.kube.neighbours, printer: newPrinter(r.streams.Err, r.cfg.Quiet), past: past}
+	w.board = rendezvous.New(r.cfg.most(), r.cfg.HopelessAfter)
+	w.board.Least = r.cfg.LeastWorkers
+	w.board.Namespace, w.board.Selector = r.kube.namespace, r.cfg.WorkerSelector()
 	w.board.Containers = rendezvous.Containers{Flag: r.cfg.Container}
-	return w.await(working)
+	if past != nil {
+		w.setPods(r.shot)
+	}
+	workers, err := w.await(working)
+	r.shot, r.waiter = w.shot, w
+	return workers, err
 }
 
 func (r *runner) gatherFakes(working context.Context) ([]rendezvous.Worker, error) {
@@ -168,137 +190,6 @@ func (r *runner) gatherFakes(working context.Context) ([]rendezvous.Worker, erro
 func (r *runner) hello(epoch wire.Epoch) wire.HelloRecord {
 	return wire.HelloRecord{Version: shortVersion(), Job: r.cfg.Job, Epoch: epoch, RshAgent: r.agent,
 		FrozenMillis: r.cfg.FrozenAfter.Milliseconds(), Ask: r.cfg.asked()}
-}
-
-// launch prepares the files and runs the command, here or on the workers.
-func (r *runner) launch(ctx, working context.Context, workers []rendezvous.Worker) error {
-	all := situation{cfg: r.cfg, ranked: workers, welcomes: r.welcomes(), paths: r.place.paths,
-		dir: r.place.dir, broker: r.place.socket, agent: r.agent, env: os.Environ()}
-	plan, err := makePlan(all)
-	if err != nil {
-		return err
-	}
-	if err := r.place.paths.write(plan.Hosts, r.agent); err != nil {
-		return err
-	}
-	if err := r.place.note(plan); err != nil {
-		return fmt.Errorf("write plan: %w", err)
-	}
-	r.serve(working, plan)
-	r.meter = newMeter(r.cfg, inPod())
-	if len(plan.Processes) > 0 {
-		r.warn(plan.Warnings)
-		return r.runGroup(ctx, working, workers, plan, all.userEnv())
-	}
-	return r.runCommand(ctx, working, workers, plan)
-}
-
-func (r *runner) warn(sentences []string) {
-	for _, one := range sentences {
-		r.voice.Warn("%s", one)
-	}
-}
-
-// supervise watches over job, and begins the rehearsed faults.
-func (r *runner) supervise(working context.Context, name string, job running, workers []rendezvous.Worker) *supervisor {
-	s := &supervisor{cfg: r.cfg, cmd: job, name: name, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers}
-	if r.feed != nil {
-		s.pods = r.feed.pods
-	}
-	if r.fakes != nil {
-		r.fakes.rehearse(working, r.voice.Say)
-	}
-	return s
-}
-
-// runCommand runs the command in the launcher and judges its end.
-func (r *runner) runCommand(ctx, working context.Context, workers []rendezvous.Worker, plan Plan) error {
-	env, kept := plan.merge(withAssignments(os.Environ(), r.cfg.Env))
-	r.warn(append(plan.Warnings, kept...))
-	argv, err := r.commandLine(ctx, plan, env)
-	if err != nil {
-		return err
-	}
-	r.cfg.Shims = r.cfg.Shims || plan.Shims
-	if argv, env, err = withShims(r.cfg, r.place.dir, r.agent, argv, env); err != nil {
-		return err
-	}
-	cmd, err := r.meter.start(r, func(s Streams) (*command, error) {
-		return startCommand(r.reaper, argv, env, r.cfg.Chdir, s, r.id)
-	})
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	s := r.supervise(working, cmd.name, cmd, workers)
-	s.watch(ctx)
-	status := cmd.proc.Status()
-	r.tally.commandEnded()
-	r.report.RunMS = time.Since(began).Milliseconds()
-	s.aftermath(ctx, status.Code != 0)
-	r.tally.conclude(status.Code != 0 && s.reporting())
-	r.tally.fill(&r.report)
-	r.judge(s, status)
-	if err := cmd.sweep(working, min(r.cfg.Grace, lostGrace)); err != nil {
-		r.log.Warn("the command left something behind", "error", err)
-	}
-	r.meter.finish()
-	return nil
-}
-
-// judge decides and says the verdict.
-func (r *runner) judge(s *supervisor, status reap.Status) {
-	r.hurry, r.silent = s.ending.told != 0, s.silent()
-	e := Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
-	r.tally.testify(&e)
-	r.verdict = Judge(e)
-	r.report.Exit = r.verdict.Code
-	if r.verdict.Why != "" {
-		if !r.said(e, r.verdict) {
-			r.voice.Warn("%s", r.verdict.Why)
-		}
-		r.voice.Hint(judgeHint(e, r.verdict))
-	}
-	if r.alone(e) {
-		r.voice.Warn("%s ran in the launcher alone, and on none of the %s", e.Name, count(e.Workers, "worker"))
-		r.voice.Hint("--framework=torch, jax, tensorflow, plain... starts it on each; --exit=command says that this was meant")
-	}
-	r.meter.report(r.voice)
-	r.voice.Say("%s", r.report.Summary())
-}
-
-// alone: a script that trains, which nobody has told to do so on the workers. It
-// ends with 0 all the same.
-func (r *runner) alone(e Evidence) bool {
-	script := strings.HasPrefix(e.Name, "python") || strings.HasPrefix(e.Name, "pypy")
-	return script && r.cfg.auto() && r.cfg.Exit == ExitAuto && e.Code == 0 && e.Opened == 0 && e.Workers > 0
-}
-
-// said: the loss of the worker was said when it happened, and is all there is
-// to say.
-func (r *runner) said(e Evidence, v Verdict) bool {
-	return len(e.Lost) == 1 && v.Why == fmt.Sprintf("worker %s lost: %s", e.Lost[0].Worker, e.Lost[0].Cause)
-}
-
-func (r *runner) welcomes() map[string]wire.WelcomeRecord {
-	all := map[string]wire.WelcomeRecord{}
-	for name, s := range r.links.standings() {
-		if w, ok := s.link.Welcome(); ok {
-			all[name] = w
-		}
-	}
-	return all
-}
-
-// serve answers the rsh agents until working ends.
-func (r *runner) serve(working context.Context, plan Plan) {
-	server := newBroker(plan, r.links, r.tally, r.cfg, r.voice, r.id)
-	listener := r.place.take()
-	r.wg.Go(func() {
-		if err := server.Serve(working, listener); err != nil {
-			r.voice.Warn("serve rsh agents: %v", err)
-		}
-	})
 }
 
 // teardown tells the workers that the job is over and waits for them.

@@ -5,6 +5,7 @@ package launch
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 
 	"github.com/musterhq/muster/agent/names"
@@ -13,14 +14,17 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// opener lets the broker open sessions on one worker's link, and counts them.
+// opener lets the broker open sessions on one worker's link, counts them, and tells
+// them of the attempt: daemons hand their environment on to the ranks.
 type opener struct {
-	link  *link.Link
-	tally *tally
+	link    *link.Link
+	tally   *tally
+	attempt int
 }
 
 // Open implements broker.Opener.
 func (o opener) Open(ctx context.Context, id string, spec wire.Spec, s broker.Streams) (broker.Session, error) {
+	spec.Env = append(spec.Env, names.EnvAttempt+"="+strconv.Itoa(o.attempt))
 	session, err := o.link.Open(ctx, id, spec, link.Streams{Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr})
 	if err != nil {
 		return nil, err
@@ -29,21 +33,53 @@ func (o opener) Open(ctx context.Context, id string, spec wire.Spec, s broker.St
 	return session, nil
 }
 
-// newBroker serves the workers of plan over their links.
-func newBroker(plan Plan, l *links, t *tally, cfg Config, v *voice, run string) *broker.Server {
-	missed := &missing{voice: v, named: map[string]bool{}}
-	standings := l.standings()
+// service is what stubs are told: the workers of the present attempt.
+type service struct {
+	tally *tally
+
+	mu    sync.RWMutex
+	hosts *broker.Hosts
+	known []string
+	vars  []string
+}
+
+// set names the workers of a plan and the ways to them.
+func (s *service) set(plan Plan, standings map[string]standing) {
 	hosts := &broker.Hosts{}
 	var known []string
 	for _, h := range plan.Hosts {
-		s := standings[h.Name]
-		hosts.Add(broker.Target{Name: h.Name, Opener: opener{s.link, t}}, h.Host, h.IP, s.worker.Hostname)
+		one := standings[h.Name]
+		hosts.Add(broker.Target{Name: h.Name, Opener: opener{one.link, s.tally, plan.Attempt}}, h.Host, h.IP, one.worker.Hostname)
 		known = append(known, h.Host)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hosts, s.known, s.vars = hosts, known, assignments(plan)
+}
+
+// Resolve implements broker.Resolver.
+func (s *service) Resolve(host string) (broker.Target, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.hosts.Resolve(host)
+}
+
+func (s *service) list(of *[]string) func() []string {
+	return func() []string {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		return *of
+	}
+}
+
+// newBroker serves the workers of s.
+func newBroker(s *service, l *links, cfg Config, v *voice, run string) *broker.Server {
+	missed := &missing{voice: v, named: map[string]bool{}}
+	t := s.tally
 	return &broker.Server{
-		Resolver: hosts,
-		Env:      func() []string { return assignments(plan) },
-		Hosts:    func() []string { return known },
+		Resolver: s,
+		Env:      s.list(&s.vars),
+		Hosts:    s.list(&s.known),
 		Grace:    cfg.Grace,
 		OnCall: func(worker, id string, pid int) {
 			if ofCommand(pid, run) {
@@ -65,6 +101,9 @@ func newBroker(plan Plan, l *links, t *tally, cfg Config, v *voice, run string) 
 func noteExit(t *tally, worker string, exit wire.ExitRecord, err error) {
 	if exit.OOM > 0 {
 		t.starve(worker)
+	}
+	if exit.Reason == wire.ReasonPreempted {
+		t.preempt(worker)
 	}
 	var lost *link.LostError
 	switch {

@@ -93,7 +93,7 @@ func currentPlan(ctx context.Context, cfg Config) (plan Plan, running bool, err 
 	if !cfg.IsFake() && cfg.Job == "" && cfg.Selector == "" {
 		return plan, false, usage("call it beside agent run, as the same user; or say which workers: --fake=4, or --job=NAME", "no launcher runs here")
 	}
-	cfg.Workers = max(cfg.Workers, 1) // those that there are are listed, not waited for
+	cfg.Workers = max(cfg.Workers, cfg.LeastWorkers, 1) // those that there are are listed, not waited for
 	plan, err = imagine(ctx, cfg)
 	return plan, false, err
 }

@@ -24,6 +24,6 @@ func (s *supervisor) loseSilent() {
 		if st.state.Last != nil {
 			cause += ": " + oneLine(st.state.Last)
 		}
-		s.lose(st.worker.Name, cause)
+		s.lose(Lost{Worker: st.worker.Name, Cause: cause})
 	}
 }

@@ -24,7 +24,7 @@ func TestLoseSilent(t *testing.T) {
 		want   []Lost
 	}{
 		"all answer":        {map[string]link.State{"a": up, "b": up}, nil},
-		"one does not":      {map[string]link.State{"a": up, "b": down}, []Lost{{"b", "no sign of life for 10 s: container not found"}}},
+		"one does not":      {map[string]link.State{"a": up, "b": down}, []Lost{{Worker: "b", Cause: "no sign of life for 10 s: container not found"}}},
 		"nobody does":       {map[string]link.State{"a": down, "b": down}, nil},
 		"closed on purpose": {map[string]link.State{"a": up, "b": {Linked: true, Parked: true}}, nil},
 		"never there":       {map[string]link.State{"a": up, "b": {}}, nil},

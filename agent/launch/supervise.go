@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,6 +45,7 @@ type supervisor struct {
 	pods    <-chan rendezvous.Snapshot // nil without a cluster
 	signals <-chan os.Signal
 	started []rendezvous.Worker
+	hang    *hangWatch // nil: nobody looks for hangs
 
 	ending ending
 	last   rendezvous.Snapshot
@@ -51,15 +53,22 @@ type supervisor struct {
 	// illAt is when the trouble came to light; announced: it was said.
 	illAt     time.Time
 	announced bool
+	hung      string // why we ended a run that hung
+	hangs     int    // that were reported
 	unsure    map[string]suspicion
 	warned    map[string]bool
 	woken     map[string]time.Time // parked links that were woken, and when they had been parked
+
+	leaving     atomic.Bool // the pod of a worker is being taken away
+	roster      *roster     // nil: the run is not elastic
+	interrupted bool        // told to stop when the command had ended by itself
+	anew        string      // why we ended the command ourselves, to begin it again; "": we did not
 }
 
 // suspicion is a worker whose link is lost while its pod's status still has to
 // say why.
 type suspicion struct {
-	cause string
+	lost  Lost
 	since time.Time
 }
 
@@ -71,6 +80,8 @@ func (s *supervisor) begin() {
 // was needed. When ctx ends it is killed.
 func (s *supervisor) watch(ctx context.Context) {
 	s.begin()
+	s.hang.begin()
+	defer s.hang.end()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
 	rearm := func() {
@@ -100,6 +111,10 @@ func (s *supervisor) watch(ctx context.Context) {
 			}
 		case <-s.links.changed:
 			if s.onLinks(time.Now()) || s.onTrouble(time.Now()) {
+				rearm()
+			}
+		case h := <-s.hang.tell():
+			if s.onHang(h) {
 				rearm()
 			}
 		case <-tick.C:
@@ -143,11 +158,14 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 
 // onLinks looks for links that are lost for good.
 func (s *supervisor) onLinks(now time.Time) (changed bool) {
+	if s.roster != nil {
+		return s.review(now)
+	}
 	for _, st := range s.links.standings() {
 		if _, known := s.unsure[st.worker.Name]; st.err == nil || known || s.known(st.worker.Name) {
 			continue
 		}
-		s.unsure[st.worker.Name] = suspicion{causeOf(st.err), now}
+		s.unsure[st.worker.Name] = suspicion{lostLink(st.worker.Name, st.err), now}
 		changed = !s.group && s.ending.onLost(s.cfg.Grace) || changed
 	}
 	if s.pods == nil {
@@ -159,6 +177,11 @@ func (s *supervisor) onLinks(now time.Time) (changed bool) {
 // onPods looks for pods that are gone, and for nodes that are.
 func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
 	s.last = shot
+	s.noteLeaving()
+	if s.roster != nil {
+		s.roster.hear(shot)
+		return s.review(now)
+	}
 	if shot.At.IsZero() {
 		return false // no cluster, or nothing heard yet
 	}
@@ -176,7 +199,7 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 			}
 			continue
 		}
-		if s.lose(name, causeIn(loss.Reason)) {
+		if s.lose(lostPod(loss.Reason)) {
 			changed = true
 			if !loss.Gone {
 				s.ending.hurry()
@@ -241,21 +264,25 @@ func (s *supervisor) linkDownFor(worker string) time.Duration {
 // settle names the cause that the link gave where the pod's status has not said
 // more in time.
 func (s *supervisor) settle(now time.Time) {
-	for name, u := range s.unsure {
+	if s.roster != nil {
+		return // see losses
+	}
+	for _, u := range s.unsure {
 		if s.pods == nil || now.Sub(u.since) >= statusWait {
-			s.lose(name, u.cause)
+			s.lose(u.lost)
 		}
 	}
 }
 
 // lose puts a lost worker on record and says so; true when that changed how the
 // command is to end.
-func (s *supervisor) lose(worker, cause string) bool {
-	delete(s.unsure, worker)
-	if !s.tally.lose(Lost{worker, cause}) {
+func (s *supervisor) lose(l Lost) bool {
+	l.leaving = l.leaving || s.unsure[l.Worker].lost.leaving
+	delete(s.unsure, l.Worker)
+	if !s.tally.lose(l) {
 		return false
 	}
-	s.voice.Warn("worker %s lost: %s", worker, cause)
+	s.voice.Warn("worker %s lost: %s", l.Worker, l.Cause)
 	return !s.group && s.ending.onLost(s.cfg.Grace)
 }
 
@@ -276,6 +303,10 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 		s.hearOut(ctx)
 	}
 	s.onLinks(time.Now())
+	if s.roster != nil {
+		s.lastLook(ctx, failed)
+		return
+	}
 	wait := verdictWait
 	if len(s.unsure) > 0 {
 		wait = statusWait
@@ -288,11 +319,12 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 			s.onPods(shot, time.Now())
 		case <-s.links.changed:
 			s.onLinks(time.Now())
-		case <-s.signals: // told to stop while it ends anyway
+		case sig := <-s.signals: // told to stop while it ends anyway
+			s.interrupted = s.interrupted || toldWhileWaiting(sig) != nil
 			return
 		case <-waiting.Done():
-			for name, u := range s.unsure {
-				s.lose(name, u.cause)
+			for _, u := range s.unsure {
+				s.lose(u.lost)
 			}
 			if failed && !s.tally.anyLost() {
 				s.loseSilent()

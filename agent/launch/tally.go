@@ -16,7 +16,15 @@ type tally struct {
 	bad      []BadSession
 	lost     []Lost
 	starved  []string
+	leaving  []string // workers whose sessions were ended by a stop from outside
 	job      job
+	before   earlier // of the attempts before
+}
+
+// earlier is what attempts that are over leave for the report.
+type earlier struct {
+	sessions int
+	lost     []Lost
 }
 
 type linkAccount struct {
@@ -59,6 +67,43 @@ func (t *tally) opened() {
 	t.sessions++
 }
 
+// again begins the account of another attempt; that of links goes on.
+func (t *tally) again() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.before.sessions += t.sessions
+	t.before.lost = append(t.before.lost, t.lost...)
+	t.sessions, t.bad, t.lost, t.starved, t.leaving = 0, nil, nil, nil, nil
+	t.job = newJob()
+}
+
+// forget ends the account of a link whose worker is no more: what comes in its
+// place has lost nothing.
+func (t *tally) forget(worker string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if a := t.links[worker]; a != nil {
+		a.connected, a.dropped = false, time.Time{}
+	}
+}
+
+// back: another worker has come under that name, or the same one again.
+func (t *tally) back(worker string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	same := func(name string) bool { return name == worker }
+	t.leaving, t.starved = slices.DeleteFunc(t.leaving, same), slices.DeleteFunc(t.starved, same)
+}
+
+// preempt notes a worker whose sessions were ended by a stop from outside.
+func (t *tally) preempt(worker string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.Contains(t.leaving, worker) {
+		t.leaving = append(t.leaving, worker)
+	}
+}
+
 // ended notes a session that ended badly without our doing.
 func (t *tally) ended(b BadSession) {
 	t.mu.Lock()
@@ -99,7 +144,7 @@ func (t *tally) testify(e *Evidence) {
 	e.Opened = t.sessions
 	e.Lost = append([]Lost(nil), t.lost...)
 	e.Bad = append([]BadSession(nil), t.bad...)
-	e.Starved = slices.Clone(t.starved)
+	e.Starved, e.Leaving = slices.Clone(t.starved), slices.Clone(t.leaving)
 	e.Troubles, e.Ranks, e.Cut = slices.Clone(t.job.troubles), slices.Clone(t.job.ranks), t.job.cut()
 }
 
@@ -107,8 +152,9 @@ func (t *tally) testify(e *Evidence) {
 func (t *tally) fill(r *Report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r.Sessions = t.sessions
-	r.Lost = append([]Lost(nil), t.lost...)
+	r.Sessions = t.before.sessions + t.sessions
+	r.Lost = slices.Concat(t.before.lost, t.lost)
+	r.Redials, r.Redialled, r.Links, r.LinksHeld, r.GapsMS = 0, 0, 0, 0, nil
 	for _, a := range t.links {
 		r.Redials += a.redials
 		if a.redials > 0 {
@@ -135,6 +181,12 @@ func (t *tally) isLost(worker string) bool {
 		}
 	}
 	return false
+}
+
+func (t *tally) isLeaving(worker string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Contains(t.leaving, worker)
 }
 
 func (t *tally) anyLost() bool {

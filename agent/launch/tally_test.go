@@ -25,15 +25,15 @@ func TestTally(t *testing.T) {
 		a.link("w-2", false, false)
 		a.opened()
 		a.ended(BadSession{"w-0", 7, "exited with 7"})
-		require.True(t, a.lose(Lost{"w-2", "gone"}))
-		require.False(t, a.lose(Lost{"w-2", "again"}))
+		require.True(t, a.lose(Lost{Worker: "w-2", Cause: "gone"}))
+		require.False(t, a.lose(Lost{Worker: "w-2", Cause: "again"}))
 
 		var r Report
 		a.fill(&r)
 		require.Equal(t, Report{Sessions: 1, Links: 3, LinksHeld: 2, Redials: 1, Redialled: 1, GapsMS: []int64{3000},
-			Lost: []Lost{{"w-2", "gone"}}}, r)
+			Lost: []Lost{{Worker: "w-2", Cause: "gone"}}}, r)
 		var e Evidence
 		a.testify(&e)
-		require.Equal(t, Evidence{Opened: 1, Lost: []Lost{{"w-2", "gone"}}, Bad: []BadSession{{"w-0", 7, "exited with 7"}}}, e)
+		require.Equal(t, Evidence{Opened: 1, Lost: []Lost{{Worker: "w-2", Cause: "gone"}}, Bad: []BadSession{{"w-0", 7, "exited with 7"}}}, e)
 	})
 }

@@ -15,7 +15,9 @@ import (
 // heardWait is how long the ends of sessions may take after the command's own.
 const heardWait = 2 * time.Second
 
-func (s *supervisor) strict() bool { return !s.group && s.cfg.Rule() == ExitStrict }
+func (s *supervisor) strict() bool {
+	return !s.group && s.cfg.Rule() == ExitStrict && (s.roster == nil || s.roster.needed)
+}
 
 // silentPatience is for what mpirun does not notice: it had its time before.
 const silentPatience = time.Second
@@ -33,8 +35,11 @@ func (s *supervisor) onTrouble(now time.Time) (changed bool) {
 		return false
 	}
 	patience := troublePatience
-	if t.silent {
+	switch {
+	case t.silent:
 		patience = silentPatience
+	case s.cfg.MaxRestarts > 0:
+		patience = lostPatience // the next attempt waits, and says what this one would have
 	}
 	if changed = s.ending.onTrouble(patience, s.cfg.Grace); changed {
 		s.illAt = now

@@ -30,6 +30,13 @@ const (
 	// boundary would: a rehearsed kill and the end take all of it. It is no flag's
 	// variable: `agent` in there is not asked to start workers of its own.
 	EnvFake = "MUSTER_FAKE_WORKER"
+	// EnvToken is the token of a job without a launcher; our processes do not get it.
+	EnvToken = "MUSTER_TOKEN"
+	// EnvPodIndex is the pod's number by the downward API, from the label
+	// LabelPodIndex of StatefulSets.
+	EnvPodIndex = "MUSTER_POD_INDEX"
+	// EnvCompletionIndex is set by Indexed Jobs.
+	EnvCompletionIndex = "JOB_COMPLETION_INDEX"
 	// EnvAttempt counts the runs of the group, from 0.
 	EnvAttempt = "MUSTER_ATTEMPT"
 )
@@ -47,3 +54,6 @@ const (
 	WorkerSocket = "worker.sock"
 	BrokerSocket = "broker.sock"
 )
+
+// JoinPort is where rank 0 of a job without a launcher listens, unless told otherwise.
+const JoinPort = 9377

@@ -9,19 +9,20 @@ import (
 	"syscall"
 )
 
-// signals are those that the worker takes, by what it does with them.
+// Signals are those that a PID 1 of ours takes, by what it does with them.
 // docs/pid1.md has the table of all 31 with the reasons, and test/pid1 holds
 // the program to it.
-type signals struct {
-	stop    chan os.Signal // end in order
-	passed  chan os.Signal // to the sessions
+type Signals struct {
+	Stop    chan os.Signal // end in order
+	Passed  chan os.Signal // to the processes
 	dropped chan os.Signal // never read
 }
 
-func takeSignals() signals {
-	s := signals{stop: make(chan os.Signal, 4), passed: make(chan os.Signal, 64), dropped: make(chan os.Signal)}
-	signal.Notify(s.stop, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
-	signal.Notify(s.passed, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGSTKFLT,
+// TakeSignals takes them until GiveBack.
+func TakeSignals() Signals {
+	s := Signals{Stop: make(chan os.Signal, 4), Passed: make(chan os.Signal, 64), dropped: make(chan os.Signal)}
+	signal.Notify(s.Stop, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	signal.Notify(s.Passed, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGSTKFLT,
 		syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGVTALRM, syscall.SIGWINCH, syscall.SIGIO, syscall.SIGPWR)
 	// Taken and dropped, not ignored: what a process ignores, its children ignore
 	// too, and a rank must die of SIGPIPE as usual.
@@ -36,14 +37,15 @@ func takeSignals() signals {
 	return s
 }
 
-func (s signals) giveBack() {
-	signal.Stop(s.stop)
-	signal.Stop(s.passed)
+// GiveBack takes no more signals.
+func (s Signals) GiveBack() {
+	signal.Stop(s.Stop)
+	signal.Stop(s.Passed)
 	signal.Stop(s.dropped)
 }
 
-// forward hands signals on until ctx ends.
-func forward(ctx context.Context, passed <-chan os.Signal, to func(syscall.Signal)) {
+// Forward hands signals on until ctx ends.
+func Forward(ctx context.Context, passed <-chan os.Signal, to func(syscall.Signal)) {
 	for {
 		select {
 		case s := <-passed:

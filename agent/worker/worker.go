@@ -41,8 +41,8 @@ type Config struct {
 // worker could not start or its socket failed.
 func Run(ctx context.Context, cfg Config) (int, error) {
 	// Signals first: until they are taken, TERM ends PID 1 with code 2.
-	signals := takeSignals()
-	defer signals.giveBack()
+	signals := TakeSignals()
+	defer signals.GiveBack()
 	if os.Getpid() != 1 {
 		// shareProcessNamespace, or a fake worker: orphans come to us all the same.
 		if err := reap.Subreaper(); err != nil {
@@ -72,7 +72,8 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	if cerr := rundir.Clear(dir); cerr != nil {
 		cfg.Log.Warn("files are left behind", "err", cerr)
 	}
-	lastWords(cfg, words)
+	cfg.Log.Info("the worker ends", "why", words)
+	LastWords(cfg.TerminationLog, "agent worker: "+words)
 	return code, err
 }
 
@@ -90,7 +91,7 @@ func newRole(cfg Config, dir, temp string) *role {
 	}
 	r := &role{cfg: cfg, reaper: reap.New()}
 	r.server = session.New(session.Config{
-		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: environment(os.Environ(), dir, temp), Dir: cwd,
+		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: Environment(os.Environ(), dir, temp), Dir: cwd,
 		SpoolDirs: rundir.SpillDirs(dir), Reaper: r.reaper, Log: cfg.Log, Await: cfg.Await,
 	})
 	r.reaper.OnOrphan = r.server.Orphaned
@@ -99,7 +100,7 @@ func newRole(cfg Config, dir, temp string) *role {
 
 // run serves until the work is over; it returns the exit code and the last
 // words, with every process of the sessions gone.
-func (r *role) run(ctx context.Context, ln *net.UnixListener, signals signals) (int, string, error) {
+func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (int, string, error) {
 	// The stop has a context of its own: what ends the service must still be
 	// able to stop the sessions in order.
 	serve, endServe := context.WithCancel(context.WithoutCancel(ctx))
@@ -110,7 +111,7 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals signals) (
 	served, collected := make(chan error, 1), make(chan error, 1)
 	wg.Go(func() { collected <- r.reaper.Run(collect) })
 	wg.Go(func() { served <- r.server.Serve(serve, ln) })
-	wg.Go(func() { forward(serve, signals.passed, r.server.Signal) })
+	wg.Go(func() { Forward(serve, signals.Passed, r.server.Signal) })
 
 	code, words := 0, "the job is over"
 	var err error
@@ -120,10 +121,10 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals signals) (
 			r.leave(ctx)
 			code, words = names.ExitDeadline, fmt.Sprintf("no launcher came within %s", r.cfg.Await)
 		}
-	case s := <-signals.stop:
-		code, words = r.stopped(ctx, s.(syscall.Signal), signals.stop)
+	case s := <-signals.Stop:
+		code, words = r.stopped(ctx, s.(syscall.Signal), signals.Stop)
 	case <-ctx.Done():
-		code, words = r.stopped(ctx, syscall.SIGTERM, signals.stop)
+		code, words = r.stopped(ctx, syscall.SIGTERM, signals.Stop)
 	case err = <-served:
 		served <- nil
 		code, words = names.ExitBug, "the worker's socket failed"
@@ -189,10 +190,10 @@ func linkKubexec(path string) {
 	}
 }
 
-// environment is what sessions start with: the container's, with the worker's
+// Environment is what our processes start with: the container's, with the worker's
 // name, with a HOME, which Open MPI 4 crashes without where the user has no
 // passwd entry, and with a TMPDIR if temp is not empty.
-func environment(env []string, home, temp string) []string {
+func Environment(env []string, home, temp string) []string {
 	value := map[string]string{}
 	for _, kv := range env {
 		if k, v, ok := strings.Cut(kv, "="); ok {
@@ -216,16 +217,16 @@ func environment(env []string, home, temp string) []string {
 	return env
 }
 
-// lastWords leaves why the worker ended where the kubelet reads it.
-func lastWords(cfg Config, words string) {
-	cfg.Log.Info("the worker ends", "why", words)
-	if cfg.TerminationLog == "" {
+// LastWords leaves why a container's first process ended where the kubelet reads
+// it. path may be "", missing or unwritable: the log has the words, too.
+func LastWords(path, words string) {
+	if path == "" {
 		return
 	}
-	f, err := os.OpenFile(cfg.TerminationLog, os.O_WRONLY|os.O_TRUNC, 0)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
-		return // not in a container, or read-only: the log above has it
+		return
 	}
 	defer f.Close()
-	_, _ = f.WriteString("agent worker: " + words + "\n")
+	_, _ = f.WriteString(words + "\n")
 }

@@ -29,7 +29,7 @@ func TestEnvironment(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := slices.Clone(c.env)
-			require.Equal(t, append(slices.Clone(c.env), c.want...), environment(c.env, "/dir", c.temp))
+			require.Equal(t, append(slices.Clone(c.env), c.want...), Environment(c.env, "/dir", c.temp))
 			require.Equal(t, before, c.env)
 		})
 	}

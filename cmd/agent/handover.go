@@ -17,6 +17,7 @@ const help = `Usage:
   agent run [flags] -- COMMAND...   launch a job: wait for the workers, run COMMAND, judge its end
   agent env, agent hosts            what run exports, and the workers
   agent worker                      PID 1 of a worker
+  agent join [flags] -- COMMAND...  PID 1 of each pod of a job without a launcher
   agent rsh HOST COMMAND...         a command on a worker, as ssh would run it
   agent install DIR                 copy the agent into DIR
   agent ready | attach | version

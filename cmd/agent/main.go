@@ -22,7 +22,7 @@ func main() {
 		os.Exit(runHelp())
 	}
 	verbs := map[string]func([]string) int{
-		"worker": runWorker, "attach": runAttach, "rsh": runRsh, "ready": runReady, "install": runInstall, "lay": runLay,
+		"worker": runWorker, "attach": runAttach, "rsh": runRsh, "ready": runReady, "install": runInstall, "lay": runLay, "join": runJoin,
 		"--help": func([]string) int { return runHelp() }, "-h": func([]string) int { return runHelp() },
 	}
 	if args[0] == "help" {

@@ -47,6 +47,8 @@ func (f *flagSets) group(title string) *pflag.FlagSet {
 func (f *flagSets) workers(set *pflag.FlagSet) {
 	c := &f.config
 	set.IntVar(&c.Workers, "workers", c.Workers, "how many `N` to wait for")
+	set.IntVar(&c.LeastWorkers, "min-workers", c.LeastWorkers, "elastic: `N` workers will do; others may come and go while the command runs")
+	set.IntVar(&c.MostWorkers, "max-workers", c.MostWorkers, "elastic: take `N` workers at most (default: --workers, or --fake)")
 	set.IntVar(&c.Slots, "slots", c.Slots, "slots of each worker: how many ranks mpirun puts there")
 	set.StringVar(&c.Job, "job", c.Job, "the job's `NAME`; its workers are muster.dev/job=NAME,muster.dev/role=worker")
 	set.StringVarP(&c.Selector, "selector", "l", c.Selector, "label `SELECTOR` of the workers, instead of --job")
@@ -70,6 +72,10 @@ func (f *flagSets) running(set *pflag.FlagSet) {
 	set.DurationVar(&c.Lease, "lease", c.Lease, "how long workers keep working while the launcher cannot be reached (default with --fake: 1m)")
 	set.DurationVar(&c.NodeLostAfter, "node-lost-after", c.NodeLostAfter, "a worker is lost when its link is down and its pod not ready for this long")
 	set.DurationVar(&c.FrozenAfter, "frozen-after", c.FrozenAfter, "an MPI daemon (not a rank) that is stopped, by SIGSTOP say, for this long ends the command; 0: never")
+	set.IntVar(&c.MaxRestarts, "max-restarts", c.MaxRestarts, "begin a run that failed again, in place, up to `N` times; preemption, drain and eviction use up none")
+	set.StringVar(&c.RestartOn, "restart-on", c.RestartOn, "`LIST` of the ends that are begun again after: exit codes, lost (a worker), infra, oom, any; +1 adds to these, -143 takes away")
+	set.DurationVar(&c.HangAfter, "hang-after", c.HangAfter, "say which rank sits where when none has printed or used a processor for this long, as in 10m; 0: never")
+	set.StringVar(&c.HangAction, "hang-action", c.HangAction, "what a hang leads to: `report` alone, or stop: the run ends with 79")
 	set.BoolVar(&c.KeepWorkers, "keep-workers", c.KeepWorkers, "leave the workers for a next launcher when the command has ended")
 	set.BoolVar(&c.Shims, "shims", c.Shims, "ssh, rsh and pdsh in the command's PATH are the agent: for horovodrun, deepspeed, rsync, git")
 	set.StringVar(&c.Hostfile, "hostfile", c.Hostfile, "`PATH` of the hostfile to write (default: /etc/mpi/hostfile in a pod, else in the run directory)")
@@ -83,7 +89,6 @@ func (f *flagSets) frameworks(set *pflag.FlagSet) {
 	set.IntVar(&c.ProcsPerWorker, "procs-per-worker", c.ProcsPerWorker, "processes to start on each worker `N` (default 1)")
 	set.StringVar(&c.Roles, "roles", c.Roles, "the workers' `ROLES` in their order, as in chief=1,ps=1,worker=2 (default: by the pods' labels)")
 	set.StringVar(&c.Success, "success", c.Success, "whose end decides: auto (the framework's `RULE`), all, any, ROLE or ROLE:INDEX")
-	set.IntVar(&c.LeastWorkers, "least-workers", c.LeastWorkers, "an elastic run goes on with `N` workers (default: all are needed)")
 	set.BoolVar(&c.DynamicWorkers, "dynamic-workers", c.DynamicWorkers, "tensorflow: TF_CONFIG's sparse form, in which a worker knows all ps and itself, so that workers may come and go")
 	set.StringVar(&c.Output, "output", c.Output, "`tag`: each line with its rank; plain; dir=PATH: PATH/rank-3.out and .err (default: tag, for one process plain; mpirun's as it is)")
 	set.StringVar(&c.OnlyRanks, "only-ranks", c.OnlyRanks, "show the output of these `RANKS` only, as in 0,2-3")

@@ -42,6 +42,7 @@ const exitCodes = `exit codes
   75        the workers were not there by the deadline
   76        waiting cannot help, a worker was lost, or a 0 that was not earned
   77        the launcher lacks a right
+  79        the run hung for --hang-after and was stopped (--hang-action=stop)
   126, 127  the command cannot be run, was not found
   128+n     ended by signal n
 `

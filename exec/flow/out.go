@@ -191,3 +191,13 @@ func (o *Out) Total() (n uint64, ended bool) {
 	defer o.mu.Unlock()
 	return o.spool.end, o.ended
 }
+
+// Unread is the number of bytes written that are not acknowledged, sent or not.
+func (o *Out) Unread() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return 0
+	}
+	return o.spool.end - o.spool.base
+}

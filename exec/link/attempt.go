@@ -166,6 +166,7 @@ func (l *Link) adopt(c *conn, w wire.WelcomeRecord) error {
 	l.active, l.upAt = now, now
 	l.conn = c
 	l.current.Store(c)
+	close(l.up)
 	known := map[string]bool{}
 	for ch, s := range l.sessions {
 		known[s.id] = true
@@ -185,7 +186,7 @@ func (l *Link) adopt(c *conn, w wire.WelcomeRecord) error {
 // drop notes the end of a connection.
 func (l *Link) drop(c *conn, err error) {
 	l.mu.Lock()
-	l.conn = nil
+	l.conn, l.up = nil, make(chan struct{})
 	l.current.Store(nil)
 	for _, s := range l.sessions {
 		s.conn = nil

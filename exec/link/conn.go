@@ -30,10 +30,12 @@ type conn struct {
 	cause  error  // why it was closed
 	pings  uint64 // sent; the number of the last one
 	proofs []proof
+	asks   uint64 // sent; the number of the last one
+	asking map[uint64]chan wire.AnswerRecord
 }
 
 func newConn(l *Link, rw io.ReadWriteCloser) *conn {
-	c := &conn{link: l, rw: rw, kicked: make(chan struct{}, 1), done: make(chan struct{})}
+	c := &conn{link: l, rw: rw, kicked: make(chan struct{}, 1), done: make(chan struct{}), asking: map[uint64]chan wire.AnswerRecord{}}
 	c.reader = wire.NewReader(bufio.NewReaderSize(lifeReader{c}, 16<<10))
 	now := time.Now().UnixNano()
 	c.read.Store(now)

@@ -69,6 +69,7 @@ func FuzzWorker(f *testing.F) {
 	add(welcome, record(wire.Opened, 1, wire.OpenedRecord{Error: wire.OpenUnknown, Message: "no"}))
 	add(record(wire.Refuse, 0, wire.RefuseRecord{Reason: wire.RefuseEnding, Message: "no"}))
 	add(welcome, opened, record(wire.Report, 0, wire.ReportRecord{Seq: 1, Session: "s", Kind: wire.ReportRank, Code: 3}), data)
+	add(welcome, opened, record(wire.Answer, 0, wire.AnswerRecord{Seq: 1, Sessions: []wire.SessionRecord{{ID: "s", Processes: []wire.ProcessRecord{{PID: -1}}}}}), data)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		synctest.Test(t, func(t *testing.T) { hostile(t, b) }) // the pauses between dials cost nothing
 	})

@@ -20,6 +20,13 @@ func (l *Link) handle(c *conn, f wire.Frame) error {
 		}
 		l.takeReport(rec)
 		return nil
+	case wire.Answer:
+		var rec wire.AnswerRecord
+		if err := f.Decode(&rec); err != nil {
+			return err
+		}
+		c.answered(rec)
+		return nil
 	case wire.Ended:
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -29,7 +36,7 @@ func (l *Link) handle(c *conn, f wire.Frame) error {
 			close(l.ended)
 		}
 		if l.end != nil && l.end.Keep {
-			l.end = nil // said once: a redial must not end what comes next
+			l.end, l.kept = nil, true // said once: a redial must not end what comes next
 			return nil
 		}
 		l.gone = true

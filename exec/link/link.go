@@ -71,6 +71,7 @@ type Link struct {
 
 	mu       sync.Mutex
 	conn     *conn
+	up       chan struct{} // closed while there is a conn
 	welcome  *wire.WelcomeRecord
 	sessions map[uint32]*Session
 	next     uint32
@@ -82,7 +83,8 @@ type Link struct {
 	lost     *LostError
 	end      *wire.EndRecord
 	ended    chan struct{}  // closed when the worker has confirmed end
-	gone     bool           // and has exited
+	kept     bool           // it has, and takes new sessions
+	gone     bool           // it has, and has exited
 	reported uint64         // number of the last report taken
 	wg       sync.WaitGroup // goroutines of sessions
 }
@@ -109,7 +111,7 @@ func New(cfg Config) *Link {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Link{
-		cfg: cfg, wake: make(chan struct{}, 1), over: make(chan struct{}), ended: make(chan struct{}),
+		cfg: cfg, wake: make(chan struct{}, 1), over: make(chan struct{}), ended: make(chan struct{}), up: make(chan struct{}),
 		sessions: map[uint32]*Session{}, state: State{Since: time.Now()},
 	}
 }
@@ -215,13 +217,17 @@ func (l *Link) End(ctx context.Context, keep bool, grace time.Duration) error {
 	rec := wire.EndRecord{Keep: keep, GraceMillis: grace.Milliseconds()}
 	l.mu.Lock()
 	l.end = &rec
+	if l.kept {
+		l.kept, l.ended = false, make(chan struct{})
+	}
+	ended := l.ended
 	if l.conn != nil {
 		l.conn.record(wire.End, 0, rec)
 	}
 	l.mu.Unlock()
 	l.rouse()
 	select {
-	case <-l.ended:
+	case <-ended:
 		return nil
 	case <-l.over:
 		return nil

@@ -226,6 +226,11 @@ func TestEndThatKeepsTheWorker(t *testing.T) {
 	_, pid := start(t, l, "echo $$; sleep 1000")
 	require.NoError(t, l.End(ctxFor(t), true, 100*time.Millisecond))
 	requireGone(t, pid)
+	for range 3 { // each attempt of a group ends so, and the next one starts
+		_, pid = start(t, l, "trap '' TERM; echo $$; while :; do sleep 0.1; done")
+		require.NoError(t, l.End(ctxFor(t), true, 100*time.Millisecond))
+		requireGone(t, pid)
+	}
 	next := contract.NewLink(t, local.Dialer{Path: w.Socket}, epoch(2, "next"))
 	linked(t, next)
 	require.Empty(t, w.Server.Outcome())

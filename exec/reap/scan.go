@@ -17,6 +17,7 @@ type Proc struct {
 	Start     uint64 // clock ticks since boot; with PID it names a process for ever
 	State     byte   // as in /proc/PID/stat: R, S, D, T, t, Z, X, ...
 	Threads   int
+	Ticks     uint64 // of processor time, its own, in user and kernel mode; see TickTime
 	Exiting   bool   // its files are being closed, it is all but ended
 	Comm      string // name of the program, at most 15 bytes
 	Marker    string // value of the scanned variable; "" if absent or unreadable
@@ -97,18 +98,23 @@ func parseStat(line []byte) (Proc, error) {
 		return Proc{}, errors.New("parse stat: no name in parentheses")
 	}
 	fields := bytes.Fields(line[shut+1:])
-	const state, ppid, flags, threads, start = 0, 1, 6, 17, 19 // fields 3, 4, 9, 20, 22 of the manual
+	const state, ppid, flags, utime, stime, threads, start = 0, 1, 6, 11, 12, 17, 19 // fields 3, 4, 9, 14, 15, 20, 22 of the manual
 	if len(fields) <= start || len(fields[state]) != 1 {
 		return Proc{}, errors.New("parse stat: too few fields")
 	}
 	p := Proc{State: fields[state][0], Comm: string(line[open+1 : shut])}
-	var errs [5]error
+	var errs [7]error
 	p.PID, errs[0] = strconv.Atoi(string(bytes.TrimSpace(line[:open])))
 	p.PPID, errs[1] = strconv.Atoi(string(fields[ppid]))
 	p.Threads, errs[2] = strconv.Atoi(string(fields[threads]))
 	p.Start, errs[3] = strconv.ParseUint(string(fields[start]), 10, 64)
 	bits, err := strconv.ParseUint(string(fields[flags]), 10, 64)
 	errs[4] = err
+	user, err := strconv.ParseUint(string(fields[utime]), 10, 64)
+	errs[5] = err
+	system, err := strconv.ParseUint(string(fields[stime]), 10, 64)
+	errs[6] = err
+	p.Ticks = user + system
 	p.Exiting = bits&exiting != 0 && p.Threads <= 1
 	if err := errors.Join(errs[:]...); err != nil {
 		return Proc{}, fmt.Errorf("parse stat: %w", err)

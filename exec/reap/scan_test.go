@@ -16,11 +16,11 @@ func TestParseStat(t *testing.T) {
 		want Proc
 		err  string
 	}{
-		{"7 (cat) S 1" + tail, Proc{PID: 7, PPID: 1, State: 'S', Threads: 3, Start: 4711, Comm: "cat"}, ""},
-		{"7 (a) R 9) Z 0" + tail, Proc{PID: 7, PPID: 0, State: 'Z', Threads: 3, Start: 4711, Comm: "a) R 9"}, ""},
-		{"7 () T 1" + tail + "\n", Proc{PID: 7, PPID: 1, State: 'T', Threads: 3, Start: 4711}, ""},
-		{"7 (cat) R 1 7 7 0 -1 4194308 1 2 3 4 5 6 7 8 20 0 1 0 4711 9", Proc{PID: 7, PPID: 1, State: 'R', Threads: 1, Start: 4711, Comm: "cat", Exiting: true}, ""},
-		{"7 (cat) Z 1 7 7 0 -1 4194308 1 2 3 4 5 6 7 8 20 0 2 0 4711 9", Proc{PID: 7, PPID: 1, State: 'Z', Threads: 2, Start: 4711, Comm: "cat"}, ""},
+		{"7 (cat) S 1" + tail, Proc{PID: 7, PPID: 1, State: 'S', Threads: 3, Ticks: 11, Start: 4711, Comm: "cat"}, ""},
+		{"7 (a) R 9) Z 0" + tail, Proc{PID: 7, PPID: 0, State: 'Z', Threads: 3, Ticks: 11, Start: 4711, Comm: "a) R 9"}, ""},
+		{"7 () T 1" + tail + "\n", Proc{PID: 7, PPID: 1, State: 'T', Threads: 3, Ticks: 11, Start: 4711}, ""},
+		{"7 (cat) R 1 7 7 0 -1 4194308 1 2 3 4 5 6 7 8 20 0 1 0 4711 9", Proc{PID: 7, PPID: 1, State: 'R', Threads: 1, Ticks: 11, Start: 4711, Comm: "cat", Exiting: true}, ""},
+		{"7 (cat) Z 1 7 7 0 -1 4194308 1 2 3 4 5 6 7 8 20 0 2 0 4711 9", Proc{PID: 7, PPID: 1, State: 'Z', Threads: 2, Ticks: 11, Start: 4711, Comm: "cat"}, ""},
 		{"7 (cat) S 1 7 7 0 -1 -2 1 2 3 4 5 6 7 8 20 0 1 0 4711 9", Proc{}, "invalid syntax"},
 		{"", Proc{}, "no name"},
 		{"7 )( S 1" + tail, Proc{}, "no name"},

@@ -59,6 +59,7 @@ func FuzzHandle(f *testing.F) {
 	add(open, wire.Frame{Type: wire.Ack, Stream: 1, Channel: 1, Offset: 1 << 50}, wire.Frame{Type: wire.Close, Stream: 2, Channel: 1})
 	add(open, record(wire.Control, 1, wire.ControlRecord{Seq: 1, Signal: 9}), record(wire.Forget, 0, wire.ForgetRecord{ID: "s"}))
 	add(record(wire.Open, 2, wire.OpenRecord{ID: "new", Hash: spec.Hash(), Spec: &spec}), wire.Frame{Type: wire.Ping})
+	add(record(wire.Ask, 0, wire.AskRecord{Seq: 1}), record(wire.Ask, 0, wire.AskRecord{Seq: 2}), wire.Frame{Type: wire.Ping})
 	add(record(wire.Park, 0, wire.ParkRecord{LeaseSeconds: 1 << 62}), wire.Frame{Type: wire.Data, Channel: 7, Offset: 1 << 63})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := New(Config{Reaper: reap.New(), Log: slog.New(slog.DiscardHandler)})

@@ -47,6 +47,13 @@ func (s *Server) handle(c *conn, f wire.Frame) error {
 			return err
 		}
 		return s.endJob(c, rec)
+	case wire.Ask:
+		var rec wire.AskRecord
+		if err := f.Decode(&rec); err != nil {
+			return err
+		}
+		s.ask(c, rec)
+		return nil
 	case wire.Data, wire.EOF, wire.Ack, wire.Close, wire.Control:
 		return s.handleStream(c, f)
 	}

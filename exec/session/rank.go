@@ -19,12 +19,15 @@ import (
 var rankVariables = [...]string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}
 
 // rankOf reads the number that a rank's MPI gave it; "" when there is none.
-func rankOf(pid int) string {
+func rankOf(pid int) string { return numberIn(pid, rankVariables[:]) }
+
+// numberIn reads the first of some variables that a process has.
+func numberIn(pid int, variables []string) string {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
 		return ""
 	}
-	for _, name := range rankVariables {
+	for _, name := range variables {
 		for kv := range bytes.SplitSeq(env, []byte{0}) {
 			if value, ok := bytes.CutPrefix(kv, []byte(name+"=")); ok && len(value) < 20 {
 				return string(value)

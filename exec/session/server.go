@@ -83,6 +83,7 @@ type Server struct {
 	watched      map[being]*watched
 	reports      []wire.ReportRecord // for launchers that redial
 	reported     uint64              // Seq of the last one
+	answering    bool                // a question is being answered
 }
 
 // New returns a Server; Serve starts it.

@@ -48,12 +48,35 @@ func (s *Server) stopSession(x *session, grace time.Duration) {
 		ctx, cancel := s.patience(grace + killMargin)
 		defer cancel()
 		x.awaitStart(ctx)
+		if s.draining(ctx, grace) {
+			grace = 0
+		}
 		if _, err := s.cfg.Reaper.Stop(ctx, x.tree.Find, grace); err != nil && !s.hurried() {
 			s.cfg.Log.Warn("stop session", "session", x.id, "err", err)
 		}
 		x.endOutput()
 		s.settle()
 	})
+}
+
+// draining waits, for grace at most, for the end of a stop that has come from
+// outside: its processes have been asked to end, and may be saving their work; to be
+// asked once more would come in its way. False: there is no such stop.
+func (s *Server) draining(ctx context.Context, grace time.Duration) bool {
+	s.mu.Lock()
+	done := s.fences[wire.ReasonPreempted]
+	s.mu.Unlock()
+	if done == nil {
+		return false
+	}
+	over := time.NewTimer(grace)
+	defer over.Stop()
+	select {
+	case <-done:
+	case <-over.C:
+	case <-ctx.Done():
+	}
+	return true
 }
 
 // stopAllLocked ends every session for reason, and then everything that
@@ -209,7 +232,7 @@ func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 		s.mu.Unlock()
 		return errStale
 	}
-	s.ending = !rec.Keep
+	s.ending = s.ending || !rec.Keep // one that goes down for another reason still does
 	done := s.stopAllLocked(wire.ReasonStopped, syscall.SIGTERM, graceOf(rec.GraceMillis))
 	s.mu.Unlock()
 	s.wg.Go(func() {

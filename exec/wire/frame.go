@@ -30,6 +30,8 @@ const (
 	End                     // L>W the job is over: EndRecord
 	Ended                   // W>L nothing of the job runs any more
 	Report                  // W>L something happened to a session's processes: ReportRecord
+	Ask                     // L>W what do the processes do: AskRecord; to workers that answer
+	Answer                  // W>L AnswerRecord
 	typeLimit
 )
 

@@ -58,6 +58,8 @@ type WelcomeRecord struct {
 	// Env has those of HelloRecord.Ask that sessions start with: the image's, the
 	// pod's. One that is missing may be there all the same.
 	Env map[string]string `json:"env,omitempty"`
+	// Answers says that the worker answers ASK.
+	Answers bool `json:"answers,omitempty"`
 }
 
 // Interface is a network interface of a worker.

@@ -152,7 +152,7 @@ func FuzzReader(f *testing.F) {
 				}
 				break
 			}
-			for _, v := range []any{&HelloRecord{}, &WelcomeRecord{}, &OpenRecord{}, &ExitRecord{}, &ControlRecord{}} {
+			for _, v := range []any{&HelloRecord{}, &WelcomeRecord{}, &OpenRecord{}, &ExitRecord{}, &ControlRecord{}, &AskRecord{}, &AnswerRecord{}} {
 				_ = fr.Decode(v)
 			}
 			if r.err != nil {

@@ -93,6 +93,9 @@ func (j job) launcher(t *testing.T) corev1.Pod {
 	if !j.words {
 		args = append(args, "--report="+reportPath)
 	}
+	if !strings.Contains(strings.Join(j.command, " "), "sleep") { // else it does nothing, and it is meant to
+		args = append(args, "--hang-after="+hangAfter)
+	}
 	args = append(append(args, j.flags...), "--")
 	pod.Spec.Containers[0].Args = append(args, j.command...)
 	return j.edited(pod)

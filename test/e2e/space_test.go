@@ -75,6 +75,7 @@ func (s *space) apply(objects ...any) {
 // waiting for it. No worker of any test may have had a token.
 func (s *space) close() {
 	s.checkTokens()
+	s.checkHangs()
 	if s.t.Failed() {
 		s.show()
 		if os.Getenv("MUSTER_E2E_KEEP") != "" {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/test/kube"
 )
 
 // cluster runs rows as pods on every node of the cluster of KUBECONFIG.
@@ -38,7 +40,7 @@ func (c cluster) run(ctx context.Context, r row, venvs map[string]venv) (o outco
 	if err != nil {
 		return o, err
 	}
-	if err := apply(ctx, name, namespaceObject(name)); err != nil {
+	if err := kube.Apply(ctx, name, kube.Space(name, owner)); err != nil {
 		return o, err
 	}
 	defer func() {
@@ -47,14 +49,14 @@ func (c cluster) run(ctx context.Context, r row, venvs map[string]venv) (o outco
 		if err != nil {
 			err = errors.Join(err, errors.New(c.remains(after, name)))
 		}
-		_, gone := kubectl(after, name, nil, "delete", "namespace", name, "--wait=false")
+		_, gone := kube.Kubectl(after, name, nil, "delete", "namespace", name, "--wait=false")
 		err = errors.Join(err, gone)
 	}()
-	if _, err := kubectl(ctx, name, nil, "wait", "--for=create", "serviceaccount/default", "--timeout=60s"); err != nil {
+	if _, err := kube.Kubectl(ctx, name, nil, "wait", "--for=create", "serviceaccount/default", "--timeout=60s"); err != nil {
 		return o, err
 	}
 	o.began = time.Now()
-	if err := apply(ctx, name, append(append(access(r.size()), text), pods(r, venvs, shared)...)...); err != nil {
+	if err := kube.Apply(ctx, name, append(append(kube.Access(launcher, names(r.size())), text), pods(r, venvs, shared)...)...); err != nil {
 		return o, err
 	}
 	told := befall(ctx, r, c.live(name))
@@ -65,7 +67,7 @@ func (c cluster) run(ctx context.Context, r row, venvs map[string]venv) (o outco
 	o.report, rerr = reported(shared)
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepTime)
 	defer cancel()
-	log, lerr := kubectl(after, name, nil, "logs", launcher)
+	log, lerr := kube.Kubectl(after, name, nil, "logs", launcher)
 	o.out, o.err = log, log
 	if err = errors.Join(err, terr, rerr, lerr); err != nil {
 		return o, err
@@ -87,7 +89,7 @@ func (c cluster) workersLeft(ctx context.Context, namespace string, r row) (left
 			left = append(left, fmt.Sprintf("%s ended with %d", worker(i), code))
 		}
 	}
-	nodes, err := kubectl(ctx, namespace, nil, "get", "pods", "-l", "muster.dev/role=worker", "-o", `jsonpath={range .items[*]}{.spec.nodeName}{"\n"}{end}`)
+	nodes, err := kube.Kubectl(ctx, namespace, nil, "get", "pods", "-l", "muster.dev/role=worker", "-o", `jsonpath={range .items[*]}{.spec.nodeName}{"\n"}{end}`)
 	if err != nil {
 		return left, err
 	}
@@ -102,7 +104,7 @@ func (c cluster) workersLeft(ctx context.Context, namespace string, r row) (left
 }
 
 func (c cluster) configMap() (any, error) {
-	m := corev1.ConfigMap{TypeMeta: kind("v1", "ConfigMap"), ObjectMeta: named("scripts"), Data: map[string]string{}}
+	m := corev1.ConfigMap{TypeMeta: kube.Kind("v1", "ConfigMap"), ObjectMeta: kube.Named("scripts"), Data: map[string]string{}}
 	files, err := filepath.Glob(filepath.Join(c.scripts, "*.py"))
 	if err != nil {
 		return nil, err
@@ -122,16 +124,16 @@ func (c cluster) live(namespace string) live {
 	address := ""
 	return live{
 		output: func(ctx context.Context) string {
-			log, _ := kubectl(ctx, namespace, nil, "logs", launcher) // there is none before it starts
+			log, _ := kube.Kubectl(ctx, namespace, nil, "logs", launcher) // there is none before it starts
 			return log
 		},
 		stop: func(ctx context.Context) error {
-			_, err := kubectl(ctx, namespace, nil, "exec", launcher, "--", "/bin/sh", "-c", "kill -TERM 1")
+			_, err := kube.Kubectl(ctx, namespace, nil, "exec", launcher, "--", "/bin/sh", "-c", "kill -TERM 1")
 			return err
 		},
 		cut: func(ctx context.Context) (err error) {
 			if address == "" {
-				if address, err = kubectl(ctx, namespace, nil, "get", "pod", launcher, "-o", "jsonpath={.status.podIP}"); err != nil {
+				if address, err = kube.Kubectl(ctx, namespace, nil, "get", "pod", launcher, "-o", "jsonpath={.status.podIP}"); err != nil {
 					return err
 				}
 			}
@@ -150,7 +152,7 @@ func (c cluster) remains(ctx context.Context, namespace string) string {
 	for _, args := range [][]string{
 		{"get", "pods", "-o", "wide"}, {"get", "events", "--sort-by=.lastTimestamp"}, {"logs", worker(0), "--tail=20"},
 	} {
-		said, err := kubectl(ctx, namespace, nil, args...)
+		said, err := kube.Kubectl(ctx, namespace, nil, args...)
 		if err != nil {
 			said += err.Error()
 		}

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/test/kube"
 )
 
 const (
@@ -25,34 +26,11 @@ const (
 
 func worker(i int) string { return fmt.Sprintf("%s-worker-%d", jobName, i) }
 
-func namespaceObject(name string) any {
-	// Volumes of the node's files are beyond "restricted" and "baseline".
-	return corev1.Namespace{TypeMeta: kind("v1", "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-		owner: "row", "pod-security.kubernetes.io/enforce": "privileged"}}}
-}
-
-func kind(version, name string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: version, Kind: name}
-}
-
-func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
-
-// access is all that the launcher may do: look at pods, and start the agent in
-// its workers.
-func access(n int) []any {
-	exec := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"get", "create"}}
+func names(n int) (list []string) {
 	for i := range n {
-		exec.ResourceNames = append(exec.ResourceNames, worker(i))
+		list = append(list, worker(i))
 	}
-	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}}
-	const group = "rbac.authorization.k8s.io"
-	return []any{
-		corev1.ServiceAccount{TypeMeta: kind("v1", "ServiceAccount"), ObjectMeta: named(launcher)},
-		rbacv1.Role{TypeMeta: kind(group+"/v1", "Role"), ObjectMeta: named(launcher), Rules: []rbacv1.PolicyRule{look, exec}},
-		rbacv1.RoleBinding{TypeMeta: kind(group+"/v1", "RoleBinding"), ObjectMeta: named(launcher),
-			RoleRef:  rbacv1.RoleRef{APIGroup: group, Kind: "Role", Name: launcher},
-			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: launcher}}},
-	}
+	return list
 }
 
 // pods gives launcher and workers of a row.
@@ -104,7 +82,7 @@ func pod(r row, venvs map[string]venv, shared string, paths map[string]string, n
 		name, value, _ := strings.Cut(kv, "=")
 		c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
 	}
-	return corev1.Pod{TypeMeta: kind("v1", "Pod"),
+	return corev1.Pod{TypeMeta: kube.Kind("v1", "Pod"),
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"muster.dev/job": jobName, "muster.dev/role": role}},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{c}, Volumes: volumes,

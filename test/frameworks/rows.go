@@ -34,7 +34,7 @@ func torchRows() []row {
 			flags: []string{"--procs-per-worker=2"}, argv: []string{"torchrun", "{scripts}/torch_sum.py"},
 			want: []want{world("torch", 2), locals("torch", 2)}},
 		{key: "torch/elastic", framework: "PyTorch", way: "bare torchrun, c10d", venv: "torch", ci: true,
-			flags: []string{"--least-workers=2"}, argv: []string{"torchrun", "{scripts}/torch_ddp.py"},
+			flags: []string{"--min-workers=2"}, argv: []string{"torchrun", "{scripts}/torch_ddp.py"},
 			want: []want{world("torch", 1), falls("torch"), same("torch")}},
 		{key: "torch/fsdp", framework: "PyTorch", way: "plain, FSDP2, distributed checkpoint", venv: "torch",
 			flags: []string{framework + "torch"}, argv: python("torch_fsdp.py", "{shared}"),

@@ -88,7 +88,10 @@ func become(role string) error {
 	path := os.Getenv("AGENT")
 	argv := append([]string{path, "worker"}, os.Args[1:]...)
 	switch role {
-	case "init":
+	case "init", "join":
+		if role == "join" {
+			argv[1] = "join"
+		}
 		if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 			return err
 		}

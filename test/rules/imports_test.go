@@ -40,7 +40,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/names", "cmd", "test"} {
+	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "agent/retry", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/names", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -58,10 +58,12 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"exec":            leaves,
 		"hostfile":        nil,
 		"agent/metrics":   leaves,
+		"agent/retry":     leaves,
 		"agent/group":     append([]string{"agent/framework", "exec"}, leaves...),
-		"agent/launch":    append([]string{"agent/group", "agent/metrics"}, roles...),
+		"agent/launch":    append([]string{"agent/group", "agent/metrics", "agent/retry"}, roles...),
 		"agent/worker":    roles,
-		"cmd":             append([]string{"agent/launch", "agent/worker", "agent/metrics"}, roles...),
+		"agent/join":      append([]string{"agent/worker", "agent/group", "agent/retry"}, roles...),
+		"cmd":             append([]string{"agent/launch", "agent/worker", "agent/join", "agent/metrics"}, roles...),
 	}
 	for _, p := range list(t, module+"...") {
 		from := leaf(p.ImportPath)
@@ -81,7 +83,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 }
 
 func TestTheSmallBinaryStaysSmall(t *testing.T) {
-	forbidden := []string{"k8s.io/", "net/http", "google.golang.org/grpc", "go.uber.org/zap", "github.com/spf13/", "crypto/", "text/template", "html/template", "regexp"}
+	forbidden := []string{"k8s.io/", "net/http", "google.golang.org/grpc", "go.uber.org/zap", "github.com/spf13/", "text/template", "html/template", "regexp"}
 	for _, p := range list(t, module+"cmd/agent") {
 		for _, d := range p.Deps {
 			for _, f := range forbidden {
@@ -90,6 +92,41 @@ func TestTheSmallBinaryStaysSmall(t *testing.T) {
 			standard := !strings.Contains(strings.Split(d, "/")[0], ".")
 			require.True(t, standard || strings.HasPrefix(d, module) || strings.HasPrefix(d, "golang.org/x/sys/"),
 				"cmd/agent depends on %s: only the standard library and x/sys", d)
+		}
+	}
+}
+
+// TestKeyedHashesOnly: of cryptography the small binary has what proves a token,
+// in one package: HMAC, SHA-256 and the kernel's random bytes. Their start-up costs
+// less than 0.1 ms; that of TLS and certificates would be felt in each mpirun.
+func TestKeyedHashesOnly(t *testing.T) {
+	home, parts := module+"rendezvous/barrier", []string{"crypto/hmac", "crypto/rand", "crypto/sha256"}
+	known := map[string]bool{}
+	for _, p := range list(t, parts...) {
+		known[p.ImportPath] = true
+		for _, d := range p.Deps {
+			known[d] = true
+		}
+	}
+	for _, p := range list(t, "-deps", module+"cmd/agent") {
+		if strings.HasPrefix(p.ImportPath, "crypto") {
+			require.True(t, known[p.ImportPath], "cmd/agent depends on %s", p.ImportPath)
+		}
+		for _, i := range p.Imports {
+			if strings.HasPrefix(i, "crypto/") && leaf(p.ImportPath) != "" {
+				require.Equal(t, home, p.ImportPath, "it imports %s", i)
+				require.Contains(t, parts, i)
+			}
+		}
+	}
+}
+
+// TestTheBarrierStandsAlone: it is part of rendezvous and of the small binary, and
+// shares nothing with the watch over pods.
+func TestTheBarrierStandsAlone(t *testing.T) {
+	for _, p := range list(t, module+"rendezvous/barrier") {
+		for _, i := range p.Imports {
+			require.True(t, leaf(i) == "" || leaf(i) == "agent/names", "it imports %s", i)
 		}
 	}
 }

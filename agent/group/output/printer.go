@@ -21,6 +21,8 @@ type Config struct {
 	Only []Span
 	// Ranks is how many ranks there are, Members how many processes.
 	Ranks, Members int
+	// Append: files that are there are written on, not anew.
+	Append bool
 }
 
 // Printer gives out the writers of processes.
@@ -79,15 +81,23 @@ func coloured(tag string, rank int, colour bool) string {
 // files opens rank-3.out and rank-3.err.
 func (p *Printer) files(label string) (stdout, stderr io.WriteCloser, err error) {
 	base := filepath.Join(p.cfg.Mode.Dir, strings.ReplaceAll(label, " ", "-"))
-	out, err := os.Create(base + ".out")
+	out, err := p.open(base + ".out")
 	if err != nil {
 		return nil, nil, fmt.Errorf("open output file: %w", err)
 	}
-	complaints, err := os.Create(base + ".err")
+	complaints, err := p.open(base + ".err")
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open output file: %w", err), out.Close())
 	}
 	return out, complaints, nil
+}
+
+func (p *Printer) open(path string) (*os.File, error) {
+	how := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
+	if p.cfg.Append {
+		how = os.O_CREATE | os.O_WRONLY | os.O_APPEND
+	}
+	return os.OpenFile(path, how, 0o666)
 }
 
 // passing hands a writer on that is not to be closed.

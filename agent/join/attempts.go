@@ -1,0 +1,136 @@
+package join
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous/barrier"
+)
+
+// again decides what follows from an attempt's end: nil when another one is to be
+// gathered, whose order o becomes, else the job's end, or for rank 0 the end of its
+// part in it.
+func (l *lead) again(e retry.End, o *barrier.Order) *barrier.Order {
+	d := l.account.Decide(e)
+	failed := &barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt, Code: e.Code, Why: e.Why, Hint: d.Hint}
+	if !d.Again {
+		if d.Sentence != "" {
+			failed.Why += "; " + d.Sentence
+		}
+		return failed
+	}
+	if d.Counted {
+		o.Used++
+	}
+	o.Attempt, o.Port = l.base+d.Next, 0
+	o.Why = d.Sentence
+	next := *o
+	next.Phase = barrier.PhaseGather
+	if err := l.coord.Tell(next); err != nil {
+		return over(*o, err)
+	}
+	timer := time.NewTimer(d.Pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.quit:
+	}
+	if l.quits() {
+		return &next // the members wait for our replacement, and tell it how far we came
+	}
+	return nil
+}
+
+// endOf tells retry how an attempt ended. seats are those at its end, leaving the
+// ranks whose pods were told to stop while it ran. A pod that goes takes its peers
+// along, often with an exit code of their own, and sometimes before its own end is
+// known: what went counts before what failed.
+func endOf(r group.Result, table []barrier.Card, seats []barrier.Seat, leaving map[int]bool) retry.End {
+	e := retry.End{Code: 128 + int(syscall.SIGTERM)}
+	if r.Cause != nil {
+		x := r.Cause.Exit
+		var lost *lostError
+		e = retry.End{Code: r.Code, Why: r.Cause.Sentence() + besides(r.Others),
+			Lost:      errors.As(r.Cause.Err, &lost),
+			Infra:     x.Reason == wire.ReasonLease,
+			OOM:       x.OOM > 0 && x.Signal == int(syscall.SIGKILL),
+			Preempted: x.Reason == wire.ReasonPreempted}
+	}
+	for rank, card := range table {
+		who := fmt.Sprintf("rank %d on %s", rank, card.Name)
+		switch seat := seats[rank]; {
+		case leaving[rank] && !e.Preempted:
+			e.Preempted, e.Why = true, besideThat(who+" was told to stop from outside", e.Why)
+		case leaving[rank]:
+		case (seat.Card.Instance != card.Instance || !seat.Here) && !e.Lost:
+			e.Lost, e.Code = true, names.ExitHopeless
+			e.Why = besideThat(who+" was lost: "+absenceOf(seat, card), e.Why)
+		}
+	}
+	return e
+}
+
+func besideThat(first, then string) string {
+	if then == "" {
+		return first
+	}
+	return first + "; " + then
+}
+
+// absenceOf says how the one who had this card went.
+func absenceOf(seat barrier.Seat, card barrier.Card) string {
+	if seat.Card.Instance != card.Instance {
+		return "its pod or container was replaced by another one"
+	}
+	return seat.Why
+}
+
+// inherit takes over, at the first barrier, what a former coordinator has left in
+// its members: the attempts that were, and the restarts that are used up.
+func (l *lead) inherit(table []barrier.Card, o *barrier.Order) *barrier.Order {
+	if l.ports != nil {
+		return nil
+	}
+	newest, settled := barrier.News{Attempt: -1}, false
+	for _, s := range l.coord.Seats() {
+		d := done{Attempt: -1}
+		_ = json.Unmarshal(s.News.Work, &d) // of another release, and says nothing then
+		if s.News.Attempt > newest.Attempt {
+			newest, settled = s.News, false
+		}
+		settled = settled || d.Settled && s.News.Attempt == newest.Attempt
+		newest.Used = max(newest.Used, s.News.Used)
+	}
+	l.ports = newPorts(l.cfg.Port, newest.Port)
+	if newest.Attempt < 0 {
+		return nil
+	}
+	l.base = newest.Attempt + 1
+	o.Attempt, o.Used = l.base, newest.Used
+	if settled {
+		l.account.Policy.Max -= o.Used
+		return nil // it had been decided, and told, that there is another attempt
+	}
+	why := fmt.Sprintf("rank 0 was lost during attempt %d: %s is its replacement", newest.Attempt, table[0].Name)
+	classes := l.account.Policy.On
+	allowed := retry.Account{Policy: retry.Policy{Max: l.cfg.MaxRestarts - o.Used, On: classes}}
+	d := allowed.Decide(retry.End{Code: names.ExitHopeless, Why: why, Lost: true, Lasted: retry.Brief})
+	if !d.Again {
+		end := &barrier.Order{Phase: barrier.PhaseOver, Attempt: newest.Attempt, Code: names.ExitHopeless, Why: why, Hint: d.Hint}
+		if d.Sentence != "" {
+			end.Why += "; " + d.Sentence
+		}
+		return end
+	}
+	o.Used++
+	l.account.Policy.Max = l.cfg.MaxRestarts - o.Used
+	l.say("%s", why)
+	return nil
+}

@@ -1,0 +1,196 @@
+package join
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/rendezvous/barrier"
+)
+
+// Config is what a member is told. The zero Rank is rank 0: see [Config.Identify].
+type Config struct {
+	Command []string
+
+	Rank        int
+	Workers     int    // members of the job
+	Coordinator string // host:port of rank 0
+	Token       []byte // of the job; none for a job of one
+	Slots       int
+
+	Framework string // "" or auto: by the command, else plain
+	Procs     int    // processes of each member
+	Roles     string
+	Success   string
+	Port      int // first of an attempt's block; 0: chosen
+	Interface string
+	Chdir     string
+	Env       []string // K=V for the processes
+
+	Timeout time.Duration // of a barrier
+	Lease   time.Duration // how long rank 0, or a member, may be out of reach
+	Grace   time.Duration // between TERM and KILL
+
+	MaxRestarts int
+	RestartOn   string
+
+	Job, Host, PodName, PodIP string
+	TerminationLog            string
+}
+
+// Defaults is the Config of a member that was told nothing.
+func Defaults() Config {
+	return Config{Rank: -1, Slots: 1, Timeout: 10 * time.Minute, Lease: time.Minute, Grace: 25 * time.Second,
+		RestartOn: retry.Default, TerminationLog: names.TerminationLog}
+}
+
+// Failure is an error with its exit code, and a way out.
+type Failure struct {
+	Code int
+	Err  error
+	Way  string
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap gives the error itself.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Hint is the way out, "" if there is none.
+func (f *Failure) Hint() string { return f.Way }
+
+func usage(way, format string, words ...any) error {
+	return &Failure{Code: names.ExitUsage, Err: fmt.Errorf("join: "+format, words...), Way: way}
+}
+
+// leastToken is how many bytes a token needs: who has seen one proof can try
+// words at home.
+const leastToken = 16
+
+// mostMembers bounds rank 0's work and the table's size.
+const mostMembers = 10_000
+
+const makeSecret = `kubectl create secret generic NAME --from-literal=token="$(head -c 32 /dev/urandom | base64)", and in the pod MUSTER_TOKEN from it by secretKeyRef, or --token-file on a mounted one`
+
+// Validate judges a Config that has its identity.
+func (c Config) Validate() error {
+	if len(c.Command) == 0 || c.Command[0] == "" {
+		return usage("agent join --workers=4 -- python train.py", "no command given")
+	}
+	if c.Workers > mostMembers {
+		return usage("agent run and a launcher", "--workers=%d: a barrier has room for %d", c.Workers, mostMembers)
+	}
+	if c.Rank >= c.Workers {
+		return usage("--workers (MUSTER_WORKERS) is how many members the job has, ranks count from 0",
+			"this is rank %d, and the job has %d members", c.Rank, c.Workers)
+	}
+	for _, t := range []struct {
+		flag string
+		d    time.Duration
+	}{{"timeout", c.Timeout}, {"lease", c.Lease}, {"grace", c.Grace}} {
+		if t.d < 0 {
+			return usage("a time is written as 90s, 10m or 1h", "--%s=%s lies in the past", t.flag, t.d)
+		}
+	}
+	if least := 2 * barrier.Quiet; c.Lease < least && c.Workers > 1 {
+		return usage("--lease=1m is the default", "--lease=%s is too short: a connection that breaks in silence is noticed after %s", c.Lease, barrier.Quiet)
+	}
+	if c.Slots < 1 || c.Procs < 0 {
+		return usage("--slots=8, --procs-per-worker=8", "--slots=%d, --procs-per-worker=%d: a member has at least one", c.Slots, c.Procs)
+	}
+	if c.Port != 0 && (c.Port < 1024 || c.Port > 1<<16-framework.PortBlock) {
+		return usage(fmt.Sprintf("the %d ports from it on are used; without --port a free block is chosen", framework.PortBlock),
+			"--port=%d: it takes 1024 to %d", c.Port, 1<<16-framework.PortBlock)
+	}
+	for _, kv := range c.Env {
+		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" {
+			return usage("--env OMP_NUM_THREADS=4 sets one variable", "--env %q is not NAME=VALUE", kv)
+		}
+	}
+	if err := c.validateRestarts(); err != nil {
+		return err
+	}
+	if _, err := c.framework(); err != nil {
+		return err
+	}
+	if _, err := framework.ParseRoles(c.Roles, c.Workers); err != nil {
+		return usage("--roles names the members in their order, as in chief=1,worker=2", "%w", err)
+	}
+	if err := c.validateMeeting(); err != nil {
+		return err
+	}
+	return c.rehearse()
+}
+
+func (c Config) validateRestarts() error {
+	if c.MaxRestarts < 0 {
+		return usage("--max-restarts=2 allows two", "--max-restarts=%d: it takes 0 or more", c.MaxRestarts)
+	}
+	if _, err := retry.Parse(c.RestartOn); err != nil {
+		return usage("exit codes and lost, infra, oom, any, as in --restart-on=137,lost, or +1,-143 to change the default "+retry.Default, "--restart-on=%s: %w", c.RestartOn, err)
+	}
+	return nil
+}
+
+// validateMeeting judges what more than one member needs.
+func (c Config) validateMeeting() error {
+	if c.Workers == 1 {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(c.Coordinator)
+	if n, perr := strconv.Atoi(port); err != nil || perr != nil || n < 1 || n > 1<<16-1 {
+		return usage(fmt.Sprintf("--coordinator=job-0.svc:%d", names.JoinPort), "--coordinator=%s is not HOST:PORT", c.Coordinator)
+	}
+	if len(c.Token) == 0 {
+		return usage(makeSecret, "%d members need a token, and there is none: whoever reaches rank 0's port could join", c.Workers)
+	}
+	if len(c.Token) < leastToken {
+		return usage(makeSecret, "the token has %d bytes, and %d is the least", len(c.Token), leastToken)
+	}
+	return nil
+}
+
+// framework finds the framework by its name, else by the command.
+func (c Config) framework() (framework.Framework, error) {
+	name := c.Framework
+	switch {
+	case strings.HasPrefix(name, "plugin:"):
+		return nil, usage("start the job with agent run --framework="+name+" from a launcher's pod", "--framework=%s: agent join loads no plugins, agent-launcher-plugins does", name)
+	case name == "" || name == framework.Auto:
+		if name = framework.Detect(c.Command); name == "" {
+			name = "plain"
+		}
+	}
+	if slices.Contains([]string{"mpi", "openmpi", "mpich", "intelmpi"}, name) {
+		return nil, usage("agent run --workers="+strconv.Itoa(c.Workers)+" -- "+strings.Join(c.Command, " ")+" in a launcher's pod, agent worker in the others",
+			"MPI needs a launcher, in which mpirun runs, and agent join has none")
+	}
+	f, err := framework.Named(name)
+	if err != nil {
+		return nil, usage("--framework=plain sets RANK, WORLD_SIZE, MASTER_ADDR and the like", "%w", err)
+	}
+	return f, nil
+}
+
+// settings are what every member has to be told alike.
+func (c Config) settings() []barrier.Setting {
+	name := c.Framework
+	if name == "" {
+		name = framework.Auto
+	}
+	return []barrier.Setting{
+		{Name: "framework", Value: name},
+		{Name: "procs-per-worker", Value: strconv.Itoa(c.Procs)},
+		{Name: "roles", Value: c.Roles},
+		{Name: "success", Value: c.Success},
+		{Name: "max-restarts", Value: strconv.Itoa(c.MaxRestarts)},
+		{Name: "restart-on", Value: c.RestartOn},
+	}
+}

@@ -1,0 +1,141 @@
+package join
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// source is where a rank may come from, in the order in which they count.
+type source struct{ name, value string }
+
+// Identify finds the rank, and where rank 0 is, from what the pod says of itself;
+// env is os.Getenv, hosts the text of /etc/hosts. What the flags have set counts
+// first, and must not contradict what the cluster has set.
+func (c *Config) Identify(env func(string) string, hosts string) error {
+	if c.Workers < 1 {
+		return usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment", "how many members the job has is not known")
+	}
+	if err := c.findRank(env); err != nil {
+		return err
+	}
+	if c.PodName == "" {
+		c.PodName = c.Host
+	}
+	if c.PodIP == "" {
+		c.PodIP = addressOf(c.Host, hosts)
+	}
+	if c.Workers == 1 {
+		return nil
+	}
+	return c.findCoordinator(hosts)
+}
+
+// findRank takes the first source that has a number. Two that the cluster or the
+// user has set and that differ are a mistake; the host name counts last, and
+// contradicts nobody: it may be anything.
+func (c *Config) findRank(env func(string) string) error {
+	given := ""
+	if c.Rank >= 0 {
+		given = strconv.Itoa(c.Rank)
+	}
+	var first source
+	for _, s := range []source{
+		{"--rank", given},
+		{names.EnvCompletionIndex, env(names.EnvCompletionIndex)},
+		{names.EnvPodIndex, env(names.EnvPodIndex)},
+	} {
+		if s.value == "" {
+			continue
+		}
+		n, err := strconv.Atoi(s.value)
+		switch {
+		case err != nil || n < 0:
+			return usage("ranks are numbers from 0", "%s=%q is no rank", s.name, s.value)
+		case first.name == "":
+			first, c.Rank = s, n
+		case n != c.Rank:
+			return usage("drop "+first.name+", or correct it: the cluster's own number is the one that a replacement of this pod will have again",
+				"%s=%s and %s=%s contradict each other", first.name, first.value, s.name, s.value)
+		}
+	}
+	if first.name != "" {
+		return nil
+	}
+	if c.Rank = trailing(c.Host); c.Rank >= 0 {
+		return nil
+	}
+	if c.Workers == 1 {
+		c.Rank = 0
+		return nil
+	}
+	return usage("an Indexed Job sets JOB_COMPLETION_INDEX; elsewhere "+names.EnvPodIndex+" from the label apps.kubernetes.io/pod-index by the downward API, or --rank",
+		"which rank this is is not known: the host name %q has no number at its end", c.Host)
+}
+
+// trailing is the number at the end of a name, -1 when there is none.
+func trailing(name string) int {
+	stem := strings.TrimRight(name, "0123456789")
+	n, err := strconv.ParseInt(name[len(stem):], 10, 32)
+	if err != nil {
+		return -1
+	}
+	return int(n)
+}
+
+// findCoordinator names rank 0: as told, else by our own host name with the rank
+// 0 in it, and the domain that the kubelet has written beside it.
+func (c *Config) findCoordinator(hosts string) error {
+	if c.Coordinator != "" {
+		if _, _, err := net.SplitHostPort(c.Coordinator); err != nil && !strings.Contains(c.Coordinator, ":") {
+			c.Coordinator = net.JoinHostPort(c.Coordinator, strconv.Itoa(names.JoinPort))
+		}
+		return nil
+	}
+	stem := strings.TrimSuffix(c.Host, strconv.Itoa(c.Rank))
+	if stem == c.Host || trailing(c.Host) != c.Rank {
+		return usage(fmt.Sprintf("--coordinator=HOST:%d, with a name or an address of rank 0 that every member can reach", names.JoinPort),
+			"where rank 0 is is not known: the host name %q does not end with this member's rank, %d", c.Host, c.Rank)
+	}
+	host := stem + "0"
+	if domain := domainOf(c.Host, hosts); domain != "" {
+		host += "." + domain
+	}
+	c.Coordinator = net.JoinHostPort(host, strconv.Itoa(names.JoinPort))
+	return nil
+}
+
+// domainOf finds the domain of a host in the text of /etc/hosts: for a pod with a
+// subdomain the kubelet writes "ADDRESS host.subdomain.namespace.svc.cluster.local host".
+func domainOf(host, hosts string) string {
+	for line := range strings.Lines(hosts) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		for i := 1; i < len(words); i++ {
+			if domain, ok := strings.CutPrefix(words[i], host+"."); ok {
+				return domain
+			}
+		}
+	}
+	return ""
+}
+
+// addressOf finds the address of a host in the text of /etc/hosts, where the
+// kubelet writes the pod's; loopback is nobody's address.
+func addressOf(host, hosts string) string {
+	for line := range strings.Lines(hosts) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) < 2 || !slices.Contains(words[1:], host) {
+			continue
+		}
+		if ip := net.ParseIP(words[0]); ip != nil && !ip.IsLoopback() {
+			return ip.String()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,235 @@
+package join
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous/barrier"
+)
+
+// failGrace bounds the time between TERM and KILL when an attempt has failed: its
+// peers are gone, and the next one waits.
+const failGrace = 10 * time.Second
+
+// deliverTime is how long a member that goes stays to tell its last news.
+const deliverTime = 2 * time.Second
+
+// lead is what rank 0 does besides being a member: it calls the roll, runs the
+// group over the seats, and decides what follows. It touches no process: the
+// orders do.
+type lead struct {
+	cfg   Config
+	coord *barrier.Coordinator
+	here  place
+	say   func(format string, words ...any)
+
+	account retry.Account
+	base    int // attempts that a former coordinator has run
+	ports   *ports
+
+	quit chan struct{} // closed when rank 0's pod is told to stop
+
+	mu        sync.Mutex
+	group     *group.Group       // that runs
+	interrupt context.CancelFunc // of a barrier
+	sessions  map[*session]bool
+	orders    map[int]*work // by rank
+	leavers   map[int]bool  // ranks whose pods were told to stop
+}
+
+func newLead(cfg Config, coord *barrier.Coordinator, here place, say func(string, ...any)) (*lead, error) {
+	classes, err := retry.Parse(cfg.RestartOn)
+	if err != nil {
+		return nil, err
+	}
+	l := &lead{cfg: cfg, coord: coord, here: here, say: say, sessions: map[*session]bool{}, quit: make(chan struct{})}
+	l.account.Policy = retry.Policy{Max: cfg.MaxRestarts, On: classes}
+	return l, nil
+}
+
+// run leads the job to its end and tells it to everyone, or as far as rank 0's pod
+// is told to stop: then its replacement goes on.
+func (l *lead) run(ctx context.Context) {
+	o := l.attempts(ctx)
+	if o.Phase == barrier.PhaseOver {
+		if err := l.coord.Tell(o); err != nil {
+			l.say("%v", err)
+		}
+	}
+	flush, cancel := context.WithTimeout(ctx, deliverTime)
+	defer cancel()
+	l.coord.Flush(flush)
+	if o.Phase == barrier.PhaseOver {
+		bye, cancel := context.WithTimeout(ctx, farewellTime)
+		defer cancel()
+		l.coord.Farewell(bye)
+	}
+}
+
+// farewellTime is how long rank 0 stays for members that have not heard the end.
+const farewellTime = barrier.Quiet + 3*time.Second
+
+// attempts runs the group until it has succeeded, or is not to be run again. What
+// it returns is the job's end.
+func (l *lead) attempts(ctx context.Context) barrier.Order {
+	for o := (barrier.Order{}); ; {
+		table, failed := l.gather(ctx, o)
+		if l.quits() && failed != nil {
+			return o
+		}
+		if failed != nil {
+			return *failed
+		}
+		began := time.Now()
+		result, failed := l.attempt(ctx, table, &o)
+		if failed != nil {
+			return *failed
+		}
+		if result.Cause == nil && !result.Stopped {
+			return barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt}
+		}
+		l.mu.Lock()
+		e := endOf(result, table, l.coord.Seats(), l.leavers)
+		l.mu.Unlock()
+		e.Lasted = time.Since(began)
+		if failed = l.again(e, &o); failed != nil {
+			return *failed
+		}
+	}
+}
+
+// gather fills the barrier for the attempt of o. Members that have run one under
+// a former coordinator make it the next after that.
+func (l *lead) gather(ctx context.Context, o barrier.Order) ([]barrier.Card, *barrier.Order) {
+	within, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
+	defer cancel()
+	l.mu.Lock()
+	l.interrupt = cancel
+	l.mu.Unlock()
+	if l.quits() {
+		cancel()
+	}
+	table, absent, err := l.coord.Gather(within, o)
+	if err == nil {
+		return table, nil
+	}
+	failed := barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt, Code: names.ExitDeadline, Absent: absent,
+		Why: fmt.Sprintf("%d of %d members came within %s", l.cfg.Workers-len(absent), l.cfg.Workers, l.cfg.Timeout)}
+	const most = 20
+	if n := len(absent) - most; n > 0 {
+		failed.Absent, failed.More = absent[:most], n
+	}
+	return nil, &failed
+}
+
+// attempt runs the group once. failed: it cannot be run at all.
+func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Order) (group.Result, *barrier.Order) {
+	if failed := l.inherit(table, o); failed != nil {
+		return group.Result{}, failed
+	}
+	o.Port = l.ports.take()
+	launch, err := l.cfg.launchOf(table, o.Attempt, o.Port, l.here)
+	if err != nil {
+		return group.Result{}, over(*o, err)
+	}
+	run := *o
+	run.Phase, run.Table, run.Why = barrier.PhaseRun, table, ""
+	if err := l.coord.Tell(run); err != nil {
+		return group.Result{}, over(*o, err)
+	}
+	g := group.New(l.groupOf(table, launch, run))
+	l.mu.Lock()
+	l.group, l.orders, l.leavers = g, map[int]*work{}, map[int]bool{}
+	if l.quits() {
+		g.Signal(syscall.SIGTERM)
+	}
+	l.mu.Unlock()
+	following, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { l.follow(following, table) })
+	result := g.Run(ctx)
+	stop()
+	wg.Wait()
+	l.mu.Lock()
+	l.group = nil
+	clear(l.sessions)
+	l.mu.Unlock()
+	for _, left := range result.Left {
+		l.say("%s was given up: its end was not told in time", left)
+	}
+	return result, nil
+}
+
+// over is the end of a job that cannot be run.
+func over(o barrier.Order, err error) *barrier.Order {
+	end := barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt, Code: names.ExitBug, Why: err.Error()}
+	if f, ok := err.(*Failure); ok {
+		end.Code, end.Hint = f.Code, f.Way
+	}
+	return &end
+}
+
+// groupOf makes the group's members out of the launch's processes.
+func (l *lead) groupOf(table []barrier.Card, launch framework.Launch, run barrier.Order) group.Config {
+	cfg := group.Config{Any: launch.Any, Grace: l.cfg.Grace, FailGrace: min(l.cfg.Grace, failGrace), Patience: l.cfg.Timeout,
+		OnWait: func(label, address string, soFar time.Duration) {
+			l.say("%s waits for somebody to listen on %s, for %s so far", label, address, soFar.Round(time.Second))
+		},
+		OnFailure: func(f group.Failure, others int) {
+			run.Table, run.Why = nil, f.Sentence()+besides(others)
+			if l.cfg.Workers > 1 {
+				_ = l.coord.Tell(run) // it is told again with the end
+			}
+		},
+	}
+	for i, p := range launch.Processes {
+		card := table[p.Worker]
+		cfg.Members = append(cfg.Members, group.Member{
+			Label: labelOf(p), Worker: card.Name, Role: p.Role, Part: p.Part, After: p.After,
+			Opener: chair{lead: l, rank: p.Worker, instance: card.Instance, attempt: run.Attempt, process: i},
+			Spec:   wire.Spec{Argv: p.Argv},
+		})
+	}
+	return cfg
+}
+
+func besides(others int) string {
+	if others == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more failed)", others)
+}
+
+// leave says that rank 0's pod is told to stop: the group stops with it, and the
+// others wait for its replacement.
+func (l *lead) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.quits() {
+		return
+	}
+	close(l.quit)
+	if l.interrupt != nil {
+		l.interrupt()
+	}
+	if l.group != nil {
+		l.group.Signal(syscall.SIGTERM)
+	}
+}
+
+func (l *lead) quits() bool {
+	select {
+	case <-l.quit:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,138 @@
+package join
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/rendezvous/barrier"
+)
+
+// place is what one member knows of where it runs.
+type place struct {
+	dir, temp string // private directory, TMPDIR or ""
+	agent     string // our own path
+	env       []string
+}
+
+// launchOf computes what an attempt starts, and where: from the same table every
+// member computes the same.
+func (c Config) launchOf(table []barrier.Card, attempt, port int, here place) (framework.Launch, error) {
+	f, err := c.framework()
+	if err != nil {
+		return framework.Launch{}, err
+	}
+	cluster, err := c.clusterOf(table, attempt, port, here)
+	if err != nil {
+		return framework.Launch{}, err
+	}
+	launch, err := f.Prepare(cluster)
+	if err != nil {
+		return framework.Launch{}, usage("`agent env --explain` with the same flags shows what a framework is told", "%w", err)
+	}
+	if len(launch.Processes) == 0 {
+		return framework.Launch{}, usage("agent run in a launcher's pod, and agent worker in the others",
+			"%s starts its processes on the other pods itself, and needs a launcher: agent join has none", c.Command[0])
+	}
+	if launch, err = framework.Decide(launch, c.Success); err != nil {
+		return framework.Launch{}, usage("--success=auto leaves it to the framework", "%w", err)
+	}
+	return launch, nil
+}
+
+// rehearse says what would be wrong with any launch of this Config, before the
+// members have met.
+func (c Config) rehearse() error {
+	var table []barrier.Card
+	for rank := range c.Workers {
+		table = append(table, barrier.Card{Rank: rank, Name: fmt.Sprintf("member %d", rank), Address: fmt.Sprintf("192.0.2.%d", rank%256), Slots: c.Slots})
+	}
+	_, err := c.launchOf(table, 0, firstPort, place{dir: "/", agent: "/agent"})
+	return err
+}
+
+func (c Config) clusterOf(table []barrier.Card, attempt, port int, here place) (framework.Cluster, error) {
+	cluster := framework.Cluster{
+		Job: c.Job, RunDir: here.dir, Agent: here.agent, SharedCores: true, Root: os.Getuid() == 0, Temp: here.temp,
+		UserEnv: here.env, Command: c.Command, Procs: c.Procs, Port: port, Attempt: attempt,
+		NoGPU:  !slices.ContainsFunc(table, func(m barrier.Card) bool { return !m.NoGPU }),
+		NoRDMA: !slices.ContainsFunc(table, func(m barrier.Card) bool { return !m.NoRDMA }),
+	}
+	roles, err := framework.ParseRoles(c.Roles, len(table))
+	if err != nil {
+		return cluster, usage("--roles names the members in their order, as in chief=1,worker=2", "%w", err)
+	}
+	for i, m := range table {
+		node := framework.Node{Name: m.Name, Host: m.Host, IP: m.Address, Slots: m.Slots, Index: i, Interface: m.Interface}
+		if node.IP == "" {
+			node.IP = "127.0.0.1" // a job of one that has no address
+		}
+		if node.Host == "" {
+			node.Host = node.IP
+		}
+		if roles != nil {
+			node.Role, node.RoleIndex = roles[i].Name, roles[i].Index
+		}
+		cluster.Workers = append(cluster.Workers, node)
+	}
+	if len(table) > 0 {
+		cluster.Launcher = framework.Node{Name: table[0].Name, IP: cluster.Workers[0].IP}
+	}
+	return cluster, nil
+}
+
+// labelOf names a process in sentences, as agent run does.
+func labelOf(p framework.Process) string {
+	if p.Rank >= 0 {
+		return fmt.Sprintf("rank %d", p.Rank)
+	}
+	return fmt.Sprintf("%s %d", p.Role, p.Index)
+}
+
+// environment is what one process starts with: the container's own, without the
+// token; what the user has set for it; and what its framework reads, where the
+// user has not decided that. files is the directory of the launch's files.
+func (c Config) environment(p framework.Process, attempt int, files string, here place) (env, warnings []string) {
+	own := append(withoutToken(here.env), c.Env...)
+	var user []string
+	for _, kv := range own {
+		if !strings.HasPrefix(kv, "MUSTER_") {
+			user = append(user, kv)
+		}
+	}
+	vars := append(slices.Clone(p.Env), framework.Var{Name: names.EnvAttempt, Value: strconv.Itoa(attempt), Why: "runs of the group before this one"})
+	for i := range vars {
+		vars[i].Value = strings.ReplaceAll(vars[i].Value, framework.FilesDir, files)
+	}
+	set, warnings := framework.Merge(user, vars)
+	for _, v := range set {
+		own = append(own, v.Name+"="+v.Value)
+	}
+	return lastOfEach(own), warnings
+}
+
+// withoutToken leaves the job's token out.
+func withoutToken(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, names.EnvToken+"=") })
+}
+
+// lastOfEach keeps the last value of each variable: of two, getenv(3) takes the
+// first.
+func lastOfEach(env []string) []string {
+	at := make(map[string]int, len(env))
+	kept := make([]string, 0, len(env))
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		if i, twice := at[name]; twice {
+			kept[i] = kv
+			continue
+		}
+		at[name] = len(kept)
+		kept = append(kept, kv)
+	}
+	return kept
+}

@@ -1,0 +1,55 @@
+package join
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/rendezvous/barrier"
+)
+
+func table(n int) (list []barrier.Card) {
+	for rank := range n {
+		list = append(list, barrier.Card{Rank: rank, Name: "job-" + string(rune('0'+rank)), Address: "10.0.0." + string(rune('1'+rank)), Slots: 1, NoGPU: true})
+	}
+	return list
+}
+
+// TestLaunchOf: every member computes the same from the table, whatever its own
+// environment says.
+func TestLaunchOf(t *testing.T) {
+	cfg := Config{Workers: 3, Framework: "torch", Procs: 2, Command: []string{"python", "train.py"}}
+	one, err := cfg.launchOf(table(3), 2, 21000, place{env: []string{"A=1"}})
+	require.NoError(t, err)
+	other, err := cfg.launchOf(table(3), 2, 21000, place{env: []string{"GLOO_SOCKET_IFNAME=x"}})
+	require.NoError(t, err)
+	require.Equal(t, one, other)
+	require.Len(t, one.Processes, 6)
+	env, _ := cfg.environment(one.Processes[3], 2, "", place{env: []string{"PATH=/bin", "MUSTER_TOKEN=secret", "RANK=9", "A=1", "A=2"}})
+	for _, want := range []string{"WORLD_SIZE=6", "LOCAL_RANK=1", "MASTER_ADDR=10.0.0.1", "MASTER_PORT=21000", "MUSTER_ATTEMPT=2", "PATH=/bin", "A=2", "RANK=9"} {
+		require.Contains(t, env, want)
+	}
+	require.NotContains(t, strings.Join(env, "\n"), "secret")
+	require.False(t, slices.Contains(env, "A=1"), "each once")
+
+	for command, want := range map[string]string{
+		"horovodrun python train.py": "needs a launcher: agent join has none",
+		"mpirun ./program":           "MPI needs a launcher",
+	} {
+		cfg := Config{Workers: 3, Command: strings.Fields(command)}
+		_, err := cfg.launchOf(table(3), 0, 21000, place{dir: "/run", agent: "/agent"})
+		require.ErrorContains(t, err, want, command)
+	}
+	cfg.Success = "chief"
+	_, err = cfg.launchOf(table(3), 0, 21000, place{})
+	require.ErrorContains(t, err, "--success=chief: no such process")
+}
+
+func TestFilesAreNamed(t *testing.T) {
+	p := framework.Process{Env: []framework.Var{{Name: "PYTHONPATH", Value: framework.FilesDir + "/x", Why: "y", Extend: ":"}}}
+	env, _ := Config{}.environment(p, 0, "/run/laid", place{env: []string{"PYTHONPATH=/mine"}})
+	require.Contains(t, env, "PYTHONPATH=/run/laid/x:/mine")
+}

@@ -1,0 +1,49 @@
+package join
+
+import (
+	"math/rand/v2"
+
+	"github.com/musterhq/muster/agent/framework"
+)
+
+// Blocks of ports lie below the kernel's ephemeral ones (32768 and up).
+const (
+	firstPort = 20000
+	blocks    = 11
+)
+
+// ports gives each attempt a block that the last ten attempts did not have: a
+// port that was used within a minute cannot be bound.
+type ports struct {
+	first int // --port; 0: chosen
+	order []int
+	next  int
+}
+
+// newPorts leaves out what a former coordinator has used last.
+func newPorts(first, used int) *ports {
+	p := &ports{first: first, order: rand.Perm(blocks)}
+	if used != 0 && first == 0 {
+		for i, block := range p.order {
+			if firstPort+block*framework.PortBlock == used {
+				p.order[i], p.order[blocks-1] = p.order[blocks-1], block // it comes last
+			}
+		}
+	}
+	if first != 0 && used >= first {
+		p.next = (used-first)/framework.PortBlock + 1
+	}
+	return p
+}
+
+// take is the first port of the next attempt's block. Blocks behind a port that
+// the user gave follow it, as far as there are any, and begin anew then.
+func (p *ports) take() int {
+	n := p.next
+	p.next++
+	if p.first != 0 {
+		room := (1<<16 - p.first) / framework.PortBlock
+		return p.first + n%room*framework.PortBlock
+	}
+	return firstPort + p.order[n%blocks]*framework.PortBlock
+}

@@ -1,0 +1,157 @@
+package join
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous/barrier"
+)
+
+// chair opens sessions at one seat of the barrier.
+type chair struct {
+	lead     *lead
+	rank     int
+	instance string // who sat there when the attempt began
+	attempt  int
+	process  int
+}
+
+// session is one process at a member, as the group sees it.
+type session struct {
+	chair
+	once  sync.Once
+	ended chan struct{}
+	exit  wire.ExitRecord
+	err   error
+}
+
+// Open implements group.Opener: the member is told to start the process.
+func (c chair) Open(context.Context, string, wire.Spec, io.Writer, io.Writer) (group.Session, error) {
+	s := &session{chair: c, ended: make(chan struct{})}
+	c.lead.mu.Lock()
+	c.lead.sessions[s] = true
+	c.lead.mu.Unlock()
+	c.hand(func(w *work) { w.Start = append(w.Start, c.process) })
+	return s, nil
+}
+
+// hand changes what the member is told.
+func (c chair) hand(change func(*work)) {
+	c.lead.mu.Lock()
+	defer c.lead.mu.Unlock()
+	w := c.lead.orders[c.rank]
+	if w == nil {
+		w = &work{Attempt: c.attempt}
+		c.lead.orders[c.rank] = w
+	}
+	change(w)
+	c.lead.coord.Hand(c.rank, c.instance, text(w))
+}
+
+// Wait implements group.Session.
+func (s *session) Wait(ctx context.Context) (wire.ExitRecord, error) {
+	select {
+	case <-s.ended:
+		return s.exit, s.err
+	case <-ctx.Done():
+		return wire.ExitRecord{}, ctx.Err()
+	}
+}
+
+// Stop implements group.Session.
+func (s *session) Stop(grace time.Duration) {
+	s.hand(func(w *work) { w.Stop = append(w.Stop, halt{s.process, grace.Milliseconds()}) })
+}
+
+func (s *session) close(exit wire.ExitRecord, err error) {
+	s.once.Do(func() {
+		s.exit, s.err = exit, err
+		close(s.ended)
+	})
+}
+
+// lostError says that a member was lost.
+type lostError struct{ why string }
+
+func (e *lostError) Error() string { return e.why }
+
+// follow closes the sessions whose processes have ended, or whose members are
+// gone, until ctx ends.
+func (l *lead) follow(ctx context.Context, table []barrier.Card) {
+	for {
+		changed := l.coord.Changed()
+		next := l.settle(l.coord.Seats(), table, time.Now())
+		timer := time.NewTimer(next)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// settle looks at every session that is open; it returns when to look again even
+// if nothing changes.
+func (l *lead) settle(seats []barrier.Seat, table []barrier.Card, now time.Time) (next time.Duration) {
+	next = time.Hour
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for rank, card := range table {
+		if seats[rank].News.Leaving != "" && seats[rank].Card.Instance == card.Instance {
+			l.leavers[rank] = true
+		}
+	}
+	told := map[int]*done{}
+	for s := range l.sessions {
+		seat := seats[s.rank]
+		if told[s.rank] == nil {
+			d := &done{Attempt: -1}
+			_ = json.Unmarshal(seat.News.Work, d) // of another release, and says nothing then
+			told[s.rank] = d
+		}
+		exit, err, ended := s.judge(seat, told[s.rank], l.cfg.Lease, now)
+		if ended {
+			s.close(exit, err)
+			delete(l.sessions, s)
+		} else if !seat.Here {
+			next = min(next, max(time.Millisecond, seat.Left.Add(l.cfg.Lease).Sub(now)))
+		}
+	}
+	return next
+}
+
+// judge says whether the session's process has ended, as its seat tells.
+func (s *session) judge(seat barrier.Seat, told *done, lease time.Duration, now time.Time) (exit wire.ExitRecord, err error, ended bool) {
+	if seat.Card.Instance != s.instance {
+		return exit, &lostError{absenceOf(seat, barrier.Card{Instance: s.instance})}, true
+	}
+	if told.Attempt == s.attempt {
+		for _, e := range told.Ends {
+			if e.Process == s.process {
+				return e.Exit, nil, true
+			}
+		}
+		if told.Broken != "" {
+			return wire.ExitRecord{Code: 126, Error: told.Broken}, nil, true
+		}
+	}
+	switch {
+	case seat.Here:
+		return exit, nil, false
+	case seat.News.Leaving != "":
+		return wire.ExitRecord{Code: 128 + int(syscall.SIGTERM), Reason: wire.ReasonPreempted}, nil, true
+	case now.Sub(seat.Left) >= lease:
+		return exit, &lostError{fmt.Sprintf("it has not come back for %s: %s", lease, seat.Why)}, true
+	}
+	return exit, nil, false
+}

@@ -1,0 +1,207 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/worker"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous/barrier"
+)
+
+// Run is the member role. say prints one line for people. It returns the exit
+// code; the error, a *Failure, says why it is not 0 in one sentence, which says
+// more than the command itself has printed.
+func Run(ctx context.Context, cfg Config, say func(format string, words ...any)) (int, error) {
+	// Signals first: until they are taken, TERM ends PID 1 with code 2.
+	signals := worker.TakeSignals()
+	defer signals.GiveBack()
+	if os.Getpid() != 1 {
+		if err := reap.Subreaper(); err != nil {
+			return names.ExitBug, err
+		}
+	}
+	here, err := placeOf()
+	if err != nil {
+		return names.ExitUsage, err
+	}
+	reaper := reap.New()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	wg.Go(func() { _ = reaper.Run(inner) }) // it fails only when it runs already
+
+	m := &member{cfg: cfg, here: here, reaper: reaper, say: say, instance: wire.NewID(), news: barrier.News{Attempt: -1}}
+	card := cfg.cardOf(m.instance)
+	dial := dialTo(cfg.Coordinator)
+	var led chan struct{}
+	if cfg.Rank == 0 {
+		if dial, led, err = m.serve(inner, &wg, card); err != nil {
+			return names.ExitUsage, err
+		}
+	}
+	m.client = barrier.NewMember(barrier.MemberConfig{Card: card, Token: m.cfg.Token, Dial: dial, Interface: interfaceOf})
+	refused := make(chan error, 1)
+	wg.Go(func() {
+		if err := m.client.Run(inner); err != nil {
+			refused <- err
+		}
+	})
+	if cfg.Rank == 0 && cfg.Workers > 1 {
+		wg.Go(func() { m.check(inner, card, refused) })
+	}
+	o := m.loop(inner, signals, refused)
+	m.leave(inner, led)
+	return m.ending(o)
+}
+
+// leave lets the last news go out; on rank 0, until the others have heard the end.
+func (m *member) leave(ctx context.Context, led <-chan struct{}) {
+	if m.away == nil {
+		flush, cancel := context.WithTimeout(ctx, deliverTime)
+		m.client.Flush(flush)
+		cancel()
+	}
+	if led == nil {
+		return
+	}
+	m.lead.leave()
+	patience := time.NewTimer(m.cfg.Grace + farewellTime)
+	defer patience.Stop()
+	for {
+		select {
+		case <-m.client.Events(): // nothing is obeyed any more
+		case <-led:
+			return
+		case <-patience.C:
+			return
+		}
+	}
+}
+
+// ending puts the end into an exit code and a sentence, unless it has been said.
+func (m *member) ending(o barrier.Order) (int, error) {
+	why := whyOf(o)
+	words := why
+	if words == "" {
+		words = fmt.Sprintf("the job ended with %d", o.Code)
+	}
+	worker.LastWords(m.cfg.TerminationLog, "agent join: "+words)
+	plain := m.cfg.Workers == 1 && m.cfg.MaxRestarts == 0 && len(m.ends) == 1 && m.ends[0].Exit.Error == "" && m.ends[0].Exit.OOM == 0
+	if o.Code == 0 || why == "" || plain || why == m.said && o.Hint == "" {
+		return o.Code, nil // a job of one says no more than any small init
+	}
+	return o.Code, &Failure{Code: o.Code, Err: errors.New(why), Way: o.Hint}
+}
+
+func placeOf() (place, error) {
+	dir, err := rundir.Create()
+	if err != nil {
+		return place{}, &Failure{Code: names.ExitUsage, Err: errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")),
+			Way: "set " + names.EnvDir + " to a directory of yours with mode 0700"}
+	}
+	temp, err := rundir.Temp(dir)
+	if err != nil {
+		return place{}, err
+	}
+	return place{dir: dir, temp: temp, agent: ownPath(), env: worker.Environment(os.Environ(), dir, temp)}, nil
+}
+
+// dialTo makes connections to the coordinator, whose name may resolve late.
+func dialTo(address string) func(context.Context) (net.Conn, error) {
+	const dialTime = 3 * time.Second
+	return func(ctx context.Context) (net.Conn, error) {
+		d := net.Dialer{Timeout: dialTime}
+		return d.DialContext(ctx, "tcp", address)
+	}
+}
+
+// serve makes this member the one that leads. Its own way to the barrier is a
+// pipe within this process; for a job of one it is the only one.
+func (m *member) serve(ctx context.Context, wg *sync.WaitGroup, card barrier.Card) (func(context.Context) (net.Conn, error), chan struct{}, error) {
+	if m.cfg.Workers == 1 {
+		m.cfg.Token = fmt.Appendf(nil, "%x%x", rand.Uint64(), rand.Uint64()) // nobody else is there to know it
+	}
+	coord := barrier.NewCoordinator(barrier.Config{Size: m.cfg.Workers, Token: m.cfg.Token, Name: m.cfg.PodName,
+		Settings: m.cfg.settings(), Instance: m.instance})
+	if m.cfg.Workers > 1 {
+		l, err := listen(m.cfg.Coordinator)
+		if err != nil {
+			return nil, nil, err
+		}
+		wg.Go(func() {
+			if err := coord.Serve(ctx, l); err != nil {
+				m.say("%v", err)
+			}
+		})
+	} else {
+		wg.Go(func() { coord.Rest(ctx) })
+	}
+	lead, err := newLead(m.cfg, coord, m.here, m.say)
+	if err != nil {
+		return nil, nil, err
+	}
+	m.lead = lead
+	led := make(chan struct{})
+	wg.Go(func() {
+		defer close(led)
+		lead.run(ctx)
+	})
+	return func(context.Context) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		coord.Take(ctx, theirs)
+		return ours, nil
+	}, led, nil
+}
+
+// listen opens rank 0's port: on every address, or on loopback alone where the
+// members are told that.
+func listen(coordinator string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(coordinator)
+	if err != nil {
+		return nil, usage("--coordinator=HOST:PORT", "%w", err)
+	}
+	address := ":" + port
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		address = coordinator
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, usage("another rank 0 may run at this address; --coordinator=HOST:PORT gives another port, for every member", "rank 0 cannot listen: %w", err)
+	}
+	return l, nil
+}
+
+// check looks whether the members' way to rank 0 leads here, or to another rank 0.
+func (m *member) check(ctx context.Context, card barrier.Card, refused chan<- error) {
+	const every = 2 * time.Second
+	dial := dialTo(m.cfg.Coordinator)
+	for ctx.Err() == nil {
+		if nc, err := dial(ctx); err == nil {
+			if refusal := barrier.Check(nc, m.cfg.Token, card); refusal != nil {
+				select {
+				case refused <- refusal:
+				default:
+				}
+			}
+			return
+		}
+		timer := time.NewTimer(every)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package join
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// mostToken bounds what is read of a token's file.
+const mostToken = 4 << 10
+
+// ReadToken takes the job's token from a file, or where that is "" from the value
+// of MUSTER_TOKEN; blanks around it do not count. Errors name the file, never the
+// token.
+func ReadToken(path, value string) ([]byte, error) {
+	if path == "" {
+		return []byte(strings.TrimSpace(value)), nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usage("it is the file of a mounted Secret", "read the token: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mostToken+1))
+	switch {
+	case err != nil:
+		return nil, usage("it is the file of a mounted Secret", "read the token: %w", err)
+	case len(text) > mostToken:
+		return nil, usage(fmt.Sprintf("a token has %d to %d bytes", leastToken, mostToken), "read the token: %s is longer than that", path)
+	}
+	return []byte(strings.TrimSpace(string(text))), nil
+}

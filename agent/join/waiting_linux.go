@@ -1,0 +1,86 @@
+package join
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous/barrier"
+)
+
+const (
+	// firstWords is when a wait is mentioned, everyWords how often from then on.
+	firstWords = 5 * time.Second
+	everyWords = 30 * time.Second
+)
+
+// progress says for whom is waited, and why.
+func (m *member) progress() {
+	if m.crew != nil || m.verdict != nil || time.Since(m.began) < firstWords || time.Since(m.lastWords) < everyWords {
+		return
+	}
+	m.lastWords = time.Now()
+	soFar := seconds(time.Since(m.began))
+	switch {
+	case m.away != nil:
+		why, _ := unreachable(m.cfg.Coordinator, m.away)
+		m.say("waiting for %s so far: %s", soFar, why)
+	case len(m.order.Absent) > 0:
+		missing := len(m.order.Absent) + m.order.More
+		m.say("%d/%d members, %s: %s", m.cfg.Workers-missing, m.cfg.Workers, soFar, absence(m.order))
+	}
+}
+
+// lateTime is how much longer a member waits than rank 0, whose word is everybody's.
+const lateTime = time.Second
+
+// late ends a member whose barrier did not fill in time.
+func (m *member) late() {
+	if m.away == nil && !m.extended {
+		m.extended = true
+		m.deadline.Reset(lateTime)
+		return
+	}
+	o := barrier.Order{Code: names.ExitDeadline, Absent: m.order.Absent, More: m.order.More,
+		Why: fmt.Sprintf("not all of %d members came within %s", m.cfg.Workers, m.cfg.Timeout)}
+	if m.away != nil {
+		why, hint := unreachable(m.cfg.Coordinator, m.away)
+		o.Why, o.Hint = o.Why+"; "+why, hint
+	}
+	m.verdict = &o
+	m.news.Leaving, m.news.Ready = "it gave up after "+m.cfg.Timeout.String(), false
+	m.report()
+}
+
+// cutOff ends the processes of a member that rank 0 has not been heard of for the
+// lease: the others count it as lost. With restarts it waits for the next attempt.
+func (m *member) cutOff(ctx context.Context) {
+	if m.crew == nil || m.away == nil {
+		return
+	}
+	why, hint := unreachable(m.cfg.Coordinator, m.away)
+	why = fmt.Sprintf("out of reach for %s: %s; the processes here are stopped", m.cfg.Lease, why)
+	if m.cfg.MaxRestarts == 0 {
+		m.verdict = &barrier.Order{Code: names.ExitHopeless, Why: why, Hint: hint}
+	} else {
+		m.say("%s", why)
+	}
+	m.clear(ctx, wire.ReasonLease, syscall.SIGTERM, min(m.cfg.Grace, failGrace))
+}
+
+func signalName(sig syscall.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return name
+	}
+	return fmt.Sprintf("signal %d", sig)
+}
+
+func isTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
+}

@@ -1,0 +1,227 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// attempt is one run of the command, or of the group.
+type attempt struct {
+	number   int
+	port     int // the first of its own
+	workers  []rendezvous.Worker
+	plan     Plan
+	made     situation // what the plan was made of
+	command  *command  // nil: a group, or the plan could not be carried out
+	watcher  *supervisor
+	hang     *hangWatch // nil: nobody looks for hangs
+	began    time.Time
+	ran      time.Duration
+	evidence Evidence
+	group    *group.Group                     // nil: the command runs in the launcher
+	member   func(Proc) (group.Member, error) // makes one of the group, with its output
+	result   group.Result                     // of a group
+	verdict  Verdict
+	said     bool // all that the verdict has to say
+}
+
+// attempt plans and runs the command once, here or on the workers, and judges its
+// end.
+func (r *runner) attempt(ctx, working context.Context, number, port int, workers []rendezvous.Worker) (*attempt, error) {
+	r.epilogue = ""
+	a := &attempt{number: number, port: port, workers: workers, began: time.Now(), hang: r.watchHang()}
+	a.made = situation{cfg: r.cfg, ranked: workers, welcomes: r.welcomes(), paths: r.place.paths,
+		dir: r.place.dir, broker: r.place.socket, agent: r.agent, env: os.Environ(), attempt: number, port: port}
+	var err error
+	if a.plan, err = makePlan(a.made); err != nil {
+		return nil, err
+	}
+	if err := r.place.paths.write(a.plan.Hosts, r.agent); err != nil {
+		return nil, err
+	}
+	if err := r.place.note(a.plan); err != nil {
+		return nil, fmt.Errorf("write plan: %w", err)
+	}
+	r.serve(working, a.plan)
+	if len(a.plan.Processes) > 0 {
+		r.warn(a.plan.Warnings)
+		err = r.runGroup(ctx, working, a, a.made.userEnv())
+	} else {
+		err = r.runCommand(ctx, working, a)
+	}
+	a.ran = time.Since(a.began)
+	r.report.RunMS = time.Since(r.begun).Milliseconds()
+	return a, err
+}
+
+// warn says each sentence once in a run.
+func (r *runner) warn(sentences []string) {
+	for _, one := range sentences {
+		if !r.warned[one] {
+			r.warned[one] = true
+			r.voice.Warn("%s", one)
+		}
+	}
+}
+
+// supervise watches over the attempt's job, and begins the rehearsed faults with
+// the first one.
+func (r *runner) supervise(working context.Context, a *attempt, name string, job running) *supervisor {
+	a.began = time.Now()
+	s := r.observer(a.workers)
+	s.cmd, s.name, s.hang = job, name, a.hang
+	a.watcher = s
+	r.enroll(working, a)
+	if r.begun.IsZero() {
+		r.begun = a.began
+		if r.fakes != nil {
+			r.fakes.rehearse(working, r.voice.Say, func() { r.joinFake(working) })
+		}
+	}
+	return s
+}
+
+// observer is a supervisor of workers alone.
+func (r *runner) observer(workers []rendezvous.Worker) *supervisor {
+	s := &supervisor{cfg: r.cfg, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers, last: r.shot}
+	if r.feed != nil {
+		s.pods = r.feed.pods
+	}
+	return s
+}
+
+// runCommand runs the command in the launcher and judges its end.
+func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
+	env, kept := a.plan.merge(withAssignments(os.Environ(), r.cfg.Env))
+	r.warn(append(a.plan.Warnings, kept...))
+	argv, err := r.commandLine(ctx, a.plan, env)
+	if err != nil {
+		return err
+	}
+	r.cfg.Shims = r.cfg.Shims || a.plan.Shims
+	if argv, env, err = withShims(r.cfg, r.place.dir, r.agent, argv, env); err != nil {
+		return err
+	}
+	a.command, err = r.meter.start(r, func(s Streams) (*command, error) {
+		return startCommand(r.reaper, argv, env, r.cfg.Chdir, s, r.id)
+	})
+	if err != nil {
+		return err
+	}
+	a.hang.over(a.command)
+	s := r.supervise(working, a, a.command.name, a.command)
+	s.watch(ctx)
+	status := a.command.proc.Status()
+	r.tally.commandEnded()
+	s.aftermath(ctx, status.Code != 0)
+	s.notePreempted()
+	r.tally.conclude(status.Code != 0 && s.reporting())
+	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
+	e := Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
+	r.tally.testify(&e)
+	s.pardon(&e)
+	a.evidence, a.verdict = e, Judge(e)
+	r.noteHang(a)
+	return nil
+}
+
+// sweep ends what the attempt's command has left behind in the launcher.
+func (r *runner) sweep(working context.Context, a *attempt) error {
+	if a.command == nil {
+		return nil
+	}
+	defer r.meter.finish()
+	return a.command.sweep(working, min(r.cfg.Grace, lostGrace))
+}
+
+// pronounce says the verdict of the last attempt.
+func (r *runner) pronounce(a *attempt, d retry.Decision) {
+	r.verdict, r.report.Exit = a.verdict, a.verdict.Code
+	switch {
+	case a.command != nil:
+		r.pronounceCommand(a.evidence, a.verdict)
+	case a.verdict.Why != "" && !a.said && !r.lossSaid(a.evidence, a.verdict):
+		r.voice.Warn("%s", a.verdict.Why)
+	}
+	if d.Sentence != "" {
+		r.voice.Warn("%s", d.Sentence)
+		r.voice.Hint(d.Hint)
+	}
+	r.conclude()
+}
+
+func (r *runner) pronounceCommand(e Evidence, v Verdict) {
+	if v.Why != "" {
+		if !r.lossSaid(e, v) {
+			r.voice.Warn("%s", v.Why)
+		}
+		r.voice.Hint(judgeHint(e, v))
+	}
+	if r.alone(e) {
+		r.voice.Warn("%s ran in the launcher alone, and on none of the %s", e.Name, count(e.Workers, "worker"))
+		r.voice.Hint("--framework=torch, jax, tensorflow, plain... starts it on each; --exit=command says that this was meant")
+	}
+}
+
+// conclude writes the metrics and says the last line.
+func (r *runner) conclude() {
+	r.tally.fill(&r.report)
+	r.meter.report(r.voice)
+	r.voice.Say("%s", r.report.Summary())
+}
+
+// alone: a script that trains, which nobody has told to do so on the workers. It
+// ends with 0 all the same.
+func (r *runner) alone(e Evidence) bool {
+	script := strings.HasPrefix(e.Name, "python") || strings.HasPrefix(e.Name, "pypy")
+	return script && r.cfg.auto() && r.cfg.Exit == ExitAuto && e.Code == 0 && e.Opened == 0 && e.Workers > 0
+}
+
+// lossSaid: the loss of the worker was said when it happened, and is all there is
+// to say.
+func (r *runner) lossSaid(e Evidence, v Verdict) bool {
+	return len(e.Lost) == 1 && v.Why == fmt.Sprintf("worker %s lost: %s", e.Lost[0].Worker, e.Lost[0].Cause)
+}
+
+func (r *runner) welcomes() map[string]wire.WelcomeRecord {
+	all := map[string]wire.WelcomeRecord{}
+	for name, s := range r.links.standings() {
+		if w, ok := s.link.Welcome(); ok {
+			all[name] = w
+		}
+	}
+	return all
+}
+
+// serve answers the rsh agents until working ends, from now on about this plan.
+func (r *runner) serve(working context.Context, plan Plan) {
+	if r.broker != nil {
+		r.broker.set(plan, r.links.standings())
+		return
+	}
+	r.broker = &service{tally: r.tally}
+	r.broker.set(plan, r.links.standings())
+	server := newBroker(r.broker, r.links, r.cfg, r.voice, r.id)
+	listener := r.place.take()
+	r.wg.Go(func() {
+		if err := server.Serve(working, listener); err != nil {
+			r.voice.Warn("serve rsh agents: %v", err)
+		}
+	})
+}
+
+// uses: a process of the group is on that worker.
+func (p Plan) uses(worker string) bool {
+	return slices.ContainsFunc(p.Processes, func(one Proc) bool { return p.Hosts[one.Worker].Name == worker })
+}

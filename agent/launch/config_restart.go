@@ -1,0 +1,40 @@
+package launch
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/retry"
+)
+
+// validateRestarts judges --max-restarts and --restart-on.
+func (c Config) validateRestarts() error {
+	if _, err := c.retries(); err != nil {
+		return err
+	}
+	switch {
+	case c.MaxRestarts == 0 && strings.HasPrefix(c.Origin["restart-on"], "flag"):
+		return usage("--max-restarts=3 allows three", "--restart-on=%s says after what to restart, but no restart is allowed", c.RestartOn)
+	case c.MaxRestarts > 0 && c.Port != 0 && portBlocks(c.Port) < 2:
+		return usage("without --port free ones are chosen", "--port=%d leaves no ports for a second attempt: each has %d of its own, from there up", c.Port, framework.PortBlock)
+	}
+	return nil
+}
+
+// retries is what the user allows.
+func (c Config) retries() (retry.Policy, error) {
+	if c.MaxRestarts < 0 {
+		return retry.Policy{}, usage("--max-restarts=3 allows three, 0 none", "--max-restarts=%d: there are no fewer than none", c.MaxRestarts)
+	}
+	list := c.RestartOn
+	if list == "" {
+		list = retry.Default
+	}
+	classes, err := retry.Parse(list)
+	if err != nil {
+		return retry.Policy{}, usage(fmt.Sprintf("it takes exit codes, lost, infra, oom and any, as in %s; +1 adds to these, -143 takes away", retry.Default),
+			"--restart-on=%s: %w", c.RestartOn, err)
+	}
+	return retry.Policy{Max: c.MaxRestarts, On: classes}, nil
+}

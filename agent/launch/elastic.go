@@ -1,0 +1,229 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/rendezvous"
+)
+
+const (
+	// mostOwn is how often a worker that ended by itself, for its memory or by a
+	// crash of its container, is taken again when it is back.
+	mostOwn = 3
+	// afterLoss is how long a group that lost a worker may take to fail because of
+	// that: torchrun notices a silent peer after 15 s, and then tries by itself.
+	afterLoss = 3 * time.Minute
+)
+
+// roster follows who takes part in an elastic run while an attempt goes on.
+type roster struct {
+	members rendezvous.Members
+	// hear is told what the API server says; nil without a cluster.
+	hear func(rendezvous.Snapshot)
+	// ready are the workers that can take part now, those that do included; it opens
+	// links to those that might.
+	ready func() []rendezvous.Worker
+	// changed does what follows from a change, and says why the attempt has to begin
+	// anew; "": it need not.
+	changed func(rendezvous.Change) (anew string)
+	needed  bool // the command does not get over the loss of a worker
+	takes   bool // but takes in one that joins
+	fault   bool // a worker that is needed ended by itself: the attempt is judged by that, whoever else comes or goes
+
+	absent *absent         // those who were here before
+	left   map[string]bool // by worker: was dismissed in this attempt
+	lost   time.Time       // when a worker was last taken away
+	whose  string          // which one
+	short  time.Time       // since when there are too few; zero: there are enough
+	late   string          // there were too few for too long: the sentence that says so
+}
+
+// review looks at who is there, and does what follows: true when that changed how
+// the command is to end.
+func (s *supervisor) review(now time.Time) (changed bool) {
+	r := s.roster
+	losses := s.losses(now)
+	ready := slices.DeleteFunc(r.ready(), func(w rendezvous.Worker) bool { return r.absent.own[w.Name] >= mostOwn })
+	c := r.members.Look(ready, losses)
+	for _, loss := range c.Gone {
+		changed = s.dismiss(loss, now) || changed
+	}
+	for _, loss := range c.Leaving {
+		r.lost, r.whose = now, loss.Worker.Name
+	}
+	if !c.None() {
+		s.tell(c)
+		if why := r.changed(c); why != "" {
+			changed = s.startAnew(why) || changed
+		}
+	}
+	return s.tooFew(now) || changed
+}
+
+// losses are the members that are gone, or about to go, by their pods, their nodes
+// and their links.
+func (s *supervisor) losses(now time.Time) []rendezvous.Loss {
+	var list []rendezvous.Loss
+	standings := s.links.standings()
+	gone := map[string]bool{}
+	members := s.roster.members.All()
+	if !s.last.At.IsZero() {
+		for _, loss := range rendezvous.Lost(members, s.last, now) {
+			st := standings[loss.Worker.Name]
+			if !loss.Gone && st.link != nil {
+				loss.Gone = nodeLost(st.state, loss.Reason, s.linkDownFor(loss.Worker.Name), s.cfg.NodeLostAfter, now)
+				s.wake(loss.Worker.Name, st, loss.Reason)
+			}
+			gone[loss.Worker.Name] = loss.Gone
+			list = append(list, loss)
+		}
+	}
+	for _, w := range members {
+		st := standings[w.Name]
+		if st.err == nil || gone[w.Name] || !same(st.worker, w) {
+			continue
+		}
+		u, known := s.unsure[w.Name]
+		if !known {
+			u = suspicion{lostLink(w.Name, st.err), now}
+			s.unsure[w.Name] = u
+		}
+		if s.pods == nil || now.Sub(u.since) >= statusWait {
+			list = append(list, rendezvous.Loss{Worker: w, Gone: true, Reason: rendezvous.Reason{
+				Code: rendezvous.Unreachable, Pod: w.Name, Sentence: w.Name + ": " + u.lost.Cause}})
+		}
+	}
+	return list
+}
+
+// same: neither the pod nor its container is another.
+func same(a, b rendezvous.Worker) bool {
+	return a.Name == b.Name && a.UID == b.UID && a.ContainerID == b.ContainerID
+}
+
+// dismiss takes a worker's link down for good. One that ended by itself may be the
+// program's fault, and is lost as in any run to a command that needs it.
+func (s *supervisor) dismiss(loss rendezvous.Loss, now time.Time) (changed bool) {
+	name := loss.Worker.Name
+	delete(s.unsure, name)
+	s.roster.left[name] = true
+	s.roster.absent.note(loss.Worker)
+	s.links.dismiss(loss.Worker, errors.New(causeIn(loss.Reason)))
+	if taken(loss.Reason) {
+		s.roster.lost, s.roster.whose = now, name
+		return false
+	}
+	s.roster.absent.own[name]++
+	if s.roster.absent.own[name] == mostOwn {
+		s.voice.Warn("worker %s has ended by itself %d times: it is not taken again", name, mostOwn)
+	}
+	if !s.roster.needed {
+		return false
+	}
+	s.roster.fault = true
+	changed = s.lose(lostPod(loss.Reason))
+	if s.roster.takes { // its group would go on without
+		changed = s.ending.onAnew(s.cfg.Grace)
+	}
+	return changed
+}
+
+// taken: the worker was taken away, which no program does to itself.
+func taken(r rendezvous.Reason) bool {
+	return isLeaving(r) || slices.Contains([]rendezvous.Code{rendezvous.Missing, rendezvous.NodeLost, rendezvous.NotReady, rendezvous.Unreachable}, r.Code)
+}
+
+// tell says each change in a line.
+func (s *supervisor) tell(c rendezvous.Change) {
+	m := s.roster.members
+	there := fmt.Sprintf("%s, %d to %d wanted", count(len(m.Present()), "worker"), m.Least, m.Most)
+	for _, loss := range c.Gone {
+		s.voice.Say("worker %s left (%s): %s", loss.Worker.Name, causeIn(loss.Reason), there)
+	}
+	for _, loss := range c.Leaving {
+		s.voice.Say("worker %s is leaving (%s): %s", loss.Worker.Name, causeIn(loss.Reason), there)
+	}
+	for _, w := range c.Joined {
+		s.voice.Say("worker %s joined: %s", w.Name, there)
+	}
+	for _, w := range c.Back {
+		s.voice.Say("worker %s stays after all: %s", w.Name, there)
+	}
+}
+
+// tooFew waits for others when there are fewer workers than will do, and ends the
+// command when none have come for --timeout.
+func (s *supervisor) tooFew(now time.Time) (changed bool) {
+	r := s.roster
+	switch short := r.members.Short(); {
+	case short == 0:
+		r.short = time.Time{}
+	case s.anew != "": // whoever begins again waits for them
+	case r.short.IsZero():
+		r.short = now
+		s.voice.Warn("%d of at least %s there; waiting up to %s for others", len(r.members.Present()), count(r.members.Least, "worker"), seconds(s.cfg.Timeout))
+	case r.late == "" && now.Sub(r.short) >= s.cfg.Timeout:
+		r.late = fmt.Sprintf("%d of at least %s there for %s", len(r.members.Present()), count(r.members.Least, "worker"), seconds(s.cfg.Timeout))
+		return s.ending.onAnew(s.cfg.Grace)
+	}
+	return false
+}
+
+// pardon leaves out what went wrong on workers that have left: the command got over
+// it. Horovod's processes on a host that was taken away end with 134.
+func (s *supervisor) pardon(e *Evidence) {
+	if s.roster == nil {
+		return
+	}
+	away := map[string]bool{}
+	for name := range s.roster.left {
+		away[name] = true
+	}
+	for _, w := range s.roster.members.All() {
+		if !slices.ContainsFunc(s.roster.members.Present(), func(p rendezvous.Worker) bool { return p.Name == w.Name }) {
+			away[w.Name] = true
+		}
+	}
+	e.Bad = slices.DeleteFunc(e.Bad, func(b BadSession) bool { return away[b.Worker] })
+	e.Cut = slices.DeleteFunc(e.Cut, func(c Cut) bool { return away[c.Worker] })
+	e.Ranks = slices.DeleteFunc(e.Ranks, func(r RankEnd) bool { return away[r.Worker] })
+	e.Troubles = slices.DeleteFunc(e.Troubles, func(t Trouble) bool { return away[t.Worker] })
+}
+
+// lastLook is the aftermath of an elastic attempt: one that failed may have done so
+// because of a worker whose loss nobody has told yet.
+func (s *supervisor) lastLook(ctx context.Context, failed bool) {
+	ctx, stop := context.WithTimeout(ctx, verdictWait)
+	defer stop()
+	for failed && s.ending.told == 0 && s.anew == "" && s.roster.late == "" && !s.roster.fault {
+		if r := s.roster; !r.lost.IsZero() && time.Since(r.lost) < afterLoss {
+			s.startAnew("it did not get over the loss of worker " + r.whose)
+			return
+		}
+		if len(s.unsure) == 0 && s.links.alive(ctx) {
+			return
+		}
+		select {
+		case shot := <-s.pods:
+			s.onPods(shot, time.Now())
+		case <-s.links.changed:
+			s.review(time.Now())
+		case <-time.After(time.Second):
+			s.review(time.Now())
+		case sig := <-s.signals:
+			s.interrupted = s.interrupted || toldWhileWaiting(sig) != nil
+			return
+		case <-ctx.Done():
+			if s.loseSilent(); s.tally.anyLost() {
+				s.startAnew("a worker was lost")
+			}
+			return
+		}
+	}
+}

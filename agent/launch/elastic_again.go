@@ -1,0 +1,107 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// absent are workers that an elastic run has had, over all its attempts.
+type absent struct {
+	own map[string]int // by name: how often one ended by itself
+
+	mu   sync.Mutex
+	gone map[string]lapse // by what tells one from another
+}
+
+// lapse is a worker that was given up. When it is there again it may still run what
+// it ran.
+type lapse struct{ clearing, clear bool }
+
+func newAbsent() absent { return absent{own: map[string]int{}, gone: map[string]lapse{}} }
+
+func whole(w rendezvous.Worker) string { return w.Name + "/" + w.UID + "/" + w.ContainerID }
+
+func (a *absent) note(w rendezvous.Worker) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gone[whole(w)] = lapse{}
+}
+
+// pods are those that have gone, by uid.
+func (a *absent) pods(into map[string]bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key := range a.gone {
+		if _, rest, ok := strings.Cut(key, "/"); ok {
+			uid, _, _ := strings.Cut(rest, "/")
+			into[uid] = true
+		}
+	}
+}
+
+// fit leaves those out that were given up once, until they have ended what they
+// still ran.
+func (r *runner) fit(working context.Context, ready []rendezvous.Worker) []rendezvous.Worker {
+	a := &r.absent
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.DeleteFunc(ready, func(w rendezvous.Worker) bool {
+		one, known := a.gone[whole(w)]
+		if known && !one.clearing {
+			a.gone[whole(w)] = lapse{clearing: true}
+			r.wg.Go(func() { r.clearOne(working, w) })
+		}
+		return known && !one.clear
+	})
+}
+
+func (r *runner) clearOne(working context.Context, w rendezvous.Worker) {
+	st := r.links.standings()[w.Name]
+	ok := st.link != nil && same(st.worker, w) && st.link.End(working, true, clearGrace) == nil
+	r.absent.mu.Lock()
+	r.absent.gone[whole(w)] = lapse{clearing: ok, clear: ok}
+	r.absent.mu.Unlock()
+	r.links.nudge()
+}
+
+// ready opens links to those that may take part, and returns those that can.
+func (w *waiter) ready(working context.Context) []rendezvous.Worker {
+	for _, one := range w.board.Workers() {
+		if one.Running && one.Container != "" {
+			w.links.follow(working, one)
+		}
+	}
+	for _, s := range w.links.standings() {
+		w.board.SetLink(s.worker.UID, w.linkState(s))
+	}
+	return w.board.Ready()
+}
+
+// reassemble returns the workers of the next attempt of an elastic run: those that
+// are there, when they will do.
+func (r *runner) reassemble(ctx, working context.Context, gone []string) ([]rendezvous.Worker, error) {
+	waited := time.Now()
+	defer func() { r.report.WaitMS += time.Since(waited).Milliseconds() }()
+	past := newPast(gone, r.links.standings())
+	r.absent.pods(past.pods)
+	r.links.forget(gone)
+	var workers []rendezvous.Worker
+	var err error
+	if r.fakes != nil {
+		workers, err = r.fakes.reassemble(working, r.cfg, r.links, r.signals)
+	} else if workers, err = r.await(working, past); err == nil {
+		err = r.prune(workers)
+	}
+	if err != nil {
+		r.hurry = true
+		return nil, err
+	}
+	return workers, r.clear(ctx, working, workers)
+}

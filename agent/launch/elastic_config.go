@@ -1,0 +1,79 @@
+package launch
+
+import (
+	"strconv"
+	"strings"
+)
+
+// elastic: the workers may come and go while the job runs.
+func (c Config) elastic() bool { return c.LeastWorkers > 0 }
+
+// most is how many workers there are to be, at most; 0: nobody has said.
+func (c Config) most() int {
+	switch {
+	case c.MostWorkers > 0:
+		return c.MostWorkers
+	case c.IsFake():
+		return c.Fake + c.coming()
+	}
+	return c.Workers
+}
+
+// coming is how many fake workers are to join.
+func (c Config) coming() int {
+	faults, err := ParseFaults(c.FakeFaults, maxFake)
+	if err != nil {
+		return 0 // validateFake says what is wrong
+	}
+	n := 0
+	for _, f := range faults {
+		if f.Verb == "join" {
+			n++
+		}
+	}
+	return n
+}
+
+// validateElastic judges --min-workers and --max-workers.
+func (c Config) validateElastic() error {
+	switch {
+	case c.given("min-workers") && c.LeastWorkers < 1:
+		return usage("--min-workers=2 begins, and goes on, with two", "--min-workers=%d: a run has at least one worker", c.LeastWorkers)
+	case c.given("max-workers") && c.MostWorkers < 1:
+		return usage("--max-workers=5 takes five", "--max-workers=%d: a run has at least one worker", c.MostWorkers)
+	case c.MostWorkers > 0 && !c.elastic():
+		return usage("--min-workers=2 says how few will do; --workers waits for all", "--max-workers=%d: how many will do is not known", c.MostWorkers)
+	case !c.elastic() && c.coming() > 0:
+		return usage("--min-workers=2 makes it elastic", "--fake-fault join: the workers of a run come and go only when it is elastic")
+	case !c.elastic():
+		return nil
+	case c.most() > 0 && c.LeastWorkers > c.most():
+		return usage("the minimum comes first: --min-workers=2 --max-workers=5", "--min-workers=%d is more than there can be: %s", c.LeastWorkers, c.mostSaid())
+	case c.MostWorkers > 0 && !c.IsFake() && strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.MostWorkers:
+		return usage("leave --workers away", "--workers=%d and --max-workers=%d contradict each other", c.Workers, c.MostWorkers)
+	case c.IsFake() && c.Fake+c.coming() > c.most():
+		return usage("a larger --max-workers, or fewer", "%s to be started, and --max-workers=%d", count(c.Fake+c.coming(), "fake worker"), c.MostWorkers)
+	case c.Roles != "":
+		return usage("the pods' label training.kubeflow.org/replica-type may tell them", "--roles=%s names the workers one by one, and those of an elastic run come and go", c.Roles)
+	}
+	return nil
+}
+
+// mostSaid names the flag by which most is known.
+func (c Config) mostSaid() string {
+	switch {
+	case c.MostWorkers > 0:
+		return "--max-workers=" + strconv.Itoa(c.MostWorkers)
+	case c.IsFake():
+		return "--fake=" + strconv.Itoa(c.Fake)
+	}
+	return "--workers=" + strconv.Itoa(c.Workers)
+}
+
+// mostElastic is what a framework is told; 0: not elastic.
+func (c Config) mostElastic() int {
+	if !c.elastic() {
+		return 0
+	}
+	return c.most()
+}

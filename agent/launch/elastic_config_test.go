@@ -1,0 +1,78 @@
+package launch
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+func TestValidateElastic(t *testing.T) {
+	config := func(change func(*Config), flags ...string) Config {
+		c := Defaults()
+		c.Command, c.Job, c.Origin = []string{"torchrun", "t.py"}, "pi", map[string]string{}
+		for _, flag := range flags {
+			c.Origin[flag] = "flag --" + flag
+		}
+		change(&c)
+		return c
+	}
+	fake := func(n int, change func(*Config)) Config {
+		return config(func(c *Config) {
+			c.Fake, c.FakeGiven, c.LeastWorkers = n, true, 2
+			change(c)
+		}, "fake", "min-workers")
+	}
+	for name, tc := range map[string]struct {
+		config     Config
+		want, hint string // "": valid
+		most       int
+	}{
+		"two to five":           {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 2, 5 }, "min-workers", "max-workers"), most: 5},
+		"--workers is the most": {config: config(func(c *Config) { c.LeastWorkers, c.Workers = 2, 4 }, "min-workers", "workers"), most: 4},
+		"the pod's own variable beside --max-workers": {config: config(func(c *Config) {
+			c.LeastWorkers, c.MostWorkers, c.Workers = 2, 5, 3
+			c.Origin["workers"] = "env MUSTER_WORKERS"
+		}), most: 5},
+		"fake":              {config: fake(3, func(*Config) {}), most: 3},
+		"fake, one to come": {config: fake(3, func(c *Config) { c.FakeFaults = []string{"join after=2s", "kill worker=3 after=9s"} }), most: 4},
+		"the same":          {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 3, 3 }), most: 3},
+
+		"more than there can be": {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 5, 2 }),
+			want: "--min-workers=5 is more than there can be: --max-workers=2", hint: "--min-workers=2 --max-workers=5"},
+		"more than are waited for": {config: config(func(c *Config) { c.LeastWorkers, c.Workers = 5, 2 }), want: "--min-workers=5 is more than there can be: --workers=2"},
+		"more than fake ones":      {config: fake(1, func(*Config) {}), want: "--min-workers=2 is more than there can be: --fake=1"},
+		"none will do":             {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 0, 5 }, "min-workers"), want: "--min-workers=0: a run has at least one worker"},
+		"none at most":             {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers = 1, 0 }, "max-workers"), want: "--max-workers=0: a run has at least one worker"},
+		"no minimum":               {config: config(func(c *Config) { c.MostWorkers = 5 }, "max-workers"), want: "--max-workers=5: how many will do is not known", hint: "--workers waits for all"},
+		"no maximum":               {config: config(func(c *Config) { c.LeastWorkers = 2 }, "min-workers"), want: "how many workers to wait for is not known"},
+		"two maxima": {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers, c.Workers = 2, 5, 3 }, "workers"),
+			want: "--workers=3 and --max-workers=5 contradict each other", hint: "leave --workers away"},
+		"roles": {config: config(func(c *Config) { c.LeastWorkers, c.MostWorkers, c.Roles = 2, 5, "master=1,worker=4" }),
+			want: "--roles=master=1,worker=4 names the workers one by one"},
+		"more fake ones than --max-workers": {config: fake(3, func(c *Config) { c.MostWorkers, c.FakeFaults = 3, []string{"join after=1s"} }),
+			want: "4 fake workers to be started, and --max-workers=3"},
+		"joining what is not elastic": {config: fake(3, func(c *Config) {
+			c.LeastWorkers, c.FakeFaults = 0, []string{"join after=1s"}
+			delete(c.Origin, "min-workers")
+		}),
+			want: "come and go only when it is elastic", hint: "--min-workers=2"},
+		"killing one that never comes": {config: fake(3, func(c *Config) { c.FakeFaults = []string{"join after=2s", "kill worker=4 after=9s"} }), want: "there is no worker 4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := tc.config.Validate()
+			if tc.want == "" {
+				require.NoError(t, err)
+				require.Equal(t, tc.most, tc.config.most())
+				require.True(t, tc.config.elastic())
+				return
+			}
+			require.ErrorContains(t, err, tc.want)
+			require.Equal(t, names.ExitUsage, CodeOf(err))
+			var f *Failure
+			require.ErrorAs(t, err, &f)
+			require.Contains(t, f.Hint(), tc.hint)
+		})
+	}
+}

@@ -1,0 +1,127 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// enroll gives the attempt's supervisor its roster, where the run is elastic.
+func (r *runner) enroll(working context.Context, a *attempt) {
+	if !r.cfg.elastic() {
+		return
+	}
+	a.made.store = a.workers[0].Name
+	one := &roster{left: map[string]bool{}, hear: func(rendezvous.Snapshot) {}, members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.most()}, absent: &r.absent,
+		needed: len(a.plan.Processes) > 0 || IsMPIRun(r.cfg.Command[0]), takes: a.plan.Elastic, changed: func(c rendezvous.Change) string { return r.adapt(a, c) }}
+	one.members.Look(a.workers, nil)
+	if r.fakes != nil {
+		one.ready = func() []rendezvous.Worker { return r.fakes.ready(working, r.links) }
+	} else {
+		one.ready, one.hear = func() []rendezvous.Worker { return r.fit(working, r.waiter.ready(working)) }, r.waiter.setPods
+	}
+	a.watcher.roster = one
+}
+
+// adapt has everybody told of a change of the workers. It says why the attempt has
+// to begin anew, where it does not get over the change by itself.
+func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
+	present := a.watcher.roster.members.Present()
+	a.workers = a.watcher.roster.members.All()
+	plan, err := r.rewrite(a, present)
+	if err != nil {
+		r.voice.Warn("the workers have changed, and it could not be told: %v", err)
+		plan = a.plan
+	}
+	for _, w := range slices.Concat(c.Joined, c.Back) {
+		r.tally.back(w.Name)
+	}
+	switch who := a.watcher.roster; {
+	case who.fault, !who.needed:
+		return ""
+	case !who.takes, len(c.Gone)+len(c.Leaving) > 0:
+		return regroupFor(c)
+	}
+	a.plan = plan
+	for _, w := range c.Joined {
+		if err := r.enlist(a, w); err != nil {
+			r.voice.Warn("worker %s joined, and nothing could be started there: %v", w.Name, err)
+		}
+	}
+	return ""
+}
+
+// regroupFor says what a change was; "" where the loss is the command's to judge.
+func regroupFor(c rendezvous.Change) string {
+	for _, loss := range slices.Concat(c.Leaving, c.Gone) {
+		if loss.Leaving || taken(loss.Reason) {
+			return "worker " + loss.Worker.Name + " left"
+		}
+	}
+	for _, w := range slices.Concat(c.Joined, c.Back) {
+		return "worker " + w.Name + " joined"
+	}
+	return ""
+}
+
+// rewrite brings plan, hostfiles and broker up to date, and returns the plan. The
+// attempt's own stays that of the processes that it has.
+func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) (plan Plan, err error) {
+	plan = a.plan
+	plan.Hosts, plan.Processes = nil, nil
+	if len(present) > 0 {
+		a.made.ranked, a.made.welcomes = present, r.welcomes()
+		if plan, err = makePlan(a.made); err != nil {
+			return plan, err
+		}
+	}
+	if err := r.place.paths.write(plan.Hosts, r.agent); err != nil {
+		return plan, err
+	}
+	if err := r.place.note(plan); err != nil {
+		return plan, fmt.Errorf("write plan: %w", err)
+	}
+	r.broker.set(plan, r.links.standings())
+	return plan, nil
+}
+
+// enlist starts the plan's processes on a worker that has joined.
+func (r *runner) enlist(a *attempt, w rendezvous.Worker) error {
+	for _, p := range a.plan.Processes {
+		if a.plan.Hosts[p.Worker].Name != w.Name {
+			continue
+		}
+		m, err := a.member(p)
+		if err != nil {
+			return err
+		}
+		if !a.group.Add(m) {
+			return errors.New("the group is about to end")
+		}
+	}
+	return nil
+}
+
+// endedAnew: we ended the attempt because its workers have changed; what its command
+// said to that, be it 0, does not count.
+func (a *attempt) endedAnew() bool { return a.watcher.anew != "" && a.watcher.ended }
+
+// outlast puts the verdict on an attempt that we ended: it had too few workers for
+// too long, or one ended by itself.
+func (a *attempt) outlast() {
+	s := a.watcher
+	switch {
+	case s.roster == nil || s.ending.told != 0:
+	case s.roster.late != "":
+		a.verdict, a.said, s.interrupted = Verdict{names.ExitDeadline, s.roster.late}, false, true
+	case s.roster.fault && a.result.Cause == nil && a.result.Stopped && len(a.evidence.Lost) > 0:
+		lost := a.evidence.Lost[0]
+		a.verdict, a.said = Verdict{names.ExitHopeless, "worker " + lost.Worker + " lost: " + lost.Cause}, false
+	}
+}

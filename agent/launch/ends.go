@@ -1,0 +1,95 @@
+//go:build linux
+
+package launch
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// end is how the attempt ended, for the decision whether there is another.
+func (a *attempt) end() retry.End {
+	e := retry.End{Code: a.verdict.Code, Why: a.verdict.Why, Lasted: a.ran, OOM: len(a.evidence.Starved) > 0}
+	lost := a.evidence.Lost
+	if a.command == nil {
+		lost = lostOf(lost, a.plan)
+	}
+	leaving := a.evidence.Leaving
+	for _, l := range lost {
+		e.Lost, e.OOM = true, e.OOM || l.starved
+		if l.leaving {
+			leaving = append(leaving, l.Worker)
+		}
+	}
+	if r := a.evidence.Ranks; e.Code == hydraGaveUp && len(r) > 0 && killed(r[0].Signal) {
+		e.Code = r[0].Code // mpiexec has killed all but one, and tells of none
+	}
+	e.Infra = a.infra()
+	if len(leaving) > 0 {
+		e.Preempted = true
+		if told := "worker " + leaving[0] + " was told to go from outside"; a.result.Cause == nil || a.result.Cause.Exit.Reason != wire.ReasonPreempted {
+			e.Why = strings.TrimSuffix(told+"; "+e.Why, "; ")
+		}
+	}
+	if a.watcher.anew != "" {
+		e.Asked, e.Why = true, a.watcher.anew
+	}
+	return e
+}
+
+// infra: the way to a worker failed, or something of ours there, and no worker is
+// known to be lost.
+func (a *attempt) infra() bool {
+	if a.command != nil {
+		return a.evidence.Ended && a.verdict.Code == names.ExitHopeless
+	}
+	c := a.result.Cause
+	return c == nil && a.verdict.Code == names.ExitHopeless || c != nil && (causeOfLost(c.Err) || c.Exit.Reason == wire.ReasonLease)
+}
+
+// record puts the attempt into the words of the report.
+func (a *attempt) record(counted bool) Tried {
+	t := Tried{Attempt: a.number, Code: a.verdict.Code, Why: a.verdict.Why, Seconds: a.ran.Seconds(), Port: a.port, Counted: counted}
+	t.Worker, t.Rank = a.origin()
+	if a.verdict.Code != 0 && a.watcher.ending.told == 0 || a.watcher.anew != "" {
+		t.Why = a.end().Why
+	}
+	return t
+}
+
+// origin is where a bad end began, as far as that is known.
+func (a *attempt) origin() (worker, rank string) {
+	e := a.evidence
+	trouble, ill := cause(e.Troubles)
+	one, found := meant(e)
+	switch {
+	case a.verdict.Code == 0:
+		return "", ""
+	case a.result.Cause != nil:
+		return a.result.Cause.Worker, a.result.Cause.Label
+	case len(e.Lost) > 0:
+		return e.Lost[0].Worker, ""
+	case found:
+		return one.Worker, rankIn(one.What)
+	case ill && trouble.likely != ofAftermath:
+		return trouble.Worker, rankIn(trouble.What)
+	case len(e.Ranks) > 0:
+		return e.Ranks[0].Worker, rankIn(e.Ranks[0].What)
+	case len(e.Starved) > 0:
+		return e.Starved[0], ""
+	}
+	return "", ""
+}
+
+// rankIn is "rank 3" at the beginning of what a rank's end is called.
+func rankIn(what string) string {
+	var n int
+	if _, err := fmt.Sscanf(what, "rank %d,", &n); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("rank %d", n)
+}

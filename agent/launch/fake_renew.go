@@ -1,0 +1,71 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// renew makes others in the place of workers that are gone, as a controller does
+// for pods: under the same name and address, with nothing of the old one left. One
+// that is about to end is waited for.
+func (f *fakes) renew(ctx context.Context, cfg Config, gone []string, signals <-chan os.Signal) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Timeout, errors.New("--timeout has passed"))
+	defer cancel()
+	for i, w := range f.all() {
+		if !slices.Contains(gone, w.Name) {
+			continue
+		}
+		if err := f.awaitEnd(ctx, w, signals); err != nil {
+			return err
+		}
+		if err := f.sweepOne(ctx, w); err != nil {
+			return fmt.Errorf("end fake worker %s: %w", w.Name, err)
+		}
+		if err := os.RemoveAll(w.dir); err != nil {
+			return fmt.Errorf("make fake worker %s anew: %w", w.Name, err)
+		}
+		next := w.Worker
+		next.Restarts++
+		next.UID = fmt.Sprintf("fake-%d-r%d", i, next.Restarts)
+		one, err := f.start(cfg, i, next)
+		if err != nil {
+			return err
+		}
+		f.mu.Lock()
+		f.workers[i] = one
+		f.mu.Unlock()
+	}
+	return nil
+}
+
+// awaitEnd waits until the worker's process has ended.
+func (f *fakes) awaitEnd(ctx context.Context, w *fakeWorker, signals <-chan os.Signal) error {
+	for {
+		select {
+		case <-w.proc.Done():
+			return nil
+		case sig := <-signals:
+			if err := toldWhileWaiting(sig); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return fail(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %s does not end: %w", w.Name, context.Cause(ctx))
+		}
+	}
+}
+
+// sweepOne ends what a worker that has ended left behind.
+func (f *fakes) sweepOne(ctx context.Context, w *fakeWorker) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	_, err := f.reaper.Stop(ctx, w.tree.Find, 0)
+	return err
+}

@@ -1,0 +1,272 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// asker tells what the processes on one worker do.
+type asker interface {
+	Ask(ctx context.Context) (wire.AnswerRecord, error)
+}
+
+// hang is what the watch over a run has to say.
+type hang struct {
+	scenes map[string]scene // what is seen, by worker; "" is the launcher
+	// unknown are the workers that could not be asked, and why: with some there
+	// is no verdict.
+	unknown map[string]error
+	over    bool // what was reported to hang moves again
+}
+
+// hangWatch looks for a run that has come to a stop without an end. It asks
+// nobody while output flows, and then the one worker that was busy last: only
+// when that rests all are asked, four times before the verdict.
+type hangWatch struct {
+	after   time.Duration
+	workers func() map[string]asker
+	// own looks at the command in the launcher, and counts the bytes that it has
+	// written; nil: there is none, and output is noted by wrote.
+	own  func() (scene, uint64, error)
+	news chan hang
+
+	printed atomic.Int64 // when output came last, Unix nanoseconds
+	mu      sync.Mutex
+	labels  map[string]string // of processes that we started, by session
+
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	// The watch's own goroutine's.
+	still   *stillness
+	busy    string // the worker that was seen to do something last
+	written uint64 // by own
+	told    bool   // of this standstill
+	doubted bool   // and that nothing can be said of it
+}
+
+// askTime is how long a worker may take to answer; one whose link is parked has
+// to be dialled first.
+const askTime = 20 * time.Second
+
+// parts is in how many steps the time is watched.
+const parts = 4
+
+func newHangWatch(after time.Duration, workers func() map[string]asker) *hangWatch {
+	return &hangWatch{after: after, workers: workers, news: make(chan hang), labels: map[string]string{}}
+}
+
+// wrote notes that there was output. A nil watch does nothing, here and below.
+func (w *hangWatch) wrote() {
+	if w != nil {
+		w.printed.Store(time.Now().UnixNano())
+	}
+}
+
+// name notes what a session runs.
+func (w *hangWatch) name(session, label string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.labels[session] = label
+}
+
+func (w *hangWatch) labelOf(session string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.labels[session]
+}
+
+// begin starts the watch; end ends it and waits for it.
+func (w *hangWatch) begin() {
+	if w == nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	w.still = newStillness(w.after, time.Now())
+	w.wg.Go(func() { w.run(ctx) })
+}
+
+func (w *hangWatch) end() {
+	if w != nil {
+		w.stop()
+		w.wg.Wait()
+	}
+}
+
+// tell is where the watch's news come from; nil for none.
+func (w *hangWatch) tell() <-chan hang {
+	if w == nil {
+		return nil
+	}
+	return w.news
+}
+
+func (w *hangWatch) run(ctx context.Context) {
+	step := max(w.after/parts, time.Millisecond)
+	pause := step
+	for sleep(ctx, pause) {
+		pause = step
+		if quiet := time.Since(w.lastOutput()); w.own == nil && quiet < step {
+			pause = step - quiet
+			w.moved(ctx)
+			continue
+		}
+		active, unknown := w.look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if active {
+			w.moved(ctx)
+			continue
+		}
+		w.judge(ctx, unknown)
+	}
+}
+
+// lastOutput brings the account up to what was noted.
+func (w *hangWatch) lastOutput() time.Time {
+	if at := time.Unix(0, w.printed.Load()); at.After(w.still.printed) {
+		w.still.printed = at
+	}
+	return w.still.printed
+}
+
+// moved is for a run that does something.
+func (w *hangWatch) moved(ctx context.Context) {
+	if w.told {
+		w.say(ctx, hang{over: true})
+	}
+	w.told, w.doubted = false, false
+}
+
+// judge says what there is to say when nothing was seen to move.
+func (w *hangWatch) judge(ctx context.Context, unknown map[string]error) {
+	now := time.Now()
+	quiet := now.Sub(w.lastOutput()) >= w.after
+	switch {
+	case len(unknown) > 0:
+		if quiet && !w.told && !w.doubted {
+			w.doubted = true
+			w.say(ctx, hang{unknown: unknown})
+		}
+	case !w.told && w.still.hangs(now):
+		w.told = true
+		w.say(ctx, hang{scenes: maps.Clone(w.still.scenes)})
+	}
+}
+
+func (w *hangWatch) say(ctx context.Context, h hang) {
+	select {
+	case w.news <- h:
+	case <-ctx.Done():
+	}
+}
+
+// look looks at the launcher's own command, then at the worker that was busy
+// last, then at all. It stops at the first that has done something.
+func (w *hangWatch) look(ctx context.Context) (active bool, unknown map[string]error) {
+	unknown = map[string]error{}
+	if w.own != nil {
+		scene, written, err := w.own()
+		if err != nil {
+			unknown["the launcher"] = err
+		} else {
+			if written != w.written {
+				w.written = written
+				w.wrote()
+				active = true
+			}
+			if active = w.still.take("", scene) || active; active {
+				return true, nil
+			}
+		}
+	}
+	workers := w.workers()
+	w.still.keep(func(name string) bool { return name == "" || workers[name] != nil })
+	if first := workers[w.busy]; first != nil {
+		delete(workers, w.busy)
+		if w.take(map[string]result{w.busy: ask(ctx, first)}, unknown) {
+			return true, nil
+		}
+	}
+	return w.take(askAll(ctx, workers), unknown), unknown
+}
+
+// result is what became of a question.
+type result struct {
+	scene scene
+	err   error
+}
+
+// take puts answers on the account, and tells whether one shows work.
+func (w *hangWatch) take(results map[string]result, unknown map[string]error) (active bool) {
+	for name, r := range results {
+		if r.err != nil {
+			unknown[name] = r.err
+			continue
+		}
+		if w.still.take(name, r.scene) {
+			active, w.busy = true, name
+		}
+	}
+	return active
+}
+
+// askersAtOnce bounds the questions under way: parked links have to be dialled.
+const askersAtOnce = 32
+
+// askAll asks workers, many at once.
+func askAll(ctx context.Context, workers map[string]asker) map[string]result {
+	var mu sync.Mutex
+	all := make(map[string]result, len(workers))
+	turn := make(chan struct{}, askersAtOnce)
+	var asked sync.WaitGroup
+	for name, worker := range workers {
+		turn <- struct{}{}
+		asked.Go(func() {
+			defer func() { <-turn }()
+			r := ask(ctx, worker)
+			mu.Lock()
+			defer mu.Unlock()
+			all[name] = r
+		})
+	}
+	asked.Wait()
+	return all
+}
+
+var errNoAnswer = errors.New("no answer in time")
+
+func ask(ctx context.Context, worker asker) result {
+	ctx, stop := context.WithTimeoutCause(ctx, askTime, errNoAnswer)
+	defer stop()
+	answer, err := worker.Ask(ctx)
+	if err == nil && answer.Left > 0 {
+		err = fmt.Errorf("%d of its processes have no room in its answer", answer.Left)
+	}
+	return result{sceneOf(answer, time.Now()), err}
+}
+
+// askers are the workers of a run that are not lost.
+func (l *links) askers() map[string]asker {
+	all := map[string]asker{}
+	for name, s := range l.standings() {
+		if s.err == nil {
+			all[name] = s.link
+		}
+	}
+	return all
+}

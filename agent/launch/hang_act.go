@@ -1,0 +1,130 @@
+//go:build linux
+
+package launch
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// heard notes that output passes on its way to its writer, which may be nil.
+type heard struct {
+	watch *hangWatch
+	to    io.WriteCloser
+}
+
+func (h heard) Write(p []byte) (int, error) {
+	h.watch.wrote()
+	if h.to == nil {
+		return len(p), nil
+	}
+	return h.to.Write(p)
+}
+
+func (h heard) Close() error {
+	if h.to == nil {
+		return nil
+	}
+	return h.to.Close()
+}
+
+// hear lets the watch know of what is written to w. A nil watch leaves w alone.
+func (w *hangWatch) hear(to io.WriteCloser) io.WriteCloser {
+	if w == nil {
+		return to
+	}
+	return heard{w, to}
+}
+
+// onHang says what the watch over the run has seen, and ends the run where the
+// user wants that: true when it changed how the command is to end.
+func (s *supervisor) onHang(h hang) (changed bool) {
+	switch {
+	case s.ending.told != 0 || s.ending.lost || s.ending.ill:
+		return false // it ends anyway
+	case h.over:
+		s.voice.Say("%s goes on: something moves again", s.name)
+		return false
+	case len(h.unknown) > 0:
+		s.voice.Say("nothing was printed for %s; whether %s hangs cannot be told: %s", seconds(s.cfg.HangAfter), s.name, unasked(h.unknown))
+		return false
+	}
+	s.hangs++
+	list := sitters(h.scenes, s.hang.labelOf)
+	s.voice.Warn("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.name, seconds(s.cfg.HangAfter))
+	for _, line := range hangLines(list) {
+		s.voice.Warn("  %s", line)
+	}
+	if len(list) > 0 {
+		s.voice.Hint(s.stackHint(places(list)[0][0]))
+	}
+	if s.cfg.HangAction != hangStop {
+		return false
+	}
+	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.name, hangStop, seconds(s.cfg.Grace))
+	s.hung = fmt.Sprintf("%s hung for %s and was stopped", s.name, seconds(s.cfg.HangAfter))
+	return s.ending.onHang(s.cfg.Grace)
+}
+
+// stackHint says how to see where a process is in its own code.
+func (s *supervisor) stackHint(who sitter) string {
+	stack := stackOf(who)
+	w := s.links.standings()[who.worker].worker
+	switch {
+	case who.worker == "" || s.cfg.IsFake():
+		return "its stack: " + stack
+	case w.Container != "":
+		return fmt.Sprintf("its stack: kubectl exec -n %s %s -c %s -- %s", s.cfg.Namespace, who.worker, w.Container, stack)
+	}
+	return fmt.Sprintf("its stack: kubectl exec -n %s %s -- %s", s.cfg.Namespace, who.worker, stack)
+}
+
+// unasked names one of the workers that could not be asked.
+func unasked(unknown map[string]error) string {
+	name := slices.Min(slices.Collect(maps.Keys(unknown)))
+	text := name + ": " + oneLine(unknown[name])
+	if more := len(unknown) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %s)", count(more, "more worker"))
+	}
+	return text
+}
+
+// watchHang is the watch over an attempt; nil where nobody wants one.
+func (r *runner) watchHang() *hangWatch {
+	if r.cfg.HangAfter == 0 {
+		return nil
+	}
+	return newHangWatch(r.cfg.HangAfter, r.links.askers)
+}
+
+// over has the watch look at the command in the launcher, too.
+func (w *hangWatch) over(c *command) {
+	if w != nil {
+		w.own = c.scene
+	}
+}
+
+// noteHang is for the verdict of an attempt that we ended because it hung.
+func (r *runner) noteHang(a *attempt) {
+	s := a.watcher
+	r.report.Hangs += s.hangs
+	if s.hung != "" && s.ending.told == 0 {
+		a.evidence.Code, a.verdict = names.ExitHung, Verdict{names.ExitHung, s.hung}
+	}
+}
+
+// onHang says whether a hang that is to be ended changed the schedule.
+func (e *ending) onHang(grace time.Duration) (changed bool) {
+	if e.ill || e.lost || e.told != 0 {
+		return false
+	}
+	e.ill = true
+	e.steps = []step{{0, syscall.SIGTERM}, {grace, syscall.SIGKILL}}
+	return true
+}

@@ -1,0 +1,37 @@
+//go:build linux
+
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// scene is what the command's processes in the launcher do, and the bytes that
+// they have written: mpirun prints what its ranks print.
+func (c *command) scene() (s scene, written uint64, err error) {
+	s.at = time.Now()
+	members, err := c.tree.Find()
+	if err != nil {
+		return s, 0, fmt.Errorf("look at %s: %w", c.name, err)
+	}
+	var processes []wire.ProcessRecord
+	for _, p := range members {
+		d := reap.Look(p.PID)
+		switch {
+		case !p.Alive():
+			continue
+		case !d.Counted:
+			return s, 0, errors.New("the kernel does not show what " + p.Comm + " writes")
+		}
+		written += d.Written
+		processes = append(processes, wire.ProcessRecord{PID: p.PID, Parent: p.PPID, Start: p.Start, Command: p.Comm, State: string(p.State),
+			CPU: int64(p.Ticks) * reap.TickTime.Milliseconds(), Moved: int64(d.Read + d.Written), Call: d.Call, Waiting: d.Waiting, Refused: d.Refused})
+	}
+	s.actors = actorsOf("", processes)
+	return s, written, nil
+}

@@ -1,0 +1,144 @@
+package launch
+
+import (
+	"time"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// scene is what one worker's processes, or the command's in the launcher, did at
+// one moment.
+type scene struct {
+	at     time.Time
+	unread uint64 // bytes of output that wait for their reader, which is us
+	actors []actor
+}
+
+// actor is one process of a scene.
+type actor struct {
+	session string
+	process wire.ProcessRecord
+	// rests: the run hangs only if this one does nothing: it is a rank, or none of
+	// its session is.
+	rests bool
+}
+
+// being names an actor for ever.
+type being struct {
+	pid   int
+	start uint64
+}
+
+// sceneOf is the scene that an answer tells of.
+func sceneOf(answer wire.AnswerRecord, at time.Time) scene {
+	s := scene{at: at}
+	for _, x := range answer.Sessions {
+		s.unread += x.Unread
+		s.actors = append(s.actors, actorsOf(x.ID, x.Processes)...)
+	}
+	return s
+}
+
+func actorsOf(session string, processes []wire.ProcessRecord) (actors []actor) {
+	ranked := false
+	for _, p := range processes {
+		ranked = ranked || p.Rank != ""
+	}
+	for _, p := range processes {
+		actors = append(actors, actor{session: session, process: p, rests: p.Rank != "" || !ranked})
+	}
+	return actors
+}
+
+const (
+	// littleShare is the part of a processor, one in so many, that a process uses
+	// which only looks from time to time whether something has come: NCCL's
+	// watchdog, torchrun's agent, heartbeats.
+	littleShare = 200
+	// littleTime is as much whatever the time: /proc counts in ticks of 10 ms.
+	littleTime = 20 * time.Millisecond
+	// littleMoved are the bytes that such a process reads and writes.
+	littleMoved = 1 << 20
+)
+
+// stirred tells whether a process has done something between two looks, or is
+// being debugged; and output that waits for us is no rank's fault.
+func stirred(before, now scene) bool {
+	if now.unread > 0 {
+		return true
+	}
+	old := map[being]wire.ProcessRecord{}
+	for _, a := range before.actors {
+		if a.rests {
+			old[a.being()] = a.process
+		}
+	}
+	little := max(littleTime, now.at.Sub(before.at)/littleShare)
+	for _, a := range now.actors {
+		if !a.rests {
+			continue
+		}
+		was, known := old[a.being()]
+		used := time.Duration(a.process.CPU-was.CPU) * time.Millisecond
+		if !known || used > little || a.process.Moved-was.Moved > littleMoved || a.process.State == tracedState {
+			return true
+		}
+		delete(old, a.being())
+	}
+	return len(old) > 0
+}
+
+// tracedState is a process that a debugger has stopped.
+const tracedState = "t"
+
+func (a actor) being() being { return being{a.process.PID, a.process.Start} }
+
+// stillness keeps the account of how long a run has done nothing at all.
+type stillness struct {
+	after   time.Duration
+	printed time.Time
+	scenes  map[string]scene     // the last one of each worker
+	idle    map[string]time.Time // since when a worker has been seen to do nothing
+}
+
+func newStillness(after time.Duration, now time.Time) *stillness {
+	return &stillness{after: after, printed: now, scenes: map[string]scene{}, idle: map[string]time.Time{}}
+}
+
+// take notes a scene, and tells whether the worker has done something since the
+// one before it.
+func (s *stillness) take(worker string, now scene) bool {
+	before, known := s.scenes[worker]
+	active := known && stirred(before, now)
+	if !known || active {
+		s.idle[worker] = now.at
+	}
+	s.scenes[worker] = now
+	return active
+}
+
+// keep forgets the workers that are no more.
+func (s *stillness) keep(workers func(string) bool) {
+	for name := range s.scenes {
+		if !workers(name) {
+			delete(s.scenes, name)
+			delete(s.idle, name)
+		}
+	}
+}
+
+// hangs: for the whole time nothing was printed, and every worker that has been
+// looked at did nothing; and there are processes at all.
+func (s *stillness) hangs(now time.Time) bool {
+	if now.Sub(s.printed) < s.after {
+		return false
+	}
+	actors := 0
+	for name, since := range s.idle {
+		if now.Sub(since) < s.after {
+			return false
+		}
+		actors += len(s.scenes[name].actors)
+	}
+	return actors > 0
+}

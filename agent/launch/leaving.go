@@ -1,0 +1,66 @@
+//go:build linux
+
+package launch
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// departure is the cause of a lost worker that was told to go from outside.
+type departure struct{ error }
+
+// lostLink is the loss of a worker as its link tells it.
+func lostLink(worker string, err error) Lost {
+	var d *departure
+	return Lost{Worker: worker, Cause: causeOf(err), leaving: kindOf(err) == link.Ending || errors.As(err, &d)}
+}
+
+// lostPod is the loss of a worker as its pod tells it.
+func lostPod(r rendezvous.Reason) Lost {
+	return Lost{Worker: r.Pod, Cause: causeIn(r), starved: r.Code == rendezvous.OOMKilled, leaving: isLeaving(r)}
+}
+
+// isLeaving: the pod is taken away, by a drain, an eviction, a preemption or its
+// deletion, and has its grace period.
+func isLeaving(r rendezvous.Reason) bool {
+	return slices.Contains([]rendezvous.Code{rendezvous.Preempted, rendezvous.Evicted, rendezvous.Terminating}, r.Code)
+}
+
+// losses are what the pods tell of workers; none without a cluster, or when nothing
+// was heard yet.
+func losses(workers []rendezvous.Worker, shot rendezvous.Snapshot) []rendezvous.Loss {
+	if shot.At.IsZero() {
+		return nil
+	}
+	return rendezvous.Lost(workers, shot, time.Now())
+}
+
+// noteLeaving keeps in mind whether a worker is being taken away.
+func (s *supervisor) noteLeaving() {
+	s.leaving.Store(slices.ContainsFunc(losses(s.started, s.last), func(l rendezvous.Loss) bool { return isLeaving(l.Reason) }))
+}
+
+// notePreempted puts the workers on record whose pods are being taken away: they
+// are the cause of what fails now, whoever fails first.
+func (s *supervisor) notePreempted() {
+	for _, loss := range losses(s.started, s.last) {
+		if isLeaving(loss.Reason) {
+			s.tally.preempt(loss.Worker.Name)
+		}
+	}
+}
+
+// startAnew ends the command so that it begins again, and says why in that
+// attempt's announcement. It uses up no restart.
+func (s *supervisor) startAnew(why string) (changed bool) {
+	if s.anew != "" || s.ending.told != 0 {
+		return false
+	}
+	s.anew = why
+	return s.ending.onAnew(s.cfg.Grace)
+}

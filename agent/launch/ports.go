@@ -1,0 +1,51 @@
+package launch
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/musterhq/muster/agent/framework"
+)
+
+// portRest is how long a port that was used cannot be bound in some frameworks:
+// the kernel keeps its closed connections for a minute (tcp(7), TIME_WAIT).
+const portRest = time.Minute
+
+// ports gives each attempt of a run a block of framework.PortBlock ports. No block
+// is given out twice as long as there is another, and none within portRest of its
+// last use.
+type ports struct {
+	first int
+	left  []time.Time // by block: when its attempt had ended; zero: never used
+	at    int         // the present block
+	begun bool        // there is one
+}
+
+// newPorts takes --port for the first block, and those above it for the attempts
+// after it. Else the blocks lie below the kernel's ephemeral ports, at a place of
+// their own for each run: another launcher may have used these workers a moment
+// ago.
+func newPorts(port int) *ports {
+	if port != 0 {
+		return &ports{first: port, left: make([]time.Time, portBlocks(port)), at: -1}
+	}
+	n := (lastPort - firstPort) / framework.PortBlock
+	return &ports{first: firstPort + rand.IntN(framework.PortBlock), left: make([]time.Time, n), at: rand.IntN(n)}
+}
+
+// portBlocks is how many blocks there are from a port on.
+func portBlocks(port int) int { return (1<<16 - port) / framework.PortBlock }
+
+// next gives the next attempt its first port, and how long to wait before it may
+// be used.
+func (p *ports) next(now time.Time) (port int, wait time.Duration) {
+	if p.begun {
+		p.left[p.at] = now
+	}
+	p.begun = true
+	p.at = (p.at + 1) % len(p.left)
+	if last := p.left[p.at]; !last.IsZero() {
+		wait = max(0, portRest-now.Sub(last))
+	}
+	return p.first + p.at*framework.PortBlock, wait
+}

@@ -1,0 +1,49 @@
+package launch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/framework"
+)
+
+func TestPortsAreFresh(t *testing.T) {
+	for range 200 {
+		p := newPorts(0)
+		now := time.Now()
+		used := map[int]bool{}
+		for range len(p.left) {
+			port, wait := p.next(now)
+			require.Zero(t, wait)
+			require.GreaterOrEqual(t, port, firstPort)
+			require.Less(t, port+framework.PortBlock, 32768, "the kernel's own begin there")
+			for other := range used {
+				require.True(t, port+framework.PortBlock <= other || other+framework.PortBlock <= port, "%d and %d overlap", port, other)
+			}
+			used[port] = true
+		}
+		require.GreaterOrEqual(t, len(used), 10, "attempts of a minute, with the pauses between them")
+		port, wait := p.next(now.Add(10 * time.Second))
+		require.True(t, used[port])
+		require.Positive(t, wait)
+		require.LessOrEqual(t, wait, portRest)
+	}
+}
+
+func TestPortsOfTheUser(t *testing.T) {
+	p := newPorts(63000)
+	now := time.Now()
+	var got []int
+	for range 4 {
+		port, _ := p.next(now)
+		got = append(got, port)
+	}
+	require.Equal(t, []int{63000, 64000, 63000, 64000}, got)
+	_, wait := p.next(now.Add(20 * time.Second))
+	require.Equal(t, 40*time.Second, wait)
+	_, wait = p.next(now.Add(2 * time.Minute))
+	require.Zero(t, wait)
+	require.Len(t, newPorts(1<<16-framework.PortBlock).left, 1)
+}

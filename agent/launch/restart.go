@@ -1,0 +1,258 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+const (
+	// clearGrace is for what outlived an attempt on its workers: the command had
+	// its own grace, and mpirun's orphans do not use theirs.
+	clearGrace = time.Second
+	// clearTold is how long the workers may take before it is said that they are
+	// waited for.
+	clearTold = 5 * time.Second
+	// proveTime is for one that was given up to show that it is there.
+	proveTime = 2 * time.Second
+)
+
+// repeat runs attempts until one is the last, and says the verdict of that one.
+func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worker) (err error) {
+	r.meter = newMeter(r.cfg, inPod())
+	r.ports = newPorts(r.cfg.Port)
+	if r.account.Policy, err = r.cfg.retries(); err != nil {
+		return err
+	}
+	port, _ := r.ports.next(time.Now())
+	for number := 0; ; {
+		a, err := r.attempt(ctx, working, number, port, workers)
+		if err != nil {
+			return r.endEarly(number, err)
+		}
+		d := r.decide(ctx, a)
+		if !d.Again {
+			r.pronounce(a, d)
+			if err := r.sweep(working, a); err != nil {
+				r.log.Warn("the command left something behind", "error", err)
+			}
+			return nil
+		}
+		if workers, err = r.prepare(ctx, working, a, d, &port); err != nil {
+			return r.endEarly(d.Next, err)
+		}
+		number = d.Next
+	}
+}
+
+// endEarly ends a run whose attempt of that number could not be begun. What those
+// before it have done is told.
+func (r *runner) endEarly(number int, err error) error {
+	if number > 0 {
+		r.report.Exit = CodeOf(err)
+		r.conclude()
+	}
+	return err
+}
+
+// decide says whether the run begins again after the attempt, and puts the attempt
+// on record.
+func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
+	d := retry.Decision{Counted: true}
+	a.outlast()
+	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.superseded() {
+		d = r.account.Decide(a.end())
+	}
+	r.report.Attempts = append(r.report.Attempts, a.record(d.Counted))
+	return d
+}
+
+// over: somebody wants the whole run to end.
+func (a *attempt) over() bool { return a.watcher.ending.told != 0 || a.watcher.interrupted }
+
+// superseded: the workers are another launcher's now.
+func (r *runner) superseded() bool {
+	for _, s := range r.links.standings() {
+		if kindOf(s.err) == link.Superseded {
+			return true
+		}
+	}
+	return false
+}
+
+// prepare makes sure that nothing of the attempt runs any more, anywhere, and
+// returns the workers of the next one, waiting for those that are made anew.
+func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decision, port *int) ([]rendezvous.Worker, error) {
+	r.voice.Warn("%s", d.Sentence)
+	r.meter.settle(r.voice)
+	if err := r.sweep(working, a); err != nil {
+		return nil, fail(names.ExitBug, "nothing is begun again beside what is left of an attempt", "restart: %w", err)
+	}
+	if err := r.clear(ctx, working, a.workers); err != nil {
+		return nil, err
+	}
+	next, rest := r.ports.next(time.Now())
+	*port = next
+	if err := r.rest(ctx, max(d.Pause, rest)); err != nil {
+		return nil, err
+	}
+	gone := r.gone(ctx, a)
+	r.tally.again()
+	if r.cfg.elastic() {
+		return r.reassemble(ctx, working, gone)
+	}
+	if len(gone) == 0 {
+		return a.workers, nil
+	}
+	workers, err := r.replace(ctx, working, gone)
+	if err != nil {
+		return nil, err
+	}
+	// A worker that was given up may be back, and what it ran with it.
+	return workers, r.clear(ctx, working, workers)
+}
+
+// clear has every worker end all that runs in it, and returns when each that is
+// not lost has said that nothing does any more.
+func (r *runner) clear(ctx, working context.Context, workers []rendezvous.Worker) error {
+	telling, stop := context.WithTimeoutCause(working, r.cfg.Timeout, fmt.Errorf("no answer within %s", r.cfg.Timeout))
+	defer stop()
+	cleared := make(chan error, 1)
+	r.wg.Go(func() { cleared <- r.links.end(telling, true, min(r.cfg.Grace, clearGrace), nil) })
+	late := time.AfterFunc(clearTold, func() {
+		r.voice.Say("waiting until the workers have confirmed that nothing of the last attempt runs there%s", r.unheard())
+	})
+	defer late.Stop()
+	s := r.observer(workers)
+	s.group = true // nothing is to be ended when one is lost
+	s.begin()
+	defer func() { r.shot = s.last }()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-cleared:
+			if err != nil && ctx.Err() == nil {
+				return fail(names.ExitDeadline, "--timeout is how long to wait", "restart: %s", oneLine(err))
+			}
+			return context.Cause(ctx)
+		case sig := <-r.signals:
+			if err := toldWhileWaiting(sig); err != nil {
+				r.hurry = true
+				return err
+			}
+		case shot := <-s.pods:
+			s.onPods(shot, time.Now())
+		case <-r.links.changed:
+			s.onLinks(time.Now())
+		case <-tick.C:
+			s.onPods(s.last, time.Now())
+			s.settle(time.Now())
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// unheard names the workers whose links are down.
+func (r *runner) unheard() string {
+	var list []string
+	for name, s := range r.links.standings() {
+		if s.err == nil && !s.state.Connected {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	if len(list) == 0 {
+		return ""
+	}
+	return "; not heard from: " + strings.Join(list[:min(len(list), 5)], ", ")
+}
+
+// rest waits before the next attempt.
+func (r *runner) rest(ctx context.Context, pause time.Duration) error {
+	if pause <= 0 {
+		return nil
+	}
+	over := time.NewTimer(pause)
+	defer over.Stop()
+	for {
+		select {
+		case <-over.C:
+			return nil
+		case sig := <-r.signals:
+			if err := toldWhileWaiting(sig); err != nil {
+				r.hurry = true
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// gone are the attempt's workers that cannot be those of the next one: lost, or
+// about to go.
+func (r *runner) gone(ctx context.Context, a *attempt) []string {
+	ctx, cancel := context.WithTimeout(ctx, proveTime)
+	defer cancel()
+	standings := r.links.standings()
+	taken := map[string]bool{}
+	for _, loss := range losses(a.workers, r.shot) {
+		taken[loss.Worker.Name] = loss.Gone || isLeaving(loss.Reason)
+	}
+	var gone []string
+	for _, w := range a.workers {
+		s := standings[w.Name]
+		switch {
+		case s.err != nil, taken[w.Name], r.tally.isLeaving(w.Name), r.tally.isLost(w.Name) && !s.link.Prove(ctx):
+			gone = append(gone, w.Name)
+		}
+	}
+	return gone
+}
+
+// replace waits until there are others in the place of workers that are gone.
+func (r *runner) replace(ctx, working context.Context, gone []string) ([]rendezvous.Worker, error) {
+	waited := time.Now()
+	defer func() { r.report.WaitMS += time.Since(waited).Milliseconds() }()
+	past := newPast(gone, r.links.standings())
+	r.links.forget(gone)
+	if r.fakes != nil {
+		if err := r.fakes.renew(ctx, r.cfg, gone, r.signals); err != nil {
+			return nil, err
+		}
+		return r.fakes.await(working, r.cfg, r.links, r.signals)
+	}
+	workers, err := r.await(working, past)
+	if err != nil {
+		r.hurry = true
+		return nil, err
+	}
+	return workers, r.prune(workers)
+}
+
+// prune takes the links of pods down that are no workers any more.
+func (r *runner) prune(workers []rendezvous.Worker) error {
+	var old []string
+	for name := range r.links.standings() {
+		if !slices.ContainsFunc(workers, func(w rendezvous.Worker) bool { return w.Name == name }) {
+			old = append(old, name)
+		}
+	}
+	r.links.forget(old)
+	if r.superseded() {
+		return fail(names.ExitHopeless, "two launchers run for one job: end one of them", "restart: %w", errors.New("the workers are held by a newer launcher"))
+	}
+	return nil
+}

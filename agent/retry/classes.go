@@ -1,0 +1,122 @@
+package retry
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// Default are the classes that are retried where the user does not say: ends by
+// INT, KILL and TERM, which come from outside of the program, a lost worker, and
+// what went wrong with our own infrastructure. ABRT (134), SEGV (139) and 255 are
+// the program's own doing.
+const Default = "130,137,143,lost,infra"
+
+// Words of a list of classes beside exit codes.
+const (
+	wordLost  = "lost"  // a worker was lost
+	wordInfra = "infra" // a process could not be started or heard of, not by the program's doing
+	wordOOM   = "oom"   // the kernel killed a process for its memory
+	wordHang  = "hang"  // the run did nothing and was stopped: exit code 79
+	wordAny   = "any"   // every exit code; not oom
+)
+
+var words = []string{wordLost, wordInfra, wordOOM, wordHang, wordAny}
+
+// Classes are ends that are retried. The zero value retries nothing.
+type Classes struct {
+	codes [256]bool
+	lost  bool
+	infra bool
+	oom   bool
+}
+
+// Parse reads exit codes and words, separated by commas: "137,lost". Where every
+// entry begins with + or - they are added to Default, or taken from it:
+// "+1,-143". Errors are sentences for the user.
+func Parse(text string) (Classes, error) {
+	entries := strings.Split(text, ",")
+	signed := slices.ContainsFunc(entries, isSigned)
+	var c Classes
+	if signed {
+		for _, entry := range strings.Split(Default, ",") {
+			if err := c.set(entry, true); err != nil {
+				return Classes{}, err
+			}
+		}
+	}
+	for _, entry := range entries {
+		entry = strings.TrimSpace(entry)
+		on := !strings.HasPrefix(entry, "-")
+		if signed {
+			if !isSigned(entry) {
+				return Classes{}, fmt.Errorf("%q has no + or - before it, and others have: a list replaces the default, or changes it", entry)
+			}
+			entry = strings.TrimSpace(entry)[1:]
+		}
+		if err := c.set(entry, on); err != nil {
+			return Classes{}, err
+		}
+	}
+	return c, nil
+}
+
+func isSigned(entry string) bool {
+	entry = strings.TrimSpace(entry)
+	return strings.HasPrefix(entry, "+") || strings.HasPrefix(entry, "-")
+}
+
+// set puts one class on or off.
+func (c *Classes) set(entry string, on bool) error {
+	switch entry {
+	case wordLost:
+		c.lost = on
+		return nil
+	case wordInfra:
+		c.infra = on
+		return nil
+	case wordOOM:
+		c.oom = on
+		return nil
+	case wordHang:
+		c.codes[names.ExitHung] = on
+		return nil
+	case wordAny:
+		for code := range c.codes {
+			c.codes[code] = on
+		}
+		return nil
+	case "":
+		return fmt.Errorf("an entry is empty")
+	}
+	code, err := strconv.Atoi(entry)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is no exit code and none of %s", entry, strings.Join(words, ", "))
+	case code == 0:
+		return fmt.Errorf("0 is no failure: there is nothing to restart")
+	case code < 0 || code >= len(c.codes):
+		return fmt.Errorf("%d is no exit code: they are 1 to 255", code)
+	}
+	c.codes[code] = on
+	return nil
+}
+
+// retries tells whether an end is of one of the classes, and the entry of a list
+// that names it.
+func (c Classes) retries(e End) (yes bool, entry string) {
+	switch {
+	case e.OOM:
+		return c.oom, wordOOM
+	case e.Lost:
+		return c.lost, wordLost
+	case e.Infra:
+		return c.infra, wordInfra
+	case e.Code < 1 || e.Code >= len(c.codes):
+		return false, strconv.Itoa(e.Code)
+	}
+	return c.codes[e.Code], strconv.Itoa(e.Code)
+}

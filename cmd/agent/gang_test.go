@@ -1,0 +1,207 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/contract"
+)
+
+const (
+	token    = "0123456789abcdef-of-a-test"
+	patience = 60 * time.Second
+)
+
+// gang is a job of real `agent join` processes on loopback.
+type gang struct {
+	t       *testing.T
+	size    int
+	address string   // of rank 0
+	dir     string   // a directory that the commands share, $SHARED
+	flags   []string // of every member
+	script  string   // what sh runs in each
+}
+
+// pod is one member.
+type pod struct {
+	t     *testing.T
+	rank  int
+	cmd   *exec.Cmd
+	out   *contract.Text
+	ended chan struct{}
+}
+
+func newGang(t *testing.T, size int, script string, flags ...string) *gang {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	g := &gang{t: t, size: size, address: l.Addr().String(), dir: t.TempDir(), script: script, flags: flags}
+	require.NoError(t, l.Close())
+	return g
+}
+
+// start starts the member of a rank; more are flags that it alone has, or NAME=VALUE.
+func (g *gang) start(rank int, more ...string) *pod {
+	g.t.Helper()
+	dir, err := os.MkdirTemp("", "m")
+	require.NoError(g.t, err)
+	args := []string{"join", "--coordinator=" + g.address, "--workers=" + strconv.Itoa(g.size), "--rank=" + strconv.Itoa(rank)}
+	env := []string{"PATH=/usr/bin:/bin", "HOME=/", "MUSTER_DIR=" + dir, "MUSTER_TOKEN=" + token, "SHARED=" + g.dir,
+		"MUSTER_POD_NAME=job-" + strconv.Itoa(rank), "MUSTER_TERMINATION_LOG=" + filepath.Join(dir, "log")}
+	args = append(args, g.flags...)
+	for _, word := range more {
+		if strings.HasPrefix(word, "-") {
+			args = append(args, word)
+		} else {
+			env = append(env, word)
+		}
+	}
+	p := &pod{t: g.t, rank: rank, out: &contract.Text{}, ended: make(chan struct{})}
+	p.cmd = exec.Command(bin, append(args, "--", "sh", "-c", g.script)...)
+	p.cmd.Env = env
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	p.cmd.WaitDelay = time.Second
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(g.t, p.cmd.Start())
+	go func() {
+		_ = p.cmd.Wait() // the state says it
+		close(p.ended)
+	}()
+	g.t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		if g.t.Failed() {
+			g.t.Logf("rank %d said:\n%s", rank, p.out)
+		}
+		_ = os.RemoveAll(dir)
+	})
+	return p
+}
+
+func (g *gang) startAll() []*pod {
+	var all []*pod
+	for rank := range g.size {
+		all = append(all, g.start(rank))
+	}
+	return all
+}
+
+// code waits for the member's end.
+func (p *pod) code() int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		require.FailNow(p.t, "it does not end", "rank %d: %s", p.rank, p.out)
+	}
+	if ws := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// says waits for words in the member's output.
+func (p *pod) says(words string) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool { return strings.Contains(p.out.String(), words) }, patience, 5*time.Millisecond, "rank %d: %q in\n%s", p.rank, words, p.out)
+}
+
+func (p *pod) signal(sig syscall.Signal) {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Signal(sig))
+}
+
+// all wants every member to end with a code.
+func all(t *testing.T, pods []*pod, code int) {
+	t.Helper()
+	for _, p := range pods {
+		require.Equal(t, code, p.code(), "rank %d:\n%s", p.rank, p.out)
+	}
+}
+
+// file is a file that the commands wrote.
+func (g *gang) file(name string) string {
+	text, err := os.ReadFile(filepath.Join(g.dir, name))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+func (g *gang) files(pattern string) []string {
+	list, err := filepath.Glob(filepath.Join(g.dir, pattern))
+	require.NoError(g.t, err)
+	return list
+}
+
+// road is a way to rank 0 that can be cut, or go dark.
+type road struct {
+	l    net.Listener
+	to   string
+	cuts chan struct{}
+}
+
+func newRoad(t *testing.T, to string) *road {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	r := &road{l: l, to: to, cuts: make(chan struct{})}
+	t.Cleanup(func() { l.Close() })
+	return r
+}
+
+// open lets connections through until the next cut, which is when the returned
+// function is called.
+func (r *road) open() (cut func()) {
+	stop := make(chan struct{})
+	go func() {
+		for {
+			from, err := r.l.Accept()
+			if err != nil {
+				return
+			}
+			to, err := net.Dial("tcp", r.to)
+			if err != nil {
+				from.Close()
+				continue
+			}
+			pass := func(a, b net.Conn) {
+				buf := make([]byte, 4096)
+				for {
+					n, err := a.Read(buf)
+					if err != nil {
+						break
+					}
+					if _, err := b.Write(buf[:n]); err != nil {
+						break
+					}
+				}
+				a.Close()
+				b.Close()
+			}
+			go pass(from, to)
+			go pass(to, from)
+			go func() {
+				<-stop
+				from.Close()
+				to.Close()
+			}()
+		}
+	}()
+	return func() { close(stop) }
+}
+
+func lines(text string) int { return strings.Count(text, "\n") }
+
+func same(format string, words ...any) string { return fmt.Sprintf(format, words...) }

@@ -1,0 +1,99 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBadInput: one sentence, one hint, 64, and nothing is run.
+func TestBadInput(t *testing.T) {
+	short := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(short, []byte("secret-word\n"), 0o600))
+	const meet = "--coordinator=127.0.0.1:9377"
+	for _, row := range []struct{ line, env, want, hint string }{
+		{"--workers=2 --rank=0 " + meet, "", "no command given", "agent join --workers=4 -- python train.py"},
+		{"--rank=0 -- true", "", "how many members the job has is not known", "MUSTER_WORKERS=4"},
+		{"--workers=2 -- true", "", `which rank this is is not known: the host name "pod" has no number at its end`, "JOB_COMPLETION_INDEX"},
+		{"--workers=2 --rank=2 " + meet + " -- true", "", "this is rank 2, and the job has 2 members", "ranks count from 0"},
+		{"--workers=2 --rank=1 " + meet + " -- true", "JOB_COMPLETION_INDEX=0", "--rank=1 and JOB_COMPLETION_INDEX=0 contradict each other", "drop --rank"},
+		{"--workers=2 " + meet + " -- true", "JOB_COMPLETION_INDEX=0 MUSTER_POD_INDEX=1", "JOB_COMPLETION_INDEX=0 and MUSTER_POD_INDEX=1 contradict each other", ""},
+		{"--workers=2 " + meet + " -- true", "MUSTER_POD_INDEX=one", `MUSTER_POD_INDEX="one" is no rank`, ""},
+		{"--workers=2 --rank=1 -- true", "", `where rank 0 is is not known: the host name "pod" does not end with this member's rank, 1`, "--coordinator=HOST:9377"},
+		{"--workers=2 --rank=1 " + meet + " -- true", "", "2 members need a token, and there is none", "kubectl create secret generic"},
+		{"--workers=2 --rank=1 " + meet + " --token-file=" + short + " -- true", "", "the token has 11 bytes, and 16 is the least", "kubectl create secret generic"},
+		{"--workers=2 --rank=1 " + meet + " --token-file=/nowhere -- true", "", "read the token: open /nowhere", "mounted Secret"},
+		{"--workers=2 --rank=1 --coordinator=a:b:c -- true", "MUSTER_TOKEN=" + token, "--coordinator=a:b:c is not HOST:PORT", ""},
+		{"--workers=1 --framework=plugin:mine -- true", "", "--framework=plugin:mine: agent join loads no plugins, agent-launcher-plugins does", "agent run --framework=plugin:mine"},
+		{"--workers=1 --framework=tortch -- true", "", "--framework=tortch is not known", ""},
+		{"--workers=1 -- mpirun true", "", "MPI needs a launcher", "agent run --workers=1 -- mpirun true"},
+		{"--workers=1 -- horovodrun true", "", "horovodrun starts its processes on the other pods itself, and needs a launcher", "agent run"},
+		{"--workers=1 --success=chief -- true", "", "--success=chief: no such process", ""},
+		{"--workers=1 --framework=torch --roles=ps=1 -- true", "", "has the role ps, and torch knows master, worker", ""},
+		{"--workers=1 --restart-on=137,x -- true", "", `--restart-on=137,x: "x" is no exit code`, "+1,-143"},
+		{"--workers=1 --max-restarts=-1 -- true", "", "--max-restarts=-1: it takes 0 or more", ""},
+		{"--workers=1 -- true", "MUSTER_MAX_RESTARTS=many", `MUSTER_MAX_RESTARTS="many", which counts as --max-restarts`, ""},
+		{"--workers=2 --rank=1 " + meet + " --lease=5s -- true", "MUSTER_TOKEN=" + token, "--lease=5s is too short", "--lease=1m"},
+		{"--workers=1 --roles=chief=2 -- true", "", "--roles=chief=2 is for 2 workers, and the job has 1", ""},
+		{"--workers=1 --env=x -- true", "", `--env "x" is not NAME=VALUE`, ""},
+		{"--workers=1 --port=70000 -- true", "", "--port=70000: it takes 1024 to 64536", ""},
+		{"--workers=1 --timeout=-1s -- true", "", "--timeout=-1s lies in the past", ""},
+		{"--wrokers=1 -- true", "", "flag provided but not defined: -wrokers", "agent join --help"},
+	} {
+		out, code := inPod(t, row.line, row.env)
+		require.Equal(t, 64, code, "%s\n%s", row.line, out)
+		require.Contains(t, out, row.want, row.line)
+		require.Contains(t, out, "agent: ", row.line)
+		if row.hint != "" {
+			_, hint, _ := strings.Cut(out, "hint: ")
+			require.Contains(t, hint, row.hint, row.line)
+		}
+		require.NotContains(t, out, "secret-word")
+		require.NotContains(t, out, token)
+	}
+}
+
+// inPod runs `agent join` under the host name "pod", in a UTS namespace where that
+// is needed and allowed.
+func inPod(t *testing.T, line, env string) (string, int) {
+	t.Helper()
+	cmd := exec.Command("unshare", append([]string{"--uts", "--map-root-user", "--user", "sh", "-c", `hostname pod; exec "$@"`, "sh", bin, "join"}, strings.Fields(line)...)...)
+	cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "MUSTER_DIR=" + t.TempDir()}, strings.Fields(env)...)
+	out, _ := cmd.CombinedOutput() // the state says it
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func TestJoinHelp(t *testing.T) {
+	out, err := exec.Command(bin, "join", "--help").Output()
+	require.NoError(t, err)
+	for _, flag := range []string{"--workers", "--rank", "--coordinator", "--token-file", "--slots", "--framework", "--procs-per-worker", "--roles",
+		"--success", "--env", "--chdir", "--interface", "--port", "--timeout", "--lease", "--grace", "--max-restarts", "--restart-on"} {
+		require.Contains(t, string(out), "  "+flag+" ")
+	}
+}
+
+// TestOneMember is a PID 1 and nothing else.
+func TestOneMember(t *testing.T) {
+	for _, row := range []struct {
+		script, out string
+		code        int
+	}{
+		{"cat; echo $RANK/$WORLD_SIZE", "typed0/1\n", 0},
+		{"exit 7", "", 7},
+		{"kill -9 $$", "", 137},
+		{"sleep 1002 & exit 3", "", 3},
+	} {
+		cmd := exec.Command(bin, "join", "--workers=1", "--", "sh", "-c", row.script)
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "MUSTER_DIR=" + filepath.Join(t.TempDir(), "made")}
+		cmd.Stdin = strings.NewReader("typed")
+		out, _ := cmd.CombinedOutput() // the state says it
+		require.Equal(t, row.code, cmd.ProcessState.ExitCode(), row.script)
+		require.Equal(t, row.out, string(out), row.script)
+	}
+}

@@ -1,0 +1,260 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// replaced gives a pod made anew its own uid, address and creation time.
+func replaced(pod *corev1.Pod) {
+	pod.UID = types.UID(string(pod.UID) + "-r1")
+	pod.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Minute))
+}
+
+// signal sends one to the worker of pod i.
+func (c *cluster) signal(i int, sig syscall.Signal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	require.NoError(c.t, c.workers[podName(i)].Process.Signal(sig))
+}
+
+// replace makes worker i again where nothing of the old one is left.
+func (c *cluster) replace(i int, changes ...func(*corev1.Pod)) {
+	c.api.Delete(namespace, podName(i))
+	require.NoError(c.t, os.RemoveAll(filepath.Join(c.dir, podName(i))))
+	c.start(i, append([]func(*corev1.Pod){replaced}, changes...)...)
+}
+
+func (l *launcher) attempts(t *testing.T) []launch.Tried {
+	t.Helper()
+	text, err := os.ReadFile(l.report)
+	require.NoError(t, err)
+	var r launch.Report
+	require.NoError(t, json.Unmarshal(text, &r))
+	require.Len(t, ports(r.Attempts), len(r.Attempts), "each attempt has ports of its own")
+	return r.Attempts
+}
+
+func ports(list []launch.Tried) map[int]bool {
+	all := map[int]bool{}
+	for _, a := range list {
+		all[a.Port] = true
+	}
+	return all
+}
+
+// untilAttempt1 waits where the first attempt is to be broken, and ends well in the
+// second.
+const untilAttempt1 = `echo attempt $MUSTER_ATTEMPT on $ON; test $MUSTER_ATTEMPT = 1 || exec sleep 4741`
+
+// A pod is gone: its replacement, of the same rank and another uid, is waited for
+// and takes part; the pods that are there stay.
+func TestClusterRestartWithAReplacedPod(t *testing.T) {
+	t.Parallel()
+	for name, cmd := range map[string][]string{
+		"a group": {"--framework=plain", "--", "sh", "-c", untilAttempt1},
+		"a command in the launcher": {"--exit=strict", "--", "sh", "-c",
+			`for h in 0 1 2; do agent rsh pi-worker-$h '` + untilAttempt1 + `' & p="$p $!"; done; for one in $p; do wait $one || exit; done`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			for i := range 3 {
+				c.start(i)
+			}
+			l := c.run(append([]string{"--workers=3", "--max-restarts=1"}, cmd...)...)
+			eventually(t, "all run", func() bool { return strings.Count(l.out.String(), "attempt 0 on") == 3 })
+			c.signal(1, syscall.SIGKILL)
+			c.api.Delete(namespace, podName(1))
+			eventually(t, "the replacement is waited for", func() bool { return strings.Contains(l.err.String(), "Missing: no pod yet for worker 1") })
+			require.Contains(t, l.err.String(), "agent: attempt 2 of 2: worker pi-worker-1 lost: the pod was deleted while the job ran")
+			require.NotContains(t, l.out.String(), "attempt 1")
+			c.replace(1)
+			require.Zero(t, l.end(t), l.err.String())
+			for i := range 3 {
+				require.Equal(t, 1, strings.Count(l.out.String(), "attempt 1 on "+podName(i)+"\n"), l.out.String())
+			}
+			all := l.attempts(t)
+			require.Len(t, all, 2)
+			require.Equal(t, podName(1), all[0].Worker)
+			require.True(t, all[0].Counted)
+			require.Zero(t, all[1].Code)
+			for i := range 3 {
+				require.Zero(t, c.exited(i), "the job is over, and worker %d was told", i)
+			}
+		})
+	}
+}
+
+// A replacement under another name, beside the old object that a dead node still
+// holds.
+func TestClusterRestartUnderAnotherName(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	c.start(1)
+	l := c.run("--workers=2", "--max-restarts=1", "--node-lost-after=1s", "--framework=plain", "--", "sh", "-c", untilAttempt1)
+	eventually(t, "all run", func() bool { return strings.Count(l.out.String(), "attempt 0 on") == 2 })
+	c.signal(1, syscall.SIGKILL)
+	c.api.Edit(namespace, podName(1), func(pod *corev1.Pod) {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse,
+			LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute)), Reason: "NodeStatusUnknown"}}
+	})
+	eventually(t, "the node counts as lost", func() bool { return strings.Contains(l.err.String(), "agent: attempt 2 of 2: worker pi-worker-1 lost") })
+	c.start(5, replaced, func(pod *corev1.Pod) { pod.Labels[names.LabelIndex] = "1" })
+	require.Zero(t, l.end(t), l.err.String())
+	require.Contains(t, l.out.String(), "1: attempt 1 on "+podName(5)+"\n", "its rank is the old one's")
+	require.Zero(t, c.exited(5))
+}
+
+// A container that was restarted in its pod is another worker.
+func TestClusterRestartWithARestartedContainer(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	c.start(1)
+	l := c.run("--workers=2", "--max-restarts=1", "--framework=plain", "--", "sh", "-c", untilAttempt1)
+	eventually(t, "all run", func() bool { return strings.Count(l.out.String(), "attempt 0 on") == 2 })
+	c.signal(0, syscall.SIGKILL)
+	c.exited(0)
+	require.NoError(t, os.RemoveAll(filepath.Join(c.dir, podName(0))))
+	c.start(0, func(pod *corev1.Pod) {})
+	c.api.Edit(namespace, podName(0), func(pod *corev1.Pod) {
+		s := &pod.Status.ContainerStatuses[0]
+		s.RestartCount, s.ContainerID = 1, "containerd://second"
+	})
+	require.Zero(t, l.end(t), l.err.String())
+	require.Contains(t, l.out.String(), "0: attempt 1 on "+podName(0)+"\n")
+}
+
+// Drain: the ranks may save their work, no restart is used up, and the run goes on
+// with the replacement. The pod that is on its way out is not taken again.
+func TestClusterRestartAfterADrain(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	c.start(1)
+	l := c.run("--workers=2", "--max-restarts=1", "--framework=plain", "--", "sh", "-c",
+		`echo attempt $MUSTER_ATTEMPT on $ON; test $MUSTER_ATTEMPT = 0 || exit 0; trap 'sleep 1; echo saved on $ON; exit 0' TERM; while :; do sleep 0.1; done`)
+	eventually(t, "all run", func() bool { return strings.Count(l.out.String(), "attempt 0 on") == 2 })
+	c.api.Edit(namespace, podName(1), func(pod *corev1.Pod) {
+		now := metav1.Now()
+		pod.DeletionTimestamp = &now
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting"})
+	})
+	c.signal(1, syscall.SIGTERM)
+	require.Equal(t, 143, c.exited(1))
+	c.replace(1)
+	require.Zero(t, l.end(t), l.err.String())
+	for i := range 2 {
+		require.Contains(t, l.out.String(), fmt.Sprintf("%d: saved on %s\n", i, podName(i)), "also the one that was not drained")
+		require.Contains(t, l.out.String(), fmt.Sprintf("%d: attempt 1 on %s\n", i, podName(i)))
+	}
+	require.Contains(t, l.err.String(), "that uses up no restart")
+	all := l.attempts(t)
+	require.Len(t, all, 2)
+	require.False(t, all[0].Counted)
+}
+
+// The drained rank takes its time to save, and a peer fails because it has left the
+// collective: that is the drain's doing, and nobody cuts the saving short.
+func TestClusterRestartWhileARankSaves(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	c.start(1)
+	// What is asked twice to stop would be interrupted in its saving.
+	l := c.run("--workers=2", "--max-restarts=1", "--framework=plain", "--", "bash", "-c",
+		`echo attempt $MUSTER_ATTEMPT on $ON; test $MUSTER_ATTEMPT = 0 || exit 0
+		until [ -e "$0/left" -a $RANK = 0 ]; do
+			trap 'trap "echo interrupted; exit 3" TERM; touch "$0/left"; mkfifo "$0/f"; exec 9<>"$0/f"; read -t 7 -u 9; echo saved on $ON; exit 0' TERM
+			while [ $RANK = 1 ]; do read -t 0.1 -u 8; done 8<> <(:)
+			sleep 0.1
+		done; exit 1`, c.dir)
+	eventually(t, "all run", func() bool { return strings.Count(l.out.String(), "attempt 0 on") == 2 })
+	c.api.Edit(namespace, podName(1), func(pod *corev1.Pod) {
+		now := metav1.Now()
+		pod.DeletionTimestamp = &now
+	})
+	c.signal(1, syscall.SIGTERM)
+	require.Equal(t, 143, c.exited(1))
+	c.replace(1)
+	require.Zero(t, l.end(t), l.err.String())
+	require.Contains(t, l.out.String(), "1: saved on "+podName(1)+"\n")
+	all := l.attempts(t)
+	require.Len(t, all, 2)
+	require.False(t, all[0].Counted)
+	require.Contains(t, all[0].Why, "worker pi-worker-1 was told to go from outside; rank 0 on pi-worker-0 exited with 1")
+}
+
+// The container's memory: permanent unless it is listed.
+func TestClusterRestartAndMemory(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	c.start(1)
+	l := c.run("--workers=2", "--max-restarts=3", "--framework=plain", "--", "sleep", "4742")
+	eventually(t, "it runs", func() bool { return strings.Contains(l.err.String(), "2/2 ready") })
+	time.Sleep(300 * time.Millisecond)
+	c.signal(1, syscall.SIGKILL)
+	c.api.Edit(namespace, podName(1), func(pod *corev1.Pod) {
+		s := &pod.Status.ContainerStatuses[0]
+		s.RestartCount, s.ContainerID = 1, "containerd://second"
+		s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}
+	})
+	require.Equal(t, names.ExitHopeless, l.end(t), l.err.String())
+	require.Contains(t, l.err.String(), "agent: no restart: a process ran out of memory (oom), which is permanent")
+	require.Contains(t, l.err.String(), "hint: --restart-on=+oom adds it")
+	require.Len(t, l.attempts(t), 1)
+}
+
+// Told to stop while a replacement is waited for: at once, and the workers that
+// are there are told. One that never comes ends the run at --timeout.
+func TestClusterRestartGivesUp(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		timeout string
+		told    bool
+		code    int
+		says    string
+	}{
+		"told to stop":         {"10m", true, 143, "told to stop by SIGTERM while waiting for workers"},
+		"the deadline is past": {"3s", false, names.ExitDeadline, "no pod yet for worker 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			c.start(0)
+			c.start(1)
+			l := c.run("--workers=2", "--max-restarts=1", "--timeout="+tc.timeout, "--framework=plain", "--", "sh", "-c", untilAttempt1)
+			eventually(t, "all run", func() bool { return strings.Count(l.out.String(), "attempt 0 on") == 2 })
+			c.signal(1, syscall.SIGKILL)
+			c.api.Delete(namespace, podName(1))
+			eventually(t, "it waits", func() bool { return strings.Contains(l.err.String(), "Missing: no pod yet for worker 1") })
+			if tc.told {
+				require.NoError(t, l.Process.Signal(syscall.SIGTERM))
+			}
+			require.Equal(t, tc.code, l.end(t), l.err.String())
+			require.Contains(t, l.err.String(), tc.says)
+			require.Zero(t, c.exited(0))
+			require.Len(t, l.attempts(t), 1)
+		})
+	}
+}

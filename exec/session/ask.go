@@ -1,0 +1,120 @@
+//go:build linux
+
+package session
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// anyRank are rankVariables, and what PyTorch and those who follow it read.
+var anyRank = [...]string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK"}
+
+// answerRoom is how many bytes of an answer's record sessions and processes may
+// take.
+const answerRoom = wire.MaxRecord - 4<<10
+
+// ask answers a question, aside: a look at /proc may take long, and a process
+// that hangs in the kernel may make it wait. While it waits nothing else is
+// answered.
+func (s *Server) ask(c *conn, rec wire.AskRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answering || s.conn != c {
+		return
+	}
+	s.answering = true
+	var live []*session
+	for _, x := range s.sessions {
+		if x.lives() {
+			live = append(live, x)
+		}
+	}
+	s.wg.Go(func() {
+		answer := describe(live)
+		answer.Seq = rec.Seq
+		s.mu.Lock()
+		s.answering = false
+		s.mu.Unlock()
+		c.record(wire.Answer, 0, answer)
+	})
+}
+
+// found is a process of one of the sessions of an answer.
+type found struct {
+	session int
+	rec     wire.ProcessRecord
+}
+
+// describe says what the processes of sessions do.
+func describe(live []*session) wire.AnswerRecord {
+	var all []found
+	var sessions []wire.SessionRecord
+	left := 0
+	for i, x := range live {
+		sessions = append(sessions, wire.SessionRecord{ID: x.id, Unread: x.stdout.Unread() + x.stderr.Unread()})
+		members, err := x.tree.Find()
+		if err != nil {
+			left++ // what is not known does not fit either
+			continue
+		}
+		for _, p := range members {
+			if p.Alive() {
+				all = append(all, found{i, processRecord(p)})
+			}
+		}
+	}
+	return fit(sessions, all, left)
+}
+
+func rankless(rec wire.ProcessRecord) int {
+	if rec.Rank == "" {
+		return 1
+	}
+	return 0
+}
+
+// fit makes the record of as many as there is room for, ranks first. It sorts all.
+func fit(sessions []wire.SessionRecord, all []found, left int) wire.AnswerRecord {
+	slices.SortStableFunc(all, func(a, b found) int { return rankless(a.rec) - rankless(b.rec) })
+	room := answerRoom
+	take := func(rec any) bool {
+		text, err := json.Marshal(rec)
+		if err != nil || room < len(text)+len(",") {
+			return false
+		}
+		room -= len(text) + len(",")
+		return true
+	}
+	answer := wire.AnswerRecord{Left: left}
+	for _, x := range sessions {
+		if !take(x) {
+			break
+		}
+		answer.Sessions = append(answer.Sessions, x)
+	}
+	room -= len(`,"processes":[]`) * len(answer.Sessions)
+	for _, f := range all {
+		if f.session >= len(answer.Sessions) || !take(f.rec) {
+			answer.Left++
+			continue
+		}
+		x := &answer.Sessions[f.session]
+		x.Processes = append(x.Processes, f.rec)
+	}
+	return answer
+}
+
+func processRecord(p reap.Proc) wire.ProcessRecord {
+	d := reap.Look(p.PID)
+	rec := wire.ProcessRecord{PID: p.PID, Parent: p.PPID, Start: p.Start, Command: p.Comm, Rank: numberIn(p.PID, anyRank[:]),
+		State: string(p.State), Threads: p.Threads, CPU: int64(p.Ticks) * reap.TickTime.Milliseconds(),
+		Syscall: d.Number, Call: d.Call, Waiting: d.Waiting, Refused: d.Refused}
+	if d.Counted {
+		rec.Moved = int64(d.Read + d.Written)
+	}
+	return rec
+}

@@ -1,0 +1,43 @@
+package wire
+
+// AskRecord asks PID 1 what the processes of its living sessions do at the
+// moment. It is for workers whose WELCOME says that they answer; one question at
+// a time is answered.
+type AskRecord struct {
+	Seq uint64 `json:"seq"` // of the connection, from 1; the answer repeats it
+}
+
+// AnswerRecord answers an AskRecord.
+type AnswerRecord struct {
+	Seq      uint64          `json:"seq"`
+	Sessions []SessionRecord `json:"sessions,omitempty"`
+	// Left is how many processes did not fit into the record.
+	Left int `json:"left,omitempty"`
+}
+
+// SessionRecord is a session that lives.
+type SessionRecord struct {
+	ID string `json:"id"`
+	// Unread are bytes of its output that the launcher has not acknowledged.
+	Unread    uint64          `json:"unread,omitempty"`
+	Processes []ProcessRecord `json:"processes,omitempty"`
+}
+
+// ProcessRecord is a living process. Of one with several threads call and wait
+// are the first one's.
+type ProcessRecord struct {
+	PID     int    `json:"pid"` // as the worker counts
+	Parent  int    `json:"parent"`
+	Start   uint64 `json:"start"` // with PID it names a process for ever
+	Command string `json:"command"`
+	Rank    string `json:"rank,omitempty"`  // its number among the job's, by its environment; "": it has none
+	State   string `json:"state"`           // a letter, as in /proc/PID/stat
+	Threads int    `json:"threads"`         //
+	CPU     int64  `json:"cpuMillis"`       // processor time that it has used
+	Moved   int64  `json:"moved,omitempty"` // bytes that it has read and written with read(2), write(2) and their like
+	Syscall int    `json:"syscall"`         // that it sits in; -1: none
+	Call    string `json:"call,omitempty"`  // its name
+	Waiting string `json:"wchan,omitempty"` // the kernel's function that it sleeps in
+	// Refused: the kernel did not let the worker see the call.
+	Refused bool `json:"refused,omitempty"`
+}

@@ -1,0 +1,152 @@
+package barrier
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// probeTime is how long the holder of a seat may take for a sign of life, when
+// somebody else comes for it.
+const probeTime = 3 * time.Second
+
+// admit gives a member its seat, or says why not. A connection of the same
+// instance takes the place of its old one; another instance gets the seat of one
+// that is gone, or gives no sign of life.
+func (c *Coordinator) admit(ctx context.Context, g *guest, card Card) *Refusal {
+	if refusal := c.contradicts(card); refusal != nil {
+		return refusal
+	}
+	if _, outside := g.Conn.(*net.TCPConn); outside && card.Instance == c.cfg.Instance {
+		return &Refusal{Text: "this is " + c.cfg.Name + " itself"} // see Check
+	}
+	c.fill(&card, g)
+	for {
+		asked := time.Now()
+		c.mu.Lock()
+		s := c.seats[card.Rank]
+		holder := s.conn
+		if holder == nil || s.Card.Instance == card.Instance {
+			c.seatLocked(s, g, card)
+			c.mu.Unlock()
+			return nil
+		}
+		holder.ask = true
+		holder.poke()
+		c.mu.Unlock()
+		if c.lives(ctx, s, holder, asked) {
+			return c.rival(s, card)
+		}
+		holder.Close()
+		select {
+		case <-holder.gone:
+		case <-ctx.Done():
+			return &Refusal{Code: names.ExitHopeless, Text: "the barrier is over"}
+		}
+	}
+}
+
+// seatLocked lets a member sit down.
+func (c *Coordinator) seatLocked(s *seat, g *guest, card Card) {
+	if s.conn != nil {
+		s.conn.Close()
+	}
+	if s.Card.Instance != card.Instance {
+		s.work, s.turn, s.told = nil, 0, 0
+		s.News = News{Attempt: -1}
+	}
+	s.conn, s.Here, s.Came, s.Card, s.heard = g, true, true, card, time.Now()
+	c.shout()
+	g.poke()
+}
+
+// fill takes out of a card what has been compared, and learns our own address.
+func (c *Coordinator) fill(card *Card, g *guest) {
+	card.Size, card.Settings = 0, nil
+	local, ok := g.LocalAddr().(*net.TCPAddr)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reached == "" {
+		c.reached = local.IP.String()
+	}
+}
+
+// lives waits for a sign of life of a seat's holder since asked.
+func (c *Coordinator) lives(ctx context.Context, s *seat, holder *guest, asked time.Time) bool {
+	timer := time.NewTimer(probeTime)
+	defer timer.Stop()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		c.mu.Lock()
+		heard := s.conn == holder && s.heard.After(asked)
+		c.mu.Unlock()
+		if heard {
+			return true
+		}
+		select {
+		case <-holder.gone:
+			return false
+		case <-timer.C:
+			return false
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+}
+
+// rival refuses the second of two members with one rank.
+func (c *Coordinator) rival(s *seat, card Card) *Refusal {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.note(fmt.Sprintf("%s claims this rank as well, beside %s", card.pod(), s.Card.pod()))
+	c.shout()
+	return &Refusal{
+		Code: names.ExitUsage,
+		Text: fmt.Sprintf("two members have rank %d: %s, which came first and lives, and %s", card.Rank, s.Card.pod(), card.pod()),
+		Hint: "the rank comes from --rank, JOB_COMPLETION_INDEX, MUSTER_POD_INDEX or the end of the host name: it has to be another one in each pod",
+	}
+}
+
+// contradicts compares what a member was told with what rank 0 was.
+func (c *Coordinator) contradicts(card Card) *Refusal {
+	refusal := c.compare(card)
+	if refusal != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if card.Rank < len(c.seats) && !c.seats[card.Rank].Here {
+			c.seats[card.Rank].note(card.pod() + " was refused: " + refusal.Text)
+			c.shout()
+		}
+	}
+	return refusal
+}
+
+func (c *Coordinator) compare(card Card) *Refusal {
+	const hint = "give every member the same flags and MUSTER_ variables"
+	if card.Size != c.cfg.Size {
+		return &Refusal{Code: names.ExitUsage, Hint: hint, Text: fmt.Sprintf("rank %d on %s was told of %d members, rank 0 on %s of %d",
+			card.Rank, card.Name, card.Size, c.cfg.Name, c.cfg.Size)}
+	}
+	if card.Rank >= c.cfg.Size {
+		return &Refusal{Code: names.ExitUsage, Hint: hint, Text: fmt.Sprintf("%s has rank %d, and there are %d members", card.Name, card.Rank, c.cfg.Size)}
+	}
+	for i, mine := range c.cfg.Settings {
+		theirs := Setting{Name: mine.Name}
+		if i < len(card.Settings) {
+			theirs = card.Settings[i]
+		}
+		if theirs != mine {
+			return &Refusal{Code: names.ExitUsage, Hint: hint, Text: fmt.Sprintf("rank %d on %s has --%s=%s, rank 0 on %s --%s=%s",
+				card.Rank, card.Name, theirs.Name, theirs.Value, c.cfg.Name, mine.Name, mine.Value)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package barrier
+
+import (
+	"crypto/hmac"
+	"encoding/json"
+	"fmt"
+	"net"
+	"time"
+)
+
+const (
+	// Quiet is how long a connection may bring nothing before it is closed. A
+	// member pings three times within it.
+	Quiet = 12 * time.Second
+	// writeTime bounds one write to a side that does not read.
+	writeTime = 10 * time.Second
+	pingEvery = 4 * time.Second
+)
+
+// conn is a connection; sealed once both sides have proved the token. One
+// goroutine receives, one sends.
+type conn struct {
+	net.Conn
+	in, out *seal // nil before the proof
+	most    int   // bytes of a payload that this side takes after the proof
+}
+
+// receive reads a frame that comes within d. Errors wrap ErrProtocol, or are the
+// connection's.
+func (c *conn) receive(d time.Duration) (kind, []byte, error) {
+	if err := c.SetReadDeadline(time.Now().Add(d)); err != nil {
+		return 0, nil, err
+	}
+	if c.in == nil {
+		k, payload, _, err := readFrame(c, maxUnproved, 0)
+		return k, payload, err
+	}
+	k, payload, sum, err := readFrame(c, c.most, proofSize)
+	if err != nil {
+		return 0, nil, err
+	}
+	if !hmac.Equal(sum, c.in.next(k, payload)) {
+		return 0, nil, fmt.Errorf("%w: a frame's seal does not fit", ErrProtocol)
+	}
+	return k, payload, nil
+}
+
+// expect reads a frame of one kind.
+func (c *conn) expect(want kind, d time.Duration) ([]byte, error) {
+	k, payload, err := c.receive(d)
+	if err == nil && k != want {
+		err = fmt.Errorf("%w: kind %d in place of %d", ErrProtocol, k, want)
+	}
+	return payload, err
+}
+
+// send writes a frame.
+func (c *conn) send(k kind, payload []byte) error {
+	if len(payload) > k.limit() {
+		return fmt.Errorf("a frame of %d bytes, and %d is the most", len(payload), k.limit())
+	}
+	if err := c.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return err
+	}
+	buf := make([]byte, 0, headerSize+len(payload)+proofSize)
+	buf = append(appendHeader(buf, k, len(payload)), payload...)
+	if c.out != nil {
+		buf = append(buf, c.out.next(k, payload)...)
+	}
+	_, err := c.Write(buf)
+	return err
+}
+
+// say sends a value as JSON.
+func (c *conn) say(k kind, v any) error {
+	payload, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode a frame: %w", err)
+	}
+	return c.send(k, payload)
+}
+
+// decode reads a value out of a payload.
+func decode(payload []byte, v any) error {
+	if err := json.Unmarshal(payload, v); err != nil {
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	return nil
+}

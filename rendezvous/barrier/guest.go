@@ -1,0 +1,162 @@
+package barrier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+// guest is an admitted connection.
+type guest struct {
+	*conn
+	wake chan struct{} // holds a token while there may be something to send
+	gone chan struct{} // closed when it has ended
+	ask  bool          // for a sign of life; under the coordinator's lock, as are these:
+	echo bool          // it has asked us
+	said int           // version of the order that it has, or that is being sent
+	turn int           // version of the work that it has
+}
+
+// poke has the sender look for something to send.
+func (g *guest) poke() {
+	if g == nil {
+		return
+	}
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}
+
+// serve receives from an admitted member until its connection ends.
+func (c *Coordinator) serve(ctx context.Context, g *guest, rank int) {
+	done, cancel := context.WithCancel(ctx)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		c.dispatch(done, g, rank)
+	}()
+	why := c.listen(g, rank)
+	cancel()
+	g.Close()
+	<-sent
+	c.leave(g, rank, why)
+}
+
+// listen takes what a member says; it returns how its connection ended.
+func (c *Coordinator) listen(g *guest, rank int) error {
+	for {
+		k, payload, err := g.receive(Quiet)
+		if err != nil {
+			return err
+		}
+		var news News
+		if k == kindNews {
+			if err := decode(payload, &news); err != nil {
+				return err
+			}
+		}
+		c.mu.Lock()
+		s := c.seats[rank]
+		if s.conn != g {
+			c.mu.Unlock()
+			return net.ErrClosed // superseded
+		}
+		s.heard = time.Now()
+		switch k {
+		case kindNews:
+			s.News = news
+			c.shout()
+		case kindPing:
+			g.echo = true
+			g.poke()
+		}
+		c.mu.Unlock()
+	}
+}
+
+// dispatch sends a member what it does not have yet: always the newest, so that
+// one that is slow is told less, and costs no memory.
+func (c *Coordinator) dispatch(ctx context.Context, g *guest, rank int) {
+	for {
+		select {
+		case <-g.wake:
+		case <-ctx.Done():
+			return
+		}
+		for {
+			k, payload := c.pending(g, rank)
+			if k == 0 {
+				break
+			}
+			if g.send(k, payload) != nil {
+				g.Close() // the receiver sees it
+				return
+			}
+			if k == kindOrder {
+				c.mu.Lock()
+				if s := c.seats[rank]; s.conn == g {
+					s.told = g.said
+				}
+				c.mu.Unlock()
+			}
+		}
+	}
+}
+
+// pending is the next frame for a member, orders before the work that they are
+// about; kind 0: nothing.
+func (c *Coordinator) pending(g *guest, rank int) (kind, []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.seats[rank]
+	switch {
+	case s.conn != g:
+	case g.said != c.version:
+		g.said = c.version
+		return kindOrder, c.order
+	case g.turn != s.turn:
+		g.turn = s.turn
+		return kindWork, s.work
+	case g.echo:
+		g.echo = false
+		return kindPong, nil
+	case g.ask:
+		g.ask = false
+		return kindPing, nil
+	}
+	return 0, nil
+}
+
+// leave takes down that a connection has ended.
+func (c *Coordinator) leave(g *guest, rank int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer close(g.gone)
+	s := c.seats[rank]
+	if s.conn != g {
+		return // another one has its place
+	}
+	s.conn, s.Here, s.Left, s.Why = nil, false, time.Now(), parting(s.News, err)
+	c.shout()
+}
+
+// parting says how a member went.
+func parting(news News, err error) string {
+	var syntax *json.SyntaxError
+	switch {
+	case news.Leaving != "":
+		return news.Leaving
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "nothing was heard of it for " + Quiet.String()
+	case errors.Is(err, ErrProtocol), errors.As(err, &syntax):
+		return err.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe):
+		return "it closed its connection"
+	}
+	return "its connection broke"
+}

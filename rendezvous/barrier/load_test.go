@@ -1,0 +1,51 @@
+package barrier
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var members = flag.Int("members", 200, "members of TestManyMembers, all in this process over loopback")
+
+// TestManyMembers prints the seconds from the last member's start to the moment
+// in which every member has the table: go test -run ManyMembers -members 1000 -v.
+func TestManyMembers(t *testing.T) {
+	took := fill(t, *members)
+	t.Logf("%d members: %.2f s", *members, took.Seconds())
+	require.Less(t, took, 20*time.Second)
+}
+
+func BenchmarkBarrier(b *testing.B) {
+	for range b.N {
+		fill(b, 100)
+	}
+}
+
+func fill(t testing.TB, n int) time.Duration {
+	h := serve(t, n, nil)
+	began := time.Now()
+	var all []*player
+	for rank := range n {
+		all = append(all, join(t, h.address, card(rank, n), secret))
+	}
+	table := h.gather(t)
+	h.run(t, 0, table)
+	eventually(t, "everybody has the table", func() bool {
+		for _, p := range all {
+			if p.last().Phase != PhaseRun {
+				return false
+			}
+		}
+		return true
+	})
+	took := time.Since(began)
+	require.Len(t, all[n-1].last().Table, n)
+	for _, p := range all {
+		p.leave()
+	}
+	h.close()
+	return took
+}

@@ -1,0 +1,273 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = 500 * time.Millisecond
+	// perMember stretches the pauses of a large job, so that its members do not
+	// bury the name server while rank 0 is not there yet.
+	perMember = 2 * time.Millisecond
+	// mostPause bounds that.
+	mostPause = 5 * time.Second
+	// mostDoubts is how often in a row the coordinator's token may differ before
+	// a member that never was let in takes it for its own fault.
+	mostDoubts = 3
+)
+
+// Event is one thing that a Member tells its owner; one of the fields is set.
+type Event struct {
+	Order *Order
+	Work  []byte
+	Back  bool  // the connection is there (again)
+	Away  error // the connection broke, or could not be made; once for each new reason
+}
+
+// MemberConfig of a Member.
+type MemberConfig struct {
+	Card  Card
+	Token []byte
+	// Dial makes a connection to the coordinator.
+	Dial func(context.Context) (net.Conn, error)
+	// Interface, if set, names the network interface that holds an address which
+	// only the connection shows.
+	Interface func(address string) string
+}
+
+// Member is the side of every rank.
+type Member struct {
+	cfg    MemberConfig
+	events chan Event
+
+	mu      sync.Mutex
+	news    News
+	version int  // of news
+	told    int  // version that has been written
+	asked   bool // for a sign of life
+	wake    chan struct{}
+}
+
+// NewMember makes one; Run starts it.
+func NewMember(cfg MemberConfig) *Member {
+	return &Member{cfg: cfg, events: make(chan Event), wake: make(chan struct{}, 1), news: News{Attempt: -1}}
+}
+
+// Events are what the coordinator says; they have to be read.
+func (m *Member) Events() <-chan Event { return m.events }
+
+// Report tells the coordinator the member's state, now and after each loss of the
+// connection.
+func (m *Member) Report(news News) {
+	m.mu.Lock()
+	m.news = news
+	m.version++
+	m.mu.Unlock()
+	m.poke()
+}
+
+// Flush waits until the newest news have been written, or ctx has ended.
+func (m *Member) Flush(ctx context.Context) {
+	for ctx.Err() == nil {
+		m.mu.Lock()
+		done := m.told >= m.version
+		m.mu.Unlock()
+		if done {
+			return
+		}
+		sleep(ctx, 5*time.Millisecond)
+	}
+}
+
+func (m *Member) poke() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps a connection to the coordinator until ctx ends (nil), or the
+// coordinator refuses the member: then the error is a *Refusal.
+func (m *Member) Run(ctx context.Context) error {
+	most := min(max(lastPause, time.Duration(m.cfg.Card.Size)*perMember), mostPause)
+	pause, doubts, entered := firstPause, 0, false
+	last := ""
+	for ctx.Err() == nil {
+		welcomed, err := m.attend(ctx)
+		var refusal *Refusal
+		if errors.As(err, &refusal) {
+			return refusal
+		}
+		if welcomed {
+			pause, entered, last = firstPause, true, ""
+		}
+		if doubts++; !errors.Is(err, ErrToken) {
+			doubts = 0
+		}
+		if doubts == mostDoubts && !entered {
+			return &Refusal{Code: names.ExitHopeless, Text: "rank 0 holds another token: " + err.Error(),
+				Hint: "give every member the same MUSTER_TOKEN or --token-file, from one Secret; a pod that was made before the Secret changed has the old one"}
+		}
+		if text := err.Error(); ctx.Err() == nil && text != last {
+			last = text
+			m.tell(ctx, Event{Away: err})
+		}
+		sleep(ctx, pause/2+rand.N(pause/2))
+		pause = min(2*pause, most)
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// tell gives an event to the owner.
+func (m *Member) tell(ctx context.Context, e Event) {
+	select {
+	case m.events <- e:
+	case <-ctx.Done():
+	}
+}
+
+// attend makes a connection and uses it until it ends. The error is never nil;
+// welcomed: it was let in.
+func (m *Member) attend(ctx context.Context) (welcomed bool, err error) {
+	nc, err := m.cfg.Dial(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer nc.Close()
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	defer stop()
+	card := m.cfg.Card
+	if local, ok := nc.LocalAddr().(*net.TCPAddr); ok && card.Address == "" {
+		card.Address = local.IP.String()
+		if m.cfg.Interface != nil && card.Interface == "" {
+			card.Interface = m.cfg.Interface(card.Address)
+		}
+	}
+	c, err := introduce(nc, m.cfg.Token, card)
+	if err != nil {
+		return false, err
+	}
+	m.tell(ctx, Event{Back: true})
+	ctx, cancel := context.WithCancel(ctx)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		m.send(ctx, c)
+	}()
+	defer func() { cancel(); nc.Close(); <-sent }()
+	return true, m.receive(ctx, c)
+}
+
+// introduce proves the token and tells the card.
+func introduce(nc net.Conn, token []byte, card Card) (*conn, error) {
+	c, err := enter(nc, token, card.Rank)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.say(kindCard, card)
+}
+
+// receive hands on what the coordinator says.
+func (m *Member) receive(ctx context.Context, c *conn) error {
+	for {
+		k, payload, err := c.receive(Quiet)
+		if err != nil {
+			return err
+		}
+		switch k {
+		case kindRefuse:
+			refusal := &Refusal{}
+			if err := decode(payload, refusal); err != nil {
+				return err
+			}
+			return refusal
+		case kindOrder:
+			order := &Order{}
+			if err := decode(payload, order); err != nil {
+				return err
+			}
+			m.tell(ctx, Event{Order: order})
+		case kindWork:
+			m.tell(ctx, Event{Work: payload})
+		case kindPing:
+			m.mu.Lock()
+			m.asked = true
+			m.mu.Unlock()
+			m.poke()
+		case kindPong:
+		default:
+			return fmt.Errorf("%w: kind %d from rank 0", ErrProtocol, k)
+		}
+	}
+}
+
+// send tells news when there are any, and pings.
+func (m *Member) send(ctx context.Context, c *conn) {
+	defer c.Close()
+	said := -1
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
+		m.mu.Lock()
+		news, version, asked := m.news, m.version, m.asked
+		m.asked = false
+		m.mu.Unlock()
+		var err error
+		switch {
+		case version != said:
+			said, err = version, c.say(kindNews, news)
+		case asked:
+			err = c.send(kindPong, nil)
+		}
+		if err != nil {
+			return
+		}
+		m.mu.Lock()
+		m.told = max(m.told, said)
+		m.mu.Unlock()
+		select {
+		case <-m.wake:
+		case <-tick.C:
+			if c.send(kindPing, nil) != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Check asks whoever serves at the other end of nc whether it is the coordinator
+// of this card's instance, or another. It returns nil where it is, or cannot be
+// told, and else the refusal of the other one.
+func Check(nc net.Conn, token []byte, card Card) *Refusal {
+	defer nc.Close()
+	c, err := introduce(nc, token, card)
+	if err != nil {
+		return nil
+	}
+	payload, err := c.expect(kindRefuse, handshakeTime)
+	refusal := &Refusal{}
+	if err != nil || decode(payload, refusal) != nil || refusal.Code == 0 {
+		return nil
+	}
+	return refusal
+}

@@ -1,0 +1,65 @@
+package barrier
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+)
+
+const (
+	nonceSize = 32
+	proofSize = sha256.Size
+)
+
+// magic begins the coordinator's first frame; its number is the protocol's.
+const magic = "muster join 1\n"
+
+// nonce is fresh for every connection, so that no proof fits another.
+func nonce() [nonceSize]byte {
+	var n [nonceSize]byte
+	_, _ = rand.Read(n[:]) // never fails, or crashes the program (crypto/rand)
+	return n
+}
+
+// nonces of a connection: each side has made one.
+type nonces struct{ theirs, ours [nonceSize]byte }
+
+// words under which the token is used, one for each purpose: a proof of one side
+// is never one of the other.
+const (
+	byMember        = "muster join: a member"
+	byCoordinator   = "muster join: rank 0"
+	fromMember      = "muster join: frames of a member"
+	fromCoordinator = "muster join: frames of rank 0"
+)
+
+// prove is the keyed hash of a purpose, of the nonces (the coordinator's first)
+// and of the rank that the member claims.
+func prove(token []byte, purpose string, coordinator, member [nonceSize]byte, rank int) []byte {
+	h := hmac.New(sha256.New, token)
+	h.Write([]byte(purpose))
+	h.Write(coordinator[:])
+	h.Write(member[:])
+	h.Write(binary.BigEndian.AppendUint32(nil, uint32(rank)))
+	return h.Sum(nil)
+}
+
+// seal makes the hashes of one direction's frames.
+type seal struct {
+	key   hash.Hash
+	count uint64
+}
+
+func newSeal(key []byte) *seal { return &seal{key: hmac.New(sha256.New, key)} }
+
+// next is the hash of the next frame of this direction.
+func (s *seal) next(k kind, payload []byte) []byte {
+	s.key.Reset()
+	s.key.Write(binary.BigEndian.AppendUint64(nil, s.count))
+	s.key.Write(appendHeader(nil, k, len(payload)))
+	s.key.Write(payload)
+	s.count++
+	return s.key.Sum(nil)
+}

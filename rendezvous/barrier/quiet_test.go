@@ -1,0 +1,65 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// dark is a road on which from some moment on nothing arrives, and nobody hears
+// of it: a cable that is pulled.
+type dark struct {
+	net.Conn
+	pulled chan struct{}
+}
+
+func (d *dark) Write(p []byte) (int, error) {
+	select {
+	case <-d.pulled:
+		return len(p), nil
+	default:
+		return d.Conn.Write(p)
+	}
+}
+
+// TestSilence: both sides notice a connection on which nothing arrives, after
+// Quiet; until then, and while pings pass, nobody does anything.
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		h := &hall{Coordinator: NewCoordinator(Config{Size: 1, Token: []byte(secret), Name: "job-0"})}
+		rested := make(chan struct{})
+		go func() {
+			defer close(rested)
+			h.Rest(ctx)
+		}()
+		pulled, roads := make(chan struct{}), 0
+		p := joinBy(t, func(ctx context.Context) (net.Conn, error) {
+			if roads++; roads > 1 {
+				return nil, errors.New("no road")
+			}
+			ours, theirs := net.Pipe()
+			h.Take(ctx, &dark{theirs, pulled})
+			return &dark{ours, pulled}, nil
+		}, card(0, 1), secret)
+		time.Sleep(10 * time.Minute)
+		require.True(t, h.Seats()[0].Here)
+		require.Zero(t, p.lost())
+
+		close(pulled)
+		time.Sleep(Quiet - pingEvery - time.Second)
+		require.True(t, h.Seats()[0].Here)
+		time.Sleep(pingEvery + 2*time.Second)
+		require.False(t, h.Seats()[0].Here)
+		require.Contains(t, []string{"nothing was heard of it for 12s", "it closed its connection"}, h.Seats()[0].Why)
+		require.NotZero(t, p.lost())
+		p.leave()
+		cancel()
+		<-rested
+	})
+}

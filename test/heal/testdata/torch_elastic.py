@@ -1,0 +1,36 @@
+"""Counts steps over a group whose size changes, until the file "enough" is in HEAL_SHARED.
+
+Records: "begin" with the size of the world and the step that it goes on from, by each
+rank; "saved" by rank 0 after each checkpoint; "end". A begin whose step is smaller than
+that of a saved before it has lost work. Run as `torchrun torch_elastic.py` under
+--min-workers, or as it is with --framework=torch.
+"""
+import datetime
+import os
+
+import torch
+import torch.distributed as dist
+
+import heal
+
+heal.start()
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+heal.rank, world = dist.get_rank(), dist.get_world_size()
+first = torch.tensor([heal.load() if heal.rank == 0 else 0])
+dist.broadcast(first, 0)  # one reads, lest two see different checkpoints
+step = int(first)
+heal.say("begin", step=step, world=world)
+enough = os.path.join(heal.shared, "enough")
+while True:
+    tally = torch.tensor([1, int(heal.rank == 0 and os.path.exists(enough))])
+    dist.all_reduce(tally)
+    assert int(tally[0]) == world, f"{int(tally[0])} of {world} took part"
+    step += 1
+    if heal.rank == 0 and step % 5 == 0:
+        heal.save(step)
+        heal.say("saved", step=step, world=world)
+    if int(tally[1]):
+        break
+    heal.strike(step)
+heal.say("end", step=step, world=world)
+dist.destroy_process_group()

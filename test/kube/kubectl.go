@@ -1,0 +1,48 @@
+package kube
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Path is the kubectl of $MUSTER_KUBECTL, else that of PATH.
+func Path() string {
+	if path := os.Getenv("MUSTER_KUBECTL"); path != "" {
+		return path
+	}
+	return "kubectl"
+}
+
+// Kubectl runs kubectl in a namespace; what it complains of stands in the error.
+func Kubectl(ctx context.Context, namespace string, stdin []byte, args ...string) (string, error) {
+	return Program(ctx, stdin, Path(), append([]string{"--namespace", namespace}, args...)...)
+}
+
+// Program runs a program and gives its stdout; its stderr stands in the error.
+func Program(ctx context.Context, stdin []byte, path string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, path, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("%s: %w: %s", strings.Join(args[:min(len(args), 5)], " "), errors.Join(err, ctx.Err()), strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
+
+// Apply creates objects.
+func Apply(ctx context.Context, namespace string, objects ...any) error {
+	var text bytes.Buffer
+	for _, object := range objects {
+		if err := json.NewEncoder(&text).Encode(object); err != nil {
+			return err
+		}
+	}
+	_, err := Kubectl(ctx, namespace, text.Bytes(), "apply", "--validate=false", "-f", "-")
+	return err
+}

@@ -1,0 +1,118 @@
+//go:build linux
+
+package pid1
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// alone starts `agent join` as PID 1 over one command.
+func alone(t *testing.T, line string, flags ...string) *worker {
+	args := append([]string{"--workers=1"}, flags...)
+	return start(t, "join", []string{"MUSTER_TERMINATION_LOG="}, append(args, "--", "sh", "-c", line)...)
+}
+
+// TestJoinSignals holds a member to the worker's table: what stops it reaches the
+// command, which ends with its own code; what is forwarded arrives; nothing else
+// does anything.
+func TestJoinSignals(t *testing.T) {
+	t.Parallel()
+	w := alone(t, catcher)
+	want := "ready\n"
+	says := func() bool { return len(w.out.String()) >= len(want) }
+	waitFor(t, "ready", says)
+	for _, row := range rows(t, "n") {
+		n, err := strconv.Atoi(row[0])
+		require.NoError(t, err)
+		switch row[4] {
+		case "kernel", "stops":
+			continue
+		case "forwarded":
+			want += row[0] + "\n"
+		}
+		require.NoError(t, syscall.Kill(w.pid, syscall.Signal(n)))
+		waitFor(t, row[1]+": "+w.out.String(), says)
+	}
+	time.Sleep(200 * time.Millisecond)
+	require.Equal(t, want, w.out.String(), "and nothing besides")
+	require.NoError(t, syscall.Kill(w.pid, syscall.SIGINT))
+	require.Equal(t, 7, w.end(t))
+	require.Equal(t, want+"2\n", w.out.String(), "the signal itself, not TERM")
+}
+
+// TestJoinReaps: orphans leave no zombie, and the command's code is its own.
+func TestJoinReaps(t *testing.T) {
+	t.Parallel()
+	w := alone(t, `i=0; while [ $i -lt 500 ]; do (: & :); i=$((i+1)); done; echo forked; read x < $MUSTER_DIR/go; exit 77`)
+	require.NoError(t, syscall.Mkfifo(w.dir+"/go", 0o600))
+	waitFor(t, "forked", func() bool { return strings.Contains(w.out.String(), "forked") || w.ended == nil })
+	waitFor(t, "the command alone is left", func() bool { return len(below(t, w.pid)) <= 1 })
+	go func() { // a reader may not have opened it yet
+		if f, err := syscall.Open(w.dir+"/go", syscall.O_WRONLY, 0); err == nil {
+			syscall.Close(f)
+		}
+	}()
+	require.Equal(t, 77, w.end(t))
+}
+
+// TestJoinStops: TERM goes to the leaves, then to all; what ignores it is killed
+// after the grace; a second TERM means at once.
+func TestJoinStops(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, line string
+		grace      string
+		twice      bool
+		code       int
+		says       string
+	}{
+		{"a checkpoint is written", `trap "echo saved; exit 5" TERM; mkfifo $MUSTER_DIR/never; echo up; exec 2>/dev/null; read x < $MUSTER_DIR/never`, "20s", false, 5, "up\nsaved\n"},
+		{"deaf", `trap '' TERM; echo up; while :; do sleep 0.05; done`, "1s", false, 137, "up\n"},
+		{"deaf and told twice", `trap '' TERM; echo up; while :; do sleep 0.05; done`, "1h", true, 137, "up\n"},
+		{"a daemon", `setsid sh -c "trap '' TERM; while :; do sleep 0.05; done" & echo up; exit 3`, "1s", false, 3, "up\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			w := alone(t, row.line, "--grace="+row.grace)
+			waitFor(t, "up", func() bool { return strings.Contains(w.out.String(), "up\n") })
+			_ = syscall.Kill(w.pid, syscall.SIGTERM) // the last one may have ended by itself
+			if row.twice {
+				time.Sleep(100 * time.Millisecond)
+				require.NoError(t, syscall.Kill(w.pid, syscall.SIGTERM))
+			}
+			require.Equal(t, row.code, w.end(t), "%s", w.out)
+			require.Equal(t, row.says, w.out.String())
+		})
+	}
+}
+
+// TestJoinMembers: three members, each PID 1 of its own namespace: a failure ends
+// them all, and a daemon of the first attempt does not see the second.
+func TestJoinMembers(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	const line = `[ $MUSTER_ATTEMPT = 1 ] && { set -- /proc/[0-9]*; echo "$# processes"; exit 0; }
+		setsid sh -c "trap '' TERM; while :; do sleep 0.05; done" >/dev/null 2>&1 &
+		[ $RANK = 1 ] && { sleep 1; exit 9; }; exec sleep 1000`
+	var all []*worker
+	for rank := range 3 {
+		all = append(all, start(t, "join", []string{"MUSTER_TERMINATION_LOG=", "MUSTER_TOKEN=0123456789abcdef", "MUSTER_POD_NAME=" + fmt.Sprintf("job-%d", rank)},
+			"--workers=3", "--rank="+strconv.Itoa(rank), "--coordinator="+address, "--max-restarts=1", "--restart-on=+9", "--grace=1s", "--", "sh", "-c", line))
+	}
+	for rank, w := range all {
+		require.Equal(t, 0, w.end(t), "rank %d: %s", rank, w.out)
+		require.Contains(t, w.out.String(), "agent: attempt 2 of 2: rank 1 on job-1 exited with 9\n")
+		require.Contains(t, w.out.String(), "\n2 processes\n", "PID 1 and the shell: rank %d", rank)
+	}
+}
