@@ -151,7 +151,8 @@ func (x *session) ended(st reap.Status, at time.Time) {
 
 // outlived reports whether members live on after the first process. One that
 // was forked a moment ago and is inside execve has no environment to be known
-// by, and an ended parent: while there is such a stranger, look again.
+// by, and an ended parent: while there is such a stranger, look again; and where
+// it is none any more, but one of ours: setsid and its like are inside two.
 func (x *session) outlived() bool {
 	for range 5 {
 		members, err := x.tree.Find()
@@ -164,7 +165,7 @@ func (x *session) outlived() bool {
 				return true
 			}
 		}
-		if !strangers() {
+		if !x.strangers() {
 			break
 		}
 		time.Sleep(4 * time.Millisecond)
@@ -172,14 +173,15 @@ func (x *session) outlived() bool {
 	return false
 }
 
-// strangers reports whether somebody below us belongs to no session.
-func strangers() bool {
+// strangers reports whether somebody below us belongs to no session, or to this one
+// after all.
+func (x *session) strangers() bool {
 	procs, err := reap.Scan(names.EnvSession)
 	if err != nil {
 		return false
 	}
 	for _, p := range reap.Below(procs, os.Getpid()) {
-		if p.Alive() && p.Marker == "" {
+		if p.Alive() && !p.Exiting && (p.Marker == "" || p.Marker == x.id) {
 			return true
 		}
 	}
