@@ -33,7 +33,7 @@ def train():
     # Every worker saves, and the chief's is the one that counts.
     own = directory if rank == 0 else tempfile.mkdtemp()
     tf.train.Checkpoint(model=model).save(os.path.join(own, "model"))
-    end = time.time() + 60
+    end = time.time() + 120
     while rank == 0 and not os.path.exists(done) and time.time() < end:
         time.sleep(0.1)
 
