@@ -286,3 +286,26 @@ func pidIn(t *testing.T, file string) (pid int) {
 	require.NoError(t, err)
 	return pid
 }
+
+// Links that drop and an API server that restarts change nothing: nobody left, and
+// what has come meanwhile joins.
+func TestElasticSurvivesAPIServer(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	c.start(1)
+	l := c.run("--min-workers=2", "--max-workers=4", "--framework=plain", "--", "sh", "-c",
+		`echo "$RANK of $WORLD_SIZE, attempt $MUSTER_ATTEMPT"; while [ ! -e `+c.file("enough")+` ]; do sleep 0.1; done`)
+	l.follows(t, `1: 1 of 2, attempt 0`)
+	c.api.Stop()
+	c.exec.Cut(true)
+	c.start(2) // its kubelet goes on without
+	time.Sleep(2 * time.Second)
+	require.NotContains(t, l.err.String(), "joined")
+	c.api.Start()
+	l.follows(t, `2: 2 of 3, attempt 1`)
+	c.touch("enough")
+	require.Zero(t, l.end(t), l.err.String())
+	require.NotContains(t, l.err.String(), "left")
+	require.NotContains(t, l.err.String(), " lost")
+}
