@@ -101,6 +101,7 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 	if err := r.clearBut(ctx, working, a.workers, a.departing()); err != nil {
 		return nil, err
 	}
+	r.hearTheLast(ctx)
 	next, rest := r.ports.next(time.Now())
 	*port = next
 	if err := r.rest(ctx, max(d.Pause, rest)); err != nil {
@@ -166,6 +167,15 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+	}
+}
+
+// hearTheLast waits until the ends of the command's sessions have been taken down:
+// told later, they would be the next attempt's.
+func (r *runner) hearTheLast(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, heardWait)
+	defer stop()
+	for r.tally.openCalls() > 0 && sleep(ctx, 5*time.Millisecond) {
 	}
 }
 
