@@ -113,6 +113,11 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	if argv, env, err = withShims(r.cfg, r.place.dir, r.agent, argv, env); err != nil {
 		return err
 	}
+	if a.number == 0 {
+		r.input = newInput(r.streams.In)
+	} else {
+		r.input.again(r.voice)
+	}
 	a.command, err = r.meter.start(r, func(s Streams) (*command, error) {
 		return startCommand(r.reaper, argv, env, r.cfg.Chdir, s, r.id)
 	})

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// mostOwn is how often a worker that ended by itself, for its memory or by a
-	// crash of its container, is taken again when it is back.
+	// mostOwn is how often a worker may end by itself, for its memory or by a crash of
+	// its container, before it is not taken again.
 	mostOwn = 3
 	// afterLoss is how long a group that lost a worker may take to fail because of
 	// that: torchrun notices a silent peer after 15 s, and then tries by itself.
@@ -197,8 +197,10 @@ func (s *supervisor) pardon(e *Evidence) {
 }
 
 // lastLook is the aftermath of an elastic attempt: one that failed may have done so
-// because of a worker whose loss nobody has told yet.
+// because of a worker whose loss nobody has told yet. A command that gets over a
+// loss has its own reasons.
 func (s *supervisor) lastLook(ctx context.Context, failed bool) {
+	failed = failed && s.roster.needed
 	ctx, stop := context.WithTimeout(ctx, verdictWait)
 	defer stop()
 	for failed && s.ending.told == 0 && s.anew == "" && s.roster.late == "" && !s.roster.fault {

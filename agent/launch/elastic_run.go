@@ -112,6 +112,17 @@ func (r *runner) enlist(a *attempt, w rendezvous.Worker) error {
 // said to that, be it 0, does not count.
 func (a *attempt) endedAnew() bool { return a.watcher.anew != "" && a.watcher.ended }
 
+// departing are the workers of an elastic attempt that are leaving.
+func (a *attempt) departing() map[string]bool {
+	going := map[string]bool{}
+	if who := a.watcher.roster; who != nil {
+		for _, w := range who.members.All() {
+			going[w.Name] = !slices.ContainsFunc(who.members.Present(), func(p rendezvous.Worker) bool { return same(p, w) })
+		}
+	}
+	return going
+}
+
 // outlast puts the verdict on an attempt that we ended: it had too few workers for
 // too long, or one ended by itself.
 func (a *attempt) outlast() {

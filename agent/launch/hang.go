@@ -39,7 +39,8 @@ type hangWatch struct {
 	own  func() (scene, uint64, error)
 	news chan hang
 
-	printed atomic.Int64 // when output came last, Unix nanoseconds
+	born    time.Time
+	printed atomic.Int64 // when output came last, in nanoseconds from born: a clock that is set anew is no silence
 	mu      sync.Mutex
 	labels  map[string]string // of processes that we started, by session
 
@@ -62,13 +63,13 @@ const askTime = 20 * time.Second
 const parts = 4
 
 func newHangWatch(after time.Duration, workers func() map[string]asker) *hangWatch {
-	return &hangWatch{after: after, workers: workers, news: make(chan hang), labels: map[string]string{}}
+	return &hangWatch{after: after, workers: workers, born: time.Now(), news: make(chan hang), labels: map[string]string{}}
 }
 
 // wrote notes that there was output. A nil watch does nothing, here and below.
 func (w *hangWatch) wrote() {
 	if w != nil {
-		w.printed.Store(time.Now().UnixNano())
+		w.printed.Store(int64(time.Since(w.born)))
 	}
 }
 
@@ -138,7 +139,7 @@ func (w *hangWatch) run(ctx context.Context) {
 
 // lastOutput brings the account up to what was noted.
 func (w *hangWatch) lastOutput() time.Time {
-	if at := time.Unix(0, w.printed.Load()); at.After(w.still.printed) {
+	if at := w.born.Add(time.Duration(w.printed.Load())); at.After(w.still.printed) {
 		w.still.printed = at
 	}
 	return w.still.printed

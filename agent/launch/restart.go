@@ -98,9 +98,10 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 	if err := r.sweep(working, a); err != nil {
 		return nil, fail(names.ExitBug, "nothing is begun again beside what is left of an attempt", "restart: %w", err)
 	}
-	if err := r.clear(ctx, working, a.workers); err != nil {
+	if err := r.clearBut(ctx, working, a.workers, a.departing()); err != nil {
 		return nil, err
 	}
+	r.hearTheLast(ctx)
 	next, rest := r.ports.next(time.Now())
 	*port = next
 	if err := r.rest(ctx, max(d.Pause, rest)); err != nil {
@@ -125,15 +126,20 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 // clear has every worker end all that runs in it, and returns when each that is
 // not lost has said that nothing does any more.
 func (r *runner) clear(ctx, working context.Context, workers []rendezvous.Worker) error {
+	return r.clearBut(ctx, working, workers, nil)
+}
+
+// clearBut is clear without those that are about to go, which end what they ran.
+func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Worker, going map[string]bool) error {
 	telling, stop := context.WithTimeoutCause(working, r.cfg.Timeout, fmt.Errorf("no answer within %s", r.cfg.Timeout))
 	defer stop()
 	cleared := make(chan error, 1)
-	r.wg.Go(func() { cleared <- r.links.end(telling, true, min(r.cfg.Grace, clearGrace), nil) })
+	r.wg.Go(func() { cleared <- r.links.end(telling, true, min(r.cfg.Grace, clearGrace), going) })
 	late := time.AfterFunc(clearTold, func() {
 		r.voice.Say("waiting until the workers have confirmed that nothing of the last attempt runs there%s", r.unheard())
 	})
 	defer late.Stop()
-	s := r.observer(workers)
+	s := r.observer(slices.DeleteFunc(slices.Clone(workers), func(w rendezvous.Worker) bool { return going[w.Name] }))
 	s.group = true // nothing is to be ended when one is lost
 	s.begin()
 	defer func() { r.shot = s.last }()
@@ -161,6 +167,15 @@ func (r *runner) clear(ctx, working context.Context, workers []rendezvous.Worker
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+	}
+}
+
+// hearTheLast waits until the ends of the command's sessions have been taken down:
+// told later, they would be the next attempt's.
+func (r *runner) hearTheLast(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, heardWait)
+	defer stop()
+	for r.tally.openCalls() > 0 && sleep(ctx, 5*time.Millisecond) {
 	}
 }
 

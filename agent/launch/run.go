@@ -45,7 +45,8 @@ type runner struct {
 	account retry.Account
 	waiter  *waiter // of the workers that there are; nil: no cluster
 	absent  absent
-	begun   time.Time           // when the first attempt's processes were
+	begun   time.Time // when the first attempt's processes were
+	input   input
 	shot    rendezvous.Snapshot // the last that was heard of the pods
 	warned  map[string]bool     // sentences that have been said
 

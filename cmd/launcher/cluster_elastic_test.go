@@ -246,3 +246,66 @@ func TestElasticTorchrunOwnFault(t *testing.T) {
 	require.Equal(t, names.ExitHopeless, l.end(t), l.err.String())
 	require.Contains(t, l.err.String(), "worker pi-worker-1 lost: container main was restarted while the job ran; it had been killed for its memory (OOMKilled)")
 }
+
+// A node that was lost and is back: what still ran there has ended before anything
+// is started there again.
+func TestElasticNodeIsBack(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	ready := func(is corev1.ConditionStatus) {
+		c.api.Edit(namespace, podName(1), func(pod *corev1.Pod) {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: is, LastTransitionTime: metav1.Now()}}
+		})
+	}
+	c.start(0)
+	c.start(1)
+	pid1 := c.workers[podName(1)].Process
+	l := c.run("--min-workers=1", "--max-workers=2", "--node-lost-after=1s", "--framework=plain", "--", "sh", "-c", `
+		pid=`+c.dir+`/pid-$ON
+		if [ -e $pid ] && kill -0 $(cat $pid); then echo "old one on $ON"; fi 2>/dev/null
+		echo $$ > $pid; echo "$RANK of $WORLD_SIZE, attempt $MUSTER_ATTEMPT, on $ON"
+		while [ ! -e `+c.file("enough")+` ]; do sleep 0.1; done`)
+	l.follows(t, `1: 1 of 2, attempt 0, on pi-worker-1`)
+	require.NoError(t, pid1.Signal(syscall.SIGSTOP))
+	ready(corev1.ConditionFalse)
+	l.follows(t, `(0: )?0 of 1, attempt 1, on pi-worker-0`)
+	require.NoError(t, syscall.Kill(pidIn(t, c.file("pid-pi-worker-1")), 0), "it still runs there")
+	require.NoError(t, pid1.Signal(syscall.SIGCONT))
+	ready(corev1.ConditionTrue)
+	l.follows(t, `1: 1 of 2, attempt 2, on pi-worker-1`)
+	c.touch("enough")
+	require.Zero(t, l.end(t), l.err.String())
+	require.NotContains(t, l.out.String(), "old one")
+	require.Contains(t, l.err.String(), "worker pi-worker-1 joined: 2 workers")
+}
+
+func pidIn(t *testing.T, file string) (pid int) {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	_, err = fmt.Sscan(string(text), &pid)
+	require.NoError(t, err)
+	return pid
+}
+
+// Links that drop and an API server that restarts change nothing: nobody left, and
+// what has come meanwhile joins.
+func TestElasticSurvivesAPIServer(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	c.start(1)
+	l := c.run("--min-workers=2", "--max-workers=4", "--framework=plain", "--", "sh", "-c",
+		`echo "$RANK of $WORLD_SIZE, attempt $MUSTER_ATTEMPT"; while [ ! -e `+c.file("enough")+` ]; do sleep 0.1; done`)
+	l.follows(t, `1: 1 of 2, attempt 0`)
+	c.api.Stop()
+	c.exec.Cut(true)
+	c.start(2) // its kubelet goes on without
+	time.Sleep(2 * time.Second)
+	require.NotContains(t, l.err.String(), "joined")
+	c.api.Start()
+	l.follows(t, `2: 2 of 3, attempt 1`)
+	c.touch("enough")
+	require.Zero(t, l.end(t), l.err.String())
+	require.NotContains(t, l.err.String(), "left")
+	require.NotContains(t, l.err.String(), " lost")
+}

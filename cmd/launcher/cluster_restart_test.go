@@ -181,10 +181,10 @@ func TestClusterRestartWhileARankSaves(t *testing.T) {
 	c.start(0)
 	c.start(1)
 	// What is asked twice to stop would be interrupted in its saving.
-	l := c.run("--workers=2", "--max-restarts=1", "--framework=plain", "--", "bash", "-c",
+	l := c.run("--workers=2", "--max-restarts=1", "--grace=30s", "--framework=plain", "--", "bash", "-c",
 		`echo attempt $MUSTER_ATTEMPT on $ON; test $MUSTER_ATTEMPT = 0 || exit 0
 		until [ -e "$0/left" -a $RANK = 0 ]; do
-			trap 'trap "echo interrupted; exit 3" TERM; touch "$0/left"; mkfifo "$0/f"; exec 9<>"$0/f"; read -t 7 -u 9; echo saved on $ON; exit 0' TERM
+			trap 'trap "echo interrupted; exit 3" TERM; touch "$0/left"; mkfifo "$0/f"; exec 9<>"$0/f"; read -t 6 -u 9; echo saved on $ON; exit 0' TERM
 			while [ $RANK = 1 ]; do read -t 0.1 -u 8; done 8<> <(:)
 			sleep 0.1
 		done; exit 1`, c.dir)
@@ -194,10 +194,10 @@ func TestClusterRestartWhileARankSaves(t *testing.T) {
 		pod.DeletionTimestamp = &now
 	})
 	c.signal(1, syscall.SIGTERM)
+	eventually(t, "it has saved", func() bool { return strings.Contains(l.out.String(), "1: saved on "+podName(1)+"\n") })
 	require.Equal(t, 143, c.exited(1))
 	c.replace(1)
 	require.Zero(t, l.end(t), l.err.String())
-	require.Contains(t, l.out.String(), "1: saved on "+podName(1)+"\n")
 	all := l.attempts(t)
 	require.Len(t, all, 2)
 	require.False(t, all[0].Counted)

@@ -11,7 +11,8 @@ import (
 var members = flag.Int("members", 200, "members of TestManyMembers, all in this process over loopback")
 
 // TestManyMembers prints the seconds from the last member's start to the moment
-// in which every member has the table: go test -run ManyMembers -members 1000 -v.
+// in which every member has the table:
+// go test ./rendezvous/barrier -count=1 -run ManyMembers -v -args -members 1000.
 func TestManyMembers(t *testing.T) {
 	took := fill(t, *members)
 	t.Logf("%d members: %.2f s", *members, took.Seconds())

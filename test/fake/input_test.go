@@ -55,7 +55,7 @@ func TestBadInput(t *testing.T) {
 		"a path too long for a socket": {[]string{"agent", "run", "--fake=2", "--", "true"}, "MUSTER_DIR=" + long, 64,
 			[]string{"hint: set MUSTER_DIR to"}},
 		"a fault without a cluster": {[]string{"agent", "run", "--workers=2", "--job=x", "--fake-fault", "drop every=1KiB", "--", "true"}, "", 64, []string{"--fake-fault needs --fake"}},
-		"an unknown fault":          {[]string{"agent", "run", "--fake=2", "--fake-fault", "explode", "--", "true"}, "", 64, []string{"neither drop, stall nor kill\nhint: drop every="}},
+		"an unknown fault":          {[]string{"agent", "run", "--fake=2", "--fake-fault", "explode", "--", "true"}, "", 64, []string{"neither drop, stall, kill nor join\nhint: drop every="}},
 		"half a fault":              {[]string{"agent", "run", "--fake=2", "--fake-fault", "kill worker=1", "--", "true"}, "", 64, []string{"kill takes after=TIME and worker=N"}},
 		"a fault nowhere":           {[]string{"agent", "run", "--fake=2", "--fake-fault", "kill worker=2 after=1s", "--", "true"}, "", 64, []string{"there is no worker 2\nhint: workers are numbered 0 to 1"}},
 		"a fault of no size":        {[]string{"agent", "run", "--fake=2", "--fake-fault", "drop every=lots", "--", "true"}, "", 64, []string{`"lots" is not a size such as 256KiB`}},

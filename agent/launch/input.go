@@ -1,0 +1,37 @@
+//go:build linux
+
+package launch
+
+import (
+	"io"
+	"io/fs"
+	"os"
+)
+
+// input is our standard input, as the attempts of a command in the launcher have it.
+type input struct {
+	file  *os.File
+	begin int64 // of a file: where it stood
+}
+
+func newInput(f *os.File) input {
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		at = -1 // it can be read once
+	}
+	return input{f, at}
+}
+
+// again lets another attempt read what the one before has read. Of a pipe it
+// cannot, and says so.
+func (in input) again(v *voice) {
+	info, err := in.file.Stat()
+	switch {
+	case err != nil: // closed: nobody reads it
+	case info.Mode().IsRegular() && in.begin >= 0:
+		_, _ = in.file.Seek(in.begin, io.SeekStart) // it could be done before
+	case info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0:
+		v.Warn("standard input is a pipe: what the last attempt has read of it is gone")
+		v.Hint("from a file, as in <input.dat, every attempt reads all of it; </dev/null where nothing is read")
+	}
+}
