@@ -38,7 +38,7 @@ func writeList(path string, all []row, results []result) error {
 // prepared are the ways for which Muster sets the environment, and that have no row.
 func prepared() []string {
 	return []string{
-		"Horovod elastic", "`python -m paddle.distributed.launch`", "`accelerate launch` with GPUs",
+		"`python -m paddle.distributed.launch`", "`accelerate launch` with GPUs",
 		"MXNet with a scheduler's pod of its own",
 		"`--compat=kubeflow-v1` (held to the operator's own output instead)", "anything with GPUs",
 	}
