@@ -151,9 +151,9 @@ func TestPermanentEndsAreNotRetried(t *testing.T) {
 }
 
 // twoAttempts is for a shell that waits by itself: a child of it would be the
-// leaf that is asked to stop.
-const twoAttempts = `echo "started $RANK $MUSTER_ATTEMPT" >> $SHARED/started; [ $MUSTER_ATTEMPT = 0 ] || exit 0
-	mkfifo $SHARED/never-$$; read x < $SHARED/never-$$`
+// leaf that is asked to stop, as mkfifo is before it says that it has started.
+const twoAttempts = `mkfifo $SHARED/never-$$; echo "started $RANK $MUSTER_ATTEMPT" >> $SHARED/started; [ $MUSTER_ATTEMPT = 0 ] || exit 0
+	read x < $SHARED/never-$$`
 
 // TestALostMember: killed without a word, and replaced.
 func TestALostMember(t *testing.T) {

@@ -44,11 +44,10 @@ func TestAsk(t *testing.T) {
 				shell = p
 			}
 		}
-		return cat.Call == "read" && shell.Call == "wait4"
+		return cat.Call == "read" && cat.State == "S" && shell.Call == "wait4"
 	}, 10*time.Second, 20*time.Millisecond)
 	require.Equal(t, shell.PID, cat.Parent)
 	require.Equal(t, "3", cat.Rank)
-	require.Equal(t, "S", cat.State)
 	require.Equal(t, 1, cat.Threads)
 	require.Positive(t, cat.Start)
 	require.Positive(t, cat.Moved)
