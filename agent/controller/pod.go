@@ -69,6 +69,8 @@ func (b builder) podLabels(s slot) map[string]string {
 	}
 	if !s.launcher() {
 		labels[names.LabelRole], labels[names.LabelIndex] = names.RoleWorker, strconv.Itoa(s.rank)
+	}
+	if !s.launcher() && roleList(b.job) != "" {
 		labels[names.LabelReplicaType] = s.role
 	}
 	return labels

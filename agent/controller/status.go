@@ -34,9 +34,11 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 	s := job.Status.DeepCopy()
 	s.ObservedGeneration = job.Generation
 	s.Attempt = max(s.Attempt, 1)
-	s.Selector = names.LabelJob + "=" + job.Name + "," + names.LabelReplicaType + "=" + names.RoleWorker
+	s.Selector = names.LabelJob + "=" + job.Name + "," + names.LabelRole + "=" + names.RoleWorker
 	ready, wanted := count(s, sc)
-	s.Ready = fmt.Sprintf("%d/%d", ready, wanted)
+	if !sc.verdict.over { // the last word of the run stays
+		s.Ready = fmt.Sprintf("%d/%d", ready, wanted)
+	}
 	remember(s, sc)
 	switch {
 	case sc.verdict.over:
@@ -63,6 +65,7 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 func count(s *v1alpha1.LaunchJobStatus, sc scene) (ready, wanted int) {
 	var roles []v1alpha1.RoleStatus
 	s.Workers = 0
+	led := len(sc.places) > 0 && sc.places[0].launcher()
 	for _, p := range sc.places {
 		i := slices.IndexFunc(roles, func(r v1alpha1.RoleStatus) bool { return r.Name == p.role })
 		if i < 0 {
@@ -86,7 +89,7 @@ func count(s *v1alpha1.LaunchJobStatus, sc scene) (ready, wanted int) {
 		}
 		if !p.launcher() {
 			wanted++
-			if p.ready {
+			if p.ready || p.stage == done && (p.code == 0 || !led) { // it was there
 				ready++
 			}
 		}
@@ -160,6 +163,11 @@ func progress(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene, al
 		say(s, v1alpha1.PhaseRunning, "", "")
 		return
 	}
+	gone := slices.ContainsFunc(sc.places, func(p place) bool { return p.stage != running && p.stage != done })
+	if launched && !gone && sc.blocked == nil { // pods end, and the launcher knows
+		say(s, v1alpha1.PhaseRunning, "", "")
+		return
+	}
 	o := worst(sc)
 	if sc.blocked != nil {
 		o = *sc.blocked
@@ -168,7 +176,6 @@ func progress(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene, al
 		setCondition(s, job, v1alpha1.WorkersReady, false, o.reason, o.message)
 	}
 	phase := v1alpha1.PhaseWaiting
-	gone := slices.ContainsFunc(sc.places, func(p place) bool { return p.stage != running && p.stage != done })
 	switch {
 	case launched && gone:
 		phase = v1alpha1.PhaseRestarting
@@ -187,7 +194,7 @@ func progress(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene, al
 func worst(sc scene) obstacle {
 	var extraordinary, ordinary []rendezvous.Reason
 	for _, p := range sc.places {
-		if p.ready || p.pod == nil || p.stage == done {
+		if p.ready || p.pod == nil || p.stage == done && p.code == 0 {
 			continue
 		}
 		r := rendezvous.Explain(p.pod, p.container, sc.now)

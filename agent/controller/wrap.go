@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -153,6 +154,9 @@ func (b builder) staticEnv(s slot) []corev1.EnvVar {
 	}
 	var env []corev1.EnvVar
 	for _, v := range launch.Processes[s.rank].Env {
+		if strings.Contains(v.Value, framework.FilesDir) {
+			continue // nobody lays files there
+		}
 		env = append(env, corev1.EnvVar{Name: v.Name, Value: v.Value})
 	}
 	return env

@@ -40,7 +40,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/names", "cmd", "test"} {
+	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/names", "agent/api", "agent/controller", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -52,16 +52,18 @@ func TestDataFlowsOneWay(t *testing.T) {
 	leaves := []string{"agent/names"}
 	roles := append([]string{"agent/framework", "rendezvous", "exec", "hostfile"}, leaves...)
 	allowed := map[string][]string{
-		"agent/names":     nil,
-		"agent/framework": leaves,
-		"rendezvous":      leaves,
-		"exec":            leaves,
-		"hostfile":        nil,
-		"agent/metrics":   leaves,
-		"agent/group":     append([]string{"agent/framework", "exec"}, leaves...),
-		"agent/launch":    append([]string{"agent/group", "agent/metrics"}, roles...),
-		"agent/worker":    roles,
-		"cmd":             append([]string{"agent/launch", "agent/worker", "agent/metrics"}, roles...),
+		"agent/names":      nil,
+		"agent/framework":  leaves,
+		"rendezvous":       leaves,
+		"exec":             leaves,
+		"hostfile":         nil,
+		"agent/metrics":    leaves,
+		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
+		"agent/launch":     append([]string{"agent/group", "agent/metrics"}, roles...),
+		"agent/worker":     roles,
+		"agent/api":        nil,
+		"agent/controller": {"agent/api", "agent/framework", "agent/names", "rendezvous"},
+		"cmd":              append([]string{"agent/launch", "agent/worker", "agent/metrics", "agent/controller"}, roles...),
 	}
 	for _, p := range list(t, module+"...") {
 		from := leaf(p.ImportPath)
@@ -111,6 +113,12 @@ func TestOnlyTheirHomesImport(t *testing.T) {
 					require.Contains(t, ok, leaf(p.ImportPath), "%s imports %s", p.ImportPath, i)
 				}
 			}
+		}
+	}
+	for _, p := range list(t, module+"cmd/agent", module+"cmd/launcher") {
+		for _, d := range p.Deps {
+			require.NotEqual(t, "agent/api", leaf(d), "%s carries the types of the controller", p.ImportPath)
+			require.NotEqual(t, "agent/controller", leaf(d), "%s carries the controller", p.ImportPath)
 		}
 	}
 	for _, p := range list(t, module+"hostfile") {
