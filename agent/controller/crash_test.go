@@ -92,7 +92,7 @@ func (s *story) settle() {
 	s.t.Helper()
 	for range 60 {
 		before := s.m.writes
-		s.clock.SetTime(s.clock.Now().Add(progressEvery))
+		s.clock.SetTime(s.clock.Now().Add(2 * time.Second))
 		r := &Reconciler{Client: s.m.client(), Reader: s.m.client(), Events: &events.FakeRecorder{}, Clock: s.clock, Version: "test"}
 		_, err := r.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: s.key})
 		switch {

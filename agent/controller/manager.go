@@ -40,8 +40,9 @@ type Options struct {
 	ProbeAddress   string // "": none
 }
 
-// settle gathers what happens to a job's pods within so long into one look.
-const settle = 300 * time.Millisecond
+// settle gathers what happens to a job's pods within so long into one look, and
+// one write of the status.
+const settle = time.Second
 
 // NewManager makes a manager that runs the controller. Nothing is asked of the API server
 // before it starts but which kinds there are.

@@ -90,12 +90,13 @@ func (p *place) judge(now time.Time) {
 	p.ready = status.Ready && p.pod.DeletionTimestamp == nil
 	end := status.State.Terminated
 	why, taken := disrupted(p.pod)
+	deleted := p.pod.DeletionTimestamp != nil
 	switch {
-	case end != nil && (end.ExitCode == 0 || !taken):
+	case end != nil && (end.ExitCode == 0 || !taken && !deleted): // what the deletion did to it is not its own end
 		p.stage, p.code, p.words, p.ended = done, end.ExitCode, end.Message, end.FinishedAt.Time
-	case p.pod.DeletionTimestamp != nil && held(p.pod, now):
+	case deleted && held(p.pod, now):
 		p.stage, p.why = forgotten, why
-	case p.pod.DeletionTimestamp != nil:
+	case deleted:
 		p.stage = going
 	case taken && p.pod.Status.Phase == corev1.PodFailed:
 		p.stage, p.why = lost, why

@@ -97,6 +97,8 @@ func TestLook(t *testing.T) {
 			outcome{verdict: "Failed", phase: "Failed", reason: "Failed"}},
 		"the launcher was evicted": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(143, time.Second, ""), disruptedBy("PreemptionByScheduler")), w0, w1},
 			outcome{record: []string{"pi-launcher: PreemptionByScheduler"}, phase: "Restarting", reason: "Preempted"}},
+		"the launcher was deleted, and ended with 143 for that": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(143, 0, ""), deleted(time.Second, 30*time.Second)), w0, w1},
+			outcome{phase: "Restarting", reason: "Terminating"}},
 		"the launcher failed, backoff": {launched(func(j *v1alpha1.LaunchJob) { j.Spec.RunPolicy = &v1alpha1.RunPolicy{BackoffLimit: 1} }),
 			[]*corev1.Pod{aPod(job, "pi-launcher", ended(3, time.Second, "")), w0, w1}, outcome{verdict: "Failed", phase: "Restarting", reason: "PodsMadeAnew"}},
 		"backoff: the old pods go first": {launched(func(j *v1alpha1.LaunchJob) { j.Status.Attempt = 2 }), []*corev1.Pod{w0, w1},

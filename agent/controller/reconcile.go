@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,15 +31,10 @@ type Reconciler struct {
 	Clock      clock.PassiveClock
 	AgentImage string // for jobs that have it injected and name none
 	Version    string
-
-	mu    sync.Mutex
-	wrote map[types.UID]time.Time // the last status of each job that runs
 }
 
-const (
-	retryAfter    = 5 * time.Second // of what the API server has refused
-	progressEvery = 2 * time.Second // the most often that counts alone are written
-)
+// retryAfter is how soon what the API server has refused is tried again.
+const retryAfter = 5 * time.Second
 
 // Reconcile brings one job forward: look, decide, act, write the status once.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -189,11 +182,6 @@ func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scen
 	if equality.Semantic.DeepEqual(old, status) {
 		return result, nil
 	}
-	transition := old.Phase != status.Phase || old.Attempt != status.Attempt || status.CompletionTime != nil || len(s.steps.record) > 0
-	if left := r.early(job.UID, s.now); !transition && left > 0 {
-		s.steps.again(left)
-		return reconcile.Result{RequeueAfter: s.steps.look}, nil
-	}
 	job = job.DeepCopy()
 	job.Status = status
 	if err := r.Client.Status().Update(ctx, job, client.FieldOwner(fieldManager)); err != nil {
@@ -202,30 +190,8 @@ func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scen
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	r.written(job.UID, s.now, status.CompletionTime != nil)
 	r.tell(job, old, status, s.steps.record)
 	return result, nil
-}
-
-// early says how long counts alone have to wait until they are written.
-func (r *Reconciler) early(uid types.UID, now time.Time) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if last, ok := r.wrote[uid]; ok {
-		return progressEvery - now.Sub(last)
-	}
-	return 0
-}
-
-func (r *Reconciler) written(uid types.UID, now time.Time, over bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.wrote == nil {
-		r.wrote = map[types.UID]time.Time{}
-	}
-	if r.wrote[uid] = now; over {
-		delete(r.wrote, uid)
-	}
 }
 
 // tell makes an event of each transition.
