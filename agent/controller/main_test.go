@@ -5,16 +5,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	goleak.VerifyTestMain(m)
+}
 
 // aJob reads a job of testdata.
 func aJob(t *testing.T, name string) *v1alpha1.LaunchJob {

@@ -15,7 +15,8 @@ import (
 
 // TestLaunchJobMistakes: each is rejected when it is applied, with a sentence.
 func TestLaunchJobMistakes(t *testing.T) {
-	withController(t)
+	_, err := kubectlCall{namespace: "default"}.run("apply", "-f", "../../images/deploy/crd.yaml")
+	require.NoError(t, err)
 	s := newSpace(t)
 	dry := func(object any) error {
 		text, err := json.Marshal(object)
