@@ -87,13 +87,10 @@ func (r *Reconciler) children(ctx context.Context, b builder, s scene) error {
 	}); err != nil {
 		return err
 	}
-	if b.job.Spec.Launcher != nil {
-		return r.access(ctx, b, taken(s))
+	if b.job.Spec.Launcher == nil {
+		return nil
 	}
-	if workers(b.slots) > 1 && len(s.steps.create) > 0 {
-		return r.create(ctx, b.job, b.token())
-	}
-	return nil
+	return r.access(ctx, b, taken(s))
 }
 
 // access makes what lets the launcher reach its workers.

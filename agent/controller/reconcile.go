@@ -138,6 +138,14 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	if err != nil {
 		return err
 	}
+	if backend(b.job) != "" && unscheduled(s.places) {
+		s.steps.again(2 * retryAfter) // nobody tells us what the gang's scheduler says
+	}
+	if b.job.Spec.Launcher == nil && workers(b.slots) > 1 && len(s.steps.create) > 0 {
+		if err := r.create(ctx, b.job, b.token()); err != nil {
+			return err
+		}
+	}
 	for _, c := range s.steps.create {
 		if err := r.create(ctx, b.job, b.pod(c.slot, c.name)); err != nil {
 			return err
