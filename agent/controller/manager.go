@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -78,9 +79,13 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 			return nil, fmt.Errorf("add probe: %w", err)
 		}
 	}
+	series, err := NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
 	r := &Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("muster-controller"),
-		Clock: clock.RealClock{}, AgentImage: o.AgentImage, Version: o.Version,
+		Clock: clock.RealClock{}, AgentImage: o.AgentImage, Version: o.Version, Metrics: series,
 	}
 	return mgr, r.watch(mgr)
 }

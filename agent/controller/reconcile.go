@@ -31,6 +31,7 @@ type Reconciler struct {
 	Clock      clock.PassiveClock
 	AgentImage string // for jobs that have it injected and name none
 	Version    string
+	Metrics    *Metrics // may be nil
 }
 
 // retryAfter is how soon what the API server has refused is tried again.
@@ -198,6 +199,7 @@ func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scen
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	r.Metrics.observe(old, status, s.places)
 	r.tell(job, old, status, s.steps.record)
 	return result, nil
 }

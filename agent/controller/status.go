@@ -101,8 +101,8 @@ func count(s *v1alpha1.LaunchJobStatus, sc scene) (ready, wanted int) {
 // remember keeps what is seen once: pods made anew, images.
 func remember(s *v1alpha1.LaunchJobStatus, sc scene) {
 	s.Replaced = append(s.Replaced, sc.steps.record...)
-	if n := len(s.Replaced); n > 16 {
-		s.Replaced = s.Replaced[n-16:]
+	if n := len(s.Replaced); n > 64 {
+		s.Replaced = s.Replaced[n-64:]
 	}
 	s.Replacements += sc.steps.counts
 	if s.Agent == nil {

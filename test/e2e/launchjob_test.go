@@ -25,11 +25,14 @@ func withRunPolicy(p v1alpha1.RunPolicy) func(*v1alpha1.LaunchJob) {
 // TestLaunchJob: 20 workers, from one object to the end, with what people type.
 func TestLaunchJob(t *testing.T) {
 	s := newSpace(t)
-	began := time.Now()
+	withController(t)
+	before, began := controllerRequests(t), time.Now()
 	s.launch(launchJob(t, "pi", []string{"mpirun", "/opt/muster-test/hello"}, withWorkers(20),
 		withRunPolicy(v1alpha1.RunPolicy{CleanPodPolicy: "None"})))
 	s.kubectl("wait", "--for=condition=Succeeded", "launchjob/pi", "--timeout=55s")
-	t.Logf("apply to Succeeded, 20 workers: %.1f s", time.Since(began).Seconds())
+	took := time.Since(began)
+	t.Logf("apply to Succeeded, 20 workers: %.1f s", took.Seconds())
+	recordRequests(t, before, controllerRequests(t), took)
 	status := s.lj("pi").Status
 	require.Equal(t, "20/20", status.Ready)
 	require.EqualValues(t, 1, status.Attempt)

@@ -49,7 +49,7 @@ type LaunchJobStatus struct {
 	// What went wrong first.
 	// +optional
 	FirstFailure *FirstFailure `json:"firstFailure,omitempty"`
-	// Pods that were made anew, the newest last, at most 16.
+	// Pods that were made anew, the newest last, at most 64.
 	// +optional
 	// +listType=atomic
 	Replaced []Replaced `json:"replaced,omitempty"`
