@@ -44,8 +44,9 @@ images:
   - {name: ghcr.io/musterhq/muster-agent, newName: localhost/muster-agent, newTag: dev}
 patches:
   - target: {kind: Deployment}
-    patch: '[{op: replace, path: /spec/template/spec/containers/0/env/1/value, value: %q},
-             {op: add, path: /spec/template/metadata/annotations, value: {muster.dev/e2e: %q}}]'
+    patch: |-
+      - {op: replace, path: /spec/template/spec/containers/0/env/1/value, value: %q}
+      - {op: add, path: /spec/template/metadata/annotations, value: {muster.dev/e2e: %q}}
 `, back, image("agent"), run())
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600))
 	system := kubectlCall{namespace: controllerNamespace, limit: 2 * time.Minute}
