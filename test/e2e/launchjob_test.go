@@ -60,6 +60,7 @@ func TestLaunchJobReasons(t *testing.T) {
 	s := newSpace(t)
 	s.apply(map[string]any{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"name": "few"},
 		"spec": map[string]any{"hard": map[string]string{"pods": "3"}}})
+	withController(t)
 	began := time.Now()
 	s.launch(launchJob(t, "five", []string{"mpirun", "/opt/muster-test/hello"}, withWorkers(4)))
 	status := s.becomes("five", 15*time.Second, "refused by the quota", func(s v1alpha1.LaunchJobStatus) bool { return s.Reason == "Rejected" })
