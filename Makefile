@@ -6,6 +6,7 @@ BIN     := $(CURDIR)/bin
 LDFLAGS := -s -w
 # grpcnotrace: gRPC's tracing reaches html/template, which doubles the binary.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcnotrace
+TOOL    := $(GO) tool -modfile=test/generate/go.mod
 CLUSTER := $(GO) -C test/cluster run .
 FAULTS  := ^TestBreak(Launchers|Links|Workers)$$
 
@@ -16,10 +17,21 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build bin/agent and bin/agent-launcher
+build: ## build bin/agent, bin/agent-launcher and bin/controller
 	@mkdir -p $(BIN)
 	$(BUILD) -o $(BIN)/agent ./cmd/agent
 	$(BUILD) -o $(BIN)/agent-launcher ./cmd/launcher
+	$(BUILD) -o $(BIN)/controller ./cmd/controller
+
+.PHONY: generate
+generate: ## the CRD, deep copies, install.yaml and the Helm chart, out of agent/api and images/deploy
+	$(TOOL) controller-gen object paths=./agent/api/... crd:maxDescLen=0 output:crd:stdout > images/deploy/crd.yaml
+	$(TOOL) kustomize build images/deploy | $(GO) run ./test/install
+
+.PHONY: fresh
+fresh: generate ## what is generated is what is committed
+	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/chart || \
+		{ echo "hint: make generate, and commit what it changed"; exit 1; }
 
 .PHONY: plugins
 plugins: build ## besides, bin/agent-launcher-plugins: the launcher for --framework plugin:NAME
@@ -36,11 +48,11 @@ deps:
 	@sh test/mpi/deps.sh --test
 
 .PHONY: lint
-lint: ## gofmt and go vet, for Linux and for another system
+lint: fresh ## gofmt and go vet, for Linux and for another system; generated files are fresh
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags mpi ./test/fake
-	$(GO) vet -tags e2e ./test/e2e
+	$(GO) vet -tags e2e ./test/e2e ./agent/controller
 	$(GO) vet -tags soak ./test/soak
 	$(GO) vet -tags skew ./test/skew
 	$(GO) vet -tags plugins ./cmd/launcher
@@ -93,6 +105,7 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	@sh test/e2e/torch.sh > $(OUT)/torch.txt & torch=$$!; eval "$$($(CLUSTER) env)" && \
 		bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt); code=$$?; wait $$torch && exit $$code
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 60m ./test/e2e
+	eval "$$($(CLUSTER) env)" && $(GO) test -count=1 -tags e2e -timeout 15m -run '^TestKilledBetweenAnyTwoWrites$$' ./agent/controller
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-fault

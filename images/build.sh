@@ -4,7 +4,7 @@
 #   images/build.sh [--platform linux/arm64] [IMAGE...]      default: all of them, for this machine
 #   images/build.sh --print [IMAGE...]                       the archives' paths; builds nothing
 #
-# Images: agent openmpi mpich noshell, and frameworks where it is asked for, named
+# Images: agent controller openmpi mpich noshell, and frameworks where it is asked for, named
 # localhost/muster-IMAGE:dev. A container engine (docker) is used if one answers;
 # otherwise buildah, with base images made from Debian's packages by mmdebstrap, so
 # that no registry is needed. Everything that is kept lies in $MUSTER_IMAGES_DIR, else in
@@ -44,9 +44,9 @@ while [ $# -gt 0 ]; do
 done
 case $arch in amd64 | arm64) ;; *) fail "no such platform: linux/$arch" "linux/amd64 or linux/arm64" 64 ;; esac
 images=("$@")
-[ ${#images[@]} -gt 0 ] || images=(agent openmpi mpich noshell)
+[ ${#images[@]} -gt 0 ] || images=(agent controller openmpi mpich noshell)
 for image in "${images[@]}"; do
-    [ -f "$here/$image/Dockerfile" ] || fail "no such image: $image" "agent openmpi mpich noshell frameworks" 64
+    [ -f "$here/$image/Dockerfile" ] || fail "no such image: $image" "agent controller openmpi mpich noshell frameworks" 64
     if [ -n "$print" ]; then archive "$image"; fi
 done
 [ -z "$print" ] || exit 0
@@ -145,7 +145,14 @@ go_build agent agent
 go_build agent-launcher launcher
 build agent "$cache/context/$arch" # the others copy from it
 for image in "${images[@]}"; do
-    case $image in agent) continue ;; esac
+    case $image in
+        agent) continue ;;
+        controller) # alone in its context, as the agent's binaries are in theirs
+            go_build "../controller-$arch/controller" controller
+            build controller "$cache/context/controller-$arch"
+            continue
+            ;;
+    esac
     if [ "$arch" != "$host_arch" ] && ! ls /proc/sys/fs/binfmt_misc/qemu-* >/dev/null 2>&1; then
         fail "$image for linux/$arch runs programs of that platform while it is built" \
             "build it on such a machine, or install qemu-user-static and binfmt-support; the agent image needs neither"

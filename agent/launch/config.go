@@ -32,15 +32,16 @@ const (
 type Config struct {
 	Command []string // argv of the user's command
 
-	Workers     int    // how many workers to wait for
-	Slots       int    // slots of each worker
-	Job         string // the job's name; selects the workers where Selector is empty
-	Selector    string // label selector of the workers
-	Namespace   string // "": the pod's own, else the kubeconfig's
-	Kubeconfig  string // "": as kubectl finds it, else the pod's service account
-	Context     string // kubeconfig context
-	Container   string // container of the worker pods; "": found
-	WorkerAgent string // path of agent in the workers; "": our own path
+	Workers     int      // how many workers to wait for
+	Slots       int      // slots of each worker
+	Job         string   // the job's name; selects the workers where Selector is empty
+	Selector    string   // label selector of the workers
+	Pods        []string // in place of Selector: the workers' pods by name
+	Namespace   string   // "": the pod's own, else the kubeconfig's
+	Kubeconfig  string   // "": as kubectl finds it, else the pod's service account
+	Context     string   // kubeconfig context
+	Container   string   // container of the worker pods; "": found
+	WorkerAgent string   // path of agent in the workers; "": our own path
 
 	Timeout       time.Duration // how long to wait for the workers
 	HopelessAfter time.Duration // how long a permanent reason may last
@@ -192,6 +193,9 @@ func (c Config) validateCluster() error {
 	if c.most() < 1 {
 		return usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment; without a cluster, on this machine: "+c.onThisMachine(),
 			"how many workers to wait for is not known")
+	}
+	if len(c.Pods) > 0 {
+		return c.validatePods()
 	}
 	if c.Selector == "" && c.Job == "" {
 		return usage("--job=NAME for pods labelled "+names.LabelJob+"=NAME,"+names.LabelRole+"="+names.RoleWorker+

@@ -87,14 +87,12 @@ func (k *kube) dialer(w rendezvous.Worker) link.Dialer {
 
 // watch describes the pod watch of the job.
 func (k *kube) watch(cfg Config) rendezvous.Watch {
-	return rendezvous.Watch{Client: k.client, Namespace: k.namespace, Selector: cfg.WorkerSelector(), Gate: k.gate}
+	return rendezvous.Watch{Client: k.client, Namespace: k.namespace, Selector: cfg.WorkerSelector(), Names: cfg.Pods, Gate: k.gate}
 }
 
 // list asks once which workers there are, for env and hosts.
 func (k *kube) list(ctx context.Context, cfg Config) ([]rendezvous.Worker, error) {
-	var pods corev1.PodList
-	err := k.client.Get().Namespace(k.namespace).Resource("pods").Param("labelSelector", cfg.WorkerSelector()).
-		SetHeader("Accept", "application/json").Do(ctx).Into(&pods)
+	pods, err := k.find(ctx, cfg)
 	if err != nil {
 		return nil, k.failure("list pods", err)
 	}
@@ -106,6 +104,28 @@ func (k *kube) list(ctx context.Context, cfg Config) ([]rendezvous.Worker, error
 	}
 	board.SetPods(shot)
 	return board.Workers(), nil
+}
+
+// find lists the workers' pods, or gets them one by one where they are named.
+func (k *kube) find(ctx context.Context, cfg Config) (corev1.PodList, error) {
+	var pods corev1.PodList
+	if len(cfg.Pods) == 0 {
+		err := k.client.Get().Namespace(k.namespace).Resource("pods").Param("labelSelector", cfg.WorkerSelector()).
+			SetHeader("Accept", "application/json").Do(ctx).Into(&pods)
+		return pods, err
+	}
+	for _, name := range cfg.Pods {
+		var pod corev1.Pod
+		err := k.client.Get().Namespace(k.namespace).Resource("pods").Name(name).SetHeader("Accept", "application/json").Do(ctx).Into(&pod)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return pods, err
+		default:
+			pods.Items = append(pods.Items, pod)
+		}
+	}
+	return pods, nil
 }
 
 // neighbours lists every pod of the namespace; nil where we may not.

@@ -8,6 +8,9 @@ const (
 	EnvNamespace = "MUSTER_NAMESPACE"
 	// EnvWorkers is how many workers the launcher waits for.
 	EnvWorkers = "MUSTER_WORKERS"
+	// EnvPods lists the workers' pods by name, for a launcher that may not list
+	// those of its namespace.
+	EnvPods = "MUSTER_PODS"
 	// EnvSlots is the number of slots of each worker.
 	EnvSlots = "MUSTER_SLOTS"
 	// EnvPodUID is the pod's uid by the downward API; it is part of the epoch.

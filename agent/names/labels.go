@@ -8,6 +8,11 @@ const (
 	LabelRole = "muster.dev/role"
 	// LabelIndex is the worker's number within its role, from 0.
 	LabelIndex = "muster.dev/index"
+	// LabelPod is the plain name of a job's pod: a replacement that had to take
+	// another name has it too.
+	LabelPod = "muster.dev/pod"
+	// LabelAttempt counts the runs of a LaunchJob's pods, from 1.
+	LabelAttempt = "muster.dev/attempt"
 
 	// Index labels that others set; see rendezvous for the order in which they count.
 	LabelCompletionIndex = "batch.kubernetes.io/job-completion-index"

@@ -52,6 +52,7 @@ func (f *flagSets) workers(set *pflag.FlagSet) {
 	set.IntVar(&c.Slots, "slots", c.Slots, "slots of each worker: how many ranks mpirun puts there")
 	set.StringVar(&c.Job, "job", c.Job, "the job's `NAME`; its workers are muster.dev/job=NAME,muster.dev/role=worker")
 	set.StringVarP(&c.Selector, "selector", "l", c.Selector, "label `SELECTOR` of the workers, instead of --job")
+	set.StringSliceVar(&c.Pods, "pods", c.Pods, "their `NAMES`, as in a,b: the launcher then needs no list and watch of pods, only get of these")
 	set.StringVarP(&c.Namespace, "namespace", "n", c.Namespace, "their namespace (default: the launcher's own)")
 	set.StringVar(&c.Container, "container", c.Container, "their container (default: kubectl's default container, else the only one)")
 	set.StringVar(&c.WorkerAgent, "worker-agent", c.WorkerAgent, "`PATH` of agent in them (default: where it is here)")

@@ -40,7 +40,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "agent/retry", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/names", "cmd", "test"} {
+	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "agent/retry", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/names", "agent/api", "agent/controller", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -52,18 +52,20 @@ func TestDataFlowsOneWay(t *testing.T) {
 	leaves := []string{"agent/names"}
 	roles := append([]string{"agent/framework", "rendezvous", "exec", "hostfile"}, leaves...)
 	allowed := map[string][]string{
-		"agent/names":     nil,
-		"agent/framework": leaves,
-		"rendezvous":      leaves,
-		"exec":            leaves,
-		"hostfile":        nil,
-		"agent/metrics":   leaves,
-		"agent/retry":     leaves,
-		"agent/group":     append([]string{"agent/framework", "exec"}, leaves...),
-		"agent/launch":    append([]string{"agent/group", "agent/metrics", "agent/retry"}, roles...),
-		"agent/worker":    roles,
-		"agent/join":      append([]string{"agent/worker", "agent/group", "agent/retry"}, roles...),
-		"cmd":             append([]string{"agent/launch", "agent/worker", "agent/join", "agent/metrics"}, roles...),
+		"agent/names":      nil,
+		"agent/framework":  leaves,
+		"rendezvous":       leaves,
+		"exec":             leaves,
+		"hostfile":         nil,
+		"agent/metrics":    leaves,
+		"agent/retry":      leaves,
+		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
+		"agent/launch":     append([]string{"agent/group", "agent/metrics", "agent/retry"}, roles...),
+		"agent/worker":     roles,
+		"agent/join":       append([]string{"agent/worker", "agent/group", "agent/retry"}, roles...),
+		"agent/api":        nil,
+		"agent/controller": {"agent/api", "agent/framework", "agent/names", "rendezvous"},
+		"cmd":              append([]string{"agent/launch", "agent/worker", "agent/join", "agent/metrics", "agent/controller"}, roles...),
 	}
 	for _, p := range list(t, module+"...") {
 		from := leaf(p.ImportPath)
@@ -148,6 +150,12 @@ func TestOnlyTheirHomesImport(t *testing.T) {
 					require.Contains(t, ok, leaf(p.ImportPath), "%s imports %s", p.ImportPath, i)
 				}
 			}
+		}
+	}
+	for _, p := range list(t, module+"cmd/agent", module+"cmd/launcher") {
+		for _, d := range p.Deps {
+			require.NotEqual(t, "agent/api", leaf(d), "%s carries the types of the controller", p.ImportPath)
+			require.NotEqual(t, "agent/controller", leaf(d), "%s carries the controller", p.ImportPath)
 		}
 	}
 	for _, p := range list(t, module+"hostfile") {

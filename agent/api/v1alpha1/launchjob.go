@@ -1,0 +1,163 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// LaunchJob is one distributed run: a launcher and its workers, or members that
+// need no launcher.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=launchjobs,singular=launchjob,shortName=lj,scope=Namespaced
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.workers,statuspath=.status.workers,selectorpath=.status.selector
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
+// +kubebuilder:printcolumn:name="Attempt",type=integer,JSONPath=`.status.attempt`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a LaunchJob's name has at most 40 characters, begins with a letter, and holds small letters, digits and dashes: its pods and its Service are named after it"
+type LaunchJob struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec LaunchJobSpec `json:"spec"`
+	// +optional
+	Status LaunchJobStatus `json:"status,omitempty"`
+}
+
+// LaunchJobList is what a list of them is.
+//
+// +kubebuilder:object:root=true
+type LaunchJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []LaunchJob `json:"items"`
+}
+
+// LaunchJobSpec is what the user wants.
+//
+// +kubebuilder:validation:XValidation:rule="self.roles.exists(r, r.name == 'worker') == has(self.workers)",message="workers says how many pods the role named worker has: give both or neither"
+// +kubebuilder:validation:XValidation:rule="has(self.launcher) || !has(self.framework) || !(self.framework in ['mpi','openmpi','mpich','intelmpi'])",message="MPI needs a launcher, in which mpirun runs: give spec.launcher"
+// +kubebuilder:validation:XValidation:rule="has(self.launcher) || !has(self.elastic)",message="elastic needs a launcher: members of a job without one do not come and go"
+// +kubebuilder:validation:XValidation:rule="!has(self.elastic) || size(self.roles) == 1 && has(self.workers)",message="the workers of an elastic job are its only role: they are not told apart"
+// +kubebuilder:validation:XValidation:rule="!has(self.elastic) || !has(self.workers) || self.elastic.min <= self.workers && self.workers <= self.elastic.max",message="workers lies outside of elastic.min and elastic.max"
+// +kubebuilder:validation:XValidation:rule="has(self.launcher) || !has(self.discovery) || self.discovery == 'label'",message="discovery names is for launchers: a job without one asks no API server at all"
+// +kubebuilder:validation:XValidation:rule="!has(self.success) || self.success in ['auto','all','any'] || self.roles.exists(r, self.success == r.name || self.success.startsWith(r.name + ':'))",message="success takes auto, all, any, the name of a role, or ROLE:INDEX as in worker:0; this names no role of the job"
+// +kubebuilder:validation:XValidation:rule="!has(self.gang) || !has(self.gang.minMember) || self.gang.minMember <= (has(self.launcher) ? 1 : 0) + (has(self.workers) ? self.workers : 0) + self.roles.map(r, has(r.replicas) ? r.replicas : r.name == 'worker' ? 0 : 1).sum()",message="gang.minMember is more than there are pods, the launcher included: the gang could never start"
+// +kubebuilder:validation:XValidation:rule="has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",message="managedBy cannot be changed"
+// +kubebuilder:validation:XValidation:rule="has(self.launcher) == has(oldSelf.launcher)",message="a launcher cannot be added to a job, or taken away: make a new one"
+// +kubebuilder:validation:XValidation:rule="!has(self.workers) || !has(oldSelf.workers) || self.workers == oldSelf.workers || has(self.elastic) || has(oldSelf.runPolicy) && has(oldSelf.runPolicy.suspend) && oldSelf.runPolicy.suspend",message="the number of workers of a job that is not elastic does not change while it runs: give elastic.min and elastic.max, or suspend it first"
+// +kubebuilder:validation:XValidation:rule="self.roles.map(r, r.name) == oldSelf.roles.map(r, r.name)",message="the roles of a job cannot be changed: make a new one"
+type LaunchJobSpec struct {
+	// The framework, as in agent run --framework. Left out: found by the command.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('plugin:') || self in ['auto','deepspeed','horovod','intelmpi','jax','lightgbm','mpi','mpich','mxnet','openmpi','paddle','plain','ray','tensorflow','torch','xgboost']",message="this framework is not known: it takes auto, deepspeed, horovod, intelmpi, jax, lightgbm, mpi, mpich, mxnet, openmpi, paddle, plain, ray, tensorflow, torch, xgboost, or plugin:NAME"
+	Framework string `json:"framework,omitempty"`
+	// How many pods the role named worker has. kubectl scale changes it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Workers *int32 `json:"workers,omitempty"`
+	// Slots of each worker: how many ranks mpirun puts there.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	Slots int32 `json:"slots,omitempty"`
+	// Processes to start on each worker, where Muster starts them.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4096
+	ProcsPerWorker *int32 `json:"procsPerWorker,omitempty"`
+	// The pod in which the command runs. Without it the roles run agent join.
+	// +optional
+	Launcher *Launcher `json:"launcher,omitempty"`
+	// The pods beside the launcher, in the order of their ranks.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Roles []Role `json:"roles"`
+	// Whose end decides: auto (the framework's rule), all, any, ROLE, ROLE:INDEX.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Success string `json:"success,omitempty"`
+	// +optional
+	RestartPolicy *RestartPolicy `json:"restartPolicy,omitempty"`
+	// +optional
+	Elastic *Elastic `json:"elastic,omitempty"`
+	// +optional
+	RunPolicy *RunPolicy `json:"runPolicy,omitempty"`
+	// +optional
+	Gang *Gang `json:"gang,omitempty"`
+	// +optional
+	Agent *Agent `json:"agent,omitempty"`
+	// How the launcher finds its workers: label (it may list the namespace's pods), names (it may read its own pods only).
+	// +optional
+	// +kubebuilder:validation:Enum=label;names
+	// +kubebuilder:default=label
+	Discovery string `json:"discovery,omitempty"`
+	// After how long without output and CPU a run counts as hanging: 10m.
+	// +optional
+	HangAfter *Time `json:"hangAfter,omitempty"`
+	// Size of /dev/shm in the workers, as a memory volume; 0: the runtime's 64Mi. Left out: as the framework needs it.
+	// +optional
+	Shm *Size `json:"shm,omitempty"`
+	// Who makes the pods: another controller's name makes Muster's leave the job alone.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	ManagedBy *string `json:"managedBy,omitempty"`
+}
+
+// Time is a duration.
+//
+// +kubebuilder:validation:MaxLength=16
+// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]*(s|m|h)$')",message="a time is written as 90s, 10m or 1h"
+type Time string
+
+// Size is an amount of memory.
+//
+// +kubebuilder:validation:MaxLength=16
+// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).compareTo(quantity('0')) >= 0",message="a size is written as 512Mi or 8Gi; 0 leaves it alone"
+type Size string
+
+// Launcher is the pod in which the command runs.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.template.spec) && size(self.template.spec.containers) > 0",message="the launcher's template has no container"
+// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy == 'Never'",message="the pods of a job are not restarted by the kubelet, processes are restarted in place by the agent (spec.restartPolicy): leave restartPolicy away, or write Never"
+type Launcher struct {
+	// The container that is the launcher. Left out: the one that kubectl.kubernetes.io/default-container names, else the first.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Container string                 `json:"container,omitempty"`
+	Template  corev1.PodTemplateSpec `json:"template"`
+}
+
+// Role is a number of like pods.
+//
+// +kubebuilder:validation:XValidation:rule="self.name != 'launcher'",message="a launcher is no role: it stands in spec.launcher"
+// +kubebuilder:validation:XValidation:rule="size(self.name) <= 16 && self.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a role's name has at most 16 characters, begins with a letter, and holds small letters, digits and dashes: pods are named JOB-ROLE-0"
+// +kubebuilder:validation:XValidation:rule="self.name != 'worker' || !has(self.replicas)",message="how many workers there are stands in spec.workers, where kubectl scale finds it"
+// +kubebuilder:validation:XValidation:rule="has(self.template.spec) && size(self.template.spec.containers) > 0",message="the role's template has no container"
+// +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy == 'Never'",message="the pods of a job are not restarted by the kubelet, processes are restarted in place by the agent (spec.restartPolicy): leave restartPolicy away, or write Never"
+type Role struct {
+	// worker, or a framework's own: chief, master, ps, evaluator.
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// Left out: 1; for worker: spec.workers.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Replicas *int32 `json:"replicas,omitempty"`
+	// The container that is the worker. Left out: the one that kubectl.kubernetes.io/default-container names, else the first.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Container string                 `json:"container,omitempty"`
+	Template  corev1.PodTemplateSpec `json:"template"`
+}

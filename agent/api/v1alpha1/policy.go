@@ -1,0 +1,109 @@
+package v1alpha1
+
+// RestartPolicy says which ends are worth another attempt. Attempts begin in
+// place, in the pods that are there; a pod that was lost is made anew.
+type RestartPolicy struct {
+	// How often a run that failed is begun again. Preemption, drain and eviction do not count.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	MaxRestarts int32 `json:"maxRestarts,omitempty"`
+	// After which ends, as in agent run --restart-on: exit codes, lost, infra, oom, any; +1,-143 changes the default 130,137,143,lost,infra.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[+-]?([1-9][0-9]{0,2}|lost|infra|oom|any)(,[+-]?([1-9][0-9]{0,2}|lost|infra|oom|any))*$')",message="restartOn takes exit codes (1 to 255), lost, infra, oom and any, as in 137,lost; +1,-143 adds to the default and takes away"
+	RestartOn string `json:"restartOn,omitempty"`
+}
+
+// Elastic bounds the number of workers of a job whose workers may come and go.
+//
+// +kubebuilder:validation:XValidation:rule="self.min <= self.max",message="elastic.min is more than elastic.max"
+type Elastic struct {
+	// The run begins, and goes on, with so many.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	Min int32 `json:"min"`
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	Max int32 `json:"max"`
+}
+
+// RunPolicy says when a job begins and what stays of it.
+type RunPolicy struct {
+	// No pods while it is true; set in mid-run it deletes them.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+	// The job fails when it has not ended after so long.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+	// The job is deleted so long after its end. Left out: it stays.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+	// What happens to the pods at the end: None are deleted, those that are still Running, All.
+	// +optional
+	// +kubebuilder:validation:Enum=None;Running;All
+	// +kubebuilder:default=Running
+	CleanPodPolicy string `json:"cleanPodPolicy,omitempty"`
+	// How often a job that has failed for good is begun again with new pods.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	BackoffLimit int32 `json:"backoffLimit,omitempty"`
+}
+
+// Gang has the pods scheduled together or not at all.
+//
+// +kubebuilder:validation:XValidation:rule="self.backend != 'kueue' || has(self.queue)",message="gang.backend kueue needs gang.queue, the name of a LocalQueue"
+// +kubebuilder:validation:XValidation:rule="!has(self.queue) || self.backend in ['volcano','kueue']",message="gang.queue is for the backends volcano and kueue"
+// +kubebuilder:validation:XValidation:rule="!has(self.topology) || self.backend == 'volcano'",message="gang.topology is for the backend volcano"
+// +kubebuilder:validation:XValidation:rule="!has(self.minMember) || self.backend in ['volcano','coscheduling','workload']",message="gang.minMember is for the backends volcano, coscheduling and workload; Kueue admits all pods of a group"
+type Gang struct {
+	// volcano and coscheduling make a PodGroup, workload Kubernetes' own (1.36 and later), kueue a plain pod group.
+	// +kubebuilder:validation:Enum=none;volcano;coscheduling;kueue;workload
+	Backend string `json:"backend"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Queue string `json:"queue,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// How many pods must fit at once, the launcher included. Left out: all.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MinMember *int32 `json:"minMember,omitempty"`
+	// The scheduler to use. Left out: volcano; for coscheduling scheduler-plugins-scheduler; else the pods' own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	SchedulerName string `json:"schedulerName,omitempty"`
+	// Which roles share a node, Volcano's task topology.
+	// +optional
+	Topology *Topology `json:"topology,omitempty"`
+}
+
+// Topology is Volcano's: lists of roles, as in "ps,worker;ps,evaluator".
+type Topology struct {
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Affinity string `json:"affinity,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	AntiAffinity string `json:"antiAffinity,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Order string `json:"order,omitempty"`
+}
+
+// Agent says how the agent gets into the pods.
+type Agent struct {
+	// baked: it is in the image at /muster/agent. init: an init container copies it into a volume. imageVolume: the agent's image is a volume (Kubernetes 1.33 and later).
+	// +optional
+	// +kubebuilder:validation:Enum=baked;init;imageVolume
+	// +kubebuilder:default=baked
+	Delivery string `json:"delivery,omitempty"`
+	// Left out: the controller's release.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+}

@@ -1,0 +1,115 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Types of conditions. kubectl wait --for=condition=Succeeded waits for one.
+const (
+	Suspended    = "Suspended"    // there are no pods, because the user says so
+	WorkersReady = "WorkersReady" // the containers of all workers run
+	Launched     = "Launched"     // the launcher runs, and had all workers
+	Restarting   = "Restarting"   // pods are being made anew
+	Succeeded    = "Succeeded"
+	Failed       = "Failed"
+)
+
+// Phases, as kubectl get shows them. Conditions are for programs.
+const (
+	PhaseSuspended  = "Suspended"
+	PhaseWaiting    = "Waiting"
+	PhaseRunning    = "Running"
+	PhaseRestarting = "Restarting"
+	PhaseSucceeded  = "Succeeded"
+	PhaseFailed     = "Failed"
+)
+
+// LaunchJobStatus is what the controller answers.
+type LaunchJobStatus struct {
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// +optional
+	Phase string `json:"phase,omitempty"`
+	// Workers whose own container is ready, of those that there are to be: 12/16.
+	// +optional
+	Ready string `json:"ready,omitempty"`
+	// One word for what is in the job's way, or how it ended.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// The same in a sentence.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// The run of the pods, from 1. Attempts that the agent begins in place are in its log.
+	// +optional
+	Attempt int32 `json:"attempt,omitempty"`
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Roles []RoleStatus `json:"roles,omitempty"`
+	// What went wrong first.
+	// +optional
+	FirstFailure *FirstFailure `json:"firstFailure,omitempty"`
+	// Pods that were made anew, the newest last, at most 64.
+	// +optional
+	// +listType=atomic
+	Replaced []Replaced `json:"replaced,omitempty"`
+	// How many of all replaced pods count against maxRestarts.
+	// +optional
+	Replacements int32 `json:"replacements,omitempty"`
+	// +optional
+	Agent *AgentStatus `json:"agent,omitempty"`
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// Pods of the role worker, for kubectl scale.
+	// +optional
+	Workers int32 `json:"workers,omitempty"`
+	// Their label selector, for autoscalers.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// RoleStatus counts the pods of one role.
+type RoleStatus struct {
+	Name      string `json:"name"`
+	Desired   int32  `json:"desired"`
+	Active    int32  `json:"active"`
+	Ready     int32  `json:"ready"`
+	Succeeded int32  `json:"succeeded"`
+	Failed    int32  `json:"failed"`
+}
+
+// FirstFailure is the end of the first container that failed.
+type FirstFailure struct {
+	// Of the process, where the agent has named it.
+	// +optional
+	Rank *int32 `json:"rank,omitempty"`
+	// +optional
+	Pod      string `json:"pod,omitempty"`
+	ExitCode int32  `json:"exitCode"`
+	// The last words of the container.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// Replaced is a pod that was made anew.
+type Replaced struct {
+	Pod    string      `json:"pod"`
+	UID    string      `json:"uid"`
+	Reason string      `json:"reason"`
+	Time   metav1.Time `json:"time"`
+}
+
+// AgentStatus tells which agent and which images ran.
+type AgentStatus struct {
+	// Of the controller, whose agent is injected.
+	// +optional
+	Version string `json:"version,omitempty"`
+	// Images of the roles' own containers, as the nodes resolved them.
+	// +optional
+	// +listType=set
+	Images []string `json:"images,omitempty"`
+}

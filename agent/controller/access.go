@@ -1,0 +1,105 @@
+package controller
+
+import (
+	"crypto/rand"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// byNames is the discovery of a launcher that may read its own pods only.
+const byNames = "names"
+
+// account is the name of the launcher's ServiceAccount, Role and RoleBinding.
+func (b builder) account() string { return b.job.Name + "-" + names.RoleLauncher }
+
+// service makes the headless Service by which the pods know each other's names,
+// from the moment that they are there.
+func (b builder) service() *corev1.Service {
+	return &corev1.Service{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: b.owned(b.job.Name),
+		Spec: corev1.ServiceSpec{
+			ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true,
+			Selector: map[string]string{names.LabelJob: b.job.Name},
+		},
+	}
+}
+
+// serviceAccount makes the launcher's, nil where the user has named one.
+func (b builder) serviceAccount() *corev1.ServiceAccount {
+	if b.givenAccount() != "" {
+		return nil
+	}
+	return &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: b.owned(b.account())}
+}
+
+func (b builder) givenAccount() string { return accountOf(&b.job.Spec.Launcher.Template.Spec) }
+
+// role lets the launcher look at pods and start the agent in its own workers,
+// which need not be there yet. taken are names that replacements had to take.
+func (b builder) role(taken []string) *rbacv1.Role {
+	var pods []string
+	for _, s := range b.slots {
+		if !s.launcher() {
+			pods = append(pods, s.name)
+		}
+	}
+	for _, name := range taken {
+		if !slices.Contains(pods, name) && name != b.account() {
+			pods = append(pods, name)
+		}
+	}
+	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}}
+	if b.job.Spec.Discovery == byNames {
+		look.Verbs, look.ResourceNames = []string{"get"}, append([]string{b.account()}, pods...)
+	}
+	rules := []rbacv1.PolicyRule{look}
+	if len(pods) > 0 { // a rule without names is one for all pods
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"get", "create"}, ResourceNames: pods})
+	}
+	return &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: b.owned(b.account()), Rules: rules}
+}
+
+// binding gives the Role to the launcher's account, the user's or ours.
+func (b builder) binding() *rbacv1.RoleBinding {
+	account := b.givenAccount()
+	if account == "" {
+		account = b.account()
+	}
+	return &rbacv1.RoleBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
+		ObjectMeta: b.owned(b.account()),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: b.account()},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: b.job.Namespace}},
+	}
+}
+
+// podNames lists the workers' pods, for a launcher that polls them.
+func (b builder) podNames() string {
+	var list []string
+	for _, s := range b.slots {
+		if !s.launcher() {
+			list = append(list, s.name)
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+const tokenKey = "token"
+
+func (b builder) tokenName() string { return b.job.Name + "-token" }
+
+// token makes the secret that the members of a job without a launcher share.
+func (b builder) token() *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: b.owned(b.tokenName()),
+		StringData: map[string]string{tokenKey: rand.Text() + rand.Text()},
+	}
+}

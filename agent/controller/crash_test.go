@@ -1,0 +1,228 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+)
+
+var errKilled = errors.New("killed")
+
+// mortal is a client whose process is killed at its n-th write, before or after
+// the API server has done it; 0: never. It counts what was written.
+type mortal struct {
+	client.WithWatch
+	writes, at int
+	after      bool
+	dead       bool
+	log        []string
+}
+
+func (m *mortal) write(what string, o client.Object, do func() error) error {
+	if m.dead {
+		return errKilled
+	}
+	m.writes++
+	if m.writes == m.at {
+		m.dead = true
+		if m.after {
+			_ = do()
+		}
+		return errKilled
+	}
+	err := do()
+	m.log = append(m.log, fmt.Sprintf("%s %T %s: %v", what, o, o.GetName(), err))
+	return err
+}
+
+func (m *mortal) client() client.Client {
+	return interceptor.NewClient(m.WithWatch, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if m.dead {
+				return errKilled
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			o.SetUID(uuid.NewUUID()) // the API server's own business, which the one in memory does not mind
+			return m.write("create", o, func() error { return c.Create(ctx, o, opts...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			return m.write("delete", o, func() error { return c.Delete(ctx, o, opts...) })
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			return m.write("apply", &corev1.Pod{}, func() error { return c.Apply(ctx, o, opts...) })
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+			return m.write("status", o, func() error { return c.SubResource(sub).Update(ctx, o, opts...) })
+		},
+	})
+}
+
+// story is a job's life, told to a controller that may be killed once.
+type story struct {
+	t     *testing.T
+	truth client.WithWatch
+	m     *mortal
+	clock *clocktesting.FakePassiveClock
+	key   client.ObjectKey
+}
+
+// settle reconciles until nothing is written any more; a killed controller is
+// followed by a new one.
+func (s *story) settle() {
+	s.t.Helper()
+	for range 60 {
+		before := s.m.writes
+		s.clock.SetTime(s.clock.Now().Add(2 * time.Second))
+		r := &Reconciler{Client: s.m.client(), Reader: s.m.client(), Events: &events.FakeRecorder{}, Clock: s.clock, Version: "test"}
+		_, err := r.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: s.key})
+		switch {
+		case s.m.dead:
+			s.m = &mortal{WithWatch: s.truth}
+		case err != nil:
+			s.t.Fatalf("reconcile: %v\n%v", err, s.m.log)
+		case s.m.writes == before:
+			return
+		}
+	}
+	s.t.Fatalf("it writes and writes:\n%v", s.m.log)
+}
+
+func (s *story) pods() []corev1.Pod {
+	var list corev1.PodList
+	require.NoError(s.t, s.truth.List(s.t.Context(), &list, client.InNamespace(s.key.Namespace), client.MatchingLabels{names.LabelJob: s.key.Name}))
+	return list.Items
+}
+
+func (s *story) job() *v1alpha1.LaunchJob {
+	job := &v1alpha1.LaunchJob{}
+	require.NoError(s.t, s.truth.Get(s.t.Context(), s.key, job))
+	return job
+}
+
+// kubelet tells of pods: those of the names given, or all.
+func (s *story) kubelet(tell func(*corev1.Pod), only ...string) {
+	for _, p := range s.pods() {
+		if len(only) > 0 && !slices.Contains(only, p.Name) || p.Status.Phase == corev1.PodSucceeded {
+			continue
+		}
+		tell(&p)
+		require.NoError(s.t, s.truth.Status().Update(s.t.Context(), &p))
+	}
+}
+
+func runs(at time.Time) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodRunning
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Image: "i", ImageID: "sha256:1", Ready: true,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}}}}
+	}
+}
+
+func endsWith(code int32, at time.Time) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodSucceeded
+		if code != 0 {
+			p.Status.Phase = corev1.PodFailed
+		}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Image: "i", ImageID: "sha256:1",
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, StartedAt: metav1.NewTime(at), FinishedAt: metav1.NewTime(at)}}}}
+	}
+}
+
+// live tells a life with an eviction, a failed worker, a deleted one, and a good end,
+// and gives what is left of it.
+func (s *story) live(life *v1alpha1.LaunchJob) string {
+	require.NoError(s.t, s.truth.Create(s.t.Context(), life))
+	s.settle()
+	s.kubelet(runs(s.clock.Now()))
+	s.settle()
+	require.Equal(s.t, v1alpha1.PhaseRunning, s.job().Status.Phase)
+	s.kubelet(func(p *corev1.Pod) {
+		endsWith(143, s.clock.Now())(p)
+		disruptedBy("EvictionByEvictionAPI")(p)
+	}, "pi-worker-1")
+	s.settle()
+	s.kubelet(endsWith(137, s.clock.Now().Add(-time.Hour)), "pi-worker-0")
+	s.settle()
+	s.kubelet(runs(s.clock.Now()))
+	gone := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: "pi-worker-1"}}
+	require.NoError(s.t, s.truth.Delete(s.t.Context(), gone, client.GracePeriodSeconds(0)))
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: "pi"}}
+	require.NoError(s.t, s.truth.Delete(s.t.Context(), service))
+	s.settle()
+	s.kubelet(runs(s.clock.Now()))
+	s.settle()
+	s.kubelet(endsWith(0, s.clock.Now()), "pi-launcher")
+	s.settle()
+	s.clock.SetTime(s.clock.Now().Add(time.Hour))
+	s.settle()
+	return s.remains()
+}
+
+// remains are the objects of the job and what its status says, without times.
+func (s *story) remains() string {
+	var list []string
+	for _, kind := range []client.ObjectList{&corev1.PodList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}} {
+		require.NoError(s.t, s.truth.List(s.t.Context(), kind, client.InNamespace(s.key.Namespace), client.MatchingLabels{names.LabelJob: s.key.Name}))
+		items, err := metaItems(kind)
+		require.NoError(s.t, err)
+		for _, o := range items {
+			list = append(list, fmt.Sprintf("%T %s", o, o.GetName()))
+		}
+	}
+	slices.Sort(list)
+	status := s.job().Status
+	for _, r := range status.Replaced {
+		list = append(list, r.Pod+" "+r.Reason)
+	}
+	return fmt.Sprintf("%v phase=%s replacements=%d attempt=%d", list, status.Phase, status.Replacements, status.Attempt)
+}
+
+// TestKilledBetweenAnyTwoWrites kills the controller at each of its writes, once
+// before the API server has done it and once after: what is left of the job in
+// the end is the same.
+func TestKilledBetweenAnyTwoWrites(t *testing.T) {
+	tell := func(t *testing.T, at int, after bool) (string, int) {
+		s := &story{t: t, clock: clocktesting.NewFakePassiveClock(time.Now())}
+		s.truth, s.key = newWorld(t)
+		s.m = &mortal{WithWatch: s.truth, at: at, after: after}
+		job := aJob(t, "mpi")
+		job.Namespace, job.Name, job.UID = s.key.Namespace, s.key.Name, ""
+		for _, spec := range []*corev1.PodSpec{&job.Spec.Launcher.Template.Spec, &job.Spec.Roles[0].Template.Spec} {
+			spec.SchedulerName, spec.HostNetwork = "nobody", false
+			spec.Containers = spec.Containers[len(spec.Containers)-1:]
+		}
+		left := s.live(job)
+		return left, s.m.writes
+	}
+	want, writes := tell(t, 0, false)
+	require.Contains(t, want, "phase=Succeeded replacements=1 attempt=1")
+	require.Contains(t, want, "[*v1.Pod pi-launcher *v1.Role pi-launcher *v1.RoleBinding pi-launcher *v1.Service pi *v1.ServiceAccount pi-launcher pi-worker-1 EvictionByEvictionAPI pi-worker-0 ended with 137]")
+	require.Greater(t, writes, 15)
+	for at := 1; at <= writes; at++ {
+		for _, after := range []bool{false, true} {
+			got, _ := tell(t, at, after)
+			require.Equal(t, want, got, "killed at write %d, after it: %v", at, after)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package controller
+
+import (
+	"path"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// agentVolume is the volume, and the init container, that bring the agent.
+const agentVolume = "muster-agent"
+
+// deliver gives the slot's container the agent at /muster, in one of two ways. An
+// image that has it baked in is left alone.
+func (b builder) deliver(s slot, spec *corev1.PodSpec) {
+	own := s.own(spec)
+	dir := path.Dir(names.AgentPath)
+	if delivery(b.job) == baked || !b.wanted(s) {
+		return
+	}
+	volume := corev1.Volume{Name: agentVolume}
+	mount := corev1.VolumeMount{Name: agentVolume, MountPath: dir, ReadOnly: true}
+	if delivery(b.job) == imageVolume {
+		volume.Image = &corev1.ImageVolumeSource{Reference: b.image, PullPolicy: corev1.PullIfNotPresent}
+	} else {
+		volume.EmptyDir = &corev1.EmptyDirVolumeSource{}
+		small := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")}
+		spec.InitContainers = append([]corev1.Container{{
+			Name: agentVolume, Image: b.image, ImagePullPolicy: corev1.PullIfNotPresent,
+			Args:         []string{"install", dir},
+			VolumeMounts: []corev1.VolumeMount{{Name: agentVolume, MountPath: dir}},
+			Resources: corev1.ResourceRequirements{Requests: small, Limits: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
+			}},
+			SecurityContext: installRights(own.SecurityContext),
+		}}, spec.InitContainers...)
+	}
+	spec.Volumes = append(spec.Volumes, volume)
+	own.VolumeMounts = append(own.VolumeMounts, mount)
+}
+
+// wanted: somebody will run the agent in the slot's container.
+func (b builder) wanted(s slot) bool { return b.job.Spec.Launcher != nil || !b.unwrapped(s) }
+
+// installRights are those of the container that copies the agent: as few as Pod
+// Security restricted asks for, and the user of the container that it is for.
+func installRights(of *corev1.SecurityContext) *corev1.SecurityContext {
+	no, yes := false, true
+	rights := &corev1.SecurityContext{
+		AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+	if of != nil {
+		rights.RunAsUser, rights.RunAsGroup, rights.RunAsNonRoot, rights.SeccompProfile = of.RunAsUser, of.RunAsGroup, of.RunAsNonRoot, of.SeccompProfile
+	}
+	return rights
+}
+
+const (
+	shmVolume = "muster-shm"
+	shmPath   = "/dev/shm"
+)
+
+// shm gives workers a /dev/shm that is larger than the runtime's 64 MiB: MPI and
+// the collectives of the others pass messages between ranks of one node there.
+func (b builder) shm(s slot, spec *corev1.PodSpec) {
+	own := s.own(spec)
+	given := slices.ContainsFunc(own.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == shmPath })
+	size, want := shmSize(b.job)
+	if given || s.launcher() || !want {
+		return
+	}
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: shmVolume, VolumeSource: corev1.VolumeSource{
+		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: size},
+	}})
+	own.VolumeMounts = append(own.VolumeMounts, corev1.VolumeMount{Name: shmVolume, MountPath: shmPath})
+}
+
+// shmSize is the user's, else no limit but the pod's memory, for frameworks that
+// need one.
+func shmSize(job *v1alpha1.LaunchJob) (size *resource.Quantity, want bool) {
+	if job.Spec.Shm != nil {
+		q, err := resource.ParseQuantity(string(*job.Spec.Shm))
+		return &q, err == nil && !q.IsZero()
+	}
+	switch job.Spec.Framework {
+	case "plain", "tensorflow", "jax", "xgboost", "lightgbm":
+		return nil, false
+	case "", "auto":
+		return nil, job.Spec.Launcher != nil
+	}
+	return nil, true
+}

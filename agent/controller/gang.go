@@ -1,0 +1,157 @@
+package controller
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// The backends of a gang.
+const (
+	volcano      = "volcano"
+	coscheduling = "coscheduling"
+	kueue        = "kueue"
+	workload     = "workload"
+)
+
+// What the schedulers' own documentation calls these.
+const (
+	volcanoGroup      = "scheduling.k8s.io/group-name"
+	volcanoTask       = "volcano.sh/task-spec"
+	coschedulingGroup = "scheduling.x-k8s.io/pod-group"
+	kueueQueue        = "kueue.x-k8s.io/queue-name"
+	kueueGroup        = "kueue.x-k8s.io/pod-group-name"
+	kueueTotal        = "kueue.x-k8s.io/pod-group-total-count"
+)
+
+// backend is whose gang it is, "" where there is none.
+func backend(job *v1alpha1.LaunchJob) string {
+	if g := job.Spec.Gang; g != nil && g.Backend != "none" {
+		return g.Backend
+	}
+	return ""
+}
+
+// gangKind is the kind of the object that a backend wants, before a look at the
+// versions that the cluster serves.
+func gangKind(backend string) (schema.GroupKind, bool) {
+	switch backend {
+	case volcano:
+		return schema.GroupKind{Group: "scheduling.volcano.sh", Kind: "PodGroup"}, true
+	case coscheduling:
+		return schema.GroupKind{Group: "scheduling.x-k8s.io", Kind: "PodGroup"}, true
+	case workload:
+		return schema.GroupKind{Group: "scheduling.k8s.io", Kind: "PodGroup"}, true
+	}
+	return schema.GroupKind{}, false
+}
+
+// members is how many pods must fit at once: all, the launcher too, unless the
+// user says less.
+func (b builder) members() int64 {
+	if m := b.job.Spec.Gang.MinMember; m != nil {
+		return int64(*m)
+	}
+	if e := b.job.Spec.Elastic; e != nil {
+		return int64(e.Min) + 1
+	}
+	return int64(len(b.slots))
+}
+
+// gang makes the gang's one object, nil for backends that need none. version is
+// one that the cluster serves.
+func (b builder) gang(version string) *unstructured.Unstructured {
+	name := backend(b.job)
+	kind, ok := gangKind(name)
+	if !ok {
+		return nil
+	}
+	meta := b.owned(b.job.Name)
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(kind.WithVersion(version))
+	u.SetName(meta.Name)
+	u.SetNamespace(meta.Namespace)
+	u.SetLabels(meta.Labels)
+	u.SetOwnerReferences(meta.OwnerReferences)
+	g := b.job.Spec.Gang
+	spec := map[string]any{"minMember": b.members()}
+	switch name {
+	case volcano:
+		set(spec, "queue", g.Queue)
+		set(spec, "priorityClassName", g.PriorityClassName)
+		u.SetAnnotations(taskTopology(g.Topology))
+	case workload:
+		spec = map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": b.members()}}}
+		set(spec, "priorityClassName", g.PriorityClassName)
+	}
+	u.Object["spec"] = spec
+	return u
+}
+
+func set(object map[string]any, key, value string) {
+	if value != "" {
+		object[key] = value
+	}
+}
+
+func taskTopology(t *v1alpha1.Topology) map[string]string {
+	if t == nil {
+		return nil
+	}
+	all := map[string]string{}
+	for key, value := range map[string]string{
+		"volcano.sh/task-topology-affinity": t.Affinity, "volcano.sh/task-topology-anti-affinity": t.AntiAffinity,
+		"volcano.sh/task-topology-task-order": t.Order,
+	} {
+		if value != "" {
+			all[key] = value
+		}
+	}
+	return all
+}
+
+// join puts a pod into the gang.
+func (b builder) join(pod *corev1.Pod, s slot) {
+	g := b.job.Spec.Gang
+	if g == nil || backend(b.job) == "" {
+		return
+	}
+	if pod.Spec.PriorityClassName == "" {
+		pod.Spec.PriorityClassName = g.PriorityClassName
+	}
+	scheduler := g.SchedulerName
+	switch backend(b.job) {
+	case volcano:
+		scheduler = cmp.Or(scheduler, "volcano")
+		pod.Annotations[volcanoGroup], pod.Annotations[volcanoTask] = b.job.Name, s.role
+	case coscheduling:
+		scheduler = cmp.Or(scheduler, "scheduler-plugins-scheduler")
+		pod.Labels[coschedulingGroup] = b.job.Name
+	case workload:
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &b.job.Name}
+	case kueue:
+		pod.Labels[kueueQueue], pod.Labels[kueueGroup] = g.Queue, b.job.Name
+		pod.Annotations[kueueTotal] = number(int32(len(b.slots)))
+	}
+	if scheduler != "" && pod.Spec.SchedulerName == "" {
+		pod.Spec.SchedulerName = scheduler
+	}
+}
+
+// gangOf tells whose gang a template, or the job, asks for besides, by what such
+// pods are known by.
+func gangOf(labels, annotations map[string]string, scheduler string) string {
+	switch {
+	case annotations[volcanoGroup] != "" || scheduler == "volcano":
+		return volcano
+	case labels[coschedulingGroup] != "":
+		return coscheduling
+	case labels[kueueQueue] != "":
+		return kueue
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+package controller
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestObjects holds every object that a job becomes to a golden file.
+func TestObjects(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			b := aBuilder(aJob(t, name))
+			require.Empty(t, refuse(b))
+			var text []byte
+			for _, o := range objects(b) {
+				part, err := yaml.Marshal(o)
+				require.NoError(t, err)
+				text = append(append(text, "---\n"...), part...)
+			}
+			golden := "testdata/" + name + ".golden"
+			if *update {
+				require.NoError(t, os.WriteFile(golden, text, 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(text))
+		})
+	}
+}
+
+// objects are all that a job becomes, but for a token, which is random.
+func objects(b builder) []any {
+	all := []any{b.service()}
+	if b.job.Spec.Launcher != nil {
+		if a := b.serviceAccount(); a != nil {
+			all = append(all, a)
+		}
+		all = append(all, b.role(nil), b.binding())
+	}
+	if g := b.gang("v1"); g != nil {
+		all = append(all, g)
+	}
+	for _, s := range b.slots {
+		all = append(all, b.pod(s, s.name))
+	}
+	return all
+}
+
+// TestTemplatePassesThrough: what the user's template says is in the pod as it stood.
+func TestTemplatePassesThrough(t *testing.T) {
+	job := aJob(t, "mpi")
+	spec := &job.Spec.Roles[0].Template.Spec
+	spec.PriorityClassName, spec.SchedulerName, spec.NodeSelector = "high", "own", map[string]string{"gpu": "a100"}
+	spec.Volumes = []corev1.Volume{{Name: "data"}}
+	spec.Containers[1].ReadinessProbe = &corev1.Probe{PeriodSeconds: 7}
+	spec.Containers[1].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/dev/shm/"}}
+	spec.Containers[1].Command = []string{"sh", "-c", "prepare && exec agent worker"}
+	spec.DeprecatedServiceAccount = "old"
+	b := aBuilder(job)
+	pod := b.pod(b.slots[1], b.slots[1].name)
+	require.Equal(t, "high", pod.Spec.PriorityClassName)
+	require.Equal(t, "own", pod.Spec.SchedulerName)
+	require.Equal(t, map[string]string{"gpu": "a100"}, pod.Spec.NodeSelector)
+	require.Equal(t, spec.Volumes, pod.Spec.Volumes, "the user's /dev/shm stands")
+	require.Equal(t, spec.Containers[1].ReadinessProbe, pod.Spec.Containers[1].ReadinessProbe)
+	require.Equal(t, spec.Containers[1].Command, pod.Spec.Containers[1].Command)
+	require.Equal(t, "old", pod.Spec.DeprecatedServiceAccount)
+	require.Nil(t, pod.Spec.AutomountServiceAccountToken, "who names an account wants its token")
+	require.Equal(t, "hpc", pod.Labels["team"])
+	require.Equal(t, spec.Containers[0], pod.Spec.Containers[0], "a sidecar is left alone")
+	require.Len(t, spec.Tolerations, 1, "the job itself is not changed")
+}
+
+func TestRefuse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		job    string
+		change func(*v1alpha1.LaunchJob)
+		want   string
+	}{
+		"container that is not there": {"mpi", func(j *v1alpha1.LaunchJob) { j.Spec.Roles[0].Container = "x" }, "has no container x"},
+		"injected, no command in the launcher": {"volcano", func(j *v1alpha1.LaunchJob) { j.Spec.Launcher.Template.Spec.Containers[0].Command = nil },
+			"the launcher's container main has no command, and the agent (agent.delivery: imageVolume)"},
+		"injected, no command, restarts": {"static", func(j *v1alpha1.LaunchJob) { j.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: 1} }, "nobody restarts its processes"},
+		"injected, no command, ray":      {"static", func(j *v1alpha1.LaunchJob) { j.Spec.Framework = "ray" }, "its ranks cannot be known beforehand"},
+		"two gangs": {"volcano", func(j *v1alpha1.LaunchJob) {
+			j.Spec.Roles[0].Template.Labels = map[string]string{coschedulingGroup: "x"}
+		}, "two gang schedulers at once: volcano by spec.gang or a template, and coscheduling by the template of ps"},
+		"two gangs, one by a label of the job": {"volcano", func(j *v1alpha1.LaunchJob) { j.Labels = map[string]string{kueueQueue: "q"} }, "and kueue by the labels of the LaunchJob"},
+		"our volume's name": {"mpi", func(j *v1alpha1.LaunchJob) {
+			j.Spec.Roles[0].Template.Spec.Volumes = []corev1.Volume{{Name: shmVolume}}
+		}, "call it otherwise"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := aJob(t, tc.job)
+			tc.change(job)
+			require.Contains(t, refuse(aBuilder(job)), tc.want)
+		})
+	}
+}

@@ -1,0 +1,132 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// Options are what the controller is told.
+type Options struct {
+	Namespaces     []string // that it serves; none: all
+	AgentImage     string   // that is injected
+	Version        string
+	LeaderElection bool
+	LeaseNamespace string // of the leader's lease; "": the pod's own
+	MetricsAddress string // "0": none
+	ProbeAddress   string // "": none
+}
+
+// settle gathers what happens to a job's pods within so long into one look, and
+// one write of the status.
+const settle = time.Second
+
+// NewManager makes a manager that runs the controller. Nothing is asked of the API server
+// before it starts but which kinds there are.
+func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("make scheme: %w", err)
+		}
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.UserAgent, cfg.QPS, cfg.Burst = "muster-controller/"+o.Version, 200, 400
+	ours, err := labels.Parse(names.LabelJob)
+	if err != nil {
+		return nil, fmt.Errorf("make selector: %w", err)
+	}
+	mgr, err := manager.New(cfg, manager.Options{
+		Scheme: scheme,
+		Cache: cache.Options{DefaultNamespaces: namespaces(o.Namespaces), DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}: {Label: ours}, &corev1.Service{}: {Label: ours}, &corev1.ServiceAccount{}: {Label: ours},
+			&rbacv1.Role{}: {Label: ours}, &rbacv1.RoleBinding{}: {Label: ours},
+		}},
+		LeaderElection: o.LeaderElection, LeaderElectionID: "muster-controller", LeaderElectionNamespace: o.LeaseNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress:        o.ProbeAddress,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
+		if err := add("ping", healthz.Ping); err != nil {
+			return nil, fmt.Errorf("add probe: %w", err)
+		}
+	}
+	series, err := NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	r := &Reconciler{
+		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("muster-controller"),
+		Clock: clock.RealClock{}, AgentImage: o.AgentImage, Version: o.Version, Metrics: series,
+	}
+	return mgr, r.watch(mgr)
+}
+
+func namespaces(list []string) map[string]cache.Config {
+	if len(list) == 0 {
+		return nil
+	}
+	all := map[string]cache.Config{}
+	for _, name := range list {
+		all[strings.TrimSpace(name)] = cache.Config{}
+	}
+	return all
+}
+
+// watch has the reconciler called for each change of a job, and a moment after one
+// of its children.
+func (r *Reconciler) watch(mgr manager.Manager) error {
+	b := ctrl.ControllerManagedBy(mgr).Named("launchjob").For(&v1alpha1.LaunchJob{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4})
+	for _, child := range []client.Object{&corev1.Pod{}, &corev1.Service{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}} {
+		b = b.Watches(child, later())
+	}
+	if err := b.Complete(r); err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	return nil
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// later asks for a look at the job that a child's label names. What comes before
+// it is due is part of it.
+func later() handler.Funcs {
+	ask := func(o client.Object, q queue) {
+		key := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[names.LabelJob]}
+		q.AddAfter(reconcile.Request{NamespacedName: key}, settle)
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { ask(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { ask(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { ask(e.Object, q) },
+	}
+}

@@ -1,0 +1,62 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// Metrics are the controller's own series, beside those of controller-runtime. No
+// label names a job or a pod.
+type Metrics struct {
+	jobs  *prometheus.CounterVec
+	phase *prometheus.HistogramVec
+}
+
+// NewMetrics registers the series.
+func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "muster_jobs_total", Help: "LaunchJobs that have ended."}, []string{"outcome"}),
+		phase: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "muster_job_launch_seconds", Help: "Seconds of each phase of a launch: until the last pod had a node, from there until its containers ran.",
+			Buckets: prometheus.ExponentialBuckets(0.25, 2, 14),
+		}, []string{"phase"}),
+	}
+	for _, c := range []prometheus.Collector{m.jobs, m.phase} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// observe counts what a status says that the one before did not. A nil Metrics
+// counts nothing.
+func (m *Metrics) observe(old, status v1alpha1.LaunchJobStatus, places []place) {
+	if m == nil {
+		return
+	}
+	if status.CompletionTime != nil && old.CompletionTime == nil {
+		m.jobs.WithLabelValues(status.Phase).Inc()
+	}
+	if status.Phase != v1alpha1.PhaseRunning || old.Phase != v1alpha1.PhaseWaiting || status.StartTime == nil {
+		return
+	}
+	var scheduled, started time.Time
+	for i := range places {
+		p := &places[i]
+		for _, c := range p.pod.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.LastTransitionTime.After(scheduled) {
+				scheduled = c.LastTransitionTime.Time
+			}
+		}
+		if at := p.started(); at.After(started) {
+			started = at
+		}
+	}
+	m.phase.WithLabelValues("scheduling").Observe(max(0, scheduled.Sub(status.StartTime.Time).Seconds()))
+	m.phase.WithLabelValues("starting").Observe(max(0, started.Sub(scheduled).Seconds()))
+}

@@ -1,0 +1,166 @@
+package controller
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// stage is how far a pod has come.
+type stage int
+
+const (
+	missing stage = iota // no such pod
+	starting
+	running   // the slot's own container runs
+	done      // it has ended, whatever the sidecars do
+	lost      // something took the pod away: eviction, preemption, its node
+	going     // it is being deleted
+	forgotten // it is being deleted, and its node does not confirm it
+)
+
+// place is a slot with the pod that is in it.
+type place struct {
+	slot
+	pod    *corev1.Pod // the one that counts; nil: missing
+	others []*corev1.Pod
+	stage  stage
+	ready  bool
+	code   int32
+	words  string    // the container's last words
+	ended  time.Time // of the container
+	why    string    // of a lost pod
+}
+
+// heldAfter is how long a pod may be late with its end before another name is
+// taken for its replacement; lostFor the same for one whose node is known not to
+// answer.
+const (
+	heldAfter = 5 * time.Second
+	lostFor   = 3 * time.Second
+)
+
+// observe puts pods into the slots of a job, and gives those that have none:
+// of roles that became smaller, and of earlier attempts.
+func observe(slots []slot, pods []*corev1.Pod, attempt int32, now time.Time) (places []place, surplus []*corev1.Pod) {
+	of := map[string][]*corev1.Pod{}
+	for _, p := range pods {
+		of[p.Labels[names.LabelPod]] = append(of[p.Labels[names.LabelPod]], p)
+	}
+	for _, s := range slots {
+		p := place{slot: s}
+		for _, pod := range of[s.name] {
+			if pod.Labels[names.LabelAttempt] != strconv.Itoa(int(attempt)) {
+				surplus = append(surplus, pod)
+				p.stage = going // it has the name
+				continue
+			}
+			p.others = append(p.others, pod)
+		}
+		delete(of, s.name)
+		p.choose(now)
+		places = append(places, p)
+	}
+	for _, rest := range of {
+		surplus = append(surplus, rest...)
+	}
+	return places, surplus
+}
+
+// choose takes the newest pod of the slot.
+func (p *place) choose(now time.Time) {
+	slices.SortFunc(p.others, func(a, b *corev1.Pod) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(b.Name, a.Name))
+	})
+	if len(p.others) == 0 {
+		return
+	}
+	p.pod, p.others = p.others[0], p.others[1:]
+	p.judge(now)
+}
+
+// judge says how far the pod has come.
+func (p *place) judge(now time.Time) {
+	status := p.status()
+	p.ready = status.Ready && p.pod.DeletionTimestamp == nil
+	end := status.State.Terminated
+	why, taken := disrupted(p.pod)
+	deleted := p.pod.DeletionTimestamp != nil
+	switch {
+	case end != nil && (end.ExitCode == 0 || !taken && !deleted): // what the deletion did to it is not its own end
+		p.stage, p.code, p.words, p.ended = done, end.ExitCode, end.Message, end.FinishedAt.Time
+	case deleted && held(p.pod, now):
+		p.stage, p.why = forgotten, why
+	case deleted:
+		p.stage = going
+	case taken && p.pod.Status.Phase == corev1.PodFailed:
+		p.stage, p.why = lost, why
+	case p.pod.Status.Phase == corev1.PodFailed:
+		// The kubelet or a controller failed it before its container ran.
+		p.stage, p.code, p.words, p.ended = done, names.ExitHopeless, p.pod.Status.Reason+": "+p.pod.Status.Message, now
+	case status.State.Running != nil:
+		p.stage = running
+	default:
+		p.stage = starting
+	}
+}
+
+// status is that of the slot's own container.
+func (p *place) status() corev1.ContainerStatus {
+	for _, s := range p.pod.Status.ContainerStatuses {
+		if s.Name == p.container {
+			return s
+		}
+	}
+	return corev1.ContainerStatus{}
+}
+
+// disrupted tells whether somebody took the pod away, and why: the condition of
+// Kubernetes for it, or the words of the kubelet and of the node lifecycle.
+func disrupted(pod *corev1.Pod) (why string, yes bool) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return c.Reason, true
+		}
+	}
+	switch pod.Status.Reason {
+	case "Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated":
+		return pod.Status.Reason, true
+	}
+	return "", false
+}
+
+// held tells whether a pod that is being deleted is still there only because its
+// node does not confirm its end: late by any measure, or taken off a node that
+// does not answer.
+func held(pod *corev1.Pod, now time.Time) bool {
+	end := pod.DeletionTimestamp.Time // of the grace period
+	if now.Sub(end) >= heldAfter {
+		return true
+	}
+	why, _ := disrupted(pod)
+	if why != "DeletionByTaintManager" && why != "NodeLost" {
+		return false
+	}
+	grace := time.Duration(0)
+	if pod.DeletionGracePeriodSeconds != nil {
+		grace = time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
+	}
+	return now.Sub(end.Add(-grace)) >= lostFor && silent(pod)
+}
+
+// silent: the node lifecycle controller says that the kubelet does not answer. It
+// sets Ready, and Ready alone, to False.
+func silent(pod *corev1.Pod) bool {
+	ready, containers := false, false
+	for _, c := range pod.Status.Conditions {
+		ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse
+		containers = containers || c.Type == corev1.ContainersReady && c.Status == corev1.ConditionTrue
+	}
+	return ready && containers
+}

@@ -1,0 +1,169 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// steps are what one Reconcile does about the pods.
+type steps struct {
+	create []birth
+	remove []*corev1.Pod
+	record []v1alpha1.Replaced // pods to be made anew; removed once the status has them
+	counts int32               // how many of these count against maxRestarts
+	look   time.Duration       // look again after so long; 0: on events only
+}
+
+// birth is a pod to be created.
+type birth struct {
+	slot slot
+	name string
+}
+
+// quietFor is how long the other pods have to end by themselves when the job is
+// over, and how long a worker that ended may have been told so by a launcher
+// whose own end is not known yet.
+const quietFor = 15 * time.Second
+
+func suspended(job *v1alpha1.LaunchJob) bool {
+	return job.Spec.RunPolicy != nil && job.Spec.RunPolicy.Suspend
+}
+
+// plan decides what to do about the pods of a job that is to run.
+func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now time.Time) steps {
+	var s steps
+	s.discard(surplus...)
+	for i := range places {
+		p := &places[i]
+		switch {
+		case p.stage == missing:
+			s.create = append(s.create, birth{p.slot, p.slot.name})
+		case p.stage == forgotten:
+			s.create = append(s.create, birth{p.slot, p.next()})
+		case p.stage == going:
+			s.again(time.Second)
+		case p.stage == lost:
+			s.replace(job, p, false, now)
+		case p.stage == done && !p.launcher() && places[0].launcher():
+			s.ended(job, p, places[0], now)
+		}
+	}
+	return s
+}
+
+// ended: a worker's container has ended, and the launcher's has not. Either the
+// launcher's end is still to be heard of, or it is to be made anew, or the
+// worker failed by itself: then it is replaced as often as the user allows.
+func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now time.Time) {
+	if left := quietFor - now.Sub(p.ended); left > 0 {
+		s.again(left)
+		return
+	}
+	counted := p.code != 0
+	most := int32(0)
+	if r := job.Spec.RestartPolicy; r != nil {
+		most = r.MaxRestarts
+	}
+	if counted && job.Status.Replacements+s.counts >= most && !recorded(job, p.pod) {
+		return // its launcher says what that means
+	}
+	if !counted && launcher.stage == running && launcher.started().Before(p.ended) {
+		s.again(quietFor) // told so by this launcher, which is about to end
+		return
+	}
+	s.replace(job, p, counted, now)
+}
+
+func (p *place) started() time.Time {
+	if r := p.status().State.Running; r != nil {
+		return r.StartedAt.Time
+	}
+	return time.Time{}
+}
+
+// replace has a pod made anew: first it is written down, then it is removed, so
+// that a controller that is killed in between neither forgets nor counts twice.
+func (s *steps) replace(job *v1alpha1.LaunchJob, p *place, counted bool, now time.Time) {
+	if recorded(job, p.pod) {
+		s.discard(p.pod)
+		return
+	}
+	why := p.why
+	if why == "" {
+		why = fmt.Sprintf("ended with %d", p.code)
+	}
+	s.record = append(s.record, v1alpha1.Replaced{Pod: p.pod.Name, UID: string(p.pod.UID), Reason: why, Time: metav1.NewTime(now)})
+	if counted {
+		s.counts++
+	}
+}
+
+func recorded(job *v1alpha1.LaunchJob, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(job.Status.Replaced, func(r v1alpha1.Replaced) bool { return r.UID == string(pod.UID) })
+}
+
+// next is the name of a replacement while a dead node holds the pod: pi-worker-3-r1.
+func (p *place) next() string {
+	n, _ := strconv.Atoi(strings.TrimPrefix(strings.TrimPrefix(p.pod.Name, p.slot.name), "-r"))
+	return fmt.Sprintf("%s-r%d", p.slot.name, n+1)
+}
+
+// discard removes pods that are not being deleted already.
+func (s *steps) discard(pods ...*corev1.Pod) {
+	for _, p := range pods {
+		if p.DeletionTimestamp == nil {
+			s.remove = append(s.remove, p)
+		}
+	}
+}
+
+// again asks for another look.
+func (s *steps) again(after time.Duration) {
+	if s.look == 0 || after < s.look {
+		s.look = max(after, time.Second/2)
+	}
+}
+
+// clean decides what to do about the pods of a job that is over.
+func clean(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now time.Time) steps {
+	var s steps
+	policy := "Running"
+	if r := job.Spec.RunPolicy; r != nil && r.CleanPodPolicy != "" {
+		policy = r.CleanPodPolicy
+	}
+	forced := job.Status.Reason == reasonDeadline // nobody tells these pods that it is over
+	left := time.Duration(0)
+	if job.Status.CompletionTime != nil {
+		left = quietFor - now.Sub(job.Status.CompletionTime.Time)
+	}
+	s.discard(surplus...)
+	for _, p := range places {
+		switch {
+		case p.pod == nil:
+		case policy == "All":
+			s.discard(p.pod)
+		case policy == "None" && !forced, p.pod.Status.Phase == corev1.PodSucceeded, p.pod.Status.Phase == corev1.PodFailed:
+		case !forced && left > 0:
+			s.again(left)
+		default:
+			s.discard(p.pod)
+		}
+	}
+	return s
+}
+
+// expires tells when a job that is over is deleted, if ever.
+func expires(job *v1alpha1.LaunchJob) (at time.Time, ever bool) {
+	if r := job.Spec.RunPolicy; r != nil && r.TTLSecondsAfterFinished != nil && job.Status.CompletionTime != nil {
+		return job.Status.CompletionTime.Add(time.Duration(*r.TTLSecondsAfterFinished) * time.Second), true
+	}
+	return time.Time{}, false
+}

@@ -1,0 +1,165 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// outcome is what a test wants to see of a look at a job.
+type outcome struct {
+	create, remove, record []string
+	verdict                string // reason of the end, "" while it goes on
+	phase, reason          string
+}
+
+func look(job *v1alpha1.LaunchJob, pods ...*corev1.Pod) outcome {
+	b := aBuilder(job)
+	sc := scene{slots: b.slots, now: now()}
+	var surplus []*corev1.Pod
+	sc.places, surplus = observe(b.slots, pods, b.attempt, now())
+	sc.verdict = judgeJob(job, sc.places, now())
+	if !sc.verdict.over {
+		sc.steps = plan(job, sc.places, surplus, now())
+	}
+	status := newStatus(job, sc)
+	o := outcome{verdict: sc.verdict.reason, phase: status.Phase, reason: status.Reason}
+	for _, c := range sc.steps.create {
+		o.create = append(o.create, c.name)
+	}
+	for _, p := range sc.steps.remove {
+		o.remove = append(o.remove, p.Name)
+	}
+	for _, r := range sc.steps.record {
+		o.record = append(o.record, r.Pod+": "+r.Reason)
+	}
+	return o
+}
+
+func TestLook(t *testing.T) {
+	job := aJob(t, "mpi")
+	launched := func(change ...func(*v1alpha1.LaunchJob)) *v1alpha1.LaunchJob {
+		j := job.DeepCopy()
+		j.Status.Attempt, j.Status.StartTime = 1, &metav1.Time{Time: now().Add(-time.Hour)}
+		j.Status.Conditions = []metav1.Condition{{Type: v1alpha1.Launched, Status: metav1.ConditionTrue}}
+		for _, f := range change {
+			f(j)
+		}
+		return j
+	}
+	withRecord := func(j *v1alpha1.LaunchJob) {
+		j.Status.Replaced, j.Status.Replacements = []v1alpha1.Replaced{{UID: "uid-"}}, 2
+	}
+	launcher, w0, w1 := aPod(job, "pi-launcher"), aPod(job, "pi-worker-0"), aPod(job, "pi-worker-1")
+	join := aJob(t, "join")
+	member := func(name string, change ...func(*corev1.Pod)) *corev1.Pod { return aPod(join, name, change...) }
+	for name, tc := range map[string]struct {
+		job  *v1alpha1.LaunchJob
+		pods []*corev1.Pod
+		want outcome
+	}{
+		"a new job": {job, nil, outcome{create: []string{"pi-launcher", "pi-worker-0", "pi-worker-1"}, phase: "Waiting", reason: "Waiting"}},
+		"all run":   {launched(), []*corev1.Pod{launcher, w0, w1}, outcome{phase: "Running"}},
+		"a worker was deleted": {launched(), []*corev1.Pod{launcher, w0},
+			outcome{create: []string{"pi-worker-1"}, phase: "Restarting", reason: "Waiting"}},
+		"a worker is being deleted": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", deleted(2*time.Second, 30*time.Second))},
+			outcome{phase: "Restarting", reason: "Terminating"}},
+		"its node does not answer": {launched(), []*corev1.Pod{launcher, w0,
+			aPod(job, "pi-worker-1", deleted(4*time.Second, 30*time.Second), disruptedBy("DeletionByTaintManager"), silentNode)},
+			outcome{create: []string{"pi-worker-1-r1"}, phase: "Restarting", reason: "NodeLost"}},
+		"it should have been gone long ago": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", deleted(time.Minute, 30*time.Second))},
+			outcome{create: []string{"pi-worker-1-r1"}, phase: "Restarting", reason: "Terminating"}},
+		"its replacement's node as well": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", deleted(2*time.Minute, 0)),
+			aPod(job, "pi-worker-1", deleted(time.Minute, 0), func(p *corev1.Pod) { p.Name, p.CreationTimestamp = "pi-worker-1-r1", metav1.NewTime(now()) })},
+			outcome{create: []string{"pi-worker-1-r2"}, phase: "Restarting", reason: "NodeLost"}},
+		"evicted: written down first": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(143, time.Minute, ""), disruptedBy("EvictionByEvictionAPI"))},
+			outcome{record: []string{"pi-worker-1: EvictionByEvictionAPI"}, phase: "Restarting", reason: "Evicted"}},
+		"evicted: then removed": {launched(withRecord), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(143, time.Minute, ""), disruptedBy("EvictionByEvictionAPI"))},
+			outcome{remove: []string{"pi-worker-1"}, phase: "Restarting", reason: "Evicted"}},
+		"a worker failed, restarts are left": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(137, time.Minute, ""))},
+			outcome{record: []string{"pi-worker-1: ended with 137"}, phase: "Running"}},
+		"a worker failed, none is left": {launched(func(j *v1alpha1.LaunchJob) { j.Status.Replacements = 2 }),
+			[]*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(137, time.Minute, ""))}, outcome{phase: "Running"}},
+		"a worker failed just now: its launcher may know": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(137, time.Second, ""))},
+			outcome{phase: "Running"}},
+		"workers were told that it is over": {launched(), []*corev1.Pod{launcher, aPod(job, "pi-worker-0", ended(0, time.Minute, "")), aPod(job, "pi-worker-1", ended(0, time.Minute, ""))},
+			outcome{phase: "Running"}},
+		"of a launcher before this one": {launched(), []*corev1.Pod{w0, aPod(job, "pi-worker-1", ended(0, time.Hour, ""))},
+			outcome{create: []string{"pi-launcher"}, record: []string{"pi-worker-1: ended with 0"}, phase: "Restarting", reason: "Waiting"}},
+		"the launcher ended well, its sidecar goes on": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(0, time.Second, ""), besideASidecar), w0, w1},
+			outcome{verdict: "Completed", phase: "Succeeded", reason: "Completed"}},
+		"the launcher failed": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(3, time.Second, "rank 3 on pi-worker-1 exited with 3 (exit code 3)")), w0, w1},
+			outcome{verdict: "Failed", phase: "Failed", reason: "Failed"}},
+		"the launcher was evicted": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(143, time.Second, ""), disruptedBy("PreemptionByScheduler")), w0, w1},
+			outcome{record: []string{"pi-launcher: PreemptionByScheduler"}, phase: "Restarting", reason: "Preempted"}},
+		"the launcher was deleted, and ended with 143 for that": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(143, 0, ""), deleted(time.Second, 30*time.Second)), w0, w1},
+			outcome{phase: "Restarting", reason: "Terminating"}},
+		"the launcher failed, backoff": {launched(func(j *v1alpha1.LaunchJob) { j.Spec.RunPolicy = &v1alpha1.RunPolicy{BackoffLimit: 1} }),
+			[]*corev1.Pod{aPod(job, "pi-launcher", ended(3, time.Second, "")), w0, w1}, outcome{verdict: "Failed", phase: "Restarting", reason: "PodsMadeAnew"}},
+		"backoff: the old pods go first": {launched(func(j *v1alpha1.LaunchJob) { j.Status.Attempt = 2 }), []*corev1.Pod{w0, w1},
+			outcome{create: []string{"pi-launcher"}, remove: []string{"pi-worker-0", "pi-worker-1"}, phase: "Restarting", reason: "Waiting"}},
+		"late": {launched(func(j *v1alpha1.LaunchJob) {
+			j.Spec.RunPolicy = &v1alpha1.RunPolicy{ActiveDeadlineSeconds: new(int64(60))}
+		}), []*corev1.Pod{launcher, w0, w1}, outcome{verdict: "DeadlineExceeded", phase: "Failed", reason: "DeadlineExceeded"}},
+		"fewer workers": {launched(func(j *v1alpha1.LaunchJob) { j.Spec.Workers = new(int32(1)) }), []*corev1.Pod{launcher, w0, w1},
+			outcome{remove: []string{"pi-worker-1"}, phase: "Running"}},
+		"members: exactly three": {join, nil, outcome{create: []string{"net-master-0", "net-worker-0", "net-worker-1"}, phase: "Waiting", reason: "Waiting"}},
+		"members: one has ended": {join, []*corev1.Pod{member("net-master-0", ended(0, time.Second, "")), member("net-worker-0"), member("net-worker-1")},
+			outcome{phase: "Running"}},
+		"members: all have ended": {join, []*corev1.Pod{member("net-master-0", ended(0, 0, "")), member("net-worker-0", ended(0, 0, "")), member("net-worker-1", ended(0, 0, ""))},
+			outcome{verdict: "Completed", phase: "Succeeded", reason: "Completed"}},
+		"members: one has failed, the others are about to end": {join, []*corev1.Pod{member("net-master-0"), member("net-worker-0", ended(9, time.Second, "")), member("net-worker-1")},
+			outcome{phase: "Running"}},
+		"members: one has failed, the others did not end": {join, []*corev1.Pod{member("net-master-0"), member("net-worker-0", ended(9, time.Minute, "")), member("net-worker-1")},
+			outcome{verdict: "Failed", phase: "Failed", reason: "Failed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := look(tc.job, tc.pods...)
+			if len(tc.pods) > 0 && !hasLaunched(tc.job) && got.phase == "Waiting" {
+				t.Fatalf("never running: %+v", got)
+			}
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+func hasLaunched(job *v1alpha1.LaunchJob) bool { return len(job.Status.Conditions) > 0 }
+
+func TestFirstFailure(t *testing.T) {
+	job := aJob(t, "mpi")
+	words := "rank 3 on pi-worker-1 exited with 7 (exit code 7)\nTraceback: boom"
+	b := aBuilder(job)
+	places, _ := observe(b.slots, []*corev1.Pod{aPod(job, "pi-launcher", ended(7, time.Second, words))}, 1, now())
+	v := judgeJob(job, places, now())
+	require.Equal(t, &v1alpha1.FirstFailure{Rank: new(int32(3)), Pod: "pi-worker-1", ExitCode: 7, Message: words}, v.first)
+	require.Equal(t, "rank 3 on pi-worker-1 exited with 7 (exit code 7)", v.message)
+}
+
+func TestCleaning(t *testing.T) {
+	job := aJob(t, "mpi")
+	over := metav1.NewTime(now().Add(-time.Minute))
+	job.Status.CompletionTime, job.Status.Attempt = &over, 1
+	pods := []*corev1.Pod{aPod(job, "pi-launcher", ended(0, time.Minute, "")), aPod(job, "pi-worker-0"), aPod(job, "pi-worker-1", ended(0, 0, ""), besideASidecar)}
+	for policy, want := range map[string][]string{
+		"None": nil, "All": {"pi-launcher", "pi-worker-0", "pi-worker-1"}, "Running": {"pi-worker-0", "pi-worker-1"}, "": {"pi-worker-0", "pi-worker-1"},
+	} {
+		job.Spec.RunPolicy = &v1alpha1.RunPolicy{CleanPodPolicy: policy}
+		places, surplus := observe(layout(job), pods, 1, now())
+		var got []string
+		for _, p := range clean(job, places, surplus, now()).remove {
+			got = append(got, p.Name)
+		}
+		require.Equal(t, want, got, policy)
+	}
+	just := metav1.NewTime(now().Add(-time.Second))
+	job.Status.CompletionTime, job.Spec.RunPolicy = &just, nil
+	places, surplus := observe(layout(job), pods, 1, now())
+	s := clean(job, places, surplus, now())
+	require.Empty(t, s.remove, "they may end by themselves")
+	require.Equal(t, 14*time.Second, s.look)
+}

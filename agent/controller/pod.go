@@ -1,0 +1,125 @@
+package controller
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// builder makes the objects of one job: plain functions of the job and of what
+// the controller was told. It reads nothing else.
+type builder struct {
+	job     *v1alpha1.LaunchJob
+	slots   []slot
+	image   string // of the agent
+	attempt int32  // of the pods, from 1
+}
+
+// owned gives the metadata that every child has.
+func (b builder) owned(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: name, Namespace: b.job.Namespace,
+		Labels: map[string]string{names.LabelJob: b.job.Name},
+		OwnerReferences: []metav1.OwnerReference{
+			*metav1.NewControllerRef(b.job, v1alpha1.Version().WithKind(v1alpha1.Kind)),
+		},
+	}
+}
+
+// pod makes the pod of a slot under a name. What the user's template says stays
+// as it is; the rest is added.
+func (b builder) pod(s slot, name string) *corev1.Pod {
+	t := s.template.DeepCopy()
+	pod := &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: b.owned(name),
+		Spec:       t.Spec,
+	}
+	labels := maps.Clone(t.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, b.podLabels(s))
+	pod.Labels = labels
+	pod.Annotations = maps.Clone(t.Annotations)
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[names.AnnotationDefaultContainer] = s.container
+	b.place(s, &pod.Spec)
+	b.deliver(s, &pod.Spec)
+	b.wrap(s, &pod.Spec)
+	b.shm(s, &pod.Spec)
+	b.join(pod, s)
+	return pod
+}
+
+// podLabels are what launcher, users and schedulers know the pod by. The roles
+// are workers to the launcher; which, it is told by --roles.
+func (b builder) podLabels(s slot) map[string]string {
+	labels := map[string]string{
+		names.LabelJob: b.job.Name, names.LabelPod: s.name,
+		names.LabelAttempt: strconv.Itoa(int(b.attempt)), names.LabelRole: names.RoleLauncher,
+	}
+	if !s.launcher() {
+		labels[names.LabelRole], labels[names.LabelIndex] = names.RoleWorker, strconv.Itoa(s.rank)
+	}
+	if !s.launcher() && roleList(b.job) != "" {
+		labels[names.LabelReplicaType] = s.role
+	}
+	return labels
+}
+
+// lostAfter is how long the pods of a node that does not answer are kept by it,
+// in a job that can do without: Kubernetes' own default is five minutes.
+const lostAfter = 10
+
+// place gives the pod its names in the network, its account, and its patience.
+func (b builder) place(s slot, spec *corev1.PodSpec) {
+	spec.RestartPolicy = corev1.RestartPolicyNever
+	if spec.Hostname == "" {
+		spec.Hostname = s.name
+	}
+	if spec.Subdomain == "" {
+		spec.Subdomain = b.job.Name
+	}
+	if spec.HostNetwork && spec.DNSPolicy == "" {
+		spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
+	}
+	given := accountOf(spec)
+	switch {
+	case s.launcher() && given == "":
+		spec.ServiceAccountName = b.account()
+	case given == "" && spec.AutomountServiceAccountToken == nil:
+		no := false
+		spec.AutomountServiceAccountToken = &no
+	}
+	if r := b.job.Spec.RestartPolicy; r == nil || r.MaxRestarts == 0 {
+		return
+	}
+	for _, taint := range []string{corev1.TaintNodeUnreachable, corev1.TaintNodeNotReady} {
+		if slices.ContainsFunc(spec.Tolerations, func(t corev1.Toleration) bool {
+			return t.Key == taint || t.Key == "" && t.Operator == corev1.TolerationOpExists
+		}) {
+			continue
+		}
+		seconds := int64(lostAfter)
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
+			Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds,
+		})
+	}
+}
+
+// accountOf reads both spellings of the service account.
+func accountOf(spec *corev1.PodSpec) string {
+	if spec.ServiceAccountName != "" {
+		return spec.ServiceAccountName
+	}
+	return spec.DeprecatedServiceAccount
+}

@@ -1,0 +1,224 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// Name is the controller's name in spec.managedBy.
+const Name = "muster.dev/controller"
+
+// Reconciler looks at one LaunchJob at a time. It keeps nothing that a new one
+// would miss.
+type Reconciler struct {
+	Client     client.Client // reads from the cache
+	Reader     client.Reader // reads from the API server
+	Events     events.EventRecorder
+	Clock      clock.PassiveClock
+	AgentImage string // for jobs that have it injected and name none
+	Version    string
+	Metrics    *Metrics // may be nil
+}
+
+// retryAfter is how soon what the API server has refused is tried again.
+const retryAfter = 5 * time.Second
+
+// Reconcile brings one job forward: look, decide, act, write the status once.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	job := &v1alpha1.LaunchJob{}
+	if err := r.Client.Get(ctx, req.NamespacedName, job); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if job.DeletionTimestamp != nil || job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != Name {
+		return reconcile.Result{}, nil // the garbage collector takes the children
+	}
+	pods, err := r.pods(ctx, job)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	b := r.builder(job)
+	s := scene{slots: b.slots, now: r.Clock.Now(), version: r.Version}
+	var surplus []*corev1.Pod
+	s.places, surplus = observe(b.slots, pods, b.attempt, s.now)
+	if job.Status.CompletionTime != nil {
+		return r.tidy(ctx, job, s, surplus)
+	}
+	if err := r.advance(ctx, b, &s, surplus); err != nil {
+		return reconcile.Result{}, err
+	}
+	return r.report(ctx, job, s)
+}
+
+func (r *Reconciler) builder(job *v1alpha1.LaunchJob) builder {
+	b := builder{job: job, slots: layout(job), image: r.AgentImage, attempt: max(job.Status.Attempt, 1)}
+	if a := job.Spec.Agent; a != nil && a.Image != "" {
+		b.image = a.Image
+	}
+	return b
+}
+
+// pods lists the job's own.
+func (r *Reconciler) pods(ctx context.Context, job *v1alpha1.LaunchJob) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	if err := r.Client.List(ctx, &list, client.InNamespace(job.Namespace), client.MatchingLabels{names.LabelJob: job.Name}); err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	var own []*corev1.Pod
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], job) {
+			own = append(own, &list.Items[i])
+		}
+	}
+	return own, nil
+}
+
+// advance decides and acts. What the API server refuses becomes the scene's
+// obstacle; other errors are returned.
+func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus []*corev1.Pod) error {
+	if sentence := refuse(b); sentence != "" {
+		s.verdict = verdict{over: true, reason: reasonRefused, message: sentence}
+		return nil
+	}
+	s.verdict = judgeJob(b.job, s.places, s.now)
+	switch {
+	case s.verdict.over:
+		return nil
+	case suspended(b.job):
+		for _, p := range s.places {
+			if p.pod != nil {
+				s.steps.discard(p.pod)
+			}
+		}
+		s.steps.discard(surplus...)
+	default:
+		s.steps = plan(b.job, s.places, surplus, s.now)
+	}
+	if d := deadline(b.job); d > 0 && b.job.Status.StartTime != nil {
+		s.steps.again(d - s.now.Sub(b.job.Status.StartTime.Time))
+	}
+	if err := r.remove(ctx, s.steps.remove); err != nil {
+		return err
+	}
+	if suspended(b.job) {
+		return nil
+	}
+	err := r.make(ctx, b, s)
+	if o := obstacleOf(err); o != nil {
+		s.blocked, err = o, nil
+	}
+	if s.blocked != nil {
+		s.steps.again(retryAfter)
+	}
+	if errors.Is(err, errNotNow) {
+		return nil
+	}
+	return err
+}
+
+// make creates what is missing: what pods need first, then the pods.
+func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
+	if err := r.children(ctx, b, *s); err != nil {
+		return err
+	}
+	said, err := r.gangObject(ctx, b, *s)
+	s.blocked = said
+	if err != nil {
+		return err
+	}
+	if backend(b.job) != "" && unscheduled(s.places) {
+		s.steps.again(2 * retryAfter) // nobody tells us what the gang's scheduler says
+	}
+	if b.job.Spec.Launcher == nil && workers(b.slots) > 1 && len(s.steps.create) > 0 {
+		if err := r.create(ctx, b.job, b.token()); err != nil {
+			return err
+		}
+	}
+	for _, c := range s.steps.create {
+		if err := r.create(ctx, b.job, b.pod(c.slot, c.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) remove(ctx context.Context, pods []*corev1.Pod) error {
+	for _, p := range pods {
+		err := r.Client.Delete(ctx, p, client.Preconditions{UID: &p.UID})
+		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+			return fmt.Errorf("delete pod %s: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+// tidy takes away what is not to stay of a job that is over.
+func (r *Reconciler) tidy(ctx context.Context, job *v1alpha1.LaunchJob, s scene, surplus []*corev1.Pod) (reconcile.Result, error) {
+	steps := clean(job, s.places, surplus, s.now)
+	if err := r.remove(ctx, steps.remove); err != nil {
+		return reconcile.Result{}, err
+	}
+	if at, ever := expires(job); ever {
+		left := at.Sub(s.now)
+		if left <= 0 {
+			background := metav1.DeletePropagationBackground
+			err := r.Client.Delete(ctx, job, &client.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &job.UID}})
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		steps.again(left)
+	}
+	return reconcile.Result{RequeueAfter: steps.look}, nil
+}
+
+// report writes the status, once, where it has changed, and tells of transitions.
+func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scene) (reconcile.Result, error) {
+	result := reconcile.Result{RequeueAfter: s.steps.look}
+	old := job.Status
+	status := newStatus(job, s)
+	if equality.Semantic.DeepEqual(old, status) {
+		return result, nil
+	}
+	job = job.DeepCopy()
+	job.Status = status
+	if err := r.Client.Status().Update(ctx, job, client.FieldOwner(fieldManager)); err != nil {
+		if apierrors.IsConflict(err) {
+			return reconcile.Result{RequeueAfter: time.Second}, nil // the cache is behind
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	r.Metrics.observe(old, status, s.places)
+	r.tell(job, old, status, s.steps.record)
+	return result, nil
+}
+
+// tell makes an event of each transition.
+func (r *Reconciler) tell(job *v1alpha1.LaunchJob, old, status v1alpha1.LaunchJobStatus, replaced []v1alpha1.Replaced) {
+	for _, p := range replaced {
+		r.Events.Eventf(job, nil, corev1.EventTypeWarning, "PodReplaced", "Replace", "%s is made anew: %s", p.Pod, p.Reason)
+	}
+	if old.Phase == status.Phase && old.Attempt == status.Attempt {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if status.Phase == v1alpha1.PhaseFailed || status.Phase == v1alpha1.PhaseRestarting {
+		kind = corev1.EventTypeWarning
+	}
+	message := status.Message
+	if message == "" {
+		message = status.Ready + " ready"
+	}
+	r.Events.Eventf(job, nil, kind, status.Phase, "Reconcile", "%s", clip(message, 900))
+}

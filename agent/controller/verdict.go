@@ -1,0 +1,142 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// verdict is how a job ended.
+type verdict struct {
+	over    bool
+	good    bool
+	reason  string
+	message string
+	first   *v1alpha1.FirstFailure
+	again   bool // a new run of the pods may do better
+}
+
+// Reasons of ends, and of what is in a job's way, beside those of rendezvous.
+const (
+	reasonCompleted = "Completed"
+	reasonExited    = "Failed"
+	reasonDeadline  = "DeadlineExceeded"
+	reasonRefused   = "Refused"
+	reasonRejected  = "Rejected"
+	reasonTaken     = "NameTaken"
+	reasonNoGang    = "NoGangScheduler"
+	reasonSuspended = "Suspended"
+	reasonAgain     = "PodsMadeAnew"
+	reasonLaunched  = "Launched"
+	reasonWaiting   = "Waiting"
+)
+
+// settleFor is how long the members of a job without a launcher have to end
+// together, after the first that failed.
+const settleFor = 30 * time.Second
+
+// judgeJob decides whether the job has ended: by its launcher, or by its members,
+// who end together with the group's code.
+func judgeJob(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
+	if d := deadline(job); d > 0 && job.Status.StartTime != nil && now.Sub(job.Status.StartTime.Time) >= d {
+		return verdict{over: true, reason: reasonDeadline, message: fmt.Sprintf("it has not ended within %s (activeDeadlineSeconds)", d)}
+	}
+	if len(places) > 0 && places[0].launcher() {
+		if l := places[0]; l.stage == done {
+			return l.verdict()
+		}
+		return verdict{}
+	}
+	deciding := deciders(job, places)
+	failed, pending := -1, false
+	for i, p := range deciding {
+		switch {
+		case p.stage == done && p.code != 0:
+			if failed < 0 || p.ended.Before(deciding[failed].ended) {
+				failed = i
+			}
+		case p.stage != done:
+			pending = true
+		}
+	}
+	switch {
+	case failed >= 0 && (!pending || now.Sub(deciding[failed].ended) >= settleFor):
+		return deciding[failed].verdict()
+	case failed >= 0 || pending || len(deciding) == 0:
+		return verdict{}
+	}
+	return deciding[0].verdict()
+}
+
+// deciders are the pods whose end is the job's. Members that the agent starts end
+// together, with the code that the rule of success gives, so that all count;
+// where the image starts by itself the rule is applied here.
+func deciders(job *v1alpha1.LaunchJob, places []place) []place {
+	b := builder{job: job}
+	rule := job.Spec.Success
+	if rule == "" || rule == "auto" || rule == "all" || rule == "any" ||
+		!slices.ContainsFunc(places, func(p place) bool { return b.unwrapped(p.slot) }) {
+		return places
+	}
+	role, index, one := strings.Cut(rule, ":")
+	return slices.DeleteFunc(slices.Clone(places), func(p place) bool {
+		return p.role != role || one && strconv.Itoa(p.index) != index
+	})
+}
+
+// verdict is the job's, by the end of this pod.
+func (p place) verdict() verdict {
+	if p.code == 0 {
+		return verdict{over: true, good: true, reason: reasonCompleted, message: p.pod.Name + " ended with 0"}
+	}
+	words := strings.TrimSpace(p.words)
+	v := verdict{over: true, reason: reasonExited, message: fmt.Sprintf("%s ended with %d", p.pod.Name, p.code),
+		first: &v1alpha1.FirstFailure{Pod: p.pod.Name, ExitCode: p.code, Message: clip(words, 2000)},
+		again: p.code != names.ExitUsage && p.code != names.ExitForbidden,
+	}
+	if first, _, _ := strings.Cut(words, "\n"); first != "" {
+		v.message = clip(first, 500)
+	}
+	nameRank(v.first, words)
+	return v
+}
+
+func deadline(job *v1alpha1.LaunchJob) time.Duration {
+	if r := job.Spec.RunPolicy; r != nil && r.ActiveDeadlineSeconds != nil {
+		return time.Duration(*r.ActiveDeadlineSeconds) * time.Second
+	}
+	return 0
+}
+
+// nameRank takes rank and pod out of the agent's sentence "rank 3 on pi-worker-1 ...".
+func nameRank(f *v1alpha1.FirstFailure, words string) {
+	_, rest, ok := strings.Cut(words, "rank ")
+	if !ok {
+		return
+	}
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return
+	}
+	n, err := strconv.Atoi(strings.TrimRight(fields[0], ",:;"))
+	if err != nil {
+		return
+	}
+	rank := int32(n)
+	f.Rank = &rank
+	if i := slices.Index(fields, "on"); i >= 0 && i < 4 && i+1 < len(fields) {
+		f.Pod = strings.Trim(fields[i+1], "():,;")
+	}
+}
+
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
+}

@@ -1,0 +1,201 @@
+package controller
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// wrap puts the agent before the user's command: `agent run --` in the launcher,
+// `agent join --` where there is none. A worker of a launcher runs `agent
+// worker`, unless its template has a command of its own, which then has to. What
+// a launcher is told it is told by MUSTER_* variables, so that `agent env` and
+// `agent hosts` typed in it know the same.
+func (b builder) wrap(s slot, spec *corev1.PodSpec) {
+	own := s.own(spec)
+	b.setEnv(own, b.podEnv())
+	words := slices.Concat(own.Command, own.Args)
+	switch {
+	case s.launcher():
+		b.setEnv(own, b.launcherEnv())
+		if len(words) > 0 && !runsAgent(own) {
+			own.Command, own.Args = append([]string{names.AgentPath, "run", "--"}, words...), nil
+		}
+	case b.job.Spec.Launcher != nil:
+		b.setEnv(own, []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}})
+		if len(own.Command) == 0 {
+			own.Command, own.Args = []string{names.AgentPath, "worker"}, nil
+		}
+	case b.unwrapped(s):
+		b.setEnv(own, b.staticEnv(s))
+	default:
+		b.setEnv(own, b.memberEnv(s))
+		if len(words) > 0 && !runsAgent(own) {
+			own.Command, own.Args = append(b.joinWords(s), words...), nil
+		}
+	}
+}
+
+// runsAgent: the user has written the agent's command out, which then stands: in
+// full, or as arguments for the entrypoint of an image that has the agent.
+func runsAgent(c *corev1.Container) bool {
+	if len(c.Command) > 0 {
+		return path.Base(c.Command[0]) == "agent"
+	}
+	return c.Args[0] == "run" || c.Args[0] == "join"
+}
+
+// unwrapped: nobody but the image knows the command, and the image does not know
+// the agent.
+func (b builder) unwrapped(s slot) bool {
+	return delivery(b.job) != baked && len(s.own(&s.template.Spec).Command) == 0
+}
+
+// joinWords is the command line of a member.
+func (b builder) joinWords(s slot) []string {
+	spec := b.job.Spec
+	words := []string{names.AgentPath, "join", fmt.Sprintf("--workers=%d", workers(b.slots)), fmt.Sprintf("--rank=%d", s.rank)}
+	if workers(b.slots) > 1 {
+		words = append(words, "--coordinator="+b.first().name+"."+b.job.Name)
+	}
+	for _, v := range b.settings() {
+		words = append(words, "--"+v.flag+"="+v.value)
+	}
+	if spec.Slots > 1 {
+		words = append(words, fmt.Sprintf("--slots=%d", spec.Slots))
+	}
+	return append(words, "--")
+}
+
+// first is the slot of rank 0.
+func (b builder) first() slot {
+	return b.slots[slices.IndexFunc(b.slots, func(s slot) bool { return s.rank == 0 })]
+}
+
+type setting struct{ flag, env, value string }
+
+// settings are what launcher and members are told alike, where the user says it.
+func (b builder) settings() []setting {
+	spec := b.job.Spec
+	all := []setting{
+		{"framework", "MUSTER_FRAMEWORK", spec.Framework},
+		{"roles", "MUSTER_ROLES", roleList(b.job)},
+		{"success", "MUSTER_SUCCESS", spec.Success},
+	}
+	if spec.ProcsPerWorker != nil {
+		all = append(all, setting{"procs-per-worker", "MUSTER_PROCS_PER_WORKER", number(*spec.ProcsPerWorker)})
+	}
+	if r := spec.RestartPolicy; r != nil && r.MaxRestarts > 0 {
+		all = append(all, setting{"max-restarts", "MUSTER_MAX_RESTARTS", number(r.MaxRestarts)},
+			setting{"restart-on", "MUSTER_RESTART_ON", r.RestartOn})
+	}
+	if spec.HangAfter != nil {
+		all = append(all, setting{"hang-after", "MUSTER_HANG_AFTER", string(*spec.HangAfter)})
+	}
+	return slices.DeleteFunc(all, func(s setting) bool { return s.value == "" })
+}
+
+// launcherEnv is what the launcher is told.
+func (b builder) launcherEnv() []corev1.EnvVar {
+	spec := b.job.Spec
+	env := []corev1.EnvVar{
+		{Name: names.EnvJob, Value: b.job.Name},
+		{Name: names.EnvSlots, Value: number(max(spec.Slots, 1))},
+	}
+	if e := spec.Elastic; e != nil {
+		env = append(env, corev1.EnvVar{Name: "MUSTER_MIN_WORKERS", Value: number(e.Min)}, corev1.EnvVar{Name: "MUSTER_MAX_WORKERS", Value: number(e.Max)})
+	} else {
+		env = append(env, corev1.EnvVar{Name: names.EnvWorkers, Value: strconv.Itoa(workers(b.slots))})
+	}
+	for _, v := range b.settings() {
+		env = append(env, corev1.EnvVar{Name: v.env, Value: v.value})
+	}
+	if spec.Discovery == byNames {
+		env = append(env, corev1.EnvVar{Name: names.EnvPods, Value: b.podNames()})
+	}
+	return env
+}
+
+// podEnv is what every pod knows of itself.
+func (b builder) podEnv() []corev1.EnvVar {
+	field := func(name, path string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
+	}
+	return []corev1.EnvVar{field(names.EnvPodName, "metadata.name"), field(names.EnvPodUID, "metadata.uid"), field(names.EnvPodIP, "status.podIP")}
+}
+
+// memberEnv is what a member needs beside its command line: the token.
+func (b builder) memberEnv(s slot) []corev1.EnvVar {
+	env := []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}}
+	if workers(b.slots) > 1 {
+		env = append(env, corev1.EnvVar{Name: names.EnvToken, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: b.tokenName()}, Key: tokenKey,
+		}}})
+	}
+	return env
+}
+
+// staticPort is where rank 0 of a job whose command is the image's own listens.
+const staticPort = 23456
+
+// staticEnv is the environment of a pod that the agent does not start: names in
+// place of addresses, one process in each. refuse has seen that it can be made.
+func (b builder) staticEnv(s slot) []corev1.EnvVar {
+	launch, err := b.staticLaunch()
+	if err != nil {
+		return nil
+	}
+	var env []corev1.EnvVar
+	for _, v := range launch.Processes[s.rank].Env {
+		if strings.Contains(v.Value, framework.FilesDir) {
+			continue // nobody lays files there
+		}
+		env = append(env, corev1.EnvVar{Name: v.Name, Value: v.Value})
+	}
+	return env
+}
+
+// staticLaunch asks the framework for the environment of ranks that are known
+// before any pod is.
+func (b builder) staticLaunch() (framework.Launch, error) {
+	name := b.job.Spec.Framework
+	if name == "" || name == framework.Auto {
+		name = "plain"
+	}
+	f, err := framework.Named(name)
+	if err != nil {
+		return framework.Launch{}, err
+	}
+	c := framework.Cluster{Job: b.job.Name, Namespace: b.job.Namespace, RunDir: "/tmp", Port: staticPort, Command: []string{"the image's own"}}
+	for _, s := range b.slots {
+		host := s.name + "." + b.job.Name
+		n := framework.Node{Name: s.name, Host: host, IP: host, Slots: 1, Index: s.rank}
+		if roleList(b.job) != "" {
+			n.Role, n.RoleIndex = s.role, s.index
+		}
+		c.Workers = append(c.Workers, n)
+	}
+	launch, err := f.Prepare(c)
+	if err == nil && len(launch.Processes) != len(b.slots) {
+		err = fmt.Errorf("%s starts its processes itself", name)
+	}
+	return launch, err
+}
+
+// setEnv adds variables that the user has not set.
+func (b builder) setEnv(c *corev1.Container, env []corev1.EnvVar) {
+	for _, v := range env {
+		if !slices.ContainsFunc(c.Env, func(have corev1.EnvVar) bool { return have.Name == v.Name }) {
+			c.Env = append(c.Env, v)
+		}
+	}
+}
+
+func number(n int32) string { return strconv.Itoa(int(n)) }

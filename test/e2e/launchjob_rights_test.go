@@ -1,0 +1,48 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// TestLaunchJobNames: with discovery names, and an agent that an init container
+// brings, the launcher's token may get and exec the job's own pods, and list none.
+func TestLaunchJobNames(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	s.launch(launchJob(t, "byname", []string{"mpirun", "/opt/muster-test/hello"}, func(j *v1alpha1.LaunchJob) {
+		j.Spec.Discovery, j.Spec.Agent = "names", &v1alpha1.Agent{Delivery: "init"}
+	}))
+	s.becomes("byname", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
+	require.Equal(t, each(2, 2), ranksPerWorker(t, s.logs("byname-launcher"), job{name: "byname", workers: 2}))
+	may := func(args ...string) bool {
+		out, _ := s.try(time.Minute, append([]string{"auth", "can-i", "--as=system:serviceaccount:" + s.name + ":byname-launcher"}, args...)...)
+		return strings.TrimSpace(out) == "yes"
+	}
+	require.True(t, may("get", "pods/byname-worker-0"))
+	require.True(t, may("create", "pods/byname-worker-0", "--subresource=exec"))
+	require.False(t, may("list", "pods"))
+	require.False(t, may("watch", "pods"))
+	require.False(t, may("get", "pods/another"))
+	require.False(t, may("create", "pods/byname-launcher", "--subresource=exec"))
+}
+
+// TestLaunchJobHostNetwork: two workers share a node's network.
+func TestLaunchJobHostNetwork(t *testing.T) {
+	t.Parallel()
+	s := newSpaceWith(t, "privileged")
+	s.launch(launchJob(t, "host", []string{"mpirun", "/opt/muster-test/hello"}, func(j *v1alpha1.LaunchJob) {
+		spec := &j.Spec.Roles[0].Template.Spec
+		spec.HostNetwork, spec.NodeSelector = true, map[string]string{corev1.LabelHostname: "node1"}
+	}))
+	s.becomes("host", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
+	require.Equal(t, each(2, 2), ranksPerWorker(t, s.logs("host-launcher"), job{name: "host", workers: 2}))
+}

@@ -1,0 +1,122 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/framework"
+)
+
+// TestLaunchJobMistakes: each is rejected when it is applied, with a sentence.
+func TestLaunchJobMistakes(t *testing.T) {
+	_, err := kubectlCall{namespace: "default"}.run("apply", "-f", "../../images/deploy/crd.yaml")
+	require.NoError(t, err)
+	s := newSpace(t)
+	dry := func(object any) error {
+		text, err := json.Marshal(object)
+		require.NoError(t, err)
+		_, err = kubectlCall{namespace: s.name, stdin: text}.run("apply", "--server-side", "--dry-run=server", "-f", "-")
+		return err
+	}
+	good := func() map[string]any {
+		text, err := json.Marshal(launchJob(t, "pi", []string{"mpirun", "./pi"}))
+		require.NoError(t, err)
+		var object map[string]any
+		require.NoError(t, json.Unmarshal(text, &object))
+		delete(object, "status")
+		return object
+	}
+	require.NoError(t, dry(good()))
+	for _, name := range framework.Names() {
+		object := good()
+		at(object, "spec")["framework"] = name
+		require.NoError(t, dry(object), name)
+	}
+	role := func(o map[string]any) map[string]any { return at(o, "spec")["roles"].([]any)[0].(map[string]any) }
+	for name, tc := range map[string]struct {
+		change func(map[string]any)
+		want   string
+	}{
+		"name too long":          {func(o map[string]any) { at(o, "metadata")["name"] = "a-very-long-name-that-no-pod-of-it-could-have" }, "a LaunchJob's name has at most 40 characters"},
+		"name with dots":         {func(o map[string]any) { at(o, "metadata")["name"] = "a.b" }, "a LaunchJob's name has"},
+		"no roles":               {func(o map[string]any) { at(o, "spec")["roles"] = []any{} }, "spec.roles"},
+		"a typo":                 {func(o map[string]any) { at(o, "spec")["slost"] = 2 }, "spec.slost"},
+		"a typo in a pod":        {func(o map[string]any) { at(role(o), "template", "spec")["contianers"] = 2 }, "contianers"},
+		"no workers":             {func(o map[string]any) { delete(at(o, "spec"), "workers") }, "workers says how many pods the role named worker has"},
+		"workers and replicas":   {func(o map[string]any) { role(o)["replicas"] = 2 }, "how many workers there are stands in spec.workers"},
+		"workers without worker": {func(o map[string]any) { role(o)["name"] = "ps" }, "workers says how many pods the role named worker has"},
+		"a role named launcher":  {func(o map[string]any) { role(o)["name"] = "launcher" }, "a launcher is no role"},
+		"a role's name":          {func(o map[string]any) { role(o)["name"] = "Worker_1" }, "a role's name has at most 16 characters"},
+		"the same role twice": {func(o map[string]any) {
+			at(o, "spec")["roles"] = []any{role(o), role(o)}
+		}, "duplicate"},
+		"framework":              {func(o map[string]any) { at(o, "spec")["framework"] = "tourch" }, "this framework is not known"},
+		"MPI without a launcher": {func(o map[string]any) { delete(at(o, "spec"), "launcher") }, "MPI needs a launcher"},
+		"names without a launcher": {func(o map[string]any) {
+			delete(at(o, "spec"), "launcher")
+			at(o, "spec")["framework"], at(o, "spec")["discovery"] = "torch", "names"
+		}, "discovery names is for launchers"},
+		"no containers":  {func(o map[string]any) { at(role(o), "template", "spec")["containers"] = []any{} }, "the role's template has no container"},
+		"restart policy": {func(o map[string]any) { at(role(o), "template", "spec")["restartPolicy"] = "OnFailure" }, "the pods of a job are not restarted by the kubelet"},
+		"success":        {func(o map[string]any) { at(o, "spec")["success"] = "chief" }, "this names no role of the job"},
+		"no slots":       {func(o map[string]any) { at(o, "spec")["slots"] = 0 }, "spec.slots"},
+		"restartOn": {func(o map[string]any) {
+			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "restartOn": "sometimes"}
+		},
+			"restartOn takes exit codes (1 to 255)"},
+		"elastic":         {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 2} }, "elastic.min is more than elastic.max"},
+		"workers outside": {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 4} }, "workers lies outside of elastic.min and elastic.max"},
+		"a time":          {func(o map[string]any) { at(o, "spec")["hangAfter"] = "10 minutes" }, "a time is written as 90s, 10m or 1h"},
+		"a size":          {func(o map[string]any) { at(o, "spec")["shm"] = "big" }, "a size is written as 512Mi or 8Gi"},
+		"clean pods":      {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"cleanPodPolicy": "Some"} }, `supported values: "None", "Running", "All"`},
+		"deadline":        {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"activeDeadlineSeconds": 0} }, "spec.runPolicy.activeDeadlineSeconds"},
+		"delivery":        {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "mail"} }, `supported values: "baked", "init", "imageVolume"`},
+		"gang":            {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "yarn"} }, `supported values: "none", "volcano"`},
+		"queue":           {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue needs gang.queue"},
+		"queue for nobody": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "none", "queue": "x"} },
+			"gang.queue is for the backends volcano and kueue"},
+		"gang too large": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "volcano", "minMember": 4} },
+			"gang.minMember is more than there are pods, the launcher included"},
+		"topology": {func(o map[string]any) {
+			at(o, "spec")["gang"] = map[string]any{"backend": "kueue", "queue": "x", "topology": map[string]any{"affinity": "ps,worker"}}
+		}, "gang.topology is for the backend volcano"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := good()
+			tc.change(object)
+			err := dry(object)
+			require.Error(t, err)
+			require.Contains(t, err.Error(), tc.want)
+		})
+	}
+	t.Run("changes", func(t *testing.T) {
+		job := launchJob(t, "pi", []string{"mpirun", "./pi"}, func(j *v1alpha1.LaunchJob) { j.Spec.ManagedBy = new("example.com/other") })
+		s.apply(job)
+		for patch, want := range map[string]string{
+			`{"spec":{"workers":3}}`:       "does not change while it runs",
+			`{"spec":{"managedBy":"x/y"}}`: "managedBy cannot be changed",
+			`{"spec":{"launcher":null}}`:   "a launcher cannot be added to a job, or taken away",
+		} {
+			_, err := s.try(0, "patch", "lj", "pi", "--type=merge", "-p", patch)
+			require.ErrorContains(t, err, want)
+		}
+		s.kubectl("patch", "lj", "pi", "--type=merge", "-p", `{"spec":{"runPolicy":{"suspend":true}}}`)
+		s.kubectl("scale", "lj/pi", "--replicas=3")
+		require.EqualValues(t, 3, *s.lj("pi").Spec.Workers)
+		require.Empty(t, s.lj("pi").Status.Phase, "another controller's job was touched")
+	})
+}
+
+// at goes into an object by keys.
+func at(o map[string]any, keys ...string) map[string]any {
+	for _, key := range slices.Concat(keys) {
+		o = o[key].(map[string]any)
+	}
+	return o
+}

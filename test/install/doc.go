@@ -1,0 +1,9 @@
+// Command install writes install.yaml and the Helm chart out of what kustomize
+// makes of images/deploy, the one source of all three:
+//
+//	kubectl kustomize images/deploy | go run ./test/install
+//
+// The chart differs in what a chart can be told: names of images, namespaces,
+// replicas. With namespaces the controller has Roles there in place of a
+// ClusterRole.
+package main
