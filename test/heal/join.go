@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ func joinRows() []row {
 	return []row{
 		{key: "join/rank", what: "PyTorch under agent join: a rank is killed", venv: "torch", alone: true, ci: true, times: 10,
 			worker: join(3, []string{framework + "torch", restarts}, python("train.py", "torch")...), env: die, wants: []want{attempts(2), resumes}},
-		{key: "join/twenty", what: "agent join, 20 members, one of them 60 s late", workers: 20, alone: true, times: 2, late: []int{19},
+		{key: "join/twenty", what: "agent join, 20 members, one of them 60 s late", workers: 20, alone: true, times: 2, late: []int{19}, limit: 6 * time.Minute,
 			worker: join(20, []string{framework + "plain"}, python("train.py", "plain")...), env: []string{token, "HEAL_STEPS=3"},
 			during: comesLate(19), wants: []want{attempts(1), soonTogether(19)}},
 		{key: "join/missing", what: "agent join: a member never comes", alone: true, ci: true, never: []int{2}, code: 75,
@@ -79,7 +80,9 @@ func replacesZero(ctx context.Context, w *world) error {
 	return w.make(ctx, 2)
 }
 
-// soonTogether: from the start of the last member to the first rank's line.
+// soonTogether: from the start of the last member to that of the first rank's
+// process. How long 20 of these take to their first lines on this machine's
+// processors is the program's own affair, and shown beside it.
 func soonTogether(last int) want {
 	return func(w *world) (string, error) {
 		came := 0.0
@@ -91,9 +94,13 @@ func soonTogether(last int) want {
 		if came == 0 {
 			return "", errors.New("the last member said nothing")
 		}
-		took := float64(w.firstOf(0).UnixMicro())/1e6 - came
-		w.figure("seconds from the start of the last of 20 members to the first rank's line", took)
-		return fmt.Sprintf("%.2f s from the start of the last member to the first rank's line", took), nil
+		began := math.Inf(1)
+		for _, l := range w.said("start") {
+			began = min(began, l.Begun)
+		}
+		w.figure("seconds from the start of the last of 20 members to the first rank's process", began-came)
+		return fmt.Sprintf("%.2f s from the start of the last member to the first rank's process, %.2f s to its first line",
+			began-came, float64(w.firstOf(0).UnixMicro())/1e6-came), nil
 	}
 }
 
