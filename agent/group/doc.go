@@ -11,9 +11,10 @@
 //   - the group has succeeded only when those that count have ended with 0 by
 //     themselves; what we stopped does not count;
 //   - the first failure is the cause: the first in time as the workers saw it, of
-//     those within a second of each other one that was not killed by the signals
-//     (ABRT, TERM) with which frameworks end when a peer has gone; it is told,
-//     with the process's last lines, before the rest is stopped;
+//     those within a second of each other one that crashed or was killed by KILL,
+//     else one that was not killed by the signals (ABRT, TERM) with which
+//     frameworks end when a peer has gone; it is told, with the process's last
+//     lines, before the rest is stopped;
 //   - the rest is stopped in tiers: what works, then what serves, in the members'
 //     order; TERM, after the grace KILL, by the worker itself, so that a process
 //     which ignores TERM is gone all the same; where a worker is taken away the

@@ -98,16 +98,23 @@ func cause(failures []End) End {
 }
 
 // aftermath is lower for ends that are likelier a cause: a lost worker or a
-// command that is not there follows from no peer's end; a process that aborts
-// (gloo, JAX, Horovod do) or is told to end often does.
+// command that is not there follows from no peer's end, nor does a crash or a KILL,
+// though a busy machine may collect it after them; an exit code may; and a process
+// that aborts (gloo, JAX, Horovod do) or is told to end often does.
 func (e End) aftermath() int {
-	switch s := e.Exit.Signal; {
+	signal := syscall.Signal(e.Exit.Signal)
+	if signal == 0 && e.Exit.Code > 128 { // as a shell tells it
+		signal = syscall.Signal(e.Exit.Code - 128)
+	}
+	switch {
 	case e.late:
-		return 3
+		return 4
 	case e.Err != nil || e.Exit.Error != "":
 		return 0
-	case s == int(syscall.SIGABRT) || s == int(syscall.SIGTERM), e.Exit.Code == 128+int(syscall.SIGABRT), e.Exit.Code == 128+int(syscall.SIGTERM):
-		return 2
+	case signal == syscall.SIGABRT || signal == syscall.SIGTERM:
+		return 3
+	case slices.Contains([]syscall.Signal{syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGFPE}, signal):
+		return 1
 	}
-	return 1
+	return 2
 }

@@ -89,6 +89,8 @@ func TestOutcomes(t *testing.T) {
 			code: 3, cause: "rank 1 on w-1 exited with 3", other: 2, took: 1300 * time.Millisecond},
 		"an abort reaches us first": {acts: []act{{after: time.Second, signal: syscall.SIGABRT}, {after: 1100 * time.Millisecond, code: 3}},
 			code: 3, cause: "rank 1 on w-1 exited with 3", other: 1, took: 1100 * time.Millisecond},
+		"a peer's exit is collected before a kill": {acts: []act{{after: time.Second, code: 1}, {after: 1300 * time.Millisecond, signal: syscall.SIGKILL}, {}},
+			code: 137, cause: "rank 1 on w-1 was killed by SIGKILL", other: 1, took: 2 * time.Second},
 		"an abort alone": {acts: []act{{after: time.Second, signal: syscall.SIGABRT}, {}}, code: 134, cause: "rank 0 on w-0 was killed by SIGABRT",
 			took: time.Second + settleTime},
 		"as the workers saw it": {acts: []act{{after: time.Second, code: 1, at: 900 * time.Millisecond}, {after: 1500 * time.Millisecond, code: 4, at: 800 * time.Millisecond}},

@@ -172,10 +172,10 @@ func TestFailedRankIsReported(t *testing.T) {
 	var major, minor int
 	_, err := fmt.Sscanf(unix.ByteSliceToString(uts.Release[:]), "%d.%d", &major, &minor)
 	require.NoError(t, err)
-	_, s, told, _ := daemon(t, nil, `PMI_RANK=5 sh -c 'sleep 2; exit 7'; sleep 1000`)
+	_, s, told, _ := daemon(t, nil, `PMI_RANK=5 sh -c 'sleep 5; exit 7'; sleep 1000`)
 	told.await(t, wire.ReportRanks)
 	if major < 6 || major == 6 && minor < 15 {
-		time.Sleep(4 * time.Second)
+		time.Sleep(7 * time.Second)
 		require.Empty(t, told.of(wire.ReportRank))
 	} else {
 		rec := told.await(t, wire.ReportRank)
