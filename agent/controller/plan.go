@@ -75,9 +75,8 @@ func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now tim
 	if counted && job.Status.Replacements+s.counts >= most && !recorded(job, p.pod) {
 		return // its launcher says what that means
 	}
-	if !counted && launcher.stage == running && launcher.started().Before(p.ended) {
-		s.again(quietFor) // told so by this launcher, which is about to end
-		return
+	if !counted && (launcher.pod == nil || launcher.pod.CreationTimestamp.Time.Before(p.ended)) {
+		return // told so by this launcher, which is about to end, or gone
 	}
 	s.replace(job, p, counted, now)
 }

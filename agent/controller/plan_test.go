@@ -89,8 +89,11 @@ func TestLook(t *testing.T) {
 			outcome{phase: "Running"}},
 		"workers were told that it is over": {launched(), []*corev1.Pod{launcher, aPod(job, "pi-worker-0", ended(0, time.Minute, "")), aPod(job, "pi-worker-1", ended(0, time.Minute, ""))},
 			outcome{phase: "Running"}},
-		"of a launcher before this one": {launched(), []*corev1.Pod{w0, aPod(job, "pi-worker-1", ended(0, time.Hour, ""))},
-			outcome{create: []string{"pi-launcher"}, record: []string{"pi-worker-1: ended with 0"}, phase: "Restarting", reason: "Waiting"}},
+		"and the launcher is gone": {launched(), []*corev1.Pod{w0, aPod(job, "pi-worker-1", ended(0, time.Hour, ""))},
+			outcome{create: []string{"pi-launcher"}, phase: "Restarting", reason: "Waiting"}},
+		"and a new launcher is there": {launched(), []*corev1.Pod{
+			aPod(job, "pi-launcher", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now()) }), w0, aPod(job, "pi-worker-1", ended(0, time.Minute, ""))},
+			outcome{record: []string{"pi-worker-1: ended with 0"}, phase: "Running"}},
 		"the launcher ended well, its sidecar goes on": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(0, time.Second, ""), besideASidecar), w0, w1},
 			outcome{verdict: "Completed", phase: "Succeeded", reason: "Completed"}},
 		"the launcher failed": {launched(), []*corev1.Pod{aPod(job, "pi-launcher", ended(3, time.Second, "rank 3 on pi-worker-1 exited with 3 (exit code 3)")), w0, w1},

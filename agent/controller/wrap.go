@@ -96,9 +96,6 @@ func (b builder) settings() []setting {
 		all = append(all, setting{"max-restarts", "MUSTER_MAX_RESTARTS", number(r.MaxRestarts)},
 			setting{"restart-on", "MUSTER_RESTART_ON", r.RestartOn})
 	}
-	if spec.HangAfter != nil {
-		all = append(all, setting{"hang-after", "MUSTER_HANG_AFTER", string(*spec.HangAfter)})
-	}
 	return slices.DeleteFunc(all, func(s setting) bool { return s.value == "" })
 }
 
@@ -116,6 +113,9 @@ func (b builder) launcherEnv() []corev1.EnvVar {
 	}
 	for _, v := range b.settings() {
 		env = append(env, corev1.EnvVar{Name: v.env, Value: v.value})
+	}
+	if spec.HangAfter != nil {
+		env = append(env, corev1.EnvVar{Name: "MUSTER_HANG_AFTER", Value: string(*spec.HangAfter)})
 	}
 	if spec.Discovery == byNames {
 		env = append(env, corev1.EnvVar{Name: names.EnvPods, Value: b.podNames()})

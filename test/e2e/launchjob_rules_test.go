@@ -73,12 +73,16 @@ func TestLaunchJobMistakes(t *testing.T) {
 		"elastic":         {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 2} }, "elastic.min is more than elastic.max"},
 		"workers outside": {func(o map[string]any) { at(o, "spec")["elastic"] = map[string]any{"min": 3, "max": 4} }, "workers lies outside of elastic.min and elastic.max"},
 		"a time":          {func(o map[string]any) { at(o, "spec")["hangAfter"] = "10 minutes" }, "a time is written as 90s, 10m or 1h"},
-		"a size":          {func(o map[string]any) { at(o, "spec")["shm"] = "big" }, "a size is written as 512Mi or 8Gi"},
-		"clean pods":      {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"cleanPodPolicy": "Some"} }, `supported values: "None", "Running", "All"`},
-		"deadline":        {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"activeDeadlineSeconds": 0} }, "spec.runPolicy.activeDeadlineSeconds"},
-		"delivery":        {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "mail"} }, `supported values: "baked", "init", "imageVolume"`},
-		"gang":            {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "yarn"} }, `supported values: "none", "volcano"`},
-		"queue":           {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue needs gang.queue"},
+		"hangs without a launcher": {func(o map[string]any) {
+			delete(at(o, "spec"), "launcher")
+			at(o, "spec")["framework"], at(o, "spec")["hangAfter"] = "torch", "10m"
+		}, "hangAfter needs a launcher"},
+		"a size":     {func(o map[string]any) { at(o, "spec")["shm"] = "big" }, "a size is written as 512Mi or 8Gi"},
+		"clean pods": {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"cleanPodPolicy": "Some"} }, `supported values: "None", "Running", "All"`},
+		"deadline":   {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"activeDeadlineSeconds": 0} }, "spec.runPolicy.activeDeadlineSeconds"},
+		"delivery":   {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "mail"} }, `supported values: "baked", "init", "imageVolume"`},
+		"gang":       {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "yarn"} }, `supported values: "none", "volcano"`},
+		"queue":      {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue needs gang.queue"},
 		"queue for nobody": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "none", "queue": "x"} },
 			"gang.queue is for the backends volcano and kueue"},
 		"gang too large": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "volcano", "minMember": 4} },

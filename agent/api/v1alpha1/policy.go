@@ -8,10 +8,10 @@ type RestartPolicy struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	MaxRestarts int32 `json:"maxRestarts,omitempty"`
-	// After which ends, as in agent run --restart-on: exit codes, lost, infra, oom, any; +1,-143 changes the default 130,137,143,lost,infra.
+	// After which ends, as in agent run --restart-on: exit codes, lost, infra, oom, hang, any; +1,-143 changes the default 130,137,143,lost,infra.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[+-]?([1-9][0-9]{0,2}|lost|infra|oom|any)(,[+-]?([1-9][0-9]{0,2}|lost|infra|oom|any))*$')",message="restartOn takes exit codes (1 to 255), lost, infra, oom and any, as in 137,lost; +1,-143 adds to the default and takes away"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|any)(,[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|any))*$')",message="restartOn takes exit codes (1 to 255), lost, infra, oom, hang and any, as in 137,lost; +1,-143 adds to the default and takes away"
 	RestartOn string `json:"restartOn,omitempty"`
 }
 

@@ -1,0 +1,70 @@
+package controller
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// TestGangs: what each scheduler is told, beside Volcano, which has a golden file.
+func TestGangs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		gang      v1alpha1.Gang
+		spec      map[string]any // of the gang's object; nil: there is none
+		scheduler string
+		label     map[string]string
+	}{
+		"none": {gang: v1alpha1.Gang{Backend: "none"}},
+		"coscheduling": {v1alpha1.Gang{Backend: coscheduling, PriorityClassName: "high"}, map[string]any{"minMember": int64(3)},
+			"scheduler-plugins-scheduler", map[string]string{coschedulingGroup: "pi"}},
+		"coscheduling, fewer": {v1alpha1.Gang{Backend: coscheduling, MinMember: new(int32(2)), SchedulerName: "own"}, map[string]any{"minMember": int64(2)},
+			"own", map[string]string{coschedulingGroup: "pi"}},
+		"kueue": {v1alpha1.Gang{Backend: kueue, Queue: "gold"}, nil, "", map[string]string{kueueQueue: "gold", kueueGroup: "pi"}},
+		"workload": {v1alpha1.Gang{Backend: workload}, map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": int64(3)}}},
+			"", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := aJob(t, "mpi")
+			job.Spec.Gang = &tc.gang
+			b := aBuilder(job)
+			require.Empty(t, refuse(b))
+			u := b.gang("v1")
+			if tc.spec == nil {
+				require.Nil(t, u)
+			} else {
+				spec, _, err := unstructured.NestedMap(u.Object, "spec")
+				require.NoError(t, err)
+				require.Equal(t, tc.spec, spec)
+			}
+			for _, s := range b.slots {
+				pod := b.pod(s, s.name)
+				require.Equal(t, tc.scheduler, pod.Spec.SchedulerName)
+				require.Equal(t, tc.gang.PriorityClassName, pod.Spec.PriorityClassName)
+				require.Subset(t, pod.Labels, tc.label)
+				if tc.gang.Backend == kueue {
+					require.Equal(t, "3", pod.Annotations[kueueTotal], "the launcher counts")
+				}
+				if tc.gang.Backend == workload {
+					require.Equal(t, "pi", *pod.Spec.SchedulingGroup.PodGroupName)
+				}
+			}
+		})
+	}
+}
+
+// TestGangSays: the words of the schedulers become the reason.
+func TestGangSays(t *testing.T) {
+	group := func(conditions ...any) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": conditions}}}
+		u.SetName("pi")
+		return u
+	}
+	no := map[string]any{"type": "Unschedulable", "status": "True", "message": "3/4 tasks in gang unschedulable"}
+	yes := map[string]any{"type": "Scheduled", "status": "True", "message": "ready"}
+	require.Nil(t, gangSays(group()))
+	require.Nil(t, gangSays(group(yes)))
+	require.Equal(t, &obstacle{"GangUnschedulable", "PodGroup pi: 3/4 tasks in gang unschedulable"}, gangSays(group(yes, no)))
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParse(t *testing.T) {
+	t.Setenv("MUSTER_NAMESPACES", "")
+	t.Setenv("MUSTER_AGENT_IMAGE", "registry/agent:1")
+	var out strings.Builder
+	o, err := parse(nil, &out)
+	require.NoError(t, err)
+	require.Empty(t, o.Namespaces, "all")
+	require.Equal(t, "registry/agent:1", o.AgentImage)
+	require.NotEmpty(t, o.Version)
+
+	o, err = parse([]string{"--namespaces= a, b,", "--leader-elect"}, &out)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, o.Namespaces)
+	require.True(t, o.LeaderElection)
+
+	t.Setenv("MUSTER_NAMESPACES", "c")
+	o, err = parse(nil, &out)
+	require.NoError(t, err)
+	require.Equal(t, []string{"c"}, o.Namespaces)
+
+	_, err = parse([]string{"now"}, &out)
+	require.Error(t, err)
+	require.Contains(t, out.String(), `controller: it takes flags only, and got "now"`)
+	require.Contains(t, out.String(), "hint: controller --help lists them")
+}
