@@ -138,7 +138,7 @@ build() {
 }
 
 # The flags are those of the Makefile.
-go_build() { (cd "$repo" && CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -tags grpcnotrace -ldflags "-s -w" -o "$cache/context/$arch/$1" "./cmd/$2"); }
+go_build() { (cd "$repo" && CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -tags grpcnotrace -ldflags "-s -w -T 0x411000" -o "$cache/context/$arch/$1" "./cmd/$2"); }
 
 say "compiling the agent for linux/$arch"
 go_build agent agent

@@ -52,6 +52,9 @@ func (t *tee) copy() {
 	buf := make([]byte, 64<<10)
 	quiet, left := false, drainMost
 	for left > 0 {
+		// Before the read: one that an earlier deadline ends has not seen what came
+		// after it.
+		last := t.last.Load()
 		if t.draining.Load() {
 			// Set anew each time: the last one may have passed while we wrote.
 			_ = t.from.SetReadDeadline(time.Now().Add(drainQuiet)) // pipes have deadlines
@@ -63,7 +66,7 @@ func (t *tee) copy() {
 				return
 			}
 		}
-		if t.last.Load() {
+		if last {
 			left -= n
 		}
 		switch {
@@ -72,7 +75,7 @@ func (t *tee) copy() {
 				quiet = true
 				close(t.drained)
 			}
-			if t.last.Load() {
+			if last {
 				return
 			}
 		case err != nil:
