@@ -31,6 +31,25 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// holdSessions keeps the directory that every mpirun of Open MPI 4 shares: two that
+// make it at the same time, or one that finds it empty and removes it under the
+// other, fail (orte_session_dir: "File exists").
+func holdSessions() (letGo func(), err error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("ompi.%s.%d", host, os.Getuid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	kept, err := os.CreateTemp(dir, "held-by-a-test")
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = os.Remove(kept.Name()) }, kept.Close()
+}
+
 func prepared(m *testing.M) (code int, err error) {
 	if err := needTools(); err != nil {
 		return 1, err
@@ -40,6 +59,11 @@ func prepared(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	letGo, err := holdSessions()
+	if err != nil {
+		return 1, err
+	}
+	defer letGo()
 	if bin = os.Getenv("MUSTER_BIN"); bin == "" {
 		bin = filepath.Join(dir, "bin")
 		err = build(bin)
