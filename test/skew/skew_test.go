@@ -63,7 +63,9 @@ $AGENT rsh 127.0.0.3 'kill -9 $$'; echo $?`
 			require.GreaterOrEqual(t, o.report.Redials, 20, "connections were cut")
 			require.Equal(t, 5, o.report.Sessions)
 			require.Empty(t, o.report.Lost)
-			require.Equal(t, o.report.Redials+2, p.linksUp(o), "every connection speaks the same")
+			require.GreaterOrEqual(t, p.linksUp(o), o.report.Redials+2)
+			// The last of them may be cut, and made again, after the report.
+			require.Equal(t, strings.Count(o.err, `"link up"`), p.linksUp(o), "every connection speaks the same")
 		})
 	}
 }
