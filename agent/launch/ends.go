@@ -28,7 +28,7 @@ func (a *attempt) end() retry.End {
 	if r := a.evidence.Ranks; e.Code == hydraGaveUp && len(r) > 0 && killed(r[0].Signal) {
 		e.Code = r[0].Code // mpiexec has killed all but one, and tells of none
 	}
-	e.Infra = a.infra()
+	e.Infra = a.infra() || hydraBroke(a.evidence)
 	if len(leaving) > 0 {
 		e.Preempted = true
 		if told := "worker " + leaving[0] + " was told to go from outside"; a.result.Cause == nil || a.result.Cause.Exit.Reason != wire.ReasonPreempted {
@@ -39,6 +39,14 @@ func (a *attempt) end() retry.End {
 		e.Asked, e.Why = true, a.watcher.anew
 	}
 	return e
+}
+
+// hydraBroke: mpiexec gave up because a daemon of its own did, and nobody saw a
+// rank end badly. MPICH 4.0's proxies abort so now and then when a rank of theirs
+// is killed while they still begin.
+func hydraBroke(e Evidence) bool {
+	t, ok := cause(e.Troubles)
+	return e.Code == hydraGaveUp && ok && t.likely == ofSession && t.Code == proxyGaveUp && len(e.Ranks) == 0
 }
 
 // infra: the way to a worker failed, or something of ours there, and no worker is

@@ -78,6 +78,9 @@ func TestEndOfACommand(t *testing.T) {
 		"Hydra tells of none": {
 			Evidence{Code: 255, Ranks: []RankEnd{shot}, Troubles: []Trouble{{Worker: "w-0", What: "its session exited with 7", Code: 7, likely: ofSession}}},
 			retry.End{Code: 137, Why: "worker w-0: its session exited with 7; mpirun exited with 255"}, "w-0", ""},
+		"Hydra's daemon breaks before a rank is seen": {
+			Evidence{Code: 255, Troubles: []Trouble{{Worker: "w-0", What: "its session exited with 7", Code: 7, likely: ofSession}}},
+			retry.End{Code: 255, Infra: true, Why: "worker w-0: its session exited with 7; mpirun exited with 255"}, "w-0", ""},
 		"255 is permanent without such a rank": {Evidence{Code: 255}, retry.End{Code: 255, Why: "mpirun exited with 255"}, "", ""},
 		"a worker is lost": {Evidence{Code: 205, Lost: []Lost{{Worker: "w-1", Cause: "its node is lost"}}},
 			retry.End{Code: 205, Lost: true, Why: "worker w-1 lost: its node is lost; mpirun exited with 205"}, "w-1", ""},

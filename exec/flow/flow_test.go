@@ -7,6 +7,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -20,6 +22,7 @@ func transfer(t *testing.T, rng *rand.Rand, out *Out, in *In, kicks <-chan struc
 	buf := make([]byte, 1+rng.IntN(100<<10))
 	for !in.Finished() {
 		if rng.IntN(cutChance) == 0 {
+			time.Sleep(time.Duration(rng.Int64N(int64(2 * stallAfter)))) // until there is a connection
 			require.NoError(t, out.Resume(in.Received()))
 		}
 		p, ok, err := out.Next(buf)
@@ -66,44 +69,51 @@ func TestBytesSurviveCuts(t *testing.T) {
 		{"cuts, several spill files", 18 << 20, 50, true, 256 << 10, 64 << 20, 128 << 10, 64 << 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
-			rng := rand.New(rand.NewPCG(seed, 1))
-			data := make([]byte, c.size+rng.IntN(1000))
-			_, err := io.ReadFull(rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}), data)
-			require.NoError(t, err)
-			limits := Limits{Floor: c.floor, Stream: c.stream, Memory: NewBudget(c.memory)}
-			if c.spill {
-				limits.Files = &Files{Dirs: []string{t.TempDir()}, Budget: NewBudget(c.file)}
-			}
-			kicks := make(chan struct{}, 1)
-			kick := func() {
-				select {
-				case kicks <- struct{}{}:
-				default:
+			synctest.Test(t, func(t *testing.T) {
+				seed := rand.Uint64()
+				t.Logf("seed %d", seed)
+				rng := rand.New(rand.NewPCG(seed, 1))
+				data := make([]byte, c.size+rng.IntN(1000))
+				_, err := io.ReadFull(rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}), data)
+				require.NoError(t, err)
+				spilled := false
+				limits := Limits{Floor: c.floor, Stream: c.stream, Memory: NewBudget(c.memory)}
+				if c.spill {
+					limits.Files = &Files{Dirs: []string{t.TempDir()}, Budget: NewBudget(c.file), open: func(dir string) (file, error) {
+						spilled = true
+						return openUnlinked(dir)
+					}}
 				}
-			}
-			out := NewOut(256<<10, limits, kick)
-			in := NewIn(256<<10, kick)
-			var got bytes.Buffer
-			ran := make(chan error, 2)
-			go func() { ran <- in.Run(&got) }()
-			go func() {
-				_, err := io.CopyBuffer(struct{ io.Writer }{out}, bytes.NewReader(data), make([]byte, 1+rng.IntN(300<<10)))
-				out.End()
-				ran <- err
-			}()
-			transfer(t, rand.New(rand.NewPCG(seed, 2)), out, in, kicks, c.cuts)
-			require.NoError(t, <-ran)
-			require.NoError(t, <-ran)
-			require.Equal(t, sha256.Sum256(data), sha256.Sum256(got.Bytes()))
+				kicks := make(chan struct{}, 1)
+				kick := func() {
+					select {
+					case kicks <- struct{}{}:
+					default:
+					}
+				}
+				out := NewOut(256<<10, limits, kick)
+				in := NewIn(256<<10, kick)
+				var got bytes.Buffer
+				ran := make(chan error, 2)
+				go func() { ran <- in.Run(&got) }()
+				go func() {
+					_, err := io.CopyBuffer(struct{ io.Writer }{out}, bytes.NewReader(data), make([]byte, 1+rng.IntN(300<<10)))
+					out.End()
+					ran <- err
+				}()
+				transfer(t, rand.New(rand.NewPCG(seed, 2)), out, in, kicks, c.cuts)
+				require.NoError(t, <-ran)
+				require.NoError(t, <-ran)
+				require.Equal(t, sha256.Sum256(data), sha256.Sum256(got.Bytes()))
 
-			require.NoError(t, out.Ack(in.Written()))
-			out.Discard()
-			require.EqualValues(t, c.memory, limits.Memory.left, "memory budget given back")
-			if c.spill {
-				require.EqualValues(t, c.file, limits.Files.Budget.left, "file budget given back")
-			}
+				require.NoError(t, out.Ack(in.Written()))
+				out.Discard()
+				require.EqualValues(t, c.memory, limits.Memory.left, "memory budget given back")
+				if c.spill {
+					require.EqualValues(t, c.file, limits.Files.Budget.left, "file budget given back")
+				}
+				require.Equal(t, c.spill, spilled)
+			})
 		})
 	}
 }

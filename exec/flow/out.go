@@ -4,7 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
+
+// stallAfter is how long nothing is acknowledged until a full memory makes the
+// writer go on into files: the reader stands, or the link is down. Before that
+// it waits, as it would for a full pipe: a writer that is quicker than the link
+// would otherwise send all it has through files, and gain nothing.
+const stallAfter = 500 * time.Millisecond
 
 // ErrClosed is returned by Out.Write when nobody reads the stream any more.
 var ErrClosed = errors.New("stream closed by its reader")
@@ -24,6 +31,11 @@ type Out struct {
 	ended   bool
 	endSent bool
 	closed  bool
+
+	stalled bool        // files may be used, until something is acknowledged
+	waiting bool        // the writer waits for room
+	since   time.Time   // when it began to, or what was last acknowledged since
+	timer   *time.Timer // for stall
 }
 
 // NewOut returns a sending half whose unacknowledged bytes never exceed
@@ -40,15 +52,46 @@ func NewOut(window int, limits Limits, ready func()) *Out {
 func (o *Out) WaitRoom(want int) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for {
-		if o.closed {
-			return 0, ErrClosed
+	if n := o.await(want); n > 0 {
+		return n, nil
+	}
+	return 0, ErrClosed
+}
+
+// await waits for room with the lock held; 0 when the stream is closed.
+func (o *Out) await(want int) int {
+	for !o.closed {
+		if n := o.spool.room(want, o.stalled); n > 0 {
+			o.waiting = false
+			return n
 		}
-		if n := o.spool.room(want); n > 0 {
-			return n, nil
+		if !o.waiting && !o.stalled {
+			o.waiting, o.since = true, time.Now()
+			if o.timer == nil {
+				o.timer = time.AfterFunc(stallAfter, o.stall)
+			} else {
+				o.timer.Reset(stallAfter)
+			}
 		}
 		o.room.Wait()
 	}
+	return 0
+}
+
+// stall lets a writer that waits go on into files if nothing has been
+// acknowledged for long enough, and looks again later if something was.
+func (o *Out) stall() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.waiting || o.closed {
+		return
+	}
+	if left := stallAfter - time.Since(o.since); left > 0 {
+		o.timer.Reset(left)
+		return
+	}
+	o.stalled, o.waiting = true, false
+	o.room.Broadcast()
 }
 
 // Write takes all of p, blocking while the spool is full. It returns ErrClosed
@@ -58,13 +101,9 @@ func (o *Out) Write(p []byte) (int, error) {
 	defer o.mu.Unlock()
 	total := len(p)
 	for len(p) > 0 {
-		if o.closed {
-			return total - len(p), ErrClosed
-		}
-		n := o.spool.room(len(p))
+		n := o.await(len(p))
 		if n == 0 {
-			o.room.Wait()
-			continue
+			return total - len(p), ErrClosed
 		}
 		n, err := o.spool.append(p[:n], o.outside)
 		p = p[n:]
@@ -149,6 +188,7 @@ func (o *Out) Ack(off uint64) error {
 		return nil // late: an acknowledgement may arrive twice over two connections
 	}
 	o.spool.ack(off)
+	o.stalled, o.since = false, time.Now()
 	o.sent = max(o.sent, off)
 	o.room.Broadcast()
 	o.ready()
@@ -179,6 +219,9 @@ func (o *Out) Discard() {
 	defer o.mu.Unlock()
 	if !o.closed {
 		o.closed = true
+		if o.timer != nil {
+			o.timer.Stop()
+		}
 		o.spool.release()
 		o.sent = o.spool.base // nothing is in flight any more
 		o.room.Broadcast()

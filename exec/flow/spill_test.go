@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -163,9 +164,80 @@ func TestFullForAWhile(t *testing.T) {
 	drain(1 << 20)
 }
 
+// A writer that is too quick for a reader waits for it; one whose reader stands
+// goes on, until the reader moves again.
+func TestFilesAreForReadersThatStand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := &Files{Dirs: []string{t.TempDir()}, Budget: NewBudget(64 << 20)}
+		out := NewOut(256<<10, Limits{Floor: 64 << 10, Stream: 1 << 20, Memory: NewBudget(4 << 20), Files: files}, func() {})
+		defer out.Discard()
+		done := stalled(out, 12<<20, sha256.New())
+		written := func() uint64 {
+			synctest.Wait()
+			n, _ := out.Total()
+			return n
+		}
+		read := func(n int) {
+			for buf := make([]byte, 64<<10); n > 0; n -= len(buf) {
+				p, ok, err := out.Next(buf)
+				require.NoError(t, err)
+				require.True(t, ok)
+				require.NoError(t, out.Ack(p.Offset+uint64(p.N)))
+				synctest.Wait()
+			}
+		}
+		filed := func() int64 {
+			files.Budget.mu.Lock()
+			defer files.Budget.mu.Unlock()
+			return 64<<20 - files.Budget.left
+		}
+		require.EqualValues(t, 1<<20, written())
+		for i := range 32 { // slow, and never away for long
+			time.Sleep(stallAfter - time.Millisecond)
+			read(64 << 10)
+			require.EqualValues(t, 1<<20+(i+1)*64<<10, written())
+		}
+		require.Zero(t, filed())
+
+		time.Sleep(stallAfter + time.Millisecond)
+		require.EqualValues(t, 12<<20, written())
+		require.NoError(t, <-done)
+		require.Positive(t, filed())
+		read(10 << 20)
+		require.Zero(t, filed())
+	})
+}
+
+// A reader that moves again gets what lies in files before the writer goes on.
+func TestFilesAreDrainedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := &Files{Dirs: []string{t.TempDir()}, Budget: NewBudget(3 << 20)}
+		kicks := make(chan struct{}, 1)
+		out := NewOut(256<<10, Limits{Floor: 64 << 10, Stream: 1 << 20, Memory: NewBudget(1 << 20), Files: files}, func() {
+			select {
+			case kicks <- struct{}{}:
+			default:
+			}
+		})
+		sum := sha256.New()
+		done := stalled(out, 12<<20, sum)
+		time.Sleep(time.Minute)
+		n, _ := out.Total()
+		require.EqualValues(t, 4<<20, n, "memory and files are full")
+		got := collect(t, out, kicks)
+		require.NoError(t, <-done)
+		require.Equal(t, sum.Sum(nil), got.Sum(nil))
+		require.EqualValues(t, 3<<20, files.Budget.left)
+	})
+}
+
 // What is read is given back while there is more: a reader that always lags
 // needs no more disk than it lags.
 func TestSpillFilesAreGivenBackOnTheWay(t *testing.T) {
+	synctest.Test(t, givesBackOnTheWay)
+}
+
+func givesBackOnTheWay(t *testing.T) {
 	dir := t.TempDir()
 	files := &Files{Dirs: []string{dir}, Budget: NewBudget(3 * segmentSize)}
 	out := NewOut(256<<10, Limits{Floor: 64 << 10, Stream: 64 << 10, Memory: NewBudget(0), Files: files}, func() {})

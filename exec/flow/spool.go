@@ -28,11 +28,21 @@ type spool struct {
 	files     spill
 }
 
-// room is how many bytes append takes now.
-func (s *spool) room(want int) int {
-	if s.files.inUse() {
-		return s.files.room(s.limits.Files, want) // order: no memory before they are drained
+// room is how many bytes append takes now; into files only if stalled.
+func (s *spool) room(want int, stalled bool) int {
+	if !s.files.inUse() { // order: no memory before they are drained
+		if free := s.memory(want); free > 0 {
+			return free
+		}
 	}
+	if !stalled {
+		return 0
+	}
+	return s.files.room(s.limits.Files, want)
+}
+
+// memory is how many bytes go into memory, and borrows it.
+func (s *spool) memory(want int) int {
 	used := int(s.memEnd - s.head)
 	free := min(want, s.limits.Stream-used)
 	if free > 0 {
@@ -42,10 +52,7 @@ func (s *spool) room(want int) int {
 			free -= need - got
 		}
 	}
-	if free > 0 {
-		return free
-	}
-	return s.files.room(s.limits.Files, want)
+	return free
 }
 
 // append adds bytes of p, which room allowed, and returns how many. An error
