@@ -98,6 +98,13 @@ func leave(t *testing.T, r *runner, worker string) string {
 	require.NoError(t, err)
 	require.Equal(t, 3, exit.Code)
 	require.NotEmpty(t, marked(id), "the test would show nothing")
+	t.Cleanup(func() {
+		for _, pid := range marked(id) {
+			if n, err := strconv.Atoi(pid); err == nil {
+				_ = syscall.Kill(n, syscall.SIGKILL)
+			}
+		}
+	})
 	return id
 }
 

@@ -47,7 +47,10 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	dir, err := os.MkdirTemp("", "muster") // a test's own may be too long for sockets
 	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		killMarked(markOf(dir))
+		os.RemoveAll(dir)
+	})
 	c := &cluster{t: t, api: fakekube.New(t), dir: dir, workers: map[string]*osexec.Cmd{}}
 	c.exec = fakekube.NewExec(t, c.attach)
 	c.api.Handle(fakekube.ExecPath, c.exec)
@@ -93,7 +96,7 @@ func (c *cluster) start(i int, changes ...func(*corev1.Pod)) {
 	dir := filepath.Join(c.dir, name)
 	require.NoError(c.t, os.Mkdir(dir, 0o700))
 	cmd := osexec.Command(filepath.Join(bin, "agent"), "worker")
-	cmd.Env = append(append(os.Environ(), names.EnvDir+"="+dir, "ON="+name), c.image...)
+	cmd.Env = append(append(os.Environ(), names.EnvDir+"="+dir, "ON="+name, markOf(c.dir)), c.image...)
 	require.NoError(c.t, cmd.Start())
 	c.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	c.mu.Lock()
