@@ -154,6 +154,7 @@ heal: build ## jobs that go on by themselves: ranks, pods, nodes and cables take
 	@sh test/frameworks/deps.sh --all
 	@$(GO) run ./test/frameworks -install -rows torch,openmpi,xgboost,lightgbm,tensorflow,horovod
 	@$(MAKE) --no-print-directory frameworks-image
+	@MUSTER_OUT=$(OUT) $(GO) test -count=1 -run ManyMembers ./rendezvous/barrier -args -members 1000 -figure
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/heal
 	@$(GO) run ./test/suite check
 
@@ -162,6 +163,7 @@ heal-ci: build ## of these: a short subset
 	@sh test/frameworks/deps.sh --ci
 	@$(GO) run ./test/frameworks -install -rows torch,openmpi
 	@$(MAKE) --no-print-directory frameworks-image
+	@MUSTER_OUT=$(OUT) $(GO) test -count=1 -run ManyMembers ./rendezvous/barrier -args -members 1000 -figure
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/heal -ci
 	@$(GO) run ./test/suite check
 

@@ -135,6 +135,9 @@ func (c *Coordinator) compare(card Card) *Refusal {
 		return &Refusal{Code: names.ExitUsage, Hint: hint, Text: fmt.Sprintf("rank %d on %s was told of %d members, rank 0 on %s of %d",
 			card.Rank, card.Name, card.Size, c.cfg.Name, c.cfg.Size)}
 	}
+	if !card.bare() {
+		return &Refusal{Code: names.ExitUsage, Hint: "the host name and the pod's name are read by all members", Text: fmt.Sprintf("rank %d comes with characters that no pod's name or address has: %q", card.Rank, card.Name)}
+	}
 	if card.Rank >= c.cfg.Size {
 		return &Refusal{Code: names.ExitUsage, Hint: hint, Text: fmt.Sprintf("%s has rank %d, and there are %d members", card.Name, card.Rank, c.cfg.Size)}
 	}

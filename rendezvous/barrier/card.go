@@ -21,6 +21,11 @@ type Card struct {
 	Settings []Setting `json:"settings,omitempty"`
 }
 
+// bare tells whether the card can stand in a table: pods' names and addresses can.
+func (c Card) bare() bool {
+	return bare(c.Name) && bare(c.Host) && bare(c.Address) && bare(c.Interface) && bare(c.Instance)
+}
+
 // Setting is something that every member has to be told alike.
 type Setting struct{ Name, Value string }
 
@@ -55,7 +60,7 @@ type Order struct {
 	Attempt int    `json:"attempt"` // that gathers, runs or ran
 	Port    int    `json:"port,omitempty"`
 	Used    int    `json:"used,omitempty"` // restarts
-	Table   []Card `json:"table,omitempty"`
+	Table   Table  `json:"table,omitempty"`
 	// Absent are those for whom is waited, the first few, More how many there are besides.
 	Absent []Absent `json:"absent,omitempty"`
 	More   int      `json:"more,omitempty"`

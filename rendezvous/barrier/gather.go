@@ -16,7 +16,7 @@ const (
 // Gather waits until every seat is taken by a member that is ready, and returns
 // their cards in rank order. Meanwhile it tells the members base with those that
 // are absent. The error is ctx's; then absent are those that were.
-func (c *Coordinator) Gather(ctx context.Context, base Order) (table []Card, absent []Absent, err error) {
+func (c *Coordinator) Gather(ctx context.Context, base Order) (table Table, absent []Absent, err error) {
 	base.Phase = PhaseGather
 	told := time.Time{}
 	for {
@@ -50,7 +50,7 @@ func (c *Coordinator) Gather(ctx context.Context, base Order) (table []Card, abs
 
 // roll calls the members: their cards, and how many are not ready with the first
 // few of them.
-func (c *Coordinator) roll(now time.Time, most int) (table []Card, absent []Absent, missing int) {
+func (c *Coordinator) roll(now time.Time, most int) (table Table, absent []Absent, missing int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.seats {

@@ -137,7 +137,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 }
 
 // gather fills the barrier, or fails the test.
-func (h *hall) gather(t testing.TB) []Card {
+func (h *hall) gather(t testing.TB) Table {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -146,7 +146,7 @@ func (h *hall) gather(t testing.TB) []Card {
 	return table
 }
 
-func (h *hall) run(t testing.TB, attempt int, table []Card) {
+func (h *hall) run(t testing.TB, attempt int, table Table) {
 	t.Helper()
 	require.NoError(t, h.Tell(Order{Phase: PhaseRun, Attempt: attempt, Table: table}))
 }

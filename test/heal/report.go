@@ -46,7 +46,7 @@ var bars = map[string]float64{
 	"seconds from a rank's death to the new attempt's first line, 20 workers, without the program's own start": 3,
 	"seconds from a pod's deletion to the new attempt's first line":                                            90,
 	"seconds from a node's loss to the new attempt's first line":                                               90,
-	"seconds from the start of the last of 20 members to the first rank's process":                             1,
+	"seconds from the last of 20 members being ready to the first rank's line":                                 1,
 }
 
 // report prints the table, and writes heal.json and the figures. The error says
