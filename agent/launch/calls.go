@@ -16,6 +16,7 @@ type call struct {
 	quiet  bool      // it ended well without a rank, and nothing of it lives on
 	ended  time.Time // when it did
 	told   bool      // of its being quiet
+	over   bool      // it ended, or is lost
 }
 
 // Cut is a session that did not end well, and whose agent ended before it.
@@ -51,6 +52,7 @@ func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
 		return
 	}
 	t.job.open--
+	c.over = true
 	if t.job.closed {
 		return
 	}

@@ -42,6 +42,9 @@ type RankEnd struct {
 // without a rank.
 const stallTime = 10 * time.Second
 
+// heardWait is how long the ends of sessions may take after the command's own.
+const heardWait = 2 * time.Second
+
 // job is what the tally knows of an MPI job's inside.
 type job struct {
 	calls    map[string]*call // the command's sessions, by id
@@ -154,11 +157,24 @@ func (j *job) noDaemon(before time.Time) {
 
 // stalled notes a launch that cannot come to an end: long after such a session
 // the command still runs. Only workers that report ranks can prove that there
-// are none.
+// are none, and not while their links are down.
 func (t *tally) stalled() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.job.noDaemon(t.now().Add(-stallTime))
+	if !t.deaf() {
+		t.job.noDaemon(t.now().Add(-stallTime))
+	}
+}
+
+// deaf: a worker where a session of the command runs cannot be heard, or could
+// not a moment ago. Called with t.mu held.
+func (t *tally) deaf() bool {
+	for _, c := range t.job.calls {
+		if a := t.links[c.worker]; a != nil && !c.over && (!a.connected || t.now().Sub(a.since) < heardWait) {
+			return true
+		}
+	}
+	return false
 }
 
 // commandEnded: sessions that end badly from now on may do so because of that.

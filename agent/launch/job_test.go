@@ -189,6 +189,38 @@ func TestNoDaemon(t *testing.T) {
 	}
 }
 
+// While the others cannot be heard nobody knows what their ranks are.
+func TestNoDaemonIsNotSaidOfTheUnheard(t *testing.T) {
+	account, now := newTally(), time.Unix(0, 0)
+	account.now = func() time.Time { return now }
+	account.link("w-0", true, false)
+	account.called("w-0", "0")
+	account.called("w-1", "1")
+	account.answered("1", wire.ExitRecord{}, nil)
+	account.link("w-0", false, false)
+	unknown := func(why string) {
+		account.stalled()
+		_, known := account.trouble()
+		require.False(t, known, why)
+	}
+	now = now.Add(2 * stallTime)
+	unknown("the link is down")
+	account.link("w-0", true, false)
+	unknown("it has just come back")
+	account.report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRanks})
+	now = now.Add(stallTime)
+	unknown("its ranks do not use MPI")
+
+	account.report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRanks, MPI: true})
+	account.link("w-0", false, false)
+	now = now.Add(time.Minute)
+	unknown("down again")
+	account.answered("0", wire.ExitRecord{}, nil)
+	account.stalled()
+	_, known := account.trouble()
+	require.True(t, known, "nothing runs there any more")
+}
+
 // Some MPIs ask a host for its shell before they start the daemon there.
 func TestProbeIsNoDaemon(t *testing.T) {
 	account, now := account(), time.Unix(0, 0)

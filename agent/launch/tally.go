@@ -29,6 +29,7 @@ type earlier struct {
 
 type linkAccount struct {
 	connected bool
+	since     time.Time // when it became so
 	dropped   time.Time // when it was lost; zero: never, or on purpose
 	redials   int
 	ever      bool
@@ -55,6 +56,9 @@ func (t *tally) link(worker string, connected, parked bool) {
 		a.dropped = time.Time{}
 	case !connected && a.connected && !parked:
 		a.dropped = t.now()
+	}
+	if connected != a.connected {
+		a.since = t.now()
 	}
 	a.connected = connected
 	a.ever = a.ever || connected

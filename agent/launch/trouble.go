@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// heardWait is how long the ends of sessions may take after the command's own.
-const heardWait = 2 * time.Second
-
 func (s *supervisor) strict() bool {
 	return !s.group && s.cfg.Rule() == ExitStrict && (s.roster == nil || s.roster.needed)
 }
