@@ -14,14 +14,22 @@ const (
 )
 
 func main() {
-	text, err := io.ReadAll(os.Stdin)
-	if err == nil {
-		err = write(string(text), target)
-	}
+	err := run(os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "install: "+err.Error())
 		os.Exit(1)
 	}
+}
+
+func run(args []string) error {
+	if len(args) == 1 && args[0] == "crd" {
+		return trim(os.Stdin, os.Stdout)
+	}
+	text, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return fmt.Errorf("read the manifests: %w", err)
+	}
+	return write(string(text), target)
 }
 
 // write lays install.yaml and the chart into dir.

@@ -29,3 +29,12 @@ func TestChart(t *testing.T) {
 	require.Equal(t, 2, strings.Count(string(chart), "{{- range $namespace := .Values.namespaces }}"), "a Role and its binding")
 	require.Error(t, write("kind: Pod\n", dir))
 }
+
+func TestCRDKeepsItsOwnWords(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, trim(strings.NewReader(`
+spec: {description: a, template: {description: b, properties: {description: {description: c}, x: {items: [{description: d}]}}}, list: [{description: e}]}
+`), &out))
+	require.YAMLEq(t, "spec: {description: a, template: {properties: {description: {}, x: {items: [{}]}}}, list: [{description: e}]}", out.String())
+	require.ErrorContains(t, trim(strings.NewReader("a: [\n"), &out), "read the CRD: ")
+}
