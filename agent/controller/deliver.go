@@ -65,13 +65,13 @@ const (
 	shmPath   = "/dev/shm"
 )
 
-// shm gives workers a /dev/shm that is larger than the runtime's 64 MiB: MPI and
+// shm gives who takes ranks a /dev/shm that is larger than the runtime's 64 MiB: MPI and
 // the collectives of the others pass messages between ranks of one node there.
 func (b builder) shm(s slot, spec *corev1.PodSpec) {
 	own := s.own(spec)
 	given := slices.ContainsFunc(own.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == shmPath })
 	size, want := shmSize(b.job)
-	if given || s.launcher() || !want {
+	if given || s.launcher() && b.job.Spec.Launcher.Slots == 0 || !want {
 		return
 	}
 	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: shmVolume, VolumeSource: corev1.VolumeSource{

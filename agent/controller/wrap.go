@@ -111,8 +111,10 @@ func (b builder) launcherEnv() []corev1.EnvVar {
 	} else {
 		env = append(env, corev1.EnvVar{Name: names.EnvWorkers, Value: strconv.Itoa(workers(b.slots))})
 	}
-	for _, v := range b.settings() {
-		env = append(env, corev1.EnvVar{Name: v.env, Value: v.value})
+	for _, v := range append(b.settings(), setting{"", "MUSTER_LAUNCHER_SLOTS", number(spec.Launcher.Slots)}) {
+		if v.value != "0" {
+			env = append(env, corev1.EnvVar{Name: v.env, Value: v.value})
+		}
 	}
 	if spec.HangAfter != nil {
 		env = append(env, corev1.EnvVar{Name: "MUSTER_HANG_AFTER", Value: string(*spec.HangAfter)})

@@ -47,7 +47,7 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 	if a.plan, err = makePlan(a.made); err != nil {
 		return nil, err
 	}
-	if err := r.place.paths.write(a.plan.Hosts, r.agent); err != nil {
+	if err := r.place.paths.write(a.plan.all(), r.agent); err != nil {
 		return nil, err
 	}
 	if err := r.place.note(a.plan); err != nil {

@@ -13,11 +13,11 @@ import (
 func clusterOf(s situation, hosts []Host, temp string) (framework.Cluster, error) {
 	c := framework.Cluster{
 		Job: s.cfg.Job, Namespace: s.cfg.Namespace, RunDir: s.dir,
-		Launcher: framework.Node{Name: s.cfg.PodName, IP: s.cfg.PodIP},
+		Launcher: framework.Node{Name: s.cfg.PodName, IP: s.cfg.PodIP, Slots: s.cfg.LauncherSlots},
 		Agent:    s.paths.Rsh,
 		Hostfile: s.paths.Hostfile, HydraHostfile: s.paths.Hydra, DiscoverHosts: s.paths.Discover,
 		Fake:        s.cfg.IsFake(),
-		SharedCores: s.cfg.IsFake() || sharedCores(s.ranked, s.welcomes),
+		SharedCores: s.cfg.IsFake() || sharedCores(s),
 		Root:        os.Getuid() == 0,
 		Home:        homeIfNone(s.dir),
 		Temp:        temp,

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/hostfile"
 )
 
 // ExitRule says whose word counts for the exit code.
@@ -32,16 +33,18 @@ const (
 type Config struct {
 	Command []string // argv of the user's command
 
-	Workers     int      // how many workers to wait for
-	Slots       int      // slots of each worker
-	Job         string   // the job's name; selects the workers where Selector is empty
-	Selector    string   // label selector of the workers
-	Pods        []string // in place of Selector: the workers' pods by name
-	Namespace   string   // "": the pod's own, else the kubeconfig's
-	Kubeconfig  string   // "": as kubectl finds it, else the pod's service account
-	Context     string   // kubeconfig context
-	Container   string   // container of the worker pods; "": found
-	WorkerAgent string   // path of agent in the workers; "": our own path
+	Workers int // how many workers to wait for
+	Slots   int // slots of each worker
+	// LauncherSlots are ranks that mpirun puts into the launcher besides; 0: none.
+	LauncherSlots int
+	Job           string   // the job's name; selects the workers where Selector is empty
+	Selector      string   // label selector of the workers
+	Pods          []string // in place of Selector: the workers' pods by name
+	Namespace     string   // "": the pod's own, else the kubeconfig's
+	Kubeconfig    string   // "": as kubectl finds it, else the pod's service account
+	Context       string   // kubeconfig context
+	Container     string   // container of the worker pods; "": found
+	WorkerAgent   string   // path of agent in the workers; "": our own path
 
 	Timeout       time.Duration // how long to wait for the workers
 	HopelessAfter time.Duration // how long a permanent reason may last
@@ -133,6 +136,9 @@ func (c Config) Validate() error {
 
 // ValidateHosts judges what is needed to find workers, without a command.
 func (c Config) ValidateHosts() error {
+	if c.LauncherSlots < 0 || c.LauncherSlots > hostfile.MaxSlots {
+		return usage("--launcher-slots=2 gives the launcher two ranks besides the workers'", "--launcher-slots=%d is no number of ranks", c.LauncherSlots)
+	}
 	if c.Slots < 1 {
 		return usage("--slots=2 gives every worker two slots", "--slots=%d: a worker has at least one slot", c.Slots)
 	}

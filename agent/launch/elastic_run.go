@@ -81,7 +81,7 @@ func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) (plan Plan, er
 			return plan, err
 		}
 	}
-	if err := r.place.paths.write(plan.Hosts, r.agent); err != nil {
+	if err := r.place.paths.write(plan.all(), r.agent); err != nil {
 		return plan, err
 	}
 	if err := r.place.note(plan); err != nil {

@@ -75,10 +75,7 @@ func writableFor(path string) error {
 
 // write makes the files for hosts; agent is the agent's binary.
 func (p paths) write(hosts []Host, agent string) error {
-	list := make([]hostfile.Host, 0, len(hosts))
-	for _, h := range hosts {
-		list = append(list, hostfile.Host{Name: h.Host, Slots: h.Slots})
-	}
+	list := lines(hosts)
 	if err := hostfile.Write(p.Hostfile, hostfile.OpenMPI(list), 0o644); err != nil {
 		return fmt.Errorf("write hostfile: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
-	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -49,16 +48,24 @@ func hostsOf(ranked []rendezvous.Worker, slots int) []Host {
 // A worker does not know which processors its machine has online, but a list
 // that holds CPU 0 is the node's common pool: the kubelet's static policy, which
 // gives processors to one pod alone, always keeps CPU 0 back.
-func sharedCores(ranked []rendezvous.Worker, welcomes map[string]wire.WelcomeRecord) bool {
-	places := make([]framework.Place, 0, len(ranked))
-	for _, w := range ranked {
-		set := welcomes[w.Name].CPUSet
+func sharedCores(s situation) bool {
+	type one struct{ node, set string }
+	var all []one
+	for _, w := range s.ranked {
+		all = append(all, one{w.Node, s.welcomes[w.Name].CPUSet})
+	}
+	if s.cfg.LauncherSlots > 0 {
+		all = append(all, one{"", ownCPUs()}) // whose node is not known
+	}
+	places := make([]framework.Place, 0, len(all))
+	for _, w := range all {
+		set := w.set
 		first, _, _ := strings.Cut(set, ",")
 		first, _, _ = strings.Cut(first, "-")
 		if set == "" || first == "0" {
 			return true
 		}
-		places = append(places, framework.Place{Node: w.Node, CPUSet: set})
+		places = append(places, framework.Place{Node: w.node, CPUSet: set})
 	}
 	return framework.SharedCores(places)
 }

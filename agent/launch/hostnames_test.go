@@ -42,7 +42,7 @@ func TestSharedCores(t *testing.T) {
 		"unknown":                {"2-3", "4-5", "", true},
 	} {
 		welcomes := map[string]wire.WelcomeRecord{"a": {CPUSet: tc.a}, "b": {CPUSet: tc.b}, "c": {CPUSet: tc.c}}
-		require.Equal(t, tc.want, sharedCores(workers, welcomes), name)
+		require.Equal(t, tc.want, sharedCores(situation{ranked: workers, welcomes: welcomes}), name)
 	}
-	require.False(t, sharedCores(nil, nil))
+	require.False(t, sharedCores(situation{}))
 }

@@ -23,6 +23,7 @@ import (
 type Plan struct {
 	Job      string          `json:"job,omitempty"`
 	Hosts    []Host          `json:"hosts"`
+	Own      *Host           `json:"own,omitempty"` // the launcher, where it takes ranks
 	Hostfile string          `json:"hostfile"`
 	Hydra    string          `json:"hydra"`
 	Broker   string          `json:"broker"`
@@ -82,7 +83,10 @@ func makePlan(s situation) (Plan, error) {
 	if launch, err = framework.Decide(launch, s.cfg.Success); err != nil {
 		return Plan{}, usage("--success=auto leaves it to the framework", "%w", err)
 	}
-	plan := Plan{Job: s.cfg.Job, Hosts: hosts, Hostfile: s.paths.Hostfile, Hydra: s.paths.Hydra, Broker: s.broker,
+	if err := s.cfg.ownRanks(launch); err != nil {
+		return Plan{}, err
+	}
+	plan := Plan{Job: s.cfg.Job, Hosts: hosts, Own: ownHost(s.cfg), Hostfile: s.paths.Hostfile, Hydra: s.paths.Hydra, Broker: s.broker,
 		Argv: launch.Argv, Shims: launch.Shims, Any: launch.Any, Elastic: launch.Elastic, Files: launch.Files, Warnings: launch.Warnings, Attempt: s.attempt}
 	if len(launch.Processes) > 0 {
 		plan.Vars = byHand(s, cluster)

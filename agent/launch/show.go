@@ -54,17 +54,15 @@ func Hosts(ctx context.Context, cfg Config, w io.Writer, format string) error {
 	if err != nil {
 		return err
 	}
-	var list []hostfile.Host
-	for _, h := range plan.Hosts {
-		list = append(list, hostfile.Host{Name: h.Host, Slots: h.Slots})
-	}
+	hosts := plan.all()
+	list := lines(hosts)
 	var text []byte
 	switch format {
 	case "json":
-		if plan.Hosts == nil {
-			plan.Hosts = []Host{}
+		if hosts == nil {
+			hosts = []Host{}
 		}
-		if text, err = json.MarshalIndent(plan.Hosts, "", "  "); err != nil {
+		if text, err = json.MarshalIndent(hosts, "", "  "); err != nil {
 			return fmt.Errorf("encode hosts: %w", err)
 		}
 		text = append(text, '\n')
@@ -174,7 +172,7 @@ func dryRun(ctx context.Context, cfg Config, w io.Writer) error {
 		fmt.Fprintf(w, "export %s=%s\n", v.Name, quoted(v.Value))
 	}
 	fmt.Fprintf(w, "\n# %s\n", plan.Hostfile)
-	for _, h := range plan.Hosts {
+	for _, h := range plan.all() {
 		fmt.Fprintf(w, "# %s slots=%d\n", h.Host, h.Slots)
 	}
 	argv := cfg.Command

@@ -50,6 +50,7 @@ func (f *flagSets) workers(set *pflag.FlagSet) {
 	set.IntVar(&c.LeastWorkers, "min-workers", c.LeastWorkers, "elastic: `N` workers will do; others may come and go while the command runs")
 	set.IntVar(&c.MostWorkers, "max-workers", c.MostWorkers, "elastic: take `N` workers at most (default: --workers, or --fake)")
 	set.IntVar(&c.Slots, "slots", c.Slots, "slots of each worker: how many ranks mpirun puts there")
+	set.IntVar(&c.LauncherSlots, "launcher-slots", c.LauncherSlots, "ranks `N` that mpirun puts into the launcher, first of all (default: none)")
 	set.StringVar(&c.Job, "job", c.Job, "the job's `NAME`; its workers are muster.dev/job=NAME,muster.dev/role=worker")
 	set.StringVarP(&c.Selector, "selector", "l", c.Selector, "label `SELECTOR` of the workers, instead of --job")
 	set.StringSliceVar(&c.Pods, "pods", c.Pods, "their `NAMES`, as in a,b: the launcher then needs no list and watch of pods, only get of these")

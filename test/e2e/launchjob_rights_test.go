@@ -46,3 +46,14 @@ func TestLaunchJobHostNetwork(t *testing.T) {
 	s.becomes("host", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
 	require.Equal(t, each(2, 2), ranksPerWorker(t, s.logs("host-launcher"), job{name: "host", workers: 2}))
 }
+
+// TestLaunchJobLauncherTakesRanks: the launcher is a host of the job as well.
+func TestLaunchJobLauncherTakesRanks(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	s.launch(launchJob(t, "both", []string{"mpirun", "/opt/muster-test/hello"}, func(j *v1alpha1.LaunchJob) { j.Spec.Launcher.Slots = 2 }))
+	s.becomes("both", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
+	log := s.logs("both-launcher")
+	require.Equal(t, 6, strings.Count(log, " of 6 on "), log)
+	require.Regexp(t, `(?m)^rank 1 of 6 on \S+ session none `, log)
+}

@@ -82,6 +82,20 @@ func TestPlainMpirunTakesEverySlot(t *testing.T) {
 	})
 }
 
+// The launcher is a host as well: its ranks come first, and belong to no session.
+func TestLauncherTakesRanks(t *testing.T) {
+	every(t, func(t *testing.T, f family) {
+		o := run(t, agentRun(t, []string{"--fake=2", "--slots=2", "--launcher-slots=2"}, f.mpirun, f.program("hello")))
+		o.wants(t, 0)
+		all := ranks(t, o.out)
+		require.Len(t, all, 6)
+		for i, r := range all {
+			require.Equal(t, i < 2, r.session == "none", "rank %d is in session %s", i, r.session)
+		}
+		require.Equal(t, 2, o.report.Sessions)
+	})
+}
+
 // In the default private directory, as a newcomer calls it.
 func TestPi(t *testing.T) {
 	every(t, func(t *testing.T, f family) {

@@ -136,8 +136,13 @@ type Launcher struct {
 	// The container that is the launcher. Left out: the one that kubectl.kubernetes.io/default-container names, else the first.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	Container string                 `json:"container,omitempty"`
-	Template  corev1.PodTemplateSpec `json:"template"`
+	Container string `json:"container,omitempty"`
+	// Ranks that mpirun puts into the launcher, first of all. Left out: none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4096
+	Slots    int32                  `json:"slots,omitempty"`
+	Template corev1.PodTemplateSpec `json:"template"`
 }
 
 // Role is a number of like pods.
