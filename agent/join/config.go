@@ -87,10 +87,6 @@ func (c Config) Validate() error {
 	if c.Workers > mostMembers {
 		return usage("agent run and a launcher", "--workers=%d: a barrier has room for %d", c.Workers, mostMembers)
 	}
-	if c.Rank >= c.Workers {
-		return usage("--workers (MUSTER_WORKERS) is how many members the job has, ranks count from 0",
-			"this is rank %d, and the job has %d members", c.Rank, c.Workers)
-	}
 	for _, t := range []struct {
 		flag string
 		d    time.Duration

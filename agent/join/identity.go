@@ -23,6 +23,10 @@ func (c *Config) Identify(env func(string) string, hosts string) error {
 	if err := c.findRank(env); err != nil {
 		return err
 	}
+	if c.Rank >= c.Workers {
+		return usage("--workers (MUSTER_WORKERS) is how many members the job has, ranks count from 0",
+			"this is rank %d, and the job has %d members", c.Rank, c.Workers)
+	}
 	if c.PodName == "" {
 		c.PodName = c.Host
 	}

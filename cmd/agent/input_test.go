@@ -22,6 +22,7 @@ func TestBadInput(t *testing.T) {
 		{"--rank=0 -- true", "", "how many members the job has is not known", "MUSTER_WORKERS=4"},
 		{"--workers=2 -- true", "", `which rank this is is not known: the host name "pod" has no number at its end`, "JOB_COMPLETION_INDEX"},
 		{"--workers=2 --rank=2 " + meet + " -- true", "", "this is rank 2, and the job has 2 members", "ranks count from 0"},
+		{"--workers=2 --rank=5 -- true", "", "this is rank 5, and the job has 2 members", "ranks count from 0"},
 		{"--workers=2 --rank=1 " + meet + " -- true", "JOB_COMPLETION_INDEX=0", "--rank=1 and JOB_COMPLETION_INDEX=0 contradict each other", "drop --rank"},
 		{"--workers=2 " + meet + " -- true", "JOB_COMPLETION_INDEX=0 MUSTER_POD_INDEX=1", "JOB_COMPLETION_INDEX=0 and MUSTER_POD_INDEX=1 contradict each other", ""},
 		{"--workers=2 " + meet + " -- true", "MUSTER_POD_INDEX=one", `MUSTER_POD_INDEX="one" is no rank`, ""},
