@@ -28,6 +28,7 @@ type conn struct {
 	ackDue  bool            // some process has read stdin
 	flushed []chan struct{} // to be closed when the queue is empty
 	closed  bool
+	gone    chan struct{} // closed with it
 
 	channels map[uint32]*session // under srv.mu
 	order    []*session          // the sender's round, under srv.mu
@@ -49,7 +50,7 @@ func (r heardReader) Read(p []byte) (int, error) {
 }
 
 func newConn(s *Server, nc *net.UnixConn) *conn {
-	return &conn{srv: s, nc: nc, kicked: make(chan struct{}, 1), channels: map[uint32]*session{}}
+	return &conn{srv: s, nc: nc, kicked: make(chan struct{}, 1), gone: make(chan struct{}), channels: map[uint32]*session{}}
 }
 
 // readHello reads the first frame under a deadline of its own, before the peer
@@ -121,7 +122,10 @@ func (c *conn) receive() error {
 // close ends both loops. It may be called by anybody, any number of times.
 func (c *conn) close() {
 	c.mu.Lock()
-	c.closed = true
+	if !c.closed {
+		c.closed = true
+		close(c.gone)
+	}
 	c.mu.Unlock()
 	c.kick()
 	c.nc.Close()
@@ -161,6 +165,20 @@ func (c *conn) record(t wire.Type, channel uint32, v any) {
 		return
 	}
 	c.push(f)
+}
+
+// partTime is how long the launcher may take to close the connection once it has
+// been told that all is over.
+const partTime = 2 * time.Second
+
+// part waits until the launcher has closed the connection, or partTime has passed.
+func (c *conn) part() {
+	timer := time.NewTimer(partTime)
+	defer timer.Stop()
+	select {
+	case <-c.gone:
+	case <-timer.C:
+	}
 }
 
 // flush waits until what is queued has been written, the connection has ended,

@@ -240,6 +240,7 @@ func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 		c.push(wire.Frame{Type: wire.Ended})
 		if !rec.Keep {
 			c.flush()
+			c.part() // with PID 1 the bridge dies, and what it has not yet passed on
 			s.over(JobOver)
 		}
 	})
