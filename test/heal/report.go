@@ -122,7 +122,9 @@ func record(dir string, results []result) error {
 		} else if r.Wanted {
 			failed[r.Key] += 0
 		}
-		old, ports = old+r.Old, ports+r.Ports
+		if r.Wanted { // torchrun's own restarts are shown beside ours: they are not ours
+			old, ports = old+r.Old, ports+r.Ports
+		}
 		for name, value := range r.Figures {
 			s := series[name]
 			s.Unit, s.Reduce = "s", "max"
