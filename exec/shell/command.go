@@ -62,10 +62,17 @@ func (st *state) apply(s step) error {
 			st.set(a.name, st.join(a.value))
 		}
 	case "export":
-		for _, a := range s.assigns {
+		// export is a command: its words are expanded before it assigns any of them.
+		values := make([]string, len(s.assigns))
+		for i, a := range s.assigns {
+			if !a.bare {
+				values[i] = st.join(a.value)
+			}
+		}
+		for i, a := range s.assigns {
 			value, known := st.vars[a.name]
 			if !a.bare {
-				value, known = st.join(a.value), true
+				value, known = values[i], true
 			}
 			st.exported[a.name] = true
 			if known {

@@ -40,6 +40,11 @@ func TestAgreesWithSh(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	env := []string{"A=one", "B=", "SP= two  words ", "EMPTY=", "PATH=/usr/bin:/bin", "HOME=/"}
 
+	for _, line := range []string{ // what was once found
+		`export A=x B=x$A; env -0`, `export B=x$A A=x; env -0`, `A=x B=x$A; export A B; env -0`, `export A=x A; env -0`, `export NEW A=x NEW=y$A NEW; env -0`,
+	} {
+		require.True(t, agrees(t, sh, env, line))
+	}
 	ran := 0
 	for range 20_000 {
 		prefix := ""
@@ -50,32 +55,41 @@ func TestAgreesWithSh(t *testing.T) {
 		if r.IntN(2) == 0 {
 			line = prefix + "A=" + randomLine(r) + " env -0"
 		}
-		p, err := Parse(line)
-		if err != nil {
-			continue
+		if agrees(t, sh, env, line) {
+			ran++
 		}
-		c, err := p.Command(env, "/")
-		if err != nil || len(c.Argv) == 0 || c.Argv[0] != "printf" && (c.Argv[0] != "env" || len(c.Argv) != 2) {
-			continue
-		}
-		ran++
-		theirs := exec.Command(sh, "-c", line)
-		theirs.Env, theirs.Dir = env, "/"
-		want, err := theirs.Output()
-		require.NoError(t, err, "sh refuses what we accept: %q", line)
-		ours := exec.Command(c.Argv[0], c.Argv[1:]...)
-		ours.Env, ours.Dir = append(append([]string{}, env...), c.Env...), "/"
-		if c.Dir != "" {
-			ours.Dir = c.Dir
-		}
-		got, err := ours.Output()
-		require.NoError(t, err, "%q", line)
-		require.ElementsMatch(t, view(want, c), view(got, c), "%q", line)
 		if ran == 600 {
 			break
 		}
 	}
 	require.GreaterOrEqual(t, ran, 300, "the generator must make lines that run")
+}
+
+// agrees compares a line that is accepted with what sh makes of it; false: it is not,
+// or shows nothing.
+func agrees(t *testing.T, sh string, env []string, line string) bool {
+	t.Helper()
+	p, err := Parse(line)
+	if err != nil {
+		return false
+	}
+	c, err := p.Command(env, "/")
+	if err != nil || len(c.Argv) == 0 || c.Argv[0] != "printf" && (c.Argv[0] != "env" || len(c.Argv) != 2) {
+		return false
+	}
+	theirs := exec.Command(sh, "-c", line)
+	theirs.Env, theirs.Dir = env, "/"
+	want, err := theirs.Output()
+	require.NoError(t, err, "sh refuses what we accept: %q", line)
+	ours := exec.Command(c.Argv[0], c.Argv[1:]...)
+	ours.Env, ours.Dir = append(append([]string{}, env...), c.Env...), "/"
+	if c.Dir != "" {
+		ours.Dir = c.Dir
+	}
+	got, err := ours.Output()
+	require.NoError(t, err, "%q", line)
+	require.ElementsMatch(t, view(want, c), view(got, c), "%q", line)
+	return true
 }
 
 // view splits a listing at its NULs. Of an environment it leaves out what sh
