@@ -28,6 +28,9 @@ func TestBreakLaunchers(t *testing.T) {
 	} {
 		t.Run(row.event, func(t *testing.T) { row.run(t, f) })
 	}
+	// After so long an outage a kubelet's heartbeat may be late, and its node then
+	// loses the pods that the next rows make.
+	awaitControllers(t)
 	for _, row := range []fault{
 		{event: "the launcher's pod force-deleted", strike: forceDelete},
 		{event: "the launcher killed, its pod force-deleted", strike: killAndDelete},
