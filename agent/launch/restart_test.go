@@ -3,14 +3,11 @@
 package launch
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -98,26 +95,12 @@ func leave(t *testing.T, r *runner, worker string) string {
 	require.NoError(t, err)
 	require.Equal(t, 3, exit.Code)
 	require.NotEmpty(t, marked(id), "the test would show nothing")
-	t.Cleanup(func() {
-		for _, pid := range marked(id) {
-			if n, err := strconv.Atoi(pid); err == nil {
-				_ = syscall.Kill(n, syscall.SIGKILL)
-			}
-		}
-	})
+	t.Cleanup(func() { contract.KillMarked(names.EnvSession + "=" + id) })
 	return id
 }
 
-// marked are the processes of a session, by what /proc says of them.
-func marked(id string) (pids []string) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, file := range files {
-		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte(names.EnvSession+"="+id+"\x00")) {
-			pids = append(pids, strings.Split(file, "/")[2])
-		}
-	}
-	return pids
-}
+// marked are the processes of a session.
+func marked(id string) []int { return contract.Marked(names.EnvSession + "=" + id) }
 
 func TestClearLeavesNothing(t *testing.T) {
 	r, workers := crewOf(t, 3)

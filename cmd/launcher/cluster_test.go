@@ -44,11 +44,14 @@ type cluster struct {
 	copies  sync.WaitGroup
 }
 
+// markOf is in the environment of all that the workers of one cluster start.
+func markOf(dir string) string { return "CLUSTER_TEST=" + dir }
+
 func newCluster(t *testing.T) *cluster {
 	dir, err := os.MkdirTemp("", "muster") // a test's own may be too long for sockets
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		killMarked(markOf(dir))
+		contract.KillMarked(markOf(dir)) // what its killed workers have left
 		os.RemoveAll(dir)
 	})
 	c := &cluster{t: t, api: fakekube.New(t), dir: dir, workers: map[string]*osexec.Cmd{}}

@@ -3,7 +3,6 @@
 package fake
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/test/contract"
 )
 
 // process is one that carries a mark.
@@ -32,18 +32,10 @@ func (p process) onWorker() bool { return strings.Contains(p.env, "\x00"+names.E
 // remains looks through /proc for the processes with the mark. Those that have
 // ended and only wait to be collected have no environment any more.
 func remains(mark string) []process {
-	files, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		return nil
-	}
 	var found []process
-	for _, file := range files {
-		env, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(env, []byte("FAKE_TEST="+mark+"\x00")) {
-			continue
-		}
-		dir := filepath.Dir(file)
-		pid, err := strconv.Atoi(filepath.Base(dir))
+	for _, pid := range contract.Marked("FAKE_TEST=" + mark) {
+		dir := filepath.Join("/proc", strconv.Itoa(pid))
+		env, err := os.ReadFile(filepath.Join(dir, "environ"))
 		if err != nil {
 			continue
 		}
