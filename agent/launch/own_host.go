@@ -20,7 +20,7 @@ func ownHost(cfg Config) *Host {
 		h.IP = "127.0.0.1"
 	}
 	if h.IP == "" {
-		h.IP = firstAddress()
+		h.IP = addressOn(ownInterface(cfg))
 	}
 	if name, err := os.Hostname(); err == nil && h.Name == "" {
 		h.Name = name
@@ -31,9 +31,14 @@ func ownHost(cfg Config) *Host {
 	return h
 }
 
-// firstAddress is the first of this pod's that others can reach; "" where there is none.
-func firstAddress() string {
-	addrs, err := net.InterfaceAddrs()
+// addressOn is the first address of an interface that others can reach; "" where
+// there is none.
+func addressOn(name string) string {
+	i, err := net.InterfaceByName(name)
+	if err != nil {
+		return ""
+	}
+	addrs, err := i.Addrs()
 	if err != nil {
 		return ""
 	}
