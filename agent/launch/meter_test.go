@@ -9,11 +9,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -22,12 +22,14 @@ import (
 // slow is a standard output that may be slow or gone.
 type slow struct {
 	bytes.Buffer
-	wait time.Duration
+	wait int // turns that it lets the others have
 	err  error
 }
 
 func (s *slow) Write(p []byte) (int, error) {
-	time.Sleep(s.wait)
+	for range s.wait {
+		runtime.Gosched()
+	}
 	if s.err != nil {
 		return 0, s.err
 	}
@@ -55,7 +57,7 @@ func TestTeeIsByteIdentical(t *testing.T) {
 		want[i] = byte(random.UintN(256))
 	}
 	want = append(want, "\nloss=0.5\nloss=0.25"...)
-	out := &slow{wait: 100 * time.Microsecond}
+	out := &slow{wait: 100}
 	m, in, v, said, wg := metered(t, out)
 	for rest := want; len(rest) > 0; {
 		n := min(len(rest), 1+random.IntN(100_000))

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -146,60 +148,114 @@ func (g *gang) files(pattern string) []string {
 	return list
 }
 
-// road is a way to rank 0 that can be cut, or go dark.
+// knocked waits until n connections to rank 0's address have been tried, while
+// there is no rank 0.
+func (g *gang) knocked(n int) {
+	g.t.Helper()
+	l, err := net.Listen("tcp", g.address)
+	require.NoError(g.t, err)
+	defer l.Close()
+	require.NoError(g.t, l.(*net.TCPListener).SetDeadline(time.Now().Add(patience)))
+	for range n {
+		c, err := l.Accept()
+		require.NoError(g.t, err)
+		defer c.Close()
+	}
+}
+
+// startVia starts the member of a rank with a road to rank 0 of its own.
+func (g *gang) startVia(rank int) (*pod, *road) {
+	g.t.Helper()
+	direct := g.address
+	r := newRoad(g.t, direct)
+	g.address = r.l.Addr().String()
+	p := g.start(rank)
+	g.address = direct
+	return p, r
+}
+
+// road is a way to rank 0 that can be cut, again and again. It counts the bytes
+// that its member was told since: the proof takes fewer than seated, and with a
+// seat come more.
 type road struct {
 	l    net.Listener
 	to   string
-	cuts chan struct{}
+	told atomic.Int64
+
+	mu    sync.Mutex
+	conns []net.Conn
 }
+
+const seated = 200
 
 func newRoad(t *testing.T, to string) *road {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	r := &road{l: l, to: to, cuts: make(chan struct{})}
-	t.Cleanup(func() { l.Close() })
+	r := &road{l: l, to: to}
+	var running sync.WaitGroup
+	running.Go(func() { r.serve(&running) })
+	t.Cleanup(func() {
+		l.Close()
+		r.cut()
+		running.Wait()
+	})
 	return r
 }
 
-// open lets connections through until the next cut, which is when the returned
-// function is called.
-func (r *road) open() (cut func()) {
-	stop := make(chan struct{})
-	go func() {
-		for {
-			from, err := r.l.Accept()
-			if err != nil {
-				return
-			}
-			to, err := net.Dial("tcp", r.to)
-			if err != nil {
-				from.Close()
-				continue
-			}
-			pass := func(a, b net.Conn) {
-				buf := make([]byte, 4096)
-				for {
-					n, err := a.Read(buf)
-					if err != nil {
-						break
-					}
-					if _, err := b.Write(buf[:n]); err != nil {
-						break
-					}
-				}
-				a.Close()
-				b.Close()
-			}
-			go pass(from, to)
-			go pass(to, from)
-			go func() {
-				<-stop
-				from.Close()
-				to.Close()
-			}()
+func (r *road) serve(running *sync.WaitGroup) {
+	for {
+		from, err := r.l.Accept()
+		if err != nil {
+			return
 		}
-	}()
-	return func() { close(stop) }
+		to, err := net.Dial("tcp", r.to)
+		if err != nil {
+			from.Close()
+			continue
+		}
+		r.mu.Lock()
+		r.conns = append(r.conns, from, to)
+		r.mu.Unlock()
+		running.Go(func() { pass(from.(*net.TCPConn), to.(*net.TCPConn), nil) })
+		running.Go(func() { pass(to.(*net.TCPConn), from.(*net.TCPConn), &r.told) })
+	}
+}
+
+// cut breaks the connections there are; the next ones are let through.
+func (r *road) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.conns {
+		c.Close()
+	}
+	r.conns = nil
+	r.told.Store(0)
+}
+
+// pass copies one direction. Its end is passed on as it is: closing both at once
+// would take away what is still on its way.
+func pass(from, to *net.TCPConn, told *atomic.Int64) {
+	buf := make([]byte, 4096)
+	for {
+		n, err := from.Read(buf)
+		if told != nil {
+			told.Add(int64(n))
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			_ = from.CloseRead() // nobody is there to hear more
+			return
+		}
+		if err != nil {
+			_ = to.CloseWrite() // it may be closed
+			return
+		}
+	}
+}
+
+// seats waits until a member has its seat over this road.
+func (r *road) seats(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool { return r.told.Load() > seated }, patience, time.Millisecond)
 }
 
 func lines(text string) int { return strings.Count(text, "\n") }

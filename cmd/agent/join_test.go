@@ -18,7 +18,7 @@ func TestMembersMeetAndEndTogether(t *testing.T) {
 	g := newGang(t, 3, `echo "rank $RANK of $WORLD_SIZE meets at $MASTER_ADDR:$MASTER_PORT, attempt $MUSTER_ATTEMPT, $X"
 		env > $SHARED/env-$RANK; sleep 0.$RANK; echo done > $SHARED/done-$RANK`, "--env=X=y")
 	pods := []*pod{g.start(1), g.start(2)}
-	time.Sleep(1500 * time.Millisecond) // rank 0 is late
+	g.knocked(2) // rank 0 is late
 	pods = append(pods, g.start(0))
 	all(t, pods, 0)
 	meet := ""
@@ -177,7 +177,11 @@ func TestPreemption(t *testing.T) {
 			pods[rank].signal(syscall.SIGTERM)
 			require.Equal(t, 143, pods[rank].code(), "%s", pods[rank].out)
 			require.NotEmpty(t, g.file(same("checkpoint-%d", rank)))
-			time.Sleep(time.Second) // the replacement takes a while
+			if rank == 0 {
+				g.knocked(1)
+			} else {
+				pods[0].says("attempt 2 of 3: ")
+			}
 			all(t, []*pod{pods[1-rank], g.start(rank)}, 0)
 			require.Contains(t, pods[1-rank].out.String(), "attempt 2 of 3: ", "none of two is used up")
 			require.Contains(t, pods[1-rank].out.String(), "told to stop from outside")
@@ -198,8 +202,9 @@ func TestPreemptionWithoutRestarts(t *testing.T) {
 // TestRankZeroIsReplaced: in the barrier, and while an attempt runs.
 func TestRankZeroIsReplaced(t *testing.T) {
 	g := newGang(t, 3, twoAttempts, "--max-restarts=1")
-	zero, one := g.start(0), g.start(1)
-	time.Sleep(500 * time.Millisecond)
+	zero := g.start(0)
+	one, r := g.startVia(1)
+	r.seats(t)
 	zero.signal(syscall.SIGKILL)
 	<-zero.ended
 	zero = g.start(0)
@@ -229,16 +234,12 @@ func TestRankZeroIsLostForGood(t *testing.T) {
 func TestCuts(t *testing.T) {
 	g := newGang(t, 2, `i=0; while [ ! -e $SHARED/go ]; do sleep 0.05; done; echo end $RANK`, "--lease=24s")
 	zero := g.start(0)
-	r := newRoad(t, g.address)
-	g.address = r.l.Addr().String()
-	one := g.start(1)
-	cut := r.open()
-	time.Sleep(time.Second)
+	one, r := g.startVia(1)
 	for range 10 {
-		cut()
-		cut = r.open()
-		time.Sleep(100 * time.Millisecond)
+		r.seats(t)
+		r.cut()
 	}
+	r.seats(t)
 	require.NoError(t, os.WriteFile(filepath.Join(g.dir, "go"), nil, 0o644))
 	all(t, []*pod{zero, one}, 0)
 	require.Equal(t, "end 1\n", one.out.String())
@@ -248,15 +249,12 @@ func TestCuts(t *testing.T) {
 func TestOutOfReach(t *testing.T) {
 	g := newGang(t, 2, `sleep 1000`, "--lease=24s")
 	zero := g.start(0)
-	r := newRoad(t, g.address)
-	g.address = r.l.Addr().String()
-	cut := r.open()
-	one := g.start(1)
+	one, r := g.startVia(1)
 	require.Eventually(t, func() bool { return len(children(t, one)) == 1 && len(children(t, zero)) == 1 }, patience, 10*time.Millisecond)
 	r.l.Close()
-	cut()
+	r.cut()
 	require.Equal(t, 76, one.code())
-	require.Contains(t, one.out.String(), "agent: out of reach for 24s: rank 0 at "+g.address)
+	require.Contains(t, one.out.String(), "agent: out of reach for 24s: rank 0 at "+r.l.Addr().String())
 	require.Equal(t, 76, zero.code())
 	require.Contains(t, zero.out.String(), "agent: rank 1 on job-1: it has not come back for 24s")
 }
@@ -293,15 +291,17 @@ func TestAFrozenMember(t *testing.T) {
 
 func TestTermInTheBarrier(t *testing.T) {
 	g := newGang(t, 3, `true`, "--timeout=5s")
-	zero, one := g.start(0), g.start(1)
-	time.Sleep(500 * time.Millisecond)
+	zero := g.start(0)
+	one, r := g.startVia(1)
+	r.seats(t)
 	one.signal(syscall.SIGTERM)
 	require.Equal(t, 143, one.code(), "%s", one.out)
 	require.Equal(t, 75, zero.code())
 	require.Regexp(t, `rank 1: job-1 came and left \ds ago: its pod was told to stop by SIGTERM, rank 2: never came`, zero.out.String())
 
-	zero, one = g.start(0), g.start(1)
-	time.Sleep(500 * time.Millisecond)
+	zero = g.start(0)
+	one, r = g.startVia(1)
+	r.seats(t)
 	zero.signal(syscall.SIGTERM)
 	require.Equal(t, 143, zero.code(), "%s", zero.out)
 	all(t, []*pod{one, g.start(2), g.start(0)}, 0)

@@ -187,6 +187,7 @@ func inNamespace(t *testing.T, mark string) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
+		require.NotZero(t, os.Getuid(), "root may have mounts: %v", err)
 		t.Skipf("no mounts of our own here (%v); exec/flow has the same faults without them", err)
 	}
 	err := cmd.Wait()
