@@ -134,6 +134,9 @@ func (c cluster) running(name string) (identity, []string, bool) {
 // start runs a component in a session of its own, its output appended to its log. One that runs with the same command
 // line is left alone; one that runs with another is ended first. It reports whether it started anything.
 func (c cluster) start(name string, argv []string, attr *syscall.SysProcAttr) (started bool, err error) {
+	if len(argv) == 0 {
+		return false, fmt.Errorf("start %s: it has no command line", name)
+	}
 	if i, old, ok := c.running(name); ok {
 		if strings.Join(old, "\x00") == strings.Join(argv, "\x00") {
 			return false, i.kill(syscall.SIGCONT) // a test may have left it stopped

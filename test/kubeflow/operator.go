@@ -40,7 +40,10 @@ func fill(scheme *runtime.Scheme, c *golden.Case) error {
 	if c.Kind == "MPIJob" {
 		return fillMPI(scheme, c)
 	}
-	job, specs, r, webhook := build(*c)
+	job, specs, r, webhook, err := build(*c)
+	if err != nil {
+		return err
+	}
 	if _, err := webhook.ValidateCreate(context.Background(), job); err != nil {
 		c.Refused = err.Error()
 		return nil
@@ -70,7 +73,7 @@ func fill(scheme *runtime.Scheme, c *golden.Case) error {
 }
 
 // build makes the job's object. The map that it returns is the object's own.
-func build(c golden.Case) (runtime.Object, replicas, reconciler, admission.CustomValidator) {
+func build(c golden.Case) (runtime.Object, replicas, reconciler, admission.CustomValidator, error) {
 	meta := metav1.ObjectMeta{Name: c.Job, Namespace: c.Namespace}
 	switch c.Kind {
 	case "PyTorchJob":
@@ -79,25 +82,25 @@ func build(c golden.Case) (runtime.Object, replicas, reconciler, admission.Custo
 		if c.Spec.NprocPerNode != "" {
 			spec.NprocPerNode = &c.Spec.NprocPerNode
 		}
-		return &operator.PyTorchJob{ObjectMeta: meta, Spec: spec}, specs, &torchcontroller.PyTorchJobReconciler{}, &torchwebhook.Webhook{}
+		return &operator.PyTorchJob{ObjectMeta: meta, Spec: spec}, specs, &torchcontroller.PyTorchJobReconciler{}, &torchwebhook.Webhook{}, nil
 	case "TFJob":
 		specs := replicasOf(c, operator.TFJobDefaultContainerName)
 		return &operator.TFJob{ObjectMeta: meta, Spec: operator.TFJobSpec{TFReplicaSpecs: specs, EnableDynamicWorker: c.Spec.Sparse}},
-			specs, &tfcontroller.TFJobReconciler{}, &tfwebhook.Webhook{}
+			specs, &tfcontroller.TFJobReconciler{}, &tfwebhook.Webhook{}, nil
 	case "XGBoostJob":
 		specs := replicasOf(c, operator.XGBoostJobDefaultContainerName)
 		return &operator.XGBoostJob{ObjectMeta: meta, Spec: operator.XGBoostJobSpec{XGBReplicaSpecs: specs}},
-			specs, &xgbcontroller.XGBoostJobReconciler{}, &xgbwebhook.Webhook{}
+			specs, &xgbcontroller.XGBoostJobReconciler{}, &xgbwebhook.Webhook{}, nil
 	case "PaddleJob":
 		specs := replicasOf(c, operator.PaddleJobDefaultContainerName)
 		return &operator.PaddleJob{ObjectMeta: meta, Spec: operator.PaddleJobSpec{PaddleReplicaSpecs: specs}},
-			specs, &paddlecontroller.PaddleJobReconciler{}, &paddlewebhook.Webhook{}
+			specs, &paddlecontroller.PaddleJobReconciler{}, &paddlewebhook.Webhook{}, nil
 	case "MXJob":
 		specs := replicasOf(c, operator.MXJobDefaultContainerName)
 		return &operator.MXJob{ObjectMeta: meta, Spec: operator.MXJobSpec{JobMode: operator.MXTrain, MXReplicaSpecs: specs}},
-			specs, &mxcontroller.MXJobReconciler{}, &mxwebhook.Webhook{}
+			specs, &mxcontroller.MXJobReconciler{}, &mxwebhook.Webhook{}, nil
 	}
-	panic("no such kind: " + c.Kind)
+	return nil, nil, nil, nil, fmt.Errorf("%q is no kind of that operator", c.Kind)
 }
 
 func replicasOf(c golden.Case, container string) replicas {
