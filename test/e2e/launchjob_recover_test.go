@@ -90,7 +90,8 @@ func TestLaunchJobMembers(t *testing.T) {
 	s := newSpace(t)
 	s.launch(
 		members(t, "meet", `echo "rank $RANK of $WORLD_SIZE at $MASTER_ADDR"`),
-		members(t, "again", `echo "attempt $MUSTER_ATTEMPT"; [ $RANK.$MUSTER_ATTEMPT != 2.0 ] || kill -KILL $$; sleep 1`, withRestarts(1)),
+		// The kubelet makes one dollar sign of two.
+		members(t, "again", `echo "attempt $MUSTER_ATTEMPT"; [ $RANK.$MUSTER_ATTEMPT != 2.0 ] || kill -KILL $$$$; sleep 1`, withRestarts(1)),
 		members(t, "fails", `[ $RANK != 1 ] || exit 7; sleep 600`),
 	)
 	s.becomes("meet", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))

@@ -132,6 +132,7 @@ type lines struct {
 func (s *space) follow(pod string) *lines {
 	s.t.Helper()
 	// There is no log before there is a container, and `logs -f` does not wait for one.
+	s.kubectl("wait", "--for=create", "pod/"+pod, "--timeout=55s")
 	s.kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].containerID}", "pod/"+pod, "--timeout=55s")
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, kubectlPath(), "--namespace", s.name, "logs", "-f", pod)
