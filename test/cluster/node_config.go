@@ -46,6 +46,8 @@ func cniConfig(n node) string {
 }
 
 // kubeletConfig: cgroups without the QoS tree, with the cgroupfs driver and cgroup v1 allowed, work on any machine.
+// Pods are not resized in place: where a pod's cgroup is set up again, as after a restart of the node, the kubelet of
+// 1.34.2 takes it for a resize and dies of a nil pointer.
 func (c cluster) kubeletConfig(n node) string {
 	config := fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -71,6 +73,7 @@ clusterDomain: cluster.local
 resolvConf: %q
 evictionHard: {memory.available: "100Mi", nodefs.available: "1%%", imagefs.available: "1%%"}
 imageGCHighThresholdPercent: 100
+featureGates: {InPlacePodVerticalScaling: false}
 `, n.ip, c.socket(n), c.pki("ca.crt"), c.pki(n.name+".crt"), c.pki(n.name+".key"), hostIP, c.nodeDir(n, "resolv.conf"))
 	if c.fast {
 		config += "nodeStatusUpdateFrequency: 2s\nnodeLeaseDurationSeconds: 8\n"
