@@ -36,16 +36,24 @@ type explainer struct {
 	now       time.Time
 }
 
+// Disrupted tells whether somebody took the pod away, and why: in the words of the
+// kubelet and of the node lifecycle, else by Kubernetes' condition for it.
+func Disrupted(pod *corev1.Pod) (why string, yes bool) {
+	switch pod.Status.Reason {
+	case "Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated":
+		return pod.Status.Reason, true
+	}
+	c := condition(pod, corev1.DisruptionTarget)
+	return c.Reason, c.Status == corev1.ConditionTrue
+}
+
 // disrupted: something took the pod off its node.
 func (e explainer) disrupted() Reason {
 	p, c := e.pod, condition(e.pod, corev1.DisruptionTarget)
+	why, yes := Disrupted(p)
 	over := p.Status.Phase == corev1.PodFailed
-	if c.Status != corev1.ConditionTrue && p.Status.Reason == "" || !over && p.DeletionTimestamp == nil {
+	if !yes || !over && p.DeletionTimestamp == nil {
 		return Reason{}
-	}
-	why := c.Reason
-	if p.Status.Reason != "" {
-		why = p.Status.Reason
 	}
 	message := strings.TrimRight(or(p.Status.Message, c.Message), ". ")
 	r := Reason{Since: c.LastTransitionTime.Time, Permanent: over, Grace: e.ownedGrace()}
@@ -61,6 +69,10 @@ func (e explainer) disrupted() Reason {
 		r.Hint = "a pod of higher priority took its place; give the job a higher priorityClassName, or wait for room"
 	case "NodeLost", "DeletionByTaintManager", "DeletionByPodGC", "NodeShutdown", "Terminated", "Shutdown":
 		r.Code = NodeLost
+		// The taint that has the pod deleted is not the beginning of the silence.
+		if ready := condition(p, corev1.PodReady); ready.Status == corev1.ConditionFalse && ready.LastTransitionTime.Before(&c.LastTransitionTime) {
+			r.Since = ready.LastTransitionTime.Time
+		}
 		r.Hint = "its node is gone or not reachable: kubectl get node " + p.Spec.NodeName
 	default:
 		return Reason{}

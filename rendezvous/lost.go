@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 // Loss is a worker of a running job that is gone or about to be.
@@ -18,6 +20,9 @@ type Loss struct {
 	// Leaving: not gone, but the pod is being deleted, drained or preempted; its
 	// processes have their grace period left.
 	Leaving bool
+	// Replaced: whoever made the pod has given it up, and another one has its
+	// plain name (names.LabelPod).
+	Replaced bool
 }
 
 // Lost compares the workers that a job started with and what the API server
@@ -27,15 +32,25 @@ func Lost(started []Worker, s Snapshot, now time.Time) []Loss {
 	if s.Err != nil {
 		return nil
 	}
-	byName := make(map[string]*corev1.Pod, len(s.Pods))
+	byName, newest := make(map[string]*corev1.Pod, len(s.Pods)), map[string]*corev1.Pod{}
 	for _, pod := range s.Pods {
 		byName[pod.Name] = pod
+		plain := pod.Labels[names.LabelPod]
+		if have := newest[plain]; plain != "" && (have == nil || have.CreationTimestamp.Before(&pod.CreationTimestamp)) {
+			newest[plain] = pod
+		}
 	}
 	var losses []Loss
 	for _, w := range started {
 		if reason, gone := lost(w, byName[w.Name], now); !reason.OK() {
 			reason.Pod = w.Name
-			losses = append(losses, Loss{w, reason, gone, !gone && leaving(byName[w.Name])})
+			loss := Loss{Worker: w, Reason: reason, Gone: gone}
+			if !gone {
+				pod := byName[w.Name]
+				next := newest[pod.Labels[names.LabelPod]]
+				loss.Leaving, loss.Replaced = leaving(pod), next != nil && next.UID != pod.UID
+			}
+			losses = append(losses, loss)
 		}
 	}
 	return losses

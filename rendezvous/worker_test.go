@@ -2,9 +2,11 @@ package rendezvous_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
@@ -79,6 +81,36 @@ func TestStatic(t *testing.T) {
 	ranked, replaced := rendezvous.Rank(workers)
 	require.Equal(t, workers, ranked)
 	require.Empty(t, replaced)
+}
+
+// TestLostWithItsNode: the silence counts from its beginning, not from the taint that
+// has the pod deleted; a pod with the same plain name is the replacement.
+func TestLostWithItsNode(t *testing.T) {
+	pod := shape(t, "node-silent")
+	pod.Labels = map[string]string{names.LabelPod: "w-3"}
+	started := []rendezvous.Worker{rendezvous.FromPod(pod, "worker")}
+	tainted := metav1.NewTime(noon)
+	pod.DeletionTimestamp = &tainted
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager", Message: "Taint manager: deleting", LastTransitionTime: tainted})
+	losses := rendezvous.Lost(started, rendezvous.Snapshot{Pods: []*corev1.Pod{pod}}, noon)
+	require.Len(t, losses, 1)
+	require.Equal(t, rendezvous.NodeLost, losses[0].Reason.Code)
+	require.Equal(t, 45*time.Second, noon.Sub(losses[0].Reason.Since))
+	require.False(t, losses[0].Replaced)
+
+	next := shape(t, "running-ready")
+	next.Name, next.UID, next.Labels, next.CreationTimestamp = "w-3-r1", "u-2", pod.Labels, tainted
+	for _, pods := range [][]*corev1.Pod{{pod, next}, {next, pod}} {
+		losses = rendezvous.Lost(started, rendezvous.Snapshot{Pods: pods}, noon)
+		require.Len(t, losses, 1)
+		require.True(t, losses[0].Replaced)
+		require.False(t, losses[0].Gone, "its link decides")
+	}
+	other := shape(t, "running-ready")
+	other.Name, other.UID, other.CreationTimestamp = "w-4", "u-3", tainted
+	losses = rendezvous.Lost(started, rendezvous.Snapshot{Pods: []*corev1.Pod{pod, other}}, noon)
+	require.False(t, losses[0].Replaced)
 }
 
 func TestLost(t *testing.T) {

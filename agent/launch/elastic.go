@@ -77,7 +77,8 @@ func (s *supervisor) losses(now time.Time) []rendezvous.Loss {
 		for _, loss := range rendezvous.Lost(members, s.last, now) {
 			st := standings[loss.Worker.Name]
 			if !loss.Gone && st.link != nil {
-				loss.Gone = nodeLost(st.state, loss.Reason, s.linkDownFor(loss.Worker.Name), s.cfg.NodeLostAfter, now)
+				_, woken := s.woken[loss.Worker.Name]
+				loss.Gone = nodeLost(st.state, loss, woken, s.cfg.NodeLostAfter, now)
 				s.wake(loss.Worker.Name, st, loss.Reason)
 			}
 			gone[loss.Worker.Name] = loss.Gone

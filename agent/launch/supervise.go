@@ -191,7 +191,8 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 		if s.known(name) {
 			continue
 		}
-		if !loss.Gone && !nodeLost(standings[name].state, loss.Reason, s.linkDownFor(name), s.cfg.NodeLostAfter, now) {
+		_, woken := s.woken[name]
+		if !loss.Gone && !nodeLost(standings[name].state, loss, woken, s.cfg.NodeLostAfter, now) {
 			s.wake(name, standings[name], loss.Reason)
 			if !loss.Reason.Ordinary() && !s.warned[name] {
 				s.warned[name] = true
@@ -241,24 +242,20 @@ func suspect(r rendezvous.Reason) bool {
 	return r.Code == rendezvous.NodeLost || r.Code == rendezvous.NotReady
 }
 
-// nodeLost: the link is down for at least down, the API server answers, and the
-// pod has not been ready for at least after. A parked link proves nothing.
-func nodeLost(s link.State, r rendezvous.Reason, down, after time.Duration, now time.Time) bool {
-	if s.Connected || s.Parked || !suspect(r) {
+// nodeLost: the API server answers, and for a time, limit, both the link has been down and the
+// pod not ready. A link that was parked has been seen down only since it was woken, which is when the pod
+// looked lost already: a third of the time is for it, not one time in full after the other. The same third is all
+// for a pod that whoever made it has replaced. A parked link proves nothing.
+func nodeLost(s link.State, loss rendezvous.Loss, woken bool, limit time.Duration, now time.Time) bool {
+	if s.Connected || s.Parked || !suspect(loss.Reason) {
 		return false
 	}
-	return now.Sub(s.Since) >= down && (r.Since.IsZero() || now.Sub(r.Since) >= after)
-}
-
-// linkDownFor is how long a worker's link must be down before its node counts
-// as lost. One that was parked has been seen down only since it was woken, which
-// is when the pod looked lost already: both times in full would be one after
-// the other.
-func (s *supervisor) linkDownFor(worker string) time.Duration {
-	if _, woken := s.woken[worker]; woken {
-		return s.cfg.NodeLostAfter / 3
+	down := limit
+	if woken || loss.Replaced {
+		down = limit / 3
 	}
-	return s.cfg.NodeLostAfter
+	since := loss.Reason.Since
+	return now.Sub(s.Since) >= down && (loss.Replaced || since.IsZero() || now.Sub(since) >= limit)
 }
 
 // settle names the cause that the link gave where the pod's status has not said
