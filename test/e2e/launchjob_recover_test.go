@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/suite/figure"
 )
 
 // checkpointed is a launcher's command that waits in its first attempt, and in the
@@ -48,6 +50,33 @@ func TestLaunchJobRecovers(t *testing.T) {
 		require.NotEqual(t, uid, s.pod(name+"-worker-1").UID)
 		require.Equal(t, name == "evicted", strings.Contains(s.logs(name+"-launcher"), "uses up no restart"))
 	}
+}
+
+// TestLaunchJobLosesANode: the node of its workers is powered off. Their pods, whose
+// end nobody confirms, keep their names; the replacements take others, on the node that is left.
+func TestLaunchJobLosesANode(t *testing.T) {
+	s := newSpace(t)
+	s.launch(launchJob(t, "lost", checkpointed, withRestarts(2), func(j *v1alpha1.LaunchJob) {
+		j.Spec.Launcher.Template.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node1"}
+		j.Spec.Roles[0].Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 100, Preference: corev1.NodeSelectorTerm{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{faultNode}}},
+			}}},
+		}}
+	}))
+	l := s.follow("lost-launcher")
+	l.until(2*time.Minute, "waits")
+	require.Equal(t, faultNode, s.pod("lost-worker-1").Spec.NodeName)
+	t.Cleanup(func() { cluster(t, "node", "on", faultNode) })
+	struck := time.Now()
+	cluster(t, "node", "off", faultNode)
+	l.until(2*time.Minute, "attempt 1 finds it")
+	took := time.Since(struck).Seconds()
+	status := s.becomes("lost", time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
+	require.EqualValues(t, 0, status.Replacements, "that is no fault of the job")
+	require.Equal(t, "node1", s.pod("lost-worker-1-r1").Spec.NodeName)
+	const name = "LaunchJob: from a node's loss to the next attempt's first line"
+	record(t, figure.Row{Name: name, Op: "<=", Bar: 90}, map[string]figure.Series{name: {Unit: "s", Reduce: "max", Samples: []float64{took}}})
 }
 
 // TestLaunchJobScales: kubectl scale changes an elastic job as it runs.
