@@ -3,11 +3,11 @@ package controller
 import (
 	"crypto/rand"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/names"
 )
@@ -17,6 +17,21 @@ const byNames = "names"
 
 // account is the name of the launcher's ServiceAccount, Role and RoleBinding.
 func (b builder) account() string { return b.job.Name + "-" + names.RoleLauncher }
+
+// children are all but the pods, a token, which is random, and the gang's object: a headless Service, and
+// what lets a launcher reach its workers. taken are names that replacements had to take.
+func (b builder) children(taken []string) []client.Object {
+	all := []client.Object{b.service()}
+	if b.job.Spec.Launcher == nil {
+		return all
+	}
+	account := accountOf(&b.job.Spec.Launcher.Template.Spec)
+	if account == "" {
+		account = b.account()
+		all = append(all, &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: b.owned(account)})
+	}
+	return append(all, b.role(taken), b.binding(account))
+}
 
 // service makes the headless Service by which the pods know each other's names,
 // from the moment that they are there.
@@ -31,27 +46,12 @@ func (b builder) service() *corev1.Service {
 	}
 }
 
-// serviceAccount makes the launcher's, nil where the user has named one.
-func (b builder) serviceAccount() *corev1.ServiceAccount {
-	if b.givenAccount() != "" {
-		return nil
-	}
-	return &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: b.owned(b.account())}
-}
-
-func (b builder) givenAccount() string { return accountOf(&b.job.Spec.Launcher.Template.Spec) }
-
 // role lets the launcher look at pods and start the agent in its own workers,
-// which need not be there yet. taken are names that replacements had to take.
+// which need not be there yet.
 func (b builder) role(taken []string) *rbacv1.Role {
-	var pods []string
-	for _, s := range b.slots {
-		if !s.launcher() {
-			pods = append(pods, s.name)
-		}
-	}
+	pods := b.workerNames()
 	for _, name := range taken {
-		if !slices.Contains(pods, name) && name != b.account() {
+		if !slices.Contains(pods, name) {
 			pods = append(pods, name)
 		}
 	}
@@ -67,11 +67,7 @@ func (b builder) role(taken []string) *rbacv1.Role {
 }
 
 // binding gives the Role to the launcher's account, the user's or ours.
-func (b builder) binding() *rbacv1.RoleBinding {
-	account := b.givenAccount()
-	if account == "" {
-		account = b.account()
-	}
+func (b builder) binding(account string) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
 		ObjectMeta: b.owned(b.account()),
@@ -80,15 +76,14 @@ func (b builder) binding() *rbacv1.RoleBinding {
 	}
 }
 
-// podNames lists the workers' pods, for a launcher that polls them.
-func (b builder) podNames() string {
-	var list []string
+// workerNames are those of the workers' pods while none was lost.
+func (b builder) workerNames() (list []string) {
 	for _, s := range b.slots {
 		if !s.launcher() {
 			list = append(list, s.name)
 		}
 	}
-	return strings.Join(list, ",")
+	return list
 }
 
 const tokenKey = "token"

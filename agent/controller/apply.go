@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,91 +20,83 @@ import (
 // fieldManager owns what we apply.
 const fieldManager = "muster-controller"
 
-// takenError says that a child's name belongs to somebody else's object.
-type takenError struct{ kind, name string }
+// obstacle is what is in a job's way: one word and a sentence. As an error it ends
+// the making of children.
+type obstacle struct{ reason, message string }
 
-func (e *takenError) Error() string {
-	return fmt.Sprintf("there is a %s %s that is not this job's: rename one of them", e.kind, e.name)
+func (o *obstacle) Error() string { return o.message }
+
+// ours is an error where an object that has a child's name is somebody else's.
+func ours(job *v1alpha1.LaunchJob, want, have client.Object) error {
+	if metav1.IsControlledBy(have, job) {
+		return nil
+	}
+	return &obstacle{reasonTaken, fmt.Sprintf("there is a %s %s that is not this job's: rename one of them", want.GetObjectKind().GroupVersionKind().Kind, want.GetName())}
 }
 
 // create makes a child. One of ours that is there already is as good: a second
 // create, by a controller that was killed in between or whose cache is late, changes nothing.
 func (r *Reconciler) create(ctx context.Context, job *v1alpha1.LaunchJob, child client.Object) error {
 	err := r.Client.Create(ctx, child, client.FieldOwner(fieldManager))
-	if !apierrors.IsAlreadyExists(err) {
+	if _, secret := child.(*corev1.Secret); !apierrors.IsAlreadyExists(err) || secret { // which we may not read
 		return err
 	}
-	kind := child.GetObjectKind().GroupVersionKind()
 	have := &metav1.PartialObjectMetadata{}
-	have.SetGroupVersionKind(kind)
-	if _, secret := child.(*corev1.Secret); secret {
-		return nil // we may not read it
-	}
+	have.SetGroupVersionKind(child.GetObjectKind().GroupVersionKind())
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(child), have); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if !metav1.IsControlledBy(have, job) {
-		return &takenError{kind.Kind, child.GetName()}
-	}
-	return nil
+	return ours(job, child, have)
 }
 
-// keep makes a child that is missing, and applies ours anew where same says that
-// the one in the cache differs. have is filled from the cache.
-func (r *Reconciler) keep(ctx context.Context, job *v1alpha1.LaunchJob, want, have client.Object, same func() bool) error {
-	err := r.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
-	switch {
-	case apierrors.IsNotFound(err):
-		return r.create(ctx, job, want)
-	case err != nil:
-		return err
-	case !metav1.IsControlledBy(have, job):
-		return &takenError{want.GetObjectKind().GroupVersionKind().Kind, want.GetName()}
-	case same():
-		return nil
+// keep makes a child that is missing, and applies it, server-side, where the one
+// that is there says something else. It gives the child as it was found.
+func (r *Reconciler) keep(ctx context.Context, from client.Reader, job *v1alpha1.LaunchJob, want client.Object) (client.Object, error) {
+	have := want.DeepCopyObject().(client.Object)
+	err := from.Get(ctx, client.ObjectKeyFromObject(want), have)
+	if apierrors.IsNotFound(err) {
+		return want, r.create(ctx, job, want)
 	}
-	return r.apply(ctx, want)
-}
-
-// apply is a server-side apply of a child.
-func (r *Reconciler) apply(ctx context.Context, want client.Object) error {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
+	if err == nil {
+		err = ours(job, want, have)
+	}
 	if err != nil {
-		return fmt.Errorf("convert %s: %w", want.GetName(), err)
+		return nil, err
 	}
-	u := &unstructured.Unstructured{Object: fields}
-	unstructured.RemoveNestedField(u.Object, "status")
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-	return r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fieldManager), client.ForceOwnership)
+	wanted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
+	if err != nil {
+		return nil, fmt.Errorf("convert %s: %w", want.GetName(), err)
+	}
+	there, err := runtime.DefaultUnstructuredConverter.ToUnstructured(have)
+	if err != nil {
+		return nil, fmt.Errorf("convert %s: %w", want.GetName(), err)
+	}
+	delete(wanted, "status")
+	same := true
+	for field, value := range wanted {
+		described := field == "apiVersion" || field == "kind" || field == "metadata"
+		same = same && (described || contains(there[field], value))
+	}
+	if same {
+		return have, nil
+	}
+	return have, r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: wanted}), client.FieldOwner(fieldManager), client.ForceOwnership)
 }
 
-// children makes everything but the pods, before them.
-func (r *Reconciler) children(ctx context.Context, b builder, s scene) error {
-	service, haveService := b.service(), &corev1.Service{}
-	if err := r.keep(ctx, b.job, service, haveService, func() bool {
-		return equality.Semantic.DeepEqual(service.Spec.Selector, haveService.Spec.Selector) && haveService.Spec.PublishNotReadyAddresses
-	}); err != nil {
-		return err
+// contains tells whether an object has all that is wanted; defaults, which the
+// API server adds, are no difference.
+func contains(have, want any) bool {
+	fields, ok := want.(map[string]any)
+	if !ok {
+		return equality.Semantic.DeepEqual(have, want)
 	}
-	if b.job.Spec.Launcher == nil {
-		return nil
-	}
-	return r.access(ctx, b, taken(s))
-}
-
-// access makes what lets the launcher reach its workers.
-func (r *Reconciler) access(ctx context.Context, b builder, taken []string) error {
-	if account := b.serviceAccount(); account != nil {
-		if err := r.keep(ctx, b.job, account, &corev1.ServiceAccount{}, func() bool { return true }); err != nil {
-			return err
+	there, _ := have.(map[string]any)
+	for name, value := range fields {
+		if !contains(there[name], value) {
+			return false
 		}
 	}
-	role, haveRole := b.role(taken), &rbacv1.Role{}
-	if err := r.keep(ctx, b.job, role, haveRole, func() bool { return equality.Semantic.DeepEqual(role.Rules, haveRole.Rules) }); err != nil {
-		return err
-	}
-	binding, haveBinding := b.binding(), &rbacv1.RoleBinding{}
-	return r.keep(ctx, b.job, binding, haveBinding, func() bool { return equality.Semantic.DeepEqual(binding.Subjects, haveBinding.Subjects) })
+	return true
 }
 
 // taken lists the names of the worker pods that are there, or about to be.
@@ -133,60 +124,36 @@ func (r *Reconciler) gangObject(ctx context.Context, b builder, s scene) (*obsta
 	}
 	mapping, err := r.Client.RESTMapper().RESTMapping(kind)
 	if meta.IsNoMatchError(err) {
-		return &obstacle{reasonNoGang, fmt.Sprintf("gang.backend is %s, and this cluster serves no %s of %s: install it, or choose another", b.job.Spec.Gang.Backend, kind.Kind, kind.Group)}, errNotNow
+		return nil, &obstacle{reasonNoGang, fmt.Sprintf("gang.backend is %s, and this cluster serves no %s of %s: install it, or choose another", b.job.Spec.Gang.Backend, kind.Kind, kind.Group)}
 	}
 	if err != nil {
 		return nil, err
 	}
-	want := b.gang(mapping.GroupVersionKind.Version)
-	have := &unstructured.Unstructured{}
-	have.SetGroupVersionKind(mapping.GroupVersionKind)
-	err = r.Reader.Get(ctx, client.ObjectKeyFromObject(want), have)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, r.create(ctx, b.job, want)
-	case err != nil:
+	have, err := r.keep(ctx, r.Reader, b.job, b.gang(mapping.GroupVersionKind.Version))
+	if err != nil {
 		return nil, err
-	case !metav1.IsControlledBy(have, b.job):
-		return nil, &takenError{kind.Kind, want.GetName()}
 	}
-	wantSpec, _, _ := unstructured.NestedMap(want.Object, "spec")
-	haveSpec, _, _ := unstructured.NestedMap(have.Object, "spec")
-	for key, value := range wantSpec {
-		if !equality.Semantic.DeepEqual(haveSpec[key], value) {
-			return nil, r.apply(ctx, want)
-		}
-	}
-	return gangSays(have), nil
+	return gangSays(have.(*unstructured.Unstructured)), nil
 }
 
-// gangSays reads the newest true condition of a gang that is not one of success.
+// gangSays reads the newest condition of a gang that says that it waits.
 func gangSays(u *unstructured.Unstructured) *obstacle {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for i := len(conditions) - 1; i >= 0; i-- {
 		c, _ := conditions[i].(map[string]any)
-		kind, _ := c["type"].(string)
-		status, _ := c["status"].(string)
-		message, _ := c["message"].(string)
-		if kind == "Unschedulable" && status == "True" || kind == "PodGroupScheduled" && status == "False" {
-			return &obstacle{"GangUnschedulable", clip("PodGroup "+u.GetName()+": "+message, 1000)}
+		if c["type"] == "Unschedulable" && c["status"] == "True" || c["type"] == "PodGroupScheduled" && c["status"] == "False" {
+			return &obstacle{"GangUnschedulable", clip(fmt.Sprintf("PodGroup %s: %v", u.GetName(), c["message"]), 1000)}
 		}
 	}
 	return nil
 }
 
-// errNotNow ends the making of children: an obstacle says why.
-var errNotNow = errors.New("not now")
-
 // obstacleOf puts what the API server said about a child into a reason. Other errors
 // are nobody's fault and are tried again.
 func obstacleOf(err error) *obstacle {
-	var taken *takenError
-	switch {
-	case errors.As(err, &taken):
-		return &obstacle{reasonTaken, taken.Error()}
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return &obstacle{reasonRejected, clip(err.Error(), 1000)}
+	var o *obstacle
+	if !errors.As(err, &o) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
+		o = &obstacle{reasonRejected, clip(err.Error(), 1000)}
 	}
-	return nil
+	return o
 }

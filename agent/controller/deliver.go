@@ -22,8 +22,7 @@ func (b builder) deliver(s slot, spec *corev1.PodSpec) {
 	if delivery(b.job) == baked || !b.wanted(s) {
 		return
 	}
-	volume := corev1.Volume{Name: agentVolume}
-	mount := corev1.VolumeMount{Name: agentVolume, MountPath: dir, ReadOnly: true}
+	volume, mount := corev1.Volume{Name: agentVolume}, corev1.VolumeMount{Name: agentVolume, MountPath: dir}
 	if delivery(b.job) == imageVolume {
 		volume.Image = &corev1.ImageVolumeSource{Reference: b.image, PullPolicy: corev1.PullIfNotPresent}
 	} else {
@@ -32,15 +31,15 @@ func (b builder) deliver(s slot, spec *corev1.PodSpec) {
 		spec.InitContainers = append([]corev1.Container{{
 			Name: agentVolume, Image: b.image, ImagePullPolicy: corev1.PullIfNotPresent,
 			Args:         []string{"install", dir},
-			VolumeMounts: []corev1.VolumeMount{{Name: agentVolume, MountPath: dir}},
+			VolumeMounts: []corev1.VolumeMount{mount},
 			Resources: corev1.ResourceRequirements{Requests: small, Limits: corev1.ResourceList{
 				corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
 			}},
 			SecurityContext: installRights(own.SecurityContext),
 		}}, spec.InitContainers...)
 	}
-	spec.Volumes = append(spec.Volumes, volume)
-	own.VolumeMounts = append(own.VolumeMounts, mount)
+	mount.ReadOnly = true
+	spec.Volumes, own.VolumeMounts = append(spec.Volumes, volume), append(own.VolumeMounts, mount)
 }
 
 // wanted: somebody will run the agent in the slot's container.
@@ -49,9 +48,8 @@ func (b builder) wanted(s slot) bool { return b.job.Spec.Launcher != nil || !b.u
 // installRights are those of the container that copies the agent: as few as Pod
 // Security restricted asks for, and the user of the container that it is for.
 func installRights(of *corev1.SecurityContext) *corev1.SecurityContext {
-	no, yes := false, true
 	rights := &corev1.SecurityContext{
-		AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
+		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 	if of != nil {

@@ -45,12 +45,9 @@ func TestObjects(t *testing.T) {
 
 // objects are all that a job becomes, but for a token, which is random.
 func objects(b builder) []any {
-	all := []any{b.service()}
-	if b.job.Spec.Launcher != nil {
-		if a := b.serviceAccount(); a != nil {
-			all = append(all, a)
-		}
-		all = append(all, b.role(nil), b.binding())
+	var all []any
+	for _, child := range b.children(nil) {
+		all = append(all, child)
 	}
 	if g := b.gang("v1"); g != nil {
 		all = append(all, g)

@@ -3,10 +3,10 @@ package controller
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/names"
@@ -30,19 +30,15 @@ func (s slot) launcher() bool { return s.rank < 0 }
 func layout(job *v1alpha1.LaunchJob) []slot {
 	var slots []slot
 	if l := job.Spec.Launcher; l != nil {
-		slots = append(slots, slot{
-			name: job.Name + "-" + names.RoleLauncher, role: names.RoleLauncher, rank: -1,
-			container: ownContainer(l.Container, &l.Template), template: &l.Template,
-		})
+		name := job.Name + "-" + names.RoleLauncher
+		slots = append(slots, slot{name, names.RoleLauncher, 0, -1, ownContainer(l.Container, &l.Template), &l.Template})
 	}
 	rank := 0
 	for i := range job.Spec.Roles {
 		r := &job.Spec.Roles[i]
 		for index := range replicas(job, r) {
-			slots = append(slots, slot{
-				name: fmt.Sprintf("%s-%s-%d", job.Name, r.Name, index), role: r.Name, index: index, rank: rank,
-				container: ownContainer(r.Container, &r.Template), template: &r.Template,
-			})
+			name := fmt.Sprintf("%s-%s-%d", job.Name, r.Name, index)
+			slots = append(slots, slot{name, r.Name, index, rank, ownContainer(r.Container, &r.Template), &r.Template})
 			rank++
 		}
 	}
@@ -51,24 +47,19 @@ func layout(job *v1alpha1.LaunchJob) []slot {
 
 // replicas is how many pods a role has.
 func replicas(job *v1alpha1.LaunchJob, r *v1alpha1.Role) int {
-	switch {
-	case r.Name == names.RoleWorker && job.Spec.Workers != nil:
-		return int(*job.Spec.Workers)
-	case r.Replicas != nil:
-		return int(*r.Replicas)
+	n := r.Replicas
+	if r.Name == names.RoleWorker {
+		n = cmp.Or(job.Spec.Workers, n)
 	}
-	return 1
+	return int(ptr.Deref(n, 1))
 }
 
 // workers counts the slots beside the launcher.
 func workers(slots []slot) int {
-	n := 0
-	for _, s := range slots {
-		if !s.launcher() {
-			n++
-		}
+	if len(slots) > 0 && slots[0].launcher() {
+		return len(slots) - 1
 	}
-	return n
+	return len(slots)
 }
 
 // ownContainer is the one that decides about the pod: as the user says, else
@@ -82,11 +73,12 @@ func ownContainer(given string, t *corev1.PodTemplateSpec) string {
 
 // own finds the slot's container in a pod's spec.
 func (s slot) own(spec *corev1.PodSpec) *corev1.Container {
-	i := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == s.container })
-	if i < 0 {
-		return nil
+	for i := range spec.Containers {
+		if spec.Containers[i].Name == s.container {
+			return &spec.Containers[i]
+		}
 	}
-	return &spec.Containers[i]
+	return nil
 }
 
 // roleList is the value of --roles, "" where all are workers.
@@ -102,20 +94,22 @@ func roleList(job *v1alpha1.LaunchJob) string {
 	return strings.Join(parts, ",")
 }
 
-// elastic tells whether the workers may come and go.
-func elastic(job *v1alpha1.LaunchJob) bool { return job.Spec.Elastic != nil }
-
 // delivery is how the agent gets into the pods.
 func delivery(job *v1alpha1.LaunchJob) string {
-	if a := job.Spec.Agent; a != nil && a.Delivery != "" {
-		return a.Delivery
-	}
-	return baked
+	return cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Delivery, baked)
 }
 
-// The ways of delivery.
+// runPolicy and maxRestarts are the user's, or their defaults.
+func runPolicy(job *v1alpha1.LaunchJob) v1alpha1.RunPolicy {
+	return ptr.Deref(job.Spec.RunPolicy, v1alpha1.RunPolicy{})
+}
+
+func maxRestarts(job *v1alpha1.LaunchJob) int32 {
+	return ptr.Deref(job.Spec.RestartPolicy, v1alpha1.RestartPolicy{}).MaxRestarts
+}
+
+// The ways of delivery, beside init.
 const (
 	baked       = "baked"
-	byInit      = "init"
 	imageVolume = "imageVolume"
 )

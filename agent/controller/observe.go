@@ -2,13 +2,14 @@ package controller
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/rendezvous"
 )
 
 // stage is how far a pod has come.
@@ -27,14 +28,13 @@ const (
 // place is a slot with the pod that is in it.
 type place struct {
 	slot
-	pod    *corev1.Pod // the one that counts; nil: missing
-	others []*corev1.Pod
-	stage  stage
-	ready  bool
-	code   int32
-	words  string    // the container's last words
-	ended  time.Time // of the container
-	why    string    // of a lost pod
+	pod   *corev1.Pod // the newest; nil: missing
+	stage stage
+	ready bool
+	code  int32
+	words string    // the container's last words
+	ended time.Time // of the container
+	why   string    // of a lost pod
 }
 
 // heldAfter is how long a pod may be late with its end before another name is
@@ -60,10 +60,14 @@ func observe(slots []slot, pods []*corev1.Pod, attempt int32, now time.Time) (pl
 				p.stage = going // it has the name
 				continue
 			}
-			p.others = append(p.others, pod)
+			if p.pod == nil || cmp.Or(pod.CreationTimestamp.Compare(p.pod.CreationTimestamp.Time), cmp.Compare(pod.Name, p.pod.Name)) > 0 {
+				p.pod = pod
+			}
 		}
 		delete(of, s.name)
-		p.choose(now)
+		if p.pod != nil {
+			p.judge(now)
+		}
 		places = append(places, p)
 	}
 	for _, rest := range of {
@@ -72,24 +76,12 @@ func observe(slots []slot, pods []*corev1.Pod, attempt int32, now time.Time) (pl
 	return places, surplus
 }
 
-// choose takes the newest pod of the slot.
-func (p *place) choose(now time.Time) {
-	slices.SortFunc(p.others, func(a, b *corev1.Pod) int {
-		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(b.Name, a.Name))
-	})
-	if len(p.others) == 0 {
-		return
-	}
-	p.pod, p.others = p.others[0], p.others[1:]
-	p.judge(now)
-}
-
 // judge says how far the pod has come.
 func (p *place) judge(now time.Time) {
 	status := p.status()
 	p.ready = status.Ready && p.pod.DeletionTimestamp == nil
 	end := status.State.Terminated
-	why, taken := disrupted(p.pod)
+	why, taken := rendezvous.Disrupted(p.pod)
 	deleted := p.pod.DeletionTimestamp != nil
 	switch {
 	case end != nil && (end.ExitCode == 0 || !taken && !deleted): // what the deletion did to it is not its own end
@@ -120,21 +112,6 @@ func (p *place) status() corev1.ContainerStatus {
 	return corev1.ContainerStatus{}
 }
 
-// disrupted tells whether somebody took the pod away, and why: the condition of
-// Kubernetes for it, or the words of the kubelet and of the node lifecycle.
-func disrupted(pod *corev1.Pod) (why string, yes bool) {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
-			return c.Reason, true
-		}
-	}
-	switch pod.Status.Reason {
-	case "Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated":
-		return pod.Status.Reason, true
-	}
-	return "", false
-}
-
 // held tells whether a pod that is being deleted is still there only because its
 // node does not confirm its end: late by any measure, or taken off a node that
 // does not answer.
@@ -143,15 +120,9 @@ func held(pod *corev1.Pod, now time.Time) bool {
 	if now.Sub(end) >= heldAfter {
 		return true
 	}
-	why, _ := disrupted(pod)
-	if why != "DeletionByTaintManager" && why != "NodeLost" {
-		return false
-	}
-	grace := time.Duration(0)
-	if pod.DeletionGracePeriodSeconds != nil {
-		grace = time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
-	}
-	return now.Sub(end.Add(-grace)) >= lostFor && silent(pod)
+	why, _ := rendezvous.Disrupted(pod)
+	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
+	return (why == "DeletionByTaintManager" || why == "NodeLost") && now.Sub(end.Add(-grace)) >= lostFor && silent(pod)
 }
 
 // silent: the node lifecycle controller says that the kubelet does not answer. It

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,7 +35,7 @@ type birth struct {
 const quietFor = 15 * time.Second
 
 func suspended(job *v1alpha1.LaunchJob) bool {
-	return job.Spec.RunPolicy != nil && job.Spec.RunPolicy.Suspend
+	return runPolicy(job).Suspend
 }
 
 // plan decides what to do about the pods of a job that is to run.
@@ -44,6 +45,9 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 	for i := range places {
 		p := &places[i]
 		switch {
+		case suspended(job) && p.pod != nil:
+			s.discard(p.pod)
+		case suspended(job):
 		case p.stage == missing:
 			s.create = append(s.create, birth{p.slot, p.slot.name})
 		case p.stage == forgotten:
@@ -68,11 +72,7 @@ func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now tim
 		return
 	}
 	counted := p.code != 0
-	most := int32(0)
-	if r := job.Spec.RestartPolicy; r != nil {
-		most = r.MaxRestarts
-	}
-	if counted && job.Status.Replacements+s.counts >= most && !recorded(job, p.pod) {
+	if counted && job.Status.Replacements+s.counts >= maxRestarts(job) && !recorded(job, p.pod) {
 		return // its launcher says what that means
 	}
 	if !counted && (launcher.pod == nil || launcher.pod.CreationTimestamp.Time.Before(p.ended)) {
@@ -95,10 +95,7 @@ func (s *steps) replace(job *v1alpha1.LaunchJob, p *place, counted bool, now tim
 		s.discard(p.pod)
 		return
 	}
-	why := p.why
-	if why == "" {
-		why = fmt.Sprintf("ended with %d", p.code)
-	}
+	why := cmp.Or(p.why, fmt.Sprintf("ended with %d", p.code))
 	s.record = append(s.record, v1alpha1.Replaced{Pod: p.pod.Name, UID: string(p.pod.UID), Reason: why, Time: metav1.NewTime(now)})
 	if counted {
 		s.counts++
@@ -134,15 +131,9 @@ func (s *steps) again(after time.Duration) {
 // clean decides what to do about the pods of a job that is over.
 func clean(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now time.Time) steps {
 	var s steps
-	policy := "Running"
-	if r := job.Spec.RunPolicy; r != nil && r.CleanPodPolicy != "" {
-		policy = r.CleanPodPolicy
-	}
+	policy := runPolicy(job).CleanPodPolicy       // "" is Running
 	forced := job.Status.Reason == reasonDeadline // nobody tells these pods that it is over
-	left := time.Duration(0)
-	if job.Status.CompletionTime != nil {
-		left = quietFor - now.Sub(job.Status.CompletionTime.Time)
-	}
+	left := quietFor - now.Sub(job.Status.CompletionTime.Time)
 	s.discard(surplus...)
 	for _, p := range places {
 		switch {
@@ -157,12 +148,4 @@ func clean(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now t
 		}
 	}
 	return s
-}
-
-// expires tells when a job that is over is deleted, if ever.
-func expires(job *v1alpha1.LaunchJob) (at time.Time, ever bool) {
-	if r := job.Spec.RunPolicy; r != nil && r.TTLSecondsAfterFinished != nil && job.Status.CompletionTime != nil {
-		return job.Status.CompletionTime.Add(time.Duration(*r.TTLSecondsAfterFinished) * time.Second), true
-	}
-	return time.Time{}, false
 }

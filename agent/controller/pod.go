@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -41,23 +42,21 @@ func (b builder) pod(s slot, name string) *corev1.Pod {
 		ObjectMeta: b.owned(name),
 		Spec:       t.Spec,
 	}
-	labels := maps.Clone(t.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	maps.Copy(labels, b.podLabels(s))
-	pod.Labels = labels
-	pod.Annotations = maps.Clone(t.Annotations)
-	if pod.Annotations == nil {
-		pod.Annotations = map[string]string{}
-	}
-	pod.Annotations[names.AnnotationDefaultContainer] = s.container
+	pod.Labels = merged(t.Labels, b.podLabels(s))
+	pod.Annotations = merged(t.Annotations, map[string]string{names.AnnotationDefaultContainer: s.container})
 	b.place(s, &pod.Spec)
 	b.deliver(s, &pod.Spec)
 	b.wrap(s, &pod.Spec)
 	b.shm(s, &pod.Spec)
 	b.join(pod, s)
 	return pod
+}
+
+func merged(theirs, ours map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, theirs)
+	maps.Copy(all, ours)
+	return all
 }
 
 // podLabels are what launcher, users and schedulers know the pod by. The roles
@@ -83,12 +82,7 @@ const lostAfter = 10
 // place gives the pod its names in the network, its account, and its patience.
 func (b builder) place(s slot, spec *corev1.PodSpec) {
 	spec.RestartPolicy = corev1.RestartPolicyNever
-	if spec.Hostname == "" {
-		spec.Hostname = s.name
-	}
-	if spec.Subdomain == "" {
-		spec.Subdomain = b.job.Name
-	}
+	spec.Hostname, spec.Subdomain = cmp.Or(spec.Hostname, s.name), cmp.Or(spec.Subdomain, b.job.Name)
 	if spec.HostNetwork && spec.DNSPolicy == "" {
 		spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
 	}
@@ -97,10 +91,9 @@ func (b builder) place(s slot, spec *corev1.PodSpec) {
 	case s.launcher() && given == "":
 		spec.ServiceAccountName = b.account()
 	case given == "" && spec.AutomountServiceAccountToken == nil:
-		no := false
-		spec.AutomountServiceAccountToken = &no
+		spec.AutomountServiceAccountToken = new(false)
 	}
-	if r := b.job.Spec.RestartPolicy; r == nil || r.MaxRestarts == 0 {
+	if maxRestarts(b.job) == 0 {
 		return
 	}
 	for _, taint := range []string{corev1.TaintNodeUnreachable, corev1.TaintNodeNotReady} {
@@ -109,17 +102,13 @@ func (b builder) place(s slot, spec *corev1.PodSpec) {
 		}) {
 			continue
 		}
-		seconds := int64(lostAfter)
 		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
-			Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds,
+			Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(lostAfter)),
 		})
 	}
 }
 
 // accountOf reads both spellings of the service account.
 func accountOf(spec *corev1.PodSpec) string {
-	if spec.ServiceAccountName != "" {
-		return spec.ServiceAccountName
-	}
-	return spec.DeprecatedServiceAccount
+	return cmp.Or(spec.ServiceAccountName, spec.DeprecatedServiceAccount)
 }

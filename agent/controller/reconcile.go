@@ -1,8 +1,8 @@
 package controller
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -64,11 +65,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) builder(job *v1alpha1.LaunchJob) builder {
-	b := builder{job: job, slots: layout(job), image: r.AgentImage, attempt: max(job.Status.Attempt, 1)}
-	if a := job.Spec.Agent; a != nil && a.Image != "" {
-		b.image = a.Image
-	}
-	return b
+	image := cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Image, r.AgentImage)
+	return builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1)}
 }
 
 // pods lists the job's own.
@@ -93,28 +91,15 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 		s.verdict = verdict{over: true, reason: reasonRefused, message: sentence}
 		return nil
 	}
-	s.verdict = judgeJob(b.job, s.places, s.now)
-	switch {
-	case s.verdict.over:
+	if s.verdict = judgeJob(b.job, s.places, s.now); s.verdict.over {
 		return nil
-	case suspended(b.job):
-		for _, p := range s.places {
-			if p.pod != nil {
-				s.steps.discard(p.pod)
-			}
-		}
-		s.steps.discard(surplus...)
-	default:
-		s.steps = plan(b.job, s.places, surplus, s.now)
 	}
+	s.steps = plan(b.job, s.places, surplus, s.now)
 	if d := deadline(b.job); d > 0 && b.job.Status.StartTime != nil {
 		s.steps.again(d - s.now.Sub(b.job.Status.StartTime.Time))
 	}
-	if err := r.remove(ctx, s.steps.remove); err != nil {
+	if err := r.remove(ctx, s.steps.remove); err != nil || suspended(b.job) {
 		return err
-	}
-	if suspended(b.job) {
-		return nil
 	}
 	err := r.make(ctx, b, s)
 	if o := obstacleOf(err); o != nil {
@@ -123,20 +108,18 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 	if s.blocked != nil {
 		s.steps.again(retryAfter)
 	}
-	if errors.Is(err, errNotNow) {
-		return nil
-	}
 	return err
 }
 
 // make creates what is missing: what pods need first, then the pods.
 func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
-	if err := r.children(ctx, b, *s); err != nil {
-		return err
+	for _, child := range b.children(taken(*s)) {
+		if _, err := r.keep(ctx, r.Client, b.job, child); err != nil {
+			return err
+		}
 	}
-	said, err := r.gangObject(ctx, b, *s)
-	s.blocked = said
-	if err != nil {
+	var err error
+	if s.blocked, err = r.gangObject(ctx, b, *s); err != nil {
 		return err
 	}
 	if backend(b.job) != "" && unscheduled(s.places) {
@@ -171,11 +154,10 @@ func (r *Reconciler) tidy(ctx context.Context, job *v1alpha1.LaunchJob, s scene,
 	if err := r.remove(ctx, steps.remove); err != nil {
 		return reconcile.Result{}, err
 	}
-	if at, ever := expires(job); ever {
-		left := at.Sub(s.now)
+	if ttl := runPolicy(job).TTLSecondsAfterFinished; ttl != nil {
+		left := time.Duration(*ttl)*time.Second - s.now.Sub(job.Status.CompletionTime.Time)
 		if left <= 0 {
-			background := metav1.DeletePropagationBackground
-			err := r.Client.Delete(ctx, job, &client.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &job.UID}})
+			err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &job.UID})
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 		steps.again(left)
@@ -216,9 +198,5 @@ func (r *Reconciler) tell(job *v1alpha1.LaunchJob, old, status v1alpha1.LaunchJo
 	if status.Phase == v1alpha1.PhaseFailed || status.Phase == v1alpha1.PhaseRestarting {
 		kind = corev1.EventTypeWarning
 	}
-	message := status.Message
-	if message == "" {
-		message = status.Ready + " ready"
-	}
-	r.Events.Eventf(job, nil, kind, status.Phase, "Reconcile", "%s", clip(message, 900))
+	r.Events.Eventf(job, nil, kind, status.Phase, "Reconcile", "%s", clip(cmp.Or(status.Message, status.Ready+" ready"), 900))
 }

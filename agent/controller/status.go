@@ -15,9 +15,6 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// obstacle is what is in a job's way: one word and a sentence.
-type obstacle struct{ reason, message string }
-
 // scene is what a status is made from.
 type scene struct {
 	slots   []slot
@@ -125,7 +122,7 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	if s.FirstFailure == nil {
 		s.FirstFailure = v.first
 	}
-	if !v.good && v.again && job.Spec.RunPolicy != nil && s.Attempt <= job.Spec.RunPolicy.BackoffLimit {
+	if !v.good && v.again && s.Attempt <= runPolicy(job).BackoffLimit {
 		s.Attempt++
 		message := fmt.Sprintf("attempt %d, with new pods: %s", s.Attempt, v.message)
 		say(s, v1alpha1.PhaseRestarting, reasonAgain, message)
@@ -148,30 +145,23 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 // progress says what a job that is to run is doing, and what is in its way.
 func progress(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene, allReady bool) {
 	launched := meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Launched)
-	launcherUp := len(sc.places) > 0 && (!sc.places[0].launcher() || sc.places[0].stage == running)
+	up := len(sc.places) > 0 && (!sc.places[0].launcher() || sc.places[0].stage == running)
+	gone := slices.ContainsFunc(sc.places, func(p place) bool { return p.stage != running && p.stage != done })
 	if allReady {
 		setCondition(s, job, v1alpha1.WorkersReady, true, "Ready", s.Ready)
-		if launcherUp && !launched {
-			launched = true
-			setCondition(s, job, v1alpha1.Launched, true, reasonLaunched, "launcher and workers run")
-		}
-		if launcherUp && meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Restarting) {
+	}
+	switch {
+	case allReady && up:
+		setCondition(s, job, v1alpha1.Launched, true, reasonLaunched, "launcher and workers run")
+		if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Restarting) {
 			setCondition(s, job, v1alpha1.Restarting, false, reasonLaunched, "launcher and workers run")
 		}
-	}
-	if allReady && launcherUp {
-		say(s, v1alpha1.PhaseRunning, "", "")
-		return
-	}
-	gone := slices.ContainsFunc(sc.places, func(p place) bool { return p.stage != running && p.stage != done })
-	if launched && !gone && sc.blocked == nil { // pods end, and the launcher knows
+		fallthrough
+	case launched && !gone && sc.blocked == nil: // pods end, and the launcher knows
 		say(s, v1alpha1.PhaseRunning, "", "")
 		return
 	}
 	o := worst(sc)
-	if sc.blocked != nil {
-		o = *sc.blocked
-	}
 	if !allReady {
 		setCondition(s, job, v1alpha1.WorkersReady, false, o.reason, o.message)
 	}
@@ -190,36 +180,34 @@ func progress(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene, al
 
 // worst picks the reason that a user wants to hear first, of the pods that are
 // not ready: one that does not pass by itself before one that every start passes
-// through.
+// through. What the API server says comes before all.
 func worst(sc scene) obstacle {
-	var extraordinary, ordinary []rendezvous.Reason
+	if sc.blocked != nil {
+		return *sc.blocked
+	}
+	var list []rendezvous.Reason
 	for _, p := range sc.places {
 		if p.ready || p.pod == nil || p.stage == done && p.code == 0 {
 			continue
 		}
-		r := rendezvous.Explain(p.pod, p.container, sc.now)
-		switch {
-		case r.OK():
-		case r.Ordinary():
-			ordinary = append(ordinary, r)
-		default:
-			extraordinary = append(extraordinary, r)
+		if r := rendezvous.Explain(p.pod, p.container, sc.now); !r.OK() {
+			list = append(list, r)
 		}
 	}
-	list := slices.Concat(extraordinary, ordinary)
 	if len(list) == 0 {
 		return obstacle{reasonWaiting, "pods are being made"}
 	}
+	first := list[max(0, slices.IndexFunc(list, func(r rendezvous.Reason) bool { return !r.Ordinary() }))]
 	var parts []string
-	for _, r := range list[:min(3, len(list))] {
-		if r.Code == list[0].Code {
+	for _, r := range list {
+		if r.Code == first.Code && len(parts) < 3 {
 			parts = append(parts, r.Pod+" "+r.Brief)
 		}
 	}
 	if more := len(list) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more pods", more))
 	}
-	return obstacle{string(list[0].Code), clip(strings.Join(parts, "; "), 1000)}
+	return obstacle{string(first.Code), clip(strings.Join(parts, "; "), 1000)}
 }
 
 func setCondition(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, kind string, yes bool, reason, message string) {

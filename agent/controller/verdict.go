@@ -1,11 +1,15 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/names"
@@ -102,37 +106,19 @@ func (p place) verdict() verdict {
 	if first, _, _ := strings.Cut(words, "\n"); first != "" {
 		v.message = clip(first, 500)
 	}
-	nameRank(v.first, words)
+	if m := rankOn.FindStringSubmatch(words); m != nil {
+		rank, _ := strconv.Atoi(m[1])
+		v.first.Rank, v.first.Pod = new(int32(rank)), cmp.Or(m[2], p.pod.Name)
+	}
 	return v
 }
 
 func deadline(job *v1alpha1.LaunchJob) time.Duration {
-	if r := job.Spec.RunPolicy; r != nil && r.ActiveDeadlineSeconds != nil {
-		return time.Duration(*r.ActiveDeadlineSeconds) * time.Second
-	}
-	return 0
+	return time.Duration(ptr.Deref(runPolicy(job).ActiveDeadlineSeconds, 0)) * time.Second
 }
 
-// nameRank takes rank and pod out of the agent's sentence "rank 3 on pi-worker-1 ...".
-func nameRank(f *v1alpha1.FirstFailure, words string) {
-	_, rest, ok := strings.Cut(words, "rank ")
-	if !ok {
-		return
-	}
-	fields := strings.Fields(rest)
-	if len(fields) == 0 {
-		return
-	}
-	n, err := strconv.Atoi(strings.TrimRight(fields[0], ",:;"))
-	if err != nil {
-		return
-	}
-	rank := int32(n)
-	f.Rank = &rank
-	if i := slices.Index(fields, "on"); i >= 0 && i < 4 && i+1 < len(fields) {
-		f.Pod = strings.Trim(fields[i+1], "():,;")
-	}
-}
+// rankOn finds rank and pod in the agent's sentence "rank 3 on pi-worker-1 ...".
+var rankOn = regexp.MustCompile(`\brank (\d{1,9})\b(?:\S*(?: \S+){0,2}? on \(?([-a-z0-9.]*[a-z0-9]))?`)
 
 func clip(text string, most int) string {
 	if len(text) <= most {

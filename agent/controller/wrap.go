@@ -20,23 +20,23 @@ import (
 // `agent hosts` typed in it know the same.
 func (b builder) wrap(s slot, spec *corev1.PodSpec) {
 	own := s.own(spec)
-	b.setEnv(own, b.podEnv())
+	setEnv(own, b.podEnv())
 	words := slices.Concat(own.Command, own.Args)
 	switch {
 	case s.launcher():
-		b.setEnv(own, b.launcherEnv())
+		setEnv(own, b.launcherEnv())
 		if len(words) > 0 && !runsAgent(own) {
 			own.Command, own.Args = append([]string{names.AgentPath, "run", "--"}, words...), nil
 		}
 	case b.job.Spec.Launcher != nil:
-		b.setEnv(own, []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}})
+		setEnv(own, []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}})
 		if len(own.Command) == 0 {
 			own.Command, own.Args = []string{names.AgentPath, "worker"}, nil
 		}
 	case b.unwrapped(s):
-		b.setEnv(own, b.staticEnv(s))
+		setEnv(own, b.staticEnv(s))
 	default:
-		b.setEnv(own, b.memberEnv(s))
+		setEnv(own, b.memberEnv(s))
 		if len(words) > 0 && !runsAgent(own) {
 			own.Command, own.Args = append(b.joinWords(s), words...), nil
 		}
@@ -92,35 +92,35 @@ func (b builder) settings() []setting {
 	if spec.ProcsPerWorker != nil {
 		all = append(all, setting{"procs-per-worker", "MUSTER_PROCS_PER_WORKER", number(*spec.ProcsPerWorker)})
 	}
-	if r := spec.RestartPolicy; r != nil && r.MaxRestarts > 0 {
-		all = append(all, setting{"max-restarts", "MUSTER_MAX_RESTARTS", number(r.MaxRestarts)},
-			setting{"restart-on", "MUSTER_RESTART_ON", r.RestartOn})
+	if n := maxRestarts(b.job); n > 0 {
+		all = append(all, setting{"max-restarts", "MUSTER_MAX_RESTARTS", number(n)}, setting{"restart-on", "MUSTER_RESTART_ON", spec.RestartPolicy.RestartOn})
 	}
 	return slices.DeleteFunc(all, func(s setting) bool { return s.value == "" })
 }
 
 // launcherEnv is what the launcher is told.
-func (b builder) launcherEnv() []corev1.EnvVar {
+func (b builder) launcherEnv() (env []corev1.EnvVar) {
 	spec := b.job.Spec
-	env := []corev1.EnvVar{
-		{Name: names.EnvJob, Value: b.job.Name},
-		{Name: names.EnvSlots, Value: number(max(spec.Slots, 1))},
-	}
+	tell := func(name, value string) { env = append(env, corev1.EnvVar{Name: name, Value: value}) }
+	tell(names.EnvJob, b.job.Name)
+	tell(names.EnvSlots, number(max(spec.Slots, 1)))
 	if e := spec.Elastic; e != nil {
-		env = append(env, corev1.EnvVar{Name: "MUSTER_MIN_WORKERS", Value: number(e.Min)}, corev1.EnvVar{Name: "MUSTER_MAX_WORKERS", Value: number(e.Max)})
+		tell("MUSTER_MIN_WORKERS", number(e.Min))
+		tell("MUSTER_MAX_WORKERS", number(e.Max))
 	} else {
-		env = append(env, corev1.EnvVar{Name: names.EnvWorkers, Value: strconv.Itoa(workers(b.slots))})
+		tell(names.EnvWorkers, strconv.Itoa(workers(b.slots)))
 	}
-	for _, v := range append(b.settings(), setting{"", "MUSTER_LAUNCHER_SLOTS", number(spec.Launcher.Slots)}) {
-		if v.value != "0" {
-			env = append(env, corev1.EnvVar{Name: v.env, Value: v.value})
-		}
+	for _, v := range b.settings() {
+		tell(v.env, v.value)
+	}
+	if n := spec.Launcher.Slots; n > 0 {
+		tell("MUSTER_LAUNCHER_SLOTS", number(n))
 	}
 	if spec.HangAfter != nil {
-		env = append(env, corev1.EnvVar{Name: "MUSTER_HANG_AFTER", Value: string(*spec.HangAfter)})
+		tell("MUSTER_HANG_AFTER", string(*spec.HangAfter))
 	}
 	if spec.Discovery == byNames {
-		env = append(env, corev1.EnvVar{Name: names.EnvPods, Value: b.podNames()})
+		tell(names.EnvPods, strings.Join(b.workerNames(), ","))
 	}
 	return env
 }
@@ -192,7 +192,7 @@ func (b builder) staticLaunch() (framework.Launch, error) {
 }
 
 // setEnv adds variables that the user has not set.
-func (b builder) setEnv(c *corev1.Container, env []corev1.EnvVar) {
+func setEnv(c *corev1.Container, env []corev1.EnvVar) {
 	for _, v := range env {
 		if !slices.ContainsFunc(c.Env, func(have corev1.EnvVar) bool { return have.Name == v.Name }) {
 			c.Env = append(c.Env, v)
