@@ -167,14 +167,12 @@ func (e explainer) scheduling() Reason {
 // readiness: the container runs, but the pod is not Ready.
 func (e explainer) readiness() Reason {
 	p := e.pod
-	ready, containers := condition(p, corev1.PodReady), condition(p, corev1.ContainersReady)
+	ready := condition(p, corev1.PodReady)
 	if ready.Status == corev1.ConditionTrue || ready.Status == "" {
 		return Reason{}
 	}
 	r := Reason{Since: ready.LastTransitionTime.Time}
-	// The node lifecycle controller sets Ready, and Ready alone, to False on the
-	// pods of a node whose kubelet has gone silent.
-	if containers.Status == corev1.ConditionTrue && ready.Reason != "ReadinessGatesNotReady" {
+	if Silent(p) {
 		r.Code, r.Brief = NodeLost, "NodeLost: node "+p.Spec.NodeName+" does not answer"
 		r.Sentence = fmt.Sprintf("%s: the kubelet of node %s does not answer%s", p.Name, p.Spec.NodeName, lasting(r.Since, e.now))
 		r.Hint = "see kubectl get node " + p.Spec.NodeName
@@ -184,6 +182,13 @@ func (e explainer) readiness() Reason {
 	r.Sentence = fmt.Sprintf("%s: the container runs, the pod is not Ready%s: %s", p.Name, lasting(r.Since, e.now), or(clip(ready.Message, 300), ready.Reason))
 	r.Hint = "a job needs no readiness probe; " + e.describe()
 	return r
+}
+
+// Silent tells whether the kubelet of the pod's node does not answer: the node
+// lifecycle controller then sets Ready, and Ready alone, to False.
+func Silent(pod *corev1.Pod) bool {
+	ready, containers := condition(pod, corev1.PodReady), condition(pod, corev1.ContainersReady)
+	return ready.Status != corev1.ConditionTrue && ready.Status != "" && ready.Reason != "ReadinessGatesNotReady" && containers.Status == corev1.ConditionTrue
 }
 
 func (e explainer) ownedGrace() time.Duration {

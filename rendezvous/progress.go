@@ -97,21 +97,9 @@ func (b *Board) causes(waiting []Line, absent int, now time.Time) (plain, timed 
 	if !b.seen {
 		return "asking the API server", "asking the API server"
 	}
-	var groups []*group
-	byCause := map[string]*group{}
-	for _, line := range waiting {
-		g := byCause[line.Reason.Brief]
-		if g == nil {
-			g = &group{reason: line.Reason}
-			byCause[line.Reason.Brief] = g
-			groups = append(groups, g)
-		}
-		g.names = append(g.names, line.Name)
-	}
-	slices.SortStableFunc(groups, func(a, b *group) int { return urgency(b.reason) - urgency(a.reason) })
 	var parts, timedParts []string
 	rest := 0
-	for i, g := range groups {
+	for i, g := range byCause(waiting) {
 		n := len(g.names)
 		if g.reason.Code == Missing {
 			n = absent
@@ -132,6 +120,41 @@ func (b *Board) causes(waiting []Line, absent int, now time.Time) (plain, timed 
 		parts, timedParts = append(parts, tail), append(timedParts, tail)
 	}
 	return strings.Join(parts, "; "), strings.Join(timedParts, "; ")
+}
+
+// byCause puts together who waits for the same, the most urgent first.
+func byCause(waiting []Line) []*group {
+	var groups []*group
+	of := map[string]*group{}
+	for _, line := range waiting {
+		g := of[line.Reason.Brief]
+		if g == nil {
+			g = &group{reason: line.Reason}
+			of[line.Reason.Brief] = g
+			groups = append(groups, g)
+		}
+		g.names = append(g.names, line.Name)
+	}
+	slices.SortStableFunc(groups, func(a, b *group) int { return urgency(b.reason) - urgency(a.reason) })
+	return groups
+}
+
+// Causes sums up why pods, at least one, do not run: the most urgent reason, and all of them in the
+// words in which a launcher tells what it waits for.
+func Causes(reasons []Reason) (first Reason, text string) {
+	var lines []Line
+	for _, r := range reasons {
+		lines = append(lines, Line{Name: r.Pod, Reason: r})
+	}
+	groups := byCause(lines)
+	var parts []string
+	for _, g := range groups[:min(shown, len(groups))] {
+		parts = append(parts, strings.TrimSpace(g.who()+" "+g.reason.Brief))
+	}
+	if rest := len(groups) - len(parts); rest > 0 {
+		parts = append(parts, fmt.Sprintf("and %s more", plural(rest, "reason", "reasons")))
+	}
+	return groups[0].reason, strings.Join(parts, "; ")
 }
 
 // who names the group: all of two, else the first and how many more.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -64,20 +65,14 @@ func (r *Reconciler) keep(ctx context.Context, from client.Reader, job *v1alpha1
 		return nil, err
 	}
 	wanted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
-	if err != nil {
-		return nil, fmt.Errorf("convert %s: %w", want.GetName(), err)
-	}
-	there, err := runtime.DefaultUnstructuredConverter.ToUnstructured(have)
-	if err != nil {
+	there, unread := runtime.DefaultUnstructuredConverter.ToUnstructured(have)
+	if err := errors.Join(err, unread); err != nil {
 		return nil, fmt.Errorf("convert %s: %w", want.GetName(), err)
 	}
 	delete(wanted, "status")
-	same := true
-	for field, value := range wanted {
-		described := field == "apiVersion" || field == "kind" || field == "metadata"
-		same = same && (described || contains(there[field], value))
-	}
-	if same {
+	said := maps.Clone(wanted)
+	maps.DeleteFunc(said, func(field string, _ any) bool { return field == "apiVersion" || field == "kind" || field == "metadata" })
+	if contains(there, said) {
 		return have, nil
 	}
 	return have, r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: wanted}), client.FieldOwner(fieldManager), client.ForceOwnership)

@@ -58,10 +58,7 @@ func installRights(of *corev1.SecurityContext) *corev1.SecurityContext {
 	return rights
 }
 
-const (
-	shmVolume = "muster-shm"
-	shmPath   = "/dev/shm"
-)
+const shmVolume, shmPath = "muster-shm", "/dev/shm"
 
 // shm gives who takes ranks a /dev/shm that is larger than the runtime's 64 MiB: MPI and
 // the collectives of the others pass messages between ranks of one node there.

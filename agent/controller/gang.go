@@ -2,10 +2,12 @@ package controller
 
 import (
 	"cmp"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
@@ -39,27 +41,19 @@ func backend(job *v1alpha1.LaunchJob) string {
 // gangKind is the kind of the object that a backend wants, before a look at the
 // versions that the cluster serves.
 func gangKind(backend string) (schema.GroupKind, bool) {
-	switch backend {
-	case volcano:
-		return schema.GroupKind{Group: "scheduling.volcano.sh", Kind: "PodGroup"}, true
-	case coscheduling:
-		return schema.GroupKind{Group: "scheduling.x-k8s.io", Kind: "PodGroup"}, true
-	case workload:
-		return schema.GroupKind{Group: "scheduling.k8s.io", Kind: "PodGroup"}, true
-	}
-	return schema.GroupKind{}, false
+	groups := map[string]string{volcano: "scheduling.volcano.sh", coscheduling: "scheduling.x-k8s.io", workload: "scheduling.k8s.io"}
+	group, ok := groups[backend]
+	return schema.GroupKind{Group: group, Kind: "PodGroup"}, ok
 }
 
 // members is how many pods must fit at once: all, the launcher too, unless the
 // user says less.
 func (b builder) members() int64 {
-	if m := b.job.Spec.Gang.MinMember; m != nil {
-		return int64(*m)
-	}
+	all := len(b.slots)
 	if e := b.job.Spec.Elastic; e != nil {
-		return int64(e.Min) + 1
+		all = int(e.Min) + 1
 	}
-	return int64(len(b.slots))
+	return int64(ptr.Deref(b.job.Spec.Gang.MinMember, int32(all)))
 }
 
 // gang makes the gang's one object, nil for backends that need none. version is
@@ -81,36 +75,22 @@ func (b builder) gang(version string) *unstructured.Unstructured {
 	spec := map[string]any{"minMember": b.members()}
 	switch name {
 	case volcano:
-		set(spec, "queue", g.Queue)
-		set(spec, "priorityClassName", g.PriorityClassName)
-		u.SetAnnotations(taskTopology(g.Topology))
+		spec["queue"], spec["priorityClassName"] = g.Queue, g.PriorityClassName
+		u.SetAnnotations(taskTopology(ptr.Deref(g.Topology, v1alpha1.Topology{})))
 	case workload:
-		spec = map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": b.members()}}}
-		set(spec, "priorityClassName", g.PriorityClassName)
+		spec = map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": b.members()}}, "priorityClassName": g.PriorityClassName}
 	}
+	maps.DeleteFunc(spec, func(_ string, value any) bool { return value == "" })
 	u.Object["spec"] = spec
 	return u
 }
 
-func set(object map[string]any, key, value string) {
-	if value != "" {
-		object[key] = value
-	}
-}
-
-func taskTopology(t *v1alpha1.Topology) map[string]string {
-	if t == nil {
-		return nil
-	}
-	all := map[string]string{}
-	for key, value := range map[string]string{
+func taskTopology(t v1alpha1.Topology) map[string]string {
+	all := map[string]string{
 		"volcano.sh/task-topology-affinity": t.Affinity, "volcano.sh/task-topology-anti-affinity": t.AntiAffinity,
 		"volcano.sh/task-topology-task-order": t.Order,
-	} {
-		if value != "" {
-			all[key] = value
-		}
 	}
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 	return all
 }
 

@@ -2,8 +2,8 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,10 +49,8 @@ const settle = time.Second
 // before it starts but which kinds there are.
 func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("make scheme: %w", err)
-		}
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("make scheme: %w", err)
 	}
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent, cfg.QPS, cfg.Burst = "muster-controller/"+o.Version, 200, 400
@@ -74,10 +72,8 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
-	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
-		if err := add("ping", healthz.Ping); err != nil {
-			return nil, fmt.Errorf("add probe: %w", err)
-		}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return nil, fmt.Errorf("add probes: %w", err)
 	}
 	series, err := NewMetrics(metrics.Registry)
 	if err != nil {
@@ -96,7 +92,7 @@ func namespaces(list []string) map[string]cache.Config {
 	}
 	all := map[string]cache.Config{}
 	for _, name := range list {
-		all[strings.TrimSpace(name)] = cache.Config{}
+		all[name] = cache.Config{}
 	}
 	return all
 }

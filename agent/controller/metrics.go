@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,12 +26,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.25, 2, 14),
 		}, []string{"phase"}),
 	}
-	for _, c := range []prometheus.Collector{m.jobs, m.phase} {
-		if err := r.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m, errors.Join(r.Register(m.jobs), r.Register(m.phase))
 }
 
 // observe counts what a status says that the one before did not. A nil Metrics
@@ -53,8 +49,8 @@ func (m *Metrics) observe(old, status v1alpha1.LaunchJobStatus, places []place) 
 				scheduled = c.LastTransitionTime.Time
 			}
 		}
-		if at := p.started(); at.After(started) {
-			started = at
+		if r := p.status().State.Running; r != nil && r.StartedAt.After(started) {
+			started = r.StartedAt.Time
 		}
 	}
 	m.phase.WithLabelValues("scheduling").Observe(max(0, scheduled.Sub(status.StartTime.Time).Seconds()))

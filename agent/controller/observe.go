@@ -122,16 +122,5 @@ func held(pod *corev1.Pod, now time.Time) bool {
 	}
 	why, _ := rendezvous.Disrupted(pod)
 	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
-	return (why == "DeletionByTaintManager" || why == "NodeLost") && now.Sub(end.Add(-grace)) >= lostFor && silent(pod)
-}
-
-// silent: the node lifecycle controller says that the kubelet does not answer. It
-// sets Ready, and Ready alone, to False.
-func silent(pod *corev1.Pod) bool {
-	ready, containers := false, false
-	for _, c := range pod.Status.Conditions {
-		ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse
-		containers = containers || c.Type == corev1.ContainersReady && c.Status == corev1.ConditionTrue
-	}
-	return ready && containers
+	return (why == "DeletionByTaintManager" || why == "NodeLost") && now.Sub(end.Add(-grace)) >= lostFor && rendezvous.Silent(pod)
 }

@@ -81,13 +81,6 @@ func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now tim
 	s.replace(job, p, counted, now)
 }
 
-func (p *place) started() time.Time {
-	if r := p.status().State.Running; r != nil {
-		return r.StartedAt.Time
-	}
-	return time.Time{}
-}
-
 // replace has a pod made anew: first it is written down, then it is removed, so
 // that a controller that is killed in between neither forgets nor counts twice.
 func (s *steps) replace(job *v1alpha1.LaunchJob, p *place, counted bool, now time.Time) {

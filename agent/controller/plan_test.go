@@ -20,7 +20,7 @@ type outcome struct {
 
 func look(job *v1alpha1.LaunchJob, pods ...*corev1.Pod) outcome {
 	b := aBuilder(job)
-	sc := scene{slots: b.slots, now: now()}
+	sc := scene{now: now()}
 	var surplus []*corev1.Pod
 	sc.places, surplus = observe(b.slots, pods, b.attempt, now())
 	sc.verdict = judgeJob(job, sc.places, now())

@@ -52,7 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	b := r.builder(job)
-	s := scene{slots: b.slots, now: r.Clock.Now(), version: r.Version}
+	s := scene{now: r.Clock.Now(), version: r.Version}
 	var surplus []*corev1.Pod
 	s.places, surplus = observe(b.slots, pods, b.attempt, s.now)
 	if job.Status.CompletionTime != nil {

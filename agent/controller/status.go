@@ -1,9 +1,9 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +17,6 @@ import (
 
 // scene is what a status is made from.
 type scene struct {
-	slots   []slot
 	places  []place
 	steps   steps
 	verdict verdict
@@ -42,18 +41,11 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 		finish(s, job, sc)
 	case suspended(job):
 		s.StartTime = nil
-		say(s, v1alpha1.PhaseSuspended, reasonSuspended, "runPolicy.suspend is true")
-		setCondition(s, job, v1alpha1.Suspended, true, reasonSuspended, "runPolicy.suspend is true")
-		setCondition(s, job, v1alpha1.WorkersReady, false, reasonSuspended, "")
-		setCondition(s, job, v1alpha1.Launched, false, reasonSuspended, "")
+		say(s, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.WorkersReady, v1alpha1.Launched)
 	default:
-		if s.StartTime == nil {
-			s.StartTime = &metav1.Time{Time: sc.now}
-		}
-		if meta.FindStatusCondition(s.Conditions, v1alpha1.Suspended) != nil {
-			setCondition(s, job, v1alpha1.Suspended, false, "Resumed", "")
-		}
-		progress(s, job, sc, ready == wanted)
+		s.StartTime = cmp.Or(s.StartTime, &metav1.Time{Time: sc.now})
+		set(s, v1alpha1.Suspended, false, obstacle{"Resumed", ""})
+		progress(s, sc, ready == wanted)
 	}
 	return *s
 }
@@ -124,10 +116,8 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	}
 	if !v.good && v.again && s.Attempt <= runPolicy(job).BackoffLimit {
 		s.Attempt++
-		message := fmt.Sprintf("attempt %d, with new pods: %s", s.Attempt, v.message)
-		say(s, v1alpha1.PhaseRestarting, reasonAgain, message)
-		setCondition(s, job, v1alpha1.Restarting, true, reasonAgain, message)
-		setCondition(s, job, v1alpha1.Launched, false, reasonAgain, message)
+		why := obstacle{reasonAgain, fmt.Sprintf("attempt %d, with new pods: %s", s.Attempt, v.message)}
+		say(s, v1alpha1.PhaseRestarting, why, v1alpha1.Restarting, v1alpha1.Launched)
 		return
 	}
 	s.CompletionTime = &metav1.Time{Time: sc.now}
@@ -135,52 +125,39 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	if v.good {
 		phase, kind = v1alpha1.PhaseSucceeded, v1alpha1.Succeeded
 	}
-	say(s, phase, v.reason, v.message)
-	setCondition(s, job, kind, true, v.reason, v.message)
-	if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Restarting) {
-		setCondition(s, job, v1alpha1.Restarting, false, v.reason, v.message)
-	}
+	say(s, phase, obstacle{v.reason, v.message}, kind, v1alpha1.Restarting)
 }
 
 // progress says what a job that is to run is doing, and what is in its way.
-func progress(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene, allReady bool) {
+func progress(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 	launched := meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Launched)
 	up := len(sc.places) > 0 && (!sc.places[0].launcher() || sc.places[0].stage == running)
 	gone := slices.ContainsFunc(sc.places, func(p place) bool { return p.stage != running && p.stage != done })
+	o := worst(sc)
 	if allReady {
-		setCondition(s, job, v1alpha1.WorkersReady, true, "Ready", s.Ready)
+		set(s, v1alpha1.WorkersReady, true, obstacle{"Ready", s.Ready})
+	} else if !launched || gone || sc.blocked != nil {
+		set(s, v1alpha1.WorkersReady, false, o)
 	}
 	switch {
 	case allReady && up:
-		setCondition(s, job, v1alpha1.Launched, true, reasonLaunched, "launcher and workers run")
-		if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Restarting) {
-			setCondition(s, job, v1alpha1.Restarting, false, reasonLaunched, "launcher and workers run")
-		}
-		fallthrough
+		say(s, "", obstacle{reasonLaunched, "launcher and workers run"}, v1alpha1.Launched, v1alpha1.Restarting)
+		say(s, v1alpha1.PhaseRunning, obstacle{}, "")
 	case launched && !gone && sc.blocked == nil: // pods end, and the launcher knows
-		say(s, v1alpha1.PhaseRunning, "", "")
-		return
-	}
-	o := worst(sc)
-	if !allReady {
-		setCondition(s, job, v1alpha1.WorkersReady, false, o.reason, o.message)
-	}
-	phase := v1alpha1.PhaseWaiting
-	switch {
+		say(s, v1alpha1.PhaseRunning, obstacle{}, "")
 	case launched && gone:
-		phase = v1alpha1.PhaseRestarting
-		setCondition(s, job, v1alpha1.Restarting, true, o.reason, o.message)
+		say(s, v1alpha1.PhaseRestarting, o, v1alpha1.Restarting)
 	case launched:
-		phase = v1alpha1.PhaseRunning
+		say(s, v1alpha1.PhaseRunning, o, "")
 	case s.Phase == v1alpha1.PhaseRestarting:
-		phase = s.Phase
+		say(s, s.Phase, o, "")
+	default:
+		say(s, v1alpha1.PhaseWaiting, o, "")
 	}
-	say(s, phase, o.reason, o.message)
 }
 
-// worst picks the reason that a user wants to hear first, of the pods that are
-// not ready: one that does not pass by itself before one that every start passes
-// through. What the API server says comes before all.
+// worst is what a user wants to hear first of the pods that are not ready, or what
+// the API server says.
 func worst(sc scene) obstacle {
 	if sc.blocked != nil {
 		return *sc.blocked
@@ -197,29 +174,31 @@ func worst(sc scene) obstacle {
 	if len(list) == 0 {
 		return obstacle{reasonWaiting, "pods are being made"}
 	}
-	first := list[max(0, slices.IndexFunc(list, func(r rendezvous.Reason) bool { return !r.Ordinary() }))]
-	var parts []string
-	for _, r := range list {
-		if r.Code == first.Code && len(parts) < 3 {
-			parts = append(parts, r.Pod+" "+r.Brief)
-		}
-	}
-	if more := len(list) - len(parts); more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more pods", more))
-	}
-	return obstacle{string(first.Code), clip(strings.Join(parts, "; "), 1000)}
+	first, text := rendezvous.Causes(list)
+	return obstacle{string(first.Code), clip(text, 1000)}
 }
 
-func setCondition(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, kind string, yes bool, reason, message string) {
-	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: job.Generation}
+// say gives the phase and its reason; the condition on becomes true for that, and
+// those of off, where they are there, false.
+func say(s *v1alpha1.LaunchJobStatus, phase string, why obstacle, on string, off ...string) {
+	s.Phase, s.Reason, s.Message = phase, why.reason, why.message
+	if on != "" {
+		set(s, on, true, why)
+	}
+	for _, kind := range off {
+		set(s, kind, false, why)
+	}
+}
+
+// set sets a condition. One that was never true is not there, but for WorkersReady.
+func set(s *v1alpha1.LaunchJobStatus, kind string, yes bool, why obstacle) {
+	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: why.reason, Message: why.message, ObservedGeneration: s.ObservedGeneration}
 	if yes {
 		c.Status = metav1.ConditionTrue
 	}
-	meta.SetStatusCondition(&s.Conditions, c)
-}
-
-func say(s *v1alpha1.LaunchJobStatus, phase, reason, message string) {
-	s.Phase, s.Reason, s.Message = phase, reason, message
+	if yes || kind == v1alpha1.WorkersReady || meta.FindStatusCondition(s.Conditions, kind) != nil {
+		meta.SetStatusCondition(&s.Conditions, c)
+	}
 }
 
 // unscheduled: pods wait for a node, and their gang's object may say why.

@@ -57,21 +57,19 @@ func judgeJob(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 		return verdict{}
 	}
 	deciding := deciders(job, places)
-	failed, pending := -1, false
-	for i, p := range deciding {
-		switch {
-		case p.stage == done && p.code != 0:
-			if failed < 0 || p.ended.Before(deciding[failed].ended) {
-				failed = i
-			}
-		case p.stage != done:
-			pending = true
+	var failed *place // the first that has
+	pending := len(deciding) == 0
+	for i := range deciding {
+		p := &deciding[i]
+		pending = pending || p.stage != done
+		if p.stage == done && p.code != 0 && (failed == nil || p.ended.Before(failed.ended)) {
+			failed = p
 		}
 	}
 	switch {
-	case failed >= 0 && (!pending || now.Sub(deciding[failed].ended) >= settleFor):
-		return deciding[failed].verdict()
-	case failed >= 0 || pending || len(deciding) == 0:
+	case failed != nil && (!pending || now.Sub(failed.ended) >= settleFor):
+		return failed.verdict()
+	case pending:
 		return verdict{}
 	}
 	return deciding[0].verdict()
@@ -99,12 +97,10 @@ func (p place) verdict() verdict {
 		return verdict{over: true, good: true, reason: reasonCompleted, message: p.pod.Name + " ended with 0"}
 	}
 	words := strings.TrimSpace(p.words)
-	v := verdict{over: true, reason: reasonExited, message: fmt.Sprintf("%s ended with %d", p.pod.Name, p.code),
+	line, _, _ := strings.Cut(words, "\n")
+	v := verdict{over: true, reason: reasonExited, message: cmp.Or(clip(line, 500), fmt.Sprintf("%s ended with %d", p.pod.Name, p.code)),
 		first: &v1alpha1.FirstFailure{Pod: p.pod.Name, ExitCode: p.code, Message: clip(words, 2000)},
 		again: p.code != names.ExitUsage && p.code != names.ExitForbidden,
-	}
-	if first, _, _ := strings.Cut(words, "\n"); first != "" {
-		v.message = clip(first, 500)
 	}
 	if m := rankOn.FindStringSubmatch(words); m != nil {
 		rank, _ := strconv.Atoi(m[1])

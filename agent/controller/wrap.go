@@ -137,9 +137,8 @@ func (b builder) podEnv() []corev1.EnvVar {
 func (b builder) memberEnv(s slot) []corev1.EnvVar {
 	env := []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}}
 	if workers(b.slots) > 1 {
-		env = append(env, corev1.EnvVar{Name: names.EnvToken, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: b.tokenName()}, Key: tokenKey,
-		}}})
+		secret := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: b.tokenName()}, Key: tokenKey}
+		env = append(env, corev1.EnvVar{Name: names.EnvToken, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: secret}})
 	}
 	return env
 }

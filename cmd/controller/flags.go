@@ -31,11 +31,7 @@ func parse(args []string, out io.Writer) (controller.Options, error) {
 		fmt.Fprintf(out, "controller: %v\nhint: controller --help lists them\n", err)
 		return o, err
 	}
-	for _, name := range strings.Split(*namespaces, ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			o.Namespaces = append(o.Namespaces, name)
-		}
-	}
+	o.Namespaces = strings.FieldsFunc(*namespaces, func(r rune) bool { return r == ',' || r == ' ' })
 	return o, nil
 }
 
