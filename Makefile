@@ -33,7 +33,7 @@ generate: ## the CRD, deep copies, install.yaml and the Helm chart, out of agent
 
 .PHONY: fresh
 fresh: generate ## what is generated is what is committed
-	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/chart || \
+	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/images.txt images/chart || \
 		{ echo "hint: make generate, and commit what it changed"; exit 1; }
 
 .PHONY: plugins
@@ -55,7 +55,7 @@ lint: fresh ## gofmt and go vet, for Linux and for another system; generated fil
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags mpi ./test/fake
-	$(GO) vet -tags e2e ./test/e2e ./agent/controller
+	$(GO) vet -tags e2e ./test/e2e ./test/install/live ./agent/controller
 	$(GO) vet -tags soak ./test/soak
 	$(GO) vet -tags skew ./test/skew
 	$(GO) vet -tags plugins ./cmd/launcher
@@ -118,6 +118,14 @@ e2e-launchjob: build ## of these: LaunchJobs and their controller, which make e2
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 30m -run '$(LJ)' ./test/e2e
 	eval "$$($(CLUSTER) env)" && $(GO) test -count=1 -tags e2e -timeout 15m -run '^TestKilledBetweenAnyTwoWrites$$' ./agent/controller
+	@$(GO) run ./test/suite check
+
+.PHONY: e2e-install
+e2e-install: build ## the controller installed by file, kustomize and Helm, its leader's death, its rights: alone on the cluster
+	@$(CLUSTER) up
+	@mkdir -p $(OUT)
+	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -v ./test/install/live
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-fault

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -32,9 +34,13 @@ func run(args []string) error {
 	return write(string(text), target)
 }
 
-// write lays install.yaml and the chart into dir.
+// write lays install.yaml, the list of images and the chart into dir.
 func write(text, dir string) error {
-	crd, controller, err := split(text)
+	crd, docs, err := split(text)
+	if err != nil {
+		return err
+	}
+	controller, err := chart(docs)
 	if err != nil {
 		return err
 	}
@@ -45,7 +51,8 @@ func write(text, dir string) error {
 	for path, content := range map[string]string{
 		filepath.Join(dir, "install.yaml"):          head + text,
 		filepath.Join(templates, "crd.yaml"):        "{{- if .Values.crd }}\n" + keep(crd) + "{{- end }}\n",
-		filepath.Join(templates, "controller.yaml"): chart(controller),
+		filepath.Join(templates, "controller.yaml"): controller,
+		filepath.Join(dir, "images.txt"):            images(docs),
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			return fmt.Errorf("write: %w", err)
@@ -77,29 +84,12 @@ func keep(crd string) string {
 	return strings.Replace(crd, "  annotations:\n", "  annotations:\n    helm.sh/resource-policy: keep\n", 1)
 }
 
-// chart puts Helm's words where a chart can be told something.
-func chart(docs []string) string {
-	var out []string
-	for _, doc := range docs {
-		doc = strings.NewReplacer(
-			"namespace: muster-system", "namespace: {{ .Release.Namespace }}",
-			"ghcr.io/musterhq/muster-controller:dev", `{{ include "muster.image" (dict "root" . "name" "controller") }}`,
-			"ghcr.io/musterhq/muster-agent:dev", `{{ include "muster.image" (dict "root" . "name" "agent") }}`,
-			"replicas: 1", "replicas: {{ .Values.replicas }}",
-			`value: ""`, `value: {{ join "," .Values.namespaces | quote }}`,
-		).Replace(doc)
-		if strings.Contains(doc, "kind: ClusterRole") {
-			doc = either(doc)
-		}
-		out = append(out, doc)
+// images lists what registries without a way out have to hold.
+func images(docs []string) string {
+	var list []string
+	for _, found := range regexp.MustCompile(`(?m)^\s+image: (\S+)$`).FindAllStringSubmatch(strings.Join(docs, ""), -1) {
+		list = append(list, found[1]+"\n")
 	}
-	return head + strings.Join(out, "---\n")
-}
-
-// either gives a cluster's right, or the same in each namespace.
-func either(doc string) string {
-	in := strings.ReplaceAll(doc, "kind: ClusterRole", "kind: Role")
-	in = strings.Replace(in, "\n  name: muster-controller\n", "\n  name: muster-controller\n  namespace: {{ $namespace }}\n", 1)
-	in = strings.ReplaceAll(in, "{{ .Release.Namespace }}", "{{ $.Release.Namespace }}")
-	return "{{- if .Values.namespaces }}\n{{- range $namespace := .Values.namespaces }}\n---\n" + in + "{{- end }}\n{{- else }}\n---\n" + doc + "{{- end }}\n"
+	slices.Sort(list)
+	return strings.Join(slices.Compact(list), "")
 }

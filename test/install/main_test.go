@@ -1,12 +1,16 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // TestChart: the chart of what install.yaml holds.
@@ -15,7 +19,7 @@ func TestChart(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, write(strings.TrimPrefix(string(text), head), dir))
-	for _, name := range []string{"install.yaml", "chart/templates/crd.yaml", "chart/templates/controller.yaml"} {
+	for _, name := range []string{"install.yaml", "images.txt", "chart/templates/crd.yaml", "chart/templates/controller.yaml"} {
 		want, err := os.ReadFile(filepath.Join("../../images", name))
 		require.NoError(t, err)
 		got, err := os.ReadFile(filepath.Join(dir, name))
@@ -28,6 +32,38 @@ func TestChart(t *testing.T) {
 	require.NotContains(t, string(chart), "muster-system", "the namespace is the release's")
 	require.Equal(t, 2, strings.Count(string(chart), "{{- range $namespace := .Values.namespaces }}"), "a Role and its binding")
 	require.Error(t, write("kind: Pod\n", dir))
+	err = write(strings.ReplaceAll(string(text), "memory: 256Mi", "memory: 512Mi"), dir)
+	require.ErrorContains(t, err, "make the chart: images/deploy has no ", "a chart whose values do nothing")
+}
+
+// TestValues: what the chart has by itself is what images/deploy has, and the
+// schema knows each value.
+func TestValues(t *testing.T) {
+	read := func(path string, into any) {
+		text, err := os.ReadFile(filepath.Join("../../images", path))
+		require.NoError(t, err)
+		require.NoError(t, yaml.Unmarshal(text, into))
+	}
+	var values map[string]any
+	read("chart/values.yaml", &values)
+	var schema struct{ Properties map[string]any }
+	read("chart/values.schema.json", &schema)
+	delete(schema.Properties, "global") // a chart that has this one gives it
+	require.ElementsMatch(t, slices.Collect(maps.Keys(values)), slices.Collect(maps.Keys(schema.Properties)))
+
+	text, err := os.ReadFile("../../images/deploy/controller.yaml")
+	require.NoError(t, err)
+	_, last, found := strings.Cut(string(text), "kind: Deployment\n")
+	require.True(t, found)
+	var deployment appsv1.Deployment
+	require.NoError(t, yaml.Unmarshal([]byte("kind: Deployment\n"+last), &deployment))
+	want, err := yaml.Marshal(deployment.Spec.Template.Spec.Containers[0].Resources)
+	require.NoError(t, err)
+	got, err := yaml.Marshal(values["resources"])
+	require.NoError(t, err)
+	require.YAMLEq(t, string(want), string(got))
+	image := values["image"].(map[string]any)
+	require.Equal(t, deployment.Spec.Template.Spec.Containers[0].Image, image["registry"].(string)+"/muster-controller:"+image["tag"].(string))
 }
 
 func TestCRDKeepsItsOwnWords(t *testing.T) {

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// edit is a piece of the manifests and what a chart has in its place.
+type edit struct{ from, to string }
+
+// edits are all that a chart can be told.
+func edits() []edit {
+	image := func(name string) string { return `{{ include "muster.image" (dict "root" . "name" "` + name + `") }}` }
+	return []edit{
+		{"namespace: muster-system", "namespace: {{ .Release.Namespace }}"},
+		{"ghcr.io/musterhq/muster-controller:dev", image("controller")},
+		{"ghcr.io/musterhq/muster-agent:dev", image("agent")},
+		{"  replicas: 1\n", "  replicas: {{ .Values.replicas }}\n"},
+		{`value: ""`, `value: {{ join "," .Values.namespaces | quote }}`},
+		{`        resources:
+          limits:
+            memory: 256Mi
+          requests:
+            cpu: 50m
+            memory: 64Mi
+`, "        resources: {{- toYaml .Values.resources | nindent 10 }}\n"},
+		{"      serviceAccountName: muster-controller\n", "      serviceAccountName: muster-controller\n" +
+			optional("imagePullSecrets") + optional("nodeSelector") + optional("tolerations") + optional("affinity") + optional("priorityClassName")},
+	}
+}
+
+// optional is a field of the pod that stands there if the chart was told of it.
+func optional(field string) string {
+	return fmt.Sprintf("      {{- with .Values.%s }}\n      %s: {{- toYaml . | nindent 8 }}\n      {{- end }}\n", field, field)
+}
+
+// chart puts Helm's words where a chart can be told something.
+func chart(docs []string) (string, error) {
+	docs = slices.Clone(docs)
+	for _, e := range edits() {
+		found := false
+		for i, doc := range docs {
+			found = found || strings.Contains(doc, e.from)
+			docs[i] = strings.ReplaceAll(doc, e.from, e.to)
+		}
+		if !found {
+			return "", fmt.Errorf("make the chart: images/deploy has no %q: mend test/install/chart.go", e.from)
+		}
+	}
+	for i, doc := range docs {
+		if strings.Contains(doc, "kind: ClusterRole") {
+			docs[i] = either(doc)
+		}
+	}
+	return head + strings.Join(docs, "---\n"), nil
+}
+
+// either gives a cluster's right, or the same in each namespace.
+func either(doc string) string {
+	in := strings.ReplaceAll(doc, "kind: ClusterRole", "kind: Role")
+	in = strings.Replace(in, "\n  name: muster-controller\n", "\n  name: muster-controller\n  namespace: {{ $namespace }}\n", 1)
+	in = strings.ReplaceAll(in, "{{ .Release.Namespace }}", "{{ $.Release.Namespace }}")
+	return "{{- if .Values.namespaces }}\n{{- range $namespace := .Values.namespaces }}\n---\n" + in + "{{- end }}\n{{- else }}\n---\n" + doc + "{{- end }}\n"
+}
