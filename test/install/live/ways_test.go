@@ -90,15 +90,14 @@ func goesOn(s space, w way) {
 func file(t *testing.T) way {
 	text, err := os.ReadFile("../../../images/install.yaml")
 	require.NoError(t, err)
-	s := space{t, "default"}
 	return way{"file",
 		func(t *testing.T) {
-			_, err := s.try([]byte(strings.ReplaceAll(string(text), "ghcr.io/musterhq", here)), "apply", "-f", "-")
+			_, err := kubectlWith([]byte(strings.ReplaceAll(string(text), "ghcr.io/musterhq", here)), "apply", "-f", "-")
 			require.NoError(t, err)
 			rolledOut(t, system)
 		},
 		func(t *testing.T) {
-			_, err := s.try(text, "delete", "-f", "-", "-l", component)
+			_, err := kubectlWith(text, "delete", "-f", "-", "-l", component)
 			require.NoError(t, err)
 		},
 	}
