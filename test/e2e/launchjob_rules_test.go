@@ -62,10 +62,15 @@ func TestLaunchJobMistakes(t *testing.T) {
 			delete(at(o, "spec"), "launcher")
 			at(o, "spec")["framework"], at(o, "spec")["discovery"] = "torch", "names"
 		}, "discovery names is for launchers"},
-		"no containers":  {func(o map[string]any) { at(role(o), "template", "spec")["containers"] = []any{} }, "the role's template has no container"},
-		"restart policy": {func(o map[string]any) { at(role(o), "template", "spec")["restartPolicy"] = "OnFailure" }, "the pods of a job are not restarted by the kubelet"},
-		"success":        {func(o map[string]any) { at(o, "spec")["success"] = "chief" }, "this names no role of the job"},
-		"no slots":       {func(o map[string]any) { at(o, "spec")["slots"] = 0 }, "spec.slots"},
+		"no containers":                       {func(o map[string]any) { at(role(o), "template", "spec")["containers"] = []any{} }, "the role's template has no container"},
+		"restart policy":                      {func(o map[string]any) { at(role(o), "template", "spec")["restartPolicy"] = "OnFailure" }, "the pods of a job are not restarted by the kubelet"},
+		"success":                             {func(o map[string]any) { at(o, "spec")["success"] = "chief" }, "this names no role of the job"},
+		"success of a role's pod that is not": {func(o map[string]any) { at(o, "spec")["success"] = "worker:2" }, "or none of its pods"},
+		"success of a word":                   {func(o map[string]any) { at(o, "spec")["success"] = "worker:first" }, "ROLE:INDEX as in worker:0"},
+		"nobody but the launcher":             {func(o map[string]any) { at(o, "spec")["workers"] = 0 }, "the job has nobody but its launcher"},
+		"an image for nothing": {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"image": "x/agent:1"} },
+			"agent.image is for the deliveries init and imageVolume"},
+		"no slots": {func(o map[string]any) { at(o, "spec")["slots"] = 0 }, "spec.slots"},
 		"restartOn": {func(o map[string]any) {
 			at(o, "spec")["restartPolicy"] = map[string]any{"maxRestarts": 1, "restartOn": "sometimes"}
 		},
@@ -85,6 +90,9 @@ func TestLaunchJobMistakes(t *testing.T) {
 		"queue":      {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue needs gang.queue"},
 		"queue for nobody": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "none", "queue": "x"} },
 			"gang.queue is for the backends volcano and kueue"},
+		"a scheduler without a gang": {func(o map[string]any) {
+			at(o, "spec")["gang"] = map[string]any{"backend": "none", "schedulerName": "mine"}
+		}, "gang.backend none takes nothing else"},
 		"gang too large": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "volcano", "minMember": 4} },
 			"gang.minMember is more than there are pods, the launcher included"},
 		"topology": {func(o map[string]any) {
@@ -106,13 +114,25 @@ func TestLaunchJobMistakes(t *testing.T) {
 			`{"spec":{"workers":3}}`:       "does not change while it runs",
 			`{"spec":{"managedBy":"x/y"}}`: "managedBy cannot be changed",
 			`{"spec":{"launcher":null}}`:   "a launcher cannot be added to a job, or taken away",
+			`{"spec":{"slots":4}}`:         "of a job that runs only runPolicy and, where it is elastic, workers can be changed",
+
+			`{"spec":{"framework":"openmpi"}}`:                        "of a job that runs only runPolicy",
+			`{"spec":{"gang":{"backend":"volcano"}}}`:                 "of a job that runs only runPolicy",
+			`{"spec":{"restartPolicy":{"maxRestarts":3}}}`:            "of a job that runs only runPolicy",
+			`{"spec":{"elastic":{"min":1,"max":9}}}`:                  "of a job that runs only runPolicy",
+			`{"spec":{"runPolicy":{"suspend":true},"workers":3}}`:     "does not change while it runs",
+			`{"spec":{"agent":{"delivery":"init"},"hangAfter":"9m"}}`: "of a job that runs only runPolicy",
 		} {
 			_, err := s.try(0, "patch", "lj", "pi", "--type=merge", "-p", patch)
 			require.ErrorContains(t, err, want)
 		}
 		s.kubectl("patch", "lj", "pi", "--type=merge", "-p", `{"spec":{"runPolicy":{"suspend":true}}}`)
 		s.kubectl("scale", "lj/pi", "--replicas=3")
-		require.EqualValues(t, 3, *s.lj("pi").Spec.Workers)
+		s.kubectl("patch", "lj", "pi", "--type=merge", "-p", `{"spec":{"slots":4,"restartPolicy":{"maxRestarts":3},"elastic":{"min":1,"max":9},"runPolicy":{"suspend":false,"ttlSecondsAfterFinished":9}}}`)
+		s.kubectl("scale", "lj/pi", "--replicas=4")
+		_, err := s.try(0, "patch", "lj", "pi", "--type=merge", "-p", `{"spec":{"elastic":{"max":10}}}`)
+		require.ErrorContains(t, err, "of a job that runs only runPolicy")
+		require.EqualValues(t, 4, *s.lj("pi").Spec.Workers)
 		require.Empty(t, s.lj("pi").Status.Phase, "another controller's job was touched")
 	})
 }

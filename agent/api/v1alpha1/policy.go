@@ -59,6 +59,7 @@ type RunPolicy struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.queue) || self.backend in ['volcano','kueue']",message="gang.queue is for the backends volcano and kueue"
 // +kubebuilder:validation:XValidation:rule="!has(self.topology) || self.backend == 'volcano'",message="gang.topology is for the backend volcano"
 // +kubebuilder:validation:XValidation:rule="!has(self.minMember) || self.backend in ['volcano','coscheduling','workload']",message="gang.minMember is for the backends volcano, coscheduling and workload; Kueue admits all pods of a group"
+// +kubebuilder:validation:XValidation:rule="self.backend != 'none' || !has(self.priorityClassName) && !has(self.schedulerName)",message="gang.backend none takes nothing else: priority class and scheduler of the pods stand in their templates"
 type Gang struct {
 	// volcano and coscheduling make a PodGroup, workload Kubernetes' own (1.36 and later), kueue a plain pod group.
 	// +kubebuilder:validation:Enum=none;volcano;coscheduling;kueue;workload
@@ -96,6 +97,8 @@ type Topology struct {
 }
 
 // Agent says how the agent gets into the pods.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.image) || self.delivery != 'baked'",message="agent.image is for the deliveries init and imageVolume; with baked the agent is in the job's own images"
 type Agent struct {
 	// baked: it is in the image at /muster/agent. init: an init container copies it into a volume. imageVolume: the agent's image is a volume (Kubernetes 1.33 and later).
 	// +optional
