@@ -16,7 +16,7 @@ func edits() []edit {
 		{"namespace: muster-system", "namespace: {{ .Release.Namespace }}"},
 		{"ghcr.io/musterhq/muster-controller:dev", image("controller")},
 		{"ghcr.io/musterhq/muster-agent:dev", image("agent")},
-		{"  replicas: 1\n", "  replicas: {{ .Values.replicas }}\n"},
+		{"  replicas: 2\n", "  replicas: {{ .Values.replicas }}\n"},
 		{`value: ""`, `value: {{ join "," .Values.namespaces | quote }}`},
 		{`        resources:
           limits:
@@ -25,8 +25,18 @@ func edits() []edit {
             cpu: 50m
             memory: 64Mi
 `, "        resources: {{- toYaml .Values.resources | nindent 10 }}\n"},
+		{`      tolerations:
+      - effect: NoExecute
+        key: node.kubernetes.io/unreachable
+        operator: Exists
+        tolerationSeconds: 10
+      - effect: NoExecute
+        key: node.kubernetes.io/not-ready
+        operator: Exists
+        tolerationSeconds: 10
+`, "      tolerations: {{- toYaml .Values.tolerations | nindent 8 }}\n"},
 		{"      serviceAccountName: muster-controller\n", "      serviceAccountName: muster-controller\n" +
-			optional("imagePullSecrets") + optional("nodeSelector") + optional("tolerations") + optional("affinity") + optional("priorityClassName")},
+			optional("imagePullSecrets") + optional("nodeSelector") + optional("affinity") + optional("priorityClassName")},
 	}
 }
 

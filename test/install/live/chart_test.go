@@ -68,7 +68,7 @@ func TestUpgrade(t *testing.T) {
 	require.NoError(t, clean())
 	in := newSpace(t, "upgrade") // a namespace that is restricted
 	shows(in, in.name)
-	w := chart(t, in.name)
+	w := chart(t, in.name, "--set=replicas=1")
 	w.install(t)
 	deployment := func() (d appsv1.Deployment) {
 		require.NoError(t, json.Unmarshal([]byte(in.kubectl("get", "deployment", "muster-controller", "-o", "json")), &d))

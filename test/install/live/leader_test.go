@@ -24,7 +24,7 @@ func TestLeader(t *testing.T) {
 	require.NoError(t, clean())
 	in := newSpace(t, "leader")
 	shows(in, in.name)
-	w := chart(t, in.name, "--set=replicas=2")
+	w := chart(t, in.name)
 	w.install(t)
 	in.until(time.Minute, "there is a leader", func() bool { pod, _ := in.leader(); return pod != "" })
 	var taken []float64
