@@ -94,17 +94,15 @@ func contains(have, want any) bool {
 	return true
 }
 
-// taken lists the names of the worker pods that are there, or about to be.
-func taken(s scene) []string {
-	var list []string
-	for _, p := range s.places {
+// taken lists the names that worker pods have, or are about to have while a dead
+// node holds theirs.
+func taken(places []place) (list []string) {
+	for _, p := range places {
 		if p.pod != nil && !p.launcher() {
 			list = append(list, p.pod.Name)
-		}
-	}
-	for _, c := range s.steps.create {
-		if !c.slot.launcher() {
-			list = append(list, c.name)
+			if p.stage == forgotten {
+				list = append(list, p.next())
+			}
 		}
 	}
 	return list

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -93,8 +94,10 @@ func (s *story) settle() {
 	for range 60 {
 		before := s.m.writes
 		s.clock.SetTime(s.clock.Now().Add(2 * time.Second))
-		r := &Reconciler{Client: s.m.client(), Reader: s.m.client(), Events: &events.FakeRecorder{}, Clock: s.clock, Version: "test"}
-		_, err := r.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: s.key})
+		series, err := NewMetrics(prometheus.NewRegistry())
+		require.NoError(s.t, err)
+		r := &Reconciler{Client: s.m.client(), Reader: s.m.client(), Events: &events.FakeRecorder{}, Clock: s.clock, Version: "test", Metrics: series}
+		_, err = r.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: s.key})
 		switch {
 		case s.m.dead:
 			s.m = &mortal{WithWatch: s.truth}

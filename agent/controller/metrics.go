@@ -29,12 +29,8 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, errors.Join(r.Register(m.jobs), r.Register(m.phase))
 }
 
-// observe counts what a status says that the one before did not. A nil Metrics
-// counts nothing.
+// observe counts what a status says that the one before did not.
 func (m *Metrics) observe(old, status v1alpha1.LaunchJobStatus, places []place) {
-	if m == nil {
-		return
-	}
 	if status.CompletionTime != nil && old.CompletionTime == nil {
 		m.jobs.WithLabelValues(status.Phase).Inc()
 	}

@@ -32,7 +32,7 @@ type Reconciler struct {
 	Clock      clock.PassiveClock
 	AgentImage string // for jobs that have it injected and name none
 	Version    string
-	Metrics    *Metrics // may be nil
+	Metrics    *Metrics
 }
 
 // retryAfter is how soon what the API server has refused is tried again.
@@ -113,7 +113,7 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 
 // make creates what is missing: what pods need first, then the pods.
 func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
-	for _, child := range b.children(taken(*s)) {
+	for _, child := range b.children(taken(s.places)) {
 		if _, err := r.keep(ctx, r.Client, b.job, child); err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func (b builder) joinWords(s slot) []string {
 	spec := b.job.Spec
 	words := []string{names.AgentPath, "join", fmt.Sprintf("--workers=%d", workers(b.slots)), fmt.Sprintf("--rank=%d", s.rank)}
 	if workers(b.slots) > 1 {
-		words = append(words, "--coordinator="+b.first().name+"."+b.job.Name)
+		words = append(words, "--coordinator="+b.slots[0].name+"."+b.job.Name)
 	}
 	for _, v := range b.settings() {
 		words = append(words, "--"+v.flag+"="+v.value)
@@ -72,11 +72,6 @@ func (b builder) joinWords(s slot) []string {
 		words = append(words, fmt.Sprintf("--slots=%d", spec.Slots))
 	}
 	return append(words, "--")
-}
-
-// first is the slot of rank 0.
-func (b builder) first() slot {
-	return b.slots[slices.IndexFunc(b.slots, func(s slot) bool { return s.rank == 0 })]
 }
 
 type setting struct{ flag, env, value string }
