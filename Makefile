@@ -108,14 +108,18 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	@sh test/e2e/torch.sh > $(OUT)/torch.txt & torch=$$!; eval "$$($(CLUSTER) env)" && \
 		bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt); code=$$?; wait $$torch && exit $$code
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 60m -skip '$(LJ)' ./test/e2e
-	@$(GO) run ./test/suite check
+	@$(MAKE) --no-print-directory launchjob-tests
 
 .PHONY: e2e-launchjob
-e2e-launchjob: build ## of these: LaunchJobs and their controller, which make e2e leaves out
+e2e-launchjob: build ## of these: LaunchJobs and their controller
 	@sh test/mpi/deps.sh --e2e
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
+	@$(MAKE) --no-print-directory launchjob-tests
+
+.PHONY: launchjob-tests
+launchjob-tests:
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 30m -run '$(LJ)' ./test/e2e
 	eval "$$($(CLUSTER) env)" && $(GO) test -count=1 -tags e2e -timeout 15m -run '^TestKilledBetweenAnyTwoWrites$$' ./agent/controller
 	@$(GO) run ./test/suite check
