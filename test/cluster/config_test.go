@@ -230,3 +230,20 @@ func TestRenderedKubeconfig(t *testing.T) {
 		}
 	}
 }
+
+// An API server from before the audit log has another command line, for which up starts it anew.
+func TestAPIServerWritesAnAuditLog(t *testing.T) {
+	c := cluster{dir: t.TempDir()}
+	if err := c.writeConfiguration(); err != nil {
+		t.Fatal(err)
+	}
+	argv := c.argv("kube-apiserver")
+	for flag, path := range map[string]string{"--audit-policy-file=": c.auditPolicy(), "--audit-log-path=": c.auditLog()} {
+		if !slices.Contains(argv, flag+path) {
+			t.Errorf("no %s%s in %q", flag, path, argv)
+		}
+	}
+	if text, err := os.ReadFile(c.auditPolicy()); err != nil || string(text) != auditRules {
+		t.Fatalf("the policy is not written: %q, %v", text, err)
+	}
+}

@@ -57,6 +57,7 @@ func (c cluster) apiServerArgv() []string {
 		"--service-cluster-ip-range=" + serviceSubnet,
 		// kube-proxy runs on the nodes only: webhooks and aggregated APIs are called at a pod's address.
 		"--enable-aggregator-routing=true"}
+	argv = append(argv, c.auditFlags()...)
 	if c.fast {
 		argv = append(argv, "--default-not-ready-toleration-seconds=5", "--default-unreachable-toleration-seconds=5")
 	}
@@ -114,6 +115,9 @@ func (c cluster) writeConfiguration() error {
 		return err
 	}
 	if err := os.MkdirAll(c.path("etcd"), 0o700); err != nil {
+		return err
+	}
+	if err := writeFile(c.auditPolicy(), []byte(auditRules), 0o644); err != nil {
 		return err
 	}
 	return writeFile(c.path("run", "Corefile"), corefile(c.path("run", "coredns.kubeconfig")), 0o644)

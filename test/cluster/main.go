@@ -12,7 +12,7 @@ const usage = `usage: go run . VERB
   down [--purge]                         end it; --purge: remove its state and the built binaries too
   build                                  build what up needs, and start nothing
   status                                 print what runs
-  env                                    print KUBECONFIG, MUSTER_KUBECTL and MUSTER_CLUSTER for a shell's eval
+  env                                    print KUBECONFIG, MUSTER_KUBECTL, MUSTER_CLUSTER, MUSTER_AUDIT_LOG for a shell's eval
   load FILE...                           import docker-archive files into both nodes
   smoke                                  pods on both nodes: exec, DNS, service, token
   apiserver kill|stop|cont|start|restart-after SECONDS
@@ -65,7 +65,7 @@ func runVerb(args []string) error {
 		return useForeign(c.say, foreign, verb, args)
 	}
 	if verb == "env" {
-		fmt.Printf("export KUBECONFIG=%s\nexport MUSTER_KUBECTL=%s\nexport MUSTER_CLUSTER=%s\n", c.kubeconfig(), c.kubeBin("kubectl"), c.self())
+		fmt.Printf("export KUBECONFIG=%s\nexport MUSTER_KUBECTL=%s\nexport MUSTER_CLUSTER=%s\nexport MUSTER_AUDIT_LOG=%s\n", c.kubeconfig(), c.kubeBin("kubectl"), c.self(), c.auditLog())
 		return nil
 	}
 	if os.Geteuid() != 0 {
