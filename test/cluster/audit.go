@@ -22,6 +22,6 @@ rules:
 - {level: None, userGroups: ["system:nodes", "system:serviceaccounts:kube-system"]}
 - {level: None, users: ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy", "system:coredns"]}
 - {level: None, resources: [{group: coordination.k8s.io, resources: [leases]}]}
-- {level: None, nonResourceURLs: ["*"]}
+- {level: None, nonResourceURLs: ["/readyz*", "/livez*", "/healthz*", "/metrics", "/openapi/*"]}
 - {level: Metadata}
 `
