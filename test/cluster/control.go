@@ -57,7 +57,9 @@ func (c cluster) apiServerArgv() []string {
 		"--service-cluster-ip-range=" + serviceSubnet,
 		// kube-proxy runs on the nodes only: webhooks and aggregated APIs are called at a pod's address.
 		"--enable-aggregator-routing=true"}
-	argv = append(argv, c.auditFlags()...)
+	// Streamed lists need an etcd 3.5, and Debian's is 3.4: each would be refused once it has begun. kwok, whose watches
+	// are taken for such lists, would begin anew again and again, with pauses of up to half a minute.
+	argv = append(append(argv, "--feature-gates=WatchList=false"), c.auditFlags()...)
 	if c.fast {
 		argv = append(argv, "--default-not-ready-toleration-seconds=5", "--default-unreachable-toleration-seconds=5")
 	}

@@ -1,0 +1,172 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/musterhq/muster/test/kube"
+)
+
+const (
+	system     = "muster-system"
+	deployment = "deployment/muster-controller"
+)
+
+// install brings the CRD and the controller's account and rights; the Deployment has
+// no pod. What was not there before goes in the end.
+func (w *world) install(ctx context.Context) error {
+	before, err := kube.Kubectl(ctx, system, nil, "get", deployment, "--ignore-not-found", "-o", "jsonpath={.spec.replicas}")
+	if err != nil {
+		return err
+	}
+	back, err := filepath.Rel(w.dir, filepath.Join(w.root, "images/deploy")) // kustomize wants relative paths
+	if err != nil {
+		return err
+	}
+	overlay := fmt.Sprintf("resources: [%q]\nreplicas: [{name: muster-controller, count: 0}]\n", back)
+	if err := os.WriteFile(filepath.Join(w.dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
+		return err
+	}
+	if before == "" {
+		w.later("uninstall", func(ctx context.Context) error {
+			_, err := kube.Kubectl(ctx, system, nil, "delete", "-k", w.dir, "--ignore-not-found")
+			return err
+		})
+	} else {
+		w.later("scale "+deployment, func(ctx context.Context) error {
+			_, err := kube.Kubectl(ctx, system, nil, "scale", deployment, "--replicas="+before)
+			return err
+		})
+		if _, err := kube.Kubectl(ctx, system, nil, "scale", deployment, "--replicas=0"); err != nil {
+			return err
+		}
+	}
+	if _, err := kube.Kubectl(ctx, system, nil, "apply", "-k", w.dir); err != nil {
+		return err
+	}
+	if _, err := kube.Kubectl(ctx, system, nil, "wait", "--for=delete", "pods", "-l", "app.kubernetes.io/name=muster-controller", "--timeout=60s"); err != nil {
+		return err
+	}
+	_, err = kube.Kubectl(ctx, system, nil, "wait", "--for=condition=Established", "crd/launchjobs.muster.dev", "--timeout=60s")
+	return err
+}
+
+// process is a program of ours that runs on this machine.
+type process struct {
+	cmd   *exec.Cmd
+	ended chan error
+}
+
+// start runs a program, its words going to a file beside the raw numbers. It is ended with
+// the rest.
+func (w *world) start(log string, env []string, path string, args ...string) (*process, error) {
+	if err := os.MkdirAll(filepath.Dir(log), 0o755); err != nil {
+		return nil, err
+	}
+	out, err := os.Create(log)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	p := &process{cmd: exec.Command(path, args...), ended: make(chan error, 1)}
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.Env = append(os.Environ(), env...)
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { p.ended <- p.cmd.Wait() }()
+	w.later("end "+filepath.Base(path), func(context.Context) error { return p.end() })
+	return p, nil
+}
+
+func (p *process) end() error {
+	select {
+	case err := <-p.ended:
+		return fmt.Errorf("it has ended by itself: %w", errors.Join(err, errors.New("its log is below raw")))
+	default:
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(10 * time.Second):
+		return errors.Join(p.cmd.Process.Kill(), <-p.ended)
+	}
+	return nil
+}
+
+// controller starts bin/controller with a token of its own account.
+func (w *world) controller(ctx context.Context, bin, log string) (*process, error) {
+	token, err := kube.Kubectl(ctx, system, nil, "create", "token", "muster-controller", "--duration=1h")
+	if err != nil {
+		return nil, err
+	}
+	file := clientcmdapi.NewConfig()
+	file.Clusters["c"] = &clientcmdapi.Cluster{Server: w.cfg.Host, CertificateAuthorityData: w.cfg.CAData}
+	file.AuthInfos["c"] = &clientcmdapi.AuthInfo{Token: strings.TrimSpace(token)}
+	file.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "c"}
+	file.CurrentContext = "c"
+	path := filepath.Join(w.dir, "controller.kubeconfig")
+	if err := clientcmd.WriteToFile(*file, path); err != nil {
+		return nil, err
+	}
+	say("the controller starts")
+	return w.start(log, []string{"KUBECONFIG=" + path}, filepath.Join(bin, "controller"), "--metrics-addr=0", "--probe-addr=0")
+}
+
+// usage is what a process has used so far.
+type usage struct {
+	PeakMB     float64 // 10^6 bytes of the resident set, at most
+	CPUSeconds float64
+}
+
+func (p *process) usage() (u usage, err error) {
+	dir := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
+	status, err := os.ReadFile(dir + "status")
+	if err != nil {
+		return u, err
+	}
+	stat, err := os.ReadFile(dir + "stat")
+	if err != nil {
+		return u, err
+	}
+	return parseUsage(status, stat)
+}
+
+// parseUsage reads VmHWM of /proc/PID/status, and utime and stime of /proc/PID/stat (fields 14
+// and 15, in hundredths of a second).
+func parseUsage(status, stat []byte) (u usage, err error) {
+	_, line, found := bytes.Cut(status, []byte("\nVmHWM:"))
+	var kib float64
+	if _, err := fmt.Sscanf(string(line), "%f kB", &kib); !found || err != nil {
+		return u, fmt.Errorf("read memory: no VmHWM: %w", err)
+	}
+	u.PeakMB = kib * 1024 / 1e6
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // from field 3 on
+	if len(fields) < 13 {
+		return u, errors.New("read CPU time: stat is too short")
+	}
+	for _, field := range fields[11:13] {
+		ticks, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return u, fmt.Errorf("read CPU time: %w", err)
+		}
+		u.CPUSeconds += ticks / 100
+	}
+	return u, nil
+}

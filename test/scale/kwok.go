@@ -1,0 +1,88 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// kwokVersion repeats kwok/go.mod; a test compares them.
+const kwokVersion = "v0.7.0"
+
+// played marks nodes that kwok plays, as a label and as a taint.
+const played = "muster.dev/played"
+
+// kwokPath builds kwok where the cluster has its other programs, unless it is there.
+func (w *world) kwokPath(ctx context.Context) (string, error) {
+	cluster := os.Getenv("MUSTER_CLUSTER")
+	if cluster == "" {
+		return "", errors.New("build kwok: no MUSTER_CLUSTER to say where")
+	}
+	path := filepath.Join(filepath.Dir(cluster), "kwok-"+kwokVersion, "kwok")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	say("building kwok %s (minutes the first time)", kwokVersion)
+	part := path + ".part" // a build that was interrupted leaves nothing that looks finished
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-mod=readonly", "-ldflags", "-s -w", "-o", part, "sigs.k8s.io/kwok/cmd/kwok")
+	cmd.Dir = filepath.Join(w.root, "test/scale/kwok")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build kwok: %w: %s", err, out)
+	}
+	return path, os.Rename(part, path)
+}
+
+// play has kwok play nodes.
+func (w *world) play(ctx context.Context, nodes int, log string) error {
+	path, err := w.kwokPath(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range nodes {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("played-%d", i), Labels: map[string]string{played: "true"}},
+			Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: played, Value: "true", Effect: corev1.TaintEffectNoSchedule}}}}
+		if err := w.client.Create(ctx, node); err != nil {
+			return fmt.Errorf("make node: %w", err)
+		}
+		w.later("remove node "+node.Name, func(ctx context.Context) error { return client.IgnoreNotFound(w.client.Delete(ctx, node)) })
+	}
+	if _, err := w.start(log, nil, path, "--kubeconfig="+os.Getenv("KUBECONFIG"), "--manage-all-nodes=false", "--manage-nodes-with-label-selector="+played+"=true"); err != nil {
+		return err
+	}
+	return w.await(ctx, time.Minute, "played nodes", func() (bool, error) {
+		var list corev1.NodeList
+		if err := w.client.List(ctx, &list, client.MatchingLabels{played: "true"}); err != nil {
+			return false, err
+		}
+		ready := 0
+		for _, n := range list.Items {
+			for _, c := range n.Status.Conditions {
+				if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+					ready++
+				}
+			}
+		}
+		return ready == nodes, nil
+	})
+}
+
+// onPlayed puts a job's pods onto played nodes.
+func onPlayed(job *v1alpha1.LaunchJob) {
+	for _, t := range []*corev1.PodTemplateSpec{&job.Spec.Launcher.Template, &job.Spec.Roles[0].Template} {
+		t.Spec.NodeSelector = map[string]string{played: "true"}
+		t.Spec.Tolerations = []corev1.Toleration{{Key: played, Operator: corev1.TolerationOpExists}}
+	}
+}

@@ -1,0 +1,140 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// world is the cluster, and what we have changed in it.
+type world struct {
+	cfg    *rest.Config
+	client client.Client
+	audit  string // path of the API server's log
+	root   string // of the module
+	dir    string // for files of ours
+	steps  []step // that undo what was done, the last first
+}
+
+type step struct {
+	what string
+	do   func(context.Context) error
+}
+
+func newWorld() (*world, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	if err != nil {
+		return nil, fmt.Errorf("read KUBECONFIG: %w", err)
+	}
+	cfg.UserAgent, cfg.QPS, cfg.Burst = "scale", 1000, 1000
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	root, err := figure.Root()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "muster-scale")
+	return &world{cfg: cfg, client: c, audit: os.Getenv("MUSTER_AUDIT_LOG"), root: root, dir: dir}, err
+}
+
+// later notes how something is taken back.
+func (w *world) later(what string, do func(context.Context) error) {
+	w.steps = append(w.steps, step{what, do})
+}
+
+// undo takes everything back, whether or not the program's own context has ended.
+func (w *world) undo() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	var errs []error
+	for _, s := range slices.Backward(w.steps) {
+		if err := s.do(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.what, err))
+		}
+	}
+	w.steps = nil
+	return errors.Join(errs...)
+}
+
+// space makes a namespace, which goes with all that is in it.
+func (w *world) space(ctx context.Context, name string) error {
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+	if err := w.client.Create(ctx, space); err != nil {
+		return fmt.Errorf("make namespace: %w", err)
+	}
+	w.later("remove namespace "+name, func(ctx context.Context) error {
+		if err := w.client.Delete(ctx, space); err != nil {
+			return err
+		}
+		return w.gone(ctx, space)
+	})
+	account := &corev1.ServiceAccount{}
+	return w.await(ctx, time.Minute, "a service account", func() (bool, error) {
+		err := w.client.Get(ctx, client.ObjectKey{Namespace: name, Name: "default"}, account)
+		return err == nil, client.IgnoreNotFound(err)
+	})
+}
+
+// gone waits until an object is not there any more.
+func (w *world) gone(ctx context.Context, object client.Object) error {
+	return w.await(ctx, 3*time.Minute, object.GetName()+" to go", func() (bool, error) {
+		err := w.client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		return err != nil, client.IgnoreNotFound(err)
+	})
+}
+
+// await asks until it is so.
+func (w *world) await(ctx context.Context, limit time.Duration, what string, so func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		yes, err := so()
+		if yes && err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w", what, errors.Join(err, ctx.Err()))
+		}
+	}
+}
+
+// job is the LaunchJob of the end-to-end tests under another name.
+func (w *world) job(namespace, name string, workers int32) (*v1alpha1.LaunchJob, error) {
+	text, err := os.ReadFile(filepath.Join(w.root, "test/e2e/manifests/launchjob.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	job := &v1alpha1.LaunchJob{}
+	if err := yaml.UnmarshalStrict(text, job); err != nil {
+		return nil, err
+	}
+	job.Namespace, job.Name, job.Spec.Workers = namespace, name, &workers
+	job.Spec.RunPolicy = &v1alpha1.RunPolicy{CleanPodPolicy: "None"}
+	job.Spec.Launcher.Template.Spec.Containers[0].Command = []string{"mpirun", "/opt/muster-test/hello"}
+	return job, nil
+}
