@@ -26,8 +26,8 @@ type launch struct {
 
 // launches runs jobs one after the other, and records times and answers 403.
 func (w *world) launches(ctx context.Context, o options) error {
-	const namespace = "scale-launches"
-	if err := w.space(ctx, namespace); err != nil {
+	const space = "scale-launches"
+	if err := w.spaces(ctx, space); err != nil {
 		return err
 	}
 	dir, err := figure.Dir()
@@ -40,7 +40,7 @@ func (w *world) launches(ctx context.Context, o options) error {
 	}
 	var all []launch
 	for i := range o.launches {
-		l, err := w.launch(ctx, namespace, fmt.Sprintf("hello-%d", i), o.workers)
+		l, err := w.launch(ctx, space, fmt.Sprintf("hello-%d", i), o.workers)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (w *world) launches(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	denied := audit.Forbidden(requests, namespace)
+	denied := audit.Forbidden(requests, space)
 	for _, r := range denied {
 		say("403: %+v", r)
 	}
@@ -92,14 +92,14 @@ func recordLaunches(o options, all []launch, denied []audit.Request) error {
 }
 
 // launch runs one job to its end, and removes it.
-func (w *world) launch(ctx context.Context, namespace, name string, workers int) (l launch, err error) {
+func (w *world) launch(ctx context.Context, space, name string, workers int) (l launch, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	job, err := w.job(namespace, name, int32(workers))
+	job, err := w.job(space, name, int32(workers))
 	if err != nil {
 		return l, err
 	}
-	seen, err := w.follow(ctx, namespace)
+	seen, err := w.follow(ctx, space)
 	if err != nil {
 		return l, err
 	}
@@ -112,7 +112,7 @@ func (w *world) launch(ctx context.Context, namespace, name string, workers int)
 	if err := seen.until(ctx, name+" to end", over); err != nil {
 		return l, err
 	}
-	log, err := kube.Kubectl(ctx, namespace, nil, "logs", "--timestamps", name+"-launcher")
+	log, err := kube.Kubectl(ctx, space, nil, "logs", "--timestamps", name+"-launcher")
 	if err != nil {
 		return l, err
 	}
@@ -133,7 +133,7 @@ func (w *world) launch(ctx context.Context, namespace, name string, workers int)
 	if err := w.client.Delete(ctx, job); err != nil {
 		return l, err
 	}
-	_, err = kube.Kubectl(ctx, namespace, nil, "wait", "--for=delete", "pods", "-l", "muster.dev/job="+name, "--timeout=100s")
+	_, err = kube.Kubectl(ctx, space, nil, "wait", "--for=delete", "pods", "-l", "muster.dev/job="+name, "--timeout=100s")
 	return l, err
 }
 

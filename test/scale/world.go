@@ -79,23 +79,34 @@ func (w *world) undo() error {
 	return errors.Join(errs...)
 }
 
-// space makes a namespace, which goes with all that is in it.
-func (w *world) space(ctx context.Context, name string) error {
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
-	if err := w.client.Create(ctx, space); err != nil {
-		return fmt.Errorf("make namespace: %w", err)
-	}
-	w.later("remove namespace "+name, func(ctx context.Context) error {
-		if err := w.client.Delete(ctx, space); err != nil {
+// spaces makes namespaces, which go with all that is in them.
+func (w *world) spaces(ctx context.Context, names ...string) error {
+	w.later("remove namespaces", func(ctx context.Context) error {
+		var errs []error
+		for _, name := range names { // all at once: the garbage collector takes its time with each
+			errs = append(errs, client.IgnoreNotFound(w.client.Delete(ctx, namespace(name))))
+		}
+		for _, name := range names {
+			errs = append(errs, w.gone(ctx, namespace(name)))
+		}
+		return errors.Join(errs...)
+	})
+	for _, name := range names {
+		if err := w.client.Create(ctx, namespace(name)); err != nil {
+			return fmt.Errorf("make namespace: %w", err)
+		}
+		if err := w.await(ctx, time.Minute, "a service account", func() (bool, error) {
+			err := w.client.Get(ctx, client.ObjectKey{Namespace: name, Name: "default"}, &corev1.ServiceAccount{})
+			return err == nil, client.IgnoreNotFound(err)
+		}); err != nil {
 			return err
 		}
-		return w.gone(ctx, space)
-	})
-	account := &corev1.ServiceAccount{}
-	return w.await(ctx, time.Minute, "a service account", func() (bool, error) {
-		err := w.client.Get(ctx, client.ObjectKey{Namespace: name, Name: "default"}, account)
-		return err == nil, client.IgnoreNotFound(err)
-	})
+	}
+	return nil
+}
+
+func namespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
 }
 
 // gone waits until an object is not there any more.
@@ -124,7 +135,7 @@ func (w *world) await(ctx context.Context, limit time.Duration, what string, so 
 }
 
 // job is the LaunchJob of the end-to-end tests under another name.
-func (w *world) job(namespace, name string, workers int32) (*v1alpha1.LaunchJob, error) {
+func (w *world) job(space, name string, workers int32) (*v1alpha1.LaunchJob, error) {
 	text, err := os.ReadFile(filepath.Join(w.root, "test/e2e/manifests/launchjob.yaml"))
 	if err != nil {
 		return nil, err
@@ -133,7 +144,7 @@ func (w *world) job(namespace, name string, workers int32) (*v1alpha1.LaunchJob,
 	if err := yaml.UnmarshalStrict(text, job); err != nil {
 		return nil, err
 	}
-	job.Namespace, job.Name, job.Spec.Workers = namespace, name, &workers
+	job.Namespace, job.Name, job.Spec.Workers = space, name, &workers
 	job.Spec.RunPolicy = &v1alpha1.RunPolicy{CleanPodPolicy: "None"}
 	job.Spec.Launcher.Template.Spec.Containers[0].Command = []string{"mpirun", "/opt/muster-test/hello"}
 	return job, nil
