@@ -132,6 +132,15 @@ e2e-install: build ## the controller installed by file, kustomize and Helm, its 
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -v ./test/install/live
 	@$(GO) run ./test/suite check
 
+.PHONY: launchjob-scale
+launchjob-scale: build ## what LaunchJobs cost: 20 launches of 20 workers; 200 jobs on nodes that kwok plays
+	@sh test/mpi/deps.sh --e2e
+	@$(CLUSTER) up
+	@mkdir -p $(OUT)
+	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/scale -bin $(BIN)
+	@$(GO) run ./test/suite check
+
 .PHONY: e2e-fault
 e2e-fault: build ## of these: what a cluster can do to three jobs of 20 workers, alone, with bars on times (an idle machine)
 	@sh test/mpi/deps.sh --e2e

@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/musterhq/muster/test/audit"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
@@ -54,8 +55,12 @@ func run(ctx context.Context) (err error) {
 	}
 	defer os.RemoveAll(w.dir)
 	defer func() { err = errors.Join(err, w.undo()) }()
+	began := time.Now()
 	if err := w.install(ctx); err != nil {
 		return err
+	}
+	if _, err := audit.Since(w.audit, began); err != nil {
+		return fmt.Errorf("%w; test/cluster up starts an API server that writes it", err)
 	}
 	for _, part := range []struct {
 		name string
