@@ -110,12 +110,15 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 60m -skip '$(LJ)' ./test/e2e
 	@$(MAKE) --no-print-directory launchjob-tests
 
-.PHONY: e2e-launchjob
-e2e-launchjob: build ## of these: LaunchJobs and their controller
+.PHONY: loaded
+loaded: build
 	@sh test/mpi/deps.sh --e2e
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
+
+.PHONY: e2e-launchjob
+e2e-launchjob: loaded ## of these: LaunchJobs and their controller
 	@$(MAKE) --no-print-directory launchjob-tests
 
 .PHONY: launchjob-tests
@@ -125,28 +128,17 @@ launchjob-tests:
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-install
-e2e-install: build ## the controller installed by file, kustomize and Helm, its leader's death, its rights: alone on the cluster
-	@$(CLUSTER) up
-	@mkdir -p $(OUT)
-	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
+e2e-install: loaded ## the controller installed by file, kustomize and Helm, its leader's death, its rights: alone on the cluster
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -v ./test/install/live
 	@$(GO) run ./test/suite check
 
-.PHONY: launchjob-scale
-launchjob-scale: build ## what LaunchJobs cost: 20 launches of 20 workers; 200 jobs on nodes that kwok plays
-	@sh test/mpi/deps.sh --e2e
-	@$(CLUSTER) up
-	@mkdir -p $(OUT)
-	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
+.PHONY: e2e-scale
+e2e-scale: loaded ## what LaunchJobs cost: 20 launches of 20 workers; 200 jobs on nodes that kwok plays
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/scale -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-fault
-e2e-fault: build ## of these: what a cluster can do to three jobs of 20 workers, alone, with bars on times (an idle machine)
-	@sh test/mpi/deps.sh --e2e
-	@$(CLUSTER) up
-	@mkdir -p $(OUT)
-	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
+e2e-fault: loaded ## of these: what a cluster can do to three jobs of 20 workers, alone, with bars on times (an idle machine)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) MUSTER_E2E_IDLE=1 $(GO) test -count=1 -tags e2e -timeout 45m -run '$(FAULTS)' ./test/e2e
 	@$(GO) run ./test/suite check
 

@@ -1,7 +1,7 @@
 // Command scale measures what LaunchJobs cost, on the cluster of test/cluster.
 //
 //	eval "$(go -C test/cluster run . env)"
-//	go run ./test/scale                      all of it: make launchjob-scale
+//	go run ./test/scale                      all of it: make e2e-scale
 //	go run ./test/scale -only launches       real jobs
 //	go run ./test/scale -only many           200 jobs on nodes that kwok plays
 //

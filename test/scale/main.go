@@ -93,7 +93,7 @@ func record(name string, raw any, rows ...figure.Row) error {
 	}
 	var missed error
 	for _, row := range rows {
-		row.Log, row.Command = log+"#"+row.Log, "make launchjob-scale"
+		row.Log, row.Command = log+"#"+row.Log, "make e2e-scale"
 		row, err := figure.Record(dir, row)
 		if err != nil {
 			return err
