@@ -1,0 +1,133 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/test/kube"
+)
+
+//go:embed testdata
+var testdata embed.FS
+
+func volcano() module {
+	return module{
+		folder: "volcano", path: "volcano.sh/volcano", version: "v1.10.0", commands: []string{"cmd/scheduler", "cmd/controller-manager"},
+		crds: []string{
+			"config/crd/volcano/bases/batch.volcano.sh_jobs.yaml", "config/crd/volcano/bases/bus.volcano.sh_commands.yaml",
+			"config/crd/volcano/bases/nodeinfo.volcano.sh_numatopologies.yaml", "config/crd/volcano/bases/scheduling.volcano.sh_podgroups.yaml",
+			"config/crd/volcano/bases/scheduling.volcano.sh_queues.yaml",
+		},
+	}
+}
+
+func coscheduling() module {
+	return module{
+		folder: "coscheduling", path: "sigs.k8s.io/scheduler-plugins", version: "v0.32.7", commands: []string{"cmd/scheduler", "cmd/controller"},
+		crds: []string{"config/crd/bases/scheduling.x-k8s.io_podgroups.yaml", "config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml"},
+	}
+}
+
+// scheduler is a gang scheduler that runs: its custom resources and processes.
+type scheduler struct {
+	module    module
+	processes []*process
+}
+
+// bring applies the module's custom resources, and starts its programs with a
+// configuration of testdata.
+func (w *world) bring(ctx context.Context, m module, conf string) (*scheduler, error) {
+	s := &scheduler{module: m}
+	if err := m.build(ctx); err != nil {
+		return s, err
+	}
+	if err := define(ctx, m); err != nil {
+		return s, err
+	}
+	kubeconfig := os.Getenv("KUBECONFIG")
+	text, err := testdata.ReadFile("testdata/" + conf)
+	if err != nil {
+		return s, err
+	}
+	file := filepath.Join(w.dir, conf)
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "KUBECONFIG", kubeconfig)), 0o600); err != nil {
+		return s, err
+	}
+	programs := map[string][]string{
+		"volcano/scheduler":          {"--kubeconfig", kubeconfig, "--leader-elect=false", "--cache-dumper=false", "--scheduler-conf", file, "-v=3"},
+		"volcano/controller-manager": {"--kubeconfig", kubeconfig, "--leader-elect=false"},
+		"coscheduling/scheduler":     {"--config", file, "--secure-port=0", "-v=3"},
+		"coscheduling/controller":    {"--kubeconfig", kubeconfig, "--metricsAddr=0", "--probeAddr=0"},
+	}
+	for _, c := range m.commands {
+		name := filepath.Base(c)
+		p, err := start(w.out, m.folder+"-"+name, append([]string{filepath.Join(m.bin(), name)}, programs[m.folder+"/"+name]...)...)
+		if err != nil {
+			return s, err
+		}
+		s.processes = append(s.processes, p)
+	}
+	return s, nil
+}
+
+// died tells of the first program that is no longer there.
+func (s *scheduler) died() error {
+	for _, p := range s.processes {
+		if err := p.died(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave ends the programs and takes the custom resources away.
+func (s *scheduler) leave(ctx context.Context) error {
+	err := s.died()
+	for _, p := range s.processes {
+		p.end()
+	}
+	return errors.Join(err, undefine(ctx, s.module))
+}
+
+// define applies the custom resources of a module and waits until they are served.
+func define(ctx context.Context, m module) error {
+	files, err := m.files(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if _, err := kube.Kubectl(ctx, corev1.NamespaceDefault, nil, "apply", "--server-side", "-f", f); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		if _, err := kube.Kubectl(ctx, corev1.NamespaceDefault, nil, "wait", "--for=condition=Established", "--timeout=30s", "-f", f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func undefine(ctx context.Context, m module) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	files, err := m.files(ctx)
+	if err != nil {
+		return err
+	}
+	args := []string{"delete", "--ignore-not-found", "--wait"}
+	for _, f := range files {
+		args = append(args, "-f", f)
+	}
+	_, err = kube.Kubectl(ctx, corev1.NamespaceDefault, nil, args...)
+	return err
+}
