@@ -86,9 +86,7 @@ func runRows(ctx context.Context, chosen []row) error {
 		w := &world{row: r, out: out, dir: dir, client: c, raw: map[string]any{}}
 		began := time.Now()
 		err := errors.Join(play(ctx, w), ctx.Err())
-		if err == nil {
-			err = w.record()
-		}
+		err = errors.Join(err, w.record())
 		verdict := "pass"
 		if err != nil {
 			verdict, failed = "FAIL", append(failed, r.key)

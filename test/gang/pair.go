@@ -81,12 +81,16 @@ func (w *world) waits(ctx context.Context, backend, name string) error {
 		reason = "GangUnschedulable"
 	}
 	status, err := w.becomes(ctx, name, reason, 30*time.Second, func(s v1alpha1.LaunchJobStatus) bool {
-		return s.Reason == reason && strings.Contains(s.Message, gpu)
+		return s.Reason == reason
 	})
 	if err != nil {
 		return err
 	}
 	if _, err := w.show(ctx, "kubectl get lj, while one runs", "get", "lj", "-o", "wide"); err != nil {
+		return err
+	}
+	if _, err := w.show(ctx, "what pods say, while one runs", "get", "pods", "-o",
+		`jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName} {.status.conditions[?(@.type=="PodScheduled")].message}{"\n"}{end}`); err != nil {
 		return err
 	}
 	group := &unstructured.Unstructured{}

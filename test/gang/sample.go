@@ -32,6 +32,7 @@ type seen struct {
 	Ended  int    `json:"ended"`  // and these have left it
 	Phase  string `json:"phase"`
 	Reason string `json:"reason,omitempty"`
+	Words  string `json:"message,omitempty"`
 }
 
 // sampling samples until stop is called, which gives what there was.
@@ -74,7 +75,7 @@ func (w *world) sample(ctx context.Context) (sample, error) {
 		return s, err
 	}
 	for _, j := range jobs.Items {
-		s.Jobs[j.Name] = seen{Phase: j.Status.Phase, Reason: j.Status.Reason}
+		s.Jobs[j.Name] = seen{Phase: j.Status.Phase, Reason: j.Status.Reason, Words: j.Status.Message}
 	}
 	for _, p := range pods.Items {
 		j, known := s.Jobs[p.Labels[names.LabelJob]]
