@@ -115,14 +115,14 @@ func (r *Reconciler) gangObject(ctx context.Context, b builder, s scene) (*obsta
 	if !ok || len(s.steps.create) == 0 && !unscheduled(s.places) {
 		return nil, nil
 	}
+	var have client.Object
 	mapping, err := r.Client.RESTMapper().RESTMapping(kind)
-	if meta.IsNoMatchError(err) {
+	if err == nil {
+		have, err = r.keep(ctx, r.Reader, b.job, b.gang(mapping.GroupVersionKind.Version))
+	}
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) { // it may have been served once, and the mapper remembers it
 		return nil, &obstacle{reasonNoGang, fmt.Sprintf("gang.backend is %s, and this cluster serves no %s of %s: install it, or choose another", b.job.Spec.Gang.Backend, kind.Kind, kind.Group)}
 	}
-	if err != nil {
-		return nil, err
-	}
-	have, err := r.keep(ctx, r.Reader, b.job, b.gang(mapping.GroupVersionKind.Version))
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,18 @@
 package controller
 
 import (
+	"context"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
@@ -53,6 +61,32 @@ func TestGangs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGangKindGone: a kind that was served when the controller began, and no longer
+// is, is as good as none: the job says so.
+func TestGangKindGone(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "scheduling.volcano.sh", Version: "v1beta1", Kind: "PodGroup"}
+	remembers := meta.NewDefaultRESTMapper(nil)
+	remembers.Add(kind, meta.RESTScopeNamespace)
+	gone := apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, true)
+	c := fake.NewClientBuilder().WithRESTMapper(remembers).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return gone
+		},
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return gone
+		},
+	}).Build()
+	job := aJob(t, "mpi")
+	job.Spec.Gang = &v1alpha1.Gang{Backend: volcano}
+	b := aBuilder(job)
+	r := &Reconciler{Client: c, Reader: c}
+	_, err := r.gangObject(t.Context(), b, scene{steps: steps{create: []birth{{slot: b.slots[0]}}}})
+	said := obstacleOf(err)
+	require.NotNil(t, said)
+	require.Equal(t, reasonNoGang, said.reason)
+	require.Contains(t, said.message, "this cluster serves no PodGroup of scheduling.volcano.sh")
 }
 
 // TestGangSays: the words of the schedulers become the reason.
