@@ -129,16 +129,24 @@ func (r *Reconciler) gangObject(ctx context.Context, b builder, s scene) (*obsta
 	return gangSays(have.(*unstructured.Unstructured)), nil
 }
 
-// gangSays reads the newest condition of a gang that says that it waits.
-func gangSays(u *unstructured.Unstructured) *obstacle {
+// gangSays reads the newest condition of a gang, if it is not one of success. Volcano
+// leaves both of its own True, each in its old place; Kubernetes 1.36 says
+// PodGroupScheduled, 1.37 PodGroupInitiallyScheduled.
+func gangSays(u *unstructured.Unstructured) (says *obstacle) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for i := len(conditions) - 1; i >= 0; i-- {
+	newest := ""
+	for i := range conditions {
 		c, _ := conditions[i].(map[string]any)
-		if c["type"] == "Unschedulable" && c["status"] == "True" || c["type"] == "PodGroupScheduled" && c["status"] == "False" {
-			return &obstacle{"GangUnschedulable", clip(fmt.Sprintf("PodGroup %s: %v", u.GetName(), c["message"]), 1000)}
+		at, _ := c["lastTransitionTime"].(string)
+		switch bad := c["type"] == "Unschedulable" && c["status"] == "True" || c["status"] == "False" &&
+			(c["type"] == "PodGroupScheduled" || c["type"] == "PodGroupInitiallyScheduled"); {
+		case bad && at >= newest:
+			newest, says = at, &obstacle{"GangUnschedulable", clip(fmt.Sprintf("PodGroup %s: %v", u.GetName(), c["message"]), 1000)}
+		case c["type"] == "Scheduled" && at >= newest:
+			newest, says = at, nil
 		}
 	}
-	return nil
+	return says
 }
 
 // obstacleOf puts what the API server said about a child into a reason. Other errors

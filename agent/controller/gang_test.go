@@ -96,9 +96,14 @@ func TestGangSays(t *testing.T) {
 		u.SetName("pi")
 		return u
 	}
-	no := map[string]any{"type": "Unschedulable", "status": "True", "message": "3/4 tasks in gang unschedulable"}
-	yes := map[string]any{"type": "Scheduled", "status": "True", "message": "ready"}
+	at := func(kind, message, time string) map[string]any {
+		return map[string]any{"type": kind, "status": "True", "message": message, "lastTransitionTime": "2026-11-01T12:00:" + time + "Z"}
+	}
+	no, yes := at("Unschedulable", "3/4 tasks in gang unschedulable", "05"), at("Scheduled", "", "03")
+	says := &obstacle{"GangUnschedulable", "PodGroup pi: 3/4 tasks in gang unschedulable"}
 	require.Nil(t, gangSays(group()))
 	require.Nil(t, gangSays(group(yes)))
-	require.Equal(t, &obstacle{"GangUnschedulable", "PodGroup pi: 3/4 tasks in gang unschedulable"}, gangSays(group(yes, no)))
+	require.Equal(t, says, gangSays(group(yes, no)))
+	require.Equal(t, says, gangSays(group(no, yes)), "their order is that of their first times")
+	require.Nil(t, gangSays(group(no, at("Scheduled", "", "09"))), "it has been scheduled since")
 }
