@@ -180,6 +180,15 @@ heal-ci: build ## of these: a short subset
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/heal -ci
 	@$(GO) run ./test/suite check
 
+.PHONY: gang
+gang: build ## LaunchJobs under real gang schedulers, Volcano and coscheduling (built from their modules), and under none
+	@sh test/mpi/deps.sh --e2e
+	@$(CLUSTER) up
+	@mkdir -p $(OUT)
+	@eval "$$($(CLUSTER) env)" && bash images/build.sh agent controller openmpi > $(OUT)/images-gang.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-gang.txt)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/gang
+	@$(GO) run ./test/suite check
+
 .PHONY: fault
 fault: fault-test ## more than 10,000 injected faults, leg x fault x moment: the table, out/fault.json, the figures
 	MUSTER_OUT=$(OUT) $(GO) -C test/fault run .

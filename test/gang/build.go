@@ -20,6 +20,8 @@ type module struct {
 	crds     []string // files below path
 }
 
+func modules() []module { return []module{volcano(), coscheduling(), kueue()} }
+
 // bin is the directory of the module's programs: beside those of the cluster.
 func (m module) bin() string {
 	name := filepath.Base(m.path) + "-" + m.version

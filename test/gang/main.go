@@ -47,7 +47,7 @@ func run(ctx context.Context) error {
 	case os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_CLUSTER") == "":
 		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/cluster run . env)\"")
 	}
-	for _, m := range []module{volcano(), coscheduling()} {
+	for _, m := range modules() {
 		if err := m.build(ctx); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func runRows(ctx context.Context, chosen []row) error {
 	if err != nil {
 		return err
 	}
-	if err := sweep(ctx); err != nil {
+	if err := sweep(ctx, c); err != nil {
 		return err
 	}
 	if err := install(ctx, dir); err != nil {
@@ -143,17 +143,4 @@ func play(ctx context.Context, w *world) (err error) {
 		return err
 	}
 	return w.row.judge(w, samples)
-}
-
-// sweep takes away what a run that was killed has left.
-func sweep(ctx context.Context) error {
-	if _, err := kube.Kubectl(ctx, "default", nil, "delete", "namespace", "-l", owner, "--timeout=90s"); err != nil {
-		return err
-	}
-	for _, m := range []module{volcano(), coscheduling()} {
-		if err := undefine(ctx, m); err != nil {
-			return err
-		}
-	}
-	return takeGPUs(ctx)
 }

@@ -20,12 +20,15 @@ import (
 // members of a job of train.yaml: four workers and the launcher.
 const members = 5
 
-// podGroup is the kind of a backend's gang.
-func podGroup(backend string) schema.GroupVersionKind {
-	if backend == "volcano" {
+// object is the kind of what a backend makes of a gang: ours, or Kueue's own.
+func object(backend string) schema.GroupVersionKind {
+	switch backend {
+	case "volcano":
 		return schema.GroupVersionKind{Group: "scheduling.volcano.sh", Version: "v1beta1", Kind: "PodGroup"}
+	case "coscheduling":
+		return schema.GroupVersionKind{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Kind: "PodGroup"}
 	}
-	return schema.GroupVersionKind{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Kind: "PodGroup"}
+	return schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "Workload"}
 }
 
 // pair applies two jobs that do not fit together, under a gang scheduler, and sees
@@ -33,6 +36,11 @@ func podGroup(backend string) schema.GroupVersionKind {
 func pair(backend string) func(ctx context.Context, w *world) error {
 	return func(ctx context.Context, w *world) error {
 		names := []string{"one", "two"}
+		if backend == "kueue" {
+			if err := w.queues(ctx); err != nil {
+				return err
+			}
+		}
 		if err := w.apply(ctx, "train.yaml", names, gang(backend)); err != nil {
 			return err
 		}
@@ -47,6 +55,9 @@ func pair(backend string) func(ctx context.Context, w *world) error {
 			if _, err := w.becomes(ctx, name, "over", 90*time.Second, succeeded); err != nil {
 				return err
 			}
+		}
+		if _, err = w.show(ctx, "gangs, at the end", "get", object(backend).Kind+"."+object(backend).Group, "-o", "yaml"); err != nil {
+			return err
 		}
 		_, err = w.show(ctx, "kubectl get lj, at the end", "get", "lj", "-o", "wide")
 		return err
@@ -76,10 +87,11 @@ func (w *world) race(ctx context.Context, names []string) (first, second string,
 
 // waits sees that the job that waits says why, in its gang's scheduler's own words.
 func (w *world) waits(ctx context.Context, backend, name string) error {
-	reason := "Unschedulable" // coscheduling's PodGroup has no conditions, but its pods have
-	if backend == "volcano" {
-		reason = "GangUnschedulable"
-	}
+	reason := map[string]string{
+		"volcano":      "GangUnschedulable",
+		"coscheduling": "Unschedulable", // its PodGroup has no conditions, but its pods have
+		"kueue":        "SchedulingGated",
+	}[backend]
 	status, err := w.becomes(ctx, name, reason, 30*time.Second, func(s v1alpha1.LaunchJobStatus) bool {
 		return s.Reason == reason
 	})
@@ -94,11 +106,11 @@ func (w *world) waits(ctx context.Context, backend, name string) error {
 		return err
 	}
 	group := &unstructured.Unstructured{}
-	group.SetGroupVersionKind(podGroup(backend))
+	group.SetGroupVersionKind(object(backend))
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.ns, Name: name}, group); err != nil {
 		return err
 	}
-	w.raw["PodGroup of the one that waits"] = group.Object
+	w.raw["the gang of the one that waits"] = group.Object
 	own := !strings.HasPrefix(status.Message, "PodGroup")
 	conditions, _, _ := unstructured.NestedSlice(group.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -106,10 +118,20 @@ func (w *world) waits(ctx context.Context, backend, name string) error {
 		own = own || status.Message == "PodGroup "+name+": "+text
 	}
 	w.figure("the scheduler's own words are the reason of the job that waits", own, "==", 1, "")
-	least, _, err := unstructured.NestedInt64(group.Object, "spec", "minMember")
-	w.figure("minMember of a job of 4 workers and a launcher", least, "==", members, "pods")
+	w.figure("pods that must fit at once, of a job of 4 workers and a launcher", least(group), "==", members, "pods")
 	w.see("the other says %s: %s", status.Reason, status.Message)
-	return err
+	return nil
+}
+
+// least is how many pods a gang has to have at once.
+func least(group *unstructured.Unstructured) (n int64) {
+	n, _, _ = unstructured.NestedInt64(group.Object, "spec", "minMember")
+	sets, _, _ := unstructured.NestedSlice(group.Object, "spec", "podSets")
+	for _, s := range sets {
+		count, _ := s.(map[string]any)["count"].(int64)
+		n += count
+	}
+	return n
 }
 
 // oneAfterTheOther: while the first job has its nodes, the other has none.

@@ -23,6 +23,7 @@ func rows() []row {
 			play: pair("volcano"), judge: oneAfterTheOther},
 		{key: "coscheduling", what: "the same under coscheduling", gpus: "4", module: coscheduling, conf: "coscheduling.yaml",
 			play: pair("coscheduling"), judge: oneAfterTheOther},
+		{key: "kueue", what: "the same under Kueue", gpus: "4", module: kueue, conf: "kueue.yaml", play: pair("kueue"), judge: oneAfterTheOther},
 		{key: "topology", what: "ps and worker, with Volcano's task topology and without", module: volcano, conf: "volcano-topology.yaml", play: topology},
 		{key: "removed", what: "a backend that is taken away, and comes back", play: removed},
 	}

@@ -53,13 +53,19 @@ func (w *world) bring(ctx context.Context, m module, conf string) (*scheduler, e
 	if err := define(ctx, m); err != nil {
 		return s, err
 	}
+	if m.folder == "kueue" {
+		if err := w.hook(ctx, m); err != nil {
+			return s, err
+		}
+	}
 	kubeconfig := os.Getenv("KUBECONFIG")
 	text, err := testdata.ReadFile("testdata/" + conf)
 	if err != nil {
 		return s, err
 	}
 	file := filepath.Join(w.dir, conf)
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "KUBECONFIG", kubeconfig)), 0o600); err != nil {
+	filled := strings.NewReplacer("KUBECONFIG", kubeconfig, "DIRECTORY", w.dir).Replace(string(text))
+	if err := os.WriteFile(file, []byte(filled), 0o600); err != nil {
 		return s, err
 	}
 	programs := map[string][]string{
@@ -67,6 +73,7 @@ func (w *world) bring(ctx context.Context, m module, conf string) (*scheduler, e
 		"volcano/controller-manager": {"--kubeconfig", kubeconfig, "--leader-elect=false"},
 		"coscheduling/scheduler":     {"--config", file, "--secure-port=0", "-v=3"},
 		"coscheduling/controller":    {"--kubeconfig", kubeconfig, "--metricsAddr=0", "--probeAddr=0"},
+		"kueue/kueue":                {"--kubeconfig", kubeconfig, "--config", file},
 	}
 	for _, c := range m.commands {
 		name := filepath.Base(c)
@@ -89,13 +96,17 @@ func (s *scheduler) died() error {
 	return nil
 }
 
-// leave ends the programs and takes the custom resources away.
+// leave takes the custom resources away, and ends the programs: they may have
+// finalizers to remove.
 func (s *scheduler) leave(ctx context.Context) error {
-	err := s.died()
+	err := errors.Join(s.died(), undefine(ctx, s.module))
+	if s.module.folder == "kueue" {
+		err = errors.Join(err, unhook(ctx))
+	}
 	for _, p := range s.processes {
 		p.end()
 	}
-	return errors.Join(err, undefine(ctx, s.module))
+	return err
 }
 
 // define applies the custom resources of a module and waits until they are served.

@@ -114,7 +114,11 @@ func (w *world) apply(ctx context.Context, file string, names []string, change .
 
 // gang asks for a backend.
 func gang(backend string) func(*v1alpha1.LaunchJob) {
-	return func(j *v1alpha1.LaunchJob) { j.Spec.Gang = &v1alpha1.Gang{Backend: backend} }
+	g := v1alpha1.Gang{Backend: backend}
+	if backend == "kueue" {
+		g.Queue = "gpus"
+	}
+	return func(j *v1alpha1.LaunchJob) { j.Spec.Gang = &g }
 }
 
 // becomes waits until the status of a job is as ok wants it.
