@@ -106,4 +106,10 @@ func TestGangSays(t *testing.T) {
 	require.Equal(t, says, gangSays(group(yes, no)))
 	require.Equal(t, says, gangSays(group(no, yes)), "their order is that of their first times")
 	require.Nil(t, gangSays(group(no, at("Scheduled", "", "09"))), "it has been scheduled since")
+	for _, kind := range []string{"PodGroupScheduled", "PodGroupInitiallyScheduled"} {
+		c := at(kind, "3/4 tasks in gang unschedulable", "05")
+		require.Nil(t, gangSays(group(c)))
+		c["status"] = "False"
+		require.Equal(t, says, gangSays(group(c)))
+	}
 }
