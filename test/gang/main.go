@@ -15,11 +15,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
 func main() {
+	log.SetLogger(logr.Discard()) // controller-runtime's
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {
