@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,11 +88,8 @@ func (w *world) race(ctx context.Context, names []string) (first, second string,
 
 // waits sees that the job that waits says why, in its gang's scheduler's own words.
 func (w *world) waits(ctx context.Context, backend, name string) error {
-	reason := map[string]string{
-		"volcano":      "GangUnschedulable",
-		"coscheduling": "Unschedulable", // its PodGroup has no conditions, but its pods have
-		"kueue":        "SchedulingGated",
-	}[backend]
+	reason := map[string]string{"volcano": "GangUnschedulable", "coscheduling": "Unschedulable", "kueue": "SchedulingGated"}[backend]
+	words := map[string]string{"coscheduling": "Insufficient " + gpu, "kueue": "kueue.x-k8s.io/admission"} // on pods: there is no condition of the gang to read
 	status, err := w.becomes(ctx, name, reason, 30*time.Second, func(s v1alpha1.LaunchJobStatus) bool {
 		return s.Reason == reason
 	})
@@ -111,16 +109,24 @@ func (w *world) waits(ctx context.Context, backend, name string) error {
 		return err
 	}
 	w.raw["the gang of the one that waits"] = group.Object
-	own := !strings.HasPrefix(status.Message, "PodGroup")
-	conditions, _, _ := unstructured.NestedSlice(group.Object, "status", "conditions")
-	for _, c := range conditions {
-		text, _ := c.(map[string]any)["message"].(string)
-		own = own || status.Message == "PodGroup "+name+": "+text
+	own := strings.Contains(status.Message, words[backend])
+	if backend == "volcano" {
+		own = slices.Contains(says(group), strings.TrimPrefix(status.Message, "PodGroup "+name+": "))
 	}
 	w.figure("the scheduler's own words are the reason of the job that waits", own, "==", 1, "")
 	w.figure("pods that must fit at once, of a job of 4 workers and a launcher", least(group), "==", members, "pods")
 	w.see("the other says %s: %s", status.Reason, status.Message)
 	return nil
+}
+
+// says gives the messages of a gang's conditions.
+func says(group *unstructured.Unstructured) (messages []string) {
+	conditions, _, _ := unstructured.NestedSlice(group.Object, "status", "conditions")
+	for _, c := range conditions {
+		text, _ := c.(map[string]any)["message"].(string)
+		messages = append(messages, text)
+	}
+	return messages
 }
 
 // least is how many pods a gang has to have at once.
