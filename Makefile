@@ -132,6 +132,11 @@ e2e-install: loaded ## the controller installed by file, kustomize and Helm, its
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -v ./test/install/live
 	@$(GO) run ./test/suite check
 
+.PHONY: e2e-gang
+e2e-gang: loaded ## LaunchJobs under real gang schedulers, Volcano and coscheduling (built from their modules), and under none
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/gang
+	@$(GO) run ./test/suite check
+
 .PHONY: e2e-scale
 e2e-scale: loaded ## what LaunchJobs cost: 20 launches of 20 workers; 200 jobs on nodes that kwok plays
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/scale -bin $(BIN)
@@ -178,15 +183,6 @@ heal-ci: build ## of these: a short subset
 	@$(MAKE) --no-print-directory frameworks-image
 	@MUSTER_OUT=$(OUT) $(GO) test -count=1 -run ManyMembers ./rendezvous/barrier -args -members 1000 -figure
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/heal -ci
-	@$(GO) run ./test/suite check
-
-.PHONY: gang
-gang: build ## LaunchJobs under real gang schedulers, Volcano and coscheduling (built from their modules), and under none
-	@sh test/mpi/deps.sh --e2e
-	@$(CLUSTER) up
-	@mkdir -p $(OUT)
-	@eval "$$($(CLUSTER) env)" && bash images/build.sh agent controller openmpi > $(OUT)/images-gang.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-gang.txt)
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/gang
 	@$(GO) run ./test/suite check
 
 .PHONY: fault

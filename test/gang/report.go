@@ -11,7 +11,7 @@ import (
 // figure keeps a figure; name says what it counts in this row.
 func (w *world) figure(name string, value any, op string, bar float64, unit string) {
 	w.raw[name] = value
-	w.figures = append(w.figures, figure.Row{Name: "gang " + w.row.key + ": " + name, Log: name, Op: op, Bar: bar, Unit: unit, Command: "make gang"})
+	w.figures = append(w.figures, figure.Row{Name: "gang " + w.row.key + ": " + name, Log: name, Op: op, Bar: bar, Unit: unit, Command: "make e2e-gang"})
 }
 
 // record writes what was seen, and the row's figures. The error says which one
