@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -117,7 +118,12 @@ func (r *Reconciler) gangObject(ctx context.Context, b builder, s scene) (*obsta
 	}
 	var have client.Object
 	mapping, err := r.Client.RESTMapper().RESTMapping(kind)
-	if err == nil {
+	switch {
+	case err == nil && backend(b.job) == kueue: // which makes it, of the pods
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(mapping.GroupVersionKind)
+		have, err = u, client.IgnoreNotFound(r.Reader.Get(ctx, client.ObjectKeyFromObject(b.job), u))
+	case err == nil:
 		have, err = r.keep(ctx, r.Reader, b.job, b.gang(mapping.GroupVersionKind.Version))
 	}
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) { // it may have been served once, and the mapper remembers it
@@ -131,17 +137,17 @@ func (r *Reconciler) gangObject(ctx context.Context, b builder, s scene) (*obsta
 
 // gangSays reads the newest condition of a gang, if it is not one of success. Volcano
 // leaves both of its own True, each in its old place; Kubernetes 1.36 says
-// PodGroupScheduled, 1.37 PodGroupInitiallyScheduled.
+// PodGroupScheduled, 1.37 PodGroupInitiallyScheduled; Kueue says QuotaReserved.
 func gangSays(u *unstructured.Unstructured) (says *obstacle) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	newest := ""
 	for i := range conditions {
 		c, _ := conditions[i].(map[string]any)
 		at, _ := c["lastTransitionTime"].(string)
-		switch bad := c["type"] == "Unschedulable" && c["status"] == "True" || c["status"] == "False" &&
-			(c["type"] == "PodGroupScheduled" || c["type"] == "PodGroupInitiallyScheduled"); {
+		switch bad := c["type"] == "Unschedulable" && c["status"] == "True" ||
+			c["status"] == "False" && slices.Contains([]any{"PodGroupScheduled", "PodGroupInitiallyScheduled", "QuotaReserved"}, c["type"]); {
 		case bad && at >= newest:
-			newest, says = at, &obstacle{"GangUnschedulable", clip(fmt.Sprintf("PodGroup %s: %v", u.GetName(), c["message"]), 1000)}
+			newest, says = at, &obstacle{"GangUnschedulable", clip(fmt.Sprintf("%s %s: %v", u.GetKind(), u.GetName(), c["message"]), 1000)}
 		case c["type"] == "Scheduled" && at >= newest:
 			newest, says = at, nil
 		}

@@ -38,9 +38,12 @@ func backend(job *v1alpha1.LaunchJob) string {
 	return ""
 }
 
-// gangKind is the kind of the object that a backend wants, before a look at the
-// versions that the cluster serves.
+// gangKind is the kind of the object that is a backend's gang, before a look at the
+// versions that the cluster serves. Kueue makes its own, of the pods.
 func gangKind(backend string) (schema.GroupKind, bool) {
+	if backend == kueue {
+		return schema.GroupKind{Group: "kueue.x-k8s.io", Kind: "Workload"}, true
+	}
 	groups := map[string]string{volcano: "scheduling.volcano.sh", coscheduling: "scheduling.x-k8s.io", workload: "scheduling.k8s.io"}
 	group, ok := groups[backend]
 	return schema.GroupKind{Group: group, Kind: "PodGroup"}, ok
@@ -61,27 +64,25 @@ func (b builder) members() int64 {
 func (b builder) gang(version string) *unstructured.Unstructured {
 	name := backend(b.job)
 	kind, ok := gangKind(name)
-	if !ok {
+	if !ok || name == kueue {
 		return nil
 	}
+	g, spec := b.job.Spec.Gang, map[string]any{"minMember": b.members()}
+	switch name {
+	case volcano:
+		spec["queue"], spec["priorityClassName"] = g.Queue, g.PriorityClassName
+	case workload:
+		spec = map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": b.members()}}, "priorityClassName": g.PriorityClassName}
+	}
+	maps.DeleteFunc(spec, func(_ string, value any) bool { return value == "" })
 	meta := b.owned(b.job.Name)
-	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(kind.WithVersion(version))
 	u.SetName(meta.Name)
 	u.SetNamespace(meta.Namespace)
 	u.SetLabels(meta.Labels)
 	u.SetOwnerReferences(meta.OwnerReferences)
-	g := b.job.Spec.Gang
-	spec := map[string]any{"minMember": b.members()}
-	switch name {
-	case volcano:
-		spec["queue"], spec["priorityClassName"] = g.Queue, g.PriorityClassName
-		u.SetAnnotations(taskTopology(ptr.Deref(g.Topology, v1alpha1.Topology{})))
-	case workload:
-		spec = map[string]any{"schedulingPolicy": map[string]any{"gang": map[string]any{"minCount": b.members()}}, "priorityClassName": g.PriorityClassName}
-	}
-	maps.DeleteFunc(spec, func(_ string, value any) bool { return value == "" })
-	u.Object["spec"] = spec
+	u.SetAnnotations(taskTopology(ptr.Deref(g.Topology, v1alpha1.Topology{})))
 	return u
 }
 
@@ -97,12 +98,10 @@ func taskTopology(t v1alpha1.Topology) map[string]string {
 // join puts a pod into the gang.
 func (b builder) join(pod *corev1.Pod, s slot) {
 	g := b.job.Spec.Gang
-	if g == nil || backend(b.job) == "" {
+	if backend(b.job) == "" {
 		return
 	}
-	if pod.Spec.PriorityClassName == "" {
-		pod.Spec.PriorityClassName = g.PriorityClassName
-	}
+	pod.Spec.PriorityClassName = cmp.Or(pod.Spec.PriorityClassName, g.PriorityClassName)
 	scheduler := g.SchedulerName
 	switch backend(b.job) {
 	case volcano:
@@ -117,9 +116,7 @@ func (b builder) join(pod *corev1.Pod, s slot) {
 		pod.Labels[kueueQueue], pod.Labels[kueueGroup] = g.Queue, b.job.Name
 		pod.Annotations[kueueTotal] = number(int32(len(b.slots)))
 	}
-	if scheduler != "" && pod.Spec.SchedulerName == "" {
-		pod.Spec.SchedulerName = scheduler
-	}
+	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, scheduler)
 }
 
 // gangOf tells whose gang a template, or the job, asks for besides, by what such

@@ -67,7 +67,7 @@ func TestGangs(t *testing.T) {
 // is, is as good as none: the job says so.
 func TestGangKindGone(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "scheduling.volcano.sh", Version: "v1beta1", Kind: "PodGroup"}
-	remembers := meta.NewDefaultRESTMapper(nil)
+	remembers := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion()})
 	remembers.Add(kind, meta.RESTScopeNamespace)
 	gone := apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, true)
 	c := fake.NewClientBuilder().WithRESTMapper(remembers).WithInterceptorFuncs(interceptor.Funcs{
@@ -89,11 +89,44 @@ func TestGangKindGone(t *testing.T) {
 	require.Contains(t, said.message, "this cluster serves no PodGroup of scheduling.volcano.sh")
 }
 
+// TestKueue: nothing is made where Kueue is not there, and what its Workload says is
+// the reason; the Workload is Kueue's.
+func TestKueue(t *testing.T) {
+	job := aJob(t, "mpi")
+	job.Spec.Gang = &v1alpha1.Gang{Backend: kueue, Queue: "gold"}
+	b := aBuilder(job)
+	waiting := scene{steps: steps{create: []birth{{slot: b.slots[0]}}}}
+	look := func(mapper meta.RESTMapper, has ...client.Object) (*obstacle, error) {
+		c := fake.NewClientBuilder().WithRESTMapper(mapper).WithObjects(has...).Build()
+		return (&Reconciler{Client: c, Reader: c}).gangObject(t.Context(), b, waiting)
+	}
+	_, err := look(meta.NewDefaultRESTMapper(nil))
+	require.NotNil(t, obstacleOf(err))
+	require.Equal(t, reasonNoGang, obstacleOf(err).reason)
+
+	kind := schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "Workload"}
+	serves := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion()})
+	serves.Add(kind, meta.RESTScopeNamespace)
+	said, err := look(serves)
+	require.NoError(t, err)
+	require.Nil(t, said, "Kueue has not seen the pods yet")
+
+	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
+		map[string]any{"type": "QuotaReserved", "status": "False", "message": "insufficient unused quota"}}}}}
+	u.SetGroupVersionKind(kind)
+	u.SetNamespace(job.Namespace)
+	u.SetName(job.Name)
+	said, err = look(serves, u)
+	require.NoError(t, err)
+	require.Equal(t, &obstacle{"GangUnschedulable", "Workload pi: insufficient unused quota"}, said)
+}
+
 // TestGangSays: the words of the schedulers become the reason.
 func TestGangSays(t *testing.T) {
 	group := func(conditions ...any) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": conditions}}}
 		u.SetName("pi")
+		u.SetKind("PodGroup")
 		return u
 	}
 	at := func(kind, message, time string) map[string]any {
@@ -106,7 +139,7 @@ func TestGangSays(t *testing.T) {
 	require.Equal(t, says, gangSays(group(yes, no)))
 	require.Equal(t, says, gangSays(group(no, yes)), "their order is that of their first times")
 	require.Nil(t, gangSays(group(no, at("Scheduled", "", "09"))), "it has been scheduled since")
-	for _, kind := range []string{"PodGroupScheduled", "PodGroupInitiallyScheduled"} {
+	for _, kind := range []string{"PodGroupScheduled", "PodGroupInitiallyScheduled", "QuotaReserved"} {
 		c := at(kind, "3/4 tasks in gang unschedulable", "05")
 		require.Nil(t, gangSays(group(c)))
 		c["status"] = "False"

@@ -23,7 +23,7 @@ func serves(backend string) func(v1alpha1.LaunchJobStatus) bool {
 
 // absent asks for backends that the cluster does not have.
 func absent(ctx context.Context, w *world) error {
-	backends := []string{"volcano", "coscheduling", "workload"}
+	backends := []string{"volcano", "coscheduling", "kueue", "workload"}
 	for _, b := range backends {
 		if err := w.apply(ctx, "train.yaml", []string{b}, gang(b)); err != nil {
 			return err
@@ -38,7 +38,7 @@ func absent(ctx context.Context, w *world) error {
 		said[b] = status.Message
 	}
 	w.raw["messages"] = said
-	w.figure("backends whose kind is not served that say so", len(said), "==", 3, "backends")
+	w.figure("backends whose kind is not served that say so", len(said), "==", 4, "backends")
 	w.see("%s", said["workload"])
 	_, err := w.show(ctx, "kubectl get lj", "get", "lj")
 	return err

@@ -88,8 +88,7 @@ func (w *world) race(ctx context.Context, names []string) (first, second string,
 
 // waits sees that the job that waits says why, in its gang's scheduler's own words.
 func (w *world) waits(ctx context.Context, backend, name string) error {
-	reason := map[string]string{"volcano": "GangUnschedulable", "coscheduling": "Unschedulable", "kueue": "SchedulingGated"}[backend]
-	words := map[string]string{"coscheduling": "Insufficient " + gpu, "kueue": "kueue.x-k8s.io/admission"} // on pods: there is no condition of the gang to read
+	reason := map[string]string{"volcano": "GangUnschedulable", "coscheduling": "Unschedulable", "kueue": "GangUnschedulable"}[backend]
 	status, err := w.becomes(ctx, name, reason, 30*time.Second, func(s v1alpha1.LaunchJobStatus) bool {
 		return s.Reason == reason
 	})
@@ -109,9 +108,9 @@ func (w *world) waits(ctx context.Context, backend, name string) error {
 		return err
 	}
 	w.raw["the gang of the one that waits"] = group.Object
-	own := strings.Contains(status.Message, words[backend])
-	if backend == "volcano" {
-		own = slices.Contains(says(group), strings.TrimPrefix(status.Message, "PodGroup "+name+": "))
+	own := slices.Contains(says(group), strings.TrimPrefix(status.Message, group.GetKind()+" "+name+": "))
+	if backend == "coscheduling" { // its PodGroup has no conditions, but its pods have
+		own = strings.Contains(status.Message, "Insufficient "+gpu)
 	}
 	w.figure("the scheduler's own words are the reason of the job that waits", own, "==", 1, "")
 	w.figure("pods that must fit at once, of a job of 4 workers and a launcher", least(group), "==", members, "pods")
