@@ -133,7 +133,7 @@ e2e-install: loaded ## the controller installed by file, kustomize and Helm, its
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-gang
-e2e-gang: loaded ## LaunchJobs under real gang schedulers, Volcano and coscheduling (built from their modules), and under none
+e2e-gang: loaded ## LaunchJobs under real Volcano, coscheduling and Kueue (built from their modules), and under none
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/gang
 	@$(GO) run ./test/suite check
 

@@ -1,5 +1,5 @@
 // Command gang shows LaunchJobs under real gang schedulers, on the cluster of
-// test/cluster: Volcano, and the coscheduling plugin of scheduler-plugins.
+// test/cluster: Volcano, the coscheduling plugin of scheduler-plugins, and Kueue.
 //
 //	eval "$(go -C test/cluster run . env)"
 //	go run ./test/gang              all rows
@@ -9,10 +9,12 @@
 // # Schedulers
 //
 // Each is a module of its own below this folder, which pins it with its sums
-// (volcano/go.mod, coscheduling/go.mod). It is built once, into the cluster's
-// directory, and runs as processes of this machine with the administrator's
+// (volcano/go.mod, coscheduling/go.mod, kueue/go.mod). It is built once, into the
+// cluster's directory, and runs as processes of this machine with the administrator's
 // kubeconfig while a row wants it. Its custom resources are those of its module. Both
-// are gone when the row has ended.
+// are gone when the row has ended. Kueue's webhooks see the pods of our
+// namespaces alone (kueue.go). What a run that was killed has left, the next one
+// takes away (sweep.go).
 //
 // # GPUs
 //
