@@ -95,6 +95,9 @@ func TestLaunchJobMistakes(t *testing.T) {
 		}, "gang.backend none takes nothing else"},
 		"gang too large": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "volcano", "minMember": 4} },
 			"gang.minMember is more than there are pods, the launcher included"},
+		"topology of nobody": {func(o map[string]any) {
+			at(o, "spec")["gang"] = map[string]any{"backend": "volcano", "topology": map[string]any{"affinity": "launcher,worker;woker"}}
+		}, "gang.topology takes the names of roles"},
 		"topology": {func(o map[string]any) {
 			at(o, "spec")["gang"] = map[string]any{"backend": "kueue", "queue": "x", "topology": map[string]any{"affinity": "ps,worker"}}
 		}, "gang.topology is for the backend volcano"},

@@ -62,13 +62,19 @@ func TestValues(t *testing.T) {
 	require.Contains(t, out, "chart requires kubeVersion: >=1.30.0-0")
 }
 
-// TestUpgrade: a job runs while the chart's values change; one that cannot be does
+// TestUpgrade: Helm takes over what a file has installed. A job runs while the chart's values change; one that cannot be does
 // not take the controller that runs away, and is rolled back.
 func TestUpgrade(t *testing.T) {
 	require.NoError(t, clean())
 	in := newSpace(t, "upgrade") // a namespace that is restricted
 	shows(in, in.name)
-	w := chart(t, in.name, "--set=replicas=1")
+	old, args := file(t), []string{"install", "muster", chartDir, "-n", in.name}
+	old.install(t)
+	old.uninstall(t)
+	out, err := helm(t, args...)
+	require.Error(t, err, "the CRD is not Helm's")
+	require.Contains(t, out, "invalid ownership metadata")
+	w := chart(t, in.name, "--take-ownership", "--set=replicas=1")
 	w.install(t)
 	deployment := func() (d appsv1.Deployment) {
 		require.NoError(t, json.Unmarshal([]byte(in.kubectl("get", "deployment", "muster-controller", "-o", "json")), &d))
@@ -79,7 +85,7 @@ func TestUpgrade(t *testing.T) {
 	upgrade := func(args ...string) (string, error) {
 		return helm(t, append([]string{"upgrade", "muster", chartDir, "-n", in.name, "--reuse-values"}, args...)...)
 	}
-	out, err := upgrade("--wait", "--timeout=100s", "--set=replicas=2,resources.requests.cpu=20m")
+	out, err = upgrade("--wait", "--timeout=100s", "--set=replicas=2,resources.requests.cpu=20m")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "localhost/muster-agent:dev", "the notes list the images")
 	d := deployment()

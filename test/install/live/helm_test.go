@@ -6,14 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-// helmVersion is what test/install/helm/go.mod pins.
-const helmVersion = "v3.19.5"
 
 var built sync.Mutex
 
@@ -28,15 +26,18 @@ func helmPath(t *testing.T) string {
 		require.NoError(t, err)
 		dir = filepath.Join(cache, "muster", "bin")
 	}
-	dir = filepath.Join(dir, "helm-"+helmVersion)
+	pinned, err := os.ReadFile("../helm/go.mod")
+	require.NoError(t, err)
+	version := string(regexp.MustCompile(`helm\.sh/helm/v3 (v\S+)`).FindSubmatch(pinned)[1])
+	dir = filepath.Join(dir, "helm-"+version)
 	path := filepath.Join(dir, "helm")
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	t.Logf("building Helm %s: minutes, once", helmVersion)
+	t.Logf("building Helm %s: minutes, once", version)
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	build := exec.Command("nice", "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly",
-		"-ldflags", "-s -w -X helm.sh/helm/v3/internal/version.version="+helmVersion, "-o", path+".part", "helm.sh/helm/v3/cmd/helm")
+		"-ldflags", "-s -w -X helm.sh/helm/v3/internal/version.version="+version, "-o", path+".part", "helm.sh/helm/v3/cmd/helm")
 	build.Dir = "../helm"
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
 	out, err := build.CombinedOutput()
