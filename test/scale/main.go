@@ -54,7 +54,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(w.dir)
-	defer func() { err = errors.Join(err, w.undo()) }()
+	defer func() { err = errors.Join(err, w.undo(0)) }()
 	began := time.Now()
 	if err := w.install(ctx); err != nil {
 		return err
@@ -66,10 +66,12 @@ func run(ctx context.Context) (err error) {
 		name string
 		do   func(context.Context, options) error
 	}{{"launches", w.launches}, {"many", w.many}} {
-		if o.only == "" || o.only == part.name {
-			if err := part.do(ctx, o); err != nil {
-				return fmt.Errorf("%s: %w", part.name, err)
-			}
+		if o.only != "" && o.only != part.name {
+			continue
+		}
+		before := len(w.steps)
+		if err := errors.Join(part.do(ctx, o), w.undo(before)); err != nil { // no controller goes on beside the next part's
+			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
 	return nil

@@ -65,17 +65,17 @@ func (w *world) later(what string, do func(context.Context) error) {
 	w.steps = append(w.steps, step{what, do})
 }
 
-// undo takes everything back, whether or not the program's own context has ended.
-func (w *world) undo() error {
+// undo takes back everything after the first steps, whether or not the program's own context has ended.
+func (w *world) undo(first int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	var errs []error
-	for _, s := range slices.Backward(w.steps) {
+	for _, s := range slices.Backward(w.steps[first:]) {
 		if err := s.do(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", s.what, err))
 		}
 	}
-	w.steps = nil
+	w.steps = w.steps[:first]
 	return errors.Join(errs...)
 }
 
