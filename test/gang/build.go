@@ -52,7 +52,7 @@ func (m module) build(ctx context.Context) error {
 
 // files are the paths of the module's custom resources.
 func (m module) files(ctx context.Context) (list []string, err error) {
-	out, err := m.command(ctx, "go", "list", "-mod=readonly", "-m", "-f", "{{.Version}} {{.Dir}}", m.path).Output()
+	out, err := m.command(ctx, "go", "list", "-mod=readonly", "-f", "{{.Module.Version}} {{.Module.Dir}}", m.path+"/"+m.commands[0]).Output()
 	if err != nil {
 		return nil, fmt.Errorf("find module %s: %w", m.path, err)
 	}
