@@ -67,7 +67,12 @@ func TestLaunchJobMistakes(t *testing.T) {
 		"success":                             {func(o map[string]any) { at(o, "spec")["success"] = "chief" }, "this names no role of the job"},
 		"success of a role's pod that is not": {func(o map[string]any) { at(o, "spec")["success"] = "worker:2" }, "or none of its pods"},
 		"success of a word":                   {func(o map[string]any) { at(o, "spec")["success"] = "worker:first" }, "ROLE:INDEX as in worker:0"},
-		"nobody but the launcher":             {func(o map[string]any) { at(o, "spec")["workers"] = 0 }, "the job has nobody but its launcher"},
+		"processes of mpirun":                 {func(o map[string]any) { at(o, "spec")["procsPerWorker"] = 2 }, "how many ranks mpirun puts on a worker stands in slots"},
+		"ranks in a launcher without MPI": {func(o map[string]any) {
+			at(o, "spec")["framework"] = "torch"
+			at(o, "spec", "launcher")["slots"] = 2
+		}, "launcher.slots is for MPI"},
+		"nobody but the launcher": {func(o map[string]any) { at(o, "spec")["workers"] = 0 }, "the job has nobody but its launcher"},
 		"an image for nothing": {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"image": "x/agent:1"} },
 			"agent.image is for the deliveries init and imageVolume"},
 		"no slots": {func(o map[string]any) { at(o, "spec")["slots"] = 0 }, "spec.slots"},

@@ -61,7 +61,9 @@ func goesOn(s space, w way) {
 	require.Len(t, before, 3)
 
 	w.uninstall(t)
-	out, err := kubectl("get", "pods,deployments,serviceaccounts,roles,rolebindings", "-A", "-l", component, "-o", "name")
+	_, err := kubectl("wait", "--for=delete", "pods", "-n", system, "-l", controllerPods, "--timeout=60s")
+	require.NoError(t, err)
+	out, err := kubectl("get", "deployments,serviceaccounts,roles,rolebindings", "-A", "-l", component, "-o", "name")
 	require.NoError(t, err)
 	require.Empty(t, out, "what uninstalling left")
 	out, err = kubectl("get", "clusterroles,clusterrolebindings", "-l", component, "-o", "name")
