@@ -3,9 +3,8 @@
 package e2e
 
 import (
-	"fmt"
+	"context"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/kube"
 )
 
 // controllerNamespace is where images/deploy puts the controller.
@@ -33,30 +33,9 @@ func withController(t *testing.T) {
 	if installed.done {
 		return
 	}
-	deploy, err := filepath.Abs("../../images/deploy")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	back, err := filepath.Rel(dir, deploy) // kustomize wants relative paths
-	require.NoError(t, err)
-	overlay := fmt.Sprintf(`resources: [%q]
-images:
-  - {name: ghcr.io/musterhq/muster-controller, newName: localhost/muster-controller, newTag: dev}
-  - {name: ghcr.io/musterhq/muster-agent, newName: localhost/muster-agent, newTag: dev}
-patches:
-  - target: {kind: Deployment}
-    patch: |-
-      - {op: replace, path: /spec/template/spec/containers/0/env/1/value, value: %q}
-      - {op: add, path: /spec/template/metadata/annotations, value: {muster.dev/e2e: %q}}
-`, back, image("agent"), run())
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600))
-	system := kubectlCall{namespace: controllerNamespace, limit: 2 * time.Minute}
-	_, err = system.run("apply", "-k", dir)
-	require.NoError(t, err)
-	_, err = system.run("rollout", "status", "deployment/muster-controller", "--timeout=100s")
-	if err != nil {
-		out, _ := system.run("describe", "pods")
-		t.Fatalf("the controller does not start: %v\n%s", err, out)
-	}
+	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer stop()
+	require.NoError(t, kube.Controller(ctx, "../../images/deploy", run()))
 	installed.done = true
 }
 

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -148,36 +147,4 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
-}
-
-// install applies the controller of images/deploy with the images of
-// images/build.sh. It stays, as the cluster does.
-func install(ctx context.Context, dir string) error {
-	deploy, err := filepath.Abs("images/deploy")
-	if err != nil {
-		return err
-	}
-	back, err := filepath.Rel(dir, deploy) // kustomize wants relative paths
-	if err != nil {
-		return err
-	}
-	overlay := fmt.Sprintf(`resources: [%q]
-images:
-  - {name: ghcr.io/musterhq/muster-controller, newName: localhost/muster-controller, newTag: dev}
-  - {name: ghcr.io/musterhq/muster-agent, newName: localhost/muster-agent, newTag: dev}
-patches:
-  - target: {kind: Deployment}
-    patch: |-
-      - {op: replace, path: /spec/template/spec/containers/0/env/1/value, value: localhost/muster-agent:dev}
-      - {op: add, path: /spec/template/metadata/annotations, value: {muster.dev/gang: %q}}
-`, back, time.Now().UTC().Format(time.RFC3339))
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
-		return err
-	}
-	const namespace = "muster-system"
-	if _, err := kube.Kubectl(ctx, namespace, nil, "apply", "-k", dir); err != nil {
-		return err
-	}
-	_, err = kube.Kubectl(ctx, namespace, nil, "rollout", "status", "deployment/muster-controller", "--timeout=100s")
-	return err
 }

@@ -1,3 +1,3 @@
-// Package kube is what test/frameworks and test/heal need of a cluster: kubectl,
-// and the objects that jobs of plain pods begin with.
+// Package kube is what tests need of a cluster: kubectl, the objects that jobs of
+// plain pods begin with, and the controller of LaunchJobs.
 package kube
