@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
@@ -132,6 +133,18 @@ func TestLook(t *testing.T) {
 }
 
 func hasLaunched(job *v1alpha1.LaunchJob) bool { return len(job.Status.Conditions) > 0 }
+
+// TestQuickJobWasLaunched: a job may be over before anybody has seen it run.
+func TestQuickJobWasLaunched(t *testing.T) {
+	job := aJob(t, "mpi")
+	for code, want := range map[int32]bool{0: true, 3: false} {
+		b := aBuilder(job)
+		sc := scene{now: now()}
+		sc.places, _ = observe(b.slots, []*corev1.Pod{aPod(job, "pi-launcher", ended(code, time.Second, ""))}, 1, now())
+		sc.verdict = judgeJob(job, sc.places, now())
+		require.Equal(t, want, meta.IsStatusConditionTrue(newStatus(job, sc).Conditions, v1alpha1.Launched))
+	}
+}
 
 func TestFirstFailure(t *testing.T) {
 	job := aJob(t, "mpi")

@@ -124,6 +124,7 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	phase, kind := v1alpha1.PhaseFailed, v1alpha1.Failed
 	if v.good {
 		phase, kind = v1alpha1.PhaseSucceeded, v1alpha1.Succeeded
+		set(s, v1alpha1.Launched, true, obstacle{reasonLaunched, v.message}) // who waits for that waits no longer
 	}
 	say(s, phase, obstacle{v.reason, v.message}, kind, v1alpha1.Restarting)
 }
