@@ -14,14 +14,20 @@ way, seconds, port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 rank = next(os.environ[k] for k in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK") if k in os.environ)
 
 
+def say(word):
+    # One write: where Python does not buffer print makes two, and mpirun mixes them.
+    sys.stdout.write(f"rank {rank} {word}\n")
+    sys.stdout.flush()
+
+
 def end(*_):
-    print(f"rank {rank} ends", flush=True)
+    say("ends")
     os._exit(0)
 
 
 signal.signal(signal.SIGALRM, end)
 signal.alarm(seconds)
-print(f"rank {rank} begins", flush=True)
+say("begins")
 if way == "spin":
     while True:
         pass
