@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -151,7 +152,8 @@ func (s *Server) see(x *session, p reap.Proc, daemon bool) {
 	}
 	rank, mpi := w.rank, w.mpi
 	if !daemon && !mpi && time.Since(w.seen) < rankTime {
-		rank, mpi = rankOf(p.PID), usesMPI(p.PID)
+		// A process that is about to be gone has no environment any more.
+		rank, mpi = cmp.Or(rankOf(p.PID), rank), usesMPI(p.PID)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
