@@ -32,7 +32,7 @@ import (
 const webhooksAt = "https://127.0.0.1:19443"
 
 func kueue() module {
-	m := module{folder: "kueue", path: "sigs.k8s.io/kueue", version: "v0.10.0", commands: []string{"cmd/kueue"}}
+	m := pinned("kueue", "sigs.k8s.io/kueue", "cmd/kueue")
 	for _, kind := range []string{
 		"admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters", "multikueueconfigs", "provisioningrequestconfigs",
 		"resourceflavors", "topologies", "workloadpriorityclasses", "workloads",
@@ -63,7 +63,7 @@ func (w *world) hook(ctx context.Context, m module) error {
 	var mutating admissionv1.MutatingWebhookConfiguration
 	var validating admissionv1.ValidatingWebhookConfiguration
 	if err := errors.Join(yaml.Unmarshal([]byte(first), &mutating), yaml.Unmarshal([]byte(second), &validating)); err != nil {
-		return fmt.Errorf("read webhooks of %s: %w", m.path, err)
+		return fmt.Errorf("read webhooks of %s: %w", m.Path, err)
 	}
 	mutating.Name, validating.Name = "kueue-"+mutating.Name, "kueue-"+validating.Name
 	mutating.Webhooks = slices.DeleteFunc(mutating.Webhooks, func(h admissionv1.MutatingWebhook) bool { return foreign(h.Rules) })

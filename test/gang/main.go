@@ -52,7 +52,7 @@ func run(ctx context.Context) error {
 		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/cluster run . env)\"")
 	}
 	for _, m := range modules() {
-		if err := m.build(ctx); err != nil {
+		if _, err := m.Build(ctx); err != nil {
 			return err
 		}
 	}

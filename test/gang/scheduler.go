@@ -14,40 +14,40 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/program"
 )
 
 //go:embed testdata
 var testdata embed.FS
 
 func volcano() module {
-	return module{
-		folder: "volcano", path: "volcano.sh/volcano", version: "v1.10.0", commands: []string{"cmd/scheduler", "cmd/controller-manager"},
-		crds: []string{
-			"config/crd/volcano/bases/batch.volcano.sh_jobs.yaml", "config/crd/volcano/bases/bus.volcano.sh_commands.yaml",
-			"config/crd/volcano/bases/nodeinfo.volcano.sh_numatopologies.yaml", "config/crd/volcano/bases/scheduling.volcano.sh_podgroups.yaml",
-			"config/crd/volcano/bases/scheduling.volcano.sh_queues.yaml",
-		},
+	m := pinned("volcano", "volcano.sh/volcano", "cmd/scheduler", "cmd/controller-manager")
+	m.crds = []string{
+		"config/crd/volcano/bases/batch.volcano.sh_jobs.yaml", "config/crd/volcano/bases/bus.volcano.sh_commands.yaml",
+		"config/crd/volcano/bases/nodeinfo.volcano.sh_numatopologies.yaml", "config/crd/volcano/bases/scheduling.volcano.sh_podgroups.yaml",
+		"config/crd/volcano/bases/scheduling.volcano.sh_queues.yaml",
 	}
+	return m
 }
 
 func coscheduling() module {
-	return module{
-		folder: "coscheduling", path: "sigs.k8s.io/scheduler-plugins", version: "v0.32.7", commands: []string{"cmd/scheduler", "cmd/controller"},
-		crds: []string{"config/crd/bases/scheduling.x-k8s.io_podgroups.yaml", "config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml"},
-	}
+	m := pinned("coscheduling", "sigs.k8s.io/scheduler-plugins", "cmd/scheduler", "cmd/controller")
+	m.crds = []string{"config/crd/bases/scheduling.x-k8s.io_podgroups.yaml", "config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml"}
+	return m
 }
 
 // scheduler is a gang scheduler that runs: its custom resources and processes.
 type scheduler struct {
 	module    module
-	processes []*process
+	processes []*program.Process
 }
 
 // bring applies the module's custom resources, and starts its programs with a
 // configuration of testdata.
 func (w *world) bring(ctx context.Context, m module, conf string) (*scheduler, error) {
 	s := &scheduler{module: m}
-	if err := m.build(ctx); err != nil {
+	bin, err := m.Build(ctx)
+	if err != nil {
 		return s, err
 	}
 	if err := define(ctx, m); err != nil {
@@ -75,9 +75,10 @@ func (w *world) bring(ctx context.Context, m module, conf string) (*scheduler, e
 		"coscheduling/controller":    {"--kubeconfig", kubeconfig, "--metricsAddr=0", "--probeAddr=0"},
 		"kueue/kueue":                {"--kubeconfig", kubeconfig, "--config", file},
 	}
-	for _, c := range m.commands {
+	for _, c := range m.Commands {
 		name := filepath.Base(c)
-		p, err := start(w.out, m.folder+"-"+name, append([]string{filepath.Join(m.bin(), name)}, programs[m.folder+"/"+name]...)...)
+		log := filepath.Join(w.out, "raw", "gang-"+m.folder+"-"+name+".log")
+		p, err := program.Start(log, []string{"GOMAXPROCS=2"}, append([]string{filepath.Join(bin, name)}, programs[m.folder+"/"+name]...)...)
 		if err != nil {
 			return s, err
 		}
@@ -89,7 +90,7 @@ func (w *world) bring(ctx context.Context, m module, conf string) (*scheduler, e
 // died tells of the first program that is no longer there.
 func (s *scheduler) died() error {
 	for _, p := range s.processes {
-		if err := p.died(); err != nil {
+		if err := p.Died(); err != nil {
 			return err
 		}
 	}
@@ -104,7 +105,7 @@ func (s *scheduler) leave(ctx context.Context) error {
 		err = errors.Join(err, unhook(ctx))
 	}
 	for _, p := range s.processes {
-		p.end()
+		_ = p.End() // died has spoken for those that are gone
 	}
 	return err
 }

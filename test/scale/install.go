@@ -8,17 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/program"
 )
 
 const (
@@ -65,53 +63,18 @@ func (w *world) install(ctx context.Context) error {
 	return err
 }
 
-// process is a program of ours that runs on this machine.
-type process struct {
-	cmd   *exec.Cmd
-	ended chan error
-}
-
 // start runs a program, its words going to a file beside the raw numbers. It is ended with
 // the rest.
-func (w *world) start(log string, env []string, path string, args ...string) (*process, error) {
-	if err := os.MkdirAll(filepath.Dir(log), 0o755); err != nil {
-		return nil, err
+func (w *world) start(log string, env []string, argv ...string) (*program.Process, error) {
+	p, err := program.Start(log, env, argv...)
+	if err == nil {
+		w.later("end "+filepath.Base(argv[0]), func(context.Context) error { return p.End() })
 	}
-	out, err := os.Create(log)
-	if err != nil {
-		return nil, err
-	}
-	defer out.Close()
-	p := &process{cmd: exec.Command(path, args...), ended: make(chan error, 1)}
-	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.Env = append(os.Environ(), env...)
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() { p.ended <- p.cmd.Wait() }()
-	w.later("end "+filepath.Base(path), func(context.Context) error { return p.end() })
-	return p, nil
-}
-
-func (p *process) end() error {
-	select {
-	case err := <-p.ended:
-		return fmt.Errorf("it has ended by itself: %w", errors.Join(err, errors.New("its log is below raw")))
-	default:
-	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	select {
-	case <-p.ended:
-	case <-time.After(10 * time.Second):
-		return errors.Join(p.cmd.Process.Kill(), <-p.ended)
-	}
-	return nil
+	return p, err
 }
 
 // controller starts bin/controller with a token of its own account.
-func (w *world) controller(ctx context.Context, bin, log string) (*process, error) {
+func (w *world) controller(ctx context.Context, bin, log string) (*program.Process, error) {
 	token, err := kube.Kubectl(ctx, system, nil, "create", "token", "muster-controller", "--duration=1h")
 	if err != nil {
 		return nil, err
@@ -135,8 +98,9 @@ type usage struct {
 	CPUSeconds float64
 }
 
-func (p *process) usage() (u usage, err error) {
-	dir := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
+// usageOf reads it.
+func usageOf(p *program.Process) (u usage, err error) {
+	dir := fmt.Sprintf("/proc/%d/", p.PID())
 	status, err := os.ReadFile(dir + "status")
 	if err != nil {
 		return u, err

@@ -4,10 +4,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -16,38 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/program"
 )
-
-// kwokVersion repeats kwok/go.mod; a test compares them.
-const kwokVersion = "v0.7.0"
 
 // played marks nodes that kwok plays, as a label and as a taint.
 const played = "muster.dev/played"
 
-// kwokPath builds kwok where the cluster has its other programs, unless it is there.
-func (w *world) kwokPath(ctx context.Context) (string, error) {
-	cluster := os.Getenv("MUSTER_CLUSTER")
-	if cluster == "" {
-		return "", errors.New("build kwok: no MUSTER_CLUSTER to say where")
-	}
-	path := filepath.Join(filepath.Dir(cluster), "kwok-"+kwokVersion, "kwok")
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	say("building kwok %s (minutes the first time)", kwokVersion)
-	part := path + ".part" // a build that was interrupted leaves nothing that looks finished
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-mod=readonly", "-ldflags", "-s -w", "-o", part, "sigs.k8s.io/kwok/cmd/kwok")
-	cmd.Dir = filepath.Join(w.root, "test/scale/kwok")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build kwok: %w: %s", err, out)
-	}
-	return path, os.Rename(part, path)
-}
-
 // play has kwok play nodes.
 func (w *world) play(ctx context.Context, nodes int, log string) error {
-	path, err := w.kwokPath(ctx)
+	kwok := program.Module{Dir: filepath.Join(w.root, "test/scale/kwok"), Path: "sigs.k8s.io/kwok", Name: "kwok", Commands: []string{"cmd/kwok"}}
+	bin, err := kwok.Build(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,7 +35,7 @@ func (w *world) play(ctx context.Context, nodes int, log string) error {
 		}
 		w.later("remove node "+node.Name, func(ctx context.Context) error { return client.IgnoreNotFound(w.client.Delete(ctx, node)) })
 	}
-	if _, err := w.start(log, nil, path, "--kubeconfig="+os.Getenv("KUBECONFIG"), "--manage-all-nodes=false", "--manage-nodes-with-label-selector="+played+"=true"); err != nil {
+	if _, err := w.start(log, nil, filepath.Join(bin, "kwok"), "--kubeconfig="+os.Getenv("KUBECONFIG"), "--manage-all-nodes=false", "--manage-nodes-with-label-selector="+played+"=true"); err != nil {
 		return err
 	}
 	return w.await(ctx, time.Minute, "played nodes", func() (bool, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/test/audit"
+	"github.com/musterhq/muster/test/program"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
@@ -70,7 +71,7 @@ func (w *world) many(ctx context.Context, o options) error {
 }
 
 // crowd applies jobs, and waits until they run.
-func (w *world) crowd(ctx context.Context, space string, jobs int, controller *process) (c crowd, err error) {
+func (w *world) crowd(ctx context.Context, space string, jobs int, controller *program.Process) (c crowd, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 8*time.Minute)
 	defer cancel()
 	seen, err := w.follow(ctx, space)
@@ -78,7 +79,7 @@ func (w *world) crowd(ctx context.Context, space string, jobs int, controller *p
 		return c, err
 	}
 	defer func() { err = errors.Join(err, seen.close()) }()
-	before, err := controller.usage()
+	before, err := usageOf(controller)
 	if err != nil {
 		return c, err
 	}
@@ -104,7 +105,7 @@ func (w *world) crowd(ctx context.Context, space string, jobs int, controller *p
 	case <-ctx.Done():
 		return c, ctx.Err()
 	}
-	after, err := controller.usage()
+	after, err := usageOf(controller)
 	if err != nil {
 		return c, err
 	}

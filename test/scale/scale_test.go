@@ -78,8 +78,3 @@ func TestProgress(t *testing.T) {
 }
 
 // What is built must be what the module pins.
-func TestKwokVersion(t *testing.T) {
-	text, err := os.ReadFile("kwok/go.mod")
-	require.NoError(t, err)
-	require.Contains(t, string(text), "require sigs.k8s.io/kwok "+kwokVersion+"\n")
-}

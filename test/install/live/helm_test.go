@@ -6,11 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/program"
 )
 
 var built sync.Mutex
@@ -20,30 +21,10 @@ func helmPath(t *testing.T) string {
 	t.Helper()
 	built.Lock()
 	defer built.Unlock()
-	dir := filepath.Dir(os.Getenv("MUSTER_CLUSTER"))
-	if dir == "." {
-		cache, err := os.UserCacheDir()
-		require.NoError(t, err)
-		dir = filepath.Join(cache, "muster", "bin")
-	}
-	pinned, err := os.ReadFile("../helm/go.mod")
+	m := program.Module{Dir: "../helm", Path: "helm.sh/helm/v3", Name: "helm", Commands: []string{"cmd/helm"}, Stamp: "helm.sh/helm/v3/internal/version.version"}
+	dir, err := m.Build(t.Context())
 	require.NoError(t, err)
-	version := string(regexp.MustCompile(`helm\.sh/helm/v3 (v\S+)`).FindSubmatch(pinned)[1])
-	dir = filepath.Join(dir, "helm-"+version)
-	path := filepath.Join(dir, "helm")
-	if _, err := os.Stat(path); err == nil {
-		return path
-	}
-	t.Logf("building Helm %s: minutes, once", version)
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	build := exec.Command("nice", "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly",
-		"-ldflags", "-s -w -X helm.sh/helm/v3/internal/version.version="+version, "-o", path+".part", "helm.sh/helm/v3/cmd/helm")
-	build.Dir = "../helm"
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.NoError(t, os.Rename(path+".part", path))
-	return path
+	return filepath.Join(dir, "helm")
 }
 
 // helm runs it with directories of the test's own, so that nobody's settings count.
