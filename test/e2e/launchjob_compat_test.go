@@ -19,7 +19,9 @@ func TestLaunchJobCompat(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
 	as := func(framework string) func(*v1alpha1.LaunchJob) {
-		return func(job *v1alpha1.LaunchJob) { job.Spec.Framework, job.Spec.Compat, job.Spec.Success = framework, "kubeflow-v1", "all" }
+		return func(job *v1alpha1.LaunchJob) {
+			job.Spec.Framework, job.Spec.Compat, job.Spec.Success = framework, "kubeflow-v1", "all"
+		}
 	}
 	s.launch(
 		members(t, "pt", `set -e; echo "rank $RANK of $WORLD_SIZE"; getent hosts $MASTER_ADDR`, as("torch")),
