@@ -30,7 +30,9 @@ func TestLaunchJobCompat(t *testing.T) {
 	s.becomes("pt", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
 	for rank, name := range []string{"pt-master-0", "pt-worker-0", "pt-worker-1"} {
 		pod := s.pod(name)
-		require.Contains(t, s.logs(name), fmt.Sprintf("rank %d of 3\n%s", rank, s.pod("pt-master-0").Status.PodIP))
+		log := s.logs(name)
+		require.Contains(t, log, fmt.Sprintf("rank %d of 3\n", rank))
+		require.Contains(t, log, s.pod("pt-master-0").Status.PodIP+" ")
 		require.Equal(t, fmt.Sprint(max(rank-1, 0)), pod.Labels[names.LabelReplicaIndex])
 	}
 	s.becomes("tf", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
