@@ -20,6 +20,11 @@ func TestLaunchJobCompat(t *testing.T) {
 	s := newSpace(t)
 	as := func(framework string) func(*v1alpha1.LaunchJob) {
 		return func(job *v1alpha1.LaunchJob) {
+			for i := range job.Spec.Roles {
+				job.Spec.Roles[i].Template.Labels = map[string]string{"team": "ml"}
+				job.Spec.Roles[i].Template.Annotations = map[string]string{"sidecar.example.com/inject": "false"}
+			}
+
 			job.Spec.Framework, job.Spec.Compat, job.Spec.Success = framework, "kubeflow-v1", "all"
 		}
 	}
@@ -33,6 +38,8 @@ func TestLaunchJobCompat(t *testing.T) {
 		log := s.logs(name)
 		require.Contains(t, log, fmt.Sprintf("rank %d of 3\n", rank))
 		require.Contains(t, log, s.pod("pt-master-0").Status.PodIP+" ")
+		require.Equal(t, "ml", pod.Labels["team"])
+		require.Equal(t, "false", pod.Annotations["sidecar.example.com/inject"])
 		require.Equal(t, fmt.Sprint(max(rank-1, 0)), pod.Labels[names.LabelReplicaIndex])
 	}
 	s.becomes("tf", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
