@@ -11,10 +11,7 @@ import (
 // will ask it: what it refuses there could not start.
 func (c *conversion) ranks() {
 	spec := c.job.Spec
-	f, err := framework.Named(spec.Framework)
-	if err == nil && spec.Compat != "" {
-		f, err = framework.Compat(spec.Compat, spec.Framework)
-	}
+	f, err := framework.Chosen(spec.Framework, spec.Compat)
 	if err != nil {
 		c.object.at("kind").fatal("", "%v", err)
 		return
