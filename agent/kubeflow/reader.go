@@ -160,9 +160,11 @@ func (r reader) into(to any) bool {
 }
 
 // warn, note and fatal say something about the field, which counts as taken.
-func (r reader) warn(way, format string, args ...any)  { r.say(Finding{Way: way}, format, args) }
-func (r reader) note(format string, args ...any)       { r.say(Finding{Note: true}, format, args) }
-func (r reader) fatal(way, format string, args ...any) { r.say(Finding{Way: way, Fatal: true}, format, args) }
+func (r reader) warn(way, format string, args ...any) { r.say(Finding{Way: way}, format, args) }
+func (r reader) note(format string, args ...any)      { r.say(Finding{Note: true}, format, args) }
+func (r reader) fatal(way, format string, args ...any) {
+	r.say(Finding{Way: way, Fatal: true}, format, args)
+}
 
 func (r reader) say(f Finding, format string, args []any) {
 	f.Field, f.Text = r.path, fmt.Sprintf(format, args...)
