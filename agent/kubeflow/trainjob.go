@@ -41,12 +41,15 @@ func (c *conversion) runtime() reader {
 	if group != "" && group != trainerGroup {
 		ref.at("apiGroup").fatal("", "it takes %s", trainerGroup)
 	}
+	if kind != "ClusterTrainingRuntime" && kind != "TrainingRuntime" {
+		ref.at("kind").fatal("it takes ClusterTrainingRuntime, TrainingRuntime", "%s is not known", kind)
+	}
 	rt := reader{nil, "runtime", c.object.book}
 	if found := c.o.Runtimes[kind+"/"+name]; found != nil {
 		rt.value = found
-		for _, key := range []string{"apiVersion", "kind", "metadata"} {
-			rt.at(key).take()
-		}
+		rt.at("apiVersion").take()
+		rt.at("kind").take()
+		rt.at("metadata").mention(true, "of the runtime itself, of which nothing is made")
 		c.runtimeRead = rt
 		return rt
 	}

@@ -46,6 +46,10 @@ func (c *conversion) override(p reader, jobs []*replicatedJob, do func([]*replic
 	for _, t := range p.at("targetJobs").list() {
 		target = append(target, c.named(jobs, t.at("name"))...)
 	}
+	if len(target) == 0 {
+		p.warn("name one of the runtime's jobs in targetJobs", "it is for no job: not carried")
+		return
+	}
 	do(target)
 }
 

@@ -2,6 +2,7 @@ package kubeflow
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +34,9 @@ func (c *conversion) replicatedJobs(set reader) (all []*replicatedJob) {
 			in.at("name").fatal("run it as a Job of its own before, and take it out of the runtime", "a LaunchJob has no pods that run before its others")
 			continue
 		}
+		if j.name != "node" && j.name != "launcher" {
+			in.at("name").note("pods are named after their role")
+		}
 		for _, key := range []string{"replicas", "dependsOn", "groupName"} {
 			in.at(key).mention(true, "the members of a LaunchJob are made at once, and wait for each other in their pods")
 		}
@@ -63,15 +67,20 @@ func (c *conversion) replicatedJobs(set reader) (all []*replicatedJob) {
 // trainer puts what the TrainJob says of its nodes over the runtime's container.
 func (c *conversion) trainer(j *replicatedJob) {
 	t := c.spec.at("trainer")
+	if !slices.ContainsFunc(j.template.Spec.Containers, func(o corev1.Container) bool { return o.Name == "node" }) {
+		return // Trainer looks for that name, and leaves a runtime without it as it is
+	}
 	o, _ := own(&j.template, "node")
 	if image := t.at("image"); image.has() {
 		o.Image = image.text()
 	}
-	for key, to := range map[string]*[]string{"command": &o.Command, "args": &o.Args} {
-		if words := t.at(key); words.has() {
-			*to = nil
-			words.into(to)
-		}
+	if words := t.at("command"); words.has() {
+		o.Command = nil
+		words.into(&o.Command)
+	}
+	if words := t.at("args"); words.has() {
+		o.Args = nil
+		words.into(&o.Args)
 	}
 	if r := t.at("resourcesPerNode"); r.has() {
 		o.Resources = corev1.ResourceRequirements{}

@@ -1,6 +1,7 @@
 package kubeflow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,6 +36,7 @@ func (c *conversion) volcanoPolicies(tasks []*task) {
 		all = append(all, t.replica)
 	}
 	if len(on) == 0 {
+		retry.mention(true, "no policy restarts anything")
 		return
 	}
 	if slices.Sort(on); slices.Contains(on, "any") {
@@ -64,9 +66,13 @@ func (c *conversion) volcanoPolicy(p reader, t *task) (on []string) {
 			on = append(on, fmt.Sprint(*code))
 		} else if again {
 			p.at("exitCode").warn("", "there is no such exit code: not carried")
+		} else if action == "AbortJob" || action == "TerminateJob" {
+			p.at("action").note("an end with that code fails the job in any case")
 		} else {
-			p.at("action").mention(action != "CompleteJob", "an end with that code fails the job")
+			p.warn("", "%s at exit code %d: not carried", action, *code)
 		}
+	} else if !p.at("event").has() && !p.at("events").has() {
+		p.warn("give event or exitCode", "it says nothing of when: not carried")
 	}
 	for _, e := range events {
 		switch {
@@ -82,7 +88,7 @@ func (c *conversion) volcanoPolicy(p reader, t *task) (on []string) {
 		case (e == "PodFailed" || e == "TaskFailed") && (action == "AbortJob" || action == "TerminateJob"):
 			p.at("event").mention(true, "a failure ends the job in any case")
 		default:
-			p.at("action").warn("", "%s at %s: not carried", action, e)
+			p.warn("", "%s at %s: not carried", cmp.Or(action, "nothing"), e)
 		}
 	}
 	return on

@@ -29,8 +29,9 @@ type subject struct {
 const (
 	container = `{name: main, image: registry.example.com/a:1, command: [torchrun, t.py]}`
 	pods      = `template: {spec: {containers: [` + container + `]}}`
-	launcher  = `template: {spec: {containers: [{name: main, image: registry.example.com/a:1, command: [mpirun, a]}]}}`
-	worker    = `replicas: 2, template: {spec: {containers: [{name: main, image: registry.example.com/a:1}]}}`
+	launcher  = `template: {spec: {containers: [{name: main, image: registry.example.com/a:1, command: [mpirun, a]}, {name: side, image: b, command: [mpirun, b]}]}}`
+	worker    = `replicas: 2, template: {spec: {containers: [{name: main, image: registry.example.com/a:1}, {name: side, image: b}]}}`
+	nodes     = `template: {spec: {containers: [{name: node, image: a, command: [torchrun, t.py]}], initContainers: [{name: init, image: c}]}}`
 )
 
 func mpiJob(version string) string {
@@ -47,12 +48,13 @@ func job(kind, specs string, types ...string) string {
 
 // leastRuntime is what the least TrainJob names.
 const (
-	leastRuntime = `{apiVersion: trainer.kubeflow.org/v1alpha1, kind: ClusterTrainingRuntime, metadata: {name: least},
-  spec: {mlPolicy: {torch: {}}, template: {spec: {replicatedJobs: [{name: node, template: {spec: {` + pods + `}}}]}}}}`
-	leastMPIRuntime = `{apiVersion: trainer.kubeflow.org/v1alpha1, kind: ClusterTrainingRuntime, metadata: {name: least},
-  spec: {mlPolicy: {mpi: {}}, template: {spec: {replicatedJobs: [{name: launcher, template: {spec: {` + launcher + `}}}, {name: node, template: {spec: {template: {spec: {containers: [{name: main, image: a}]}}}}}]}}}}`
-	leastTrainJob = `{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: least}, spec: {runtimeRef: {name: least}}}`
-	leastVolcano  = `{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: least}, spec: {tasks: [{name: a, replicas: 2, ` + pods + `}]}}`
+	leastRuntime = `{apiVersion: trainer.kubeflow.org/v1alpha1, kind: ClusterTrainingRuntime,
+  spec: {mlPolicy: {torch: {}}, template: {spec: {replicatedJobs: [{name: node, template: {spec: {` + nodes + `}}}]}}}}`
+	leastMPIRuntime = `{apiVersion: trainer.kubeflow.org/v1alpha1, kind: ClusterTrainingRuntime,
+  spec: {mlPolicy: {mpi: {}}, template: {spec: {replicatedJobs: [{name: launcher, template: {spec: {template: {spec: {containers: [{name: node, image: a, command: [mpirun, a]}]}}}}}, {name: node, template: {spec: {template: {spec: {containers: [{name: node, image: a}]}}}}}]}}}}`
+	leastTrainJob = `{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: least}, spec: {runtimeRef: {name: least},
+  podSpecOverrides: [{targetJobs: [{name: node}], containers: [{name: node}], initContainers: [{name: init}]}]}}`
+	leastVolcano = `{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: least}, spec: {tasks: [{name: a, replicas: 2, ` + pods + `}]}}`
 )
 
 func subjects() []subject {
