@@ -27,7 +27,7 @@ func (c *conversion) hostFiles(tasks []*task, p plugins) {
 		size += len(strings.Join(hosts[t.name], ","))
 	}
 	if p.svc && size > mostHosts {
-		c.spec.at("tasks").warn("read them from $MUSTER_HOSTFILE, or agent hosts", "%d bytes of host names are too many for a pod: no files in %s, no VC_ variables", size, hostsDir)
+		c.spec.at("tasks").warn("agent hosts prints them, in the launcher", "%d bytes of host names are too many for a pod: no files in %s, no VC_ variables", size, hostsDir)
 		p.svc = false
 	}
 	for _, t := range tasks {
