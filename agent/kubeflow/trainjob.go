@@ -18,7 +18,7 @@ func trainJob(c *conversion) {
 		return
 	}
 	c.job.Spec.RunPolicy = &v1alpha1.RunPolicy{CleanPodPolicy: "Running", Suspend: c.spec.at("suspend").flag()}
-	c.job.Spec.RunPolicy.ActiveDeadlineSeconds = c.spec.at("activeDeadlineSeconds").number()
+	c.job.Spec.RunPolicy.ActiveDeadlineSeconds = deadline(c.spec.at("activeDeadlineSeconds"))
 	c.managedBy(c.spec.at("managedBy"))
 	if init := c.spec.at("initializer"); init.has() {
 		init.fatal("run it as a Job of its own before, and give its volume to the runtime's template", "a LaunchJob has no pods that run before its others")
