@@ -96,6 +96,33 @@ func isLauncher(program string) bool {
 	return slices.Contains([]string{"mpirun", "mpiexec", "orterun", "prterun", "horovodrun", "deepspeed"}, stem)
 }
 
+// implementation reads which MPI is in the image, as each version calls it.
+func (c *conversion) implementation(r reader) {
+	switch given := r.text(); strings.ToLower(strings.ReplaceAll(given, "_", "")) {
+	case "":
+	case "openmpi":
+		c.job.Spec.Framework = "openmpi"
+	case "intel", "intelmpi":
+		c.job.Spec.Framework = "intelmpi"
+	case "mpich":
+		c.job.Spec.Framework = "mpich"
+	default:
+		r.fatal("it takes OpenMPI, Intel (IntelMPI in v1alpha2), MPICH", "%q is not known", given)
+	}
+}
+
+// launcherRestarts: where the launcher is a batch Job it begins again, 6 times if
+// nothing else is said, whatever its pods' policy is.
+func (c *conversion) launcherRestarts(launcher, worker *replica) {
+	if launcher != nil {
+		launcher.restart = "OnFailure"
+		c.restarts([]replica{*launcher}, c.policy("backoffLimit"), 6)
+	}
+	if worker != nil {
+		worker.in.at("restartPolicy").mention(worker.restart == "Never", "the launcher's counts: a worker that fails ends the attempt")
+	}
+}
+
 // pair takes Launcher and Worker.
 func (c *conversion) pair(f family, main reader) (launcher, worker *replica, all []replica) {
 	f.types = []string{"Launcher", "Worker"}

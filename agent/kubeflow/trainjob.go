@@ -151,18 +151,7 @@ func (c *conversion) trainedByMPI(jobs []*replicatedJob, mpi, procs reader, n in
 		slots.take()
 		slots = procs
 	}
-	impl := mpi.at("mpiImplementation")
-	switch given := impl.text(); given {
-	case "":
-	case "OpenMPI":
-		c.job.Spec.Framework = "openmpi"
-	case "Intel":
-		c.job.Spec.Framework = "intelmpi"
-	case "MPICH":
-		c.job.Spec.Framework = "mpich"
-	default:
-		impl.fatal("it takes OpenMPI, Intel, MPICH", "%q is not known", given)
-	}
+	c.implementation(mpi.at("mpiImplementation"))
 	if path := mpi.at("sshAuthMountPath"); path.has() {
 		path.note("there is no ssh, and no key")
 	}
