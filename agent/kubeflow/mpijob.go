@@ -1,0 +1,158 @@
+package kubeflow
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// mpi is what the versions of MPIJob have in common: a launcher, and workers that
+// run agent worker.
+func (c *conversion) mpi(launcher, worker *replica, slots reader) {
+	spec := &c.job.Spec
+	if spec.Framework == "" {
+		spec.Framework = "mpi"
+	}
+	spec.Slots = c.slots(slots)
+	if launcher == nil || worker == nil {
+		return
+	}
+	if launcher.count != 1 {
+		launcher.in.at("replicas").fatal("give 1", "a job has one launcher, not %d", launcher.count)
+	}
+	work(&worker.template, worker.container, worker.in.at("template"))
+	c.command(&launcher.template, launcher.container, launcher.in.at("template"))
+	configDir(&launcher.template, launcher.container)
+	configDir(&worker.template, worker.container)
+	spec.Launcher = &v1alpha1.Launcher{Container: launcher.container, Template: launcher.template}
+	spec.Workers = new(worker.count)
+	spec.Roles = []v1alpha1.Role{{Name: "worker", Container: worker.container, Template: worker.template}}
+}
+
+// configDir keeps a place for hostfile, kubexec.sh and discover_hosts.sh where the
+// operators mounted them, which the agent fills: an image has no such directory, and
+// not every user may make one. What the template mounts there stays.
+func configDir(t *corev1.PodTemplateSpec, name string) {
+	const volume = "mpi-job-config"
+	o, _ := own(t, name)
+	if slices.ContainsFunc(o.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == names.MPIDir }) ||
+		slices.ContainsFunc(t.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volume }) {
+		return
+	}
+	t.Spec.Volumes = append(t.Spec.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	o.VolumeMounts = append(o.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: names.MPIDir})
+}
+
+// slots is how many ranks a worker gets.
+func (c *conversion) slots(r reader) int32 {
+	n := r.count()
+	switch {
+	case n == nil:
+		return 1
+	case *n < 1 || *n > 4096:
+		r.fatal("give a number from 1 to 4096", "a worker cannot have %d slots", *n)
+	}
+	return *n
+}
+
+// command sees to it that the launcher has one that the agent can be put before.
+// Arguments that begin with mpirun are one: the image's entrypoint, which would
+// have waited for names and for sshd, is then not run.
+func (c *conversion) command(t *corev1.PodTemplateSpec, name string, in reader) {
+	o, i := own(t, name)
+	if c.baked() || len(o.Command) > 0 {
+		return
+	}
+	at := container(in, i)
+	if len(o.Args) > 0 && isLauncher(o.Args[0]) {
+		at.at("args").warn("where the entrypoint has to run, write it into command", "there is no command: %s is run itself, without the image's entrypoint", short(o.Args[0]))
+		o.Command, o.Args = o.Args, nil
+		return
+	}
+	at.at("command").fatal("write the image's own command into the template, or bake the agent into the image and give --delivery=baked",
+		"there is none, and an agent that is brought along can only be put before a command")
+}
+
+// anyMPI keeps compat, for names and labels, from setting the launcher's
+// environment: kubeflow-v1's is Open MPI 4's alone, and with it Open MPI 5, MPICH and
+// Intel MPI would find no workers. Muster's own is for all of them.
+func (c *conversion) anyMPI() {
+	l := c.job.Spec.Launcher
+	if l == nil || c.job.Spec.Compat == "" {
+		return
+	}
+	o, _ := own(&l.Template, l.Container)
+	setDefault(o, "MUSTER_COMPAT", "")
+}
+
+// isLauncher: a program that starts ranks on other hosts.
+func isLauncher(program string) bool {
+	stem, _, _ := strings.Cut(path.Base(program), ".")
+	return slices.Contains([]string{"mpirun", "mpiexec", "orterun", "prterun", "horovodrun", "deepspeed"}, stem)
+}
+
+// implementation reads which MPI is in the image, as each version calls it.
+func (c *conversion) implementation(r reader) {
+	switch given := r.text(); strings.ToLower(strings.ReplaceAll(given, "_", "")) {
+	case "":
+	case "openmpi":
+		c.job.Spec.Framework = "openmpi"
+	case "intel", "intelmpi":
+		c.job.Spec.Framework = "intelmpi"
+	case "mpich":
+		c.job.Spec.Framework = "mpich"
+	default:
+		r.fatal("it takes OpenMPI, Intel (IntelMPI in v1alpha2), MPICH", "%q is not known", given)
+	}
+}
+
+// launcherRestarts: where the launcher is a batch Job it begins again, 6 times if
+// nothing else is said, whatever its pods' policy is.
+func (c *conversion) launcherRestarts(launcher, worker *replica) {
+	if launcher != nil {
+		launcher.restart = "OnFailure"
+		c.restarts([]replica{*launcher}, c.policy("backoffLimit"), 6)
+	}
+	if worker != nil {
+		worker.in.at("restartPolicy").mention(worker.restart == "Never", "the launcher's counts: a worker that fails ends the attempt")
+	}
+}
+
+// pair takes Launcher and Worker.
+func (c *conversion) pair(f family, main reader) (launcher, worker *replica, all []replica) {
+	f.types = []string{"Launcher", "Worker"}
+	all = c.replicas(c.spec.at("mpiReplicaSpecs"), f, main)
+	launcher, worker = find(all, "launcher"), find(all, "worker")
+	specs := c.spec.at("mpiReplicaSpecs")
+	switch {
+	case launcher == nil && specs.has():
+		specs.like("Launcher").fatal("give mpiReplicaSpecs.Launcher", "an MPIJob needs one launcher, in which mpirun runs")
+	case worker == nil && specs.has():
+		specs.like("Worker").fatal("give mpiReplicaSpecs.Worker.replicas a number from 1; the launcher alone is no distributed run", "the job has no workers")
+	}
+	return launcher, worker, all
+}
+
+// oldLabels are those of the operators before training.kubeflow.org.
+func (c *conversion) oldLabels(t *corev1.PodTemplateSpec, role string) {
+	if c.compat() {
+		t.Labels = merged(t.Labels, map[string]string{"group_name": "kubeflow.org", "mpi_job_name": c.job.Name, "mpi_role_type": role})
+	}
+}
+
+// gpus: the launcher asks for some, and then took ranks under operators of v1.
+func gpus(t corev1.PodTemplateSpec) bool {
+	for _, c := range t.Spec.Containers {
+		for name := range c.Resources.Limits {
+			if strings.HasSuffix(string(name), "/gpu") {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,39 @@
+package kubeflow
+
+// mpiJobV2beta1 converts the MPIJob of mpi-operator 0.4 and later: mpirun reaches
+// its workers by ssh, of which nothing is left.
+func mpiJobV2beta1(c *conversion) {
+	c.runPolicy()
+	launcher, worker, all := c.pair(family{restart: "Never", none: []string{"Worker"}}, reader{})
+	c.label(all, "mpi-operator")
+	for i := range all {
+		if c.compat() {
+			all[i].template.Labels["training.kubeflow.org/job-role"] = all[i].role
+			delete(all[i].template.Labels, "training.kubeflow.org/replica-type")
+		}
+	}
+	c.implementation(c.spec.at("mpiImplementation"))
+	c.mpi(launcher, worker, c.spec.at("slotsPerWorker"))
+	if c.spec.at("runLauncherAsWorker").flag() && c.job.Spec.Launcher != nil {
+		c.job.Spec.Launcher.Slots = c.job.Spec.Slots
+	}
+	c.anyMPI()
+	c.withoutSSH()
+	c.launcherRestarts(launcher, worker)
+	c.gang()
+}
+
+// withoutSSH names what was there for ssh alone.
+func (c *conversion) withoutSSH() {
+	if path := c.spec.at("sshAuthMountPath"); path.has() {
+		path.note("there is no ssh, and no key")
+	}
+	creation := c.spec.at("launcherCreationPolicy")
+	switch given := creation.text(); given {
+	case "", "AtStartup":
+	case "WaitForWorkersReady":
+		creation.note("the launcher's pod is made at once, and waits in there until every worker answers")
+	default:
+		creation.fatal("it takes AtStartup, WaitForWorkersReady", "%q is not known", given)
+	}
+}
