@@ -66,8 +66,8 @@ func pageRole(t *testing.T, page string) (role rbacv1.Role, text string) {
 	return role, text
 }
 
-// lacking gives the role without one verb of one rule, under another name.
-func lacking(role rbacv1.Role, rule int, verb string) rbacv1.Role {
+// lacksVerb gives the role without one verb of one rule, under another name.
+func lacksVerb(role rbacv1.Role, rule int, verb string) rbacv1.Role {
 	less := *role.DeepCopy()
 	less.Name = fmt.Sprintf("no-%d-%s", rule, verb)
 	less.Rules[rule].Verbs = slices.DeleteFunc(less.Rules[rule].Verbs, func(v string) bool { return v == verb })
@@ -103,7 +103,7 @@ func TestNotebook(t *testing.T) {
 	var lesser []string
 	for i, rule := range role.Rules {
 		for _, verb := range rule.Verbs {
-			less := lacking(role, i, verb)
+			less := lacksVerb(role, i, verb)
 			lesser = append(lesser, less.Name)
 			s.apply(append(bound(less), run(less.Name, "j"+less.Name))...)
 		}
