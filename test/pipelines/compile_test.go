@@ -30,7 +30,7 @@ func TestCompile(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, versions[sdk], step.SDK)
 			require.Equal(t, "ghcr.io/musterhq/muster-agent:dev", step.Image)
-			require.Equal(t, []string{"/agent", "submit", "--pipelines"}, step.Command)
+			require.Equal(t, []string{"/agent", "submit", "mpijob", "--pipelines"}, step.Command)
 			require.Equal(t, metrics[sdk], step.Metrics)
 
 			value := map[string]string{}
