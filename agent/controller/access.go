@@ -21,8 +21,11 @@ func (b builder) account() string { return b.job.Name + "-" + names.RoleLauncher
 // children are all but the pods, a token, which is random, and the gang's object: a headless Service, and
 // what lets a launcher reach its workers. taken are names that replacements had to take.
 func (b builder) children(taken []string) []client.Object {
-	all := []client.Object{b.service()}
+	all := []client.Object{b.service(b.job.Name, names.LabelJob)}
 	if b.job.Spec.Launcher == nil {
+		for i := 0; b.job.Spec.Compat != "" && i < len(b.slots); i++ {
+			all = append(all, b.service(b.slots[i].name, names.LabelPod))
+		}
 		return all
 	}
 	account := accountOf(&b.job.Spec.Launcher.Template.Spec)
@@ -33,15 +36,16 @@ func (b builder) children(taken []string) []client.Object {
 	return append(all, b.role(taken), b.binding(account))
 }
 
-// service makes the headless Service by which the pods know each other's names,
-// from the moment that they are there.
-func (b builder) service() *corev1.Service {
+// service makes a headless Service of the pods whose label has its name: that by which
+// they know each other, from the moment that they are there, and those that Kubeflow's
+// operator had, one for each pod.
+func (b builder) service(name, label string) *corev1.Service {
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-		ObjectMeta: b.owned(b.job.Name),
+		ObjectMeta: b.owned(name),
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true,
-			Selector: map[string]string{names.LabelJob: b.job.Name},
+			Selector: map[string]string{label: name},
 		},
 	}
 }
@@ -49,12 +53,7 @@ func (b builder) service() *corev1.Service {
 // role lets the launcher look at pods and start the agent in its own workers,
 // which need not be there yet.
 func (b builder) role(taken []string) *rbacv1.Role {
-	pods := b.workerNames()
-	for _, name := range taken {
-		if !slices.Contains(pods, name) {
-			pods = append(pods, name)
-		}
-	}
+	pods := slices.Compact(slices.Sorted(slices.Values(append(b.workerNames(), taken...))))
 	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}}
 	if b.job.Spec.Discovery == byNames {
 		look.Verbs, look.ResourceNames = []string{"get"}, append([]string{b.account()}, pods...)

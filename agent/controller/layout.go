@@ -54,14 +54,6 @@ func replicas(job *v1alpha1.LaunchJob, r *v1alpha1.Role) int {
 	return int(ptr.Deref(n, 1))
 }
 
-// workers counts the slots beside the launcher.
-func workers(slots []slot) int {
-	if len(slots) > 0 && slots[0].launcher() {
-		return len(slots) - 1
-	}
-	return len(slots)
-}
-
 // ownContainer is the one that decides about the pod: as the user says, else
 // kubectl's, else the first.
 func ownContainer(given string, t *corev1.PodTemplateSpec) string {

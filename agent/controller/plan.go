@@ -34,10 +34,6 @@ type birth struct {
 // whose own end is not known yet.
 const quietFor = 15 * time.Second
 
-func suspended(job *v1alpha1.LaunchJob) bool {
-	return runPolicy(job).Suspend
-}
-
 // plan decides what to do about the pods of a job that is to run.
 func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now time.Time) steps {
 	var s steps
@@ -45,9 +41,9 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 	for i := range places {
 		p := &places[i]
 		switch {
-		case suspended(job) && p.pod != nil:
+		case runPolicy(job).Suspend && p.pod != nil:
 			s.discard(p.pod)
-		case suspended(job):
+		case runPolicy(job).Suspend:
 		case p.stage == missing:
 			s.create = append(s.create, birth{p.slot, p.slot.name})
 		case p.stage == forgotten:

@@ -72,6 +72,9 @@ func (b builder) podLabels(s slot) map[string]string {
 	if !s.launcher() && roleList(b.job) != "" {
 		labels[names.LabelReplicaType] = s.role
 	}
+	if b.job.Spec.Compat != "" {
+		labels[names.LabelReplicaIndex] = strconv.Itoa(s.index)
+	}
 	return labels
 }
 

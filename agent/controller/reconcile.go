@@ -98,7 +98,7 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 	if d := deadline(b.job); d > 0 && b.job.Status.StartTime != nil {
 		s.steps.again(d - s.now.Sub(b.job.Status.StartTime.Time))
 	}
-	if err := r.remove(ctx, s.steps.remove); err != nil || suspended(b.job) {
+	if err := r.remove(ctx, s.steps.remove); err != nil || runPolicy(b.job).Suspend {
 		return err
 	}
 	err := r.make(ctx, b, s)
@@ -125,7 +125,7 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	if backend(b.job) != "" && unscheduled(s.places) {
 		s.steps.again(2 * retryAfter) // nobody tells us what the gang's scheduler says
 	}
-	if b.job.Spec.Launcher == nil && workers(b.slots) > 1 && len(s.steps.create) > 0 {
+	if b.job.Spec.Launcher == nil && len(b.workerNames()) > 1 && len(s.steps.create) > 0 {
 		if err := r.create(ctx, b.job, b.token()); err != nil {
 			return err
 		}

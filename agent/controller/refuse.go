@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"k8s.io/utils/ptr"
 
@@ -42,6 +43,8 @@ func commandless(b builder, s slot) string {
 			"write the image's own command into the template, or bake the agent into the image", own.Name, delivery(b.job))
 	case b.job.Spec.Launcher != nil:
 		return ""
+	case slices.ContainsFunc(b.slots, func(other slot) bool { return !b.unwrapped(other) }):
+		return fmt.Sprintf("container %s of %s has no command, and other roles have: the agent, which is put before theirs, would wait for it; write the command into every template, or into none", own.Name, s.role)
 	case maxRestarts(b.job) > 0 || ptr.Deref(b.job.Spec.ProcsPerWorker, 1) > 1:
 		return fmt.Sprintf("container %s of %s has no command, so that the agent cannot be put before it and nobody restarts its processes, or starts more than one: "+
 			"write the command into the template, or leave restartPolicy.maxRestarts and procsPerWorker away", own.Name, s.role)

@@ -39,7 +39,7 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 	switch {
 	case sc.verdict.over:
 		finish(s, job, sc)
-	case suspended(job):
+	case runPolicy(job).Suspend:
 		s.StartTime = nil
 		say(s, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.WorkersReady, v1alpha1.Launched)
 	default:

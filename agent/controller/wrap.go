@@ -61,8 +61,8 @@ func (b builder) unwrapped(s slot) bool {
 // joinWords is the command line of a member.
 func (b builder) joinWords(s slot) []string {
 	spec := b.job.Spec
-	words := []string{names.AgentPath, "join", fmt.Sprintf("--workers=%d", workers(b.slots)), fmt.Sprintf("--rank=%d", s.rank)}
-	if workers(b.slots) > 1 {
+	words := []string{names.AgentPath, "join", fmt.Sprintf("--workers=%d", len(b.workerNames())), fmt.Sprintf("--rank=%d", s.rank)}
+	if len(b.workerNames()) > 1 {
 		words = append(words, "--coordinator="+b.slots[0].name+"."+b.job.Name)
 	}
 	for _, v := range b.settings() {
@@ -81,6 +81,7 @@ func (b builder) settings() []setting {
 	spec := b.job.Spec
 	all := []setting{
 		{"framework", "MUSTER_FRAMEWORK", spec.Framework},
+		{"compat", "MUSTER_COMPAT", spec.Compat},
 		{"roles", "MUSTER_ROLES", roleList(b.job)},
 		{"success", "MUSTER_SUCCESS", spec.Success},
 	}
@@ -103,7 +104,7 @@ func (b builder) launcherEnv() (env []corev1.EnvVar) {
 		tell("MUSTER_MIN_WORKERS", number(e.Min))
 		tell("MUSTER_MAX_WORKERS", number(e.Max))
 	} else {
-		tell(names.EnvWorkers, strconv.Itoa(workers(b.slots)))
+		tell(names.EnvWorkers, strconv.Itoa(len(b.workerNames())))
 	}
 	for _, v := range b.settings() {
 		tell(v.env, v.value)
@@ -125,13 +126,13 @@ func (b builder) podEnv() []corev1.EnvVar {
 	field := func(name, path string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
 	}
-	return []corev1.EnvVar{field(names.EnvPodName, "metadata.name"), field(names.EnvPodUID, "metadata.uid"), field(names.EnvPodIP, "status.podIP")}
+	return []corev1.EnvVar{field(names.EnvPodName, "metadata.name"), field(names.EnvNamespace, "metadata.namespace"), field(names.EnvPodUID, "metadata.uid"), field(names.EnvPodIP, "status.podIP")}
 }
 
 // memberEnv is what a member needs beside its command line: the token.
 func (b builder) memberEnv(s slot) []corev1.EnvVar {
 	env := []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}}
-	if workers(b.slots) > 1 {
+	if len(b.workerNames()) > 1 {
 		secret := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: b.tokenName()}, Key: tokenKey}
 		env = append(env, corev1.EnvVar{Name: names.EnvToken, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: secret}})
 	}
@@ -165,7 +166,7 @@ func (b builder) staticLaunch() (framework.Launch, error) {
 	if name == "" || name == framework.Auto {
 		name = "plain"
 	}
-	f, err := framework.Named(name)
+	f, err := framework.Chosen(name, b.job.Spec.Compat)
 	if err != nil {
 		return framework.Launch{}, err
 	}

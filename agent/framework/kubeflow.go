@@ -73,6 +73,15 @@ func Compat(name, f string) (Framework, error) {
 	return nil, fmt.Errorf("--compat=%s knows no --framework=%s, it takes %s", name, f, strings.Join(known, ", "))
 }
 
+// Chosen finds a framework by its name, and what --compat makes of it, if that is
+// not "". Errors: those of Named and Compat.
+func Chosen(name, compat string) (Framework, error) {
+	if compat != "" {
+		return Compat(compat, name)
+	}
+	return Named(name)
+}
+
 // Prepare implements Framework. Errors: an unknown kind; a job without a name,
 // which every host begins with; no workers or no command; a role that the kind
 // does not have, or has once; an XGBoostJob without a master, which the operator

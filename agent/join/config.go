@@ -25,6 +25,7 @@ type Config struct {
 	Slots       int
 
 	Framework string // "" or auto: by the command, else plain
+	Compat    string // the environment as an operator gave it: kubeflow-v1
 	Procs     int    // processes of each member
 	Roles     string
 	Success   string
@@ -40,8 +41,8 @@ type Config struct {
 	MaxRestarts int
 	RestartOn   string
 
-	Job, Host, PodName, PodIP string
-	TerminationLog            string
+	Job, Namespace, Host, PodName, PodIP string
+	TerminationLog                       string
 }
 
 // Defaults is the Config of a member that was told nothing.
@@ -168,8 +169,13 @@ func (c Config) framework() (framework.Framework, error) {
 		return nil, usage("agent run --workers="+strconv.Itoa(c.Workers)+" -- "+strings.Join(c.Command, " ")+" in a launcher's pod, agent worker in the others",
 			"MPI needs a launcher, in which mpirun runs, and agent join has none")
 	}
-	f, err := framework.Named(name)
-	if err != nil {
+	f, err := framework.Chosen(name, c.Compat)
+	switch {
+	case err != nil && c.Compat != "":
+		return nil, usage("--compat="+framework.KubeflowV1+" gives what that operator gave, for scripts written around it", "%w", err)
+	case c.Compat != "" && c.Job == "":
+		return nil, usage("--job=NAME gives it; without --compat hosts are addresses", "--compat=%s: the job has no name, with which its hosts begin", c.Compat)
+	case err != nil:
 		return nil, usage("--framework=plain sets RANK, WORLD_SIZE, MASTER_ADDR and the like", "%w", err)
 	}
 	return f, nil
@@ -188,5 +194,6 @@ func (c Config) settings() []barrier.Setting {
 		{Name: "success", Value: c.Success},
 		{Name: "max-restarts", Value: strconv.Itoa(c.MaxRestarts)},
 		{Name: "restart-on", Value: c.RestartOn},
+		{Name: "compat", Value: c.Compat}, // last: a release that does not know it says nothing, which is ""
 	}
 }

@@ -53,3 +53,26 @@ func TestFilesAreNamed(t *testing.T) {
 	env, _ := Config{}.environment(p, 0, "/run/laid", place{env: []string{"PYTHONPATH=/mine"}})
 	require.Contains(t, env, "PYTHONPATH=/run/laid/x:/mine")
 }
+
+// TestCompat: members get what Kubeflow's operator gave, whose hosts begin with the
+// job's name.
+func TestCompat(t *testing.T) {
+	cfg := Config{Workers: 3, Slots: 1, Framework: "tensorflow", Compat: framework.KubeflowV1, Job: "mnist", Namespace: "hpc",
+		Roles: "chief=1,ps=1,worker=1", Command: []string{"python", "train.py"}}
+	launch, err := cfg.launchOf(table(3), 0, 21000, place{})
+	require.NoError(t, err)
+	env, _ := cfg.environment(launch.Processes[1], 0, "", place{})
+	require.Contains(t, env, `TF_CONFIG={"cluster":{"chief":["mnist-chief-0.hpc.svc:2222"],"ps":["mnist-ps-0.hpc.svc:2222"],`+
+		`"worker":["mnist-worker-0.hpc.svc:2222"]},"task":{"type":"ps","index":0},"environment":"cloud"}`)
+
+	for want, wrong := range map[string]func(*Config){
+		"the job has no name":                           func(c *Config) { c.Job = "" },
+		"--compat=v0 is not known":                      func(c *Config) { c.Compat = "v0" },
+		"--compat=kubeflow-v1 knows no --framework=ray": func(c *Config) { c.Framework = "ray" },
+	} {
+		c := cfg
+		wrong(&c)
+		_, err := c.framework()
+		require.ErrorContains(t, err, want)
+	}
+}

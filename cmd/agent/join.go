@@ -35,6 +35,8 @@ Who is who (each flag has a variable: MUSTER_WORKERS for --workers):
 
 What is started:
   --framework NAME       torch, tensorflow, jax, paddle, xgboost, lightgbm, mxnet, ray, plain (default: by the command, else plain)
+  --compat kubeflow-v1   the environment exactly as that operator gave it, faults and all; needs --job
+  --job NAME             the job's name (default: MUSTER_JOB)
   --procs-per-worker N   processes of each member (default 1)
   --roles ROLES          the members' roles in their order, as in chief=1,ps=1,worker=2
   --success RULE         whose end decides: auto, all, any, ROLE or ROLE:INDEX
@@ -88,7 +90,7 @@ func joinFlags(fs *flag.FlagSet, cfg *join.Config) (tokenFile *string) {
 		"procs-per-worker": &cfg.Procs, "port": &cfg.Port, "max-restarts": &cfg.MaxRestarts} {
 		fs.IntVar(p, name, *p, "")
 	}
-	for name, p := range map[string]*string{"coordinator": &cfg.Coordinator, "framework": &cfg.Framework, "roles": &cfg.Roles,
+	for name, p := range map[string]*string{"coordinator": &cfg.Coordinator, "framework": &cfg.Framework, "compat": &cfg.Compat, "roles": &cfg.Roles,
 		"success": &cfg.Success, "interface": &cfg.Interface, "chdir": &cfg.Chdir, "restart-on": &cfg.RestartOn, "job": &cfg.Job} {
 		fs.StringVar(p, name, *p, "")
 	}
@@ -121,7 +123,7 @@ func identify(cfg *join.Config, tokenFile string) (err error) {
 		return err
 	}
 	cfg.Host, _ = os.Hostname() // without one, --rank and --coordinator have to say it
-	cfg.PodName, cfg.PodIP = os.Getenv(names.EnvPodName), os.Getenv(names.EnvPodIP)
+	cfg.PodName, cfg.PodIP, cfg.Namespace = os.Getenv(names.EnvPodName), os.Getenv(names.EnvPodIP), os.Getenv(names.EnvNamespace)
 	if path, ok := os.LookupEnv("MUSTER_TERMINATION_LOG"); ok {
 		cfg.TerminationLog = path
 	}

@@ -210,9 +210,8 @@ func TestClusterRestartAndMemory(t *testing.T) {
 	c := newCluster(t)
 	c.start(0)
 	c.start(1)
-	l := c.run("--workers=2", "--max-restarts=3", "--framework=plain", "--", "sleep", "4742")
-	eventually(t, "it runs", func() bool { return strings.Contains(l.err.String(), "2/2 ready") })
-	time.Sleep(300 * time.Millisecond)
+	l := c.run("--workers=2", "--max-restarts=3", "--framework=plain", "--", "sh", "-c", "echo runs; exec sleep 4742")
+	eventually(t, "both run", func() bool { return strings.Count(l.out.String(), "runs") == 2 })
 	c.signal(1, syscall.SIGKILL)
 	c.api.Edit(namespace, podName(1), func(pod *corev1.Pod) {
 		s := &pod.Status.ContainerStatuses[0]

@@ -60,6 +60,16 @@ func prints(times int, word string) func(*testing.T, result, job) {
 	}
 }
 
+// printsLines: the line ran well, and printed each of these lines so many times.
+// mpirun mixes the lines of ranks.
+func printsLines(times int, lines ...string) func(*testing.T, result, job) {
+	return func(t *testing.T, got result, j job) {
+		for _, line := range lines {
+			prints(times, line+"\n")(t, got, j)
+		}
+	}
+}
+
 // complains: the line ended badly, with these words of mpirun's own, and
 // without any of the agent's.
 func complains(words string) func(*testing.T, result, job) {
@@ -76,7 +86,7 @@ var openmpiByHand = []handRow{
 	{"beyond the slots", "mpirun -np 5 /opt/muster-test/hello", complains("There are not enough slots available in the system to satisfy the 5")},
 	{"-x NAME", "GREETING='two words' mpirun -x GREETING /opt/muster-test/where GREETING", prints(4, "GREETING=two words\n")},
 	{"-mca btl", "mpirun -mca btl self,tcp -mca btl_tcp_progress_thread 1 /opt/muster-test/where OMPI_MCA_btl OMPI_MCA_btl_tcp_progress_thread",
-		prints(4, "OMPI_MCA_btl=self,tcp\nOMPI_MCA_btl_tcp_progress_thread=1\n")},
+		printsLines(4, "OMPI_MCA_btl=self,tcp", "OMPI_MCA_btl_tcp_progress_thread=1")},
 	{"-mca btl works", "mpirun -mca btl self,tcp /opt/muster-test/hello", onRanks(2, 2)},
 	{"--hostfile", "echo hand-worker-1 slots=1 > /tmp/own; mpirun --hostfile /tmp/own /opt/muster-test/hello", onRanks(0, 1)},
 	{"-H", "mpirun -H hand-worker-0:1 /opt/muster-test/hello", onRanks(1, 0)},

@@ -39,6 +39,9 @@ func TestMain(m *testing.M) {
 	}
 	begin := time.Now()
 	code := m.Run()
+	if code != 0 {
+		os.Exit(code) // what failed is the last that is read
+	}
 	if err := printFaults(os.Stdout, begin); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e: "+err.Error())
 		code = 1

@@ -107,5 +107,6 @@ func (s *space) show() {
 			section("log of "+name, "logs", name, "--all-containers", "--tail=60")
 		}
 	}
-	s.t.Log(b.String())
+	// At once: in the test's own log it would stand behind the assertion, and hide it.
+	fmt.Printf("--- what %s left\n%s", s.t.Name(), b.String())
 }
