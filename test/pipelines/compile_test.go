@@ -5,12 +5,18 @@ package pipelines
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/musterhq/muster/test/program"
 )
 
 const component = "../../images/pipelines/component.yaml"
@@ -61,6 +67,27 @@ func TestCompile(t *testing.T) {
 			require.Contains(t, value["--metrics-file"], "mlpipeline_metrics")
 			require.Len(t, step.Outputs, 4)
 		})
+	}
+}
+
+// TestPage: the example of docs/pipelines.md is a pipeline to both SDKs.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/pipelines.md")
+	require.NoError(t, err)
+	block := regexp.MustCompile("(?s)\n```python\n(.*?)\n```\n").FindSubmatch(page)
+	require.NotNil(t, block)
+	for _, sdk := range SDKs {
+		dir, err := program.Venv(t.Context(), sdk)
+		require.NoError(t, err)
+		out := filepath.Join(t.TempDir(), "pipeline.yaml")
+		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "bin", "python3"), "-c",
+			string(block[1])+"\nfrom kfp import compiler\ncompiler.Compiler().compile(training, "+strconv.Quote(out)+")\n")
+		cmd.Dir = "../../images/pipelines"
+		said, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", sdk, said)
+		text, err := os.ReadFile(out)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "mpirun python3 train.py")
 	}
 }
 
