@@ -56,7 +56,10 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	for _, g := range groupsOf(cmd) {
 		fmt.Fprintf(w, "\n%s\n%s", g.title, g.set.FlagUsagesWrapped(110))
 	}
-	if cmd.Name() == "run" {
+	switch cmd.Name() {
+	case "submit":
+		fmt.Fprintf(w, "\n%s\n", submitCodes)
+	case "run":
 		fmt.Fprintf(w, "\nEvery flag may be given as MUSTER_FLAG in the environment; a flag counts before it.\n\n%s", exitCodes)
 	}
 }

@@ -40,7 +40,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "agent/retry", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/names", "agent/api", "agent/controller", "agent/kubeflow", "cmd", "test"} {
+	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "agent/retry", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/names", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -53,6 +53,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 	roles := append([]string{"agent/framework", "rendezvous", "exec", "hostfile"}, leaves...)
 	allowed := map[string][]string{
 		"agent/names":      nil,
+		"agent/failure":    leaves,
 		"agent/framework":  leaves,
 		"rendezvous":       leaves,
 		"exec":             leaves,
@@ -60,13 +61,15 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/metrics":    leaves,
 		"agent/retry":      leaves,
 		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
-		"agent/launch":     append([]string{"agent/group", "agent/metrics", "agent/retry"}, roles...),
+		"agent/launch":     append([]string{"agent/failure", "agent/group", "agent/metrics", "agent/retry"}, roles...),
+		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework"}, leaves...),
+		"agent/jobs":       append([]string{"agent/api", "agent/failure", "agent/metrics", "exec"}, leaves...),
 		"agent/worker":     roles,
 		"agent/join":       append([]string{"agent/worker", "agent/group", "agent/retry"}, roles...),
 		"agent/api":        nil,
 		"agent/controller": {"agent/api", "agent/framework", "agent/names", "rendezvous"},
 		"agent/kubeflow":   {"agent/api", "agent/framework", "agent/names"},
-		"cmd":              append([]string{"agent/kubeflow", "agent/launch", "agent/worker", "agent/join", "agent/metrics", "agent/controller"}, roles...),
+		"cmd":              append([]string{"agent/kubeflow", "agent/launch", "agent/worker", "agent/join", "agent/metrics", "agent/controller", "agent/api", "agent/failure", "agent/submit", "agent/jobs"}, roles...),
 	}
 	for _, p := range list(t, module+"...") {
 		from := leaf(p.ImportPath)

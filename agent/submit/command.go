@@ -1,0 +1,107 @@
+package submit
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/framework"
+)
+
+// work is the command and what it needs.
+type work struct {
+	framework string // "" where nobody knows
+	launcher  bool
+	argv      []string
+	// eachStartsOne: Muster starts the processes, so that a worker with several
+	// GPUs is to be told how many.
+	eachStartsOne bool
+}
+
+// kinds are the words behind `arena submit`, and the frameworks that they are.
+var kinds = map[string]string{
+	"mpi": "mpi", "mpijob": "mpi",
+	"tf": "tensorflow", "tfjob": "tensorflow", "tensorflow": "tensorflow",
+	"pytorch": "torch", "pytorchjob": "torch", "torch": "torch",
+	"horovod": "horovod", "horovodjob": "horovod",
+	"deepspeed": "deepspeed", "deepspeedjob": "deepspeed",
+	"ray": "ray", "rayjob": "ray",
+}
+
+// IsKind tells whether a word behind submit says what kind of job it is, as
+// Arena's do.
+func IsKind(word string) bool { return kinds[word] != "" }
+
+// work finds the framework: by the flag, the kind, the roles, the command; in this
+// order.
+func (r Request) work() (work, error) {
+	argv, words := r.words()
+	found := framework.Detect(words)
+	w := work{argv: argv, framework: cmp.Or(r.Framework, kinds[r.Kind])}
+	roles := r.hasRoles()
+	switch {
+	case w.framework == framework.Auto:
+		w.framework = found
+	case w.framework != "":
+	case roles:
+		w.framework = "tensorflow"
+	default:
+		w.framework = found
+	}
+	w.launcher = needsLauncher(w.framework, found)
+	if r.Launcher != nil {
+		if w.launcher && !*r.Launcher {
+			return w, failure.Usage("leave --launcher=false away", "%s starts its ranks out of a launcher", cmp.Or(w.framework, found))
+		}
+		w.launcher = *r.Launcher
+	}
+	if roles && !slices.Contains([]string{"tensorflow", "paddle", "mxnet", "plain"}, w.framework) {
+		return w, failure.Usage("leave them away, or --framework=tensorflow", "--ps, --chief and --evaluator are no roles of %s", w.framework)
+	}
+	if w.framework == "horovod" && found != "horovod" {
+		// Its processes meet at a server that horovodrun runs; mpirun does without.
+		if found != "mpi" {
+			return w, failure.Usage("-- horovodrun python train.py, or -- mpirun python train.py", "horovod is started by horovodrun or mpirun")
+		}
+		w.framework = "mpi"
+	}
+	w.eachStartsOne = !w.launcher && found == "" && slices.Contains([]string{"torch", "deepspeed"}, w.framework)
+	return w, nil
+}
+
+// hasRoles: there are others beside the workers.
+func (r Request) hasRoles() bool { return r.PS > 0 || r.Chief || r.Evaluator }
+
+// needsLauncher: the command starts its ranks on other pods by itself.
+func needsLauncher(name, found string) bool {
+	switch name {
+	case "mpi", "openmpi", "mpich", "intelmpi":
+		return true
+	case "horovod", "deepspeed":
+		return found == name || found == "mpi"
+	}
+	return false
+}
+
+// words gives the command as it is to be run, and as it can be looked at. One word
+// with blanks in it is a line for a shell, as Arena takes its command.
+func (r Request) words() (argv, look []string) {
+	if len(r.Command) != 1 || !strings.ContainsAny(r.Command[0], " \t\n;|&") {
+		return r.Command, r.Command
+	}
+	line := strings.TrimSpace(r.Command[0])
+	if len(line) > 1 && line[0] == '\'' && strings.Count(line, "'") == 2 && line[len(line)-1] == '\'' {
+		line = line[1 : len(line)-1] // Arena's documentation quotes twice
+	}
+	look = strings.Fields(line)
+	for len(look) > 1 && (look[0] == "exec" || isAssignment(look[0])) {
+		look = look[1:]
+	}
+	return []string{cmp.Or(r.Shell, "sh"), "-c", line}, look
+}
+
+func isAssignment(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && name != "" && !strings.ContainsAny(name, "-/.")
+}
