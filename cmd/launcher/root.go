@@ -51,7 +51,7 @@ func newRoot(streams Streams) *cobra.Command {
 		return wrongFlag(cmd, err)
 	})
 	root.AddCommand(launching(streams)...)
-	root.AddCommand(newMetrics(streams), newVersion(streams))
+	root.AddCommand(newMetrics(streams), newConvert(streams), newVersion(streams))
 	root.AddCommand(managing(streams)...)
 	for _, verb := range otherVerbs {
 		root.AddCommand(newElsewhere(verb))

@@ -15,7 +15,7 @@ import (
 // ownVerbs are this binary's, otherVerbs those of the small one: what is typed
 // is always `agent`.
 var (
-	ownVerbs = []string{"run", "env", "hosts", "metrics", "version", "help",
+	ownVerbs = []string{"run", "env", "hosts", "metrics", "convert", "version", "help",
 		"submit", "list", "get", "logs", "attach", "scale", "delete", "prune", "top"}
 	otherVerbs = []string{"worker", "ready", "rsh", "install"}
 )
