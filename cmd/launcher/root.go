@@ -19,8 +19,11 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // run is the whole program; args has no argv[0]. It returns the exit code.
 func run(ctx context.Context, args []string, streams Streams) int {
 	root := newRoot(streams)
+	args, err := ofStep(ctx, args, streams)
+	if err == nil {
+		err = verbOf(args)
+	}
 	root.SetArgs(args)
-	err := verbOf(args)
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}

@@ -44,17 +44,19 @@ const submitCodes = `exit codes
 
 // submitFlags are those that say what to do with the job.
 type submitFlags struct {
-	request     submit.Request
-	where       jobs.Where
-	launcher    bool
-	dryRun      string
-	output      string
-	wait        bool
-	logs        bool
-	quiet       bool
-	timeout     time.Duration
-	metrics     []string
-	metricsFile string
+	request  submit.Request
+	where    jobs.Where
+	launcher bool
+	dryRun   string
+	output   string
+	wait     bool
+	logs     bool
+	quiet    bool
+
+	deleteOnSignal bool
+	timeout        time.Duration
+	metrics        []string
+	metricsFile    string
 }
 
 func newSubmit(streams Streams) *cobra.Command {
@@ -105,6 +107,8 @@ func (f *submitFlags) validate() error {
 		return failure.Usage("it takes json, yaml, name", "-o %s is not known", f.output)
 	case (f.logs || f.timeout != 0 || len(f.metrics) > 0) && !f.wait:
 		return failure.Usage("add --wait", "--logs, --timeout and --metric are for who waits for the job's end")
+	case f.deleteOnSignal && !f.wait:
+		return failure.Usage("add --wait", "--delete-on-signal is for who waits for the job's end")
 	case f.timeout < 0:
 		return failure.Usage("--timeout=12h", "--timeout=%s lies in the past", f.timeout)
 	case f.metricsFile != "" && len(f.metrics) == 0:
@@ -190,6 +194,9 @@ func (f *submitFlags) await(ctx context.Context, api *jobs.API, name string, uid
 	code, err := w.Run(ctx)
 	switch cause := context.Cause(ctx); {
 	case err != nil && ctx.Err() != nil && cause != nil && errors.Is(err, cause):
+		if f.deleteOnSignal && !isLate(cause) {
+			return discard(api, name, uid, cause)
+		}
 		return stopped(cause, name)
 	case err != nil:
 		return err

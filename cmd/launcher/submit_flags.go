@@ -83,5 +83,6 @@ func (f *submitFlags) endFlags(set *pflag.FlagSet) {
 	set.DurationVar(&f.timeout, "timeout", 0, "with --wait: no longer than `TIME` (75); the job goes on")
 	set.StringArrayVar(&f.metrics, "metric", nil, "with --wait: collect `NAME[:RAW|PERCENTAGE]` from the job's log; may be given again")
 	set.StringVar(&f.metricsFile, "metrics-file", "", "write them to `FILE` (default: mlpipeline-metrics.json)")
+	set.BoolVar(&f.deleteOnSignal, "delete-on-signal", false, "with --wait: SIGTERM and SIGINT delete the job (default: it goes on)")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "complaints only")
 }
