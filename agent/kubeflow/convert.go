@@ -1,0 +1,123 @@
+package kubeflow
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// KubeflowV1 is the compat of jobs that come from kubeflow.org: pods, Services and
+// environment as its operators gave them. None asks for Muster's own.
+const (
+	KubeflowV1 = "kubeflow-v1"
+	None       = "none"
+)
+
+// Options are what a conversion is told beside the object.
+type Options struct {
+	Compat     string // "" and kubeflow-v1: kinds of kubeflow.org get it; none: no kind does
+	Delivery   string // baked, init, imageVolume; "": init
+	AgentImage string // of init and imageVolume; "": the controller's release
+	// Runtimes are the documents that a TrainJob may name, by "KIND/NAME".
+	Runtimes map[string]map[string]any
+}
+
+// Result is what became of one object.
+type Result struct {
+	Job      *v1alpha1.LaunchJob // nil where a finding is fatal
+	Findings []Finding           // in the order of the object's fields
+}
+
+// Finding says what becomes of a field that is not simply carried.
+type Finding struct {
+	Field string // its path, as in spec.runPolicy.ttlSecondsAfterFinished
+	Text  string // what happens to it
+	Way   string // what to do about it; may be empty
+	Fatal bool   // the job could not start, and is not made
+	Note  bool   // nothing is lost by it
+}
+
+// Kind is one kind of object that Convert knows.
+type Kind struct{ APIVersion, Kind string }
+
+// kind is how objects of a Kind are converted.
+type kind struct {
+	Kind
+	convert func(*conversion)
+}
+
+func kinds() []kind {
+	return []kind{
+		{Kind{"kubeflow.org/v1alpha1", "MPIJob"}, mpiJobV1alpha1},
+		{Kind{"kubeflow.org/v1alpha2", "MPIJob"}, mpiJobV1alpha2},
+		{Kind{"kubeflow.org/v1", "MPIJob"}, mpiJobV1},
+		{Kind{"kubeflow.org/v2beta1", "MPIJob"}, mpiJobV2beta1},
+		{Kind{"kubeflow.org/v1", "PyTorchJob"}, pyTorchJob},
+	}
+}
+
+// Kinds lists what Convert knows.
+func Kinds() (all []Kind) {
+	for _, k := range kinds() {
+		all = append(all, k.Kind)
+	}
+	return all
+}
+
+// conversion is one object on its way.
+type conversion struct {
+	o      Options
+	object reader
+	spec   reader
+	job    *v1alpha1.LaunchJob
+}
+
+// Convert makes a LaunchJob of an object. It changes nothing in the object, and
+// says of every field of it that the job does not have what becomes of it.
+func Convert(object map[string]any, o Options) Result {
+	b := &book{taken: map[string]bool{}}
+	root := reader{object, "", b}
+	c := &conversion{o: o, object: root, spec: root.at("spec"), job: &v1alpha1.LaunchJob{}}
+	is := Kind{root.at("apiVersion").text(), root.at("kind").text()}
+	at := slices.IndexFunc(kinds(), func(k kind) bool { return k.Kind == is })
+	if at < 0 {
+		root.at("kind").fatal("it takes "+known(), "%s %s is not known", is.APIVersion, is.Kind)
+		return Result{Findings: b.findings}
+	}
+	c.job.APIVersion, c.job.Kind = v1alpha1.Version().String(), v1alpha1.Kind
+	c.metadata()
+	c.job.Spec.Agent = c.agent()
+	if !c.spec.has() {
+		c.spec.fatal("", "the job has none")
+	} else {
+		kinds()[at].convert(c)
+	}
+	c.judge()
+	b.rest(root)
+	if slices.ContainsFunc(b.findings, func(f Finding) bool { return f.Fatal }) {
+		c.job = nil
+	}
+	return Result{Job: c.job, Findings: b.findings}
+}
+
+// known lists the kinds for a sentence.
+func known() string {
+	var all []string
+	for _, k := range Kinds() {
+		all = append(all, k.Kind+" of "+k.APIVersion)
+	}
+	return strings.Join(all, ", ")
+}
+
+// agent says how the agent gets into images that have never heard of it.
+func (c *conversion) agent() *v1alpha1.Agent {
+	return &v1alpha1.Agent{Delivery: cmp.Or(c.o.Delivery, "init"), Image: c.o.AgentImage}
+}
+
+// baked: the images have the agent as their entrypoint.
+func (c *conversion) baked() bool { return c.o.Delivery == "baked" }
+
+// compat: the pods are to be as the operator made them.
+func (c *conversion) compat() bool { return c.o.Compat != None }

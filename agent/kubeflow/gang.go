@@ -1,0 +1,104 @@
+package kubeflow
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+const kueueQueue = "kueue.x-k8s.io/queue-name"
+
+// templates lists the job's.
+func (c *conversion) templates() (all []*corev1.PodTemplateSpec) {
+	if l := c.job.Spec.Launcher; l != nil {
+		all = append(all, &l.Template)
+	}
+	for i := range c.job.Spec.Roles {
+		all = append(all, &c.job.Spec.Roles[i].Template)
+	}
+	return all
+}
+
+// pods counts the job's, the launcher included.
+func (c *conversion) pods() (n int32) {
+	if c.job.Spec.Launcher != nil {
+		n++
+	}
+	for _, r := range c.job.Spec.Roles {
+		switch {
+		case r.Replicas != nil:
+			n += *r.Replicas
+		case c.job.Spec.Workers != nil:
+			n += *c.job.Spec.Workers
+		}
+	}
+	return n
+}
+
+// gang turns a scheduling policy into a gang. Which scheduler the operator worked
+// with stands in its own flags; of the object the pods' scheduler tells it, and a
+// queue, which is Volcano's.
+func (c *conversion) gang() {
+	scheduler := c.scheduler()
+	p := c.policy("schedulingPolicy")
+	if queue := c.job.Labels[kueueQueue]; queue != "" {
+		c.kueue(queue, p)
+		return
+	}
+	if !p.has() {
+		if c.spec.at("schedulerName").has() && scheduler == "volcano" {
+			c.job.Spec.Gang = &v1alpha1.Gang{Backend: "volcano"}
+		}
+		return
+	}
+	g := &v1alpha1.Gang{Queue: p.at("queue").text(), PriorityClassName: p.at("priorityClass").text()}
+	switch {
+	case scheduler == "volcano" || scheduler == "" && g.Queue != "":
+		g.Backend = "volcano"
+	case scheduler != "" && scheduler != "default-scheduler":
+		g.Backend = "coscheduling"
+		if scheduler != "scheduler-plugins-scheduler" {
+			g.SchedulerName = scheduler
+		}
+		if g.Queue != "" {
+			p.at("queue").warn("", "a queue is Volcano's, and the pods' scheduler is %s: not carried", scheduler)
+			g.Queue = ""
+		}
+	default:
+		p.warn("write schedulerName: volcano, or that of your scheduler, into the pod templates, or spec.gang into the LaunchJob",
+			"which gang scheduler the operator worked with is not in the object: not carried, pods are scheduled one by one")
+		return
+	}
+	least := p.at("minAvailable")
+	if g.MinMember = least.count(); g.MinMember != nil && (*g.MinMember < 1 || *g.MinMember > c.pods()) {
+		least.warn("", "%d of %d pods could never be: all are wanted at once", *g.MinMember, c.pods())
+		g.MinMember = nil
+	}
+	c.job.Spec.Gang = g
+}
+
+// scheduler puts the scheduler that older operators read from spec into the
+// templates, and says which the pods have.
+func (c *conversion) scheduler() (name string) {
+	named := c.spec.at("schedulerName").text()
+	for _, t := range c.templates() {
+		t.Spec.SchedulerName = cmp.Or(t.Spec.SchedulerName, named)
+		name = cmp.Or(name, t.Spec.SchedulerName)
+	}
+	return name
+}
+
+// kueue takes the queue of the job's label. Kueue admits the pods of a LaunchJob
+// as a group of plain pods; it does not know the object.
+func (c *conversion) kueue(queue string, p reader) {
+	label := c.object.at("metadata").at("labels").at(kueueQueue)
+	c.job.Spec.Gang = &v1alpha1.Gang{Backend: "kueue", Queue: queue}
+	if p.at("queue").has() || p.at("minAvailable").has() {
+		p.fatal("keep one", "Kueue by the label %s, and another gang scheduler: a LaunchJob of two gangs never starts", kueueQueue)
+	}
+	if c.job.Spec.RunPolicy != nil && c.job.Spec.RunPolicy.Suspend {
+		label.warn("set runPolicy.suspend to false", "Kueue resumes no LaunchJob, it admits its pods as a group: the job stays suspended")
+	}
+}

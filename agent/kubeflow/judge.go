@@ -1,0 +1,13 @@
+package kubeflow
+
+// judge finds what the LaunchJob's own rules would refuse, and what could not
+// start.
+func (c *conversion) judge() {
+	spec := c.job.Spec
+	if n := c.pods(); len(spec.Roles) > 0 && n > 10000 {
+		c.spec.fatal("run fewer", "%d pods are more than a LaunchJob takes", n)
+	}
+	if spec.Launcher == nil && len(spec.Roles) > 0 {
+		c.ranks()
+	}
+}

@@ -1,0 +1,87 @@
+package kubeflow
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// serversOwn are what the API server and its controllers write of an object.
+var serversOwn = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink", "clusterName"}
+
+// theServers is said of all of them alike.
+const theServers = "the API server's own: the new object gets its own"
+
+// lastApplied is kubectl's memory of the old object.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// jobName is what a LaunchJob may be called.
+var jobName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+// longestName is how long that may be.
+const longestName = 40
+
+// metadata carries name, namespace, labels and annotations.
+func (c *conversion) metadata() {
+	m := c.object.at("metadata")
+	name := m.at("name")
+	c.job.Name, c.job.Namespace = name.text(), m.at("namespace").text()
+	switch {
+	case c.job.Name == "" && m.at("generateName").has():
+		m.at("generateName").fatal("give metadata.name", "kubectl apply needs a name, and pods and Service are named after it")
+	case c.job.Name == "":
+		name.fatal("give metadata.name", "the job has no name")
+	case len(c.job.Name) > longestName:
+		name.fatal("choose a shorter one, and change those who know the job by it", "%s has %d characters, a LaunchJob's at most %d: its pods are named after it", c.job.Name, len(c.job.Name), longestName)
+	case !jobName.MatchString(c.job.Name):
+		name.fatal("choose another one, as in "+plainName(c.job.Name), "%s: a LaunchJob's name begins with a letter and holds small letters, digits and dashes", c.job.Name)
+	}
+	c.job.Labels, c.job.Annotations = m.at("labels").texts(), m.at("annotations").texts()
+	if _, ok := c.job.Annotations[lastApplied]; ok {
+		delete(c.job.Annotations, lastApplied)
+		m.at("annotations").at(lastApplied).note("kubectl's memory of the old object")
+	}
+	for _, key := range serversOwn {
+		if f := m.at(key); f.has() {
+			f.note(theServers)
+		}
+	}
+	if f := m.at("ownerReferences"); f.has() {
+		f.warn("", "the LaunchJob belongs to nobody: not carried")
+	}
+	if f := m.at("finalizers"); f.has() {
+		f.warn("", "another controller waits for the old object's end: not carried")
+	}
+	if status := c.object.at("status"); status.has() {
+		status.note(theServers)
+	}
+}
+
+// plainName is a name out of what may stand in one.
+func plainName(name string) string {
+	plain := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(name), "-"), "-")
+	if plain == "" || plain[0] < 'a' {
+		plain = "job-" + plain
+	}
+	return strings.Trim(plain[:min(len(plain), longestName)], "-")
+}
+
+// merged is both maps, the second one before the first.
+func merged(a, b map[string]string) map[string]string {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, b)
+	return all
+}
+
+// lower is what a replica type is called in labels, names and roles.
+func lower(types []string) []string {
+	all := slices.Clone(types)
+	for i := range all {
+		all[i] = strings.ToLower(all[i])
+	}
+	return all
+}

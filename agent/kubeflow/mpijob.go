@@ -1,0 +1,102 @@
+package kubeflow
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// mpi is what the versions of MPIJob have in common: a launcher, and workers that
+// run agent worker.
+func (c *conversion) mpi(launcher, worker *replica, slots reader) {
+	spec := &c.job.Spec
+	if spec.Framework == "" {
+		spec.Framework = "mpi"
+	}
+	spec.Slots = c.slots(slots)
+	if launcher == nil || worker == nil {
+		return
+	}
+	if launcher.count != 1 {
+		launcher.in.at("replicas").fatal("give 1", "a job has one launcher, not %d", launcher.count)
+	}
+	work(&worker.template, worker.container, worker.in.at("template"))
+	c.command(&launcher.template, launcher.container, launcher.in.at("template"))
+	spec.Launcher = &v1alpha1.Launcher{Container: launcher.container, Template: launcher.template}
+	spec.Workers = new(worker.count)
+	spec.Roles = []v1alpha1.Role{{Name: "worker", Container: worker.container, Template: worker.template}}
+}
+
+// slots is how many ranks a worker gets.
+func (c *conversion) slots(r reader) int32 {
+	n := r.count()
+	switch {
+	case n == nil:
+		return 1
+	case *n < 1 || *n > 4096:
+		r.fatal("give a number from 1 to 4096", "a worker cannot have %d slots", *n)
+	}
+	return *n
+}
+
+// command sees to it that the launcher has one that the agent can be put before.
+// Arguments that begin with mpirun are one: the image's entrypoint, which would
+// have waited for names and for sshd, is then not run.
+func (c *conversion) command(t *corev1.PodTemplateSpec, name string, in reader) {
+	o, i := own(t, name)
+	if c.baked() || len(o.Command) > 0 {
+		return
+	}
+	at := container(in, i)
+	if len(o.Args) > 0 && isLauncher(o.Args[0]) {
+		at.at("args").warn("where the entrypoint has to run, write it into command", "there is no command: %s is run itself, without the image's entrypoint", short(o.Args[0]))
+		o.Command, o.Args = o.Args, nil
+		return
+	}
+	at.at("command").fatal("write the image's own command into the template, or bake the agent into the image and give --delivery=baked",
+		"there is none, and an agent that is brought along can only be put before a command")
+}
+
+// isLauncher: a program that starts ranks on other hosts.
+func isLauncher(program string) bool {
+	stem, _, _ := strings.Cut(path.Base(program), ".")
+	return slices.Contains([]string{"mpirun", "mpiexec", "orterun", "prterun", "horovodrun", "deepspeed"}, stem)
+}
+
+// pair takes Launcher and Worker.
+func (c *conversion) pair(f family, main reader) (launcher, worker *replica, all []replica) {
+	f.types = []string{"Launcher", "Worker"}
+	all = c.replicas(c.spec.at("mpiReplicaSpecs"), f, main)
+	launcher, worker = find(all, "launcher"), find(all, "worker")
+	specs := c.spec.at("mpiReplicaSpecs")
+	switch {
+	case launcher == nil && specs.has():
+		specs.like("Launcher").fatal("give mpiReplicaSpecs.Launcher", "an MPIJob needs one launcher, in which mpirun runs")
+	case worker == nil && specs.has():
+		specs.like("Worker").fatal("give mpiReplicaSpecs.Worker.replicas a number from 1; the launcher alone is no distributed run", "the job has no workers")
+	}
+	return launcher, worker, all
+}
+
+// oldLabels are those of the operators before training.kubeflow.org.
+func (c *conversion) oldLabels(t *corev1.PodTemplateSpec, role string) {
+	if c.compat() {
+		t.Labels = merged(t.Labels, map[string]string{"group_name": "kubeflow.org", "mpi_job_name": c.job.Name, "mpi_role_type": role})
+	}
+}
+
+// gpus: the launcher asks for some, and then took ranks under operators of v1.
+func gpus(t corev1.PodTemplateSpec) bool {
+	for _, c := range t.Spec.Containers {
+		for name := range c.Resources.Limits {
+			if strings.HasSuffix(string(name), "/gpu") {
+				return true
+			}
+		}
+	}
+	return false
+}

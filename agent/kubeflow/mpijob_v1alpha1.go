@@ -1,0 +1,105 @@
+package kubeflow
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// nvidiaGPU is what a processing unit is where nothing else is said.
+const nvidiaGPU = "nvidia.com/gpu"
+
+// mpiJobV1alpha1 converts the first MPIJob, and the one that Arena renders: one
+// template for launcher and workers, of which the launcher has the command and the
+// workers the resources.
+func mpiJobV1alpha1(c *conversion) {
+	c.runPolicy()
+	in := c.spec.at("template")
+	worker := replica{in: c.spec, role: "worker", template: c.template(in)}
+	worker.container = ownContainer(worker.template, c.spec.at("mainContainer"), "mpi")
+	policy := worker.template.Spec.RestartPolicy
+	worker.template.Spec.RestartPolicy = ""
+	launcher := replica{in: c.spec, role: "launcher", count: 1, template: *worker.template.DeepCopy(), container: worker.container, restart: "OnFailure"}
+	if policy != "" {
+		in.at("spec").at("restartPolicy").note("of the launcher's pod; what counts is backoffLimit, and workers are kept for the launcher")
+	}
+	units := c.units(&worker)
+	c.launcherOnly(&launcher)
+	o, _ := own(&worker.template, worker.container)
+	o.Command, o.Args = nil, nil
+	if c.compat() {
+		c.job.Spec.Compat = KubeflowV1
+	}
+	c.oldLabels(&launcher.template, "launcher")
+	c.oldLabels(&worker.template, "worker")
+	c.mpi(&launcher, &worker, c.spec.at("slotsPerWorker"))
+	if !c.spec.at("slotsPerWorker").has() {
+		c.job.Spec.Slots = max(units, 1)
+	}
+	c.restarts([]replica{launcher}, c.policy("backoffLimit"), 6)
+	c.gang()
+}
+
+// units finds how many workers there are and how many processing units each has:
+// given in whole, or by replicas and the container's limits.
+func (c *conversion) units(worker *replica) (each int32) {
+	kind := c.spec.at("processingResourceType")
+	name := kind.text()
+	if name != "" && name != nvidiaGPU && name != "cpu" {
+		kind.warn("", "it takes %s and cpu; %s is taken", nvidiaGPU, nvidiaGPU)
+	}
+	if name != "cpu" {
+		name = nvidiaGPU
+	}
+	total, perNode, node := c.spec.at("gpus"), c.spec.at("gpusPerNode").count(), int32(1)
+	other, otherNode := c.spec.at("processingUnits"), c.spec.at("processingUnitsPerNode").count()
+	if other.has() {
+		if total.has() {
+			other.fatal("give one of them", "gpus and processingUnits are both given")
+		}
+		total, perNode = other, otherNode
+	}
+	if perNode != nil && *perNode > 0 {
+		node = *perNode
+	}
+	o, _ := own(&worker.template, worker.container)
+	all, replicas := total.count(), c.spec.at("replicas").count()
+	switch {
+	case all != nil && *all > node && *all%node != 0:
+		total.fatal("give a multiple, or replicas", "%d is no multiple of %d on each node", *all, node)
+	case all != nil:
+		each = min(*all, node)
+		worker.count = max(*all/node, 1)
+		setLimit(o, name, each)
+	case replicas != nil:
+		worker.count = *replicas
+		if limit, ok := o.Resources.Limits[corev1.ResourceName(name)]; ok {
+			each = int32(min(limit.Value(), 4096))
+		}
+	}
+	if worker.count == 0 {
+		c.spec.at("replicas").fatal("give a number from 1", "the job has no workers")
+	}
+	return each
+}
+
+// launcherOnly makes of the template what the launcher is: no resources, and a
+// place on a control plane node where that is asked for.
+func (c *conversion) launcherOnly(launcher *replica) {
+	o, _ := own(&launcher.template, launcher.container)
+	o.Resources = corev1.ResourceRequirements{}
+	if r := c.spec.like("launcherResources"); r.has() {
+		r.into(&o.Resources)
+	}
+	if mounts := c.spec.like("mountsOnLauncher"); mounts.has() {
+		mounts.note("launcher and workers have the template's volumes in any case")
+	}
+	const master = "node-role.kubernetes.io/master"
+	if on := c.spec.at("launcherOnMaster"); on.flag() {
+		on.warn("newer clusters call it node-role.kubernetes.io/control-plane: change the launcher's template", "the launcher asks for a node labelled %s", master)
+		launcher.template.Spec.Tolerations = []corev1.Toleration{{Key: master, Effect: corev1.TaintEffectNoSchedule}}
+		launcher.template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+				{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: master, Operator: corev1.NodeSelectorOpExists}}},
+			}},
+		}}
+	}
+}

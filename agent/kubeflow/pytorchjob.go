@@ -1,0 +1,47 @@
+package kubeflow
+
+import (
+	"strconv"
+)
+
+// pyTorchJob converts the PyTorchJob of training-operator v1.
+func pyTorchJob(c *conversion) {
+	c.runPolicy()
+	all := c.replicas(c.spec.at("pytorchReplicaSpecs"), family{
+		types: []string{"Master", "Worker"}, container: "pytorch", restart: "OnFailure",
+	}, c.spec.at("none"))
+	c.label(all, "pytorchjob-controller", "master")
+	c.job.Spec.Framework = "torch"
+	c.procs(all, c.spec.at("nprocPerNode"))
+	c.members(all)
+	c.restarts(all, c.policy("backoffLimit"), mostRestarts)
+	c.gang()
+}
+
+// procs reads how many processes a pod has: a number, or what torchrun is to find
+// out by itself.
+func (c *conversion) procs(all []replica, r reader) {
+	given, _ := r.value.(string)
+	if n, ok := r.value.(int64); ok {
+		given = strconv.FormatInt(n, 10)
+	}
+	if r.take(); given == "" || given == "auto" {
+		return
+	}
+	n, err := strconv.Atoi(given)
+	switch {
+	case err == nil && n == 1:
+		c.job.Spec.ProcsPerWorker = new(int32(n))
+	case err == nil && n > 0 && n <= 4096 && c.inPlace(all):
+		c.job.Spec.ProcsPerWorker = new(int32(n))
+	case err == nil && n > 0 || given == "gpu" || given == "cpu":
+		for i := range all {
+			o, at := own(&all[i].template, all[i].container)
+			if setDefault(o, "PET_NPROC_PER_NODE", given) {
+				container(all[i].in.at("template"), at).at("env").warn("", "it has a PET_NPROC_PER_NODE of its own, which counts")
+			}
+		}
+	default:
+		r.fatal("it takes auto, cpu, gpu or a number", "%q is no number of processes", given)
+	}
+}

@@ -1,0 +1,55 @@
+package kubeflow
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/agent/framework"
+)
+
+// ranks sees whether the framework can give each pod its place, as the members
+// will ask it: what it refuses there could not start.
+func (c *conversion) ranks() {
+	spec := c.job.Spec
+	f, err := framework.Named(spec.Framework)
+	if err == nil && spec.Compat != "" {
+		f, err = framework.Compat(spec.Compat, spec.Framework)
+	}
+	if err != nil {
+		c.object.at("kind").fatal("", "%v", err)
+		return
+	}
+	cluster := framework.Cluster{Job: c.job.Name, Namespace: c.job.Namespace, RunDir: "/tmp", Port: 23456}
+	bare := -1
+	for i, role := range spec.Roles {
+		o, _ := own(&spec.Roles[i].Template, role.Container)
+		if len(o.Command) == 0 && !c.baked() {
+			bare = i
+		}
+		if words := slices.Concat(o.Command, o.Args); len(cluster.Command) == 0 {
+			cluster.Command = words
+		}
+		n := spec.Workers
+		if role.Name != "worker" {
+			n = role.Replicas
+		}
+		for index := range *n {
+			host := fmt.Sprintf("%s-%s-%d", c.job.Name, role.Name, index)
+			node := framework.Node{Name: host, Host: host, IP: host, Slots: 1, Index: len(cluster.Workers)}
+			if len(spec.Roles) > 1 || role.Name != "worker" {
+				node.Role, node.RoleIndex = role.Name, int(index)
+			}
+			cluster.Workers = append(cluster.Workers, node)
+		}
+	}
+	if len(cluster.Command) == 0 || bare >= 0 {
+		cluster.Command = []string{"the image's own"}
+	}
+	launch, err := f.Prepare(cluster)
+	switch {
+	case err != nil:
+		c.spec.fatal("", "the job could not start: %v", err)
+	case bare >= 0 && len(launch.Processes) != len(cluster.Workers):
+		c.spec.fatal("write the image's command into the template", "role %s has no command, and its ranks are not known beforehand", spec.Roles[bare].Name)
+	}
+}

@@ -1,0 +1,249 @@
+package kubeflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// reader is one field of an object. What is read through it is written down as
+// taken, so that at the end everything else can be named.
+type reader struct {
+	value any
+	path  string
+	book  *book
+}
+
+// book keeps what was taken of one object, and what is to be said about it.
+type book struct {
+	taken    map[string]bool
+	findings []Finding
+}
+
+// has says whether the field is there; null counts as not there, as in Kubernetes.
+func (r reader) has() bool { return r.value != nil }
+
+// at is the field below; one that is not there has no value.
+func (r reader) at(key string) reader {
+	m, _ := r.value.(map[string]any)
+	return reader{m[key], join(r.path, key), r.book}
+}
+
+// like is the field below whose name is key whatever its case: older operators
+// read Ps as PS, and Arena writes BackoffLimit.
+func (r reader) like(key string) reader {
+	m, _ := r.value.(map[string]any)
+	if _, ok := m[key]; !ok {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if strings.EqualFold(k, key) {
+				return r.at(k)
+			}
+		}
+	}
+	return r.at(key)
+}
+
+// keys lists the names of the fields below, sorted.
+func (r reader) keys() []string {
+	m, _ := r.value.(map[string]any)
+	return slices.Sorted(maps.Keys(m))
+}
+
+// list gives the entries of a list.
+func (r reader) list() (all []reader) {
+	l, ok := r.value.([]any)
+	if !ok && r.has() {
+		r.fatal("write it as a list", "takes a list, not %s", short(r.value))
+	}
+	for i, v := range l {
+		all = append(all, reader{v, fmt.Sprintf("%s[%d]", r.path, i), r.book})
+	}
+	return all
+}
+
+// take gives the value with everything below it.
+func (r reader) take() any {
+	r.book.taken[r.path] = true
+	return r.value
+}
+
+// text, number and flag take a value of that type; another one is an error.
+func (r reader) text() string {
+	switch v := r.take().(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	r.fatal("put it in quotes", "takes a text, not %s", short(r.value))
+	return ""
+}
+
+func (r reader) number() *int64 {
+	var n int64
+	switch v := r.take().(type) {
+	case nil:
+		return nil
+	case int64:
+		n = v
+	case int:
+		n = int64(v)
+	case float64:
+		if n = int64(v); float64(n) != v {
+			r.fatal("give a whole number", "takes a number, not %v", v)
+			return nil
+		}
+	default:
+		r.fatal("give a number", "takes a number, not %s", short(v))
+		return nil
+	}
+	return &n
+}
+
+// count is a number that fits a count of pods, ranks or seconds.
+func (r reader) count() *int32 {
+	n := r.number()
+	if n == nil {
+		return nil
+	}
+	if *n < 0 || *n > 1<<31-1 {
+		r.fatal("give a number from 0", "%d is out of range", *n)
+		return nil
+	}
+	return new(int32(*n))
+}
+
+func (r reader) flag() bool {
+	switch v := r.take().(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	}
+	r.fatal("write true or false", "takes true or false, not %s", short(r.value))
+	return false
+}
+
+// texts takes a map of texts, as labels are.
+func (r reader) texts() map[string]string {
+	if !r.has() {
+		return nil
+	}
+	all := map[string]string{}
+	for _, k := range r.keys() {
+		all[k] = r.at(k).text()
+	}
+	if _, ok := r.value.(map[string]any); !ok {
+		r.fatal("write it as NAME: VALUE", "takes names with values, not %s", short(r.take()))
+	}
+	return all
+}
+
+// into decodes the value with everything below it. What the type does not know
+// is named.
+func (r reader) into(to any) bool {
+	raw, err := json.Marshal(r.take())
+	if err != nil {
+		r.fatal("", "cannot be read: %v", err)
+		return false
+	}
+	unknown, err := strictly(raw, to)
+	for _, field := range unknown {
+		reader{true, r.path + "." + field, r.book}.warn("", "Kubernetes knows no such field: not carried")
+	}
+	if err != nil {
+		r.fatal("kubectl explain tells what it takes", "%v", err)
+	}
+	return err == nil
+}
+
+// warn, note and fatal say something about the field, which counts as taken.
+func (r reader) warn(way, format string, args ...any)  { r.say(Finding{Way: way}, format, args) }
+func (r reader) note(format string, args ...any)       { r.say(Finding{Note: true}, format, args) }
+func (r reader) fatal(way, format string, args ...any) { r.say(Finding{Way: way, Fatal: true}, format, args) }
+
+func (r reader) say(f Finding, format string, args []any) {
+	f.Field, f.Text = r.path, fmt.Sprintf(format, args...)
+	r.take()
+	if !slices.Contains(r.book.findings, f) {
+		r.book.findings = append(r.book.findings, f)
+	}
+}
+
+// rest names what was not taken: the highest field of which nothing was.
+func (b *book) rest(r reader) {
+	for _, path := range b.left(r) {
+		reader{true, path, b}.warn("", "not carried")
+	}
+}
+
+// left lists the fields below r of which nothing was taken.
+func (b *book) left(r reader) (paths []string) {
+	if b.taken[r.path] {
+		return nil
+	}
+	var below []reader
+	switch r.value.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		for _, k := range r.keys() {
+			below = append(below, r.at(k))
+		}
+	case []any:
+		below = r.list()
+	default:
+		return []string{r.path}
+	}
+	whole := r.path != ""
+	for _, f := range below {
+		left := b.left(f)
+		paths = append(paths, left...)
+		whole = whole && (len(left) == 1 && left[0] == f.path)
+	}
+	if whole && len(below) > 1 {
+		return []string{r.path}
+	}
+	return paths
+}
+
+// join writes a path as kubectl explain does; a name that is more than a word
+// stands in brackets.
+func join(path, key string) string {
+	strange := key == "" || strings.ContainsFunc(key, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_')
+	})
+	switch {
+	case strange:
+		return path + "[" + key + "]"
+	case path == "":
+		return key
+	}
+	return path + "." + key
+}
+
+// short is a value as it can stand in a sentence.
+func short(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "this"
+	}
+	if len(raw) > 40 {
+		return string(raw[:37]) + "..."
+	}
+	return string(raw)
+}
+
+// mention says something about a field that is there: as a note where it only
+// says what is so anyway, else as a warning.
+func (r reader) mention(same bool, text string) {
+	switch {
+	case !r.has():
+	case same:
+		r.note("%s", text)
+	default:
+		r.warn("", "%s", text)
+	}
+}

@@ -1,0 +1,134 @@
+package kubeflow
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// replica is one replica type of a job.
+type replica struct {
+	in        reader
+	role      string // the type in small letters
+	count     int32
+	template  corev1.PodTemplateSpec
+	container string // the own one, "" the first
+	restart   string // Always, OnFailure, Never, ExitCode
+}
+
+// family is what the operator's kinds have of their own.
+type family struct {
+	types     []string // in the order of their ranks
+	container string   // the one that the operator looks for
+	restart   string   // where nothing else is said
+	none      []string // types that have no pod where no number is given
+}
+
+// replicas takes the map of replica types, in the order of the family's; a type
+// matches whatever its case. One with no pods is left out.
+func (c *conversion) replicas(specs reader, f family, main reader) (all []replica) {
+	if !specs.has() {
+		specs.fatal("give "+strings.Join(f.types, " or "), "the job has no replicas")
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, key := range specs.keys() {
+		known := slices.Contains(lower(f.types), strings.ToLower(key))
+		switch {
+		case !known:
+			specs.at(key).fatal("it takes "+strings.Join(f.types, ", "), "this kind has no replica type %s", key)
+		case seen[strings.ToLower(key)]:
+			specs.at(key).fatal("keep one", "%s is there twice", key)
+		}
+		seen[strings.ToLower(key)] = true
+	}
+	for _, t := range f.types {
+		in := specs.like(t)
+		if !in.has() {
+			continue
+		}
+		r := replica{in: in, role: strings.ToLower(t), count: 1, restart: f.restart}
+		if slices.Contains(f.none, t) {
+			r.count = 0
+		}
+		if n := in.at("replicas").count(); n != nil {
+			r.count = *n
+		}
+		if r.count == 0 {
+			in.warn("", "it has no pods, and is left out with its template")
+			continue
+		}
+		r.template = c.template(in.at("template"))
+		r.container = ownContainer(r.template, main, f.container)
+		c.replicaRestart(&r)
+		all = append(all, r)
+	}
+	if main.has() {
+		main.take()
+	}
+	return all
+}
+
+// replicaRestart reads the type's policy. The operators put it over the one in
+// the template, which LaunchJobs do not take either.
+func (c *conversion) replicaRestart(r *replica) {
+	given := r.in.at("restartPolicy")
+	switch policy := given.text(); policy {
+	case "":
+	case "Always", "OnFailure", "Never", "ExitCode":
+		r.restart = policy
+	default:
+		given.fatal("it takes Always, OnFailure, Never, ExitCode", "%q is no restart policy", policy)
+	}
+	if r.template.Spec.RestartPolicy != "" {
+		r.in.at("template").at("spec").at("restartPolicy").note("the operator puts the replica type's own over it, which is %s", r.restart)
+		r.template.Spec.RestartPolicy = ""
+	}
+}
+
+// members puts replica types into the job as its roles, for a job without a
+// launcher.
+func (c *conversion) members(all []replica) {
+	for _, r := range all {
+		role := v1alpha1.Role{Name: r.role, Container: r.container, Template: r.template}
+		if r.role == "worker" {
+			c.job.Spec.Workers = new(r.count)
+		} else {
+			role.Replicas = new(r.count)
+		}
+		c.job.Spec.Roles = append(c.job.Spec.Roles, role)
+	}
+}
+
+// find gives the replica type of that role, nil if there is none.
+func find(all []replica, role string) *replica {
+	for i := range all {
+		if all[i].role == role {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// label gives pods the labels that the operator gave them; like the operator it
+// puts them over the user's.
+func (c *conversion) label(all []replica, operator string, master ...string) {
+	if !c.compat() {
+		return
+	}
+	c.job.Spec.Compat = KubeflowV1
+	for i := range all {
+		labels := map[string]string{
+			"training.kubeflow.org/job-name":      c.job.Name,
+			"training.kubeflow.org/operator-name": operator,
+			"training.kubeflow.org/replica-type":  all[i].role,
+		}
+		if slices.Contains(master, all[i].role) {
+			labels["training.kubeflow.org/job-role"] = "master"
+		}
+		all[i].template.Labels = merged(all[i].template.Labels, labels)
+	}
+}

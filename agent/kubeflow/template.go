@@ -1,0 +1,110 @@
+package kubeflow
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/json"
+)
+
+// strictly decodes JSON, and lists the fields that the type does not know.
+func strictly(raw []byte, to any) (unknown []string, err error) {
+	strict, err := json.UnmarshalStrict(raw, to)
+	for _, s := range strict {
+		path := s.Error()
+		if _, quoted, ok := strings.Cut(path, `"`); ok {
+			path = strings.TrimSuffix(quoted, `"`)
+		}
+		unknown = append(unknown, path)
+	}
+	return unknown, err
+}
+
+// template takes a pod template. What of it no pod gets is named.
+func (c *conversion) template(r reader) corev1.PodTemplateSpec {
+	var t corev1.PodTemplateSpec
+	if !r.has() {
+		r.fatal("give one", "there is no pod template")
+		return t
+	}
+	if !r.into(&t) {
+		return t
+	}
+	if len(t.Spec.Containers) == 0 {
+		r.at("spec").at("containers").fatal("give one", "the template has no container")
+	}
+	meta := r.at("metadata")
+	for _, key := range meta.keys() {
+		switch f := meta.at(key); {
+		case !f.has() || key == "labels" || key == "annotations":
+		case key == "name" || key == "namespace" || key == "generateName":
+			f.note("pods are named after the job, and are where it is")
+		default:
+			f.warn("", "pods of a job get labels and annotations from their template, and no more: not carried")
+		}
+	}
+	t.ObjectMeta = metav1.ObjectMeta{Labels: t.Labels, Annotations: t.Annotations}
+	c.reserved(r, t.Spec)
+	return t
+}
+
+// reserved refuses names that Muster gives to what it adds to pods.
+func (c *conversion) reserved(r reader, spec corev1.PodSpec) {
+	for i, v := range spec.Volumes {
+		if v.Name == "muster-agent" || v.Name == "muster-shm" {
+			r.at("spec").at("volumes").list()[i].fatal("call it otherwise", "%s is what Muster calls a volume of its own", v.Name)
+		}
+	}
+}
+
+// ownContainer is the name of the container that decides about a pod: main where
+// the object names it, else the one that the operator looks for, else the first.
+// Errors are said at main.
+func ownContainer(t corev1.PodTemplateSpec, main reader, usual string) string {
+	named := func(name string) bool {
+		return slices.ContainsFunc(t.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
+	}
+	given := main.text()
+	if given != "" && !named(given) {
+		main.fatal("name one of the template's containers", "there is no container %s", given)
+	}
+	switch name := cmp.Or(given, usual); {
+	case len(t.Spec.Containers) < 2 && t.Annotations["kubectl.kubernetes.io/default-container"] == "":
+		return ""
+	case named(name):
+		return name
+	case len(t.Spec.Containers) > 0:
+		return t.Spec.Containers[0].Name
+	}
+	return ""
+}
+
+// own finds the container of that name, the first for "".
+func own(t *corev1.PodTemplateSpec, name string) (*corev1.Container, int) {
+	for i := range t.Spec.Containers {
+		if name == "" || t.Spec.Containers[i].Name == name {
+			return &t.Spec.Containers[i], i
+		}
+	}
+	return &corev1.Container{}, 0
+}
+
+// container is the reader of a template's container.
+func container(template reader, i int) reader {
+	if all := template.at("spec").at("containers").list(); i < len(all) {
+		return all[i]
+	}
+	return template.at("spec").at("containers")
+}
+
+// setDefault adds a variable that the container does not have.
+func setDefault(c *corev1.Container, name, value string) (kept bool) {
+	if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == name }) {
+		return true
+	}
+	c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value})
+	return false
+}

@@ -1,0 +1,90 @@
+package kubeflow
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// sshd and idling are worker commands that only keep a pod for mpirun.
+var (
+	sshd   = regexp.MustCompile(`(^|[\s/;&|("'])sshd($|[\s;&|)"'])`)
+	idling = regexp.MustCompile(`(^|[\s/;&|("'])(sleep\s+\S+|tail\s+-f\s+/dev/null)[\s;)"']*$`)
+	sshOn  = regexp.MustCompile(`(?:-p\s*|-o\s*Port[= ])(\d+)`)
+)
+
+// work has the worker's pods run agent worker, which the LaunchJob's controller
+// puts where a template has no command. One that waits for mpirun over ssh, or
+// sleeps, is taken away; any other could not be reached, and is refused.
+func work(t *corev1.PodTemplateSpec, name string, in reader) {
+	o, i := own(t, name)
+	at := container(in, i)
+	words := slices.Concat(o.Command, o.Args)
+	line := strings.Join(words, " ")
+	overSSH := sshd.MatchString(line)
+	switch {
+	case len(words) == 0:
+	case path.Base(words[0]) == "agent" || strings.Contains(line, names.AgentPath+" worker"):
+		return
+	case overSSH:
+		at.at("command").warn("", "%s is replaced by agent worker: there is no ssh", short(line))
+	case idling.MatchString(line):
+		at.at("command").warn("", "%s is replaced by agent worker, which keeps the pod for mpirun", short(line))
+	case len(o.Command) == 0:
+		at.at("args").warn("", "%s is replaced by agent worker: mpirun's processes come from the launcher", short(line))
+	default:
+		at.at("command").fatal("take it away; what it prepares can go into an init container, or it can end with: exec "+names.AgentPath+" worker",
+			"a worker runs agent worker, and mpirun could not reach one that runs %s", short(line))
+	}
+	o.Command, o.Args = nil, nil
+	unprobe(o, at, overSSH, sshPort(line))
+}
+
+// sshPort is where that sshd listens; 0: its image's own setting says.
+func sshPort(line string) string {
+	if found := sshOn.FindStringSubmatch(line); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// unprobe takes the probes away that ask for sshd.
+func unprobe(o *corev1.Container, at reader, overSSH bool, port string) {
+	for _, p := range []struct {
+		name  string
+		probe **corev1.Probe
+	}{{"readinessProbe", &o.ReadinessProbe}, {"livenessProbe", &o.LivenessProbe}, {"startupProbe", &o.StartupProbe}} {
+		if *p.probe != nil && asksSSH(**p.probe, o.Ports, overSSH, port) {
+			at.at(p.name).warn("", "it asks for sshd, which is not there: taken away; agent worker reports that it is ready by itself")
+			*p.probe = nil
+		}
+	}
+}
+
+func asksSSH(p corev1.Probe, ports []corev1.ContainerPort, overSSH bool, port string) bool {
+	if p.Exec != nil {
+		return sshd.MatchString(strings.Join(p.Exec.Command, " "))
+	}
+	if p.TCPSocket == nil {
+		return false
+	}
+	asked := number(p.TCPSocket.Port, ports)
+	return asked == "22" || asked == "2222" || overSSH && (port == "" || asked == port)
+}
+
+// number is a port as digits, a named one's as the container has it.
+func number(port intstr.IntOrString, ports []corev1.ContainerPort) string {
+	for _, p := range ports {
+		if port.Type == intstr.String && p.Name == port.StrVal {
+			return strconv.Itoa(int(p.ContainerPort))
+		}
+	}
+	return port.String()
+}
