@@ -25,12 +25,14 @@ const queueName = "kueue.x-k8s.io/queue-name"
 // convert makes an object's LaunchJob, and finds what it does not carry. The sentence
 // says why there can be none.
 func (r *Reconciler) convert(o *unstructured.Unstructured) (job *v1alpha1.LaunchJob, warnings []kubeflow.Finding, sentence string) {
-	result := r.Convert(o.DeepCopy().Object)
+	result := r.Convert(written(o))
 	for _, f := range result.Findings {
-		if f.Fatal {
+		switch {
+		case f.Fatal:
 			return nil, nil, says(f)
+		case !f.Note:
+			warnings = append(warnings, f)
 		}
-		warnings = append(warnings, f)
 	}
 	job = result.Job
 	job.Namespace, job.Name = o.GetNamespace(), o.GetName()
@@ -47,6 +49,19 @@ func (r *Reconciler) convert(o *unstructured.Unstructured) (job *v1alpha1.Launch
 		p.TTLSecondsAfterFinished = nil // the object goes after that time, and takes it along
 	}
 	return job, warnings, ""
+}
+
+// written is what the user wrote of an object: whose it is, and what becomes of it, is
+// not for the LaunchJob.
+func written(o *unstructured.Unstructured) map[string]any {
+	from := o.DeepCopy()
+	to := &unstructured.Unstructured{Object: map[string]any{"spec": from.Object["spec"]}}
+	to.SetGroupVersionKind(from.GroupVersionKind())
+	to.SetName(from.GetName())
+	to.SetNamespace(from.GetNamespace())
+	to.SetLabels(from.GetLabels())
+	to.SetAnnotations(from.GetAnnotations())
+	return to.Object
 }
 
 // says is a finding as a sentence.
