@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -60,7 +61,7 @@ func writer(live *unstructured.Unstructured) string {
 	ours := false
 	for _, f := range live.GetManagedFields() {
 		switch {
-		case f.Subresource != "status":
+		case !ownsStatus(f):
 		case f.Manager != fieldManager:
 			return f.Manager
 		default:
@@ -71,6 +72,15 @@ func writer(live *unstructured.Unstructured) string {
 		return "another operator"
 	}
 	return ""
+}
+
+// ownsStatus tells whether a writer of an object has written fields of its status.
+func ownsStatus(f metav1.ManagedFieldsEntry) bool {
+	var fields map[string]json.RawMessage
+	if f.FieldsV1 == nil || json.Unmarshal(f.FieldsV1.Raw, &fields) != nil {
+		return f.Subresource == "status"
+	}
+	return fields["f:status"] != nil
 }
 
 // The condition of an object that is left alone. It is not one of the operators'

@@ -67,7 +67,9 @@ func text(t *testing.T, object any) string {
 	return string(out)
 }
 
-func at(seconds int) metav1.Time { return metav1.NewTime(noon().Add(time.Duration(seconds) * time.Second)) }
+func at(seconds int) metav1.Time {
+	return metav1.NewTime(noon().Add(time.Duration(seconds) * time.Second))
+}
 
 // line is a status in one line, without its times.
 func line(s status) string {
