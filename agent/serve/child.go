@@ -41,10 +41,6 @@ func (r *Reconciler) convert(o *unstructured.Unstructured) (job *v1alpha1.Launch
 		job.Annotations = map[string]string{}
 	}
 	job.Annotations[madeFrom] = strconv.FormatInt(o.GetGeneration(), 10)
-	delete(job.Labels, queueName)
-	if g := job.Spec.Gang; g != nil && g.Backend == "kueue" {
-		job.Spec.Gang = nil
-	}
 	if p := job.Spec.RunPolicy; p != nil && r.Kind.version != v2 {
 		p.TTLSecondsAfterFinished = nil // the object goes after that time, and takes it along
 	}
@@ -59,7 +55,9 @@ func written(o *unstructured.Unstructured) map[string]any {
 	to.SetGroupVersionKind(from.GroupVersionKind())
 	to.SetName(from.GetName())
 	to.SetNamespace(from.GetNamespace())
-	to.SetLabels(from.GetLabels())
+	labels := from.GetLabels()
+	delete(labels, queueName)
+	to.SetLabels(labels)
 	to.SetAnnotations(from.GetAnnotations())
 	return to.Object
 }
