@@ -28,7 +28,7 @@ build: ## build bin/agent, bin/agent-launcher and bin/controller
 
 .PHONY: generate
 generate: ## the CRD, deep copies, install.yaml and the Helm chart, out of agent/api and images/deploy
-	$(TOOL) controller-gen object paths=./agent/api/... crd output:crd:stdout | $(GO) run ./test/install crd > images/deploy/crd.yaml
+	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(GO) run ./test/install crd > images/deploy/crd.yaml
 	$(TOOL) kustomize build images/deploy | $(GO) run ./test/install
 
 .PHONY: fresh

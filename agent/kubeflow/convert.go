@@ -55,6 +55,11 @@ func kinds() []kind {
 		{Kind{"kubeflow.org/v1", "MPIJob"}, mpiJobV1},
 		{Kind{"kubeflow.org/v2beta1", "MPIJob"}, mpiJobV2beta1},
 		{Kind{"kubeflow.org/v1", "PyTorchJob"}, pyTorchJob},
+		{Kind{"kubeflow.org/v1", "TFJob"}, tfJob},
+		{Kind{"kubeflow.org/v1", "XGBoostJob"}, xgBoostJob},
+		{Kind{"kubeflow.org/v1", "PaddleJob"}, paddleJob},
+		{Kind{"kubeflow.org/v1", "MXJob"}, mxJob},
+		{Kind{"kubeflow.org/v1", "JAXJob"}, jaxJob},
 	}
 }
 
@@ -65,6 +70,8 @@ func Kinds() (all []Kind) {
 	}
 	return all
 }
+
+func knows(is Kind) bool { return slices.Contains(Kinds(), is) }
 
 // conversion is one object on its way.
 type conversion struct {

@@ -4,7 +4,7 @@ package kubeflow
 // its workers by ssh, of which nothing is left.
 func mpiJobV2beta1(c *conversion) {
 	c.runPolicy()
-	launcher, worker, all := c.pair(family{restart: "Never", none: []string{"Worker"}}, c.spec.at("none"))
+	launcher, worker, all := c.pair(family{restart: "Never", none: []string{"Worker"}}, reader{})
 	if launcher != nil && !launcher.in.at("restartPolicy").has() {
 		launcher.restart = "OnFailure"
 	}

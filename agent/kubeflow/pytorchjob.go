@@ -8,11 +8,14 @@ import (
 func pyTorchJob(c *conversion) {
 	c.runPolicy()
 	all := c.replicas(c.spec.at("pytorchReplicaSpecs"), family{
-		types: []string{"Master", "Worker"}, container: "pytorch", restart: "OnFailure",
-	}, c.spec.at("none"))
+		types: []string{"Master", "Worker"}, container: "pytorch", restart: "OnFailure", port: "pytorchjob-port", number: 23456,
+	}, reader{})
 	c.label(all, "pytorchjob-controller", "master")
 	c.job.Spec.Framework = "torch"
 	c.procs(all, c.spec.at("nprocPerNode"))
+	if e := c.elastic(find(all, "worker")); e != nil && !c.comeAndGo(e, all) {
+		c.rendezvous(e, all)
+	}
 	c.members(all)
 	c.restarts(all, c.policy("backoffLimit"), mostRestarts)
 	c.gang()
@@ -25,14 +28,12 @@ func (c *conversion) procs(all []replica, r reader) {
 	if n, ok := r.value.(int64); ok {
 		given = strconv.FormatInt(n, 10)
 	}
-	if r.take(); given == "" || given == "auto" {
+	if r.take(); !r.has() || given == "auto" {
 		return
 	}
 	n, err := strconv.Atoi(given)
 	switch {
-	case err == nil && n == 1:
-		c.job.Spec.ProcsPerWorker = new(int32(n))
-	case err == nil && n > 0 && n <= 4096 && c.inPlace(all):
+	case err == nil && n > 0 && n <= 4096 && (n == 1 || c.commands(all)):
 		c.job.Spec.ProcsPerWorker = new(int32(n))
 	case err == nil && n > 0 || given == "gpu" || given == "cpu":
 		for i := range all {
@@ -42,6 +43,6 @@ func (c *conversion) procs(all []replica, r reader) {
 			}
 		}
 	default:
-		r.fatal("it takes auto, cpu, gpu or a number", "%q is no number of processes", given)
+		r.fatal("it takes auto, cpu, gpu or a number", "%s is no number of processes", short(r.value))
 	}
 }

@@ -11,20 +11,19 @@ import (
 // will ask it: what it refuses there could not start.
 func (c *conversion) ranks() {
 	spec := c.job.Spec
-	f, err := framework.Named(spec.Framework)
-	if err == nil && spec.Compat != "" {
-		f, err = framework.Compat(spec.Compat, spec.Framework)
-	}
+	f, err := framework.Chosen(spec.Framework, spec.Compat)
 	if err != nil {
 		c.object.at("kind").fatal("", "%v", err)
 		return
 	}
 	cluster := framework.Cluster{Job: c.job.Name, Namespace: c.job.Namespace, RunDir: "/tmp", Port: 23456}
-	bare := -1
+	bare, dressed := -1, false
 	for i, role := range spec.Roles {
 		o, _ := own(&spec.Roles[i].Template, role.Container)
 		if len(o.Command) == 0 && !c.baked() {
 			bare = i
+		} else {
+			dressed = true
 		}
 		if words := slices.Concat(o.Command, o.Args); len(cluster.Command) == 0 {
 			cluster.Command = words
@@ -47,8 +46,12 @@ func (c *conversion) ranks() {
 	}
 	launch, err := f.Prepare(cluster)
 	switch {
+	case err != nil && spec.Compat == "":
+		c.spec.fatal("without --compat=none the environment is the operator's", "the job could not start: %v", err)
 	case err != nil:
 		c.spec.fatal("", "the job could not start: %v", err)
+	case bare >= 0 && dressed:
+		c.spec.fatal("write the image's command into every template, or into none", "role %s has no command, and other roles have: the agent that is put before theirs would wait for it", spec.Roles[bare].Name)
 	case bare >= 0 && len(launch.Processes) != len(cluster.Workers):
 		c.spec.fatal("write the image's command into the template", "role %s has no command, and its ranks are not known beforehand", spec.Roles[bare].Name)
 	}

@@ -159,14 +159,19 @@ func (r reader) into(to any) bool {
 	return err == nil
 }
 
-// warn, note and fatal say something about the field, which counts as taken.
-func (r reader) warn(way, format string, args ...any)  { r.say(Finding{Way: way}, format, args) }
-func (r reader) note(format string, args ...any)       { r.say(Finding{Note: true}, format, args) }
-func (r reader) fatal(way, format string, args ...any) { r.say(Finding{Way: way, Fatal: true}, format, args) }
+// warn, note and fatal say something about the field, which counts as taken; what
+// stands below one that is fatal does not.
+func (r reader) warn(way, format string, args ...any) { r.say(Finding{Way: way}, format, args) }
+func (r reader) note(format string, args ...any)      { r.say(Finding{Note: true}, format, args) }
+func (r reader) fatal(way, format string, args ...any) {
+	r.say(Finding{Way: way, Fatal: true}, format, args)
+}
 
 func (r reader) say(f Finding, format string, args []any) {
 	f.Field, f.Text = r.path, fmt.Sprintf(format, args...)
-	r.take()
+	if _, fields := r.value.(map[string]any); !fields || !f.Fatal {
+		r.take()
+	}
 	if !slices.Contains(r.book.findings, f) {
 		r.book.findings = append(r.book.findings, f)
 	}

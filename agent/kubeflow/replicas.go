@@ -25,6 +25,8 @@ type family struct {
 	container string   // the one that the operator looks for
 	restart   string   // where nothing else is said
 	none      []string // types that have no pod where no number is given
+	port      string   // the name of the port that the operator's environment has
+	number    int32    // and what it is where the container does not say
 }
 
 // replicas takes the map of replica types, in the order of the family's; a type
@@ -64,10 +66,8 @@ func (c *conversion) replicas(specs reader, f family, main reader) (all []replic
 		r.template = c.template(in.at("template"))
 		r.container = ownContainer(r.template, main, f.container)
 		c.replicaRestart(&r)
+		otherPort(r, f)
 		all = append(all, r)
-	}
-	if main.has() {
-		main.take()
 	}
 	return all
 }
@@ -86,6 +86,19 @@ func (c *conversion) replicaRestart(r *replica) {
 	if r.template.Spec.RestartPolicy != "" {
 		r.in.at("template").at("spec").at("restartPolicy").note("the operator puts the replica type's own over it, which is %s", r.restart)
 		r.template.Spec.RestartPolicy = ""
+	}
+}
+
+// otherPort names a port that the operator's environment would have, and that of
+// the LaunchJob has not.
+func otherPort(r replica, f family) {
+	for i, o := range r.template.Spec.Containers {
+		for k, p := range o.Ports {
+			if f.port != "" && o.Name == f.container && p.Name == f.port && p.ContainerPort != f.number {
+				container(r.in.at("template"), i).at("ports").list()[k].at("containerPort").warn("leave the port away, or read it from the environment",
+					"the environment that members get has %d, where the operator's had this port", f.number)
+			}
+		}
 	}
 }
 

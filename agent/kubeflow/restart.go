@@ -90,13 +90,22 @@ func (c *conversion) exitCodes(all []replica) {
 // inPlace: the agent is put before every command, and can start it again. Where
 // the image alone knows the command, the job is begun again with new pods.
 func (c *conversion) inPlace(all []replica) bool {
+	if c.commands(all) {
+		return true
+	}
+	o, i := own(&all[0].template, all[0].container)
+	container(all[0].in.at("template"), i).warn("write the image's command into the template",
+		"container %s has no command: it gets its environment, no agent is put before it, and a failure begins the job again with new pods, whatever its exit code", o.Name)
+	return false
+}
+
+// commands: every pod's own container has one, or the agent is its entrypoint.
+func (c *conversion) commands(all []replica) bool {
 	if c.baked() || c.job.Spec.Launcher != nil {
 		return true
 	}
 	for _, r := range all {
-		if o, i := own(&r.template, r.container); len(o.Command) == 0 {
-			container(r.in.at("template"), i).warn("write the image's command into the template",
-				"container %s has no command: its environment is made, no agent is put before it, and a failure begins the job again with new pods, whatever its exit code", o.Name)
+		if o, _ := own(&r.template, r.container); len(o.Command) == 0 {
 			return false
 		}
 	}

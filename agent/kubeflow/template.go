@@ -67,7 +67,10 @@ func ownContainer(t corev1.PodTemplateSpec, main reader, usual string) string {
 	named := func(name string) bool {
 		return slices.ContainsFunc(t.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
 	}
-	given := main.text()
+	given := ""
+	if main.has() {
+		given = main.text()
+	}
 	if given != "" && !named(given) {
 		main.fatal("name one of the template's containers", "there is no container %s", given)
 	}

@@ -4,6 +4,7 @@ package names
 // user's own codes pass through unchanged, a signal is 128+n.
 const (
 	ExitUsage      = 64  // the command line is wrong
+	ExitData       = 65  // convert: a job could not start as it is written
 	ExitNoCluster  = 69  // the cluster cannot be reached
 	ExitNoWorker   = 69  // attach: no worker runs in this container
 	ExitBug        = 70  // a bug of ours

@@ -20,6 +20,9 @@ launcher
   hosts     print the workers as a hostfile
   metrics   collect numbers such as loss=0.3 from saved output
 
+jobs
+  convert   print LaunchJobs for MPIJobs, PyTorchJobs, TFJobs... in a file
+
 worker
   worker    PID 1 of a worker: owns every process of the job
   ready     exit 0 when the worker takes sessions

@@ -51,7 +51,7 @@ func newRoot(streams launch.Streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return wrongFlag(cmd, err)
 	})
-	root.AddCommand(newRun(streams), newEnv(streams), newHosts(streams), newMetrics(streams), newVersion(streams))
+	root.AddCommand(newRun(streams), newEnv(streams), newHosts(streams), newMetrics(streams), newConvert(streams), newVersion(streams))
 	for _, verb := range otherVerbs {
 		root.AddCommand(newElsewhere(verb))
 	}

@@ -14,7 +14,7 @@ import (
 // ownVerbs are this binary's, otherVerbs those of the small one: what is typed
 // is always `agent`.
 var (
-	ownVerbs   = []string{"run", "env", "hosts", "metrics", "version", "help"}
+	ownVerbs   = []string{"run", "env", "hosts", "metrics", "convert", "version", "help"}
 	otherVerbs = []string{"worker", "ready", "rsh", "install", "attach"}
 )
 

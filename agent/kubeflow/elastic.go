@@ -1,0 +1,153 @@
+package kubeflow
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/framework"
+)
+
+// elastic is a PyTorchJob's elasticPolicy.
+type elastic struct {
+	in       reader
+	min, max int32
+}
+
+// elastic reads the policy; nil where there is none, or the job has no workers.
+func (c *conversion) elastic(workers *replica) *elastic {
+	in := c.spec.at("elasticPolicy")
+	if !in.has() {
+		return nil
+	}
+	if workers == nil {
+		in.fatal("give Worker, or take elasticPolicy away", "an elastic job needs workers")
+		return nil
+	}
+	e := &elastic{in: in, min: workers.count, max: workers.count}
+	if n := in.at("minReplicas").count(); n != nil {
+		e.min = *n
+	}
+	if n := in.at("maxReplicas").count(); n != nil {
+		e.max = *n
+	}
+	if e.min < 1 || e.min > e.max {
+		in.at("minReplicas").fatal("give a number from 1 that is not above maxReplicas", "minReplicas is %d, and maxReplicas %d", e.min, e.max)
+	}
+	if metrics := in.at("metrics"); metrics.has() {
+		metrics.warn("kubectl autoscale launchjob/"+c.job.Name+", where the job is elastic", "no autoscaler is made: not carried")
+	}
+	return e
+}
+
+// comeAndGo makes a job whose workers may: a launcher watches over them and starts
+// torchrun on each. That needs a torchrun in the command, workers alone, and
+// torch's own rendezvous, of which Muster gives the particulars.
+func (c *conversion) comeAndGo(e *elastic, all []replica) bool {
+	worker := &all[0]
+	o, at := own(&worker.template, worker.container)
+	backend := e.in.at("rdzvBackend").text()
+	words := slices.Concat(o.Command, o.Args)
+	if e.min == e.max || len(all) > 1 || len(o.Command) == 0 || framework.Detect(words) != "torch" ||
+		backend != "" && backend != "c10d" || e.in.at("standalone").flag() {
+		return false
+	}
+	for _, key := range []string{"rdzvHost", "rdzvPort", "rdzvId", "rdzvConf"} {
+		if f := e.in.at(key); f.has() {
+			f.warn("", "the workers meet on the first of them, with a port and an id of their own for each attempt: not carried")
+		}
+	}
+	if n := e.in.at("maxRestarts").count(); n != nil {
+		setDefault(o, "PET_MAX_RESTARTS", strconv.Itoa(int(*n)))
+	}
+	if n := e.in.at("nProcPerNode").count(); n != nil && c.job.Spec.ProcsPerWorker == nil {
+		c.job.Spec.ProcsPerWorker = n
+	}
+	launcher := worker.template.DeepCopy()
+	command, _ := own(launcher, worker.container)
+	command.Resources = withoutDevices(command.Resources)
+	delete(launcher.Labels, "training.kubeflow.org/replica-type")
+	o.Command, o.Args = nil, nil
+	container(worker.in.at("template"), at).at("command").note("it stands in the launcher, which starts it on the workers")
+	c.job.Spec.Launcher = &v1alpha1.Launcher{Container: worker.container, Template: *launcher}
+	c.job.Spec.Elastic = &v1alpha1.Elastic{Min: e.min, Max: e.max}
+	if worker.count < e.min || worker.count > e.max {
+		worker.in.at("replicas").warn("", "it lies outside of the bounds: %d", min(max(worker.count, e.min), e.max))
+		worker.count = min(max(worker.count, e.min), e.max)
+	}
+	c.job.Spec.Compat = ""
+	e.in.at("maxReplicas").note("a launcher is added, one pod more without devices, that joins workers which come and drops those which go; kubectl scale changes their number. compat is left away: its hosts are fixed")
+	return true
+}
+
+// withoutDevices takes GPUs and their like away, which nothing in a launcher uses.
+func withoutDevices(r corev1.ResourceRequirements) corev1.ResourceRequirements {
+	for _, list := range []corev1.ResourceList{r.Limits, r.Requests} {
+		for name := range list {
+			if strings.Contains(string(name), "/") {
+				delete(list, name)
+			}
+		}
+	}
+	r.Claims = nil
+	return r
+}
+
+// rendezvous gives fixed workers the operator's variables, with which torchrun
+// finds the others by itself.
+func (c *conversion) rendezvous(e *elastic, all []replica) {
+	host := c.job.Name + "-worker-0"
+	if !c.compat() {
+		host += "." + c.job.Name
+	}
+	port, backend := int32(23456), "c10d"
+	if f := e.in.at("rdzvHost"); f.has() {
+		host = f.text()
+	}
+	if n := e.in.at("rdzvPort").count(); n != nil {
+		port = *n
+	}
+	if f := e.in.at("rdzvBackend"); f.has() {
+		backend = f.text()
+	}
+	env := [][2]string{
+		{"PET_RDZV_ENDPOINT", fmt.Sprintf("%s:%d", host, port)}, {"PET_RDZV_BACKEND", backend}, {"PET_NNODES", fmt.Sprintf("%d:%d", e.min, e.max)},
+	}
+	for _, f := range [][2]string{{"maxRestarts", "PET_MAX_RESTARTS"}, {"nProcPerNode", "PET_NPROC_PER_NODE"}} {
+		if n := e.in.at(f[0]).count(); n != nil {
+			env = append(env, [2]string{f[1], strconv.Itoa(int(*n))})
+		}
+	}
+	if f := e.in.at("rdzvId"); f.has() {
+		env = append(env, [2]string{"PET_RDZV_ID", f.text()})
+	}
+	var conf []string
+	for _, f := range e.in.at("rdzvConf").list() {
+		conf = append(conf, f.at("key").text()+"="+f.at("value").text())
+	}
+	if len(conf) > 0 {
+		env = append(env, [2]string{"PET_RDZV_CONF", strings.Join(conf, ",")})
+	}
+	if e.in.at("standalone").flag() {
+		env = append(env, [2]string{"PET_STANDALONE", ""})
+	}
+	for i := range all {
+		o, at := own(&all[i].template, all[i].container)
+		for _, v := range env {
+			if setDefault(o, v[0], v[1]) {
+				container(all[i].in.at("template"), at).at("env").note("it has a %s of its own, which counts", v[0])
+			}
+		}
+	}
+	if find(all, "master") == nil {
+		c.job.Spec.Success = "any"
+	}
+	if e.min < e.max {
+		e.in.at("maxReplicas").warn("run the workers' torchrun as the command of a job without Master, and it becomes an elastic LaunchJob",
+			"the number of workers is fixed: torchrun gets the operator's variables, but no pods come and go")
+	}
+}

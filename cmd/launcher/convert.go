@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/agent/kubeflow"
+	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/names"
+)
+
+const convertHelp = `usage: agent convert -f FILE [FLAGS]
+
+Prints a LaunchJob for each MPIJob (v1alpha1 to v2beta1), PyTorchJob, TFJob, XGBoostJob,
+PaddleJob, MXJob, JAXJob, TrainJob and Volcano Job of FILE. What else is in there is printed as it
+is. A field that is not carried is named on stderr. Ends with 65 when a job could not start as it
+is written; that one is not printed.
+
+  agent convert -f job.yaml | kubectl apply -f -
+  kubectl get pytorchjob mnist -o yaml | agent convert -f -
+  agent convert -f old/ --strict >new.yaml`
+
+// convertFlags are what the verb is told.
+type convertFlags struct {
+	files   []string
+	strict  bool
+	options kubeflow.Options
+}
+
+func newConvert(streams launch.Streams) *cobra.Command {
+	var f convertFlags
+	cmd := &cobra.Command{
+		Use:   "convert -f FILE [flags]",
+		Short: "print LaunchJobs for the jobs of a file",
+		Long:  convertHelp,
+		Args:  noArgs,
+		RunE:  func(*cobra.Command, []string) error { return f.convert(streams) },
+	}
+	set := cmd.Flags()
+	set.SortFlags = false
+	set.StringArrayVarP(&f.files, "filename", "f", nil, "`FILE` to read, - for stdin, a directory for its .yaml, .yml and .json; may be given again")
+	set.StringVar(&f.options.Compat, "compat", kubeflow.KubeflowV1, "`kubeflow-v1`: pods of kinds of kubeflow.org get that operator's environment, names and labels; none: Muster's own")
+	set.BoolVar(&f.strict, "strict", false, "a warning is an error")
+	set.StringVar(&f.options.Delivery, "delivery", "init", "how the agent gets into the images: `init`, imageVolume, or baked: it is in there")
+	set.StringVar(&f.options.AgentImage, "agent-image", "", "the agent's `IMAGE` (default: that of the controller)")
+	return cmd
+}
+
+// check judges the command line.
+func (f *convertFlags) check() error {
+	wrong := func(way, format string, args ...any) error {
+		return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf(format, args...), Way: way}
+	}
+	stdin := 0
+	for _, file := range f.files {
+		if file == "-" {
+			stdin++
+		}
+	}
+	switch {
+	case len(f.files) == 0:
+		return wrong("agent convert -f job.yaml, or -f - for stdin", "no file to convert")
+	case stdin > 1:
+		return wrong("", "stdin can be read once")
+	case f.options.Compat != kubeflow.KubeflowV1 && f.options.Compat != kubeflow.None:
+		return wrong("it takes kubeflow-v1, none", "--compat=%s is not known", f.options.Compat)
+	case !slices.Contains([]string{"init", "imageVolume", "baked"}, f.options.Delivery):
+		return wrong("it takes init, imageVolume, baked", "--delivery=%s is not known", f.options.Delivery)
+	case f.options.AgentImage != "" && f.options.Delivery == "baked":
+		return wrong("leave one of them away", "--agent-image is for --delivery=init and imageVolume; with baked the agent is in the job's own images")
+	}
+	return nil
+}
+
+// fileDocument is a document and where it stands.
+type fileDocument struct {
+	kubeflow.Document
+	file string
+}
+
+// convert reads everything first, since a TrainJob may name a runtime of another
+// file.
+func (f *convertFlags) convert(streams launch.Streams) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	docs, err := f.read(streams.In)
+	if err != nil {
+		return &launch.Failure{Code: names.ExitData, Err: err}
+	}
+	var bare []kubeflow.Document
+	for _, d := range docs {
+		bare = append(bare, d.Document)
+	}
+	f.options.Runtimes = kubeflow.Runtimes(bare)
+	p := printer{out: streams.Out, err: streams.Err, strict: f.strict, options: f.options}
+	for _, d := range docs {
+		if err := p.document(d); err != nil {
+			return &launch.Failure{Code: 1, Err: fmt.Errorf("print: %w", err)}
+		}
+	}
+	if p.failed > 0 {
+		return &launch.Failure{Code: names.ExitData, Err: fmt.Errorf("%d of %d jobs not converted: their errors stand above", p.failed, p.jobs)}
+	}
+	if p.jobs == 0 {
+		return &launch.Failure{Code: names.ExitData, Err: fmt.Errorf("there is no job to convert among %d documents", len(docs)), Way: "agent convert --help lists the kinds"}
+	}
+	return nil
+}
+
+func (f *convertFlags) read(stdin io.Reader) (all []fileDocument, err error) {
+	for _, name := range f.files {
+		files := []string{name}
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			if files, err = manifests(name); err != nil {
+				return nil, err
+			}
+		}
+		for _, file := range files {
+			docs, err := readFile(file, stdin)
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range docs {
+				all = append(all, fileDocument{d, file})
+			}
+		}
+	}
+	return all, nil
+}
+
+// manifests lists the files of a directory that kubectl would read.
+func manifests(dir string) (files []string, err error) {
+	for _, pattern := range []string{"*.yaml", "*.yml", "*.json"} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", dir, err)
+		}
+		files = append(files, found...)
+	}
+	if slices.Sort(files); len(files) == 0 {
+		return nil, fmt.Errorf("%s has no .yaml, .yml or .json file", dir)
+	}
+	return files, nil
+}
+
+func readFile(file string, stdin io.Reader) ([]kubeflow.Document, error) {
+	in, name := stdin, "stdin"
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer opened.Close()
+		in, name = opened, file
+	}
+	docs, err := kubeflow.Read(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", name, strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	return docs, nil
+}
