@@ -25,7 +25,11 @@ func jobsPath(namespace string) string {
 func do[T any](ctx context.Context, r *rest.Request, into *T) error {
 	ctx, cancel := context.WithTimeout(ctx, asked)
 	defer cancel()
-	body, err := r.SetHeader("Accept", "application/json").Do(ctx).Raw()
+	answer := r.SetHeader("Accept", "application/json").Do(ctx)
+	if err := answer.Error(); err != nil { // Raw has not read what the API server says
+		return err
+	}
+	body, err := answer.Raw()
 	if err != nil {
 		return err
 	}
