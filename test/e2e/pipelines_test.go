@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/pipelines"
 )
@@ -116,6 +117,16 @@ func TestPipelines(t *testing.T) {
 			require.Equal(t, 7, bad.code, bad.log)
 			require.NotEmpty(t, s.output("pipeline-x7k2p-2", file), "an output that is missing would be the step's error")
 			require.Len(t, s.ljs(), 2, "each step has a job of its own")
+
+			// A run that is terminated takes its job along.
+			s.apply(stepPod("pipeline-x7k2p-3", call("sleep 600")))
+			s.kubectl("wait", "--for=condition=Ready", "pod/pipeline-x7k2p-3", "--timeout=55s")
+			require.Eventually(t, func() bool { return len(s.ljs()) == 3 }, time.Minute, time.Second)
+			long := strings.TrimSpace(s.output("pipeline-x7k2p-3", good.Args[slices.Index(good.Args, "--name-file")+1]))
+			s.becomes(long, time.Minute, "running", inPhase(v1alpha1.PhaseRunning))
+			s.kubectl("delete", "pod", "pipeline-x7k2p-3", "--wait=false")
+			require.Eventually(t, func() bool { return len(s.ljs()) == 2 }, 20*time.Second, time.Second, "the job goes on")
+
 			for output, at := range good.Outputs {
 				require.True(t, path.IsAbs(at), output)
 				s.output("pipeline-x7k2p-1", at)
