@@ -12,6 +12,9 @@ const nvidiaGPU = "nvidia.com/gpu"
 // workers the resources.
 func mpiJobV1alpha1(c *conversion) {
 	c.runPolicy()
+	if !c.policy("cleanPodPolicy").has() {
+		c.job.Spec.RunPolicy.CleanPodPolicy = "Running" // its workers went with the launcher
+	}
 	in := c.spec.at("template")
 	worker := replica{in: c.spec, role: "worker", template: c.template(in)}
 	worker.container = ownContainer(worker.template, c.spec.at("mainContainer"), "mpi")
@@ -43,6 +46,7 @@ func mpiJobV1alpha1(c *conversion) {
 func (c *conversion) units(worker *replica) (each int32) {
 	kind := c.spec.at("processingResourceType")
 	name := kind.text()
+	kind.mention(name == nvidiaGPU || name == "cpu", "what slots are counted by")
 	if name != "" && name != nvidiaGPU && name != "cpu" {
 		kind.warn("", "it takes %s and cpu; %s is taken", nvidiaGPU, nvidiaGPU)
 	}
@@ -59,6 +63,10 @@ func (c *conversion) units(worker *replica) (each int32) {
 	}
 	if perNode != nil && *perNode > 0 {
 		node = *perNode
+	}
+	if !total.has() {
+		c.spec.at("gpusPerNode").mention(true, "it counts beside gpus")
+		c.spec.at("processingUnitsPerNode").mention(true, "it counts beside processingUnits")
 	}
 	o, _ := own(&worker.template, worker.container)
 	all, replicas := total.count(), c.spec.at("replicas").count()
