@@ -40,7 +40,7 @@ func TestValues(t *testing.T) {
 	}
 	require.NotContains(t, out, "ghcr.io")
 	require.NotContains(t, out, "ClusterRole")
-	require.NotContains(t, out, "kubeflow")
+	require.NotContains(t, out, "kubeflow.org")
 	out, err = template("--set=serveKubeflow=dry-run,namespaces={a,b}")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "- --serve-kubeflow=dry-run\n")
