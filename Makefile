@@ -140,6 +140,11 @@ e2e-gang: loaded ## LaunchJobs under real Volcano, coscheduling and Kueue (built
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/gang
 	@$(GO) run ./test/suite check
 
+.PHONY: e2e-kubeflow
+e2e-kubeflow: loaded ## Kubeflow's kinds served in place, with the custom resources of their projects, and mpi-operator beside
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/serve
+	@$(GO) run ./test/suite check
+
 .PHONY: e2e-scale
 e2e-scale: loaded ## what LaunchJobs cost: 20 launches of 20 workers; 200 jobs on nodes that kwok plays
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/scale -bin $(BIN)

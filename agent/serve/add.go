@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +29,7 @@ func Add(mgr manager.Manager, mode Mode, namespaces []string) error {
 	if mode == "" || mode == Off {
 		return nil
 	}
-	f := &finder{mgr: mgr, confined: len(namespaces) > 0, has: map[schema.GroupVersionKind]bool{}}
+	f := &finder{mgr: mgr, confined: len(namespaces) > 0, has: map[string]bool{}}
 	if mode == DryRun {
 		f.preview = &print{out: os.Stdout, seen: map[string]bool{}}
 	}
@@ -44,14 +44,18 @@ type finder struct {
 	mgr      manager.Manager
 	confined bool
 	preview  *print
-	has      map[schema.GroupVersionKind]bool
+	has      map[string]bool // by name: of a kind, one version is served
 }
 
 // Start looks for kinds until it is told to stop. Only the leader does.
 func (f *finder) Start(ctx context.Context) error {
 	for {
-		for _, k := range kinds() {
-			if err := f.find(ctx, k); err != nil {
+		found, err := f.found(f.mgr.GetRESTMapper())
+		if err != nil { // the API server does not answer, and is asked again
+			log.FromContext(ctx).Info("cannot tell which of Kubeflow's kinds there are", "error", err.Error())
+		}
+		for _, k := range found {
+			if err := f.begin(ctx, k); err != nil {
 				return err
 			}
 		}
@@ -63,20 +67,26 @@ func (f *finder) Start(ctx context.Context) error {
 	}
 }
 
-// find starts the controller of a kind that is there. An API server that does not
-// answer is asked again later.
-func (f *finder) find(ctx context.Context, k kind) error {
-	if f.has[k.gvk()] {
-		return nil
-	}
-	_, err := f.mgr.GetRESTMapper().RESTMapping(k.gvk().GroupKind(), k.version)
-	if err != nil {
-		if !meta.IsNoMatchError(err) {
-			log.FromContext(ctx).Info("cannot tell whether the cluster has a kind", "kind", k.name, "error", err.Error())
+// found lists the kinds that are there and are not served yet.
+func (f *finder) found(mapper meta.RESTMapper) (list []kind, errs error) {
+	for _, k := range kinds() {
+		if f.has[k.name] {
+			continue
 		}
-		return nil
+		_, err := mapper.RESTMapping(k.gvk().GroupKind(), k.version)
+		switch {
+		case err == nil:
+			f.has[k.name] = true
+			list = append(list, k)
+		case !meta.IsNoMatchError(err):
+			errs = errors.Join(errs, err)
+		}
 	}
-	f.has[k.gvk()] = true
+	return list, errs
+}
+
+// begin starts the controller of a kind.
+func (f *finder) begin(ctx context.Context, k kind) error {
 	log.FromContext(ctx).Info("serving a kind of Kubeflow's", "kind", k.name, "version", k.version, "dryRun", f.preview != nil)
 	r := &Reconciler{
 		Kind: k, Client: f.mgr.GetClient(), Reader: f.mgr.GetAPIReader(), Events: f.mgr.GetEventRecorder(fieldManager), Clock: clock.RealClock{},

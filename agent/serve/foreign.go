@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -123,6 +124,23 @@ func (r *Reconciler) leave(ctx context.Context, o *unstructured.Unstructured, s 
 	}
 	r.said.Store(key, n)
 	return err
+}
+
+// nameTaken is a LaunchJob's reason when a Service, or a pod, of its names is somebody else's.
+const nameTaken = "NameTaken"
+
+// yield gives an object back to an operator that was slower to touch it than to make its
+// children: the LaunchJob, which could make none, goes.
+func (r *Reconciler) yield(ctx context.Context, o *unstructured.Unstructured, s status, job *v1alpha1.LaunchJob, who string) error {
+	if who == "" {
+		return nil
+	}
+	uid := job.UID
+	err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete LaunchJob %s: %w", job.Name, err)
+	}
+	return r.leave(ctx, o, s, who)
 }
 
 // prepend puts a condition before those of another operator, whose status is kept as it is.

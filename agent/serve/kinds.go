@@ -22,8 +22,9 @@ const group = "kubeflow.org"
 
 const worker = "Worker"
 
-// kinds are all that can be served. Of MPIJob, a cluster has one version: that of
-// training-operator (v1) or that of mpi-operator (v2beta1). What they are called and
+// kinds are all that can be served. Of MPIJob, a cluster has one version, that of
+// mpi-operator (v2beta1) or that of training-operator (v1); where a CRD has both, the
+// first here counts. What they are called and
 // say is that of training-operator v1.8.1 (JAXJob: v1.9) and mpi-operator v0.6.0.
 func kinds() []kind {
 	return []kind{
@@ -33,9 +34,9 @@ func kinds() []kind {
 		{name: "PaddleJob", version: "v1", specs: "paddleReplicaSpecs", types: []string{"Master", worker}, leads: []string{"Master", worker}, selector: true},
 		{name: "JAXJob", version: "v1", specs: "jaxReplicaSpecs", types: []string{worker}, leads: []string{worker}, selector: true, long: true},
 		{name: "MXJob", version: "v1", specs: "mxReplicaSpecs", types: []string{"Scheduler", "Server", worker, "TunerTracker", "TunerServer", "Tuner"}, leads: []string{"Scheduler", worker}},
+		{name: "MPIJob", version: v2, specs: "mpiReplicaSpecs", types: []string{launcher, worker}, leads: []string{launcher}, long: true},
 		// The operator puts the kind before a reason that has it already.
 		{name: "MPIJob", version: "v1", specs: "mpiReplicaSpecs", types: []string{launcher, worker}, leads: []string{launcher}, failed: "MPIJobMPIJobFailed"},
-		{name: "MPIJob", version: v2, specs: "mpiReplicaSpecs", types: []string{launcher, worker}, leads: []string{launcher}, long: true},
 	}
 }
 

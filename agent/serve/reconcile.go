@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -79,6 +80,12 @@ func (r *Reconciler) goOn(ctx context.Context, o *unstructured.Unstructured, s s
 	}
 	if s.finished() {
 		return r.expire(ctx, o, s)
+	}
+	if job.Status.Reason == nameTaken {
+		who, err := r.foreign(ctx, o)
+		if err != nil || who != "" {
+			return retry(errors.Join(err, r.yield(ctx, o, s, job, who)))
+		}
 	}
 	if err := r.follow(ctx, o, job); err != nil {
 		return retry(err)

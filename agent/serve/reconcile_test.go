@@ -179,6 +179,20 @@ func TestForeign(t *testing.T) {
 			require.Contains(t, heard[0], "pi-master-0 was made by another operator")
 		})
 	}
+	t.Run("too late", func(t *testing.T) {
+		k, o := aTorch(t)
+		w := newWorld(t, k, o)
+		w.settle()
+		w.tells(v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseWaiting, Reason: "NameTaken"})
+		w.settle()
+		require.NotNil(t, w.job(), "somebody else's, but no operator's")
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "hpc", Name: "pi-master-0",
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: k.name, Name: "pi", UID: o.GetUID()}}}}
+		require.NoError(t, w.truth.Create(t.Context(), pod))
+		w.settle()
+		require.Nil(t, w.job(), "the other operator's pods are there: it has the object")
+		require.Equal(t, "MusterServes=False(OwnedByAnotherOperator) Created=True(PyTorchJobCreated) ", line(w.status()))
+	})
 	t.Run("later", func(t *testing.T) {
 		k, o := aTorch(t)
 		o.SetCreationTimestamp(noon())

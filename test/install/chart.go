@@ -90,7 +90,7 @@ func kubeflow(text string) (string, error) {
 			all.WriteString("{{- if not .Values.namespaces }}\n---\n" + doc + "{{- end }}\n")
 		}
 	}
-	return "# Made by `make generate` out of images/serve-kubeflow.\n" + served(all.String()), nil
+	return served("# Made by `make generate` out of images/serve-kubeflow.\n" + all.String()), nil
 }
 
 // metadataName is the line of an object's name, the first that there is.

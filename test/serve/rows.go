@@ -16,6 +16,7 @@ type row struct {
 func rows() []row {
 	return []row{
 		{key: "pytorch", what: "a PyTorchJob: suspended, resumed, to its end, deleted", crds: trainingOperator, play: pytorch},
+		{key: "tfjob", what: "a TFJob with Ps, Chief and Worker, scheduled by Volcano", crds: trainingOperator, play: tensorflow},
 		{key: "mpi-v1", what: "an MPIJob of training-operator", crds: trainingOperator, play: mpiV1},
 		{key: "dry-run", what: "a controller that says what it would do", crds: trainingOperator, mode: "dry-run", play: dryRun},
 		{key: "sdk", what: "Kubeflow's own Python SDK: a PyTorchJob from a function, a TFJob, an MPIJob", crds: trainingOperator, play: sdk},

@@ -8,6 +8,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,9 +126,13 @@ func replicas(o *unstructured.Unstructured) string {
 func (w *world) shows(ctx context.Context, object string) (string, error) {
 	text, err := kube.Kubectl(ctx, w.ns, nil, "get", object)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
+	age := slices.Index(strings.Fields(lines[0]), "AGE")
 	for i := range lines {
 		fields := strings.Fields(lines[i])
-		lines[i] = strings.Join(fields[:max(0, len(fields)-1)], " ")
+		if age >= 0 && age < len(fields) {
+			fields = slices.Delete(fields, age, age+1)
+		}
+		lines[i] = strings.Join(fields, " ")
 	}
 	w.raw[object] = strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines, "|"), err
