@@ -25,12 +25,13 @@ func jobsPath(namespace string) string {
 func do[T any](ctx context.Context, r *rest.Request, into *T) error {
 	ctx, cancel := context.WithTimeout(ctx, asked)
 	defer cancel()
-	body, err := r.SetHeader("Accept", "application/json").Do(ctx).Raw()
-	if err != nil {
+	answer := r.SetHeader("Accept", "application/json").Do(ctx)
+	if err := answer.Error(); err != nil || into == nil { // Raw's would not have the server's words
 		return err
 	}
-	if into == nil {
-		return nil
+	body, err := answer.Raw()
+	if err != nil {
+		return err
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("read the API server's answer: %w", err)
