@@ -48,7 +48,7 @@ func requests() map[string]Request {
 			r.Command = []string{"python tf.py"}
 		}),
 		"git-image": least(func(r *Request) {
-			r.SyncSource, r.SyncBranch, r.SyncImage = "git@code.example.com:team/mnist.git", "v1", "repo/git:1"
+			r.SyncSource, r.SyncBranch, r.SyncImage = "https://code.example.com/team/mnist.git", "v1", "repo/git:1"
 			r.WorkingDir, r.SyncSecret = "/work", "robot"
 		}),
 		"everything-else": least(func(r *Request) {
@@ -58,8 +58,9 @@ func requests() map[string]Request {
 			r.Selectors, r.Labels, r.Annotations = []string{"disk=ssd"}, []string{"team=vision"}, []string{"example.com/note=a=b"}
 			r.Devices, r.ImagePullPolicy, r.CleanPods, r.ActiveFor = []string{"amd.com/gpu=2"}, "IfNotPresent", "None", 3600e9
 		}),
-		"deepspeed": least(func(r *Request) { r.Command, r.GPUs = []string{"deepspeed", "train.py"}, 4 }),
-		"torchrun":  least(func(r *Request) { r.Command, r.GPUs = []string{"OMP_NUM_THREADS=4 torchrun train.py"}, 4 }),
+		"deepspeed":        least(func(r *Request) { r.Command, r.GPUs = []string{"deepspeed", "train.py"}, 4 }),
+		"torchrun":         least(func(r *Request) { r.Command, r.GPUs = []string{"OMP_NUM_THREADS=4 torchrun train.py"}, 4 }),
+		"line-for-a-shell": least(func(r *Request) { r.Command = []string{"cd code && exec mpirun ./pi > log"} }),
 		"horovod-by-mpirun": least(func(r *Request) {
 			r.Kind, r.Command = "horovod", []string{"mpirun", "python", "train.py"}
 		}),
@@ -122,6 +123,8 @@ func TestMistakes(t *testing.T) {
 		"two claims for /x/":                                func(r *Request) { r.Data = []string{"a:/x", "b:/x/"} },
 		"--toleration=a:Never is no toleration":             func(r *Request) { r.Tolerations = []string{"a:Never"} },
 		"--ps, --chief and --evaluator are no roles of mpi": func(r *Request) { r.PS, r.Framework = 1, "mpi" },
+		"torchrun in a line for a shell":                    func(r *Request) { r.Command = []string{"torchrun train.py > log"} },
+		"--sync-secret is a name and a password":            func(r *Request) { r.SyncSource, r.SyncSecret = "git@x:y.git", "robot" },
 		"horovod is started by horovodrun or mpirun":        func(r *Request) { r.Kind = "horovod" },
 		"mpi starts its ranks out of a launcher":            func(r *Request) { r.Launcher, r.Framework = new(false), "mpi" },
 		"--sync-mode=rsync is one of Arena's":               func(r *Request) { r.Sync, r.SyncSource = "rsync", "10.0.0.1:x" },
@@ -153,6 +156,24 @@ func TestRepository(t *testing.T) {
 		require.Equal(t, want, repository(source), source)
 		require.NoError(t, validSource(source), source)
 	}
+}
+
+func TestWords(t *testing.T) {
+	for line, want := range map[string][]string{
+		"python train.py":                 {"python", "train.py"},
+		" exec torchrun  train.py --lr=1": {"torchrun", "train.py", "--lr=1"},
+		"A=1 B=2 python x":                {"env", "A=1", "B=2", "python", "x"},
+		"python x > log":                  {"sh", "-c", "python x > log"},
+		"'python x'":                      {"python", "x"},
+		"'a b' 'c'":                       {"sh", "-c", "'a b' 'c'"},
+		"train":                           {"train"},
+	} {
+		argv, _ := Request{Command: []string{line}}.words()
+		require.Equal(t, want, argv, line)
+	}
+	argv, look := Request{Command: []string{"A=1 mpirun x"}, Shell: "bash"}.words()
+	require.Equal(t, []string{"bash", "-c", "A=1 mpirun x"}, argv)
+	require.Equal(t, []string{"mpirun", "x"}, look)
 }
 
 // TestNothingIsShared: who changes one pod's template changes no other's.
