@@ -26,15 +26,12 @@ func do[T any](ctx context.Context, r *rest.Request, into *T) error {
 	ctx, cancel := context.WithTimeout(ctx, asked)
 	defer cancel()
 	answer := r.SetHeader("Accept", "application/json").Do(ctx)
-	if err := answer.Error(); err != nil { // Raw has not read what the API server says
+	if err := answer.Error(); err != nil || into == nil { // Raw's would not have the server's words
 		return err
 	}
 	body, err := answer.Raw()
 	if err != nil {
 		return err
-	}
-	if into == nil {
-		return nil
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("read the API server's answer: %w", err)

@@ -2,13 +2,7 @@ package jobs
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // workflowLabel is on every pod of Argo Workflows, which both versions of Kubeflow
@@ -34,21 +28,4 @@ func (a *API) Workflow(ctx context.Context, pod string) (string, error) {
 		return "", a.explain("get pod "+pod, err)
 	}
 	return p.Labels[workflowLabel], nil
-}
-
-// Discard deletes the job with that uid, and its pods with it. One that is gone, or
-// another of its name, is left alone.
-func (a *API) Discard(ctx context.Context, name string, uid types.UID) error {
-	background := metav1.DeletePropagationBackground
-	body, err := json.Marshal(&metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}})
-	if err != nil {
-		return fmt.Errorf("encode options: %w", err)
-	}
-	r := a.client.Delete().AbsPath(jobsPath(a.Namespace), name).SetHeader("Content-Type", "application/json").Body(body)
-	err = do[struct{}](ctx, r, nil)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return a.explain("delete job "+name, err)
 }

@@ -41,12 +41,16 @@ type stream struct {
 	emit   func(at time.Time, line []byte) error // without its end; the bytes are lent
 	tail   int                                   // of the first connection
 	seed   maphash.Seed
+	most   int // lines that are known at most
 
-	since  time.Time // nothing older is asked for
-	oldest time.Time // with tail: of the first line; zero: none yet
+	since time.Time // nothing older is asked for
+	// With tail: the first line. What stands before it was left out, and is again,
+	// but for lines like it of the same moment, which cannot be told from it.
+	first  *mark
 	newest time.Time
 	known  map[mark]int // lines since then that were handed on
 	order  []mark       // the same, as they came
+	before bool         // this connection has not come to the first line yet
 	rest   []byte       // a last line without an end, as the last connection had it
 }
 
@@ -57,7 +61,7 @@ type mark struct {
 }
 
 func newStream(source logSource, since time.Time, tail int, emit func(time.Time, []byte) error) *stream {
-	return &stream{source: source, emit: emit, tail: tail, since: since, seed: maphash.MakeSeed(), known: map[mark]int{}}
+	return &stream{source: source, emit: emit, tail: tail, since: since, seed: maphash.MakeSeed(), most: manyLines, known: map[mark]int{}}
 }
 
 // errEmit marks an error of emit: nobody reads on.
@@ -69,9 +73,10 @@ func (e errEmit) Unwrap() error { return e.error }
 // that were not known.
 func (s *stream) pass(ctx context.Context, follow bool) (fresh int, err error) {
 	tail := 0
-	if s.oldest.IsZero() {
+	if s.first == nil {
 		tail = s.tail
 	}
+	s.before = s.first != nil && s.known[*s.first] > 0
 	body, err := s.source.open(ctx, s.since, tail, follow)
 	if err != nil {
 		return 0, err
@@ -117,18 +122,21 @@ func (s *stream) pass(ctx context.Context, follow bool) (fresh int, err error) {
 func (s *stream) take(line []byte, left map[mark]int) (fresh bool, err error) {
 	at, text := split(line)
 	m := mark{at.UnixNano(), maphash.Bytes(s.seed, text)}
+	if s.before && m == *s.first {
+		s.before = false
+	}
 	if left[m] > 0 {
 		left[m]--
 		return false, nil
 	}
-	if !at.IsZero() && at.Before(s.oldest) {
+	if s.before {
 		return false, nil // --tail left it out
 	}
 	if err := s.emit(at, text); err != nil {
 		return false, errEmit{err}
 	}
-	if s.tail > 0 && s.oldest.IsZero() {
-		s.oldest = at
+	if s.tail > 0 && s.first == nil {
+		s.first = &m
 	}
 	s.known[m]++
 	s.order = append(s.order, m)
@@ -142,7 +150,7 @@ func (s *stream) advance(at time.Time) {
 		s.newest = at
 	}
 	since := s.newest.Add(-overlap).Truncate(time.Second)
-	for len(s.order) > manyLines && since.Before(s.newest.Truncate(time.Second)) && s.order[len(s.order)-manyLines].at >= since.UnixNano() {
+	for len(s.order) > s.most && since.Before(s.newest.Truncate(time.Second)) && s.order[len(s.order)-s.most].at >= since.UnixNano() {
 		since = since.Add(time.Second)
 	}
 	if !since.After(s.since) || s.newest.IsZero() {

@@ -66,6 +66,10 @@ func (r Request) work() (work, error) {
 		}
 		w.framework = "mpi"
 	}
+	if found != "" && found != "mpi" && framework.Detect(argv) == "" {
+		// The agent gives such a launcher options of its own, and would start a shell.
+		return w, failure.Usage("give it as words: -- "+strings.Join(words, " "), "%s in a line for a shell: the agent would not see it", words[0])
+	}
 	w.eachStartsOne = !w.launcher && found == "" && slices.Contains([]string{"torch", "deepspeed"}, w.framework)
 	return w, nil
 }
@@ -85,7 +89,8 @@ func needsLauncher(name, found string) bool {
 }
 
 // words gives the command as it is to be run, and as it can be looked at. One word
-// with blanks in it is a line for a shell, as Arena takes its command.
+// with blanks in it is a line, as Arena takes its command: where it needs no shell it
+// is taken apart, so that the agent sees the program that it starts.
 func (r Request) words() (argv, look []string) {
 	if len(r.Command) != 1 || !strings.ContainsAny(r.Command[0], " \t\n;|&") {
 		return r.Command, r.Command
@@ -95,10 +100,34 @@ func (r Request) words() (argv, look []string) {
 		line = line[1 : len(line)-1] // Arena's documentation quotes twice
 	}
 	look = strings.Fields(line)
-	for len(look) > 1 && (look[0] == "exec" || isAssignment(look[0])) {
+	for len(look) > 1 && look[0] == "exec" {
 		look = look[1:]
 	}
-	return []string{cmp.Or(r.Shell, "sh"), "-c", line}, look
+	if r.Shell == "" && !strings.ContainsAny(line, "$|&;<>()`\\\"'*?[]{}~#!\n") {
+		if isAssignment(look[0]) {
+			look = append([]string{"env"}, look...)
+		}
+		return look, look
+	}
+	return []string{cmp.Or(r.Shell, "sh"), "-c", line}, launcherIn(line)
+}
+
+// launcherIn finds the first command of a shell's line that is a framework's
+// launcher; the first of all where none is.
+func launcherIn(line string) (words []string) {
+	for _, part := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";&|()\n", r) }) {
+		look := strings.Fields(part)
+		for len(look) > 1 && (look[0] == "exec" || isAssignment(look[0])) {
+			look = look[1:]
+		}
+		if framework.Detect(look) != "" {
+			return look
+		}
+		if words == nil {
+			words = look
+		}
+	}
+	return words
 }
 
 func isAssignment(word string) bool {

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// least is a step's command line with more arguments.
-func least(more ...string) []string {
+// stepLine is a step's command line with more arguments.
+func stepLine(more ...string) []string {
 	return append(append([]string{"mpijob", "--pipelines", "--name", "train", "--image", "img"}, more...), "--", "mpirun ./pi")
 }
 
@@ -28,7 +28,7 @@ func TestPipelines(t *testing.T) {
 		"like a flag": {[]string{"--cpu", "--privileged", "--env", `["--x=1"]`}, []string{"--cpu=--privileged", "--env=--x=1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Pipelines(least(c.given...), step)
+			got, err := Pipelines(stepLine(c.given...), step)
 			require.NoError(t, err)
 			want := append(append([]string{}, head...), c.typed...)
 			require.Equal(t, append(want, "--wait", "--logs", "--delete-on-signal", "--", "mpirun ./pi"), got.Args)
@@ -38,7 +38,7 @@ func TestPipelines(t *testing.T) {
 }
 
 func TestPipelinesOutputs(t *testing.T) {
-	got, err := Pipelines(least("--workflow-file", "/w", "--step-file", "/s", "--name-file", "/n", "--metrics-file", "/m", "--tensorboard", "True",
+	got, err := Pipelines(stepLine("--workflow-file", "/w", "--step-file", "/s", "--name-file", "/n", "--metrics-file", "/m", "--tensorboard", "True",
 		"--tensorboard-image", "tb:1", "--arena-image", "arena:7"), Step{Pod: "p-1", Workflow: "p"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"/w": "p", "/s": "p-1", "/n": jobOf("train", "p-1"), "/m": "{\"metrics\":[]}\n"}, got.Outputs)
@@ -65,12 +65,12 @@ func TestPipelinesRefuses(t *testing.T) {
 		"the step has no command":             {"--pipelines", "--name", "x"},
 		"--name has no value":                 {"--pipelines", "--name"},
 		"the step's command is 2 words":       {"--pipelines", "--", "mpirun", "x"},
-		"--workers=1.5 is none":               least("--workers", "1.5"),
-		"--gpus=all is none":                  least("--gpus", "all"),
-		"--workers=-1 is none":                least("--workers", "-1"),
-		"--rdma=maybe is no truth value":      least("--rdma", "maybe"),
-		"--env: unexpected end of JSON input": least("--env", `["A=1"`),
-		"--env: json: cannot unmarshal number into Go value of type string": least("--env", `[1]`),
+		"--workers=1.5 is none":               stepLine("--workers", "1.5"),
+		"--gpus=all is none":                  stepLine("--gpus", "all"),
+		"--workers=-1 is none":                stepLine("--workers", "-1"),
+		"--rdma=maybe is no truth value":      stepLine("--rdma", "maybe"),
+		"--env: unexpected end of JSON input": stepLine("--env", `["A=1"`),
+		"--env: json: cannot unmarshal number into Go value of type string": stepLine("--env", `[1]`),
 	} {
 		_, err := Pipelines(args, Step{Pod: "p"})
 		require.EqualError(t, err, sentence)

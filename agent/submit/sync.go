@@ -62,6 +62,9 @@ func (r Request) validateSync() error {
 	if err := validSource(r.SyncSource); err != nil {
 		return err
 	}
+	if r.SyncSecret != "" && !strings.HasPrefix(r.SyncSource, "http") {
+		return wrong("--sync-source=https://...", "--sync-secret is a name and a password, for http and https")
+	}
 	for _, word := range r.Env {
 		if name, _, _ := strings.Cut(word, "="); secretly.MatchString(name) {
 			return wrong("--sync-secret=NAME takes a Secret of the type kubernetes.io/basic-auth", "--env %s=... would write a password into the job, for all to read", name)

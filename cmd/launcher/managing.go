@@ -14,7 +14,8 @@ import (
 // managing are the verbs for jobs in a cluster: they work from anywhere.
 func managing(streams Streams) []*cobra.Command {
 	return []*cobra.Command{
-		newSubmit(streams), newList(streams), newGet(streams), newLogs(streams),
+		newSubmit(streams), newList(streams), newGet(streams), newLogs(streams), newAttach(streams),
+		newScale(streams), newDelete(streams), newPrune(streams), newTop(streams),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/agent/failure"
@@ -60,7 +61,7 @@ const discardTime = 10 * time.Second
 func discard(api *jobs.API, name string, uid types.UID, cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), discardTime)
 	defer cancel()
-	if err := api.Discard(ctx, name, uid); err != nil {
+	if err := api.Delete(ctx, api.Namespace, name, uid); err != nil && !apierrors.IsNotFound(err) {
 		return failure.New(signalCode(cause), "agent delete "+name, "job %s goes on: %w", name, err)
 	}
 	return failure.New(signalCode(cause), "", "job %s is deleted: %w", name, cause)
