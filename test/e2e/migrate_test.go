@@ -55,7 +55,7 @@ var (
 	blockOf = regexp.MustCompile("(?ms)^```(sh|yaml [a-z0-9.-]+)\n(.*?)^```$")
 	// inOurWorld are the images and programs of the pages' examples.
 	inOurWorld = strings.NewReplacer("registry.example.com/pi:1", image("openmpi"), "registry.example.com/train:1", image("openmpi"),
-		"/opt/pi", "/opt/muster-test/pi")
+		"/opt/pi", "/opt/muster-test/pi", "--timeout=5m", "--timeout=100s")
 )
 
 // TestMigrate does what each page of docs/migrate says: writes its manifests, and runs
