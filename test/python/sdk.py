@@ -31,7 +31,7 @@ def train(parameters):
 def from_function(name):
     kubeflow.create_job(
         name=name, job_kind=constants.PYTORCHJOB_KIND, base_image=python_image, train_func=train, parameters={"lr": 0.1},
-        num_workers=3, resources_per_worker={"cpu": "10m", "memory": "256Mi"},
+        num_workers=3, resources_per_worker={"memory": "512Mi"},
         env_vars={"PATH": "/torch/bin:/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": "/torch/lib/python3.11/site-packages", "OMP_NUM_THREADS": "1"},
         volumes=[client.V1Volume(name="torch", host_path=client.V1HostPathVolumeSource(path=torch))],
         volume_mounts=[client.V1VolumeMount(name="torch", mount_path="/torch", read_only=True)])
