@@ -69,16 +69,19 @@ func (c *conversion) units(worker *replica) (each int32) {
 		c.spec.at("processingUnitsPerNode").mention(true, "it counts beside processingUnits")
 	}
 	o, _ := own(&worker.template, worker.container)
-	all, replicas := total.count(), c.spec.at("replicas").count()
+	all := total.count()
 	switch {
 	case all != nil && *all > node && *all%node != 0:
 		total.fatal("give a multiple, or replicas", "%d is no multiple of %d on each node", *all, node)
+	case all != nil && *all/node > mostPods:
+		total.fatal("run fewer", "a LaunchJob takes %d workers at most", mostPods)
+		worker.count = 1
 	case all != nil:
 		each = min(*all, node)
 		worker.count = max(*all/node, 1)
 		setLimit(o, name, each)
-	case replicas != nil:
-		worker.count = *replicas
+	case c.spec.at("replicas").has():
+		worker.count = c.spec.at("replicas").pods(1)
 		if limit, ok := o.Resources.Limits[corev1.ResourceName(name)]; ok {
 			each = int32(min(limit.Value(), 4096))
 		}

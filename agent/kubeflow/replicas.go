@@ -57,9 +57,7 @@ func (c *conversion) replicas(specs reader, f family, main reader) (all []replic
 		if slices.Contains(f.none, t) {
 			r.count = 0
 		}
-		if n := in.at("replicas").count(); n != nil {
-			r.count = *n
-		}
+		r.count = in.at("replicas").pods(r.count)
 		if r.count == 0 {
 			in.warn("", "it has no pods, and is left out with its template")
 			continue

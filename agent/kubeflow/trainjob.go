@@ -89,10 +89,7 @@ func (c *conversion) trained(jobs []*replicatedJob, policy reader) bool {
 	} else {
 		policy.at("numNodes").take()
 	}
-	n := int32(1)
-	if given := nodes.count(); given != nil {
-		n = *given
-	}
+	n := nodes.pods(1)
 	procs := c.spec.at("trainer").at("numProcPerNode")
 	if mpi := policy.at("mpi"); mpi.has() {
 		return c.trainedByMPI(jobs, mpi, procs, n)

@@ -37,10 +37,7 @@ func (c *conversion) tasks() (all []*task) {
 	specs := c.spec.at("tasks")
 	for _, in := range specs.list() {
 		t := &task{name: in.at("name").text()}
-		t.in, t.role, t.count = in, strings.ToLower(t.name), 0
-		if n := in.at("replicas").count(); n != nil {
-			t.count = *n
-		}
+		t.in, t.role, t.count = in, strings.ToLower(t.name), in.at("replicas").pods(0)
 		if t.count == 0 {
 			in.warn("", "it has no pods, and is left out with its template")
 			continue

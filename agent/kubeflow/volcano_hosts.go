@@ -13,13 +13,22 @@ import (
 // hostsDir is where the plugin svc puts a file of host names for each task.
 const hostsDir = "/etc/volcano"
 
+// mostHosts is how many bytes of names a pod can have: its annotations, all
+// together, take 256 KiB.
+const mostHosts = 100 << 10
+
 // hostFiles keeps what svc, env and mpi promise: /etc/volcano/TASK.host,
 // VC_TASK_HOSTS and VC_TASK_NUM, MPI_HOST, the index in the task. Names of pods are
 // known before there are any; the files are annotations that the kubelet lays down.
 func (c *conversion) hostFiles(tasks []*task, p plugins) {
-	hosts := map[string][]string{}
+	hosts, size := map[string][]string{}, 0
 	for _, t := range tasks {
 		hosts[t.name] = c.hosts(t, p)
+		size += len(strings.Join(hosts[t.name], ","))
+	}
+	if p.svc && size > mostHosts {
+		c.spec.at("tasks").warn("agent hosts prints them, in the launcher", "%d bytes of host names are too many for a pod: no files in %s, no VC_ variables", size, hostsDir)
+		p.svc = false
 	}
 	for _, t := range tasks {
 		for i := range t.template.Spec.Containers {
