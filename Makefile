@@ -51,7 +51,7 @@ deps:
 	@sh test/mpi/deps.sh --test
 
 .PHONY: lint
-lint: fresh ## gofmt and go vet, for Linux and for another system; generated files are fresh
+lint: fresh ## gofmt and go vet, for Linux and for other systems; generated files are fresh
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags mpi ./test/fake
@@ -60,6 +60,7 @@ lint: fresh ## gofmt and go vet, for Linux and for another system; generated fil
 	$(GO) vet -tags skew ./test/skew
 	$(GO) vet -tags plugins ./cmd/launcher
 	GOOS=darwin $(GO) vet ./cmd/...
+	GOOS=windows $(GO) vet ./cmd/launcher
 
 .PHONY: unit
 unit:
