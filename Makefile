@@ -53,7 +53,7 @@ deps:
 	@sh test/mpi/deps.sh --test
 
 .PHONY: lint
-lint: fresh ## gofmt and go vet, for Linux and for another system; generated files are fresh
+lint: fresh ## gofmt and go vet, for Linux and for other systems; generated files are fresh
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags mpi ./test/fake
@@ -63,6 +63,7 @@ lint: fresh ## gofmt and go vet, for Linux and for another system; generated fil
 	$(GO) vet -tags plugins ./cmd/launcher
 	$(GO) vet -tags pypi ./test/pipelines
 	GOOS=darwin $(GO) vet ./cmd/...
+	GOOS=windows $(GO) vet ./cmd/launcher
 
 .PHONY: unit
 unit:

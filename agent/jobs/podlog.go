@@ -48,7 +48,7 @@ func (l podLog) read(ctx context.Context, s *stream, follow bool, p *patience) e
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case apierrors.IsNotFound(err), err == nil && pod.UID != l.uid:
-			return nil
+			return s.last()
 		case !p.again(err):
 			return err
 		case err == nil:
@@ -83,8 +83,10 @@ func (l podLog) readOnce(ctx context.Context, s *stream, pod *corev1.Pod, follow
 	switch {
 	case errors.As(err, &gone):
 		return true, gone.error
-	case apierrors.IsBadRequest(err) && still, apierrors.IsNotFound(err):
-		return true, nil // it never began; or it is being deleted
+	case apierrors.IsBadRequest(err) && still:
+		return true, nil // it never began
+	case apierrors.IsNotFound(err):
+		return false, nil // it is being deleted, or was just made
 	case apierrors.IsBadRequest(err):
 		return false, nil // it has not begun, or is just beginning
 	}

@@ -184,11 +184,17 @@ func (s *stream) settle(ctx context.Context) error {
 		}
 		before = s.rest
 	}
-	if len(s.rest) == 0 {
+	return s.last()
+}
+
+// last hands on what is there of a line without an end: nobody can be asked for more.
+func (s *stream) last() error {
+	line := s.rest
+	s.rest = nil
+	if len(line) == 0 {
 		return nil
 	}
-	_, err := s.take(s.rest, map[mark]int{})
-	s.rest = nil
+	_, err := s.take(line, map[mark]int{})
 	return err
 }
 
