@@ -98,7 +98,7 @@ def check(kind, name, create, pods, master, lines):
 check("PyTorchJob", "fn", from_function, ["fn-master-0", "fn-worker-0", "fn-worker-1"], ["fn-master-0"],
       {"fn-master-0": ("rank 0 of 3 sum 6 lr 0.1", 1), "fn-worker-0": ("of 3 sum 6", 1), "fn-worker-1": ("of 3 sum 6", 1)})
 check("TFJob", "tf", tfjob, ["tf-chief-0", "tf-ps-0", "tf-worker-0", "tf-worker-1"], ["tf-chief-0"],
-      {"tf-chief-0": ('"type": "chief"', 0), "tf-worker-1": ("TF_CONFIG", 1)})
+      {"tf-chief-0": ('"task":{"type":"chief","index":0}', 1), "tf-worker-1": ('"task":{"type":"worker","index":1}', 1)})
 check("MPIJob", "mpi", mpijob, ["mpi-launcher", "mpi-worker-0", "mpi-worker-1"], ["mpi-launcher"],
       {"mpi-launcher": ("rank", 4)})
 print("sdk ok")
