@@ -5,6 +5,7 @@ TORCH is a directory of the nodes with PyTorch; the SDK's own arguments mount it
 job is made, waited for, read and deleted as a notebook does it; what does not come out
 as under Kubeflow's operator ends the script.
 """
+import os
 import sys
 import time
 
@@ -95,8 +96,11 @@ def check(kind, name, create, pods, master, lines):
     print(kind, "ok:", " ".join(conditions), job.status.replica_statuses, flush=True)
 
 
+# nprocPerNode is auto where nothing is said: torchrun makes a process for each processor.
+procs = os.cpu_count()
+world = f"of {3 * procs} sum {sum(range(3 * procs + 1))} lr 0.1"
 check("PyTorchJob", "fn", from_function, ["fn-master-0", "fn-worker-0", "fn-worker-1"], ["fn-master-0"],
-      {"fn-master-0": ("rank 0 of 3 sum 6 lr 0.1", 1), "fn-worker-0": ("of 3 sum 6", 1), "fn-worker-1": ("of 3 sum 6", 1)})
+      {"fn-master-0": (world, procs), "fn-worker-0": (world, procs), "fn-worker-1": (world, procs)})
 check("TFJob", "tf", tfjob, ["tf-chief-0", "tf-ps-0", "tf-worker-0", "tf-worker-1"], ["tf-chief-0"],
       {"tf-chief-0": ('"task":{"type":"chief","index":0}', 1), "tf-worker-1": ('"task":{"type":"worker","index":1}', 1)})
 check("MPIJob", "mpi", mpijob, ["mpi-launcher", "mpi-worker-0", "mpi-worker-1"], ["mpi-launcher"],
