@@ -37,6 +37,8 @@ type Request struct {
 	RDMA        bool
 	ShmSize     string
 	HostNetwork bool
+	Restricted  bool   // as Pod Security's level of that name wants it
+	RunAsUser   *int64 // nil: the image's own
 	Priority    string
 	Tolerations []string
 	Selectors   []string

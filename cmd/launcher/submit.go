@@ -47,6 +47,7 @@ type submitFlags struct {
 	request     submit.Request
 	where       jobs.Where
 	launcher    bool
+	user        int64
 	dryRun      string
 	output      string
 	wait        bool
@@ -93,6 +94,9 @@ func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
 	}
 	if cmd.Flags().Changed("launcher") {
 		f.request.Launcher = &f.launcher
+	}
+	if cmd.Flags().Changed("run-as-user") {
+		f.request.RunAsUser = &f.user
 	}
 	return f.validate()
 }

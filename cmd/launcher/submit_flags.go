@@ -44,6 +44,8 @@ func (f *submitFlags) podFlags(set *pflag.FlagSet) {
 	set.StringArrayVarP(&r.Env, "env", "e", nil, "`NAME=VALUE` of a variable; may be given again")
 	set.StringArrayVar(&r.Labels, "label", nil, "`NAME=VALUE` of a label of job and pods; may be given again")
 	set.StringArrayVarP(&r.Annotations, "annotation", "a", nil, "`NAME=VALUE` of an annotation of job and pods; may be given again")
+	set.BoolVar(&r.Restricted, "restricted", false, "pods as Pod Security's level restricted admits them")
+	set.Int64Var(&f.user, "run-as-user", 0, "`UID` of their processes, and GID (default: the image's own)")
 	set.StringVar(&r.WorkingDir, "working-dir", "", "working `DIR` (default: the image's own; /root with --sync-source)")
 	set.StringVar(&r.ImagePullPolicy, "image-pull-policy", "", "`WHEN`: Always, IfNotPresent or Never")
 	set.StringArrayVar(&r.PullSecrets, "image-pull-secret", nil, "`NAME` of a Secret for the registry; may be given again")
