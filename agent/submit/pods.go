@@ -1,6 +1,8 @@
 package submit
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -99,7 +101,11 @@ func (r Request) secure(spec *corev1.PodSpec) {
 
 // launcher runs the command and takes no ranks, and so no GPUs.
 func (p parts) launcher(r Request, w work) corev1.PodTemplateSpec {
-	return p.template(r, w.argv, nil)
+	t := p.template(r, w.argv, nil)
+	if c := &t.Spec.Containers[0]; r.RankTags && w.taggable() && !slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == names.EnvOutput }) {
+		c.Env = append(c.Env, corev1.EnvVar{Name: names.EnvOutput, Value: names.OutputTag})
+	}
+	return t
 }
 
 // roles are the other pods in the order of their ranks. Beside a launcher they run

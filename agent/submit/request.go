@@ -54,6 +54,7 @@ type Request struct {
 	Shell       string
 	Framework   string
 	Launcher    *bool // nil: as the framework needs it
+	RankTags    bool  // each line of mpirun's output with its rank
 	Delivery    string
 	AgentImage  string
 	MaxRestarts int

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write testdata anew")
 
 // least is what a request has at least.
 func least(change func(*Request)) Request {
-	r := Request{Name: "train", Image: "repo/train:1", Workers: 2, Delivery: "init", Command: []string{"python", "train.py"}}
+	r := Request{Name: "train", Image: "repo/train:1", Workers: 2, Delivery: "init", RankTags: true, Command: []string{"python", "train.py"}}
 	if change != nil {
 		change(&r)
 	}
@@ -64,6 +64,7 @@ func requests() map[string]Request {
 			r.Restricted, r.RunAsUser, r.SyncSource, r.WorkingDir = true, new(int64(1000)), "https://code.example.com/a.git", "/work"
 		}),
 		"line-for-a-shell": least(func(r *Request) { r.Command = []string{"cd code && exec mpirun ./pi > log"} }),
+		"own-tags":         least(func(r *Request) { r.Command = []string{"mpirun", "--tag-output", "./pi"} }),
 		"horovod-by-mpirun": least(func(r *Request) {
 			r.Kind, r.Command = "horovod", []string{"mpirun", "python", "train.py"}
 		}),

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
@@ -150,7 +149,7 @@ func (f *submitFlags) run(ctx context.Context, streams Streams) error {
 	if err := f.show(said, made, "created", ""); err != nil || !f.wait {
 		return err
 	}
-	return f.await(ctx, api, made.Name, made.UID, streams)
+	return f.await(ctx, api, made, streams)
 }
 
 // show prints the job as -o says, else as otherwise says, else that it was made.
@@ -175,7 +174,8 @@ func (f *submitFlags) show(streams Streams, job *v1alpha1.LaunchJob, done, other
 }
 
 // await waits for the job's end, which becomes ours.
-func (f *submitFlags) await(ctx context.Context, api *jobs.API, name string, uid types.UID, streams Streams) error {
+func (f *submitFlags) await(ctx context.Context, api *jobs.API, job *v1alpha1.LaunchJob, streams Streams) error {
+	name := job.Name
 	if f.timeout > 0 {
 		late := failure.New(names.ExitDeadline, "it goes on; agent logs -f "+name+" follows it, agent delete "+name+" ends it",
 			"job %s had not ended after %s", name, f.timeout)
@@ -183,7 +183,7 @@ func (f *submitFlags) await(ctx context.Context, api *jobs.API, name string, uid
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, late)
 		defer cancel()
 	}
-	w := jobs.Attendance{API: api, Job: name, UID: uid, Metrics: f.metrics, MetricsFile: f.metricsFile, Say: sayer(streams.Err)}
+	w := jobs.Attendance{API: api, Job: name, UID: job.UID, Metrics: f.metrics, MetricsFile: f.metricsFile, Tagged: jobs.Tagged(job), Say: sayer(streams.Err)}
 	if f.quiet {
 		w.Say = func(string, ...any) {}
 	}

@@ -22,6 +22,7 @@ func (f *submitFlags) whatFlags(set *pflag.FlagSet) {
 	set.StringVar(&r.Image, "image", "", "`IMAGE` of its pods")
 	set.StringVar(&r.Framework, "framework", "", "`NAME`, as in agent run --framework (default: KIND's, else found by the command)")
 	set.BoolVar(&f.launcher, "launcher", false, "with a launcher, in which the output of all ranks comes together (default: as the command needs it)")
+	set.BoolVar(&r.RankTags, "rank-tags", true, "each line of mpirun's output with its rank; --rank-tags=false: as it comes")
 	set.IntVar(&r.Workers, "workers", 1, "`N` workers; a launcher is not among them")
 	set.IntVar(&r.PS, "ps", 0, "`N` parameter servers besides")
 	set.BoolVar(&r.Chief, "chief", false, "a chief besides")
