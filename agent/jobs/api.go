@@ -157,6 +157,7 @@ func denied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsU
 // not change: at once, or for 401 and 403 after deniedFor.
 type patience struct {
 	say    func(format string, args ...any)
+	quiet  bool // says only what the API server itself has answered: another tells that it is away
 	denied time.Time
 	told   bool
 }
@@ -170,7 +171,7 @@ func (p *patience) again(err error) bool {
 	switch {
 	case err == nil:
 		if p.told {
-			p.say("the API server answers again")
+			p.say("answered again")
 		}
 		p.denied, p.told = time.Time{}, false
 		return true
@@ -183,9 +184,10 @@ func (p *patience) again(err error) bool {
 		return false
 	}
 	p.denied = time.Time{}
-	if !p.told {
+	var answer apierrors.APIStatus
+	if !p.told && (!p.quiet || errors.As(err, &answer)) {
 		p.told = true
-		p.say("the API server does not answer, asking again: %s", strings.ReplaceAll(fmt.Sprint(err), "\n", " "))
+		p.say("asking again: %s", strings.ReplaceAll(fmt.Sprint(err), "\n", " "))
 	}
 	return true
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/metrics"
+	"github.com/musterhq/muster/agent/names"
 )
 
 // metricsFile is where Kubeflow Pipelines' examples have their metrics.
@@ -23,6 +24,7 @@ type Attendance struct {
 	UID         types.UID
 	Out         io.Writer // gets the job's log; nil: nobody
 	Metrics     []string  // as metrics.Parse takes them
+	Tagged      bool      // each line of the launcher's log begins with its rank: see Tagged
 	MetricsFile string
 	Say, Warn   func(format string, args ...any) // progress; what may be wrong
 }
@@ -34,7 +36,7 @@ func (a Attendance) Run(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	seen := newGauge(specs)
+	seen := newGauge(specs, a.Tagged)
 	reading, stop := context.WithCancel(ctx)
 	var logs sync.WaitGroup
 	var logErr error
@@ -110,9 +112,28 @@ type gauge struct {
 	mixed     *metrics.Writer // the launcher's log, which is that of several ranks
 }
 
-func newGauge(specs []metrics.Spec) *gauge {
+func newGauge(specs []metrics.Spec, tagged bool) *gauge {
+	tags := metrics.TagsSure
+	if tagged {
+		tags = metrics.TagsAll
+	}
 	c := metrics.New(specs)
-	return &gauge{c, c.Mixed(metrics.TagsSure)}
+	return &gauge{c, c.Mixed(tags)}
+}
+
+// Tagged: the job's launcher asks mpirun to put the rank before each line.
+func Tagged(job *v1alpha1.LaunchJob) bool {
+	if job.Spec.Launcher == nil {
+		return false
+	}
+	for _, c := range job.Spec.Launcher.Template.Spec.Containers {
+		for _, v := range c.Env {
+			if v.Name == names.EnvOutput && v.Value == names.OutputTag {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (g *gauge) look(line Line) {

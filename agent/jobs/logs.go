@@ -183,7 +183,11 @@ func (f *followed) read(ctx context.Context, source podLog, m member, single boo
 		line.At, line.Text = at, text
 		return f.Emit(line)
 	})
-	err := source.read(ctx, s, f.Follow, &patience{say: func(string, ...any) {}})
+	err := source.read(ctx, s, f.Follow, &patience{quiet: true, say: func(format string, args ...any) {
+		f.mu.Lock() // not into the midst of a line
+		defer f.mu.Unlock()
+		f.Say(m.name+": "+format, args...)
+	}})
 	if err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return
 	}

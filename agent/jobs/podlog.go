@@ -38,10 +38,13 @@ const (
 	longPause  = 5 * time.Second
 )
 
+// onceFor is how long a log that is read once is asked for: its node may be away.
+const onceFor = 15 * time.Second
+
 // read hands on the log: with follow until the container has ended and all was read,
 // else once to its end as it is. A pod that is gone ends it: there is nothing more.
 func (l podLog) read(ctx context.Context, s *stream, follow bool, p *patience) error {
-	pause := shortPause
+	pause, began := shortPause, time.Now()
 	for {
 		pod, err := l.api.pod(ctx, l.pod)
 		switch {
@@ -56,7 +59,7 @@ func (l podLog) read(ctx context.Context, s *stream, follow bool, p *patience) e
 			if ended || ctx.Err() != nil {
 				return err
 			}
-			if !p.again(err) {
+			if !p.again(err) || !follow && err != nil && time.Since(began) > onceFor {
 				return err
 			}
 			if err == nil {
@@ -83,10 +86,10 @@ func (l podLog) readOnce(ctx context.Context, s *stream, pod *corev1.Pod, follow
 	switch {
 	case errors.As(err, &gone):
 		return true, gone.error
-	case apierrors.IsBadRequest(err) && still:
+	case apierrors.IsBadRequest(err) && (still || !follow):
 		return true, nil // it never began
 	case apierrors.IsNotFound(err):
-		return false, nil // it is being deleted, or was just made
+		return !follow, nil // it is being deleted, or was just made
 	case apierrors.IsBadRequest(err):
 		return false, nil // it has not begun, or is just beginning
 	}

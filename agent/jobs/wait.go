@@ -17,6 +17,9 @@ import (
 // lookEvery is the time between two looks at a job that is waited for.
 const lookEvery = time.Second
 
+// unseenFor is how long a controller may take to look at a new job before it is said.
+const unseenFor = 5 * time.Second
+
 // Over: the job has ended.
 func Over(job *v1alpha1.LaunchJob) bool {
 	c := job.Status.Conditions
@@ -39,7 +42,7 @@ func Code(job *v1alpha1.LaunchJob) int {
 // missing (77), ctx has ended.
 func (a *API) Wait(ctx context.Context, name string, uid types.UID, say func(format string, args ...any)) (*v1alpha1.LaunchJob, error) {
 	p := patience{say: say}
-	last := ""
+	last, began := "", time.Now()
 	for {
 		job, err := a.job(ctx, name)
 		switch {
@@ -50,7 +53,7 @@ func (a *API) Wait(ctx context.Context, name string, uid types.UID, say func(for
 		case !p.again(err):
 			return nil, a.explain("get job "+name, err)
 		case err == nil:
-			if now := Sentence(job); now != last {
+			if now := Sentence(job); now != last && (job.Status.Phase != "" || time.Since(began) > unseenFor) {
 				say("%s", now)
 				last = now
 			}

@@ -19,6 +19,13 @@ type work struct {
 	eachStartsOne bool
 }
 
+// taggable: the agent starts mpirun itself, and nobody has said how its output is to
+// look.
+func (w work) taggable() bool {
+	own := []string{"--tag-output", "-tag-output", "--timestamp-output", "-timestamp-output", "--output", "-prepend-rank", "-l"}
+	return framework.Detect(w.argv) == "mpi" && !slices.ContainsFunc(w.argv, func(word string) bool { return slices.Contains(own, word) })
+}
+
 // kinds are the words behind `arena submit`, and the frameworks that they are.
 var kinds = map[string]string{
 	"mpi": "mpi", "mpijob": "mpi",

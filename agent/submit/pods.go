@@ -1,6 +1,8 @@
 package submit
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -72,13 +74,38 @@ func (p parts) template(r Request, argv []string, limits corev1.ResourceList) co
 		spec.InitContainers = []corev1.Container{*p.sync}
 	}
 	spec.Containers = []corev1.Container{c}
+	r.secure(&spec)
 	meta := metav1.ObjectMeta{Labels: p.labels, Annotations: p.annotations}
 	return *(&corev1.PodTemplateSpec{ObjectMeta: meta, Spec: spec}).DeepCopy()
 }
 
+// secure gives the pod the user that was asked for, and with --restricted what Pod
+// Security's level of that name asks of every container.
+func (r Request) secure(spec *corev1.PodSpec) {
+	if r.RunAsUser != nil || r.Restricted {
+		spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: r.RunAsUser, RunAsGroup: r.RunAsUser, FSGroup: r.RunAsUser}
+	}
+	if !r.Restricted {
+		return
+	}
+	spec.SecurityContext.RunAsNonRoot = new(true)
+	spec.SecurityContext.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			list[i].SecurityContext = &corev1.SecurityContext{
+				AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			}
+		}
+	}
+}
+
 // launcher runs the command and takes no ranks, and so no GPUs.
 func (p parts) launcher(r Request, w work) corev1.PodTemplateSpec {
-	return p.template(r, w.argv, nil)
+	t := p.template(r, w.argv, nil)
+	if c := &t.Spec.Containers[0]; r.RankTags && w.taggable() && !slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == names.EnvOutput }) {
+		c.Env = append(c.Env, corev1.EnvVar{Name: names.EnvOutput, Value: names.OutputTag})
+	}
+	return t
 }
 
 // roles are the other pods in the order of their ranks. Beside a launcher they run

@@ -37,6 +37,8 @@ type Request struct {
 	RDMA        bool
 	ShmSize     string
 	HostNetwork bool
+	Restricted  bool   // as Pod Security's level of that name wants it
+	RunAsUser   *int64 // nil: the image's own
 	Priority    string
 	Tolerations []string
 	Selectors   []string
@@ -52,6 +54,7 @@ type Request struct {
 	Shell       string
 	Framework   string
 	Launcher    *bool // nil: as the framework needs it
+	RankTags    bool  // each line of mpirun's output with its rank
 	Delivery    string
 	AgentImage  string
 	MaxRestarts int

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write testdata anew")
 
 // least is what a request has at least.
 func least(change func(*Request)) Request {
-	r := Request{Name: "train", Image: "repo/train:1", Workers: 2, Delivery: "init", Command: []string{"python", "train.py"}}
+	r := Request{Name: "train", Image: "repo/train:1", Workers: 2, Delivery: "init", RankTags: true, Command: []string{"python", "train.py"}}
 	if change != nil {
 		change(&r)
 	}
@@ -58,9 +58,13 @@ func requests() map[string]Request {
 			r.Selectors, r.Labels, r.Annotations = []string{"disk=ssd"}, []string{"team=vision"}, []string{"example.com/note=a=b"}
 			r.Devices, r.ImagePullPolicy, r.CleanPods, r.ActiveFor = []string{"amd.com/gpu=2"}, "IfNotPresent", "None", 3600e9
 		}),
-		"deepspeed":        least(func(r *Request) { r.Command, r.GPUs = []string{"deepspeed", "train.py"}, 4 }),
-		"torchrun":         least(func(r *Request) { r.Command, r.GPUs = []string{"OMP_NUM_THREADS=4 torchrun train.py"}, 4 }),
+		"deepspeed": least(func(r *Request) { r.Command, r.GPUs = []string{"deepspeed", "train.py"}, 4 }),
+		"torchrun":  least(func(r *Request) { r.Command, r.GPUs = []string{"OMP_NUM_THREADS=4 torchrun train.py"}, 4 }),
+		"restricted": least(func(r *Request) {
+			r.Restricted, r.RunAsUser, r.SyncSource, r.WorkingDir = true, new(int64(1000)), "https://code.example.com/a.git", "/work"
+		}),
 		"line-for-a-shell": least(func(r *Request) { r.Command = []string{"cd code && exec mpirun ./pi > log"} }),
+		"own-tags":         least(func(r *Request) { r.Command = []string{"mpirun", "--tag-output", "./pi"} }),
 		"horovod-by-mpirun": least(func(r *Request) {
 			r.Kind, r.Command = "horovod", []string{"mpirun", "python", "train.py"}
 		}),
@@ -125,6 +129,10 @@ func TestMistakes(t *testing.T) {
 		"--ps, --chief and --evaluator are no roles of mpi": func(r *Request) { r.PS, r.Framework = 1, "mpi" },
 		"torchrun in a line for a shell":                    func(r *Request) { r.Command = []string{"torchrun train.py > log"} },
 		"--sync-secret is a name and a password":            func(r *Request) { r.SyncSource, r.SyncSecret = "git@x:y.git", "robot" },
+		"--restricted namespaces admit neither":             func(r *Request) { r.Restricted, r.RDMA = true, true },
+		"--run-as-user=-1 is no user":                       func(r *Request) { r.RunAsUser = new(int64(-1)) },
+		"--restricted namespaces admit nothing that runs":   func(r *Request) { r.Restricted, r.RunAsUser = true, new(int64(0)) },
+		"--restricted: the working directory /root":         func(r *Request) { r.Restricted, r.SyncSource = true, "https://x/y.git" },
 		"horovod is started by horovodrun or mpirun":        func(r *Request) { r.Kind = "horovod" },
 		"mpi starts its ranks out of a launcher":            func(r *Request) { r.Launcher, r.Framework = new(false), "mpi" },
 		"--sync-mode=rsync is one of Arena's":               func(r *Request) { r.Sync, r.SyncSource = "rsync", "10.0.0.1:x" },

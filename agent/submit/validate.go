@@ -68,6 +68,14 @@ func (r Request) together() error {
 		return wrong("--delivery=init brings the agent of that image along", "--agent-image with --delivery=baked: the agent is in the job's own image")
 	case r.ShmSize != "" && !isAmount(r.ShmSize):
 		return wrong("--shm-size=8Gi; 0 leaves /dev/shm alone", "--shm-size=%s is no size", r.ShmSize)
+	case r.Restricted && (r.RDMA || r.HostNetwork):
+		return wrong("leave one of them away", "--restricted namespaces admit neither --rdma nor --host-network")
+	case r.RunAsUser != nil && *r.RunAsUser < 0:
+		return wrong("--run-as-user=1000", "--run-as-user=%d is no user", *r.RunAsUser)
+	case r.Restricted && r.RunAsUser != nil && *r.RunAsUser == 0:
+		return wrong("--run-as-user=1000", "--restricted namespaces admit nothing that runs as root")
+	case r.Restricted && r.SyncSource != "" && r.WorkingDir == "":
+		return wrong("--working-dir=/work", "--restricted: the working directory /root, where the code would go, is root's")
 	case r.ActiveFor < 0:
 		return wrong("--active-deadline=12h", "--active-deadline=%s lies in the past", r.ActiveFor)
 	}

@@ -58,6 +58,7 @@ func TestJobScripts(t *testing.T) {
 			"job":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).job(ts, args) },
 			"await": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).await(ts, args) },
 			"pod":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).pod(ts, args) },
+			"said":  func(ts *testscript.TestScript, _ bool, args []string) { said(ts, args) },
 			"print": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).print(ts, args) },
 			"api":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).server(ts, args) },
 		},
@@ -124,6 +125,18 @@ func (o *office) await(ts *testscript.TestScript, args []string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("nobody made job %s", args[0])
+}
+
+// said is `said FILE TEXT`: until the file has the text.
+func said(ts *testscript.TestScript, args []string) {
+	for range 1000 {
+		text, _ := os.ReadFile(ts.MkAbs(args[0]))
+		if strings.Contains(string(text), args[1]) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s never had %q", args[0], args[1])
 }
 
 // pod is `pod JOB-ROLE[-N] STATE`: Pending, Running, or an exit code.

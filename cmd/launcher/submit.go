@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
@@ -44,19 +43,19 @@ const submitCodes = `exit codes
 
 // submitFlags are those that say what to do with the job.
 type submitFlags struct {
-	request  submit.Request
-	where    jobs.Where
-	launcher bool
-	dryRun   string
-	output   string
-	wait     bool
-	logs     bool
-	quiet    bool
-
-	deleteOnSignal bool
-	timeout        time.Duration
-	metrics        []string
-	metricsFile    string
+	request     submit.Request
+	where       jobs.Where
+	launcher    bool
+	user        int64
+	dryRun      string
+	output      string
+	wait        bool
+	logs        bool
+	quiet       bool
+	onSignal    bool // delete the job
+	timeout     time.Duration
+	metrics     []string
+	metricsFile string
 }
 
 func newSubmit(streams Streams) *cobra.Command {
@@ -96,6 +95,9 @@ func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("launcher") {
 		f.request.Launcher = &f.launcher
 	}
+	if cmd.Flags().Changed("run-as-user") {
+		f.request.RunAsUser = &f.user
+	}
 	return f.validate()
 }
 
@@ -107,7 +109,7 @@ func (f *submitFlags) validate() error {
 		return failure.Usage("it takes json, yaml, name", "-o %s is not known", f.output)
 	case (f.logs || f.timeout != 0 || len(f.metrics) > 0) && !f.wait:
 		return failure.Usage("add --wait", "--logs, --timeout and --metric are for who waits for the job's end")
-	case f.deleteOnSignal && !f.wait:
+	case f.onSignal && !f.wait:
 		return failure.Usage("add --wait", "--delete-on-signal is for who waits for the job's end")
 	case f.timeout < 0:
 		return failure.Usage("--timeout=12h", "--timeout=%s lies in the past", f.timeout)
@@ -150,7 +152,7 @@ func (f *submitFlags) run(ctx context.Context, streams Streams) error {
 	if err := f.show(said, made, "created", ""); err != nil || !f.wait {
 		return err
 	}
-	return f.await(ctx, api, made.Name, made.UID, streams)
+	return f.await(ctx, api, made, streams)
 }
 
 // show prints the job as -o says, else as otherwise says, else that it was made.
@@ -175,7 +177,8 @@ func (f *submitFlags) show(streams Streams, job *v1alpha1.LaunchJob, done, other
 }
 
 // await waits for the job's end, which becomes ours.
-func (f *submitFlags) await(ctx context.Context, api *jobs.API, name string, uid types.UID, streams Streams) error {
+func (f *submitFlags) await(ctx context.Context, api *jobs.API, job *v1alpha1.LaunchJob, streams Streams) error {
+	name := job.Name
 	if f.timeout > 0 {
 		late := failure.New(names.ExitDeadline, "it goes on; agent logs -f "+name+" follows it, agent delete "+name+" ends it",
 			"job %s had not ended after %s", name, f.timeout)
@@ -183,7 +186,7 @@ func (f *submitFlags) await(ctx context.Context, api *jobs.API, name string, uid
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, late)
 		defer cancel()
 	}
-	w := jobs.Attendance{API: api, Job: name, UID: uid, Metrics: f.metrics, MetricsFile: f.metricsFile, Say: sayer(streams.Err)}
+	w := jobs.Attendance{API: api, Job: name, UID: job.UID, Metrics: f.metrics, MetricsFile: f.metricsFile, Tagged: jobs.Tagged(job), Say: sayer(streams.Err)}
 	if f.quiet {
 		w.Say = func(string, ...any) {}
 	}
@@ -194,8 +197,8 @@ func (f *submitFlags) await(ctx context.Context, api *jobs.API, name string, uid
 	code, err := w.Run(ctx)
 	switch cause := context.Cause(ctx); {
 	case err != nil && ctx.Err() != nil && cause != nil && errors.Is(err, cause):
-		if f.deleteOnSignal && !isLate(cause) {
-			return discard(api, name, uid, cause)
+		if f.onSignal && !isLate(cause) {
+			return discard(api, name, job.UID, cause)
 		}
 		return stopped(cause, name)
 	case err != nil:

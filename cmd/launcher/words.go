@@ -81,7 +81,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 // takes tells what a flag's value looks like.
 func takes(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
-	case "int":
+	case "int", "int64":
 		return "a number, as in --" + flag.Name + "=4"
 	case "duration":
 		return "a time, as in --" + flag.Name + "=90s, 10m or 1h"
