@@ -68,9 +68,7 @@ def check(kind, name, create, pods, master, lines):
     """pods: names of all; master: those with the role; lines: how many a log must have with which word."""
     create(name)
     assert kubeflow.get_job(name, job_kind=kind).metadata.name == name
-    seen = []
-    job = kubeflow.wait_for_job_conditions(
-        name, job_kind=kind, wait_timeout=180, polling_interval=2, callback=lambda job: seen.append(job.status))
+    job = kubeflow.wait_for_job_conditions(name, job_kind=kind, wait_timeout=180, polling_interval=2)
     conditions = [c.type for c in job.status.conditions if c.status == "True"]
     assert kubeflow.is_job_succeeded(name, job_kind=kind), conditions
     assert "Created" in [c.type for c in job.status.conditions], conditions
@@ -93,7 +91,8 @@ def check(kind, name, create, pods, master, lines):
     while kubeflow.get_job_pods(name):
         assert time.monotonic() < deadline, "the pods of a deleted job stay"
         time.sleep(1)
-    print(kind, "ok:", " ".join(conditions), job.status.replica_statuses, flush=True)
+    counts = {k: [r.active or 0, r.succeeded or 0, r.failed or 0] for k, r in job.status.replica_statuses.items()}
+    print(kind, "ok:", " ".join(conditions) + "; active, succeeded, failed:", counts, flush=True)
 
 
 # nprocPerNode is auto where nothing is said: torchrun makes a process for each processor.
@@ -104,5 +103,5 @@ check("PyTorchJob", "fn", from_function, ["fn-master-0", "fn-worker-0", "fn-work
 check("TFJob", "tf", tfjob, ["tf-chief-0", "tf-ps-0", "tf-worker-0", "tf-worker-1"], ["tf-chief-0"],
       {"tf-chief-0": ('"task":{"type":"chief","index":0}', 1), "tf-worker-1": ('"task":{"type":"worker","index":1}', 1)})
 check("MPIJob", "mpi", mpijob, ["mpi-launcher", "mpi-worker-0", "mpi-worker-1"], ["mpi-launcher"],
-      {"mpi-launcher": ("rank", 4)})
+      {"mpi-launcher": (" of 4 on mpi-worker-", 4)})
 print("sdk ok")
