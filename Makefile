@@ -142,7 +142,8 @@ e2e-gang: loaded ## LaunchJobs under real Volcano, coscheduling and Kueue (built
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-kubeflow
-e2e-kubeflow: loaded ## Kubeflow's kinds served in place, with the custom resources of their projects, and mpi-operator beside
+e2e-kubeflow: loaded frameworks-image ## Kubeflow's kinds served in place, with the custom resources of their projects, mpi-operator beside, and Kubeflow's own SDK (packages from PyPI)
+	@sh test/frameworks/deps.sh --ci
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/serve
 	@$(GO) run ./test/suite check
 
