@@ -12,6 +12,8 @@ TOOL    := $(GO) tool -modfile=test/generate/go.mod
 CLUSTER := $(GO) -C test/cluster run .
 FAULTS  := ^TestBreak(Launchers|Links|Workers)$$
 LJ      := LaunchJob
+# What takes packages of PyPI, or minutes of its own.
+BROUGHT := ^Test(Pipelines|Notebook|Migrate)$$
 
 .DEFAULT_GOAL := help
 
@@ -51,7 +53,7 @@ deps:
 	@sh test/mpi/deps.sh --test
 
 .PHONY: lint
-lint: fresh ## gofmt and go vet, for Linux and for another system; generated files are fresh
+lint: fresh ## gofmt and go vet, for Linux and for other systems; generated files are fresh
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags mpi ./test/fake
@@ -59,7 +61,9 @@ lint: fresh ## gofmt and go vet, for Linux and for another system; generated fil
 	$(GO) vet -tags soak ./test/soak
 	$(GO) vet -tags skew ./test/skew
 	$(GO) vet -tags plugins ./cmd/launcher
+	$(GO) vet -tags pypi ./test/pipelines
 	GOOS=darwin $(GO) vet ./cmd/...
+	GOOS=windows $(GO) vet ./cmd/launcher
 
 .PHONY: unit
 unit:
@@ -117,7 +121,7 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 	@mkdir -p $(OUT)
 	@sh test/e2e/torch.sh > $(OUT)/torch.txt & torch=$$!; eval "$$($(CLUSTER) env)" && \
 		bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt); code=$$?; wait $$torch && exit $$code
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 60m -skip '$(LJ)' ./test/e2e
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 60m -skip '$(LJ)|$(BROUGHT)' ./test/e2e
 	@$(MAKE) --no-print-directory launchjob-tests
 
 .PHONY: loaded
@@ -147,10 +151,34 @@ e2e-gang: loaded ## LaunchJobs under real Volcano, coscheduling and Kueue (built
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/gang
 	@$(GO) run ./test/suite check
 
+.PHONY: e2e-kubeflow
+e2e-kubeflow: loaded frameworks-image ## Kubeflow's kinds served in place, with the custom resources of their projects, mpi-operator beside, and Kubeflow's own SDK (packages from PyPI)
+	@sh test/frameworks/deps.sh --ci
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/serve
+	@$(GO) run ./test/suite check
+
 .PHONY: e2e-scale
 e2e-scale: loaded ## what LaunchJobs cost: 20 launches of 20 workers; 200 jobs on nodes that kwok plays
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/scale -bin $(BIN)
 	@$(GO) run ./test/suite check
+
+.PHONY: pipelines
+pipelines: ## the component of Kubeflow Pipelines, loaded and compiled by its SDKs 1.8 and 2 (packages from PyPI)
+	@sh test/frameworks/deps.sh --ci
+	$(GO) test -count=1 -tags pypi -timeout 10m ./test/pipelines
+
+.PHONY: e2e-pipelines
+e2e-pipelines: loaded pipelines ## that, and the component's container on the cluster, as each SDK calls it
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestPipelines$$' ./test/e2e
+
+.PHONY: e2e-python
+e2e-python: loaded frameworks-image ## docs/python.md run as a notebook, with the rights that stand there and with fewer
+	@sh test/frameworks/deps.sh --ci
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestNotebook$$' ./test/e2e
+
+.PHONY: e2e-migrate
+e2e-migrate: loaded ## what each page of docs/migrate says, done
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -v -run '^TestMigrate$$' ./test/e2e
 
 .PHONY: e2e-fault
 e2e-fault: loaded ## of these: what a cluster can do to three jobs of 20 workers, alone, with bars on times (an idle machine)

@@ -4,7 +4,7 @@
 #   images/build.sh [--platform linux/arm64] [IMAGE...]      default: all of them, for this machine
 #   images/build.sh --print [IMAGE...]                       the archives' paths; builds nothing
 #
-# Images: agent controller openmpi mpich noshell, and frameworks where it is asked for, named
+# Images: agent controller openmpi mpich noshell git, and frameworks where it is asked for, named
 # localhost/muster-IMAGE:dev. A container engine (docker) is used if one answers;
 # otherwise buildah, with base images made from Debian's packages by mmdebstrap, so
 # that no registry is needed. Everything that is kept lies in $MUSTER_IMAGES_DIR, else in
@@ -28,6 +28,7 @@ archive() { echo "$cache/archives/$1-$arch.tar"; }
 packages_openmpi=openmpi-bin,python3-minimal,python3-mpi4py
 packages_mpich=mpich,python3-minimal
 packages_frameworks=python3,libgomp1,libquadmath0,openmpi-bin,rsync,git,pdsh # openmpi-bin for Horovod, what follows for the ssh shim
+packages_git=git
 packages_devel=gcc,libc6-dev,libopenmpi-dev,libmpich-dev
 mpi4py=4.1.2 # of PyPI, for MPICH
 
@@ -44,9 +45,9 @@ while [ $# -gt 0 ]; do
 done
 case $arch in amd64 | arm64) ;; *) fail "no such platform: linux/$arch" "linux/amd64 or linux/arm64" 64 ;; esac
 images=("$@")
-[ ${#images[@]} -gt 0 ] || images=(agent controller openmpi mpich noshell)
+[ ${#images[@]} -gt 0 ] || images=(agent controller openmpi mpich noshell git)
 for image in "${images[@]}"; do
-    [ -f "$here/$image/Dockerfile" ] || fail "no such image: $image" "agent controller openmpi mpich noshell frameworks" 64
+    [ -f "$here/$image/Dockerfile" ] || fail "no such image: $image" "agent controller openmpi mpich noshell git frameworks" 64
     if [ -n "$print" ]; then archive "$image"; fi
 done
 [ -z "$print" ] || exit 0
@@ -164,6 +165,7 @@ for image in "${images[@]}"; do
             if [ $engine = buildah ]; then devel=$(base devel); fi
             build "$image" "$repo" "BASE=$from" "DEVEL=$devel" "AGENT=$(ref agent)"
             ;;
+        git) build git "$repo" "BASE=$(base git)" ;;
         frameworks) build frameworks "$repo" "BASE=$(base frameworks)" "AGENT=$(ref agent)" ;;
         noshell) build noshell "$repo" "OPENMPI=$(ref openmpi)" ;;
     esac

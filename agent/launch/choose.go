@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
 )
@@ -54,7 +55,7 @@ func chosen(cfg Config) (framework.Framework, error) {
 
 // frameworkHint is for a name that no framework has.
 func frameworkHint(name string) string {
-	if like := Nearest(name, framework.Names()); like != "" {
+	if like := failure.Nearest(name, framework.Names()); like != "" {
 		return "did you mean --framework=" + like + "?"
 	}
 	return "without --framework it is found by the command; --framework=plain starts the command on every worker"
@@ -79,44 +80,4 @@ func (c Config) port() int {
 		return c.Port
 	}
 	return firstPort + rand.IntN(lastPort-firstPort+1)
-}
-
-// Nearest is the word that typed is most like, at most two slips away; of two,
-// the one that stands first; "" when none is.
-func Nearest(typed string, words []string) string {
-	best, least := "", 3
-	for _, word := range words {
-		if n := slips(typed, word); n < least && n < len(word) {
-			best, least = word, n
-		}
-	}
-	return best
-}
-
-// slips counts letters left out, added, mistaken or swapped with the next one
-// (optimal string alignment).
-func slips(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	d := make([][]int, len(a)+1)
-	for i := range d {
-		d[i] = make([]int, len(b)+1)
-		d[i][0] = i
-	}
-	for j := range b {
-		d[0][j+1] = j + 1
-	}
-	for i := range len(a) {
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			n := min(d[i][j+1]+1, d[i+1][j]+1, d[i][j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				n = min(n, d[i-1][j-1]+1)
-			}
-			d[i+1][j+1] = n
-		}
-	}
-	return d[len(a)][len(b)]
 }

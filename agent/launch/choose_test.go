@@ -55,13 +55,6 @@ func TestPorts(t *testing.T) {
 	require.Greater(t, len(seen), 50, "another block for each run")
 }
 
-func TestNearest(t *testing.T) {
-	words := []string{"torch", "jax", "plain", "tag"}
-	for typed, want := range map[string]string{"trch": "torch", "Torch": "torch", "jx": "jax", "plian": "plain", "tags": "tag", "xgboost": "", "": ""} {
-		require.Equal(t, want, Nearest(typed, words), typed)
-	}
-}
-
 func TestTagOption(t *testing.T) {
 	for version, want := range map[string][]string{
 		"mpirun (Open MPI) 4.1.4\n\nReport bugs to http":                               {"--tag-output"},

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/group/output"
 )
@@ -73,7 +74,7 @@ func (c Config) validateOutput() error {
 	mode, err := c.outputMode()
 	if err != nil {
 		hint := "it takes tag, plain or dir=PATH"
-		if like := Nearest(c.Output, []string{"tag", "plain"}); like != "" {
+		if like := failure.Nearest(c.Output, []string{"tag", "plain"}); like != "" {
 			hint = "did you mean --output=" + like + "? " + hint
 		}
 		return usage(hint, "--output=%s: %w", c.Output, err)

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/musterhq/muster/agent/names"
 )
 
 func TestSummary(t *testing.T) {
@@ -56,20 +54,6 @@ func TestLastWords(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)
 	require.True(t, strings.HasSuffix(string(text), "ü... (exit code 76)\n"))
-}
-
-func TestComplain(t *testing.T) {
-	var b bytes.Buffer
-	Complain(&b, usage("do this", "that is wrong: %w", errors.New("why")))
-	require.Equal(t, "agent: that is wrong: why\nhint: do this\n", b.String())
-	b.Reset()
-	Complain(&b, errors.New("plain"))
-	require.Equal(t, "agent: plain\n", b.String())
-	b.Reset()
-	Complain(&b, nil)
-	require.Empty(t, b.String())
-	require.Equal(t, names.ExitBug, CodeOf(errors.New("plain")))
-	require.Zero(t, CodeOf(nil))
 }
 
 func TestLogger(t *testing.T) {

@@ -40,6 +40,9 @@ const (
 	EnvPodIndex = "MUSTER_POD_INDEX"
 	// EnvCompletionIndex is set by Indexed Jobs.
 	EnvCompletionIndex = "JOB_COMPLETION_INDEX"
+	// EnvOutput is --output of agent run; OutputTag has it put the rank before each line.
+	EnvOutput = "MUSTER_OUTPUT"
+	OutputTag = "tag"
 	// EnvAttempt counts the runs of the group, from 0.
 	EnvAttempt = "MUSTER_ATTEMPT"
 )

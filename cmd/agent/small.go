@@ -12,8 +12,9 @@ import (
 const (
 	attachHelp = `Usage:
   agent attach
+  agent attach NAME        a shell in a pod of the job NAME: agent-launcher does that
 
-The bridge that the launcher runs in a worker through pods/exec. Not for people.
+Without NAME the bridge that the launcher runs in a worker through pods/exec. Not for people.
 `
 	readyHelp = `Usage:
   agent ready
@@ -33,6 +34,9 @@ Example:
 )
 
 func runAttach(args []string) int {
+	if len(args) > 0 && args[0] != "-h" && args[0] != "--help" {
+		return handOver(append([]string{"attach"}, args...))
+	}
 	if code, ok := parse(newFlags("attach", attachHelp), args, 0, 0); !ok {
 		return code
 	}

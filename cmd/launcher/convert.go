@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/kubeflow"
-	"github.com/musterhq/muster/agent/launch"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -33,7 +33,7 @@ type convertFlags struct {
 	options kubeflow.Options
 }
 
-func newConvert(streams launch.Streams) *cobra.Command {
+func newConvert(streams Streams) *cobra.Command {
 	var f convertFlags
 	cmd := &cobra.Command{
 		Use:   "convert -f FILE [flags]",
@@ -55,7 +55,7 @@ func newConvert(streams launch.Streams) *cobra.Command {
 // check judges the command line.
 func (f *convertFlags) check() error {
 	wrong := func(way, format string, args ...any) error {
-		return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf(format, args...), Way: way}
+		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf(format, args...), Way: way}
 	}
 	stdin := 0
 	for _, file := range f.files {
@@ -86,13 +86,13 @@ type fileDocument struct {
 
 // convert reads everything first, since a TrainJob may name a runtime of another
 // file.
-func (f *convertFlags) convert(streams launch.Streams) error {
+func (f *convertFlags) convert(streams Streams) error {
 	if err := f.check(); err != nil {
 		return err
 	}
 	docs, err := f.read(streams.In)
 	if err != nil {
-		return &launch.Failure{Code: names.ExitData, Err: err}
+		return &failure.Failure{Code: names.ExitData, Err: err}
 	}
 	var bare []kubeflow.Document
 	for _, d := range docs {
@@ -102,14 +102,14 @@ func (f *convertFlags) convert(streams launch.Streams) error {
 	p := printer{out: streams.Out, err: streams.Err, strict: f.strict, options: f.options}
 	for _, d := range docs {
 		if err := p.document(d); err != nil {
-			return &launch.Failure{Code: 1, Err: fmt.Errorf("print: %w", err)}
+			return &failure.Failure{Code: 1, Err: fmt.Errorf("print: %w", err)}
 		}
 	}
 	if p.failed > 0 {
-		return &launch.Failure{Code: names.ExitData, Err: fmt.Errorf("%d of %d jobs not converted: their errors stand above", p.failed, p.jobs)}
+		return &failure.Failure{Code: names.ExitData, Err: fmt.Errorf("%d of %d jobs not converted: their errors stand above", p.failed, p.jobs)}
 	}
 	if p.jobs == 0 {
-		return &launch.Failure{Code: names.ExitData, Err: fmt.Errorf("there is no job to convert among %d documents", len(docs)), Way: "agent convert --help lists the kinds"}
+		return &failure.Failure{Code: names.ExitData, Err: fmt.Errorf("there is no job to convert among %d documents", len(docs)), Way: "agent convert --help lists the kinds"}
 	}
 	return nil
 }

@@ -1,3 +1,5 @@
+//go:build !windows
+
 package main
 
 import (
@@ -18,7 +20,7 @@ the flags would give now.
   agent env --fake=4 --framework=torch --explain
                                             what each process on the workers gets`
 
-func newEnv(streams launch.Streams) *cobra.Command {
+func newEnv(streams Streams) *cobra.Command {
 	flags := newFlags()
 	var explain bool
 	cmd := &cobra.Command{

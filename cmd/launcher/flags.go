@@ -1,7 +1,8 @@
+//go:build !windows
+
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,12 +14,6 @@ import (
 	"github.com/musterhq/muster/agent/launch"
 	"github.com/musterhq/muster/agent/names"
 )
-
-// group is a titled set of flags, as --help shows them.
-type group struct {
-	title string
-	set   *pflag.FlagSet
-}
 
 // flagSets binds a launch.Config to flags.
 type flagSets struct {
@@ -37,12 +32,7 @@ func newFlags() *flagSets {
 	return f
 }
 
-func (f *flagSets) group(title string) *pflag.FlagSet {
-	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
-	set.SortFlags = false
-	f.groups = append(f.groups, group{title, set})
-	return set
-}
+func (f *flagSets) group(title string) *pflag.FlagSet { return addGroup(&f.groups, title) }
 
 func (f *flagSets) workers(set *pflag.FlagSet) {
 	c := &f.config
@@ -119,39 +109,7 @@ func (f *flagSets) output(set *pflag.FlagSet) {
 
 // bind adds the flags to cmd.
 func (f *flagSets) bind(cmd *cobra.Command) {
-	for _, g := range f.groups {
-		cmd.Flags().AddFlagSet(g.set)
-	}
-}
-
-// groupsOf gives a command's flags by group, for its help.
-func groupsOf(cmd *cobra.Command) []group {
-	known := newFlags().groups
-	own := pflag.NewFlagSet("flags", pflag.ContinueOnError)
-	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
-		for _, g := range known {
-			if g.set.Lookup(flag.Name) != nil {
-				return
-			}
-		}
-		own.AddFlag(flag)
-	})
-	var groups []group
-	if own.HasFlags() {
-		groups = append(groups, group{"flags", own})
-	}
-	for _, g := range known {
-		if hasAny(cmd, g.set) {
-			groups = append(groups, g)
-		}
-	}
-	return groups
-}
-
-func hasAny(cmd *cobra.Command, set *pflag.FlagSet) bool {
-	found := false
-	set.VisitAll(func(flag *pflag.Flag) { found = found || cmd.Flags().Lookup(flag.Name) != nil })
-	return found
+	bindGroups(cmd, f.groups)
 }
 
 // resolve completes the Config: a flag counts before its variable, a variable
@@ -186,35 +144,6 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (launch.Config,
 	c.TerminationLog = envOr("MUSTER_TERMINATION_LOG", c.TerminationLog)
 	c.MPIDir = envOr("MUSTER_MPI_DIR", c.MPIDir)
 	return *c, wrong
-}
-
-// wrongFlag puts the complaints of pflag into words that tell what is right.
-func wrongFlag(cmd *cobra.Command, err error) error {
-	way := cmd.CommandPath() + " --help lists the flags"
-	var invalid *pflag.InvalidValueError
-	var missing *pflag.ValueRequiredError
-	switch {
-	case errors.As(err, &invalid) && invalid.GetValue() == "--":
-		err = fmt.Errorf("--%s takes %s", invalid.GetFlag().Name, takes(invalid.GetFlag()))
-	case errors.As(err, &invalid):
-		err = fmt.Errorf("--%s=%q: it takes %s", invalid.GetFlag().Name, invalid.GetValue(), takes(invalid.GetFlag()))
-	case errors.As(err, &missing):
-		err = fmt.Errorf("--%s takes %s", missing.GetFlag().Name, takes(missing.GetFlag()))
-	}
-	return &launch.Failure{Code: names.ExitUsage, Err: err, Way: way}
-}
-
-// takes tells what a flag's value looks like.
-func takes(flag *pflag.Flag) string {
-	switch flag.Value.Type() {
-	case "int":
-		return "a number, as in --" + flag.Name + "=4"
-	case "duration":
-		return "a time, as in --" + flag.Name + "=90s, 10m or 1h"
-	case "bool":
-		return "true or false"
-	}
-	return "a value"
 }
 
 // envName is MUSTER_LOG_LEVEL for log-level.

@@ -20,8 +20,15 @@ launcher
   hosts     print the workers as a hostfile
   metrics   collect numbers such as loss=0.3 from saved output
 
-jobs
+jobs in a cluster, from anywhere
   convert   print LaunchJobs for MPIJobs, PyTorchJobs, TFJobs... in a file
+  submit    make a job, with Arena's flags; --wait ends as it ends
+  list      list jobs; get NAME tells how one stands and why
+  logs      print a job's log: agent logs -f NAME
+  attach    a shell in a job's launcher, or in a worker
+  scale     change the number of workers
+  delete    delete jobs; prune deletes those that have ended
+  top       GPUs, CPU and memory of jobs and nodes
 
 worker
   worker    PID 1 of a worker: owns every process of the job
@@ -30,7 +37,7 @@ worker
 
 transport, called by others
   rsh       mpirun's remote shell: agent rsh HOST COMMAND...
-  attach    the far end of a link, run by pods/exec
+  attach    without a name: the far end of a link, run by pods/exec
 
   version   what this is
 
@@ -59,7 +66,10 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	for _, g := range groupsOf(cmd) {
 		fmt.Fprintf(w, "\n%s\n%s", g.title, g.set.FlagUsagesWrapped(110))
 	}
-	if cmd.Name() == "run" {
+	switch cmd.Name() {
+	case "submit":
+		fmt.Fprintf(w, "\n%s\n", submitCodes)
+	case "run":
 		fmt.Fprintf(w, "\nEvery flag may be given as MUSTER_FLAG in the environment; a flag counts before it.\n\n%s", exitCodes)
 	}
 }

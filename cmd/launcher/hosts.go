@@ -1,3 +1,5 @@
+//go:build !windows
+
 package main
 
 import (
@@ -15,7 +17,7 @@ flags find now.
   agent hosts --format hydra                host:N
   horovodrun --host-discovery-script /etc/mpi/discover_hosts.sh ...`
 
-func newHosts(streams launch.Streams) *cobra.Command {
+func newHosts(streams Streams) *cobra.Command {
 	flags := newFlags()
 	var format string
 	cmd := &cobra.Command{

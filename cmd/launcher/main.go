@@ -6,13 +6,11 @@ import (
 	"context"
 	"os"
 	"runtime/debug"
-
-	"github.com/musterhq/muster/agent/launch"
 )
 
 func main() {
 	// The live heap is a few megabytes, so that the default would collect many
 	// times a second while output flows.
 	debug.SetGCPercent(400)
-	os.Exit(run(context.Background(), os.Args[1:], launch.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(run(context.Background(), os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/names"
 )
@@ -34,7 +34,7 @@ type metricsFlags struct {
 	tags  string
 }
 
-func newMetrics(streams launch.Streams) *cobra.Command {
+func newMetrics(streams Streams) *cobra.Command {
 	var f metricsFlags
 	cmd := &cobra.Command{
 		Use:   "metrics [flags] LOG...",
@@ -52,7 +52,7 @@ func newMetrics(streams launch.Streams) *cobra.Command {
 	return cmd
 }
 
-func collect(f metricsFlags, logs []string, streams launch.Streams) error {
+func collect(f metricsFlags, logs []string, streams Streams) error {
 	specs, tags, err := f.read(logs)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func collect(f metricsFlags, logs []string, streams launch.Streams) error {
 		if strings.HasSuffix(err.Error(), "is a directory") {
 			way = "name its files, as in agent metrics --metric loss DIR/rank-*.out"
 		}
-		return &launch.Failure{Code: 1, Err: err, Way: way}
+		return &failure.Failure{Code: 1, Err: err, Way: way}
 	}
 	entries, more := metrics.Entries(c.Series())
 	for _, note := range append(notes, more...) {
@@ -75,11 +75,11 @@ func collect(f metricsFlags, logs []string, streams launch.Streams) error {
 	}
 	summary := metrics.Summary(c.Series())
 	if _, err := fmt.Fprint(streams.Out, summary); err != nil {
-		return &launch.Failure{Code: 1, Err: fmt.Errorf("print metrics: %w", err)}
+		return &failure.Failure{Code: 1, Err: fmt.Errorf("print metrics: %w", err)}
 	}
 	if f.out != "" {
 		if err := metrics.Save(f.out, entries); err != nil {
-			return &launch.Failure{Code: 1, Err: err}
+			return &failure.Failure{Code: 1, Err: err}
 		}
 	}
 	if summary == "" {
@@ -91,7 +91,7 @@ func collect(f metricsFlags, logs []string, streams launch.Streams) error {
 // read judges the command line.
 func (f metricsFlags) read(logs []string) ([]metrics.Spec, metrics.Tags, error) {
 	wrong := func(way, format string, args ...any) error {
-		return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf(format, args...), Way: way}
+		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf(format, args...), Way: way}
 	}
 	tags, known := tagWords[f.tags]
 	stdin := 0

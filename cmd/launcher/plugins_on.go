@@ -1,4 +1,4 @@
-//go:build plugins
+//go:build plugins && !windows
 
 package main
 

@@ -8,8 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/musterhq/muster/agent/launch"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/failure"
 )
 
 // exitCode carries the code of a command that ran through cobra.
@@ -18,10 +17,13 @@ type exitCode int
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // run is the whole program; args has no argv[0]. It returns the exit code.
-func run(ctx context.Context, args []string, streams launch.Streams) int {
+func run(ctx context.Context, args []string, streams Streams) int {
 	root := newRoot(streams)
+	args, err := ofStep(ctx, args, streams)
+	if err == nil {
+		err = verbOf(args)
+	}
 	root.SetArgs(args)
-	err := verbOf(args)
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}
@@ -29,11 +31,11 @@ func run(ctx context.Context, args []string, streams launch.Streams) int {
 	if errors.As(err, &code) {
 		return int(code)
 	}
-	launch.Complain(streams.Err, err)
-	return launch.CodeOf(err)
+	failure.Complain(streams.Err, err)
+	return failure.CodeOf(err)
 }
 
-func newRoot(streams launch.Streams) *cobra.Command {
+func newRoot(streams Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "agent",
 		Short:         "launch MPI jobs from inside the pods",
@@ -51,7 +53,9 @@ func newRoot(streams launch.Streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return wrongFlag(cmd, err)
 	})
-	root.AddCommand(newRun(streams), newEnv(streams), newHosts(streams), newMetrics(streams), newConvert(streams), newVersion(streams))
+	root.AddCommand(launching(streams)...)
+	root.AddCommand(newMetrics(streams), newConvert(streams), newVersion(streams))
+	root.AddCommand(managing(streams)...)
 	for _, verb := range otherVerbs {
 		root.AddCommand(newElsewhere(verb))
 	}
@@ -73,6 +77,5 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%s takes no %q", cmd.CommandPath(), args[0]),
-		Way: cmd.CommandPath() + " --help"}
+	return failure.Usage(cmd.CommandPath()+" --help", "%s takes no %q", cmd.CommandPath(), args[0])
 }

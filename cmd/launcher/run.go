@@ -1,3 +1,5 @@
+//go:build !windows
+
 package main
 
 import (
@@ -21,7 +23,7 @@ framework reads; the exit code is that of the first process that failed.
   agent run --workers=4 --framework=tensorflow --roles chief=1,ps=1,worker=2 -- python3 train.py
   agent run --workers=4 -- sleep inf        then, in kubectl exec: eval "$(agent env)"; mpirun ...`
 
-func newRun(streams launch.Streams) *cobra.Command {
+func newRun(streams Streams) *cobra.Command {
 	flags := newFlags()
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND...",

@@ -7,15 +7,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
 )
 
 // ownVerbs are this binary's, otherVerbs those of the small one: what is typed
 // is always `agent`.
 var (
-	ownVerbs   = []string{"run", "env", "hosts", "metrics", "convert", "version", "help"}
-	otherVerbs = []string{"worker", "ready", "rsh", "install", "attach"}
+	ownVerbs = []string{"run", "env", "hosts", "metrics", "convert", "version", "help",
+		"submit", "list", "get", "logs", "attach", "scale", "delete", "prune", "top"}
+	otherVerbs = []string{"worker", "ready", "rsh", "install"}
 )
 
 // verbOf complains of a first word that is no verb, before cobra does of the
@@ -27,8 +29,8 @@ func verbOf(args []string) error {
 	if slices.Contains(ownVerbs, args[0]) || slices.Contains(otherVerbs, args[0]) {
 		return nil
 	}
-	if launch.IsMPIRun(args[0]) {
-		return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is no verb", args[0]),
+	if framework.Detect(args[:1]) == "mpi" {
+		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is no verb", args[0]),
 			Way: "agent run --workers=4 -- " + strings.Join(args, " ") + ", or with --fake=4 on this machine"}
 	}
 	return unknownVerb(args[0])
@@ -37,7 +39,7 @@ func verbOf(args []string) error {
 // newElsewhere stands for a verb of the small binary.
 func newElsewhere(verb string) *cobra.Command {
 	return &cobra.Command{Use: verb, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
-		return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is a verb of agent, this is agent-launcher", verb), Way: "agent " + verb + " --help"}
+		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is a verb of agent, this is agent-launcher", verb), Way: "agent " + verb + " --help"}
 	}}
 }
 
@@ -46,9 +48,9 @@ func unknownVerb(verb string) error {
 	if like := nearest(verb); like != "" {
 		way = "did you mean agent " + like + "?"
 	}
-	return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is no verb", verb), Way: way}
+	return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is no verb", verb), Way: way}
 }
 
 // nearest is the verb that typed is most like; of two, the one that people type
 // more.
-func nearest(typed string) string { return launch.Nearest(typed, slices.Concat(ownVerbs, otherVerbs)) }
+func nearest(typed string) string { return failure.Nearest(typed, slices.Concat(ownVerbs, otherVerbs)) }

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/musterhq/muster/agent/launch"
 )
 
 func TestNearest(t *testing.T) {
@@ -20,7 +18,7 @@ func TestNearest(t *testing.T) {
 
 func TestEveryVerbIsThere(t *testing.T) {
 	var there []string
-	for _, cmd := range newRoot(launch.Streams{}).Commands() {
+	for _, cmd := range newRoot(Streams{}).Commands() {
 		there = append(there, cmd.Name())
 	}
 	require.ElementsMatch(t, slices.Concat(ownVerbs, otherVerbs), append(there, "help"))

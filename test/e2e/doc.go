@@ -20,6 +20,10 @@
 // TestTorch mounts Debian's PyTorch from the nodes' disk (torch.sh makes the
 // directory, 1.2 GB): only on the cluster of test/cluster, too.
 //
+// TestNotebook, TestPipelines and TestMigrate do what docs/python.md, docs/pipelines.md and
+// docs/migrate say, out of those pages; the first two take packages of PyPI and so are
+// no part of `make e2e`: make e2e-python, e2e-pipelines, e2e-migrate.
+//
 // MUSTER_E2E_KEEP=1 keeps the namespaces of tests that failed.
 //
 // # Writing a row

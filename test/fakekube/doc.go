@@ -10,6 +10,9 @@
 //
 //	s.Handle("/api/v1/namespaces/{ns}/pods/{name}/exec", handler)
 //
+// pods/log likewise (Logs, which cuts its connections where a test says), and custom
+// resources (Serve), which nothing judges.
+//
 // It has no admission, no RBAC, no kubelet and no other kinds; where a test
 // needs those it needs a real cluster (test/cluster). It refuses what it does
 // not know with 404 rather than guess.

@@ -122,8 +122,8 @@ func (s *Server) list(namespace string, selector labels.Selector, field fields.S
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
 	list.ResourceVersion = strconv.FormatUint(s.rv, 10)
 	for _, key := range slices.Sorted(maps.Keys(s.pods)) {
-		if pod := s.pods[key]; pod.Namespace == namespace && selector.Matches(labels.Set(pod.Labels)) &&
-			field.Matches(fields.Set{"metadata.name": pod.Name, "metadata.namespace": pod.Namespace}) {
+		if pod := s.pods[key]; (namespace == "" || pod.Namespace == namespace) && selector.Matches(labels.Set(pod.Labels)) &&
+			field.Matches(fields.Set{"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "status.phase": string(pod.Status.Phase)}) {
 			list.Items = append(list.Items, *pod.DeepCopy())
 		}
 	}

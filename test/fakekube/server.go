@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -67,6 +68,7 @@ func New(tb testing.TB) *Server {
 		changed: make(chan struct{}), cut: make(chan struct{}),
 		rv: 100, compacted: 0,
 	}
+	s.mux.HandleFunc("GET /api/v1/pods", s.listOrWatch)
 	s.mux.HandleFunc("GET /api/v1/namespaces/{ns}/pods", s.listOrWatch)
 	s.mux.HandleFunc("GET /api/v1/namespaces/{ns}/pods/{name}", s.get)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -79,6 +81,15 @@ func New(tb testing.TB) *Server {
 
 // URL is the address, for rest.Config.Host; it stays the same over Stop and Start.
 func (s *Server) URL() string { return "http://" + s.addr }
+
+// WriteNotFound answers 404 for an object, as opposed to a kind that is not served.
+func WriteNotFound(w http.ResponseWriter, plural, name string) {
+	answer := status(http.StatusNotFound, fmt.Sprintf("%s %q not found", plural, name))
+	answer.Details = &metav1.StatusDetails{Name: name, Kind: plural}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusNotFound)
+	_ = json.NewEncoder(w).Encode(answer)
+}
 
 // Handle registers one more handler; failures and request counts apply to it
 // too. The pattern is that of http.ServeMux. Call it before the first request.
@@ -227,6 +238,7 @@ func status(code int, message string) *metav1.Status {
 		400: metav1.StatusReasonBadRequest, 401: metav1.StatusReasonUnauthorized,
 		403: metav1.StatusReasonForbidden, 404: metav1.StatusReasonNotFound,
 		410: metav1.StatusReasonExpired, 429: metav1.StatusReasonTooManyRequests,
+		409: metav1.StatusReasonAlreadyExists, 422: metav1.StatusReasonInvalid,
 		500: metav1.StatusReasonInternalError, 503: metav1.StatusReasonServiceUnavailable,
 	}
 	return &metav1.Status{

@@ -23,7 +23,7 @@ type event struct {
 // "" means not at all.
 func (e event) seenBy(namespace string, selector labels.Selector) (string, *corev1.Pod) {
 	in := func(p *corev1.Pod) bool {
-		return p != nil && p.Namespace == namespace && selector.Matches(labels.Set(p.Labels))
+		return p != nil && (namespace == "" || p.Namespace == namespace) && selector.Matches(labels.Set(p.Labels))
 	}
 	switch before, after := in(e.old), in(e.pod); {
 	case after && before:

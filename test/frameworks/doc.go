@@ -7,6 +7,7 @@
 //	go run ./test/frameworks -rows torch,jax/dies -v
 //	go run ./test/frameworks -list
 //	go run ./test/frameworks -install                       what they need, and nothing more
+//	go run ./test/frameworks -venv kfp2                     one environment, for other tests
 //
 // # Packages
 //

@@ -32,6 +32,7 @@ func main() {
 // options are the command line.
 type options struct {
 	bin, where, rows     string
+	venv                 string
 	readme, from         string
 	ci, install, verbose bool
 	list                 bool
@@ -45,12 +46,16 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.rows, "rows", "", "only these and those below them, separated by commas")
 	flag.BoolVar(&o.ci, "ci", false, "only the subset that CI runs")
 	flag.BoolVar(&o.install, "install", false, "install what the rows need, and run none")
+	flag.StringVar(&o.venv, "venv", "", "install this environment alone, and print its directory")
 	flag.BoolVar(&o.list, "list", false, "list the rows")
 	flag.BoolVar(&o.verbose, "v", false, "show the output of every row")
 	flag.StringVar(&o.readme, "readme", "", "write what was run into this page's list")
 	flag.StringVar(&o.from, "from", "", "with -readme: run nothing, take these frameworks.json, separated by commas")
 	flag.IntVar(&o.parallel, "parallel", 2, "rows at once")
 	flag.Parse()
+	if o.venv != "" {
+		return printVenv(ctx, o.venv)
+	}
 	list := chosen(rows(), o.rows, o.ci)
 	if len(list) == 0 {
 		return fmt.Errorf("-rows=%s: there is none; -list lists them", o.rows)
@@ -97,6 +102,25 @@ func run(ctx context.Context) error {
 	return nil
 }
 
+// printVenv makes one environment, for other tests.
+func printVenv(ctx context.Context, name string) error {
+	r, there := recipes()[name]
+	if !there {
+		return fmt.Errorf("-venv=%s: there is none", name)
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return err
+	}
+	v, err := r.make(ctx, cache, say)
+	if err == nil {
+		fmt.Println(v.dir)
+	}
+	return err
+}
+
+func say(text string) { fmt.Fprintln(os.Stderr, "frameworks: "+text) }
+
 // install makes every environment that the rows need.
 func install(ctx context.Context, list []row) (map[string]venv, error) {
 	cache, err := cacheDir()
@@ -109,7 +133,7 @@ func install(ctx context.Context, list []row) (map[string]venv, error) {
 			if _, there := venvs[name]; there {
 				continue
 			}
-			v, err := all[name].make(ctx, cache, func(text string) { fmt.Fprintln(os.Stderr, "frameworks: "+text) })
+			v, err := all[name].make(ctx, cache, say)
 			if err != nil {
 				return nil, err
 			}

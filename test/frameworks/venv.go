@@ -29,6 +29,8 @@ type recipe struct {
 	// making is raised when finish or the way of installing changes: the
 	// environment is made anew then.
 	making int
+	// pure: some of its packages are plain Python without a wheel; pip makes one.
+	pure bool
 }
 
 func recipes() map[string]recipe {
@@ -45,6 +47,8 @@ func recipes() map[string]recipe {
 		{name: "horovod", source: source{requirement: "horovod==0.28.1", over: "torch", patch: patchHorovod,
 			env: []string{"HOROVOD_WITH_PYTORCH=1", "HOROVOD_WITHOUT_TENSORFLOW=1", "HOROVOD_WITHOUT_MXNET=1",
 				"HOROVOD_WITH_GLOO=1", "HOROVOD_WITH_MPI=1"}}},
+		// No rows: what test/pipelines and test/e2e take by -venv.
+		{name: "kfp1", pure: true}, {name: "kfp2", pure: true}, {name: "kubeflow"},
 	} {
 		all[r.name] = r
 	}
@@ -133,7 +137,11 @@ func (r recipe) install(ctx context.Context, dir string, lock []byte, over venv)
 	}
 	python := filepath.Join(dir, "bin", "python3")
 	pip := []string{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore", "--no-deps"}
-	if err := call(ctx, lock, nil, append(slices.Clone(pip), "--only-binary=:all:", "--requirement=/dev/stdin")...); err != nil {
+	packages := append(slices.Clone(pip), "--requirement=/dev/stdin")
+	if !r.pure {
+		packages = append(packages, "--only-binary=:all:")
+	}
+	if err := call(ctx, lock, nil, packages...); err != nil {
 		return err
 	}
 	if r.source.requirement != "" {

@@ -26,12 +26,17 @@ func Space(name, owner string) any {
 func Access(launcher string, workers []string) []any {
 	exec := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"get", "create"}, ResourceNames: workers}
 	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}}
+	return Bound(launcher, look, exec)
+}
+
+// Bound is a service account with rights, of one name.
+func Bound(name string, rules ...rbacv1.PolicyRule) []any {
 	const group = "rbac.authorization.k8s.io"
 	return []any{
-		corev1.ServiceAccount{TypeMeta: Kind("v1", "ServiceAccount"), ObjectMeta: Named(launcher)},
-		rbacv1.Role{TypeMeta: Kind(group+"/v1", "Role"), ObjectMeta: Named(launcher), Rules: []rbacv1.PolicyRule{look, exec}},
-		rbacv1.RoleBinding{TypeMeta: Kind(group+"/v1", "RoleBinding"), ObjectMeta: Named(launcher),
-			RoleRef:  rbacv1.RoleRef{APIGroup: group, Kind: "Role", Name: launcher},
-			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: launcher}}},
+		corev1.ServiceAccount{TypeMeta: Kind("v1", "ServiceAccount"), ObjectMeta: Named(name)},
+		rbacv1.Role{TypeMeta: Kind(group+"/v1", "Role"), ObjectMeta: Named(name), Rules: rules},
+		rbacv1.RoleBinding{TypeMeta: Kind(group+"/v1", "RoleBinding"), ObjectMeta: Named(name),
+			RoleRef:  rbacv1.RoleRef{APIGroup: group, Kind: "Role", Name: name},
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: name}}},
 	}
 }

@@ -40,6 +40,16 @@ func TestValues(t *testing.T) {
 	}
 	require.NotContains(t, out, "ghcr.io")
 	require.NotContains(t, out, "ClusterRole")
+	require.NotContains(t, out, "kubeflow.org")
+	out, err = template("--set=serveKubeflow=dry-run,namespaces={a,b}")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "- --serve-kubeflow=dry-run\n")
+	require.Equal(t, 2, strings.Count(out, "kind: Role\nmetadata:\n  labels:\n    app.kubernetes.io/component: controller\n    app.kubernetes.io/part-of: muster\n  name: muster-controller-kubeflow\n"))
+	require.NotContains(t, out, "ClusterRole", "nor is a namespace's label read")
+	out, err = template("--set=serveKubeflow=on")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "- --serve-kubeflow=on\n")
+	require.Contains(t, out, "name: muster-controller-namespaces\n")
 	out, err = template("--set=crd=false")
 	require.NoError(t, err, out)
 	require.NotContains(t, out, "CustomResourceDefinition")
@@ -50,6 +60,7 @@ func TestValues(t *testing.T) {
 		"image.digest.controller=abc": "'abc' does not match pattern",
 		"image.registry=r.example/":   "does not match pattern",
 		"namespaces=a":                "got string, want array",
+		"serveKubeflow=maybe":         "value must be one of",
 		"replicas=two":                "got string, want integer",
 		"resources.limit.memory=1Gi":  "additional properties 'limit' not allowed",
 	} {

@@ -1,0 +1,106 @@
+// Package failure is how Muster's programs say what went wrong: an error with its
+// exit code and a way out, printed for people in two lines.
+//
+//	agent: --workers=0: a job has at least one worker
+//	hint: --workers=4
+//
+// It knows nothing of what failed, and builds everywhere.
+package failure
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// Failure is an error of ours with its exit code and a way out.
+type Failure struct {
+	Code int    // an exit code of agent/names, or 128+n
+	Err  error  // what happened
+	Way  string // what to do about it; may be empty
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap gives the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Hint is the way out, or "".
+func (f *Failure) Hint() string { return f.Way }
+
+// Usage is a Failure of the command line (64).
+func Usage(hint, format string, args ...any) *Failure {
+	return New(names.ExitUsage, hint, format, args...)
+}
+
+// New is a Failure with any code.
+func New(code int, hint, format string, args ...any) *Failure {
+	return &Failure{Code: code, Err: fmt.Errorf(format, args...), Way: hint}
+}
+
+// CodeOf is the exit code of err: 0 for nil, a Failure's own, else ExitBug.
+func CodeOf(err error) int {
+	if err == nil {
+		return 0
+	}
+	var f *Failure
+	if errors.As(err, &f) {
+		return f.Code
+	}
+	return names.ExitBug
+}
+
+// Complain prints err for people: one line, and a second one with the hint.
+func Complain(w io.Writer, err error) {
+	if err == nil {
+		return
+	}
+	fmt.Fprintf(w, "agent: %v\n", err)
+	var hinter interface{ Hint() string }
+	if errors.As(err, &hinter) && hinter.Hint() != "" {
+		fmt.Fprintf(w, "hint: %s\n", hinter.Hint())
+	}
+}
+
+// Nearest is the word that typed is most like, at most two slips away; of two,
+// the one that stands first; "" when none is.
+func Nearest(typed string, words []string) string {
+	best, least := "", 3
+	for _, word := range words {
+		if n := slips(typed, word); n < least && n < len(word) {
+			best, least = word, n
+		}
+	}
+	return best
+}
+
+// slips counts letters left out, added, mistaken or swapped with the next one
+// (optimal string alignment).
+func slips(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		d[i][0] = i
+	}
+	for j := range b {
+		d[0][j+1] = j + 1
+	}
+	for i := range len(a) {
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			n := min(d[i][j+1]+1, d[i+1][j]+1, d[i][j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				n = min(n, d[i-1][j-1]+1)
+			}
+			d[i+1][j+1] = n
+		}
+	}
+	return d[len(a)][len(b)]
+}

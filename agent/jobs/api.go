@@ -1,0 +1,205 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// asked bounds one question to the API server; streams are not bounded.
+const asked = 30 * time.Second
+
+// Where says which cluster and namespace, as kubectl's flags do. Empty fields are
+// kubectl's defaults: $KUBECONFIG, ~/.kube/config, its current context; in a pod
+// without these the pod's own account.
+type Where struct {
+	Kubeconfig, Context, Namespace string
+	UserAgent                      string
+}
+
+// API is an API server, and the namespace to work in.
+type API struct {
+	Namespace string
+	config    *rest.Config
+	client    rest.Interface
+}
+
+// Open finds the cluster; it does not ask it yet. Errors are failures with 69.
+func Open(w Where) (*API, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = w.Kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: w.Context})
+	cfg, err := loader.ClientConfig()
+	if err != nil {
+		return nil, failure.New(names.ExitNoCluster, "give --kubeconfig, set KUBECONFIG, or run it in a pod with a service account", "find the cluster: %w", plainly(err))
+	}
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, failure.New(names.ExitNoCluster, "", "find the cluster: %w", err)
+	}
+	if w.Namespace != "" {
+		namespace = w.Namespace
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.UserAgent = w.UserAgent
+	client, err := newClient(cfg)
+	if err != nil {
+		return nil, failure.New(names.ExitNoCluster, "", "find the cluster: %w", err)
+	}
+	return &API{Namespace: namespace, config: cfg, client: client}, nil
+}
+
+// plainly says in our words that there is no kubeconfig at all.
+func plainly(err error) error {
+	if errors.Is(err, clientcmd.ErrEmptyConfig) {
+		return errors.New("this is no pod, and there is no kubeconfig")
+	}
+	return err
+}
+
+// newClient speaks JSON about the kinds that these verbs know.
+func newClient(cfg *rest.Config) (rest.Interface, error) {
+	s := runtime.NewScheme()
+	s.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Pod{}, &corev1.PodList{}, &corev1.Node{}, &corev1.NodeList{})
+	metav1.AddToGroupVersion(s, corev1.SchemeGroupVersion)
+	if err := v1alpha1.AddToScheme(s); err != nil {
+		return nil, err
+	}
+	gv := corev1.SchemeGroupVersion
+	cfg.GroupVersion, cfg.APIPath = &gv, "/api"
+	cfg.ContentType = runtime.ContentTypeJSON
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(s).WithoutConversion()
+	cfg.WarningHandler = rest.NoWarnings{} // would be written across the output
+	cfg.QPS = -1                           // each verb bounds what it asks
+	return rest.RESTClientFor(cfg)
+}
+
+// explain makes an error of the API server a failure with a way out. what is what
+// was to be done, as in "list jobs".
+func (a *API) explain(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if f := (*failure.Failure)(nil); errors.As(err, &f) {
+		return err
+	}
+	wrap := func(code int, way string) error { return failure.New(code, way, "%s: %w", what, err) }
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return wrap(names.ExitForbidden, "ask for a Role with the right, see docs/submit.md; kubectl auth whoami says who you are")
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return wrap(names.ExitUsage, "")
+	case isNoKind(err):
+		return failure.New(names.ExitNoCluster, "install Muster's controller: docs/launchjob.md", "%s: the cluster has no LaunchJobs", what)
+	case apierrors.IsNotFound(err):
+		return wrap(1, "agent list shows those of namespace "+a.Namespace+"; -n names another")
+	case apierrors.IsAlreadyExists(err):
+		return wrap(1, "another --name, or agent delete first")
+	case apierrors.IsConflict(err):
+		return wrap(1, "it was changed meanwhile: try again")
+	case errors.Is(err, context.Canceled):
+		return wrap(130, "")
+	}
+	return wrap(names.ExitNoCluster, "see whether the API server "+a.host()+" can be reached from here")
+}
+
+// isNoKind: the server does not serve the kind, as before the CRD is installed.
+func isNoKind(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	d := status.Status().Details
+	return d == nil || d.Name == ""
+}
+
+func (a *API) host() string { return strings.TrimSuffix(a.config.Host, "/") }
+
+// passing: the question may be answered when it is asked again.
+func passing(err error) bool {
+	var status apierrors.APIStatus
+	var network net.Error
+	switch {
+	case err == nil:
+		return false
+	case apierrors.IsServerTimeout(err), apierrors.IsTooManyRequests(err), apierrors.IsInternalError(err),
+		apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsUnexpectedServerError(err):
+		return true
+	case errors.As(err, &status):
+		return status.Status().Code >= 500
+	case errors.As(err, &network), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return true
+	}
+	text := err.Error()
+	return strings.Contains(text, "EOF") || strings.Contains(text, "connection")
+}
+
+// denied: 401 and 403, which an API server that has just begun may say wrongly.
+func denied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+
+// patience asks again while the server is away. It gives up on an answer that will
+// not change: at once, or for 401 and 403 after deniedFor.
+type patience struct {
+	say    func(format string, args ...any)
+	quiet  bool // says only what the API server itself has answered: another tells that it is away
+	denied time.Time
+	told   bool
+}
+
+// deniedFor is how long 401 and 403 are taken for those of an API server that has
+// just been started.
+const deniedFor = 5 * time.Second
+
+// again tells whether to go on after err; nil forgets what was.
+func (p *patience) again(err error) bool {
+	switch {
+	case err == nil:
+		if p.told {
+			p.say("answered again")
+		}
+		p.denied, p.told = time.Time{}, false
+		return true
+	case denied(err):
+		if p.denied.IsZero() {
+			p.denied = time.Now()
+		}
+		return time.Since(p.denied) < deniedFor
+	case !passing(err):
+		return false
+	}
+	p.denied = time.Time{}
+	var answer apierrors.APIStatus
+	if !p.told && (!p.quiet || errors.As(err, &answer)) {
+		p.told = true
+		p.say("asking again: %s", strings.ReplaceAll(fmt.Sprint(err), "\n", " "))
+	}
+	return true
+}
+
+// sleep is false when ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

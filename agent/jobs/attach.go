@@ -1,0 +1,71 @@
+package jobs
+
+import (
+	"context"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/terminal"
+)
+
+// Attach is a command in one of a job's pods, for somebody who sits before it.
+type Attach struct {
+	Job       string
+	Pod       string // by name; "": as Rank says
+	Rank      *int   // nil: the launcher, or rank 0 where there is none
+	Container string
+	Argv      []string // empty: a shell
+	In        *os.File
+	Out, Err  *os.File
+}
+
+// aShell is bash where the image has it.
+const aShell = `command -v bash >/dev/null 2>&1 && exec bash; exec sh`
+
+// Attach runs it. The end of the command is a *terminal.ExitError if it is not 0.
+func (a *API) Attach(ctx context.Context, at Attach) error {
+	job, err := a.Job(ctx, at.Job)
+	if err != nil {
+		return err
+	}
+	pods, err := a.pods(ctx, a.Namespace, at.Job)
+	if err != nil {
+		return a.explain("list the pods of "+at.Job, err)
+	}
+	m, ok := at.choose(membersOf(at.Job, pods))
+	if !ok {
+		return failure.New(1, "agent get "+at.Job+" lists them", "%s has no such pod that runs (%s)", at.Job, Sentence(job))
+	}
+	argv := at.Argv
+	if len(argv) == 0 {
+		argv = []string{"sh", "-c", aShell}
+	}
+	return terminal.Run(ctx, a.config, terminal.Command{
+		Namespace: a.Namespace, Pod: m.pod.Name, Container: m.container(at.Container), Argv: argv, In: at.In, Out: at.Out, Err: at.Err,
+	})
+}
+
+// choose finds the pod that is meant, if it runs.
+func (at Attach) choose(all []member) (member, bool) {
+	for _, m := range all {
+		if m.pod.Status.Phase != corev1.PodRunning || m.pod.DeletionTimestamp != nil {
+			continue
+		}
+		switch {
+		case at.Pod != "":
+			if m.pod.Name == at.Pod || m.name == at.Pod {
+				return m, true
+			}
+		case at.Rank != nil:
+			if m.rank == *at.Rank {
+				return m, true
+			}
+		case m.role == names.RoleLauncher || m.rank == 0:
+			return m, true // the launcher comes first
+		}
+	}
+	return member{}, false
+}

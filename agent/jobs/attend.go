@@ -1,0 +1,178 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/metrics"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// metricsFile is where Kubeflow Pipelines' examples have their metrics.
+const metricsFile = "mlpipeline-metrics.json"
+
+// Attendance stays with a job until its end.
+type Attendance struct {
+	API         *API
+	Job         string
+	UID         types.UID
+	Out         io.Writer // gets the job's log; nil: nobody
+	Metrics     []string  // as metrics.Parse takes them
+	Tagged      bool      // each line of the launcher's log begins with its rank: see Tagged
+	MetricsFile string
+	Say, Warn   func(format string, args ...any) // progress; what may be wrong
+}
+
+// Run gives the exit code of the job. Errors: the job was deleted, its log cannot be
+// read, the metrics cannot be written, ctx has ended (its cause).
+func (a Attendance) Run(ctx context.Context) (int, error) {
+	specs, err := metrics.Parse(a.Metrics)
+	if err != nil {
+		return 0, err
+	}
+	seen := newGauge(specs, a.Tagged)
+	reading, stop := context.WithCancel(ctx)
+	var logs sync.WaitGroup
+	var logErr error
+	if a.Out != nil || len(specs) > 0 {
+		print := Printer{Out: a.Out}
+		l := Logs{API: a.API, Job: a.Job, UID: a.UID, Follow: true, Say: func(string, ...any) {}, Emit: func(line Line) error {
+			seen.look(line)
+			return print.Line(line)
+		}}
+		logs.Go(func() { logErr = l.Run(reading) })
+	}
+	job, err := a.API.Wait(ctx, a.Job, a.UID, a.Say)
+	if err != nil {
+		stop()
+	}
+	logs.Wait()
+	stop()
+	switch {
+	case err != nil:
+		return 0, err
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	}
+	if logErr != nil {
+		// The job has ended, and how counts more than its log.
+		a.Warn("%v", logErr)
+	}
+	if len(specs) > 0 {
+		if err := a.report(seen.collector); err != nil {
+			return 0, err
+		}
+	}
+	return a.judge(job, logErr), nil
+}
+
+// judge: a log that was asked for and is not whole is no success.
+func (a Attendance) judge(job *v1alpha1.LaunchJob, logErr error) int {
+	code := Code(job)
+	if code == 0 && logErr != nil {
+		return failure.CodeOf(logErr)
+	}
+	return code
+}
+
+// report prints and writes what was collected.
+func (a Attendance) report(c *metrics.Collector) error {
+	entries, notes := metrics.Entries(c.Series())
+	for _, s := range c.Series() {
+		if s.Count > 0 {
+			a.Say("%s", s.Sentence())
+		}
+	}
+	for _, note := range notes {
+		a.Warn("%s", note)
+	}
+	if n := c.Long(); n > 0 {
+		a.Warn("pieces of more than 64 KiB without an end of line were not read for metrics: %d", n)
+	}
+	path := a.MetricsFile
+	if path == "" {
+		path = metricsFile
+	}
+	if err := metrics.Save(path, entries); err != nil {
+		return failure.New(1, "--metrics-file names another place", "%w", err)
+	}
+	a.Say("%d of %d metrics written to %s", len(entries), len(c.Series()), path)
+	return nil
+}
+
+// gauge looks for metrics in a job's log.
+type gauge struct {
+	collector *metrics.Collector
+	mixed     *metrics.Writer // the launcher's log, which is that of several ranks
+}
+
+func newGauge(specs []metrics.Spec, tagged bool) *gauge {
+	tags := metrics.TagsSure
+	if tagged {
+		tags = metrics.TagsAll
+	}
+	c := metrics.New(specs)
+	return &gauge{c, c.Mixed(tags)}
+}
+
+// Tagged: the job's launcher asks mpirun to put the rank before each line.
+func Tagged(job *v1alpha1.LaunchJob) bool {
+	if job.Spec.Launcher == nil {
+		return false
+	}
+	for _, c := range job.Spec.Launcher.Template.Spec.Containers {
+		for _, v := range c.Env {
+			if v.Name == names.EnvOutput && v.Value == names.OutputTag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (g *gauge) look(line Line) {
+	if line.Rank >= 0 {
+		g.collector.Line(line.Rank, line.Text)
+		return
+	}
+	_, _ = g.mixed.Write(line.Text) // it never fails
+	_, _ = g.mixed.Write([]byte{'\n'})
+}
+
+// Printer writes lines, with the name of their pod where several are meant.
+type Printer struct {
+	Out        io.Writer // nil: nowhere
+	Timestamps bool
+	Color      bool
+}
+
+// Line prints one line in one write.
+func (p Printer) Line(l Line) error {
+	if p.Out == nil {
+		return nil
+	}
+	var b []byte
+	if l.Member != "" {
+		b = p.paint(b, l)
+	}
+	if p.Timestamps && !l.At.IsZero() {
+		b = l.At.AppendFormat(b, "2006-01-02T15:04:05.000000000Z07:00 ")
+	}
+	b = append(append(b, l.Text...), '\n')
+	_, err := p.Out.Write(b)
+	return err
+}
+
+// paint gives each pod a colour of its own, where colours are wanted.
+func (p Printer) paint(b []byte, l Line) []byte {
+	if !p.Color {
+		return append(append(append(b, '['), l.Member...), "] "...)
+	}
+	return fmt.Appendf(b, "\x1b[%dm[%s]\x1b[0m ", 31+(l.Rank+7)%6, l.Member)
+}

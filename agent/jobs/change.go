@@ -1,0 +1,90 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// Scale asks for so many workers, as kubectl scale does.
+func (a *API) Scale(ctx context.Context, name string, workers int) error {
+	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, workers)
+	r := a.client.Patch(types.MergePatchType).AbsPath(jobsPath(a.Namespace), name, "scale").Body(body)
+	return a.explain("scale job "+name, do[struct{}](ctx, r, nil))
+}
+
+// Delete has the API server delete the job; its pods go with it. With a uid no
+// other of that name.
+func (a *API) Delete(ctx context.Context, namespace, name string, uid types.UID) error {
+	background := metav1.DeletePropagationBackground
+	options := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, PropagationPolicy: &background}
+	if uid != "" {
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	body, err := json.Marshal(options)
+	if err != nil {
+		return fmt.Errorf("encode options: %w", err)
+	}
+	r := a.client.Delete().AbsPath(jobsPath(namespace), name).SetHeader("Content-Type", "application/json").Body(body)
+	return a.explain("delete job "+name, do[struct{}](ctx, r, nil))
+}
+
+// Gone waits until neither the job nor any of its pods is there.
+func (a *API) Gone(ctx context.Context, name string, say func(format string, args ...any)) error {
+	p := patience{say: say}
+	told := 0
+	for {
+		_, err := a.job(ctx, name)
+		there := err == nil
+		if apierrors.IsNotFound(err) {
+			err = nil
+		}
+		left := 0
+		if err == nil && !there {
+			pods, listed := a.pods(ctx, a.Namespace, name)
+			left, err = len(pods), listed
+		}
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !p.again(err):
+			return a.explain("wait for the end of job "+name, err)
+		case err == nil && !there && left == 0:
+			return nil
+		case err == nil && left > 0 && left != told:
+			told = left
+			say("%s: %d pods are still ending", name, left)
+		}
+		if !sleep(ctx, lookEvery) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Prunable are the jobs that had ended before then, of a namespace or ("") of all.
+func (a *API) Prunable(ctx context.Context, namespace, selector string, before time.Time) ([]v1alpha1.LaunchJob, error) {
+	all, err := a.Jobs(ctx, namespace, selector)
+	var old []v1alpha1.LaunchJob
+	for _, job := range all {
+		if end := job.Status.CompletionTime; Over(&job) && end != nil && end.Time.Before(before) && job.DeletionTimestamp == nil {
+			old = append(old, job)
+		}
+	}
+	return old, err
+}
+
+// Prune deletes one that Prunable has found. One that is gone already is no error.
+func (a *API) Prune(ctx context.Context, job *v1alpha1.LaunchJob) error {
+	err := a.Delete(ctx, job.Namespace, job.Name, job.UID)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

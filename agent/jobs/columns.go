@@ -1,0 +1,62 @@
+package jobs
+
+import (
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Columns is a table for people, laid out as kubectl's.
+type Columns struct {
+	Head  []string
+	Rows  [][]string
+	Color func(column int, cell string) string // the escape before a cell; nil: no colours
+}
+
+// Print writes the table; a table without rows is its head.
+func (c Columns) Print(w io.Writer) error {
+	wide := make([]int, len(c.Head))
+	for _, row := range append([][]string{c.Head}, c.Rows...) {
+		for i, cell := range row {
+			wide[i] = max(wide[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	c.row(&b, c.Head, wide, false)
+	for _, row := range c.Rows {
+		c.row(&b, row, wide, c.Color != nil)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (c Columns) row(b *strings.Builder, row []string, wide []int, colored bool) {
+	for i, cell := range row {
+		escape := ""
+		if colored {
+			escape = c.Color(i, cell)
+		}
+		if escape != "" {
+			b.WriteString(escape + cell + "\x1b[0m")
+		} else {
+			b.WriteString(cell)
+		}
+		if i < len(row)-1 {
+			b.WriteString(strings.Repeat(" ", wide[i]-utf8.RuneCountInString(cell)+3))
+		}
+	}
+	b.WriteByte('\n')
+}
+
+// PhaseColor paints the word for how a job or a pod stands.
+func PhaseColor(_ int, cell string) string {
+	switch cell {
+	case "Succeeded", "Completed":
+		return "\x1b[32m"
+	case "Failed", "Error", "OOMKilled":
+		return "\x1b[31m"
+	case "Waiting", "Restarting", "Pending":
+		return "\x1b[33m"
+	}
+	return ""
+}

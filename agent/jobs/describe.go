@@ -1,0 +1,149 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// Describe writes for people what there is to know of a job: how it stands and why,
+// what failed first, its conditions and its pods.
+func (a *API) Describe(ctx context.Context, w io.Writer, name string, colored bool) error {
+	job, err := a.Job(ctx, name)
+	if err != nil {
+		return err
+	}
+	pods, err := a.pods(ctx, a.Namespace, name)
+	if err != nil {
+		return a.explain("list the pods of "+name, err)
+	}
+	now := time.Now()
+	var b strings.Builder
+	facts(&b, job, now)
+	if len(job.Status.Conditions) > 0 {
+		b.WriteString("\nConditions:\n")
+		_ = conditions(job, now).Print(&b)
+	}
+	if len(pods) > 0 {
+		b.WriteString("\nPods:\n")
+		t := podTable(membersOf(name, pods), now)
+		if colored {
+			t.Color = PhaseColor
+		}
+		_ = t.Print(&b) // into memory
+	}
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+func facts(b *strings.Builder, job *v1alpha1.LaunchJob, now time.Time) {
+	s, spec := job.Status, job.Spec
+	fact := func(name, format string, args ...any) {
+		fmt.Fprintf(b, "%-15s%s\n", name+":", fmt.Sprintf(format, args...))
+	}
+	fact("Name", "%s", job.Name)
+	fact("Namespace", "%s", job.Namespace)
+	fact("Phase", "%s", cmp.Or(s.Phase, "none: the controller has not seen it yet"))
+	if s.Reason != "" {
+		fact("Reason", "%s: %s", s.Reason, oneLine(s.Message))
+	}
+	fact("Framework", "%s", cmp.Or(spec.Framework, "auto"))
+	fact("Pods", "%s", shape(job))
+	if s.Ready != "" {
+		fact("Ready", "%s", s.Ready)
+	}
+	fact("Created", "%s", ago(&job.CreationTimestamp, now))
+	fact("Started", "%s", ago(s.StartTime, now))
+	if s.CompletionTime != nil {
+		fact("Ended", "%s", ago(s.CompletionTime, now))
+	}
+	if s.Attempt > 1 {
+		fact("Attempt", "%d", s.Attempt)
+	}
+	if f := s.FirstFailure; f != nil {
+		fact("First failure", "%s", failed(f))
+	}
+	for _, r := range s.Replaced {
+		fact("Replaced", "%s, %s: %s", r.Pod, ago(&r.Time, now), r.Reason)
+	}
+}
+
+// shape is what pods a job has: launcher, 4 worker of 8 slots.
+func shape(job *v1alpha1.LaunchJob) string {
+	var parts []string
+	if job.Spec.Launcher != nil {
+		parts = append(parts, "launcher")
+	}
+	for _, r := range job.Spec.Roles {
+		one := *job
+		one.Spec.Roles = []v1alpha1.Role{r}
+		parts = append(parts, fmt.Sprintf("%d %s", members(&one), r.Name))
+	}
+	text := strings.Join(parts, ", ")
+	if job.Spec.Slots > 1 {
+		text += fmt.Sprintf("; %d slots each", job.Spec.Slots)
+	}
+	return text
+}
+
+func ago(t *metav1.Time, now time.Time) string {
+	if t.IsZero() {
+		return "not yet"
+	}
+	return t.Format(time.RFC3339) + " (" + age(*t, now) + " ago)"
+}
+
+func conditions(job *v1alpha1.LaunchJob, now time.Time) Columns {
+	t := Columns{Head: []string{"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"}}
+	for _, c := range job.Status.Conditions {
+		t.Rows = append(t.Rows, []string{c.Type, string(c.Status), age(c.LastTransitionTime, now), c.Reason, oneLine(c.Message)})
+	}
+	return t
+}
+
+func podTable(all []member, now time.Time) Columns {
+	t := Columns{Head: []string{"NAME", "ROLE", "RANK", "STATUS", "NODE", "AGE"}}
+	for _, m := range all {
+		rank := "-"
+		if m.rank >= 0 {
+			rank = strconv.Itoa(m.rank)
+		}
+		t.Rows = append(t.Rows, []string{m.pod.Name, m.role, rank, standing(m.pod), cmp.Or(m.pod.Spec.NodeName, "<none>"), age(m.pod.CreationTimestamp, now)})
+	}
+	return t
+}
+
+// standing is a pod's status in kubectl's words: a container's reason counts before
+// the pod's phase.
+func standing(pod *corev1.Pod) string {
+	if pod.DeletionTimestamp != nil {
+		return "Terminating"
+	}
+	for _, s := range pod.Status.InitContainerStatuses {
+		switch t, w := s.State.Terminated, s.State.Waiting; {
+		case t != nil && t.ExitCode != 0:
+			return "Init:" + cmp.Or(t.Reason, "Error")
+		case w != nil && w.Reason != "" && w.Reason != "PodInitializing":
+			return "Init:" + w.Reason
+		}
+	}
+	text := cmp.Or(pod.Status.Reason, string(pod.Status.Phase))
+	for _, s := range pod.Status.ContainerStatuses {
+		switch t, w := s.State.Terminated, s.State.Waiting; {
+		case w != nil && w.Reason != "":
+			text = w.Reason
+		case t != nil && t.Reason != "":
+			text = t.Reason
+		}
+	}
+	return text
+}

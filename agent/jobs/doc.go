@@ -1,0 +1,20 @@
+// Package jobs is what people at a keyboard do with LaunchJobs: see them, read
+// their logs, wait for their ends, change and delete them. It asks the API server,
+// and nothing else; it needs no launcher, and runs on laptops as well as in pods.
+//
+//	api.go       the API server: kubeconfig or the pod's own account; errors as failures
+//	objects.go   jobs and pods, asked for
+//	wait.go      until a job has ended, saying what is in its way
+//	members.go   which pods of a job are meant, in the order of their ranks
+//	stream.go    one container's log, through as many connections as it takes
+//	logs.go      the logs of a job's pods, as lines
+//	table.go     tables, json, yaml and names, as kubectl prints them
+//
+// It promises of logs: each line is handed on once, in the order of its container,
+// whatever is cut and however often; a line is handed on whole; the last one, where
+// it has no end, too. That holds as long as the kubelet keeps the log: what it has
+// rotated away while nobody could be asked is lost.
+//
+// It will not: cache, watch with informers, or print by itself but where it is
+// given a writer.
+package jobs

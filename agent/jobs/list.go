@@ -1,0 +1,85 @@
+package jobs
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// Table is what kubectl get shows of jobs; wide has more, and namespaces come first
+// where there are several.
+func Table(list []v1alpha1.LaunchJob, wide, namespaces bool, now time.Time) Columns {
+	t := Columns{Head: []string{"NAME", "READY", "PHASE", "REASON", "ATTEMPT", "AGE"}}
+	if wide {
+		t.Head = append(t.Head, "FRAMEWORK", "WORKERS", "IMAGE", "MESSAGE")
+	}
+	if namespaces {
+		t.Head = append([]string{"NAMESPACE"}, t.Head...)
+	}
+	for i := range list {
+		job := &list[i]
+		s := job.Status
+		row := []string{job.Name, s.Ready, s.Phase, s.Reason, attempt(s.Attempt), age(job.CreationTimestamp, now)}
+		if wide {
+			row = append(row, cmp.Or(job.Spec.Framework, "auto"), strconv.Itoa(members(job)), image(job), oneLine(s.Message))
+		}
+		if namespaces {
+			row = append([]string{job.Namespace}, row...)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func attempt(n int32) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(n))
+}
+
+func age(since metav1.Time, now time.Time) string {
+	if since.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(since.Time))
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// members is how many pods a job has beside its launcher.
+func members(job *v1alpha1.LaunchJob) int {
+	n := 0
+	for _, r := range job.Spec.Roles {
+		switch {
+		case r.Name == names.RoleWorker && job.Spec.Workers != nil:
+			n += int(*job.Spec.Workers)
+		case r.Replicas != nil:
+			n += int(*r.Replicas)
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// image is that of the first role's own container.
+func image(job *v1alpha1.LaunchJob) string {
+	for _, r := range job.Spec.Roles {
+		containers := r.Template.Spec.Containers
+		at := max(0, slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == r.Container }))
+		if at < len(containers) {
+			return containers[at].Image
+		}
+	}
+	return ""
+}

@@ -1,0 +1,113 @@
+package jobs
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// member is a pod of a job and its place in it.
+type member struct {
+	pod  *corev1.Pod
+	name string // plain, without the job's: launcher, worker-3, ps-0
+	role string
+	rank int // among all but the launcher, whose is -1
+}
+
+// membersOf gives pods their places, the launcher first, then by rank; of two pods
+// for one place the older first.
+func membersOf(job string, pods []corev1.Pod) []member {
+	var all []member
+	for i := range pods {
+		p := &pods[i]
+		plain := cmp.Or(p.Labels[names.LabelPod], p.Name)
+		m := member{pod: p, name: strings.TrimPrefix(plain, job+"-"), role: p.Labels[names.LabelRole], rank: -1}
+		if m.role != names.RoleLauncher {
+			if n, err := strconv.Atoi(p.Labels[names.LabelIndex]); err == nil {
+				m.rank = n
+			}
+			m.role = cmp.Or(p.Labels[names.LabelReplicaType], m.role)
+		}
+		all = append(all, m)
+	}
+	slices.SortStableFunc(all, func(a, b member) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time), cmp.Compare(a.name, b.name))
+	})
+	return all
+}
+
+// container is the one that decides about the pod, unless another is asked for.
+func (m member) container(asked string) string {
+	if asked = cmp.Or(asked, m.pod.Annotations[names.AnnotationDefaultContainer]); asked != "" || len(m.pod.Spec.Containers) == 0 {
+		return asked
+	}
+	return m.pod.Spec.Containers[0].Name
+}
+
+// Which says whose logs are meant. The zero value: the launcher's where there is
+// one, which has all there is of an MPI job, else everybody's.
+type Which struct {
+	Rank *int   // the pod with this rank
+	Role string // launcher, worker, ps...
+	All  bool   // everybody's
+}
+
+func (w Which) wants(job *v1alpha1.LaunchJob, m member) bool {
+	switch {
+	case w.Rank != nil:
+		return m.rank == *w.Rank
+	case w.Role != "":
+		return strings.EqualFold(m.role, w.Role)
+	case w.All:
+		return true
+	}
+	return job == nil || job.Spec.Launcher == nil || m.role == names.RoleLauncher
+}
+
+// one: no more than one pod at a time can be meant.
+func (w Which) one(job *v1alpha1.LaunchJob) bool {
+	switch {
+	case w.Rank != nil, strings.EqualFold(w.Role, names.RoleLauncher):
+		return true
+	case w.Role != "" || w.All:
+		return false
+	}
+	return job != nil && job.Spec.Launcher != nil
+}
+
+// begun: the container has, or had, a log.
+func begun(pod *corev1.Pod, container string) bool {
+	if over(pod) {
+		return true
+	}
+	s := statusOf(pod, container)
+	return s != nil && (s.State.Running != nil || s.State.Terminated != nil)
+}
+
+// done: the container writes no more.
+func done(pod *corev1.Pod, container string) bool {
+	if over(pod) {
+		return true
+	}
+	s := statusOf(pod, container)
+	return s != nil && s.State.Terminated != nil
+}
+
+func over(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		if i := slices.IndexFunc(list, func(s corev1.ContainerStatus) bool { return s.Name == container }); i >= 0 {
+			return &list[i]
+		}
+	}
+	return nil
+}

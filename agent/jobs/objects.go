@@ -1,0 +1,109 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// jobsPath is where LaunchJobs are; namespace "" is all.
+func jobsPath(namespace string) string {
+	path := "/apis/" + v1alpha1.Version().String()
+	if namespace != "" {
+		path += "/namespaces/" + namespace
+	}
+	return path + "/launchjobs"
+}
+
+// do sends one request whose answer, if there is one, is decoded into into.
+func do[T any](ctx context.Context, r *rest.Request, into *T) error {
+	ctx, cancel := context.WithTimeout(ctx, asked)
+	defer cancel()
+	answer := r.SetHeader("Accept", "application/json").Do(ctx)
+	if err := answer.Error(); err != nil || into == nil { // Raw's would not have the server's words
+		return err
+	}
+	body, err := answer.Raw()
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("read the API server's answer: %w", err)
+	}
+	return nil
+}
+
+// Jobs lists the jobs of a namespace ("": of all) that have the labels.
+func (a *API) Jobs(ctx context.Context, namespace, selector string) ([]v1alpha1.LaunchJob, error) {
+	r := a.client.Get().AbsPath(jobsPath(namespace))
+	if selector != "" {
+		r = r.Param("labelSelector", selector)
+	}
+	var list v1alpha1.LaunchJobList
+	err := do(ctx, r, &list)
+	for i := range list.Items {
+		list.Items[i].APIVersion, list.Items[i].Kind = v1alpha1.Version().String(), v1alpha1.Kind
+	}
+	return list.Items, a.explain("list jobs", err)
+}
+
+// Job gets one job of the API's namespace.
+func (a *API) Job(ctx context.Context, name string) (*v1alpha1.LaunchJob, error) {
+	job, err := a.job(ctx, name)
+	return job, a.explain("get job "+name, err)
+}
+
+func (a *API) job(ctx context.Context, name string) (*v1alpha1.LaunchJob, error) {
+	var job v1alpha1.LaunchJob
+	if err := do(ctx, a.client.Get().AbsPath(jobsPath(a.Namespace), name), &job); err != nil {
+		return nil, err
+	}
+	return &job, nil
+}
+
+// Create makes the job, or with dry has the API server say what it would make.
+func (a *API) Create(ctx context.Context, job *v1alpha1.LaunchJob, dry bool) (*v1alpha1.LaunchJob, error) {
+	body, err := marshal(job)
+	if err != nil {
+		return nil, err
+	}
+	r := a.client.Post().AbsPath(jobsPath(a.Namespace)).SetHeader("Content-Type", "application/json").Body(body)
+	if dry {
+		r = r.Param("dryRun", "All")
+	}
+	var made v1alpha1.LaunchJob
+	if err := do(ctx, r, &made); err != nil {
+		return nil, a.explain("create job "+job.Name, err)
+	}
+	return &made, nil
+}
+
+// pods lists the pods of a job, "" of all jobs, in a namespace, "" in all.
+func (a *API) pods(ctx context.Context, namespace, job string) ([]corev1.Pod, error) {
+	r := a.client.Get()
+	if namespace != "" {
+		r = r.Namespace(namespace)
+	}
+	selector := names.LabelJob
+	if job != "" {
+		selector += "=" + job
+	}
+	var list corev1.PodList
+	err := do(ctx, r.Resource("pods").Param("labelSelector", selector), &list)
+	return list.Items, err
+}
+
+// pod gets one pod.
+func (a *API) pod(ctx context.Context, name string) (*corev1.Pod, error) {
+	var pod corev1.Pod
+	if err := do(ctx, a.client.Get().Namespace(a.Namespace).Resource("pods").Name(name), &pod); err != nil {
+		return nil, err
+	}
+	return &pod, nil
+}

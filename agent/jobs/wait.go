@@ -1,0 +1,107 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/failure"
+)
+
+// lookEvery is the time between two looks at a job that is waited for.
+const lookEvery = time.Second
+
+// unseenFor is how long a controller may take to look at a new job before it is said.
+const unseenFor = 5 * time.Second
+
+// Over: the job has ended.
+func Over(job *v1alpha1.LaunchJob) bool {
+	c := job.Status.Conditions
+	return meta.IsStatusConditionTrue(c, v1alpha1.Succeeded) || meta.IsStatusConditionTrue(c, v1alpha1.Failed)
+}
+
+// Code is the exit code of a job that has ended: 0, or that of its first failure, or 1.
+func Code(job *v1alpha1.LaunchJob) int {
+	if meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.Succeeded) {
+		return 0
+	}
+	if f := job.Status.FirstFailure; f != nil && f.ExitCode > 0 && f.ExitCode < 256 {
+		return int(f.ExitCode)
+	}
+	return 1
+}
+
+// Wait looks until the job with that uid has ended and gives it as it then is. What
+// is in its way is said when it changes. Errors: it was deleted (1), a right is
+// missing (77), ctx has ended.
+func (a *API) Wait(ctx context.Context, name string, uid types.UID, say func(format string, args ...any)) (*v1alpha1.LaunchJob, error) {
+	p := patience{say: say}
+	last, began := "", time.Now()
+	for {
+		job, err := a.job(ctx, name)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case apierrors.IsNotFound(err), err == nil && job.UID != uid:
+			return nil, failure.New(1, "", "job %s was deleted before it had ended", name)
+		case !p.again(err):
+			return nil, a.explain("get job "+name, err)
+		case err == nil:
+			if now := Sentence(job); now != last && (job.Status.Phase != "" || time.Since(began) > unseenFor) {
+				say("%s", now)
+				last = now
+			}
+			if Over(job) {
+				return job, nil
+			}
+		}
+		if !sleep(ctx, lookEvery) {
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Sentence is how a job stands, in a line.
+func Sentence(job *v1alpha1.LaunchJob) string {
+	s := job.Status
+	var b strings.Builder
+	b.WriteString(job.Name)
+	if s.Phase == "" {
+		b.WriteString(": the controller has not seen it yet")
+		return b.String()
+	}
+	b.WriteString(" " + s.Phase)
+	if s.Ready != "" && !Over(job) {
+		fmt.Fprintf(&b, ", %s ready", s.Ready)
+	}
+	if s.Attempt > 1 {
+		fmt.Fprintf(&b, ", attempt %d", s.Attempt)
+	}
+	for _, text := range []string{s.Reason, s.Message} {
+		if text != "" && text != s.Phase {
+			b.WriteString(": " + strings.Join(strings.Fields(text), " "))
+		}
+	}
+	if f := s.FirstFailure; f != nil && Over(job) {
+		fmt.Fprintf(&b, "; first %s", failed(f))
+	}
+	return b.String()
+}
+
+// failed is a first failure in words.
+func failed(f *v1alpha1.FirstFailure) string {
+	text := fmt.Sprintf("%s ended with %d", f.Pod, f.ExitCode)
+	if f.Rank != nil {
+		text = fmt.Sprintf("rank %d on %s", *f.Rank, text)
+	}
+	if f.Message != "" {
+		text += ": " + strings.Join(strings.Fields(f.Message), " ")
+	}
+	return text
+}

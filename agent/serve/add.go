@@ -1,0 +1,139 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/kubeflow"
+)
+
+// Add has a manager serve Kubeflow's kinds. namespaces are those that it is confined
+// to; none: all.
+func Add(mgr manager.Manager, mode Mode, namespaces []string) error {
+	if mode == "" || mode == Off {
+		return nil
+	}
+	f := &finder{mgr: mgr, confined: len(namespaces) > 0, has: map[string]bool{}}
+	if mode == DryRun {
+		f.preview = &print{out: os.Stdout, seen: map[string]bool{}}
+	}
+	return mgr.Add(f)
+}
+
+// lookAgain is how often the cluster is asked for kinds that it did not have.
+const lookAgain = 30 * time.Second
+
+// finder starts a controller for each kind as soon as the cluster has it.
+type finder struct {
+	mgr      manager.Manager
+	confined bool
+	preview  *print
+	has      map[string]bool // by name: of a kind, one version is served
+}
+
+// Start looks for kinds until it is told to stop. Only the leader does.
+func (f *finder) Start(ctx context.Context) error {
+	for {
+		found, err := f.found(f.mgr.GetRESTMapper())
+		if err != nil { // the API server does not answer, and is asked again
+			log.FromContext(ctx).Info("cannot tell which of Kubeflow's kinds there are", "error", err.Error())
+		}
+		for _, k := range found {
+			if err := f.begin(ctx, k); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// found lists the kinds that are there and are not served yet.
+func (f *finder) found(mapper meta.RESTMapper) (list []kind, errs error) {
+	for _, k := range kinds() {
+		if f.has[k.name] {
+			continue
+		}
+		_, err := mapper.RESTMapping(k.gvk().GroupKind(), k.version)
+		switch {
+		case err == nil:
+			f.has[k.name] = true
+			list = append(list, k)
+		case !meta.IsNoMatchError(err):
+			errs = errors.Join(errs, err)
+		}
+	}
+	return list, errs
+}
+
+// begin starts the controller of a kind.
+func (f *finder) begin(ctx context.Context, k kind) error {
+	log.FromContext(ctx).Info("serving a kind of Kubeflow's", "kind", k.name, "version", k.version, "dryRun", f.preview != nil)
+	r := &Reconciler{
+		Kind: k, Client: f.mgr.GetClient(), Reader: f.mgr.GetAPIReader(), Events: f.mgr.GetEventRecorder(fieldManager), Clock: clock.RealClock{},
+		Convert: convert, Confined: f.confined, Preview: f.preview,
+	}
+	if err := r.watch(f.mgr); err != nil {
+		return fmt.Errorf("serve %s: %w", k.name, err)
+	}
+	return nil
+}
+
+// convert is what serving asks of a conversion: the environment and the names of the
+// kind's operator, and an agent that images need not have.
+func convert(object map[string]any) kubeflow.Result {
+	return kubeflow.Convert(object, kubeflow.Options{Compat: "kubeflow-v1", Delivery: "init"})
+}
+
+// watch has the reconciler called for each change of an object, of its LaunchJob, and
+// of the labels of its namespace.
+func (r *Reconciler) watch(mgr manager.Manager) error {
+	b := ctrl.ControllerManagedBy(mgr).Named("kubeflow-" + strings.ToLower(r.Kind.name) + "-" + r.Kind.version).
+		For(r.Kind.empty()).Owns(&v1alpha1.LaunchJob{})
+	if !r.Confined {
+		ns := &metav1.PartialObjectMetadata{}
+		ns.SetGroupVersionKind(namespaceKind)
+		b = b.WatchesMetadata(ns, handler.EnqueueRequestsFromMapFunc(r.of))
+	}
+	return b.Complete(r)
+}
+
+// of lists the objects of a namespace.
+func (r *Reconciler) of(ctx context.Context, ns client.Object) (all []reconcile.Request) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(r.Kind.gvk().GroupVersion().WithKind(r.Kind.name + "List"))
+	if err := r.Client.List(ctx, list, client.InNamespace(ns.GetName())); err != nil {
+		log.FromContext(ctx).Error(err, "list objects of a namespace", "namespace", ns.GetName())
+		return nil
+	}
+	for i := range list.Items {
+		all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return all
+}
+
+// empty is an object of the kind, to be read into.
+func (k kind) empty() *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(k.gvk())
+	return o
+}

@@ -1,0 +1,198 @@
+package submit
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/failure"
+)
+
+// Request is a command line of submit.
+type Request struct {
+	Kind    string   // Arena's word for what it is: mpi, tfjob, pytorch...; may be empty
+	Command []string // the command's words, or one line for Shell
+
+	Name, Namespace     string
+	Image               string
+	ImagePullPolicy     string
+	Workers             int
+	GPUs                int    // of each worker; also its slots
+	Slots               int    // of each worker; 0: its GPUs, else 1
+	CPU, Memory         string // of each worker
+	Devices             []string
+	Env                 []string
+	Data                []string
+	Labels, Annotations []string
+
+	Sync       string // --sync-mode
+	SyncSource string
+	SyncBranch string
+	SyncImage  string
+	SyncSecret string
+
+	RDMA        bool
+	ShmSize     string
+	HostNetwork bool
+	Restricted  bool   // as Pod Security's level of that name wants it
+	RunAsUser   *int64 // nil: the image's own
+	Priority    string
+	Tolerations []string
+	Selectors   []string
+	PullSecrets []string
+	Gang        string // a backend; "" is none
+	Queue       string
+
+	PS        int
+	Chief     bool
+	Evaluator bool
+
+	WorkingDir  string
+	Shell       string
+	Framework   string
+	Launcher    *bool // nil: as the framework needs it
+	RankTags    bool  // each line of mpirun's output with its rank
+	Delivery    string
+	AgentImage  string
+	MaxRestarts int
+	ActiveFor   time.Duration // --active-deadline
+	CleanPods   string
+}
+
+// Job makes the object. Errors are *failure.Failure with 64.
+func (r Request) Job() (*v1alpha1.LaunchJob, error) {
+	if err := r.validate(); err != nil {
+		return nil, err
+	}
+	w, err := r.work()
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.parts()
+	if err != nil {
+		return nil, err
+	}
+	job := &v1alpha1.LaunchJob{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.Version().String(), Kind: v1alpha1.Kind},
+		ObjectMeta: metav1.ObjectMeta{Name: r.Name, Namespace: r.Namespace, Labels: p.labels, Annotations: p.annotations},
+		Spec: v1alpha1.LaunchJobSpec{
+			Framework: w.framework,
+			Gang:      r.gang(),
+			Agent:     &v1alpha1.Agent{Delivery: r.Delivery, Image: r.AgentImage},
+			RunPolicy: r.runPolicy(),
+			Roles:     p.roles(r, w),
+		},
+	}
+	if r.Workers > 0 {
+		job.Spec.Workers = new(int32(r.Workers))
+	}
+	if n := r.slots(); n > 1 {
+		job.Spec.Slots = int32(n)
+	}
+	if w.eachStartsOne && r.GPUs > 1 {
+		job.Spec.ProcsPerWorker = new(int32(r.slots()))
+	}
+	if w.launcher {
+		job.Spec.Launcher = &v1alpha1.Launcher{Template: p.launcher(r, w)}
+	}
+	if r.ShmSize != "" {
+		job.Spec.Shm = new(v1alpha1.Size(r.ShmSize))
+	}
+	if r.MaxRestarts > 0 {
+		job.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: int32(r.MaxRestarts)}
+	}
+	return job, nil
+}
+
+// slots is how many ranks a worker takes: as many as it has GPUs, unless told.
+func (r Request) slots() int {
+	if r.Slots > 0 {
+		return r.Slots
+	}
+	return max(r.GPUs, 1)
+}
+
+func (r Request) runPolicy() *v1alpha1.RunPolicy {
+	if r.ActiveFor == 0 && r.CleanPods == "" {
+		return nil
+	}
+	p := &v1alpha1.RunPolicy{CleanPodPolicy: r.CleanPods}
+	if r.ActiveFor > 0 {
+		p.ActiveDeadlineSeconds = new(int64(r.ActiveFor.Seconds()))
+	}
+	return p
+}
+
+// Backends of --gang; Volcano is what Arena's users mostly have, and the one that
+// knows queues and priorities besides.
+const (
+	volcano = "volcano"
+	kueue   = "kueue"
+)
+
+func (r Request) gang() *v1alpha1.Gang {
+	backend := r.Gang
+	if backend == "" && r.Queue != "" {
+		backend = volcano
+	}
+	if backend == "" {
+		return nil
+	}
+	g := &v1alpha1.Gang{Backend: backend, Queue: r.Queue}
+	if backend == volcano {
+		g.PriorityClassName = r.Priority
+	}
+	return g
+}
+
+// limits are what each worker, or a parameter server without GPUs, may use.
+func (r Request) limits(gpus bool) (corev1.ResourceList, error) {
+	list := corev1.ResourceList{}
+	set := func(flag, name, text string) error {
+		if text == "" {
+			return nil
+		}
+		q, err := resource.ParseQuantity(text)
+		if err != nil || q.Sign() < 0 {
+			return failure.Usage("as in --cpu=4, --cpu=500m, --memory=16Gi", "--%s=%q is no amount", flag, text)
+		}
+		if !q.IsZero() { // Arena's scripts write 0 for none
+			list[corev1.ResourceName(name)] = q
+		}
+		return nil
+	}
+	if err := set("cpu", "cpu", r.CPU); err != nil {
+		return nil, err
+	}
+	if err := set("memory", "memory", r.Memory); err != nil {
+		return nil, err
+	}
+	if !gpus {
+		return list, nil
+	}
+	if r.GPUs > 0 {
+		list[gpuResource] = *resource.NewQuantity(int64(r.GPUs), resource.DecimalSI)
+	}
+	if r.RDMA {
+		list[rdmaResource] = *resource.NewQuantity(1, resource.DecimalSI)
+	}
+	for _, word := range r.Devices {
+		name, count, err := pair("device", word, "amd.com/gpu=4")
+		if err != nil {
+			return nil, err
+		}
+		if err := set("device", name, count); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// Names of the device plugins' resources; the second is what Arena's --rdma asks for.
+const (
+	gpuResource  = "nvidia.com/gpu"
+	rdmaResource = "rdma/hca"
+)

@@ -1,0 +1,200 @@
+package submit
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/names"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// least is what a request has at least.
+func least(change func(*Request)) Request {
+	r := Request{Name: "train", Image: "repo/train:1", Workers: 2, Delivery: "init", RankTags: true, Command: []string{"python", "train.py"}}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+// requests are the golden files' own.
+func requests() map[string]Request {
+	arena := "python /root/code/mnist/mnist.py --backend gloo"
+	return map[string]Request{
+		"least": least(nil),
+		"mpi":   least(func(r *Request) { r.Command, r.GPUs = []string{"mpirun", "-np", "16", "./pi"}, 8 }),
+		"arena-mpi": least(func(r *Request) {
+			r.Kind, r.Command = "mpi", []string{"'mpirun -x LD_LIBRARY_PATH python train.py'"}
+			r.GPUs, r.CPU, r.Memory, r.Data = 1, "4", "8Gi", []string{"imagenet:/data", "", "logs:/logs", "imagenet:/again"}
+			r.RDMA, r.Gang, r.Queue, r.Priority, r.PullSecrets = true, "volcano", "vision", "high", []string{"registry"}
+		}),
+		"arena-pytorch-git": least(func(r *Request) {
+			r.Kind, r.Command, r.GPUs = "pytorchjob", []string{arena}, 2
+			r.Sync, r.SyncSource = "git", "https://code.example.com/team/mnist.git"
+			r.Env = []string{"GIT_SYNC_BRANCH=dev", "NCCL_DEBUG=INFO", "A=b=c", "NCCL_DEBUG=WARN"}
+		}),
+		"arena-tf": least(func(r *Request) {
+			r.Kind, r.PS, r.Chief, r.Evaluator, r.GPUs, r.CPU = "tfjob", 2, true, true, 1, "2"
+			r.Command = []string{"python tf.py"}
+		}),
+		"git-image": least(func(r *Request) {
+			r.SyncSource, r.SyncBranch, r.SyncImage = "https://code.example.com/team/mnist.git", "v1", "repo/git:1"
+			r.WorkingDir, r.SyncSecret = "/work", "robot"
+		}),
+		"everything-else": least(func(r *Request) {
+			r.Framework, r.Launcher, r.Slots, r.Delivery = "jax", new(true), 4, "baked"
+			r.ShmSize, r.HostNetwork, r.Gang, r.MaxRestarts = "1Gi", true, "coscheduling", 3
+			r.Tolerations = []string{"all", "gpu", "gpu=yes:NoSchedule", "spot:NoExecute", "a=b:NoExecute,Exists"}
+			r.Selectors, r.Labels, r.Annotations = []string{"disk=ssd"}, []string{"team=vision"}, []string{"example.com/note=a=b"}
+			r.Devices, r.ImagePullPolicy, r.CleanPods, r.ActiveFor = []string{"amd.com/gpu=2"}, "IfNotPresent", "None", 3600e9
+		}),
+		"deepspeed": least(func(r *Request) { r.Command, r.GPUs = []string{"deepspeed", "train.py"}, 4 }),
+		"torchrun":  least(func(r *Request) { r.Command, r.GPUs = []string{"OMP_NUM_THREADS=4 torchrun train.py"}, 4 }),
+		"restricted": least(func(r *Request) {
+			r.Restricted, r.RunAsUser, r.SyncSource, r.WorkingDir = true, new(int64(1000)), "https://code.example.com/a.git", "/work"
+		}),
+		"line-for-a-shell": least(func(r *Request) { r.Command = []string{"cd code && exec mpirun ./pi > log"} }),
+		"own-tags":         least(func(r *Request) { r.Command = []string{"mpirun", "--tag-output", "./pi"} }),
+		"horovod-by-mpirun": least(func(r *Request) {
+			r.Kind, r.Command = "horovod", []string{"mpirun", "python", "train.py"}
+		}),
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, r := range requests() {
+		t.Run(name, func(t *testing.T) {
+			job, err := r.Job()
+			require.NoError(t, err)
+			again, err := r.Job()
+			require.NoError(t, err)
+			require.Equal(t, job, again)
+			text, err := yaml.Marshal(job)
+			require.NoError(t, err)
+			path := filepath.Join("testdata", name+".yaml")
+			if *update {
+				require.NoError(t, os.WriteFile(path, text, 0o644))
+			}
+			want, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(text))
+		})
+	}
+}
+
+// TestMistakes: each is 64, names its flag, has a way out, and repeats no password.
+func TestMistakes(t *testing.T) {
+	for want, change := range map[string]func(*Request){
+		"the job has no name":                               func(r *Request) { r.Name = "" },
+		"--name=Train: a name has at most 40":               func(r *Request) { r.Name = "Train" },
+		"the job has no image":                              func(r *Request) { r.Image = "" },
+		"no command":                                        func(r *Request) { r.Command = []string{""} },
+		"--workers=0":                                       func(r *Request) { r.Workers = 0 },
+		"--gpus=-1":                                         func(r *Request) { r.GPUs = -1 },
+		"--ps=-1":                                           func(r *Request) { r.PS = -1 },
+		"--max-restarts=-1":                                 func(r *Request) { r.MaxRestarts = -1 },
+		"--working-dir=root":                                func(r *Request) { r.WorkingDir = "root" },
+		"--delivery=image is not known":                     func(r *Request) { r.Delivery = "image" },
+		"--gang=vulcano is not known":                       func(r *Request) { r.Gang = "vulcano" },
+		"--clean-pods=running is not known":                 func(r *Request) { r.CleanPods = "running" },
+		"--image-pull-policy=Sometimes":                     func(r *Request) { r.ImagePullPolicy = "Sometimes" },
+		"--framework=pytorch is not known":                  func(r *Request) { r.Framework = "pytorch" },
+		"--gang=kueue without --queue":                      func(r *Request) { r.Gang = "kueue" },
+		"--queue=q with --gang=workload":                    func(r *Request) { r.Gang, r.Queue = "workload", "q" },
+		"--agent-image with --delivery=baked":               func(r *Request) { r.AgentImage, r.Delivery = "i", "baked" },
+		"--shm-size=much is no size":                        func(r *Request) { r.ShmSize = "much" },
+		"--active-deadline=-1ns lies":                       func(r *Request) { r.ActiveFor = -1 },
+		`--cpu="lots" is no amount`:                         func(r *Request) { r.CPU = "lots" },
+		`--memory="-1Gi" is no amount`:                      func(r *Request) { r.Memory = "-1Gi" },
+		"--device=gpu is not NAME=VALUE":                    func(r *Request) { r.Devices = []string{"gpu"} },
+		"--env=A is not NAME=VALUE":                         func(r *Request) { r.Env = []string{"A"} },
+		"--label=team is not NAME=VALUE":                    func(r *Request) { r.Labels = []string{"team"} },
+		"--annotation=x is not NAME=VALUE":                  func(r *Request) { r.Annotations = []string{"x"} },
+		"--selector=x is not NAME=VALUE":                    func(r *Request) { r.Selectors = []string{"x"} },
+		"--data=imagenet is not PVC:PATH":                   func(r *Request) { r.Data = []string{"imagenet"} },
+		"--data=a:b is not PVC:PATH":                        func(r *Request) { r.Data = []string{"a:b"} },
+		`"A_b" is no name of a PersistentVolumeClaim`:       func(r *Request) { r.Data = []string{"A_b:/x"} },
+		"two claims for /x/":                                func(r *Request) { r.Data = []string{"a:/x", "b:/x/"} },
+		"--toleration=a:Never is no toleration":             func(r *Request) { r.Tolerations = []string{"a:Never"} },
+		"--ps, --chief and --evaluator are no roles of mpi": func(r *Request) { r.PS, r.Framework = 1, "mpi" },
+		"torchrun in a line for a shell":                    func(r *Request) { r.Command = []string{"torchrun train.py > log"} },
+		"--sync-secret is a name and a password":            func(r *Request) { r.SyncSource, r.SyncSecret = "git@x:y.git", "robot" },
+		"--restricted namespaces admit neither":             func(r *Request) { r.Restricted, r.RDMA = true, true },
+		"--run-as-user=-1 is no user":                       func(r *Request) { r.RunAsUser = new(int64(-1)) },
+		"--restricted namespaces admit nothing that runs":   func(r *Request) { r.Restricted, r.RunAsUser = true, new(int64(0)) },
+		"--restricted: the working directory /root":         func(r *Request) { r.Restricted, r.SyncSource = true, "https://x/y.git" },
+		"horovod is started by horovodrun or mpirun":        func(r *Request) { r.Kind = "horovod" },
+		"mpi starts its ranks out of a launcher":            func(r *Request) { r.Launcher, r.Framework = new(false), "mpi" },
+		"--sync-mode=rsync is one of Arena's":               func(r *Request) { r.Sync, r.SyncSource = "rsync", "10.0.0.1:x" },
+		"--sync-mode=svn is not known":                      func(r *Request) { r.Sync, r.SyncSource = "svn", "http://x/y" },
+		"--sync-mode=git without --sync-source":             func(r *Request) { r.Sync = "git" },
+		"no --sync-source: which repository?":               func(r *Request) { r.SyncBranch = "dev" },
+		"--sync-source is no URL":                           func(r *Request) { r.SyncSource = "code.example.com/secret-team" },
+		"--sync-source holds a name or a password":          func(r *Request) { r.SyncSource = "https://me:secret@example.com/a.git" },
+		"--sync-source holds a name or a password, which":   func(r *Request) { r.SyncSource = "https://secret@example.com/a.git" },
+		"--env GIT_SYNC_PASSWORD=... would write":           func(r *Request) { r.SyncSource, r.Env = "https://x/y.git", []string{"GIT_SYNC_PASSWORD=secret"} },
+		"--data: /root/code is where the code goes":         func(r *Request) { r.SyncSource, r.Data = "https://x/y.git", []string{"a:/root/code/"} },
+	} {
+		_, err := least(change).Job()
+		require.ErrorContains(t, err, want)
+		require.Equal(t, names.ExitUsage, failure.CodeOf(err), want)
+		var b bytes.Buffer
+		failure.Complain(&b, err)
+		require.Contains(t, b.String(), "\nhint: ", want)
+		require.NotContains(t, b.String(), "secret@", want)
+		require.NotContains(t, b.String(), "=secret", want)
+	}
+}
+
+func TestRepository(t *testing.T) {
+	for source, want := range map[string]string{
+		"https://example.com/team/train.git": "train", "https://example.com/train/": "train", "git@example.com:train.git": "train",
+		"git@example.com:team/train": "train", "git://10.0.0.1/repo.git": "repo", "file:///srv/repo.git": "repo",
+	} {
+		require.Equal(t, want, repository(source), source)
+		require.NoError(t, validSource(source), source)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for line, want := range map[string][]string{
+		"python train.py":                 {"python", "train.py"},
+		" exec torchrun  train.py --lr=1": {"torchrun", "train.py", "--lr=1"},
+		"A=1 B=2 python x":                {"env", "A=1", "B=2", "python", "x"},
+		"python x > log":                  {"sh", "-c", "python x > log"},
+		"'python x'":                      {"python", "x"},
+		"'a b' 'c'":                       {"sh", "-c", "'a b' 'c'"},
+		"train":                           {"train"},
+	} {
+		argv, _ := Request{Command: []string{line}}.words()
+		require.Equal(t, want, argv, line)
+	}
+	argv, look := Request{Command: []string{"A=1 mpirun x"}, Shell: "bash"}.words()
+	require.Equal(t, []string{"bash", "-c", "A=1 mpirun x"}, argv)
+	require.Equal(t, []string{"mpirun", "x"}, look)
+}
+
+// TestNothingIsShared: who changes one pod's template changes no other's.
+func TestNothingIsShared(t *testing.T) {
+	job, err := requests()["arena-tf"].Job()
+	require.NoError(t, err)
+	before, err := json.Marshal(job.Spec.Roles[1])
+	require.NoError(t, err)
+	spec := &job.Spec.Roles[0].Template.Spec
+	spec.Containers[0].Env = append(spec.Containers[0].Env, corev1.EnvVar{Name: "X"})
+	spec.Containers[0].Command[0] = "changed"
+	spec.Containers[0].Resources.Limits["x"] = spec.Containers[0].Resources.Limits["cpu"]
+	after, err := json.Marshal(job.Spec.Roles[1])
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after))
+}

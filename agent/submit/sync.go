@@ -1,0 +1,168 @@
+package submit
+
+import (
+	"cmp"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/failure"
+)
+
+const (
+	// syncDir is where Arena puts the code: WORKING-DIR/code/REPOSITORY.
+	syncDir = "code"
+	// arenaDir is the working directory where nobody says another and code is synced.
+	arenaDir    = "/root"
+	syncVolume  = "code-sync"
+	syncRoot    = "/code"
+	gitSyncName = "git-sync"
+	// gitSyncImage is asked where no --sync-image is given.
+	gitSyncImage = "registry.k8s.io/git-sync/git-sync:v4.4.0"
+)
+
+// cloneScript is for images that have git and know nothing of git-sync's variables.
+// What the user says stays in variables: none of it is read by the shell, and a
+// password in no argument.
+const cloneScript = `set -eu
+rm -rf "$GIT_SYNC_ROOT/$GIT_SYNC_DEST"
+set -- clone --depth "${GIT_SYNC_DEPTH:-1}" ${GIT_SYNC_BRANCH:+--branch="$GIT_SYNC_BRANCH"} -- "$GIT_SYNC_REPO" "$GIT_SYNC_ROOT/$GIT_SYNC_DEST"
+if [ -n "${GIT_SYNC_PASSWORD:-}" ]; then
+  set -- -c credential.helper='!f() { echo "username=$GIT_SYNC_USERNAME"; echo "password=$GIT_SYNC_PASSWORD"; }; f' "$@"
+fi
+exec git "$@"
+`
+
+var (
+	// shortURL is git@example.com:team/repo.git.
+	shortURL = regexp.MustCompile(`^[\w.-]+@[\w.-]+:[^/].*`)
+	secretly = regexp.MustCompile(`(?i)^(GIT_?SYNC_(PASSWORD|TOKEN).*)$`)
+)
+
+// validateSync judges the flags of code out of a repository.
+func (r Request) validateSync() error {
+	wrong := failure.Usage
+	given := r.SyncSource != "" || r.SyncBranch != "" || r.SyncImage != "" || r.SyncSecret != ""
+	switch {
+	case r.Sync == "" && !given:
+		return nil
+	case r.Sync == "" && r.SyncSource == "":
+		return wrong("--sync-mode=git --sync-source=https://example.com/team/train.git", "no --sync-source: which repository?")
+	case r.Sync == "rsync" || r.Sync == "hdfs":
+		return wrong("--sync-mode=git, or a volume that holds the code: --data=PVC:PATH", "--sync-mode=%s is one of Arena's that Muster does not have", r.Sync)
+	case r.Sync != "" && r.Sync != "git":
+		return wrong("--sync-mode=git", "--sync-mode=%s is not known", r.Sync)
+	case r.SyncSource == "":
+		return wrong("--sync-source=https://example.com/team/train.git", "--sync-mode=git without --sync-source")
+	}
+	if err := validSource(r.SyncSource); err != nil {
+		return err
+	}
+	if r.SyncSecret != "" && !strings.HasPrefix(r.SyncSource, "http") {
+		return wrong("--sync-source=https://...", "--sync-secret is a name and a password, for http and https")
+	}
+	for _, word := range r.Env {
+		if name, _, _ := strings.Cut(word, "="); secretly.MatchString(name) {
+			return wrong("--sync-secret=NAME takes a Secret of the type kubernetes.io/basic-auth", "--env %s=... would write a password into the job, for all to read", name)
+		}
+	}
+	return nil
+}
+
+func validSource(source string) error {
+	way := "--sync-source=https://example.com/team/train.git"
+	if repository(source) == "" {
+		return failure.Usage(way, "--sync-source names no repository")
+	}
+	if shortURL.MatchString(source) {
+		return nil
+	}
+	u, err := url.Parse(source)
+	if err != nil || u.Host == "" && u.Scheme != "file" || !slices.Contains([]string{"http", "https", "git", "ssh", "file"}, u.Scheme) {
+		return failure.Usage(way, "--sync-source is no URL of a git repository") // it may hold a password: not repeated
+	}
+	if _, secret := u.User.Password(); secret || u.User != nil && (u.Scheme == "http" || u.Scheme == "https") {
+		u.User = nil
+		return failure.Usage("kubectl create secret generic NAME --type=kubernetes.io/basic-auth --from-literal=username=... --from-literal=password=..., then --sync-secret=NAME --sync-source="+u.String(),
+			"--sync-source holds a name or a password, which all who may read the job would see")
+	}
+	return nil
+}
+
+// repository is the last word of a URL, the directory that git would make.
+func repository(source string) string {
+	name := path.Base(strings.TrimRight(source, "/"))
+	if at := strings.LastIndexByte(name, ':'); at >= 0 {
+		name = name[at+1:]
+	}
+	name = strings.TrimSuffix(name, ".git")
+	if name == "." || name == "/" {
+		return ""
+	}
+	return name
+}
+
+// addSync has the code fetched before the command begins, in each pod by itself.
+func (r Request) addSync(p *parts) error {
+	if r.SyncSource == "" {
+		return nil
+	}
+	p.workingDir = cmp.Or(p.workingDir, arenaDir)
+	mount := corev1.VolumeMount{Name: syncVolume, MountPath: path.Join(p.workingDir, syncDir)}
+	if slices.ContainsFunc(p.mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == mount.MountPath }) {
+		return failure.Usage("another --working-dir, or another path for the claim", "--data: %s is where the code goes", mount.MountPath)
+	}
+	// Later ones count: what the user says in --env, as Arena's users do.
+	settings := []corev1.EnvVar{
+		{Name: "GIT_SYNC_REPO", Value: r.SyncSource},
+		{Name: "GIT_SYNC_ROOT", Value: syncRoot},
+		{Name: "GIT_SYNC_DEST", Value: repository(r.SyncSource)},
+		{Name: "GIT_SYNC_ONE_TIME", Value: "true"},
+		{Name: "GIT_SYNC_DEPTH", Value: "1"},
+		{Name: "GIT_TERMINAL_PROMPT", Value: "0"},
+		{Name: "HOME", Value: "/tmp"},
+	}
+	if r.SyncBranch != "" {
+		settings = append(settings, corev1.EnvVar{Name: "GIT_SYNC_BRANCH", Value: r.SyncBranch})
+	}
+	if r.SyncSecret != "" {
+		settings = append(settings, fromSecret("GIT_SYNC_USERNAME", r.SyncSecret, corev1.BasicAuthUsernameKey),
+			fromSecret("GIT_SYNC_PASSWORD", r.SyncSecret, corev1.BasicAuthPasswordKey))
+	}
+	p.env = slices.DeleteFunc(slices.Clone(p.env), func(v corev1.EnvVar) bool {
+		own := strings.HasPrefix(v.Name, "GIT_SYNC_") || strings.HasPrefix(v.Name, "GITSYNC_")
+		if own && !(v.Name == "GIT_SYNC_BRANCH" && r.SyncBranch != "") {
+			settings = slices.DeleteFunc(settings, func(s corev1.EnvVar) bool { return s.Name == v.Name })
+			settings = append(settings, v)
+		}
+		return own
+	})
+	image := cmp.Or(r.SyncImage, gitSyncImage)
+	p.sync = &corev1.Container{
+		Name: syncVolume, Image: image, ImagePullPolicy: corev1.PullPolicy(r.ImagePullPolicy), Env: settings,
+		VolumeMounts: []corev1.VolumeMount{{Name: syncVolume, MountPath: syncRoot}},
+	}
+	if !isGitSync(image) {
+		p.sync.Command = []string{"sh", "-c", cloneScript}
+	}
+	p.volumes = append(p.volumes, corev1.Volume{Name: syncVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	p.mounts = append(p.mounts, mount)
+	return nil
+}
+
+// isGitSync: the image's own program reads git-sync's variables.
+func isGitSync(image string) bool {
+	image, _, _ = strings.Cut(image, "@")
+	name := path.Base(image)
+	name, _, _ = strings.Cut(name, ":")
+	return strings.HasPrefix(name, gitSyncName)
+}
+
+func fromSecret(name, secret, key string) corev1.EnvVar {
+	ref := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: key}
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: ref}}
+}

@@ -1,0 +1,95 @@
+package submit
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/framework"
+)
+
+// jobName is the CRD's rule.
+var jobName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+// validate judges each flag by itself.
+func (r Request) validate() error {
+	wrong := failure.Usage
+	switch {
+	case r.Name == "":
+		return wrong("--name=train", "the job has no name")
+	case len(r.Name) > 40 || !jobName.MatchString(r.Name):
+		return wrong("as in --name=resnet-50", "--name=%s: a name has at most 40 characters, begins with a letter, and holds small letters, digits and dashes", r.Name)
+	case r.Image == "":
+		return wrong("--image=registry.example.com/train:1", "the job has no image")
+	case strings.TrimSpace(strings.Join(r.Command, "")) == "":
+		return wrong("agent submit --name="+r.Name+" --image="+r.Image+" -- mpirun ./program", "no command")
+	case r.Workers < 1 && !(r.Workers == 0 && r.hasRoles()) || r.Workers > 10000:
+		return wrong("--workers=4 makes four pods; the launcher is not counted", "--workers=%d: a job has 1 to 10000 workers", r.Workers)
+	case r.GPUs < 0 || r.Slots < 0 || r.GPUs > 4096 || r.Slots > 4096:
+		return wrong("--gpus=8 --slots=8", "--gpus=%d --slots=%d: a worker has 0 to 4096 of each", r.GPUs, r.Slots)
+	case r.PS < 0 || r.PS > 10000:
+		return wrong("--ps=2", "--ps=%d: a job has 0 to 10000 parameter servers", r.PS)
+	case r.MaxRestarts < 0 || r.MaxRestarts > 1000:
+		return wrong("--max-restarts=3", "--max-restarts=%d: it takes 0 to 1000", r.MaxRestarts)
+	case r.WorkingDir != "" && !path.IsAbs(r.WorkingDir):
+		return wrong("--working-dir=/root", "--working-dir=%s is no absolute path", r.WorkingDir)
+	}
+	if err := oneOf("delivery", r.Delivery, "init", "baked", "imageVolume"); err != nil {
+		return err
+	}
+	if err := oneOf("gang", r.Gang, volcano, "coscheduling", kueue, "workload", "none"); err != nil {
+		return err
+	}
+	if err := oneOf("clean-pods", r.CleanPods, "Running", "None", "All"); err != nil {
+		return err
+	}
+	if err := oneOf("image-pull-policy", r.ImagePullPolicy, "Always", "IfNotPresent", "Never"); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(r.Framework, "plugin:") {
+		if err := oneOf("framework", r.Framework, framework.Names()...); err != nil {
+			return err
+		}
+	}
+	return r.together()
+}
+
+// together judges flags that need or exclude each other.
+func (r Request) together() error {
+	wrong := failure.Usage
+	switch {
+	case r.Gang == kueue && r.Queue == "":
+		return wrong("--queue=NAME is a LocalQueue of the namespace", "--gang=kueue without --queue")
+	case r.Queue != "" && r.Gang != "" && r.Gang != volcano && r.Gang != kueue:
+		return wrong("queues are Volcano's and Kueue's: --gang=volcano or --gang=kueue", "--queue=%s with --gang=%s", r.Queue, r.Gang)
+	case r.AgentImage != "" && r.Delivery == "baked":
+		return wrong("--delivery=init brings the agent of that image along", "--agent-image with --delivery=baked: the agent is in the job's own image")
+	case r.ShmSize != "" && !isAmount(r.ShmSize):
+		return wrong("--shm-size=8Gi; 0 leaves /dev/shm alone", "--shm-size=%s is no size", r.ShmSize)
+	case r.Restricted && (r.RDMA || r.HostNetwork):
+		return wrong("leave one of them away", "--restricted namespaces admit neither --rdma nor --host-network")
+	case r.RunAsUser != nil && *r.RunAsUser < 0:
+		return wrong("--run-as-user=1000", "--run-as-user=%d is no user", *r.RunAsUser)
+	case r.Restricted && r.RunAsUser != nil && *r.RunAsUser == 0:
+		return wrong("--run-as-user=1000", "--restricted namespaces admit nothing that runs as root")
+	case r.Restricted && r.SyncSource != "" && r.WorkingDir == "":
+		return wrong("--working-dir=/work", "--restricted: the working directory /root, where the code would go, is root's")
+	case r.ActiveFor < 0:
+		return wrong("--active-deadline=12h", "--active-deadline=%s lies in the past", r.ActiveFor)
+	}
+	return r.validateSync()
+}
+
+// oneOf: the value is one of the words, or not given.
+func oneOf(flag, value string, words ...string) error {
+	if value == "" || slices.Contains(words, value) {
+		return nil
+	}
+	way := "it takes " + strings.Join(words, ", ")
+	if like := failure.Nearest(value, words); like != "" {
+		way = "did you mean --" + flag + "=" + like + "?"
+	}
+	return failure.Usage(way, "--%s=%s is not known", flag, value)
+}

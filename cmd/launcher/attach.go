@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/jobs"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/terminal"
+)
+
+const attachHelp = `usage: agent attach NAME [--rank N | --pod POD] [-c CONTAINER] [-- COMMAND...]
+
+Opens a shell in a job's launcher, or in the pod of rank 0 where there is none; runs
+COMMAND instead of a shell. In a launcher, eval "$(agent env)" makes mpirun work there.
+
+  agent attach pi
+  agent attach pi --rank 3 -- nvidia-smi
+
+Without NAME it is the far end of a link, which Muster runs by itself.`
+
+func newAttach(streams Streams) *cobra.Command {
+	var where jobs.Where
+	var rank int
+	at := jobs.Attach{In: streams.In, Out: streams.Out, Err: streams.Err}
+	cmd := &cobra.Command{Use: "attach [flags] NAME [-- COMMAND...]", Short: "a shell in a job's pod", Long: attachHelp}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		words := args
+		if n := cmd.ArgsLenAtDash(); n >= 0 {
+			words, at.Argv = args[:n], args[n:]
+		}
+		name, err := oneName(cmd, words)
+		if err != nil {
+			return err
+		}
+		at.Job = name
+		if cmd.Flags().Changed("rank") {
+			at.Rank = &rank
+		}
+		if at.Rank != nil && at.Pod != "" {
+			return failure.Usage("take one of them", "--rank and --pod exclude each other")
+		}
+		api, err := open(where)
+		if err != nil {
+			return err
+		}
+		err = api.Attach(cmd.Context(), at)
+		var exit *terminal.ExitError
+		switch {
+		case errors.As(err, &exit):
+			return exitCode(exit.Code)
+		case err != nil && failure.CodeOf(err) == names.ExitBug:
+			return failure.New(names.ExitNoCluster, "", "%w", err)
+		}
+		return err
+	}
+	var groups []group
+	set := addGroup(&groups, "where")
+	set.IntVar(&rank, "rank", 0, "the pod of rank `N`")
+	set.StringVar(&at.Pod, "pod", "", "the pod `POD`, as pi-worker-3 or worker-3")
+	set.StringVarP(&at.Container, "container", "c", "", "another `CONTAINER` of it")
+	whereFlags(addGroup(&groups, "the cluster"), &where)
+	bindGroups(cmd, groups)
+	return cmd
+}

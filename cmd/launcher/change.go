@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/jobs"
+)
+
+const scaleHelp = `usage: agent scale NAME --workers N
+
+Asks for another number of workers: of an elastic job while it runs, of any while it is
+suspended.
+
+  agent scale bert --workers 6`
+
+const deleteHelp = `usage: agent delete NAME... [--wait]
+
+Deletes jobs, their pods, and all else that was made for them.
+
+  agent delete pi
+  agent delete pi bert --wait               return when their pods are gone`
+
+const pruneHelp = `usage: agent prune --older-than TIME [-A] [-l SELECTOR] [--dry-run]
+
+Deletes jobs that ended longer ago than TIME, and says which.
+
+  agent prune --older-than 7d
+  agent prune --older-than 12h -A --dry-run`
+
+func newScale(streams Streams) *cobra.Command {
+	var where jobs.Where
+	var workers int
+	cmd := &cobra.Command{Use: "scale [flags] NAME", Short: "change the number of workers", Long: scaleHelp}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, err := oneName(cmd, args)
+		switch {
+		case err != nil:
+			return err
+		case !cmd.Flags().Changed("workers"):
+			return failure.Usage("agent scale "+name+" --workers 4", "to how many workers?")
+		case workers < 0 || workers > 10000:
+			return failure.Usage("--workers=4", "--workers=%d: a job has 0 to 10000", workers)
+		}
+		api, err := open(where)
+		if err != nil {
+			return err
+		}
+		if err := api.Scale(cmd.Context(), name, workers); err != nil {
+			return err
+		}
+		return printName(streams, name, "scaled")
+	}
+	var groups []group
+	addGroup(&groups, "to what").IntVar(&workers, "workers", 0, "`N` workers")
+	whereFlags(addGroup(&groups, "the cluster"), &where)
+	bindGroups(cmd, groups)
+	return cmd
+}
+
+func newDelete(streams Streams) *cobra.Command {
+	var where jobs.Where
+	var wait bool
+	cmd := &cobra.Command{Use: "delete [flags] NAME...", Short: "delete jobs", Long: deleteHelp}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return failure.Usage("agent list shows the jobs; agent prune deletes those that have ended", "agent delete: which jobs?")
+		}
+		api, err := open(where)
+		if err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		for _, name := range args {
+			if err := api.Delete(ctx, api.Namespace, name, ""); err != nil {
+				return err
+			}
+			if err := deleted(streams, name, api.Namespace, ""); err != nil {
+				return err
+			}
+		}
+		for _, name := range args {
+			if !wait {
+				break
+			}
+			if err := api.Gone(ctx, name, sayer(streams.Err)); err != nil {
+				return failure.New(failure.CodeOf(err), "", "wait for the end of %s: %w", name, err)
+			}
+		}
+		return nil
+	}
+	var groups []group
+	addGroup(&groups, "how").BoolVar(&wait, "wait", false, "return when their pods are gone")
+	whereFlags(addGroup(&groups, "the cluster"), &where)
+	bindGroups(cmd, groups)
+	return cmd
+}
+
+func deleted(streams Streams, name, namespace, dry string) error {
+	_, err := fmt.Fprintf(streams.Out, "launchjob.muster.dev %q deleted from %s namespace%s\n", name, namespace, dry)
+	return err
+}
+
+// days is a time in which d are days.
+type days time.Duration
+
+func (d *days) String() string { return time.Duration(*d).String() }
+func (d *days) Type() string   { return "duration" }
+
+// Set reads 7d, and what Go reads.
+func (d *days) Set(text string) error {
+	if n, ok := strings.CutSuffix(text, "d"); ok {
+		many, err := strconv.ParseFloat(n, 64)
+		if err == nil {
+			*d = days(many * 24 * float64(time.Hour))
+		}
+		return err
+	}
+	t, err := time.ParseDuration(text)
+	*d = days(t)
+	return err
+}
+
+func newPrune(streams Streams) *cobra.Command {
+	s := &shown{}
+	var older days
+	var dry bool
+	cmd := &cobra.Command{Use: "prune [flags]", Short: "delete jobs that have ended", Long: pruneHelp, Args: noArgs}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("older-than") {
+			return failure.Usage("--older-than 7d; --older-than 0s is all that have ended", "how long ago must a job have ended?")
+		}
+		if older < 0 {
+			return failure.Usage("--older-than 7d", "--older-than lies in the future")
+		}
+		return s.prune(cmd.Context(), time.Now().Add(-time.Duration(older)), dry, streams)
+	}
+	var groups []group
+	set := addGroup(&groups, "which jobs")
+	set.Var(&older, "older-than", "jobs that ended longer ago than `TIME`, as 12h or 7d")
+	s.bindMany(set)
+	set.BoolVar(&dry, "dry-run", false, "say which, and delete none")
+	whereFlags(addGroup(&groups, "the cluster"), &s.where)
+	bindGroups(cmd, groups)
+	return cmd
+}
+
+func (s *shown) prune(ctx context.Context, before time.Time, dry bool, streams Streams) error {
+	api, err := open(s.where)
+	if err != nil {
+		return err
+	}
+	old, err := api.Prunable(ctx, s.namespace(api), s.selector, before)
+	if err != nil {
+		return err
+	}
+	note := ""
+	if dry {
+		note = " (dry run)"
+	}
+	for i := range old {
+		if !dry {
+			if err := api.Prune(ctx, &old[i]); err != nil {
+				return err
+			}
+		}
+		if err := deleted(streams, old[i].Name, old[i].Namespace, note); err != nil {
+			return err
+		}
+	}
+	if len(old) == 0 {
+		fmt.Fprintln(streams.Err, "No jobs ended before then.")
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/test/fakekube"
+)
+
+// office is the API server of one script, and what the script does to it in the
+// place of controller and kubelets.
+type office struct {
+	api  *fakekube.Server
+	jobs *fakekube.Objects
+	logs *fakekube.Logs
+}
+
+func newOffice(t *testing.T) *office {
+	o := &office{api: fakekube.New(t), logs: fakekube.NewLogs()}
+	o.jobs = o.api.Serve(v1alpha1.Version().String(), v1alpha1.Kind, "launchjobs")
+	o.api.Handle(fakekube.LogPath, o.logs)
+	return o
+}
+
+// TestJobScripts runs the verbs for jobs in a cluster against an API server.
+func TestJobScripts(t *testing.T) {
+	t.Parallel()
+	var offices sync.Map // by the script's directory
+	of := func(ts *testscript.TestScript) *office {
+		o, _ := offices.Load(ts.Getenv("WORK"))
+		return o.(*office)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/jobs",
+		Setup: func(env *testscript.Env) error {
+			o := newOffice(t)
+			offices.Store(env.WorkDir, o)
+			config := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
+				"contexts: [{name: c, context: {cluster: c, namespace: lab}}, {name: other, context: {cluster: c, namespace: elsewhere}}]\ncurrent-context: c\n", o.api.URL())
+			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "kubeconfig"))
+			env.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+			return os.WriteFile(filepath.Join(env.WorkDir, "kubeconfig"), []byte(config), 0o600)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code":  expectCode,
+			"job":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).job(ts, args) },
+			"await": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).await(ts, args) },
+			"pod":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).pod(ts, args) },
+			"said":  func(ts *testscript.TestScript, _ bool, args []string) { said(ts, args) },
+			"print": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).print(ts, args) },
+			"api":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).server(ts, args) },
+		},
+	})
+}
+
+// job is `job NAME [FIELD=VALUE]...`: what the controller writes of a job: phase,
+// reason, message, ready, code, ended (how long ago), launcher, namespace, label.
+func (o *office) job(ts *testscript.TestScript, args []string) {
+	namespace := "lab"
+	fields := map[string]string{}
+	for _, word := range args[1:] {
+		k, v, _ := strings.Cut(word, "=")
+		fields[k] = v
+	}
+	if fields["namespace"] != "" {
+		namespace = fields["namespace"]
+	}
+	var job v1alpha1.LaunchJob
+	if !o.jobs.Get(namespace, args[0], &job) {
+		job = v1alpha1.LaunchJob{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.Version().String(), Kind: v1alpha1.Kind}}
+		job.Name, job.Namespace, job.CreationTimestamp = args[0], namespace, metav1.NewTime(time.Now().Add(-3*time.Hour))
+		job.Spec.Workers, job.Spec.Roles = new(int32(2)), []v1alpha1.Role{{Name: "worker"}}
+		job.Spec.Roles[0].Template.Spec.Containers = []corev1.Container{{Name: "main", Image: "repo/pi:1"}}
+	}
+	s := &job.Status
+	for k, v := range fields {
+		switch k {
+		case "phase":
+			s.Phase, s.Attempt = v, 1
+			if v == v1alpha1.PhaseSucceeded || v == v1alpha1.PhaseFailed {
+				s.Conditions = []metav1.Condition{{Type: v, Status: metav1.ConditionTrue, Reason: "Ended", LastTransitionTime: metav1.Now()}}
+			}
+		case "reason":
+			s.Reason = v
+		case "message":
+			s.Message = v
+		case "ready":
+			s.Ready = v
+		case "code":
+			s.FirstFailure = &v1alpha1.FirstFailure{Pod: args[0] + "-worker-1", Message: "out of luck"}
+			_, err := fmt.Sscan(v, &s.FirstFailure.ExitCode)
+			ts.Check(err)
+		case "ended":
+			ago, err := time.ParseDuration(v)
+			ts.Check(err)
+			s.CompletionTime = &metav1.Time{Time: time.Now().Add(-ago)}
+		case "launcher":
+			job.Spec.Launcher = &v1alpha1.Launcher{Template: job.Spec.Roles[0].Template}
+		case "label":
+			k, v, _ := strings.Cut(v, ":")
+			job.Labels = map[string]string{k: v}
+		}
+	}
+	o.jobs.Put(job)
+}
+
+// await is `await NAME`: until somebody has made the job.
+func (o *office) await(ts *testscript.TestScript, args []string) {
+	for range 1000 {
+		if o.jobs.Get("lab", args[0], &v1alpha1.LaunchJob{}) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("nobody made job %s", args[0])
+}
+
+// said is `said FILE TEXT`: until the file has the text.
+func said(ts *testscript.TestScript, args []string) {
+	for range 1000 {
+		text, _ := os.ReadFile(ts.MkAbs(args[0]))
+		if strings.Contains(string(text), args[1]) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s never had %q", args[0], args[1])
+}
+
+// pod is `pod JOB-ROLE[-N] STATE`: Pending, Running, or an exit code.
+func (o *office) pod(ts *testscript.TestScript, args []string) {
+	name, state := args[0], args[1]
+	job, place, _ := strings.Cut(name, "-")
+	role, index, _ := strings.Cut(place, "-")
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "main"}}}}
+	if old := o.api.Pod("lab", name); old != nil {
+		pod.UID = old.UID
+	}
+	pod.Name, pod.Namespace, pod.CreationTimestamp = name, "lab", metav1.NewTime(time.Now().Add(-2*time.Hour))
+	pod.Labels = map[string]string{names.LabelJob: job, names.LabelPod: name, names.LabelRole: role}
+	if role != names.RoleLauncher {
+		pod.Labels[names.LabelIndex] = index
+	}
+	status := corev1.ContainerStatus{Name: "main"}
+	switch state {
+	case "Pending":
+		pod.Status.Phase = corev1.PodPending
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}
+	case "Running":
+		pod.Status.Phase = corev1.PodRunning
+		status.State.Running = &corev1.ContainerStateRunning{}
+	default:
+		end := &corev1.ContainerStateTerminated{Reason: "Completed"}
+		_, err := fmt.Sscan(state, &end.ExitCode)
+		ts.Check(err)
+		pod.Status.Phase = corev1.PodSucceeded
+		if end.ExitCode != 0 {
+			pod.Status.Phase, end.Reason = corev1.PodFailed, "Error"
+		}
+		status.State.Terminated = end
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+	o.api.Set(pod)
+	if status.State.Terminated != nil {
+		o.logs.End("lab", name, "main")
+	}
+}
+
+// print is `print POD TEXT...`: a line of its log.
+func (o *office) print(_ *testscript.TestScript, args []string) {
+	o.logs.Write("lab", args[0], "main", time.Now(), strings.Join(args[1:], " ")+"\n")
+}
+
+// server is `api stop`, `api start`, `api drop`, `api serve PATH FILE`, and `api sent
+// METHOD PATH`, which must have been asked.
+func (o *office) server(ts *testscript.TestScript, args []string) {
+	switch args[0] {
+	case "stop":
+		o.api.Stop()
+	case "start":
+		o.api.Start()
+	case "drop":
+		o.api.Drop()
+	case "asked": // until somebody reads that path
+		for range 1000 {
+			for _, r := range o.api.Requests() {
+				if strings.Contains(r.Path, args[1]) {
+					return
+				}
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		ts.Fatalf("nobody asked for %s", args[1])
+	case "workers": // as the object says
+		var job v1alpha1.LaunchJob
+		o.jobs.Get("lab", args[1], &job)
+		text, err := json.Marshal(job.Spec.Workers)
+		ts.Check(err)
+		if string(text) != args[2] {
+			ts.Fatalf("job %s has %s workers, want %s", args[1], text, args[2])
+		}
+	default:
+		ts.Fatalf("api %s?", args[0])
+	}
+}

@@ -1,0 +1,20 @@
+//go:build !windows
+
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/agent/launch"
+)
+
+// Streams are the program's own.
+type Streams = launch.Streams
+
+// launching are the verbs of a launcher, which are for pods and for rehearsals.
+func launching(streams Streams) []*cobra.Command {
+	return []*cobra.Command{newRun(streams), newEnv(streams), newHosts(streams)}
+}
+
+// version is the release or commit, with what it was built by.
+func version() string { return launch.Version() }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// Streams are the program's own.
+type Streams struct {
+	In       *os.File
+	Out, Err *os.File
+}
+
+// launching stands for the verbs of a launcher: Windows has no sessions and no
+// process groups for them to keep.
+func launching(Streams) []*cobra.Command {
+	var verbs []*cobra.Command
+	for _, verb := range []string{"run", "env", "hosts"} {
+		verbs = append(verbs, &cobra.Command{Use: verb, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
+			return failure.New(names.ExitNoCluster, "agent submit starts a job in a cluster, and works here", "agent %s is for Linux and macOS", verb)
+		}})
+	}
+	return verbs
+}
+
+// version is the commit, with what it was built by.
+func version() string {
+	revision := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		revision = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+				revision = s.Value[:12]
+			}
+		}
+	}
+	return fmt.Sprintf("%s (%s, %s/%s)", revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

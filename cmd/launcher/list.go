@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/jobs"
+)
+
+const listHelp = `usage: agent list [-A] [-l SELECTOR] [-o wide|json|yaml|name]
+
+Lists the jobs of a namespace, or of all.
+
+  agent list
+  agent list -A -o wide
+  agent list -l team=vision -o name`
+
+const getHelp = `usage: agent get NAME [-o json|yaml|name]
+
+Tells how a job stands and why: phase and reason, what failed first, conditions, pods.
+
+  agent get pi
+  agent get pi -o yaml`
+
+// shown are the flags of verbs that show jobs.
+type shown struct {
+	where    jobs.Where
+	all      bool
+	selector string
+	output   string
+	color    string
+}
+
+func (s *shown) bindOutput(set *pflag.FlagSet, formats string) {
+	set.StringVarP(&s.output, "output", "o", "", "`FORMAT`: "+formats)
+	set.StringVar(&s.color, "color", "auto", "`WHEN` to colour: auto, always or never")
+}
+
+func (s *shown) bindMany(set *pflag.FlagSet) {
+	set.BoolVarP(&s.all, "all-namespaces", "A", false, "those of all namespaces")
+	set.StringVarP(&s.selector, "selector", "l", "", "those with the labels of `SELECTOR`")
+}
+
+// namespace is whose jobs are meant: "" for all.
+func (s *shown) namespace(api *jobs.API) string {
+	if s.all {
+		return ""
+	}
+	return api.Namespace
+}
+
+func (s *shown) check(formats ...string) error {
+	if s.output == "" || slices.Contains(formats, s.output) {
+		return nil
+	}
+	return failure.Usage("it takes "+strings.Join(formats, ", "), "-o %s is not known", s.output)
+}
+
+func newList(streams Streams) *cobra.Command {
+	s := &shown{}
+	cmd := &cobra.Command{
+		Use: "list [flags]", Aliases: []string{"ls"}, Short: "list jobs", Long: listHelp, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.list(cmd.Context(), streams) },
+	}
+	var groups []group
+	set := addGroup(&groups, "which jobs, and how")
+	s.bindMany(set)
+	s.bindOutput(set, "wide, json, yaml or name")
+	whereFlags(addGroup(&groups, "the cluster"), &s.where)
+	bindGroups(cmd, groups)
+	return cmd
+}
+
+func (s *shown) list(ctx context.Context, streams Streams) error {
+	if err := s.check("wide", "json", "yaml", "name"); err != nil {
+		return err
+	}
+	colored, err := wantsColor(s.color, streams)
+	if err != nil {
+		return err
+	}
+	api, err := open(s.where)
+	if err != nil {
+		return err
+	}
+	list, err := api.Jobs(ctx, s.namespace(api), s.selector)
+	if err != nil {
+		return err
+	}
+	switch s.output {
+	case "json", "yaml":
+		return jobs.PrintList(streams.Out, list, s.output)
+	case "name":
+		for _, job := range list {
+			if err := printName(streams, job.Name, ""); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(list) == 0 {
+		where := " in " + api.Namespace + " namespace"
+		if s.all {
+			where = ""
+		}
+		fmt.Fprintf(streams.Err, "No resources found%s.\n", where)
+		return nil
+	}
+	t := jobs.Table(list, s.output == "wide", s.all, time.Now())
+	if colored {
+		t.Color = jobs.PhaseColor
+	}
+	return t.Print(streams.Out)
+}
+
+// printName prints a job as kubectl -o name does, and what became of it.
+func printName(streams Streams, name, became string) error {
+	if became != "" {
+		became = " " + became
+	}
+	_, err := fmt.Fprintf(streams.Out, "launchjob.%s/%s%s\n", v1alpha1.Version().Group, name, became)
+	return err
+}
+
+func newGet(streams Streams) *cobra.Command {
+	s := &shown{}
+	cmd := &cobra.Command{
+		Use: "get [flags] NAME", Short: "tell how a job stands", Long: getHelp,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := oneName(cmd, args)
+			if err != nil {
+				return err
+			}
+			return s.get(cmd.Context(), name, streams)
+		},
+	}
+	var groups []group
+	s.bindOutput(addGroup(&groups, "how"), "json, yaml or name")
+	whereFlags(addGroup(&groups, "the cluster"), &s.where)
+	bindGroups(cmd, groups)
+	return cmd
+}
+
+func (s *shown) get(ctx context.Context, name string, streams Streams) error {
+	if err := s.check("json", "yaml", "name"); err != nil {
+		return err
+	}
+	colored, err := wantsColor(s.color, streams)
+	if err != nil {
+		return err
+	}
+	api, err := open(s.where)
+	if err != nil {
+		return err
+	}
+	if s.output == "" {
+		return api.Describe(ctx, streams.Out, name, colored)
+	}
+	job, err := api.Job(ctx, name)
+	if err != nil {
+		return err
+	}
+	if s.output == "name" {
+		return printName(streams, job.Name, "")
+	}
+	return jobs.Print(streams.Out, job, s.output)
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/musterhq/muster/agent/jobs"
+)
+
+// managing are the verbs for jobs in a cluster: they work from anywhere.
+func managing(streams Streams) []*cobra.Command {
+	return []*cobra.Command{
+		newSubmit(streams), newList(streams), newGet(streams), newLogs(streams), newAttach(streams),
+		newScale(streams), newDelete(streams), newPrune(streams), newTop(streams),
+	}
+}
+
+// whereFlags are kubectl's words for cluster and namespace.
+func whereFlags(set *pflag.FlagSet, w *jobs.Where) {
+	set.StringVarP(&w.Namespace, "namespace", "n", "", "the job's `NAMESPACE` (default: the context's, in a pod the pod's own)")
+	set.StringVar(&w.Context, "context", "", "kubeconfig `CONTEXT`")
+	set.StringVar(&w.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` (default: $KUBECONFIG, ~/.kube/config; in a pod its service account)")
+}
+
+// open finds the cluster.
+func open(w jobs.Where) (*jobs.API, error) {
+	short, _, _ := strings.Cut(version(), " ")
+	w.UserAgent = "muster-cli/" + short
+	return jobs.Open(w)
+}
+
+// sayer tells people what happens, on stderr.
+func sayer(w io.Writer) func(format string, args ...any) {
+	return func(format string, args ...any) { fmt.Fprintf(w, "agent: "+format+"\n", args...) }
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/jobs"
+	"github.com/musterhq/muster/agent/submit"
+)
+
+// ofStep turns the command line of a step of Kubeflow Pipelines
+// (images/pipelines/component.yaml) into what somebody would type, and writes the
+// step's outputs; any other it gives back.
+func ofStep(ctx context.Context, args []string, streams Streams) ([]string, error) {
+	if len(args) == 0 || args[0] != "submit" || !submit.IsStep(args[1:]) {
+		return args, nil
+	}
+	warn := sayer(streams.Err)
+	api, err := open(jobs.Where{})
+	if err != nil {
+		return nil, err
+	}
+	step := submit.Step{Pod: jobs.OwnPod()}
+	if step.Workflow, err = api.Workflow(ctx, step.Pod); err != nil {
+		warn("the workflow's name is not known: %v", err)
+	}
+	typed, err := submit.Pipelines(args[1:], step)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range typed.Notes {
+		warn("%s", note)
+	}
+	for path, text := range typed.Outputs {
+		if err := writeOutput(path, text); err != nil {
+			return nil, failure.New(1, "images/pipelines/component.yaml has the paths from Pipelines", "write output: %w", err)
+		}
+	}
+	return append([]string{"submit"}, typed.Args...), nil
+}
+
+// writeOutput makes the directory besides: version 1 of Pipelines does not.
+func writeOutput(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o666)
+}
+
+// discardTime is for deleting the job of a step that is being ended.
+const discardTime = 10 * time.Second
+
+// discard deletes the job of somebody who was told to stop waiting, and ends as the
+// signal wants it.
+func discard(api *jobs.API, name string, uid types.UID, cause error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), discardTime)
+	defer cancel()
+	if err := api.Delete(ctx, api.Namespace, name, uid); err != nil && !apierrors.IsNotFound(err) {
+		return failure.New(signalCode(cause), "agent delete "+name, "job %s goes on: %w", name, err)
+	}
+	return failure.New(signalCode(cause), "", "job %s is deleted: %w", name, cause)
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/jobs"
+	"github.com/musterhq/muster/agent/metrics"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/submit"
+)
+
+const submitHelp = `usage: agent submit [KIND] --name=NAME --image=IMAGE [FLAGS] -- COMMAND...
+
+Makes a LaunchJob: a launcher and its workers for mpirun, horovodrun and deepspeed; for
+other commands workers that start it by themselves. KIND (mpi, tfjob, pytorch...) and most
+flags are Arena's. One word with blanks is a line for a shell.
+
+  agent submit --name=pi --image=repo/pi:1 --workers=4 --gpus=8 -- mpirun ./pi
+  agent submit pytorch --name=bert --image=repo/bert:2 --workers=4 --gpus=8 \
+      --data=corpus:/data --sync-source=https://example.com/team/bert.git "python code/bert/train.py"
+  agent submit --name=pi --image=repo/pi:1 --dry-run -- mpirun ./pi
+                                            print the LaunchJob, ask no cluster
+  agent submit ... --wait --logs --metric accuracy:PERCENTAGE -- mpirun python train.py
+                                            end as the job ends`
+
+const submitCodes = `exit codes
+  0         created; with --wait: Succeeded
+  1..255    with --wait: of what failed first, else 1
+  64        a flag is wrong, or the API server refuses the job
+  69        the cluster cannot be reached, or has no LaunchJobs
+  75        --wait and the job had not ended after --timeout; it goes on
+  77        a right is missing`
+
+// submitFlags are those that say what to do with the job.
+type submitFlags struct {
+	request     submit.Request
+	where       jobs.Where
+	launcher    bool
+	user        int64
+	dryRun      string
+	output      string
+	wait        bool
+	logs        bool
+	quiet       bool
+	onSignal    bool // delete the job
+	timeout     time.Duration
+	metrics     []string
+	metricsFile string
+}
+
+func newSubmit(streams Streams) *cobra.Command {
+	f := &submitFlags{}
+	cmd := &cobra.Command{
+		Use:   "submit [KIND] [flags] -- COMMAND...",
+		Short: "make a job",
+		Long:  submitHelp,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.words(cmd, args); err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), streams)
+		},
+	}
+	f.bind(cmd)
+	return cmd
+}
+
+// words finds kind and command among the words of the line.
+func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
+	before, after := args, []string(nil)
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		before, after = args[:at], args[at:]
+	}
+	if len(before) > 0 && submit.IsKind(before[0]) {
+		f.request.Kind, before = before[0], before[1:]
+	}
+	switch {
+	case len(before) == 0:
+		f.request.Command = after
+	case len(before) == 1 && len(after) == 0:
+		f.request.Command = before
+	default:
+		return failure.Usage("put -- before the command: agent submit [FLAGS] -- COMMAND...", "%q stands before the flags' end", before[0])
+	}
+	if cmd.Flags().Changed("launcher") {
+		f.request.Launcher = &f.launcher
+	}
+	if cmd.Flags().Changed("run-as-user") {
+		f.request.RunAsUser = &f.user
+	}
+	return f.validate()
+}
+
+func (f *submitFlags) validate() error {
+	switch {
+	case f.dryRun != "" && f.dryRun != "client" && f.dryRun != "server" && f.dryRun != "none":
+		return failure.Usage("--dry-run=client asks no cluster, --dry-run=server has its rules judge", "--dry-run=%s is not known", f.dryRun)
+	case f.output != "" && f.output != "yaml" && f.output != "json" && f.output != "name":
+		return failure.Usage("it takes json, yaml, name", "-o %s is not known", f.output)
+	case (f.logs || f.timeout != 0 || len(f.metrics) > 0) && !f.wait:
+		return failure.Usage("add --wait", "--logs, --timeout and --metric are for who waits for the job's end")
+	case f.onSignal && !f.wait:
+		return failure.Usage("add --wait", "--delete-on-signal is for who waits for the job's end")
+	case f.timeout < 0:
+		return failure.Usage("--timeout=12h", "--timeout=%s lies in the past", f.timeout)
+	case f.metricsFile != "" && len(f.metrics) == 0:
+		return failure.Usage("--metric loss says which number to write there", "--metrics-file without --metric")
+	}
+	if _, err := metrics.Parse(f.metrics); err != nil {
+		return failure.Usage("--metric takes NAME, NAME:RAW or NAME:PERCENTAGE", "%w", err)
+	}
+	return nil
+}
+
+func (f *submitFlags) run(ctx context.Context, streams Streams) error {
+	f.request.Namespace = f.where.Namespace
+	job, err := f.request.Job()
+	if err != nil {
+		return err
+	}
+	if f.dryRun == "client" {
+		return f.show(streams, job, "created (dry run)", "yaml")
+	}
+	api, err := open(f.where)
+	if err != nil {
+		return err
+	}
+	job.Namespace = api.Namespace
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	made, err := api.Create(ctx, job, f.dryRun == "server")
+	if err != nil {
+		return err
+	}
+	if f.dryRun == "server" {
+		return f.show(streams, made, "created (server dry run)", "yaml")
+	}
+	said := streams
+	if f.logs && f.output == "" {
+		said.Out = streams.Err // stdout is the job's
+	}
+	if err := f.show(said, made, "created", ""); err != nil || !f.wait {
+		return err
+	}
+	return f.await(ctx, api, made, streams)
+}
+
+// show prints the job as -o says, else as otherwise says, else that it was made.
+func (f *submitFlags) show(streams Streams, job *v1alpha1.LaunchJob, done, otherwise string) error {
+	format := f.output
+	if format == "" {
+		format = otherwise
+	}
+	var err error
+	switch format {
+	case "":
+		_, err = fmt.Fprintf(streams.Out, "launchjob.%s/%s %s\n", v1alpha1.Version().Group, job.Name, done)
+	case "name":
+		_, err = fmt.Fprintf(streams.Out, "launchjob.%s/%s\n", v1alpha1.Version().Group, job.Name)
+	default:
+		err = jobs.Print(streams.Out, job, format)
+	}
+	if err != nil {
+		return failure.New(1, "", "print the job: %w", err)
+	}
+	return nil
+}
+
+// await waits for the job's end, which becomes ours.
+func (f *submitFlags) await(ctx context.Context, api *jobs.API, job *v1alpha1.LaunchJob, streams Streams) error {
+	name := job.Name
+	if f.timeout > 0 {
+		late := failure.New(names.ExitDeadline, "it goes on; agent logs -f "+name+" follows it, agent delete "+name+" ends it",
+			"job %s had not ended after %s", name, f.timeout)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, late)
+		defer cancel()
+	}
+	w := jobs.Attendance{API: api, Job: name, UID: job.UID, Metrics: f.metrics, MetricsFile: f.metricsFile, Tagged: jobs.Tagged(job), Say: sayer(streams.Err)}
+	if f.quiet {
+		w.Say = func(string, ...any) {}
+	}
+	w.Warn = sayer(streams.Err)
+	if f.logs {
+		w.Out = streams.Out
+	}
+	code, err := w.Run(ctx)
+	switch cause := context.Cause(ctx); {
+	case err != nil && ctx.Err() != nil && cause != nil && errors.Is(err, cause):
+		if f.onSignal && !isLate(cause) {
+			return discard(api, name, job.UID, cause)
+		}
+		return stopped(cause, name)
+	case err != nil:
+		return err
+	case code != 0:
+		return exitCode(code)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// group is a titled set of flags, as --help shows them.
+type group struct {
+	title string
+	set   *pflag.FlagSet
+}
+
+// addGroup begins a group of flags.
+func addGroup(groups *[]group, title string) *pflag.FlagSet {
+	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	set.SortFlags = false
+	*groups = append(*groups, group{title, set})
+	return set
+}
+
+// groupOf is the annotation in which a flag has its group's title.
+const groupOf = "group"
+
+// bindGroups adds the flags of all groups to cmd.
+func bindGroups(cmd *cobra.Command, groups []group) {
+	for _, g := range groups {
+		g.set.VisitAll(func(flag *pflag.Flag) {
+			if flag.Annotations == nil {
+				flag.Annotations = map[string][]string{}
+			}
+			flag.Annotations[groupOf] = []string{g.title}
+		})
+		cmd.Flags().AddFlagSet(g.set)
+	}
+	cmd.Flags().SortFlags = false
+}
+
+// groupsOf gives the flags of cmd as --help shows them: those without a group first.
+func groupsOf(cmd *cobra.Command) []group {
+	var groups []group
+	addGroup(&groups, "flags")
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		title := groups[0].title
+		if a := flag.Annotations[groupOf]; len(a) > 0 {
+			title = a[0]
+		}
+		at := slices.IndexFunc(groups, func(g group) bool { return g.title == title })
+		if at < 0 {
+			at = len(groups)
+			addGroup(&groups, title)
+		}
+		groups[at].set.AddFlag(flag)
+	})
+	return slices.DeleteFunc(groups, func(g group) bool { return !g.set.HasFlags() })
+}
+
+// wrongFlag puts the complaints of pflag into words that tell what is right.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	way := cmd.CommandPath() + " --help lists the flags"
+	var invalid *pflag.InvalidValueError
+	var missing *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &invalid) && invalid.GetValue() == "--":
+		err = fmt.Errorf("--%s takes %s", invalid.GetFlag().Name, takes(invalid.GetFlag()))
+	case errors.As(err, &invalid):
+		err = fmt.Errorf("--%s=%q: it takes %s", invalid.GetFlag().Name, invalid.GetValue(), takes(invalid.GetFlag()))
+	case errors.As(err, &missing):
+		err = fmt.Errorf("--%s takes %s", missing.GetFlag().Name, takes(missing.GetFlag()))
+	}
+	return &failure.Failure{Code: names.ExitUsage, Err: err, Way: way}
+}
+
+// takes tells what a flag's value looks like.
+func takes(flag *pflag.Flag) string {
+	switch flag.Value.Type() {
+	case "int", "int64":
+		return "a number, as in --" + flag.Name + "=4"
+	case "duration":
+		return "a time, as in --" + flag.Name + "=90s, 10m or 1h"
+	case "bool":
+		return "true or false"
+	}
+	return "a value"
+}

@@ -1,0 +1,151 @@
+package fakekube
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// LogPath is the pattern to register Logs at.
+const LogPath = "GET /api/v1/namespaces/{ns}/pods/{name}/log"
+
+// Logs serves pods/log: timestamps, sinceTime in whole seconds and line by line, as a
+// kubelet filters them, tailLines and follow.
+type Logs struct {
+	mu      sync.Mutex
+	held    map[string]*podLog // by namespace/name/container
+	changed chan struct{}
+	// cut ends connections after so many bytes, in good order or not; see CutAfter.
+	cut func() (bytes int, clean bool)
+}
+
+type podLog struct {
+	lines []logLine
+	ended bool
+}
+
+type logLine struct {
+	at   time.Time
+	text string
+}
+
+// NewLogs makes an empty one; register it with Handle(LogPath, ...).
+func NewLogs() *Logs {
+	return &Logs{held: map[string]*podLog{}, changed: make(chan struct{})}
+}
+
+// Write adds a line; a last one without "\n" stays without.
+func (l *Logs) Write(namespace, pod, container string, at time.Time, text string) {
+	l.change(namespace, pod, container, func(p *podLog) { p.lines = append(p.lines, logLine{at, text}) })
+}
+
+// End says that no more will come: connections that follow end.
+func (l *Logs) End(namespace, pod, container string) {
+	l.change(namespace, pod, container, func(p *podLog) { p.ended = true })
+}
+
+func (l *Logs) change(namespace, pod, container string, with func(*podLog)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := namespace + "/" + pod + "/" + container
+	if l.held[key] == nil {
+		l.held[key] = &podLog{}
+	}
+	with(l.held[key])
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// CutAfter has next, which is asked at each connection, say after how many bytes it
+// is cut (0: not at all), and whether as if the log had ended.
+func (l *Logs) CutAfter(next func() (bytes int, clean bool)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = next
+}
+
+var errCut = errors.New("cut")
+
+// ServeHTTP answers as an API server does that asks a kubelet.
+func (l *Logs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	follow, _ := strconv.ParseBool(q.Get("follow"))
+	stamps, _ := strconv.ParseBool(q.Get("timestamps"))
+	since, _ := time.Parse(time.RFC3339, q.Get("sinceTime"))
+	tail, tailErr := strconv.Atoi(q.Get("tailLines"))
+	key := r.PathValue("ns") + "/" + r.PathValue("name") + "/" + q.Get("container")
+	l.mu.Lock()
+	log, next := l.held[key], l.cut
+	l.mu.Unlock()
+	if log == nil {
+		WriteStatus(w, http.StatusBadRequest, fmt.Sprintf("container %q in pod %q is waiting to start: ContainerCreating", q.Get("container"), r.PathValue("name")))
+		return
+	}
+	out := &cutter{w: bufio.NewWriter(w)}
+	if next != nil {
+		out.left, out.clean = next()
+		out.limited = out.left > 0
+	}
+	w.WriteHeader(http.StatusOK)
+	w.(http.Flusher).Flush()
+	for from := 0; ; {
+		l.mu.Lock()
+		lines, ended, changed := log.lines, log.ended, l.changed
+		l.mu.Unlock()
+		if from == 0 && tailErr == nil {
+			from = max(0, len(lines)-tail)
+		}
+		for ; from < len(lines); from++ {
+			if lines[from].at.Before(since) {
+				continue
+			}
+			text := lines[from].text
+			if stamps {
+				text = lines[from].at.Format(time.RFC3339Nano) + " " + text
+			}
+			if out.write(text) != nil {
+				out.flush(w)
+				if !out.clean {
+					panic(http.ErrAbortHandler)
+				}
+				return
+			}
+		}
+		out.flush(w)
+		if ended || !follow {
+			return
+		}
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// cutter writes up to left bytes.
+type cutter struct {
+	w       *bufio.Writer
+	limited bool
+	left    int
+	clean   bool
+}
+
+func (c *cutter) write(text string) error {
+	if c.limited && len(text) >= c.left {
+		_, _ = c.w.WriteString(text[:c.left])
+		return errCut
+	}
+	c.left -= len(text)
+	_, err := c.w.WriteString(text)
+	return err
+}
+
+func (c *cutter) flush(w http.ResponseWriter) {
+	_ = c.w.Flush()
+	w.(http.Flusher).Flush()
+}
