@@ -60,6 +60,8 @@ func kinds() []kind {
 		{Kind{"kubeflow.org/v1", "PaddleJob"}, paddleJob},
 		{Kind{"kubeflow.org/v1", "MXJob"}, mxJob},
 		{Kind{"kubeflow.org/v1", "JAXJob"}, jaxJob},
+		{Kind{"trainer.kubeflow.org/v1alpha1", "TrainJob"}, trainJob},
+		{Kind{"batch.volcano.sh/v1alpha1", "Job"}, volcanoJob},
 	}
 }
 
@@ -79,6 +81,8 @@ type conversion struct {
 	object reader
 	spec   reader
 	job    *v1alpha1.LaunchJob
+	// runtimeRead is a TrainJob's, of which nothing is dropped in silence either.
+	runtimeRead reader
 }
 
 // Convert makes a LaunchJob of an object. It changes nothing in the object, and
@@ -103,6 +107,9 @@ func Convert(object map[string]any, o Options) Result {
 	}
 	c.judge()
 	b.rest(root)
+	if c.runtimeRead.has() {
+		b.rest(c.runtimeRead)
+	}
 	if slices.ContainsFunc(b.findings, func(f Finding) bool { return f.Fatal }) {
 		c.job = nil
 	}

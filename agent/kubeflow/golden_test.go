@@ -8,45 +8,82 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
 // TestGolden converts every manifest of testdata; beside it lies what comes out.
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.yaml")
-	require.NoError(t, err)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			got := golden(t, file)
-			want := strings.TrimSuffix(file, ".yaml") + ".golden"
-			if *update {
-				require.NoError(t, os.WriteFile(want, []byte(got), 0o644))
-			}
-			text, err := os.ReadFile(want)
-			require.NoError(t, err)
-			require.Equal(t, string(text), got)
+	for _, file := range manifests(t, "testdata/*.yaml") {
+		t.Run(file, func(t *testing.T) {
+			text := golden(t, file)
+			require.NotContains(t, text, "# error", "it is to be converted")
+			hold(t, file, text)
 		})
 	}
+}
+
+// TestRefused: none of these comes out, and each has a finding that says why.
+func TestRefused(t *testing.T) {
+	for _, file := range manifests(t, "testdata/refused/*.yaml") {
+		t.Run(file, func(t *testing.T) {
+			text := golden(t, file)
+			require.NotContains(t, text, "kind: LaunchJob")
+			require.Contains(t, text, "# error")
+			hold(t, file, text)
+		})
+	}
+}
+
+// hold compares with the golden file, or writes it.
+func hold(t *testing.T, file, got string) {
+	t.Helper()
+	want := strings.TrimSuffix(file, ".yaml") + ".golden"
+	if *update {
+		require.NoError(t, os.WriteFile(want, []byte(got), 0o644))
+	}
+	text, err := os.ReadFile(want)
+	require.NoError(t, err)
+	require.Equal(t, string(text), got)
+}
+
+func manifests(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return files
+}
+
+// documents are a file's.
+func documents(t *testing.T, file string) []Document {
+	t.Helper()
+	in, err := os.Open(file)
+	require.NoError(t, err)
+	defer in.Close()
+	docs, err := Read(in)
+	require.NoError(t, err)
+	return docs
 }
 
 // golden is what becomes of a file: findings as comments, LaunchJobs below.
 func golden(t *testing.T, file string) string {
 	t.Helper()
 	var out strings.Builder
-	raw, err := os.ReadFile(file)
-	require.NoError(t, err)
-	var object map[string]any
-	require.NoError(t, yaml.Unmarshal(raw, &object))
-	r := Convert(object, Options{})
-	for _, f := range r.Findings {
-		out.WriteString("# " + line(f) + "\n")
-	}
-	if r.Job != nil {
-		raw, err := yaml.Marshal(r.Job)
-		require.NoError(t, err)
-		out.Write(raw)
+	docs := documents(t, file)
+	for _, d := range docs {
+		if !d.Known() && !d.Foreign() {
+			continue
+		}
+		r := Convert(d.Object, Options{Runtimes: Runtimes(docs)})
+		for _, f := range r.Findings {
+			out.WriteString("# " + line(f) + "\n")
+		}
+		if r.Job != nil {
+			raw, err := YAML(r.Job)
+			require.NoError(t, err)
+			out.Write(raw)
+		}
 	}
 	return out.String()
 }

@@ -1,13 +1,13 @@
 package kubeflow
 
+import "slices"
+
 // judge finds what the LaunchJob's own rules would refuse, and what could not
 // start.
 func (c *conversion) judge() {
 	spec := c.job.Spec
-	if n := c.pods(); len(spec.Roles) > 0 && n > 10000 {
-		c.spec.fatal("run fewer", "%d pods are more than a LaunchJob takes", n)
-	}
-	if spec.Launcher == nil && len(spec.Roles) > 0 {
+	said := slices.ContainsFunc(c.object.book.findings, func(f Finding) bool { return f.Fatal })
+	if spec.Launcher == nil && len(spec.Roles) > 0 && !said {
 		c.ranks()
 	}
 }

@@ -12,6 +12,9 @@ const nvidiaGPU = "nvidia.com/gpu"
 // workers the resources.
 func mpiJobV1alpha1(c *conversion) {
 	c.runPolicy()
+	if !c.policy("cleanPodPolicy").has() {
+		c.job.Spec.RunPolicy.CleanPodPolicy = "Running" // its workers went with the launcher
+	}
 	in := c.spec.at("template")
 	worker := replica{in: c.spec, role: "worker", template: c.template(in)}
 	worker.container = ownContainer(worker.template, c.spec.at("mainContainer"), "mpi")
@@ -43,6 +46,7 @@ func mpiJobV1alpha1(c *conversion) {
 func (c *conversion) units(worker *replica) (each int32) {
 	kind := c.spec.at("processingResourceType")
 	name := kind.text()
+	kind.mention(name == nvidiaGPU || name == "cpu", "what slots are counted by")
 	if name != "" && name != nvidiaGPU && name != "cpu" {
 		kind.warn("", "it takes %s and cpu; %s is taken", nvidiaGPU, nvidiaGPU)
 	}
@@ -60,17 +64,24 @@ func (c *conversion) units(worker *replica) (each int32) {
 	if perNode != nil && *perNode > 0 {
 		node = *perNode
 	}
+	if !total.has() {
+		c.spec.at("gpusPerNode").mention(true, "it counts beside gpus")
+		c.spec.at("processingUnitsPerNode").mention(true, "it counts beside processingUnits")
+	}
 	o, _ := own(&worker.template, worker.container)
-	all, replicas := total.count(), c.spec.at("replicas").count()
+	all := total.count()
 	switch {
 	case all != nil && *all > node && *all%node != 0:
 		total.fatal("give a multiple, or replicas", "%d is no multiple of %d on each node", *all, node)
+	case all != nil && *all/node > mostPods:
+		total.fatal("run fewer", "a LaunchJob takes %d workers at most", mostPods)
+		worker.count = 1
 	case all != nil:
 		each = min(*all, node)
 		worker.count = max(*all/node, 1)
 		setLimit(o, name, each)
-	case replicas != nil:
-		worker.count = *replicas
+	case c.spec.at("replicas").has():
+		worker.count = c.spec.at("replicas").pods(1)
 		if limit, ok := o.Resources.Limits[corev1.ResourceName(name)]; ok {
 			each = int32(min(limit.Value(), 4096))
 		}

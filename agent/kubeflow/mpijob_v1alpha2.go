@@ -24,6 +24,9 @@ func mpiJobV1alpha2(c *conversion) {
 		mpi.fatal("it takes OpenMPI, IntelMPI, MPICH", "%q is not known", given)
 	}
 	c.mpi(launcher, worker, c.spec.at("slotsPerWorker"))
+	if c.job.Spec.Framework == "mpich" || c.job.Spec.Framework == "intelmpi" {
+		c.anyMPI()
+	}
 	if launcher != nil {
 		// The launcher is a batch Job, which begins again, whatever its pods' policy is.
 		launcher.restart = "OnFailure"

@@ -31,6 +31,7 @@ func mpiJobV2beta1(c *conversion) {
 	if c.spec.at("runLauncherAsWorker").flag() && c.job.Spec.Launcher != nil {
 		c.job.Spec.Launcher.Slots = c.job.Spec.Slots
 	}
+	c.anyMPI()
 	c.withoutSSH()
 	// The launcher is a batch Job, which begins again 6 times, whatever its pods'
 	// policy is.

@@ -16,7 +16,7 @@ func mxJob(c *conversion) {
 		types = append(types, "TunerTracker", "TunerServer", "Tuner")
 	}
 	all := c.replicas(c.spec.at("mxReplicaSpecs"), family{
-		types: types, container: "mxnet", restart: "Never", port: "mxjob-port", number: 9091,
+		types: types, container: "mxnet", one: []string{"Scheduler"}, restart: "Never", port: "mxjob-port", number: 9091,
 	}, reader{})
 	c.label(all, "mxjob-controller", "server")
 	c.job.Spec.Framework = "mxnet"

@@ -8,7 +8,7 @@ import (
 func pyTorchJob(c *conversion) {
 	c.runPolicy()
 	all := c.replicas(c.spec.at("pytorchReplicaSpecs"), family{
-		types: []string{"Master", "Worker"}, container: "pytorch", restart: "OnFailure", port: "pytorchjob-port", number: 23456,
+		types: []string{"Master", "Worker"}, container: "pytorch", one: []string{"Master"}, restart: "OnFailure", port: "pytorchjob-port", number: 23456,
 	}, reader{})
 	c.label(all, "pytorchjob-controller", "master")
 	c.job.Spec.Framework = "torch"

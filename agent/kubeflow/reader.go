@@ -115,6 +115,22 @@ func (r reader) count() *int32 {
 	return new(int32(*n))
 }
 
+// mostPods is what a role of a LaunchJob takes.
+const mostPods = 10000
+
+// pods is a number of pods, otherwise where none is given.
+func (r reader) pods(otherwise int32) int32 {
+	switch n := r.count(); {
+	case n == nil:
+		return otherwise
+	case *n > mostPods:
+		r.fatal("run fewer", "a LaunchJob takes %d pods of a kind at most", mostPods)
+		return otherwise
+	default:
+		return *n
+	}
+}
+
 func (r reader) flag() bool {
 	switch v := r.take().(type) {
 	case nil:

@@ -24,6 +24,7 @@ type family struct {
 	types     []string // in the order of their ranks
 	container string   // the one that the operator looks for
 	restart   string   // where nothing else is said
+	one       []string // types of which there is one pod at most
 	none      []string // types that have no pod where no number is given
 	port      string   // the name of the port that the operator's environment has
 	number    int32    // and what it is where the container does not say
@@ -56,12 +57,13 @@ func (c *conversion) replicas(specs reader, f family, main reader) (all []replic
 		if slices.Contains(f.none, t) {
 			r.count = 0
 		}
-		if n := in.at("replicas").count(); n != nil {
-			r.count = *n
-		}
+		r.count = in.at("replicas").pods(r.count)
 		if r.count == 0 {
 			in.warn("", "it has no pods, and is left out with its template")
 			continue
+		}
+		if r.count > 1 && slices.Contains(f.one, t) {
+			in.at("replicas").fatal("give 1", "a job has one %s, not %d", t, r.count)
 		}
 		r.template = c.template(in.at("template"))
 		r.container = ownContainer(r.template, main, f.container)

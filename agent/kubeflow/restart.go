@@ -11,6 +11,10 @@ import (
 // where no backoffLimit is given.
 const mostRestarts = 1000
 
+// mostAnew is how often a job is begun again with new pods where nothing else is
+// said: what Kubernetes' own Jobs do.
+const mostAnew = 6
+
 // restarts turns the policies of the replica types into the one that a LaunchJob
 // has: its members begin again together. limit is the backoffLimit, otherwise
 // what counts where there is none.
@@ -49,6 +53,9 @@ func (c *conversion) restarts(all []replica, limit reader, otherwise int32) {
 		c.exitCodes(all)
 	}
 	if !c.inPlace(all) {
+		if n == nil {
+			most = mostAnew
+		}
 		c.job.Spec.RunPolicy.BackoffLimit = most
 		return
 	}

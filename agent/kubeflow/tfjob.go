@@ -5,7 +5,7 @@ package kubeflow
 func tfJob(c *conversion) {
 	c.runPolicy()
 	all := c.replicas(c.spec.at("tfReplicaSpecs"), family{
-		types: []string{"Chief", "Master", "PS", "Worker", "Evaluator"}, container: "tensorflow", restart: "Never", port: "tfjob-port", number: 2222,
+		types: []string{"Chief", "Master", "PS", "Worker", "Evaluator"}, container: "tensorflow", one: []string{"Chief", "Master", "Evaluator"}, restart: "Never", port: "tfjob-port", number: 2222,
 	}, reader{})
 	c.label(all, "tfjob-controller", "chief", "master")
 	c.job.Spec.Framework = "tensorflow"

@@ -5,7 +5,7 @@ package kubeflow
 func xgBoostJob(c *conversion) {
 	c.runPolicy()
 	all := c.replicas(c.spec.at("xgbReplicaSpecs"), family{
-		types: []string{"Master", "Worker"}, container: "xgboost", restart: "Never", port: "xgboostjob-port", number: 9999,
+		types: []string{"Master", "Worker"}, container: "xgboost", one: []string{"Master"}, restart: "Never", port: "xgboostjob-port", number: 9999,
 	}, reader{})
 	c.label(all, "xgboostjob-controller", "master")
 	c.job.Spec.Framework = "xgboost"

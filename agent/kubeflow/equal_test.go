@@ -1,0 +1,243 @@
+package kubeflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// TestTemplatesAreEqual: whatever a pod template of a manifest says, the pods of
+// that role are told too, or a finding names it. Nothing here knows how a kind is
+// converted.
+func TestTemplatesAreEqual(t *testing.T) {
+	seen := 0
+	for _, file := range manifests(t, "testdata/*.yaml") {
+		docs := documents(t, file)
+		for _, d := range docs {
+			if !d.Known() {
+				continue
+			}
+			r := Convert(d.Object, Options{Runtimes: Runtimes(docs)})
+			require.NotNil(t, r.Job, "%s: %v", file, r.Findings)
+			object, prefix := d.Object, ""
+			if d.ID() == "TrainJob tune" {
+				object, prefix = docs[0].Object, "runtime."
+			}
+			for path, template := range templatesOf(object, "") {
+				out := outputs(r.Job, path)
+				require.NotEmpty(t, out, "%s: %s has no role", file, path)
+				for _, f := range told(t, template, prefix+path) {
+					seen++
+					if prefix != "" && f.ofTrainer() {
+						continue
+					}
+					require.True(t, covered(r.Findings, f.path) || slices.ContainsFunc(out, f.in), "%s: %s: %v is neither in the job nor named", file, f.path, f.value)
+				}
+			}
+		}
+	}
+	require.Greater(t, seen, 300)
+}
+
+// templatesOf finds pod templates: objects named template whose spec has containers.
+func templatesOf(value any, path string) map[string]any {
+	all := map[string]any{}
+	switch v := value.(type) {
+	case map[string]any:
+		for key, below := range v {
+			template, _ := below.(map[string]any)
+			spec, _ := template["spec"].(map[string]any)
+			if key == "template" && spec["containers"] != nil {
+				all[join(path, key)] = below
+				continue
+			}
+			maps.Copy(all, templatesOf(below, join(path, key)))
+		}
+	case []any:
+		for i, below := range v {
+			maps.Copy(all, templatesOf(below, fmt.Sprintf("%s[%d]", path, i)))
+		}
+	}
+	return all
+}
+
+// outputs are the templates of the role that a path speaks of, all where it
+// speaks of none.
+func outputs(job *v1alpha1.LaunchJob, path string) (all []map[string]any) {
+	words := strings.Split(strings.ToLower(path), ".")
+	add := func(role string, t corev1.PodTemplateSpec) {
+		// An elastic job's launcher has its workers' command.
+		if job.Spec.Elastic != nil || !strings.Contains(path, "ReplicaSpecs") || slices.Contains(words, role) {
+			all = append(all, plain(t))
+		}
+	}
+	if l := job.Spec.Launcher; l != nil {
+		add("launcher", l.Template)
+	}
+	for _, r := range job.Spec.Roles {
+		add(r.Name, r.Template)
+	}
+	return all
+}
+
+func plain(v any) map[string]any {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(raw, &m); err != nil {
+		panic(err)
+	}
+	return m
+}
+
+// fact is one value that a template says. Entries of lists are known by their name,
+// where they have one.
+type fact struct {
+	path  string // as findings write it
+	way   []any  // a key, a number, or the name of an entry as [1]string
+	value any
+}
+
+func told(t *testing.T, template any, path string) []fact {
+	// Through the type, so that quantities are written alike.
+	raw, err := json.Marshal(template)
+	require.NoError(t, err)
+	var typed corev1.PodTemplateSpec
+	unknown, err := strictly(raw, &typed)
+	require.NoError(t, err)
+	all := facts(plain(typed), path, nil)
+	for _, field := range unknown {
+		all = append(all, fact{path: path + "." + field, value: "unknown"})
+	}
+	return all
+}
+
+func facts(value any, path string, way []any) (all []fact) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, facts(v[key], join(path, key), append(slices.Clone(way), key))...)
+		}
+	case []any:
+		for i, entry := range v {
+			step := any(i)
+			if m, ok := entry.(map[string]any); ok && m["name"] != nil {
+				step = [1]string{fmt.Sprint(m["name"])}
+			}
+			all = append(all, facts(entry, fmt.Sprintf("%s[%d]", path, i), append(slices.Clone(way), step))...)
+		}
+	default:
+		return []fact{{path, way, v}}
+	}
+	return all
+}
+
+// ofTrainer: a TrainJob says it in its runtime's place.
+func (f fact) ofTrainer() bool {
+	return slices.ContainsFunc([]string{"image", "command[", "args[", "env[0].value"}, func(key string) bool {
+		return strings.Contains(f.path, ".containers[0]."+key)
+	})
+}
+
+// in: the template says the same.
+func (f fact) in(template map[string]any) bool {
+	if f.way == nil {
+		return false
+	}
+	var value any = template
+	for _, step := range f.way {
+		switch step := step.(type) {
+		case string:
+			m, _ := value.(map[string]any)
+			value = m[step]
+		case int:
+			l, _ := value.([]any)
+			if step >= len(l) {
+				return false
+			}
+			value = l[step]
+		case [1]string:
+			l, _ := value.([]any)
+			at := slices.IndexFunc(l, func(e any) bool { m, _ := e.(map[string]any); return m["name"] == step[0] })
+			if at < 0 {
+				return false
+			}
+			value = l[at]
+		}
+	}
+	return reflect.DeepEqual(value, f.value)
+}
+
+// covered: a finding names the path, or what it stands in.
+func covered(all []Finding, path string) bool {
+	return slices.ContainsFunc(all, func(f Finding) bool {
+		if strings.HasSuffix(f.Field, ".command") && strings.HasPrefix(path, strings.TrimSuffix(f.Field, "command")+"args") {
+			return true // the words of a command are named together
+		}
+		return f.Field == path || strings.HasPrefix(path, f.Field+".") || strings.HasPrefix(path, f.Field+"[")
+	})
+}
+
+// TestCounts: as many pods of each type as the manifest says.
+func TestCounts(t *testing.T) {
+	for _, file := range manifests(t, "testdata/*.yaml") {
+		for _, d := range documents(t, file) {
+			spec, _ := d.Object["spec"].(map[string]any)
+			for key, specs := range spec {
+				if !strings.HasSuffix(key, "ReplicaSpecs") {
+					continue
+				}
+				r := Convert(d.Object, Options{})
+				for name, one := range specs.(map[string]any) {
+					want := int64(1)
+					if n, ok := one.(map[string]any)["replicas"].(int64); ok {
+						want = n
+					}
+					require.Equal(t, want, count(r.Job, strings.ToLower(name)), "%s: %s", file, name)
+				}
+			}
+		}
+	}
+}
+
+func count(job *v1alpha1.LaunchJob, role string) int64 {
+	for _, r := range job.Spec.Roles {
+		switch {
+		case r.Name != role:
+		case r.Replicas != nil:
+			return int64(*r.Replicas)
+		default:
+			return int64(*job.Spec.Workers)
+		}
+	}
+	if role == "launcher" && job.Spec.Launcher != nil {
+		return 1
+	}
+	return 0
+}
+
+// TestTheObjectIsNotChanged: callers keep theirs.
+func TestTheObjectIsNotChanged(t *testing.T) {
+	for _, file := range manifests(t, "testdata/*.yaml") {
+		docs := documents(t, file)
+		before, err := json.Marshal(docs)
+		require.NoError(t, err)
+		for _, d := range docs {
+			Convert(d.Object, Options{Runtimes: Runtimes(docs)})
+		}
+		after, err := json.Marshal(docs)
+		require.NoError(t, err)
+		require.JSONEq(t, string(before), string(after), file)
+	}
+}

@@ -1,0 +1,200 @@
+package kubeflow
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// trainerGroup is that of TrainJobs and of their runtimes.
+const trainerGroup = "trainer.kubeflow.org"
+
+// trainJob converts Trainer's TrainJob: the pods stand in the runtime that it
+// names, a TrainingRuntime or ClusterTrainingRuntime among the documents.
+func trainJob(c *conversion) {
+	rt := c.runtime()
+	if !rt.has() {
+		return
+	}
+	c.job.Spec.RunPolicy = &v1alpha1.RunPolicy{CleanPodPolicy: "Running", Suspend: c.spec.at("suspend").flag()}
+	c.job.Spec.RunPolicy.ActiveDeadlineSeconds = c.spec.at("activeDeadlineSeconds").number()
+	c.managedBy(c.spec.at("managedBy"))
+	if init := c.spec.at("initializer"); init.has() {
+		init.fatal("run it as a Job of its own before, and give its volume to the runtime's template", "a LaunchJob has no pods that run before its others")
+	}
+	jobs := c.replicatedJobs(rt.at("spec").at("template").at("spec"))
+	c.patches(jobs)
+	c.jobSet(rt.at("spec").at("template"))
+	policy := rt.at("spec").at("mlPolicy")
+	if c.trained(jobs, policy) {
+		c.podGroup(rt.at("spec").at("podGroupPolicy"))
+	}
+}
+
+// runtime finds the runtime that the job names. Of one that is not there only what
+// its name says is known: enough where the job itself has image and command.
+func (c *conversion) runtime() reader {
+	ref := c.spec.at("runtimeRef")
+	name, group := ref.at("name").text(), ref.at("apiGroup").text()
+	kind := cmp.Or(ref.at("kind").text(), "ClusterTrainingRuntime")
+	if group != "" && group != trainerGroup {
+		ref.at("apiGroup").fatal("", "it takes %s", trainerGroup)
+	}
+	if kind != "ClusterTrainingRuntime" && kind != "TrainingRuntime" {
+		ref.at("kind").fatal("it takes ClusterTrainingRuntime, TrainingRuntime", "%s is not known", kind)
+	}
+	rt := reader{nil, "runtime", c.object.book}
+	if found := c.o.Runtimes[kind+"/"+name]; found != nil {
+		rt.value = found
+		rt.at("apiVersion").take()
+		rt.at("kind").take()
+		rt.at("metadata").mention(true, "of the runtime itself, of which nothing is made")
+		c.runtimeRead = rt
+		return rt
+	}
+	source, _, distributed := strings.Cut(name, "-distributed")
+	trainer := c.spec.at("trainer")
+	if bare := trainer.at("image").has() && trainer.at("command").has(); distributed && bare && (source == "torch" || source == "jax" || source == "xgboost") {
+		ref.at("name").warn("kubectl get "+strings.ToLower(kind)+" "+name+" -o yaml, as one more -f",
+			"its %s is not among the documents: image, command and resources are the job's own, and nothing else of the runtime is known", kind)
+		rt.value = bareRuntime(source)
+		return rt
+	}
+	ref.at("name").fatal("kubectl get "+strings.ToLower(kind)+" "+name+" -o yaml, as one more -f", "its pods stand in the %s %s, which is not among the documents", kind, name)
+	return rt
+}
+
+// bareRuntime is what a well known name promises.
+func bareRuntime(source string) map[string]any {
+	container := map[string]any{"name": "node"}
+	job := map[string]any{
+		"name": "node",
+		"template": map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{ancestor: "trainer"}},
+			"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{container}}}},
+		},
+	}
+	return map[string]any{"spec": map[string]any{
+		"mlPolicy": map[string]any{source: map[string]any{}},
+		"template": map[string]any{"spec": map[string]any{"replicatedJobs": []any{job}}},
+	}}
+}
+
+// trained gives the job its framework and its roles.
+func (c *conversion) trained(jobs []*replicatedJob, policy reader) bool {
+	nodes := c.spec.at("trainer").at("numNodes")
+	if !nodes.has() {
+		nodes = policy.at("numNodes")
+	} else {
+		policy.at("numNodes").take()
+	}
+	n := nodes.pods(1)
+	procs := c.spec.at("trainer").at("numProcPerNode")
+	if mpi := policy.at("mpi"); mpi.has() {
+		return c.trainedByMPI(jobs, mpi, procs, n)
+	}
+	if len(jobs) != 1 {
+		c.object.at("kind").fatal("", "the runtime has %d jobs that train, and one is known what to do with", len(jobs))
+		return false
+	}
+	worker := replica{in: jobs[0].in.at("template").at("spec"), role: "worker", count: n, template: jobs[0].template, container: jobs[0].container(), restart: "OnFailure"}
+	all := []replica{worker}
+	c.job.Spec.Framework = "plain"
+	for _, source := range []string{"torch", "jax", "xgboost"} {
+		if in := policy.at(source); in.has() {
+			c.job.Spec.Framework = source
+			in.at("numProcPerNode").take()
+			if !procs.has() {
+				procs = in.at("numProcPerNode")
+			}
+			in.mentionEmpty()
+		}
+	}
+	if flux := policy.at("flux"); flux.has() {
+		flux.fatal("start mpirun in an MPI runtime", "Flux is not known to Muster")
+	}
+	c.procs(all, procs)
+	if n < 1 {
+		nodes.fatal("give a number from 1", "the job has no nodes")
+	}
+	c.members(all)
+	c.restarts(all, worker.in.at("backoffLimit"), 6)
+	return true
+}
+
+// mentionEmpty takes a policy that is there and says no more than that.
+func (r reader) mentionEmpty() {
+	if len(r.keys()) == 0 {
+		r.take()
+	}
+}
+
+// trainedByMPI makes launcher and workers of the jobs launcher and node.
+func (c *conversion) trainedByMPI(jobs []*replicatedJob, mpi, procs reader, n int32) bool {
+	var launcher, worker *replica
+	for _, j := range jobs {
+		r := &replica{in: j.in.at("template").at("spec"), count: 1, template: j.template, container: j.container(), restart: "OnFailure"}
+		switch j.name {
+		case "launcher":
+			r.role, launcher = "launcher", r
+		case "node":
+			r.role, r.count, worker = "worker", n, r
+		}
+	}
+	if launcher == nil || worker == nil {
+		mpi.fatal("give it replicatedJobs named launcher and node", "the runtime has no launcher, or no node")
+		return false
+	}
+	slots := mpi.at("numProcPerNode")
+	if procs.has() {
+		slots.take()
+		slots = procs
+	}
+	impl := mpi.at("mpiImplementation")
+	switch given := impl.text(); given {
+	case "":
+	case "OpenMPI":
+		c.job.Spec.Framework = "openmpi"
+	case "Intel":
+		c.job.Spec.Framework = "intelmpi"
+	case "MPICH":
+		c.job.Spec.Framework = "mpich"
+	default:
+		impl.fatal("it takes OpenMPI, Intel, MPICH", "%q is not known", given)
+	}
+	if path := mpi.at("sshAuthMountPath"); path.has() {
+		path.note("there is no ssh, and no key")
+	}
+	asNode := mpi.at("runLauncherAsNode").flag()
+	if asNode {
+		worker.count = max(n-1, 1)
+	}
+	if worker.count < 1 {
+		c.spec.at("trainer").at("numNodes").fatal("give a number from 1", "the job has no nodes")
+	}
+	c.mpi(launcher, worker, slots)
+	if asNode {
+		c.job.Spec.Launcher.Slots = c.job.Spec.Slots
+	}
+	c.restarts([]replica{*launcher}, launcher.in.at("backoffLimit"), 6)
+	worker.in.at("backoffLimit").mention(false, "the launcher's counts")
+	return true
+}
+
+// podGroup turns the runtime's gang into the job's.
+func (c *conversion) podGroup(p reader) {
+	cosched, volcano := p.at("coscheduling"), p.at("volcano")
+	switch {
+	case cosched.has() && volcano.has():
+		p.fatal("keep one", "a job of two gangs never starts")
+	case cosched.has():
+		c.job.Spec.Gang = &v1alpha1.Gang{Backend: "coscheduling"}
+		cosched.mentionEmpty()
+	case volcano.has():
+		c.job.Spec.Gang = &v1alpha1.Gang{Backend: "volcano"}
+		volcano.mentionEmpty()
+	default:
+		c.gang()
+	}
+}

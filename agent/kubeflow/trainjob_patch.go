@@ -1,0 +1,109 @@
+package kubeflow
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+// patches puts a TrainJob's own over the runtime's templates: podSpecOverrides of
+// Trainer 2.0, podTemplateOverrides of 2.1, runtimePatches of 2.3, each merged as
+// kubectl patch merges.
+func (c *conversion) patches(jobs []*replicatedJob) {
+	for _, p := range c.spec.at("podSpecOverrides").list() {
+		c.override(p, jobs, func(target []*replicatedJob) {
+			for _, key := range p.keys() {
+				if key != "targetJobs" {
+					c.merge(target, p.at(key), "spec", key)
+				}
+			}
+		})
+	}
+	for _, p := range c.spec.at("podTemplateOverrides").list() {
+		c.override(p, jobs, func(target []*replicatedJob) { c.mergeTemplate(target, p) })
+	}
+	for _, p := range c.spec.at("runtimePatches").list() {
+		p.at("manager").take()
+		p.at("time").mention(true, theServers)
+		set := p.at("trainingRuntimeSpec").at("template")
+		c.job.Labels = merged(set.at("metadata").at("labels").texts(), c.job.Labels)
+		c.job.Annotations = merged(set.at("metadata").at("annotations").texts(), c.job.Annotations)
+		for _, r := range set.at("spec").at("replicatedJobs").list() {
+			if target := c.named(jobs, r.at("name")); len(target) > 0 {
+				c.mergeTemplate(target, r.at("template").at("spec").at("template"))
+			}
+		}
+	}
+}
+
+// override finds the jobs that an override is for.
+func (c *conversion) override(p reader, jobs []*replicatedJob, do func([]*replicatedJob)) {
+	var target []*replicatedJob
+	for _, t := range p.at("targetJobs").list() {
+		target = append(target, c.named(jobs, t.at("name"))...)
+	}
+	if len(target) == 0 {
+		p.warn("name one of the runtime's jobs in targetJobs", "it is for no job: not carried")
+		return
+	}
+	do(target)
+}
+
+func (c *conversion) named(jobs []*replicatedJob, name reader) []*replicatedJob {
+	at := slices.IndexFunc(jobs, func(j *replicatedJob) bool { return j.name == name.text() })
+	if at < 0 {
+		name.fatal("name one of the runtime's replicatedJobs", "the runtime has no job %s", name.text())
+		return nil
+	}
+	return jobs[at : at+1]
+}
+
+// mergeTemplate merges metadata and spec.
+func (c *conversion) mergeTemplate(target []*replicatedJob, p reader) {
+	for _, part := range []string{"labels", "annotations"} {
+		if f := p.at("metadata").at(part); f.has() {
+			c.merge(target, f, "metadata", part)
+		}
+	}
+	for _, key := range p.at("spec").keys() {
+		c.merge(target, p.at("spec").at(key), "spec", key)
+	}
+}
+
+// merge puts one field of a pod template over those of the jobs.
+func (c *conversion) merge(target []*replicatedJob, f reader, part, key string) {
+	patch, err := json.Marshal(map[string]any{part: map[string]any{key: f.value}})
+	if err != nil {
+		f.fatal("", "cannot be read: %v", err)
+		return
+	}
+	unknown, err := strictly(patch, &corev1.PodTemplateSpec{})
+	for _, path := range unknown {
+		reader{true, strings.TrimSuffix(f.path, key) + strings.TrimPrefix(path, part+"."), f.book}.warn("", "Kubernetes knows no such field: not carried")
+	}
+	if err != nil {
+		f.fatal("kubectl explain pod.spec tells what it takes", "%v", err)
+		return
+	}
+	f.take()
+	for _, j := range target {
+		have, err := json.Marshal(j.template)
+		if err == nil {
+			have, err = strategicpatch.StrategicMergePatch(have, patch, corev1.PodTemplateSpec{})
+		}
+		var t corev1.PodTemplateSpec
+		if err == nil {
+			err = json.Unmarshal(have, &t)
+		}
+		if err != nil {
+			f.fatal("", "cannot be merged into the template of %s: %v", j.name, err)
+			return
+		}
+		j.template = t
+		j.template.ObjectMeta = metav1.ObjectMeta{Labels: t.Labels, Annotations: t.Annotations}
+	}
+}
