@@ -277,6 +277,17 @@ func TestCannotBeServed(t *testing.T) {
 		require.Contains(t, w.status().find(hasFailed).Message, "spec.mpiReplicaSpecs.Launcher.template.spec.containers[0].command: ")
 		require.NotNil(t, w.status().CompletionTime)
 	})
+	t.Run("no pods can be made of it", func(t *testing.T) {
+		k, o := aTorch(t)
+		w := newWorld(t, k, o)
+		w.settle()
+		refusal := ended(v1alpha1.PhaseFailed)
+		refusal.Reason, refusal.Message = "Refused", "two gang schedulers at once"
+		w.tells(refusal)
+		w.settle()
+		require.Equal(t, "Created=True(PyTorchJobCreated) Failed=True(MusterCannotServe) ", line(w.status()))
+		require.Equal(t, "two gang schedulers at once", w.status().find(hasFailed).Message)
+	})
 	t.Run("the name is taken", func(t *testing.T) {
 		k, o := aTorch(t)
 		w := newWorld(t, k, o, &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "hpc", Name: "pi"}})
