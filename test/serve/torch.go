@@ -18,7 +18,7 @@ const torchCreated = "Created=True(PyTorchJobCreated) "
 // what is written.
 func pytorch(ctx context.Context, w *world) error {
 	const object = "pytorchjob/digits"
-	if err := errors.Join(w.rights(ctx), w.apply(ctx, "pytorchjob.yaml", "NAME", "digits")); err != nil {
+	if err := errors.Join(w.rights(ctx), w.apply(ctx, "pytorchjob.yaml", "NAME", "digits", "SUSPEND", "true")); err != nil {
 		return err
 	}
 	if err := w.becomes(ctx, object, "Suspended"); err != nil {
