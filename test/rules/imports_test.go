@@ -66,7 +66,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/api":        nil,
 		"agent/controller": {"agent/api", "agent/framework", "agent/names", "agent/serve", "rendezvous"},
 		"agent/kubeflow":   {"agent/api", "agent/framework", "agent/names"},
-		"agent/serve":      {"agent/api", "agent/kubeflow", "agent/names"},
+		"agent/serve":      {"agent/api", "agent/framework", "agent/kubeflow", "agent/names"},
 		"cmd":              append([]string{"agent/kubeflow", "agent/launch", "agent/worker", "agent/join", "agent/metrics", "agent/controller"}, roles...),
 	}
 	for _, p := range list(t, module+"...") {
