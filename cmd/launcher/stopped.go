@@ -14,9 +14,13 @@ func stopped(cause error, name string) error {
 	if errors.As(cause, &late) {
 		return late
 	}
-	code := 130
+	return failure.New(stopCode(cause), "it goes on; agent logs -f "+name+" follows it, agent delete "+name+" ends it", "no longer waiting for job %s: %w", name, cause)
+}
+
+// stopCode is 128+n for the signal that ended a context.
+func stopCode(cause error) int {
 	if strings.Contains(cause.Error(), "terminated") {
-		code = 143
+		return 143
 	}
-	return failure.New(code, "it goes on; agent logs -f "+name+" follows it, agent delete "+name+" ends it", "no longer waiting for job %s: %w", name, cause)
+	return 130
 }
