@@ -159,6 +159,18 @@ func TestSubmit(t *testing.T) {
 	require.Empty(t, s.podsOf("train"))
 }
 
+// TestSubmitRules: what submit makes is what the API server's rules take.
+func TestSubmitRules(t *testing.T) {
+	s := newSpace(t)
+	withController(t)
+	files, err := filepath.Glob("../../agent/submit/testdata/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		s.kubectl("apply", "--dry-run=server", "-f", file)
+	}
+}
+
 // TestSubmitAttach: a command in a launcher, its code, and its input.
 func TestSubmitAttach(t *testing.T) {
 	s := newSpaceWith(t, "baseline")
