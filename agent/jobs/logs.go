@@ -84,6 +84,8 @@ func (f *followed) watch(ctx context.Context) error {
 		case gone && job == nil:
 			return err
 		case gone:
+		case err != nil && f.UID == "": // it was never reached
+			return err
 		case !p.again(err):
 			return err
 		case err == nil:
