@@ -28,6 +28,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/serve"
 )
 
 // Options are what the controller is told.
@@ -36,9 +37,10 @@ type Options struct {
 	AgentImage     string   // that is injected
 	Version        string
 	LeaderElection bool
-	LeaseNamespace string // of the leader's lease; "": the pod's own
-	MetricsAddress string // "0": none
-	ProbeAddress   string // "": none
+	LeaseNamespace string     // of the leader's lease; "": the pod's own
+	MetricsAddress string     // "0": none
+	ProbeAddress   string     // "": none
+	Serve          serve.Mode // Kubeflow's kinds
 }
 
 // settle gathers what happens to a job's pods within so long into one look, and
@@ -83,7 +85,7 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("muster-controller"),
 		Clock: clock.RealClock{}, AgentImage: o.AgentImage, Version: o.Version, Metrics: series,
 	}
-	return mgr, r.watch(mgr)
+	return mgr, errors.Join(r.watch(mgr), serve.Add(mgr, o.Serve, o.Namespaces))
 }
 
 func namespaces(list []string) map[string]cache.Config {

@@ -21,7 +21,7 @@ import (
 )
 
 // Name is the controller's name in spec.managedBy.
-const Name = "muster.dev/controller"
+const Name = names.Controller
 
 // Reconciler looks at one LaunchJob at a time. It keeps nothing that a new one
 // would miss.

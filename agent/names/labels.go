@@ -13,6 +13,9 @@ const (
 	LabelPod = "muster.dev/pod"
 	// LabelAttempt counts the runs of a LaunchJob's pods, from 1.
 	LabelAttempt = "muster.dev/attempt"
+	// LabelServe has an object of Kubeflow's kinds, or those of a namespace, served in
+	// place: true, or false.
+	LabelServe = "muster.dev/serve"
 
 	// Index labels that others set; see rendezvous for the order in which they count.
 	LabelCompletionIndex = "batch.kubernetes.io/job-completion-index"
@@ -31,3 +34,6 @@ const (
 	RoleLauncher = "launcher"
 	RoleWorker   = "worker"
 )
+
+// Controller is the controller's name in managedBy.
+const Controller = "muster.dev/controller"

@@ -23,6 +23,7 @@ func parse(args []string, out io.Writer) (controller.Options, error) {
 	set.StringVar(&o.LeaseNamespace, "lease-namespace", "", "`NAMESPACE` of the leader's lease (default: the pod's own)")
 	set.StringVar(&o.MetricsAddress, "metrics-addr", ":8080", "serve metrics at `ADDRESS`; 0: none")
 	set.StringVar(&o.ProbeAddress, "probe-addr", ":8081", "serve /healthz and /readyz at `ADDRESS`; 0: none")
+	set.Var(&o.Serve, "serve-kubeflow", "run labelled objects of Kubeflow's kinds in place: on, off, or dry-run (default off), see docs/kubeflow.md")
 	if err := set.Parse(args); err != nil {
 		return o, err
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/serve"
 )
 
 func TestParse(t *testing.T) {
@@ -26,6 +28,15 @@ func TestParse(t *testing.T) {
 	o, err = parse(nil, &out)
 	require.NoError(t, err)
 	require.Equal(t, []string{"c"}, o.Namespaces)
+
+	for flag, want := range map[string]serve.Mode{"": "", "--serve-kubeflow": serve.On, "--serve-kubeflow=dry-run": serve.DryRun, "--serve-kubeflow=off": serve.Off} {
+		o, err = parse(strings.Fields(flag), &out)
+		require.NoError(t, err)
+		require.Equal(t, want, o.Serve, flag)
+	}
+	_, err = parse([]string{"--serve-kubeflow=dry"}, &out)
+	require.Error(t, err)
+	require.Contains(t, out.String(), "it takes on, off or dry-run")
 
 	_, err = parse([]string{"now"}, &out)
 	require.Error(t, err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,6 +14,7 @@ type edit struct{ from, to string }
 func edits() []edit {
 	image := func(name string) string { return `{{ include "muster.image" (dict "root" . "name" "` + name + `") }}` }
 	return []edit{
+		{"        - --leader-elect\n", "        - --leader-elect\n" + served("        - --serve-kubeflow={{ .Values.serveKubeflow }}\n")},
 		{"namespace: muster-system", "namespace: {{ .Release.Namespace }}"},
 		{"ghcr.io/musterhq/muster-controller:dev", image("controller")},
 		{"ghcr.io/musterhq/muster-agent:dev", image("agent")},
@@ -66,10 +68,40 @@ func chart(docs []string) (string, error) {
 	return head + strings.Join(docs, "---\n"), nil
 }
 
+// served is what stands there if the controller serves Kubeflow's kinds. Who writes off
+// into a file has written false.
+func served(text string) string {
+	return `{{- if not (has (toString .Values.serveKubeflow) (list "off" "false")) }}` + "\n" + text + "{{- end }}\n"
+}
+
+// kubeflow makes the chart's rights of those of images/serve-kubeflow: two that a
+// controller may have in a namespace, and two that there are of the cluster alone.
+func kubeflow(text string) (string, error) {
+	docs := strings.Split(text, "\n---\n")
+	if len(docs) != 4 {
+		return "", fmt.Errorf("make the chart: images/serve-kubeflow has %d objects, not 4: mend test/install/chart.go", len(docs))
+	}
+	var all strings.Builder
+	for i, doc := range docs {
+		doc = strings.ReplaceAll(strings.TrimSuffix(doc, "\n")+"\n", "namespace: muster-system", "namespace: {{ .Release.Namespace }}")
+		if i < 2 {
+			all.WriteString(either(doc))
+		} else {
+			all.WriteString("{{- if not .Values.namespaces }}\n---\n" + doc + "{{- end }}\n")
+		}
+	}
+	return "# Made by `make generate` out of images/serve-kubeflow.\n" + served(all.String()), nil
+}
+
+// metadataName is the line of an object's name, the first that there is.
+var metadataName = regexp.MustCompile(`\n  name: \S+\n`)
+
 // either gives a cluster's right, or the same in each namespace.
 func either(doc string) string {
 	in := strings.ReplaceAll(doc, "kind: ClusterRole", "kind: Role")
-	in = strings.Replace(in, "\n  name: muster-controller\n", "\n  name: muster-controller\n  namespace: {{ $namespace }}\n", 1)
+	if name := metadataName.FindString(in); name != "" {
+		in = strings.Replace(in, name, name+"  namespace: {{ $namespace }}\n", 1)
+	}
 	in = strings.ReplaceAll(in, "{{ .Release.Namespace }}", "{{ $.Release.Namespace }}")
 	return "{{- if .Values.namespaces }}\n{{- range $namespace := .Values.namespaces }}\n---\n" + in + "{{- end }}\n{{- else }}\n---\n" + doc + "{{- end }}\n"
 }

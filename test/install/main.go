@@ -31,16 +31,24 @@ func run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("read the manifests: %w", err)
 	}
-	return write(string(text), target)
+	rights, err := os.ReadFile(filepath.Join(target, "serve-kubeflow", "rights.yaml"))
+	if err != nil {
+		return fmt.Errorf("read the rights: %w", err)
+	}
+	return write(string(text), string(rights), target)
 }
 
 // write lays install.yaml, the list of images and the chart into dir.
-func write(text, dir string) error {
+func write(text, rights, dir string) error {
 	crd, docs, err := split(text)
 	if err != nil {
 		return err
 	}
 	controller, err := chart(docs)
+	if err != nil {
+		return err
+	}
+	serving, err := kubeflow(rights)
 	if err != nil {
 		return err
 	}
@@ -52,6 +60,7 @@ func write(text, dir string) error {
 		filepath.Join(dir, "install.yaml"):          head + text,
 		filepath.Join(templates, "crd.yaml"):        "{{- if .Values.crd }}\n" + keep(crd) + "{{- end }}\n",
 		filepath.Join(templates, "controller.yaml"): controller,
+		filepath.Join(templates, "kubeflow.yaml"):   serving,
 		filepath.Join(dir, "images.txt"):            images(docs),
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {

@@ -17,9 +17,11 @@ import (
 func TestChart(t *testing.T) {
 	text, err := os.ReadFile("../../images/install.yaml")
 	require.NoError(t, err)
+	rights, err := os.ReadFile("../../images/serve-kubeflow/rights.yaml")
+	require.NoError(t, err)
 	dir := t.TempDir()
-	require.NoError(t, write(strings.TrimPrefix(string(text), head), dir))
-	for _, name := range []string{"install.yaml", "images.txt", "chart/templates/crd.yaml", "chart/templates/controller.yaml"} {
+	require.NoError(t, write(strings.TrimPrefix(string(text), head), string(rights), dir))
+	for _, name := range []string{"install.yaml", "images.txt", "chart/templates/crd.yaml", "chart/templates/controller.yaml", "chart/templates/kubeflow.yaml"} {
 		want, err := os.ReadFile(filepath.Join("../../images", name))
 		require.NoError(t, err)
 		got, err := os.ReadFile(filepath.Join(dir, name))
@@ -31,8 +33,9 @@ func TestChart(t *testing.T) {
 	require.NotContains(t, string(chart), "ghcr.io", "an image is not named by the values")
 	require.NotContains(t, string(chart), "muster-system", "the namespace is the release's")
 	require.Equal(t, 2, strings.Count(string(chart), "{{- range $namespace := .Values.namespaces }}"), "a Role and its binding")
-	require.Error(t, write("kind: Pod\n", dir))
-	err = write(strings.ReplaceAll(string(text), "memory: 256Mi", "memory: 512Mi"), dir)
+	require.Error(t, write("kind: Pod\n", string(rights), dir))
+	require.Error(t, write(strings.TrimPrefix(string(text), head), "kind: Role\n", dir))
+	err = write(strings.ReplaceAll(string(text), "memory: 256Mi", "memory: 512Mi"), string(rights), dir)
 	require.ErrorContains(t, err, "make the chart: images/deploy has no ", "a chart whose values do nothing")
 }
 

@@ -1,0 +1,145 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/kubeflow"
+)
+
+// madeFrom is the annotation of a LaunchJob that names the generation of the object
+// that it was made from, or last changed by.
+const madeFrom = "muster.dev/made-from-generation"
+
+// queueName is Kueue's label. It holds the object; what is made of it is not queued again.
+const queueName = "kueue.x-k8s.io/queue-name"
+
+// convert makes an object's LaunchJob, and finds what it does not carry. The sentence
+// says why there can be none.
+func (r *Reconciler) convert(o *unstructured.Unstructured) (job *v1alpha1.LaunchJob, warnings []kubeflow.Finding, sentence string) {
+	result := r.Convert(written(o))
+	for _, f := range result.Findings {
+		switch {
+		case f.Fatal:
+			return nil, nil, says(f)
+		case !f.Note:
+			warnings = append(warnings, f)
+		}
+	}
+	job = result.Job
+	job.Namespace, job.Name = o.GetNamespace(), o.GetName()
+	job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(o, r.Kind.gvk())}
+	if job.Annotations == nil {
+		job.Annotations = map[string]string{}
+	}
+	job.Annotations[madeFrom] = strconv.FormatInt(o.GetGeneration(), 10)
+	if p := job.Spec.RunPolicy; p != nil && r.Kind.version != v2 {
+		p.TTLSecondsAfterFinished = nil // the object goes after that time, and takes it along
+	}
+	return job, warnings, ""
+}
+
+// written is what the user wrote of an object: whose it is, and what becomes of it, is
+// not for the LaunchJob.
+func written(o *unstructured.Unstructured) map[string]any {
+	from := o.DeepCopy()
+	to := &unstructured.Unstructured{Object: map[string]any{"spec": from.Object["spec"]}}
+	to.SetGroupVersionKind(from.GroupVersionKind())
+	to.SetName(from.GetName())
+	to.SetNamespace(from.GetNamespace())
+	labels := from.GetLabels()
+	delete(labels, queueName)
+	to.SetLabels(labels)
+	to.SetAnnotations(from.GetAnnotations())
+	return to.Object
+}
+
+// says is a finding as a sentence.
+func says(f kubeflow.Finding) string {
+	text := f.Text
+	if f.Field != "" {
+		text = f.Field + ": " + text
+	}
+	if f.Way != "" {
+		text += ": " + f.Way
+	}
+	return text
+}
+
+// make creates the LaunchJob. A sentence says why the API server does not take it.
+func (r *Reconciler) make(ctx context.Context, o *unstructured.Unstructured, job *v1alpha1.LaunchJob, warnings []kubeflow.Finding) (sentence string, err error) {
+	err = r.Client.Create(ctx, job, client.FieldOwner(fieldManager))
+	switch {
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		return err.Error(), nil
+	case err != nil:
+		return "", fmt.Errorf("create LaunchJob %s: %w", job.Name, err)
+	}
+	for _, f := range warnings {
+		r.Events.Eventf(o, nil, corev1.EventTypeWarning, "NotCarried", "Convert", "%s", says(f))
+	}
+	return "", nil
+}
+
+// follow changes the LaunchJob as its object has been changed: all of it while it is
+// suspended, when nothing runs; else when it is to end and what stays, and the number of
+// workers of an elastic job.
+func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, job *v1alpha1.LaunchJob) error {
+	if job.Annotations[madeFrom] == strconv.FormatInt(o.GetGeneration(), 10) {
+		return nil
+	}
+	want, _, sentence := r.convert(o)
+	if sentence != "" {
+		return r.unchanged(o, sentence)
+	}
+	next := job.DeepCopy()
+	if p := job.Spec.RunPolicy; p != nil && p.Suspend {
+		next.Spec = want.Spec
+	} else {
+		next.Spec.RunPolicy = want.Spec.RunPolicy
+		if job.Spec.Elastic != nil {
+			next.Spec.Workers = want.Spec.Workers
+		} else if !sameWorkers(job, want) {
+			_ = r.unchanged(o, "the number of workers of a job that is not elastic does not change while it runs: suspend it first (runPolicy.suspend)")
+		}
+	}
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[madeFrom] = want.Annotations[madeFrom]
+	err := r.Client.Update(ctx, next, client.FieldOwner(fieldManager))
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		return r.unchanged(o, err.Error())
+	}
+	if err != nil {
+		return fmt.Errorf("change LaunchJob %s: %w", job.Name, err)
+	}
+	return nil
+}
+
+// unchanged tells that a change of the object has no effect.
+func (r *Reconciler) unchanged(o *unstructured.Unstructured, sentence string) error {
+	r.Events.Eventf(o, nil, corev1.EventTypeWarning, "ChangeNotCarried", "Follow", "%s", clip(sentence))
+	return nil
+}
+
+func sameWorkers(a, b *v1alpha1.LaunchJob) bool {
+	return a.Spec.Workers == nil || b.Spec.Workers == nil || *a.Spec.Workers == *b.Spec.Workers
+}
+
+// clip keeps a sentence within what an event, or a condition, should hold.
+func clip(text string) string {
+	const most = 900
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "..."
+}

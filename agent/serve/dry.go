@@ -1,0 +1,59 @@
+package serve
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/kubeflow"
+)
+
+// print is the dry run: it writes what would be made of objects, ready for kubectl
+// apply, with comments, once for each generation of an object.
+type print struct {
+	out  io.Writer
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// object prints one. who else has it, or a sentence why it cannot be served, stands
+// in place of the LaunchJob.
+func (p *print) object(o *unstructured.Unstructured, who string, job *v1alpha1.LaunchJob, warnings []kubeflow.Finding, sentence string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := fmt.Sprintf("%s/%d", o.GetUID(), o.GetGeneration())
+	if p.seen[key] {
+		return nil
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "---\n# dry run: %s %s/%s ", o.GetKind(), o.GetNamespace(), o.GetName())
+	switch {
+	case who != "":
+		fmt.Fprintf(&text, "would be left alone: %s\n", who)
+	case sentence != "":
+		fmt.Fprintf(&text, "could not be served: %s\n", comment(sentence))
+	default:
+		text.WriteString("would become this\n")
+		for _, w := range warnings {
+			fmt.Fprintf(&text, "# not carried: %s\n", comment(says(w)))
+		}
+		body, err := yaml.Marshal(job)
+		if err != nil {
+			return fmt.Errorf("print LaunchJob %s: %w", job.Name, err)
+		}
+		text.Write(body)
+	}
+	if _, err := io.WriteString(p.out, text.String()); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	p.seen[key] = true
+	return nil
+}
+
+// comment keeps a sentence within its line.
+func comment(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", " ") }

@@ -1,0 +1,79 @@
+package serve
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// replica is one of an object's replica specs.
+type replica struct {
+	name    string // as the operator writes it in the status
+	count   int64
+	restart string // the restart policy
+}
+
+// role is what the LaunchJob calls it.
+func (r replica) role() string { return strings.ToLower(r.name) }
+
+// replicas are the object's, in the operator's order. Its keys match whatever
+// their case is, as there.
+func (k kind) replicas(o *unstructured.Unstructured) (list []replica) {
+	specs, _, _ := unstructured.NestedMap(o.Object, "spec", k.specs)
+	for key, value := range specs {
+		spec, _ := value.(map[string]any)
+		r := replica{name: key, count: 1}
+		for _, name := range k.types {
+			if strings.EqualFold(name, key) {
+				r.name = name
+			}
+		}
+		if k.name == "MPIJob" && r.name == worker {
+			r.count = 0
+		}
+		if n, ok := spec["replicas"].(int64); ok {
+			r.count = n
+		}
+		r.restart, _ = spec["restartPolicy"].(string)
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b replica) int {
+		if a, b := slices.Index(k.types, a.name), slices.Index(k.types, b.name); a != b {
+			return a - b
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	return list
+}
+
+// lead is the type whose running is the job's.
+func (k kind) lead(list []replica) string {
+	for _, name := range k.leads {
+		if slices.ContainsFunc(list, func(r replica) bool { return r.name == name }) {
+			return name
+		}
+	}
+	return ""
+}
+
+func suspended(o *unstructured.Unstructured) bool {
+	yes, _, _ := unstructured.NestedBool(o.Object, "spec", "runPolicy", "suspend")
+	return yes
+}
+
+// managedBy is who the object says runs it, "" where it says nothing.
+func managedBy(o *unstructured.Unstructured) string {
+	who, _, _ := unstructured.NestedString(o.Object, "spec", "runPolicy", "managedBy")
+	return who
+}
+
+// ttl is how many seconds after its end an object is deleted. mpi-operator keeps the
+// object, and gives the time to its launcher.
+func (k kind) ttl(o *unstructured.Unstructured) (seconds int64, ok bool) {
+	if k.version == v2 {
+		return 0, false
+	}
+	seconds, ok, _ = unstructured.NestedInt64(o.Object, "spec", "runPolicy", "ttlSecondsAfterFinished")
+	return seconds, ok
+}

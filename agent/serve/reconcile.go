@@ -1,0 +1,177 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/kubeflow"
+)
+
+// fieldManager owns what is written here, and tells our statuses from others'.
+const fieldManager = "muster-controller"
+
+// Reconciler looks at one object of its kind at a time. What it remembers is only
+// that it has said something.
+type Reconciler struct {
+	Kind     kind
+	Client   client.Client // reads from the cache
+	Reader   client.Reader // reads from the API server
+	Events   events.EventRecorder
+	Clock    clock.PassiveClock
+	Convert  func(object map[string]any) kubeflow.Result
+	Confined bool   // the controller serves some namespaces only, and cannot read their labels
+	Preview  *print // a dry run; nil: none
+	said     sync.Map
+}
+
+// soon is when a look is repeated that came too early.
+const soon = time.Second
+
+// Reconcile brings one object forward.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	o := r.Kind.empty()
+	if err := r.Client.Get(ctx, req.NamespacedName, o); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.said.Delete(req.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if o.GetDeletionTimestamp() != nil { // the garbage collector takes the LaunchJob
+		return reconcile.Result{}, nil
+	}
+	if ok, err := r.consents(ctx, o); err != nil || !ok {
+		return reconcile.Result{}, err
+	}
+	s, err := readStatus(o)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	job := &v1alpha1.LaunchJob{}
+	err = client.IgnoreNotFound(r.Client.Get(ctx, req.NamespacedName, job))
+	switch {
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("read LaunchJob %s: %w", o.GetName(), err)
+	case metav1.IsControlledBy(job, o):
+		return r.goOn(ctx, o, s, job)
+	case s.finished() || r.isLeft(o, s):
+		return reconcile.Result{}, nil
+	}
+	return r.take(ctx, o, s, job)
+}
+
+// goOn mirrors an object to its LaunchJob, and the other way round.
+func (r *Reconciler) goOn(ctx context.Context, o *unstructured.Unstructured, s status, job *v1alpha1.LaunchJob) (reconcile.Result, error) {
+	if r.Preview != nil {
+		return reconcile.Result{}, nil
+	}
+	if s.finished() {
+		return r.expire(ctx, o, s)
+	}
+	if err := r.follow(ctx, o, job); err != nil {
+		return retry(err)
+	}
+	return r.report(ctx, o, s, newStatus(r.Kind, o, s, job.Status, r.now()))
+}
+
+// take begins with an object that nobody has touched. other is the LaunchJob that has
+// its name, if there is one.
+func (r *Reconciler) take(ctx context.Context, o *unstructured.Unstructured, s status, other *v1alpha1.LaunchJob) (reconcile.Result, error) {
+	if wait := early(o, r.Clock.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	who, err := r.foreign(ctx, o)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	job, warnings, sentence := r.convert(o)
+	if r.Preview != nil {
+		return reconcile.Result{}, r.Preview.object(o, who, job, warnings, sentence)
+	}
+	if who != "" {
+		return retry(r.leave(ctx, o, s, who))
+	}
+	if sentence == "" && other.Name != "" {
+		if ref := metav1.GetControllerOf(other); ref != nil && ref.Kind == r.Kind.name && ref.Name == o.GetName() {
+			return reconcile.Result{RequeueAfter: soon}, nil // of the object that had this name before, and on its way out
+		}
+		sentence = fmt.Sprintf("there is a LaunchJob %s that is not this object's: rename one of them", o.GetName())
+	}
+	if sentence == "" {
+		if sentence, err = r.make(ctx, o, job, warnings); err != nil {
+			return retry(err)
+		}
+	}
+	if sentence != "" {
+		return r.report(ctx, o, s, refused(r.Kind, o, s, clip(sentence), r.now()))
+	}
+	return r.report(ctx, o, s, newStatus(r.Kind, o, s, job.Status, r.now()))
+}
+
+// expire deletes a finished object when its time has come.
+func (r *Reconciler) expire(ctx context.Context, o *unstructured.Unstructured, s status) (reconcile.Result, error) {
+	ttl, ok := r.Kind.ttl(o)
+	if !ok || s.CompletionTime == nil {
+		return reconcile.Result{}, nil
+	}
+	if left := time.Duration(ttl)*time.Second - r.Clock.Now().Sub(s.CompletionTime.Time); left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
+	uid := o.GetUID()
+	err := r.Client.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
+	return reconcile.Result{}, client.IgnoreNotFound(err)
+}
+
+// report writes the status, once, where it has changed, and tells of transitions.
+func (r *Reconciler) report(ctx context.Context, o *unstructured.Unstructured, old, s status) (reconcile.Result, error) {
+	result := reconcile.Result{}
+	if s.finished() {
+		if _, ok := r.Kind.ttl(o); ok {
+			result.RequeueAfter = soon
+		}
+	}
+	if equality.Semantic.DeepEqual(old, s) {
+		return result, nil
+	}
+	next := o.DeepCopy()
+	if err := s.write(next); err != nil {
+		return result, err
+	}
+	if err := r.Client.Status().Update(ctx, next, client.FieldOwner(fieldManager)); err != nil {
+		return retry(err)
+	}
+	for _, c := range s.Conditions {
+		if have := old.find(c.Type); have != nil && have.Status == c.Status && have.Reason == c.Reason || c.Status != "True" && c.Type != isSuspended {
+			continue
+		}
+		level := corev1.EventTypeNormal
+		if c.Type == hasFailed || c.Type == restarting {
+			level = corev1.EventTypeWarning
+		}
+		r.Events.Eventf(o, nil, level, c.Reason, "Reconcile", "%s", clip(c.Message))
+	}
+	return result, nil
+}
+
+// retry has a look repeated that met a cache that is behind.
+func retry(err error) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return reconcile.Result{RequeueAfter: soon}, nil
+	}
+	return reconcile.Result{}, client.IgnoreNotFound(err)
+}
+
+// now is the time as a status keeps it, in whole seconds.
+func (r *Reconciler) now() metav1.Time { return metav1.NewTime(r.Clock.Now().Truncate(time.Second)) }

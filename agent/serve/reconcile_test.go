@@ -1,0 +1,314 @@
+package serve
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+func aTorch(t *testing.T) (kind, *unstructured.Unstructured) {
+	k := aKind(t, "PyTorchJob", "v1")
+	return k, anObject(t, k, map[string]int{"Master": 1, "Worker": 2})
+}
+
+func ended(phase string, roles ...v1alpha1.RoleStatus) v1alpha1.LaunchJobStatus {
+	end := at(50)
+	return v1alpha1.LaunchJobStatus{Phase: phase, CompletionTime: &end, Roles: roles}
+}
+
+func isRunning() v1alpha1.LaunchJobStatus {
+	return v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseRunning, Roles: []v1alpha1.RoleStatus{role("master", 1, 0, 0), role("worker", 2, 0, 0)}}
+}
+
+// TestServed tells the life of one object.
+func TestServed(t *testing.T) {
+	k, o := aTorch(t)
+	w := newWorld(t, k, o)
+	w.settle()
+	job := w.job()
+	require.NotNil(t, job)
+	require.True(t, metav1.IsControlledBy(job, w.object()))
+	require.Equal(t, "kubeflow-v1", job.Spec.Compat)
+	require.Equal(t, "init", job.Spec.Agent.Delivery)
+	require.Nil(t, job.Spec.RunPolicy.TTLSecondsAfterFinished)
+	require.Equal(t, "Created=True(PyTorchJobCreated) ", line(w.status()))
+	require.Equal(t, []string{"create pi", "status pi"}, w.log, "one write of the status")
+
+	w.tells(isRunning())
+	w.settle()
+	require.Equal(t, "Created=True(PyTorchJobCreated) Running=True(PyTorchJobRunning) ", line(w.status()))
+	w.tells(ended(v1alpha1.PhaseSucceeded, role("master", 0, 1, 0), role("worker", 1, 1, 0)))
+	w.settle()
+	require.Equal(t, "Created=True(PyTorchJobCreated) Running=False(PyTorchJobRunning) Succeeded=True(PyTorchJobSucceeded) ", line(w.status()))
+	require.Equal(t, int32(2), w.status().ReplicaStatuses["Worker"].Succeeded)
+	require.Equal(t, []string{"create pi", "status pi", "status pi", "status pi"}, w.log)
+	require.Equal(t, []string{
+		"Normal PyTorchJobCreated PyTorchJob pi is created.", "Normal PyTorchJobRunning PyTorchJob pi is running.",
+		"Normal PyTorchJobSucceeded PyTorchJob pi is successfully completed.",
+	}, w.heard())
+}
+
+// TestKilledBetweenAnyTwoWrites: what is left is the same.
+func TestKilledBetweenAnyTwoWrites(t *testing.T) {
+	live := func(at int, after bool) (string, int) {
+		k, o := aTorch(t)
+		w := newWorld(t, k, o)
+		w.killAt, w.after = at, after
+		w.settle()
+		w.tells(isRunning())
+		w.settle()
+		w.change(func(o *unstructured.Unstructured) { set(t, o, true, "runPolicy", "suspend") })
+		w.settle()
+		w.tells(v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseSuspended})
+		w.settle()
+		w.change(func(o *unstructured.Unstructured) { set(t, o, false, "runPolicy", "suspend") })
+		w.settle()
+		w.tells(isRunning())
+		w.settle()
+		w.tells(ended(v1alpha1.PhaseSucceeded, role("master", 0, 1, 0), role("worker", 0, 2, 0)))
+		w.settle()
+		return w.remains(), len(w.log)
+	}
+	want, writes := live(0, false)
+	require.Contains(t, want, "pi: Created=True(PyTorchJobCreated) Suspended=False(PyTorchJobResumed) Running=False(PyTorchJobRunning) Succeeded=True(PyTorchJobSucceeded) ")
+	require.GreaterOrEqual(t, writes, 9)
+	for n := 1; n <= writes; n++ {
+		for _, after := range []bool{false, true} {
+			got, _ := live(n, after)
+			require.Equal(t, want, got, "killed at write %d, after it: %v", n, after)
+		}
+	}
+}
+
+func set(t *testing.T, o *unstructured.Unstructured, value any, path ...string) {
+	require.NoError(t, unstructured.SetNestedField(o.Object, value, append([]string{"spec"}, path...)...))
+}
+
+// TestConsent: who is served, and who is not.
+func TestConsent(t *testing.T) {
+	for name, c := range map[string]struct {
+		object, namespace, managedBy string
+		confined                     bool
+		served                       bool
+	}{
+		"nobody says anything":                     {"", "", "", false, false},
+		"the object":                               {"true", "", "", false, true},
+		"the namespace":                            {"", "true", "", false, true},
+		"the object does not want it":              {"false", "true", "", false, false},
+		"a namespace that does not":                {"", "false", "", false, false},
+		"the object though the namespace does not": {"true", "false", "", false, true},
+		"managed by Kueue elsewhere":               {"true", "", "kueue.x-k8s.io/multikueue", false, false},
+		"managed by its own operator":              {"true", "true", "kubeflow.org/training-operator", false, false},
+		"managed by Muster":                        {"", "true", "muster.dev/controller", false, true},
+		"managed by Muster, without a label":       {"", "", "muster.dev/controller", false, false},
+		"a namespace that cannot be read":          {"", "true", "", true, false},
+		"a confined controller":                    {"true", "", "", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, o := aTorch(t)
+			o.SetLabels(label(c.object))
+			if c.managedBy != "" {
+				set(t, o, c.managedBy, "runPolicy", "managedBy")
+			}
+			w := newWorld(t, k, o)
+			w.r.Confined = c.confined
+			require.NoError(t, w.truth.Update(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "hpc", Labels: label(c.namespace)}}))
+			w.settle()
+			require.Equal(t, c.served, w.job() != nil)
+			if !c.served {
+				require.Empty(t, w.log)
+				require.Empty(t, w.heard())
+			}
+		})
+	}
+}
+
+func label(value string) map[string]string {
+	if value == "" {
+		return nil
+	}
+	return map[string]string{"muster.dev/serve": value}
+}
+
+// TestForeign: an object that another operator has touched is left to it.
+func TestForeign(t *testing.T) {
+	theirs := status{Conditions: []condition{{Type: created, Status: "True", Reason: "PyTorchJobCreated"}, {Type: running, Status: "True", Reason: "PyTorchJobRunning"}}}
+	t.Run("status", func(t *testing.T) {
+		k, o := aTorch(t)
+		w := newWorld(t, k, o)
+		writes := func() {
+			o := w.object()
+			require.NoError(t, theirs.write(o))
+			require.NoError(t, unstructured.SetNestedField(o.Object, "kept", "status", "ofTheirOwn"))
+			require.NoError(t, w.truth.Status().Update(t.Context(), o, client.FieldOwner("training-operator")))
+		}
+		writes()
+		w.settle()
+		require.Nil(t, w.job())
+		require.Equal(t, "MusterServes=False(OwnedByAnotherOperator) Created=True(PyTorchJobCreated) Running=True(PyTorchJobRunning) ", line(w.status()), "columns show the last")
+		require.Equal(t, "left alone: its status is written by training-operator", w.status().Conditions[0].Message)
+		kept, _, _ := unstructured.NestedString(w.object().Object, "status", "ofTheirOwn")
+		require.Equal(t, "kept", kept)
+		require.Len(t, w.heard(), 1)
+		writes() // and takes our condition away
+		w.settle()
+		require.Equal(t, []string{"status pi"}, w.log, "nobody is fought with")
+		require.Empty(t, w.heard())
+	})
+	for _, child := range []client.Object{&corev1.Pod{}, &corev1.Service{}} {
+		t.Run("child", func(t *testing.T) {
+			k, o := aTorch(t)
+			child.SetName("pi-master-0")
+			child.SetNamespace("hpc")
+			child.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "kubeflow.org/v1", Kind: k.name, Name: "pi", UID: o.GetUID()}})
+			w := newWorld(t, k, o, child)
+			w.settle()
+			require.Nil(t, w.job())
+			require.Empty(t, w.log)
+			heard := w.heard()
+			require.Len(t, heard, 1)
+			require.Contains(t, heard[0], "pi-master-0 was made by another operator")
+		})
+	}
+	t.Run("later", func(t *testing.T) {
+		k, o := aTorch(t)
+		o.SetCreationTimestamp(noon())
+		w := newWorld(t, k, o)
+		result, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+		require.NoError(t, err)
+		require.Equal(t, watchFirst, result.RequeueAfter)
+		require.Empty(t, w.log)
+		w.clock.SetTime(noon().Add(watchFirst))
+		w.settle()
+		require.NotNil(t, w.job())
+	})
+	t.Run("asked for", func(t *testing.T) {
+		k, o := aTorch(t)
+		o.SetCreationTimestamp(noon())
+		set(t, o, "muster.dev/controller", "runPolicy", "managedBy")
+		w := newWorld(t, k, o)
+		w.settle()
+		require.NotNil(t, w.job(), "nobody else looks at it")
+	})
+}
+
+// TestFollows: the LaunchJob changes as the object does.
+func TestFollows(t *testing.T) {
+	k, o := aTorch(t)
+	set(t, o, true, "runPolicy", "suspend")
+	w := newWorld(t, k, o)
+	w.settle()
+	require.True(t, w.job().Spec.RunPolicy.Suspend)
+	require.Equal(t, "Created=True(PyTorchJobCreated) Suspended=True(PyTorchJobSuspended) ", line(w.status()))
+	w.change(func(o *unstructured.Unstructured) { // as a queue does that admits it
+		set(t, o, map[string]any{"pool": "a"}, k.specs, "Worker", "template", "spec", "nodeSelector")
+		set(t, o, false, "runPolicy", "suspend")
+	})
+	w.settle()
+	require.False(t, w.job().Spec.RunPolicy.Suspend)
+	require.Equal(t, map[string]string{"pool": "a"}, w.job().Spec.Roles[1].Template.Spec.NodeSelector)
+	w.tells(isRunning())
+	w.settle()
+	w.heard()
+	w.change(func(o *unstructured.Unstructured) {
+		set(t, o, int64(60), "runPolicy", "activeDeadlineSeconds")
+		set(t, o, int64(7), k.specs, "Worker", "replicas")
+		set(t, o, map[string]any{"pool": "b"}, k.specs, "Worker", "template", "spec", "nodeSelector")
+	})
+	w.settle()
+	require.Equal(t, int64(60), *w.job().Spec.RunPolicy.ActiveDeadlineSeconds)
+	require.Equal(t, int32(2), *w.job().Spec.Workers)
+	require.Equal(t, map[string]string{"pool": "a"}, w.job().Spec.Roles[1].Template.Spec.NodeSelector, "its pods are there")
+	heard := w.heard()
+	require.Len(t, heard, 1)
+	require.Contains(t, heard[0], "Warning ChangeNotCarried the number of workers of a job that is not elastic")
+}
+
+// TestOffAndOn: without the label the LaunchJob runs on, unmirrored.
+func TestOffAndOn(t *testing.T) {
+	k, o := aTorch(t)
+	w := newWorld(t, k, o)
+	w.settle()
+	w.change(func(o *unstructured.Unstructured) { o.SetLabels(nil) })
+	w.tells(isRunning())
+	w.settle()
+	require.NotNil(t, w.job())
+	require.Equal(t, "Created=True(PyTorchJobCreated) ", line(w.status()))
+	w.change(func(o *unstructured.Unstructured) { o.SetLabels(label("true")) })
+	w.settle()
+	require.True(t, w.status().is(running))
+}
+
+// TestCannotBeServed: the condition says why.
+func TestCannotBeServed(t *testing.T) {
+	t.Run("no command", func(t *testing.T) {
+		k := aKind(t, "MPIJob", "v2beta1")
+		o := anObject(t, k, map[string]int{"Launcher": 1, "Worker": 2})
+		containers := []any{map[string]any{"name": "mpi", "image": "trainer:1"}}
+		set(t, o, containers, k.specs, "Launcher", "template", "spec", "containers")
+		set(t, o, containers, k.specs, "Worker", "template", "spec", "containers")
+		w := newWorld(t, k, o)
+		w.settle()
+		require.Nil(t, w.job())
+		require.Equal(t, "Created=True(MPIJobCreated) Failed=True(MusterCannotServe) ", line(w.status()))
+		require.Contains(t, w.status().find(hasFailed).Message, "spec.mpiReplicaSpecs.Launcher.template.spec.containers[0].command: ")
+		require.NotNil(t, w.status().CompletionTime)
+	})
+	t.Run("the name is taken", func(t *testing.T) {
+		k, o := aTorch(t)
+		w := newWorld(t, k, o, &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "hpc", Name: "pi"}})
+		w.settle()
+		require.Contains(t, w.status().find(hasFailed).Message, "there is a LaunchJob pi that is not this object's")
+	})
+	t.Run("the name is about to be free", func(t *testing.T) {
+		k, o := aTorch(t)
+		before := o.DeepCopy()
+		before.SetUID("before")
+		old := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "hpc", Name: "pi", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(before, k.gvk())}}}
+		w := newWorld(t, k, o, old)
+		result, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+		require.NoError(t, err)
+		require.Equal(t, soon, result.RequeueAfter)
+		require.Empty(t, w.log)
+	})
+}
+
+// TestExpires: an object goes so long after its end, where its operator did that.
+func TestExpires(t *testing.T) {
+	k, o := aTorch(t)
+	set(t, o, int64(3600), "runPolicy", "ttlSecondsAfterFinished")
+	w := newWorld(t, k, o)
+	w.settle()
+	w.tells(ended(v1alpha1.PhaseSucceeded))
+	w.settle()
+	w.clock.SetTime(at(50).Add(time.Hour))
+	result, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+	require.NoError(t, err)
+	require.Zero(t, result.RequeueAfter)
+	require.Error(t, w.truth.Get(t.Context(), key, k.empty()))
+}
+
+// TestDryRun: it prints, once, and writes nothing.
+func TestDryRun(t *testing.T) {
+	k, o := aTorch(t)
+	set(t, o, "unheard of", "somethingNew")
+	w := newWorld(t, k, o)
+	var out strings.Builder
+	w.r.Preview = &print{out: &out, seen: map[string]bool{}}
+	w.settle()
+	w.settle()
+	require.Empty(t, w.log)
+	require.Empty(t, w.heard())
+	require.Equal(t, 1, strings.Count(out.String(), "# dry run: PyTorchJob hpc/pi would become this\n"))
+	require.Contains(t, out.String(), "# not carried: spec.somethingNew: ")
+	require.Contains(t, out.String(), "kind: LaunchJob\n")
+}

@@ -1,0 +1,88 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/test/kube"
+)
+
+const mpiEnd = "Created=True(MPIJobCreated) Running=False(MPIJobRunning) Succeeded=True(MPIJobSucceeded)"
+
+// mpiV1 runs an MPIJob whose mpirun would have gone by kubectl exec.
+func mpiV1(ctx context.Context, w *world) error {
+	if err := w.mpi(ctx, "mpijob-v1.yaml", "NAME STATE|hello Succeeded", `{"Launcher":{"succeeded":1},"Worker":{"succeeded":2}}`); err != nil {
+		return err
+	}
+	w.see("mpirun's ranks ran on both workers; conditions, counts and columns of training-operator")
+	return nil
+}
+
+// mpiV2 runs an MPIJob whose mpirun would have gone by ssh: nothing of it is changed.
+func mpiV2(ctx context.Context, w *world) error {
+	if err := w.mpi(ctx, "mpijob-v2beta1.yaml", "NAME|hello", `{"Launcher":{"succeeded":1},"Worker":{}}`); err != nil {
+		return err
+	}
+	w.see("no sshd ran, mpirun's ranks ran on both workers; conditions, counts and columns of mpi-operator")
+	return nil
+}
+
+func (w *world) mpi(ctx context.Context, file, columns, counts string) error {
+	const object = "mpijob/hello"
+	if err := w.apply(ctx, file, "NAME", "hello"); err != nil {
+		return err
+	}
+	if err := w.becomes(ctx, object, "Succeeded"); err != nil {
+		return err
+	}
+	o, err := w.get(ctx, object)
+	if err != nil {
+		return err
+	}
+	w.raw["status"] = o.Object["status"]
+	text, err := w.shows(ctx, object)
+	said, err2 := kube.Kubectl(ctx, w.ns, nil, "logs", "hello-launcher")
+	for _, worker := range []string{"hello-worker-0", "hello-worker-1"} {
+		if !strings.Contains(said, worker) {
+			err = errors.Join(err, fmt.Errorf("no rank says that it ran on %s: %s", worker, said))
+		}
+	}
+	// Under either operator a job that is over before its pods were seen to run was never Running.
+	ran := strings.Replace(conditions(o), "Running=False(MPIJobRunning) ", "", 1)
+	return errors.Join(err, err2, same("columns", columns, text), same("counts", counts, replicas(o)),
+		same("conditions", strings.Replace(mpiEnd, "Running=False(MPIJobRunning) ", "", 1), ran))
+}
+
+// dryRun: the controller prints, and nothing else happens.
+func dryRun(ctx context.Context, w *world) error {
+	if err := w.apply(ctx, "pytorchjob.yaml", "NAME", "digits"); err != nil {
+		return err
+	}
+	before, err := w.get(ctx, "pytorchjob/digits")
+	if err != nil {
+		return err
+	}
+	err = eventually(ctx, 60*time.Second, func() error {
+		text, err := kube.Kubectl(ctx, system, nil, "logs", "-l", "app.kubernetes.io/name=muster-controller", "-c", "controller", "--tail=-1")
+		if err == nil && !strings.Contains(text, "# dry run: PyTorchJob "+w.ns+"/digits would become this\n") {
+			err = fmt.Errorf("nothing was printed: %s", text)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	time.Sleep(3 * time.Second) // for what must not happen there is nothing to wait for
+	after, err := w.get(ctx, "pytorchjob/digits")
+	if err != nil {
+		return err
+	}
+	left, err := w.names(ctx, "launchjobs,pods,services,events")
+	w.see("a LaunchJob was printed; no object, no event, and not one write to the PyTorchJob")
+	return errors.Join(err, same("its version", before.GetResourceVersion(), after.GetResourceVersion()), same("what was made", "", left))
+}

@@ -1,0 +1,24 @@
+//go:build linux
+
+package main
+
+import "context"
+
+// row is what happens in a namespace, and what has to be seen.
+type row struct {
+	key  string // on the command line
+	what string
+	crds func(context.Context) ([]string, error) // of whom
+	mode string                                  // of the controller; "": on
+	play func(ctx context.Context, w *world) error
+}
+
+func rows() []row {
+	return []row{
+		{key: "pytorch", what: "a PyTorchJob: suspended, resumed, to its end, deleted", crds: trainingOperator, play: pytorch},
+		{key: "mpi-v1", what: "an MPIJob of training-operator", crds: trainingOperator, play: mpiV1},
+		{key: "dry-run", what: "a controller that says what it would do", crds: trainingOperator, mode: "dry-run", play: dryRun},
+		{key: "mpi-v2beta1", what: "an MPIJob of mpi-operator, with sshd", crds: mpiOperator, play: mpiV2},
+		{key: "beside", what: "mpi-operator beside: objects stay with their owner, a namespace moves over and back", crds: mpiOperator, play: beside},
+	}
+}
