@@ -15,6 +15,7 @@ type row struct {
 
 func rows() []row {
 	return []row{
+		{key: "benchmarks", what: "tensorflow-benchmarks of v1alpha2, converted, into an image without the agent", crds: noKinds, play: benchmarks},
 		{key: "pytorch", what: "a PyTorchJob: suspended, resumed, to its end, deleted", crds: trainingOperator, play: pytorch},
 		{key: "mpi-v1", what: "an MPIJob of training-operator", crds: trainingOperator, play: mpiV1},
 		{key: "dry-run", what: "a controller that says what it would do", crds: trainingOperator, mode: "dry-run", play: dryRun},
