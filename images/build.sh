@@ -4,7 +4,7 @@
 #   images/build.sh [--platform linux/arm64] [IMAGE...]      default: all of them, for this machine
 #   images/build.sh --print [IMAGE...]                       the archives' paths; builds nothing
 #
-# Images: agent controller openmpi mpich noshell git, and frameworks where it is asked for, named
+# Images: agent controller openmpi mpich noshell git, and frameworks and plain where they are asked for, named
 # localhost/muster-IMAGE:dev. A container engine (docker) is used if one answers;
 # otherwise buildah, with base images made from Debian's packages by mmdebstrap, so
 # that no registry is needed. Everything that is kept lies in $MUSTER_IMAGES_DIR, else in
@@ -47,7 +47,7 @@ case $arch in amd64 | arm64) ;; *) fail "no such platform: linux/$arch" "linux/a
 images=("$@")
 [ ${#images[@]} -gt 0 ] || images=(agent controller openmpi mpich noshell git)
 for image in "${images[@]}"; do
-    [ -f "$here/$image/Dockerfile" ] || fail "no such image: $image" "agent controller openmpi mpich noshell git frameworks" 64
+    [ -f "$here/$image/Dockerfile" ] || fail "no such image: $image" "agent controller openmpi mpich noshell git frameworks plain" 64
     if [ -n "$print" ]; then archive "$image"; fi
 done
 [ -z "$print" ] || exit 0
@@ -167,6 +167,7 @@ for image in "${images[@]}"; do
             ;;
         git) build git "$repo" "BASE=$(base git)" ;;
         frameworks) build frameworks "$repo" "BASE=$(base frameworks)" "AGENT=$(ref agent)" ;;
+        plain) build plain "$repo" "BASE=$(base openmpi)" ;;
         noshell) build noshell "$repo" "OPENMPI=$(ref openmpi)" ;;
     esac
 done

@@ -31,6 +31,7 @@ func main() {
 func run(ctx context.Context) error {
 	only := flag.String("rows", "", "only these, separated by commas")
 	list := flag.Bool("list", false, "list the rows")
+	bin := flag.String("bin", "bin", "directory of agent-launcher")
 	build := flag.Bool("build", false, "build the operator, and nothing else")
 	flag.Parse()
 	chosen := slices.DeleteFunc(rows(), func(r row) bool {
@@ -50,10 +51,10 @@ func run(ctx context.Context) error {
 	if _, err := operator().Build(ctx); err != nil || *build {
 		return err
 	}
-	return runRows(ctx, chosen)
+	return runRows(ctx, chosen, *bin)
 }
 
-func runRows(ctx context.Context, chosen []row) error {
+func runRows(ctx context.Context, chosen []row, bin string) error {
 	out, err := figure.Dir()
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func runRows(ctx context.Context, chosen []row) error {
 	}
 	var failed []string
 	for _, r := range chosen {
-		w := &world{row: r, out: out, raw: map[string]any{}}
+		w := &world{row: r, bin: bin, out: out, raw: map[string]any{}}
 		began := time.Now()
 		err := errors.Join(play(ctx, w), ctx.Err())
 		err = errors.Join(err, w.record(err == nil))

@@ -15,6 +15,7 @@ type row struct {
 
 func rows() []row {
 	return []row{
+		{key: "benchmarks", what: "tensorflow-benchmarks of v1alpha2, converted, into an image without the agent", crds: noKinds, play: benchmarks},
 		{key: "pytorch", what: "a PyTorchJob: suspended, resumed, to its end, deleted", crds: trainingOperator, play: pytorch},
 		{key: "tfjob", what: "a TFJob with Ps, Chief and Worker, scheduled by Volcano", crds: trainingOperator, play: tensorflow},
 		{key: "mpi-v1", what: "an MPIJob of training-operator", crds: trainingOperator, play: mpiV1},

@@ -31,6 +31,7 @@ var testdata embed.FS
 type world struct {
 	row  row
 	ns   string
+	bin  string // directory of agent-launcher
 	out  string // directory of the figures
 	raw  map[string]any
 	seen []string
