@@ -11,7 +11,7 @@ BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcn
 TOOL    := $(GO) tool -modfile=test/generate/go.mod
 CLUSTER := $(GO) -C test/cluster run .
 FAULTS  := ^TestBreak(Launchers|Links|Workers)$$
-LJ      := LaunchJob
+LJ      := LaunchJob|Submit
 # What takes packages of PyPI, or minutes of its own.
 BROUGHT := ^Test(Pipelines|Notebook|Migrate)$$
 
@@ -154,7 +154,8 @@ e2e-gang: loaded ## LaunchJobs under real Volcano, coscheduling and Kueue (built
 .PHONY: e2e-kubeflow
 e2e-kubeflow: loaded frameworks-image ## Kubeflow's kinds served in place, with the custom resources of their projects, mpi-operator beside, and Kubeflow's own SDK (packages from PyPI)
 	@sh test/frameworks/deps.sh --ci
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/serve
+	@eval "$$($(CLUSTER) env)" && bash images/build.sh plain > $(OUT)/images-plain.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-plain.txt)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/serve -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-scale

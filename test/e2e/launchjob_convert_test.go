@@ -15,9 +15,9 @@ import (
 )
 
 // TestLaunchJobConverted: manifests of five kinds, through agent convert, with the agent
-// brought along, run to their ends; with GPUs that are not there but are counted.
+// brought along, run to their ends; with GPUs that are not there but are counted, for
+// which it is alone.
 func TestLaunchJobConverted(t *testing.T) {
-	t.Parallel()
 	s := newSpace(t)
 	gpus := func(n string) string {
 		return `{"status":{"capacity":{"nvidia.com/gpu":` + n + `},"allocatable":{"nvidia.com/gpu":` + n + `}}}`
