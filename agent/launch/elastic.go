@@ -58,8 +58,9 @@ func (s *supervisor) review(now time.Time) (changed bool) {
 		r.lost, r.whose = now, loss.Worker.Name
 	}
 	if !c.None() {
-		s.tell(c)
-		if why := r.changed(c); why != "" {
+		why := r.changed(c)
+		s.tell(c) // who reads that a worker has joined may use it at once
+		if why != "" {
 			changed = s.startAnew(why) || changed
 		}
 	}

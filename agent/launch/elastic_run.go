@@ -81,13 +81,13 @@ func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) (plan Plan, er
 			return plan, err
 		}
 	}
+	r.broker.set(plan, r.links.standings()) // first: who reads a host in a file may call it
 	if err := r.place.paths.write(plan.all(), r.agent); err != nil {
 		return plan, err
 	}
 	if err := r.place.note(plan); err != nil {
 		return plan, fmt.Errorf("write plan: %w", err)
 	}
-	r.broker.set(plan, r.links.standings())
 	return plan, nil
 }
 
