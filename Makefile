@@ -57,7 +57,7 @@ lint: fresh ## gofmt and go vet, for Linux and for other systems; generated file
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags mpi ./test/fake
-	$(GO) vet -tags e2e ./test/e2e ./test/install/live ./agent/controller
+	$(GO) vet -tags e2e ./test/e2e ./test/install/live ./agent/controller ./agent/kubeflow
 	$(GO) vet -tags soak ./test/soak
 	$(GO) vet -tags skew ./test/skew
 	$(GO) vet -tags plugins ./cmd/launcher
@@ -78,6 +78,16 @@ fake: build ## real mpirun and mpiexec over fake workers, as root and as an ordi
 	$(GO) run ./test/conform -bin $(BIN) -quick -parallel 4
 	@$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
 	MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 4 -test.timeout 10m
+
+.PHONY: convert
+convert: ## agent convert: every field of the kinds' CRDs is carried or named, every manifest converts (modules of the kinds; no cluster)
+	$(GO) test -count=1 -race -timeout 5m ./agent/kubeflow
+	MUSTER_OUT=$(OUT) $(GO) run ./test/crds
+	@$(GO) run ./test/suite check
+
+.PHONY: e2e-convert
+e2e-convert: ## the API server of cluster-up takes every LaunchJob that convert makes of its manifests (dry runs)
+	eval "$$($(CLUSTER) env)" && $(GO) test -count=1 -tags e2e -timeout 10m -run '^TestTheServerTakesThem$$' -v ./agent/kubeflow
 
 .PHONY: test
 test: deps lint unit fake ## unit, contract, race, fuzz seeds, CLI scripts, fake runs: no cluster

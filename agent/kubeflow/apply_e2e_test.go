@@ -1,0 +1,52 @@
+//go:build e2e
+
+package kubeflow
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/kube"
+)
+
+// TestTheServerTakesThem: every LaunchJob that comes out of testdata passes a dry run
+// of kubectl apply, strict about fields, against the CRD of this tree; and comes back
+// with every label of its templates.
+func TestTheServerTakesThem(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	_, err := kube.Kubectl(ctx, "default", nil, "apply", "--server-side", "--force-conflicts", "-f", "../../images/deploy/crd.yaml")
+	require.NoError(t, err)
+	_, err = kube.Kubectl(ctx, "default", nil, "wait", "--for=condition=Established", "crd/launchjobs.muster.dev", "--timeout=60s")
+	require.NoError(t, err)
+	passed := 0
+	for _, file := range manifests(t, "testdata/*.yaml") {
+		docs := documents(t, file)
+		for _, d := range docs {
+			if !d.Known() {
+				continue
+			}
+			r := Convert(d.Object, Options{Runtimes: Runtimes(docs)})
+			require.NotNil(t, r.Job, "%s: %v", file, r.Findings)
+			r.Job.Namespace = "default"
+			raw, err := YAML(r.Job)
+			require.NoError(t, err)
+			out, err := kube.Kubectl(ctx, "default", raw, "apply", "--dry-run=server", "--validate=strict", "-o", "yaml", "-f", "-")
+			require.NoError(t, err, file)
+			back := &v1alpha1.LaunchJob{}
+			require.NoError(t, yaml.Unmarshal([]byte(out), back))
+			for i, role := range r.Job.Spec.Roles {
+				require.Equal(t, role.Template.Labels, back.Spec.Roles[i].Template.Labels, file)
+				require.Equal(t, role.Template.Annotations, back.Spec.Roles[i].Template.Annotations, file)
+			}
+			passed++
+		}
+	}
+	require.GreaterOrEqual(t, passed, 30)
+	t.Logf("%d LaunchJobs passed", passed)
+}

@@ -1,0 +1,34 @@
+package kubeflow
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestThePageIsTrue: the example of docs/convert.md becomes what stands below it, and
+// convert says what the page says that it says.
+func TestThePageIsTrue(t *testing.T) {
+	page, err := os.ReadFile("../../docs/convert.md")
+	require.NoError(t, err)
+	blocks := strings.Split(string(page), "```")
+	require.GreaterOrEqual(t, len(blocks), 5)
+	from, said, to := strings.TrimPrefix(blocks[1], "yaml"), blocks[2], strings.TrimPrefix(blocks[3], "yaml")
+	docs, err := Read(strings.NewReader(from))
+	require.NoError(t, err)
+	r := Convert(docs[0].Object, Options{})
+	require.NotNil(t, r.Job)
+	for _, f := range r.Findings {
+		require.Contains(t, said, docs[0].ID()+": "+f.Field+": "+f.Text)
+	}
+	require.Equal(t, len(r.Findings), strings.Count(said, "agent: warning: "))
+	got, err := YAML(r.Job)
+	require.NoError(t, err)
+	want, err := Read(strings.NewReader(to))
+	require.NoError(t, err)
+	have, err := Read(strings.NewReader(string(got)))
+	require.NoError(t, err)
+	require.Equal(t, want[0].Object, have[0].Object)
+}
