@@ -2,17 +2,18 @@
 // each one that is labelled for it, and writes into the object's status what becomes of
 // that, in the words of the kind's own operator.
 //
-//	kinds.go     the kinds: what their operators call things
-//	add.go       one controller for each kind that the cluster has
-//	consent.go   whether an object is to be served, by labels and managedBy
-//	foreign.go   whether somebody else has touched it
-//	object.go    what is read from an object
-//	reconcile.go one look: consent, foreign, child, status
-//	child.go     the LaunchJob: made, and changed as the object changes
-//	conditions.go how their operators set a condition
-//	mirror.go    LaunchJob -> status, of training-operator's kinds
-//	mpi.go       the same for mpi-operator's
-//	dry.go       says what it would do, and does nothing
+//	kinds.go       the kinds: what their operators call things
+//	add.go         one controller for each kind that the cluster has
+//	consent.go     whether an object is to be served, by labels and managedBy
+//	foreign.go     whether somebody else has touched it
+//	object.go      what is read from an object
+//	reconcile.go   one look: consent, foreign, child, status
+//	child.go       the LaunchJob: made, and changed as the object changes
+//	conditions.go  how their operators set a condition
+//	mirror.go      LaunchJob -> status, of training-operator's kinds
+//	failure.go     training-operator's sentences about an end, and ours behind them
+//	mpi.go         the same for mpi-operator's
+//	dry.go         says what it would do, and does nothing
 //
 // It promises:
 //

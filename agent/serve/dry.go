@@ -3,13 +3,16 @@ package serve
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/kubeflow"
 )
 
@@ -42,7 +45,7 @@ func (p *print) object(o *unstructured.Unstructured, who string, job *v1alpha1.L
 		for _, w := range warnings {
 			fmt.Fprintf(&text, "# not carried: %s\n", comment(says(w)))
 		}
-		body, err := yaml.Marshal(job)
+		body, err := yaml.Marshal(shown(job))
 		if err != nil {
 			return fmt.Errorf("print LaunchJob %s: %w", job.Name, err)
 		}
@@ -53,6 +56,28 @@ func (p *print) object(o *unstructured.Unstructured, who string, job *v1alpha1.L
 	}
 	p.seen[key] = true
 	return nil
+}
+
+// shown is a job without values that are nobody's who may only read this log.
+func shown(job *v1alpha1.LaunchJob) *v1alpha1.LaunchJob {
+	job = job.DeepCopy()
+	var pods []*corev1.PodSpec
+	if l := job.Spec.Launcher; l != nil {
+		pods = append(pods, &l.Template.Spec)
+	}
+	for i := range job.Spec.Roles {
+		pods = append(pods, &job.Spec.Roles[i].Template.Spec)
+	}
+	for _, pod := range pods {
+		for _, c := range slices.Concat(pod.InitContainers, pod.Containers) { // whose variables are the job's own
+			for i := range c.Env {
+				if c.Env[i].Value != "" && framework.LooksSecret(c.Env[i].Name) {
+					c.Env[i].Value = "(not shown)"
+				}
+			}
+		}
+	}
+	return job
 }
 
 // comment keeps a sentence within its line.

@@ -24,6 +24,9 @@ type mirror struct {
 // newStatus is the status that the kind's own operator would have written. What is
 // finished stays as it was.
 func newStatus(k kind, o *unstructured.Unstructured, old status, job v1alpha1.LaunchJobStatus, now metav1.Time) status {
+	if job.CompletionTime != nil && job.Reason == launchRefused {
+		return refused(k, o, old, job.Message, now)
+	}
 	m := begin(k, o, old, now)
 	m.job = job
 	switch {
@@ -46,8 +49,9 @@ func refused(k kind, o *unstructured.Unstructured, old status, sentence string, 
 	return m.s
 }
 
-// cannotServe is the reason of an object that cannot be served.
-const cannotServe = "MusterCannotServe"
+// cannotServe is the reason of an object that cannot be served, and launchRefused that
+// of its LaunchJob, if that is where it was found out.
+const cannotServe, launchRefused = "MusterCannotServe", "Refused"
 
 func begin(k kind, o *unstructured.Unstructured, old status, now metav1.Time) *mirror {
 	m := &mirror{kind: k, object: o, replicas: k.replicas(o), now: now, s: old}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
@@ -277,6 +278,17 @@ func TestCannotBeServed(t *testing.T) {
 		require.Contains(t, w.status().find(hasFailed).Message, "spec.mpiReplicaSpecs.Launcher.template.spec.containers[0].command: ")
 		require.NotNil(t, w.status().CompletionTime)
 	})
+	t.Run("no pods can be made of it", func(t *testing.T) {
+		k, o := aTorch(t)
+		w := newWorld(t, k, o)
+		w.settle()
+		refusal := ended(v1alpha1.PhaseFailed)
+		refusal.Reason, refusal.Message = "Refused", "two gang schedulers at once"
+		w.tells(refusal)
+		w.settle()
+		require.Equal(t, "Created=True(PyTorchJobCreated) Failed=True(MusterCannotServe) ", line(w.status()))
+		require.Equal(t, "two gang schedulers at once", w.status().find(hasFailed).Message)
+	})
 	t.Run("the name is taken", func(t *testing.T) {
 		k, o := aTorch(t)
 		w := newWorld(t, k, o, &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Namespace: "hpc", Name: "pi"}})
@@ -315,6 +327,9 @@ func TestExpires(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	k, o := aTorch(t)
 	set(t, o, "unheard of", "somethingNew")
+	set(t, o, []any{map[string]any{"name": "pytorch", "image": "trainer:1", "command": []any{"train"}, "env": []any{
+		map[string]any{"name": "EPOCHS", "value": "90"}, map[string]any{"name": "DB_PASSWORD", "value": "hunter2"},
+	}}}, k.specs, "Worker", "template", "spec", "containers")
 	w := newWorld(t, k, o)
 	var out strings.Builder
 	w.r.Preview = &print{out: &out, seen: map[string]bool{}}
@@ -325,4 +340,9 @@ func TestDryRun(t *testing.T) {
 	require.Equal(t, 1, strings.Count(out.String(), "# dry run: PyTorchJob hpc/pi would become this\n"))
 	require.Contains(t, out.String(), "# not carried: spec.somethingNew: ")
 	require.Contains(t, out.String(), "kind: LaunchJob\n")
+	require.Contains(t, out.String(), `value: "90"`)
+	require.NotContains(t, out.String(), "hunter2")
+	var made v1alpha1.LaunchJob
+	require.NoError(t, yaml.UnmarshalStrict([]byte(out.String()), &made), "it can be applied")
+	require.Equal(t, "pi", made.Name)
 }

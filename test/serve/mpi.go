@@ -16,7 +16,7 @@ const mpiEnd = "Created=True(MPIJobCreated) Running=False(MPIJobRunning) Succeed
 
 // mpiV1 runs an MPIJob whose mpirun would have gone by kubectl exec.
 func mpiV1(ctx context.Context, w *world) error {
-	if err := w.mpi(ctx, "mpijob-v1.yaml", "NAME STATE|hello Succeeded", `{"Launcher":{"succeeded":1},"Worker":{"succeeded":2}}`); err != nil {
+	if err := w.mpi(ctx, "mpijob-v1.yaml", "NAME STATE|tensorflow-benchmarks Succeeded", `{"Launcher":{"succeeded":1},"Worker":{"succeeded":2}}`); err != nil {
 		return err
 	}
 	w.see("mpirun's ranks ran on both workers; conditions, counts and columns of training-operator")
@@ -25,7 +25,7 @@ func mpiV1(ctx context.Context, w *world) error {
 
 // mpiV2 runs an MPIJob whose mpirun would have gone by ssh: nothing of it is changed.
 func mpiV2(ctx context.Context, w *world) error {
-	if err := w.mpi(ctx, "mpijob-v2beta1.yaml", "NAME|hello", `{"Launcher":{"succeeded":1},"Worker":{}}`); err != nil {
+	if err := w.mpi(ctx, "mpijob-v2beta1.yaml", "NAME|tensorflow-benchmarks", `{"Launcher":{"succeeded":1},"Worker":{}}`); err != nil {
 		return err
 	}
 	w.see("no sshd ran, mpirun's ranks ran on both workers; conditions, counts and columns of mpi-operator")
@@ -33,8 +33,8 @@ func mpiV2(ctx context.Context, w *world) error {
 }
 
 func (w *world) mpi(ctx context.Context, file, columns, counts string) error {
-	const object = "mpijob/hello"
-	if err := w.apply(ctx, file, "NAME", "hello"); err != nil {
+	const name, object = "tensorflow-benchmarks", "mpijob/tensorflow-benchmarks"
+	if err := w.apply(ctx, file, "NAME", name); err != nil {
 		return err
 	}
 	if err := w.becomes(ctx, object, "Succeeded"); err != nil {
@@ -46,10 +46,10 @@ func (w *world) mpi(ctx context.Context, file, columns, counts string) error {
 	}
 	w.raw["status"] = o.Object["status"]
 	text, err := w.shows(ctx, object)
-	said, err2 := kube.Kubectl(ctx, w.ns, nil, "logs", "hello-launcher")
-	for _, worker := range []string{"hello-worker-0", "hello-worker-1"} {
-		if !strings.Contains(said, worker) {
-			err = errors.Join(err, fmt.Errorf("no rank says that it ran on %s: %s", worker, said))
+	said, err2 := kube.Kubectl(ctx, w.ns, nil, "logs", name+"-launcher")
+	for _, want := range []string{"ranks on [('" + name + "-worker-0', 'INFO'), ('" + name + "-worker-1', 'INFO')]", "total images/sec: 221.25"} {
+		if !strings.Contains(said, want) {
+			err = errors.Join(err, fmt.Errorf("want %q, have:\n%s", want, said))
 		}
 	}
 	// Under either operator a job that is over before its pods were seen to run was never Running.

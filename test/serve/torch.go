@@ -18,7 +18,7 @@ const torchCreated = "Created=True(PyTorchJobCreated) "
 // what is written.
 func pytorch(ctx context.Context, w *world) error {
 	const object = "pytorchjob/digits"
-	if err := w.apply(ctx, "pytorchjob.yaml", "NAME", "digits"); err != nil {
+	if err := errors.Join(w.rights(ctx), w.apply(ctx, "pytorchjob.yaml", "NAME", "digits", "SUSPEND", "true")); err != nil {
 		return err
 	}
 	if err := w.becomes(ctx, object, "Suspended"); err != nil {
@@ -101,4 +101,19 @@ func (w *world) ranks(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// rights: what the controller may do to the kinds, and what it may not.
+func (w *world) rights(ctx context.Context) error {
+	var all error
+	for words, want := range map[string]string{
+		"get pytorchjobs": "yes", "update pytorchjobs --subresource=status": "yes", "create launchjobs": "yes", "list namespaces": "yes",
+		"create pytorchjobs": "no", "update pytorchjobs": "no", "patch pytorchjobs": "no", "deletecollection pytorchjobs": "no",
+		"patch launchjobs": "no", "update namespaces": "no", "list secrets": "no",
+	} {
+		args := append([]string{"auth", "can-i", "--as=system:serviceaccount:" + system + ":muster-controller"}, strings.Fields(words)...)
+		have, _ := kube.Kubectl(ctx, w.ns, nil, args...) // a no is an exit code, too
+		all = errors.Join(all, same("may it "+words, want, strings.TrimSpace(have)))
+	}
+	return all
 }

@@ -41,7 +41,12 @@ func (w *world) deploy(ctx context.Context) error {
 	if err := kube.Controller(ctx, "images/deploy-kubeflow", time.Now().UTC().Format(time.RFC3339)); err != nil || w.row.mode == "" {
 		return err
 	}
-	patch := fmt.Sprintf(`[{"op": "replace", "path": "/spec/template/spec/containers/0/args/1", "value": "--serve-kubeflow=%s"}]`, w.row.mode)
+	return turn(ctx, w.row.mode)
+}
+
+// turn gives the controller's flag another value, which starts it anew.
+func turn(ctx context.Context, mode string) error {
+	patch := fmt.Sprintf(`[{"op": "replace", "path": "/spec/template/spec/containers/0/args/1", "value": "--serve-kubeflow=%s"}]`, mode)
 	if _, err := kube.Kubectl(ctx, system, nil, "patch", "deployment", "muster-controller", "--type=json", "--patch", patch); err != nil {
 		return err
 	}
@@ -71,12 +76,13 @@ func (w *world) kubectl(ctx context.Context, args ...string) error {
 }
 
 // apply makes the objects of a file of testdata, with NAME and what else is given filled in.
+// A PyTorchJob's processes take 4 SECONDS, unless told otherwise.
 func (w *world) apply(ctx context.Context, file string, fill ...string) error {
 	text, err := testdata.ReadFile("testdata/" + file)
 	if err != nil {
 		return err
 	}
-	_, err = kube.Kubectl(ctx, w.ns, []byte(strings.NewReplacer(fill...).Replace(string(text))), "apply", "-f", "-")
+	_, err = kube.Kubectl(ctx, w.ns, []byte(strings.NewReplacer(append(fill, "SECONDS", "4", "SUSPEND", "false")...).Replace(string(text))), "apply", "-f", "-")
 	return err
 }
 
