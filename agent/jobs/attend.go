@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"sync"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/metrics"
-	"github.com/musterhq/muster/agent/names"
 )
 
 // metricsFile is where Kubeflow Pipelines' examples have their metrics.
@@ -104,75 +102,4 @@ func (a Attendance) report(c *metrics.Collector) error {
 	}
 	a.Say("%d of %d metrics written to %s", len(entries), len(c.Series()), path)
 	return nil
-}
-
-// gauge looks for metrics in a job's log.
-type gauge struct {
-	collector *metrics.Collector
-	mixed     *metrics.Writer // the launcher's log, which is that of several ranks
-}
-
-func newGauge(specs []metrics.Spec, tagged bool) *gauge {
-	tags := metrics.TagsSure
-	if tagged {
-		tags = metrics.TagsAll
-	}
-	c := metrics.New(specs)
-	return &gauge{c, c.Mixed(tags)}
-}
-
-// Tagged: the job's launcher asks mpirun to put the rank before each line.
-func Tagged(job *v1alpha1.LaunchJob) bool {
-	if job.Spec.Launcher == nil {
-		return false
-	}
-	for _, c := range job.Spec.Launcher.Template.Spec.Containers {
-		for _, v := range c.Env {
-			if v.Name == names.EnvOutput && v.Value == names.OutputTag {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (g *gauge) look(line Line) {
-	if line.Rank >= 0 {
-		g.collector.Line(line.Rank, line.Text)
-		return
-	}
-	_, _ = g.mixed.Write(line.Text) // it never fails
-	_, _ = g.mixed.Write([]byte{'\n'})
-}
-
-// Printer writes lines, with the name of their pod where several are meant.
-type Printer struct {
-	Out        io.Writer // nil: nowhere
-	Timestamps bool
-	Color      bool
-}
-
-// Line prints one line in one write.
-func (p Printer) Line(l Line) error {
-	if p.Out == nil {
-		return nil
-	}
-	var b []byte
-	if l.Member != "" {
-		b = p.paint(b, l)
-	}
-	if p.Timestamps && !l.At.IsZero() {
-		b = l.At.AppendFormat(b, "2006-01-02T15:04:05.000000000Z07:00 ")
-	}
-	b = append(append(b, l.Text...), '\n')
-	_, err := p.Out.Write(b)
-	return err
-}
-
-// paint gives each pod a colour of its own, where colours are wanted.
-func (p Printer) paint(b []byte, l Line) []byte {
-	if !p.Color {
-		return append(append(append(b, '['), l.Member...), "] "...)
-	}
-	return fmt.Appendf(b, "\x1b[%dm[%s]\x1b[0m ", 31+(l.Rank+7)%6, l.Member)
 }

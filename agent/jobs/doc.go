@@ -6,9 +6,13 @@
 //	objects.go   jobs and pods, asked for
 //	wait.go      until a job has ended, saying what is in its way
 //	members.go   which pods of a job are meant, in the order of their ranks
-//	stream.go    one container's log, through as many connections as it takes
-//	logs.go      the logs of a job's pods, as lines
-//	table.go     tables, json, yaml and names, as kubectl prints them
+//	stream.go    a log, line by line, through as many connections as it takes
+//	podlog.go    the log of one container of one pod
+//	logs.go      the logs of a job's pods, as lines; printer.go writes them
+//	attend.go    a job from its beginning to its end: wait, logs, metrics (gauge.go)
+//	list.go      what is said of jobs: describe.go, top.go, columns.go, table.go
+//	change.go    scale, delete, prune
+//	attach.go    a command in one of a job's pods
 //
 // It promises of logs: each line is handed on once, in the order of its container,
 // whatever is cut and however often; a line is handed on whole; the last one, where

@@ -71,7 +71,7 @@ func (l Logs) Run(ctx context.Context) error {
 
 // watch looks which pods there are, and has each read.
 func (f *followed) watch(ctx context.Context) error {
-	p := patience{say: f.Say}
+	p, q := patience{say: f.Say}, patience{say: f.Say} // with the job; with its pods
 	var job *v1alpha1.LaunchJob
 	var ended time.Time
 	waiting := false
@@ -84,6 +84,8 @@ func (f *followed) watch(ctx context.Context) error {
 		case gone && job == nil:
 			return err
 		case gone:
+		case err != nil && f.UID == "": // it was never reached
+			return err
 		case !p.again(err):
 			return err
 		case err == nil:
@@ -92,7 +94,7 @@ func (f *followed) watch(ctx context.Context) error {
 		over := gone || job != nil && Over(job)
 		if job != nil {
 			found, err := f.look(ctx, job)
-			if !p.again(err) && ctx.Err() == nil {
+			if !q.again(err) && ctx.Err() == nil {
 				return err
 			}
 			over = over && err == nil
@@ -183,7 +185,7 @@ func (f *followed) read(ctx context.Context, source podLog, m member, single boo
 		line.At, line.Text = at, text
 		return f.Emit(line)
 	})
-	err := source.read(ctx, s, f.Follow, &patience{quiet: true, say: func(format string, args ...any) {
+	err := source.read(ctx, s, f.Follow, patience{quiet: true, say: func(format string, args ...any) {
 		f.mu.Lock() // not into the midst of a line
 		defer f.mu.Unlock()
 		f.Say(m.name+": "+format, args...)

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/musterhq/muster/agent/failure"
 )
 
 // podLog is the log of one container of one pod, not of another of its name.
@@ -43,9 +45,10 @@ const onceFor = 15 * time.Second
 
 // read hands on the log: with follow until the container has ended and all was read,
 // else once to its end as it is. A pod that is gone ends it: there is nothing more.
-func (l podLog) read(ctx context.Context, s *stream, follow bool, p *patience) error {
-	pause, began := shortPause, time.Now()
+func (l podLog) read(ctx context.Context, s *stream, follow bool, p patience) error {
+	pause, began, with := shortPause, time.Now(), p // with the log; p is with the pod
 	for {
+		before := s.taken
 		pod, err := l.api.pod(ctx, l.pod)
 		switch {
 		case ctx.Err() != nil:
@@ -59,10 +62,10 @@ func (l podLog) read(ctx context.Context, s *stream, follow bool, p *patience) e
 			if ended || ctx.Err() != nil {
 				return err
 			}
-			if !p.again(err) || !follow && err != nil && time.Since(began) > onceFor {
+			if !with.again(err) || !follow && err != nil && time.Since(began) > onceFor {
 				return err
 			}
-			if err == nil {
+			if err == nil || s.taken > before {
 				pause = shortPause
 			}
 		}
@@ -85,7 +88,7 @@ func (l podLog) readOnce(ctx context.Context, s *stream, pod *corev1.Pod, follow
 	var gone errEmit
 	switch {
 	case errors.As(err, &gone):
-		return true, gone.error
+		return true, failure.New(1, "", "print the log: %w", gone.error)
 	case apierrors.IsBadRequest(err) && (still || !follow):
 		return true, nil // it never began
 	case apierrors.IsNotFound(err):

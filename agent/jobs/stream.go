@@ -50,6 +50,7 @@ type stream struct {
 	newest time.Time
 	known  map[mark]int // lines since then that were handed on
 	order  []mark       // the same, as they came
+	taken  int          // how many lines were handed on
 	before bool         // this connection has not come to the first line yet
 	rest   []byte       // a last line without an end, as the last connection had it
 }
@@ -138,6 +139,7 @@ func (s *stream) take(line []byte, left map[mark]int) (fresh bool, err error) {
 	if s.tail > 0 && s.first == nil {
 		s.first = &m
 	}
+	s.taken++
 	s.known[m]++
 	s.order = append(s.order, m)
 	s.advance(at)

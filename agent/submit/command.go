@@ -14,9 +14,7 @@ type work struct {
 	framework string // "" where nobody knows
 	launcher  bool
 	argv      []string
-	// eachStartsOne: Muster starts the processes, so that a worker with several
-	// GPUs is to be told how many.
-	eachStartsOne bool
+	perGPU    bool // a worker is to be told how many processes it has: one for each GPU
 }
 
 // taggable: the agent starts mpirun itself, and nobody has said how its output is to
@@ -77,7 +75,14 @@ func (r Request) work() (work, error) {
 		// The agent gives such a launcher options of its own, and would start a shell.
 		return w, failure.Usage("give it as words: -- "+strings.Join(words, " "), "%s in a line for a shell: the agent would not see it", words[0])
 	}
-	w.eachStartsOne = !w.launcher && found == "" && slices.Contains([]string{"torch", "deepspeed"}, w.framework)
+	switch w.framework {
+	case "torch":
+		w.perGPU = true
+	case "deepspeed":
+		w.perGPU = found == "" // a script, started as torch's are
+	case "paddle":
+		w.perGPU = found == "paddle"
+	}
 	return w, nil
 }
 

@@ -92,7 +92,7 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 	if n := r.slots(); n > 1 {
 		job.Spec.Slots = int32(n)
 	}
-	if w.eachStartsOne && r.GPUs > 1 {
+	if w.perGPU && r.GPUs > 1 {
 		job.Spec.ProcsPerWorker = new(int32(r.slots()))
 	}
 	if w.launcher {

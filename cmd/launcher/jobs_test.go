@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -183,8 +184,8 @@ func (o *office) print(_ *testscript.TestScript, args []string) {
 	o.logs.Write("lab", args[0], "main", time.Now(), strings.Join(args[1:], " ")+"\n")
 }
 
-// server is `api stop`, `api start`, `api drop`, `api serve PATH FILE`, and `api sent
-// METHOD PATH`, which must have been asked.
+// server is `api stop`, `api start`, `api drop`; `api forbid PATH`; `api asked PATH`, until
+// somebody has; `api workers JOB N`, which the object must have.
 func (o *office) server(ts *testscript.TestScript, args []string) {
 	switch args[0] {
 	case "stop":
@@ -203,6 +204,8 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		ts.Fatalf("nobody asked for %s", args[1])
+	case "forbid":
+		o.api.Fail(fakekube.Failure{Code: 403, Message: "no right", Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, args[1]) }})
 	case "workers": // as the object says
 		var job v1alpha1.LaunchJob
 		o.jobs.Get("lab", args[1], &job)

@@ -128,7 +128,7 @@ func (f *logsFlags) run(ctx context.Context, streams Streams) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return exitCode(130)
+		return exitCode(stopCode(context.Cause(ctx)))
 	}
 	if !f.exitCode {
 		return nil

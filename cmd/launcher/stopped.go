@@ -13,7 +13,7 @@ func stopped(cause error, name string) error {
 	if isLate(cause) {
 		return cause
 	}
-	return failure.New(signalCode(cause), "it goes on; agent logs -f "+name+" follows it, agent delete "+name+" ends it", "no longer waiting for job %s: %w", name, cause)
+	return failure.New(stopCode(cause), "it goes on; agent logs -f "+name+" follows it, agent delete "+name+" ends it", "no longer waiting for job %s: %w", name, cause)
 }
 
 // isLate: the deadline has ended the wait, and no signal.
@@ -22,10 +22,10 @@ func isLate(cause error) bool {
 	return errors.As(cause, &late)
 }
 
-func signalCode(cause error) int {
-	code := 130
+// stopCode is 128+n for the signal that ended a context.
+func stopCode(cause error) int {
 	if strings.Contains(cause.Error(), "terminated") {
-		code = 143
+		return 143
 	}
-	return code
+	return 130
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -87,7 +88,7 @@ func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(before) == 0:
 		f.request.Command = after
-	case len(before) == 1 && len(after) == 0:
+	case len(before) == 1 && len(after) == 0 && strings.ContainsAny(before[0], " \t\n"):
 		f.request.Command = before
 	default:
 		return failure.Usage("put -- before the command: agent submit [FLAGS] -- COMMAND...", "%q stands before the flags' end", before[0])

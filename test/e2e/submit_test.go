@@ -159,6 +159,18 @@ func TestSubmit(t *testing.T) {
 	require.Empty(t, s.podsOf("train"))
 }
 
+// TestSubmitRules: what submit makes is what the API server's rules take.
+func TestSubmitRules(t *testing.T) {
+	s := newSpace(t)
+	withController(t)
+	files, err := filepath.Glob("../../agent/submit/testdata/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		s.kubectl("apply", "--dry-run=server", "-f", file)
+	}
+}
+
 // TestSubmitAttach: a command in a launcher, its code, and its input.
 func TestSubmitAttach(t *testing.T) {
 	s := newSpaceWith(t, "baseline")
@@ -172,6 +184,14 @@ func TestSubmitAttach(t *testing.T) {
 	require.Equal(t, "held-launcher\n", end.out)
 	end = s.agent(agent, time.Minute, "attach", "held", "--rank", "0", "--", "hostname")
 	require.Equal(t, "held-worker-0\n", end.out, end.err)
+	// A terminal, and what is typed into it; script(1) makes one.
+	shell := exec.Command("script", "-qec", agent+" attach -n "+s.name+" held", "/dev/null")
+	shell.Stdin = strings.NewReader("stty rows 33 2>/dev/null; test -t 0 && echo tty=$((6*7)); exit 3\n")
+	screen, err := shell.CombinedOutput()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit, "%s", screen)
+	require.Equal(t, 3, exit.ExitCode(), "%s", screen)
+	require.Contains(t, string(screen), "tty=42")
 	require.Zero(t, s.agent(agent, time.Minute, "delete", "held", "--wait").code)
 	require.Empty(t, s.podsOf("held"))
 }

@@ -1,0 +1,38 @@
+package jobs
+
+import (
+	"fmt"
+	"io"
+)
+
+// Printer writes lines, with the name of their pod where several are meant.
+type Printer struct {
+	Out        io.Writer // nil: nowhere
+	Timestamps bool
+	Color      bool
+}
+
+// Line prints one line in one write.
+func (p Printer) Line(l Line) error {
+	if p.Out == nil {
+		return nil
+	}
+	var b []byte
+	if l.Member != "" {
+		b = p.paint(b, l)
+	}
+	if p.Timestamps && !l.At.IsZero() {
+		b = l.At.AppendFormat(b, "2006-01-02T15:04:05.000000000Z07:00 ")
+	}
+	b = append(append(b, l.Text...), '\n')
+	_, err := p.Out.Write(b)
+	return err
+}
+
+// paint gives each pod a colour of its own, where colours are wanted.
+func (p Printer) paint(b []byte, l Line) []byte {
+	if !p.Color {
+		return append(append(append(b, '['), l.Member...), "] "...)
+	}
+	return fmt.Appendf(b, "\x1b[%dm[%s]\x1b[0m ", 31+(l.Rank+7)%6, l.Member)
+}

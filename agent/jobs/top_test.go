@@ -1,0 +1,107 @@
+package jobs
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+func answer(text string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(text))
+	})
+}
+
+// TestTop: what pods that have ended held counts no more, and what is not measured is
+// not said to be 0.
+func TestTop(t *testing.T) {
+	job := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}}
+	job.Status.Phase = v1alpha1.PhaseRunning
+	s, objects, _, api := newWire(t, job)
+	objects.Put(&v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "idle", Namespace: "ns"}})
+	s.Handle("GET /apis/metrics.k8s.io/v1beta1/namespaces/ns/pods", answer(`{"items": [
+		{"metadata": {"name": "talk-worker-0", "namespace": "ns"}, "containers": [{"usage": {"cpu": "250m", "memory": "64Mi"}}, {"usage": {"cpu": "1", "memory": "1Mi"}}]},
+		{"metadata": {"name": "talk-worker-1", "namespace": "ns"}, "containers": [{"usage": {"cpu": "5n", "memory": "1Gi"}}]}]}`))
+	s.Handle("GET /api/v1/nodes", answer(`{"items": [
+		{"metadata": {"name": "one"}, "status": {"allocatable": {"nvidia.com/gpu": "8", "cpu": "4"}, "conditions": [{"type": "Ready", "status": "True"}]}},
+		{"metadata": {"name": "two"}, "spec": {"unschedulable": true}, "status": {"allocatable": {"cpu": "4"}}}]}`))
+	for i := range 3 {
+		p := talker(i, corev1.ContainerState{})
+		p.Spec.NodeName = "one"
+		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("2"), "cpu": resource.MustParse("1")}
+		if i == 2 {
+			p.Status.Phase = corev1.PodSucceeded
+		}
+		s.Set(p)
+	}
+	table, note, err := api.TopJobs(t.Context(), "ns", "")
+	require.NoError(t, err)
+	require.Empty(t, note)
+	require.Equal(t, [][]string{
+		{"ns", "idle", "", "0/0", "0", "<none>", "<none>"},
+		{"ns", "talk", "Running", "2/3", "4", "1251m", "1089Mi"},
+	}, table.Rows)
+	table, err = api.TopNodes(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, [][]string{
+		{"one", "Ready", "8", "4", "4"}, {"two", "NotReady,SchedulingDisabled", "0", "0", "0"}, {"all", "", "8", "4", "4"},
+	}, table.Rows)
+	_, note, err = api.TopJobs(t.Context(), "", "talk")
+	require.NoError(t, err)
+	require.Contains(t, note, "metrics-server")
+}
+
+// TestStatusWords: a pod's status as kubectl words it.
+func TestStatusWords(t *testing.T) {
+	waiting := func(why string) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: why}}
+	}
+	ended := func(code int32, why string) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: why}}
+	}
+	pod := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := talker(0, corev1.ContainerState{})
+		change(p)
+		return p
+	}
+	for want, p := range map[string]*corev1.Pod{
+		"Running":          pod(func(*corev1.Pod) {}),
+		"ImagePullBackOff": talker(0, waiting("ImagePullBackOff")),
+		"OOMKilled":        talker(0, ended(137, "OOMKilled")),
+		"Init:Error": pod(func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: ended(128, "")}}
+		}),
+		"Init:ImagePullBackOff": pod(func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: waiting("ImagePullBackOff")}}
+		}),
+		"Evicted":     pod(func(p *corev1.Pod) { p.Status.Reason, p.Status.Phase = "Evicted", corev1.PodFailed }),
+		"Terminating": pod(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }),
+	} {
+		require.Equal(t, want, standing(p))
+	}
+}
+
+// TestCode: a job's end as an exit code.
+func TestCode(t *testing.T) {
+	with := func(kind string, code int32) *v1alpha1.LaunchJob {
+		j := &v1alpha1.LaunchJob{}
+		j.Status.Conditions = []metav1.Condition{{Type: kind, Status: metav1.ConditionTrue}}
+		if code != 0 {
+			j.Status.FirstFailure = &v1alpha1.FirstFailure{ExitCode: code}
+		}
+		return j
+	}
+	require.False(t, Over(&v1alpha1.LaunchJob{}))
+	require.True(t, Over(with(v1alpha1.Failed, 0)))
+	require.Equal(t, 0, Code(with(v1alpha1.Succeeded, 137)), "what failed on the way does not count")
+	require.Equal(t, 137, Code(with(v1alpha1.Failed, 137)))
+	require.Equal(t, 1, Code(with(v1alpha1.Failed, 0)))
+	require.Equal(t, 1, Code(with(v1alpha1.Failed, 256)))
+}

@@ -1,0 +1,106 @@
+package jobs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/test/fakekube"
+)
+
+// newWire makes an API server with one job, and an API that asks it.
+func newWire(t *testing.T, job *v1alpha1.LaunchJob) (*fakekube.Server, *fakekube.Objects, *fakekube.Logs, *API) {
+	s, logs := fakekube.New(t), fakekube.NewLogs()
+	jobs := s.Serve(v1alpha1.Version().String(), v1alpha1.Kind, "launchjobs")
+	s.Handle(fakekube.LogPath, logs)
+	jobs.Put(job)
+	config := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\ncontexts: [{name: c, context: {cluster: c, namespace: ns}}]\ncurrent-context: c\n", s.URL())
+	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
+	api, err := Open(Where{Kubeconfig: config})
+	require.NoError(t, err)
+	return s, jobs, logs, api
+}
+
+func talker(i int, state corev1.ContainerState) *corev1.Pod {
+	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}
+	p.Name, p.Namespace = fmt.Sprintf("talk-worker-%d", i), "ns"
+	p.Labels = map[string]string{names.LabelJob: "talk", names.LabelPod: p.Name, names.LabelRole: names.RoleWorker, names.LabelIndex: fmt.Sprint(i)}
+	p.Status.Phase = corev1.PodRunning
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: state}}
+	return p
+}
+
+// TestLogsOnTheWire follows two pods over connections that are cut after a random
+// number of bytes, in good order or not, while the pods write and an API server goes
+// and comes.
+func TestLogsOnTheWire(t *testing.T) {
+	const lines = 400
+	job := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}}
+	s, objects, logs, api := newWire(t, job)
+	random, guard := rand.New(rand.NewPCG(9, 9)), sync.Mutex{}
+	cuts := 0
+	logs.CutAfter(func() (int, bool) {
+		guard.Lock()
+		defer guard.Unlock()
+		cuts++
+		return 1 + random.IntN(3500), cuts%2 == 0
+	})
+	got := map[string][]string{}
+	l := Logs{API: api, Job: "talk", Follow: true, Say: t.Logf, Emit: func(line Line) error {
+		got[line.Member] = append(got[line.Member], string(line.Text))
+		return nil
+	}}
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	for i := range 2 {
+		s.Set(talker(i, running))
+	}
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for n := range lines {
+			for i := range 2 {
+				end := "\n"
+				if n == lines-1 {
+					end = ""
+				}
+				at := somewhen.Add(time.Duration(n) * 100 * time.Millisecond)
+				logs.Write("ns", fmt.Sprintf("talk-worker-%d", i), "main", at, fmt.Sprintf("line %d%s", n, end))
+			}
+			if n%20 == 0 {
+				time.Sleep(30 * time.Millisecond)
+			}
+			if n == lines/2 {
+				s.Stop()
+				s.Start()
+			}
+		}
+		for i := range 2 {
+			logs.End("ns", fmt.Sprintf("talk-worker-%d", i), "main")
+			s.Set(talker(i, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}))
+		}
+		job.Status.Conditions = []metav1.Condition{{Type: v1alpha1.Succeeded, Status: metav1.ConditionTrue}}
+		var now v1alpha1.LaunchJob
+		objects.Get("ns", "talk", &now)
+		job.UID = now.UID
+		objects.Put(job)
+	})
+	require.NoError(t, l.Run(t.Context()))
+	writing.Wait()
+	var want []string
+	for n := range lines {
+		want = append(want, fmt.Sprintf("line %d", n))
+	}
+	require.Equal(t, map[string][]string{"worker-0": want, "worker-1": want}, got)
+	require.Greater(t, cuts, 10)
+	t.Logf("%d connections", cuts)
+}
