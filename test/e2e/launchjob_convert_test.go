@@ -19,6 +19,8 @@ import (
 func TestLaunchJobConverted(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
+	// What people have runs as root.
+	s.kubectl("label", "namespace", s.name, "pod-security.kubernetes.io/enforce=privileged", "--overwrite")
 	gpus := func(n string) string {
 		return `{"status":{"capacity":{"nvidia.com/gpu":` + n + `},"allocatable":{"nvidia.com/gpu":` + n + `}}}`
 	}
