@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +40,8 @@ type crew struct {
 	ends    chan end
 	wg      sync.WaitGroup
 
+	resolving context.CancelFunc
+
 	procs map[int]*proc // by index of the launch
 	kills int           // OOM kills of the container before it began
 }
@@ -52,7 +55,7 @@ type proc struct {
 }
 
 func newCrew(reaper *reap.Reaper, launch framework.Launch, attempt int, here place) (*crew, error) {
-	c := &crew{reaper: reaper, launch: launch, attempt: attempt, ends: make(chan end), procs: map[int]*proc{}, kills: memoryKills()}
+	c := &crew{reaper: reaper, launch: launch, attempt: attempt, ends: make(chan end), resolving: func() {}, procs: map[int]*proc{}, kills: memoryKills()}
 	if len(launch.Files) == 0 {
 		return c, nil
 	}
@@ -67,6 +70,24 @@ func newCrew(reaper *reap.Reaper, launch framework.Launch, attempt int, here pla
 	}
 	c.files = dir
 	return c, nil
+}
+
+// resolve waits for the names that processes are told; the channel is closed when
+// they can be started, and nil if there is nothing to wait for.
+func (c *crew) resolve(hosts map[string]string, say func(format string, words ...any)) chan struct{} {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.resolving = cancel
+	if len(hosts) == 0 {
+		return nil
+	}
+	resolved := make(chan struct{})
+	c.wg.Go(func() {
+		defer close(resolved)
+		if err := awaitHosts(ctx, hosts, net.DefaultResolver.LookupHost); err != nil && ctx.Err() == nil {
+			say("%v", err)
+		}
+	})
+	return resolved
 }
 
 // start starts a process; what goes wrong is its end.
@@ -178,6 +199,7 @@ func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, gra
 			p.reason = reason
 		}
 	}
+	c.resolving()
 	cleared := make(chan struct{})
 	c.wg.Go(func() {
 		defer close(cleared)

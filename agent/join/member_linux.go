@@ -35,6 +35,8 @@ type member struct {
 	crew     *crew
 	ends     []end
 	broken   string
+	unnamed  chan struct{} // closed when what is started finds the names it is told; nil: it does
+	held     []int         // to be started then
 	clearing <-chan struct{}
 	hurry    context.CancelFunc // of what is being cleared
 
@@ -66,6 +68,9 @@ func (m *member) loop(ctx context.Context, signals worker.Signals, refused <-cha
 			m.hear(ctx, e)
 		case e := <-ends:
 			m.ended(e)
+		case <-m.unnamed:
+			m.unnamed = nil
+			m.startAll(m.held)
 		case <-m.clearing:
 			m.cleared()
 		case s := <-signals.Stop:
@@ -155,6 +160,7 @@ func (m *member) begin(o barrier.Order) {
 				m.say("%s", w)
 			}
 		}
+		m.unnamed, m.held = m.crew.resolve(hostsOf(launch.Processes, m.cfg.Rank, o.Table), m.say), nil
 	}
 	m.report()
 }
@@ -165,13 +171,21 @@ func (m *member) work(text []byte) {
 	if json.Unmarshal(text, &w) != nil || m.crew == nil || w.Attempt != m.crew.attempt || m.clearing != nil {
 		return
 	}
-	for _, i := range w.Start {
-		if i >= 0 && i < len(m.crew.launch.Processes) && m.crew.procs[i] == nil {
-			m.start(i)
-		}
+	if m.unnamed != nil {
+		m.held = w.Start // what the lead wants is told whole, again and again
+	} else {
+		m.startAll(w.Start)
 	}
 	for _, h := range w.Stop {
 		m.crew.stop(h.Process, time.Duration(h.GraceMillis)*time.Millisecond)
+	}
+}
+
+func (m *member) startAll(list []int) {
+	for _, i := range list {
+		if i >= 0 && i < len(m.crew.launch.Processes) && m.crew.procs[i] == nil {
+			m.start(i)
+		}
 	}
 }
 
@@ -212,6 +226,7 @@ func (m *member) clear(ctx context.Context, reason string, sig syscall.Signal, g
 		m.rest()
 		return
 	}
+	m.unnamed, m.held = nil, nil
 	ctx, m.hurry = context.WithCancel(ctx)
 	m.clearing = m.crew.clear(ctx, reason, sig, grace)
 }

@@ -59,6 +59,9 @@ func Read(in io.Reader) (all []Document, err error) {
 			return nil, fmt.Errorf("read document %d: %w", n, err)
 		}
 		text, err := yaml.YAMLToJSONStrict(raw)
+		if err != nil && bytes.Contains(raw, []byte("<<:")) {
+			text, err = yaml.YAMLToJSON(raw) // the strict one takes a key beside a merge for a second one
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read document %d: %w", n, err)
 		}

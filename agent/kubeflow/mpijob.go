@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
 )
 
 // mpi is what the versions of MPIJob have in common: a launcher, and workers that
@@ -26,9 +27,25 @@ func (c *conversion) mpi(launcher, worker *replica, slots reader) {
 	}
 	work(&worker.template, worker.container, worker.in.at("template"))
 	c.command(&launcher.template, launcher.container, launcher.in.at("template"))
+	configDir(&launcher.template, launcher.container)
+	configDir(&worker.template, worker.container)
 	spec.Launcher = &v1alpha1.Launcher{Container: launcher.container, Template: launcher.template}
 	spec.Workers = new(worker.count)
 	spec.Roles = []v1alpha1.Role{{Name: "worker", Container: worker.container, Template: worker.template}}
+}
+
+// configDir keeps a place for hostfile, kubexec.sh and discover_hosts.sh where the
+// operators mounted them, which the agent fills: an image has no such directory, and
+// not every user may make one. What the template mounts there stays.
+func configDir(t *corev1.PodTemplateSpec, name string) {
+	const volume = "mpi-job-config"
+	o, _ := own(t, name)
+	if slices.ContainsFunc(o.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == names.MPIDir }) ||
+		slices.ContainsFunc(t.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volume }) {
+		return
+	}
+	t.Spec.Volumes = append(t.Spec.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	o.VolumeMounts = append(o.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: names.MPIDir})
 }
 
 // slots is how many ranks a worker gets.
@@ -77,6 +94,33 @@ func (c *conversion) anyMPI() {
 func isLauncher(program string) bool {
 	stem, _, _ := strings.Cut(path.Base(program), ".")
 	return slices.Contains([]string{"mpirun", "mpiexec", "orterun", "prterun", "horovodrun", "deepspeed"}, stem)
+}
+
+// implementation reads which MPI is in the image, as each version calls it.
+func (c *conversion) implementation(r reader) {
+	switch given := r.text(); strings.ToLower(strings.ReplaceAll(given, "_", "")) {
+	case "":
+	case "openmpi":
+		c.job.Spec.Framework = "openmpi"
+	case "intel", "intelmpi":
+		c.job.Spec.Framework = "intelmpi"
+	case "mpich":
+		c.job.Spec.Framework = "mpich"
+	default:
+		r.fatal("it takes OpenMPI, Intel (IntelMPI in v1alpha2), MPICH", "%q is not known", given)
+	}
+}
+
+// launcherRestarts: where the launcher is a batch Job it begins again, 6 times if
+// nothing else is said, whatever its pods' policy is.
+func (c *conversion) launcherRestarts(launcher, worker *replica) {
+	if launcher != nil {
+		launcher.restart = "OnFailure"
+		c.restarts([]replica{*launcher}, c.policy("backoffLimit"), 6)
+	}
+	if worker != nil {
+		worker.in.at("restartPolicy").mention(worker.restart == "Never", "the launcher's counts: a worker that fails ends the attempt")
+	}
 }
 
 // pair takes Launcher and Worker.

@@ -11,29 +11,11 @@ func mpiJobV1alpha2(c *conversion) {
 	for i := range all {
 		c.oldLabels(&all[i].template, all[i].role)
 	}
-	mpi := c.spec.at("mpiDistribution")
-	switch given := mpi.text(); given {
-	case "":
-	case "OpenMPI", "open_mpi":
-		c.job.Spec.Framework = "openmpi"
-	case "IntelMPI", "intel_mpi":
-		c.job.Spec.Framework = "intelmpi"
-	case "MPICH", "mpich":
-		c.job.Spec.Framework = "mpich"
-	default:
-		mpi.fatal("it takes OpenMPI, IntelMPI, MPICH", "%q is not known", given)
-	}
+	c.implementation(c.spec.at("mpiDistribution"))
 	c.mpi(launcher, worker, c.spec.at("slotsPerWorker"))
 	if c.job.Spec.Framework == "mpich" || c.job.Spec.Framework == "intelmpi" {
 		c.anyMPI()
 	}
-	if launcher != nil {
-		// The launcher is a batch Job, which begins again, whatever its pods' policy is.
-		launcher.restart = "OnFailure"
-		c.restarts([]replica{*launcher}, c.policy("backoffLimit"), 6)
-	}
-	if worker != nil {
-		worker.in.at("restartPolicy").mention(worker.restart == "Never", "the launcher's counts: a worker that fails ends the attempt")
-	}
+	c.launcherRestarts(launcher, worker)
 	c.gang()
 }

@@ -5,9 +5,6 @@ package kubeflow
 func mpiJobV2beta1(c *conversion) {
 	c.runPolicy()
 	launcher, worker, all := c.pair(family{restart: "Never", none: []string{"Worker"}}, reader{})
-	if launcher != nil && !launcher.in.at("restartPolicy").has() {
-		launcher.restart = "OnFailure"
-	}
 	c.label(all, "mpi-operator")
 	for i := range all {
 		if c.compat() {
@@ -15,33 +12,14 @@ func mpiJobV2beta1(c *conversion) {
 			delete(all[i].template.Labels, "training.kubeflow.org/replica-type")
 		}
 	}
-	impl := c.spec.at("mpiImplementation")
-	switch given := impl.text(); given {
-	case "":
-	case "OpenMPI":
-		c.job.Spec.Framework = "openmpi"
-	case "Intel":
-		c.job.Spec.Framework = "intelmpi"
-	case "MPICH":
-		c.job.Spec.Framework = "mpich"
-	default:
-		impl.fatal("it takes OpenMPI, Intel, MPICH", "%q is not known", given)
-	}
+	c.implementation(c.spec.at("mpiImplementation"))
 	c.mpi(launcher, worker, c.spec.at("slotsPerWorker"))
 	if c.spec.at("runLauncherAsWorker").flag() && c.job.Spec.Launcher != nil {
 		c.job.Spec.Launcher.Slots = c.job.Spec.Slots
 	}
 	c.anyMPI()
 	c.withoutSSH()
-	// The launcher is a batch Job, which begins again 6 times, whatever its pods'
-	// policy is.
-	if launcher != nil {
-		launcher.restart = "OnFailure"
-		c.restarts([]replica{*launcher}, c.policy("backoffLimit"), 6)
-	}
-	if worker != nil {
-		worker.in.at("restartPolicy").mention(worker.restart == "Never", "the launcher's counts: a worker that fails ends the attempt")
-	}
+	c.launcherRestarts(launcher, worker)
 	c.gang()
 }
 

@@ -91,14 +91,13 @@ func (c *conversion) replicaRestart(r *replica) {
 	}
 }
 
-// otherPort names a port that the operator's environment would have, and that of
-// the LaunchJob has not.
+// otherPort says of a port, which the operator's environment would have, that the
+// LaunchJob's has another.
 func otherPort(r replica, f family) {
 	for i, o := range r.template.Spec.Containers {
 		for k, p := range o.Ports {
 			if f.port != "" && o.Name == f.container && p.Name == f.port && p.ContainerPort != f.number {
-				container(r.in.at("template"), i).at("ports").list()[k].at("containerPort").warn("leave the port away, or read it from the environment",
-					"the environment that members get has %d, where the operator's had this port", f.number)
+				container(r.in.at("template"), i).at("ports").list()[k].at("containerPort").note("all members are told of %d; a program that has this number written down goes on using it", f.number)
 			}
 		}
 	}

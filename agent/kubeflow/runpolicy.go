@@ -29,13 +29,19 @@ func (c *conversion) runPolicy() {
 	default:
 		clean.fatal("it takes None, Running, All", "%q is no policy", given)
 	}
-	deadline := c.policy("activeDeadlineSeconds")
-	if p.ActiveDeadlineSeconds = deadline.number(); p.ActiveDeadlineSeconds != nil && *p.ActiveDeadlineSeconds < 1 {
-		deadline.fatal("leave it away, or give seconds from 1", "the job would fail at once")
-	}
+	p.ActiveDeadlineSeconds = deadline(c.policy("activeDeadlineSeconds"))
 	p.TTLSecondsAfterFinished = c.policy("ttlSecondsAfterFinished").count()
 	c.job.Spec.RunPolicy = p
 	c.managedBy(c.policy("managedBy"))
+}
+
+// deadline is a number of seconds from 1.
+func deadline(r reader) *int64 {
+	n := r.number()
+	if n != nil && *n < 1 {
+		r.fatal("leave it away, or give seconds from 1", "the job would fail at once")
+	}
+	return n
 }
 
 // operators are those whose place Muster's controller takes.

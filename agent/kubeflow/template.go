@@ -36,6 +36,9 @@ func (c *conversion) template(r reader) corev1.PodTemplateSpec {
 	if len(t.Spec.Containers) == 0 {
 		r.at("spec").at("containers").fatal("give one", "the template has no container")
 	}
+	if len(t.Spec.EphemeralContainers) > 0 {
+		r.at("spec").at("ephemeralContainers").fatal("take them away; kubectl debug adds one to a pod that runs", "no pod can be made with them")
+	}
 	meta := r.at("metadata")
 	for _, key := range meta.keys() {
 		switch f := meta.at(key); {

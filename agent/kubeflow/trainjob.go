@@ -18,7 +18,7 @@ func trainJob(c *conversion) {
 		return
 	}
 	c.job.Spec.RunPolicy = &v1alpha1.RunPolicy{CleanPodPolicy: "Running", Suspend: c.spec.at("suspend").flag()}
-	c.job.Spec.RunPolicy.ActiveDeadlineSeconds = c.spec.at("activeDeadlineSeconds").number()
+	c.job.Spec.RunPolicy.ActiveDeadlineSeconds = deadline(c.spec.at("activeDeadlineSeconds"))
 	c.managedBy(c.spec.at("managedBy"))
 	if init := c.spec.at("initializer"); init.has() {
 		init.fatal("run it as a Job of its own before, and give its volume to the runtime's template", "a LaunchJob has no pods that run before its others")
@@ -151,18 +151,7 @@ func (c *conversion) trainedByMPI(jobs []*replicatedJob, mpi, procs reader, n in
 		slots.take()
 		slots = procs
 	}
-	impl := mpi.at("mpiImplementation")
-	switch given := impl.text(); given {
-	case "":
-	case "OpenMPI":
-		c.job.Spec.Framework = "openmpi"
-	case "Intel":
-		c.job.Spec.Framework = "intelmpi"
-	case "MPICH":
-		c.job.Spec.Framework = "mpich"
-	default:
-		impl.fatal("it takes OpenMPI, Intel, MPICH", "%q is not known", given)
-	}
+	c.implementation(mpi.at("mpiImplementation"))
 	if path := mpi.at("sshAuthMountPath"); path.has() {
 		path.note("there is no ssh, and no key")
 	}

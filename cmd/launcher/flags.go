@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -124,34 +125,27 @@ func (f *flagSets) bind(cmd *cobra.Command) {
 	}
 }
 
-// groupsOf gives a command's flags by group, for its help.
+// groupsOf gives a command's flags by group, for its help: those of run where the
+// command has a group in whole, since other verbs have flags of the same names.
 func groupsOf(cmd *cobra.Command) []group {
-	known := newFlags().groups
+	known := slices.DeleteFunc(newFlags().groups, func(g group) bool { return !hasAll(cmd, g.set) })
 	own := pflag.NewFlagSet("flags", pflag.ContinueOnError)
+	own.SortFlags = false
 	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
-		for _, g := range known {
-			if g.set.Lookup(flag.Name) != nil {
-				return
-			}
+		if !slices.ContainsFunc(known, func(g group) bool { return g.set.Lookup(flag.Name) != nil }) {
+			own.AddFlag(flag)
 		}
-		own.AddFlag(flag)
 	})
-	var groups []group
 	if own.HasFlags() {
-		groups = append(groups, group{"flags", own})
+		return append([]group{{"flags", own}}, known...)
 	}
-	for _, g := range known {
-		if hasAny(cmd, g.set) {
-			groups = append(groups, g)
-		}
-	}
-	return groups
+	return known
 }
 
-func hasAny(cmd *cobra.Command, set *pflag.FlagSet) bool {
-	found := false
-	set.VisitAll(func(flag *pflag.Flag) { found = found || cmd.Flags().Lookup(flag.Name) != nil })
-	return found
+func hasAll(cmd *cobra.Command, set *pflag.FlagSet) bool {
+	all := true
+	set.VisitAll(func(flag *pflag.Flag) { all = all && cmd.Flags().Lookup(flag.Name) != nil })
+	return all
 }
 
 // resolve completes the Config: a flag counts before its variable, a variable
