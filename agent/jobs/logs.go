@@ -56,9 +56,6 @@ func (l Logs) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &followed{Logs: l, seen: map[types.UID]bool{}, cancel: cancel}
 	err := f.watch(ctx)
-	if err != nil || !l.Follow {
-		f.active.Wait()
-	}
 	cancel()
 	f.active.Wait()
 	f.mu.Lock()
