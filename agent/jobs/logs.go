@@ -56,9 +56,6 @@ func (l Logs) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &followed{Logs: l, seen: map[types.UID]bool{}, cancel: cancel}
 	err := f.watch(ctx)
-	if err != nil || !l.Follow {
-		f.active.Wait()
-	}
 	cancel()
 	f.active.Wait()
 	f.mu.Lock()
@@ -71,7 +68,7 @@ func (l Logs) Run(ctx context.Context) error {
 
 // watch looks which pods there are, and has each read.
 func (f *followed) watch(ctx context.Context) error {
-	p, q := patience{say: f.Say}, patience{say: f.Say} // with the job; with its pods
+	p, q := patience{say: f.Say}, patience{say: f.Say, quiet: true} // with the job; with its pods
 	var job *v1alpha1.LaunchJob
 	var ended time.Time
 	waiting := false

@@ -80,10 +80,15 @@ func (l podLog) read(ctx context.Context, s *stream, follow bool, p patience) er
 // nothing more is to be had, or nobody wants it.
 func (l podLog) readOnce(ctx context.Context, s *stream, pod *corev1.Pod, follow bool) (ended bool, err error) {
 	still := done(pod, l.container)
-	if still || !follow {
+	switch {
+	case still:
 		err = s.settle(ctx)
-	} else {
+	case follow:
 		_, err = s.pass(ctx, true)
+	default: // twice, for an end that was a cut; a container that talks on has none
+		if _, err = s.pass(ctx, false); err == nil {
+			_, err = s.pass(ctx, false)
+		}
 	}
 	var gone errEmit
 	switch {
