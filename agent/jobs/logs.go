@@ -56,9 +56,6 @@ func (l Logs) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &followed{Logs: l, seen: map[types.UID]bool{}, cancel: cancel}
 	err := f.watch(ctx)
-	if err != nil || !l.Follow {
-		f.active.Wait()
-	}
 	cancel()
 	f.active.Wait()
 	f.mu.Lock()
@@ -71,7 +68,7 @@ func (l Logs) Run(ctx context.Context) error {
 
 // watch looks which pods there are, and has each read.
 func (f *followed) watch(ctx context.Context) error {
-	p := patience{say: f.Say}
+	p, q := patience{say: f.Say}, patience{say: f.Say, quiet: true} // with the job; with its pods
 	var job *v1alpha1.LaunchJob
 	var ended time.Time
 	waiting := false
@@ -94,7 +91,7 @@ func (f *followed) watch(ctx context.Context) error {
 		over := gone || job != nil && Over(job)
 		if job != nil {
 			found, err := f.look(ctx, job)
-			if !p.again(err) && ctx.Err() == nil {
+			if !q.again(err) && ctx.Err() == nil {
 				return err
 			}
 			over = over && err == nil
@@ -185,7 +182,7 @@ func (f *followed) read(ctx context.Context, source podLog, m member, single boo
 		line.At, line.Text = at, text
 		return f.Emit(line)
 	})
-	err := source.read(ctx, s, f.Follow, &patience{quiet: true, say: func(format string, args ...any) {
+	err := source.read(ctx, s, f.Follow, patience{quiet: true, say: func(format string, args ...any) {
 		f.mu.Lock() // not into the midst of a line
 		defer f.mu.Unlock()
 		f.Say(m.name+": "+format, args...)

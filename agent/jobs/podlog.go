@@ -45,8 +45,8 @@ const onceFor = 15 * time.Second
 
 // read hands on the log: with follow until the container has ended and all was read,
 // else once to its end as it is. A pod that is gone ends it: there is nothing more.
-func (l podLog) read(ctx context.Context, s *stream, follow bool, p *patience) error {
-	pause, began := shortPause, time.Now()
+func (l podLog) read(ctx context.Context, s *stream, follow bool, p patience) error {
+	pause, began, with := shortPause, time.Now(), p // with the log; p is with the pod
 	for {
 		before := s.taken
 		pod, err := l.api.pod(ctx, l.pod)
@@ -62,7 +62,7 @@ func (l podLog) read(ctx context.Context, s *stream, follow bool, p *patience) e
 			if ended || ctx.Err() != nil {
 				return err
 			}
-			if !p.again(err) || !follow && err != nil && time.Since(began) > onceFor {
+			if !with.again(err) || !follow && err != nil && time.Since(began) > onceFor {
 				return err
 			}
 			if err == nil || s.taken > before {
@@ -80,10 +80,15 @@ func (l podLog) read(ctx context.Context, s *stream, follow bool, p *patience) e
 // nothing more is to be had, or nobody wants it.
 func (l podLog) readOnce(ctx context.Context, s *stream, pod *corev1.Pod, follow bool) (ended bool, err error) {
 	still := done(pod, l.container)
-	if still || !follow {
+	switch {
+	case still:
 		err = s.settle(ctx)
-	} else {
+	case follow:
 		_, err = s.pass(ctx, true)
+	default: // twice, for an end that was a cut; a container that talks on has none
+		if _, err = s.pass(ctx, false); err == nil {
+			_, err = s.pass(ctx, false)
+		}
 	}
 	var gone errEmit
 	switch {

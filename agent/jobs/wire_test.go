@@ -1,10 +1,13 @@
 package jobs
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -103,4 +106,42 @@ func TestLogsOnTheWire(t *testing.T) {
 	require.Equal(t, map[string][]string{"worker-0": want, "worker-1": want}, got)
 	require.Greater(t, cuts, 10)
 	t.Logf("%d connections", cuts)
+}
+
+// TestTalkingPod: who does not follow is not kept by a container that talks on.
+func TestTalkingPod(t *testing.T) {
+	s, _, logs, api := newWire(t, &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}})
+	s.Set(talker(0, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}))
+	logs.Write("ns", "talk-worker-0", "main", somewhen, "first\n")
+	n := 0
+	logs.CutAfter(func() (int, bool) {
+		n++
+		logs.Write("ns", "talk-worker-0", "main", somewhen, fmt.Sprintf("line %d\n", n))
+		return 0, false
+	})
+	var got []string
+	l := Logs{API: api, Job: "talk", Say: t.Logf, Emit: func(line Line) error {
+		got = append(got, string(line.Text))
+		return nil
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	require.NoError(t, l.Run(ctx))
+	require.NoError(t, ctx.Err())
+	require.Equal(t, []string{"first", "line 1", "line 2"}, got)
+}
+
+// TestFollowerIsLetGo: what ends the look at the job ends the reading of its pods.
+func TestFollowerIsLetGo(t *testing.T) {
+	s, _, logs, api := newWire(t, &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}})
+	s.Set(talker(0, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}))
+	logs.Write("ns", "talk-worker-0", "main", somewhen, "first\n")
+	l := Logs{API: api, Job: "talk", Follow: true, Say: t.Logf, Emit: func(Line) error {
+		s.Fail(fakekube.Failure{Code: 422, Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/launchjobs/talk") }})
+		return nil
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	require.Error(t, l.Run(ctx))
+	require.NoError(t, ctx.Err())
 }

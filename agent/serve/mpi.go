@@ -47,8 +47,9 @@ func (m *mirror) mpiFailed() {
 		m.say(hasFailed, true, deadlineExceeded, "Job was active longer than specified deadline")
 		return
 	}
-	// The operator appends the reason of the launcher's pod, which a command's exit code leaves empty.
-	m.say(hasFailed, true, "BackoffLimitExceeded/", "Job has reached the specified backoff limit: "+m.job.Message)
+	// The operator adds a slash and the reason of the launcher's pod, if it has seen that
+	// pod by then; where a command's exit code is the reason, it is empty.
+	m.say(hasFailed, true, "BackoffLimitExceeded", "Job has reached the specified backoff limit: "+m.job.Message)
 }
 
 func (m *mirror) mpiRuns() bool {

@@ -114,8 +114,15 @@ func deleted(streams Streams, name, namespace, dry string) error {
 // days is a time in which d are days.
 type days time.Duration
 
-func (d *days) String() string { return time.Duration(*d).String() }
-func (d *days) Type() string   { return "duration" }
+func (d *days) String() string {
+	if *d == 0 {
+		return "" // --help shows no default
+	}
+	return time.Duration(*d).String()
+}
+
+// Type is what wrongFlag knows it by.
+func (d *days) Type() string { return "duration" }
 
 // Set reads 7d, and what Go reads.
 func (d *days) Set(text string) error {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -32,7 +34,16 @@ func newOffice(t *testing.T) *office {
 	o := &office{api: fakekube.New(t), logs: fakekube.NewLogs()}
 	o.jobs = o.api.Serve(v1alpha1.Version().String(), v1alpha1.Kind, "launchjobs")
 	o.api.Handle(fakekube.LogPath, o.logs)
+	o.api.Handle(fakekube.ExecPath, fakekube.NewExec(t, echo))
 	return o
+}
+
+// echo is what every command in a pod does: it says where it is and what it was asked,
+// and ends with 4.
+func echo(_ context.Context, pod, container string, argv []string, _ io.Reader, stdout, stderr io.Writer) (int, error) {
+	fmt.Fprintf(stdout, "%s %s %q\n", pod, container, argv)
+	fmt.Fprintln(stderr, "on stderr")
+	return 4, nil
 }
 
 // TestJobScripts runs the verbs for jobs in a cluster against an API server.

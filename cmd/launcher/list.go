@@ -57,11 +57,16 @@ func (s *shown) namespace(api *jobs.API) string {
 	return api.Namespace
 }
 
-func (s *shown) check(formats ...string) error {
-	if s.output == "" || slices.Contains(formats, s.output) {
-		return nil
+// begin judges the flags and finds the cluster.
+func (s *shown) begin(streams Streams, formats ...string) (api *jobs.API, colored bool, err error) {
+	if s.output != "" && !slices.Contains(formats, s.output) {
+		return nil, false, failure.Usage("it takes "+strings.Join(formats, ", "), "-o %s is not known", s.output)
 	}
-	return failure.Usage("it takes "+strings.Join(formats, ", "), "-o %s is not known", s.output)
+	if colored, err = wantsColor(s.color, streams); err != nil {
+		return nil, false, err
+	}
+	api, err = open(s.where)
+	return api, colored, err
 }
 
 func newList(streams Streams) *cobra.Command {
@@ -80,14 +85,7 @@ func newList(streams Streams) *cobra.Command {
 }
 
 func (s *shown) list(ctx context.Context, streams Streams) error {
-	if err := s.check("wide", "json", "yaml", "name"); err != nil {
-		return err
-	}
-	colored, err := wantsColor(s.color, streams)
-	if err != nil {
-		return err
-	}
-	api, err := open(s.where)
+	api, colored, err := s.begin(streams, "wide", "json", "yaml", "name")
 	if err != nil {
 		return err
 	}
@@ -150,14 +148,7 @@ func newGet(streams Streams) *cobra.Command {
 }
 
 func (s *shown) get(ctx context.Context, name string, streams Streams) error {
-	if err := s.check("json", "yaml", "name"); err != nil {
-		return err
-	}
-	colored, err := wantsColor(s.color, streams)
-	if err != nil {
-		return err
-	}
-	api, err := open(s.where)
+	api, colored, err := s.begin(streams, "json", "yaml", "name")
 	if err != nil {
 		return err
 	}

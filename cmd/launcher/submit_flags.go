@@ -78,9 +78,9 @@ func (f *submitFlags) schedulingFlags(set *pflag.FlagSet) {
 }
 
 func (f *submitFlags) endFlags(set *pflag.FlagSet) {
-	set.StringVar(&f.dryRun, "dry-run", "", "print the LaunchJob: `client` (--dry-run alone) asks no cluster, server has its rules judge")
+	set.StringVar(&f.dryRun, "dry-run", "", "print the LaunchJob, by `WHOM`: client (--dry-run alone) asks no cluster, server has its rules judge")
 	set.Lookup("dry-run").NoOptDefVal = "client"
-	set.StringVarP(&f.output, "output", "o", "", "print it as `json`, yaml or name")
+	set.StringVarP(&f.output, "output", "o", "", "print it in a `FORMAT`: json, yaml or name")
 	set.BoolVar(&f.wait, "wait", false, "wait for the end of the job and end as it does; what is in its way is said on stderr")
 	set.BoolVarP(&f.logs, "logs", "f", false, "with --wait: print the job's log")
 	set.DurationVar(&f.timeout, "timeout", 0, "with --wait: no longer than `TIME` (75); the job goes on")

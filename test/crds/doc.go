@@ -16,6 +16,8 @@
 // the field has its path, or one above it or below it. Whatever has an enum or a
 // meaning (values.go) is walked with a value that is another than the default.
 //
+// The projects' own examples are converted too.
+//
 // The second figure is whether every manifest of agent/kubeflow/testdata converts, the
 // third how much code a kind takes.
 package main

@@ -128,21 +128,11 @@ func parse(text string) map[string]any {
 
 // read finds the module's files in the module cache, where go mod download puts them.
 func (s source) read(test string) (map[string]any, error) {
-	path := filepath.Join(test, "crds", s.file)
-	if s.module != "" {
-		cmd := exec.Command("go", "mod", "download", "-json", s.module)
-		cmd.Dir = filepath.Join(test, s.pin)
-		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
-		out, err := cmd.Output()
-		if err != nil {
-			return nil, fmt.Errorf("find module %s: %w", s.module, err)
-		}
-		var found struct{ Dir string }
-		if err := json.Unmarshal(out, &found); err != nil {
-			return nil, fmt.Errorf("find module %s: %w", s.module, err)
-		}
-		path = filepath.Join(found.Dir, s.file)
+	dir, err := s.dir(test)
+	if err != nil {
+		return nil, err
 	}
+	path := filepath.Join(dir, s.file)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -155,6 +145,25 @@ func (s source) read(test string) (map[string]any, error) {
 		return crd, nil
 	}
 	return s.withTemplates(test, crd)
+}
+
+// dir is where the module's files are.
+func (s source) dir(test string) (string, error) {
+	if s.module == "" {
+		return filepath.Join(test, "crds"), nil
+	}
+	cmd := exec.Command("go", "mod", "download", "-json", s.module)
+	cmd.Dir = filepath.Join(test, s.pin)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("find module %s: %w", s.module, err)
+	}
+	var found struct{ Dir string }
+	if err := json.Unmarshal(out, &found); err != nil {
+		return "", fmt.Errorf("find module %s: %w", s.module, err)
+	}
+	return found.Dir, nil
 }
 
 // withTemplates puts the pod template of MPIJob v1 where old.yaml wants one.

@@ -35,6 +35,9 @@ func run() error {
 	if err := manifests(filepath.Join(root, "agent", "kubeflow", "testdata"), raw); err != nil {
 		return err
 	}
+	if err := examples(filepath.Join(root, "test"), raw); err != nil {
+		return err
+	}
 	if err := code(filepath.Join(root, "agent", "kubeflow"), raw); err != nil {
 		return err
 	}
@@ -81,6 +84,8 @@ func record(raw map[string]figure.Series) error {
 		{Name: "fields of the kinds' CRDs that were walked", Log: log + "#walked"},
 		{Name: "manifests in agent/kubeflow/testdata that do not convert", Log: log + "#refused", Op: "==", Bar: 0},
 		{Name: "manifests in agent/kubeflow/testdata", Log: log + "#manifests", Op: ">=", Bar: 30},
+		{Name: "example jobs of the kinds' own projects", Log: log + "#examples"},
+		{Name: "of these, jobs that do not convert and say no way out", Log: log + "#stuck", Op: "==", Bar: 0},
 		{Name: "hand-written code per kind, median", Log: log + "#lines"},
 	} {
 		row.Command = "make convert"

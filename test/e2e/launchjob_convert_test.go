@@ -19,6 +19,8 @@ import (
 // which it is alone.
 func TestLaunchJobConverted(t *testing.T) {
 	s := newSpace(t)
+	// What people have runs as root.
+	s.kubectl("label", "namespace", s.name, "pod-security.kubernetes.io/enforce=privileged", "--overwrite")
 	gpus := func(n string) string {
 		return `{"status":{"capacity":{"nvidia.com/gpu":` + n + `},"allocatable":{"nvidia.com/gpu":` + n + `}}}`
 	}

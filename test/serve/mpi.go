@@ -37,15 +37,10 @@ func (w *world) mpi(ctx context.Context, file, columns, counts string) error {
 	if err := w.apply(ctx, file, "NAME", name); err != nil {
 		return err
 	}
-	if err := w.becomes(ctx, object, "Succeeded"); err != nil {
-		return err
-	}
-	o, err := w.get(ctx, object)
+	o, text, err := w.succeeds(ctx, object)
 	if err != nil {
 		return err
 	}
-	w.raw["status"] = o.Object["status"]
-	text, err := w.shows(ctx, object)
 	said, err2 := kube.Kubectl(ctx, w.ns, nil, "logs", name+"-launcher")
 	for _, want := range []string{"ranks on [('" + name + "-worker-0', 'INFO'), ('" + name + "-worker-1', 'INFO')]", "total images/sec: 221.25"} {
 		if !strings.Contains(said, want) {

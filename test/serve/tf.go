@@ -26,15 +26,10 @@ func tensorflow(ctx context.Context, w *world) (err error) {
 	if err := w.apply(ctx, "tfjob.yaml", "NAME", "mnist"); err != nil {
 		return err
 	}
-	if err := w.becomes(ctx, object, "Succeeded"); err != nil {
-		return err
-	}
-	o, err := w.get(ctx, object)
+	o, text, err := w.succeeds(ctx, object)
 	if err != nil {
 		return err
 	}
-	w.raw["status"] = o.Object["status"]
-	text, err := w.shows(ctx, object)
 	pods, err2 := kube.Kubectl(ctx, w.ns, nil, "get", "pods", "--sort-by=.metadata.name", "-o",
 		`jsonpath={range .items[*]}{.metadata.name} {.spec.schedulerName} {.metadata.annotations.scheduling\.k8s\.io/group-name} {.metadata.labels.training\.kubeflow\.org/replica-type}|{end}`)
 	least, err3 := kube.Kubectl(ctx, w.ns, nil, "get", "podgroup", "mnist", "-o", "jsonpath={.spec.minMember} {.spec.queue}")

@@ -43,15 +43,10 @@ func pytorch(ctx context.Context, w *world) error {
 	if err := w.looksLikeTheirs(ctx); err != nil {
 		return err
 	}
-	if err := w.becomes(ctx, object, "Succeeded"); err != nil {
+	if o, text, err = w.succeeds(ctx, object); err != nil {
 		return err
 	}
-	if o, err = w.get(ctx, object); err != nil {
-		return err
-	}
-	text, err = w.shows(ctx, object)
-	w.raw["status"] = o.Object["status"]
-	if err := errors.Join(err, same("columns", "NAME STATE|digits Succeeded", text), same("counts", `{"Master":{"succeeded":1},"Worker":{"succeeded":2}}`, replicas(o)),
+	if err := errors.Join(same("columns", "NAME STATE|digits Succeeded", text), same("counts", `{"Master":{"succeeded":1},"Worker":{"succeeded":2}}`, replicas(o)),
 		same("conditions", torchCreated+"Suspended=False(PyTorchJobResumed) Running=False(PyTorchJobRunning) Succeeded=True(PyTorchJobSucceeded)", conditions(o))); err != nil {
 		return err
 	}

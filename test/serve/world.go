@@ -145,6 +145,19 @@ func (w *world) shows(ctx context.Context, object string) (string, error) {
 	return strings.Join(lines, "|"), err
 }
 
+// succeeds waits for an object's good end, and gives it and its columns.
+func (w *world) succeeds(ctx context.Context, object string) (o *unstructured.Unstructured, columns string, err error) {
+	if err := w.becomes(ctx, object, "Succeeded"); err != nil {
+		return nil, "", err
+	}
+	if o, err = w.get(ctx, object); err != nil {
+		return nil, "", err
+	}
+	w.raw["status"] = o.Object["status"]
+	columns, err = w.shows(ctx, object)
+	return o, columns, err
+}
+
 // same is an error where something is not as it should be.
 func same(what, want, got string) error {
 	if want != got {

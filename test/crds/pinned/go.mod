@@ -1,3 +1,4 @@
+// test/crds reads the CRDs in these modules, where go mod download puts them; nothing is built.
 module github.com/musterhq/muster/test/crds/pinned
 
 go 1.26.0
