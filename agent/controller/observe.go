@@ -94,7 +94,7 @@ func (p *place) judge(now time.Time) {
 		p.stage, p.why = lost, why
 	case p.pod.Status.Phase == corev1.PodFailed:
 		// The kubelet or a controller failed it before its container ran.
-		p.stage, p.code, p.words, p.ended = done, names.ExitHopeless, p.pod.Status.Reason+": "+p.pod.Status.Message, now
+		p.stage, p.code, p.words, p.ended = done, names.ExitHopeless, rendezvous.Explain(p.pod, p.container, now).Sentence, now
 	case status.State.Running != nil:
 		p.stage = running
 	default:

@@ -179,3 +179,18 @@ func TestCleaning(t *testing.T) {
 	require.Empty(t, s.remove, "they may end by themselves")
 	require.Equal(t, 14*time.Second, s.look)
 }
+
+// TestInitContainerFailed: a pod whose own container never started has a cause too,
+// and it is the job's message.
+func TestInitContainerFailed(t *testing.T) {
+	pod := aPod(aJob(t, "mpi"), "pi-launcher")
+	pod.Spec.InitContainers = []corev1.Container{{Name: "code-sync"}}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, InitContainerStatuses: []corev1.ContainerStatus{{Name: "code-sync", State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "Error", Message: "fatal: no such branch"}}}}}
+	p := place{slot: slot{name: "pi-launcher", role: "launcher", rank: -1, container: "main"}, pod: pod}
+	p.judge(now())
+	v := p.verdict()
+	require.True(t, v.over)
+	require.Contains(t, v.message, "code-sync")
+	require.Contains(t, v.first.Message, "no such branch")
+}

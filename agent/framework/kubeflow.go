@@ -95,7 +95,7 @@ func (k Kubeflow) Prepare(c Cluster) (Launch, error) {
 	case c.Job == "":
 		return Launch{}, fmt.Errorf("prepare %s of %s: the job has no name, with which its hosts begin", k.Kind, KubeflowV1)
 	case k.Kind == "MPIJob":
-		return kfMPI(c), nil
+		return kfMPI(c)
 	}
 	job, err := k.job(c, kind)
 	if err != nil {

@@ -1,35 +1,50 @@
 package framework
 
-import "github.com/musterhq/muster/agent/names"
+import (
+	"slices"
 
-// kfMPI gives the launcher what an MPIJob's had; its workers had nothing.
-// A launcher that takes ranks counts as one with GPUs, of which the operator
-// said the same.
-func kfMPI(c Cluster) Launch {
+	"github.com/musterhq/muster/agent/names"
+)
+
+// kfMPI gives the launcher what an MPIJob's had, whose workers had nothing, and
+// beside it what the MPIs read of which the operator knew nothing: Open MPI 5 and
+// MPICH, told nothing, start every rank in the launcher without a word. Where the
+// files of this run are not in /etc/mpi, as for a user who may not write there, the
+// variables that name them are Muster's.
+//
+// A launcher that takes ranks counts as one with GPUs, of which the operator said
+// the same. Errors: those of MPI.
+func kfMPI(c Cluster) (Launch, error) {
 	const (
 		agent = names.MPIDir + "/kubexec.sh"
 		hosts = names.MPIDir + "/hostfile"
 		gpus  = "kubeflow-v1: the launcher is to touch no GPU"
 		hydra = "kubeflow-v1: Intel MPI starts its proxies through the agent"
 	)
-	env := []Var{
-		{Name: "OMPI_MCA_plm_rsh_agent", Value: agent, Why: "kubeflow-v1: mpirun starts its daemons through the agent (Open MPI 4)"},
-		{Name: "OMPI_MCA_orte_default_hostfile", Value: hosts, Why: "kubeflow-v1: plain mpirun takes every worker, with its slots (Open MPI 4)"},
+	launch, err := MPI{}.Prepare(c)
+	if err != nil {
+		return Launch{}, err
+	}
+	var theirs []Var
+	var faults []string
+	if c.Hostfile == hosts {
+		theirs = []Var{
+			{Name: "OMPI_MCA_plm_rsh_agent", Value: agent, Why: "kubeflow-v1: mpirun starts its daemons through the agent (Open MPI 4)"},
+			{Name: "OMPI_MCA_orte_default_hostfile", Value: hosts, Why: "kubeflow-v1: plain mpirun takes every worker, with its slots (Open MPI 4)"},
+			{Name: "I_MPI_HYDRA_BOOTSTRAP", Value: "rsh", Why: hydra},
+			{Name: "I_MPI_HYDRA_BOOTSTRAP_EXEC", Value: agent, Why: hydra},
+		}
+	} else {
+		faults = append(faults, "its variables named files in "+names.MPIDir+", and this run's are not there: its hostfile is "+c.Hostfile)
 	}
 	if c.Launcher.Slots == 0 {
-		env = append(env,
+		theirs = append(theirs,
 			Var{Name: "NVIDIA_VISIBLE_DEVICES", Value: "", Why: gpus},
 			Var{Name: "NVIDIA_DRIVER_CAPABILITIES", Value: "", Why: gpus})
 	}
-	env = append(env,
-		Var{Name: "I_MPI_HYDRA_BOOTSTRAP", Value: "rsh", Why: hydra},
-		Var{Name: "I_MPI_HYDRA_BOOTSTRAP_EXEC", Value: agent, Why: hydra})
-	faults := []string{
-		"Open MPI 5 and MPICH read none of them, and start every rank in the launcher without a word",
-		"Intel MPI is given no hostfile",
-	}
-	if c.Hostfile != hosts {
-		faults = append(faults, "they name files in "+names.MPIDir+", and this run's are not there: its hostfile is "+c.Hostfile)
-	}
-	return Launch{Env: env, Warnings: []string{kfWarning("MPIJob", faults)}}
+	launch.Env = append(theirs, slices.DeleteFunc(launch.Env, func(v Var) bool {
+		return slices.ContainsFunc(theirs, func(have Var) bool { return have.Name == v.Name })
+	})...)
+	launch.Warnings = append([]string{kfWarning("MPIJob", faults)}, launch.Warnings...)
+	return launch, nil
 }

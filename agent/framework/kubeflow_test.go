@@ -158,7 +158,7 @@ func (g kfGolden) holds(t *testing.T, k Kubeflow, c Cluster, which string) {
 	pods := g.Pods
 	if g.Kind == "MPIJob" {
 		require.Equal(t, "launcher", pods[0].Role)
-		require.Equal(t, pods[0].Containers[0].Env, kfPairs(launch.Env), which)
+		require.ElementsMatch(t, pods[0].Containers[0].Env, kfPairs(kfTheirs(launch.Env)), which)
 		require.Empty(t, launch.Processes)
 		for _, pod := range pods[1:] {
 			require.Empty(t, pod.Containers[0].Env)
@@ -175,6 +175,35 @@ func (g kfGolden) holds(t *testing.T, k Kubeflow, c Cluster, which string) {
 			if slices.Contains([]string{"RANK", "PROCESS_ID", "DMLC_WORKER_ID"}, v.Name) {
 				require.Equal(t, v.Value, strconv.Itoa(p.Rank), "%s, %s", which, pod.Name)
 			}
+		}
+	}
+}
+
+// kfTheirs are the variables of an MPIJob that the operator set; the others are for
+// MPIs that it did not know.
+func kfTheirs(env []Var) []Var {
+	return slices.DeleteFunc(slices.Clone(env), func(v Var) bool { return !strings.HasPrefix(v.Why, "kubeflow-v1: ") })
+}
+
+// TestKubeflowMPI: every MPI finds the workers under --compat too, also where nobody
+// may write to /etc/mpi.
+func TestKubeflowMPI(t *testing.T) {
+	for hostfile, want := range map[string]string{"/etc/mpi/hostfile": "/etc/mpi/hostfile", "/run/m/hostfile": "/run/m/hostfile"} {
+		c := kfJobOf(t, "worker=2", 2)
+		c.Agent, c.Hostfile, c.HydraHostfile = "/muster/agent", hostfile, "/run/m/hydra"
+		launch, err := Kubeflow{Kind: "MPIJob"}.Prepare(c)
+		require.NoError(t, err)
+		own, err := MPI{}.Prepare(c)
+		require.NoError(t, err)
+		seen := map[string]string{}
+		for _, v := range launch.Env {
+			require.NotContains(t, seen, v.Name, "each once")
+			seen[v.Name] = v.Value
+		}
+		require.Equal(t, want, seen["OMPI_MCA_orte_default_hostfile"])
+		require.Equal(t, "", seen["NVIDIA_VISIBLE_DEVICES"])
+		for _, v := range own.Env {
+			require.Contains(t, seen, v.Name)
 		}
 	}
 }
@@ -295,8 +324,8 @@ func TestKubeflowWarnings(t *testing.T) {
 		"xgboost":              {"XGBoostJob", "master=1,worker=1", 2, nil, "WORKER_ADDRS leaves it out", ""},
 		"paddle":               {"PaddleJob", "worker=2", 2, nil, "no rank is given", ""},
 		"mxnet, no scheduler":  {"MXJob", "worker=2", 2, nil, "DMLC_PS_ROOT_URI is empty", ""},
-		"mpi, nothing for 5":   {"MPIJob", "worker=2", 2, func(c *Cluster) { c.Hostfile = "/etc/mpi/hostfile" }, "Open MPI 5 and MPICH read none of them", "are not there"},
-		"mpi, hostfile not in": {"MPIJob", "worker=2", 2, func(c *Cluster) { c.Hostfile = "/run/m/hostfile" }, "its hostfile is /run/m/hostfile", ""},
+		"mpi":                  {"MPIJob", "worker=2", 2, func(c *Cluster) { c.Agent, c.Hostfile = "/muster/agent", "/etc/mpi/hostfile" }, "right or wrong", "are not there"},
+		"mpi, hostfile not in": {"MPIJob", "worker=2", 2, func(c *Cluster) { c.Agent, c.Hostfile = "/muster/agent", "/run/m/hostfile" }, "its hostfile is /run/m/hostfile", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := kfJobOf(t, test.roles, test.workers)
