@@ -78,18 +78,6 @@ func (c *conversion) command(t *corev1.PodTemplateSpec, name string, in reader) 
 		"there is none, and an agent that is brought along can only be put before a command")
 }
 
-// anyMPI keeps compat, for names and labels, from setting the launcher's
-// environment: kubeflow-v1's is Open MPI 4's alone, and with it Open MPI 5, MPICH and
-// Intel MPI would find no workers. Muster's own is for all of them.
-func (c *conversion) anyMPI() {
-	l := c.job.Spec.Launcher
-	if l == nil || c.job.Spec.Compat == "" {
-		return
-	}
-	o, _ := own(&l.Template, l.Container)
-	setDefault(o, "MUSTER_COMPAT", "")
-}
-
 // isLauncher: a program that starts ranks on other hosts.
 func isLauncher(program string) bool {
 	stem, _, _ := strings.Cut(path.Base(program), ".")

@@ -13,9 +13,6 @@ func mpiJobV1alpha2(c *conversion) {
 	}
 	c.implementation(c.spec.at("mpiDistribution"))
 	c.mpi(launcher, worker, c.spec.at("slotsPerWorker"))
-	if c.job.Spec.Framework == "mpich" || c.job.Spec.Framework == "intelmpi" {
-		c.anyMPI()
-	}
 	c.launcherRestarts(launcher, worker)
 	c.gang()
 }

@@ -17,7 +17,6 @@ func mpiJobV2beta1(c *conversion) {
 	if c.spec.at("runLauncherAsWorker").flag() && c.job.Spec.Launcher != nil {
 		c.job.Spec.Launcher.Slots = c.job.Spec.Slots
 	}
-	c.anyMPI()
 	c.withoutSSH()
 	c.launcherRestarts(launcher, worker)
 	c.gang()
