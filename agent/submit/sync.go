@@ -29,12 +29,18 @@ const (
 // What the user says stays in variables: none of it is read by the shell, and a
 // password in no argument.
 const cloneScript = `set -eu
-rm -rf "$GIT_SYNC_ROOT/$GIT_SYNC_DEST"
-set -- clone --depth "${GIT_SYNC_DEPTH:-1}" ${GIT_SYNC_BRANCH:+--branch="$GIT_SYNC_BRANCH"} -- "$GIT_SYNC_REPO" "$GIT_SYNC_ROOT/$GIT_SYNC_DEST"
+at=$GIT_SYNC_ROOT/$GIT_SYNC_DEST
+rm -rf "$at"
 if [ -n "${GIT_SYNC_PASSWORD:-}" ]; then
-  set -- -c credential.helper='!f() { echo "username=$GIT_SYNC_USERNAME"; echo "password=$GIT_SYNC_PASSWORD"; }; f' "$@"
+  export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=credential.helper
+  export GIT_CONFIG_VALUE_0='!f() { echo "username=$GIT_SYNC_USERNAME"; echo "password=$GIT_SYNC_PASSWORD"; }; f'
 fi
-exec git "$@"
+git clone --recurse-submodules --depth "$GIT_SYNC_DEPTH" ${GIT_SYNC_BRANCH:+--branch="$GIT_SYNC_BRANCH"} -- "$GIT_SYNC_REPO" "$at"
+if [ -n "${GIT_SYNC_REV:-}" ]; then
+  git -C "$at" fetch --depth "$GIT_SYNC_DEPTH" origin "$GIT_SYNC_REV"
+  git -C "$at" checkout --quiet FETCH_HEAD
+fi
+git -C "$at" log -1 --format='at %H %s'
 `
 
 var (
