@@ -32,8 +32,13 @@ func mpiV2(ctx context.Context, w *world) error {
 	return nil
 }
 
-func (w *world) mpi(ctx context.Context, file, columns, counts string) error {
+// mpi runs tensorflow-benchmarks, in an image without the agent, on GPUs.
+func (w *world) mpi(ctx context.Context, file, columns, counts string) (err error) {
 	const name, object = "tensorflow-benchmarks", "mpijob/tensorflow-benchmarks"
+	if err := giveGPUs(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, takeGPUs(context.WithoutCancel(ctx))) }()
 	if err := w.apply(ctx, file, "NAME", name); err != nil {
 		return err
 	}
