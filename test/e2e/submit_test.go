@@ -156,7 +156,7 @@ func TestSubmit(t *testing.T) {
 	require.Contains(t, pruned.out, `launchjob.muster.dev "train" deleted from `+s.name+" namespace\n")
 	gone := s.agent(agent, 2*time.Minute, "delete", "--wait", "none")
 	require.Contains(t, gone.out+gone.err, "none")
-	require.Empty(t, s.podsOf("train"))
+	require.Eventually(t, func() bool { return len(s.podsOf("train")) == 0 }, time.Minute, time.Second, "pods stay")
 }
 
 // TestSubmitRules: what submit makes is what the API server's rules take.
