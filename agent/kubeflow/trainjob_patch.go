@@ -2,12 +2,13 @@ package kubeflow
 
 import (
 	"encoding/json"
+	"errors"
+	"reflect"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
 // patches puts a TrainJob's own over the runtime's templates: podSpecOverrides of
@@ -91,14 +92,7 @@ func (c *conversion) merge(target []*replicatedJob, f reader, part, key string) 
 	}
 	f.take()
 	for _, j := range target {
-		have, err := json.Marshal(j.template)
-		if err == nil {
-			have, err = strategicpatch.StrategicMergePatch(have, patch, corev1.PodTemplateSpec{})
-		}
-		var t corev1.PodTemplateSpec
-		if err == nil {
-			err = json.Unmarshal(have, &t)
-		}
+		t, err := patched(j.template, patch)
 		if err != nil {
 			f.fatal("", "cannot be merged into the template of %s: %v", j.name, err)
 			return
@@ -106,4 +100,24 @@ func (c *conversion) merge(target []*replicatedJob, f reader, part, key string) 
 		j.template = t
 		j.template.ObjectMeta = metav1.ObjectMeta{Labels: t.Labels, Annotations: t.Annotations}
 	}
+}
+
+// patched is a template with a patch over it.
+func patched(template corev1.PodTemplateSpec, patch []byte) (t corev1.PodTemplateSpec, err error) {
+	text, err := json.Marshal(template)
+	if err != nil {
+		return t, err
+	}
+	var have, over map[string]any
+	if err := errors.Join(json.Unmarshal(text, &have), json.Unmarshal(patch, &over)); err != nil {
+		return t, err
+	}
+	merged, err := strategic(have, over, reflect.TypeFor[corev1.PodTemplateSpec]())
+	if err != nil {
+		return t, err
+	}
+	if text, err = json.Marshal(merged); err != nil {
+		return t, err
+	}
+	return t, json.Unmarshal(text, &t)
 }

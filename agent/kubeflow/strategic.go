@@ -1,0 +1,123 @@
+package kubeflow
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// strategic puts patch over have, both as JSON decodes them, as kubectl patch merges by
+// default (Kubernetes' strategic merge patch): null takes a field away, an object is
+// merged field by field, and so is a list whose entries the type tells apart by a key;
+// any other list is replaced. t is the type that both are of. Errors: directives
+// ($patch, $retainKeys...), and entries without their key.
+//
+// Kubernetes' own package for it brings protobuf and OpenAPI with it, a third of the
+// launcher's size again. What it does with a pod template is compared with this in
+// strategic_test.go.
+func strategic(have, patch map[string]any, t reflect.Type) (map[string]any, error) {
+	merged := map[string]any{}
+	for name, value := range have {
+		merged[name] = value
+	}
+	for name, value := range patch {
+		if strings.HasPrefix(name, "$") {
+			return nil, fmt.Errorf("%s: directives are not known here: write the whole field", name)
+		}
+		if value == nil {
+			delete(merged, name)
+			continue
+		}
+		kind, key, merges := fieldOf(t, name)
+		var err error
+		switch there := merged[name].(type) {
+		case map[string]any:
+			if over, ok := value.(map[string]any); ok {
+				value, err = strategic(there, over, kind)
+			}
+		case []any:
+			if over, ok := value.([]any); ok && merges {
+				value, err = strategicList(there, over, kind, key)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		merged[name] = value
+	}
+	return merged, nil
+}
+
+// strategicList merges lists of entries that key tells apart, or, without a key, lists of
+// values. Its order is Kubernetes': entries of the patch keep theirs, those of the list
+// theirs, and what is new comes before what is only there.
+func strategicList(have, patch []any, t reflect.Type, key string) (merged []any, err error) {
+	only := make([]bool, len(have)) // in the list, and not in the patch
+	for i := range only {
+		only[i] = true
+	}
+	at := make([]int, len(patch)) // where an entry of the patch stands in the list; -1: it is new
+	for n, entry := range patch {
+		over, ok := entry.(map[string]any)
+		if ok && over[key] == nil || !ok && key != "" {
+			return nil, fmt.Errorf("an entry has no %s, by which they are told apart", key)
+		}
+		at[n] = slices.IndexFunc(have, func(e any) bool {
+			there, _ := e.(map[string]any)
+			return ok && reflect.DeepEqual(there[key], over[key]) || !ok && reflect.DeepEqual(e, entry)
+		})
+		if at[n] >= 0 {
+			only[at[n]] = false
+		}
+	}
+	i := 0
+	rest := func(until int) {
+		for ; i < until; i++ {
+			if only[i] {
+				merged = append(merged, have[i])
+			}
+		}
+	}
+	for n, entry := range patch {
+		rest(max(i, at[n]))
+		if over, ok := entry.(map[string]any); ok && at[n] >= 0 {
+			there, _ := have[at[n]].(map[string]any)
+			if entry, err = strategic(there, over, t); err != nil {
+				return nil, fmt.Errorf("%v: %w", over[key], err)
+			}
+		}
+		merged = append(merged, entry)
+	}
+	rest(len(have))
+	return merged, nil
+}
+
+// fieldOf finds the type of a field, or of its list's entries, by its name in JSON, and
+// how its list is merged, as the tags of Kubernetes' types have it.
+func fieldOf(t reflect.Type, name string) (of reflect.Type, key string, merges bool) {
+	for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
+		t = t.Elem()
+	}
+	switch {
+	case t == nil:
+		return nil, "", false
+	case t.Kind() == reflect.Map:
+		return t.Elem(), "", false
+	case t.Kind() != reflect.Struct:
+		return nil, "", false
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		said, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if said == name {
+			return f.Type, f.Tag.Get("patchMergeKey"), slices.Contains(strings.Split(f.Tag.Get("patchStrategy"), ","), "merge")
+		}
+		if said == "" && (f.Anonymous || options == "inline") {
+			if of, key, merges := fieldOf(f.Type, name); of != nil {
+				return of, key, merges
+			}
+		}
+	}
+	return nil, "", false
+}
