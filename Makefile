@@ -87,7 +87,9 @@ convert: ## agent convert: every field of the kinds' CRDs is carried or named, e
 
 .PHONY: e2e-convert
 e2e-convert: ## the API server of cluster-up takes every LaunchJob that convert makes of its manifests (dry runs)
-	eval "$$($(CLUSTER) env)" && $(GO) test -count=1 -tags e2e -timeout 10m -run '^TestTheServerTakesThem$$' -v ./agent/kubeflow
+	@$(CLUSTER) up
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -run '^TestTheServerTakesThem$$' -v ./agent/kubeflow
+	@$(GO) run ./test/suite check
 
 .PHONY: test
 test: deps lint unit fake ## unit, contract, race, fuzz seeds, CLI scripts, fake runs: no cluster
