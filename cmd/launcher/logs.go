@@ -76,7 +76,7 @@ func newLogs(streams Streams) *cobra.Command {
 func oneName(cmd *cobra.Command, args []string) (string, error) {
 	switch {
 	case len(args) == 0:
-		return "", failure.Usage("agent list shows the jobs", "%s: which job?", cmd.CommandPath())
+		return "", failure.Usage("agent list shows the jobs", "%s: which job?", cmd.Name())
 	case len(args) > 1:
 		return "", failure.Usage(cmd.CommandPath()+" "+args[0], "%s takes one name, and here are %d", cmd.CommandPath(), len(args))
 	}

@@ -20,13 +20,15 @@ kubeflow = TrainingClient(namespace=namespace)
 
 
 def train(parameters):
+    import os
     import torch
     import torch.distributed as dist
 
     dist.init_process_group("gloo")
     x = torch.ones(1) * (dist.get_rank() + 1)
     dist.all_reduce(x)
-    print("rank", dist.get_rank(), "of", dist.get_world_size(), "sum", int(x.item()), "lr", parameters["lr"], flush=True)
+    # In one piece: two processes share the pod's output.
+    os.write(1, f"rank {dist.get_rank()} of {dist.get_world_size()} sum {int(x.item())} lr {parameters['lr']}\n".encode())
 
 
 def from_function(name):
@@ -47,11 +49,12 @@ def replica(kind, count, container, image, command=None):
 
 def tfjob(name):
     say = ["python3", "-c", "import os; print('TF_CONFIG', os.environ['TF_CONFIG'])"]
+    lead = [say[0], say[1], say[2] + "; import time; time.sleep(5)"]  # its end is the job's, and the others have to have begun
     wait = ["python3", "-c", "import time; time.sleep(3600)"]
     kubeflow.create_job(models.KubeflowOrgV1TFJob(
         api_version=constants.API_VERSION, kind=constants.TFJOB_KIND, metadata=client.V1ObjectMeta(name=name, namespace=namespace),
         spec=models.KubeflowOrgV1TFJobSpec(run_policy=models.KubeflowOrgV1RunPolicy(clean_pod_policy="None"), tf_replica_specs={
-            **replica("Chief", 1, "tensorflow", python_image, say), **replica("PS", 1, "tensorflow", python_image, wait),
+            **replica("Chief", 1, "tensorflow", python_image, lead), **replica("PS", 1, "tensorflow", python_image, wait),
             **replica("Worker", 2, "tensorflow", python_image, say)})))
 
 
