@@ -59,9 +59,12 @@ func TestLogsOnTheWire(t *testing.T) {
 		cuts++
 		return 1 + random.IntN(3500), cuts%2 == 0
 	})
-	got := map[string][]string{}
+	got, reading, over := map[string][]string{}, sync.NewCond(&sync.Mutex{}), false
 	l := Logs{API: api, Job: "talk", Follow: true, Say: t.Logf, Emit: func(line Line) error {
+		reading.L.Lock()
+		defer reading.L.Unlock()
 		got[line.Member] = append(got[line.Member], string(line.Text))
+		reading.Broadcast()
 		return nil
 	}}
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -79,9 +82,11 @@ func TestLogsOnTheWire(t *testing.T) {
 				at := somewhen.Add(time.Duration(n) * 100 * time.Millisecond)
 				logs.Write("ns", fmt.Sprintf("talk-worker-%d", i), "main", at, fmt.Sprintf("line %d%s", n, end))
 			}
-			if n%20 == 0 {
-				time.Sleep(30 * time.Millisecond)
+			reading.L.Lock()
+			for !over && min(len(got["worker-0"]), len(got["worker-1"])) < n-20 { // the readers are never far behind
+				reading.Wait()
 			}
+			reading.L.Unlock()
 			if n == lines/2 {
 				s.Stop()
 				s.Start()
@@ -97,8 +102,13 @@ func TestLogsOnTheWire(t *testing.T) {
 		job.UID = now.UID
 		objects.Put(job)
 	})
-	require.NoError(t, l.Run(t.Context()))
+	err := l.Run(t.Context())
+	reading.L.Lock()
+	over = true
+	reading.L.Unlock()
+	reading.Broadcast()
 	writing.Wait()
+	require.NoError(t, err)
 	var want []string
 	for n := range lines {
 		want = append(want, fmt.Sprintf("line %d", n))

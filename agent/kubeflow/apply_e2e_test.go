@@ -27,30 +27,23 @@ func TestTheServerTakesThem(t *testing.T) {
 	_, err = kube.Kubectl(ctx, "default", nil, "wait", "--for=condition=Established", "crd/launchjobs.muster.dev", "--timeout=60s")
 	require.NoError(t, err)
 	refused := figure.Series{Unit: "jobs", Reduce: "sum"}
-	for _, file := range manifests(t, "testdata/*.yaml") {
-		docs := documents(t, file)
-		for _, d := range docs {
-			if !d.Known() {
-				continue
-			}
-			r := Convert(d.Object, Options{Runtimes: Runtimes(docs)})
-			require.NotNil(t, r.Job, "%s: %v", file, r.Findings)
-			r.Job.Namespace = "default"
-			raw, err := YAML(r.Job)
-			require.NoError(t, err)
-			out, err := kube.Kubectl(ctx, "default", raw, "apply", "--dry-run=server", "--validate=strict", "-o", "yaml", "-f", "-")
-			if err != nil {
-				refused.Samples = append(refused.Samples, 1)
-				t.Errorf("%s: %v", file, err)
-				continue
-			}
-			refused.Samples = append(refused.Samples, 0)
-			back := &v1alpha1.LaunchJob{}
-			require.NoError(t, yaml.Unmarshal([]byte(out), back))
-			for i, role := range r.Job.Spec.Roles {
-				require.Equal(t, role.Template.Labels, back.Spec.Roles[i].Template.Labels, file)
-				require.Equal(t, role.Template.Annotations, back.Spec.Roles[i].Template.Annotations, file)
-			}
+	for _, c := range everything(t) {
+		file, r := c.file, c.Result
+		r.Job.Namespace = "default"
+		raw, err := YAML(r.Job)
+		require.NoError(t, err)
+		out, err := kube.Kubectl(ctx, "default", raw, "apply", "--dry-run=server", "--validate=strict", "-o", "yaml", "-f", "-")
+		if err != nil {
+			refused.Samples = append(refused.Samples, 1)
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		refused.Samples = append(refused.Samples, 0)
+		back := &v1alpha1.LaunchJob{}
+		require.NoError(t, yaml.Unmarshal([]byte(out), back))
+		for i, role := range r.Job.Spec.Roles {
+			require.Equal(t, role.Template.Labels, back.Spec.Roles[i].Template.Labels, file)
+			require.Equal(t, role.Template.Annotations, back.Spec.Roles[i].Template.Annotations, file)
 		}
 	}
 	require.GreaterOrEqual(t, len(refused.Samples), 30)

@@ -20,28 +20,21 @@ import (
 // converted.
 func TestTemplatesAreEqual(t *testing.T) {
 	seen := 0
-	for _, file := range manifests(t, "testdata/*.yaml") {
-		docs := documents(t, file)
-		for _, d := range docs {
-			if !d.Known() {
-				continue
-			}
-			r := Convert(d.Object, Options{Runtimes: Runtimes(docs)})
-			require.NotNil(t, r.Job, "%s: %v", file, r.Findings)
-			object, prefix := d.Object, ""
-			if d.ID() == "TrainJob tune" {
-				object, prefix = docs[0].Object, "runtime."
-			}
-			for path, template := range templatesOf(object, "") {
-				out := outputs(r.Job, path)
-				require.NotEmpty(t, out, "%s: %s has no role", file, path)
-				for _, f := range told(t, template, prefix+path) {
-					seen++
-					if prefix != "" && f.ofTrainer() {
-						continue
-					}
-					require.True(t, covered(r.Findings, f.path) || slices.ContainsFunc(out, f.in), "%s: %s: %v is neither in the job nor named", file, f.path, f.value)
+	for _, c := range everything(t) {
+		file, r, d, docs := c.file, c.Result, c.Document, c.all
+		object, prefix := d.Object, ""
+		if d.ID() == "TrainJob tune" {
+			object, prefix = docs[0].Object, "runtime."
+		}
+		for path, template := range templatesOf(object, "") {
+			out := outputs(r.Job, path)
+			require.NotEmpty(t, out, "%s: %s has no role", file, path)
+			for _, f := range told(t, template, prefix+path) {
+				seen++
+				if prefix != "" && f.ofTrainer() {
+					continue
 				}
+				require.True(t, covered(r.Findings, f.path) || slices.ContainsFunc(out, f.in), "%s: %s: %v is neither in the job nor named", file, f.path, f.value)
 			}
 		}
 	}

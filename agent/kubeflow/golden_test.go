@@ -66,6 +66,31 @@ func documents(t *testing.T, file string) []Document {
 	return docs
 }
 
+// converted is a job of testdata, and what became of it.
+type converted struct {
+	file string
+	all  []Document // of the file
+	Document
+	Result
+}
+
+// everything are the jobs of testdata, which all become LaunchJobs.
+func everything(t *testing.T) (list []converted) {
+	t.Helper()
+	for _, file := range manifests(t, "testdata/*.yaml") {
+		docs := documents(t, file)
+		for _, d := range docs {
+			if !d.Known() {
+				continue
+			}
+			r := Convert(d.Object, Options{Runtimes: Runtimes(docs)})
+			require.NotNil(t, r.Job, "%s: %v", file, r.Findings)
+			list = append(list, converted{file, docs, d, r})
+		}
+	}
+	return list
+}
+
 // golden is what becomes of a file: findings as comments, LaunchJobs below.
 func golden(t *testing.T, file string) string {
 	t.Helper()

@@ -49,7 +49,7 @@ func requests() map[string]Request {
 		}),
 		"git-image": least(func(r *Request) {
 			r.SyncSource, r.SyncBranch, r.SyncImage = "https://code.example.com/team/mnist.git", "v1", "repo/git:1"
-			r.WorkingDir, r.SyncSecret = "/work", "robot"
+			r.WorkingDir, r.SyncSecret = "/home/ml", "robot"
 		}),
 		"everything-else": least(func(r *Request) {
 			r.Framework, r.Launcher, r.Slots, r.Delivery = "jax", new(true), 4, "baked"
@@ -61,7 +61,7 @@ func requests() map[string]Request {
 		"deepspeed": least(func(r *Request) { r.Command, r.GPUs = []string{"deepspeed", "train.py"}, 4 }),
 		"torchrun":  least(func(r *Request) { r.Command, r.GPUs = []string{"OMP_NUM_THREADS=4 torchrun train.py"}, 4 }),
 		"restricted": least(func(r *Request) {
-			r.Restricted, r.RunAsUser, r.SyncSource, r.WorkingDir = true, new(int64(1000)), "https://code.example.com/a.git", "/work"
+			r.Restricted, r.RunAsUser, r.SyncSource, r.WorkingDir = true, new(int64(1000)), "https://code.example.com/a.git", "/home/ml"
 		}),
 		"line-for-a-shell": least(func(r *Request) { r.Command = []string{"cd code && exec mpirun ./pi > log"} }),
 		"own-tags":         least(func(r *Request) { r.Command = []string{"mpirun", "--tag-output", "./pi"} }),

@@ -300,7 +300,7 @@ func TestElasticSurvivesAPIServer(t *testing.T) {
 	c.api.Stop()
 	c.exec.Cut(true)
 	c.start(2) // its kubelet goes on without
-	time.Sleep(2 * time.Second)
+	outage()
 	require.NotContains(t, l.err.String(), "joined")
 	c.api.Start()
 	l.follows(t, `2: 2 of 3, attempt 1`)

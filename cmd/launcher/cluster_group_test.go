@@ -93,7 +93,7 @@ func TestClusterGroupSurvivesAPIServer(t *testing.T) {
 	eventually(t, "output flows", func() bool { return len(l.out.String()) > 50 })
 	c.api.Stop()
 	c.exec.Cut(true)
-	time.Sleep(time.Second)
+	outage()
 	c.api.Start()
 	require.Zero(t, l.end(t), l.err.String())
 	for _, rank := range []string{"0: ", "1: "} {

@@ -297,7 +297,7 @@ func TestClusterSurvivesAPIServer(t *testing.T) {
 	eventually(t, "output flows", func() bool { b, _ := os.ReadFile(c.dir + "/out1"); return len(b) > 50 })
 	c.api.Stop()
 	c.exec.Cut(true)
-	time.Sleep(time.Second)
+	outage()
 	c.api.Start()
 	require.Zero(t, l.end(t), l.err.String())
 	var want strings.Builder

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -100,3 +101,7 @@ func expectCode(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
 }
+
+// outage is how long an API server is away in a test of what that does: longer than the
+// pause between two tries to reach it.
+func outage() { time.Sleep(2 * time.Second) }

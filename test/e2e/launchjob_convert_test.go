@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/kubeflow"
+	"github.com/musterhq/muster/test/kube"
 )
 
 // TestLaunchJobConverted: manifests of five kinds, through agent convert, with the agent
@@ -21,13 +23,8 @@ func TestLaunchJobConverted(t *testing.T) {
 	s := newSpace(t)
 	// What people have runs as root.
 	s.kubectl("label", "namespace", s.name, "pod-security.kubernetes.io/enforce=privileged", "--overwrite")
-	gpus := func(n string) string {
-		return `{"status":{"capacity":{"nvidia.com/gpu":` + n + `},"allocatable":{"nvidia.com/gpu":` + n + `}}}`
-	}
-	s.kubectl("patch", "node", "node1", "--subresource=status", "--type=merge", "--patch", gpus(`"4"`))
-	t.Cleanup(func() {
-		s.kubectl("patch", "node", "node1", "--subresource=status", "--type=merge", "--patch", gpus("null"))
-	})
+	require.NoError(t, kube.GPUs(t.Context(), "node1", 4))
+	t.Cleanup(func() { require.NoError(t, kube.GPUs(context.WithoutCancel(t.Context()), "node1", 0)) })
 	text, err := os.Open("manifests/benchmarks-v1alpha2.yaml")
 	require.NoError(t, err)
 	defer text.Close()

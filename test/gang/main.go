@@ -5,76 +5,38 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/musterhq/muster/test/kube"
-	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/table"
 )
 
 func main() {
 	log.SetLogger(logr.Discard()) // controller-runtime's
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "gang: "+err.Error())
-		os.Exit(1)
+	p := table.Program{Name: "gang", Build: build, Begin: begin}
+	for _, r := range rows() {
+		p.Rows = append(p.Rows, table.Row{Key: r.key, What: r.what, Play: r.see})
 	}
+	p.Main()
 }
 
-func run(ctx context.Context) error {
-	only := flag.String("rows", "", "only these, separated by commas")
-	list := flag.Bool("list", false, "list the rows")
-	build := flag.Bool("build", false, "build the schedulers, and nothing else")
-	flag.Parse()
-	chosen := slices.DeleteFunc(rows(), func(r row) bool {
-		return *only != "" && !slices.Contains(strings.Split(*only, ","), r.key)
-	})
-	switch {
-	case len(chosen) == 0:
-		return fmt.Errorf("-rows=%s: there is none; -list lists them", *only)
-	case *list:
-		for _, r := range chosen {
-			fmt.Printf("%-14s %s\n", r.key, r.what)
-		}
-		return nil
-	case os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_CLUSTER") == "":
-		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/cluster run . env)\"")
-	}
+// build makes the schedulers.
+func build(ctx context.Context) error {
 	for _, m := range modules() {
 		if _, err := m.Build(ctx); err != nil {
 			return err
 		}
 	}
-	if *build {
-		return nil
-	}
-	return runRows(ctx, chosen)
+	return nil
 }
 
-func runRows(ctx context.Context, chosen []row) error {
-	out, err := figure.Dir()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(out, "raw"), 0o755); err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "muster-gang")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
+// begin clears the cluster, and installs the controller.
+func begin(ctx context.Context) error {
 	c, err := newClient()
 	if err != nil {
 		return err
@@ -82,28 +44,23 @@ func runRows(ctx context.Context, chosen []row) error {
 	if err := sweep(ctx, c); err != nil {
 		return err
 	}
-	if err := kube.Controller(ctx, "images/deploy", time.Now().UTC().Format(time.RFC3339)); err != nil {
-		return err
+	return kube.Controller(ctx, "images/deploy", time.Now().UTC().Format(time.RFC3339))
+}
+
+// see plays the row, and keeps its figures.
+func (r row) see(ctx context.Context, out string) (seen []string, err error) {
+	dir, err := os.MkdirTemp("", "muster-gang")
+	if err != nil {
+		return nil, err
 	}
-	var failed []string
-	for _, r := range chosen {
-		w := &world{row: r, out: out, dir: dir, client: c, raw: map[string]any{}}
-		began := time.Now()
-		err := errors.Join(play(ctx, w), ctx.Err())
-		err = errors.Join(err, w.record())
-		verdict := "pass"
-		if err != nil {
-			verdict, failed = "FAIL", append(failed, r.key)
-		}
-		fmt.Printf("%-14s %s  %3.0f s  %s\n", r.key, verdict, time.Since(began).Seconds(), strings.Join(w.seen, "; "))
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "gang: %s: %v\n", r.key, err)
-		}
+	defer os.RemoveAll(dir)
+	c, err := newClient()
+	if err != nil {
+		return nil, err
 	}
-	if len(failed) > 0 {
-		return fmt.Errorf("not as it should: %s", strings.Join(failed, ", "))
-	}
-	return nil
+	w := &world{row: r, out: out, dir: dir, client: c, raw: map[string]any{}}
+	err = play(ctx, w)
+	return w.seen, errors.Join(err, w.record())
 }
 
 // play runs a row, and leaves nothing of it.
@@ -124,12 +81,12 @@ func play(ctx context.Context, w *world) (err error) {
 		if s != nil {
 			err = errors.Join(err, s.leave(after))
 		}
-		if w.row.gpus != "" {
-			err = errors.Join(err, takeGPUs(after))
+		if w.row.gpus > 0 {
+			err = errors.Join(err, kube.GPUs(after, gpuNode, 0))
 		}
 	}()
-	if w.row.gpus != "" {
-		if err := giveGPUs(ctx, w.row.gpus); err != nil {
+	if w.row.gpus > 0 {
+		if err := kube.GPUs(ctx, gpuNode, w.row.gpus); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func sweep(ctx context.Context, c client.Client) error {
 			return err
 		}
 	}
-	return takeGPUs(ctx)
+	return kube.GPUs(ctx, gpuNode, 0)
 }
 
 // release takes off the finalizers that nobody is left to take off.

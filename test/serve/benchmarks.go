@@ -21,10 +21,10 @@ func noKinds(context.Context) ([]string, error) { return nil, nil }
 // GPUs, and its log gives the number that people ran it for.
 func benchmarks(ctx context.Context, w *world) (err error) {
 	const job, total = "tensorflow-benchmarks", "221.25"
-	if err := giveGPUs(ctx); err != nil {
+	if err := kube.GPUs(ctx, gpuNode, gpus); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, takeGPUs(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, kube.GPUs(context.WithoutCancel(ctx), gpuNode, 0)) }()
 	old, err := testdata.ReadFile("testdata/benchmarks.yaml")
 	if err != nil {
 		return err
@@ -62,18 +62,8 @@ func benchmarks(ctx context.Context, w *world) (err error) {
 	return nil
 }
 
+// gpuNode has the GPUs, and so many.
 const (
 	gpuNode = "node1"
-	gpus    = "2"
+	gpus    = 2
 )
-
-// giveGPUs writes GPUs into a node's status, as a device plugin would.
-func giveGPUs(ctx context.Context) error { return patchGPUs(ctx, `"`+gpus+`"`) }
-
-func takeGPUs(ctx context.Context) error { return patchGPUs(ctx, "null") }
-
-func patchGPUs(ctx context.Context, n string) error {
-	patch := fmt.Sprintf(`{"status":{"capacity":{"nvidia.com/gpu":%s},"allocatable":{"nvidia.com/gpu":%s}}}`, n, n)
-	_, err := kube.Kubectl(ctx, "default", nil, "patch", "node", gpuNode, "--subresource=status", "--type=merge", "--patch", patch)
-	return err
-}

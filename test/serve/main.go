@@ -7,86 +7,26 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
-	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/test/kube"
-	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/table"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "serve: "+err.Error())
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context) error {
-	only := flag.String("rows", "", "only these, separated by commas")
-	list := flag.Bool("list", false, "list the rows")
 	bin := flag.String("bin", "bin", "directory of agent-launcher")
-	build := flag.Bool("build", false, "build the operator, and nothing else")
-	flag.Parse()
-	chosen := slices.DeleteFunc(rows(), func(r row) bool {
-		return *only != "" && !slices.Contains(strings.Split(*only, ","), r.key)
-	})
-	switch {
-	case len(chosen) == 0:
-		return fmt.Errorf("-rows=%s: there is none; -list lists them", *only)
-	case *list:
-		for _, r := range chosen {
-			fmt.Printf("%-14s %s\n", r.key, r.what)
-		}
-		return nil
-	case os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_CLUSTER") == "":
-		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/cluster run . env)\"")
-	}
-	if _, err := operator().Build(ctx); err != nil || *build {
+	p := table.Program{Name: "serve", Begin: sweep, End: sweep, Build: func(ctx context.Context) error {
+		_, err := operator().Build(ctx)
 		return err
+	}}
+	for _, r := range rows() {
+		p.Rows = append(p.Rows, table.Row{Key: r.key, What: r.what, Play: func(ctx context.Context, out string) ([]string, error) {
+			w := &world{row: r, bin: *bin, out: out, raw: map[string]any{}}
+			err := play(ctx, w)
+			return w.seen, errors.Join(err, w.record(err == nil))
+		}})
 	}
-	return runRows(ctx, chosen, *bin)
-}
-
-func runRows(ctx context.Context, chosen []row, bin string) error {
-	out, err := figure.Dir()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(out, "raw"), 0o755); err != nil {
-		return err
-	}
-	if err := sweep(ctx); err != nil {
-		return err
-	}
-	var failed []string
-	for _, r := range chosen {
-		w := &world{row: r, bin: bin, out: out, raw: map[string]any{}}
-		began := time.Now()
-		err := errors.Join(play(ctx, w), ctx.Err())
-		err = errors.Join(err, w.record(err == nil))
-		verdict := "pass"
-		if err != nil {
-			verdict, failed = "FAIL", append(failed, r.key)
-		}
-		fmt.Printf("%-14s %s  %3.0f s  %s\n", r.key, verdict, time.Since(began).Seconds(), strings.Join(w.seen, "; "))
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "serve: %s: %v\n", r.key, err)
-		}
-	}
-	if err := sweep(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	if len(failed) > 0 {
-		return fmt.Errorf("not as it should: %s", strings.Join(failed, ", "))
-	}
-	return nil
+	p.Main()
 }
 
 // play runs a row, and leaves nothing of it. The controller starts anew with each, and

@@ -35,10 +35,10 @@ func mpiV2(ctx context.Context, w *world) error {
 // mpi runs tensorflow-benchmarks, in an image without the agent, on GPUs.
 func (w *world) mpi(ctx context.Context, file, columns, counts string) (err error) {
 	const name, object = "tensorflow-benchmarks", "mpijob/tensorflow-benchmarks"
-	if err := giveGPUs(ctx); err != nil {
+	if err := kube.GPUs(ctx, gpuNode, gpus); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, takeGPUs(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, kube.GPUs(context.WithoutCancel(ctx), gpuNode, 0)) }()
 	if err := w.apply(ctx, file, "NAME", name); err != nil {
 		return err
 	}
