@@ -99,7 +99,8 @@ func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, j
 	}
 	want, _, sentence := r.convert(o)
 	if sentence != "" {
-		return r.unchanged(o, sentence)
+		r.unchanged(o, sentence)
+		return nil
 	}
 	next := job.DeepCopy()
 	if p := job.Spec.RunPolicy; p != nil && p.Suspend {
@@ -109,7 +110,7 @@ func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, j
 		if job.Spec.Elastic != nil {
 			next.Spec.Workers = want.Spec.Workers
 		} else if !sameWorkers(job, want) {
-			_ = r.unchanged(o, "the number of workers of a job that is not elastic does not change while it runs: suspend it first (runPolicy.suspend)")
+			r.unchanged(o, "the number of workers of a job that is not elastic does not change while it runs: suspend it first (runPolicy.suspend)")
 		}
 	}
 	if next.Annotations == nil {
@@ -118,7 +119,8 @@ func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, j
 	next.Annotations[madeFrom] = want.Annotations[madeFrom]
 	err := r.Client.Update(ctx, next, client.FieldOwner(fieldManager))
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		return r.unchanged(o, err.Error())
+		r.unchanged(o, err.Error())
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("change LaunchJob %s: %w", job.Name, err)
@@ -127,9 +129,8 @@ func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, j
 }
 
 // unchanged tells that a change of the object has no effect.
-func (r *Reconciler) unchanged(o *unstructured.Unstructured, sentence string) error {
+func (r *Reconciler) unchanged(o *unstructured.Unstructured, sentence string) {
 	r.Events.Eventf(o, nil, corev1.EventTypeWarning, "ChangeNotCarried", "Follow", "%s", clip(sentence))
-	return nil
 }
 
 func sameWorkers(a, b *v1alpha1.LaunchJob) bool {
