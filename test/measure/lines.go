@@ -38,3 +38,13 @@ func ParseLines(log string) (list []Line, err error) {
 	}
 	return list, nil
 }
+
+// Versions are what commands of sh in a pod say, and the API server's and kubectl's.
+func Versions(ctx context.Context, namespace, pod, commands string) ([]string, error) {
+	said, err := kube.Kubectl(ctx, namespace, nil, "exec", pod, "--", "sh", "-c", commands)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := kube.Kubectl(ctx, namespace, nil, "version")
+	return strings.Split(strings.TrimSpace(said+cluster), "\n"), err
+}

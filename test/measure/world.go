@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -130,18 +131,19 @@ func namespace(name, level string) *corev1.Namespace {
 func (w *World) Gone(ctx context.Context, object client.Object) error {
 	return w.Await(ctx, 3*time.Minute, object.GetName()+" to go", func() (bool, error) {
 		err := w.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-		return err != nil, client.IgnoreNotFound(err)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
 }
 
-// Await asks until it is so.
+// Await asks until it is so; what it is told then is its answer. An error before that is
+// asked again about.
 func (w *World) Await(ctx context.Context, limit time.Duration, what string, so func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
 		yes, err := so()
-		if yes && err == nil {
-			return nil
+		if yes {
+			return err
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):

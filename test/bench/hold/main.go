@@ -1,0 +1,73 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/musterhq/muster/test/measure"
+)
+
+// options are the command line.
+type options struct {
+	workers []int
+	rounds  int
+	only    string
+	kubectl string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "hold: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) (err error) {
+	var o options
+	sizes := flag.String("workers", "20,60", "sizes of the jobs, separated by commas")
+	flag.IntVar(&o.rounds, "rounds", 2, "run each contender `N` times at each size")
+	flag.StringVar(&o.only, "only", "", "only these contenders, separated by commas")
+	flag.Parse()
+	for size := range strings.SplitSeq(*sizes, ",") {
+		n, err := strconv.Atoi(size)
+		if err != nil || n < 1 {
+			return fmt.Errorf("-workers=%s: numbers of workers, separated by commas", *sizes)
+		}
+		o.workers = append(o.workers, n)
+	}
+	chosen := slices.DeleteFunc(contenders(), func(c contender) bool {
+		return o.only != "" && !slices.Contains(strings.Split(o.only, ","), c.key)
+	})
+	if len(chosen) == 0 {
+		return fmt.Errorf("-only=%s: there are muster, attached, kubexec and flat", o.only)
+	}
+	if o.kubectl = os.Getenv("MUSTER_KUBECTL"); o.kubectl == "" {
+		return errors.New("no $MUSTER_KUBECTL: a kubectl of the cluster's version is wanted: eval \"$(go -C test/cluster run . env)\"")
+	}
+	m, err := measure.New("hold")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	w, err := newWorld(m, o.kubectl)
+	if err != nil {
+		return err
+	}
+	results, err := w.all(ctx, o, chosen)
+	if err != nil {
+		return err
+	}
+	return w.report(o, chosen, results)
+}
