@@ -157,9 +157,9 @@ func (w *world) lines(ctx context.Context, r *result, applied time.Time) error {
 		launchers++
 		for _, c := range p.Status.ContainerStatuses {
 			r.Restarts += int(c.RestartCount)
-		}
-		if p.Status.Phase == corev1.PodSucceeded {
-			done = p.Name
+			if end := c.State.Terminated; end != nil && end.ExitCode == 0 { // the pod's phase comes later
+				done = p.Name
+			}
 		}
 	}
 	if workers != r.Workers || done == "" {
