@@ -13,7 +13,7 @@ import (
 func TestObjects(t *testing.T) {
 	want := []any{"mpirun", "--allow-run-as-root", "--bind-to", "none", "sh", "-c", `echo "rank $OMPI_COMM_WORLD_RANK"`}
 	for _, c := range contenders() {
-		o, err := c.object("j-1", 60)
+		o, err := c.object("i:1", "j-1", 60)
 		require.NoError(t, err)
 		require.Equal(t, "j-1", o.GetName())
 		require.Equal(t, space, o.GetNamespace())
@@ -27,7 +27,7 @@ func TestObjects(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, found)
 		require.Equal(t, want, containers[0].(map[string]any)["command"], c.name)
-		require.Equal(t, image, containers[0].(map[string]any)["image"])
+		require.Equal(t, "i:1", containers[0].(map[string]any)["image"])
 		n, _, err := unstructured.NestedFieldNoCopy(o.Object, workers...)
 		require.NoError(t, err)
 		require.EqualValues(t, 60, n)

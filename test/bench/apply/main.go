@@ -19,14 +19,12 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-const (
-	image = "localhost/muster-bench:dev" // images/bench
-	space = "bench-apply"
-)
+const space = "bench-apply"
 
 // options are the command line.
 type options struct {
 	bin     string
+	image   string
 	workers []int
 	rounds  int
 }
@@ -34,6 +32,7 @@ type options struct {
 // world is the cluster, and what we have changed in it.
 type world struct {
 	*measure.World
+	image    string
 	versions []string // of what runs
 	jobs     int      // applied so far
 }
@@ -52,6 +51,7 @@ func run(ctx context.Context) (err error) {
 	flag.StringVar(&o.bin, "bin", "bin", "`DIR` of the controller's binary")
 	sizes := flag.String("workers", "2,20,60", "sizes of the jobs, separated by commas")
 	flag.IntVar(&o.rounds, "rounds", 3, "run each contender `N` times at each size")
+	flag.StringVar(&o.image, "image", "localhost/muster-bench:dev", "`NAME` of the image of images/bench")
 	flag.Parse()
 	for size := range strings.SplitSeq(*sizes, ",") {
 		n, err := strconv.Atoi(size)
@@ -67,7 +67,7 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	w := &world{World: m}
+	w := &world{World: m, image: o.image}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	if err := w.prepare(ctx, o.bin); err != nil {
 		return err

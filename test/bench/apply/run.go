@@ -85,7 +85,7 @@ func (w *world) all(ctx context.Context, o options) (results []result, err error
 }
 
 // object reads a contender's.
-func (c contender) object(name string, n int) (*unstructured.Unstructured, error) {
+func (c contender) object(image, name string, n int) (*unstructured.Unstructured, error) {
 	text, err := testdata.ReadFile("testdata/" + c.file)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 	w.jobs++
 	name := fmt.Sprintf("%s-%d", c.key, w.jobs)
 	r = result{Contender: c.key, Workers: n}
-	job, err := c.object(name, n)
+	job, err := c.object(w.image, name, n)
 	if err != nil {
 		return r, err
 	}

@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	image    = "localhost/muster-bench:dev" // images/bench
 	job      = "hold"
 	launcher = job + "-launcher"
 	space    = "bench-hold"
@@ -32,7 +31,7 @@ type contender struct {
 func contenders() []contender {
 	agent, sleep := []string{"/muster/agent", "worker"}, []string{"sleep", "infinity"}
 	run := []string{"/muster/agent", "run", "--job=" + job}
-	kubexec := map[string]string{"OMPI_MCA_plm_rsh_agent": "/etc/mpi/kubexec.sh", "OMPI_MCA_orte_default_hostfile": "/job/hostfile"}
+	kubexec := map[string]string{"OMPI_MCA_plm_rsh_agent": "/opt/bench/kubexec.sh", "OMPI_MCA_orte_default_hostfile": "/job/hostfile"}
 	flat := map[string]string{"OMPI_MCA_plm_rsh_no_tree_spawn": "1", "OMPI_MCA_plm_rsh_num_concurrent": "128"}
 	for name, value := range kubexec {
 		flat[name] = value
@@ -67,9 +66,9 @@ func common(n int) []any {
 }
 
 // workers are the pods that wait to be reached.
-func (c contender) workers(n int) (pods []any) {
+func (c contender) workers(image string, n int) (pods []any) {
 	for i := range n {
-		p := pod(worker(i), "worker", c.worker)
+		p := pod(image, worker(i), "worker", c.worker)
 		p.Labels["muster.dev/index"] = fmt.Sprint(i)
 		p.Spec.Hostname, p.Spec.Subdomain, p.Spec.AutomountServiceAccountToken = p.Name, job, new(bool)
 		pods = append(pods, p)
@@ -78,13 +77,13 @@ func (c contender) workers(n int) (pods []any) {
 }
 
 // launcher is the pod that has mpirun, and kubectl of the machine's path.
-func (c contender) launcher(n int, kubectl string) corev1.Pod {
+func (c contender) launcher(image string, n int, kubectl string) corev1.Pod {
 	var argv []string
 	if c.before != nil {
 		argv = append(append(argv, c.before...), fmt.Sprintf("--workers=%d", n), "--")
 	}
 	argv = append(append(argv, "mpirun", "--allow-run-as-root"), append(c.options, "sh", "-c", rank)...)
-	p := pod(launcher, "launcher", argv)
+	p := pod(image, launcher, "launcher", argv)
 	p.Spec.ServiceAccountName = launcher
 	main := &p.Spec.Containers[0]
 	for name, value := range c.env {
@@ -100,7 +99,7 @@ func (c contender) launcher(n int, kubectl string) corev1.Pod {
 }
 
 // pod is one that is soon gone when it is deleted: sleep as PID 1 does not hear SIGTERM.
-func pod(name, role string, command []string) corev1.Pod {
+func pod(image, name, role string, command []string) corev1.Pod {
 	soon := int64(1)
 	return corev1.Pod{TypeMeta: kube.Kind("v1", "Pod"),
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"muster.dev/job": job, "muster.dev/role": role}},

@@ -40,12 +40,12 @@ func TestParseReading(t *testing.T) {
 // The contenders differ in how mpirun reaches the workers, and in nothing else.
 func TestContendersRunTheSame(t *testing.T) {
 	for _, c := range contenders() {
-		p := c.launcher(3, "/k")
+		p := c.launcher("i", 3, "/k")
 		_, ranks, found := strings.Cut(strings.Join(p.Spec.Containers[0].Command, " "), "mpirun --allow-run-as-root ")
 		require.True(t, found)
 		ranks = strings.TrimPrefix(ranks, "--leave-session-attached ")
 		require.Equal(t, "sh -c "+rank, ranks, c.key)
-		require.Len(t, c.workers(3), 3)
+		require.Len(t, c.workers("i", 3), 3)
 	}
 }
 

@@ -22,6 +22,7 @@ type options struct {
 	workers []int
 	rounds  int
 	only    string
+	image   string
 	kubectl string
 }
 
@@ -39,6 +40,7 @@ func run(ctx context.Context) (err error) {
 	sizes := flag.String("workers", "20,60", "sizes of the jobs, separated by commas")
 	flag.IntVar(&o.rounds, "rounds", 2, "run each contender `N` times at each size")
 	flag.StringVar(&o.only, "only", "", "only these contenders, separated by commas")
+	flag.StringVar(&o.image, "image", "localhost/muster-bench:dev", "`NAME` of the image of images/bench")
 	flag.Parse()
 	for size := range strings.SplitSeq(*sizes, ",") {
 		n, err := strconv.Atoi(size)
@@ -61,7 +63,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	w, err := newWorld(m, o.kubectl)
+	w, err := newWorld(m, o)
 	if err != nil {
 		return err
 	}

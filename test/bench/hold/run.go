@@ -33,13 +33,14 @@ const logPath = "/api/v1/namespaces/" + space + "/pods/" + launcher + "/log"
 type world struct {
 	*measure.World
 	http     *http.Client
+	image    string
 	kubectl  string
 	versions []string // of what runs
 }
 
-func newWorld(m *measure.World, kubectl string) (*world, error) {
+func newWorld(m *measure.World, o options) (*world, error) {
 	client, err := rest.HTTPClientFor(m.Config)
-	return &world{World: m, http: client, kubectl: kubectl}, err
+	return &world{World: m, http: client, image: o.image, kubectl: o.kubectl}, err
 }
 
 // result is what was seen in one run.
@@ -82,7 +83,7 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 	defer cancel()
 	defer func() { err = errors.Join(err, w.clear(context.WithoutCancel(ctx))) }()
 	r = result{Contender: c.key, Workers: n}
-	if err := kube.Apply(ctx, space, c.workers(n)...); err != nil {
+	if err := kube.Apply(ctx, space, c.workers(w.image, n)...); err != nil {
 		return r, err
 	}
 	if err := w.Await(ctx, 3*time.Minute, "workers to run", func() (bool, error) { return w.running(ctx, n) }); err != nil {
@@ -102,7 +103,7 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 	}); err != nil {
 		return r, err
 	}
-	if err := kube.Apply(ctx, space, c.launcher(n, w.kubectl)); err != nil {
+	if err := kube.Apply(ctx, space, c.launcher(w.image, n, w.kubectl)); err != nil {
 		return r, err
 	}
 	if err := w.Await(ctx, 3*time.Minute, "all ranks' lines", func() (bool, error) { return w.printed(ctx, n) }); err != nil {
