@@ -21,8 +21,8 @@ import (
 
 const (
 	// settle is how long pods have run before the first reading: the kubelets have said
-	// what they had to say.
-	settle = 5 * time.Second
+	// what they had to say, and the API server has forgotten some of it.
+	settle = 15 * time.Second
 	// into is when the last reading is, from all ranks' lines on.
 	into = 2 * time.Minute
 )
