@@ -58,3 +58,13 @@ func TestParseLines(t *testing.T) {
 	_, err = ParseLines("rank 0\n")
 	require.ErrorContains(t, err, "read log")
 }
+
+func TestSizes(t *testing.T) {
+	s := Sizes{7}
+	require.NoError(t, s.Set("2,20,60"))
+	require.Equal(t, Sizes{2, 20, 60}, s)
+	require.Equal(t, "2,20,60", s.String())
+	for _, bad := range []string{"", "2,", "2,0", "-1", "two"} {
+		require.ErrorContains(t, s.Set(bad), "is no number of workers", bad)
+	}
+}

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/musterhq/muster/test/measure"
 	"github.com/musterhq/muster/test/suite/figure"
@@ -22,14 +19,7 @@ type options struct {
 	jobs, jobsAlone, nodes int
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "scale: "+err.Error())
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("scale", run) }
 
 func run(ctx context.Context) (err error) {
 	o := options{workers: 20, jobsAlone: 5, nodes: 4}

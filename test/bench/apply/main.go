@@ -6,13 +6,7 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 
 	"github.com/musterhq/muster/test/measure"
 	"github.com/musterhq/muster/test/operator"
@@ -25,7 +19,7 @@ const space = "bench-apply"
 type options struct {
 	bin     string
 	image   string
-	workers []int
+	workers measure.Sizes
 	rounds  int
 }
 
@@ -37,29 +31,15 @@ type world struct {
 	jobs     int      // applied so far
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "apply: "+err.Error())
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("apply", run) }
 
 func run(ctx context.Context) (err error) {
-	var o options
+	o := options{workers: measure.Sizes{2, 20, 60}}
 	flag.StringVar(&o.bin, "bin", "bin", "`DIR` of the controller's binary")
-	sizes := flag.String("workers", "2,20,60", "sizes of the jobs, separated by commas")
+	flag.Var(&o.workers, "workers", "sizes of the jobs, `N,N`")
 	flag.IntVar(&o.rounds, "rounds", 3, "run each contender `N` times at each size")
 	flag.StringVar(&o.image, "image", "localhost/muster-bench:dev", "`NAME` of the image of images/bench")
 	flag.Parse()
-	for size := range strings.SplitSeq(*sizes, ",") {
-		n, err := strconv.Atoi(size)
-		if err != nil || n < 1 {
-			return fmt.Errorf("-workers=%s: numbers of workers, separated by commas", *sizes)
-		}
-		o.workers = append(o.workers, n)
-	}
 	if _, err := operator.MPI().Build(ctx); err != nil { // minutes, the first time
 		return err
 	}

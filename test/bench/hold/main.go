@@ -8,47 +8,30 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/musterhq/muster/test/measure"
 )
 
 // options are the command line.
 type options struct {
-	workers []int
+	workers measure.Sizes
 	rounds  int
 	only    string
 	image   string
 	kubectl string
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "hold: "+err.Error())
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("hold", run) }
 
 func run(ctx context.Context) (err error) {
-	var o options
-	sizes := flag.String("workers", "20,60", "sizes of the jobs, separated by commas")
+	o := options{workers: measure.Sizes{20, 60}}
+	flag.Var(&o.workers, "workers", "sizes of the jobs, `N,N`")
 	flag.IntVar(&o.rounds, "rounds", 2, "run each contender `N` times at each size")
 	flag.StringVar(&o.only, "only", "", "only these contenders, separated by commas")
 	flag.StringVar(&o.image, "image", "localhost/muster-bench:dev", "`NAME` of the image of images/bench")
 	flag.Parse()
-	for size := range strings.SplitSeq(*sizes, ",") {
-		n, err := strconv.Atoi(size)
-		if err != nil || n < 1 {
-			return fmt.Errorf("-workers=%s: numbers of workers, separated by commas", *sizes)
-		}
-		o.workers = append(o.workers, n)
-	}
 	chosen := slices.DeleteFunc(contenders(), func(c contender) bool {
 		return o.only != "" && !slices.Contains(strings.Split(o.only, ","), c.key)
 	})
