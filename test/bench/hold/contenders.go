@@ -25,6 +25,7 @@ type contender struct {
 	before    []string          // words before mpirun
 	options   []string          // of mpirun's
 	env       map[string]string // of the launcher
+	once      bool              // shown beside the others: in the first round, at the first size
 }
 
 // contenders in the order in which they take turns.
@@ -39,13 +40,13 @@ func contenders() []contender {
 	return []contender{
 		{key: "muster", name: "Muster", worker: agent, before: run},
 		{key: "kubexec", name: "kubexec.sh, as mpi-operator v1 sets it", worker: sleep, env: kubexec},
-		{key: "attached", name: "Muster, daemons told to stay attached", worker: agent, before: run, options: []string{"--leave-session-attached"}},
-		{key: "flat", name: "kubexec.sh, plm_rsh_no_tree_spawn", worker: sleep, env: flat},
+		{key: "attached", name: "Muster, daemons told to stay attached", worker: agent, before: run, options: []string{"--leave-session-attached"}, once: true},
+		{key: "flat", name: "kubexec.sh, plm_rsh_no_tree_spawn", worker: sleep, env: flat, once: true},
 	}
 }
 
 // rank prints a line and outlives the last reading.
-const rank = `echo "rank $OMPI_COMM_WORLD_RANK"; exec sleep 150`
+const rank = `echo "rank $OMPI_COMM_WORLD_RANK"; exec sleep 130`
 
 func worker(i int) string { return fmt.Sprintf("%s-worker-%d", job, i) }
 

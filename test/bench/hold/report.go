@@ -60,8 +60,11 @@ func (w *world) report(o options, chosen []contender, results []result) error {
 	for _, c := range columns() {
 		t.Columns = append(t.Columns, report.Column{Name: c.name, Unit: c.unit})
 	}
-	for _, n := range o.workers {
+	for size, n := range o.workers {
 		for _, c := range chosen {
+			if c.once && size > 0 {
+				continue
+			}
 			row := report.Row{Name: c.name, Size: n}
 			for _, column := range columns() {
 				row.Cells = append(row.Cells, samples(results, c.key, n, column.of))
@@ -71,7 +74,7 @@ func (w *world) report(o options, chosen []contender, results []result) error {
 	}
 	t.Notes = []string{
 		strings.Join(w.versions, "; ") + "; kubexec.sh uses the same kubectl.",
-		fmt.Sprintf("%d runs of each, taking turns; one rank a worker, which sleeps; the launcher's pod is in the differences, the workers' pods are not.", o.rounds),
+		fmt.Sprintf("%d runs of each, taking turns, and one of those that are not at every size; one rank a worker, which sleeps; the launcher's pod is in the differences, the workers' pods are not.", o.rounds),
 		"Live memory: heap after a collection, and stacks. Resident memory follows slowly: where little changes it is noise.",
 		"Requests: by the launcher's service account, lists and watches included.",
 	}

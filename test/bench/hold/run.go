@@ -58,12 +58,15 @@ func (w *world) all(ctx context.Context, o options, chosen []contender) (results
 	if err := w.Spaces(ctx, "privileged", space); err != nil {
 		return nil, err
 	}
-	for _, n := range o.workers {
+	for size, n := range o.workers {
 		if err := kube.Apply(ctx, space, common(n)...); err != nil {
 			return nil, err
 		}
 		for round := range o.rounds {
 			for _, c := range chosen {
+				if c.once && round+size > 0 {
+					continue
+				}
 				r, err := w.run(ctx, c, n)
 				if err != nil {
 					return nil, fmt.Errorf("%s, %d workers: %w", c.key, n, err)
@@ -117,6 +120,9 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 	}
 	if r.Into, err = w.read(ctx); err != nil {
 		return r, err
+	}
+	if over, err := w.ended(ctx); over || err != nil {
+		return r, errors.Join(err, errors.New("the job ended before the last reading"))
 	}
 	if err := w.Await(ctx, 2*time.Minute, "the job's end", func() (bool, error) { return w.ended(ctx) }); err != nil {
 		return r, err
