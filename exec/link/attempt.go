@@ -163,7 +163,10 @@ func (l *Link) adopt(c *conn, w wire.WelcomeRecord) error {
 	}
 	l.state.Connected, l.state.Linked, l.state.Parked, l.state.Since, l.state.Last = true, true, false, now, nil
 	l.authAt = time.Time{}
-	l.active, l.upAt = now, now
+	l.upAt = now
+	if !l.renewing {
+		l.active = now
+	}
 	l.conn = c
 	l.current.Store(c)
 	close(l.up)
@@ -193,7 +196,9 @@ func (l *Link) drop(c *conn, err error) {
 	}
 	l.downAt = time.Now()
 	l.state.Connected, l.state.Since, l.state.Last = false, l.downAt, err
-	l.state.Parked = errors.Is(err, errParked)
+	if l.state.Parked = errors.Is(err, errParked); l.state.Parked {
+		l.settle()
+	}
 	l.mu.Unlock()
 	if !errors.Is(err, errParked) {
 		l.cfg.Log.Info("link down", "worker", l.cfg.Worker, "err", err)

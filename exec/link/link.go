@@ -79,7 +79,8 @@ type Link struct {
 	upAt     time.Time
 	downAt   time.Time
 	authAt   time.Time // of the first of the last refusals in a row
-	active   time.Time // when the last running session ended
+	active   time.Time // when the last running session ended, or somebody wanted the link
+	renewing bool      // nobody does: this dial is for the lease of a parked link
 	lost     *LostError
 	end      *wire.EndRecord
 	ended    chan struct{}  // closed when the worker has confirmed end
@@ -160,20 +161,38 @@ func (l *Link) afterDrop() time.Duration {
 
 // pause waits before the next attempt; a parked link waits for work.
 func (l *Link) pause(ctx context.Context, cause error, delay time.Duration) {
+	parked := errors.Is(cause, errParked)
 	var wake chan struct{}
 	switch {
-	case errors.Is(cause, errParked):
+	case parked:
 		delay, wake = l.cfg.ParkLease/6, l.wake
 	case kindOf(cause) == Unreachable && l.cfg.Gate != nil:
 		return // the gate paces these
 	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
+	renewing := false
 	select {
 	case <-timer.C:
+		renewing = parked
 	case <-wake:
 	case <-l.over:
 	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	l.renewing = renewing
+	l.mu.Unlock()
+}
+
+// settle forgets who has roused the link while it was up: all that was done. What has
+// come since it was decided to park is not. Called with l.mu held.
+func (l *Link) settle() {
+	select {
+	case <-l.wake:
+	default:
+	}
+	if len(l.sessions) > 0 || l.end != nil {
+		l.rouse()
 	}
 }
 

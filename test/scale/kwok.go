@@ -22,7 +22,7 @@ const played = "muster.dev/played"
 
 // play has kwok play nodes.
 func (w *world) play(ctx context.Context, nodes int, log string) error {
-	kwok := program.Module{Dir: filepath.Join(w.root, "test/scale/kwok"), Path: "sigs.k8s.io/kwok", Name: "kwok", Commands: []string{"cmd/kwok"}}
+	kwok := program.Module{Dir: filepath.Join(w.Root, "test/scale/kwok"), Path: "sigs.k8s.io/kwok", Name: "kwok", Commands: []string{"cmd/kwok"}}
 	bin, err := kwok.Build(ctx)
 	if err != nil {
 		return err
@@ -30,17 +30,17 @@ func (w *world) play(ctx context.Context, nodes int, log string) error {
 	for i := range nodes {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("played-%d", i), Labels: map[string]string{played: "true"}},
 			Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: played, Value: "true", Effect: corev1.TaintEffectNoSchedule}}}}
-		if err := w.client.Create(ctx, node); err != nil {
+		if err := w.Client.Create(ctx, node); err != nil {
 			return fmt.Errorf("make node: %w", err)
 		}
-		w.later("remove node "+node.Name, func(ctx context.Context) error { return client.IgnoreNotFound(w.client.Delete(ctx, node)) })
+		w.Later("remove node "+node.Name, func(ctx context.Context) error { return client.IgnoreNotFound(w.Client.Delete(ctx, node)) })
 	}
-	if _, err := w.start(log, nil, filepath.Join(bin, "kwok"), "--kubeconfig="+os.Getenv("KUBECONFIG"), "--manage-all-nodes=false", "--manage-nodes-with-label-selector="+played+"=true"); err != nil {
+	if _, err := w.Start(log, nil, filepath.Join(bin, "kwok"), "--kubeconfig="+os.Getenv("KUBECONFIG"), "--manage-all-nodes=false", "--manage-nodes-with-label-selector="+played+"=true"); err != nil {
 		return err
 	}
-	return w.await(ctx, time.Minute, "played nodes", func() (bool, error) {
+	return w.Await(ctx, time.Minute, "played nodes", func() (bool, error) {
 		var list corev1.NodeList
-		if err := w.client.List(ctx, &list, client.MatchingLabels{played: "true"}); err != nil {
+		if err := w.Client.List(ctx, &list, client.MatchingLabels{played: "true"}); err != nil {
 			return false, err
 		}
 		ready := 0

@@ -3,11 +3,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/test/audit"
 	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/measure"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
@@ -27,7 +26,7 @@ type launch struct {
 // launches runs jobs one after the other, and records times and answers 403.
 func (w *world) launches(ctx context.Context, o options) error {
 	const space = "scale-launches"
-	if err := w.spaces(ctx, space); err != nil {
+	if err := w.Spaces(ctx, "restricted", space); err != nil {
 		return err
 	}
 	dir, err := figure.Dir()
@@ -35,7 +34,7 @@ func (w *world) launches(ctx context.Context, o options) error {
 		return err
 	}
 	from := time.Now()
-	if _, err := w.controller(ctx, o.bin, filepath.Join(dir, "raw", "scale-launches-controller.log")); err != nil {
+	if _, err := w.Controller(ctx, o.bin, filepath.Join(dir, "raw", "scale-launches-controller.log")); err != nil {
 		return err
 	}
 	var all []launch
@@ -44,16 +43,16 @@ func (w *world) launches(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
-		say("launch %d: %+v", i+1, l)
+		w.Say("launch %d: %+v", i+1, l)
 		all = append(all, l)
 	}
-	requests, err := audit.Since(w.audit, from)
+	requests, err := audit.Since(w.Audit, from)
 	if err != nil {
 		return err
 	}
 	denied := audit.Forbidden(requests, space)
 	for _, r := range denied {
-		say("403: %+v", r)
+		w.Say("403: %+v", r)
 	}
 	return recordLaunches(o, all, denied)
 }
@@ -99,57 +98,51 @@ func (w *world) launch(ctx context.Context, space, name string, workers int) (l 
 	if err != nil {
 		return l, err
 	}
-	seen, err := w.follow(ctx, space)
+	seen, err := w.Follow(ctx, space)
 	if err != nil {
 		return l, err
 	}
-	defer func() { err = errors.Join(err, seen.close()) }()
+	defer func() { err = errors.Join(err, seen.Close()) }()
 	applied := time.Now()
-	if err := w.client.Create(ctx, job); err != nil {
+	if err := w.Client.Create(ctx, job); err != nil {
 		return l, fmt.Errorf("apply %s: %w", name, err)
 	}
-	over := func() bool { return seen.inPhase(v1alpha1.PhaseSucceeded)+seen.inPhase(v1alpha1.PhaseFailed) > 0 }
-	if err := seen.until(ctx, name+" to end", over); err != nil {
+	over := func() bool { return seen.InPhase(v1alpha1.PhaseSucceeded)+seen.InPhase(v1alpha1.PhaseFailed) > 0 }
+	if err := seen.Until(ctx, name+" to end", over); err != nil {
 		return l, err
 	}
-	log, err := kube.Kubectl(ctx, space, nil, "logs", "--timestamps", name+"-launcher")
+	log, err := measure.Lines(ctx, space, name+"-launcher")
 	if err != nil {
 		return l, err
 	}
-	if n := len(seen.running); seen.inPhase(v1alpha1.PhaseSucceeded) != 1 || n != workers+1 {
-		return l, fmt.Errorf("%s: %d pods have run, phases %v; the launcher said:\n%s", name, n, seen.phases, log)
+	if n := len(seen.Running); seen.InPhase(v1alpha1.PhaseSucceeded) != 1 || n != workers+1 {
+		return l, fmt.Errorf("%s: %d pods have run, phases %v; the launcher said:\n%v", name, n, seen.Phases, log)
 	}
 	ready, line, err := stamps(log, fmt.Sprintf("%d/%d ready", workers, workers))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, log)
-		return l, fmt.Errorf("%s: %w", name, err)
+		return l, fmt.Errorf("%s: %w; the launcher said:\n%v", name, err, log)
 	}
-	scheduled, running := last(seen.scheduled), last(seen.running)
+	scheduled, running := measure.Last(seen.Scheduled), measure.Last(seen.Running)
 	l = launch{
 		Scheduling: scheduled.Sub(applied).Seconds(), Start: running.Sub(scheduled).Seconds(),
 		Rendezvous: ready.Sub(running).Seconds(), Launch: line.Sub(ready).Seconds(),
-		FirstLine: line.Sub(applied).Seconds(), Succeeded: seen.phases[phase{name, v1alpha1.PhaseSucceeded}].Sub(applied).Seconds(),
+		FirstLine: line.Sub(applied).Seconds(), Succeeded: seen.Phases[measure.Phase{Job: name, Name: v1alpha1.PhaseSucceeded}].Sub(applied).Seconds(),
 	}
-	if err := w.client.Delete(ctx, job); err != nil {
+	if err := w.Client.Delete(ctx, job); err != nil {
 		return l, err
 	}
 	_, err = kube.Kubectl(ctx, space, nil, "wait", "--for=delete", "pods", "-l", "muster.dev/job="+name, "--timeout=100s")
 	return l, err
 }
 
-// stamps finds in a log with time stamps when all were ready, and the first rank's line.
-func stamps(log, allReady string) (ready, line time.Time, err error) {
-	for scan := bufio.NewScanner(strings.NewReader(log)); scan.Scan(); {
-		stamp, text, _ := strings.Cut(scan.Text(), " ")
-		at, err := time.Parse(time.RFC3339Nano, stamp)
-		if err != nil {
-			return ready, line, fmt.Errorf("read log: %w", err)
+// stamps finds in a log when all were ready, and the first rank's line.
+func stamps(log []measure.Line, allReady string) (ready, line time.Time, err error) {
+	for _, l := range log {
+		if ready.IsZero() && strings.Contains(l.Text, allReady) {
+			ready = l.At
 		}
-		if ready.IsZero() && strings.Contains(text, allReady) {
-			ready = at
-		}
-		if line.IsZero() && strings.HasPrefix(text, "rank ") {
-			line = at
+		if line.IsZero() && strings.HasPrefix(l.Text, "rank ") {
+			line = l.At
 		}
 	}
 	if ready.IsZero() || line.IsZero() {

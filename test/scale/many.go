@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/test/audit"
+	"github.com/musterhq/muster/test/measure"
 	"github.com/musterhq/muster/test/program"
 	"github.com/musterhq/muster/test/suite/figure"
 )
@@ -47,11 +48,11 @@ func (w *world) many(ctx context.Context, o options) error {
 		spaces = append(spaces, fmt.Sprintf("scale-alone-%d", i))
 	}
 	spaces = append(spaces, "scale-many")
-	if err := w.spaces(ctx, spaces...); err != nil {
+	if err := w.Spaces(ctx, "restricted", spaces...); err != nil {
 		return err
 	}
 	// The last, so that it ends first: it brings no pods back that go with their namespace.
-	controller, err := w.controller(ctx, o.bin, filepath.Join(dir, "raw", "scale-many-controller.log"))
+	controller, err := w.Controller(ctx, o.bin, filepath.Join(dir, "raw", "scale-many-controller.log"))
 	if err != nil {
 		return err
 	}
@@ -74,11 +75,11 @@ func (w *world) many(ctx context.Context, o options) error {
 func (w *world) crowd(ctx context.Context, space string, jobs int, controller *program.Process) (c crowd, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 8*time.Minute)
 	defer cancel()
-	seen, err := w.follow(ctx, space)
+	seen, err := w.Follow(ctx, space)
 	if err != nil {
 		return c, err
 	}
-	defer func() { err = errors.Join(err, seen.close()) }()
+	defer func() { err = errors.Join(err, seen.Close()) }()
 	before, err := usageOf(controller)
 	if err != nil {
 		return c, err
@@ -90,16 +91,16 @@ func (w *world) crowd(ctx context.Context, space string, jobs int, controller *p
 			return c, err
 		}
 		onPlayed(job)
-		if err := w.client.Create(ctx, job); err != nil {
+		if err := w.Client.Create(ctx, job); err != nil {
 			return c, fmt.Errorf("apply: %w", err)
 		}
 	}
-	if err := seen.until(ctx, "pods and jobs to run", func() bool {
-		return len(seen.running) == jobs*podsPerJob && seen.inPhase(v1alpha1.PhaseRunning) == jobs
+	if err := seen.Until(ctx, "pods and jobs to run", func() bool {
+		return len(seen.Running) == jobs*podsPerJob && seen.InPhase(v1alpha1.PhaseRunning) == jobs
 	}); err != nil {
 		return c, err
 	}
-	c = crowd{Jobs: jobs, PodsRunning: last(seen.running).Sub(applied).Seconds(), JobsRunning: time.Since(applied).Seconds()}
+	c = crowd{Jobs: jobs, PodsRunning: measure.Last(seen.Running).Sub(applied).Seconds(), JobsRunning: time.Since(applied).Seconds()}
 	select {
 	case <-time.After(quiet):
 	case <-ctx.Done():
@@ -110,13 +111,13 @@ func (w *world) crowd(ctx context.Context, space string, jobs int, controller *p
 		return c, err
 	}
 	c.CPUSeconds, c.PeakMB = after.CPUSeconds-before.CPUSeconds, after.PeakMB
-	requests, err := audit.Since(w.audit, applied)
+	requests, err := audit.Since(w.Audit, applied)
 	if err != nil {
 		return c, err
 	}
 	ours := audit.Of(requests, "muster-controller", space)
 	c.Requests, c.RequestsPerJob = audit.Count(ours), float64(len(ours))/float64(jobs)
-	say("%s: %+v", space, c)
+	w.Say("%s: %+v", space, c)
 	return c, nil
 }
 

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/operator"
 	"github.com/musterhq/muster/test/table"
 )
 
 func main() {
 	bin := flag.String("bin", "bin", "directory of agent-launcher")
 	p := table.Program{Name: "serve", Begin: sweep, End: sweep, Build: func(ctx context.Context) error {
-		_, err := operator().Build(ctx)
+		_, err := operator.MPI().Build(ctx)
 		return err
 	}}
 	for _, r := range rows() {
@@ -39,7 +40,7 @@ func play(ctx context.Context, w *world) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(undefine(ctx), define(ctx, files)); err != nil {
+	if err := errors.Join(operator.Undefine(ctx), operator.Define(ctx, files)); err != nil {
 		return err
 	}
 	if err := w.deploy(ctx); err != nil {
@@ -63,5 +64,5 @@ func play(ctx context.Context, w *world) (err error) {
 // sweep takes away what a run that was killed has left, and the kinds.
 func sweep(ctx context.Context) error {
 	_, err := kube.Kubectl(ctx, "default", nil, "delete", "namespace", "-l", owner, "--timeout=90s")
-	return errors.Join(err, undefine(ctx))
+	return errors.Join(err, operator.Undefine(ctx))
 }

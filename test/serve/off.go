@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+
+	"github.com/musterhq/muster/test/operator"
 )
 
 // noneYet: the controller starts on a cluster without the kinds.
@@ -19,7 +21,7 @@ func offAndOn(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	if err := define(ctx, files); err != nil {
+	if err := operator.Define(ctx, files); err != nil {
 		return err
 	}
 	if err := w.apply(ctx, "pytorchjob.yaml", "NAME", "digits", "SECONDS", "25"); err != nil {

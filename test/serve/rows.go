@@ -2,7 +2,11 @@
 
 package main
 
-import "context"
+import (
+	"context"
+
+	"github.com/musterhq/muster/test/operator"
+)
 
 // row is what happens in a namespace, and what has to be seen.
 type row struct {
@@ -22,7 +26,7 @@ func rows() []row {
 		{key: "dry-run", what: "a controller that says what it would do", crds: trainingOperator, mode: "dry-run", play: dryRun},
 		{key: "sdk", what: "Kubeflow's own Python SDK: a PyTorchJob from a function, a TFJob, an MPIJob", crds: trainingOperator, play: sdk},
 		{key: "off-and-on", what: "a kind that the cluster gets later; serving turned off under a running job, and on again", crds: noneYet, play: offAndOn},
-		{key: "mpi-v2beta1", what: "an MPIJob of mpi-operator, with sshd", crds: mpiOperator, play: mpiV2},
-		{key: "beside", what: "mpi-operator beside: objects stay with their owner, a namespace moves over and back", crds: mpiOperator, play: beside},
+		{key: "mpi-v2beta1", what: "an MPIJob of mpi-operator, with sshd", crds: operator.MPIKinds, play: mpiV2},
+		{key: "beside", what: "mpi-operator beside: objects stay with their owner, a namespace moves over and back", crds: operator.MPIKinds, play: beside},
 	}
 }

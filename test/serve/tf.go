@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/operator"
 	"github.com/musterhq/muster/test/program"
 )
 
@@ -101,7 +102,7 @@ func (w *world) volcano(ctx context.Context) (stop func() error, err error) {
 		}
 		return err
 	}
-	if err := define(ctx, files); err != nil {
+	if err := operator.Define(ctx, files); err != nil {
 		return stop, errors.Join(err, stop())
 	}
 	kubeconfig := os.Getenv("KUBECONFIG")

@@ -1,0 +1,154 @@
+package link_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// daemons is a worker each of whose sessions leaves a daemon behind, at once.
+type daemons struct {
+	mu              sync.Mutex
+	dialled, parked []time.Time
+}
+
+func (d *daemons) note(list *[]time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	*list = append(*list, time.Now())
+}
+
+// seen are the moments at which it was dialled, and left.
+func (d *daemons) seen() (dialled, parked []time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.dialled), slices.Clone(d.parked)
+}
+
+// Dial implements link.Dialer.
+func (d *daemons) Dial(context.Context) (io.ReadWriteCloser, error) {
+	near, far := net.Pipe()
+	d.note(&d.dialled)
+	go func() {
+		defer far.Close()
+		reader := wire.NewReader(far)
+		for f, err := reader.Next(); err == nil; f, err = reader.Next() {
+			if f.Type == wire.Park {
+				d.note(&d.parked)
+			}
+			for _, answer := range answers(f) {
+				b, _ := wire.Append(nil, answer) // small and valid
+				if _, err := far.Write(b); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	return near, nil
+}
+
+func answers(f wire.Frame) []wire.Frame {
+	record := func(t wire.Type, v any) wire.Frame {
+		r, _ := wire.Record(t, f.Channel, v)
+		return r
+	}
+	switch f.Type {
+	case wire.Hello:
+		return []wire.Frame{record(wire.Welcome, wire.WelcomeRecord{Proto: wire.ProtoMax, Version: "v", Instance: "i"})}
+	case wire.Open:
+		return []wire.Frame{record(wire.Opened, wire.OpenedRecord{}), {Type: wire.EOF, Stream: wire.Stdout, Channel: f.Channel},
+			{Type: wire.EOF, Stream: wire.Stderr, Channel: f.Channel}, record(wire.Exit, wire.ExitRecord{Detached: true})}
+	case wire.Ping:
+		return []wire.Frame{{Type: wire.Pong, Offset: f.Offset}}
+	}
+	return nil
+}
+
+// TestParkedStaysParked: a link that only a daemon needs is given up after a minute, and
+// not taken up again before its lease wants to be renewed; that is done in seconds.
+func TestParkedStaysParked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &daemons{}
+		l := link.New(link.Config{Worker: "w-0", Dialer: d})
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error)
+		go func() { ran <- l.Run(ctx) }()
+		defer func() {
+			cancel()
+			require.NoError(t, <-ran)
+		}()
+		synctest.Wait()
+		s, err := l.Open(ctx, "", wire.Spec{Line: "orted --daemonize"}, link.Streams{})
+		require.NoError(t, err)
+		rec, err := s.Wait(ctx)
+		require.NoError(t, err)
+		require.True(t, rec.Detached)
+
+		time.Sleep(66 * time.Second)
+		require.True(t, l.State().Parked)
+		time.Sleep(9 * time.Minute)
+		dialled, _ := d.seen()
+		require.Len(t, dialled, 1, "nothing was to be done")
+		time.Sleep(time.Hour)
+		require.True(t, l.State().Parked)
+		dialled, parked := d.seen()
+		require.Len(t, dialled, 7, "once every ten minutes")
+		require.Len(t, parked, 7)
+		for i, at := range dialled[1:] {
+			require.LessOrEqual(t, parked[i+1].Sub(at), 10*time.Second)
+		}
+
+		// Who wakes it may want something of it.
+		woken := time.Now()
+		l.Wake()
+		time.Sleep(59 * time.Second)
+		dialled, _ = d.seen()
+		require.Len(t, dialled, 8)
+		require.Equal(t, woken, dialled[7])
+		require.True(t, l.State().Connected)
+	})
+}
+
+// TestParkedForgetsNoWork: a session that is opened in the moment of parking is not left
+// lying until the lease is renewed.
+func TestParkedForgetsNoWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &daemons{}
+		opened := make(chan *link.Session, 1)
+		l := link.New(link.Config{Worker: "w-0", Dialer: d})
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error)
+		go func() { ran <- l.Run(ctx) }()
+		defer func() {
+			cancel()
+			require.NoError(t, <-ran)
+		}()
+		synctest.Wait()
+		s, err := l.Open(ctx, "", wire.Spec{Line: "orted --daemonize"}, link.Streams{})
+		require.NoError(t, err)
+		_, err = s.Wait(ctx)
+		require.NoError(t, err)
+		go func() { // the first look after a minute parks it
+			time.Sleep(60 * time.Second)
+			s, err := l.Open(ctx, "", wire.Spec{Line: "true"}, link.Streams{})
+			if err == nil {
+				opened <- s
+			}
+		}()
+		s = <-opened
+		began := time.Now()
+		_, err = s.Wait(ctx)
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), time.Second)
+	})
+}

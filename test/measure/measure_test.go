@@ -1,0 +1,70 @@
+//go:build linux
+
+package measure
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// A moment is that of the first sight.
+func TestProgress(t *testing.T) {
+	p := newProgress()
+	pod := &corev1.Pod{}
+	pod.Name, pod.Spec.Containers = "a", make([]corev1.Container, 2)
+	p.take(pod)
+	require.Empty(t, p.Scheduled)
+	pod.Spec.NodeName = "n"
+	p.take(pod)
+	at := p.Scheduled["a"]
+	require.False(t, at.IsZero())
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: running}}
+	p.take(pod)
+	require.Empty(t, p.Running, "one of two")
+	pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}})
+	p.take(pod)
+	require.Len(t, p.Running, 1, "one that has run counts")
+	require.Equal(t, at, p.Scheduled["a"])
+	for _, name := range []string{"", v1alpha1.PhaseWaiting, v1alpha1.PhaseRunning} {
+		job := &v1alpha1.LaunchJob{}
+		job.Name, job.Status.Phase = "j", name
+		p.take(job)
+	}
+	require.Equal(t, 1, p.InPhase(v1alpha1.PhaseRunning))
+	require.Equal(t, 0, p.InPhase(v1alpha1.PhaseSucceeded))
+
+	mpi := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "m"}}}
+	p.take(mpi)
+	require.Len(t, p.Phases, 3, "it has no conditions yet")
+	mpi.Object["status"] = map[string]any{"conditions": []any{
+		map[string]any{"type": "Created", "status": "True"}, map[string]any{"type": "Succeeded", "status": "False"}}}
+	p.take(mpi)
+	require.Contains(t, p.Phases, Phase{"m", "Created"})
+	require.NotContains(t, p.Phases, Phase{"m", "Succeeded"})
+}
+
+func TestParseLines(t *testing.T) {
+	lines, err := ParseLines("2026-11-22T14:05:09.5Z agent: 20/20 ready\n2026-11-22T14:05:10.25Z \n2026-11-22T14:05:11Z rank 0")
+	require.NoError(t, err)
+	at := time.Date(2026, 11, 22, 14, 5, 9, 5e8, time.UTC)
+	require.Equal(t, []Line{{at, "agent: 20/20 ready"}, {at.Add(750 * time.Millisecond), ""}, {at.Add(1500 * time.Millisecond), "rank 0"}}, lines)
+	_, err = ParseLines("rank 0\n")
+	require.ErrorContains(t, err, "read log")
+}
+
+func TestSizes(t *testing.T) {
+	s := Sizes{7}
+	require.NoError(t, s.Set("2,20,60"))
+	require.Equal(t, Sizes{2, 20, 60}, s)
+	require.Equal(t, "2,20,60", s.String())
+	for _, bad := range []string{"", "2,", "2,0", "-1", "two"} {
+		require.ErrorContains(t, s.Set(bad), "is no number of workers", bad)
+	}
+}
