@@ -20,6 +20,7 @@ const hold = `echo ready; read -r stay; exec mpirun sh -c 'echo rank $OMPI_COMM_
 
 const (
 	kubexecPod = "launch-kubexec"
+	slowPod    = "launch-slowdns"
 	sshPod     = "launch-ssh"
 	musterPod  = "launch-muster"
 	floorPod   = "launch-nsenter"
@@ -40,12 +41,15 @@ func contenders() []contender {
 		script: `rm -rf /root/.kube; /bench/inpod wait -workers %d -hosts && ` + hold,
 		env:    append([]string{"OMPI_MCA_plm_rsh_agent=/opt/bench/kubexec.sh"}, root...),
 	}
-	unresolved := kubexec
-	unresolved.name = "kubexec-nodns"
-	unresolved.script = `rm -rf /root/.kube; /bench/inpod wait -workers %d -hosts && echo 127.0.0.1 localhost > /etc/hosts && ` + hold
+	unknown := kubexec
+	unknown.name = "kubexec-unknown"
+	unknown.script = `rm -rf /root/.kube; /bench/inpod wait -workers %d -hosts && echo 127.0.0.1 localhost > /etc/hosts && ` + hold
+	slow := unknown
+	slow.name, slow.launcher = "kubexec-slowdns", slowPod
 	return []contender{
 		kubexec,
-		unresolved,
+		unknown,
+		slow,
 		{
 			name: "ssh", launcher: sshPod, pid1: []string{"/usr/sbin/sshd", "-De"},
 			script: `/bench/inpod wait -workers %d && ` + hold,

@@ -15,7 +15,8 @@
 // program, because MPI_Init costs the same whoever has launched it.
 //
 //	kubexec         kubectl exec as mpi-operator v1 calls it, names in the launcher's hosts file
-//	kubexec-nodns   the same with names that nobody resolves: mpirun tries each of them
+//	kubexec-unknown the same with names that nobody knows: mpirun looks up each of them
+//	kubexec-slowdns the same with a DNS that takes half a second to say so
 //	ssh             sshd in the workers as mpi-operator v2 has it, by address
 //	muster          agent run
 //	nsenter         mpirun's own floor: an agent that enters the workers' namespaces

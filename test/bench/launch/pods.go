@@ -33,8 +33,12 @@ func workers(n int) (all []string) {
 func rights() []any {
 	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}
 	exec := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"get", "create"}, ResourceNames: workers(most)}
-	all := append(kube.Bound(kubexecPod, look, exec), kube.Bound(sshPod, look)...)
-	return append(append(all, kube.Access(musterPod, workers(most))...), kube.Bound(floorPod)...)
+	var all []any
+	for _, objects := range [][]any{kube.Bound(kubexecPod, look, exec), kube.Bound(slowPod, look, exec), kube.Bound(sshPod, look),
+		kube.Access(musterPod, workers(most)), kube.Bound(floorPod)} {
+		all = append(all, objects...)
+	}
+	return all
 }
 
 // launcher is a pod that waits to be entered. Its request gives what runs in it a

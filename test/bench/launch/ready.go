@@ -18,7 +18,7 @@ func (w *world) readies(ctx context.Context, o options) (results, error) {
 	for _, size := range o.ready {
 		for round := range min(o.rounds, mostReady) {
 			for _, c := range contenders() {
-				if c.pid1 == nil || c.name == "kubexec-nodns" || !o.takes(c.name) {
+				if c.pid1 == nil || c.name == "kubexec-unknown" || c.name == "kubexec-slowdns" || !o.takes(c.name) {
 					continue
 				}
 				s, err := w.readyOnce(ctx, c, size)

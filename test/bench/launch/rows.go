@@ -41,7 +41,7 @@ func recordAll(launches, readies results) error {
 	const start, ready = "mpirun's start to the last rank's first line", "last worker Ready to the last rank's first line"
 	r.over(launches, 1, start, "nsenter", 1.15, last)
 	r.over(launches, 1, start, "kubexec", 0.5, last)
-	r.over(launches, 1, start, "kubexec-nodns", 0.1, last)
+	r.over(launches, 1, start, "kubexec-slowdns", 0.1, last)
 	r.over(launches, 1, start, "ssh", 0.5, last)
 	r.over(readies, 0, ready, "kubexec", 0.75, last)
 	r.over(readies, 0, ready, "ssh", 0.75, last)

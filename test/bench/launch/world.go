@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -94,7 +95,7 @@ func (w *world) prepare(ctx context.Context) error {
 		return err
 	}
 	objects := append(rights(), keys)
-	pods := []string{kubexecPod, sshPod, musterPod, floorPod}
+	pods := []string{kubexecPod, slowPod, sshPod, musterPod, floorPod}
 	for _, name := range pods {
 		objects = append(objects, launcher(name))
 	}
@@ -112,7 +113,33 @@ func (w *world) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return w.slowDNS(ctx)
+}
+
+// slowDNS has the launcher of that name ask a DNS in the floor's.
+func (w *world) slowDNS(ctx context.Context) error {
+	address, err := kube.Kubectl(ctx, w.ns, nil, "get", "pod", floorPod, "-o", "jsonpath={.status.podIP}")
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	server := w.launchers[floorPod].enter(serving, "exec /bench/inpod dns -after 500ms")
+	if err := server.Start(); err != nil {
+		stop()
+		return fmt.Errorf("start DNS: %w", err)
+	}
+	w.later(func(context.Context) error {
+		stop()
+		_ = server.Wait() // the way in; what is inside ends with its pod
+		return nil
+	})
+	path := w.launchers[slowPod].path("/etc/resolv.conf")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text = regexp.MustCompile(`(?m)^nameserver .*`).ReplaceAll(text, []byte("nameserver "+address))
+	return os.WriteFile(path, text, 0o644)
 }
 
 // build compiles inpod.

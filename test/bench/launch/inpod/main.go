@@ -3,6 +3,7 @@
 //	inpod wait -workers N [-hosts]   watch until N workers are Ready; write /tmp/hostfile: by name, with
 //	                                 their addresses in /etc/hosts, or by address
 //	inpod exec -workers N            open an exec of `true` for each worker at once; prints the seconds
+//	inpod dns -after TIME            a DNS that knows nobody, and takes its time to say so
 package main
 
 import (
@@ -33,12 +34,16 @@ func main() {
 
 func run(ctx context.Context) error {
 	if len(os.Args) < 2 {
-		return errors.New("wait or exec?")
+		return errors.New("wait, exec or dns?")
 	}
 	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
 	workers := flags.Int("workers", 0, "how many `N`")
 	hosts := flags.Bool("hosts", false, "by name")
+	after := flags.Duration("after", 0, "`TIME` until it is said that a name outside the cluster is unknown")
 	_ = flags.Parse(os.Args[2:]) // ExitOnError
+	if os.Args[1] == "dns" {
+		return serveDNS(*after)
+	}
 	namespace, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if err != nil {
 		return err
