@@ -57,7 +57,8 @@ func contenders() []contender {
 		},
 		{
 			name: "muster", launcher: musterPod, pid1: []string{"/muster/agent", "worker"},
-			script: `agent run --keep-workers --job=launch --workers=%d -- sh -c "$HOLD"`,
+			// A script of this name, since agent run goes by it.
+			script: `printf '#!/bin/sh\n%%s\n' "$HOLD" > /bench/mpirun; chmod 755 /bench/mpirun; exec agent run --keep-workers --job=launch --workers=%d -- /bench/mpirun`,
 			env:    []string{"HOLD=" + hold},
 		},
 		{

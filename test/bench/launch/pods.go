@@ -41,12 +41,17 @@ func rights() []any {
 	return all
 }
 
-// launcher is a pod that waits to be entered. Its request gives what runs in it a
-// weight against the workers, whose processes the floor starts here.
+// launcher is a pod that waits to be entered. Its request is its weight when processors are
+// short. The floor's daemons and ranks are in its launcher's cgroup, so that one has the
+// weight of a launcher and of as many workers as there are.
 func launcher(name string) corev1.Pod {
-	pod := pod(name, []string{"sleep", "inf"}, "300m")
+	cpu, node := "200m", "node1"
+	if name == floorPod {
+		cpu, node = "800m", "node2"
+	}
+	pod := pod(name, []string{"sleep", "inf"}, cpu)
 	pod.Spec.ServiceAccountName = name
-	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node1"}
+	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
 	pod.Labels = map[string]string{"muster.dev/job": jobName, "muster.dev/role": "launcher"}
 	return pod
 }
