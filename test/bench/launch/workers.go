@@ -66,11 +66,15 @@ func (w *world) ready(ctx context.Context, n int) (addresses map[string]string, 
 }
 
 // nsenterAgent is an rsh agent with a table of process ids by host. It runs with the machine's
-// process numbers.
+// process numbers. What it starts has a container's capabilities: with all of them hwloc,
+// in each daemon, reads more of the machine's devices than it may in a container.
 const nsenterAgent = `read -r pid < /tmp/hosts/"$1"
 shift
-exec nsenter --target "$pid" --mount --uts --ipc --net --pid -- /bin/sh -c "$*"
+exec nsenter --target "$pid" --mount --uts --ipc --net --pid -- setpriv --bounding-set ` + capabilities + ` /bin/sh -c "$*"
 `
+
+// capabilities are those that containerd gives to a container.
+const capabilities = "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap"
 
 // layFloor writes what the floor's launcher needs: the agent, its table and a hostfile.
 func (w *world) layFloor(found map[string]container, addresses map[string]string) error {
