@@ -4,7 +4,7 @@
 #   images/build.sh [--platform linux/arm64] [IMAGE...]      default: all of them, for this machine
 #   images/build.sh --print [IMAGE...]                       the archives' paths; builds nothing
 #
-# Images: agent controller openmpi mpich noshell git, and frameworks and plain where they are asked for, named
+# Images: agent controller openmpi mpich noshell git, and frameworks, plain and bench where they are asked for, named
 # localhost/muster-IMAGE:dev. A container engine (docker) is used if one answers;
 # otherwise buildah, with base images made from Debian's packages by mmdebstrap, so
 # that no registry is needed. Everything that is kept lies in $MUSTER_IMAGES_DIR, else in
@@ -29,6 +29,7 @@ packages_openmpi=openmpi-bin,python3-minimal,python3-mpi4py
 packages_mpich=mpich,python3-minimal
 packages_frameworks=python3,libgomp1,libquadmath0,openmpi-bin,rsync,git,pdsh # openmpi-bin for Horovod, what follows for the ssh shim
 packages_git=git
+packages_bench=openmpi-bin,openssh-client,openssh-server
 packages_devel=gcc,libc6-dev,libopenmpi-dev,libmpich-dev
 mpi4py=4.1.2 # of PyPI, for MPICH
 
@@ -47,7 +48,7 @@ case $arch in amd64 | arm64) ;; *) fail "no such platform: linux/$arch" "linux/a
 images=("$@")
 [ ${#images[@]} -gt 0 ] || images=(agent controller openmpi mpich noshell git)
 for image in "${images[@]}"; do
-    [ -f "$here/$image/Dockerfile" ] || fail "no such image: $image" "agent controller openmpi mpich noshell git frameworks plain" 64
+    [ -f "$here/$image/Dockerfile" ] || fail "no such image: $image" "agent controller openmpi mpich noshell git frameworks plain bench" 64
     if [ -n "$print" ]; then archive "$image"; fi
 done
 [ -z "$print" ] || exit 0
@@ -168,6 +169,7 @@ for image in "${images[@]}"; do
         git) build git "$repo" "BASE=$(base git)" ;;
         frameworks) build frameworks "$repo" "BASE=$(base frameworks)" "AGENT=$(ref agent)" ;;
         plain) build plain "$repo" "BASE=$(base openmpi)" ;;
+        bench) build bench "$repo" "BASE=$(base bench)" "AGENT=$(ref agent)" ;;
         noshell) build noshell "$repo" "OPENMPI=$(ref openmpi)" ;;
     esac
 done

@@ -124,6 +124,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
+	r.limitFiles(argv, a.command.proc.PID(), len(a.workers))
 	a.hang.over(a.command)
 	s := r.supervise(working, a, a.command.name, a.command)
 	s.watch(ctx)

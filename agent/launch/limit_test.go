@@ -1,0 +1,45 @@
+//go:build linux
+
+package launch
+
+import (
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// An MPI launcher gets files enough for its workers and not many more; nobody else's
+// limit is touched, and a low one is not raised.
+func TestLimitFiles(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		argv0    string
+		slots    int
+		has      uint64
+		workers  int
+		want     uint64
+		wantHard uint64
+	}{
+		{"mpirun", "/usr/bin/mpirun.openmpi", 0, 9000, 60, 1984, 9000},
+		{"as many as it takes", "mpiexec", 0, 9000, 400, 7424, 9000},
+		{"low already", "mpirun", 0, 1500, 60, 1500, 1500},
+		{"ranks of its own", "mpirun", 2, 9000, 60, 9000, 9000},
+		{"another command", "sh", 0, 9000, 60, 9000, 9000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cmd := exec.Command("sleep", "60")
+			require.NoError(t, cmd.Start())
+			defer func() {
+				require.NoError(t, cmd.Process.Kill())
+				_ = cmd.Wait() // killed
+			}()
+			require.NoError(t, unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: c.has, Max: c.has}, nil))
+			(&runner{cfg: Config{LauncherSlots: c.slots}}).limitFiles([]string{c.argv0}, cmd.Process.Pid, c.workers)
+			var got unix.Rlimit
+			require.NoError(t, unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_NOFILE, nil, &got))
+			require.Equal(t, unix.Rlimit{Cur: c.want, Max: c.wantHard}, got)
+		})
+	}
+}
