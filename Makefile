@@ -19,7 +19,7 @@ BROUGHT := ^Test(Pipelines|Notebook|Migrate)$$
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/agent, bin/agent-launcher and bin/controller
@@ -283,9 +283,46 @@ model: ## check the model of the session protocol with spin, and that its mutati
 	@sh test/mpi/deps.sh --model
 	MUSTER_OUT=$(OUT) sh test/model/run.sh
 
+# Each part of the benchmarks on the cluster measures alone on it.
+.PHONY: bench-launch
+bench-launch: loaded ## start to first line, CPU, memory and requests: Muster, kubexec.sh, ssh, mpirun's own floor; 2, 20 and 60 workers
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/launch -bin $(BIN)
+
+.PHONY: bench-apply
+bench-apply: loaded ## apply to the first rank's line: LaunchJob, and mpi-operator built from its module
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/apply -bin $(BIN)
+
+.PHONY: bench-hold
+bench-hold: loaded ## what a running job holds at the API server
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/hold -bin $(BIN)
+
+.PHONY: bench-throughput
+bench-throughput: loaded ## output through the whole path, and kubectl exec's
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/throughput -bin $(BIN)
+
+.PHONY: bench-scale
+bench-scale: loaded ## 100, 300 and 1,000 workers on nodes that kwok plays
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/thousand -bin $(BIN)
+
+.PHONY: bench-steady
+bench-steady: loaded ## what Muster takes from ranks that compute
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/steady -bin $(BIN)
+
+.PHONY: bench-micro
+bench-micro: ## go benchmarks of the parts; out/bench/micro.txt is for benchstat
+	MUSTER_OUT=$(OUT) $(GO) run ./test/bench/micro
+
+.PHONY: bench-plan
+bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/scale.md
+	MUSTER_OUT=$(OUT) $(GO) run ./test/bench/plan
+
+BENCH := launch apply hold throughput scale steady micro plan
+
 .PHONY: bench
-bench: ## go benchmarks of the parts
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: loaded ## all of them: tables, out/bench.json, pictures in docs/bench, the README's comparison
+	@missed=; for part in $(BENCH); do echo "== bench-$$part"; $(MAKE) --no-print-directory bench-$$part || missed="$$missed $$part"; done; \
+	echo "== report"; MUSTER_OUT=$(OUT) $(GO) run ./test/bench -readme README.md || missed="$$missed report"; \
+	test -z "$$missed" || { echo "bench: failed, or missed a bar:$$missed"; exit 1; }
 
 .PHONY: clean
 clean: ## remove what was built here
