@@ -28,16 +28,16 @@ func Of(samples []float64) Cell {
 	return c
 }
 
-// String is the median, and the ends where they read differently; "-": not measured.
+// String is the median, and the ends unless they lie within half a percent of it;
+// "-": not measured.
 func (c Cell) String() string {
 	if len(c.Samples) == 0 {
 		return "-"
 	}
-	median, low, high := Number(c.Median), Number(c.Min), Number(c.Max)
-	if low == high {
-		return median
+	if most := 0.005 * math.Abs(c.Median); c.Max-c.Median <= most && c.Median-c.Min <= most {
+		return Number(c.Median)
 	}
-	return median + " (" + low + " to " + high + ")"
+	return Number(c.Median) + " (" + Number(c.Min) + " to " + Number(c.Max) + ")"
 }
 
 // Number has three significant digits, and all that stand before the point, in threes.
