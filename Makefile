@@ -101,7 +101,7 @@ fuzz: ## each fuzz target for a minute
 		echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime 60s -fuzzminimizetime 2s $$p || exit 1; done; done
 
 .PHONY: size
-size: build ## sizes, start times and memory of the binaries, against their bars
+size: build ## sizes, start times and memory of the binaries, what they link: against their bars
 	MUSTER_OUT=$(OUT) $(GO) run ./test/size -bin $(BIN)
 
 .PHONY: images
