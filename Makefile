@@ -288,7 +288,7 @@ LOADED ?= loaded
 
 .PHONY: bench-launch
 bench-launch: $(LOADED) ## start to first line, CPU, memory and requests: Muster, kubexec.sh, ssh, mpirun's own floor; 2, 20 and 60 workers
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/launch -bin $(BIN)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/launch
 
 .PHONY: bench-apply
 bench-apply: $(LOADED) ## apply to the first rank's line: LaunchJob, and mpi-operator built from its module
@@ -296,19 +296,23 @@ bench-apply: $(LOADED) ## apply to the first rank's line: LaunchJob, and mpi-ope
 
 .PHONY: bench-hold
 bench-hold: $(LOADED) ## what a running job holds at the API server
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/hold -bin $(BIN)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/hold
 
 .PHONY: bench-throughput
 bench-throughput: $(LOADED) ## output through the whole path, and kubectl exec's
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/throughput -bin $(BIN)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/throughput
 
 .PHONY: bench-scale
 bench-scale: $(LOADED) ## 100, 300 and 1,000 workers on nodes that kwok plays
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/thousand -bin $(BIN)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/thousand -bin $(BIN) -only scale
+
+.PHONY: bench-output
+bench-output: $(LOADED) ## 1,000 ranks that each print 10 lines a second, there
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/thousand -bin $(BIN) -only output
 
 .PHONY: bench-steady
 bench-steady: $(LOADED) ## what Muster takes from ranks that compute
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/steady -bin $(BIN)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/steady
 
 .PHONY: bench-micro
 bench-micro: ## go benchmarks of the parts; out/bench/micro.txt is for benchstat
@@ -318,7 +322,7 @@ bench-micro: ## go benchmarks of the parts; out/bench/micro.txt is for benchstat
 bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/scale.md
 	MUSTER_OUT=$(OUT) $(GO) run ./test/bench/plan
 
-BENCH := launch apply hold throughput scale steady micro plan
+BENCH := launch hold apply throughput scale output steady micro plan
 
 .PHONY: bench
 bench: loaded ## all of them: tables, out/bench.json, pictures in docs/bench, the README's comparison

@@ -23,10 +23,16 @@ func tables() []report.Table {
 				{Name: "Muster", Size: 2, Cells: [][]float64{{0.2}, {0}}},
 				{Name: "mpirun's own floor", Size: 60, Cells: [][]float64{{1.35}, {}}},
 			}, Notes: []string{"Open MPI 4.1.4"}, Command: "make bench-launch"},
-		{Name: "apply", Title: "Apply to the first line", Over: "workers", Columns: []report.Column{{Name: "apply to line", Unit: "s"}},
+		{Name: "apply", Title: "Apply to the first line", Over: "workers", Columns: []report.Column{{Name: "apply to line", Unit: "s"}, {Name: "not drawn"}}, Drawn: []int{0},
 			Rows: []report.Row{
-				{Name: "mpi-operator v0.6.0", Size: 20, Cells: [][]float64{{9}}},
-				{Name: "LaunchJob", Size: 20, Cells: [][]float64{{4}}},
+				{Name: "mpi-operator v0.6.0", Size: 20, Cells: [][]float64{{9}, {1}}},
+				{Name: "LaunchJob", Size: 20, Cells: [][]float64{{4}, {1}}},
+			}},
+		{Name: "throughput", Title: "Throughput", Over: "sessions", Columns: []report.Column{{Name: "throughput", Unit: "MiB/s"}}, Drawn: []int{0},
+			Rows: []report.Row{
+				{Name: "Muster", Size: 4, Cells: [][]float64{{400}}},
+				{Name: "Muster", Size: 1, Cells: [][]float64{{240}}},
+				{Name: "kubectl exec", Size: 1, Cells: [][]float64{{210}}},
 			}},
 		{Name: "micro", Title: "Parts", Columns: []report.Column{{Name: "time", Unit: "ns"}}, Rows: []report.Row{{Name: "kubectl Muster", Cells: [][]float64{{1}}}}},
 	}
@@ -37,14 +43,15 @@ func TestCompared(t *testing.T) {
 	require.True(t, ok)
 	require.True(t, strings.HasPrefix(got, "| | kubexec.sh"))
 	figures := strings.TrimPrefix(got, properties)
-	require.Equal(t, `| time, s, 60 workers | 3.7 (3 to 4); names that do not resolve: 23.5 | 3.5 | 1.4 |
-| streams, 60 workers | 60; names that do not resolve: 60 | - | 0 |
+	require.Equal(t, `| from mpirun's start: time, s, 60 workers | 3.7 (3 to 4); names that do not resolve: 23.5 | 3.5 | 1.4 |
+| from mpirun's start: streams, 60 workers | 60; names that do not resolve: 60 | - | 0 |
 | apply to line, s, 20 workers | - | 9 | 4 |
+| throughput, MiB/s, 1 session | 210 | - | 240 |
 `, figures)
 	for line := range strings.Lines(got) {
 		require.Equal(t, 5, strings.Count(line, "|")-strings.Count(line, `\|`), line)
 	}
-	_, ok = compared(tables()[2:])
+	_, ok = compared(tables()[3:])
 	require.False(t, ok, "nothing of these compares")
 }
 
@@ -61,7 +68,7 @@ func TestWriteDocs(t *testing.T) {
 	require.NoError(t, writeDocs(dir, tables(), bars))
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
-	require.Equal(t, []string{filepath.Join(dir, "README.md"), filepath.Join(dir, "launch.svg")}, files)
+	require.Equal(t, []string{filepath.Join(dir, "README.md"), filepath.Join(dir, "apply.svg"), filepath.Join(dir, "launch.svg"), filepath.Join(dir, "throughput.svg")}, files)
 	text, err := os.ReadFile(filepath.Join(dir, "README.md"))
 	require.NoError(t, err)
 	page := string(text)
@@ -70,7 +77,7 @@ func TestWriteDocs(t *testing.T) {
 		require.Contains(t, page, want)
 	}
 	require.NotContains(t, page, "of another command")
-	require.NotContains(t, page, "apply.svg")
+	require.NotContains(t, page, "micro.svg")
 	require.Equal(t, docsPage(tables(), nil, nil), docsPage(tables(), nil, nil))
 	require.NotContains(t, docsPage(tables(), nil, nil), "## Bars")
 }

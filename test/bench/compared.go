@@ -12,30 +12,57 @@ import (
 //go:embed compared.md
 var properties string
 
+// comparison is a table with lines in the README.
+type comparison struct {
+	table, before string // before a column's name
+	drawn         bool   // only the columns of the picture
+	least         bool   // at the smallest size, not the largest
+}
+
+func comparisons() []comparison {
+	return []comparison{
+		{table: "launch", before: "from mpirun's start: "},
+		{table: "ready", before: "from the last worker's Ready: "},
+		{table: "hold", drawn: true},
+		{table: "apply", drawn: true},
+		{table: "throughput", drawn: true, least: true},
+	}
+}
+
 // compared is the README's table: the properties, and a line for each column of the
-// tables that compare, at their largest size. Without such a table: false.
+// tables that compare, at one size. Without such a table: false.
 func compared(all []report.Table) (string, bool) {
 	var b strings.Builder
-	for _, t := range all {
-		if !slices.Contains([]string{"launch", "ready", "hold", "apply", "throughput"}, t.Name) {
+	for _, c := range comparisons() {
+		i := slices.IndexFunc(all, func(t report.Table) bool { return t.Name == c.table })
+		if i < 0 || len(all[i].Rows) == 0 {
 			continue
 		}
-		size := 0
+		t := all[i]
+		size := t.Rows[0].Size
 		for _, r := range t.Rows {
-			size = max(size, r.Size)
+			if c.least == (r.Size < size) {
+				size = r.Size
+			}
 		}
-		for i, c := range t.Columns {
-			b.WriteString(figureLine(t, i, c, size))
+		for column := range t.Columns {
+			if !c.drawn || slices.Contains(t.Drawn, column) {
+				b.WriteString(figureLine(t, column, c.before, size))
+			}
 		}
 	}
 	return properties + b.String(), b.Len() > 0
 }
 
 // figureLine is one line of figures; empty when Muster or both others have none.
-func figureLine(t report.Table, column int, c report.Column, size int) string {
-	what := c.Label()
+func figureLine(t report.Table, column int, before string, size int) string {
+	what := before + t.Columns[column].Label()
 	if size > 0 {
-		what = fmt.Sprintf("%s, %d %s", what, size, t.Over)
+		over := t.Over
+		if size == 1 {
+			over = strings.TrimSuffix(over, "s")
+		}
+		what = fmt.Sprintf("%s, %d %s", what, size, over)
 	}
 	line, found := "| "+what, []string{}
 	for _, words := range [][]string{{"kubexec", "kubectl"}, {"ssh", "mpi-operator"}, {"muster", "launchjob"}} {
