@@ -19,10 +19,10 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// packages have benchmarks of framing, spools, hostfiles, ranking and explaining, and
-// of a link over a unix socket.
+// packages have benchmarks of framing, spools, hostfiles, ranking and explaining, of a
+// link over a unix socket, and of what the plan needs besides.
 func packages() []string {
-	return []string{"./exec/wire", "./exec/flow", "./hostfile", "./rendezvous", "./exec/local"}
+	return []string{"./exec/wire", "./exec/flow", "./hostfile", "./rendezvous", "./exec/local", "./test/bench/plan"}
 }
 
 func main() {
