@@ -320,7 +320,7 @@ bench-micro: ## go benchmarks of the parts; out/bench/micro.txt is for benchstat
 
 .PHONY: bench-plan
 bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/scale.md
-	MUSTER_OUT=$(OUT) $(GO) run ./test/bench/plan
+	MUSTER_OUT=$(OUT) $(GO) run ./test/bench/plan -doc docs/scale.md
 
 BENCH := launch hold apply throughput scale output steady micro plan
 

@@ -2,18 +2,18 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"runtime"
+	"strings"
 
 	"github.com/musterhq/muster/test/bench/report"
 )
 
-// compare prints what the model says of the launches that the table "scale" has
-// measured, beside that. It tells whether there was anything to compare.
-func compare(w io.Writer, costs Costs, tables []report.Table, seed uint64) bool {
+// compare says what the model makes of the launches that the table "scale" has
+// measured, beside that: as a list.
+func compare(costs Costs, tables []report.Table, seed uint64) string {
 	costs.NodeExec, costs.Way = costs.KwokExec, 0
 	machine := site{Servers: 1, PerNode: 1 << 20, Shared: runtime.NumCPU()}
-	some := false
+	var b strings.Builder
 	for _, column := range []struct {
 		name string
 		of   func(result) float64
@@ -26,12 +26,14 @@ func compare(w io.Writer, costs Costs, tables []report.Table, seed uint64) bool 
 			if len(samples) == 0 {
 				continue
 			}
-			some = true
 			measured, model := report.Of(samples), column.of(launch(costs, machine, designs()[0], n, 0, seed))
-			fmt.Fprintf(w, "  %-34s %6d workers: measured %s s, the model %s s: %+.0f %%\n", column.name, n, measured, report.Number(model), 100*(model/measured.Median-1))
+			fmt.Fprintf(&b, "- %s, %d workers: measured %s s, the model %s s: %+.0f %%\n", column.name, n, measured, report.Number(model), 100*(model/measured.Median-1))
 		}
 	}
-	return some
+	if b.Len() == 0 {
+		return "- not yet: `make bench-scale` measures it\n"
+	}
+	return b.String()
 }
 
 // sizesOf are the sizes of a table's rows.

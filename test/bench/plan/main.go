@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/musterhq/muster/test/bench/report"
+	"github.com/musterhq/muster/test/page"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
@@ -24,6 +25,7 @@ func main() {
 func run() error {
 	sizes := flag.String("workers", "1000,10000,100000", "`SIZES` to simulate")
 	fanout := flag.Int("fanout", 64, "a tree's relay links `N` others")
+	doc := flag.String("doc", "", "`FILE` whose tables are written anew; default: none")
 	seed := flag.Uint64("seed", 10, "`N` for the luck of the work's costs; 0: none")
 	flag.Parse()
 	if *fanout < 2 {
@@ -50,21 +52,15 @@ func run() error {
 		return err
 	}
 	printCosts(list)
-	fmt.Println("\nagainst what was measured (table scale):")
-	if !compare(os.Stdout, costs, tables, *seed) {
-		fmt.Println("  not measured here: make bench-scale")
-	}
-	fmt.Printf("\nseed %d\n", *seed)
+	checks := compare(costs, tables, *seed)
+	fmt.Println("\nagainst what was measured (table scale):\n" + checks + fmt.Sprintf("\nseed %d", *seed))
 	t := play(costs, large(), ns, *fanout, *seed)
-	assumed := 0
-	for _, c := range list {
-		if c.Known == "assumed" {
-			assumed++
-		}
-	}
-	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d costs are assumed, the others measured: test/bench/plan/costs.json", assumed, len(list)))
+	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d costs are assumed, the others measured: docs/scale.md has the list", assumed(list), len(list)))
 	fmt.Println(t.Text())
-	return report.Save(t)
+	if err := report.Save(t); err != nil || *doc == "" {
+		return err
+	}
+	return errors.Join(page.Put(*doc, "plan", t.Markdown()+"\n"+notes(t)), page.Put(*doc, "costs", costsTable(list)), page.Put(*doc, "check", checks))
 }
 
 func printCosts(list []Cost) {

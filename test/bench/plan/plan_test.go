@@ -208,12 +208,10 @@ func TestCosts(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	var out bytes.Buffer
-	require.False(t, compare(&out, costs(), nil, 1))
-	require.Empty(t, out.String())
+	require.Contains(t, compare(costs(), nil, 1), "not yet")
 	table := report.Table{Name: "scale", Columns: []report.Column{{Name: "rendezvous and handshake"}}, Rows: []report.Row{{Name: "Muster", Size: 100, Cells: [][]float64{{1}}}}}
-	require.True(t, compare(&out, Costs{Start: 2}, []report.Table{table}, 0))
-	require.Contains(t, out.String(), "100 workers: measured 1 s, the model 2.3 s: +130 %", "the gate lets 40 through, then 200 a second")
+	require.Equal(t, "- rendezvous and handshake, 100 workers: measured 1 s, the model 2.3 s: +130 %\n", compare(Costs{Start: 2}, []report.Table{table}, 0),
+		"the gate lets 40 through, then 200 a second")
 }
 
 func TestTable(t *testing.T) {
@@ -224,4 +222,5 @@ func TestTable(t *testing.T) {
 		require.Len(t, r.Cells, len(table.Columns))
 	}
 	require.Equal(t, table, play(costs(), large(), []int{10, 20}, 4, 3))
+	require.True(t, strings.HasSuffix(costsTable([]Cost{{What: "it", Value: 1.5, Unit: "ms", Known: "assumed", Where: "a|b"}}), "\n| it | 1.5 ms | assumed | a\\|b |\n"))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/musterhq/muster/test/bench/report"
 )
@@ -31,4 +32,28 @@ func play(costs Costs, s site, sizes []int, fanout int, seed uint64) report.Tabl
 			s.LauncherCores, s.Servers, s.ServerCores, s.NodeCores, s.PerNode, fanout, seed),
 		"numbers of a model, not of a cluster: docs/scale.md says where they end")
 	return t
+}
+
+// notes are the table's, as a list.
+func notes(t report.Table) string {
+	return "- " + strings.Join(t.Notes, "\n- ") + "\n"
+}
+
+func assumed(list []Cost) (n int) {
+	for _, c := range list {
+		if c.Known == "assumed" {
+			n++
+		}
+	}
+	return n
+}
+
+// costsTable is the list as a page has it.
+func costsTable(list []Cost) string {
+	var b strings.Builder
+	b.WriteString("| cost | | known | by |\n|---|---:|---|---|\n")
+	for _, c := range list {
+		fmt.Fprintf(&b, "| %s | %s %s | %s | %s |\n", c.What, report.Number(c.Value), c.Unit, c.Known, strings.ReplaceAll(c.Where, "|", `\|`))
+	}
+	return b.String()
 }
