@@ -325,7 +325,7 @@ bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/sca
 BENCH := launch hold apply throughput scale output steady micro plan
 
 .PHONY: bench
-bench: loaded ## all of them: tables, out/bench.json, pictures in docs/bench, the README's comparison
+bench: $(LOADED) ## all of them: tables, out/bench.json, pictures in docs/bench, the README's comparison
 	@missed=; for part in $(BENCH); do echo "== bench-$$part"; $(MAKE) --no-print-directory LOADED= bench-$$part || missed="$$missed $$part"; done; \
 	echo "== report"; MUSTER_OUT=$(OUT) $(GO) run ./test/bench -readme README.md || missed="$$missed report"; \
 	test -z "$$missed" || { echo "bench: failed, or missed a bar:$$missed"; exit 1; }

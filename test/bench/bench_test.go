@@ -82,6 +82,35 @@ func TestWriteDocs(t *testing.T) {
 	require.NotContains(t, docsPage(tables(), nil, nil), "## Bars")
 }
 
+func TestRun(t *testing.T) {
+	out := t.TempDir()
+	t.Setenv("MUSTER_OUT", out)
+	readme, docs := filepath.Join(t.TempDir(), "README.md"), filepath.Join(t.TempDir(), "docs")
+	before := "a\n<!-- compared: begin -->\nold\n<!-- compared: end -->\nb\n"
+	require.NoError(t, os.WriteFile(readme, []byte(before), 0o644))
+	text := func() string {
+		text, err := os.ReadFile(readme)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.ErrorContains(t, run(readme, docs), "nothing is changed")
+	require.NoDirExists(t, docs)
+	require.Equal(t, before, text())
+
+	all := tables()
+	require.NoError(t, report.Save(all[len(all)-1]))
+	require.NoError(t, run(readme, docs))
+	require.Equal(t, before, text(), "nothing of that compares")
+	require.FileExists(t, filepath.Join(out, "bench.json"))
+
+	for _, table := range all {
+		require.NoError(t, report.Save(table))
+	}
+	require.NoError(t, run(readme, docs))
+	want, _ := compared(all)
+	require.Equal(t, "a\n<!-- compared: begin -->\n"+want+"<!-- compared: end -->\nb\n", text())
+}
+
 // TestTheReadmeHasThePlace: the properties that stand in the README are those of compared.md.
 func TestTheReadmeHasThePlace(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")

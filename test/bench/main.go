@@ -15,26 +15,26 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	readme := flag.String("readme", "", "`FILE` with the table that is compared; default: none")
+	docs := flag.String("docs", "", "`DIR` of the pictures; default: docs/bench of the module")
+	flag.Parse()
+	if err := run(*readme, *docs); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
 		os.Exit(1)
 	}
 }
 
-func run() error {
-	readme := flag.String("readme", "", "`FILE` with the table that is compared; default: none")
-	docs := flag.String("docs", "", "`DIR` of the pictures; default: docs/bench of the module")
-	flag.Parse()
+func run(readme, docs string) error {
 	out, err := figure.Dir()
 	if err != nil {
 		return err
 	}
-	if *docs == "" {
+	if docs == "" {
 		root, err := figure.Root()
 		if err != nil {
 			return err
 		}
-		*docs = filepath.Join(root, "docs", "bench")
+		docs = filepath.Join(root, "docs", "bench")
 	}
 	all, err := report.Read(out)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,18 +53,18 @@ func run() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := writeDocs(*docs, all, bars); err != nil {
+	if err := writeDocs(docs, all, bars); err != nil {
 		return err
 	}
-	if *readme == "" {
+	if readme == "" {
 		return nil
 	}
 	table, ok := compared(all)
 	if !ok {
-		fmt.Fprintln(os.Stderr, "bench: no table of the comparison was measured; "+*readme+" stays as it is")
+		fmt.Fprintln(os.Stderr, "bench: no table of the comparison was measured; "+readme+" stays as it is")
 		return nil
 	}
-	return page.Put(*readme, "compared", table)
+	return page.Put(readme, "compared", table)
 }
 
 // writeDocs writes the page and a picture for each table. Pictures of tables that

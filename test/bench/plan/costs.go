@@ -23,12 +23,14 @@ type Cost struct {
 	From  *From   `json:"from,omitempty"`
 }
 
-// From is where out/bench may have it: the median of a cell, times a factor, for each
-// of the row's size if Each, less other costs of the same unit.
+// From is where out/bench may have it: the median of a cell, or its least sample, in
+// which the least of others' work on the machine is; times a factor, for each of the
+// row's size if Each, less other costs of the same unit.
 type From struct {
 	Table  string   `json:"table"`
 	Row    string   `json:"row"`
 	Column string   `json:"column"`
+	Least  bool     `json:"least,omitempty"`
 	Factor float64  `json:"factor,omitempty"` // 0: 1
 	Each   bool     `json:"each,omitempty"`
 	Less   []string `json:"less,omitempty"`
@@ -104,6 +106,9 @@ func (c *Cost) look(tables []report.Table, values map[string]float64) error {
 		return nil
 	}
 	v := report.Of(samples).Median
+	if c.From.Least {
+		v = report.Of(samples).Min
+	}
 	if c.From.Factor != 0 {
 		v *= c.From.Factor
 	}

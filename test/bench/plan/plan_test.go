@@ -182,9 +182,11 @@ func TestCosts(t *testing.T) {
 			{Name: "Muster", Size: 1000, Cells: [][]float64{{2.0, 2.2, 2.1}, {}}},
 			{Name: "Muster", Size: 100, Cells: [][]float64{{9}, {24}}},
 		}}
-	got, list, err := readCosts(costsFile, []report.Table{scale})
+	micro := report.Table{Name: "micro", Columns: []report.Column{{Name: "time"}}, Rows: []report.Row{{Name: "exec/local: RoundTrip", Cells: [][]float64{{12, 8, 50}}}}}
+	got, list, err := readCosts(costsFile, []report.Table{micro, scale})
 	require.NoError(t, err)
 	require.InDelta(t, 2.1e-3-c.Session-c.Hello-c.Pod, got.DialCPU, 1e-9, "for each worker, of the largest size, less what is counted elsewhere")
+	require.InDelta(t, 2e-6, got.Frame, 1e-12, "a quarter of the least sample, which was in microseconds")
 	require.Equal(t, 24.0, got.ServerGoroutines, "from the largest size that has it")
 	for _, one := range list {
 		if one.Name == "dial" {
