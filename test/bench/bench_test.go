@@ -16,8 +16,8 @@ func tables() []report.Table {
 	return []report.Table{
 		{Name: "launch", Title: "Start to the first line", Over: "workers", Columns: []report.Column{{Name: "time", Unit: "s"}, {Name: "streams"}}, Drawn: []int{0},
 			Rows: []report.Row{
-				{Name: "kubexec.sh, names that do not resolve", Size: 60, Cells: [][]float64{{23.5}, {60}}},
 				{Name: "kubexec.sh", Size: 60, Cells: [][]float64{{3, 4, 3.7}, {60}}},
+				{Name: "kubexec.sh, names that do not resolve", Size: 60, Cells: [][]float64{{23.5}, {60}}},
 				{Name: "ssh", Size: 60, Cells: [][]float64{{3.5}, {}}},
 				{Name: "Muster", Size: 60, Cells: [][]float64{{1.4}, {0}}},
 				{Name: "Muster", Size: 2, Cells: [][]float64{{0.2}, {0}}},

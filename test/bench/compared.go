@@ -79,22 +79,18 @@ func figureLine(t report.Table, column int, before string, size int) string {
 	return line + " |\n"
 }
 
-// figureCell are the figures of the rows that have one of these words in their name, the
-// plainest name first; the others say in what they differ from it.
+// figureCell are the figures of the rows that have one of these words in their name, in
+// the table's order. What stands behind a comma in a name says in what a row differs.
 func figureCell(t report.Table, column, size int, words []string) string {
-	var rows []report.Row
+	var cells []string
 	for _, r := range t.Rows {
 		in := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(r.Name), w) })
-		if in && r.Size == size && len(r.Cells[column]) > 0 {
-			rows = append(rows, r)
+		if !in || r.Size != size || len(r.Cells[column]) == 0 {
+			continue
 		}
-	}
-	slices.SortStableFunc(rows, func(a, b report.Row) int { return len(a.Name) - len(b.Name) })
-	var cells []string
-	for i, r := range rows {
 		cell := report.Of(r.Cells[column]).String()
-		if i > 0 {
-			cell = strings.Trim(strings.TrimPrefix(r.Name, rows[0].Name), " ,()") + ": " + cell
+		if _, differs, ok := strings.Cut(r.Name, ", "); ok {
+			cell = differs + ": " + cell
 		}
 		cells = append(cells, cell)
 	}

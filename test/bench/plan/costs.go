@@ -25,7 +25,7 @@ type Cost struct {
 
 // From is where out/bench may have it: the median of a cell, or its least sample, in
 // which the least of others' work on the machine is; times a factor, for each of the
-// row's size if Each, less other costs of the same unit.
+// row's size if Each, less other costs of the same unit. Fixed ones are taken off before.
 type From struct {
 	Table  string   `json:"table"`
 	Row    string   `json:"row"`
@@ -34,6 +34,7 @@ type From struct {
 	Factor float64  `json:"factor,omitempty"` // 0: 1
 	Each   bool     `json:"each,omitempty"`
 	Less   []string `json:"less,omitempty"`
+	Fixed  []string `json:"fixed,omitempty"`
 }
 
 // Costs are all of them: times in seconds, memory in megabytes.
@@ -112,15 +113,19 @@ func (c *Cost) look(tables []report.Table, values map[string]float64) error {
 	if c.From.Factor != 0 {
 		v *= c.From.Factor
 	}
+	for _, name := range append(slices.Clone(c.From.Fixed), c.From.Less...) {
+		if _, ok := values[name]; !ok {
+			return fmt.Errorf("no %s before it", name)
+		}
+	}
+	for _, name := range c.From.Fixed {
+		v -= values[name]
+	}
 	if c.From.Each {
 		v /= float64(size)
 	}
 	for _, name := range c.From.Less {
-		less, ok := values[name]
-		if !ok {
-			return fmt.Errorf("no %s before it", name)
-		}
-		v -= less
+		v -= values[name]
 	}
 	c.Value, c.Known = max(v, 0), "measured"
 	c.Where = fmt.Sprintf("out/bench: table %s, %s, %s", c.From.Table, c.From.Row, c.From.Column)

@@ -177,16 +177,17 @@ func TestCosts(t *testing.T) {
 	require.InDelta(t, 0.03, c.NodeExec, 1e-9, "milliseconds are seconds here")
 	require.Equal(t, 22.0, c.ServerGoroutines)
 
-	scale := report.Table{Name: "scale", Columns: []report.Column{{Name: "launcher's CPU until all have begun"}, {Name: "API server's goroutines per worker, held"}},
+	scale := report.Table{Name: "scale", Columns: []report.Column{{Name: "launcher's CPU until all have begun"}, {Name: "API server's goroutines per worker, held"}, {Name: "launcher's memory at its peak"}},
 		Rows: []report.Row{
-			{Name: "Muster", Size: 1000, Cells: [][]float64{{2.0, 2.2, 2.1}, {}}},
-			{Name: "Muster", Size: 100, Cells: [][]float64{{9}, {24}}},
+			{Name: "Muster", Size: 1000, Cells: [][]float64{{2.0, 2.2, 2.1}, {}, {150}}},
+			{Name: "Muster", Size: 100, Cells: [][]float64{{9}, {24}, {20}}},
 		}}
 	micro := report.Table{Name: "micro", Columns: []report.Column{{Name: "time"}}, Rows: []report.Row{{Name: "exec/local: RoundTrip", Cells: [][]float64{{12, 8, 50}}}}}
 	got, list, err := readCosts(costsFile, []report.Table{micro, scale})
 	require.NoError(t, err)
 	require.InDelta(t, 2.1e-3-c.Session-c.Hello-c.Pod, got.DialCPU, 1e-9, "for each worker, of the largest size, less what is counted elsewhere")
 	require.InDelta(t, 2e-6, got.Frame, 1e-12, "a quarter of the least sample, which was in microseconds")
+	require.InDelta(t, (150-c.LauncherBase)/1000-c.LauncherWorker, got.LauncherLink, 1e-9)
 	require.Equal(t, 24.0, got.ServerGoroutines, "from the largest size that has it")
 	for _, one := range list {
 		if one.Name == "dial" {
