@@ -31,7 +31,7 @@ func (p panel) bars(out *page, y float64) float64 {
 		}
 	}
 	for n, r := range p.rows {
-		i := slices.Index(p.names, r.Name)
+		i := p.colour(r)
 		c, at := p.cell(r), top+step*float64(n)
 		out.text(margin, at+14, normal, "start", "name", elide(p.label(r), width-2*margin, normal))
 		zero := along.from
@@ -48,6 +48,14 @@ func (p panel) bars(out *page, y float64) float64 {
 	}
 	out.line(margin, bottom, width-margin-room, bottom, "axis")
 	return bottom + 32
+}
+
+// colour is the contender's; one for all where there are more of them than colours.
+func (p panel) colour(r report.Row) int {
+	if light, _ := colours(); len(p.names) > len(light) {
+		return 0
+	}
+	return slices.Index(p.names, r.Name)
 }
 
 // label is the row's name, with its size where sizes differ; else the title has it.
