@@ -14,10 +14,10 @@ import (
 
 func tables() []report.Table {
 	return []report.Table{
-		{Name: "launch", Title: "Start to the first line", Over: "workers", Columns: []report.Column{{Name: "time", Unit: "s"}, {Name: "streams"}}, Drawn: []int{0},
+		{Name: "launch", Title: "Start to the first line", Over: "workers", Columns: []report.Column{{Name: "last rank's first line", Unit: "s"}, {Name: "streams"}}, Drawn: []int{0},
 			Rows: []report.Row{
 				{Name: "kubexec.sh", Size: 60, Cells: [][]float64{{3, 4, 3.7}, {60}}},
-				{Name: "kubexec.sh, names that do not resolve", Size: 60, Cells: [][]float64{{23.5}, {60}}},
+				{Name: "kubexec.sh, mpi-operator's names", Size: 60, Cells: [][]float64{{23.5}, {60}}},
 				{Name: "ssh", Size: 60, Cells: [][]float64{{3.5}, {}}},
 				{Name: "Muster", Size: 60, Cells: [][]float64{{1.4}, {0}}},
 				{Name: "Muster", Size: 2, Cells: [][]float64{{0.2}, {0}}},
@@ -33,6 +33,7 @@ func tables() []report.Table {
 				{Name: "Muster", Size: 4, Cells: [][]float64{{400}}},
 				{Name: "Muster", Size: 1, Cells: [][]float64{{240}}},
 				{Name: "kubectl exec", Size: 1, Cells: [][]float64{{210}}},
+				{Name: "kubectl exec by SPDY", Size: 1, Cells: [][]float64{{190}}},
 			}},
 		{Name: "micro", Title: "Parts", Columns: []report.Column{{Name: "time", Unit: "ns"}}, Rows: []report.Row{{Name: "kubectl Muster", Cells: [][]float64{{1}}}}},
 	}
@@ -43,10 +44,10 @@ func TestCompared(t *testing.T) {
 	require.True(t, ok)
 	require.True(t, strings.HasPrefix(got, "| | kubexec.sh"))
 	figures := strings.TrimPrefix(got, properties)
-	require.Equal(t, `| from mpirun's start: time, s, 60 workers | 3.7 (3 to 4); names that do not resolve: 23.5 | 3.5 | 1.4 |
-| from mpirun's start: streams, 60 workers | 60; names that do not resolve: 60 | - | 0 |
+	require.Equal(t, `| mpirun's start to the last rank's first line, s, 60 workers | 3.7 (3 to 4); mpi-operator's names: 23.5 | 3.5 | 1.4 |
+| streams, 60 workers | 60; mpi-operator's names: 60 | - | 0 |
 | apply to line, s, 20 workers | - | 9 | 4 |
-| throughput, MiB/s, 1 session | 210 | - | 240 |
+| throughput of a session's output through the whole path, MiB/s, 1 session | 210; by SPDY: 190 | - | 240 |
 `, figures)
 	for line := range strings.Lines(got) {
 		require.Equal(t, 5, strings.Count(line, "|")-strings.Count(line, `\|`), line)

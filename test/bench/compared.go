@@ -14,18 +14,26 @@ var properties string
 
 // comparison is a table with lines in the README.
 type comparison struct {
-	table, before string // before a column's name
-	drawn         bool   // only the columns of the picture
-	least         bool   // at the smallest size, not the largest
+	table string
+	drawn bool              // only the columns of the picture
+	least bool              // at the smallest size, not the largest
+	names map[string]string // of columns whose own need the table's title
 }
 
 func comparisons() []comparison {
 	return []comparison{
-		{table: "launch", before: "from mpirun's start: "},
-		{table: "ready", before: "from the last worker's Ready: "},
+		{table: "launch", names: map[string]string{
+			"last rank's first line": "mpirun's start to the last rank's first line",
+			"with dialling":          "launcher's CPU, dialling included",
+			"held":                   "launcher's memory held",
+		}},
+		{table: "ready", names: map[string]string{"last rank's first line": "the last worker's Ready to the last rank's first line"}},
 		{table: "hold", drawn: true},
 		{table: "apply", drawn: true},
-		{table: "throughput", drawn: true, least: true},
+		{table: "throughput", drawn: true, least: true, names: map[string]string{
+			"throughput":        "throughput of a session's output through the whole path",
+			"CPU time, machine": "CPU time of the whole machine for that",
+		}},
 	}
 }
 
@@ -47,7 +55,7 @@ func compared(all []report.Table) (string, bool) {
 		}
 		for column := range t.Columns {
 			if !c.drawn || slices.Contains(t.Drawn, column) {
-				b.WriteString(figureLine(t, column, c.before, size))
+				b.WriteString(figureLine(t, column, c.names, size))
 			}
 		}
 	}
@@ -55,8 +63,12 @@ func compared(all []report.Table) (string, bool) {
 }
 
 // figureLine is one line of figures; empty when Muster or both others have none.
-func figureLine(t report.Table, column int, before string, size int) string {
-	what := before + t.Columns[column].Label()
+func figureLine(t report.Table, column int, names map[string]string, size int) string {
+	c := t.Columns[column]
+	if name, ok := names[c.Name]; ok {
+		c.Name = name
+	}
+	what := c.Label()
 	if size > 0 {
 		over := t.Over
 		if size == 1 {
@@ -80,16 +92,22 @@ func figureLine(t report.Table, column int, before string, size int) string {
 }
 
 // figureCell are the figures of the rows that have one of these words in their name, in
-// the table's order. What stands behind a comma in a name says in what a row differs.
+// the table's order. What stands behind a comma in a name is not looked at. A row tells
+// in what its name differs from the first one's plain name.
 func figureCell(t report.Table, column, size int, words []string) string {
 	var cells []string
+	plain := ""
 	for _, r := range t.Rows {
-		in := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(r.Name), w) })
+		name, _, _ := strings.Cut(r.Name, ",")
+		in := slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
 		if !in || r.Size != size || len(r.Cells[column]) == 0 {
 			continue
 		}
+		if plain == "" {
+			plain = name
+		}
 		cell := report.Of(r.Cells[column]).String()
-		if _, differs, ok := strings.Cut(r.Name, ", "); ok {
+		if differs := strings.Trim(strings.TrimPrefix(r.Name, plain), ", "); differs != "" {
 			cell = differs + ": " + cell
 		}
 		cells = append(cells, cell)

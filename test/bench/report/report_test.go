@@ -69,6 +69,15 @@ func TestText(t *testing.T) {
 	require.Equal(t, "|  | time, s |\n|---|---:|\n| a | 1 |\n", unsized.Markdown())
 }
 
+func TestLabel(t *testing.T) {
+	for c, want := range map[Column]string{
+		{"time", "s"}: "time, s", {"lines", ""}: "lines", {"streams held, 2 min", "streams"}: "streams held, 2 min", {"agents' CPU", "s"}: "agents' CPU, s",
+		{"launcher's CPU", "s"}: "launcher's CPU, s", {"requests a worker", "requests"}: "requests a worker",
+	} {
+		require.Equal(t, want, c.Label())
+	}
+}
+
 func TestSaveReadWrite(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("MUSTER_OUT", dir)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -66,9 +67,10 @@ func (t Table) lines() [][]string {
 	return all
 }
 
-// Label is the column's name with its unit.
+// Label is the column's name with its unit, unless the name says it.
 func (c Column) Label() string {
-	if c.Unit == "" {
+	words := strings.FieldsFunc(c.Name, func(r rune) bool { return r == ' ' || r == ',' })
+	if c.Unit == "" || slices.Contains(words, c.Unit) {
 		return c.Name
 	}
 	return c.Name + ", " + c.Unit
