@@ -19,7 +19,7 @@ BROUGHT := ^Test(Pipelines|Notebook|Migrate)$$
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/agent, bin/agent-launcher and bin/controller
@@ -101,7 +101,7 @@ fuzz: ## each fuzz target for a minute
 		echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime 60s -fuzzminimizetime 2s $$p || exit 1; done; done
 
 .PHONY: size
-size: build ## sizes, start times and memory of the binaries, against their bars
+size: build ## sizes, start times and memory of the binaries, what they link: against their bars
 	MUSTER_OUT=$(OUT) $(GO) run ./test/size -bin $(BIN)
 
 .PHONY: images
@@ -283,9 +283,52 @@ model: ## check the model of the session protocol with spin, and that its mutati
 	@sh test/mpi/deps.sh --model
 	MUSTER_OUT=$(OUT) sh test/model/run.sh
 
+# Each part of the benchmarks measures alone. LOADED: what those on the cluster need before; bench does it once.
+LOADED ?= loaded
+
+.PHONY: bench-launch
+bench-launch: $(LOADED) ## start to first line, CPU, memory and requests: Muster, kubexec.sh, ssh, mpirun's own floor; 2, 20 and 60 workers
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/launch
+
+.PHONY: bench-apply
+bench-apply: $(LOADED) ## apply to the first rank's line: LaunchJob, and mpi-operator built from its module
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/apply -bin $(BIN)
+
+.PHONY: bench-hold
+bench-hold: $(LOADED) ## what a running job holds at the API server
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/hold
+
+.PHONY: bench-throughput
+bench-throughput: $(LOADED) ## output through the whole path, and kubectl exec's
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/throughput
+
+.PHONY: bench-scale
+bench-scale: $(LOADED) ## 100, 300 and 1,000 workers on nodes that kwok plays
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/thousand -bin $(BIN) -only scale
+
+.PHONY: bench-output
+bench-output: $(LOADED) ## 1,000 ranks that each print 10 lines a second, there
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/thousand -bin $(BIN) -only output
+
+.PHONY: bench-steady
+bench-steady: $(LOADED) ## what Muster takes from ranks that compute
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/steady
+
+.PHONY: bench-micro
+bench-micro: ## go benchmarks of the parts; out/bench/micro.txt is for benchstat
+	MUSTER_OUT=$(OUT) $(GO) run ./test/bench/micro
+
+.PHONY: bench-plan
+bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/scale.md
+	MUSTER_OUT=$(OUT) $(GO) run ./test/bench/plan -doc docs/scale.md
+
+BENCH := launch hold apply throughput scale output steady micro plan
+
 .PHONY: bench
-bench: ## go benchmarks of the parts
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: $(LOADED) ## all of them: tables, out/bench.json, pictures in docs/bench, the README's comparison
+	@missed=; for part in $(BENCH); do echo "== bench-$$part"; $(MAKE) --no-print-directory LOADED= bench-$$part || missed="$$missed $$part"; done; \
+	echo "== report"; MUSTER_OUT=$(OUT) $(GO) run ./test/bench -readme README.md || missed="$$missed report"; \
+	test -z "$$missed" || { echo "bench: failed, or missed a bar:$$missed"; exit 1; }
 
 .PHONY: clean
 clean: ## remove what was built here

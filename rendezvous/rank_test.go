@@ -105,6 +105,19 @@ func FuzzRank(f *testing.F) {
 	})
 }
 
+// BenchmarkRank ranks 10,000 pods that come in an order of their own.
+func BenchmarkRank(b *testing.B) {
+	var workers []Worker
+	for _, i := range rand.New(rand.NewPCG(1, 0)).Perm(10_000) {
+		workers = append(workers, Worker{Name: fmt.Sprintf("w-%d", i), UID: fmt.Sprint(i), Index: i, Labelled: i%2 == 0})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		ranked, _ := Rank(workers)
+		require.Len(b, ranked, 10_000)
+	}
+}
+
 func FuzzTrailingNumber(f *testing.F) {
 	for _, s := range []string{"", "w-0", "007", "9999999999", "w-２", "é1"} {
 		f.Add(s)

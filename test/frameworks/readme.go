@@ -3,36 +3,18 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	prepare "github.com/musterhq/muster/agent/framework"
-)
-
-// The list stands between these lines of the README.
-const (
-	listBegin = "<!-- frameworks: begin"
-	listEnd   = "<!-- frameworks: end -->"
+	"github.com/musterhq/muster/test/page"
 )
 
 // writeList puts what was run into the README at path: by CI, by `make
 // frameworks` alone, and what has only its environment.
 func writeList(path string, all []row, results []result) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	begin, end := bytes.Index(text, []byte(listBegin)), bytes.Index(text, []byte(listEnd))
-	if begin < 0 || end < begin {
-		return errors.New(path + " has no place for the list")
-	}
-	head := begin + bytes.IndexByte(text[begin:], '\n') + 1
-	out := slices.Concat(text[:head], []byte(list(all, results)), text[end:])
-	return os.WriteFile(path, out, 0o644)
+	return page.Put(path, "frameworks", list(all, results))
 }
 
 // prepared are the ways for which Muster sets the environment, and that have no row.

@@ -21,14 +21,15 @@ func TestWriteList(t *testing.T) {
 		{Key: "a", Where: "cluster", Result: passed}, {Key: "b", Where: "fake", Result: passed},
 		{Key: "c", Where: "cluster", Result: failed}, {Key: "c", Where: "fake", Result: notHere},
 	}
+	const begin, end = "<!-- frameworks: begin -->\n", "<!-- frameworks: end -->\nafter\n"
 	page := filepath.Join(t.TempDir(), "page.md")
-	require.NoError(t, os.WriteFile(page, []byte("before\n"+listBegin+" -->\nold\n"+listEnd+"\nafter\n"), 0o644))
+	require.NoError(t, os.WriteFile(page, []byte("before\n"+begin+"old\n"+end), 0o644))
 	require.NoError(t, writeList(page, all, results))
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	got := string(text)
 	require.NotContains(t, got, "old")
-	require.True(t, strings.HasPrefix(got, "before\n"+listBegin) && strings.HasSuffix(got, listEnd+"\nafter\n"), got)
+	require.True(t, strings.HasPrefix(got, "before\n"+begin) && strings.HasSuffix(got, end), got)
 	ci, rest, ok := strings.Cut(got, "Run by `make frameworks`")
 	require.True(t, ok)
 	require.Contains(t, ci, "- A: in CI\n")

@@ -1,36 +1,20 @@
 package rules
 
 import (
-	"encoding/json"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/rules/linked"
 )
 
-const module = "github.com/musterhq/muster/"
+const module = linked.Module
 
-type pkg struct {
-	ImportPath string
-	Imports    []string
-	Deps       []string
-}
-
-// list runs go list for linux, whatever runs the test.
-func list(t *testing.T, patterns ...string) []pkg {
+func list(t *testing.T, patterns ...string) []linked.Package {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports,Deps"}, patterns...)...)
-	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
-	out, err := cmd.Output()
+	all, err := linked.List(patterns...)
 	require.NoError(t, err)
-	var all []pkg
-	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
-		var p pkg
-		require.NoError(t, d.Decode(&p))
-		all = append(all, p)
-	}
-	require.NotEmpty(t, all)
 	return all
 }
 
@@ -89,17 +73,14 @@ func TestDataFlowsOneWay(t *testing.T) {
 	}
 }
 
-func TestTheSmallBinaryStaysSmall(t *testing.T) {
-	forbidden := []string{"k8s.io/", "net/http", "google.golang.org/grpc", "go.uber.org/zap", "github.com/spf13/", "text/template", "html/template", "regexp"}
-	for _, p := range list(t, module+"cmd/agent") {
-		for _, d := range p.Deps {
-			for _, f := range forbidden {
-				require.False(t, d == strings.TrimSuffix(f, "/") || strings.HasPrefix(d, f), "cmd/agent depends on %s", d)
-			}
-			standard := !strings.Contains(strings.Split(d, "/")[0], ".")
-			require.True(t, standard || strings.HasPrefix(d, module) || strings.HasPrefix(d, "golang.org/x/sys/"),
-				"cmd/agent depends on %s: only the standard library and x/sys", d)
-		}
+// TestBinariesLinkWhatTheyMay: and no more of it than their budgets say.
+func TestBinariesLinkWhatTheyMay(t *testing.T) {
+	for _, b := range linked.Binaries() {
+		found, err := b.Look()
+		require.NoError(t, err)
+		require.Empty(t, found.Breaches)
+		require.LessOrEqual(t, found.Packages, b.Packages, "packages of %s", b.Name)
+		require.LessOrEqual(t, found.Modules, b.Modules, "modules of %s", b.Name)
 	}
 }
 
@@ -107,18 +88,8 @@ func TestTheSmallBinaryStaysSmall(t *testing.T) {
 // in one package: HMAC, SHA-256 and the kernel's random bytes. Their start-up costs
 // less than 0.1 ms; that of TLS and certificates would be felt in each mpirun.
 func TestKeyedHashesOnly(t *testing.T) {
-	home, parts := module+"rendezvous/barrier", []string{"crypto/hmac", "crypto/rand", "crypto/sha256"}
-	known := map[string]bool{}
-	for _, p := range list(t, parts...) {
-		known[p.ImportPath] = true
-		for _, d := range p.Deps {
-			known[d] = true
-		}
-	}
+	home, parts := module+"rendezvous/barrier", linked.Binaries()[0].Crypto
 	for _, p := range list(t, "-deps", module+"cmd/agent") {
-		if strings.HasPrefix(p.ImportPath, "crypto") {
-			require.True(t, known[p.ImportPath], "cmd/agent depends on %s", p.ImportPath)
-		}
 		for _, i := range p.Imports {
 			if strings.HasPrefix(i, "crypto/") && leaf(p.ImportPath) != "" {
 				require.Equal(t, home, p.ImportPath, "it imports %s", i)
@@ -155,11 +126,6 @@ func TestOnlyTheirHomesImport(t *testing.T) {
 					require.Contains(t, ok, leaf(p.ImportPath), "%s imports %s", p.ImportPath, i)
 				}
 			}
-		}
-	}
-	for _, p := range list(t, module+"cmd/agent", module+"cmd/launcher") {
-		for _, d := range p.Deps {
-			require.NotContains(t, []string{"agent/controller", "agent/serve"}, leaf(d), "%s carries the controller", p.ImportPath)
 		}
 	}
 	for _, p := range list(t, module+"hostfile") {

@@ -74,7 +74,7 @@ func idle(agent, dir string) (figure.Series, error) {
 		}); err != nil {
 			return err
 		}
-		return linked(ctx, worker, b, &s)
+		return loaded(ctx, worker, b, &s)
 	}()
 	if err != nil {
 		_ = syscall.Kill(worker, syscall.SIGKILL) // it is ours and not collected yet
@@ -82,8 +82,8 @@ func idle(agent, dir string) (figure.Series, error) {
 	return s, errors.Join(err, ended(worker))
 }
 
-// linked keeps a link up while it samples, and ends the job.
-func linked(ctx context.Context, worker int, b bridge, s *figure.Series) error {
+// loaded keeps a link up while it samples, and ends the job.
+func loaded(ctx context.Context, worker int, b bridge, s *figure.Series) error {
 	l := link.New(link.Config{Worker: "worker", Dialer: b, PingEvery: 500 * time.Millisecond,
 		Hello: wire.HelloRecord{ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax, Epoch: wire.Epoch{Created: time.Now().UnixNano(), UID: "size"}}})
 	ctx, cancel := context.WithCancel(ctx)

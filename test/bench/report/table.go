@@ -38,10 +38,8 @@ type Row struct {
 
 // Save writes the table to out/bench/NAME.json.
 func Save(t Table) error {
-	for _, r := range t.Rows {
-		if len(r.Cells) != len(t.Columns) {
-			return fmt.Errorf("save table %s: row %s %d has %d cells for %d columns", t.Name, r.Name, r.Size, len(r.Cells), len(t.Columns))
-		}
+	if err := t.check(); err != nil {
+		return fmt.Errorf("save table %s: %w", t.Name, err)
 	}
 	dir, err := figure.Dir()
 	if err != nil {

@@ -1,0 +1,58 @@
+package local_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/test/contract"
+)
+
+// BenchmarkHandshake dials a worker and greets it, over a unix socket: what a link costs
+// both sides without the way between them.
+func BenchmarkHandshake(b *testing.B) {
+	w := contract.NewWorker(b, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx, cancel := context.WithCancel(b.Context())
+		up, ran := make(chan struct{}, 1), make(chan error, 1)
+		l := link.New(link.Config{Worker: "w-0", Dialer: local.Dialer{Path: w.Socket}, Hello: wire.HelloRecord{Epoch: wire.Epoch{Created: 1, UID: "a"}},
+			OnState: func(s link.State) {
+				if s.Connected {
+					up <- struct{}{}
+				}
+			}})
+		go func() { ran <- l.Run(ctx) }()
+		<-up
+		cancel()
+		require.NoError(b, <-ran)
+	}
+}
+
+// BenchmarkRoundTrip asks a worker without sessions what these do.
+func BenchmarkRoundTrip(b *testing.B) {
+	w := contract.NewWorker(b, nil)
+	l := contract.NewLink(b, local.Dialer{Path: w.Socket}, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := l.Ask(b.Context())
+		require.NoError(b, err)
+	}
+}
+
+// BenchmarkSession runs a program that does nothing, from OPEN to its exit record.
+func BenchmarkSession(b *testing.B) {
+	w := contract.NewWorker(b, nil)
+	l := contract.NewLink(b, local.Dialer{Path: w.Socket}, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := l.Open(b.Context(), "", wire.Spec{Argv: []string{"/bin/true"}}, link.Streams{})
+		require.NoError(b, err)
+		_, err = s.Wait(b.Context())
+		require.NoError(b, err)
+	}
+}
