@@ -58,7 +58,8 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st,
 		exited: make(chan struct{}), done: make(chan struct{})}
 	// A record that fits no frame would end the connection, and each one after it.
-	if _, err := wire.Record(wire.Open, 0, wire.OpenRecord{ID: id, Hash: s.hash, Spec: &s.spec}); err != nil {
+	open, err := wire.Record(wire.Open, 0, wire.OpenRecord{ID: id, Hash: s.hash, Spec: &s.spec})
+	if err != nil {
 		return nil, fmt.Errorf("open session: its command and environment are too long: %w", err)
 	}
 	s.stdin = flow.NewOut(wire.StreamWindow, flow.Limits{Floor: wire.StreamWindow, Stream: wire.StreamWindow}, s.kick)
@@ -78,7 +79,8 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	l.sessions[s.channel] = s
 	l.state.Sessions++
 	if l.conn != nil {
-		s.openOn(l.conn, s.channel)
+		open.Channel = s.channel
+		l.conn.push(open)
 	}
 	l.wg.Add(1)
 	l.mu.Unlock()
@@ -333,7 +335,7 @@ func (l *Link) appendStdin(c *conn, b []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.sessions {
-		if s.conn != c || len(b) >= wire.MaxData {
+		if s.conn != c || len(b) >= wire.MaxData || !s.stdin.Pending() {
 			continue
 		}
 		start := len(b)
