@@ -191,8 +191,12 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 	if shot.At.IsZero() {
 		return false // no cluster, or nothing heard yet
 	}
+	losses := rendezvous.Lost(s.started, shot, now)
+	if len(losses) == 0 {
+		return false
+	}
 	standings := s.links.standings()
-	for _, loss := range rendezvous.Lost(s.started, shot, now) {
+	for _, loss := range losses {
 		name := loss.Worker.Name
 		if s.known(name) {
 			continue

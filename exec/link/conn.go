@@ -31,15 +31,17 @@ type conn struct {
 	read    atomic.Int64 // when the last byte came, Unix nanoseconds
 	written atomic.Int64
 
-	mu     sync.Mutex
-	queue  []wire.Frame
-	ackDue bool
-	idle   bool   // for a while, which a large buffer is not kept for
-	cause  error  // why it was closed
-	pings  uint64 // sent; the number of the last one
-	proofs []proof
-	asks   uint64 // sent; the number of the last one
-	asking map[uint64]chan wire.AnswerRecord
+	mu       sync.Mutex
+	queue    []wire.Frame
+	ackDue   bool
+	ackEager bool        // also of small pieces
+	ackTimer *time.Timer // of postpone; nil: none is under way
+	idle     bool        // for a while, which a large buffer is not kept for
+	cause    error       // why it was closed
+	pings    uint64      // sent; the number of the last one
+	proofs   []proof
+	asks     uint64 // sent; the number of the last one
+	asking   map[uint64]chan wire.AnswerRecord
 }
 
 func newConn(l *Link, rw io.ReadWriteCloser) *conn {
@@ -87,6 +89,9 @@ func (c *conn) close(cause error) {
 		}
 		c.cause = cause
 		close(c.done)
+		if c.ackTimer != nil {
+			c.ackTimer.Stop()
+		}
 	}
 	c.mu.Unlock()
 	if first {
@@ -166,8 +171,8 @@ func (c *conn) send() error {
 	var buf []byte
 	for {
 		c.mu.Lock()
-		queue, acks, idle, closed := c.queue, c.ackDue, c.idle, c.cause != nil
-		c.queue, c.ackDue, c.idle = nil, false, false
+		queue, acks, eager, idle, closed := c.queue, c.ackDue, c.ackEager, c.idle, c.cause != nil
+		c.queue, c.ackDue, c.ackEager, c.idle = nil, false, false, false
 		c.mu.Unlock()
 		if closed {
 			return nil
@@ -184,7 +189,7 @@ func (c *conn) send() error {
 			}
 		}
 		if acks {
-			if b, err = c.link.appendAcks(c, b); err != nil {
+			if b, err = c.link.appendAcks(c, b, eager); err != nil {
 				return err
 			}
 		}

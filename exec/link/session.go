@@ -295,31 +295,6 @@ func (s *Session) ackDue() {
 	}
 }
 
-// appendAcks adds an acknowledgement for each stream that has got on.
-func (l *Link) appendAcks(c *conn, b []byte) ([]byte, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var err error
-	for _, s := range l.sessions {
-		if s.conn != c {
-			continue
-		}
-		for stream, in := range [...]*flow.In{wire.Stdout: s.stdout, wire.Stderr: s.stderr} {
-			if in == nil {
-				continue
-			}
-			if n, due := in.AckDue(s.acked[stream]); due {
-				s.acked[stream] = n
-				b, err = wire.Append(b, wire.Frame{Type: wire.Ack, Stream: uint8(stream), Channel: s.channel, Offset: n})
-				if err != nil {
-					return b, err
-				}
-			}
-		}
-	}
-	return b, nil
-}
-
 // trim lets idle streams give their buffers back.
 func (l *Link) trim() {
 	l.mu.Lock()

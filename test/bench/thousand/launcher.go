@@ -45,11 +45,14 @@ type line struct {
 	came time.Time // here
 }
 
-// launch starts `agent run` on the first so many pods; verb and its arguments are
-// those of the program in the pods. Its ranks wait for release.
-func (w *world) launch(size int, verb string, args ...string) (l *launcher, err error) {
+// lockPath is the file that the ranks wait for.
+func (w *world) lockPath() string { return filepath.Join(w.dir, "lock") }
+
+// launch starts `agent run` on the first so many pods; verb is for
+// the program in the pods. Its ranks wait for release.
+func (w *world) launch(size int, verb string) (l *launcher, err error) {
 	l = &launcher{report: filepath.Join(w.dir, "report.json"), words: filepath.Join(w.dir, "launcher.log"), lines: make(chan line, 1<<16), ended: make(chan error, 1)}
-	path := filepath.Join(w.dir, "lock")
+	path := w.lockPath()
 	if l.lock, err = os.Create(path); err != nil {
 		return nil, err
 	}
@@ -66,8 +69,8 @@ func (w *world) launch(size int, verb string, args ...string) (l *launcher, err 
 		return nil, err
 	}
 	defer in.Close()
-	argv := append([]string{"run", "--workers=" + strconv.Itoa(size), "--selector=" + sizeLabel(size) + "=true", "--kubeconfig=" + w.access,
-		"--worker-agent=" + names.AgentPath, "--framework=plain", "--report=" + l.report, "--timeout=2m", "--", w.pod, verb, path}, args...)
+	argv := []string{"run", "--workers=" + strconv.Itoa(size), "--selector=" + sizeLabel(size) + "=true", "--kubeconfig=" + w.access,
+		"--worker-agent=" + names.AgentPath, "--framework=plain", "--report=" + l.report, "--timeout=2m", "--", w.pod, verb, path}
 	l.cmd = exec.Command(filepath.Join(w.bin, "agent"), argv...)
 	l.cmd.Stdout, l.cmd.Stderr = in, words
 	l.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "MUSTER_") || strings.HasPrefix(kv, "KUBE") }),

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -44,11 +43,19 @@ func (w *world) output(ctx context.Context, size, seconds int) (o flow, err erro
 }
 
 func (w *world) print(ctx context.Context, o *flow, f *farm, seconds int) error {
-	l, err := w.launch(o.Size, "print", strconv.Itoa(seconds), strconv.Itoa(rate))
+	p, err := listenPrinter(w.lockPath() + ".sock")
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	l, err := w.launch(o.Size, "print")
 	if err != nil {
 		return err
 	}
 	defer l.kill()
+	if err := p.gather(ctx, o.Size); err != nil {
+		return fmt.Errorf("%w\n%s", err, l.lastWords())
+	}
 	if _, err := l.allBegun(ctx, o.Size); err != nil {
 		return err
 	}
@@ -69,12 +76,18 @@ func (w *world) print(ctx context.Context, o *flow, f *farm, seconds int) error 
 	if err != nil {
 		return err
 	}
-	if err := l.release(); err != nil {
-		return err
-	}
+	printed := make(chan error, 1)
+	go func() {
+		defer l.release()
+		defer p.close()
+		printed <- p.print(ctx, seconds*rate, rate)
+	}()
 	t := newTimes(o.Size, seconds*rate)
 	for one := range l.lines {
 		t.take(one)
+	}
+	if err := <-printed; err != nil {
+		return err
 	}
 	if _, err := l.wait(ctx); err != nil {
 		return err

@@ -135,7 +135,8 @@ func samples(all []run, size int, of func(run) float64) (list []float64) {
 func recordOutput(all []flow, o options, notes []string) error {
 	command := "make bench-output"
 	notes = append(notes[:len(notes):len(notes)],
-		fmt.Sprintf("every rank is a process, and writes %d lines a second for %d s, all from one moment on, each at its own point within a tenth of a second", rate, o.seconds),
+		fmt.Sprintf("every rank is a process with a pipe to its `agent worker`, and gets %d lines a second for %d s, their turns spread evenly over a tenth of a second; "+
+			"one process writes them all, into the ranks' own pipes: a thousand programs that wake up would be the machine's load", rate, o.seconds),
 		"a line is late by the time from its rank's write to our read of the launcher's standard output, a pipe; all lines of all ranks count, of all rounds",
 		"CPU is counted until the launcher has ended; the workers' and the ranks' own is not in it, and came on top on the same processors")
 	t := table(report.Table{Name: "output", Title: "Lines of all ranks at once", Order: 65, Over: "ranks", Command: command, Notes: notes},

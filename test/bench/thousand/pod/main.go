@@ -3,17 +3,17 @@
 // Command pod is what runs in the played pods of test/bench/thousand: small, and
 // waiting without a wake-up where it waits.
 //
-//	pod init CMD...              CMD as PID 1 of a namespace of its own, with its own /proc
-//	pod hold FILE                says that it has begun, and ends when FILE is let go of
-//	pod print FILE SECONDS RATE  when FILE is let go of, a line with its number and the time RATE times a second
+//	pod init CMD...    CMD as PID 1 of a namespace of its own, with its own /proc
+//	pod hold FILE      says that it has begun, and ends when FILE is let go of
+//	pod print FILE     the same; before, it hands its standard output to the socket FILE.sock
 //
 // FILE is locked by whoever lets all of them go on in one instant.
 package main
 
 import (
 	"fmt"
+	"net"
 	"os"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -33,19 +33,11 @@ func run(args []string) error {
 		return begin(args[1:])
 	case len(args) == 2 && args[0] == "hold":
 		return held(args[1])
-	case len(args) == 4 && args[0] == "print":
-		seconds, err := strconv.Atoi(args[2])
-		if err != nil {
+	case len(args) == 2 && args[0] == "print":
+		if err := handOver(args[1] + ".sock"); err != nil {
 			return err
 		}
-		rate, err := strconv.Atoi(args[3])
-		if err != nil {
-			return err
-		}
-		if err := held(args[1]); err != nil {
-			return err
-		}
-		return print(seconds*rate, time.Second/time.Duration(rate))
+		return held(args[1])
 	}
 	return fmt.Errorf("%q: there are init, hold and print", args)
 }
@@ -76,23 +68,14 @@ func held(path string) error {
 	}
 }
 
-// print writes lines at even distances, each rank at a moment of its own within
-// one. What could not be written in time is written late, not left out.
-func print(lines int, every time.Duration) error {
-	rank, err := strconv.Atoi(os.Getenv("RANK"))
+// handOver gives our standard output, with our rank, to who writes the lines of all
+// ranks.
+func handOver(path string) error {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
-		return fmt.Errorf("RANK: %w", err)
+		return err
 	}
-	next := time.Now().Add(time.Duration(rank) * 7 * time.Millisecond % every)
-	buf := make([]byte, 0, 64)
-	for i := range lines {
-		time.Sleep(time.Until(next))
-		next = next.Add(every)
-		buf = append(strconv.AppendInt(append(buf[:0], "line "...), int64(i), 10), ' ')
-		buf = append(strconv.AppendInt(buf, time.Now().UnixNano(), 10), '\n')
-		if _, err := os.Stdout.Write(buf); err != nil {
-			return err
-		}
-	}
-	return nil
+	defer conn.Close()
+	_, _, err = conn.WriteMsgUnix([]byte(os.Getenv("RANK")), unix.UnixRights(1), nil)
+	return err
 }
