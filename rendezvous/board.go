@@ -137,11 +137,16 @@ func (b *Board) API() *APIError { return b.api }
 // Done returns the ranked workers when every one of them is ready, or, with
 // Least, those that are when no other comes.
 func (b *Board) Done() ([]Worker, bool) {
-	ready := b.Ready()
-	if !b.seen || len(ready) < b.want && !b.enough(len(ready)) {
+	ready := 0
+	for _, w := range b.ranked {
+		if b.ready(w) {
+			ready++
+		}
+	}
+	if !b.seen || ready < b.want && !b.enough(ready) {
 		return nil, false
 	}
-	return ready, true
+	return b.Ready(), true
 }
 
 // Ready returns the workers that are ready, ranked.

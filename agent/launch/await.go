@@ -67,6 +67,8 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 	defer deadline.Stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	pace := newPace(w.links.changed)
+	defer pace.stop()
 	if w.past != nil { // what there is may be enough, and nothing may change
 		if done, err := w.look(ctx, time.Now()); done != nil || err != nil {
 			return done, err
@@ -78,7 +80,10 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 			w.setPods(shot)
 		case err := <-w.feed.failed:
 			return nil, w.gaveUp(err)
-		case <-w.links.changed:
+		case <-pace.due():
+		case <-pace.over():
+			pace.resume()
+			continue
 		case <-tick.C:
 		case sig := <-w.signals:
 			if err := toldWhileWaiting(sig); err != nil {
@@ -89,9 +94,11 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		if done, err := w.look(ctx, time.Now()); done != nil || err != nil {
+		now := time.Now()
+		if done, err := w.look(ctx, now); done != nil || err != nil {
 			return done, err
 		}
+		pace.looked(now)
 	}
 }
 

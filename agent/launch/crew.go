@@ -60,8 +60,10 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		return err
 	}
 	plan := a.plan
-	if err := r.place.note(plan); err != nil { // with the files' directories
-		return fmt.Errorf("write plan: %w", err)
+	if len(plan.Files) > 0 { // their directories are in it now
+		if err := r.place.note(plan); err != nil {
+			return fmt.Errorf("write plan: %w", err)
+		}
 	}
 	out, complaints := newOutlet(r.streams.Out), newOutlet(r.streams.Err)
 	members, err := r.members(a, out, complaints)
@@ -127,10 +129,11 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 		return nil, err
 	}
 	var members []group.Member
+	known := assigned{}
 	a.member = func(p Proc) (m group.Member, err error) {
 		worker := a.plan.Hosts[p.Worker].Name
-		m = group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{r.links.standings()[worker].link, r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
-			Spec: wire.Spec{Argv: p.Argv, Env: p.environment(r.cfg), Dir: r.cfg.Chdir, EndsOnFailure: true}}
+		m = group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{r.links.linkOf(worker), r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
+			Spec: wire.Spec{Argv: p.Argv, Env: p.environmentOf(r.cfg, known), Dir: r.cfg.Chdir, EndsOnFailure: true}}
 		if m.Stdout, m.Stderr, err = printer.Streams(p.Rank, p.Label); err != nil {
 			return m, usage("--output=dir=PATH takes a directory that can be written", "%w", err)
 		}

@@ -66,6 +66,12 @@ func (l *links) follow(ctx context.Context, w rendezvous.Worker) {
 		}
 		m.stop()
 	}
+	l.open(ctx, w)
+}
+
+// open opens a link. It is called with mu held, and apart from follow, whose
+// looks at links that are there allocate nothing.
+func (l *links) open(ctx context.Context, w rendezvous.Worker) {
 	ctx, stop := context.WithCancel(ctx)
 	m := &member{worker: w, stop: stop, done: make(chan struct{})}
 	m.link = link.New(link.Config{
@@ -120,6 +126,16 @@ type standing struct {
 	link   *link.Link
 	state  link.State
 	err    error
+}
+
+// linkOf is the present link of a worker; nil: there is none.
+func (l *links) linkOf(worker string) *link.Link {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m := l.members[worker]; m != nil {
+		return m.link
+	}
+	return nil
 }
 
 // standings copies all.

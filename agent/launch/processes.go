@@ -84,9 +84,21 @@ func (p Plan) settleProcesses(cfg Config, user [][]string, dirs []string) (warni
 
 // environment is what a process's session adds to its worker's own.
 func (p Proc) environment(cfg Config) []string {
-	env := append([]string(nil), cfg.Env...)
+	return p.environmentOf(cfg, assigned{})
+}
+
+// assigned has the assignments of processes that are alike: the addresses of a
+// thousand workers, in each one's environment, are kept once.
+type assigned map[[2]string]string
+
+func (p Proc) environmentOf(cfg Config, known assigned) []string {
+	env := append(make([]string, 0, len(cfg.Env)+len(p.Vars)), cfg.Env...)
 	for _, v := range p.Vars {
-		env = append(env, v.Name+"="+v.Value)
+		key := [2]string{v.Name, v.Value}
+		if known[key] == "" {
+			known[key] = v.Name + "=" + v.Value
+		}
+		env = append(env, known[key])
 	}
 	return env
 }

@@ -91,6 +91,8 @@ func (s *supervisor) watch(ctx context.Context) {
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	pace := newPace(s.links.changed)
+	defer pace.stop()
 	for {
 		select {
 		case <-s.cmd.done():
@@ -109,10 +111,14 @@ func (s *supervisor) watch(ctx context.Context) {
 			if s.onPods(shot, time.Now()) {
 				rearm()
 			}
-		case <-s.links.changed:
-			if s.onLinks(time.Now()) || s.onTrouble(time.Now()) {
+		case <-pace.due():
+			now := time.Now()
+			if s.onLinks(now) || s.onTrouble(now) {
 				rearm()
 			}
+			pace.looked(now)
+		case <-pace.over():
+			pace.resume()
 		case h := <-s.hang.tell():
 			if s.onHang(h) {
 				rearm()
@@ -185,8 +191,12 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 	if shot.At.IsZero() {
 		return false // no cluster, or nothing heard yet
 	}
+	losses := rendezvous.Lost(s.started, shot, now)
+	if len(losses) == 0 {
+		return false
+	}
 	standings := s.links.standings()
-	for _, loss := range rendezvous.Lost(s.started, shot, now) {
+	for _, loss := range losses {
 		name := loss.Worker.Name
 		if s.known(name) {
 			continue

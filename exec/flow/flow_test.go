@@ -25,8 +25,10 @@ func transfer(t *testing.T, rng *rand.Rand, out *Out, in *In, kicks <-chan struc
 			time.Sleep(time.Duration(rng.Int64N(int64(2 * stallAfter)))) // until there is a connection
 			require.NoError(t, out.Resume(in.Received()))
 		}
+		pending := out.Pending()
 		p, ok, err := out.Next(buf)
 		require.NoError(t, err)
+		require.True(t, ok || !pending, "pending, and nothing came")
 		switch {
 		case !ok:
 			require.NoError(t, out.Ack(in.Written()))
@@ -132,6 +134,36 @@ func TestOutRefusesNonsense(t *testing.T) {
 	require.Error(t, out.Resume(49), "freed bytes cannot be sent again")
 	require.NoError(t, out.Ack(20), "a late acknowledgement is no error")
 	require.Equal(t, 50, out.InFlight())
+}
+
+func TestPending(t *testing.T) {
+	out := NewOut(4, Limits{Floor: 16, Stream: 16}, func() {})
+	next := func(want int, end bool) {
+		t.Helper()
+		require.True(t, out.Pending())
+		p, ok, err := out.Next(make([]byte, 16))
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, want, p.N)
+		require.Equal(t, end, p.End)
+	}
+	require.False(t, out.Pending(), "nothing is written")
+	_, err := out.Write([]byte("123456"))
+	require.NoError(t, err)
+	next(4, false)
+	require.False(t, out.Pending(), "the window is full")
+	require.NoError(t, out.Ack(4))
+	next(2, false)
+	require.False(t, out.Pending())
+	out.End()
+	next(0, true)
+	require.False(t, out.Pending(), "the end was told")
+	require.NoError(t, out.Resume(4))
+	next(2, false)
+	next(0, true)
+	require.NoError(t, out.Resume(4))
+	out.Discard()
+	require.False(t, out.Pending())
 }
 
 func TestInRefusesNonsense(t *testing.T) {

@@ -170,6 +170,17 @@ func (o *Out) Next(p []byte) (piece Piece, ok bool, err error) {
 	return Piece{}, false, nil
 }
 
+// Pending reports whether Next has something to give.
+func (o *Out) Pending() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false
+	}
+	unsent := o.spool.end - o.sent
+	return unsent > 0 && o.sent < o.spool.base+o.window || unsent == 0 && o.ended && !o.endSent
+}
+
 // InFlight is the number of bytes sent and not acknowledged.
 func (o *Out) InFlight() int {
 	o.mu.Lock()

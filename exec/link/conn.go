@@ -12,6 +12,13 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
+// readBuffer is for small frames: the payload of a large one is read straight
+// into its place. A launcher has a thousand of these.
+const readBuffer = 4 << 10
+
+// keptBuffer is what an idle connection keeps of the buffer that it writes from.
+const keptBuffer = 4 << 10
+
 // conn is one connection of a link.
 type conn struct {
 	link   *Link
@@ -24,19 +31,22 @@ type conn struct {
 	read    atomic.Int64 // when the last byte came, Unix nanoseconds
 	written atomic.Int64
 
-	mu     sync.Mutex
-	queue  []wire.Frame
-	ackDue bool
-	cause  error  // why it was closed
-	pings  uint64 // sent; the number of the last one
-	proofs []proof
-	asks   uint64 // sent; the number of the last one
-	asking map[uint64]chan wire.AnswerRecord
+	mu       sync.Mutex
+	queue    []wire.Frame
+	ackDue   bool
+	ackEager bool        // also of small pieces
+	ackTimer *time.Timer // of postpone; nil: none is under way
+	idle     bool        // for a while, which a large buffer is not kept for
+	cause    error       // why it was closed
+	pings    uint64      // sent; the number of the last one
+	proofs   []proof
+	asks     uint64 // sent; the number of the last one
+	asking   map[uint64]chan wire.AnswerRecord
 }
 
 func newConn(l *Link, rw io.ReadWriteCloser) *conn {
 	c := &conn{link: l, rw: rw, kicked: make(chan struct{}, 1), done: make(chan struct{}), asking: map[uint64]chan wire.AnswerRecord{}}
-	c.reader = wire.NewReader(bufio.NewReaderSize(lifeReader{c}, 16<<10))
+	c.reader = wire.NewReader(bufio.NewReaderSize(lifeReader{c}, readBuffer))
 	now := time.Now().UnixNano()
 	c.read.Store(now)
 	c.written.Store(now)
@@ -79,6 +89,9 @@ func (c *conn) close(cause error) {
 		}
 		c.cause = cause
 		close(c.done)
+		if c.ackTimer != nil {
+			c.ackTimer.Stop()
+		}
 	}
 	c.mu.Unlock()
 	if first {
@@ -138,6 +151,9 @@ func (c *conn) watch() {
 			return
 		}
 		if silence >= cfg.PingEvery || quiet >= cfg.PingEvery {
+			c.mu.Lock()
+			c.idle = true
+			c.mu.Unlock()
 			c.ping()
 			c.link.trim()
 		}
@@ -155,8 +171,8 @@ func (c *conn) send() error {
 	var buf []byte
 	for {
 		c.mu.Lock()
-		queue, acks, closed := c.queue, c.ackDue, c.cause != nil
-		c.queue, c.ackDue = nil, false
+		queue, acks, eager, idle, closed := c.queue, c.ackDue, c.ackEager, c.idle, c.cause != nil
+		c.queue, c.ackDue, c.ackEager, c.idle = nil, false, false, false
 		c.mu.Unlock()
 		if closed {
 			return nil
@@ -173,7 +189,7 @@ func (c *conn) send() error {
 			}
 		}
 		if acks {
-			if b, err = c.link.appendAcks(c, b); err != nil {
+			if b, err = c.link.appendAcks(c, b, eager); err != nil {
 				return err
 			}
 		}
@@ -185,7 +201,7 @@ func (c *conn) send() error {
 				return err
 			}
 			c.written.Store(time.Now().UnixNano())
-			if buf = b[:0]; cap(buf) > 2*wire.MaxData {
+			if buf = b[:0]; cap(buf) > 2*wire.MaxData || idle && cap(buf) > keptBuffer {
 				buf = nil
 			}
 		} else if !parked {

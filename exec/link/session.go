@@ -58,7 +58,8 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st,
 		exited: make(chan struct{}), done: make(chan struct{})}
 	// A record that fits no frame would end the connection, and each one after it.
-	if _, err := wire.Record(wire.Open, 0, wire.OpenRecord{ID: id, Hash: s.hash, Spec: &s.spec}); err != nil {
+	open, err := wire.Record(wire.Open, 0, wire.OpenRecord{ID: id, Hash: s.hash, Spec: &s.spec})
+	if err != nil {
 		return nil, fmt.Errorf("open session: its command and environment are too long: %w", err)
 	}
 	s.stdin = flow.NewOut(wire.StreamWindow, flow.Limits{Floor: wire.StreamWindow, Stream: wire.StreamWindow}, s.kick)
@@ -78,7 +79,8 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	l.sessions[s.channel] = s
 	l.state.Sessions++
 	if l.conn != nil {
-		s.openOn(l.conn, s.channel)
+		open.Channel = s.channel
+		l.conn.push(open)
 	}
 	l.wg.Add(1)
 	l.mu.Unlock()
@@ -293,31 +295,6 @@ func (s *Session) ackDue() {
 	}
 }
 
-// appendAcks adds an acknowledgement for each stream that has got on.
-func (l *Link) appendAcks(c *conn, b []byte) ([]byte, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var err error
-	for _, s := range l.sessions {
-		if s.conn != c {
-			continue
-		}
-		for stream, in := range [...]*flow.In{wire.Stdout: s.stdout, wire.Stderr: s.stderr} {
-			if in == nil {
-				continue
-			}
-			if n, due := in.AckDue(s.acked[stream]); due {
-				s.acked[stream] = n
-				b, err = wire.Append(b, wire.Frame{Type: wire.Ack, Stream: uint8(stream), Channel: s.channel, Offset: n})
-				if err != nil {
-					return b, err
-				}
-			}
-		}
-	}
-	return b, nil
-}
-
 // trim lets idle streams give their buffers back.
 func (l *Link) trim() {
 	l.mu.Lock()
@@ -333,7 +310,7 @@ func (l *Link) appendStdin(c *conn, b []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.sessions {
-		if s.conn != c || len(b) >= wire.MaxData {
+		if s.conn != c || len(b) >= wire.MaxData || !s.stdin.Pending() {
 			continue
 		}
 		start := len(b)

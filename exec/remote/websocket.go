@@ -33,8 +33,8 @@ const (
 const writeChunk = 64 << 10
 
 // readBuffer is for frame headers: a Read with more room than this takes the
-// payload straight off the connection.
-const readBuffer = 16 << 10
+// payload straight off the connection. A launcher has a thousand of these.
+const readBuffer = 4 << 10
 
 // Write buffers are lent for the length of one message: a thousand idle links
 // must not hold a thousand of them.

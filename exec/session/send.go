@@ -63,7 +63,7 @@ func (c *conn) stdinAcks(queue []wire.Frame) []wire.Frame {
 	c.srv.mu.Lock()
 	defer c.srv.mu.Unlock()
 	for _, x := range c.order {
-		if n, due := x.stdin.AckDue(x.stdinAcked); due && x.conn.Load() == c {
+		if n, due := x.stdin.AckDue(x.stdinAcked, true); due && x.conn.Load() == c {
 			x.stdinAcked = n
 			queue = append(queue, wire.Frame{Type: wire.Ack, Stream: wire.Stdin, Channel: x.channel, Offset: n})
 		}

@@ -22,8 +22,7 @@
 //
 // # Many
 //
-// kwok (its own module, ./kwok, built once into the cluster's directory) plays four
-// nodes: their pods run at once, and do nothing. Their taint keeps others away. Five
+// kwok (package test/kwok) plays four nodes: their pods run at once, and do nothing. Five
 // jobs of four pods, one after the other, say what one job costs; then 200 are applied
 // together. Launchers are played too, so that the jobs do not end: Running is what is
 // measured.

@@ -80,7 +80,7 @@ func (w *world) crowd(ctx context.Context, space string, jobs int, controller *p
 		return c, err
 	}
 	defer func() { err = errors.Join(err, seen.Close()) }()
-	before, err := usageOf(controller)
+	before, err := controller.Usage()
 	if err != nil {
 		return c, err
 	}
@@ -106,7 +106,7 @@ func (w *world) crowd(ctx context.Context, space string, jobs int, controller *p
 	case <-ctx.Done():
 		return c, ctx.Err()
 	}
-	after, err := usageOf(controller)
+	after, err := controller.Usage()
 	if err != nil {
 		return c, err
 	}

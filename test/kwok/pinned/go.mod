@@ -1,4 +1,4 @@
-module github.com/musterhq/muster/test/scale/kwok
+module github.com/musterhq/muster/test/kwok/pinned
 
 go 1.24.0
 

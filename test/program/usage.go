@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package program
 
 import (
 	"bytes"
@@ -9,33 +9,34 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"github.com/musterhq/muster/test/program"
 )
 
-// usage is what a process has used so far.
-type usage struct {
+// Usage is what a process has used so far.
+type Usage struct {
 	PeakMB     float64 // 10^6 bytes of the resident set, at most
 	CPUSeconds float64
 }
 
-// usageOf reads it.
-func usageOf(p *program.Process) (u usage, err error) {
-	dir := fmt.Sprintf("/proc/%d/", p.PID())
+// UsageOf reads it for a process that runs.
+func UsageOf(pid int) (u Usage, err error) {
+	dir := fmt.Sprintf("/proc/%d/", pid)
 	status, err := os.ReadFile(dir + "status")
 	if err != nil {
-		return u, err
+		return u, fmt.Errorf("read memory: %w", err)
 	}
 	stat, err := os.ReadFile(dir + "stat")
 	if err != nil {
-		return u, err
+		return u, fmt.Errorf("read CPU time: %w", err)
 	}
 	return parseUsage(status, stat)
 }
 
+// Usage is the process's so far.
+func (p *Process) Usage() (Usage, error) { return UsageOf(p.PID()) }
+
 // parseUsage reads VmHWM of /proc/PID/status, and utime and stime of /proc/PID/stat (fields 14
 // and 15, in hundredths of a second).
-func parseUsage(status, stat []byte) (u usage, err error) {
+func parseUsage(status, stat []byte) (u Usage, err error) {
 	_, line, found := bytes.Cut(status, []byte("\nVmHWM:"))
 	var kib float64
 	if _, err := fmt.Sscanf(string(line), "%f kB", &kib); !found || err != nil {

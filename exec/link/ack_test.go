@@ -1,0 +1,106 @@
+package link_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// talker is a worker with one session, which writes what it is told to and hands
+// on the acknowledgements of its standard output.
+type talker struct {
+	far  net.Conn
+	acks chan uint64
+	open chan struct{}
+}
+
+// Dial implements link.Dialer.
+func (w *talker) Dial(context.Context) (io.ReadWriteCloser, error) {
+	near, far := net.Pipe()
+	w.far = far
+	go func() {
+		reader := wire.NewReader(far)
+		for {
+			f, err := reader.Next()
+			if err != nil {
+				return
+			}
+			switch f.Type {
+			case wire.Hello:
+				w.record(wire.Welcome, 0, wire.WelcomeRecord{Proto: wire.ProtoMax, Instance: "i"})
+			case wire.Open:
+				w.record(wire.Opened, f.Channel, wire.OpenedRecord{})
+				close(w.open)
+			case wire.Ack:
+				w.acks <- f.Offset
+			}
+		}
+	}()
+	return near, nil
+}
+
+func (w *talker) record(t wire.Type, channel uint32, v any) {
+	f, _ := wire.Record(t, channel, v) // small and valid
+	w.frame(f)
+}
+
+func (w *talker) frame(f wire.Frame) {
+	b, _ := wire.Append(nil, f) // small and valid
+	_, _ = w.far.Write(b)       // the link's end is the test's
+}
+
+// A few lines share an acknowledgement, which waits for 200 ms; a large piece and
+// the end of the stream have theirs at once.
+func TestAcknowledgements(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &talker{acks: make(chan uint64, 100), open: make(chan struct{})}
+		l := link.New(link.Config{Worker: "w-0", Dialer: w, PingEvery: time.Hour, DeadAfter: 2 * time.Hour})
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- l.Run(ctx) }()
+		var out bytes.Buffer
+		_, err := l.Open(ctx, "", wire.Spec{Line: "x"}, link.Streams{Stdout: &out})
+		require.NoError(t, err)
+		<-w.open
+		sent := uint64(0)
+		say := func(n int) {
+			w.frame(wire.Frame{Type: wire.Data, Stream: wire.Stdout, Channel: 1, Offset: sent, Payload: bytes.Repeat([]byte("x"), n)})
+			sent += uint64(n)
+			synctest.Wait()
+		}
+		for range 5 {
+			say(10)
+			time.Sleep(30 * time.Millisecond)
+		}
+		require.Equal(t, 50, out.Len())
+		require.Empty(t, w.acks)
+		time.Sleep(50 * time.Millisecond)
+		synctest.Wait()
+		require.EqualValues(t, 50, <-w.acks)
+		require.Empty(t, w.acks)
+
+		say(16 << 10)
+		require.EqualValues(t, sent, <-w.acks)
+
+		say(10)
+		require.Empty(t, w.acks)
+		w.frame(wire.Frame{Type: wire.EOF, Stream: wire.Stdout, Channel: 1, Offset: sent})
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		require.EqualValues(t, sent, <-w.acks)
+		time.Sleep(time.Minute)
+		require.Empty(t, w.acks)
+		cancel()
+		require.NoError(t, <-ran)
+		_ = w.far.Close() // wakes its reader
+	})
+}

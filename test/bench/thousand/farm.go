@@ -1,0 +1,174 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// farmVerb makes this program the nodes' side: the workers and their kubelet. It is
+// a process of its own, so that what it uses is seen, and ends with its maker.
+const farmVerb = "farm"
+
+// farmConfig is what the farm is told, in a file.
+type farmConfig struct {
+	Workers                     int
+	Agent, Pod                  string // binaries
+	Dir                         string // gets a directory for each pod
+	Certificate, Key, Authority []byte // PEM
+}
+
+// farmReport is what it says in the end.
+type farmReport struct {
+	Ended  int         // workers that ended by themselves
+	Left   int         // workers that did not, in time
+	Codes  map[int]int // how often each exit code was seen, of the former
+	Served int         // streams
+}
+
+// patience is how long workers may take to come up, or to end once the farm is told
+// to.
+const patience = time.Minute
+
+// farmMain starts the workers, says "ready", serves pods/exec on descriptor 3, and
+// when its stdin has ended waits for the workers' ends and tells of them.
+func farmMain(path string) error {
+	runtime.LockOSThread() // the workers end with the thread that has started them
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var c farmConfig
+	if err := json.Unmarshal(text, &c); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	ln, err := net.FileListener(os.NewFile(3, "listener"))
+	if err != nil {
+		return fmt.Errorf("take over the listener: %w", err)
+	}
+	defer ln.Close()
+	if err := startWorkers(c); err != nil {
+		return err
+	}
+	children := &collector{said: farmReport{Codes: map[int]int{}}, all: make(chan struct{})}
+	go children.run()
+	if err := awaitWorkers(c); err != nil {
+		return err
+	}
+	k := &kubelet{dir: c.Dir}
+	failed := make(chan error, 1)
+	go func() { failed <- k.serve(ln, c) }()
+	told := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // its end is the sign
+		close(told)
+	}()
+	fmt.Println("ready")
+	select {
+	case err := <-failed:
+		return err
+	case <-told:
+	}
+	said := children.finish(c.Workers)
+	said.Served = int(k.served.Load())
+	return json.NewEncoder(os.Stdout).Encode(said)
+}
+
+// startWorkers starts each as PID 1 of a namespace of its own, as in a pod: a worker
+// looks at every process that it sees when it ends one.
+func startWorkers(c farmConfig) error {
+	log, err := os.OpenFile(filepath.Join(c.Dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	for i := range c.Workers {
+		dir := filepath.Join(c.Dir, podName(i))
+		if err := os.MkdirAll(filepath.Join(dir, "tmp"), 0o700); err != nil {
+			return err
+		}
+		attr := &syscall.ProcAttr{Dir: dir, Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
+			Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + filepath.Join(dir, "tmp"),
+				names.EnvDir + "=" + dir, names.EnvWorker + "=" + podName(i), names.EnvSlots + "=1"},
+			Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Setsid: true, Pdeathsig: syscall.SIGKILL}}
+		if _, err := syscall.ForkExec(c.Pod, []string{c.Pod, "init", c.Agent, "worker"}, attr); err != nil {
+			return fmt.Errorf("start worker: %w", err)
+		}
+	}
+	return nil
+}
+
+// awaitWorkers waits until all listen.
+func awaitWorkers(c farmConfig) error {
+	late := time.Now().Add(patience)
+	for i := range c.Workers {
+		for {
+			_, err := os.Stat(filepath.Join(c.Dir, podName(i), names.WorkerSocket))
+			if err == nil {
+				break
+			}
+			if time.Now().After(late) {
+				return fmt.Errorf("worker %d does not come up: %w", i, err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	return nil
+}
+
+// collector takes the statuses of the children.
+type collector struct {
+	mu   sync.Mutex
+	said farmReport
+	all  chan struct{} // closed when there are no more
+}
+
+func (c *collector) run() {
+	defer close(c.all)
+	for {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(-1, &status, 0, nil)
+		c.mu.Lock()
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil: // there are no more
+			c.mu.Unlock()
+			return
+		case status.Exited():
+			c.said.Ended++
+			c.said.Codes[status.ExitStatus()]++
+		}
+		c.mu.Unlock()
+	}
+}
+
+// finish waits for the workers. Those that do not end are killed when this program
+// ends.
+func (c *collector) finish(workers int) farmReport {
+	select {
+	case <-c.all:
+	case <-time.After(patience):
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	said := c.said
+	said.Left = workers - said.Ended
+	return said
+}

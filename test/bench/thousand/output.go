@@ -1,0 +1,159 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// rate is how many lines a second each rank writes.
+const rate = 10
+
+// flow is what became of the lines of one run.
+type flow struct {
+	Size          int
+	Lines, Lost   int     // written, and of these not come, come twice or out of order
+	P50, P99, Max float64 // seconds from a rank's write to our read
+	LauncherCPU   float64 // of a core, while they came
+	ServerCPU     float64 // the API server's
+	NodesCPU      float64 // the kubelet's side, without its workers and ranks
+	LauncherMB    float64 // at most
+	Span          float64 // seconds from the first line to the last
+}
+
+// output has all ranks write at once, for so many seconds.
+func (w *world) output(ctx context.Context, size, seconds int) (o flow, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+5*time.Minute)
+	defer cancel()
+	f, err := w.startFarm(ctx, size)
+	if err != nil {
+		return o, err
+	}
+	o.Size = size
+	if err := w.print(ctx, &o, f, seconds); err != nil {
+		f.kill()
+		return o, err
+	}
+	_, err = f.end(size)
+	return o, err
+}
+
+func (w *world) print(ctx context.Context, o *flow, f *farm, seconds int) error {
+	p, err := listenPrinter(w.lockPath() + ".sock")
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	l, err := w.launch(o.Size, "print")
+	if err != nil {
+		return err
+	}
+	defer l.kill()
+	if err := p.gather(ctx, o.Size); err != nil {
+		return fmt.Errorf("%w\n%s", err, l.lastWords())
+	}
+	if _, err := l.allBegun(ctx, o.Size); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(2 * time.Second): // the launch's own stragglers
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	server, err := w.metrics(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := l.usage()
+	if err != nil {
+		return err
+	}
+	nodes, err := f.usage()
+	if err != nil {
+		return err
+	}
+	printed := make(chan error, 1)
+	go func() {
+		defer l.release()
+		defer p.close()
+		printed <- p.print(ctx, seconds*rate, rate)
+	}()
+	t := newTimes(o.Size, seconds*rate)
+	for one := range l.lines {
+		t.take(one)
+	}
+	if err := <-printed; err != nil {
+		return err
+	}
+	if _, err := l.wait(ctx); err != nil {
+		return err
+	}
+	after := l.last.Load()
+	on, err := w.metrics(ctx)
+	if err != nil {
+		return err
+	}
+	last, err := f.usage()
+	if err != nil {
+		return err
+	}
+	if len(t.late) == 0 {
+		return errors.New("no lines came")
+	}
+	o.Lines, o.Lost = o.Size*seconds*rate, t.lost()
+	o.Span = t.last.Sub(t.first).Seconds()
+	o.P50, o.P99, o.Max = t.part(0.5), t.part(0.99), t.part(1)
+	o.LauncherCPU, o.LauncherMB = (after.CPUSeconds-before.CPUSeconds)/o.Span, after.PeakMB
+	o.ServerCPU, o.NodesCPU = (on.CPUSeconds-server.CPUSeconds)/o.Span, (last.CPUSeconds-nodes.CPUSeconds)/o.Span
+	return nil
+}
+
+// times are how late lines came.
+type times struct {
+	each        int   // lines of a rank
+	next        []int // by rank: the line to come
+	wrong       int   // lines that were not
+	late        []float64
+	first, last time.Time
+}
+
+func newTimes(ranks, each int) *times { return &times{each: each, next: make([]int, ranks)} }
+
+func (t *times) take(l line) {
+	if l.kind != "line" {
+		return
+	}
+	if l.rank < 0 || l.rank >= len(t.next) || l.seq != t.next[l.rank] {
+		t.wrong++
+		return
+	}
+	t.next[l.rank]++
+	t.late = append(t.late, l.came.Sub(l.said).Seconds())
+	if t.first.IsZero() {
+		t.first = l.came
+	}
+	t.last = l.came
+}
+
+// lost counts lines that did not come in their place.
+func (t *times) lost() int {
+	lost := t.wrong
+	for _, n := range t.next {
+		lost += t.each - n
+	}
+	return lost
+}
+
+// part is the lateness that so great a part of the lines did not exceed.
+func (t *times) part(of float64) float64 {
+	sorted := slices.Sorted(slices.Values(t.late))
+	return sorted[min(len(sorted)-1, int(of*float64(len(sorted))))]
+}
+
+func (o flow) String() string {
+	return fmt.Sprintf("%d ranks: %d lines, %d lost; late by %.3f s at p50, %.3f s at p99, %.3f s at most", o.Size, o.Lines, o.Lost, o.P50, o.P99, o.Max)
+}
