@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/exec/flow"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -94,6 +95,14 @@ func (c *conn) kick() {
 	}
 }
 
+// lookForAcks lets the sender look for acknowledgements.
+func (c *conn) lookForAcks() {
+	c.mu.Lock()
+	c.ackDue = true
+	c.mu.Unlock()
+	c.kick()
+}
+
 func (c *conn) push(f wire.Frame) {
 	c.mu.Lock()
 	c.queue = append(c.queue, f)
@@ -153,6 +162,8 @@ func (c *conn) watch() {
 // is closed.
 func (c *conn) send() error {
 	var buf []byte
+	pace := flow.NewPace(c.lookForAcks)
+	defer pace.Stop()
 	for {
 		c.mu.Lock()
 		queue, acks, closed := c.queue, c.ackDue, c.cause != nil
@@ -173,7 +184,7 @@ func (c *conn) send() error {
 			}
 		}
 		if acks {
-			if b, err = c.link.appendAcks(c, b); err != nil {
+			if b, err = c.link.appendAcks(c, b, pace); err != nil {
 				return err
 			}
 		}

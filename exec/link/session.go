@@ -286,18 +286,33 @@ func (s *Session) kick() {
 // of ours, but may be with flow's.
 func (s *Session) ackDue() {
 	if c := s.link.current.Load(); c != nil {
-		c.mu.Lock()
-		c.ackDue = true
-		c.mu.Unlock()
-		c.kick()
+		c.lookForAcks()
 	}
 }
 
-// appendAcks adds an acknowledgement for each stream that has got on.
-func (l *Link) appendAcks(c *conn, b []byte) ([]byte, error) {
+// appendAcks adds an acknowledgement for each stream that has got on, if pace lets
+// them go now.
+func (l *Link) appendAcks(c *conn, b []byte, pace *flow.Pace) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	var bytes uint64
+	l.eachAck(c, func(s *Session, stream int, off uint64) { bytes += off - s.acked[stream] })
+	if !pace.Due(bytes) {
+		return b, nil
+	}
 	var err error
+	l.eachAck(c, func(s *Session, stream int, off uint64) {
+		s.acked[stream] = off
+		if err == nil {
+			b, err = wire.Append(b, wire.Frame{Type: wire.Ack, Stream: uint8(stream), Channel: s.channel, Offset: off})
+		}
+	})
+	return b, err
+}
+
+// eachAck calls do for each stream that has got on, with the offset to acknowledge.
+// Called with l.mu held.
+func (l *Link) eachAck(c *conn, do func(s *Session, stream int, off uint64)) {
 	for _, s := range l.sessions {
 		if s.conn != c {
 			continue
@@ -306,16 +321,11 @@ func (l *Link) appendAcks(c *conn, b []byte) ([]byte, error) {
 			if in == nil {
 				continue
 			}
-			if n, due := in.AckDue(s.acked[stream]); due {
-				s.acked[stream] = n
-				b, err = wire.Append(b, wire.Frame{Type: wire.Ack, Stream: uint8(stream), Channel: s.channel, Offset: n})
-				if err != nil {
-					return b, err
-				}
+			if off, due := in.AckDue(s.acked[stream]); due {
+				do(s, stream, off)
 			}
 		}
 	}
-	return b, nil
 }
 
 // trim lets idle streams give their buffers back.

@@ -1,0 +1,54 @@
+package flow
+
+import "time"
+
+const (
+	// paceSize is how many bytes are acknowledged at once: a third of what may be
+	// under way on a stream.
+	paceSize = 256 << 10
+	// paceTime is how long fewer bytes wait for more.
+	paceTime = 10 * time.Millisecond
+)
+
+// Pace holds a connection's acknowledgements back while many would go out. Through
+// an API server each wakes eight processes, which costs as much as moving 10 KiB
+// the other way. It is not safe for concurrent use.
+type Pace struct {
+	again func()
+	last  time.Time
+	timer *time.Timer
+}
+
+// NewPace returns a Pace that calls again, from a goroutine of its own, when
+// acknowledgements that it has held back are due.
+func NewPace(again func()) *Pace { return &Pace{again: again} }
+
+// Due reports whether acknowledgements of so many bytes go out now: a good part of a
+// window, or the first after a pause, so that what flows slowly does not wait.
+func (p *Pace) Due(bytes uint64) bool {
+	now := time.Now()
+	left := paceTime - now.Sub(p.last)
+	if bytes == 0 || bytes < paceSize && left > 0 {
+		if bytes > 0 {
+			p.wait(left)
+		}
+		return false
+	}
+	p.last = now
+	return true
+}
+
+func (p *Pace) wait(left time.Duration) {
+	if p.timer == nil {
+		p.timer = time.AfterFunc(left, p.again)
+		return
+	}
+	p.timer.Reset(left)
+}
+
+// Stop ends it; again may be under way still.
+func (p *Pace) Stop() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
