@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,24 +12,17 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/musterhq/muster/test/bench/pods"
 )
 
 // agents are Muster's processes on this machine, by the pod that they are in.
 type agents map[string][]int
 
-// findAgents looks for them; pods are known by the uid in the names of their cgroups.
-func findAgents(ctx context.Context, s pods.Space) (agents, error) {
-	text, err := s.Kubectl(ctx, nil, "get", "pods", "-l", "muster.dev/job=with", "-o", "json")
-	if err != nil {
-		return nil, err
-	}
-	var list corev1.PodList
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return nil, fmt.Errorf("read pods: %w", err)
+// findAgents looks for them by their names, and for their pods by the host name that the
+// kubelet puts into a container's environment.
+func findAgents(a *arm) (agents, error) {
+	names := []string{a.job.LauncherName()}
+	for i := range a.job.Workers {
+		names = append(names, a.job.WorkerName(i))
 	}
 	found := agents{}
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -39,23 +31,22 @@ func findAgents(ctx context.Context, s pods.Space) (agents, error) {
 	}
 	for _, dir := range dirs {
 		name, nerr := os.ReadFile(dir + "/comm")
-		groups, gerr := os.ReadFile(dir + "/cgroup")
-		if nerr != nil || gerr != nil || !strings.HasPrefix(string(name), "agent") {
+		env, eerr := os.ReadFile(dir + "/environ")
+		if nerr != nil || eerr != nil || !strings.HasPrefix(string(name), "agent") {
 			continue // ended meanwhile, or not ours
 		}
-		for _, pod := range list.Items {
-			uid := string(pod.UID)
-			if strings.Contains(string(groups), uid) || strings.Contains(string(groups), strings.ReplaceAll(uid, "-", "_")) {
+		for _, pod := range names {
+			if strings.Contains("\x00"+string(env), "\x00HOSTNAME="+pod+"\x00") {
 				pid, err := strconv.Atoi(filepath.Base(dir))
 				if err != nil {
 					return nil, err
 				}
-				found[pod.Name] = append(found[pod.Name], pid)
+				found[pod] = append(found[pod], pid)
 			}
 		}
 	}
-	if len(found) != len(list.Items) {
-		return nil, fmt.Errorf("find agents: in %d of %d pods", len(found), len(list.Items))
+	if len(found) != len(names) {
+		return nil, fmt.Errorf("find agents: in %d of %d pods", len(found), len(names))
 	}
 	return found, nil
 }
@@ -93,8 +84,8 @@ func spent(pid int) (seconds float64, there bool) {
 
 // watchAgents gives, for each worker, the CPU time of its agents over the time that
 // passed, in percent of a core.
-func watchAgents(ctx context.Context, s pods.Space, a *arm, d time.Duration) (percent []float64, err error) {
-	found, err := findAgents(ctx, s)
+func watchAgents(ctx context.Context, a *arm, d time.Duration) (percent []float64, err error) {
+	found, err := findAgents(a)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func compare(ctx context.Context, o options, l load) (c compared, err error) {
 			order = []*arm{without, with}
 		}
 		for _, a := range order {
-			seconds, err := once(ctx, space, l, a, a == without)
+			seconds, err := once(ctx, l, a, with)
 			if err != nil {
 				return c, err
 			}
@@ -71,15 +71,15 @@ func compare(ctx context.Context, o options, l load) (c compared, err error) {
 		}
 	}
 	if l.long != nil {
-		c.Agents, err = beside(ctx, o, space, l, with, c.With[len(c.With)-1])
+		c.Agents, err = beside(ctx, o, l, with, c.With[len(c.With)-1])
 	}
 	return c, err
 }
 
-// once runs the load, with the agents stopped meanwhile if they are not its own.
-func once(ctx context.Context, s pods.Space, l load, a *arm, still bool) (seconds float64, err error) {
-	if still {
-		others, err := findAgents(ctx, s)
+// once runs the load, with Muster's agents stopped meanwhile if they are not its own.
+func once(ctx context.Context, l load, a, muster *arm) (seconds float64, err error) {
+	if a != muster {
+		others, err := findAgents(muster)
 		if err != nil {
 			return 0, err
 		}
@@ -100,7 +100,7 @@ func once(ctx context.Context, s pods.Space, l load, a *arm, still bool) (second
 }
 
 // beside looks at the agents while ranks compute for long enough.
-func beside(ctx context.Context, o options, s pods.Space, l load, a *arm, run float64) ([]float64, error) {
+func beside(ctx context.Context, o options, l load, a *arm, run float64) ([]float64, error) {
 	const settle = 8 * time.Second // MPI's start is no computing
 	d := time.Duration(o.seconds) * time.Second
 	ended := make(chan error, 1)
@@ -113,7 +113,7 @@ func beside(ctx context.Context, o options, s pods.Space, l load, a *arm, run fl
 	case err := <-ended:
 		return nil, errors.Join(err, errors.New("the loop ended at once"))
 	}
-	percent, err := watchAgents(ctx, s, a, d)
+	percent, err := watchAgents(ctx, a, d)
 	select {
 	case end := <-ended:
 		return nil, errors.Join(err, end, errors.New("the loop ended before the agents had been watched"))
