@@ -98,19 +98,13 @@ func (in *In) Written() uint64 {
 	return in.written
 }
 
-// smallPiece is what may wait for its acknowledgement, see AckDue.
-const smallPiece = 16 << 10
-
 // AckDue returns the offset to acknowledge when the last acknowledgement was
-// last, and whether it is due: after a good part of the window, or when all that
-// was received has been written; that of a small piece is due at the end of the
-// stream, or if eager. An acknowledgement for each write would cost every process
-// on its way a wake-up.
-func (in *In) AckDue(last uint64, eager bool) (off uint64, due bool) {
+// last: everything received has been written, or a good part of the window. An
+// acknowledgement for each write would cost every process on its way a wake-up.
+func (in *In) AckDue(last uint64) (off uint64, due bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	eager = eager || in.ended && in.written == in.end || in.written-last >= smallPiece
-	return in.written, in.written > last && (eager && in.written == in.next || in.written-last >= in.window/4)
+	return in.written, in.written > last && (in.written == in.next || in.written-last >= in.window/4)
 }
 
 // Finished reports whether every byte up to the end reached the writer.

@@ -2,82 +2,59 @@ package link
 
 import (
 	"iter"
-	"time"
 
 	"github.com/musterhq/muster/exec/flow"
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// ackWait is how long a small piece of output may wait for its acknowledgement: a
-// rank that prints a few lines a second then costs the API server, and everybody
-// else on the way, half of what each line and its acknowledgement would. It is well
-// below the time after which a worker takes its reader for stalled.
-const ackWait = 200 * time.Millisecond
-
-// postpone has the acknowledgements that are not due sent after a while.
-func (c *conn) postpone() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ackTimer == nil && c.cause == nil {
-		c.ackTimer = time.AfterFunc(ackWait, c.ackAll)
-	}
-}
-
-func (c *conn) ackAll() {
-	c.mu.Lock()
-	c.ackTimer, c.ackDue, c.ackEager = nil, true, true
-	c.mu.Unlock()
-	c.kick()
-}
-
-// appendAcks adds an acknowledgement for each stream that has got on far enough,
-// or, if eager, at all. Others are postponed, unless all together are much: the
-// worker counts what is under way on the link, too.
-func (l *Link) appendAcks(c *conn, b []byte, eager bool) ([]byte, error) {
+// appendAcks adds an acknowledgement for each stream that has got on, if pace lets
+// them go now.
+func (l *Link) appendAcks(c *conn, b []byte, pace *flow.Pace) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	owed := l.owed(c)
-	eager = eager || owed >= wire.LinkWindow/4
-	var err error
-	for _, s := range l.sessions {
-		if s.conn != c {
-			continue
-		}
-		for stream, in := range s.outputs() {
-			n, due := in.AckDue(s.acked[stream], eager)
-			if !due {
-				continue
-			}
-			owed -= n - s.acked[stream]
-			s.acked[stream] = n
-			b, err = wire.Append(b, wire.Frame{Type: wire.Ack, Stream: stream, Channel: s.channel, Offset: n})
-			if err != nil {
-				return b, err
-			}
-		}
+	var bytes uint64
+	over := false
+	for a := range l.acks(c) {
+		bytes += a.offset - a.session.acked[a.stream]
+		over = over || a.in.Finished()
 	}
-	if owed > 0 {
-		c.postpone()
+	if !pace.Due(bytes, over) {
+		return b, nil
+	}
+	var err error
+	for a := range l.acks(c) {
+		a.session.acked[a.stream] = a.offset
+		b, err = wire.Append(b, wire.Frame{Type: wire.Ack, Stream: uint8(a.stream), Channel: a.session.channel, Offset: a.offset})
+		if err != nil {
+			return b, err
+		}
 	}
 	return b, nil
 }
 
-// owed are the bytes that were written and not acknowledged. Called with l.mu held.
-func (l *Link) owed(c *conn) (sum uint64) {
-	for _, s := range l.sessions {
-		if s.conn != c {
-			continue
-		}
-		for stream, in := range s.outputs() {
-			sum += in.Written() - s.acked[stream]
-		}
-	}
-	return sum
+// ack is one that is due.
+type ack struct {
+	session *Session
+	stream  int
+	in      *flow.In
+	offset  uint64
 }
 
-// outputs are the session's streams to us, by number.
-func (s *Session) outputs() iter.Seq2[uint8, *flow.In] {
-	return func(yield func(uint8, *flow.In) bool) {
-		_ = yield(wire.Stdout, s.stdout) && yield(wire.Stderr, s.stderr)
+// acks are those of all streams that have got on. It is used with l.mu held.
+func (l *Link) acks(c *conn) iter.Seq[ack] {
+	return func(yield func(ack) bool) {
+		for _, s := range l.sessions {
+			if s.conn != c {
+				continue
+			}
+			for stream, in := range [...]*flow.In{wire.Stdout: s.stdout, wire.Stderr: s.stderr} {
+				if in == nil {
+					continue
+				}
+				if offset, due := in.AckDue(s.acked[stream]); due && !yield(ack{s, stream, in, offset}) {
+					return
+				}
+			}
+		}
 	}
 }

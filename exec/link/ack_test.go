@@ -58,8 +58,8 @@ func (w *talker) frame(f wire.Frame) {
 	_, _ = w.far.Write(b)       // the link's end is the test's
 }
 
-// A few lines share an acknowledgement, which waits for 200 ms; a large piece and
-// the end of the stream have theirs at once.
+// A few lines share an acknowledgement, which comes 200 ms after the last one; the end
+// of the stream has its own at once.
 func TestAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &talker{acks: make(chan uint64, 100), open: make(chan struct{})}
@@ -77,19 +77,21 @@ func TestAcknowledgements(t *testing.T) {
 			sent += uint64(n)
 			synctest.Wait()
 		}
+		say(10)
+		require.EqualValues(t, 10, <-w.acks, "the first at once")
 		for range 5 {
 			say(10)
 			time.Sleep(30 * time.Millisecond)
 		}
-		require.Equal(t, 50, out.Len())
+		require.Equal(t, 60, out.Len())
 		require.Empty(t, w.acks)
 		time.Sleep(50 * time.Millisecond)
 		synctest.Wait()
-		require.EqualValues(t, 50, <-w.acks)
+		require.EqualValues(t, 60, <-w.acks)
 		require.Empty(t, w.acks)
 
-		say(16 << 10)
-		require.EqualValues(t, sent, <-w.acks)
+		say(256 << 10)
+		require.EqualValues(t, sent, <-w.acks, "much at once")
 
 		say(10)
 		require.Empty(t, w.acks)

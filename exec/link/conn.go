@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/exec/flow"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -30,18 +31,17 @@ type conn struct {
 
 	read    atomic.Int64 // when the last byte came, Unix nanoseconds
 	written atomic.Int64
+	flow    burst // of what comes; the reader's
 
-	mu       sync.Mutex
-	queue    []wire.Frame
-	ackDue   bool
-	ackEager bool        // also of small pieces
-	ackTimer *time.Timer // of postpone; nil: none is under way
-	idle     bool        // for a while, which a large buffer is not kept for
-	cause    error       // why it was closed
-	pings    uint64      // sent; the number of the last one
-	proofs   []proof
-	asks     uint64 // sent; the number of the last one
-	asking   map[uint64]chan wire.AnswerRecord
+	mu     sync.Mutex
+	queue  []wire.Frame
+	ackDue bool
+	idle   bool   // for a while, which a large buffer is not kept for
+	cause  error  // why it was closed
+	pings  uint64 // sent; the number of the last one
+	proofs []proof
+	asks   uint64 // sent; the number of the last one
+	asking map[uint64]chan wire.AnswerRecord
 }
 
 func newConn(l *Link, rw io.ReadWriteCloser) *conn {
@@ -60,7 +60,11 @@ type lifeReader struct{ c *conn }
 func (r lifeReader) Read(p []byte) (int, error) {
 	n, err := r.c.rw.Read(p)
 	if n > 0 {
-		r.c.read.Store(time.Now().UnixNano())
+		now := time.Now()
+		r.c.read.Store(now.UnixNano())
+		if r.c.flow.add(n, now) && r.c.link.mayChange() {
+			r.c.close(errChanged)
+		}
 	}
 	return n, err
 }
@@ -89,9 +93,6 @@ func (c *conn) close(cause error) {
 		}
 		c.cause = cause
 		close(c.done)
-		if c.ackTimer != nil {
-			c.ackTimer.Stop()
-		}
 	}
 	c.mu.Unlock()
 	if first {
@@ -105,6 +106,14 @@ func (c *conn) kick() {
 	case c.kicked <- struct{}{}:
 	default:
 	}
+}
+
+// lookForAcks lets the sender look for acknowledgements.
+func (c *conn) lookForAcks() {
+	c.mu.Lock()
+	c.ackDue = true
+	c.mu.Unlock()
+	c.kick()
 }
 
 func (c *conn) push(f wire.Frame) {
@@ -169,10 +178,13 @@ func (c *conn) watch() {
 // is closed.
 func (c *conn) send() error {
 	var buf []byte
+	var out burst
+	pace := flow.NewPace(c.lookForAcks)
+	defer pace.Stop()
 	for {
 		c.mu.Lock()
-		queue, acks, eager, idle, closed := c.queue, c.ackDue, c.ackEager, c.idle, c.cause != nil
-		c.queue, c.ackDue, c.ackEager, c.idle = nil, false, false, false
+		queue, acks, idle, closed := c.queue, c.ackDue, c.idle, c.cause != nil
+		c.queue, c.ackDue, c.idle = nil, false, false
 		c.mu.Unlock()
 		if closed {
 			return nil
@@ -189,7 +201,7 @@ func (c *conn) send() error {
 			}
 		}
 		if acks {
-			if b, err = c.link.appendAcks(c, b, eager); err != nil {
+			if b, err = c.link.appendAcks(c, b, pace); err != nil {
 				return err
 			}
 		}
@@ -200,7 +212,11 @@ func (c *conn) send() error {
 			if _, err := c.rw.Write(b); err != nil {
 				return err
 			}
-			c.written.Store(time.Now().UnixNano())
+			now := time.Now()
+			c.written.Store(now.UnixNano())
+			if out.add(len(b), now) && c.link.mayChange() {
+				return errChanged
+			}
 			if buf = b[:0]; cap(buf) > 2*wire.MaxData || idle && cap(buf) > keptBuffer {
 				buf = nil
 			}

@@ -123,10 +123,7 @@ func (s *Session) opened(c *conn, rec wire.OpenedRecord) error {
 			c.push(wire.Frame{Type: wire.Close, Stream: uint8(stream), Channel: s.channel})
 		}
 	}
-	c.mu.Lock()
-	c.ackDue = true
-	c.mu.Unlock()
-	c.kick()
+	c.lookForAcks()
 	return nil
 }
 

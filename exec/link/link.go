@@ -39,7 +39,7 @@ type Config struct {
 // State of a Link.
 type State struct {
 	Connected  bool
-	Parked     bool      // closed on purpose, sessions all detached
+	Parked     bool      // closed on purpose: sessions all detached, or to be dialled by another way
 	Since      time.Time // of the last change of Connected
 	Linked     bool      // it was connected at least once
 	Redials    int       // times it came back after a loss

@@ -288,10 +288,7 @@ func (s *Session) kick() {
 // of ours, but may be with flow's.
 func (s *Session) ackDue() {
 	if c := s.link.current.Load(); c != nil {
-		c.mu.Lock()
-		c.ackDue = true
-		c.mu.Unlock()
-		c.kick()
+		c.lookForAcks()
 	}
 }
 

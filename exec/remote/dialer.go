@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -15,8 +16,9 @@ import (
 )
 
 // Protocol remembers, for all dialers that share it, whether the API server
-// had to be reached by SPDY. The zero value is ready to use.
-type Protocol struct{ spdy atomic.Bool }
+// had to be reached by SPDY, and whether a Change to it failed. The zero value is
+// ready to use.
+type Protocol struct{ spdy, stay atomic.Bool }
 
 // String names the protocol that the next dial begins with.
 func (p *Protocol) String() string {
@@ -32,6 +34,8 @@ type Dialer struct {
 	client rest.Interface
 	target Target
 	proto  *Protocol
+	bulk   atomic.Bool // the next dial begins with SPDY
+	tried  atomic.Bool // Change was called
 }
 
 // New makes a Dialer. cfg is copied at each dial and never changed. With a
@@ -46,6 +50,12 @@ func New(cfg *rest.Config, client rest.Interface, t Target, proto *Protocol) *Di
 // that the container could not start the agent comes out of the first Read.
 // Every error is a *link.DialError.
 func (d *Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	if d.bulk.Swap(false) {
+		if conn, err := d.inBulk(ctx); err == nil {
+			return conn, nil
+		}
+		d.proto.stay.Store(true) // whatever is in its way, by WebSocket we were there before
+	}
 	first, second := d.webSocket, d.spdy
 	spdyFirst := d.proto.spdy.Load()
 	if spdyFirst {
@@ -66,6 +76,28 @@ func (d *Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 		return nil, d.confirm(ctx, err)
 	}
 	return conn, nil
+}
+
+// bulkTimeout is shorter than a dial's own, so that there is time for WebSocket.
+const bulkTimeout = 3 * time.Second
+
+func (d *Dialer) inBulk(ctx context.Context) (io.ReadWriteCloser, error) {
+	ctx, cancel := context.WithTimeout(ctx, bulkTimeout)
+	defer cancel()
+	return d.attempt(ctx, d.spdy)
+}
+
+// Change lets the next dial begin with SPDY, unless it was called before, failed for
+// another worker, or SPDY is the way already. Later dials are by WebSocket again: a
+// stream that opens and carries nothing must not be taken twice. The API server hands its bytes on as they are, where it takes those of
+// WebSocket apart and puts them together again: half its CPU time. But a SPDY stream
+// takes half a megabyte here, so it is for links through which much flows.
+func (d *Dialer) Change() bool {
+	if d.proto.spdy.Load() || d.proto.stay.Load() || !d.tried.CompareAndSwap(false, true) {
+		return false
+	}
+	d.bulk.Store(true)
+	return true
 }
 
 // opener makes one kind of stream. On an error it may leave connections on the

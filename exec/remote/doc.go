@@ -29,6 +29,13 @@
 // refused by something that does not speak it, and never because of a verdict
 // on the request (401, 403, 404, 429, 5xx). The one that worked is remembered.
 //
+// A link through which more than 32 MiB flow within a second is dialled again by
+// SPDY (Change): the API server passes that on as it is, and takes WebSocket apart
+// and puts it together, at twice the CPU time. A SPDY stream takes half a
+// megabyte here, so that links of which there may be a thousand begin without. It
+// is done once for a worker; after that stream, or when such a dial fails for whatever
+// reason, WebSocket it is, and a failure is remembered for all workers.
+//
 // The streams are read off the connections here, not through client-go's
 // executors: those keep goroutines for seconds after the stream is over, kill
 // a WebSocket whose consumer pauses for a minute, hand each byte through two

@@ -138,6 +138,14 @@ func (c *conn) kick() {
 	}
 }
 
+// lookForAcks lets the sender look for acknowledgements.
+func (c *conn) lookForAcks() {
+	c.mu.Lock()
+	c.ackDue = true
+	c.mu.Unlock()
+	c.kick()
+}
+
 // longestQueue bounds the frames that wait for a launcher which asks and does not
 // read: two for each of many thousand sessions.
 const longestQueue = 1 << 16

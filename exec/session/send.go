@@ -11,13 +11,15 @@ import (
 // then the sessions' output in turn.
 func (c *conn) send() error {
 	var buf []byte
+	pace := flow.NewPace(c.lookForAcks)
+	defer pace.Stop()
 	for {
 		queue, acks, closed := c.take()
 		if closed {
 			return nil
 		}
 		if acks {
-			queue = c.stdinAcks(queue)
+			queue = c.stdinAcks(queue, pace)
 		}
 		if len(queue) > 0 {
 			b := buf[:0]
@@ -58,17 +60,33 @@ func (c *conn) take() (queue []wire.Frame, acks, closed bool) {
 }
 
 // stdinAcks adds an acknowledgement for each session whose process has taken
-// more since the last one.
-func (c *conn) stdinAcks(queue []wire.Frame) []wire.Frame {
+// more since the last one, if pace lets them go now.
+func (c *conn) stdinAcks(queue []wire.Frame, pace *flow.Pace) []wire.Frame {
 	c.srv.mu.Lock()
 	defer c.srv.mu.Unlock()
+	var bytes uint64
+	over := false
+	c.eachStdinAck(func(x *session, off uint64) {
+		bytes += off - x.stdinAcked
+		over = over || x.stdin.Finished()
+	})
+	if !pace.Due(bytes, over) {
+		return queue
+	}
+	c.eachStdinAck(func(x *session, off uint64) {
+		x.stdinAcked = off
+		queue = append(queue, wire.Frame{Type: wire.Ack, Stream: wire.Stdin, Channel: x.channel, Offset: off})
+	})
+	return queue
+}
+
+// eachStdinAck calls do with each offset to acknowledge. Called with srv.mu held.
+func (c *conn) eachStdinAck(do func(x *session, off uint64)) {
 	for _, x := range c.order {
-		if n, due := x.stdin.AckDue(x.stdinAcked, true); due && x.conn.Load() == c {
-			x.stdinAcked = n
-			queue = append(queue, wire.Frame{Type: wire.Ack, Stream: wire.Stdin, Channel: x.channel, Offset: n})
+		if off, due := x.stdin.AckDue(x.stdinAcked); due && x.conn.Load() == c {
+			do(x, off)
 		}
 	}
-	return queue
 }
 
 // sendRound gives every session of the connection one turn and reports whether

@@ -88,14 +88,9 @@ func (x *session) kick() {
 
 // ackStdin acknowledges what the process took.
 func (x *session) ackStdin() {
-	c := x.conn.Load()
-	if c == nil {
-		return
+	if c := x.conn.Load(); c != nil {
+		c.lookForAcks()
 	}
-	c.mu.Lock()
-	c.ackDue = true
-	c.mu.Unlock()
-	c.kick()
 }
 
 // newSession prepares a session; nothing runs yet.

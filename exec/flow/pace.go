@@ -1,0 +1,63 @@
+package flow
+
+import "time"
+
+const (
+	// paceSize is how many bytes are acknowledged at once: a third of what may be
+	// under way on a stream.
+	paceSize = 256 << 10
+	// paceTime is how long fewer bytes wait for more after the last acknowledgements.
+	paceTime = 10 * time.Millisecond
+	// smallPiece may wait for smallTime: a rank that prints a few lines a second then
+	// costs everybody on the way half as much. It is well below stallAfter.
+	smallPiece = 16 << 10
+	smallTime  = 200 * time.Millisecond
+)
+
+// Pace holds a connection's acknowledgements back while many would go out. Through
+// an API server each wakes eight processes, which costs as much as moving 10 KiB
+// the other way. It is not safe for concurrent use.
+type Pace struct {
+	again func()
+	last  time.Time
+	timer *time.Timer
+}
+
+// NewPace returns a Pace that calls again, from a goroutine of its own, when
+// acknowledgements that it has held back are due.
+func NewPace(again func()) *Pace { return &Pace{again: again} }
+
+// Due reports whether acknowledgements of so many bytes go out now: at the end of a
+// stream, for a good part of a window, or as the first after a pause, so that what
+// flows slowly does not wait.
+func (p *Pace) Due(bytes uint64, end bool) bool {
+	if bytes == 0 {
+		return false
+	}
+	now := time.Now()
+	hold := smallTime
+	if bytes >= smallPiece {
+		hold = paceTime
+	}
+	if left := hold - now.Sub(p.last); left > 0 && bytes < paceSize && !end {
+		p.wait(left)
+		return false
+	}
+	p.last = now
+	return true
+}
+
+func (p *Pace) wait(left time.Duration) {
+	if p.timer == nil {
+		p.timer = time.AfterFunc(left, p.again)
+		return
+	}
+	p.timer.Reset(left)
+}
+
+// Stop ends it; again may be under way still.
+func (p *Pace) Stop() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}

@@ -1,0 +1,122 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// agents are Muster's processes on this machine, by the pod that they are in.
+type agents map[string][]int
+
+// findAgents looks for them by their names, and for their pods by the host name that the
+// kubelet puts into a container's environment.
+func findAgents(a *arm) (agents, error) {
+	names := []string{a.job.LauncherName()}
+	for i := range a.job.Workers {
+		names = append(names, a.job.WorkerName(i))
+	}
+	found := agents{}
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		name, nerr := os.ReadFile(dir + "/comm")
+		env, eerr := os.ReadFile(dir + "/environ")
+		if nerr != nil || eerr != nil || !strings.HasPrefix(string(name), "agent") {
+			continue // ended meanwhile, or not ours
+		}
+		for _, pod := range names {
+			if strings.Contains("\x00"+string(env), "\x00HOSTNAME="+pod+"\x00") {
+				pid, err := strconv.Atoi(filepath.Base(dir))
+				if err != nil {
+					return nil, err
+				}
+				found[pod] = append(found[pod], pid)
+			}
+		}
+	}
+	if len(found) != len(names) {
+		return nil, fmt.Errorf("find agents: in %d of %d pods", len(found), len(names))
+	}
+	return found, nil
+}
+
+// signal stops them or lets them go on. One that has ended meanwhile is an attach.
+func (a agents) signal(sig unix.Signal) {
+	for _, pids := range a {
+		for _, pid := range pids {
+			_ = unix.Kill(pid, sig)
+		}
+	}
+}
+
+// spent is the CPU time of a process by the scheduler's count, in seconds; false when it
+// is gone.
+func spent(pid int) (seconds float64, there bool) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(tasks) == 0 {
+		return 0, false
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			continue // a thread that ends; Go's stay
+		}
+		ran, _, _ := strings.Cut(string(text), " ")
+		ns, err := strconv.ParseFloat(ran, 64)
+		if err != nil {
+			return 0, false
+		}
+		seconds += ns / 1e9
+	}
+	return seconds, true
+}
+
+// watchAgents gives, for each worker, the CPU time of its agents over the time that
+// passed, in percent of a core.
+func watchAgents(ctx context.Context, a *arm, d time.Duration) (percent []float64, err error) {
+	found, err := findAgents(a)
+	if err != nil {
+		return nil, err
+	}
+	first, last := map[int]float64{}, map[int]float64{}
+	look := func(into map[int]float64) {
+		for _, pids := range found {
+			for _, pid := range pids {
+				if seconds, there := spent(pid); there {
+					into[pid] = seconds
+				}
+			}
+		}
+	}
+	began := time.Now()
+	look(first)
+	look(last)
+	for time.Since(began) < d { // again and again: an attach ends when its link is given up
+		select {
+		case <-time.After(min(5*time.Second, d-time.Since(began))):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		look(last)
+	}
+	passed := time.Since(began).Seconds()
+	for i := range a.job.Workers {
+		sum := 0.0
+		for _, pid := range found[a.job.WorkerName(i)] {
+			sum += last[pid] - first[pid]
+		}
+		percent = append(percent, 100*sum/passed)
+	}
+	return percent, nil
+}

@@ -1,0 +1,123 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/test/bench/pods"
+)
+
+const runLimit = 4 * time.Minute
+
+// compared is what a load took, and what the agents beside it did.
+type compared struct {
+	load          load
+	With, Without []float64 // seconds
+	Agents        []float64 // percent of a core, by worker
+}
+
+// compare runs a load with and without Muster, in turn.
+func compare(ctx context.Context, o options, l load) (c compared, err error) {
+	c.load = l
+	dir, err := os.MkdirTemp("", "ms")
+	if err != nil {
+		return c, err
+	}
+	defer os.RemoveAll(dir)
+	if err := errors.Join(os.Chmod(dir, 0o777), l.prepare(ctx, dir)); err != nil {
+		return c, err
+	}
+	space, err := pods.NewSpace(ctx, "steady")
+	defer func() { err = errors.Join(err, space.Close(ctx)) }()
+	if err != nil {
+		return c, err
+	}
+	both, err := arms(ctx, o, l, space, dir)
+	defer func() {
+		for _, a := range both {
+			a.close()
+		}
+	}()
+	if err != nil {
+		said, _ := space.Kubectl(ctx, nil, "logs", "with-launcher") // it stands beside the error
+		return c, fmt.Errorf("%w\n%s", err, said)
+	}
+	with, without := both[0], both[1]
+	for n := range o.pairs + 1 {
+		order := []*arm{with, without}
+		if n%2 == 1 {
+			order = []*arm{without, with}
+		}
+		for _, a := range order {
+			seconds, err := once(ctx, l, a, with)
+			if err != nil {
+				return c, err
+			}
+			fmt.Fprintf(os.Stderr, "steady: %s %s Muster, run %d: %.3f s\n", l.name, a.name, n, seconds)
+			switch {
+			case n == 0:
+			case a == with:
+				c.With = append(c.With, seconds)
+			default:
+				c.Without = append(c.Without, seconds)
+			}
+		}
+	}
+	if l.long != nil {
+		c.Agents, err = beside(ctx, o, l, with, c.With[len(c.With)-1])
+	}
+	return c, err
+}
+
+// once runs the load, with Muster's agents stopped meanwhile if they are not its own.
+func once(ctx context.Context, l load, a, muster *arm) (seconds float64, err error) {
+	if a != muster {
+		others, err := findAgents(muster)
+		if err != nil {
+			return 0, err
+		}
+		others.signal(unix.SIGSTOP)
+		defer others.signal(unix.SIGCONT)
+	}
+	if _, err := a.do(ctx, a.ready, time.Minute); err != nil {
+		return 0, err
+	}
+	said, err := a.do(ctx, a.mpirun(l, l.argv), runLimit)
+	if err != nil {
+		return 0, err
+	}
+	if seconds, err = l.read(a.dir, said); err != nil {
+		return 0, fmt.Errorf("%s: %w\n%s", a.name, err, said)
+	}
+	return seconds, nil
+}
+
+// beside looks at the agents while ranks compute for long enough.
+func beside(ctx context.Context, o options, l load, a *arm, run float64) ([]float64, error) {
+	const settle = 8 * time.Second // MPI's start is no computing
+	d := time.Duration(o.seconds) * time.Second
+	ended := make(chan error, 1)
+	go func() {
+		_, err := a.do(ctx, a.mpirun(l, l.long((d+2*settle).Seconds(), run)), runLimit)
+		ended <- err
+	}()
+	select {
+	case <-time.After(settle):
+	case err := <-ended:
+		return nil, errors.Join(err, errors.New("the loop ended at once"))
+	}
+	percent, err := watchAgents(ctx, a, d)
+	select {
+	case end := <-ended:
+		return nil, errors.Join(err, end, errors.New("the loop ended before the agents had been watched"))
+	default:
+	}
+	return percent, errors.Join(err, <-ended)
+}

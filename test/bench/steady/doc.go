@@ -1,0 +1,31 @@
+// Command steady measures what Muster costs while ranks compute: the same mpirun over the
+// same kind of pods with Muster around it and without, in turn.
+//
+//	eval "$(go -C test/cluster run . env)"
+//	go run ./test/bench/steady
+//
+// # With and without
+//
+// With: agent run in the launcher's pod, agent worker as PID 1 of the others, daemons
+// started over pods/exec. Without: PID 1 is a shell that sits in a read, and
+// daemons come to it as lines in a FIFO (testdata/worker.sh, rsh.sh), so that nothing
+// but Open MPI is there while ranks run. Both have the same image, the same mpirun and
+// the same parameters: those that agent run exports, but for the remote shell
+// and the list of hosts. While those without run, the agents of the others are
+// stopped (SIGSTOP); what they do when they go on is over before the next run, as
+// each run waits until all its workers can be reached.
+//
+// # Loads
+//
+// HPL of Debian's hpcc, 2 ranks on 2 workers, by its own clock; and
+// testdata/allreduce.c, a loop over 20 ranks on 20 workers which gives way when it
+// waits (mpi_yield_when_idle), as there are fewer processors. Runs go with, without,
+// without, with; the first of each is not counted. The figure is the ratio
+// of medians; the notes give the interval in which it lies in 95 of 100 samples of the
+// same pairs (bootstrap).
+//
+// # CPU time of an agent
+//
+// Over a minute and more of the loop: the scheduler's own count in nanoseconds for
+// all threads of PID 1 and of agent attach, by worker, over the time that passed.
+package main

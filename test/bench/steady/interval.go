@@ -1,0 +1,33 @@
+package main
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// interval is where the ratio of medians of a and b lies in 95 of 100 samples of
+// their pairs, drawn with replacement. It is the same for the same numbers.
+func interval(a, b []float64) (low, high float64) {
+	const draws = 4000
+	if len(a) == 0 || len(a) != len(b) {
+		return 0, 0
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	ratios := make([]float64, draws)
+	x, y := make([]float64, len(a)), make([]float64, len(b))
+	for i := range ratios {
+		for j := range x {
+			k := rng.IntN(len(a))
+			x[j], y[j] = a[k], b[k]
+		}
+		ratios[i] = median(x) / median(y)
+	}
+	slices.Sort(ratios)
+	return ratios[draws*25/1000], ratios[draws*975/1000]
+}
+
+// median sorts its argument.
+func median(s []float64) float64 {
+	slices.Sort(s)
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}

@@ -1,0 +1,120 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/test/kube"
+)
+
+//go:embed testdata/hpccinf.txt
+var hpccInput []byte
+
+//go:embed testdata/allreduce.c
+var allreduce []byte
+
+// load is what ranks do.
+type load struct {
+	key, name string
+	workers   int
+	// prepare puts into a directory, /shared in the pods, what line needs.
+	prepare func(ctx context.Context, dir string) error
+	argv    string // of mpirun, behind its own words
+	read    func(dir, output string) (seconds float64, err error)
+	// long is argv for so many seconds at least, from what a run takes; nil: the agents are
+	// not looked at.
+	long func(seconds, run float64) string
+}
+
+func loads(o options) []load {
+	turn := func(n int) string { return fmt.Sprintf("/shared/allreduce %d 1000", n) }
+	return []load{{
+		key: "hpl", name: "HPL", workers: 2, prepare: putHPCC, read: readHPCC,
+		argv: "-wdir /shared/hpl -x LD_LIBRARY_PATH=/shared/hpl /shared/hpl/hpcc",
+	}, {
+		key: "allreduce", name: "allreduce", workers: o.workers, prepare: putAllreduce, read: readAllreduce,
+		argv: turn(o.times),
+		long: func(seconds, run float64) string { return turn(int(float64(o.times) * seconds / run)) },
+	}}
+}
+
+// putAllreduce builds the loop: the pods have no compiler.
+func putAllreduce(ctx context.Context, dir string) error {
+	source := filepath.Join(dir, "allreduce.c")
+	if err := os.WriteFile(source, allreduce, 0o644); err != nil {
+		return err
+	}
+	_, err := kube.Program(ctx, nil, "mpicc.openmpi", "-O2", "-o", filepath.Join(dir, "allreduce"), source)
+	return err
+}
+
+func readAllreduce(_, output string) (float64, error) {
+	var size int
+	var whole, turn float64
+	at := strings.Index(output, "allreduce ")
+	if at < 0 {
+		return 0, errors.New("no line of the loop")
+	}
+	_, err := fmt.Sscanf(output[at:], "allreduce %d %g %g", &size, &whole, &turn)
+	return whole, err
+}
+
+// putHPCC unpacks Debian's hpcc and the BLAS beside it; the images need neither.
+func putHPCC(ctx context.Context, dir string) error {
+	here := filepath.Join(dir, "hpl")
+	if err := os.MkdirAll(here, 0o777); err != nil {
+		return err
+	}
+	get := exec.CommandContext(ctx, "apt-get", "download", "hpcc", "libblas3")
+	get.Dir = here
+	if said, err := get.CombinedOutput(); err != nil {
+		return fmt.Errorf("download hpcc: %w: %s", err, bytes.TrimSpace(said))
+	}
+	packages, err := filepath.Glob(filepath.Join(here, "*.deb"))
+	if err != nil {
+		return err
+	}
+	for _, p := range packages {
+		if _, err := kube.Program(ctx, nil, "dpkg-deb", "-x", p, filepath.Join(here, "root")); err != nil {
+			return err
+		}
+	}
+	blas, err := filepath.Glob(filepath.Join(here, "root/usr/lib/*/blas/libblas.so.3.*"))
+	if err != nil || len(blas) != 1 {
+		return errors.Join(err, fmt.Errorf("unpack hpcc: %d libraries of BLAS", len(blas)))
+	}
+	return errors.Join(
+		os.Rename(filepath.Join(here, "root/usr/bin/hpcc"), filepath.Join(here, "hpcc")),
+		os.Rename(blas[0], filepath.Join(here, "libblas.so.3")),
+		os.WriteFile(filepath.Join(here, "hpccinf.txt"), hpccInput, 0o644),
+		os.Chmod(here, 0o777), // hpcc writes beside its input
+	)
+}
+
+var hplTime = regexp.MustCompile(`(?m)^HPL_time=(\S+)$`)
+
+// readHPCC takes HPL's time out of hpcc's file, and the file away.
+func readHPCC(dir, _ string) (float64, error) {
+	path := filepath.Join(dir, "hpl", "hpccoutf.txt")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	found := hplTime.FindSubmatch(text)
+	if found == nil || !bytes.Contains(text, []byte("\nSuccess=1\n")) {
+		return 0, errors.New("hpcc has not succeeded")
+	}
+	seconds, err := strconv.ParseFloat(string(found[1]), 64)
+	return seconds, errors.Join(err, os.Remove(path))
+}

@@ -1,0 +1,58 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// options are the command line.
+type options struct {
+	pairs, workers, times, seconds int
+	image, bin, only               string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "steady: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	var o options
+	flag.IntVar(&o.pairs, "pairs", 10, "`N` runs with Muster and as many without, of each load")
+	flag.IntVar(&o.workers, "workers", 20, "`N` workers for the loop")
+	flag.IntVar(&o.times, "times", 1500, "go round the loop `N` times in a run")
+	flag.IntVar(&o.seconds, "seconds", 75, "count the agents' CPU time for `N` seconds")
+	flag.StringVar(&o.image, "image", "openmpi", "the pods' image, of images/")
+	flag.StringVar(&o.bin, "bin", "", "the agent's programs of `DIR`, in place of the image's")
+	flag.StringVar(&o.only, "only", "", "hpl or allreduce (default: both)")
+	flag.Parse()
+	if o.only != "" && o.only != "hpl" && o.only != "allreduce" {
+		return fmt.Errorf("-only=%s: there are hpl and allreduce", o.only)
+	}
+	if os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_KUBECTL") == "" {
+		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/cluster run . env)\"")
+	}
+	var all []compared
+	for _, l := range loads(o) {
+		if o.only != "" && o.only != l.key {
+			continue
+		}
+		c, err := compare(ctx, o, l)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.key, err)
+		}
+		all = append(all, c)
+	}
+	return save(ctx, o, all)
+}
