@@ -15,7 +15,7 @@ func TestPace(t *testing.T) {
 		changes := make(chan struct{}, 1)
 		p := newPace(changes)
 		defer p.stop()
-		over := time.NewTimer(10 * time.Second)
+		over := time.NewTimer(9990 * time.Millisecond) // during a rest
 		looks := 0
 		changes <- struct{}{}
 		for busy := true; busy; {
