@@ -8,11 +8,11 @@ const (
 	leastGarbage = 50
 )
 
-// collect sets how soon the launcher of so many workers collects garbage. With a
+// limitGarbage sets how soon the launcher of so many workers collects garbage. With a
 // few of them the live heap is a few megabytes, and the default would collect many
 // times a second while output flows. With a thousand it is some 70 MB: what counts
 // then is memory.
-func collect(workers int) { debug.SetGCPercent(percentFor(workers)) }
+func limitGarbage(workers int) { debug.SetGCPercent(percentFor(workers)) }
 
 // percentFor allows about 40 MB of garbage beside 4 MB of the program's own and 70 KB
 // for each worker.

@@ -8,6 +8,6 @@ import (
 )
 
 func main() {
-	collect(0) // nobody has said yet how many workers there are
+	limitGarbage(0) // nobody has said yet how many workers there are
 	os.Exit(run(context.Background(), os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
