@@ -5,12 +5,9 @@ package main
 import (
 	"context"
 	"os"
-	"runtime/debug"
 )
 
 func main() {
-	// The live heap is a few megabytes, so that the default would collect many
-	// times a second while output flows.
-	debug.SetGCPercent(400)
+	limitGarbage(0) // nobody has said yet how many workers there are
 	os.Exit(run(context.Background(), os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

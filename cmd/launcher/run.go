@@ -34,6 +34,7 @@ func newRun(streams Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			limitGarbage(max(cfg.Workers, cfg.MostWorkers, cfg.Fake))
 			log := launch.NewLogger(streams.Err, cfg.LogFormat, cfg.LogLevel, term.IsTerminal(int(streams.Err.Fd())))
 			code, err := launch.Run(cmd.Context(), cfg, streams, log)
 			if err != nil || code == 0 {

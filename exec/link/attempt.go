@@ -56,7 +56,7 @@ func (l *Link) reach(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
 			return nil, wire.WelcomeRecord{}, err
 		}
 	}
-	c, w, err := l.dial(ctx)
+	c, w, err := l.dialApart(ctx)
 	if err != nil && ctx.Err() != nil {
 		pass.Withdraw() // broken off: it says nothing about the server
 		return c, w, err
@@ -65,6 +65,15 @@ func (l *Link) reach(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
 	if err != nil {
 		l.noteFailure(err)
 	}
+	return c, w, err
+}
+
+// dialApart dials on a stack of its own, which goes then: a TLS handshake makes one
+// several times as large as a link needs afterwards.
+func (l *Link) dialApart(ctx context.Context) (c *conn, w wire.WelcomeRecord, err error) {
+	var dialled sync.WaitGroup
+	dialled.Go(func() { c, w, err = l.dial(ctx) })
+	dialled.Wait()
 	return c, w, err
 }
 

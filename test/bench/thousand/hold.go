@@ -21,6 +21,7 @@ type run struct {
 	LauncherS  float64 // CPU, so far
 	ServerS    float64 // CPU of the API server, so far
 	NodesS     float64 // CPU of the kubelet's side, its workers left out, so far
+	MachineS   float64 // CPU of everything on this machine, so far
 
 	// While it was held.
 	Held               float64 // for so long
@@ -67,6 +68,10 @@ func (w *world) play(ctx context.Context, r *run, f *farm, span time.Duration) (
 	if err != nil {
 		return err
 	}
+	busy, err := machineCPU()
+	if err != nil {
+		return err
+	}
 	l, err := w.launch(r.Size, "hold")
 	if err != nil {
 		return err
@@ -77,6 +82,10 @@ func (w *world) play(ctx context.Context, r *run, f *farm, span time.Duration) (
 		return err
 	}
 	r.Launched = begun.Sub(l.began).Seconds()
+	all, err := machineCPU()
+	if err != nil {
+		return err
+	}
 	then, err := l.usage()
 	if err != nil {
 		return err
@@ -88,6 +97,7 @@ func (w *world) play(ctx context.Context, r *run, f *farm, span time.Duration) (
 	if r.AtOnce, err = w.metrics(ctx); err != nil {
 		return err
 	}
+	r.MachineS = all - busy
 	r.LauncherMB, r.LauncherS = then.PeakMB, then.CPUSeconds
 	r.ServerS, r.NodesS = r.AtOnce.CPUSeconds-r.Before.CPUSeconds, on.CPUSeconds-nodes.CPUSeconds
 	if err := w.stay(ctx, r, l, span); err != nil {

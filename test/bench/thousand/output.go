@@ -21,6 +21,7 @@ type flow struct {
 	LauncherCPU   float64 // of a core, while they came
 	ServerCPU     float64 // the API server's
 	NodesCPU      float64 // the kubelet's side, without its workers and ranks
+	MachineCPU    float64 // everything's on this machine
 	LauncherMB    float64 // at most
 	Span          float64 // seconds from the first line to the last
 }
@@ -76,6 +77,10 @@ func (w *world) print(ctx context.Context, o *flow, f *farm, seconds int) error 
 	if err != nil {
 		return err
 	}
+	busy, err := machineCPU()
+	if err != nil {
+		return err
+	}
 	printed := make(chan error, 1)
 	go func() {
 		defer l.release()
@@ -87,6 +92,10 @@ func (w *world) print(ctx context.Context, o *flow, f *farm, seconds int) error 
 		t.take(one)
 	}
 	if err := <-printed; err != nil {
+		return err
+	}
+	all, err := machineCPU()
+	if err != nil {
 		return err
 	}
 	if _, err := l.wait(ctx); err != nil {
@@ -107,6 +116,7 @@ func (w *world) print(ctx context.Context, o *flow, f *farm, seconds int) error 
 	o.Lines, o.Lost = o.Size*seconds*rate, t.lost()
 	o.Span = t.last.Sub(t.first).Seconds()
 	o.P50, o.P99, o.Max = t.part(0.5), t.part(0.99), t.part(1)
+	o.MachineCPU = (all - busy) / o.Span
 	o.LauncherCPU, o.LauncherMB = (after.CPUSeconds-before.CPUSeconds)/o.Span, after.PeakMB
 	o.ServerCPU, o.NodesCPU = (on.CPUSeconds-server.CPUSeconds)/o.Span, (last.CPUSeconds-nodes.CPUSeconds)/o.Span
 	return nil

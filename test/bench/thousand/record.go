@@ -90,6 +90,7 @@ func recordScale(o options, all []run, notes []string) error {
 			{"launcher's CPU until all have begun", "s", func(r run) float64 { return r.LauncherS }, true},
 			{"API server's CPU until then", "s", func(r run) float64 { return r.ServerS }, false},
 			{"kubelet side's CPU until then", "s", func(r run) float64 { return r.NodesS }, false},
+			{"all CPU of the machine until then", "s", func(r run) float64 { return r.MachineS }, false},
 			{"API requests per worker, start to end", "requests", func(r run) float64 { return r.Requests }, false},
 			{"streams held", "streams", func(r run) float64 { return r.Streams }, false},
 			{"API server's goroutines per worker, held", "goroutines", func(r run) float64 { return r.Goroutines }, false},
@@ -138,7 +139,7 @@ func recordOutput(all []flow, o options, notes []string) error {
 		fmt.Sprintf("every rank is a process with a pipe to its `agent worker`, and gets %d lines a second for %d s, their turns spread evenly over a tenth of a second; "+
 			"one process writes them all, into the ranks' own pipes: a thousand programs that wake up would be the machine's load", rate, o.seconds),
 		"a line is late by the time from its rank's write to our read of the launcher's standard output, a pipe; all lines of all ranks count, of all rounds",
-		"CPU is counted until the launcher has ended; the workers' and the ranks' own is not in it, and came on top on the same processors")
+		"CPU is counted until the launcher has ended; the workers' and the writer's own is in that of the machine only")
 	t := table(report.Table{Name: "output", Title: "Lines of all ranks at once", Order: 65, Over: "ranks", Command: command, Notes: notes},
 		"Muster", all, func(f flow) int { return f.Size }, []column[flow]{
 			{"late by, p50", "s", func(f flow) float64 { return f.P50 }, true},
@@ -149,6 +150,7 @@ func recordOutput(all []flow, o options, notes []string) error {
 			{"launcher's CPU", "of a core", func(f flow) float64 { return f.LauncherCPU }, false},
 			{"API server's CPU", "of a core", func(f flow) float64 { return f.ServerCPU }, false},
 			{"kubelet side's CPU", "of a core", func(f flow) float64 { return f.NodesCPU }, false},
+			{"all CPU of the machine", "of a core", func(f flow) float64 { return f.MachineCPU }, false},
 			{"launcher's memory at its peak", "MB", func(f flow) float64 { return f.LauncherMB }, false},
 		})
 	late, lost := figure.Series{Unit: "s", Reduce: "max"}, figure.Series{Unit: "lines", Reduce: "sum"}

@@ -74,3 +74,13 @@ func TestTable(t *testing.T) {
 	require.Equal(t, []report.Row{{Name: "Muster", Size: 10, Cells: [][]float64{{10, 10}, {1, 2}}}, {Name: "Muster", Size: 100, Cells: [][]float64{{100}, {5}}}}, made.Rows)
 	require.Equal(t, []float64{1, 2}, samples(all, 10, func(r run) float64 { return r.Launched }))
 }
+
+func TestParseBusy(t *testing.T) {
+	busy, err := parseBusy("cpu  100 20 300 9000 50 1 2 3 0 0\ncpu0 1 2 3\n")
+	require.NoError(t, err)
+	require.InDelta(t, 4.26, busy, 1e-9)
+	_, err = parseBusy("cpu x\n")
+	require.ErrorContains(t, err, "read CPU time")
+	_, err = machineCPU()
+	require.NoError(t, err)
+}

@@ -1,0 +1,13 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPercentFor(t *testing.T) {
+	for workers, want := range map[int]int{0: 400, 1: 400, 80: 400, 100: 363, 300: 160, 1000: 54, 10_000: 50} {
+		require.Equal(t, want, percentFor(workers), workers)
+	}
+}
