@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -59,6 +60,7 @@ type Job struct {
 	Shell    bool     // both are lines of sh
 	Shared   string
 	Bin      string // directory of this machine with the agent's programs, in place of the image's
+	CPU      string // each pod's request, and so its share where there is not enough; "": 10m
 	Looks    bool   // the launcher may get pods, as kubectl exec does
 }
 
@@ -126,7 +128,7 @@ func (j Job) pod(name, role, node string, args []string) corev1.Pod {
 		Name: role, Image: "localhost/muster-" + j.Image + ":dev", ImagePullPolicy: corev1.PullNever, Args: args,
 		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")}},
+			corev1.ResourceCPU: resource.MustParse(cmp.Or(j.CPU, "10m")), corev1.ResourceMemory: resource.MustParse("32Mi")}},
 	}
 	if j.Shell {
 		c.Command, c.Args = []string{"sh", "-c"}, args

@@ -118,13 +118,13 @@ func arms(ctx context.Context, o options, l load, s pods.Space, dir string) (lis
 			return nil, err
 		}
 	}
-	with, err := newArm(ctx, s, dir, pods.Job{Name: "with", Image: o.image, Bin: o.bin, Workers: l.workers, Worker: []string{"worker"},
+	with, err := newArm(ctx, s, dir, pods.Job{Name: "with", Image: o.image, Bin: o.bin, CPU: l.share(), Workers: l.workers, Worker: []string{"worker"},
 		Launcher: []string{"run", "--job=with", fmt.Sprintf("--workers=%d", l.workers), "--slots=1", "--", "sh", "/shared/launcher.sh", "with"}})
 	list = append(list, with)
 	if err != nil {
 		return list, err
 	}
-	without, err := newArm(ctx, s, dir, pods.Job{Name: "without", Image: o.image, Workers: l.workers, Shell: true,
+	without, err := newArm(ctx, s, dir, pods.Job{Name: "without", Image: o.image, CPU: l.share(), Workers: l.workers, Shell: true,
 		Launcher: []string{"sh /shared/launcher.sh without"}, Worker: []string{"sh /shared/worker.sh"}})
 	list = append(list, without)
 	if err != nil {

@@ -49,6 +49,10 @@ func loads(o options) []load {
 	}}
 }
 
+// share is each pod's request: a processor for all of a job, so that ranks go before
+// whatever else runs on the machine.
+func (l load) share() string { return fmt.Sprintf("%dm", 1000/l.workers) }
+
 // putAllreduce builds the loop: the pods have no compiler.
 func putAllreduce(ctx context.Context, dir string) error {
 	source := filepath.Join(dir, "allreduce.c")
