@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/test/audit"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
@@ -75,6 +77,16 @@ func TestExecStreams(t *testing.T) {
 	}
 	_, err := execStreams(`apiserver_longrunning_requests{resource="pods",subresource="exec"} x`)
 	require.ErrorContains(t, err, "read metrics")
+}
+
+func TestFill(t *testing.T) {
+	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
+	samples := []sample{{from: at(10), to: at(20)}, {from: at(30), to: at(40)}}
+	fill(samples, []audit.Request{
+		{User: "me", Received: at(9)}, {User: "me", Received: at(10)}, {User: "me", Received: at(19)}, {User: "me", Received: at(20)},
+		{User: "you", Received: at(31)}, {User: "me", Received: at(32)},
+	}, "me", 2)
+	require.Equal(t, []float64{1, 0.5}, []float64{samples[0].Requests, samples[1].Requests})
 }
 
 // Every key of P-521 begins alike.

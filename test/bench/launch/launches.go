@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // results are the samples of one table: by size, by contender, in order.
@@ -66,7 +67,8 @@ func (w *world) launchOn(ctx context.Context, o options, size int, all results) 
 	if err != nil {
 		return err
 	}
-	for round := range o.rounds + 1 {
+	began := time.Now()
+	for round := range o.rounds + 1 { // the first warms up
 		for _, c := range contenders() {
 			if !o.takes(c.name) {
 				continue
@@ -88,15 +90,7 @@ func (w *world) launchOn(ctx context.Context, o options, size int, all results) 
 			all.add(size, execFloor, s)
 		}
 	}
-	for _, c := range contenders() {
-		if c.launcher == floorPod {
-			continue
-		}
-		if err := w.count(ctx, c, size, all[size][c.name]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.count(ctx, size, began, all[size])
 }
 
 // execFloor opens an exec for each worker.

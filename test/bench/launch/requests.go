@@ -20,21 +20,25 @@ import (
 // is written when the server sees that its client has gone.
 const settle = 2 * time.Second
 
-// count fills in the requests of launches, by the audit log.
-func (w *world) count(ctx context.Context, c contender, workers int, samples []sample) error {
-	if len(samples) == 0 {
-		return nil
-	}
+// count fills in the requests of launches that began after from, by the audit log.
+func (w *world) count(ctx context.Context, workers int, from time.Time, all map[string][]sample) error {
 	select {
 	case <-time.After(settle):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	list, err := audit.Since(w.audit, samples[0].from)
+	list, err := audit.Since(w.audit, from)
 	if err != nil {
 		return err
 	}
-	user := "system:serviceaccount:" + w.ns + ":" + c.launcher
+	for _, c := range contenders() {
+		fill(all[c.name], list, "system:serviceaccount:"+w.ns+":"+c.launcher, workers)
+	}
+	return nil
+}
+
+// fill counts a user's requests during each launch.
+func fill(samples []sample, list []audit.Request, user string, workers int) {
 	for i := range samples {
 		n := 0
 		for _, r := range list {
@@ -44,7 +48,6 @@ func (w *world) count(ctx context.Context, c contender, workers int, samples []s
 		}
 		samples[i].Requests = float64(n) / float64(workers)
 	}
-	return nil
 }
 
 // streams is how many exec streams the API server holds.
