@@ -23,7 +23,7 @@ func columns() []column {
 		{"apply to first rank's line", "s", func(r result) float64 { return r.FirstLine }},
 		{"apply to last rank's line", "s", func(r result) float64 { return r.LastLine }},
 		{"apply to Succeeded", "s", func(r result) float64 { return r.Ended }},
-		{"launcher restarts", "", func(r result) float64 { return float64(r.Restarts) }},
+		{"launcher restarts", "restarts", func(r result) float64 { return float64(r.Restarts) }},
 		{"API requests of the job", "requests", func(r result) float64 { return float64(r.Requests) }},
 		{"objects made, pods included", "objects", func(r result) float64 { return float64(r.Objects) }},
 	}
