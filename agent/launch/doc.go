@@ -6,7 +6,8 @@
 //	config.go       one Config out of flags, environment and defaults; Validate
 //	place.go        the private directory, the broker's socket, a free place for files
 //	kube.go         where workers come from in a cluster; fake.go on one machine
-//	await.go        wait for the workers with an explained progress line
+//	await.go        wait for the workers with an explained progress line; pace.go
+//	                has looks at all of them take a tenth of the time
 //	links.go        one link per worker, opened while the wait goes on
 //	restart.go      attempts, one after the other: ends.go says how one ended,
 //	                agent/retry whether there is another; past.go, leaving.go, ports.go

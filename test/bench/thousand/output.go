@@ -92,7 +92,7 @@ func (w *world) print(ctx context.Context, o *flow, f *farm, seconds int) error 
 		t.take(one)
 	}
 	if err := <-printed; err != nil {
-		return err
+		return fmt.Errorf("%w\n%s", err, l.lastWords())
 	}
 	all, err := machineCPU()
 	if err != nil {

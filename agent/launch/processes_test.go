@@ -1,0 +1,23 @@
+package launch
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/framework"
+)
+
+// What the environments of processes have in common is in memory once.
+func TestSharedAssignments(t *testing.T) {
+	cfg := Config{Env: []string{"A=1"}}
+	addresses := framework.Var{Name: "ADDRESSES", Value: "10.0.0.1,10.0.0.2"}
+	known := assigned{}
+	first := Proc{Vars: []framework.Var{addresses, {Name: "RANK", Value: "0"}}}.environmentOf(cfg, known)
+	second := Proc{Vars: []framework.Var{addresses, {Name: "RANK", Value: "1"}, {Name: "EMPTY"}}}.environmentOf(cfg, known)
+	require.Equal(t, []string{"A=1", "ADDRESSES=10.0.0.1,10.0.0.2", "RANK=0"}, first)
+	require.Equal(t, []string{"A=1", "ADDRESSES=10.0.0.1,10.0.0.2", "RANK=1", "EMPTY="}, second)
+	require.Same(t, unsafe.StringData(first[1]), unsafe.StringData(second[1]))
+	require.Equal(t, []string{"A=1"}, cfg.Env)
+}
