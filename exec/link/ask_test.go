@@ -92,7 +92,7 @@ func TestAskOldWorker(t *testing.T) {
 // TestAskParked: a parked link is dialled for the question.
 func TestAskParked(t *testing.T) {
 	w := contract.NewWorker(t, nil)
-	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) { c.PingEvery, c.ParkAfter = 50*time.Millisecond, 100*time.Millisecond })
+	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) { c.PingEvery, c.ParkAfter = 50*time.Millisecond, time.Second })
 	s, err := l.Open(ctxFor(t), "", wire.Spec{Line: "sleep 100 </dev/null >/dev/null 2>&1 &"}, link.Streams{})
 	require.NoError(t, err)
 	_, err = s.Wait(ctxFor(t))
