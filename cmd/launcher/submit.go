@@ -139,7 +139,7 @@ func (f *submitFlags) run(ctx context.Context, streams Streams) error {
 	job.Namespace = api.Namespace
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	made, err := api.Create(ctx, job, f.dryRun == "server")
+	made, err := create(ctx, api, job, f.dryRun == "server")
 	if err != nil {
 		return err
 	}
@@ -154,6 +154,16 @@ func (f *submitFlags) run(ctx context.Context, streams Streams) error {
 		return err
 	}
 	return f.await(ctx, api, made, streams)
+}
+
+// create makes the job. Who is interrupted meanwhile must learn whether there is one, and
+// may want it deleted: the API server has a moment left for its answer then.
+func create(ctx context.Context, api *jobs.API, job *v1alpha1.LaunchJob, dry bool) (*v1alpha1.LaunchJob, error) {
+	const moment = 5 * time.Second
+	answered, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(moment, cancel) })()
+	return api.Create(answered, job, dry)
 }
 
 // show prints the job as -o says, else as otherwise says, else that it was made.
