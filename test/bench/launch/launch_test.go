@@ -17,7 +17,7 @@ import (
 func TestParse(t *testing.T) {
 	o, err := parse([]string{"-workers", "2,20", "-ready", "", "-only", "muster,exec"})
 	require.NoError(t, err)
-	require.Equal(t, options{sizes: []int{2, 20}, rounds: 5, only: []string{"muster", "exec"}}, o)
+	require.Equal(t, options{sizes: []int{2, 20}, rounds: 4, only: []string{"muster", "exec"}}, o)
 	require.True(t, o.takes("exec"))
 	require.False(t, o.takes("ssh"))
 	_, err = parse([]string{"-workers", "0"})

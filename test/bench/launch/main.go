@@ -72,7 +72,7 @@ func parse(args []string) (o options, err error) {
 	sizes := flags.String("workers", "2,20,60", "`SIZES` to launch on")
 	ready := flags.String("ready", "60", "`SIZES` of the second table, whose workers are made anew; none: \"\"")
 	only := flags.String("only", "", "`LIST` of contenders (default: "+strings.Join(names(), ",")+")")
-	flags.IntVar(&o.rounds, "rounds", 5, "`N` rounds of the first table, besides the one that warms up; the second has 3 at most")
+	flags.IntVar(&o.rounds, "rounds", 4, "`N` rounds of the first table, besides the one that warms up; the second has 3 at most")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

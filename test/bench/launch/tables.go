@@ -59,7 +59,7 @@ func saveLaunches(all results, notes []string) error {
 			"The same image, pods, mpirun and ranks for all: one rank a worker, `sh -c 'echo rank N; exec sleep 3'`, no MPI_Init. Contenders take turns; one round before them warms up.",
 			"kubexec.sh: mpi-operator v1's settings (tree launch, which below 65 workers is flat, too, so that each kubectl stays for the job's life); the names are in the launcher's hosts file, or nobody knows them: the cluster's own DNS says so at once, the slow one after half a second a name, as one does that asks another outside the cluster; kubectl begins with an empty cache, as in a new launcher.",
 			"ssh: mpi-operator v2's settings, but addresses in place of names, which spares it DNS; sshd as Debian sets it up, a key of ECDSA P-521.",
-			"Muster: `agent run` as the README has it (plm_rsh_no_tree_spawn=1, plm_rsh_num_concurrent=128); its links are there before mpirun starts, and given up a minute later. The floor has the same settings; what its agent starts has the capabilities and the limit of files that it would have under Muster (with all capabilities hwloc reads more devices, and each daemon takes half as long again).",
+			"Muster: `agent run` as the README has it (plm_rsh_no_tree_spawn=1, plm_rsh_num_concurrent=128); its links are there before mpirun starts, and given up a minute later; it takes down mpirun's soft limit of open files, each of which Open MPI closes for each worker, and the operators leave that as the node has it. The floor has the same settings; what its agent starts has the capabilities and the limit of files that it would have under Muster (with all capabilities hwloc reads more devices, and each daemon takes half as long again).",
 			"CPU: from mpirun's start to the launcher's end. With dialling: from the launcher's start, with rendezvous or wait. Peak of memory: PSS every 100 ms in the round that warms up; held: a second after the last rank's line, as are the streams.",
 		}, notes...),
 	}
@@ -107,7 +107,7 @@ func (w *world) versions(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := w.launchers[musterPod].enter(ctx, "mpirun --version | head -n 1; ssh -V 2>&1; agent version").Output()
+	out, err := w.launchers[musterPod].enter(ctx, "mpirun --version | head -n 1; ssh -V 2>&1; agent version; echo limit of open files $(ulimit -Sn)").Output()
 	if err != nil {
 		return nil, fmt.Errorf("ask for versions: %w", err)
 	}
