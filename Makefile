@@ -284,7 +284,11 @@ model: ## check the model of the session protocol with spin, and that its mutati
 	MUSTER_OUT=$(OUT) sh test/model/run.sh
 
 # Each part of the benchmarks measures alone. LOADED: what those on the cluster need before; bench does it once.
-LOADED ?= loaded
+LOADED ?= bench-loaded
+
+.PHONY: bench-loaded
+bench-loaded: loaded
+	@eval "$$($(CLUSTER) env)" && bash images/build.sh bench > $(OUT)/images-bench.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-bench.txt)
 
 .PHONY: bench-launch
 bench-launch: $(LOADED) ## start to first line, CPU, memory and requests: Muster, kubexec.sh, ssh, mpirun's own floor; 2, 20 and 60 workers
