@@ -49,9 +49,9 @@ func loads(o options) []load {
 	}}
 }
 
-// share is each pod's request: a processor for all of a job, so that ranks go before
-// whatever else runs on the machine.
-func (l load) share() string { return fmt.Sprintf("%dm", 1000/l.workers) }
+// share is each pod's request: most of a processor for all of a job, so that ranks go before
+// whatever else runs on the machine, and both jobs have room on nodes of two.
+func (l load) share() string { return fmt.Sprintf("%dm", 800/l.workers) }
 
 // putAllreduce builds the loop: the pods have no compiler.
 func putAllreduce(ctx context.Context, dir string) error {
