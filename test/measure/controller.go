@@ -24,10 +24,11 @@ const (
 )
 
 // Install brings the CRD and the controller's account and rights; the Deployment has
-// no pod. What was not there before goes in the end.
+// no pod. What was not there before goes in the end; a Deployment that was is then again
+// what it was.
 func (w *World) Install(ctx context.Context) error {
 	began := time.Now()
-	before, err := kube.Kubectl(ctx, system, nil, "get", deployment, "--ignore-not-found", "-o", "jsonpath={.spec.replicas}")
+	before, err := kube.Kubectl(ctx, system, nil, "get", deployment, "--ignore-not-found", "-o", "jsonpath={.spec}")
 	if err != nil {
 		return err
 	}
@@ -45,8 +46,8 @@ func (w *World) Install(ctx context.Context) error {
 			return err
 		})
 	} else {
-		w.Later("scale "+deployment, func(ctx context.Context) error {
-			_, err := kube.Kubectl(ctx, system, nil, "scale", deployment, "--replicas="+before)
+		w.Later("put back "+deployment, func(ctx context.Context) error {
+			_, err := kube.Kubectl(ctx, system, nil, "patch", deployment, "--type=json", "-p", fmt.Sprintf(`[{"op":"replace","path":"/spec","value":%s}]`, before))
 			return err
 		})
 		if _, err := kube.Kubectl(ctx, system, nil, "scale", deployment, "--replicas=0"); err != nil {
