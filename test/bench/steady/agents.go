@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // agents are Muster's processes on this machine, by the pod that they are in.
@@ -49,15 +47,6 @@ func findAgents(a *arm) (agents, error) {
 		return nil, fmt.Errorf("find agents: in %d of %d pods", len(found), len(names))
 	}
 	return found, nil
-}
-
-// signal stops them or lets them go on. One that has ended meanwhile is an attach.
-func (a agents) signal(sig unix.Signal) {
-	for _, pids := range a {
-		for _, pid := range pids {
-			_ = unix.Kill(pid, sig)
-		}
-	}
 }
 
 // spent is the CPU time of a process by the scheduler's count, in seconds; false when it

@@ -9,8 +9,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/musterhq/muster/test/bench/pods"
 )
 
@@ -56,7 +54,7 @@ func compare(ctx context.Context, o options, l load) (c compared, err error) {
 			order = []*arm{without, with}
 		}
 		for _, a := range order {
-			seconds, err := once(ctx, l, a, with)
+			seconds, err := once(ctx, l, a)
 			if err != nil {
 				return c, err
 			}
@@ -76,16 +74,8 @@ func compare(ctx context.Context, o options, l load) (c compared, err error) {
 	return c, err
 }
 
-// once runs the load, with Muster's agents stopped meanwhile if they are not its own.
-func once(ctx context.Context, l load, a, muster *arm) (seconds float64, err error) {
-	if a != muster {
-		others, err := findAgents(muster)
-		if err != nil {
-			return 0, err
-		}
-		others.signal(unix.SIGSTOP)
-		defer others.signal(unix.SIGCONT)
-	}
+// once runs the load.
+func once(ctx context.Context, l load, a *arm) (seconds float64, err error) {
 	if _, err := a.do(ctx, a.ready, time.Minute); err != nil {
 		return 0, err
 	}

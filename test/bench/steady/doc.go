@@ -11,9 +11,9 @@
 // daemons come to it as lines in a FIFO (testdata/worker.sh, rsh.sh), so that nothing
 // but Open MPI is there while ranks run. Both have the same image, the same mpirun and
 // the same parameters: those that agent run exports, but for the remote shell
-// and the list of hosts. While those without run, the agents of the others are
-// stopped (SIGSTOP); what they do when they go on is over before the next run, as
-// each run waits until all its workers can be reached.
+// and the list of hosts. While those without run, the others' agents are there and
+// idle: to stop them (SIGSTOP) would end their links after 12 s, and what API
+// server, kubelet and containerd do about that falls into the next run.
 //
 // # Loads
 //

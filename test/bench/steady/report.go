@@ -30,7 +30,7 @@ func save(ctx context.Context, o options, all []compared) error {
 		strings.Join(strings.Fields(strings.ReplaceAll(version, "\n", "; ")), " ") + "; Open MPI 4.1.4 and hpcc 1.5.0 of Debian 12.",
 		fmt.Sprintf("%d processors for ranks, agents and the cluster's own processes.", runtime.NumCPU()),
 		fmt.Sprintf("%d counted runs with Muster and %d without, in turn, order reversed each second pair; a rank on each worker.", o.pairs, o.pairs),
-		"HPL by its own clock; the loop by rank 0's. Without Muster: PID 1 is a shell in a read, and Muster's processes are stopped.",
+		"HPL by its own clock; the loop by rank 0's. Without Muster: PID 1 is a shell in a read; the other job's agents are idle meanwhile.",
 	}
 	dir, err := figure.Dir()
 	if err != nil {
