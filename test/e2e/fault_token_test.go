@@ -54,13 +54,16 @@ func expiring(t *testing.T, token string, lasting time.Duration) string {
 	return string(out)
 }
 
-// ownToken lays the Secret of a job over its launcher's token.
+// ownToken lays the Secret of a job over its launcher's token. Open MPI's daemons stay in their
+// sessions: the token outlives the minute after which links of daemons alone are given
+// up, and all links are to be there when it ends.
 func ownToken(pod *corev1.Pod) {
 	no := false
 	pod.Spec.AutomountServiceAccountToken = &no
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "token", VolumeSource: corev1.VolumeSource{
 		Secret: &corev1.SecretVolumeSource{SecretName: pod.Labels["muster.dev/job"] + "-token"}}})
 	first(pod).VolumeMounts = append(first(pod).VolumeMounts, corev1.VolumeMount{Name: "token", MountPath: tokenDir})
+	first(pod).Env = append(first(pod).Env, corev1.EnvVar{Name: "OMPI_MCA_orte_leave_session_attached", Value: "1"})
 }
 
 // rotate issues new tokens, waits until the kubelet has laid them into the
