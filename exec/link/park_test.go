@@ -74,25 +74,31 @@ func answers(f wire.Frame) []wire.Frame {
 	return nil
 }
 
+// launched is a link that nothing but a daemon needs, from now on. It runs until the test's end.
+func launched(t *testing.T, d *daemons) *link.Link {
+	l := link.New(link.Config{Worker: "w-0", Dialer: d})
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error)
+	go func() { ran <- l.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ran)
+	})
+	synctest.Wait()
+	s, err := l.Open(ctx, "", wire.Spec{Line: "orted --daemonize"}, link.Streams{})
+	require.NoError(t, err)
+	rec, err := s.Wait(ctx)
+	require.NoError(t, err)
+	require.True(t, rec.Detached)
+	return l
+}
+
 // TestParkedStaysParked: a link that only a daemon needs is given up after a minute, and
 // not taken up again before its lease wants to be renewed; that is done in seconds.
 func TestParkedStaysParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &daemons{}
-		l := link.New(link.Config{Worker: "w-0", Dialer: d})
-		ctx, cancel := context.WithCancel(t.Context())
-		ran := make(chan error)
-		go func() { ran <- l.Run(ctx) }()
-		defer func() {
-			cancel()
-			require.NoError(t, <-ran)
-		}()
-		synctest.Wait()
-		s, err := l.Open(ctx, "", wire.Spec{Line: "orted --daemonize"}, link.Streams{})
-		require.NoError(t, err)
-		rec, err := s.Wait(ctx)
-		require.NoError(t, err)
-		require.True(t, rec.Detached)
+		l := launched(t, d)
 
 		time.Sleep(66 * time.Second)
 		require.True(t, l.State().Parked)
@@ -123,31 +129,18 @@ func TestParkedStaysParked(t *testing.T) {
 // lying until the lease is renewed.
 func TestParkedForgetsNoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &daemons{}
 		opened := make(chan *link.Session, 1)
-		l := link.New(link.Config{Worker: "w-0", Dialer: d})
-		ctx, cancel := context.WithCancel(t.Context())
-		ran := make(chan error)
-		go func() { ran <- l.Run(ctx) }()
-		defer func() {
-			cancel()
-			require.NoError(t, <-ran)
-		}()
-		synctest.Wait()
-		s, err := l.Open(ctx, "", wire.Spec{Line: "orted --daemonize"}, link.Streams{})
-		require.NoError(t, err)
-		_, err = s.Wait(ctx)
-		require.NoError(t, err)
+		l := launched(t, &daemons{})
 		go func() { // the first look after a minute parks it
 			time.Sleep(60 * time.Second)
-			s, err := l.Open(ctx, "", wire.Spec{Line: "true"}, link.Streams{})
+			s, err := l.Open(t.Context(), "", wire.Spec{Line: "true"}, link.Streams{})
 			if err == nil {
 				opened <- s
 			}
 		}()
-		s = <-opened
+		s := <-opened
 		began := time.Now()
-		_, err = s.Wait(ctx)
+		_, err := s.Wait(t.Context())
 		require.NoError(t, err)
 		require.Less(t, time.Since(began), time.Second)
 	})

@@ -8,15 +8,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/musterhq/muster/test/measure"
 )
 
 // options are the command line.
@@ -26,14 +26,7 @@ type options struct {
 	only         []string // contenders
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "launch: "+err.Error())
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("launch", run) }
 
 func run(ctx context.Context) (err error) {
 	o, err := parse(os.Args[1:])

@@ -8,8 +8,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/musterhq/muster/test/measure"
 )
 
 // options are the command line.
@@ -18,14 +18,7 @@ type options struct {
 	image, bin, only               string
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "steady: "+err.Error())
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("steady", run) }
 
 func run(ctx context.Context) error {
 	var o options

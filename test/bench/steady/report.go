@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-const command = "go run ./test/bench/steady"
+const command = "make bench-steady"
 
 // save writes the table and the figures, and prints the latter.
 func save(ctx context.Context, o options, all []compared) error {

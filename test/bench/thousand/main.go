@@ -8,12 +8,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -21,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/musterhq/muster/test/audit"
+	"github.com/musterhq/muster/test/measure"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
@@ -39,15 +38,11 @@ const brief = 5 * time.Second
 func main() {
 	log.SetLogger(logr.Discard()) // controller-runtime's
 	klog.SetLogger(logr.Discard())
-	var err error
-	if len(os.Args) == 3 && os.Args[1] == farmVerb {
-		err = farmMain(os.Args[2])
-	} else {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
-		err = measure(ctx)
+	if len(os.Args) != 3 || os.Args[1] != farmVerb {
+		measure.Main("thousand", play)
+		return
 	}
-	if err != nil {
+	if err := farmMain(os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "thousand: "+err.Error())
 		os.Exit(1)
 	}
@@ -76,7 +71,7 @@ func read() (o options, err error) {
 	return o, nil
 }
 
-func measure(ctx context.Context) (err error) {
+func play(ctx context.Context) (err error) {
 	o, err := read()
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/test/bench/report"
 	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/kwok"
+	"github.com/musterhq/muster/test/measure"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
@@ -110,7 +111,7 @@ func recordScale(o options, all []run, notes []string) error {
 	launched, peak := func(r run) float64 { return r.Launched }, func(r run) float64 { return r.PeakMB }
 	name := fmt.Sprintf("%d workers: ", most)
 	over := fmt.Sprintf(" per worker, over that at %d workers", least)
-	return errors.Join(report.Save(t), record("bench-scale", command, map[string]any{
+	return errors.Join(report.Save(t), measure.Record(command, "bench-scale", map[string]any{
 		"runs": all, "time": series("s", most, launched), "memory": series("MB", most, peak),
 		"time growth": growth(launched), "memory growth": growth(peak),
 		"requests": series("requests", most, func(r run) float64 { return r.Requests }),
@@ -158,34 +159,8 @@ func recordOutput(all []flow, o options, notes []string) error {
 		late.Samples, lost.Samples = append(late.Samples, f.Max), append(lost.Samples, float64(f.Lost))
 	}
 	name := fmt.Sprintf("%d ranks each printing %d lines/s: ", o.most(), rate)
-	return errors.Join(report.Save(t), record("bench-output", command, map[string]any{"flows": all, "late": late, "lost": lost},
+	return errors.Join(report.Save(t), measure.Record(command, "bench-output", map[string]any{"flows": all, "late": late, "lost": lost},
 		figure.Row{Name: name + "the latest line", Log: "late", Op: "<=", Bar: 1},
 		figure.Row{Name: name + "lines lost", Log: "lost", Op: "=="},
 	))
-}
-
-// record writes raw numbers and the rows that stand on them, and prints these. A row that misses its
-// bar is an error.
-func record(name, command string, raw any, rows ...figure.Row) error {
-	dir, err := figure.Dir()
-	if err != nil {
-		return err
-	}
-	log, err := figure.WriteRaw(dir, name, raw)
-	if err != nil {
-		return err
-	}
-	var missed error
-	for _, row := range rows {
-		row.Log, row.Command = log+"#"+row.Log, command
-		row, err := figure.Record(dir, row)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%-90s %8.4g %s\n", row.Name, row.Value, row.Unit)
-		if !row.Pass {
-			missed = errors.Join(missed, fmt.Errorf("%s: %.4g %s misses %s %.4g", row.Name, row.Value, row.Unit, row.Op, row.Bar))
-		}
-	}
-	return missed
 }

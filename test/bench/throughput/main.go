@@ -8,10 +8,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/musterhq/muster/test/bench/pods"
+	"github.com/musterhq/muster/test/measure"
 )
 
 // options are the command line.
@@ -20,14 +19,7 @@ type options struct {
 	image, bin           string
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "throughput: "+err.Error())
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("throughput", run) }
 
 func run(ctx context.Context) (err error) {
 	var o options
