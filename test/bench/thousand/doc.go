@@ -32,7 +32,10 @@
 //
 // 1,000 ranks write 10 lines a second each, with their time in them. What the reader of
 // the launcher's standard output finds to be the latest is the figure. All lines must
-// come once, and in order.
+// come once, and in order. A thousand workers that wake up ten times a second are more than
+// a machine of two processors can do, and in a cluster they are on a thousand others: so
+// the farm plays the workers itself here, speaking their protocol with their flow control.
+// One more run has real workers, to be seen beside these.
 //
 // Whatever was made is taken away at the end, also after an error.
 package main

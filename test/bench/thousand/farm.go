@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,22 @@ type farmConfig struct {
 	Agent, Pod                  string // binaries
 	Dir                         string // gets a directory for each pod
 	Certificate, Key, Authority []byte // PEM
+	// Lines is how many each rank writes, Rate of them a second, where the workers are
+	// players; 0: they are processes.
+	Lines, Rate int
+}
+
+// workers are those of a run.
+type workers interface {
+	pods
+	// finish waits for their ends.
+	finish(workers int) farmReport
+}
+
+// processes are workers.
+type processes struct {
+	sockets
+	*collector
 }
 
 // farmReport is what it says in the end.
@@ -59,15 +76,13 @@ func farmMain(path string) error {
 		return fmt.Errorf("take over the listener: %w", err)
 	}
 	defer ln.Close()
-	if err := startWorkers(c); err != nil {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	all, err := c.workers(ctx)
+	if err != nil {
 		return err
 	}
-	children := &collector{said: farmReport{Codes: map[int]int{}}, all: make(chan struct{})}
-	go children.run()
-	if err := awaitWorkers(c); err != nil {
-		return err
-	}
-	k := &kubelet{dir: c.Dir}
+	k := &kubelet{pods: all}
 	failed := make(chan error, 1)
 	go func() { failed <- k.serve(ln, c) }()
 	told := make(chan struct{})
@@ -81,9 +96,24 @@ func farmMain(path string) error {
 		return err
 	case <-told:
 	}
-	said := children.finish(c.Workers)
+	said := all.finish(c.Workers)
 	said.Served = int(k.served.Load())
 	return json.NewEncoder(os.Stdout).Encode(said)
+}
+
+// workers are ready for a launcher.
+func (c farmConfig) workers(ctx context.Context) (workers, error) {
+	if c.Lines > 0 {
+		all := newPlayers(c.Workers)
+		go all.print(ctx, c.Lines, c.Rate)
+		return all, nil
+	}
+	if err := startWorkers(c); err != nil {
+		return nil, err
+	}
+	children := &collector{said: farmReport{Codes: map[int]int{}}, all: make(chan struct{})}
+	go children.run()
+	return processes{sockets(c.Dir), children}, awaitWorkers(c)
 }
 
 // startWorkers starts each as PID 1 of a namespace of its own, as in a pod: a worker

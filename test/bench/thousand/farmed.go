@@ -30,8 +30,8 @@ type farm struct {
 }
 
 // startFarm starts so many workers, and returns when all listen and pods/exec is
-// served.
-func (w *world) startFarm(ctx context.Context, workers int) (*farm, error) {
+// served. With lines they are players who write so many.
+func (w *world) startFarm(ctx context.Context, workers, lines int) (*farm, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -41,7 +41,8 @@ func (w *world) startFarm(ctx context.Context, workers int) (*farm, error) {
 		return nil, err
 	}
 	config, err := w.write("farm.json", farmConfig{Workers: workers, Agent: filepath.Join(w.bin, "agent"), Pod: w.pod, Dir: dir,
-		Certificate: w.pair.certificate, Key: w.pair.key, Authority: w.cfg.CAData})
+		Certificate: w.pair.certificate, Key: w.pair.key, Authority: w.cfg.CAData,
+		Lines: lines, Rate: rate})
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ type run struct {
 func (w *world) hold(ctx context.Context, size int, span time.Duration) (r run, err error) {
 	ctx, cancel := context.WithTimeout(ctx, span+5*time.Minute)
 	defer cancel()
-	f, err := w.startFarm(ctx, size)
+	f, err := w.startFarm(ctx, size, 0)
 	if err != nil {
 		return r, err
 	}

@@ -22,11 +22,16 @@ import (
 	"github.com/musterhq/muster/agent/names"
 )
 
+// pods are what a stream leads to: sockets or players.
+type pods interface {
+	// join carries a stream of `agent attach` in a pod until it ends.
+	join(pod string, in io.Reader, out io.Writer) error
+}
+
 // kubelet serves pods/exec to the API server for all played nodes, with the code
-// that container runtimes use, and joins each stream to the socket of the pod's PID
-// 1, in the place of `agent attach`.
+// that container runtimes use.
 type kubelet struct {
-	dir    string // has a directory for each pod
+	pods   pods
 	served atomic.Int64
 }
 
@@ -64,12 +69,20 @@ func (k *kubelet) ExecInContainer(_ context.Context, pod, _, _ string, argv []st
 	if !slices.Equal(argv, []string{names.AgentPath, "attach"}) || !filepath.IsLocal(pod) {
 		return fmt.Errorf("nothing but %s attach is there to run, not %q", names.AgentPath, argv)
 	}
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: filepath.Join(k.dir, pod, names.WorkerSocket)})
+	k.served.Add(1)
+	return k.pods.join(pod, in, out)
+}
+
+// sockets join streams to the socket of the pod's PID 1, in the place of `agent
+// attach`. The directory has one for each pod.
+type sockets string
+
+func (dir sockets) join(pod string, in io.Reader, out io.Writer) error {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: filepath.Join(string(dir), pod, names.WorkerSocket)})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	k.served.Add(1)
 	// As in a bridge: when either way has ended, both have. The caller then ends the
 	// stream, and with it the other loop's reading.
 	ended := make(chan error, 2)

@@ -109,11 +109,11 @@ func play(ctx context.Context) (err error) {
 		missed = recordScale(o, all, notes)
 	}
 	if o.only != "scale" {
-		flows, err := w.flows(ctx, o)
+		outputs, err := w.outputs(ctx, o)
 		if err != nil {
 			return errors.Join(missed, err)
 		}
-		missed = errors.Join(missed, recordOutput(flows, o, notes))
+		missed = errors.Join(missed, recordOutput(outputs, o, notes))
 	}
 	return missed
 }
@@ -139,10 +139,10 @@ func (w *world) scale(ctx context.Context, o options) (all []run, err error) {
 	return all, nil
 }
 
-// flows has the most ranks print, so many times.
-func (w *world) flows(ctx context.Context, o options) (all []flow, err error) {
-	for range o.rounds {
-		one, err := w.output(ctx, o.most(), o.seconds)
+// outputs has the most ranks print, so many times; once with real workers.
+func (w *world) outputs(ctx context.Context, o options) (all []outcome, err error) {
+	for round := range o.rounds + 1 {
+		one, err := w.output(ctx, o.most(), o.seconds, round < o.rounds)
 		if err != nil {
 			return nil, fmt.Errorf("output of %d ranks: %w", o.most(), err)
 		}

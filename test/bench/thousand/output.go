@@ -13,9 +13,10 @@ import (
 // rate is how many lines a second each rank writes.
 const rate = 10
 
-// flow is what became of the lines of one run.
-type flow struct {
+// outcome is what became of the lines of one run.
+type outcome struct {
 	Size          int
+	Played        bool    // all workers by one process
 	Lines, Lost   int     // written, and of these not come, come twice or out of order
 	P50, P99, Max float64 // seconds from a rank's write to our read
 	LauncherCPU   float64 // of a core, while they came
@@ -27,14 +28,18 @@ type flow struct {
 }
 
 // output has all ranks write at once, for so many seconds.
-func (w *world) output(ctx context.Context, size, seconds int) (o flow, err error) {
+func (w *world) output(ctx context.Context, size, seconds int, played bool) (o outcome, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+5*time.Minute)
 	defer cancel()
-	f, err := w.startFarm(ctx, size)
+	lines := 0
+	if played {
+		lines = seconds * rate
+	}
+	f, err := w.startFarm(ctx, size, lines)
 	if err != nil {
 		return o, err
 	}
-	o.Size = size
+	o.Size, o.Played = size, played
 	if err := w.print(ctx, &o, f, seconds); err != nil {
 		f.kill()
 		return o, err
@@ -43,7 +48,7 @@ func (w *world) output(ctx context.Context, size, seconds int) (o flow, err erro
 	return o, err
 }
 
-func (w *world) print(ctx context.Context, o *flow, f *farm, seconds int) error {
+func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) error {
 	p, err := listenPrinter(w.lockPath() + ".sock")
 	if err != nil {
 		return err
@@ -54,14 +59,16 @@ func (w *world) print(ctx context.Context, o *flow, f *farm, seconds int) error 
 		return err
 	}
 	defer l.kill()
-	if err := p.gather(ctx, o.Size); err != nil {
-		return fmt.Errorf("%w\n%s", err, l.lastWords())
+	if !o.Played {
+		if err := p.gather(ctx, o.Size); err != nil {
+			return fmt.Errorf("%w\n%s", err, l.lastWords())
+		}
 	}
 	if _, err := l.allBegun(ctx, o.Size); err != nil {
 		return err
 	}
 	select {
-	case <-time.After(2 * time.Second): // the launch's own stragglers
+	case <-time.After(calm - time.Second):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -85,6 +92,10 @@ func (w *world) print(ctx context.Context, o *flow, f *farm, seconds int) error 
 	go func() {
 		defer l.release()
 		defer p.close()
+		if o.Played {
+			printed <- nil // they do it by themselves
+			return
+		}
 		printed <- p.print(ctx, seconds*rate, rate)
 	}()
 	t := newTimes(o.Size, seconds*rate)
@@ -98,8 +109,12 @@ func (w *world) print(ctx context.Context, o *flow, f *farm, seconds int) error 
 	if err != nil {
 		return err
 	}
-	if _, err := l.wait(ctx); err != nil {
+	told, err := l.wait(ctx)
+	if err != nil {
 		return err
+	}
+	if told.Redials > 0 {
+		return fmt.Errorf("%d links broke", told.Redials)
 	}
 	after := l.last.Load()
 	on, err := w.metrics(ctx)
@@ -164,6 +179,6 @@ func (t *times) part(of float64) float64 {
 	return sorted[min(len(sorted)-1, int(of*float64(len(sorted))))]
 }
 
-func (o flow) String() string {
-	return fmt.Sprintf("%d ranks: %d lines, %d lost; late by %.3f s at p50, %.3f s at p99, %.3f s at most", o.Size, o.Lines, o.Lost, o.P50, o.P99, o.Max)
+func (o outcome) String() string {
+	return fmt.Sprintf("%d ranks, played %t: %d lines, %d lost; late by %.3f s at p50, %.3f s at p99, %.3f s at most", o.Size, o.Played, o.Lines, o.Lost, o.P50, o.P99, o.Max)
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -69,25 +71,29 @@ func (p *printer) take(conn *net.UnixConn) error {
 	return nil
 }
 
-// print writes so many lines for each rank, RATE a second, the ranks' turns spread
-// evenly. The time in a line is that of its write.
+// print has the ranks write.
 func (p *printer) print(ctx context.Context, lines, rate int) error {
-	var ranks []int
-	for rank := range p.out {
-		ranks = append(ranks, rank)
+	var outs []io.Writer
+	for _, rank := range slices.Sorted(maps.Keys(p.out)) {
+		outs = append(outs, p.out[rank])
 	}
-	slices.Sort(ranks)
+	return printLines(ctx, outs, lines, rate)
+}
+
+// printLines writes so many lines for each rank, RATE a second, the ranks' turns spread
+// evenly. The time in a line is that of its write.
+func printLines(ctx context.Context, ranks []io.Writer, lines, rate int) error {
 	begin, every := time.Now(), time.Second/time.Duration(rate)
 	buf := make([]byte, 0, 64)
 	for i := range lines {
-		for turn, rank := range ranks {
-			due := begin.Add(time.Duration(i)*every + time.Duration(turn)*every/time.Duration(len(ranks)))
+		for rank, out := range ranks {
+			due := begin.Add(time.Duration(i)*every + time.Duration(rank)*every/time.Duration(len(ranks)))
 			if wait := time.Until(due); wait > time.Millisecond { // what is due within one is written now
 				time.Sleep(wait)
 			}
 			buf = append(strconv.AppendInt(append(buf[:0], "line "...), int64(i), 10), ' ')
 			buf = append(strconv.AppendInt(buf, time.Now().UnixNano(), 10), '\n')
-			if _, err := p.out[rank].Write(buf); err != nil {
+			if _, err := out.Write(buf); err != nil {
 				return fmt.Errorf("write for rank %d: %w", rank, err)
 			}
 		}

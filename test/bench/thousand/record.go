@@ -53,9 +53,13 @@ type column[T any] struct {
 	drawn      bool
 }
 
-// table makes one of measurements, a row for each size.
-func table[T any](t report.Table, name string, all []T, size func(T) int, columns []column[T]) report.Table {
-	at := map[int]int{}
+// table makes one of measurements, a row for each name and size.
+func table[T any](t report.Table, all []T, row func(T) (name string, size int), columns []column[T]) report.Table {
+	type key struct {
+		name string
+		size int
+	}
+	at := map[key]int{}
 	for i, c := range columns {
 		t.Columns = append(t.Columns, report.Column{Name: c.name, Unit: c.unit})
 		if c.drawn {
@@ -63,11 +67,12 @@ func table[T any](t report.Table, name string, all []T, size func(T) int, column
 		}
 	}
 	for _, one := range all {
-		i, known := at[size(one)]
+		name, size := row(one)
+		i, known := at[key{name, size}]
 		if !known {
 			i = len(t.Rows)
-			at[size(one)] = i
-			t.Rows = append(t.Rows, report.Row{Name: name, Size: size(one), Cells: make([][]float64, len(columns))})
+			at[key{name, size}] = i
+			t.Rows = append(t.Rows, report.Row{Name: name, Size: size, Cells: make([][]float64, len(columns))})
 		}
 		for c, column := range columns {
 			t.Rows[i].Cells[c] = append(t.Rows[i].Cells[c], column.of(one))
@@ -84,7 +89,7 @@ func recordScale(o options, all []run, notes []string) error {
 		fmt.Sprintf("held for %s in the first round, for %s in the others; a quantity per worker is the total over their number", o.hold, min(brief, o.hold)),
 		"the API server keeps memory that it once had: its memory per worker is what its resident set grew by, which a round before may have done")
 	t := table(report.Table{Name: "scale", Title: "One launcher and so many workers, on nodes that kwok plays", Order: 60, Over: "workers", Command: command, Notes: notes},
-		"Muster", all, func(r run) int { return r.Size }, []column[run]{
+		all, func(r run) (string, int) { return "Muster", r.Size }, []column[run]{
 			{"rendezvous and handshake", "s", func(r run) float64 { return r.Rendezvous }, false},
 			{"rendezvous, handshake and launch", "s", func(r run) float64 { return r.Launched }, true},
 			{"launcher's memory at its peak", "MB", func(r run) float64 { return r.PeakMB }, true},
@@ -133,34 +138,47 @@ func samples(all []run, size int, of func(run) float64) (list []float64) {
 	return list
 }
 
-// recordOutput keeps the table and the figures with bars.
-func recordOutput(all []flow, o options, notes []string) error {
+// recordOutput keeps the table and the figures with bars: of the runs whose workers are
+// played.
+func recordOutput(all []outcome, o options, notes []string) error {
 	command := "make bench-output"
 	notes = append(notes[:len(notes):len(notes)],
-		fmt.Sprintf("every rank is a process with a pipe to its `agent worker`, and gets %d lines a second for %d s, their turns spread evenly over a tenth of a second; "+
-			"one process writes them all, into the ranks' own pipes: a thousand programs that wake up would be the machine's load", rate, o.seconds),
+		fmt.Sprintf("every rank gets %d lines a second for %d s, the ranks' turns spread evenly over a tenth of a second; one process writes them all", rate, o.seconds),
+		"workers on their own: each rank is a process with a pipe to its `agent worker`, as in a pod; a thousand workers that wake up ten times a second are more than these processors can do",
+		"workers played: one process speaks the protocol of all workers, with their flow control, and writes the lines into it; launcher, API server and the streams between are as ever. The bar is for these",
 		"a line is late by the time from its rank's write to our read of the launcher's standard output, a pipe; all lines of all ranks count, of all rounds",
-		"CPU is counted until the launcher has ended; the workers' and the writer's own is in that of the machine only")
+		"CPU is counted until the launcher has ended; that of workers on their own, and of who writes, is in that of the machine only")
 	t := table(report.Table{Name: "output", Title: "Lines of all ranks at once", Order: 65, Over: "ranks", Command: command, Notes: notes},
-		"Muster", all, func(f flow) int { return f.Size }, []column[flow]{
-			{"late by, p50", "s", func(f flow) float64 { return f.P50 }, true},
-			{"late by, p99", "s", func(f flow) float64 { return f.P99 }, true},
-			{"late by, at most", "s", func(f flow) float64 { return f.Max }, true},
-			{"lines", "lines", func(f flow) float64 { return float64(f.Lines) }, false},
-			{"lines lost", "lines", func(f flow) float64 { return float64(f.Lost) }, false},
-			{"launcher's CPU", "of a core", func(f flow) float64 { return f.LauncherCPU }, false},
-			{"API server's CPU", "of a core", func(f flow) float64 { return f.ServerCPU }, false},
-			{"kubelet side's CPU", "of a core", func(f flow) float64 { return f.NodesCPU }, false},
-			{"all CPU of the machine", "of a core", func(f flow) float64 { return f.MachineCPU }, false},
-			{"launcher's memory at its peak", "MB", func(f flow) float64 { return f.LauncherMB }, false},
+		all, func(o outcome) (string, int) { return o.workers(), o.Size }, []column[outcome]{
+			{"late by, p50", "s", func(o outcome) float64 { return o.P50 }, true},
+			{"late by, p99", "s", func(o outcome) float64 { return o.P99 }, true},
+			{"late by, at most", "s", func(o outcome) float64 { return o.Max }, true},
+			{"lines", "lines", func(o outcome) float64 { return float64(o.Lines) }, false},
+			{"lines lost", "lines", func(o outcome) float64 { return float64(o.Lost) }, false},
+			{"launcher's CPU", "of a core", func(o outcome) float64 { return o.LauncherCPU }, false},
+			{"API server's CPU", "of a core", func(o outcome) float64 { return o.ServerCPU }, false},
+			{"kubelet side's CPU", "of a core", func(o outcome) float64 { return o.NodesCPU }, false},
+			{"all CPU of the machine", "of a core", func(o outcome) float64 { return o.MachineCPU }, false},
+			{"launcher's memory at its peak", "MB", func(o outcome) float64 { return o.LauncherMB }, false},
 		})
 	late, lost := figure.Series{Unit: "s", Reduce: "max"}, figure.Series{Unit: "lines", Reduce: "sum"}
-	for _, f := range all {
-		late.Samples, lost.Samples = append(late.Samples, f.Max), append(lost.Samples, float64(f.Lost))
+	for _, one := range all {
+		lost.Samples = append(lost.Samples, float64(one.Lost))
+		if one.Played {
+			late.Samples = append(late.Samples, one.Max)
+		}
 	}
 	name := fmt.Sprintf("%d ranks each printing %d lines/s: ", o.most(), rate)
-	return errors.Join(report.Save(t), measure.Record(command, "bench-output", map[string]any{"flows": all, "late": late, "lost": lost},
+	return errors.Join(report.Save(t), measure.Record(command, "bench-output", map[string]any{"outcomes": all, "late": late, "lost": lost},
 		figure.Row{Name: name + "the latest line", Log: "late", Op: "<=", Bar: 1},
 		figure.Row{Name: name + "lines lost", Log: "lost", Op: "=="},
 	))
+}
+
+// workers names a row.
+func (o outcome) workers() string {
+	if o.Played {
+		return "workers played"
+	}
+	return "workers on their own"
 }

@@ -66,7 +66,7 @@ func TestTimes(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	all := []run{{Size: 10, Launched: 1}, {Size: 100, Launched: 5}, {Size: 10, Launched: 2}}
-	made := table(report.Table{Name: "x"}, "Muster", all, func(r run) int { return r.Size }, []column[run]{
+	made := table(report.Table{Name: "x"}, all, func(r run) (string, int) { return "Muster", r.Size }, []column[run]{
 		{"size", "workers", func(r run) float64 { return float64(r.Size) }, false},
 		{"launched", "s", func(r run) float64 { return r.Launched }, true},
 	})
