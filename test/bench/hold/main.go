@@ -28,7 +28,7 @@ func main() { measure.Main("hold", run) }
 func run(ctx context.Context) (err error) {
 	o := options{workers: measure.Sizes{20, 60}}
 	flag.Var(&o.workers, "workers", "sizes of the jobs, `N,N`")
-	flag.IntVar(&o.rounds, "rounds", 2, "run each contender `N` times at each size")
+	flag.IntVar(&o.rounds, "rounds", 1, "run each contender `N` times at each size")
 	flag.StringVar(&o.only, "only", "", "only these contenders, separated by commas")
 	flag.StringVar(&o.image, "image", "localhost/muster-bench:dev", "`NAME` of the image of images/bench")
 	flag.Parse()

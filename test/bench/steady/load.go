@@ -38,7 +38,7 @@ type load struct {
 }
 
 func loads(o options) []load {
-	turn := func(n int) string { return fmt.Sprintf("/shared/allreduce %d 1000", n) }
+	turn := func(n int) string { return fmt.Sprintf("/shared/allreduce %d 1000 %d", n, o.times/3) }
 	return []load{{
 		key: "hpl", name: "HPL", workers: 2, prepare: putHPCC, read: readHPCC,
 		argv: "-wdir /shared/hpl -x LD_LIBRARY_PATH=/shared/hpl /shared/hpl/hpcc",

@@ -24,7 +24,7 @@ func run(ctx context.Context) error {
 	var o options
 	flag.IntVar(&o.pairs, "pairs", 10, "`N` runs with Muster and as many without, of each load")
 	flag.IntVar(&o.workers, "workers", 20, "`N` workers for the loop")
-	flag.IntVar(&o.times, "times", 1500, "go round the loop `N` times in a run")
+	flag.IntVar(&o.times, "times", 12000, "count `N` turns of the loop in a run, behind a third as many that do not count")
 	flag.IntVar(&o.seconds, "seconds", 75, "count the agents' CPU time for `N` seconds")
 	flag.StringVar(&o.image, "image", "openmpi", "the pods' image, of images/")
 	flag.StringVar(&o.bin, "bin", "", "the agent's programs of `DIR`, in place of the image's")
