@@ -72,19 +72,7 @@ func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	server, err := w.metrics(ctx)
-	if err != nil {
-		return err
-	}
-	before, err := l.usage()
-	if err != nil {
-		return err
-	}
-	nodes, err := f.usage()
-	if err != nil {
-		return err
-	}
-	busy, err := machineCPU()
+	before, err := w.spent(ctx, l, f)
 	if err != nil {
 		return err
 	}
@@ -105,10 +93,6 @@ func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) err
 	if err := <-printed; err != nil {
 		return fmt.Errorf("%w\n%s", err, l.lastWords())
 	}
-	all, err := machineCPU()
-	if err != nil {
-		return err
-	}
 	told, err := l.wait(ctx)
 	if err != nil {
 		return err
@@ -116,12 +100,7 @@ func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) err
 	if told.Redials > 0 {
 		return fmt.Errorf("%d links broke", told.Redials)
 	}
-	after := l.last.Load()
-	on, err := w.metrics(ctx)
-	if err != nil {
-		return err
-	}
-	last, err := f.usage()
+	after, err := w.spent(ctx, l, f)
 	if err != nil {
 		return err
 	}
@@ -131,10 +110,20 @@ func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) err
 	o.Lines, o.Lost = o.Size*seconds*rate, t.lost()
 	o.Span = t.last.Sub(t.first).Seconds()
 	o.P50, o.P99, o.Max = t.part(0.5), t.part(0.99), t.part(1)
-	o.MachineCPU = (all - busy) / o.Span
-	o.LauncherCPU, o.LauncherMB = (after.CPUSeconds-before.CPUSeconds)/o.Span, after.PeakMB
-	o.ServerCPU, o.NodesCPU = (on.CPUSeconds-server.CPUSeconds)/o.Span, (last.CPUSeconds-nodes.CPUSeconds)/o.Span
+	o.LauncherCPU, o.LauncherMB = (after.launcher-before.launcher)/o.Span, l.last.Load().PeakMB
+	o.ServerCPU, o.NodesCPU = (after.server-before.server)/o.Span, (after.nodes-before.nodes)/o.Span
+	o.MachineCPU = (after.machine - before.machine) / o.Span
 	return nil
+}
+
+// spent is the processors' time, in seconds, of all who have a part in it.
+type spent struct{ launcher, server, nodes, machine float64 }
+
+func (w *world) spent(ctx context.Context, l *launcher, f *farm) (spent, error) {
+	server, err := w.metrics(ctx)
+	nodes, nerr := f.usage()
+	machine, merr := machineCPU()
+	return spent{l.last.Load().CPUSeconds, server.CPUSeconds, nodes.CPUSeconds, machine}, errors.Join(err, nerr, merr)
 }
 
 // times are how late lines came.
