@@ -4,6 +4,9 @@ package session
 
 import (
 	"bufio"
+	"bytes"
+	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,5 +51,33 @@ func TestNobodyHoldsUpTheEnd(t *testing.T) {
 		require.Equal(t, JobOver, o)
 	case <-time.After(10 * time.Second):
 		t.Fatal("a launcher that does not close holds PID 1 up")
+	}
+}
+
+// A write is a wake-up for all on the way to the launcher: the ends of a session and of
+// its outputs share one.
+func TestAnEndIsOneWrite(t *testing.T) {
+	_, c := linked(t, 0)
+	hello(t, c)
+	next(t, wire.NewReader(c), wire.Welcome, &wire.WelcomeRecord{})
+	spec := wire.Spec{Argv: []string{"none"}}
+	send(t, c, wire.Open, 1, wire.OpenRecord{ID: "s", Hash: spec.Hash(), Spec: &spec})
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := c.Read(buf)
+		require.NoError(t, err)
+		var types []wire.Type
+		for r := wire.NewReader(bytes.NewReader(buf[:n])); ; {
+			f, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			require.NoError(t, err)
+			types = append(types, f.Type)
+		}
+		if slices.Contains(types, wire.Exit) || slices.Contains(types, wire.EOF) {
+			require.Subset(t, types, []wire.Type{wire.Exit, wire.EOF})
+			return
+		}
 	}
 }

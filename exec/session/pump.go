@@ -34,10 +34,25 @@ func (x *session) feed(p *reap.Process, w *os.File) {
 	w.Close()
 }
 
-// pump moves one output stream from its pipe into its spool until it ends.
+// together is how long the end of an output waits for the exit record, so that both
+// go out in one write: they mostly come at once.
+const together = 10 * time.Millisecond
+
+// endAt tells of the end of an output where the process or its other output lives on;
+// else the exit record has done so when told is closed.
+func endAt(told <-chan struct{}, out *flow.Out) {
+	timer := time.NewTimer(together)
+	defer timer.Stop()
+	select {
+	case <-told:
+	case <-timer.C:
+	}
+	out.End()
+}
+
+// pump moves one output stream from its pipe into its spool until its end.
 func (x *session) pump(r *os.File, out *flow.Out) {
 	defer r.Close() // a writer with nobody to read gets SIGPIPE
-	defer out.End()
 	buf := make([]byte, 16<<10)
 	read := r.Read
 	for {

@@ -3,14 +3,22 @@
 package session
 
 import (
+	"bufio"
+	"io"
+
 	"github.com/musterhq/muster/exec/flow"
 	"github.com/musterhq/muster/exec/wire"
 )
+
+// smallWrites is what frames gather in that go out together: each write of a worker
+// wakes all who stand between it and its launcher.
+const smallWrites = 4 << 10
 
 // send writes frames until the connection is closed: first what is queued,
 // then the sessions' output in turn.
 func (c *conn) send() error {
 	var buf []byte
+	w := bufio.NewWriterSize(c.nc, smallWrites)
 	pace := flow.NewPace(c.lookForAcks)
 	defer pace.Stop()
 	for {
@@ -21,42 +29,56 @@ func (c *conn) send() error {
 		if acks {
 			queue = c.stdinAcks(queue, pace)
 		}
-		if len(queue) > 0 {
-			b := buf[:0]
-			var err error
-			for _, f := range queue {
-				if b, err = wire.Append(b, f); err != nil {
-					return err
-				}
-			}
-			if _, err := c.nc.Write(b); err != nil {
+		for _, f := range queue {
+			b, err := wire.Append(w.AvailableBuffer(), f)
+			if err != nil {
 				return err
 			}
-			buf = b[:0:min(cap(b), wire.HeaderLen+wire.MaxData)]
-			continue
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
 		}
-		any, err := c.sendRound(&buf)
+		any, err := c.sendRound(w, &buf)
 		if err != nil {
 			return err
 		}
-		if !any {
-			<-c.kicked
+		if any || len(queue) > 0 {
+			continue // there may be more for the same write
 		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		c.written()
+		<-c.kicked
 	}
 }
 
 func (c *conn) take() (queue []wire.Frame, acks, closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	queue, acks = c.queue, c.ackDue
-	if len(queue) == 0 || c.closed {
-		for _, done := range c.flushed {
-			close(done)
-		}
-		c.flushed = nil
+	if c.closed {
+		c.tellFlushed()
 	}
+	queue, acks = c.queue, c.ackDue
 	c.queue, c.ackDue = nil, false
 	return queue, acks, c.closed
+}
+
+// written notes that all that was taken has been written.
+func (c *conn) written() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		c.tellFlushed()
+	}
+}
+
+// tellFlushed lets those go on who wait in flush. Called with c.mu held.
+func (c *conn) tellFlushed() {
+	for _, done := range c.flushed {
+		close(done)
+	}
+	c.flushed = nil
 }
 
 // stdinAcks adds an acknowledgement for each session whose process has taken
@@ -91,7 +113,7 @@ func (c *conn) eachStdinAck(do func(x *session, off uint64)) {
 
 // sendRound gives every session of the connection one turn and reports whether
 // anything was sent.
-func (c *conn) sendRound(buf *[]byte) (bool, error) {
+func (c *conn) sendRound(w io.Writer, buf *[]byte) (bool, error) {
 	c.srv.mu.Lock()
 	order := c.order // replaced as a whole, never changed
 	c.srv.mu.Unlock()
@@ -105,7 +127,7 @@ func (c *conn) sendRound(buf *[]byte) (bool, error) {
 			number uint8
 			out    *flow.Out
 		}{{wire.Stdout, x.stdout}, {wire.Stderr, x.stderr}} {
-			n, err := c.sendPiece(x, s.number, s.out, inFlight, buf)
+			n, err := c.sendPiece(w, x, s.number, s.out, inFlight, buf)
 			if err != nil {
 				return sent, err
 			}
@@ -118,7 +140,7 @@ func (c *conn) sendRound(buf *[]byte) (bool, error) {
 
 // sendPiece sends at most one frame of a stream and returns its bytes; the end
 // of a stream counts as one.
-func (c *conn) sendPiece(x *session, stream uint8, out *flow.Out, inFlight int, buf *[]byte) (int, error) {
+func (c *conn) sendPiece(w io.Writer, x *session, stream uint8, out *flow.Out, inFlight int, buf *[]byte) (int, error) {
 	allowed := max(min(wire.MaxData, wire.LinkWindow-inFlight), wire.StreamReserve-out.InFlight())
 	if allowed <= 0 {
 		return 0, nil
@@ -140,7 +162,7 @@ func (c *conn) sendPiece(x *session, stream uint8, out *flow.Out, inFlight int, 
 		f.Type = wire.EOF
 	}
 	wire.PutHeader(b, f, piece.N)
-	_, err = c.nc.Write(b[:wire.HeaderLen+piece.N])
+	_, err = w.Write(b[:wire.HeaderLen+piece.N])
 	return max(1, piece.N), err
 }
 

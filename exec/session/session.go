@@ -5,6 +5,7 @@ package session
 import (
 	"context"
 	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -113,9 +114,14 @@ func (x *session) run(p *reap.Process, pipes pipes, endsOnFailure bool) {
 	x.srv.mu.Lock()
 	x.proc, x.pipes = p, pipes
 	x.srv.mu.Unlock()
-	out := make(chan struct{}, 2)
-	x.srv.wg.Go(func() { x.pump(pipes.stdout, x.stdout); out <- struct{}{} })
-	x.srv.wg.Go(func() { x.pump(pipes.stderr, x.stderr); out <- struct{}{} })
+	out, told := make(chan struct{}, 2), make(chan struct{})
+	carry := func(r *os.File, to *flow.Out) {
+		x.pump(r, to)
+		out <- struct{}{}
+		endAt(told, to)
+	}
+	x.srv.wg.Go(func() { carry(pipes.stdout, x.stdout) })
+	x.srv.wg.Go(func() { carry(pipes.stderr, x.stderr) })
 	if pipes.stdin != nil {
 		x.srv.wg.Go(func() { x.feed(p, pipes.stdin) })
 	} else {
@@ -133,14 +139,15 @@ func (x *session) run(p *reap.Process, pipes pipes, endsOnFailure bool) {
 		<-out
 		<-out
 		x.ended(p.Status(), at)
+		close(told)
 	})
 }
 
 // ended makes the exit record and sends it to whoever has the session. at is when
 // the process ended: its output may have lasted longer.
 func (x *session) ended(st reap.Status, at time.Time) {
-	x.srv.lookAt(x) // its ranks' ends, before its own
-	x.finish(&wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: x.outlived(),
+	members := x.srv.lookAt(x) // its ranks' ends, before its own
+	x.finish(&wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: anyLives(members) || x.outlived(),
 		OOM: x.srv.memoryKills() - x.oom, EndedMillis: at.UnixMilli()})
 }
 
@@ -154,11 +161,8 @@ func (x *session) outlived() bool {
 		if err != nil {
 			x.srv.cfg.Log.Warn("look for members", "session", x.id, "err", err)
 		}
-		for _, m := range members {
-			// Whoever closed the output a moment ago may still be on the way out.
-			if m.Alive() && !m.Exiting {
-				return true
-			}
+		if anyLives(members) {
+			return true
 		}
 		if !x.strangers() {
 			break
@@ -166,6 +170,12 @@ func (x *session) outlived() bool {
 		time.Sleep(4 * time.Millisecond)
 	}
 	return false
+}
+
+// anyLives reports whether one of them will be there a moment later: whoever has closed
+// the output just now may still be on the way out.
+func anyLives(members []reap.Proc) bool {
+	return slices.ContainsFunc(members, func(m reap.Proc) bool { return m.Alive() && !m.Exiting })
 }
 
 // strangers reports whether somebody below us belongs to no session, or to this one
@@ -183,7 +193,7 @@ func (x *session) strangers() bool {
 	return false
 }
 
-// finish publishes rec as the end of the session.
+// finish publishes rec as the end of the session, and its outputs' ends.
 func (x *session) finish(rec *wire.ExitRecord) {
 	rec.Stdout, _ = x.stdout.Total()
 	rec.Stderr, _ = x.stderr.Total()
@@ -195,6 +205,9 @@ func (x *session) finish(rec *wire.ExitRecord) {
 	if c := x.conn.Load(); c != nil {
 		c.record(wire.Exit, x.channel, rec)
 	}
+	// Under the lock, which the sender needs for output: all three go out together.
+	x.stdout.End()
+	x.stderr.End()
 	s.dropLocked(x)
 	s.kick()
 }
@@ -211,8 +224,6 @@ func (x *session) fail(err error) {
 		code = 127
 	}
 	x.stdin.Abort()
-	x.stdout.End()
-	x.stderr.End()
 	sentence := err.Error()
 	if len(sentence) > longestSentence {
 		sentence = sentence[:longestSentence] + "..."

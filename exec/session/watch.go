@@ -110,19 +110,19 @@ func (s *Server) lookOnce() bool {
 }
 
 // lookAt looks at the members of one session; also at its end, when the ranks'
-// own ends are still to be told.
-func (s *Server) lookAt(x *session) {
+// own ends are still to be told. It returns the members, none if it has not looked.
+func (s *Server) lookAt(x *session) []reap.Proc {
 	s.mu.Lock()
 	wanted := s.wantsReports
 	s.mu.Unlock()
 	if !wanted {
-		return
+		return nil
 	}
 	s.looking.Lock()
 	defer s.looking.Unlock()
 	members, err := x.tree.Find()
 	if err != nil {
-		return // the next look may have more luck, and a stop complains
+		return nil // the next look may have more luck, and a stop complains
 	}
 	daemons := map[int]bool{}
 	for _, p := range members {
@@ -136,6 +136,7 @@ func (s *Server) lookAt(x *session) {
 		}
 	}
 	s.miss(x, alive)
+	return members
 }
 
 // see notes a living daemon or rank.
