@@ -136,7 +136,8 @@ func TestTicksOnlyWhileThereAreChildren(t *testing.T) {
 			synctest.Wait()
 			require.Equal(t, want, sweeps.Load())
 		}
-		after(time.Millisecond, 1) // the first, unasked
+		synctest.Wait()
+		require.EqualValues(t, 1, sweeps.Load(), "the first, unasked")
 		after(24*time.Hour, 0)
 		children.Store(true)
 		started <- struct{}{}
@@ -146,8 +147,10 @@ func TestTicksOnlyWhileThereAreChildren(t *testing.T) {
 		chld <- syscall.SIGCHLD
 		synctest.Wait()
 		after(24*time.Hour, 0)
+		sweeps.Store(0)
 		cancel()
-		after(time.Millisecond, 1) // the last
+		synctest.Wait()
+		require.EqualValues(t, 1, sweeps.Load(), "the last")
 	})
 }
 
