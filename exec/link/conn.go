@@ -123,14 +123,6 @@ func (c *conn) push(f wire.Frame) {
 	c.kick()
 }
 
-// later queues a frame that nobody waits for: it goes out with the next one, at the
-// latest with a PING.
-func (c *conn) later(f wire.Frame) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.queue = append(c.queue, f)
-}
-
 func (c *conn) record(t wire.Type, channel uint32, v any) {
 	f, err := wire.Record(t, channel, v)
 	if err != nil {

@@ -266,18 +266,12 @@ func (l *Link) retire(s *Session) {
 	delete(l.sessions, s.channel)
 	l.state.Sessions--
 	l.active = time.Now()
-	detached := s.exit != nil && s.exit.Detached
-	if detached {
+	if s.exit != nil && s.exit.Detached {
 		l.state.Detached++
 	}
 	// One that the worker refused may bear the id of another that runs.
 	if l.conn != nil && s.confirmed {
-		f, _ := wire.Record(wire.Forget, 0, wire.ForgetRecord{ID: s.id}) // its OPEN has fitted a frame
-		if detached {
-			l.conn.later(f) // its processes live on, and a launch has more to do than this
-		} else {
-			l.conn.push(f) // a worker that stops waits for it
-		}
+		l.conn.record(wire.Forget, 0, wire.ForgetRecord{ID: s.id})
 	}
 	l.mu.Unlock()
 	l.report()
