@@ -42,7 +42,7 @@ type Cluster struct {
 	SharedCores bool
 	Root        bool   // the launcher's uid is 0
 	Home        string // HOME for a user who has none
-	Temp        string // TMPDIR where /tmp cannot be written
+	Temp        string // TMPDIR where /tmp cannot be written, or is shared with other runs
 	NoPasswd    bool   // the launcher's uid has no passwd entry
 	// Interface holds the launcher's address and has the same name on the
 	// workers ("eth0"); "" when that is not known. Fake clusters use lo.

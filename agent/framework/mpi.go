@@ -61,7 +61,7 @@ func common(c Cluster) []Var {
 	if theirs, _ := lookup(c.UserEnv, "TMPDIR"); theirs == "" && c.Temp != "" {
 		vars = append(vars, Var{
 			Name: "TMPDIR", Value: c.Temp, NotEmpty: true,
-			Why: "/tmp cannot be written, and Open MPI ends where it cannot make its session directory",
+			Why: "Open MPI ends where it cannot make its session directory: /tmp cannot be written, or, with fake workers, another mpirun tidies it up",
 		})
 	}
 	if theirs, _ := lookup(c.UserEnv, "SHELL"); theirs == "" && c.NoPasswd {

@@ -68,6 +68,9 @@ func Open(w Where) (*API, error) {
 // plainly says in our words that there is no kubeconfig at all.
 func plainly(err error) error {
 	if errors.Is(err, clientcmd.ErrEmptyConfig) {
+		if at := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); at != "" {
+			return fmt.Errorf("this is no pod, and there is no kubeconfig at %s (KUBECONFIG)", at)
+		}
 		return errors.New("this is no pod, and there is no kubeconfig")
 	}
 	return err

@@ -51,8 +51,10 @@ func noCluster(cfg Config, err error, inPod bool, token string) error {
 			"find the cluster: this pod has no ServiceAccount token")
 	}
 	if !named && errors.Is(err, clientcmd.ErrEmptyConfig) {
-		return fail(names.ExitNoCluster, "run it in a pod, give --kubeconfig, or rehearse on this machine with --fake=4",
-			"find the cluster: this is no pod, and there is no kubeconfig")
+		err = errors.New("this is no pod, and there is no kubeconfig")
+		if at := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); at != "" {
+			err = fmt.Errorf("%w at %s (KUBECONFIG)", err, at)
+		}
 	}
 	return fail(names.ExitNoCluster, "run it in a pod, give --kubeconfig, or rehearse on this machine with --fake=4", "find the cluster: %w", err)
 }

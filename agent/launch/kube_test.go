@@ -34,12 +34,15 @@ func TestNoCluster(t *testing.T) {
 	broken := errors.New("read kubeconfig: line 3: not yaml")
 	for name, tc := range map[string]struct {
 		cfg        Config
+		named      string // KUBECONFIG
 		err        error
 		inPod      bool
 		token      string
 		want, hint string
 	}{
-		"no pod, no kubeconfig":     {err: empty, token: nowhere, want: "find the cluster: this is no pod, and there is no kubeconfig", hint: "--fake=4"},
+		"no pod, no kubeconfig": {err: empty, token: nowhere, want: "find the cluster: this is no pod, and there is no kubeconfig", hint: "--fake=4"},
+		"a missing KUBECONFIG": {named: "/no/such", err: empty, token: nowhere,
+			want: "find the cluster: this is no pod, and there is no kubeconfig at /no/such (KUBECONFIG)", hint: "--kubeconfig"},
 		"a pod without a token":     {err: empty, inPod: true, token: nowhere, want: "find the cluster: this pod has no ServiceAccount token", hint: "serviceAccountName"},
 		"a kubeconfig that is none": {err: broken, token: nowhere, want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
 		"a token that is no use":    {err: broken, inPod: true, token: token, want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
@@ -47,6 +50,7 @@ func TestNoCluster(t *testing.T) {
 			want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", tc.named)
 			var f *Failure
 			require.ErrorAs(t, noCluster(tc.cfg, tc.err, tc.inPod, tc.token), &f)
 			require.Equal(t, tc.want, f.Error())

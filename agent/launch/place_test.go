@@ -208,17 +208,21 @@ func TestBadSession(t *testing.T) {
 
 func TestPlanEnvironment(t *testing.T) {
 	t.Setenv("HOME", "")
+	t.Setenv("TMPDIR", "")
+	dir := t.TempDir()
 	plan, err := makePlan(situation{
 		cfg:    Config{Fake: 2, FakeGiven: true, Slots: 2},
 		ranked: []rendezvous.Worker{{Name: "a", IP: "127.0.0.2"}, {Name: "b", IP: "127.0.0.3"}},
-		paths:  paths{Hostfile: "/r/hostfile", Hydra: "/r/hydra", Rsh: "/r/rsh"}, dir: "/r", broker: "/r/broker.sock", agent: "/bin/agent",
+		paths:  paths{Hostfile: "/r/hostfile", Hydra: "/r/hydra", Rsh: "/r/rsh"}, dir: dir, broker: "/r/broker.sock", agent: "/bin/agent",
 	})
 	require.NoError(t, err)
 	env, warnings := plan.merge([]string{"HOME=", "A=b", "HYDRA_LAUNCHER=ssh", "MUSTER_BROKER=/old"})
 	require.Contains(t, env, "OMPI_MCA_plm_rsh_agent=/bin/agent rsh")
 	require.Contains(t, env, "PRTE_MCA_plm_ssh_agent=/bin/agent rsh")
 	require.Contains(t, env, "HYDRA_LAUNCHER_EXEC=/r/rsh")
-	require.Contains(t, env, "HOME=/r")
+	require.Contains(t, env, "HOME="+dir)
+	require.Contains(t, env, "TMPDIR="+dir+"/tmp", "fake runs share nothing below /tmp")
+	require.DirExists(t, dir+"/tmp")
 	require.NotContains(t, env, "HOME=", "getenv takes the first")
 	require.Contains(t, env, "HYDRA_LAUNCHER=ssh", "the user's")
 	require.NotContains(t, env, "HYDRA_LAUNCHER=rsh")

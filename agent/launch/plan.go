@@ -62,7 +62,11 @@ type situation struct {
 // makePlan decides hosts and environment.
 func makePlan(s situation) (Plan, error) {
 	hosts := hostsOf(s.ranked, s.cfg.Slots)
-	temp, err := rundir.Temp(s.dir)
+	temporary := rundir.Temp
+	if s.cfg.IsFake() { // runs of one machine: of two mpiruns, the one that ends takes the other's directory away
+		temporary = rundir.OwnTemp
+	}
+	temp, err := temporary(s.dir)
 	if err != nil {
 		return Plan{}, err
 	}

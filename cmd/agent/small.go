@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/worker"
@@ -40,6 +41,7 @@ func runAttach(args []string) int {
 	if code, ok := parse(newFlags("attach", attachHelp), args, 0, 0); !ok {
 		return code
 	}
+	runtime.GOMAXPROCS(1) // as in the worker
 	if err := worker.Attach(); errors.Is(err, worker.ErrNoWorker) {
 		return complain(names.ExitNoWorker, fmt.Errorf("attach: %w", err))
 	} else if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -56,6 +57,7 @@ func runWorker(args []string) int {
 		level = slog.LevelDebug
 	}
 	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	runtime.GOMAXPROCS(1) // what a second thread's wakes take, a rank of the same cgroup lacks
 	code, err := worker.Run(context.Background(), cfg)
 	return complain(code, err)
 }

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 )
 
@@ -35,20 +33,17 @@ func (p Proc) stopped() bool { return p.State == 'T' || p.State == 't' }
 // process's files are closed, a moment before it becomes a zombie.
 const exiting = 4
 
-// maxEnviron bounds what one hostile process can make a scan read.
-const maxEnviron = 8 << 20
-
 // Scan reads /proc once. env is the name of the marker variable. A process that
 // ends meanwhile is left out; one whose environment may not be read has no
 // marker. The result is no snapshot: a process forked during the scan may be
 // missing.
 func Scan(env string) ([]Proc, error) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("scan processes: %w", err)
-	}
-	names, err := dir.Readdirnames(-1)
-	dir.Close()
+	return scan(env, func(Proc) bool { return false })
+}
+
+// scan leaves out the environment of a process that is known already.
+func scan(env string, known func(Proc) bool) ([]Proc, error) {
+	names, err := readNames("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("scan processes: %w", err)
 	}
@@ -63,7 +58,7 @@ func Scan(env string) ([]Proc, error) {
 		if err != nil {
 			continue // it has ended
 		}
-		if p.Alive() && readFile("/proc/"+name+"/environ", &buf) == nil {
+		if p.Alive() && !known(p) && ReadFile("/proc/"+name+"/environ", &buf) == nil {
 			p.Marker = lookup(buf.Bytes(), env)
 		}
 		procs = append(procs, p)
@@ -72,21 +67,10 @@ func Scan(env string) ([]Proc, error) {
 }
 
 func readStat(pid int, buf *bytes.Buffer) (Proc, error) {
-	if err := readFile("/proc/"+strconv.Itoa(pid)+"/stat", buf); err != nil {
+	if err := ReadFile("/proc/"+strconv.Itoa(pid)+"/stat", buf); err != nil {
 		return Proc{}, err
 	}
 	return parseStat(buf.Bytes())
-}
-
-func readFile(path string, buf *bytes.Buffer) error {
-	buf.Reset()
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = buf.ReadFrom(io.LimitReader(f, maxEnviron))
-	return err
 }
 
 // parseStat reads a line of /proc/PID/stat (proc_pid_stat(5)). The name stands

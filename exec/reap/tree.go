@@ -117,17 +117,16 @@ func (t *Tree) Add(p *Process) {
 }
 
 // Find scans /proc and returns the members, ended but uncollected ones
-// included (see Proc.Alive).
+// included (see Proc.Alive). Their Marker is empty when they were members before.
 func (t *Tree) Find() ([]Proc, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	procs, err := Scan(t.env)
+	known := func(p Proc) bool { return t.now[p.identity()] || t.before[p.identity()] }
+	procs, err := scan(t.env, known)
 	if err != nil {
 		return nil, err
 	}
-	found := grow(procs, func(p Proc) bool {
-		return t.id != "" && p.Marker == t.id || t.now[p.identity()] || t.before[p.identity()]
-	})
+	found := grow(procs, func(p Proc) bool { return t.id != "" && p.Marker == t.id || known(p) })
 	t.before, t.now = t.now, make(map[identity]bool, len(found))
 	for _, p := range found {
 		t.now[p.identity()] = true

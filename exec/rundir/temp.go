@@ -19,7 +19,16 @@ const usualTemp = "/tmp"
 func Temp(dir string) (string, error) { return temp(dir, usualTemp) }
 
 func temp(dir, usual string) (string, error) {
-	if os.Getenv("TMPDIR") != "" || unix.Access(usual, unix.W_OK|unix.X_OK) == nil {
+	if unix.Access(usual, unix.W_OK|unix.X_OK) == nil {
+		return "", nil
+	}
+	return OwnTemp(dir)
+}
+
+// OwnTemp is the TMPDIR for what must not share /tmp: "" where the user has set one, who
+// then knows; else a directory as Temp makes it.
+func OwnTemp(dir string) (string, error) {
+	if os.Getenv("TMPDIR") != "" {
 		return "", nil
 	}
 	path := filepath.Join(dir, "tmp")

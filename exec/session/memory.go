@@ -4,8 +4,9 @@ package session
 
 import (
 	"bytes"
-	"os"
 	"strconv"
+
+	"github.com/musterhq/muster/exec/reap"
 )
 
 // memoryKills is how many processes of this container the kernel has killed for
@@ -14,12 +15,12 @@ import (
 // (cgroup-v1/memory.rst). 0 where neither can be read. On cgroup v2 Kubernetes
 // has the kernel kill the whole container, and nobody is left to ask.
 func memoryKills(root string) int {
+	var data bytes.Buffer
 	for _, file := range []string{"/memory.events", "/memory/memory.oom_control"} {
-		data, err := os.ReadFile(root + file)
-		if err != nil {
+		if reap.ReadFile(root+file, &data) != nil {
 			continue
 		}
-		for line := range bytes.Lines(data) {
+		for line := range bytes.Lines(data.Bytes()) {
 			name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
 			if n, err := strconv.Atoi(string(value)); err == nil && string(name) == "oom_kill" {
 				return n

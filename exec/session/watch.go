@@ -18,7 +18,7 @@ import (
 // ranks that end early, and then seldom. Without sessions there are none.
 const (
 	firstLook = 200 * time.Millisecond
-	lastLook  = 5 * time.Second
+	lastLook  = 10 * time.Second
 	// Ranks that a daemon has yet to start are looked for more often, for so long.
 	rankLook = 500 * time.Millisecond
 	rankTime = time.Minute
