@@ -8,6 +8,10 @@ const (
 	daemonBstrap = "hydra_bstrap_pr" // Intel MPI: hydra_bstrap_proxy
 )
 
+// Comm is what a program of that file name is called in /proc/PID/stat: TASK_COMM_LEN of
+// include/linux/sched.h leaves 15 bytes.
+func Comm(base string) string { return base[:min(len(base), 15)] }
+
 // IsMPIDaemon says whether a process of that name is one that mpirun starts on
 // each host and that starts the ranks there.
 func IsMPIDaemon(comm string) bool {

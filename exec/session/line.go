@@ -3,12 +3,58 @@
 package session
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/shell"
 )
 
 // posixShell runs the lines of sessions where it is there.
 const posixShell = "/bin/sh"
+
+// commandOf says what runs a line: the shell, but nothing stands between us and an MPI
+// daemon whose line we understand ourselves. Each launch starts one on every worker, and a
+// shell takes as much processor time as the whole way of a session to there. Without a
+// shell here every line must be one that we understand.
+func commandOf(line string, env []string, dir string) (shell.Command, error) {
+	c, err := understood(line, env, dir)
+	if _, serr := os.Stat(posixShell); serr == nil {
+		if err != nil || !startsDaemon(c, env, dir) {
+			c = shell.Command{Argv: shellArgv(line)}
+		}
+		return c, nil
+	}
+	var refused *shell.Refusal
+	if err != nil && !errors.As(err, &refused) { // a refusal says itself that there is no shell
+		err = fmt.Errorf("there is no %s here, and %w", posixShell, err)
+	}
+	return c, err
+}
+
+func understood(line string, env []string, dir string) (shell.Command, error) {
+	prog, err := shell.Parse(line)
+	if err != nil {
+		return shell.Command{}, err
+	}
+	return prog.Command(env, dir)
+}
+
+// startsDaemon is false where the shell has something to say, that there is no such
+// program for one.
+func startsDaemon(c shell.Command, env []string, dir string) bool {
+	if len(c.Argv) == 0 || c.Dir != "" || !names.IsMPIDaemon(names.Comm(filepath.Base(c.Argv[0]))) {
+		return false
+	}
+	path, err := lookPath(c.Argv[0], append(append([]string(nil), env...), c.Env...), dir)
+	return err == nil && filepath.IsAbs(path) && unix.Access(path, unix.X_OK) == nil
+}
 
 // maxWord is less than what execve(2) takes in one string (MAX_ARG_STRLEN, 32
 // pages, its NUL counted), and is room for the script around the pieces.

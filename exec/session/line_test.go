@@ -6,11 +6,45 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+// Nothing stands between the worker and an MPI daemon; all else is the shell's.
+func TestWhoRunsALine(t *testing.T) {
+	bin := t.TempDir()
+	for _, name := range []string{"orted", "prted", "hydra_bstrap_proxy", "worker"} {
+		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"), 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "hydra_pmi_proxy"), nil, 0o644))
+	env := []string{"PATH=" + bin + ":/usr/bin:/bin"}
+	for line, own := range map[string][]string{
+		"orted -mca ess 'env' -mca x \"a b\"":                                    {"orted", "-mca", "ess", "env", "-mca", "x", "a b"},
+		"PATH=/usr/bin:$PATH ; export PATH ; X=1 ; export X ; " + bin + "/prted": {bin + "/prted"},
+		bin + "/hydra_bstrap_proxy --x 1":                                        {bin + "/hydra_bstrap_proxy", "--x", "1"},
+		bin + "/hydra_pmi_proxy":                                                 nil, // cannot be run: the shell says so
+		"/no/such/orted":                                                         nil,
+		"PATH=/no/such ; export PATH ; orted":                                    nil,
+		"cd / ; orted":                                                           nil,
+		"orted; true":                                                            nil,
+		"orted | cat":                                                            nil,
+		"worker":                                                                 nil,
+		"":                                                                       nil,
+	} {
+		c, err := commandOf(line, env, bin)
+		require.NoError(t, err)
+		if own == nil {
+			own = []string{posixShell, "-c", line}
+		}
+		require.Equal(t, own, c.Argv, line)
+		if strings.Contains(line, "X=1") {
+			require.Subset(t, c.Env, []string{"PATH=/usr/bin:" + bin + ":/usr/bin:/bin", "X=1"})
+		}
+	}
+}
 
 // A line means the same to the shell however long it is; execve would refuse
 // these as one word.

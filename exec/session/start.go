@@ -14,7 +14,6 @@ import (
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
-	"github.com/musterhq/muster/exec/shell"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -69,21 +68,13 @@ func (s *Server) resolve(id string, spec wire.Spec) (reap.Spec, error) {
 	env := append(append([]string(nil), s.cfg.Env...), spec.Env...)
 	rs.Argv = spec.Argv
 	if spec.Line != "" {
-		if _, err := os.Stat(posixShell); err == nil {
-			rs.Argv = shellArgv(spec.Line)
-		} else {
-			c, err := withoutShell(spec.Line, env, rs.Dir)
-			var refused *shell.Refusal
-			if errors.As(err, &refused) {
-				return rs, err // its sentence says that there is no shell
-			}
-			if err != nil {
-				return rs, fmt.Errorf("there is no %s here, and %w", posixShell, err)
-			}
-			rs.Argv, env = c.Argv, append(env, c.Env...)
-			if c.Dir != "" {
-				rs.Dir = c.Dir
-			}
+		c, err := commandOf(spec.Line, env, rs.Dir)
+		if err != nil {
+			return rs, err
+		}
+		rs.Argv, env = c.Argv, append(env, c.Env...)
+		if c.Dir != "" {
+			rs.Dir = c.Dir
 		}
 	}
 	if len(rs.Argv) == 0 {
@@ -93,14 +84,6 @@ func (s *Server) resolve(id string, spec wire.Spec) (reap.Spec, error) {
 	var err error
 	rs.Path, err = lookPath(rs.Argv[0], rs.Env, rs.Dir)
 	return rs, err
-}
-
-func withoutShell(line string, env []string, dir string) (shell.Command, error) {
-	prog, err := shell.Parse(line)
-	if err != nil {
-		return shell.Command{}, err
-	}
-	return prog.Command(env, dir)
 }
 
 // dedup keeps the last value of each variable.

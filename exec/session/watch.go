@@ -17,7 +17,7 @@ import (
 // Looks at the members of living sessions come soon after a start, to know
 // ranks that end early, and then seldom. Without sessions there are none.
 const (
-	firstLook = 200 * time.Millisecond
+	firstLook = 500 * time.Millisecond
 	lastLook  = 10 * time.Second
 	// Ranks that a daemon has yet to start are looked for more often, for so long.
 	rankLook = 500 * time.Millisecond
