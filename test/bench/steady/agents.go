@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,41 +70,48 @@ func spent(pid int) (seconds float64, there bool) {
 	return seconds, true
 }
 
-// watchAgents gives, for each worker, the CPU time of its agents over the time that
-// passed, in percent of a core.
-func watchAgents(ctx context.Context, a *arm, d time.Duration) (percent []float64, err error) {
+// watch counts the CPU time of a job's agents.
+type watch struct {
+	arm         *arm
+	found       agents
+	first, last map[int]float64 // by PID; again and again: an attach ends when its link is given up
+	began       time.Time
+}
+
+// watchAgents begins to count.
+func watchAgents(a *arm) (*watch, error) {
 	found, err := findAgents(a)
 	if err != nil {
 		return nil, err
 	}
-	first, last := map[int]float64{}, map[int]float64{}
-	look := func(into map[int]float64) {
-		for _, pids := range found {
-			for _, pid := range pids {
-				if seconds, there := spent(pid); there {
-					into[pid] = seconds
-				}
+	w := &watch{arm: a, found: found, first: map[int]float64{}, last: map[int]float64{}, began: time.Now()}
+	w.into(w.first)
+	w.look()
+	return w, nil
+}
+
+func (w *watch) look() { w.into(w.last) }
+
+func (w *watch) into(seen map[int]float64) {
+	for _, pids := range w.found {
+		for _, pid := range pids {
+			if seconds, there := spent(pid); there {
+				seen[pid] = seconds
 			}
 		}
 	}
-	began := time.Now()
-	look(first)
-	look(last)
-	for time.Since(began) < d { // again and again: an attach ends when its link is given up
-		select {
-		case <-time.After(min(5*time.Second, d-time.Since(began))):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		look(last)
-	}
-	passed := time.Since(began).Seconds()
-	for i := range a.job.Workers {
+}
+
+// percent is, for each worker, the CPU time of its agents over the time that passed, in
+// percent of a core.
+func (w *watch) percent() (percent []float64) {
+	passed := time.Since(w.began).Seconds()
+	for i := range w.arm.job.Workers {
 		sum := 0.0
-		for _, pid := range found[a.job.WorkerName(i)] {
-			sum += last[pid] - first[pid]
+		for _, pid := range w.found[w.arm.job.WorkerName(i)] {
+			sum += w.last[pid] - w.first[pid]
 		}
 		percent = append(percent, 100*sum/passed)
 	}
-	return percent, nil
+	return percent
 }

@@ -18,10 +18,12 @@ const runLimit = 4 * time.Minute
 type compared struct {
 	load          load
 	With, Without []float64 // seconds
-	Agents        []float64 // percent of a core, by worker
+	// The same before the links are parked, as they never are for those who hold sessions.
+	HeldWith, HeldWithout []float64
+	Agents                []float64 // percent of a core, by worker
 }
 
-// compare runs a load with and without Muster, in turn.
+// compare runs a load with and without Muster.
 func compare(ctx context.Context, o options, l load) (c compared, err error) {
 	c.load = l
 	dir, err := os.MkdirTemp("", "ms")
@@ -47,7 +49,15 @@ func compare(ctx context.Context, o options, l load) (c compared, err error) {
 		said, _ := space.Kubectl(ctx, nil, "logs", "with-launcher") // it stands beside the error
 		return c, fmt.Errorf("%w\n%s", err, said)
 	}
-	with, without := both[0], both[1]
+	if l.read == nil {
+		return c, c.slices(ctx, o, both)
+	}
+	return c, c.runs(ctx, o, both)
+}
+
+// runs runs the load with and without Muster, in turn.
+func (c *compared) runs(ctx context.Context, o options, both []*arm) error {
+	l, with, without := c.load, both[0], both[1]
 	for n := range o.pairs + 1 {
 		order := []*arm{with, without}
 		if n%2 == 1 {
@@ -56,7 +66,7 @@ func compare(ctx context.Context, o options, l load) (c compared, err error) {
 		for _, a := range order {
 			seconds, err := once(ctx, l, a)
 			if err != nil {
-				return c, err
+				return err
 			}
 			fmt.Fprintf(os.Stderr, "steady: %s %s Muster, run %d: %.3f s\n", l.name, a.name, n, seconds)
 			switch {
@@ -68,10 +78,7 @@ func compare(ctx context.Context, o options, l load) (c compared, err error) {
 			}
 		}
 	}
-	if l.long != nil {
-		c.Agents, err = beside(ctx, o, l, with, c.With[len(c.With)-1])
-	}
-	return c, err
+	return nil
 }
 
 // once runs the load.
@@ -87,27 +94,4 @@ func once(ctx context.Context, l load, a *arm) (seconds float64, err error) {
 		return 0, fmt.Errorf("%s: %w\n%s", a.name, err, said)
 	}
 	return seconds, nil
-}
-
-// beside looks at the agents while ranks compute for long enough.
-func beside(ctx context.Context, o options, l load, a *arm, run float64) ([]float64, error) {
-	const settle = 8 * time.Second // MPI's start is no computing
-	d := time.Duration(o.seconds) * time.Second
-	ended := make(chan error, 1)
-	go func() {
-		_, err := a.do(ctx, a.mpirun(l, l.long((d+2*settle).Seconds(), run)), runLimit)
-		ended <- err
-	}()
-	select {
-	case <-time.After(settle):
-	case err := <-ended:
-		return nil, errors.Join(err, errors.New("the loop ended at once"))
-	}
-	percent, err := watchAgents(ctx, a, d)
-	select {
-	case end := <-ended:
-		return nil, errors.Join(err, end, errors.New("the loop ended before the agents had been watched"))
-	default:
-	}
-	return percent, errors.Join(err, <-ended)
 }

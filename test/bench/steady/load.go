@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/musterhq/muster/test/kube"
 )
@@ -31,21 +30,16 @@ type load struct {
 	// prepare puts into a directory, /shared in the pods, what line needs.
 	prepare func(ctx context.Context, dir string) error
 	argv    string // of mpirun, behind its own words
-	read    func(dir, output string) (seconds float64, err error)
-	// long is argv for so many seconds at least, from what a run takes; nil: the agents are
-	// not looked at.
-	long func(seconds, run float64) string
+	// read takes a run's seconds; nil: the load is the loop, which goes in slices.
+	read func(dir, output string) (seconds float64, err error)
 }
 
 func loads(o options) []load {
-	turn := func(n int) string { return fmt.Sprintf("/shared/allreduce %d 1000 %d", n, o.times/3) }
 	return []load{{
 		key: "hpl", name: "HPL", workers: 2, prepare: putHPCC, read: readHPCC,
 		argv: "-wdir /shared/hpl -x LD_LIBRARY_PATH=/shared/hpl /shared/hpl/hpcc",
 	}, {
-		key: "allreduce", name: "allreduce", workers: o.workers, prepare: putAllreduce, read: readAllreduce,
-		argv: turn(o.times),
-		long: func(seconds, run float64) string { return turn(int(float64(o.times) * seconds / run)) },
+		key: "allreduce", name: "allreduce", workers: o.workers, prepare: putAllreduce,
 	}}
 }
 
@@ -61,17 +55,6 @@ func putAllreduce(ctx context.Context, dir string) error {
 	}
 	_, err := kube.Program(ctx, nil, "mpicc.openmpi", "-O2", "-o", filepath.Join(dir, "allreduce"), source)
 	return err
-}
-
-func readAllreduce(_, output string) (float64, error) {
-	var size int
-	var whole, turn float64
-	at := strings.Index(output, "allreduce ")
-	if at < 0 {
-		return 0, errors.New("no line of the loop")
-	}
-	_, err := fmt.Sscanf(output[at:], "allreduce %d %g %g", &size, &whole, &turn)
-	return whole, err
 }
 
 // putHPCC unpacks Debian's hpcc and the BLAS beside it; the images need neither.

@@ -8,24 +8,28 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/musterhq/muster/test/measure"
 )
 
 // options are the command line.
 type options struct {
-	pairs, workers, times, seconds int
-	image, bin, only               string
+	pairs, workers, launches, blocks, turns int
+	settle                                  time.Duration
+	image, bin, only                        string
 }
 
 func main() { measure.Main("steady", run) }
 
 func run(ctx context.Context) error {
 	var o options
-	flag.IntVar(&o.pairs, "pairs", 10, "`N` runs with Muster and as many without, of each load")
+	flag.IntVar(&o.pairs, "pairs", 10, "`N` runs of HPL with Muster and as many without")
 	flag.IntVar(&o.workers, "workers", 20, "`N` workers for the loop")
-	flag.IntVar(&o.times, "times", 12000, "count `N` turns of the loop in a run, behind a third as many that do not count")
-	flag.IntVar(&o.seconds, "seconds", 75, "count the agents' CPU time for `N` seconds")
+	flag.IntVar(&o.launches, "launches", 4, "start the loop `N` times with Muster, and without beside it")
+	flag.IntVar(&o.blocks, "blocks", 6, "count `N` blocks of slices in each launch of the loop")
+	flag.IntVar(&o.turns, "turns", 400, "`N` turns of the loop in a slice")
+	flag.DurationVar(&o.settle, "settle", 65*time.Second, "how `long` a launch of the loop computes before it counts")
 	flag.StringVar(&o.image, "image", "openmpi", "the pods' image, of images/")
 	flag.StringVar(&o.bin, "bin", "", "the agent's programs of `DIR`, in place of the image's")
 	flag.StringVar(&o.only, "only", "", "hpl or allreduce (default: both)")

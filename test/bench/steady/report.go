@@ -29,8 +29,10 @@ func save(ctx context.Context, o options, all []compared) error {
 	table.Notes = []string{
 		strings.Join(strings.Fields(strings.ReplaceAll(version, "\n", "; ")), " ") + "; Open MPI 4.1.4 and hpcc 1.5.0 of Debian 12.",
 		fmt.Sprintf("%d processors for ranks, agents and the cluster's own processes.", runtime.NumCPU()),
-		fmt.Sprintf("%d counted runs with Muster and %d without, in turn, order reversed each second pair; a rank on each worker.", o.pairs, o.pairs),
-		"HPL by its own clock; the loop by rank 0's. Without Muster: PID 1 is a shell in a read; the other job's agents are idle meanwhile.",
+		fmt.Sprintf("HPL by its own clock: %d counted runs with Muster and %d without, in turn, order reversed each second pair; a rank on each worker.", o.pairs, o.pairs),
+		fmt.Sprintf("The loop by rank 0's clock: both jobs are there at once and compute in turn; a sample is the sum of %d slices of %d turns, %d samples in each of %d launches, from %s after a launch on (an Open MPI 4 job's links are parked then).",
+			slicesInBlock, o.turns, o.blocks, o.launches, o.settle),
+		"Without Muster: PID 1 is a shell in a read.",
 	}
 	dir, err := figure.Dir()
 	if err != nil {
@@ -45,10 +47,14 @@ func save(ctx context.Context, o options, all []compared) error {
 		table.Notes = append(table.Notes, fmt.Sprintf("%s: the ratio of medians lies between %.4f and %.4f (95 %%, bootstrap over the pairs).", c.load.name, low, high))
 		raw[c.load.key] = figure.Series{Unit: "ratio", Reduce: "ratio", Samples: c.With, Over: c.Without}
 		rows = append(rows, figure.Row{Name: fmt.Sprintf("%s on %d workers, time with Muster over time without", c.load.name, c.load.workers), Log: c.load.key, Op: "<=", Bar: 1.01})
+		if len(c.HeldWith) > 0 {
+			raw[c.load.key+"-held"] = figure.Series{Unit: "ratio", Reduce: "ratio", Samples: c.HeldWith, Over: c.HeldWithout}
+			rows = append(rows, figure.Row{Name: c.load.name + ", the same while links are held", Log: c.load.key + "-held"})
+		}
 		if len(c.Agents) > 0 {
 			raw["agents"] = figure.Series{Unit: "% of a core", Reduce: "max", Samples: c.Agents}
 			rows = append(rows, figure.Row{Name: "CPU of an agent per worker while ranks compute", Log: "agents", Op: "<=", Bar: 0.1})
-			table.Notes = append(table.Notes, fmt.Sprintf("Agents: PID 1 and its bridge for %d s of the loop; the worst of %d workers %.4f %% of a core.", o.seconds, len(c.Agents), slices.Max(c.Agents)))
+			table.Notes = append(table.Notes, fmt.Sprintf("Agents: PID 1 and its bridge while the loop's slices count; the worst of %d workers and %d launches %.4f %% of a core.", c.load.workers, o.launches, slices.Max(c.Agents)))
 		}
 	}
 	log, err := figure.WriteRaw(dir, "bench-steady", raw)

@@ -3,9 +3,15 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestInterval(t *testing.T) {
@@ -35,10 +41,55 @@ func TestParameters(t *testing.T) {
 		"PATH=/bin\nOMPI_MCA_plm_rsh_agent=/muster/agent\nOMPI_MCA_btl=self,tcp\nOMPI_MCA_orte_default_hostfile=/x\nrest of a line\nOMPI_MCA_note=it's = so\n"))
 }
 
-func TestReadAllreduce(t *testing.T) {
-	seconds, err := readAllreduce("", "a warning\nallreduce 20 3.5 2100\n")
+// Ranks come through the gate once a slice, and not while it is the others' turn.
+func TestGate(t *testing.T) {
+	a := &arm{name: "with", dir: t.TempDir()}
+	t.Cleanup(a.close)
+	g, err := newGate(a)
 	require.NoError(t, err)
-	require.InDelta(t, 3.5, seconds, 1e-9)
-	_, err = readAllreduce("", "nothing")
-	require.Error(t, err)
+	t.Cleanup(g.close)
+	for range 2 { // launches
+		require.NoError(t, g.shut())
+		var passed atomic.Int32
+		rank := make(chan error, 1)
+		go func() { rank <- playRank(g.path, &passed) }()
+		for n := range 5 {
+			seconds, err := g.slice(t.Context())
+			require.NoError(t, err)
+			require.InDelta(t, 0.5, seconds, 1e-9)
+			require.EqualValues(t, n+1, passed.Load())
+		}
+		require.NoError(t, g.end())
+		require.NoError(t, <-rank)
+	}
+	require.NoError(t, g.shut())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = g.slice(ctx)
+	require.ErrorIs(t, err, context.Canceled, "nobody is there")
+}
+
+// playRank does as rank 0 of testdata/allreduce.c.
+func playRank(gate string, passed *atomic.Int32) error {
+	told, err := os.OpenFile(gate+"-slices", os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer told.Close()
+	for slice := 0; ; slice++ {
+		f, err := os.Open(fmt.Sprintf("%s-%d", gate, slice%2))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_SH), f.Close()); err != nil {
+			return err
+		}
+		if _, err := os.Stat(gate + "-end"); err == nil {
+			return nil
+		}
+		passed.Add(1)
+		if _, err := told.WriteString("0.5\n"); err != nil {
+			return err
+		}
+	}
 }
