@@ -28,7 +28,7 @@
 // parked; those before are a figure of their own.
 //
 // An agent is in the control group of its rank. Where ten ranks share a processor and each
-// waits for all, what an agent takes is taken ten times over: the loop shows more than
+// waits for all, what an agent takes may be taken ten times over: the loop shows more than
 // ranks with processors of their own would.
 //
 // The figure is the ratio of medians; the notes give the interval in which it lies in 95
