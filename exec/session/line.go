@@ -20,9 +20,9 @@ import (
 const posixShell = "/bin/sh"
 
 // commandOf says what runs a line: the shell, but nothing stands between us and an MPI
-// daemon whose line we understand ourselves. Each launch starts one on every worker, and a
-// shell takes as much processor time as the whole way of a session to there. Without a
-// shell here every line must be one that we understand.
+// daemon whose line we understand ourselves: each launch starts one on every worker, and a
+// shell is a program more to start there. Without a shell here every line must be one that
+// we understand.
 func commandOf(line string, env []string, dir string) (shell.Command, error) {
 	c, err := understood(line, env, dir)
 	if _, serr := os.Stat(posixShell); serr == nil {
@@ -38,6 +38,7 @@ func commandOf(line string, env []string, dir string) (shell.Command, error) {
 	return c, err
 }
 
+// understood takes a line apart without a shell; errors are those of the package shell.
 func understood(line string, env []string, dir string) (shell.Command, error) {
 	prog, err := shell.Parse(line)
 	if err != nil {

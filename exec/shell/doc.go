@@ -1,6 +1,7 @@
 // Package shell is the agent's own small shell, for workers whose image has no
-// /bin/sh and for the lines of MPI daemons, which need none: enough of sh(1) for the lines that mpirun, mpiexec and DeepSpeed
-// send to their remote agent, and not a step more.
+// /bin/sh and for the lines of MPI daemons, which need none: enough of sh(1) for
+// the lines that mpirun, mpiexec and DeepSpeed send to their remote agent, and not
+// a step more.
 //
 // It takes one line (Parse) and an environment (Program.Command), and gives
 // back one command: what to add to the environment, where to run, and its argv.
