@@ -32,6 +32,8 @@ type Out struct {
 	endSent bool
 	closed  bool
 
+	gather gather
+
 	stalled bool        // files may be used, until something is acknowledged
 	waiting bool        // the writer waits for room
 	since   time.Time   // when it began to, or what was last acknowledged since
@@ -108,7 +110,7 @@ func (o *Out) Write(p []byte) (int, error) {
 		n, err := o.spool.append(p[:n], o.outside)
 		p = p[n:]
 		if n > 0 {
-			o.ready()
+			o.offer()
 		}
 		if err != nil && !o.closed {
 			// Nothing is lost: the rest of p waits for memory. What is said may go
@@ -149,7 +151,7 @@ type Piece struct {
 func (o *Out) Next(p []byte) (piece Piece, ok bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
+	if o.closed || o.held() > 0 {
 		return Piece{}, false, nil
 	}
 	allowed := o.spool.base + o.window - o.sent
@@ -161,6 +163,7 @@ func (o *Out) Next(p []byte) (piece Piece, ok bool, err error) {
 		piece = Piece{Offset: o.sent, N: n}
 		o.sent += uint64(n)
 		o.high = max(o.high, o.sent)
+		o.gather.sent()
 		return piece, true, nil
 	}
 	if o.ended && !o.endSent && o.sent == o.spool.end {
@@ -174,7 +177,7 @@ func (o *Out) Next(p []byte) (piece Piece, ok bool, err error) {
 func (o *Out) Pending() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
+	if o.closed || o.held() > 0 {
 		return false
 	}
 	unsent := o.spool.end - o.sent
@@ -219,6 +222,7 @@ func (o *Out) Resume(off uint64) error {
 	}
 	o.sent = off
 	o.endSent = false
+	o.gather.hurried = true // the break has gathered enough
 	o.ready()
 	return nil
 }
@@ -233,6 +237,7 @@ func (o *Out) Discard() {
 		if o.timer != nil {
 			o.timer.Stop()
 		}
+		o.gather.stop()
 		o.spool.release()
 		o.sent = o.spool.base // nothing is in flight any more
 		o.room.Broadcast()

@@ -9,9 +9,10 @@ const (
 	// paceTime is how long fewer bytes wait for more after the last acknowledgements.
 	paceTime = 10 * time.Millisecond
 	// smallPiece may wait for smallTime: a rank that prints a few lines a second then
-	// costs everybody on the way half as much. It is well below stallAfter.
+	// costs everybody on the way half as much. No writer waits for room meanwhile: each
+	// spool's floor is more than a smallPiece.
 	smallPiece = 16 << 10
-	smallTime  = 200 * time.Millisecond
+	smallTime  = time.Second
 )
 
 // Pace holds a connection's acknowledgements back while many would go out. Through

@@ -58,7 +58,7 @@ func (w *talker) frame(f wire.Frame) {
 	_, _ = w.far.Write(b)       // the link's end is the test's
 }
 
-// A few lines share an acknowledgement, which comes 200 ms after the last one; the end
+// A few lines share an acknowledgement, which comes a second after the last one; the end
 // of the stream has its own at once.
 func TestAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestAcknowledgements(t *testing.T) {
 		}
 		require.Equal(t, 60, out.Len())
 		require.Empty(t, w.acks)
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(850 * time.Millisecond)
 		synctest.Wait()
 		require.EqualValues(t, 60, <-w.acks)
 		require.Empty(t, w.acks)

@@ -50,8 +50,9 @@ func endAt(told <-chan struct{}, out *flow.Out) {
 	out.End()
 }
 
-// pump moves one output stream from its pipe into its spool until its end.
-func (x *session) pump(r *os.File, out *flow.Out) {
+// pump moves one output stream from its pipe into its spool until its end. What the
+// other output holds back was written before, and goes first.
+func (x *session) pump(r *os.File, out, other *flow.Out) {
 	defer r.Close() // a writer with nobody to read gets SIGPIPE
 	buf := make([]byte, 16<<10)
 	read := r.Read
@@ -62,6 +63,7 @@ func (x *session) pump(r *os.File, out *flow.Out) {
 		}
 		n, err := read(buf[:min(len(buf), room)])
 		if n > 0 {
+			other.Hurry()
 			if _, werr := out.Write(buf[:n]); werr != nil {
 				return
 			}

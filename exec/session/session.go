@@ -115,13 +115,13 @@ func (x *session) run(p *reap.Process, pipes pipes, endsOnFailure bool) {
 	x.proc, x.pipes = p, pipes
 	x.srv.mu.Unlock()
 	out, told := make(chan struct{}, 2), make(chan struct{})
-	carry := func(r *os.File, to *flow.Out) {
-		x.pump(r, to)
+	carry := func(r *os.File, to, other *flow.Out) {
+		x.pump(r, to, other)
 		out <- struct{}{}
 		endAt(told, to)
 	}
-	x.srv.wg.Go(func() { carry(pipes.stdout, x.stdout) })
-	x.srv.wg.Go(func() { carry(pipes.stderr, x.stderr) })
+	x.srv.wg.Go(func() { carry(pipes.stdout, x.stdout, x.stderr) })
+	x.srv.wg.Go(func() { carry(pipes.stderr, x.stderr, x.stdout) })
 	if pipes.stdin != nil {
 		x.srv.wg.Go(func() { x.feed(p, pipes.stdin) })
 	} else {

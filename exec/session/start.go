@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/flow"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -55,6 +57,9 @@ func (s *Server) start(x *session, spec wire.Spec) {
 		return
 	}
 	x.tree.Add(p)
+	for _, out := range []*flow.Out{x.stdout, x.stderr} {
+		out.Gather(time.Duration(spec.GatherMillis) * time.Millisecond)
+	}
 	x.run(p, ours, spec.EndsOnFailure)
 	s.watchNow()
 }

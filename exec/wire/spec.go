@@ -24,6 +24,10 @@ type Spec struct {
 	// stopped, so that the end is told though a child of it holds the output open.
 	// It is no part of the Hash, which workers without it could not make.
 	EndsOnFailure bool
+	// GatherMillis: little output on a stream waits so long after what was last sent, so
+	// that lines of many ranks come in fewer pieces; 0: none does. It is no part of the
+	// Hash either.
+	GatherMillis int
 }
 
 // specJSON carries words as bytes: argv and environment need not be UTF-8, and
@@ -36,11 +40,12 @@ type specJSON struct {
 	Stdin bool     `json:"stdin,omitempty"`
 
 	EndsOnFailure bool `json:"endsOnFailure,omitempty"`
+	GatherMillis  int  `json:"gatherMillis,omitempty"`
 }
 
 // MarshalJSON encodes every word as base64.
 func (s Spec) MarshalJSON() ([]byte, error) {
-	return json.Marshal(specJSON{toBytes(s.Argv), []byte(s.Line), toBytes(s.Env), []byte(s.Dir), s.Stdin, s.EndsOnFailure})
+	return json.Marshal(specJSON{toBytes(s.Argv), []byte(s.Line), toBytes(s.Env), []byte(s.Dir), s.Stdin, s.EndsOnFailure, s.GatherMillis})
 }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
@@ -49,7 +54,7 @@ func (s *Spec) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	*s = Spec{toStrings(j.Argv), string(j.Line), toStrings(j.Env), string(j.Dir), j.Stdin, j.EndsOnFailure}
+	*s = Spec{toStrings(j.Argv), string(j.Line), toStrings(j.Env), string(j.Dir), j.Stdin, j.EndsOnFailure, j.GatherMillis}
 	return nil
 }
 
@@ -57,7 +62,7 @@ func (s *Spec) UnmarshalJSON(b []byte) error {
 // hash. It guards against mistakes, not against attackers, who would have to be
 // the job's own launcher: FNV keeps cryptography, 33 MB of zeroed memory among
 // it, out of the worker. Every word is preceded by its length, so no two specs
-// look alike but for EndsOnFailure.
+// look alike but for EndsOnFailure and GatherMillis.
 func (s Spec) Hash() string {
 	h := fnv.New128a()
 	words := func(list ...string) {

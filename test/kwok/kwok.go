@@ -56,7 +56,10 @@ func Play(ctx context.Context, c client.Client, nodes []*corev1.Node, log string
 		}
 		made = append(made, node)
 	}
-	kwok, err = program.Start(log, nil, filepath.Join(bin, "kwok"), "--kubeconfig="+os.Getenv("KUBECONFIG"), "--manage-all-nodes=false", "--manage-nodes-with-label-selector="+Played+"=true")
+	kwok, err = program.Start(log, nil, filepath.Join(bin, "kwok"), "--kubeconfig="+os.Getenv("KUBECONFIG"), "--manage-all-nodes=false", "--manage-nodes-with-label-selector="+Played+"=true",
+		// As kubelets do. Without leases the control plane takes the nodes for dead after
+		// a minute, and tells of each pod.
+		"--node-lease-duration-seconds=40")
 	if err != nil {
 		return stop, err
 	}

@@ -82,6 +82,13 @@ func (p *player) handle(f wire.Frame) error {
 		}
 		return p.record(wire.Welcome, 0, wire.WelcomeRecord{Proto: proto, Version: hello.Version, Instance: wire.NewID(), Hostname: p.pod, CPUs: 1, Slots: 1})
 	case wire.Open:
+		var open wire.OpenRecord
+		if err := f.Decode(&open); err != nil {
+			return err
+		}
+		if open.Spec != nil {
+			p.out.Gather(time.Duration(open.Spec.GatherMillis) * time.Millisecond)
+		}
 		return p.open(f.Channel)
 	case wire.Ack:
 		return p.out.Ack(f.Offset)
