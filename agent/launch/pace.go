@@ -3,7 +3,7 @@ package launch
 import "time"
 
 // pace lets looks at all workers follow changes of their links at once, but so
-// that they take a tenth of the time at most: a thousand links come up within
+// that they take a twentieth of the time at most: a thousand links come up within
 // seconds, and each look goes over all of them.
 type pace struct {
 	changes <-chan struct{}
@@ -37,7 +37,7 @@ func (p *pace) resume() { p.resting = false }
 func (p *pace) looked(began time.Time) {
 	if took := time.Since(began); took > restless {
 		p.resting = true
-		p.rest.Reset(9 * took)
+		p.rest.Reset(19 * took)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// However many changes come, looks take a tenth of the time, and the last change is
+// However many changes come, looks take a twentieth of the time, and the last change is
 // seen.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestPace(t *testing.T) {
 				busy = false
 			}
 		}
-		require.Equal(t, 200, looks)
+		require.Equal(t, 100, looks)
 		<-p.over()
 		p.resume()
 		<-p.due() // the change that came during the rest

@@ -2,11 +2,13 @@ package remote
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,9 +18,13 @@ import (
 )
 
 // Protocol remembers, for all dialers that share it, whether the API server
-// had to be reached by SPDY, and whether a Change to it failed. The zero value is
-// ready to use.
-type Protocol struct{ spdy, stay atomic.Bool }
+// had to be reached by SPDY, and whether a Change to it failed; and its TLS sessions.
+// The zero value is ready to use.
+type Protocol struct {
+	spdy, stay atomic.Bool
+	once       sync.Once
+	sessions   tls.ClientSessionCache
+}
 
 // String names the protocol that the next dial begins with.
 func (p *Protocol) String() string {

@@ -57,7 +57,7 @@ type spdyConn struct {
 }
 
 func (d *Dialer) spdy(ctx context.Context, cfg *rest.Config, u *url.URL, l *line) (io.ReadWriteCloser, error) {
-	tlsConfig, err := rest.TLSConfigFor(cfg)
+	tlsConfig, err := d.proto.resumed(cfg)
 	if err != nil {
 		return nil, err
 	}

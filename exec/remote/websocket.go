@@ -56,7 +56,7 @@ type webSocketConn struct {
 }
 
 func (d *Dialer) webSocket(ctx context.Context, cfg *rest.Config, u *url.URL, l *line) (io.ReadWriteCloser, error) {
-	tlsConfig, err := rest.TLSConfigFor(cfg)
+	tlsConfig, err := d.proto.resumed(cfg)
 	if err != nil {
 		return nil, err
 	}
