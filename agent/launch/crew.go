@@ -150,17 +150,6 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 	return members, nil
 }
 
-// gatherMillis is how long little output of one of so many processes waits for more:
-// all of them together send 2,500 pieces a second at most, which costs API server and
-// launcher together half a processor. Fewer than 50 wait for nothing, none for more
-// than 0.4 s: people read these lines.
-func gatherMillis(processes int) int {
-	if ms := processes * 2 / 5; ms >= 20 {
-		return min(ms, 400)
-	}
-	return 0
-}
-
 // printer carries the group's output, tagged where there is more than one.
 func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer, error) {
 	plan := a.plan

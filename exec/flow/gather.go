@@ -40,15 +40,17 @@ func (o *Out) Gather(every time.Duration) {
 	o.gather.every = max(0, min(every, longestGather))
 }
 
-// Hurry lets go of what is held back: something that was written later, to another
-// stream, is to come after it.
-func (o *Out) Hurry() {
+// Hurry lets go of what is held back, and reports whether there was any: something
+// that was written later, to another stream, is to come after it.
+func (o *Out) Hurry() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.closed && o.held() > 0 {
-		o.gather.hurried = true
-		o.ready()
+	if o.closed || o.held() == 0 {
+		return false
 	}
+	o.gather.hurried = true
+	o.ready()
+	return true
 }
 
 // held is for how long what is unsent waits. Called with the lock held.

@@ -50,8 +50,11 @@ func endAt(told <-chan struct{}, out *flow.Out) {
 	out.End()
 }
 
-// pump moves one output stream from its pipe into its spool until its end. What the
-// other output holds back was written before, and goes first.
+// behind is how long an output waits for what the other one has held back, which was
+// written before: the launcher writes them by two goroutines.
+const behind = 10 * time.Millisecond
+
+// pump moves one output stream from its pipe into its spool until its end.
 func (x *session) pump(r *os.File, out, other *flow.Out) {
 	defer r.Close() // a writer with nobody to read gets SIGPIPE
 	buf := make([]byte, 16<<10)
@@ -63,7 +66,9 @@ func (x *session) pump(r *os.File, out, other *flow.Out) {
 		}
 		n, err := read(buf[:min(len(buf), room)])
 		if n > 0 {
-			other.Hurry()
+			if other.Hurry() {
+				time.Sleep(behind)
+			}
 			if _, werr := out.Write(buf[:n]); werr != nil {
 				return
 			}
