@@ -8,8 +8,9 @@ const (
 	paceSize = 256 << 10
 	// paceTime is how long fewer bytes wait for more after the last acknowledgements.
 	paceTime = 10 * time.Millisecond
-	// smallPiece may wait for smallTime: a rank that prints a few lines a second then
-	// costs everybody on the way half as much. No writer waits for room meanwhile: each
+	// Less than a smallPiece waits for smallTime: a rank that prints a few lines a second
+	// then costs everybody on the way half as much, and one that says one line and ends
+	// needs no acknowledgement before the last. No writer waits for room meanwhile: each
 	// spool's floor is more than a smallPiece.
 	smallPiece = 16 << 10
 	smallTime  = time.Second
@@ -20,7 +21,8 @@ const (
 // the other way. It is not safe for concurrent use.
 type Pace struct {
 	again func()
-	last  time.Time
+	last  time.Time // of acknowledgements
+	small time.Time // since when less than a smallPiece waits; zero: none does
 	timer *time.Timer
 }
 
@@ -29,22 +31,24 @@ type Pace struct {
 func NewPace(again func()) *Pace { return &Pace{again: again} }
 
 // Due reports whether acknowledgements of so many bytes go out now: at the end of a
-// stream, for a good part of a window, or as the first after a pause, so that what
-// flows slowly does not wait.
+// stream, for a good part of a window, or when they have waited.
 func (p *Pace) Due(bytes uint64, end bool) bool {
 	if bytes == 0 {
 		return false
 	}
 	now := time.Now()
-	hold := smallTime
-	if bytes >= smallPiece {
-		hold = paceTime
+	if p.small.IsZero() {
+		p.small = now
 	}
-	if left := hold - now.Sub(p.last); left > 0 && bytes < paceSize && !end {
+	due := p.small.Add(smallTime)
+	if bytes >= smallPiece {
+		due = p.last.Add(paceTime)
+	}
+	if left := due.Sub(now); left > 0 && bytes < paceSize && !end {
 		p.wait(left)
 		return false
 	}
-	p.last = now
+	p.last, p.small = now, time.Time{}
 	return true
 }
 
