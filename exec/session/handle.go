@@ -196,6 +196,7 @@ func (s *Server) find(c *conn, rec wire.OpenRecord) (*session, wire.OpenedRecord
 		return nil, wire.OpenedRecord{}, fmt.Errorf("%w: open without a spec that fits its hash", wire.ErrProtocol)
 	}
 	x := s.newSession(rec)
+	x.line = rec.Spec.Line != ""
 	s.sessions[rec.ID] = x
 	return x, wire.OpenedRecord{Created: true}, nil
 }

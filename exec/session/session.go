@@ -42,6 +42,7 @@ type session struct {
 	reason     string // why we stopped it
 	exit       *wire.ExitRecord
 	detached   bool // the first process ended, members live on
+	line       bool // it runs a line, as ssh has it
 	hasRanks   bool // a look has found one
 	hasMPI     bool // with an MPI library
 

@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Looks at the members of living sessions come soon after a start, to know
+// Looks at the members of living sessions come soon after the start of a line, to know
 // ranks that end early, and then seldom. Without sessions there are none.
 const (
 	firstLook = 500 * time.Millisecond
@@ -58,7 +58,7 @@ func (s *Server) look(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.looks:
-			pause = firstLook
+			pause = s.soonestLook()
 		case <-timer.C:
 			if !s.lookOnce() {
 				continue
@@ -67,6 +67,21 @@ func (s *Server) look(ctx context.Context) {
 		}
 		timer.Reset(pause)
 	}
+}
+
+// soonestLook is how long after a start looks begin. Where no session runs a line
+// nobody is about to start daemons: the first processes' own ends are told anyhow, and a
+// thousand workers that look around while they all start take that time from each other.
+func (s *Server) soonestLook() time.Duration {
+	s.mu.Lock()
+	for _, x := range s.sessions {
+		if x.line && x.lives() {
+			s.mu.Unlock()
+			return firstLook
+		}
+	}
+	s.mu.Unlock()
+	return s.longestLook()
 }
 
 // longestLook keeps looks well below the time that they measure.

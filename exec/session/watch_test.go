@@ -1,0 +1,25 @@
+//go:build linux
+
+package session
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// Looks begin soon where a line may start daemons, and as long as it lives.
+func TestSoonestLook(t *testing.T) {
+	s, _ := linked(t, 2)
+	require.Equal(t, lastLook, s.soonestLook())
+	for _, x := range s.sessions {
+		x.line = true
+	}
+	require.Equal(t, firstLook, s.soonestLook())
+	for _, x := range s.sessions {
+		x.exit = &wire.ExitRecord{}
+	}
+	require.Equal(t, lastLook, s.soonestLook())
+}
