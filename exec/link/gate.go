@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"golang.org/x/time/rate"
 )
 
-// Dial rate through an open gate: a server that has just come back meets its
-// links in a second or so, not all in one instant.
+// How many dials an open gate lets through that have no answer yet: whoever is the
+// slowest on the way, launcher, API server or nodes, sets the pace, and a server that
+// has just come back is not met by all links in one instant. A dial that takes longer
+// than slowDial counts no more, so that workers that do not answer hold up nobody.
 const (
-	dialsPerSecond = 200
-	dialBurst      = 40
+	dialsAtOnce = 64
+	slowDial    = time.Second
 )
 
 // Gate lets dials to one API server through. A dial that cannot connect closes
 // it; then one caller at a time knocks, every 250 ms to 1 s, until one gets
 // through and opens it for all.
 type Gate struct {
-	limiter *rate.Limiter
+	dials chan struct{} // those that count
 
 	mu      sync.Mutex
 	closed  bool
@@ -34,7 +35,7 @@ type Gate struct {
 // NewGate returns an open gate.
 func NewGate() *Gate {
 	return &Gate{
-		limiter: rate.NewLimiter(dialsPerSecond, dialBurst),
+		dials:   make(chan struct{}, dialsAtOnce),
 		backoff: probeBackoff(),
 		change:  make(chan struct{}),
 	}
@@ -52,6 +53,7 @@ func probeBackoff() *backoff.ExponentialBackOff {
 type Pass struct {
 	gate  *Gate
 	probe bool
+	leave func() // the dial does not count any more; nil for a probe
 }
 
 // Enter waits until the caller may dial. The error is ctx's.
@@ -60,10 +62,15 @@ func (g *Gate) Enter(ctx context.Context) (Pass, error) {
 		g.mu.Lock()
 		if !g.closed {
 			g.mu.Unlock()
-			if err := g.limiter.Wait(ctx); err != nil {
+			leave, err := g.count(ctx)
+			if err != nil {
 				return Pass{}, fmt.Errorf("wait to dial: %w", err)
 			}
-			return Pass{gate: g}, nil
+			if g.isClosed() {
+				leave() // it has closed meanwhile
+				continue
+			}
+			return Pass{gate: g, leave: leave}, nil
 		}
 		wait := time.Until(g.next)
 		if !g.probing && wait <= 0 {
@@ -86,6 +93,29 @@ func (g *Gate) Enter(ctx context.Context) (Pass, error) {
 		}
 		timer.Stop()
 	}
+}
+
+// count waits until the dial is one of dialsAtOnce, which it is until leave or for
+// slowDial.
+func (g *Gate) count(ctx context.Context) (leave func(), err error) {
+	select {
+	case g.dials <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	var once sync.Once
+	free := func() { once.Do(func() { <-g.dials }) }
+	timer := time.AfterFunc(slowDial, free)
+	return func() {
+		timer.Stop()
+		free()
+	}, nil
+}
+
+func (g *Gate) isClosed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.closed
 }
 
 // Wait blocks while the gate is closed; it does not knock. The pod watch waits
@@ -112,6 +142,7 @@ func (p Pass) Done(reached bool) {
 	if g == nil {
 		return
 	}
+	p.left()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -134,11 +165,18 @@ func (p Pass) Done(reached bool) {
 // Withdraw gives the pass back after a dial that was broken off and tells
 // nothing; another caller may knock.
 func (p Pass) Withdraw() {
+	p.left()
 	if p.probe {
 		p.gate.mu.Lock()
 		defer p.gate.mu.Unlock()
 		p.gate.probing = false
 		p.gate.changed()
+	}
+}
+
+func (p Pass) left() {
+	if p.leave != nil {
+		p.leave()
 	}
 }
 

@@ -46,7 +46,7 @@ func TestGateLetsOneKnock(t *testing.T) {
 			}
 		}
 		// The burst that finds the gate still open, then one knock at a time.
-		require.LessOrEqual(t, early, dialBurst+20)
+		require.LessOrEqual(t, early, dialsAtOnce+20)
 	})
 }
 
@@ -65,6 +65,69 @@ func TestGateWithdraw(t *testing.T) {
 		require.NoError(t, err)
 		probe.Done(true)
 		require.NoError(t, g.Wait(context.Background()))
+	})
+}
+
+// TestGateCountsDials: what has no answer yet holds the others up, for a second.
+func TestGateCountsDials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate()
+		began := time.Now()
+		var under []Pass
+		for range dialsAtOnce {
+			pass, err := g.Enter(t.Context())
+			require.NoError(t, err)
+			under = append(under, pass)
+		}
+		_, err := g.Enter(expired())
+		require.ErrorIs(t, err, context.Canceled)
+		under[0].Done(true)
+		under[1].Withdraw()
+		for range 2 {
+			_, err := g.Enter(t.Context())
+			require.NoError(t, err, "in the place of one that has its answer")
+		}
+		require.Zero(t, time.Since(began))
+		for range dialsAtOnce {
+			_, err := g.Enter(t.Context())
+			require.NoError(t, err)
+		}
+		require.Equal(t, slowDial, time.Since(began), "the slow ones do not count any more")
+		for _, pass := range under[2:] {
+			pass.Done(true)
+		}
+		require.Len(t, g.dials, dialsAtOnce, "nor twice")
+		time.Sleep(slowDial)
+		synctest.Wait()
+		require.Empty(t, g.dials)
+	})
+}
+
+// TestGateClosesForThoseWhoWait: who waits for others' answers does not dial when these
+// say that the server is away.
+func TestGateClosesForThoseWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate()
+		var under []Pass
+		for range dialsAtOnce {
+			pass, err := g.Enter(t.Context())
+			require.NoError(t, err)
+			under = append(under, pass)
+		}
+		entered := make(chan Pass)
+		go func() {
+			pass, err := g.Enter(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			entered <- pass
+		}()
+		synctest.Wait()
+		for _, pass := range under {
+			pass.Done(false)
+		}
+		require.True(t, (<-entered).probe)
+		require.Empty(t, g.dials)
 	})
 }
 

@@ -15,18 +15,18 @@ type design struct {
 	most int
 }
 
-// Of exec/link's gate, and of one that could be there in its place.
+// Of exec/link's gate, and of the one that was there before it.
 const (
-	todaysRate  = 200
-	todaysBurst = 40
-	most        = 256
+	most      = 64
+	pastRate  = 200
+	pastBurst = 40
 )
 
 // designs in the order of the table. The first is what Muster does.
 func designs() []design {
 	return []design{
-		{name: "direct, 200 dials a second", rate: todaysRate},
-		{name: "direct, 256 dials at once", most: most},
+		{name: "direct, 64 dials at once", most: most},
+		{name: "direct, 200 dials a second", rate: pastRate},
 		{name: "relays by exec", tree: true, most: most},
 		{name: "pod network after an exec", direct: true, contact: true, most: most},
 		{name: "pod network after an exec, tree", direct: true, contact: true, tree: true, most: most},

@@ -69,7 +69,7 @@ func (l *launching) meet(v int) {
 
 func (l *launching) gate(v int) *gate {
 	if l.gates[v] == nil {
-		l.gates[v] = newGate(&l.clock, l.d.rate, todaysBurst, l.d.most)
+		l.gates[v] = newGate(&l.clock, l.d.rate, pastBurst, l.d.most)
 	}
 	return l.gates[v]
 }
