@@ -129,11 +129,14 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 		return nil, err
 	}
 	var members []group.Member
-	known := assigned{}
+	known, twice := assigned{}, packed{}
 	a.member = func(p Proc) (m group.Member, err error) {
 		worker := a.plan.Hosts[p.Worker].Name
 		m = group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{r.links.linkOf(worker), r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
-			Spec: wire.Spec{Argv: p.Argv, Env: p.environmentOf(r.cfg, known), Dir: r.cfg.Chdir, EndsOnFailure: true, GatherMillis: gatherMillis(len(a.plan.Processes))}}
+			Spec: wire.Spec{Argv: p.Argv, Dir: r.cfg.Chdir, EndsOnFailure: true, GatherMillis: gatherMillis(len(a.plan.Processes))}}
+		if m.Spec.Env, m.Spec.Packed, err = twice.apart(p.environmentOf(r.cfg, known), len(r.cfg.Env)); err != nil {
+			return m, err
+		}
 		if m.Stdout, m.Stderr, err = printer.Streams(p.Rank, p.Label); err != nil {
 			return m, usage("--output=dir=PATH takes a directory that can be written", "%w", err)
 		}

@@ -58,7 +58,10 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st,
 		exited: make(chan struct{}), done: make(chan struct{})}
 	// A record that fits no frame would end the connection, and each one after it.
-	open, err := wire.Record(wire.Open, 0, wire.OpenRecord{ID: id, Hash: s.hash, Spec: &s.spec})
+	l.mu.Lock()
+	first, greeted := l.specFor(s), l.welcome != nil
+	l.mu.Unlock()
+	open, err := wire.Record(wire.Open, 0, wire.OpenRecord{ID: id, Hash: s.hash, Spec: first})
 	if err != nil {
 		return nil, fmt.Errorf("open session: its command and environment are too long: %w", err)
 	}
@@ -78,9 +81,12 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	s.channel = l.next
 	l.sessions[s.channel] = s
 	l.state.Sessions++
-	if l.conn != nil {
+	switch {
+	case l.conn != nil && greeted:
 		open.Channel = s.channel
 		l.conn.push(open)
+	case l.conn != nil:
+		s.openOn(l.conn, s.channel)
 	}
 	l.wg.Add(1)
 	l.mu.Unlock()
@@ -131,12 +137,21 @@ func (s *Session) control(rec wire.ControlRecord) {
 	}
 }
 
+// specFor is the session's spec as its worker takes it. Called with l.mu held.
+func (l *Link) specFor(s *Session) *wire.Spec {
+	spec := s.spec
+	if l.welcome == nil || !l.welcome.Unpacks {
+		spec = spec.Unpacked()
+	}
+	return &spec
+}
+
 // openOn asks for the session on a connection. Called with link.mu held.
 func (s *Session) openOn(c *conn, channel uint32) {
 	rec := wire.OpenRecord{ID: s.id, Hash: s.hash, Attach: s.confirmed,
 		Stdout: s.stdout.Received(), Stderr: s.stderr.Received()}
 	if !s.confirmed {
-		rec.Spec = &s.spec
+		rec.Spec = s.link.specFor(s)
 	}
 	s.acked = [3]uint64{}
 	c.record(wire.Open, channel, rec)

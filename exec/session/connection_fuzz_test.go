@@ -33,7 +33,9 @@ func FuzzConnection(f *testing.F) {
 		f.Add(b)
 	}
 	hello := record(wire.Hello, 0, wire.HelloRecord{ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax, Epoch: wire.Epoch{Created: 1, UID: "a"}, RshAgent: "/x"})
-	for _, spec := range []wire.Spec{{Argv: []string{"true"}}, {Line: "exit 3", Stdin: true}, {Argv: []string{""}, Dir: "/none", Env: []string{"PATH=::/"}}} {
+	zip, err := wire.Pack("LONG=x")
+	require.NoError(f, err)
+	for _, spec := range []wire.Spec{{Line: "a", Packed: []*wire.Packed{zip}}, {Argv: []string{"true"}}, {Line: "exit 3", Stdin: true}, {Argv: []string{""}, Dir: "/none", Env: []string{"PATH=::/"}}} {
 		add(hello, record(wire.Open, 1, wire.OpenRecord{ID: "s", Hash: spec.Hash(), Spec: &spec}),
 			wire.Frame{Type: wire.Data, Channel: 1, Payload: []byte("x")}, wire.Frame{Type: wire.EOF, Channel: 1, Offset: 1},
 			record(wire.Control, 1, wire.ControlRecord{Seq: 1, Signal: 9}), record(wire.Control, 1, wire.ControlRecord{Seq: 2, Stop: true, GraceMillis: 1 << 60}),

@@ -60,6 +60,8 @@ type WelcomeRecord struct {
 	Env map[string]string `json:"env,omitempty"`
 	// Answers says that the worker answers ASK.
 	Answers bool `json:"answers,omitempty"`
+	// Unpacks says that the worker takes Spec.Packed.
+	Unpacks bool `json:"unpacks,omitempty"`
 }
 
 // Interface is a network interface of a worker.

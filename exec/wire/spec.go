@@ -16,6 +16,8 @@ type Spec struct {
 	Line string
 	// Env is added to the worker's own environment, K=V each.
 	Env []string
+	// Packed comes behind Env; only for a worker whose WELCOME says Unpacks.
+	Packed []*Packed
 	// Dir is the working directory; empty: the container's own.
 	Dir string
 	// Stdin: the session reads standard input; otherwise it has /dev/null.
@@ -36,6 +38,7 @@ type specJSON struct {
 	Argv  [][]byte `json:"argv,omitempty"`
 	Line  []byte   `json:"line,omitempty"`
 	Env   [][]byte `json:"env,omitempty"`
+	Zip   [][]byte `json:"packed,omitempty"`
 	Dir   []byte   `json:"dir,omitempty"`
 	Stdin bool     `json:"stdin,omitempty"`
 
@@ -43,25 +46,38 @@ type specJSON struct {
 	GatherMillis  int  `json:"gatherMillis,omitempty"`
 }
 
-// MarshalJSON encodes every word as base64.
+// MarshalJSON encodes every word as base64. The error says that what is packed would
+// be too long for a worker.
 func (s Spec) MarshalJSON() ([]byte, error) {
-	return json.Marshal(specJSON{toBytes(s.Argv), []byte(s.Line), toBytes(s.Env), []byte(s.Dir), s.Stdin, s.EndsOnFailure, s.GatherMillis})
+	var zips [][]byte
+	long := 0
+	for _, p := range s.Packed {
+		if long += len(p.text); long > MaxOpen {
+			return nil, fmt.Errorf("more than %d bytes are packed", MaxOpen)
+		}
+		zips = append(zips, p.zip)
+	}
+	return json.Marshal(specJSON{toBytes(s.Argv), []byte(s.Line), toBytes(s.Env), zips, []byte(s.Dir), s.Stdin, s.EndsOnFailure, s.GatherMillis})
 }
 
-// UnmarshalJSON is the inverse of MarshalJSON.
+// UnmarshalJSON is the inverse of MarshalJSON, but that what was packed is in Env then.
 func (s *Spec) UnmarshalJSON(b []byte) error {
 	var j specJSON
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	*s = Spec{toStrings(j.Argv), string(j.Line), toStrings(j.Env), string(j.Dir), j.Stdin, j.EndsOnFailure, j.GatherMillis}
+	env, err := unpack(j.Zip)
+	if err != nil {
+		return err
+	}
+	*s = Spec{toStrings(j.Argv), string(j.Line), append(toStrings(j.Env), env...), nil, string(j.Dir), j.Stdin, j.EndsOnFailure, j.GatherMillis}
 	return nil
 }
 
 // Hash identifies the spec: create-or-attach refuses the same id with another
 // hash. It guards against mistakes, not against attackers, who would have to be
 // the job's own launcher: FNV keeps cryptography, 33 MB of zeroed memory among
-// it, out of the worker. Every word is preceded by its length, so no two specs
+// it, out of the worker. What is packed counts as it is in Env. Every word is preceded by its length, so no two specs
 // look alike but for EndsOnFailure and GatherMillis.
 func (s Spec) Hash() string {
 	h := fnv.New128a()
@@ -73,7 +89,7 @@ func (s Spec) Hash() string {
 	}
 	words(s.Argv...)
 	words(s.Line)
-	words(s.Env...)
+	words(s.environment()...)
 	words(s.Dir)
 	fmt.Fprintf(h, "%t", s.Stdin)
 	return hex.EncodeToString(h.Sum(nil))

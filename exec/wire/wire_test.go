@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -91,6 +92,39 @@ func TestSpecKeepsEveryByte(t *testing.T) {
 	require.NoError(t, f.Decode(&rec))
 	require.Equal(t, s, *rec.Spec)
 	require.Equal(t, rec.Hash, rec.Spec.Hash())
+}
+
+// What is packed comes behind the rest, and makes no difference to the hash.
+func TestPackedSpec(t *testing.T) {
+	long := "ADDRESSES=" + strings.Repeat("198.18.0.1,", 1000)
+	p, err := Pack(long)
+	require.NoError(t, err)
+	binary, err := Pack("BYTES=\xff\x00=\n")
+	require.NoError(t, err)
+	spec := Spec{Argv: []string{"x"}, Env: []string{"A=1"}, Packed: []*Packed{p, binary}}
+	flat := Spec{Argv: []string{"x"}, Env: []string{"A=1", long, "BYTES=\xff\x00=\n"}}
+	require.Equal(t, flat, spec.Unpacked())
+	require.Equal(t, []string{"A=1"}, spec.Env)
+	require.Equal(t, flat.Hash(), spec.Hash())
+	f, err := Record(Open, 1, OpenRecord{Spec: &spec})
+	require.NoError(t, err)
+	require.Less(t, len(f.Payload), len(long)/10)
+	var got OpenRecord
+	require.NoError(t, f.Decode(&got))
+	require.Equal(t, flat, *got.Spec)
+}
+
+func TestPackedIsBounded(t *testing.T) {
+	p, err := Pack("A=" + strings.Repeat("x", MaxOpen/2))
+	require.NoError(t, err)
+	spec := Spec{Packed: []*Packed{p, p}}
+	_, err = Record(Open, 1, OpenRecord{Spec: &spec})
+	require.ErrorContains(t, err, "4194304 bytes")
+	text, err := json.Marshal(specJSON{Zip: [][]byte{p.zip, p.zip}})
+	require.NoError(t, err)
+	for _, bad := range []string{string(text), `{"packed":["AAAA"]}`} {
+		require.ErrorIs(t, Frame{Type: Open, Payload: []byte(`{"spec":` + bad + `}`)}.Decode(&OpenRecord{}), ErrProtocol)
+	}
 }
 
 func TestHashTellsWordsApart(t *testing.T) {

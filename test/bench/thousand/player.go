@@ -80,7 +80,7 @@ func (p *player) handle(f wire.Frame) error {
 		if !ok {
 			return fmt.Errorf("no protocol in %d to %d", hello.ProtoMin, hello.ProtoMax)
 		}
-		return p.record(wire.Welcome, 0, wire.WelcomeRecord{Proto: proto, Version: hello.Version, Instance: wire.NewID(), Hostname: p.pod, CPUs: 1, Slots: 1})
+		return p.record(wire.Welcome, 0, wire.WelcomeRecord{Proto: proto, Version: hello.Version, Instance: wire.NewID(), Hostname: p.pod, CPUs: 1, Slots: 1, Unpacks: true})
 	case wire.Open:
 		var open wire.OpenRecord
 		if err := f.Decode(&open); err != nil {
