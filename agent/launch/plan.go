@@ -1,12 +1,9 @@
 package launch
 
 import (
-	"encoding/json"
-	"fmt"
 	"net"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -14,7 +11,6 @@ import (
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
-	"github.com/musterhq/muster/hostfile"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -38,9 +34,6 @@ type Plan struct {
 	Warnings  []string         `json:"warnings,omitempty"` // of the processes' variables
 	Attempt   int              `json:"attempt,omitempty"`
 }
-
-// planName is the plan's file within the private directory.
-const planName = "plan.json"
 
 // situation is all that a plan depends on.
 type situation struct {
@@ -214,28 +207,6 @@ func ownInterface(cfg Config) string {
 		}
 	}
 	return first
-}
-
-// save keeps the plan for env and hosts.
-func (p Plan) save(dir string) error {
-	text, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Errorf("encode plan: %w", err)
-	}
-	return hostfile.Write(filepath.Join(dir, planName), text, 0o600)
-}
-
-// loadPlan reads the plan of the launcher whose broker is at socket.
-func loadPlan(socket string) (Plan, error) {
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(socket), planName))
-	if err != nil {
-		return Plan{}, fmt.Errorf("read plan: %w", err)
-	}
-	var p Plan
-	if err := json.Unmarshal(text, &p); err != nil {
-		return Plan{}, fmt.Errorf("read plan: %w", err)
-	}
-	return p, nil
 }
 
 // withAssignments adds K=V entries to an environment, in the place of what is
