@@ -81,6 +81,7 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 		case err := <-w.feed.failed:
 			return nil, w.gaveUp(err)
 		case <-pace.due():
+		case <-w.links.whole: // a rest would only make all wait
 		case <-pace.over():
 			pace.resume()
 			continue

@@ -34,10 +34,12 @@ type links struct {
 	tally *tally
 
 	changed chan struct{} // one token: some link has another state
+	whole   chan struct{} // one token: the last of those that are there has come up
 	wg      sync.WaitGroup
 
 	mu      sync.Mutex
 	members map[string]*member // by worker name
+	up      int                // of them connected
 }
 
 // member is one worker and its link.
@@ -52,7 +54,7 @@ type member struct {
 
 func newLinks(f fleet, gate *link.Gate, hello wire.HelloRecord, lease time.Duration, log *slog.Logger, t *tally) *links {
 	return &links{fleet: f, gate: gate, hello: hello, lease: lease, log: log, tally: t,
-		changed: make(chan struct{}, 1), members: map[string]*member{}}
+		changed: make(chan struct{}, 1), whole: make(chan struct{}, 1), members: map[string]*member{}}
 }
 
 // follow opens the link of w unless it is there already. A pod that took
@@ -64,9 +66,18 @@ func (l *links) follow(ctx context.Context, w rendezvous.Worker) {
 		if m.worker.UID == w.UID && m.worker.ContainerID == w.ContainerID {
 			return
 		}
+		l.remove(m)
 		m.stop()
 	}
 	l.open(ctx, w)
+}
+
+// remove takes a member out. It is called with mu held.
+func (l *links) remove(m *member) {
+	delete(l.members, m.worker.Name)
+	if m.state.Connected {
+		l.up--
+	}
 }
 
 // open opens a link. It is called with mu held, and apart from follow, whose
@@ -105,17 +116,31 @@ func pingEvery(lease time.Duration) time.Duration { return min(5*time.Second, le
 func (l *links) note(m *member, s link.State) {
 	l.mu.Lock()
 	current := l.members[m.worker.Name] == m
+	if current && s.Connected != m.state.Connected {
+		if s.Connected {
+			l.up++
+		} else {
+			l.up--
+		}
+	}
 	m.state = s
+	whole := current && l.up == len(l.members)
 	l.mu.Unlock()
 	if current {
 		l.tally.link(m.worker.Name, s.Connected, s.Parked)
 	}
 	l.nudge()
+	if whole {
+		token(l.whole)
+	}
 }
 
-func (l *links) nudge() {
+func (l *links) nudge() { token(l.changed) }
+
+// token puts one there, if there is none.
+func token(c chan<- struct{}) {
 	select {
-	case l.changed <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -198,7 +223,7 @@ func (l *links) forget(workers []string) {
 	for _, name := range workers {
 		if m := l.members[name]; m != nil {
 			m.stop()
-			delete(l.members, name)
+			l.remove(m)
 			l.tally.forget(name)
 		}
 	}
@@ -213,7 +238,7 @@ func (l *links) dismiss(w rendezvous.Worker, cause error) {
 		l.mu.Unlock()
 		return
 	}
-	delete(l.members, w.Name)
+	l.remove(m)
 	l.mu.Unlock()
 	m.link.Lose(link.Gone, cause)
 	l.tally.forget(w.Name)

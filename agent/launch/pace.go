@@ -3,8 +3,8 @@ package launch
 import "time"
 
 // pace lets looks at all workers follow changes of their links at once, but so
-// that they take a twentieth of the time at most: a thousand links come up within
-// seconds, and each look goes over all of them.
+// that they mostly take a fortieth of the time at most: a thousand links come up
+// within seconds, and each look goes over all of them.
 type pace struct {
 	changes <-chan struct{}
 	resting bool
@@ -13,6 +13,10 @@ type pace struct {
 
 // restless is what a look may take without a rest after it.
 const restless = 100 * time.Microsecond
+
+// longestRest bounds what a look that had to wait for a processor makes of a rest: the
+// next change may be one that ends the wait.
+const longestRest = 250 * time.Millisecond
 
 func newPace(changes <-chan struct{}) *pace {
 	p := &pace{changes: changes, rest: time.NewTimer(time.Hour)}
@@ -37,7 +41,7 @@ func (p *pace) resume() { p.resting = false }
 func (p *pace) looked(began time.Time) {
 	if took := time.Since(began); took > restless {
 		p.resting = true
-		p.rest.Reset(19 * took)
+		p.rest.Reset(min(39*took, longestRest))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// However many changes come, looks take a twentieth of the time, and the last change is
+// However many changes come, looks take a fortieth of the time, and the last change is
 // seen.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -32,10 +32,19 @@ func TestPace(t *testing.T) {
 				busy = false
 			}
 		}
-		require.Equal(t, 100, looks)
+		require.Equal(t, 50, looks)
 		<-p.over()
 		p.resume()
 		<-p.due() // the change that came during the rest
+
+		// One that took long is not followed by as long a rest.
+		began := time.Now()
+		time.Sleep(50 * time.Millisecond)
+		p.looked(began)
+		began = time.Now()
+		<-p.over()
+		p.resume()
+		require.Equal(t, longestRest, time.Since(began))
 
 		// A look that took no time lets the next one follow at once.
 		p.looked(time.Now())
