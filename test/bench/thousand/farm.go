@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -63,6 +64,7 @@ const patience = time.Minute
 // when its stdin has ended waits for the workers' ends and tells of them.
 func farmMain(path string) error {
 	runtime.LockOSThread() // the workers end with the thread that has started them
+	debug.SetGCPercent(400) // it stands for many kubelets, each of which would have little to collect
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err

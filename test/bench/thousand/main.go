@@ -52,7 +52,7 @@ func read() (o options, err error) {
 	flag.StringVar(&o.bin, "bin", "bin", "`DIR` of the agent's binaries")
 	flag.StringVar(&o.only, "only", "", "scale or output (default: both)")
 	sizes := flag.String("workers", "100,300,1000", "how many, as in `N,N`")
-	flag.IntVar(&o.rounds, "rounds", 3, "measure `N` times")
+	flag.IntVar(&o.rounds, "rounds", 5, "measure `N` times")
 	flag.DurationVar(&o.hold, "hold", time.Minute, "in the first round; 5s in the others")
 	flag.IntVar(&o.seconds, "seconds", 30, "of output, `N`")
 	flag.Parse()
