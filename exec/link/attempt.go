@@ -11,9 +11,8 @@ import (
 )
 
 var (
-	errParked  = errors.New("link parked")
-	errChanged = errors.New("closed to be dialled by a way that costs less for each byte")
-	errLost    = errors.New("given up")
+	errParked = errors.New("link parked")
+	errLost   = errors.New("given up")
 )
 
 // attempt dials once, shakes hands, and serves the connection until it ends.
@@ -52,7 +51,7 @@ func (l *Link) reach(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
 	var pass Pass
 	if l.cfg.Gate != nil {
 		var err error
-		if pass, err = l.cfg.Gate.Enter(ctx); err != nil {
+		if pass, err = l.cfg.Gate.Enter(ctx, l.State().Linked); err != nil {
 			return nil, wire.WelcomeRecord{}, err
 		}
 	}
@@ -206,7 +205,7 @@ func (l *Link) drop(c *conn, err error) {
 	}
 	l.downAt = time.Now()
 	l.state.Connected, l.state.Since, l.state.Last = false, l.downAt, err
-	l.state.Parked = errors.Is(err, errParked) || errors.Is(err, errChanged)
+	l.state.Parked = errors.Is(err, errParked)
 	if errors.Is(err, errParked) {
 		l.settle()
 	}

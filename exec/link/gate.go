@@ -7,22 +7,28 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"golang.org/x/time/rate"
 )
 
-// How many dials an open gate lets through that have no answer yet: whoever is the
-// slowest on the way, launcher, API server or nodes, sets the pace, and a server that
-// has just come back is not met by all links in one instant. A dial that takes longer
-// than slowDial counts no more, so that workers that do not answer hold up nobody.
 const (
+	// dialsAtOnce is how many dials an open gate lets through that have no answer yet:
+	// whoever is the slowest on the way, launcher, API server or nodes, sets the pace. A
+	// dial that takes longer than slowDial counts no more, so that workers that do not
+	// answer hold up nobody.
 	dialsAtOnce = 64
 	slowDial    = time.Second
+	// Redials are fewer, in each second: where all links are cut at once, those of other
+	// jobs are too, and a server that has just come back meets them in some seconds.
+	redialsPerSecond = 200
+	redialBurst      = 40
 )
 
 // Gate lets dials to one API server through. A dial that cannot connect closes
 // it; then one caller at a time knocks, every 250 ms to 1 s, until one gets
 // through and opens it for all.
 type Gate struct {
-	dials chan struct{} // those that count
+	dials   chan struct{} // those that count
+	redials *rate.Limiter
 
 	mu      sync.Mutex
 	closed  bool
@@ -36,6 +42,7 @@ type Gate struct {
 func NewGate() *Gate {
 	return &Gate{
 		dials:   make(chan struct{}, dialsAtOnce),
+		redials: rate.NewLimiter(redialsPerSecond, redialBurst),
 		backoff: probeBackoff(),
 		change:  make(chan struct{}),
 	}
@@ -56,12 +63,18 @@ type Pass struct {
 	leave func() // the dial does not count any more; nil for a probe
 }
 
-// Enter waits until the caller may dial. The error is ctx's.
-func (g *Gate) Enter(ctx context.Context) (Pass, error) {
+// Enter waits until the caller may dial; again says that it had a connection before.
+// The error is ctx's.
+func (g *Gate) Enter(ctx context.Context, again bool) (Pass, error) {
 	for {
 		g.mu.Lock()
 		if !g.closed {
 			g.mu.Unlock()
+			if again {
+				if err := g.redials.Wait(ctx); err != nil {
+					return Pass{}, fmt.Errorf("wait to dial: %w", err)
+				}
+			}
 			leave, err := g.count(ctx)
 			if err != nil {
 				return Pass{}, fmt.Errorf("wait to dial: %w", err)

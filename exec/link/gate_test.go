@@ -21,7 +21,7 @@ func TestGateLetsOneKnock(t *testing.T) {
 		for range 100 {
 			go func() {
 				for {
-					pass, err := g.Enter(context.Background())
+					pass, err := g.Enter(context.Background(), true)
 					if err != nil {
 						t.Error(err)
 						return
@@ -46,25 +46,41 @@ func TestGateLetsOneKnock(t *testing.T) {
 			}
 		}
 		// The burst that finds the gate still open, then one knock at a time.
-		require.LessOrEqual(t, early, dialsAtOnce+20)
+		require.LessOrEqual(t, early, redialBurst+20)
 	})
 }
 
 func TestGateWithdraw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
-		pass, err := g.Enter(context.Background())
+		pass, err := g.Enter(context.Background(), false)
 		require.NoError(t, err)
 		pass.Done(false)
 		require.ErrorIs(t, g.Wait(expired()), context.Canceled)
-		probe, err := g.Enter(context.Background())
+		probe, err := g.Enter(context.Background(), false)
 		require.NoError(t, err)
 		probe.Withdraw()
 		require.ErrorIs(t, g.Wait(expired()), context.Canceled, "it stays closed")
-		probe, err = g.Enter(context.Background())
+		probe, err = g.Enter(context.Background(), false)
 		require.NoError(t, err)
 		probe.Done(true)
 		require.NoError(t, g.Wait(context.Background()))
+	})
+}
+
+// TestGateSpreadsRedials: however soon they have their answers.
+func TestGateSpreadsRedials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate()
+		began := time.Now()
+		for range redialBurst + redialsPerSecond {
+			pass, err := g.Enter(t.Context(), true)
+			require.NoError(t, err)
+			pass.Done(true)
+		}
+		require.InDelta(t, time.Second, time.Since(began), float64(10*time.Millisecond))
+		_, err := g.Enter(expired(), true)
+		require.ErrorIs(t, err, context.Canceled)
 	})
 }
 
@@ -75,21 +91,21 @@ func TestGateCountsDials(t *testing.T) {
 		began := time.Now()
 		var under []Pass
 		for range dialsAtOnce {
-			pass, err := g.Enter(t.Context())
+			pass, err := g.Enter(t.Context(), false)
 			require.NoError(t, err)
 			under = append(under, pass)
 		}
-		_, err := g.Enter(expired())
+		_, err := g.Enter(expired(), false)
 		require.ErrorIs(t, err, context.Canceled)
 		under[0].Done(true)
 		under[1].Withdraw()
 		for range 2 {
-			_, err := g.Enter(t.Context())
+			_, err := g.Enter(t.Context(), false)
 			require.NoError(t, err, "in the place of one that has its answer")
 		}
 		require.Zero(t, time.Since(began))
 		for range dialsAtOnce {
-			_, err := g.Enter(t.Context())
+			_, err := g.Enter(t.Context(), false)
 			require.NoError(t, err)
 		}
 		require.Equal(t, slowDial, time.Since(began), "the slow ones do not count any more")
@@ -110,13 +126,13 @@ func TestGateClosesForThoseWhoWait(t *testing.T) {
 		g := NewGate()
 		var under []Pass
 		for range dialsAtOnce {
-			pass, err := g.Enter(t.Context())
+			pass, err := g.Enter(t.Context(), false)
 			require.NoError(t, err)
 			under = append(under, pass)
 		}
 		entered := make(chan Pass)
 		go func() {
-			pass, err := g.Enter(t.Context())
+			pass, err := g.Enter(t.Context(), false)
 			if err != nil {
 				t.Error(err)
 			}

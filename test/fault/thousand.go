@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
-// mostDialsASecond is what a gate of exec/link lets through, 200 a second after
-// a burst of 40, and a quarter more for dials that a busy machine bunches.
+// mostDialsASecond is what a gate of exec/link lets through of redials, 200 a second
+// after a burst of 40, and a quarter more for dials that a busy machine bunches.
 // Without a gate all links would come at once.
 const mostDialsASecond = 300
 

@@ -24,7 +24,7 @@
 // rendezvous and handshake with all, then the arrival of the last first line on the
 // launcher's standard output. It is held, in the first round for a minute, while
 // launcher and API server are looked at. Then all programs end in one instant: they wait
-// for a lock on a file. The launcher must end with 0, each worker by itself and with 0,
+// for the end of a FIFO. The launcher must end with 0, each worker by itself and with 0,
 // each stream must have been opened once, and no answer of the API server may have been
 // an error. Its audit log counts requests, streams and watches among them.
 //

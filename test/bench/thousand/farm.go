@@ -63,7 +63,7 @@ const patience = time.Minute
 // farmMain starts the workers, says "ready", serves pods/exec on descriptor 3, and
 // when its stdin has ended waits for the workers' ends and tells of them.
 func farmMain(path string) error {
-	runtime.LockOSThread() // the workers end with the thread that has started them
+	runtime.LockOSThread()  // the workers end with the thread that has started them
 	debug.SetGCPercent(400) // it stands for many kubelets, each of which would have little to collect
 	text, err := os.ReadFile(path)
 	if err != nil {

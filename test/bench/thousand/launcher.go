@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,7 @@ import (
 type launcher struct {
 	cmd    *exec.Cmd
 	began  time.Time
-	lock   *os.File // what its ranks wait for
+	gate   *os.File // a FIFO whose end its ranks wait for
 	report string
 	words  string // path of its stderr
 	lines  chan line
@@ -45,19 +46,23 @@ type line struct {
 	came time.Time // here
 }
 
-// lockPath is the file that the ranks wait for.
-func (w *world) lockPath() string { return filepath.Join(w.dir, "lock") }
+// gatePath is the FIFO that the ranks read. Thousands that wait for the lock on a file
+// would each be compared with all others.
+func (w *world) gatePath() string { return filepath.Join(w.dir, "gate") }
 
 // launch starts `agent run` on the first so many pods; verb is for
 // the program in the pods. Its ranks wait for release.
 func (w *world) launch(size int, verb string) (l *launcher, err error) {
 	l = &launcher{report: filepath.Join(w.dir, "report.json"), words: filepath.Join(w.dir, "launcher.log"), lines: make(chan line, 1<<16), ended: make(chan error, 1)}
-	path := w.lockPath()
-	if l.lock, err = os.Create(path); err != nil {
+	path := w.gatePath()
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if err := unix.Flock(int(l.lock.Fd()), unix.LOCK_EX); err != nil {
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		return nil, fmt.Errorf("make %s: %w", path, err)
+	}
+	if l.gate, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+		return nil, err
 	}
 	words, err := os.Create(l.words)
 	if err != nil {
@@ -77,7 +82,7 @@ func (w *world) launch(size int, verb string) (l *launcher, err error) {
 		names.EnvDir+"="+filepath.Join(w.dir, "l"))
 	l.began = time.Now()
 	if err := startBound(l.cmd, l.ended); err != nil {
-		return nil, errors.Join(err, out.Close(), l.lock.Close())
+		return nil, errors.Join(err, out.Close(), l.gate.Close())
 	}
 	go l.read(out)
 	go l.watch()
@@ -157,7 +162,7 @@ func (l *launcher) allBegun(ctx context.Context, size int) (last time.Time, err 
 }
 
 // release lets the ranks go on.
-func (l *launcher) release() error { return l.lock.Close() }
+func (l *launcher) release() error { return l.gate.Close() }
 
 // wait gives the launcher's own report when it has ended with 0.
 func (l *launcher) wait(ctx context.Context) (t told, err error) {
@@ -187,7 +192,7 @@ type told struct {
 // kill is for a run that has failed.
 func (l *launcher) kill() {
 	_ = l.cmd.Process.Kill() // it may have ended
-	_ = l.lock.Close()       // closed before, where the ranks were let go on
+	_ = l.gate.Close()       // closed before, where the ranks were let go on
 }
 
 func (l *launcher) usage() (program.Usage, error) { return program.UsageOf(l.cmd.Process.Pid) }

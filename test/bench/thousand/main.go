@@ -52,7 +52,7 @@ func read() (o options, err error) {
 	flag.StringVar(&o.bin, "bin", "bin", "`DIR` of the agent's binaries")
 	flag.StringVar(&o.only, "only", "", "scale or output (default: both)")
 	sizes := flag.String("workers", "100,300,1000", "how many, as in `N,N`")
-	flag.IntVar(&o.rounds, "rounds", 5, "measure `N` times")
+	flag.IntVar(&o.rounds, "rounds", 7, "measure scale `N` times, output half as often")
 	flag.DurationVar(&o.hold, "hold", time.Minute, "in the first round; 5s in the others")
 	flag.IntVar(&o.seconds, "seconds", 30, "of output, `N`")
 	flag.Parse()
@@ -141,8 +141,9 @@ func (w *world) scale(ctx context.Context, o options) (all []run, err error) {
 
 // outputs has the most ranks print, so many times; once with real workers.
 func (w *world) outputs(ctx context.Context, o options) (all []outcome, err error) {
-	for round := range o.rounds + 1 {
-		one, err := w.output(ctx, o.most(), o.seconds, round < o.rounds)
+	rounds := (o.rounds + 1) / 2
+	for round := range rounds + 1 {
+		one, err := w.output(ctx, o.most(), o.seconds, round < rounds)
 		if err != nil {
 			return nil, fmt.Errorf("output of %d ranks: %w", o.most(), err)
 		}

@@ -49,7 +49,7 @@ func (w *world) output(ctx context.Context, size, seconds int, played bool) (o o
 }
 
 func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) error {
-	p, err := listenPrinter(w.lockPath() + ".sock")
+	p, err := listenPrinter(w.gatePath() + ".sock")
 	if err != nil {
 		return err
 	}

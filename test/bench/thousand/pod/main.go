@@ -7,7 +7,7 @@
 //	pod hold FILE      says that it has begun, and ends when FILE is let go of
 //	pod print FILE     the same; before, it hands its standard output to the socket FILE.sock
 //
-// FILE is locked by whoever lets all of them go on in one instant.
+// FILE is a FIFO, open to be written for whoever lets all of them go on in one instant.
 package main
 
 import (
@@ -60,16 +60,15 @@ func begin(argv []string) error {
 	return fmt.Errorf("start %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
 }
 
-// held says that it is there, and waits until the file's lock is given up.
+// held says that it is there, and waits until nobody may write the FIFO any more.
 func held(path string) error {
 	fmt.Printf("begun %d\n", time.Now().UnixNano())
-	f, err := os.Open(path)
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
 	for {
-		if err = unix.Flock(int(f.Fd()), unix.LOCK_SH); err != unix.EINTR {
+		if _, err = unix.Read(fd, make([]byte, 1)); err != unix.EINTR {
 			return err
 		}
 	}
