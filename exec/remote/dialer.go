@@ -62,20 +62,25 @@ func (d *Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 		first, second = second, first
 	}
 	conn, err := d.try(ctx, first, unproved)
+	if err == nil && !byWebSocket {
+		d.proto.proved.Store(true)
+	}
 	var refused, again *refusedError
-	if errors.As(err, &refused) || err != nil && unproved && mayPass(ctx, err) {
+	hindered := !errors.As(err, &refused) && err != nil && unproved && mayPass(ctx, err)
+	switch {
+	case hindered && d.proto.proved.Load(): // by another dial meanwhile: this one was slow
+		conn, err = d.attempt(ctx, first)
+	case hindered || refused != nil:
 		why := err
 		conn, err = d.attempt(ctx, second)
 		switch {
-		case err == nil && (refused == nil || refused.lasting):
+		case err == nil && (hindered || refused.lasting):
 			d.proto.webSocket.Store(!byWebSocket)
-		case errors.As(err, &again) && refused != nil:
-			err = d.target.refusedTwice(refused, again)
-		case errors.As(err, &again):
+		case errors.As(err, &again) && hindered:
 			err = why
+		case errors.As(err, &again):
+			err = d.target.refusedTwice(refused, again)
 		}
-	} else if err == nil && !byWebSocket {
-		d.proto.proved.Store(true)
 	}
 	if err != nil {
 		return nil, d.confirm(ctx, err)
@@ -83,8 +88,8 @@ func (d *Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return conn, nil
 }
 
-// provingTimeout is shorter than a dial's own, so that there is time for WebSocket.
-const provingTimeout = 3 * time.Second
+// provingTimeout is half of what a dial mostly has, so that there is time for WebSocket.
+const provingTimeout = 5 * time.Second
 
 func (d *Dialer) try(ctx context.Context, open opener, unproved bool) (io.ReadWriteCloser, error) {
 	if !unproved {

@@ -30,7 +30,7 @@
 // WebSocket apart and puts its messages together again, with 22 and 0.75 MB, at twice
 // the CPU time for each byte. WebSocket (v5) is tried when the upgrade was refused by
 // something that does not speak SPDY, and, until a first SPDY stream has come up, when
-// SPDY has no answer within 3 s or its right (create) is missing; never because of
+// SPDY has no answer within 5 s or its right (create) is missing; never because of
 // another verdict on the request (401, 404, 429, 5xx). The one that worked is remembered.
 //
 // The streams are read off the connections here, not through client-go's
