@@ -7,7 +7,7 @@
 //	place.go        the private directory, the broker's socket, a free place for files
 //	kube.go         where workers come from in a cluster; fake.go on one machine
 //	await.go        wait for the workers with an explained progress line; pace.go
-//	                has looks at all of them take a tenth of the time
+//	                has looks at all of them take a fortieth of the time
 //	links.go        one link per worker, opened while the wait goes on
 //	restart.go      attempts, one after the other: ends.go says how one ended,
 //	                agent/retry whether there is another; past.go, leaving.go, ports.go
