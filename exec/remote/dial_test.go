@@ -61,8 +61,7 @@ func on(t testing.TB, protocol string, command fakekube.Command) world {
 	exec := fakekube.NewExec(t, command)
 	server.Handle(fakekube.ExecPath, exec)
 	proto := &Protocol{}
-	proto.webSocket.Store(protocol == fakekube.WebSocket)
-	proto.proved.Store(true)
+	proto.spdy.Store(protocol == fakekube.SPDY)
 	return world{server, exec, New(&rest.Config{Host: server.URL()}, nil, target, proto)}
 }
 

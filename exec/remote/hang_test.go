@@ -88,8 +88,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 					cfg.CAData = ca
 				}
 				proto := &Protocol{}
-				proto.webSocket.Store(protocol == fakekube.WebSocket)
-				proto.proved.Store(true)
+				proto.spdy.Store(protocol == fakekube.SPDY)
 				dialer := New(cfg, nil, target, proto)
 
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
