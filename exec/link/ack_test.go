@@ -3,8 +3,10 @@ package link_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,12 +17,13 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// talker is a worker with one session, which writes what it is told to and hands
-// on the acknowledgements of its standard output.
+// talker is a worker that writes what it is told to, and hands on what opens sessions and
+// the acknowledgements of their standard output.
 type talker struct {
-	far  net.Conn
-	acks chan uint64
-	open chan struct{}
+	unpacks bool
+	far     net.Conn
+	acks    chan uint64
+	opens   chan json.RawMessage
 }
 
 // Dial implements link.Dialer.
@@ -36,10 +39,10 @@ func (w *talker) Dial(context.Context) (io.ReadWriteCloser, error) {
 			}
 			switch f.Type {
 			case wire.Hello:
-				w.record(wire.Welcome, 0, wire.WelcomeRecord{Proto: wire.ProtoMax, Instance: "i"})
+				w.record(wire.Welcome, 0, wire.WelcomeRecord{Proto: wire.ProtoMax, Instance: "i", Unpacks: w.unpacks})
 			case wire.Open:
 				w.record(wire.Opened, f.Channel, wire.OpenedRecord{})
-				close(w.open)
+				w.opens <- slices.Clone(f.Payload)
 			case wire.Ack:
 				w.acks <- f.Offset
 			}
@@ -62,7 +65,7 @@ func (w *talker) frame(f wire.Frame) {
 // end of the stream has its own at once.
 func TestAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &talker{acks: make(chan uint64, 100), open: make(chan struct{})}
+		w := &talker{acks: make(chan uint64, 100), opens: make(chan json.RawMessage, 1)}
 		l := link.New(link.Config{Worker: "w-0", Dialer: w, PingEvery: time.Hour, DeadAfter: 2 * time.Hour})
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := make(chan error, 1)
@@ -70,7 +73,7 @@ func TestAcknowledgements(t *testing.T) {
 		var out bytes.Buffer
 		_, err := l.Open(ctx, "", wire.Spec{Line: "x"}, link.Streams{Stdout: &out})
 		require.NoError(t, err)
-		<-w.open
+		<-w.opens
 		sent := uint64(0)
 		say := func(n int) {
 			w.frame(wire.Frame{Type: wire.Data, Stream: wire.Stdout, Channel: 1, Offset: sent, Payload: bytes.Repeat([]byte("x"), n)})

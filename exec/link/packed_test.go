@@ -3,8 +3,6 @@ package link_test
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,42 +11,6 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// taker is a worker that hands on the specs it is sent, as they were sent.
-type taker struct {
-	unpacks bool
-	specs   chan map[string]json.RawMessage
-}
-
-// Dial implements link.Dialer.
-func (w *taker) Dial(context.Context) (io.ReadWriteCloser, error) {
-	near, far := net.Pipe()
-	go func() {
-		defer far.Close()
-		reader := wire.NewReader(far)
-		for {
-			f, err := reader.Next()
-			if err != nil {
-				return
-			}
-			switch f.Type {
-			case wire.Hello:
-				f, _ = wire.Record(wire.Welcome, 0, wire.WelcomeRecord{Proto: wire.ProtoMax, Instance: "i", Unpacks: w.unpacks}) // small and valid
-				b, _ := wire.Append(nil, f)
-				if _, err := far.Write(b); err != nil {
-					return
-				}
-			case wire.Open:
-				var open struct{ Spec map[string]json.RawMessage }
-				if err := f.Decode(&open); err != nil {
-					return
-				}
-				w.specs <- open.Spec
-			}
-		}
-	}()
-	return near, nil
-}
-
 // What is packed goes so to the workers that have said that they take it, whether the
 // session was opened before they did or after; to others as they know it.
 func TestPackedSpecs(t *testing.T) {
@@ -56,29 +18,29 @@ func TestPackedSpecs(t *testing.T) {
 	require.NoError(t, err)
 	spec := wire.Spec{Argv: []string{"x"}, Env: []string{"A=1"}, Packed: []*wire.Packed{p}}
 	for _, unpacks := range []bool{false, true} {
-		w := &taker{unpacks: unpacks, specs: make(chan map[string]json.RawMessage, 2)}
+		w := &talker{unpacks: unpacks, opens: make(chan json.RawMessage, 2)}
 		l := link.New(link.Config{Worker: "w-0", Dialer: w})
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := l.Open(ctx, "", spec, link.Streams{})
 		require.NoError(t, err)
 		ran := make(chan error, 1)
 		go func() { ran <- l.Run(ctx) }()
-		early := <-w.specs
+		early := <-w.opens
 		_, err = l.Open(ctx, "", spec, link.Streams{})
 		require.NoError(t, err)
-		for _, got := range []map[string]json.RawMessage{early, <-w.specs} {
-			var env, packed [][]byte
-			require.NoError(t, json.Unmarshal(got["env"], &env))
+		for _, text := range []json.RawMessage{early, <-w.opens} {
+			var open struct{ Spec struct{ Env, Packed [][]byte } }
+			require.NoError(t, json.Unmarshal(text, &open))
 			if unpacks {
-				require.NoError(t, json.Unmarshal(got["packed"], &packed))
-				require.Len(t, env, 1)
-				require.Len(t, packed, 1)
+				require.Equal(t, [][]byte{[]byte("A=1")}, open.Spec.Env)
+				require.Len(t, open.Spec.Packed, 1)
 			} else {
-				require.NotContains(t, got, "packed")
-				require.Equal(t, []byte("LONG=1"), env[1])
+				require.Equal(t, [][]byte{[]byte("A=1"), []byte("LONG=1")}, open.Spec.Env)
+				require.Empty(t, open.Spec.Packed)
 			}
 		}
 		cancel()
 		require.NoError(t, <-ran)
+		_ = w.far.Close() // wakes its reader
 	}
 }

@@ -57,10 +57,10 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	spec.Stdin = st.Stdin != nil
 	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st,
 		exited: make(chan struct{}), done: make(chan struct{})}
-	// A record that fits no frame would end the connection, and each one after it.
 	l.mu.Lock()
 	first, greeted := l.specFor(s), l.welcome != nil
 	l.mu.Unlock()
+	// A record that fits no frame would end the connection, and each one after it.
 	open, err := wire.Record(wire.Open, 0, wire.OpenRecord{ID: id, Hash: s.hash, Spec: first})
 	if err != nil {
 		return nil, fmt.Errorf("open session: its command and environment are too long: %w", err)

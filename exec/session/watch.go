@@ -73,14 +73,15 @@ func (s *Server) look(ctx context.Context) {
 // nobody is about to start daemons: the first processes' own ends are told anyhow, and a
 // thousand workers that look around while they all start take that time from each other.
 func (s *Server) soonestLook() time.Duration {
+	soon := false
 	s.mu.Lock()
 	for _, x := range s.sessions {
-		if x.line && x.lives() {
-			s.mu.Unlock()
-			return firstLook
-		}
+		soon = soon || x.line && x.lives()
 	}
 	s.mu.Unlock()
+	if soon {
+		return firstLook
+	}
 	return s.longestLook()
 }
 

@@ -77,8 +77,8 @@ func (s *Spec) UnmarshalJSON(b []byte) error {
 // Hash identifies the spec: create-or-attach refuses the same id with another
 // hash. It guards against mistakes, not against attackers, who would have to be
 // the job's own launcher: FNV keeps cryptography, 33 MB of zeroed memory among
-// it, out of the worker. What is packed counts as it is in Env. Every word is preceded by its length, so no two specs
-// look alike but for EndsOnFailure and GatherMillis.
+// it, out of the worker. What is packed counts as it does in Env. Every word is preceded
+// by its length, so no two specs look alike but for EndsOnFailure and GatherMillis.
 func (s Spec) Hash() string {
 	h := fnv.New128a()
 	words := func(list ...string) {
