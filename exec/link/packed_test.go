@@ -29,7 +29,9 @@ func TestPackedSpecs(t *testing.T) {
 		_, err = l.Open(ctx, "", spec, link.Streams{})
 		require.NoError(t, err)
 		for _, text := range []json.RawMessage{early, <-w.opens} {
-			var open struct{ Spec struct{ Env, Packed [][]byte } }
+			var open struct {
+				Spec struct{ Env, Packed [][]byte }
+			}
 			require.NoError(t, json.Unmarshal(text, &open))
 			if unpacks {
 				require.Equal(t, [][]byte{[]byte("A=1")}, open.Spec.Env)
