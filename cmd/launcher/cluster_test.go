@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -56,6 +57,7 @@ func newCluster(t *testing.T) *cluster {
 	})
 	c := &cluster{t: t, api: fakekube.New(t), dir: dir, workers: map[string]*osexec.Cmd{}}
 	c.exec = fakekube.NewExec(t, c.attach)
+	c.exec.Refuse(fakekube.SPDY, http.StatusBadRequest, "WebSockets only") // Refuse says why
 	c.api.Handle(fakekube.ExecPath, c.exec)
 	c.kubeconfig = filepath.Join(dir, "kubeconfig")
 	config := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+

@@ -11,9 +11,8 @@ import (
 )
 
 var (
-	errParked  = errors.New("link parked")
-	errChanged = errors.New("closed to be dialled by a way that costs less for each byte")
-	errLost    = errors.New("given up")
+	errParked = errors.New("link parked")
+	errLost   = errors.New("given up")
 )
 
 // attempt dials once, shakes hands, and serves the connection until it ends.
@@ -206,7 +205,7 @@ func (l *Link) drop(c *conn, err error) {
 	}
 	l.downAt = time.Now()
 	l.state.Connected, l.state.Since, l.state.Last = false, l.downAt, err
-	l.state.Parked = errors.Is(err, errParked) || errors.Is(err, errChanged)
+	l.state.Parked = errors.Is(err, errParked)
 	if errors.Is(err, errParked) {
 		l.settle()
 	}

@@ -31,7 +31,6 @@ type conn struct {
 
 	read    atomic.Int64 // when the last byte came, Unix nanoseconds
 	written atomic.Int64
-	flow    burst // of what comes; the reader's
 
 	mu     sync.Mutex
 	queue  []wire.Frame
@@ -60,11 +59,7 @@ type lifeReader struct{ c *conn }
 func (r lifeReader) Read(p []byte) (int, error) {
 	n, err := r.c.rw.Read(p)
 	if n > 0 {
-		now := time.Now()
-		r.c.read.Store(now.UnixNano())
-		if r.c.flow.add(n, now) && r.c.link.mayChange() {
-			r.c.close(errChanged)
-		}
+		r.c.read.Store(time.Now().UnixNano())
 	}
 	return n, err
 }
@@ -178,7 +173,6 @@ func (c *conn) watch() {
 // is closed.
 func (c *conn) send() error {
 	var buf []byte
-	var out burst
 	pace := flow.NewPace(c.lookForAcks)
 	defer pace.Stop()
 	for {
@@ -212,11 +206,7 @@ func (c *conn) send() error {
 			if _, err := c.rw.Write(b); err != nil {
 				return err
 			}
-			now := time.Now()
-			c.written.Store(now.UnixNano())
-			if out.add(len(b), now) && c.link.mayChange() {
-				return errChanged
-			}
+			c.written.Store(time.Now().UnixNano())
 			if buf = b[:0]; cap(buf) > 2*wire.MaxData || idle && cap(buf) > keptBuffer {
 				buf = nil
 			}

@@ -61,7 +61,8 @@ func on(t testing.TB, protocol string, command fakekube.Command) world {
 	exec := fakekube.NewExec(t, command)
 	server.Handle(fakekube.ExecPath, exec)
 	proto := &Protocol{}
-	proto.spdy.Store(protocol == fakekube.SPDY)
+	proto.webSocket.Store(protocol == fakekube.WebSocket)
+	proto.proved.Store(true)
 	return world{server, exec, New(&rest.Config{Host: server.URL()}, nil, target, proto)}
 }
 

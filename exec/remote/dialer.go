@@ -17,21 +17,22 @@ import (
 	"github.com/musterhq/muster/exec/link"
 )
 
-// Protocol remembers, for all dialers that share it, whether the API server
-// had to be reached by SPDY, and whether a Change to it failed; and its TLS sessions.
-// The zero value is ready to use.
+// Protocol remembers, for all dialers that share it, whether the API server has been
+// reached by SPDY, or has to be reached by WebSocket; and its TLS sessions. The zero
+// value is ready to use.
 type Protocol struct {
-	spdy, stay atomic.Bool
-	once       sync.Once
-	sessions   tls.ClientSessionCache
+	proved    atomic.Bool // a SPDY stream has come up
+	webSocket atomic.Bool
+	once      sync.Once
+	sessions  tls.ClientSessionCache
 }
 
 // String names the protocol that the next dial begins with.
 func (p *Protocol) String() string {
-	if p.spdy.Load() {
-		return "SPDY"
+	if p.webSocket.Load() {
+		return "WebSocket"
 	}
-	return "WebSocket"
+	return "SPDY"
 }
 
 // Dialer opens streams to one worker. It is safe for concurrent use.
@@ -40,8 +41,6 @@ type Dialer struct {
 	client rest.Interface
 	target Target
 	proto  *Protocol
-	bulk   atomic.Bool // the next dial begins with SPDY
-	tried  atomic.Bool // Change was called
 }
 
 // New makes a Dialer. cfg is copied at each dial and never changed. With a
@@ -56,25 +55,30 @@ func New(cfg *rest.Config, client rest.Interface, t Target, proto *Protocol) *Di
 // that the container could not start the agent comes out of the first Read.
 // Every error is a *link.DialError.
 func (d *Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
-	if d.bulk.Swap(false) {
-		if conn, err := d.inBulk(ctx); err == nil {
-			return conn, nil
-		}
-		d.proto.stay.Store(true) // whatever is in its way, by WebSocket we were there before
-	}
-	first, second := d.webSocket, d.spdy
-	spdyFirst := d.proto.spdy.Load()
-	if spdyFirst {
+	byWebSocket := d.proto.webSocket.Load()
+	unproved := !byWebSocket && !d.proto.proved.Load()
+	first, second := d.spdy, d.webSocket
+	if byWebSocket {
 		first, second = second, first
 	}
-	conn, err := d.attempt(ctx, first)
+	conn, err := d.try(ctx, first, unproved)
+	if err == nil && !byWebSocket {
+		d.proto.proved.Store(true)
+	}
 	var refused, again *refusedError
-	if errors.As(err, &refused) {
+	hindered := !errors.As(err, &refused) && err != nil && unproved && mayPass(ctx, err)
+	switch {
+	case hindered && d.proto.proved.Load(): // by another dial meanwhile: this one was slow
+		conn, err = d.attempt(ctx, first)
+	case hindered || refused != nil:
+		why := err
 		conn, err = d.attempt(ctx, second)
-		if err == nil && refused.lasting {
-			d.proto.spdy.Store(!spdyFirst)
-		}
-		if errors.As(err, &again) {
+		switch {
+		case err == nil && (hindered || refused.lasting):
+			d.proto.webSocket.Store(!byWebSocket)
+		case errors.As(err, &again) && hindered:
+			err = why
+		case errors.As(err, &again):
 			err = d.target.refusedTwice(refused, again)
 		}
 	}
@@ -84,26 +88,23 @@ func (d *Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return conn, nil
 }
 
-// bulkTimeout is shorter than a dial's own, so that there is time for WebSocket.
-const bulkTimeout = 3 * time.Second
+// provingTimeout is half of what a dial mostly has, so that there is time for WebSocket.
+const provingTimeout = 5 * time.Second
 
-func (d *Dialer) inBulk(ctx context.Context) (io.ReadWriteCloser, error) {
-	ctx, cancel := context.WithTimeout(ctx, bulkTimeout)
+func (d *Dialer) try(ctx context.Context, open opener, unproved bool) (io.ReadWriteCloser, error) {
+	if !unproved {
+		return d.attempt(ctx, open)
+	}
+	ctx, cancel := context.WithTimeout(ctx, provingTimeout)
 	defer cancel()
-	return d.attempt(ctx, d.spdy)
+	return d.attempt(ctx, open)
 }
 
-// Change lets the next dial begin with SPDY, unless it was called before, failed for
-// another worker, or SPDY is the way already. Later dials are by WebSocket again: a
-// stream that opens and carries nothing must not be taken twice. The API server hands its bytes on as they are, where it takes those of
-// WebSocket apart and puts them together again: half its CPU time. But a SPDY stream
-// takes half a megabyte here, so it is for links through which much flows.
-func (d *Dialer) Change() bool {
-	if d.proto.spdy.Load() || d.proto.stay.Load() || !d.tried.CompareAndSwap(false, true) {
-		return false
-	}
-	d.bulk.Store(true)
-	return true
+// mayPass tells whether a WebSocket may pass where the first SPDY stream did not:
+// something on the way holds it up, or the right for it is missing.
+func mayPass(ctx context.Context, err error) bool {
+	var failed *link.DialError
+	return ctx.Err() == nil && errors.As(err, &failed) && (failed.Kind == link.Unreachable || failed.Kind == link.Forbidden)
 }
 
 // opener makes one kind of stream. On an error it may leave connections on the

@@ -88,7 +88,8 @@ func TestDialEndsWithItsContext(t *testing.T) {
 					cfg.CAData = ca
 				}
 				proto := &Protocol{}
-				proto.spdy.Store(protocol == fakekube.SPDY)
+				proto.webSocket.Store(protocol == fakekube.WebSocket)
+				proto.proved.Store(true)
 				dialer := New(cfg, nil, target, proto)
 
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

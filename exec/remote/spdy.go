@@ -1,7 +1,9 @@
 package remote
 
 import (
+	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/moby/spdystream"
 	"k8s.io/client-go/rest"
 )
 
@@ -20,40 +21,42 @@ import (
 const (
 	protocolV4     = "v4.channel.k8s.io"
 	headerProtocol = "X-Stream-Protocol-Version"
-	headerStream   = "streamType"
+	headerStream   = "streamtype" // in lower case, as SPDY has names
 	upgradeSPDY    = "SPDY/3.1"
 )
 
 const (
-	// replyPoll is how often the wait for a stream's reply looks whether the
-	// connection is still there: spdystream itself would wait on.
-	replyPoll = 20 * time.Millisecond
-	// replyGrace is how long a reply may still be under way inside spdystream
-	// when the connection has ended.
-	replyGrace = 500 * time.Millisecond
 	// verdictWait bounds the wait for the error channel after stdout has ended.
 	verdictWait = 2 * time.Second
-	// closeWait bounds the wait for spdystream's own shutdown; the connection is
-	// cut by then, so it only tidies up.
-	closeWait = 2 * time.Second
+	// mostPongs are kept while a write is under way.
+	mostPongs = 64
 )
 
-// ErrLingers: spdystream's own shutdown of a connection that is closed has not
-// come to its end, and keeps two goroutines.
-var ErrLingers = errors.New("close SPDY connection: its shutdown lingers")
+var errReset = errors.New("the server has reset a stream")
 
+// spdyConn has no goroutine: who calls Read takes the frames off the connection.
 type spdyConn struct {
-	target                Target
-	line                  *line
-	spdy                  *spdystream.Connection
-	stdin, stdout, stderr *spdystream.Stream
-	errors                *spdystream.Stream
-	tail                  tail
-	said                  chan []byte // what came on the error channel, once
-	err                   error       // sticky, of Read
-	tasks                 sync.WaitGroup
-	closing               sync.Once
-	closed                chan struct{}
+	target Target
+	line   *line
+	rw     io.ReadWriteCloser
+	in     *bufio.Reader
+	tail   tail
+
+	// Of who reads.
+	left    int // of a frame of stdout
+	done    bool
+	told    bool // the error channel has ended
+	said    []byte
+	replies int
+	reset   bool
+	err     error // sticky
+
+	writing sync.Mutex
+	mu      sync.Mutex
+	pongs   []byte // frames to be written
+
+	closing sync.Once
+	closed  chan struct{}
 }
 
 func (d *Dialer) spdy(ctx context.Context, cfg *rest.Config, u *url.URL, l *line) (io.ReadWriteCloser, error) {
@@ -89,151 +92,202 @@ func (d *Dialer) spdy(ctx context.Context, cfg *rest.Config, u *url.URL, l *line
 	case raw == nil:
 		return nil, &refusedError{protocol: "SPDY", cause: errNoProtocol, lasting: true}
 	}
-	return d.openSPDY(ctx, l, raw)
+	return d.openSPDY(l, raw)
 }
 
-func (d *Dialer) openSPDY(ctx context.Context, l *line, raw io.ReadWriteCloser) (io.ReadWriteCloser, error) {
-	session, err := spdystream.NewConnection(&upgraded{ReadWriteCloser: raw, line: l}, false)
-	if err != nil {
-		return nil, err
+// openSPDY asks for all four streams, then awaits the replies: one round trip.
+func (d *Dialer) openSPDY(l *line, raw io.ReadWriteCloser) (io.ReadWriteCloser, error) {
+	c := &spdyConn{target: d.target, line: l, rw: raw, in: bufio.NewReaderSize(raw, readBuffer), closed: make(chan struct{})}
+	if err := c.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open streams: %w", err), c.Close())
 	}
-	c := &spdyConn{target: d.target, line: l, spdy: session, said: make(chan []byte, 1), closed: make(chan struct{})}
-	c.tasks.Go(func() { session.Serve(spdystream.NoOpStreamHandler) })
-	if err := c.openStreams(ctx); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	c.tasks.Go(func() {
-		said, _ := io.ReadAll(io.LimitReader(c.errors, answerLimit))
-		c.said <- said
-	})
-	c.tasks.Go(func() { _, _ = io.Copy(&c.tail, c.stderr) })
 	return c, nil
 }
 
-// openStreams asks for all four streams, then awaits the replies: one round trip.
-func (c *spdyConn) openStreams(ctx context.Context) error {
-	streams := []struct {
-		kind string
-		at   **spdystream.Stream
-	}{{"error", &c.errors}, {"stdin", &c.stdin}, {"stdout", &c.stdout}, {"stderr", &c.stderr}}
-	for _, s := range streams {
-		header := http.Header{}
-		header.Set(headerStream, s.kind)
-		stream, err := c.spdy.CreateStream(header, nil, false)
-		// Kept also when it could not be sent: spdystream has it in its books, and
-		// its shutdown waits until Close has reset it.
-		*s.at = stream
-		if err != nil {
-			return fmt.Errorf("open %s stream: %w", s.kind, err)
-		}
+func (c *spdyConn) open() error {
+	if _, err := c.rw.Write(openFrames()); err != nil {
+		return err
 	}
-	for _, s := range streams {
-		if err := c.awaitReply(ctx, *s.at); err != nil {
-			return fmt.Errorf("open %s stream: %w", s.kind, err)
+	// What the process says or how it ends may come before the last reply.
+	for c.replies < len(spdyStreams) && c.left == 0 && !c.done && !c.told {
+		if err := c.nextFrame(); err != nil {
+			return err
+		}
+		if c.reset {
+			return errReset
 		}
 	}
 	return nil
-}
-
-func (c *spdyConn) awaitReply(ctx context.Context, stream *spdystream.Stream) error {
-	for {
-		err := stream.WaitTimeout(replyPoll)
-		if !errors.Is(err, spdystream.ErrTimeout) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		select {
-		case <-c.spdy.CloseChan():
-			// Frames that came before the end may still be on their way to the
-			// stream: a process that ends at once is a stream, not a failed dial.
-			if err := stream.WaitTimeout(replyGrace); !errors.Is(err, spdystream.ErrTimeout) {
-				return err
-			}
-			return io.ErrUnexpectedEOF
-		default:
-		}
-	}
 }
 
 // Read returns bytes of the attach's standard output, or a *link.DialError.
 func (c *spdyConn) Read(p []byte) (int, error) {
-	if c.err != nil || len(p) == 0 {
-		return 0, c.err
+	for len(p) > 0 && c.err == nil {
+		switch {
+		case c.left > 0:
+			n, err := c.in.Read(p[:min(len(p), c.left)])
+			if c.left -= n; n > 0 {
+				return n, nil
+			}
+			if err != nil {
+				c.err = c.ended(err)
+			}
+		case c.done:
+			c.err = c.ended(c.finish())
+		default:
+			if err := c.nextFrame(); err != nil {
+				c.err = c.ended(err)
+			}
+		}
 	}
-	n, err := c.stdout.Read(p)
-	if n > 0 || err == nil {
-		return n, nil
-	}
-	c.err = c.ended(err)
 	return 0, c.err
 }
 
+// finish waits for the end of the error channel once stdout has ended.
+func (c *spdyConn) finish() error {
+	cut := time.AfterFunc(verdictWait, c.line.close)
+	defer cut.Stop()
+	for !c.told {
+		if err := c.skip(c.left); err != nil {
+			return err
+		}
+		c.left = 0
+		if err := c.nextFrame(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *spdyConn) ended(err error) error {
-	wait := time.NewTimer(verdictWait)
-	defer wait.Stop()
 	select {
 	case <-c.closed:
 		return c.target.closed()
-	case said := <-c.said:
-		if len(said) > 0 {
-			return c.target.verdict(said, c.tail.String())
-		}
-	case <-wait.C:
+	default:
+	}
+	if len(c.said) > 0 {
+		return c.target.verdict(c.said, c.tail.String())
 	}
 	return c.target.dropped(err, c.tail.String())
 }
 
-// Write sends p to the attach's standard input.
-func (c *spdyConn) Write(p []byte) (int, error) {
-	if err := c.stdin.WriteData(p, false); err != nil {
-		select {
-		case <-c.closed:
-			return 0, c.target.closed()
-		default:
-			return 0, c.target.dropped(err, "")
-		}
+// nextFrame takes one frame off the connection; of stdout's only the head.
+func (c *spdyConn) nextFrame() error {
+	var head [spdyHeaderLen]byte
+	if _, err := io.ReadFull(c.in, head[:]); err != nil {
+		return err
 	}
-	return len(p), nil
+	f := parseSPDY(head)
+	if f.control {
+		return c.obey(f)
+	}
+	switch f.stream {
+	case streamStdout:
+		c.left, c.done = f.length, c.done || f.fin
+		return nil
+	case streamError:
+		return c.hear(f)
+	case streamStderr:
+		_, err := io.CopyN(&c.tail, c.in, int64(f.length))
+		return err
+	}
+	return c.skip(f.length)
 }
 
-// Close cuts the connection and waits for what it had started. The first call's
-// error is ErrLingers or nil.
-func (c *spdyConn) Close() (err error) {
-	c.closing.Do(func() {
-		close(c.closed)
-		c.line.close()
-		for _, stream := range []*spdystream.Stream{c.errors, c.stdin, c.stdout, c.stderr} {
-			if stream != nil {
-				// Lets a frame handler go that waits for this stream's reader.
-				_ = stream.Reset()
-			}
+// hear keeps what comes on the error channel.
+func (c *spdyConn) hear(f spdyFrame) error {
+	piece := make([]byte, min(f.length, answerLimit-len(c.said)))
+	if _, err := io.ReadFull(c.in, piece); err != nil {
+		return err
+	}
+	c.said, c.told = append(c.said, piece...), c.told || f.fin
+	return c.skip(f.length - len(piece))
+}
+
+// obey carries out a control frame. Windows are no part of what servers do, and what
+// headers say is in no answer that we need.
+func (c *spdyConn) obey(f spdyFrame) error {
+	var id [4]byte
+	if f.length < len(id) {
+		return c.skip(f.length)
+	}
+	if _, err := io.ReadFull(c.in, id[:]); err != nil {
+		return err
+	}
+	number := binary.BigEndian.Uint32(id[:])
+	switch f.kind {
+	case spdyReply:
+		c.replies++
+	case spdyReset:
+		c.reset = true
+		c.done = c.done || number == streamStdout
+		c.told = c.told || number == streamError
+	case spdyPing:
+		if number%2 == 0 { // theirs
+			c.pong(id)
 		}
-		_ = c.spdy.Close()
-		c.tasks.Wait()
-		if errors.Is(c.spdy.Wait(closeWait), spdystream.ErrTimeout) {
-			err = ErrLingers
-		}
-	})
+	}
+	return c.skip(f.length - len(id))
+}
+
+func (c *spdyConn) skip(n int) error {
+	_, err := c.in.Discard(n)
 	return err
 }
 
-// upgraded lends the connection under an upgraded HTTP answer to spdystream.
-// Closing it twice is no error: spdystream would keep a goroutine for that.
-type upgraded struct {
-	io.ReadWriteCloser
-	line *line
+// Write sends p to the attach's standard input.
+func (c *spdyConn) Write(p []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	sent := 0
+	for sent < len(p) {
+		n := min(len(p)-sent, writeChunk)
+		frame := appendData(make([]byte, 0, spdyHeaderLen+n), streamStdin, p[sent:sent+n])
+		if err := c.send(frame); err != nil {
+			select {
+			case <-c.closed:
+				return sent, c.target.closed()
+			default:
+				return sent, c.target.dropped(err, "")
+			}
+		}
+		sent += n
+	}
+	return sent, nil
 }
 
-func (u *upgraded) Close() error {
-	u.line.close()
-	_ = u.ReadWriteCloser.Close()
+// send writes a frame, and the answers to pings that have come. Called with writing held.
+func (c *spdyConn) send(frame []byte) error {
+	c.mu.Lock()
+	frame, c.pongs = append(frame, c.pongs...), nil
+	c.mu.Unlock()
+	if len(frame) == 0 {
+		return nil
+	}
+	_, err := c.rw.Write(frame)
+	return err
+}
+
+// pong answers a ping. It does not wait for a write that is under way, which may wait
+// for this reader: then the answer goes with the next.
+func (c *spdyConn) pong(id [4]byte) {
+	c.mu.Lock()
+	if len(c.pongs) < mostPongs*(spdyHeaderLen+len(id)) {
+		c.pongs = append(appendControl(c.pongs, spdyPing, len(id)), id[:]...)
+	}
+	c.mu.Unlock()
+	if c.writing.TryLock() {
+		defer c.writing.Unlock()
+		_ = c.send(nil) // a connection that has ended shows at the next read
+	}
+}
+
+// Close cuts the connection; blocked Reads and Writes return.
+func (c *spdyConn) Close() error {
+	c.closing.Do(func() {
+		close(c.closed)
+		c.line.close()
+		_ = c.rw.Close() // its TCP connection is closed already
+	})
 	return nil
 }
-
-func (u *upgraded) LocalAddr() net.Addr              { return nil }
-func (u *upgraded) RemoteAddr() net.Addr             { return nil }
-func (u *upgraded) SetDeadline(time.Time) error      { return errors.ErrUnsupported }
-func (u *upgraded) SetReadDeadline(time.Time) error  { return errors.ErrUnsupported }
-func (u *upgraded) SetWriteDeadline(time.Time) error { return errors.ErrUnsupported }

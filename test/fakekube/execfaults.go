@@ -10,6 +10,9 @@ import (
 
 // Refuse answers upgrades to protocol (WebSocket or SPDY) with a plain text
 // body, as a server or proxy does that does not know it. Code 0 ends that.
+//
+// Tests that cut dials, or whose launchers do, refuse SPDY: the library behind it waits
+// for ever for a stream whose connection ends before the stream has been answered.
 func (e *Exec) Refuse(protocol string, code int, body string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -7,7 +7,7 @@
 //
 // The API server and the kubelet are Kubernetes' own parts (package server);
 // each leg is a proxy of ours (package leg). Half of the runs use WebSockets,
-// half SPDY, as with an API server that knows no other.
+// half SPDY, each with an API server that knows no other.
 //
 // # A run
 //

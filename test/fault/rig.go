@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -43,8 +42,6 @@ type yard struct {
 	child   string // binary
 	cluster *server.Cluster
 	procs   *procs
-	// lingering counts connections of launchers, see leg.Dialer.
-	lingering atomic.Int64
 }
 
 // rig is one way from a launcher to a PID 1 of its own, with a leg at each step.
@@ -101,7 +98,7 @@ func (y *yard) newRig(name, transport string, real bool) (r *rig, err error) {
 	if r.legs[clientLeg], err = leg.Listen("tcp4", "127.0.0.1:0", "tcp4", y.cluster.Addr(server.APIServer), nil); err != nil {
 		return r, err
 	}
-	r.pod = &server.Pod{Name: name, Kubelet: r.legs[kubeletLeg].Addr(), OldServer: transport == spdy, Bridge: bridge(bridgeAt)}
+	r.pod = &server.Pod{Name: name, Kubelet: r.legs[kubeletLeg].Addr(), NoWebSocket: transport == spdy, NoSPDY: transport == webSocket, Bridge: bridge(bridgeAt)}
 	if real {
 		r.pod.Bridge = y.attach(outer)
 	}
@@ -124,15 +121,15 @@ func (r *rig) close() error {
 	return err
 }
 
-// dialer is the product's own, with the launcher's tap around it. It learns
-// once that a server knows no WebSockets; one that does may be taken for such a
-// server for no longer than a run.
+// dialer is the product's own, with the launcher's tap around it. It learns once that
+// a server knows no SPDY; one that does may be taken for such a server for no longer
+// than a run.
 func (r *rig) dialer() link.Dialer {
-	if r.transport == webSocket {
+	if r.transport == spdy {
 		r.proto = &remote.Protocol{}
 	}
 	target := remote.Target{Namespace: "fault", Pod: r.name, UID: "u", Container: "main", Agent: "/agent"}
-	return leg.Dialer{Dialer: remote.New(r.cfg, r.client, target, r.proto), Tap: r.down, Lingering: &r.yard.lingering}
+	return leg.Dialer{Dialer: remote.New(r.cfg, r.client, target, r.proto), Tap: r.down}
 }
 
 // line is a link that runs.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +49,7 @@ func newWorld(t *testing.T, patience time.Duration, prepare func(dir string) []s
 	w := &world{t: t, dir: dir}
 	api := fakekube.New(t)
 	w.exec = fakekube.NewExec(t, w.attach)
+	w.exec.Refuse(fakekube.SPDY, http.StatusBadRequest, "WebSockets only") // Refuse says why
 	api.Handle(fakekube.ExecPath, w.exec)
 	w.front = newFront(t, api)
 	w.road = newRoad(t, w.front.server.Listener.Addr().String(), patience)

@@ -13,7 +13,7 @@
 // for each API server, one for each node; for the comparison with what was measured
 // they are all one, as on the machine where it was measured.
 //
-//	link by exec     the gate's turn; caller: dial, TLS, WebSocket; API server: authentication,
+//	link by exec     the gate's turn; caller: dial, TLS, SPDY; API server: authentication,
 //	                 authorization, the stream to the kubelet; node: runtime's exec, the worker's
 //	                 answer; back through the API server; caller: reads the answer
 //	link by TCP      caller and worker: TLS with both certificates; three times the network's way

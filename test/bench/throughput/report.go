@@ -27,7 +27,7 @@ func save(ctx context.Context, o options, all []samples) error {
 		fmt.Sprintf("%d processors for everything: the cluster's own processes, both pods and what measures.", runtime.NumCPU()),
 		fmt.Sprintf("%d MiB by each stream, %d rounds with one session, %d with four and with standard input; contenders in turn, order reversed each second round.", o.mib, o.rounds, o.several),
 		"CPU time by cgroup, the program and its reader included; the machine's is that of all processes.",
-		"Muster dials by WebSocket; a link through which more than 32 MiB flow within a second is dialled again by SPDY.",
+		"Muster's stream is SPDY.",
 	}
 	table := report.Table{Name: "throughput", Title: "Throughput of a session's streams through the whole path", Order: 50, Over: "sessions",
 		Columns: []report.Column{{Name: "throughput", Unit: "MiB/s"}, {Name: "CPU time, launcher's pod", Unit: "ms/MiB"},

@@ -27,8 +27,8 @@ type Pod struct {
 	Name    string
 	Kubelet string // address at which the API server dials this pod's kubelet
 	Bridge  Bridge
-	// OldServer: the API server knows no WebSockets for this pod's exec.
-	OldServer bool
+	// NoWebSocket and NoSPDY: the API server knows none of these for this pod's exec.
+	NoWebSocket, NoSPDY bool
 
 	mu      sync.Mutex
 	answers [2][]Answer
@@ -132,8 +132,11 @@ func (c *Cluster) exec(w http.ResponseWriter, r *http.Request) {
 		refuse(w, Answer{Code: http.StatusNotFound})
 		return
 	}
-	old := p.OldServer && wsstream.IsWebSocketRequest(r)
-	if old {
+	refused := p.NoSPDY
+	if wsstream.IsWebSocketRequest(r) {
+		refused = p.NoWebSocket
+	}
+	if refused {
 		refuse(w, Answer{Code: http.StatusBadRequest, Plain: true})
 		return
 	}

@@ -1,0 +1,81 @@
+package remote
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/test/fakekube"
+)
+
+func isSPDY(r *http.Request) bool { return r.Method == http.MethodPost }
+
+// Until a SPDY stream has come up, whatever may be in its way is a reason to try a
+// WebSocket, which is remembered if it passes.
+func TestSPDYIsProved(t *testing.T) {
+	for name, hinder := range map[string]func(world){
+		"a right that is missing": func(w world) { w.server.Fail(fakekube.Failure{Code: 403, Match: isSPDY}) },
+		"a proxy that says no":    func(w world) { w.exec.Refuse(fakekube.SPDY, 400, "no") },
+		"a proxy that says 403":   func(w world) { w.exec.Refuse(fakekube.SPDY, 403, "no") },
+		"an answer that does not come": func(w world) {
+			w.server.Fail(fakekube.Failure{Code: 500, Match: isSPDY, Hang: 2 * provingTimeout, Count: 1})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := on(t, fakekube.SPDY, echo)
+			w.dialer.proto.proved.Store(false)
+			hinder(w)
+			for range 2 {
+				conn := w.dial(t)
+				_, err := conn.Write([]byte("x"))
+				require.NoError(t, err)
+				_, err = io.ReadFull(conn, make([]byte, 1))
+				require.NoError(t, err)
+				require.NoError(t, conn.Close())
+			}
+			require.Equal(t, "WebSocket", w.dialer.proto.String())
+			require.Equal(t, 2, w.exec.Dials()[fakekube.WebSocket])
+			require.Len(t, w.server.Requests(), 3, "SPDY is asked for once")
+		})
+	}
+}
+
+// A verdict on the request is none on the protocol; a stream that has come up proves it.
+func TestSPDYStaysProved(t *testing.T) {
+	w := on(t, fakekube.SPDY, echo)
+	w.dialer.proto.proved.Store(false)
+	for code, want := range map[int]link.Kind{401: link.Unauthorized, 404: link.NotFound, 503: link.Server} {
+		w.server.Fail(fakekube.Failure{Code: code, Count: 1})
+		_, err := w.dialer.Dial(t.Context())
+		require.Equal(t, want, kind(t, err))
+	}
+	require.Len(t, w.server.Requests(), 3)
+	require.NoError(t, w.dial(t).Close())
+	w.server.Fail(fakekube.Failure{Code: 403, Count: 1})
+	_, err := w.dialer.Dial(t.Context())
+	require.Equal(t, link.Forbidden, kind(t, err))
+	require.NoError(t, w.dial(t).Close())
+	require.Equal(t, "SPDY", w.dialer.proto.String())
+	require.Equal(t, map[string]int{fakekube.SPDY: 2}, w.exec.Dials())
+}
+
+// Both fail: what the WebSocket met is told, and nothing is remembered.
+func TestNeitherPasses(t *testing.T) {
+	w := on(t, fakekube.SPDY, echo)
+	w.dialer.proto.proved.Store(false)
+	w.server.Fail(fakekube.Failure{Code: 403, Count: 2})
+	_, err := w.dialer.Dial(t.Context())
+	require.Equal(t, link.Forbidden, kind(t, err))
+	require.Equal(t, "SPDY", w.dialer.proto.String())
+	w.server.Stop()
+	_, err = w.dialer.Dial(t.Context())
+	require.Equal(t, link.Unreachable, kind(t, err))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = w.dialer.Dial(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}
