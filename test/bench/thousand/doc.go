@@ -19,14 +19,15 @@
 //
 // # Scale
 //
-// For 100, 300 and 1,000 workers in turn: `agent run` of a program that says that it has
-// begun, and waits. Counted from the launcher's start, since the pods are there:
-// rendezvous and handshake with all, then the arrival of the last first line on the
-// launcher's standard output. It is held, in the first round for a minute, while
-// launcher and API server are looked at. Then all programs end in one instant: they wait
-// for the end of a FIFO. The launcher must end with 0, each worker by itself and with 0,
-// each stream must have been opened once, and no answer of the API server may have been
-// an error. Its audit log counts requests, streams and watches among them.
+// For 100, 300, 1,000 and again 100 workers in turn, after a launch of the most that is
+// not counted: `agent run` of a program that says that it has begun, and waits. Counted
+// from the launcher's start, since the pods are there: rendezvous and handshake with all,
+// then the arrival of the last first line on the launcher's standard output. It is held,
+// in the first round for a minute, while launcher and API server are looked at. Then all
+// programs end in one instant: they wait for the end of a FIFO. The launcher must end
+// with 0, each worker by itself and with 0, each stream must have been opened once, and
+// no answer of the API server may have been an error. Its audit log counts requests,
+// streams and watches among them.
 //
 // # Output
 //

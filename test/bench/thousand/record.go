@@ -86,6 +86,7 @@ func recordScale(o options, all []run, notes []string) error {
 	command := "make bench-scale"
 	notes = append(notes[:len(notes):len(notes)],
 		"launch: from the launcher's start to the arrival of the last rank's first line on its standard output; rendezvous is the part until all have answered the handshake",
+		"a launch of the most workers comes first and is not counted; the fewest are launched twice in each round",
 		fmt.Sprintf("held for %s in the first round, for %s in the others; a quantity per worker is the total over their number", o.hold, min(brief, o.hold)),
 		"the API server keeps memory that it once had: its memory per worker is what its resident set grew by, which a round before may have done")
 	t := table(report.Table{Name: "scale", Title: "One launcher and so many workers, on nodes that kwok plays", Order: 60, Over: "workers", Command: command, Notes: notes},
