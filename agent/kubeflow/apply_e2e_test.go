@@ -24,8 +24,7 @@ func TestTheServerTakesThem(t *testing.T) {
 	defer cancel()
 	_, err := kube.Kubectl(ctx, "default", nil, "apply", "--server-side", "--force-conflicts", "-f", "../../images/deploy/crd.yaml")
 	require.NoError(t, err)
-	_, err = kube.Kubectl(ctx, "default", nil, "wait", "--for=condition=Established", "crd/launchjobs.muster.dev", "--timeout=60s")
-	require.NoError(t, err)
+	require.NoError(t, kube.Served(ctx, "crd/launchjobs.muster.dev"))
 	refused := figure.Series{Unit: "jobs", Reduce: "sum"}
 	for _, c := range everything(t) {
 		file, r := c.file, c.Result

@@ -122,7 +122,7 @@ func define(ctx context.Context, m module) error {
 		}
 	}
 	for _, f := range files {
-		if _, err := kube.Kubectl(ctx, corev1.NamespaceDefault, nil, "wait", "--for=condition=Established", "--timeout=30s", "-f", f); err != nil {
+		if err := kube.Served(ctx, "-f", f); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ func (w *World) Install(ctx context.Context) error {
 	if _, err := kube.Kubectl(ctx, system, nil, "wait", "--for=delete", "pods", "-l", "app.kubernetes.io/name=muster-controller", "--timeout=60s"); err != nil {
 		return err
 	}
-	if _, err = kube.Kubectl(ctx, system, nil, "wait", "--for=condition=Established", "crd/launchjobs.muster.dev", "--timeout=60s"); err != nil {
+	if err := kube.Served(ctx, "crd/launchjobs.muster.dev"); err != nil {
 		return err
 	}
 	if _, err := audit.Since(w.Audit, began); err != nil {

@@ -34,7 +34,7 @@ func Define(ctx context.Context, files []string) error {
 		}
 	}
 	for _, f := range files {
-		if _, err := kube.Kubectl(ctx, corev1.NamespaceDefault, nil, "wait", "--for=condition=Established", "--timeout=30s", "-f", f); err != nil {
+		if err := kube.Served(ctx, "-f", f); err != nil {
 			return err
 		}
 	}
