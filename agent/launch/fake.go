@@ -120,7 +120,8 @@ func startFake(r *reap.Reaper, cfg Config, dir, agent, run string, w rendezvous.
 		return nil, fmt.Errorf("make fake worker: %w", err)
 	}
 	defer log.Close()
-	marker := run + "-" + w.Name
+	// Whatever still ends what the one before it ran does not find this one.
+	marker := fmt.Sprintf("%s-%d-%s", run, w.Restarts, w.Name)
 	env := withVars(withoutMuster(os.Environ()), append(framework.FakeWorker(tmp),
 		framework.Var{Name: names.EnvDir, Value: dir},
 		framework.Var{Name: names.EnvSlots, Value: strconv.Itoa(cfg.Slots)},

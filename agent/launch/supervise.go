@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -93,6 +94,9 @@ func (s *supervisor) watch(ctx context.Context) {
 	defer tick.Stop()
 	pace := newPace(s.links.changed)
 	defer pace.stop()
+	if s.incomplete() && s.ending.onLost(s.cfg.Grace) {
+		rearm()
+	}
 	for {
 		select {
 		case <-s.cmd.done():
@@ -291,6 +295,12 @@ func (s *supervisor) lose(l Lost) bool {
 	}
 	s.voice.Warn("worker %s lost: %s", l.Worker, l.Cause)
 	return !s.group && s.ending.onLost(s.cfg.Grace)
+}
+
+// incomplete: one of the workers was lost before the command began, after all had
+// been there. No mpirun can be relied on to notice.
+func (s *supervisor) incomplete() bool {
+	return !s.group && s.roster == nil && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool { return s.known(w.Name) })
 }
 
 func (s *supervisor) known(worker string) bool { return s.tally.isLost(worker) }

@@ -8,7 +8,9 @@ import (
 	"io"
 	"log/slog"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -145,4 +147,38 @@ func TestAftermath(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stubborn is an mpirun that does not notice anything and ends when it is told to.
+type stubborn struct {
+	ended chan struct{}
+	told  []syscall.Signal
+}
+
+func (c *stubborn) done() <-chan struct{} { return c.ended }
+
+func (c *stubborn) signal(sig syscall.Signal) {
+	if c.told = append(c.told, sig); len(c.told) == 1 {
+		close(c.ended)
+	}
+}
+
+// A worker may be lost after all have come and before mpirun begins, as when the
+// one that came in the place of another goes at once. It is on record then, and is
+// no news to a watch.
+func TestLostBeforeTheCommandBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), newTally())
+		cmd := &stubborn{ended: make(chan struct{})}
+		s := &supervisor{cfg: Config{Grace: time.Second}, cmd: cmd, name: "mpirun", links: all, tally: all.tally,
+			voice: &voice{w: io.Discard}, started: []rendezvous.Worker{{Name: "pi-worker-0"}, {Name: "pi-worker-1"}}}
+		all.tally.lose(Lost{Worker: "pi-worker-1", Cause: "gone"})
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		s.watch(ctx)
+		require.Equal(t, lostPatience, time.Since(began))
+		require.Equal(t, []syscall.Signal{syscall.SIGTERM}, cmd.told)
+		require.True(t, s.ended)
+	})
 }
