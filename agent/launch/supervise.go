@@ -290,10 +290,9 @@ func (s *supervisor) settle(now time.Time) {
 func (s *supervisor) lose(l Lost) bool {
 	l.leaving = l.leaving || s.unsure[l.Worker].lost.leaving
 	delete(s.unsure, l.Worker)
-	if !s.tally.lose(l) {
-		return false
+	if s.tally.lose(l) {
+		s.voice.Warn("worker %s lost: %s", l.Worker, l.Cause)
 	}
-	s.voice.Warn("worker %s lost: %s", l.Worker, l.Cause)
 	return !s.group && s.ending.onLost(s.cfg.Grace)
 }
 

@@ -182,3 +182,14 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 		require.True(t, s.ended)
 	})
 }
+
+// The same where the watch learns only then that a worker on record is gone, as an
+// elastic run does.
+func TestLostOnRecord(t *testing.T) {
+	s := &supervisor{cfg: Config{Grace: time.Second}, tally: newTally(), voice: &voice{w: io.Discard}}
+	gone := Lost{Worker: "pi-worker-1", Cause: "gone"}
+	s.tally.lose(gone)
+	require.True(t, s.lose(gone), "the command is to end")
+	require.False(t, s.lose(gone), "once")
+	require.Equal(t, lostPatience, s.ending.wait())
+}

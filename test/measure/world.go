@@ -98,8 +98,9 @@ func (w *World) Undo(first int) error {
 }
 
 // Spaces makes namespaces of a level of Pod Security, which go with all that is in them.
+// What a run that was killed has left of them goes first.
 func (w *World) Spaces(ctx context.Context, level string, names ...string) error {
-	w.Later("remove namespaces", func(ctx context.Context) error {
+	remove := func(ctx context.Context) error {
 		var errs []error
 		for _, name := range names { // all at once: the garbage collector takes its time with each
 			errs = append(errs, client.IgnoreNotFound(w.Client.Delete(ctx, namespace(name, level))))
@@ -108,7 +109,11 @@ func (w *World) Spaces(ctx context.Context, level string, names ...string) error
 			errs = append(errs, w.Gone(ctx, namespace(name, level)))
 		}
 		return errors.Join(errs...)
-	})
+	}
+	if err := remove(ctx); err != nil {
+		return fmt.Errorf("remove namespaces that are left: %w", err)
+	}
+	w.Later("remove namespaces", remove)
 	for _, name := range names {
 		if err := w.Client.Create(ctx, namespace(name, level)); err != nil {
 			return fmt.Errorf("make namespace: %w", err)

@@ -89,14 +89,17 @@ func (w *world) launch(size int, verb string) (l *launcher, err error) {
 	return l, nil
 }
 
-// watch looks at what the launcher uses until it has ended.
+// watch looks at what the launcher uses until it is no more. In exec, and once it has
+// ended, a process has no memory to tell of.
 func (l *launcher) watch() {
 	for {
 		used, err := program.UsageOf(l.cmd.Process.Pid)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
-		l.last.Store(&used)
+		if err == nil {
+			l.last.Store(&used)
+		}
 		time.Sleep(200 * time.Millisecond)
 	}
 }
