@@ -68,13 +68,13 @@ func (c *compared) runs(ctx context.Context, o options, both []*arm) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(os.Stderr, "steady: %s %s Muster, run %d: %.3f s\n", l.name, a.name, n, seconds)
+			fmt.Fprintf(os.Stderr, "steady: %s %s Muster, run %d: %v s\n", l.name, a.name, n, seconds)
 			switch {
 			case n == 0:
 			case a == with:
-				c.With = append(c.With, seconds)
+				c.With = append(c.With, seconds...)
 			default:
-				c.Without = append(c.Without, seconds)
+				c.Without = append(c.Without, seconds...)
 			}
 		}
 	}
@@ -82,16 +82,16 @@ func (c *compared) runs(ctx context.Context, o options, both []*arm) error {
 }
 
 // once runs the load.
-func once(ctx context.Context, l load, a *arm) (seconds float64, err error) {
+func once(ctx context.Context, l load, a *arm) (seconds []float64, err error) {
 	if _, err := a.do(ctx, a.ready, time.Minute); err != nil {
-		return 0, err
+		return nil, err
 	}
 	said, err := a.do(ctx, a.mpirun(l, l.argv), runLimit)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if seconds, err = l.read(a.dir, said); err != nil {
-		return 0, fmt.Errorf("%s: %w\n%s", a.name, err, said)
+	if seconds, err = l.read(a.dir); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", a.name, err, said)
 	}
 	return seconds, nil
 }

@@ -22,9 +22,10 @@
 //
 // testdata/allreduce.c, a loop over 20 ranks on 20 workers which gives way when it
 // waits (mpi_yield_when_idle), as there are fewer processors. Runs of it differ by 3 to 4 %
-// with nothing changed, so both jobs start at once and their ranks compute for a second in
-// turn, asleep in front of a lock (gate.go) otherwise. Ten slices make a sample. Samples
-// count when the jobs are older than the minute after which the links of Open MPI 4 are
+// with nothing changed, so both jobs start at once and their ranks compute for a third of a
+// second in turn, asleep in front of a lock (gate.go) otherwise: a slice with eleven ranks on
+// one processor and nine on the other takes a tenth longer, and which slices those are is
+// chance. Fifty slices make a sample. Samples count when the jobs are older than the minute after which the links of Open MPI 4 are
 // parked; those before are a figure of their own.
 //
 // An agent is in the control group of its rank. Where ten ranks share a processor and each

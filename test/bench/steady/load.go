@@ -30,8 +30,9 @@ type load struct {
 	// prepare puts into a directory, /shared in the pods, what line needs.
 	prepare func(ctx context.Context, dir string) error
 	argv    string // of mpirun, behind its own words
-	// read takes a run's seconds; nil: the load is the loop, which goes in slices.
-	read func(dir, output string) (seconds float64, err error)
+	// read takes the seconds of each part of a run; nil: the load is the loop, which goes
+	// in slices.
+	read func(dir string) (seconds []float64, err error)
 }
 
 func loads(o options) []load {
@@ -89,19 +90,34 @@ func putHPCC(ctx context.Context, dir string) error {
 	)
 }
 
-var hplTime = regexp.MustCompile(`(?m)^HPL_time=(\S+)$`)
+// hplTimes are the lines of HPL's own table: variant, N, NB, P, Q, seconds, Gflops.
+var hplTimes = regexp.MustCompile(`(?m)^W[RC]\w+\s+4000\s+80\s+1\s+2\s+(\S+)\s+\S+$`)
 
-// readHPCC takes HPL's time out of hpcc's file, and the file away.
-func readHPCC(dir, _ string) (float64, error) {
+// timesOfHPL is how often hpcc's input has it solve the same problem.
+const timesOfHPL = 8
+
+// readHPCC takes HPL's times out of hpcc's file, and the file away.
+func readHPCC(dir string) ([]float64, error) {
 	path := filepath.Join(dir, "hpl", "hpccoutf.txt")
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	found := hplTime.FindSubmatch(text)
-	if found == nil || !bytes.Contains(text, []byte("\nSuccess=1\n")) {
-		return 0, errors.New("hpcc has not succeeded")
+	times, err := parseHPCC(text)
+	return times, errors.Join(err, os.Remove(path))
+}
+
+func parseHPCC(text []byte) (times []float64, err error) {
+	found := hplTimes.FindAllSubmatch(text, -1)
+	if len(found) != timesOfHPL || !bytes.Contains(text, []byte("\nSuccess=1\n")) {
+		return nil, fmt.Errorf("hpcc has not succeeded: %d of %d solutions", len(found), timesOfHPL)
 	}
-	seconds, err := strconv.ParseFloat(string(found[1]), 64)
-	return seconds, errors.Join(err, os.Remove(path))
+	for _, line := range found {
+		seconds, err := strconv.ParseFloat(string(line[1]), 64)
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, seconds)
+	}
+	return times, nil
 }

@@ -29,7 +29,7 @@ func save(ctx context.Context, o options, all []compared) error {
 	table.Notes = []string{
 		strings.Join(strings.Fields(strings.ReplaceAll(version, "\n", "; ")), " ") + "; Open MPI 4.1.4 and hpcc 1.5.0 of Debian 12.",
 		fmt.Sprintf("%d processors for ranks, agents and the cluster's own processes.", runtime.NumCPU()),
-		fmt.Sprintf("HPL by its own clock: %d counted runs with Muster and %d without, in turn, order reversed each second pair; a rank on each worker.", o.pairs, o.pairs),
+		fmt.Sprintf("HPL by its own clock: %d counted runs of hpcc with Muster and %d without, of %d solutions each, in turn, order reversed each second pair; a rank on each worker.", o.pairs, o.pairs, timesOfHPL),
 		fmt.Sprintf("The loop by rank 0's clock: both jobs are there at once and compute in turn; a sample is the sum of %d slices of %d turns, %d samples in each of %d launches, from %s after a launch on (an Open MPI 4 job's links are parked then).",
 			slicesInBlock, o.turns, o.blocks, o.launches, o.settle),
 		"Without Muster: PID 1 is a shell in a read.",

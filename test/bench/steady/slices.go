@@ -100,7 +100,7 @@ func (c *compared) allot(ctx context.Context, o options, launch int, with *arm, 
 }
 
 // slicesInBlock are enough for an agent to look at its processes within a block.
-const slicesInBlock = 10
+const slicesInBlock = 50
 
 // block gives each gate so many slices, in turn; n says who begins.
 func block(ctx context.Context, n int, gates []*gate) (sums [2]float64, err error) {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -39,6 +41,22 @@ func TestInterval(t *testing.T) {
 func TestParameters(t *testing.T) {
 	require.Equal(t, []string{"OMPI_MCA_btl='self,tcp'", `OMPI_MCA_note='it'\''s = so'`}, parameters(
 		"PATH=/bin\nOMPI_MCA_plm_rsh_agent=/muster/agent\nOMPI_MCA_btl=self,tcp\nOMPI_MCA_orte_default_hostfile=/x\nrest of a line\nOMPI_MCA_note=it's = so\n"))
+}
+
+func TestParseHPCC(t *testing.T) {
+	solved := "WR11C2R4        4000    80     1     2               4.53              9.420e+00\n"
+	head := "T/V                N    NB     P     Q               Time                 Gflops\n"
+	times, err := parseHPCC([]byte(strings.Repeat(head+solved, timesOfHPL) + "\nSuccess=1\n"))
+	require.NoError(t, err)
+	require.Equal(t, slices.Repeat([]float64{4.53}, timesOfHPL), times)
+	for name, text := range map[string]string{
+		"one is missing":  strings.Repeat(head+solved, timesOfHPL-1) + "\nSuccess=1\n",
+		"a sum was wrong": strings.Repeat(head+solved, timesOfHPL) + "\nSuccess=0\n",
+		"nothing":         "",
+	} {
+		_, err := parseHPCC([]byte(text))
+		require.ErrorContains(t, err, "has not succeeded", name)
+	}
 }
 
 // Ranks come through the gate once a slice, and not while it is the others' turn.
