@@ -22,9 +22,9 @@ func TestLimitFiles(t *testing.T) {
 		want     uint64
 		wantHard uint64
 	}{
-		{"mpirun", "/usr/bin/mpirun.openmpi", 0, 9000, 60, 1984, 9000},
-		{"as many as it takes", "mpiexec", 0, 9000, 400, 7424, 9000},
-		{"low already", "mpirun", 0, 1500, 60, 1500, 1500},
+		{"mpirun", "/usr/bin/mpirun.openmpi", 0, 9000, 60, 1024, 9000},
+		{"as many as it takes", "mpiexec", 0, 9000, 400, 3456, 9000},
+		{"low already", "mpirun", 0, 1000, 60, 1000, 1000},
 		{"ranks of its own", "mpirun", 2, 9000, 60, 9000, 9000},
 		{"another command", "sh", 0, 9000, 60, 9000, 9000},
 	} {

@@ -63,7 +63,7 @@ func contenders() []contender {
 		},
 		{
 			name: "nsenter", launcher: floorPod,
-			script: `ulimit -Sn $((1024 + 16 * %d)); ` + hold, // as agent run does
+			script: `n=$((256 + 8 * %d)); ulimit -Sn $((n > 1024 ? n : 1024)); ` + hold, // as agent run does
 			env: append([]string{"OMPI_MCA_plm_rsh_agent=/bin/sh /tmp/agent", "OMPI_MCA_plm_rsh_no_tree_spawn=1", "OMPI_MCA_plm_rsh_num_concurrent=128",
 				"OMPI_MCA_orte_keep_fqdn_hostnames=0"}, root...),
 		},
