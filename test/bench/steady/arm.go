@@ -99,8 +99,8 @@ func (a *arm) do(ctx context.Context, line string, limit time.Duration) (string,
 }
 
 // mpirun is the line of a run.
-func (a *arm) mpirun(l load, argv string) string {
-	return fmt.Sprintf("%s mpirun --mca mpi_yield_when_idle %d --bind-to none -n %d %s", a.env, btoi(l.workers > 2), l.workers, argv)
+func (a *arm) mpirun(l load) string {
+	return fmt.Sprintf("%s mpirun --mca mpi_yield_when_idle %d --bind-to none -n %d %s", a.env, btoi(l.workers > 2), l.workers, l.line(a.name))
 }
 
 func btoi(b bool) int {
@@ -110,6 +110,9 @@ func btoi(b bool) int {
 	return 0
 }
 
+// jobs are the names of both.
+func jobs() [2]string { return [...]string{"with", "without"} }
+
 // arms are both jobs, ready for their first runs.
 func arms(ctx context.Context, o options, l load, s pods.Space, dir string) (list []*arm, err error) {
 	for name, text := range map[string][]byte{"launcher.sh": launcherScript, "worker.sh": workerScript, "rsh.sh": rshScript} {
@@ -118,14 +121,14 @@ func arms(ctx context.Context, o options, l load, s pods.Space, dir string) (lis
 			return nil, err
 		}
 	}
-	with, err := newArm(ctx, s, dir, pods.Job{Name: "with", Image: o.image, Bin: o.bin, CPU: l.share(), Workers: l.workers, Worker: []string{"worker"},
-		Launcher: []string{"run", "--job=with", fmt.Sprintf("--workers=%d", l.workers), "--slots=1", "--", "sh", "/shared/launcher.sh", "with"}})
+	with, err := newArm(ctx, s, dir, pods.Job{Name: jobs()[0], Image: o.image, Bin: o.bin, CPU: l.share(), Workers: l.workers, Worker: []string{"worker"},
+		Launcher: []string{"run", "--job=" + jobs()[0], fmt.Sprintf("--workers=%d", l.workers), "--slots=1", "--", "sh", "/shared/launcher.sh", jobs()[0]}})
 	list = append(list, with)
 	if err != nil {
 		return list, err
 	}
-	without, err := newArm(ctx, s, dir, pods.Job{Name: "without", Image: o.image, CPU: l.share(), Workers: l.workers, Shell: true,
-		Launcher: []string{"sh /shared/launcher.sh without"}, Worker: []string{"sh /shared/worker.sh"}})
+	without, err := newArm(ctx, s, dir, pods.Job{Name: jobs()[1], Image: o.image, CPU: l.share(), Workers: l.workers, Shell: true,
+		Launcher: []string{"sh /shared/launcher.sh " + jobs()[1]}, Worker: []string{"sh /shared/worker.sh"}})
 	list = append(list, without)
 	if err != nil {
 		return list, err

@@ -7,12 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/musterhq/muster/test/bench/pods"
 )
-
-const runLimit = 4 * time.Minute
 
 // compared is what a load took, and what the agents beside it did.
 type compared struct {
@@ -49,49 +46,5 @@ func compare(ctx context.Context, o options, l load) (c compared, err error) {
 		said, _ := space.Kubectl(ctx, nil, "logs", "with-launcher") // it stands beside the error
 		return c, fmt.Errorf("%w\n%s", err, said)
 	}
-	if l.read == nil {
-		return c, c.slices(ctx, o, both)
-	}
-	return c, c.runs(ctx, o, both)
-}
-
-// runs runs the load with and without Muster, in turn.
-func (c *compared) runs(ctx context.Context, o options, both []*arm) error {
-	l, with, without := c.load, both[0], both[1]
-	for n := range o.pairs + 1 {
-		order := []*arm{with, without}
-		if n%2 == 1 {
-			order = []*arm{without, with}
-		}
-		for _, a := range order {
-			seconds, err := once(ctx, l, a)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(os.Stderr, "steady: %s %s Muster, run %d: %v s\n", l.name, a.name, n, seconds)
-			switch {
-			case n == 0:
-			case a == with:
-				c.With = append(c.With, seconds...)
-			default:
-				c.Without = append(c.Without, seconds...)
-			}
-		}
-	}
-	return nil
-}
-
-// once runs the load.
-func once(ctx context.Context, l load, a *arm) (seconds []float64, err error) {
-	if _, err := a.do(ctx, a.ready, time.Minute); err != nil {
-		return nil, err
-	}
-	said, err := a.do(ctx, a.mpirun(l, l.argv), runLimit)
-	if err != nil {
-		return nil, err
-	}
-	if seconds, err = l.read(a.dir); err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", a.name, err, said)
-	}
-	return seconds, nil
+	return c, c.slices(ctx, dir, both)
 }

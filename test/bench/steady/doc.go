@@ -17,16 +17,19 @@
 //
 // # Loads
 //
-// HPL of Debian's hpcc, 2 ranks on 2 workers, by its own clock: with, without, without,
-// with, the first of each not counted.
+// Runs differ by several percent with nothing changed, whatever they compute: what else the
+// machine and its neighbours do comes and goes within seconds. So both jobs start at once, and
+// their ranks compute for a second at most in turn, asleep in front of a lock otherwise
+// (gate.go, testdata/gate.h).
+//
+// HPL of Debian's hpcc, 2 ranks on 2 workers, by its own clock: a solution each in turn, and
+// a new launch after a dozen. Each solution is a sample.
 //
 // testdata/allreduce.c, a loop over 20 ranks on 20 workers which gives way when it
-// waits (mpi_yield_when_idle), as there are fewer processors. Runs of it differ by 3 to 4 %
-// with nothing changed, so both jobs start at once and their ranks compute for a third of a
-// second in turn, asleep in front of a lock (gate.go) otherwise: a slice with eleven ranks on
+// waits (mpi_yield_when_idle), as there are fewer processors. A slice with eleven ranks on
 // one processor and nine on the other takes a tenth longer, and which slices those are is
-// chance. Fifty slices make a sample. Samples count when the jobs are older than the minute after which the links of Open MPI 4 are
-// parked; those before are a figure of their own.
+// chance: fifty make a sample. Samples count when the jobs are older than the minute after
+// which the links of Open MPI 4 are parked; those before are a figure of their own.
 //
 // An agent is in the control group of its rank. Where ten ranks share a processor and each
 // waits for all, what an agent takes may be taken ten times over: the loop shows more than

@@ -3,22 +3,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 
 	"github.com/musterhq/muster/test/kube"
 )
 
-//go:embed testdata/hpccinf.txt
-var hpccInput []byte
+//go:embed testdata/gate.h
+var gateHeader []byte
 
 //go:embed testdata/allreduce.c
 var allreduce []byte
@@ -27,20 +23,28 @@ var allreduce []byte
 type load struct {
 	key, name string
 	workers   int
+	launches  int
 	// prepare puts into a directory, /shared in the pods, what line needs.
 	prepare func(ctx context.Context, dir string) error
-	argv    string // of mpirun, behind its own words
-	// read takes the seconds of each part of a run; nil: the load is the loop, which goes
-	// in slices.
-	read func(dir string) (seconds []float64, err error)
+	// line is mpirun's, behind its own words, of the job with a name.
+	line func(job string) string
+	// play gives a launch's slices out, and keeps what they took.
+	play func(ctx context.Context, c *compared, launch int, with *arm, gates []*gate) error
+	// done keeps what the programs themselves say of a launch that has ended.
+	done     func(c *compared, dir string) error
+	together int // samples of one launch, which may rise and fall together; 1: they do not
 }
 
 func loads(o options) []load {
 	return []load{{
-		key: "hpl", name: "HPL", workers: 2, prepare: putHPCC, read: readHPCC,
-		argv: "-wdir /shared/hpl -x LD_LIBRARY_PATH=/shared/hpl /shared/hpl/hpcc",
+		key: "hpl", name: "HPL", workers: 2, launches: o.pairs, prepare: putHPCC, line: hpccLine, play: playHPCC, done: keepHPCC, together: timesOfHPL,
 	}, {
-		key: "allreduce", name: "allreduce", workers: o.workers, prepare: putAllreduce,
+		key: "allreduce", name: "allreduce", workers: o.workers, launches: o.launches, prepare: putAllreduce,
+		line: func(job string) string { return fmt.Sprintf("/shared/allreduce /shared/%s 1000 %d", job, o.turns) },
+		play: func(ctx context.Context, c *compared, launch int, with *arm, gates []*gate) error {
+			return c.allot(ctx, o, launch, with, gates)
+		},
+		done: func(*compared, string) error { return nil }, together: 1,
 	}}
 }
 
@@ -48,76 +52,17 @@ func loads(o options) []load {
 // whatever else runs on the machine, and both jobs have room on nodes of two.
 func (l load) share() string { return fmt.Sprintf("%dm", 800/l.workers) }
 
-// putAllreduce builds the loop: the pods have no compiler.
+// putAllreduce builds the loop.
 func putAllreduce(ctx context.Context, dir string) error {
-	source := filepath.Join(dir, "allreduce.c")
-	if err := os.WriteFile(source, allreduce, 0o644); err != nil {
+	return build(ctx, dir, "allreduce.c", allreduce, "-o", filepath.Join(dir, "allreduce"))
+}
+
+// build compiles a program that waits at a gate: the pods have no compiler.
+func build(ctx context.Context, dir, name string, text []byte, options ...string) error {
+	source := filepath.Join(dir, name)
+	if err := errors.Join(os.WriteFile(source, text, 0o644), os.WriteFile(filepath.Join(dir, "gate.h"), gateHeader, 0o644)); err != nil {
 		return err
 	}
-	_, err := kube.Program(ctx, nil, "mpicc.openmpi", "-O2", "-o", filepath.Join(dir, "allreduce"), source)
+	_, err := kube.Program(ctx, nil, "mpicc.openmpi", append([]string{"-O2", source}, options...)...)
 	return err
-}
-
-// putHPCC unpacks Debian's hpcc and the BLAS beside it; the images need neither.
-func putHPCC(ctx context.Context, dir string) error {
-	here := filepath.Join(dir, "hpl")
-	if err := os.MkdirAll(here, 0o777); err != nil {
-		return err
-	}
-	get := exec.CommandContext(ctx, "apt-get", "download", "hpcc", "libblas3")
-	get.Dir = here
-	if said, err := get.CombinedOutput(); err != nil {
-		return fmt.Errorf("download hpcc: %w: %s", err, bytes.TrimSpace(said))
-	}
-	packages, err := filepath.Glob(filepath.Join(here, "*.deb"))
-	if err != nil {
-		return err
-	}
-	for _, p := range packages {
-		if _, err := kube.Program(ctx, nil, "dpkg-deb", "-x", p, filepath.Join(here, "root")); err != nil {
-			return err
-		}
-	}
-	blas, err := filepath.Glob(filepath.Join(here, "root/usr/lib/*/blas/libblas.so.3.*"))
-	if err != nil || len(blas) != 1 {
-		return errors.Join(err, fmt.Errorf("unpack hpcc: %d libraries of BLAS", len(blas)))
-	}
-	return errors.Join(
-		os.Rename(filepath.Join(here, "root/usr/bin/hpcc"), filepath.Join(here, "hpcc")),
-		os.Rename(blas[0], filepath.Join(here, "libblas.so.3")),
-		os.WriteFile(filepath.Join(here, "hpccinf.txt"), hpccInput, 0o644),
-		os.Chmod(here, 0o777), // hpcc writes beside its input
-	)
-}
-
-// hplTimes are the lines of HPL's own table: variant, N, NB, P, Q, seconds, Gflops.
-var hplTimes = regexp.MustCompile(`(?m)^W[RC]\w+\s+4000\s+80\s+1\s+2\s+(\S+)\s+\S+$`)
-
-// timesOfHPL is how often hpcc's input has it solve the same problem.
-const timesOfHPL = 8
-
-// readHPCC takes HPL's times out of hpcc's file, and the file away.
-func readHPCC(dir string) ([]float64, error) {
-	path := filepath.Join(dir, "hpl", "hpccoutf.txt")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	times, err := parseHPCC(text)
-	return times, errors.Join(err, os.Remove(path))
-}
-
-func parseHPCC(text []byte) (times []float64, err error) {
-	found := hplTimes.FindAllSubmatch(text, -1)
-	if len(found) != timesOfHPL || !bytes.Contains(text, []byte("\nSuccess=1\n")) {
-		return nil, fmt.Errorf("hpcc has not succeeded: %d of %d solutions", len(found), timesOfHPL)
-	}
-	for _, line := range found {
-		seconds, err := strconv.ParseFloat(string(line[1]), 64)
-		if err != nil {
-			return nil, err
-		}
-		times = append(times, seconds)
-	}
-	return times, nil
 }

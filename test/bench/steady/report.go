@@ -29,8 +29,8 @@ func save(ctx context.Context, o options, all []compared) error {
 	table.Notes = []string{
 		strings.Join(strings.Fields(strings.ReplaceAll(version, "\n", "; ")), " ") + "; Open MPI 4.1.4 and hpcc 1.5.0 of Debian 12.",
 		fmt.Sprintf("%d processors for ranks, agents and the cluster's own processes.", runtime.NumCPU()),
-		fmt.Sprintf("HPL by its own clock: %d counted runs of hpcc with Muster and %d without, of %d solutions each, in turn, order reversed each second pair; a rank on each worker.", o.pairs, o.pairs, timesOfHPL),
-		fmt.Sprintf("The loop by rank 0's clock: both jobs are there at once and compute in turn; a sample is the sum of %d slices of %d turns, %d samples in each of %d launches, from %s after a launch on (an Open MPI 4 job's links are parked then).",
+		fmt.Sprintf("HPL (N %d) by its own clock: %d launches of %d solutions each, a rank on each worker. Both jobs run at once and compute in turn, a solution each.", orderOfHPL, o.pairs, timesOfHPL),
+		fmt.Sprintf("The loop by rank 0's clock: both jobs run at once and compute in turn; a sample is the sum of %d slices of %d turns, %d samples in each of %d launches, from %s after a launch on (an Open MPI 4 job's links are parked then).",
 			slicesInBlock, o.turns, o.blocks, o.launches, o.settle),
 		"Without Muster: PID 1 is a shell in a read.",
 	}
@@ -43,8 +43,8 @@ func save(ctx context.Context, o options, all []compared) error {
 		table.Rows = append(table.Rows,
 			report.Row{Name: c.load.name + ", without Muster", Size: c.load.workers, Cells: [][]float64{c.Without, nil}},
 			report.Row{Name: c.load.name + ", with Muster", Size: c.load.workers, Cells: [][]float64{c.With, c.Agents}})
-		low, high := interval(c.With, c.Without)
-		table.Notes = append(table.Notes, fmt.Sprintf("%s: the ratio of medians lies between %.4f and %.4f (95 %%, bootstrap over the pairs).", c.load.name, low, high))
+		low, high := interval(c.With, c.Without, c.load.together)
+		table.Notes = append(table.Notes, fmt.Sprintf("%s: the ratio of medians lies between %.4f and %.4f (95 %%, bootstrap over the pairs, of HPL over the launches).", c.load.name, low, high))
 		raw[c.load.key] = figure.Series{Unit: "ratio", Reduce: "ratio", Samples: c.With, Over: c.Without}
 		rows = append(rows, figure.Row{Name: fmt.Sprintf("%s on %d workers, time with Muster over time without", c.load.name, c.load.workers), Log: c.load.key, Op: "<=", Bar: 1.01})
 		if len(c.HeldWith) > 0 {

@@ -15,11 +15,11 @@ import (
 // launchLimit is more than all slices of a launch take.
 const launchLimit = 20 * time.Minute
 
-// slices starts the loop with and without Muster at once, and lets the ranks of one compute
+// slices starts the load with and without Muster at once, and lets the ranks of one compute
 // while the others sleep, a slice each in turn: what goes on besides on the machine meets
 // both, and runs of minutes are compared within seconds. Ranks find themselves other
 // places on the processors at each slice, and other ports and memory at each launch.
-func (c *compared) slices(ctx context.Context, o options, both []*arm) error {
+func (c *compared) slices(ctx context.Context, dir string, both []*arm) error {
 	gates := make([]*gate, len(both))
 	for i, a := range both {
 		g, err := newGate(a)
@@ -29,16 +29,19 @@ func (c *compared) slices(ctx context.Context, o options, both []*arm) error {
 		}
 		gates[i] = g
 	}
-	for n := range o.launches {
-		if err := c.launch(ctx, o, n, both, gates); err != nil {
+	for n := range c.load.launches {
+		if err := c.launch(ctx, n, both, gates); err != nil {
+			return err
+		}
+		if err := c.load.done(c, dir); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// launch is one start of both jobs, and all of their slices.
-func (c *compared) launch(ctx context.Context, o options, n int, both []*arm, gates []*gate) error {
+// launch is one start of both jobs, and all of their slices, until both have ended.
+func (c *compared) launch(ctx context.Context, n int, both []*arm, gates []*gate) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var jobs errgroup.Group
@@ -47,13 +50,13 @@ func (c *compared) launch(ctx context.Context, o options, n int, both []*arm, ga
 		if err := errors.Join(err, gates[i].shut()); err != nil {
 			return err
 		}
-		line := a.mpirun(c.load, fmt.Sprintf("/shared/allreduce %s 1000 %d", "/shared/"+a.name, o.turns))
+		line := a.mpirun(c.load)
 		jobs.Go(func() error {
 			_, err := a.do(ctx, line, launchLimit)
 			return err
 		})
 	}
-	err := c.allot(ctx, o, n, both[0], gates)
+	err := c.load.play(ctx, c, n, both[0], gates)
 	for _, g := range gates {
 		err = errors.Join(err, g.end())
 	}
@@ -74,7 +77,7 @@ const (
 func (c *compared) allot(ctx context.Context, o options, launch int, with *arm, gates []*gate) error {
 	for n, began := 0, time.Now(); time.Since(began) < o.settle; n++ {
 		starting := time.Since(began) < startTime
-		sums, err := block(ctx, n, gates)
+		sums, err := block(ctx, n, slicesInBlock, gates)
 		if err != nil {
 			return err
 		}
@@ -87,7 +90,7 @@ func (c *compared) allot(ctx context.Context, o options, launch int, with *arm, 
 		return err
 	}
 	for n := range o.blocks {
-		sums, err := block(ctx, n, gates)
+		sums, err := block(ctx, n, slicesInBlock, gates)
 		if err != nil {
 			return err
 		}
@@ -103,8 +106,8 @@ func (c *compared) allot(ctx context.Context, o options, launch int, with *arm, 
 const slicesInBlock = 50
 
 // block gives each gate so many slices, in turn; n says who begins.
-func block(ctx context.Context, n int, gates []*gate) (sums [2]float64, err error) {
-	for i := range slicesInBlock * len(gates) {
+func block(ctx context.Context, n, slices int, gates []*gate) (sums [2]float64, err error) {
+	for i := range slices * len(gates) {
 		which := (n + (i+1)/2) % len(gates) // 0 1 1 0 0 1 1 ...: each comes as often behind itself
 		seconds, err := gates[which].slice(ctx)
 		if err != nil {
