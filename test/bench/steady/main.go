@@ -24,10 +24,10 @@ func main() { measure.Main("steady", run) }
 
 func run(ctx context.Context) error {
 	var o options
-	flag.IntVar(&o.pairs, "pairs", 24, "start hpcc `N` times with Muster, and without beside it")
+	flag.IntVar(&o.pairs, "pairs", 18, "start hpcc `N` times with Muster, and without beside it")
 	flag.IntVar(&o.workers, "workers", 20, "`N` workers for the loop")
 	flag.IntVar(&o.launches, "launches", 4, "start the loop `N` times with Muster, and without beside it")
-	flag.IntVar(&o.blocks, "blocks", 9, "count `N` blocks of slices in each launch of the loop")
+	flag.IntVar(&o.blocks, "blocks", 8, "count `N` blocks of slices in each launch of the loop")
 	flag.IntVar(&o.turns, "turns", 80, "`N` turns of the loop in a slice")
 	flag.DurationVar(&o.settle, "settle", 65*time.Second, "how `long` a launch of the loop computes before it counts")
 	flag.StringVar(&o.image, "image", "openmpi", "the pods' image, of images/")
