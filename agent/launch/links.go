@@ -87,10 +87,10 @@ func (l *links) open(ctx context.Context, w rendezvous.Worker) {
 	m := &member{worker: w, stop: stop, done: make(chan struct{})}
 	m.link = link.New(link.Config{
 		Worker: w.Name, Dialer: l.fleet.dialer(w), Gate: l.gate, Hello: l.hello, Lease: l.lease,
-		PingEvery: pingEvery(l.lease),
-		Log:       l.log,
-		OnState:   func(s link.State) { l.note(m, s) },
-		OnReport:  func(rec wire.ReportRecord) { l.tally.report(w.Name, rec); l.nudge() },
+		PingEvery: pingEvery(l.lease), ParkAfter: l.parkAfter(),
+		Log:      l.log,
+		OnState:  func(s link.State) { l.note(m, s) },
+		OnReport: func(rec wire.ReportRecord) { l.tally.report(w.Name, rec); l.nudge() },
 	})
 	l.members[w.Name] = m
 	l.run(ctx, m)
@@ -107,6 +107,16 @@ func (l *links) run(ctx context.Context, m *member) {
 		l.mu.Unlock()
 		l.nudge()
 	})
+}
+
+// parkAfter is how long an idle link stays open; 0: the default. Without an API
+// server there is nothing to spare. An open link also tells a fake worker at once
+// that its launcher was killed.
+func (l *links) parkAfter() time.Duration {
+	if l.gate == nil {
+		return -1
+	}
+	return 0
 }
 
 // pingEvery keeps idle links within the shortest of leases: every byte of ours

@@ -23,7 +23,8 @@ Examples:
   agent worker --await 10m                  end with 75 after 10 minutes without a launcher
 
 Flags:
-  --await DURATION   how long to await a launcher; 0: for ever (default 1h)
+  --await DURATION   how long to wait for a launcher; 0: for ever (default 1h).
+                     A launcher that has the worker is waited for until its lease ends.
   --grace DURATION   from TERM to KILL when told to stop from outside (default 25s)
   --slots N          slots of this worker, told to the launcher (MUSTER_SLOTS, default 0: the launcher decides)
   --job NAME         refuse launchers of other jobs (MUSTER_JOB)

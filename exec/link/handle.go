@@ -142,5 +142,5 @@ func (s *Session) ended(rec wire.ExitRecord) {
 func (l *Link) mayPark(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.state.Detached > 0 && len(l.sessions) == 0 && l.end == nil && now.Sub(l.active) >= l.cfg.ParkAfter
+	return l.cfg.ParkAfter >= 0 && l.state.Detached > 0 && len(l.sessions) == 0 && l.end == nil && now.Sub(l.active) >= l.cfg.ParkAfter
 }

@@ -30,8 +30,8 @@ type Config struct {
 	DeadAfter   time.Duration // 12 s: without a byte from the worker
 	DialTimeout time.Duration // 10 s: from dialling to the worker's welcome
 	Lease       time.Duration // 15 min: how long the worker waits for us
-	ParkAfter   time.Duration // 60 s: with detached sessions only
-	ParkLease   time.Duration // 1 h: the lease while parked
+	ParkAfter   time.Duration // 60 s: with detached sessions only; negative: never
+	ParkLease   time.Duration // the lease while parked: 1 h, or Lease if it is longer
 	AuthAfter   time.Duration // 15 s: of nothing but 401 and 403
 	FirstAuth   time.Duration // 60 s: the same for a worker never linked
 }
@@ -102,7 +102,7 @@ func New(cfg Config) *Link {
 	set(&cfg.DialTimeout, 10*time.Second)
 	set(&cfg.Lease, 15*time.Minute)
 	set(&cfg.ParkAfter, time.Minute)
-	set(&cfg.ParkLease, time.Hour)
+	set(&cfg.ParkLease, max(time.Hour, cfg.Lease))
 	set(&cfg.AuthAfter, 15*time.Second)
 	set(&cfg.FirstAuth, time.Minute)
 	cfg.Hello.ProtoMin, cfg.Hello.ProtoMax = wire.ProtoMin, wire.ProtoMax

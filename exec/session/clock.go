@@ -50,6 +50,10 @@ func (s *Server) due() (time.Duration, bool) {
 		return 0, false
 	}
 	limit, what := s.cfg.Await, "await"
+	if s.claimed && limit > 0 {
+		// A launcher that has parked its link says nothing for most of its lease.
+		limit = max(limit, s.lease)
+	}
 	if s.claimed && !s.swept && (limit <= 0 || s.lease < limit) {
 		// What has escaped from a session that has ended goes with the lease, too.
 		limit, what = s.lease, "sweep"

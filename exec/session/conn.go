@@ -16,7 +16,7 @@ import (
 // conn is one connection of the launcher, by way of a bridge.
 type conn struct {
 	srv    *Server
-	nc     *net.UnixConn
+	nc     net.Conn
 	reader *wire.Reader
 	kicked chan struct{} // the sender has something to look at
 	proto  int           // the version in use; set before the first frame is read
@@ -49,7 +49,7 @@ func (r heardReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func newConn(s *Server, nc *net.UnixConn) *conn {
+func newConn(s *Server, nc net.Conn) *conn {
 	return &conn{srv: s, nc: nc, kicked: make(chan struct{}, 1), gone: make(chan struct{}), channels: map[uint32]*session{}}
 }
 

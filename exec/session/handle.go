@@ -152,7 +152,7 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 		c.record(wire.Exit, channel, x.exit)
 	}
 	if answer.Created {
-		s.wg.Go(func() { s.start(x, *rec.Spec) })
+		s.wg.Go(func() { s.begin(x, *rec.Spec) })
 		s.wg.Go(x.obey)
 		s.kick() // from now on the lease counts
 	}

@@ -38,7 +38,9 @@ type Config struct {
 	HelloTimeout time.Duration // 10 s: a connection that says nothing
 	DeadAfter    time.Duration // 15 s: a connection without a byte
 	Grace        time.Duration // 5 s: between TERM and KILL where nobody says
-	Await        time.Duration // 1 h: without a launcher; 0: for ever
+	// Await is how long to wait for a launcher; 0: for ever. A worker that has a
+	// launcher waits for the lease of that launcher, if it is longer.
+	Await time.Duration
 }
 
 // Outcome is why the Server's work is over.
@@ -53,6 +55,7 @@ const (
 // Server owns the sessions of one worker.
 type Server struct {
 	cfg      Config
+	begin    func(*session, wire.Spec) // starts a session: start
 	instance string
 	limits   flow.Limits
 	noSpill  atomic.Bool // it has been said that no directory takes spill files
@@ -118,6 +121,7 @@ func New(cfg Config) *Server {
 		watched:  map[being]*watched{},
 		heard:    time.Now(),
 	}
+	s.begin = s.start
 	if len(cfg.SpoolDirs) > 0 {
 		s.limits.Files = &flow.Files{Dirs: cfg.SpoolDirs, Budget: flow.NewBudget(cfg.SpoolSize), Failed: s.spillFailed}
 	}

@@ -1,0 +1,235 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// mpis tells whose daemons leave the session that started them.
+var mpis = map[string]bool{"Open MPI 4": true, "Open MPI 5": false, "MPICH 4.0": false, "MPICH 4.2": false, "Intel MPI": false}
+
+// bond is a worker, a launcher's link to it, and the way between them.
+type bond struct {
+	t      *testing.T
+	server *Server
+	link   *link.Link
+	cut    bool // nobody reaches the worker
+	ends   chan *session
+	over   []Outcome
+	lost   error
+}
+
+// Dial implements link.Dialer.
+func (b *bond) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	if b.cut {
+		return nil, &link.DialError{Kind: link.Server, Err: errors.New("cut")}
+	}
+	near, far := net.Pipe()
+	b.server.wg.Go(func() {
+		defer far.Close()
+		c := newConn(b.server, far)
+		hello, err := c.readHello()
+		if err != nil {
+			return
+		}
+		if w, err := b.server.admit(ctx, c, hello); err == nil {
+			_ = c.serve(w) // its end is the link's affair
+		}
+		b.server.dropConn(c)
+	})
+	return near, nil
+}
+
+// begin stands in for start: a daemon that stays in its session until it is told,
+// or leaves it at once.
+func (b *bond) begin(x *session, spec wire.Spec) {
+	close(x.started)
+	x.stdout.End()
+	x.stderr.End()
+	if spec.Line == "detach" {
+		x.finish(&wire.ExitRecord{Detached: true})
+	}
+	b.ends <- x
+}
+
+// newBond is a worker told --await, and a launcher with that lease. An open link is
+// one that is never parked, as those to fake workers are.
+func newBond(t *testing.T, await, lease time.Duration, open bool) *bond {
+	b := &bond{t: t, ends: make(chan *session, 1)}
+	b.server = New(Config{Reaper: reap.New(), Log: slog.New(slog.DiscardHandler), Dir: "/", Await: await})
+	b.server.begin = b.begin
+	park := time.Duration(0)
+	if open {
+		park = -1
+	}
+	b.link = link.New(link.Config{Worker: "w-0", Dialer: b, Lease: lease, PingEvery: min(5*time.Second, lease/4), ParkAfter: park})
+	ctx, cancel := context.WithCancel(t.Context())
+	b.server.wg.Go(func() { b.server.clock(ctx) })
+	ran := make(chan error)
+	go func() { ran <- b.link.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		b.lost = <-ran
+		b.server.abandon()
+		b.server.wg.Wait()
+	})
+	synctest.Wait()
+	return b
+}
+
+// mpirun is a launch on the worker that takes that long.
+func (b *bond) mpirun(detaches bool, takes time.Duration) {
+	line := "stay"
+	if detaches {
+		line = "detach"
+	}
+	s, err := b.link.Open(b.t.Context(), "", wire.Spec{Line: line}, link.Streams{})
+	require.NoError(b.t, err)
+	x := <-b.ends
+	time.Sleep(takes)
+	if detaches {
+		b.server.mu.Lock()
+		x.detached = false
+		b.server.dropLocked(x)
+		b.server.mu.Unlock()
+		b.server.kick()
+	} else {
+		x.finish(&wire.ExitRecord{})
+	}
+	_, err = s.Wait(b.t.Context())
+	require.NoError(b.t, err)
+}
+
+// outcome is what the worker has decided so far; -1: it goes on.
+func (b *bond) outcome() Outcome {
+	synctest.Wait()
+	select {
+	case o := <-b.server.Outcome():
+		return o
+	default:
+		return -1
+	}
+}
+
+// TestWorkersOutlivePauses: a worker whose launcher lives stays, however long that
+// launcher pauses between launches and after them; and it is told of the end.
+func TestWorkersOutlivePauses(t *testing.T) {
+	pauses := []time.Duration{0, time.Minute, 2 * time.Minute, 15 * time.Minute}
+	workers := []struct {
+		await, lease time.Duration
+		open         bool
+	}{
+		{time.Minute, time.Minute, true}, // --fake
+		{10 * time.Minute, 15 * time.Minute, false},
+		{time.Minute, 15 * time.Minute, false},
+		{time.Minute, 2 * time.Hour, false},
+		{0, 15 * time.Minute, false},
+	}
+	for mpi, detaches := range mpis {
+		for _, w := range workers {
+			for _, between := range pauses {
+				for _, after := range pauses {
+					for _, keep := range []bool{false, true} {
+						t.Run(fmt.Sprintf("%s/%v/%v+%v/keep=%v", mpi, w, between, after, keep), func(t *testing.T) {
+							synctest.Test(t, func(t *testing.T) {
+								b := newBond(t, w.await, w.lease, w.open)
+								for range 3 {
+									b.mpirun(detaches, time.Second)
+									time.Sleep(between)
+								}
+								b.mpirun(detaches, 3*time.Minute)
+								time.Sleep(after)
+								require.EqualValues(t, -1, b.outcome(), "the worker has given up")
+								asked := time.Now()
+								require.NoError(t, b.link.End(t.Context(), keep, time.Second))
+								require.Less(t, time.Since(asked), 3*time.Second)
+								want := JobOver
+								if keep {
+									want = -1
+								}
+								time.Sleep(3 * time.Second)
+								require.Equal(t, want, b.outcome())
+							})
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestWorkersOutliveCuts: a link that was parked and cannot be made again for a while
+// is no dead launcher, and its next mpirun finds the worker.
+func TestWorkersOutliveCuts(t *testing.T) {
+	for _, await := range []time.Duration{time.Minute, 10 * time.Minute, 0} {
+		for _, cut := range []time.Duration{time.Minute, 2 * time.Minute, 14 * time.Minute} {
+			t.Run(fmt.Sprintf("%v/%v", await, cut), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					b := newBond(t, await, 15*time.Minute, false)
+					b.mpirun(true, time.Second)
+					time.Sleep(2 * time.Minute)
+					require.True(t, b.link.State().Parked)
+					b.cut = true
+					b.link.Wake()
+					time.Sleep(cut)
+					require.EqualValues(t, -1, b.outcome(), "the worker has given up")
+					b.cut = false
+					b.mpirun(true, time.Second)
+					require.NoError(t, b.link.End(t.Context(), false, time.Second))
+				})
+			})
+		}
+	}
+}
+
+// TestWorkersGiveUp: one whose launcher is gone for good waits for the lease that it
+// was told last, or --await, and no longer.
+func TestWorkersGiveUp(t *testing.T) {
+	for _, row := range []struct {
+		name                  string
+		await, pause, patient time.Duration
+		open                  bool
+	}{
+		{"fake", time.Minute, 5 * time.Minute, time.Minute, true},
+		{"open link", 10 * time.Minute, 0, 15 * time.Minute, false},
+		{"open link, patient", 20 * time.Minute, 0, 20 * time.Minute, false},
+		{"parked link", 10 * time.Minute, 5 * time.Minute, time.Hour, false},
+		{"parked link, patient", 2 * time.Hour, 5 * time.Minute, 2 * time.Hour, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lease := 15 * time.Minute
+				if row.open {
+					lease = time.Minute
+				}
+				b := newBond(t, row.await, lease, row.open)
+				b.mpirun(true, time.Second)
+				time.Sleep(row.pause)
+				b.cut = true
+				b.link.Lose(link.Gone, errors.New("killed"))
+				b.server.mu.Lock()
+				heard := b.server.heard
+				b.server.mu.Unlock()
+				time.Sleep(time.Until(heard.Add(row.patient - time.Second)))
+				require.EqualValues(t, -1, b.outcome())
+				time.Sleep(2*time.Second + killMargin + b.server.cfg.Grace)
+				require.Equal(t, NoLaunch, b.outcome())
+			})
+		})
+	}
+}
