@@ -29,9 +29,11 @@ type BadSession struct {
 type Evidence struct {
 	Name   string // the command's base name
 	Rule   ExitRule
-	Code   int   // the command's own code, 128+n when a signal ended it
-	Signal int   // the signal that ended it; 0: it exited, be it with 128+n
-	Start  error // the command could not be started; Code is 126 or 127 then
+	Code   int // the command's own code, 128+n when a signal ended it
+	Signal int // the signal that ended it; 0: it exited, be it with 128+n
+	// Inquiry: the command was asked for its version or its help, and runs nothing.
+	Inquiry bool
+	Start   error // the command could not be started; Code is 126 or 127 then
 
 	Told  int  // the signal that told us to stop, 0 if none
 	Ended bool // we ended the command because a worker was lost
@@ -248,7 +250,7 @@ func judgeZero(e Evidence) Verdict {
 	if len(e.Cut) > 0 {
 		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but its session on worker %s was cut off: the agent that it had called ended first", e.Name, e.Cut[0].Worker)}
 	}
-	if e.Workers > 0 && e.Opened == 0 {
+	if e.Workers > 0 && e.Opened == 0 && !e.Inquiry {
 		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but it started nothing on %s: everything ran in the launcher",
 			e.Name, allWorkers(e.Workers))}
 	}

@@ -1,0 +1,30 @@
+package launch
+
+import (
+	"slices"
+	"strings"
+)
+
+// Options of the MPI launchers after which they print something and run nothing, and
+// those options before them that take a value. Open MPI, MPICH and Intel MPI.
+var (
+	inquiries = []string{"--version", "-version", "-V", "--help", "-help", "-h", "-?", "--info", "-info"}
+	valued    = []string{"-n", "-np", "--n", "--np", "-c", "-N", "-ppn", "-H", "-host", "--host", "-hosts",
+		"-f", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "-wdir", "--wdir"}
+)
+
+// isInquiry reports whether an MPI launcher is asked about itself (mpirun --version).
+// Words from the program's name on are the program's.
+func isInquiry(argv []string) bool {
+	for i := 1; i < len(argv); i++ {
+		switch word := argv[i]; {
+		case slices.Contains(inquiries, word):
+			return true
+		case slices.Contains(valued, word):
+			i++
+		case !strings.HasPrefix(word, "-"):
+			return false
+		}
+	}
+	return false
+}
