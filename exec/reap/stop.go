@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Pauses between two scans while a stop waits. A collected child ends a pause
@@ -30,12 +33,13 @@ type Report struct {
 
 // Stop ends the processes that find returns, newly found ones too: TERM (then
 // CONT for those that are stopped), up to grace for them to end, KILL, until
-// two scans in a row find nothing alive. The error joins the reasons why
-// processes could not be signalled (another user's), or is ctx's, in which case
+// two scans in a row find nothing alive. Processes that were started since the first
+// TERM get theirs in the last fifth of grace, at most 10 s before its end. The
+// error joins the reasons why processes could not be signalled (another user's), or is ctx's, in which case
 // processes may live; or find's. A process in uninterruptible sleep survives
 // KILL: give ctx a deadline.
 func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace time.Duration) (Report, error) {
-	s := newStop(r, find)
+	s := newStop(r, find, grace)
 	err := s.finish(ctx, time.Now().Add(grace))
 	return s.report, err
 }
@@ -45,7 +49,7 @@ func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace ti
 // asked when these leaves have ended, or after half of grace, and leaves that
 // took another signal than TERM for no reason to end are asked with TERM then.
 func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration) (Report, error) {
-	s := newStop(r, find)
+	s := newStop(r, find, grace)
 	start := time.Now()
 	err := s.leaves(ctx, sig, start.Add(grace/2))
 	if err == nil {
@@ -60,14 +64,32 @@ type stop struct {
 	asked   map[identity]bool // whether with TERM
 	killed  map[identity]bool
 	found   map[identity]bool
+	present map[identity]bool  // found by the first scan
 	refused map[identity]error // KILL was not allowed: waiting for it is vain
 	report  Report
 	pause   time.Duration
+	begun   uint64    // when the first process was asked, as in Proc.Start; 0: none was
+	sparing time.Time // until then nobody is asked who was started since
 }
 
-func newStop(r *Reaper, find func() ([]Proc, error)) *stop {
-	return &stop{r: r, find: find, pause: firstPause, asked: map[identity]bool{},
-		killed: map[identity]bool{}, found: map[identity]bool{}, refused: map[identity]error{}}
+// lastPart is how long before the end of a grace the processes are asked that were
+// started since the stop began: a fifth of it, and longestLast at most.
+func lastPart(grace time.Duration) time.Duration { return min(grace/5, longestLast) }
+
+const longestLast = 10 * time.Second
+
+// ticksNow is the present as in Proc.Start, which counts from boot.
+func ticksNow() uint64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		return math.MaxUint64 // nobody is spared
+	}
+	return uint64(now.Nano() / TickTime.Nanoseconds())
+}
+
+func newStop(r *Reaper, find func() ([]Proc, error), grace time.Duration) *stop {
+	return &stop{r: r, find: find, pause: firstPause, sparing: time.Now().Add(grace - lastPart(grace)), asked: map[identity]bool{},
+		killed: map[identity]bool{}, found: map[identity]bool{}, present: map[identity]bool{}, refused: map[identity]error{}}
 }
 
 // leaves asks the present leaves with sig and waits for these alone.
@@ -112,7 +134,7 @@ func (s *stop) finish(ctx context.Context, deadline time.Time) error {
 		for _, p := range alive {
 			if late {
 				s.kill(p)
-			} else {
+			} else if !s.spared(p) {
 				s.ask(p)
 			}
 			if s.refused[p.identity()] == nil {
@@ -140,6 +162,9 @@ func (s *stop) scan() ([]Proc, error) {
 		if p.Alive() {
 			alive = append(alive, p)
 			s.found[p.identity()] = true
+			if s.report.Scans == 0 {
+				s.present[p.identity()] = true
+			}
 		}
 	}
 	s.report.Scans++
@@ -148,9 +173,18 @@ func (s *stop) scan() ([]Proc, error) {
 	return alive, nil
 }
 
+// spared reports whether p was started since the stop began: a rank may have started
+// it to save its work.
+func (s *stop) spared(p Proc) bool {
+	return s.begun > 0 && p.Start >= s.begun && !s.present[p.identity()] && time.Now().Before(s.sparing)
+}
+
 func (s *stop) ask(p Proc) { s.askWith(p, syscall.SIGTERM) }
 
 func (s *stop) askWith(p Proc, sig syscall.Signal) {
+	if s.begun == 0 {
+		s.begun = ticksNow()
+	}
 	term, seen := s.asked[p.identity()]
 	if !term && Signal(p, sig) == nil {
 		s.asked[p.identity()] = sig == syscall.SIGTERM

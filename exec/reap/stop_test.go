@@ -217,3 +217,34 @@ func TestProcessOfAnotherUser(t *testing.T) {
 	require.NoError(t, target.Signal(syscall.SIGTERM))
 	require.Zero(t, target.Status().Code)
 }
+
+// What a rank starts to save its work, when it is told to end, is left alone; also
+// when the rank ends before it.
+func TestStopSparesWhatSaves(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	r := running(t)
+	for name, line := range map[string]string{
+		"waited for": `trap 'sh -c "sleep 1; echo saved"; exit 0' TERM; echo ready; read x`,
+		"left":       `trap 'sh -c "sleep 1; echo saved" & exit 0' TERM; echo ready; read x`,
+	} {
+		for way, stop := range map[string]func(context.Context, func() ([]Proc, error), time.Duration) (Report, error){
+			"stop": r.Stop,
+			"drain": func(ctx context.Context, find func() ([]Proc, error), grace time.Duration) (Report, error) {
+				return r.Drain(ctx, find, syscall.SIGTERM, grace)
+			},
+		} {
+			t.Run(name+"/"+way, func(t *testing.T) {
+				_, out := sh(t, r, "s1", line, true)
+				tree := NewTree(markEnv, "s1")
+				got, err := stop(t.Context(), tree.Find, 20*time.Second)
+				require.NoError(t, err)
+				require.Equal(t, "saved\n", readLine(t, out))
+				require.Zero(t, got.Killed)
+				require.Equal(t, 1, got.Asked)
+				empty(t, 1)
+			})
+		}
+	}
+}

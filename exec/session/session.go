@@ -131,7 +131,7 @@ func (x *session) run(p *reap.Process, pipes pipes, endsOnFailure bool) {
 	x.srv.wg.Go(func() {
 		<-p.Done()
 		at := time.Now()
-		if endsOnFailure && p.Status().Code != 0 {
+		if endsOnFailure && p.Status().Code != 0 && !x.ours.Load() {
 			x.srv.stopSession(x, leftoverGrace)
 		}
 		x.stdin.Abort()
