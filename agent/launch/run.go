@@ -189,8 +189,12 @@ func (r *runner) gatherFakes(working context.Context) ([]rendezvous.Worker, erro
 }
 
 func (r *runner) hello(epoch wire.Epoch) wire.HelloRecord {
-	return wire.HelloRecord{Version: shortVersion(), Job: r.cfg.Job, Epoch: epoch, RshAgent: r.agent,
+	h := wire.HelloRecord{Version: shortVersion(), Job: r.cfg.Job, Epoch: epoch, RshAgent: r.agent,
 		FrozenMillis: r.cfg.FrozenAfter.Milliseconds(), Ask: r.cfg.asked()}
+	if r.cfg.given("grace") { // the default is shorter than what workers have
+		h.GraceMillis = r.cfg.Grace.Milliseconds()
+	}
+	return h
 }
 
 // teardown tells the workers that the job is over and waits for them.

@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,16 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	return code, err
 }
 
+// rankOOMScore makes the kernel kill a rank before PID 1; raising it needs no right.
+// A fake worker shares its machine with the user's other programs, and leaves the
+// score alone.
+func rankOOMScore() int {
+	if os.Getenv(names.EnvFake) != "" {
+		return 0
+	}
+	return 1000
+}
+
 // role is a running worker.
 type role struct {
 	cfg    Config
@@ -92,7 +103,7 @@ func newRole(cfg Config, dir, temp string) *role {
 	r := &role{cfg: cfg, reaper: reap.New()}
 	r.server = session.New(session.Config{
 		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: Environment(os.Environ(), dir, temp), Dir: cwd,
-		SpoolDirs: rundir.SpillDirs(dir), Reaper: r.reaper, Log: cfg.Log, Await: cfg.Await,
+		SpoolDirs: rundir.SpillDirs(dir), Reaper: r.reaper, OOMScore: rankOOMScore(), Log: cfg.Log, Await: cfg.Await,
 	})
 	r.reaper.OnOrphan = r.server.Orphaned
 	return r
@@ -144,10 +155,11 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (
 // at once.
 func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan os.Signal) (int, string) {
 	live := r.server.Sessions()
+	grace := cmp.Or(r.server.Grace(), r.cfg.Grace)
 	if live > 0 {
-		r.cfg.Log.Info("told to stop", "signal", sig.String(), "sessions", live, "grace", r.cfg.Grace)
+		r.cfg.Log.Info("told to stop", "signal", sig.String(), "sessions", live, "grace", grace)
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Grace+5*time.Second)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+5*time.Second)
 	defer cancel()
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -159,7 +171,7 @@ func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan o
 		case <-done:
 		}
 	})
-	r.server.Preempt(stop, sig, r.cfg.Grace)
+	r.server.Preempt(stop, sig, grace)
 	close(done)
 	wg.Wait()
 	if live == 0 {

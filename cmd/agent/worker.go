@@ -25,7 +25,8 @@ Examples:
 Flags:
   --await DURATION   how long to wait for a launcher; 0: for ever (default 1h).
                      A launcher that has the worker is waited for until its lease ends.
-  --grace DURATION   from TERM to KILL when told to stop from outside (default 25s)
+  --grace DURATION   from TERM to KILL when told to stop from outside (default 25s);
+                     a launcher's --grace counts if it was given
   --slots N          slots of this worker, told to the launcher (MUSTER_SLOTS, default 0: the launcher decides)
   --job NAME         refuse launchers of other jobs (MUSTER_JOB)
   -v                 log more

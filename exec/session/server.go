@@ -30,8 +30,10 @@ type Config struct {
 	// SpoolDirs take spill files, the first that can; none: memory only.
 	SpoolDirs []string
 	SpoolSize int64 // 256 MiB: most bytes of all spill files
-	Reaper    *reap.Reaper
-	Log       *slog.Logger
+	// OOMScore is the sessions' oom_score_adj; 0 leaves it alone.
+	OOMScore int
+	Reaper   *reap.Reaper
+	Log      *slog.Logger
 
 	Cgroup string // where the container sees its own cgroup: /sys/fs/cgroup
 
@@ -75,8 +77,9 @@ type Server struct {
 	fences   map[string]chan struct{} // stops under way, by what they stop
 	ending   bool                     // takes no new sessions
 	lease    time.Duration
-	heard    time.Time // last byte of the launcher
-	swept    bool      // a lease has ended since the launcher came
+	grace    time.Duration // the launcher's; 0: it did not say
+	heard    time.Time     // last byte of the launcher
+	swept    bool          // a lease has ended since the launcher came
 
 	looks   chan struct{} // there is something to watch over
 	looking sync.Mutex    // one look at a time

@@ -19,10 +19,6 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// rankOOMScore makes the kernel take a rank and not PID 1; raising it needs no
-// right.
-const rankOOMScore = 1000
-
 // pipes are our ends; stdin is nil when the session reads none.
 type pipes struct{ stdin, stdout, stderr *os.File }
 
@@ -66,7 +62,7 @@ func (s *Server) start(x *session, spec wire.Spec) {
 
 // resolve turns a spec into what execve needs.
 func (s *Server) resolve(id string, spec wire.Spec) (reap.Spec, error) {
-	rs := reap.Spec{Dir: spec.Dir, Setsid: true, OOMScoreAdj: rankOOMScore}
+	rs := reap.Spec{Dir: spec.Dir, Setsid: true, OOMScoreAdj: s.cfg.OOMScore}
 	if rs.Dir == "" {
 		rs.Dir = s.cfg.Dir
 	}

@@ -180,6 +180,14 @@ func (s *Server) Stop(ctx context.Context, reason string, grace time.Duration) {
 	s.stop(ctx, reason, syscall.SIGTERM, grace)
 }
 
+// Grace is the time between TERM and KILL that the launcher wants for its processes;
+// 0: there is no launcher, or it did not say.
+func (s *Server) Grace() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.grace
+}
+
 // Preempt is Stop for a worker that sig told to end: the ranks are asked first,
 // and with sig, so that a program which writes its checkpoint on INT does.
 func (s *Server) Preempt(ctx context.Context, sig syscall.Signal, grace time.Duration) {

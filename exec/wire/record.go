@@ -23,6 +23,9 @@ type HelloRecord struct {
 	// FrozenMillis is how long an MPI daemon may be stopped (state T) before it
 	// is reported as frozen; 0: for ever.
 	FrozenMillis int64 `json:"frozenMillis,omitempty"`
+	// GraceMillis is the run's --grace, for a worker that is told to stop from
+	// outside; 0: the worker's own counts.
+	GraceMillis int64 `json:"graceMillis,omitempty"`
 	// Ask names the variables whose values the launcher wants to know.
 	Ask []string `json:"ask,omitempty"`
 }

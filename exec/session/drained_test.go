@@ -1,0 +1,24 @@
+//go:build linux
+
+package session
+
+import (
+	"bufio"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// TestLaunchersSayTheGrace: a worker knows how long its launcher wants processes to
+// have when somebody else stops the worker.
+func TestLaunchersSayTheGrace(t *testing.T) {
+	s, c := linked(t, 0)
+	require.Zero(t, s.Grace())
+	send(t, c, wire.Hello, 0, wire.HelloRecord{ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax, LeaseSeconds: 60,
+		GraceMillis: 90_000, Epoch: wire.Epoch{UID: "a"}})
+	next(t, wire.NewReader(bufio.NewReader(c)), wire.Welcome, &wire.WelcomeRecord{})
+	require.Equal(t, 90*time.Second, s.Grace())
+}
