@@ -54,18 +54,71 @@ func endAt(told <-chan struct{}, out *flow.Out) {
 // written before: the launcher writes them by two goroutines.
 const behind = 10 * time.Millisecond
 
+// heldTime is how long a session outlasts its first process while others hold its
+// output and write nothing.
+const heldTime = 10 * time.Second
+
+// awaitOutput waits for the ends of both outputs after the first process's end. A
+// process in the background may hold them for ever: once it has written nothing for
+// heldTime it is left to itself.
+func (x *session) awaitOutput(ends <-chan struct{}) {
+	x.wrote.Store(time.Now().UnixNano())
+	timer := time.NewTimer(heldTime)
+	defer timer.Stop()
+	for open := 2; open > 0; {
+		select {
+		case <-ends:
+			open--
+		case <-timer.C:
+			quiet := time.Since(time.Unix(0, x.wrote.Load()))
+			if x.full.Load() > 0 {
+				quiet = 0 // the launcher does not read
+			}
+			if quiet < heldTime {
+				timer.Reset(heldTime - quiet)
+				continue
+			}
+			x.srv.cfg.Log.Info("a process in the background holds the output of a command that has ended: not waiting for it", "session", x.id)
+			x.leave()
+		}
+	}
+}
+
+// leave ends the outputs after what is in their pipes now; what is written later is
+// read and dropped, as its writer would die of SIGPIPE else.
+func (x *session) leave() {
+	x.srv.mu.Lock()
+	defer x.srv.mu.Unlock()
+	x.left = true
+	for _, f := range []*os.File{x.pipes.stdout, x.pipes.stderr} {
+		_ = f.SetReadDeadline(time.Now()) // it fails only when the stream has ended
+	}
+}
+
+// drop reads what comes after leave, until the last writer or the session has gone.
+func (x *session) drop(r *os.File) {
+	x.srv.mu.Lock()
+	goes := x.left && !x.silenced && r.SetReadDeadline(time.Time{}) == nil
+	x.srv.mu.Unlock()
+	if goes {
+		_, _ = io.Copy(io.Discard, r) // an end of any kind is one
+	}
+}
+
 // pump moves one output stream from its pipe into its spool until its end.
 func (x *session) pump(r *os.File, out, other *flow.Out) {
-	defer r.Close() // a writer with nobody to read gets SIGPIPE
 	buf := make([]byte, 16<<10)
 	read := r.Read
 	for {
+		x.full.Add(1)
 		room, err := out.WaitRoom(wire.MaxData)
+		x.full.Add(-1)
 		if err != nil {
 			return
 		}
 		n, err := read(buf[:min(len(buf), room)])
 		if n > 0 {
+			x.wrote.Store(time.Now().UnixNano())
 			if other.Hurry() {
 				time.Sleep(behind)
 			}
@@ -117,8 +170,9 @@ func readNow(r *os.File, p []byte) (n int, err error) {
 // else may hold these. Called when no process of the session is left.
 func (x *session) endOutput() {
 	x.srv.mu.Lock()
+	defer x.srv.mu.Unlock()
 	p := x.pipes
-	x.srv.mu.Unlock()
+	x.silenced = true
 	for _, f := range []*os.File{p.stdout, p.stderr} {
 		if f != nil {
 			_ = f.SetReadDeadline(time.Now()) // it fails only when the stream has ended

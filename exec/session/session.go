@@ -46,7 +46,11 @@ type session struct {
 	hasRanks   bool // a look has found one
 	hasMPI     bool // with an MPI library
 
-	ours atomic.Bool // we stop it: its processes' ends are our doing
+	left     bool         // its output is held by processes that it does not wait for
+	silenced bool         // its output ends with what is in the pipes
+	wrote    atomic.Int64 // when output came last, Unix nanoseconds
+	full     atomic.Int32 // outputs that wait for room
+	ours     atomic.Bool  // we stop it: its processes' ends are our doing
 }
 
 // lives reports whether processes of the session may be alive.
@@ -117,9 +121,11 @@ func (x *session) run(p *reap.Process, pipes pipes, endsOnFailure bool) {
 	x.srv.mu.Unlock()
 	out, told := make(chan struct{}, 2), make(chan struct{})
 	carry := func(r *os.File, to, other *flow.Out) {
+		defer r.Close() // a writer with nobody to read gets SIGPIPE
 		x.pump(r, to, other)
 		out <- struct{}{}
 		endAt(told, to)
+		x.drop(r)
 	}
 	x.srv.wg.Go(func() { carry(pipes.stdout, x.stdout, x.stderr) })
 	x.srv.wg.Go(func() { carry(pipes.stderr, x.stderr, x.stdout) })
@@ -135,10 +141,9 @@ func (x *session) run(p *reap.Process, pipes pipes, endsOnFailure bool) {
 			x.srv.stopSession(x, leftoverGrace)
 		}
 		x.stdin.Abort()
-		// As ssh has it, a session lasts until its output has ended too: a
-		// child in the background may still be writing.
-		<-out
-		<-out
+		// A session lasts until its output has ended too: a child in the background
+		// may still be writing.
+		x.awaitOutput(out)
 		x.ended(p.Status(), at)
 		close(told)
 	})

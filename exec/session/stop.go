@@ -290,6 +290,7 @@ func (s *Server) settle() {
 		x.detached = false
 		s.dropLocked(x)
 		s.mu.Unlock()
+		x.endOutput()
 	}
 	s.kick()
 }
