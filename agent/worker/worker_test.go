@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/names"
 	"go.uber.org/goleak"
 )
 
@@ -50,4 +52,13 @@ func TestLinkKubexec(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "the image's own", string(text))
+}
+
+// TestFakeRanksKeepTheirScore: under --fake the kernel shall not kill ranks before the
+// other programs of the machine.
+func TestFakeRanksKeepTheirScore(t *testing.T) {
+	t.Setenv(names.EnvFake, "")
+	require.Equal(t, 1000, rankOOMScore())
+	t.Setenv(names.EnvFake, "run-0-w0")
+	require.Zero(t, rankOOMScore())
 }
