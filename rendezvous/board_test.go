@@ -116,23 +116,7 @@ func (s *transcript) command(words []string) {
 		}
 		return
 	case "report":
-		var all []*corev1.Pod
-		for _, name := range slices.Sorted(func(yield func(string) bool) {
-			for name := range s.pods {
-				if !yield(name) {
-					return
-				}
-			}
-		}) {
-			all = append(all, s.pods[name])
-		}
-		if len(words) > 2 {
-			stranger := shape(s.t, words[2])
-			stranger.Name, stranger.UID = words[1], types.UID("u-"+words[1])
-			stranger.Labels = map[string]string{"muster.dev/job": "pie"}
-			all = append(all, stranger)
-		}
-		s.out.WriteString(s.board.Report(all, s.now))
+		s.out.WriteString(s.board.Report(s.now))
 		return
 	default:
 		require.FailNow(s.t, "unknown command "+words[0])

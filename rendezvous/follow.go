@@ -192,21 +192,6 @@ func (w Watch) merge(v *view, found map[string]*corev1.Pod) {
 	})
 }
 
-// Neighbours lists every pod of the namespace, for Board.Report at the
-// deadline: a selector with a slip of the pen matches none of them.
-func Neighbours(ctx context.Context, client rest.Interface, namespace string) ([]*corev1.Pod, error) {
-	var list corev1.PodList
-	if err := client.Get().Namespace(namespace).Resource("pods").MaxRetries(0).
-		Param("limit", "500").Do(ctx).Into(&list); err != nil {
-		return nil, fmt.Errorf("list pods: %w", err)
-	}
-	pods := make([]*corev1.Pod, len(list.Items))
-	for i := range list.Items {
-		pods[i] = &list.Items[i]
-	}
-	return pods, nil
-}
-
 func denied(c Code) bool { return c == Forbidden || c == Unauthorized }
 
 // classify names a failed request; Since is now.

@@ -35,6 +35,10 @@ func (b *Board) missing(now time.Time) Reason {
 	default:
 		who = fmt.Sprintf("%d of %d", absent, b.want)
 	}
+	if len(b.ranked) == 0 && len(b.Names) == 0 {
+		r.Hint = fmt.Sprintf("no pod has these labels: see what creates the pods, and compare the selector with kubectl get pods -n %s --show-labels",
+			or(b.Namespace, "default"))
+	}
 	r.Brief = "Missing: no pod yet for " + who
 	r.Sentence = fmt.Sprintf("no pod yet for %s%s; %s", who, lasting(b.start, now), plural(len(b.ranked), "pod matches", "pods match"))
 	return r

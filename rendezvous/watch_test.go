@@ -323,16 +323,3 @@ func TestWatchWaitsAtTheGate(t *testing.T) {
 	close(g.open)
 	f.pods("w-0")
 }
-
-func TestNeighbours(t *testing.T) {
-	s := fakekube.New(t)
-	s.Set(worker(t, "w-0"))
-	client, err := rendezvous.Client(&rest.Config{Host: s.URL()})
-	require.NoError(t, err)
-	pods, err := rendezvous.Neighbours(t.Context(), client, "hpc")
-	require.NoError(t, err)
-	require.Len(t, pods, 1)
-	s.Fail(fakekube.Failure{Code: 403})
-	_, err = rendezvous.Neighbours(t.Context(), client, "hpc")
-	require.ErrorContains(t, err, "list pods: ")
-}

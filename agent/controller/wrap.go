@@ -94,11 +94,16 @@ func (b builder) settings() []setting {
 	return slices.DeleteFunc(all, func(s setting) bool { return s.value == "" })
 }
 
+// A launcher or member waits for the others as long as the job may live. The job's own limit is
+// activeDeadlineSeconds, which the controller enforces.
+const envTimeout, noTimeout = "MUSTER_TIMEOUT", "0s"
+
 // launcherEnv is what the launcher is told.
 func (b builder) launcherEnv() (env []corev1.EnvVar) {
 	spec := b.job.Spec
 	tell := func(name, value string) { env = append(env, corev1.EnvVar{Name: name, Value: value}) }
 	tell(names.EnvJob, b.job.Name)
+	tell(envTimeout, noTimeout)
 	tell(names.EnvSlots, number(max(spec.Slots, 1)))
 	if e := spec.Elastic; e != nil {
 		tell("MUSTER_MIN_WORKERS", number(e.Min))
@@ -131,7 +136,7 @@ func (b builder) podEnv() []corev1.EnvVar {
 
 // memberEnv is what a member needs beside its command line: the token.
 func (b builder) memberEnv(s slot) []corev1.EnvVar {
-	env := []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}}
+	env := []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}, {Name: envTimeout, Value: noTimeout}}
 	if len(b.workerNames()) > 1 {
 		secret := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: b.tokenName()}, Key: tokenKey}
 		env = append(env, corev1.EnvVar{Name: names.EnvToken, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: secret}})

@@ -34,7 +34,7 @@ type Config struct {
 	Chdir     string
 	Env       []string // K=V for the processes
 
-	Timeout time.Duration // of a barrier
+	Timeout time.Duration // of a barrier; 0: no limit
 	Lease   time.Duration // how long rank 0, or a member, may be out of reach
 	Grace   time.Duration // between TERM and KILL
 

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -109,7 +110,10 @@ func (l *lead) attempts(ctx context.Context) barrier.Order {
 // gather fills the barrier for the attempt of o. Members that have run one under
 // a former coordinator make it the next after that.
 func (l *lead) gather(ctx context.Context, o barrier.Order) ([]barrier.Card, *barrier.Order) {
-	within, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
+	within, cancel := context.WithCancel(ctx)
+	if l.cfg.Timeout > 0 {
+		within, cancel = context.WithTimeout(ctx, l.cfg.Timeout)
+	}
 	defer cancel()
 	l.mu.Lock()
 	l.interrupt = cancel
@@ -179,7 +183,7 @@ func over(o barrier.Order, err error) *barrier.Order {
 
 // groupOf makes the group's members out of the launch's processes.
 func (l *lead) groupOf(table []barrier.Card, launch framework.Launch, run barrier.Order) group.Config {
-	cfg := group.Config{Any: launch.Any, Grace: l.cfg.Grace, FailGrace: min(l.cfg.Grace, failGrace), Patience: l.cfg.Timeout,
+	cfg := group.Config{Any: launch.Any, Grace: l.cfg.Grace, FailGrace: min(l.cfg.Grace, failGrace), Patience: cmp.Or(l.cfg.Timeout, Defaults().Timeout),
 		OnWait: func(label, address string, soFar time.Duration) {
 			l.say("%s waits for somebody to listen on %s, for %s so far", label, address, soFar.Round(time.Second))
 		},

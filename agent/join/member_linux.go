@@ -266,7 +266,7 @@ func (m *member) rest() {
 	case m.verdict == nil && !m.news.Ready:
 		m.news.Ready = true
 		m.began = time.Now()
-		if m.lead == nil { // rank 0 has the barrier's own
+		if m.lead == nil && m.cfg.Timeout > 0 { // rank 0 has the barrier's own
 			m.deadline.Reset(m.cfg.Timeout)
 			m.extended = false
 		}

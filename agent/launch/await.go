@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -54,17 +52,15 @@ type waiter struct {
 	signals <-chan os.Signal
 	past    *past               // workers that an attempt has lost; nil: it is the first
 	shot    rendezvous.Snapshot // the last that was heard of the pods
-	// neighbours lists all pods of the namespace, for the report at the deadline.
-	neighbours func(context.Context) []*corev1.Pod
 }
 
 // await waits until every worker has answered over its link and returns them
 // ranked. Links live in ctx; the wait itself ends at cfg.Timeout (75, 69 when
-// the API server cannot be reached), by a reason that waiting cannot help (76,
+// the API server cannot be reached), which 0 leaves out, by a reason that waiting cannot help (76,
 // 77), or by a signal (128+n).
 func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
-	deadline := time.NewTimer(w.cfg.Timeout)
-	defer deadline.Stop()
+	deadline, stop := limit(w.cfg.Timeout)
+	defer stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	pace := newPace(w.links.changed)
@@ -90,8 +86,8 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 			if err := toldWhileWaiting(sig); err != nil {
 				return nil, err
 			}
-		case <-deadline.C:
-			return nil, w.late(ctx)
+		case <-deadline:
+			return nil, w.late()
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -162,14 +158,14 @@ func (w *waiter) gaveUp(err error) error {
 }
 
 // late is the end of a wait at its deadline.
-func (w *waiter) late(ctx context.Context) error {
+func (w *waiter) late() error {
 	if api := w.board.API(); api != nil {
 		r := api.Reason()
 		return &Failure{Code: r.ExitCode(), Err: fmt.Errorf("wait for workers: %w", api), Way: r.Hint}
 	}
 	now := time.Now()
 	w.printer.Finish(w.board.Tick(now), now)
-	report := w.board.Report(w.neighbours(ctx), now)
+	report := w.board.Report(now)
 	return fail(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %s", strings.TrimSpace(report))
 }
 

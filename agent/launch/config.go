@@ -46,7 +46,7 @@ type Config struct {
 	Container     string   // container of the worker pods; "": found
 	WorkerAgent   string   // path of agent in the workers; "": our own path
 
-	Timeout       time.Duration // how long to wait for the workers
+	Timeout       time.Duration // how long to wait for the workers; 0: no limit
 	HopelessAfter time.Duration // how long a permanent reason may last
 	NodeLostAfter time.Duration // how long link and Ready may both be down
 	Lease         time.Duration // how long workers keep sessions without a launcher

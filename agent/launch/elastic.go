@@ -169,8 +169,8 @@ func (s *supervisor) tooFew(now time.Time) (changed bool) {
 	case s.anew != "": // whoever begins again waits for them
 	case r.short.IsZero():
 		r.short = now
-		s.voice.Warn("%d of at least %s there; waiting up to %s for others", len(r.members.Present()), count(r.members.Least, "worker"), seconds(s.cfg.Timeout))
-	case r.late == "" && now.Sub(r.short) >= s.cfg.Timeout:
+		s.voice.Warn("%d of at least %s there; waiting%s for others", len(r.members.Present()), count(r.members.Least, "worker"), upTo(s.cfg.Timeout))
+	case r.late == "" && s.cfg.Timeout > 0 && now.Sub(r.short) >= s.cfg.Timeout:
 		r.late = fmt.Sprintf("%d of at least %s there for %s", len(r.members.Present()), count(r.members.Least, "worker"), seconds(s.cfg.Timeout))
 		return s.ending.onAnew(s.cfg.Grace)
 	}

@@ -65,8 +65,8 @@ func (f *fakes) ready(ctx context.Context, l *links) []rendezvous.Worker {
 
 // reassemble waits until enough workers are there.
 func (f *fakes) reassemble(ctx context.Context, cfg Config, l *links, signals <-chan os.Signal) ([]rendezvous.Worker, error) {
-	deadline := time.NewTimer(cfg.Timeout)
-	defer deadline.Stop()
+	deadline, stop := limit(cfg.Timeout)
+	defer stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -81,7 +81,7 @@ func (f *fakes) reassemble(ctx context.Context, cfg Config, l *links, signals <-
 			if err := toldWhileWaiting(sig); err != nil {
 				return nil, err
 			}
-		case <-deadline.C:
+		case <-deadline:
 			return nil, fail(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %d of at least %d are ready", len(ready), cfg.LeastWorkers)
 		case <-ctx.Done():
 			return nil, fmt.Errorf("wait for workers: %w", context.Cause(ctx))

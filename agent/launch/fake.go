@@ -183,8 +183,8 @@ func (f *fakes) await(ctx context.Context, cfg Config, l *links, signals <-chan 
 			f.wg.Go(func() { f.watch(ctx, w, l) })
 		}
 	}
-	deadline := time.NewTimer(cfg.Timeout)
-	defer deadline.Stop()
+	deadline, stop := limit(cfg.Timeout)
+	defer stop()
 	for {
 		ready := 0
 		var last error
@@ -207,7 +207,7 @@ func (f *fakes) await(ctx context.Context, cfg Config, l *links, signals <-chan 
 			if err := toldWhileWaiting(sig); err != nil {
 				return nil, err
 			}
-		case <-deadline.C:
+		case <-deadline:
 			if last == nil {
 				last = errors.New("nothing heard yet")
 			}

@@ -17,7 +17,7 @@ import (
 // for pods: under the same name and address, with nothing of the old one left. One
 // that is about to end is waited for.
 func (f *fakes) renew(ctx context.Context, cfg Config, gone []string, signals <-chan os.Signal) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Timeout, errors.New("--timeout has passed"))
+	ctx, cancel := within(ctx, cfg.Timeout, errors.New("--timeout has passed"))
 	defer cancel()
 	for i, w := range f.all() {
 		if !slices.Contains(gone, w.Name) {

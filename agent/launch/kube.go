@@ -130,17 +130,6 @@ func (k *kube) find(ctx context.Context, cfg Config) (corev1.PodList, error) {
 	return pods, nil
 }
 
-// neighbours lists every pod of the namespace; nil where we may not.
-func (k *kube) neighbours(ctx context.Context) []*corev1.Pod {
-	ctx, cancel := context.WithTimeout(ctx, ownPodTime)
-	defer cancel()
-	pods, err := rendezvous.Neighbours(ctx, k.client, k.namespace)
-	if err != nil {
-		return nil // the report does without
-	}
-	return pods
-}
-
 func (k *kube) failure(what string, err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		return fail(names.ExitForbidden, "the launcher's Role needs list and watch of pods in namespace "+k.namespace, "%s: %w", what, err)

@@ -131,7 +131,8 @@ func (r *runner) clear(ctx, working context.Context, workers []rendezvous.Worker
 
 // clearBut is clear without those that are about to go, which end what they ran.
 func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Worker, going map[string]bool) error {
-	telling, stop := context.WithTimeoutCause(working, r.cfg.Timeout, fmt.Errorf("no answer within %s", r.cfg.Timeout))
+	limit := r.cfg.answerTime()
+	telling, stop := context.WithTimeoutCause(working, limit, fmt.Errorf("no answer within %s", limit))
 	defer stop()
 	cleared := make(chan error, 1)
 	r.wg.Go(func() { cleared <- r.links.end(telling, true, min(r.cfg.Grace, clearGrace), going) })

@@ -148,7 +148,7 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 		return nil, err
 	}
 	r.kube, r.cfg.Namespace = k, k.namespace
-	starting, cancel := context.WithTimeoutCause(ctx, r.cfg.Timeout, errors.New("deadline passed"))
+	starting, cancel := within(ctx, r.cfg.Timeout, errors.New("deadline passed"))
 	defer cancel()
 	epoch, err := k.epoch(starting, r.cfg)
 	if err != nil {
@@ -164,13 +164,15 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 // that an attempt has lost.
 func (r *runner) await(working context.Context, past *past) ([]rendezvous.Worker, error) {
 	w := &waiter{cfg: r.cfg, links: r.links, feed: r.feed, agent: r.kube.agent, signals: r.signals,
-		neighbours: r.kube.neighbours, printer: newPrinter(r.streams.Err, r.cfg.Quiet), past: past}
+		printer: newPrinter(r.streams.Err, r.cfg.Quiet), past: past}
 	w.board = rendezvous.New(r.cfg.most(), r.cfg.HopelessAfter)
 	w.board.Least = r.cfg.LeastWorkers
 	w.board.Namespace, w.board.Selector = r.kube.namespace, r.cfg.WorkerSelector()
 	w.board.Containers = rendezvous.Containers{Flag: r.cfg.Container}
 	if past != nil {
 		w.setPods(r.shot)
+	} else if r.cfg.Timeout > 0 {
+		r.voice.Say("waiting for %s, %s at most (--timeout)", count(r.cfg.most(), "worker"), brief(r.cfg.Timeout))
 	}
 	workers, err := w.await(working)
 	r.shot, r.waiter = w.shot, w

@@ -46,7 +46,7 @@ What is started:
   --port N               the first port of those that attempts use (default: chosen anew)
 
 When something fails:
-  --timeout DURATION     give up (75) when the members are not all there after this long (default 10m)
+  --timeout DURATION     give up (75) when the members are not all there after this long (default 10m); 0: never
   --lease DURATION       how long rank 0, or a member, may be out of reach while COMMAND runs (default 1m)
   --grace DURATION       between TERM and KILL (default 25s)
   --max-restarts N       run the group again, at most N times (default 0)

@@ -66,6 +66,14 @@ func TestAMemberThatNeverComes(t *testing.T) {
 	require.Contains(t, pods[0].out.String(), "of 4 members came within 3s: ")
 }
 
+// TestMembersWaitWithoutLimit: with --timeout=0 nobody gives up, neither rank 0 nor another.
+func TestMembersWaitWithoutLimit(t *testing.T) {
+	g := newGang(t, 3, `true`, "--timeout=0s")
+	pods := []*pod{g.start(2)}
+	g.knocked(1)
+	all(t, append(pods, g.start(0), g.start(1)), 0)
+}
+
 func TestRankZeroNeverComes(t *testing.T) {
 	g := newGang(t, 2, `true`, "--timeout=1s")
 	p := g.start(1)

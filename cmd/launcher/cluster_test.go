@@ -241,8 +241,22 @@ func TestClusterDeadline(t *testing.T) {
 	l := c.run("--workers=2", "--timeout=2s", "--", "true")
 	require.Equal(t, names.ExitDeadline, l.end(t))
 	require.Contains(t, l.err.String(), "selector: muster.dev/job=pi,muster.dev/role=worker, in namespace ns: 1 pod matches")
-	require.Contains(t, l.err.String(), "muster.dev/role=wroker")
+	require.Contains(t, l.err.String(), "agent: waiting for 2 workers, 2s at most (--timeout)")
+	require.NotContains(t, l.err.String(), "wroker", "pods of others are nobody's business")
 	require.Zero(t, c.exited(0), "the worker that was there was told")
+}
+
+// TestClusterWaitsWithoutLimit gives the launcher of a LaunchJob's pod what the controller gives it:
+// it waits as long as the job may live.
+func TestClusterWaitsWithoutLimit(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(0)
+	l := c.run("--workers=2", "--timeout=0s", "--", "true")
+	eventually(t, "it waits", func() bool { return strings.Contains(l.err.String(), "agent: 1/2 ready") })
+	require.NotContains(t, l.err.String(), "at most")
+	c.start(1)
+	require.Zero(t, l.end(t), l.err.String())
 }
 
 func TestClusterHopeless(t *testing.T) {

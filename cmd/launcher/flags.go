@@ -53,7 +53,7 @@ func (f *flagSets) workers(set *pflag.FlagSet) {
 
 func (f *flagSets) waiting(set *pflag.FlagSet) {
 	c := &f.config
-	set.DurationVar(&c.Timeout, "timeout", c.Timeout, "give up (75) when they are not all there after this long")
+	set.DurationVar(&c.Timeout, "timeout", c.Timeout, "give up (75) when they are not all there after this long; 0: never")
 	set.DurationVar(&c.HopelessAfter, "hopeless-after", c.HopelessAfter, "give up (76) when waiting has not helped for this long and cannot")
 }
 

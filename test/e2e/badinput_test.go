@@ -67,8 +67,8 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// TestBadInputNobody: no worker by the deadline, because of a slip of the pen
-// that the list of the pods that exist shows.
+// TestBadInputNobody mistypes the selector: no pod matches by the deadline, and the hint names the
+// command that shows the labels of the pods that exist.
 func TestBadInputNobody(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -77,9 +77,7 @@ func TestBadInputNobody(t *testing.T) {
 		says: []string{
 			`^agent: wait for workers: 0 of 2 workers are ready after (19|20|21)s$`,
 			`^selector: muster.dev/job=x-slipp, in namespace NS: 0 pods match$`,
-			`^other pods in the namespace: 3$`,
-			`^  POD \((Running|Pending)\) labels: muster.dev/index=0,muster.dev/job=x-slip,muster.dev/role=worker$`,
-			`hint: see what creates the pods`, `^hint: --timeout is how long to wait$`,
+			`hint: no pod has these labels: .* kubectl get pods -n NS --show-labels$`, `^hint: --timeout is how long to wait$`,
 		},
 	}
 	explain(t, s, []explainRow{row})

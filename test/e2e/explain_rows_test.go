@@ -50,7 +50,6 @@ func schedulingRows() []explainRow {
 				`selector: muster.dev/job=x-missing,muster.dev/role=worker, in namespace NS: 2 pods match`,
 				`no pod yet for worker 2 for 1m\d+s; 2 pods match`,
 				`hint: see what creates the pods .*kubectl get pods -n NS -l 'muster.dev/job=x-missing,muster.dev/role=worker'`,
-				`^other pods in the namespace: \d+$`, `^  x-\S+ \(\w+\) labels: .*muster.dev/job=x-`,
 			},
 		},
 		{
