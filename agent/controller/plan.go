@@ -124,12 +124,13 @@ func clean(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now t
 	forced := job.Status.Reason == reasonDeadline // nobody tells these pods that it is over
 	left := quietFor - now.Sub(job.Status.CompletionTime.Time)
 	s.discard(surplus...)
+	led := len(places) > 0 && places[0].launcher()
 	for _, p := range places {
 		switch {
 		case p.pod == nil:
 		case policy == "All":
 			s.discard(p.pod)
-		case policy == "None" && !forced, p.pod.Status.Phase == corev1.PodSucceeded, p.pod.Status.Phase == corev1.PodFailed:
+		case policy == "None" && !forced, p.stays(led):
 		case !forced && left > 0:
 			s.again(left)
 		default:
@@ -137,4 +138,18 @@ func clean(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now t
 		}
 	}
 	return s
+}
+
+// stays reports whether a pod has ended by itself, so that it keeps its log. The own container
+// decides: the kubelet stops sidecars when it has ended, which may take their whole grace period.
+// An ordinary container beside it may run for ever. In a worker of a launcher, whose log is the
+// agent's alone, that one still counts as running and holds the node's devices no longer.
+func (p place) stays(led bool) bool {
+	if p.pod.Status.Phase == corev1.PodSucceeded || p.pod.Status.Phase == corev1.PodFailed {
+		return true
+	}
+	beside := slices.ContainsFunc(p.pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.Name != p.container && c.State.Terminated == nil
+	})
+	return p.stage == done && (!beside || p.launcher() || !led)
 }

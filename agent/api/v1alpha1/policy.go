@@ -41,7 +41,7 @@ type RunPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
-	// What happens to the pods at the end: None are deleted, those that are still Running, All.
+	// What happens to the pods at the end: None are deleted, those whose own container is still Running, All.
 	// +optional
 	// +kubebuilder:validation:Enum=None;Running;All
 	// +kubebuilder:default=Running
