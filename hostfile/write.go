@@ -17,7 +17,12 @@ import (
 // On an error ("write hostfile: ...") path is as it was and nothing is left
 // beside it.
 func Write(path string, data []byte, mode fs.FileMode) error {
-	if err := write(path, data, mode); err != nil {
+	err := write(path, data, mode)
+	var perr *fs.PathError
+	if errors.As(err, &perr) { // the temporary file is ours to know of
+		err = &fs.PathError{Op: perr.Op, Path: path, Err: perr.Err}
+	}
+	if err != nil {
 		return fmt.Errorf("write hostfile: %w", err)
 	}
 	return nil

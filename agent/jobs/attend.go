@@ -10,6 +10,8 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/metrics"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/outfile"
 )
 
 // metricsFile is where Kubeflow Pipelines' examples have their metrics.
@@ -97,8 +99,12 @@ func (a Attendance) report(c *metrics.Collector) error {
 	if path == "" {
 		path = metricsFile
 	}
-	if err := metrics.Save(path, entries); err != nil {
-		return failure.New(1, "--metrics-file names another place", "%w", err)
+	text, err := metrics.Encode(entries)
+	if err == nil {
+		err = outfile.Write(path, text, metrics.Ours)
+	}
+	if err != nil {
+		return failure.New(names.ExitOutput, "--metrics-file names another place", "write metrics: %w", err)
 	}
 	a.Say("%d of %d metrics written to %s", len(entries), len(c.Series()), path)
 	return nil

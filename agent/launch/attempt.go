@@ -48,7 +48,10 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 		return nil, err
 	}
 	if err := r.place.paths.write(a.plan.all(), r.agent); err != nil {
-		return nil, err
+		return nil, unwritable(err)
+	}
+	if said := r.place.paths.given.sentence(a.plan, len(workers)); said != "" && number == 0 {
+		r.voice.Say("%s", said)
 	}
 	if err := r.place.note(a.plan); err != nil {
 		return nil, fmt.Errorf("write plan: %w", err)
@@ -183,7 +186,13 @@ func (r *runner) pronounceCommand(e Evidence, v Verdict) {
 // conclude writes the metrics and says the last line.
 func (r *runner) conclude() {
 	r.tally.fill(&r.report)
-	r.meter.report(r.voice)
+	if err := r.meter.report(r.voice); err != nil {
+		r.unwritten(err)
+	}
+	if r.spoiled != nil && r.report.Exit == 0 {
+		r.verdict = Verdict{CodeOf(r.spoiled), r.spoiled.Error()}
+		r.report.Exit = r.verdict.Code
+	}
 	r.voice.Say("%s", r.report.Summary())
 }
 

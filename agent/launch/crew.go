@@ -138,7 +138,7 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 			return m, err
 		}
 		if m.Stdout, m.Stderr, err = printer.Streams(p.Rank, p.Label); err != nil {
-			return m, usage("--output=dir=PATH takes a directory that can be written", "%w", err)
+			return m, usage(wayOf(err, "--output=dir=PATH takes a directory that can be written"), "--output: %w", err)
 		}
 		m.Stdout, m.Stderr = a.hang.hear(r.meter.watch(p.Rank, m.Stdout)), a.hang.hear(m.Stderr)
 		return m, nil

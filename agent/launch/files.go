@@ -18,12 +18,13 @@ type paths struct {
 	Rsh      string // the agent under a name that makes it the rsh agent, for programs that take no arguments
 	Discover string // a script that lists the hosts, for elastic horovodrun
 	Legacy   string // directory for kubexec.sh and discover_hosts.sh; "": none
+	given    given  // --hostfile
 }
 
-// choosePaths decides where the files go, and finds out now, not after ten
-// minutes of waiting, whether a hostfile that the user asked for can be
-// written. dir is the private directory. Only in a pod, and never for fake
-// workers, is anything made in /etc/mpi: elsewhere it is the machine's.
+// choosePaths decides where the files go, and finds out before the wait for
+// workers whether --hostfile can be read or written. dir is the private
+// directory. Only in a pod, and never for fake workers, is anything made in
+// /etc/mpi: elsewhere it is the machine's.
 func choosePaths(cfg Config, dir string, inPod bool) (paths, error) {
 	p := paths{
 		Hostfile: filepath.Join(dir, "hostfile"),
@@ -39,15 +40,13 @@ func choosePaths(cfg Config, dir string, inPod bool) (paths, error) {
 	if cfg.Hostfile == "" {
 		return p, nil
 	}
-	path, err := filepath.Abs(cfg.Hostfile)
-	if err != nil {
-		return p, usage("give an absolute path", "--hostfile=%s: %w", cfg.Hostfile, err)
+	var err error
+	if p.given, err = giveHostfile(cfg); err != nil {
+		return p, err
 	}
-	if err := writableFor(path); err != nil {
-		return p, usage("--hostfile takes a file in a directory that can be written; without it the hostfile goes to "+p.Hostfile,
-			"hostfile cannot be written: %w", err)
+	if p.given.listed == nil {
+		p.Hostfile = p.given.path
 	}
-	p.Hostfile, p.Hydra = path, path+".hydra"
 	return p, nil
 }
 
@@ -76,11 +75,15 @@ func writableFor(path string) error {
 // write makes the files for hosts; agent is the agent's binary.
 func (p paths) write(hosts []Host, agent string) error {
 	list := lines(hosts)
-	if err := hostfile.Write(p.Hostfile, hostfile.OpenMPI(list), 0o644); err != nil {
-		return fmt.Errorf("write hostfile: %w", err)
+	if p.Hostfile == p.given.path {
+		if err := p.given.write(hostfile.OpenMPI(list)); err != nil {
+			return fmt.Errorf("--hostfile: %w", err)
+		}
+	} else if err := hostfile.Write(p.Hostfile, hostfile.OpenMPI(list), 0o644); err != nil {
+		return err
 	}
 	if err := hostfile.Write(p.Hydra, hostfile.Hydra(list), 0o644); err != nil {
-		return fmt.Errorf("write hostfile: %w", err)
+		return err
 	}
 	if err := replaceLink(agent, p.Rsh); err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/musterhq/muster/agent/metrics"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/outfile"
 )
 
 // Where Kubeflow Pipelines' components declare their metrics to be (its
@@ -82,11 +84,11 @@ func (m *meter) settle(v *voice) {
 	}
 }
 
-// report says what was seen and writes the file. What goes wrong is said, and
-// does not change the exit code: the work has been done.
-func (m *meter) report(v *voice) {
+// report says what was seen and writes the file. The error is that of the last
+// place that was tried.
+func (m *meter) report(v *voice) error {
 	if m == nil {
-		return
+		return nil
 	}
 	m.settle(v)
 	series := m.seen.Series()
@@ -102,13 +104,15 @@ func (m *meter) report(v *voice) {
 	if n := m.seen.Long(); n > 0 {
 		v.Warn("%s of more than 64 KiB without an end of line not read for metrics", count(n, "piece"))
 	}
-	var err error
+	text, err := metrics.Encode(entries)
+	if err != nil {
+		return err
+	}
 	for _, path := range m.paths {
-		if err = metrics.Save(path, entries); err == nil {
+		if err = outfile.Write(path, text, metrics.Ours); err == nil {
 			v.Say("%s written to %s", count(len(entries), "metric"), path)
-			return
+			return nil
 		}
 	}
-	v.Warn("%v", err)
-	v.Hint("--metrics-file names another place")
+	return fail(names.ExitOutput, "--metrics-file names another place", "write metrics: %w", err)
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 // slow is a standard output that may be slow or gone.
@@ -175,11 +177,14 @@ func TestMetricsFileElsewhere(t *testing.T) {
 	m := newMeter(Config{Metrics: []string{"loss"}}, false)
 	said := &bytes.Buffer{}
 	m.paths = []string{"/proc/sys/m.json", filepath.Join(dir, "m.json")}
-	m.report(&voice{w: said})
+	require.NoError(t, m.report(&voice{w: said}))
 	require.Equal(t, "agent: metric loss was never seen\nagent: 0 metrics written to "+m.paths[1]+"\n", said.String())
 	said.Reset()
 	m.paths = []string{filepath.Join(dir, "no", "m.json")}
-	m.report(&voice{w: said, quiet: true})
-	require.Contains(t, said.String(), "agent: write metrics: ")
-	require.Contains(t, said.String(), "\nhint: --metrics-file names another place\n")
+	err := m.report(&voice{w: said, quiet: true})
+	require.ErrorContains(t, err, "write metrics: write "+m.paths[0]+": ")
+	require.Equal(t, names.ExitOutput, CodeOf(err))
+	var f *Failure
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, "--metrics-file names another place", f.Way)
 }

@@ -54,6 +54,11 @@ type situation struct {
 
 // makePlan decides hosts and environment.
 func makePlan(s situation) (Plan, error) {
+	ranked, err := s.paths.given.choose(s.ranked)
+	if err != nil {
+		return Plan{}, err
+	}
+	s.ranked = ranked
 	hosts := hostsOf(s.ranked, s.cfg.Slots)
 	temporary := rundir.Temp
 	if s.cfg.IsFake() { // runs of one machine: of two mpiruns, the one that ends takes the other's directory away

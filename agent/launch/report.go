@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/musterhq/muster/agent/outfile"
 )
 
 // Report is what --report FILE holds: figures for tests and for people who
@@ -99,10 +101,25 @@ func (r Report) save(path string) error {
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+	if err := outfile.Write(path, append(text, '\n'), isReport); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
+}
+
+// isReport reports whether text is a report of an earlier run, of this release
+// or another.
+func isReport(text []byte) bool {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(text, &fields) != nil {
+		return false
+	}
+	for _, name := range []string{"exit", "workers", "links_held", "gaps_ms", "run_ms", "lost"} {
+		if fields[name] == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // maxLastWords keeps below the 4096 bytes that the kubelet reads.

@@ -52,7 +52,8 @@ type runner struct {
 
 	report  Report
 	verdict Verdict
-	hurry   bool // a signal told us to stop, or nothing was begun on the workers
+	spoiled error // the first thing that could not be written; a run with it does not end with 0
+	hurry   bool  // a signal told us to stop, or nothing was begun on the workers
 	silent  map[string]bool
 	// epilogue are the last lines of a process that failed, for the termination
 	// message.
@@ -71,20 +72,26 @@ func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (in
 		return 0, dryRun(ctx, cfg, streams.Out)
 	}
 	if err == nil {
+		err = cfg.checkOutfiles()
+	}
+	if err == nil {
 		err = r.run(ctx)
 	}
 	code, why := r.verdict.Code, r.verdict.Why
 	if err != nil {
 		code, why = CodeOf(err), err.Error()
 	}
-	if werr := lastWords(cfg.TerminationLog, code, why, r.epilogue); werr != nil {
-		log.Warn("no termination message", "error", werr)
-	}
 	if cfg.Report != "" {
 		r.report.Exit, r.report.Why = code, why
-		if serr := r.report.save(cfg.Report); serr != nil {
-			r.voice.Warn("%v", serr)
+		if serr := r.report.save(cfg.Report); serr != nil && !isTaken(err) {
+			r.unwritten(serr)
 		}
+	}
+	if code == 0 && r.spoiled != nil {
+		code, why = CodeOf(r.spoiled), r.spoiled.Error()
+	}
+	if werr := lastWords(cfg.TerminationLog, code, why, r.epilogue); werr != nil {
+		log.Warn("no termination message", "error", werr)
 	}
 	return code, err
 }

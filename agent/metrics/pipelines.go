@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -139,14 +140,28 @@ func cut(name string, size int) string {
 	return strings.TrimRight(name[:min(len(name), size)], "-")
 }
 
+// entryFile is what stands in mlpipeline-metrics.json.
+type entryFile struct {
+	Metrics []Entry `json:"metrics"`
+}
+
+// Ours reports whether text is what Encode makes, byte for byte: a file of
+// metrics that another program wrote looks otherwise.
+func Ours(text []byte) bool {
+	var file entryFile
+	if json.Unmarshal(text, &file) != nil {
+		return false
+	}
+	again, err := Encode(file.Metrics)
+	return err == nil && bytes.Equal(again, text)
+}
+
 // Encode gives entries as the text of mlpipeline-metrics.json.
 func Encode(entries []Entry) ([]byte, error) {
 	if entries == nil {
 		entries = []Entry{}
 	}
-	text, err := json.Marshal(struct {
-		Metrics []Entry `json:"metrics"`
-	}{entries})
+	text, err := json.Marshal(entryFile{entries})
 	if err != nil {
 		return nil, fmt.Errorf("encode metrics: %w", err)
 	}

@@ -3,8 +3,6 @@ package metrics
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -102,32 +100,14 @@ func TestFiftyAtMost(t *testing.T) {
 	require.Equal(t, []string{"Kubeflow Pipelines takes 50 metrics of a run: the last 3 are not written"}, notes)
 }
 
-func TestSave(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "m.json")
-	entries := []Entry{{"a", 1, Raw}}
-	require.NoError(t, Save(path, entries))
-	require.NoError(t, Save(path, entries[:0]), "written over")
-	text, err := os.ReadFile(path)
+func TestOurs(t *testing.T) {
+	text, err := Encode([]Entry{{"a", 1.5, Raw}})
 	require.NoError(t, err)
-	require.Equal(t, `{"metrics":[]}`+"\n", string(text))
-	info, err := os.Stat(path)
+	require.True(t, Ours(text))
+	none, err := Encode(nil)
 	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o644), info.Mode())
-
-	link := filepath.Join(dir, "link")
-	require.NoError(t, os.Symlink(path, link))
-	require.NoError(t, Save(link, entries))
-	info, err = os.Lstat(link)
-	require.NoError(t, err)
-	require.NotZero(t, info.Mode()&os.ModeSymlink, "a link stays one")
-	text, err = os.ReadFile(path)
-	require.NoError(t, err)
-	require.Contains(t, string(text), `"a"`)
-
-	require.ErrorContains(t, Save(dir, entries), "write metrics: ")
-	require.ErrorContains(t, Save(filepath.Join(dir, "no", "m.json"), entries), "write metrics: ")
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, left, 2)
+	require.True(t, Ours(none))
+	for _, foreign := range []string{"", "{}", "theirs", `{"metrics": [{"name": "a", "numberValue": 1.5, "format": "RAW"}]}`, string(text) + " "} {
+		require.False(t, Ours([]byte(foreign)), foreign)
+	}
 }

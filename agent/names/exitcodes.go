@@ -8,6 +8,7 @@ const (
 	ExitNoCluster  = 69  // the cluster cannot be reached
 	ExitNoWorker   = 69  // attach: no worker runs in this container
 	ExitBug        = 70  // a bug of ours
+	ExitOutput     = 74  // what we print or write could not be written: a full disk, a file in the way
 	ExitDeadline   = 75  // rendezvous deadline passed, or no launcher ever came
 	ExitHopeless   = 76  // waiting cannot help, or a worker was lost
 	ExitForbidden  = 77  // the launcher lacks a right

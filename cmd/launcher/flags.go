@@ -70,7 +70,7 @@ func (f *flagSets) running(set *pflag.FlagSet) {
 	set.StringVar(&c.HangAction, "hang-action", c.HangAction, "what a hang leads to: `report` alone, or stop: the run ends with 79")
 	set.BoolVar(&c.KeepWorkers, "keep-workers", c.KeepWorkers, "leave the workers for a next launcher when the command has ended")
 	set.BoolVar(&c.Shims, "shims", c.Shims, "ssh, rsh and pdsh in the command's PATH are the agent: for horovodrun, deepspeed, rsync, git")
-	set.StringVar(&c.Hostfile, "hostfile", c.Hostfile, "`PATH` of the hostfile to write (default: /etc/mpi/hostfile in a pod, else in the run directory)")
+	set.StringVar(&c.Hostfile, "hostfile", c.Hostfile, "`FILE` that lists the workers to use; if there is none, all are written there")
 }
 
 func (f *flagSets) frameworks(set *pflag.FlagSet) {

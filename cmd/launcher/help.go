@@ -49,6 +49,7 @@ const exitCodes = `exit codes
   64        the command line is wrong
   69        the cluster cannot be reached
   70        a bug of ours
+  74        output or a file of ours could not be written
   75        the workers were not there by the deadline
   76        waiting cannot help, a worker was lost, or a 0 that was not earned
   77        the launcher lacks a right

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/outfile"
 )
 
 const metricsHelp = `usage: agent metrics --metric NAME[:RAW|PERCENTAGE]... [--out FILE] LOG...
@@ -78,8 +79,12 @@ func collect(f metricsFlags, logs []string, streams Streams) error {
 		return &failure.Failure{Code: 1, Err: fmt.Errorf("print metrics: %w", err)}
 	}
 	if f.out != "" {
-		if err := metrics.Save(f.out, entries); err != nil {
-			return &failure.Failure{Code: 1, Err: err}
+		text, err := metrics.Encode(entries)
+		if err == nil {
+			err = outfile.Write(f.out, text, metrics.Ours)
+		}
+		if err != nil {
+			return failure.New(names.ExitOutput, outfile.Hint(err), "write metrics: %w", err)
 		}
 	}
 	if summary == "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/agent/jobs"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/agent/submit"
 )
 
@@ -119,6 +120,11 @@ func (f *submitFlags) validate() error {
 	}
 	if _, err := metrics.Parse(f.metrics); err != nil {
 		return failure.Usage("--metric takes NAME, NAME:RAW or NAME:PERCENTAGE", "%w", err)
+	}
+	if f.metricsFile != "" {
+		if err := outfile.Check(f.metricsFile, metrics.Ours); err != nil {
+			return failure.Usage(outfile.Hint(err), "--metrics-file=%s: %w", f.metricsFile, err)
+		}
 	}
 	return nil
 }

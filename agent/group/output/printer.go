@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,24 +20,31 @@ type Config struct {
 	Only []Span
 	// Ranks is how many ranks there are, Members how many processes.
 	Ranks, Members int
-	// Append: files that are there are written on, not anew.
+	// Append says that existing files are those of this run's earlier attempts,
+	// and are continued.
 	Append bool
 }
 
 // Printer gives out the writers of processes.
 type Printer struct {
-	cfg Config
-	mu  sync.Mutex // of Out and Err: they may be one terminal
+	cfg    Config
+	mu     sync.Mutex // of Out and Err: they may be one terminal
+	ledger *ledger    // of Dir
 }
 
 // New makes a Printer. With Dir it makes the directory, if that is missing.
 func New(cfg Config) (*Printer, error) {
+	p := &Printer{cfg: cfg}
 	if cfg.Mode.Kind == Dir {
 		if err := os.MkdirAll(cfg.Mode.Dir, 0o777); err != nil {
 			return nil, fmt.Errorf("make output directory: %w", err)
 		}
+		var err error
+		if p.ledger, err = openLedger(cfg.Mode.Dir); err != nil {
+			return nil, err
+		}
 	}
-	return &Printer{cfg: cfg}, nil
+	return p, nil
 }
 
 // Streams makes the writers of one process; rank is -1 for one that has none,
@@ -80,24 +86,16 @@ func coloured(tag string, rank int, colour bool) string {
 
 // files opens rank-3.out and rank-3.err.
 func (p *Printer) files(label string) (stdout, stderr io.WriteCloser, err error) {
-	base := filepath.Join(p.cfg.Mode.Dir, strings.ReplaceAll(label, " ", "-"))
-	out, err := p.open(base + ".out")
+	base := strings.ReplaceAll(label, " ", "-")
+	out, err := p.ledger.open(base+".out", p.cfg.Append)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open output file: %w", err)
 	}
-	complaints, err := p.open(base + ".err")
+	complaints, err := p.ledger.open(base+".err", p.cfg.Append)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open output file: %w", err), out.Close())
 	}
 	return out, complaints, nil
-}
-
-func (p *Printer) open(path string) (*os.File, error) {
-	how := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
-	if p.cfg.Append {
-		how = os.O_CREATE | os.O_WRONLY | os.O_APPEND
-	}
-	return os.OpenFile(path, how, 0o666)
 }
 
 // passing hands a writer on that is not to be closed.

@@ -1,19 +1,18 @@
-package metrics
+package outfile
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 )
 
-// Save writes entries to path, whole or not at all. Where the directory takes no
-// new file, or path is a mount, a link or a device, what is there is written over.
-func Save(path string, entries []Entry) error {
-	text, err := Encode(entries)
-	if err != nil {
+// Write makes path hold text, whole or not at all, after Check. Where the
+// directory takes no new file, or path is a mount, a link or a device, the file
+// itself is written. Errors name path: *TakenError, *fs.PathError.
+func Write(path string, text []byte, ours func(text []byte) bool) error {
+	if err := Check(path, ours); err != nil {
 		return err
 	}
 	info, err := os.Lstat(path)
@@ -23,10 +22,16 @@ func Save(path string, entries []Entry) error {
 	} else if err = replace(path, text); there && isBarred(err) {
 		err = overwrite(path, text)
 	}
-	if err != nil {
-		return fmt.Errorf("write metrics: %w", err)
+	return named(path, err)
+}
+
+// named puts path in the place of a temporary file's.
+func named(path string, err error) error {
+	var perr *fs.PathError
+	if errors.As(err, &perr) {
+		return &fs.PathError{Op: "write", Path: path, Err: perr.Err}
 	}
-	return nil
+	return err
 }
 
 func replace(path string, text []byte) error {
@@ -36,7 +41,7 @@ func replace(path string, text []byte) error {
 	}
 	_, err = tmp.Write(text)
 	if err == nil {
-		err = tmp.Chmod(0o644) // Kubeflow's sidecar has another uid
+		err = tmp.Chmod(0o644) // a sidecar that reads it may have another uid
 	}
 	err = errors.Join(err, tmp.Close())
 	if err == nil {
@@ -48,13 +53,14 @@ func replace(path string, text []byte) error {
 	return nil
 }
 
-// isBarred: no file may be made beside the one that is there, or put in its place.
+// isBarred reports whether no file can be made beside the existing one, or put
+// in its place.
 func isBarred(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EBUSY)
 }
 
 func overwrite(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}

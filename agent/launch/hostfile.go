@@ -1,0 +1,132 @@
+package launch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/agent/outfile"
+	"github.com/musterhq/muster/exec/broker"
+	"github.com/musterhq/muster/hostfile"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// given is what --hostfile stands for. A file of the user's that names workers
+// is read. Where there is none, or one that a run wrote, we write ours.
+type given struct {
+	path   string          // "": no --hostfile
+	listed []hostfile.Host // by the user's file; nil: we write the file
+}
+
+// giveHostfile finds out what --hostfile stands for. A file that is neither a
+// list of hosts nor ours is refused: it would be lost.
+func giveHostfile(cfg Config) (given, error) {
+	path, err := filepath.Abs(cfg.Hostfile)
+	if err != nil {
+		return given{}, usage("give an absolute path", "--hostfile=%s: %w", cfg.Hostfile, err)
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // the link is the user's
+	} else if _, lerr := os.Lstat(path); lerr == nil {
+		return given{}, usage("name a file, or a path where none is", "--hostfile=%s leads nowhere: %w", cfg.Hostfile, err)
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return given{}, usage(hostfileTakes, "hostfile cannot be written: %w", &fs.PathError{Op: "write", Path: path, Err: errors.New("it is a directory")})
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		return given{}, usage(hostfileTakes, "--hostfile=%s is not a regular file", cfg.Hostfile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return given{}, usage(hostfileTakes, "--hostfile=%s: %w", cfg.Hostfile, err)
+	}
+	if hostfile.Marked(text) || len(bytes.TrimSpace(text)) == 0 {
+		if err := writableFor(path); err != nil {
+			return given{}, usage(hostfileTakes, "hostfile cannot be written: %w", err)
+		}
+		return given{path: path}, nil
+	}
+	listed, err := hostfile.Parse(bytes.NewReader(text))
+	if err == nil && len(listed) == 0 {
+		err = errors.New("it names no host")
+	}
+	if err != nil {
+		return given{}, usage("--hostfile reads a list of workers (w-0 slots=4), or writes one where no file is; remove this file, or name another",
+			"--hostfile=%s exists and is not overwritten: %w", cfg.Hostfile, err)
+	}
+	if cfg.elastic() {
+		return given{}, usage("without --hostfile, or at a path where no file is, the list follows the workers", "--hostfile=%s lists workers, and with --min-workers they come and go", cfg.Hostfile)
+	}
+	return given{path: path, listed: listed}, nil
+}
+
+// hostfileTakes is the way out of a path that takes no hostfile.
+const hostfileTakes = "--hostfile takes a list of workers to read, or a path in a directory that can be written; without it the list goes to our own directory"
+
+// choose gives the workers that the user's file lists, in its order and with its
+// slots, as mpirun reads it; all of them where there is no such file. A worker
+// that stands on several lines has the sum of their slots.
+func (g given) choose(ranked []rendezvous.Worker) ([]rendezvous.Worker, error) {
+	if g.listed == nil {
+		return ranked, nil
+	}
+	table := &broker.Hosts{}
+	for _, w := range ranked {
+		table.Add(broker.Target{Name: w.Name}, w.IP, w.Hostname)
+	}
+	var chosen []rendezvous.Worker
+	for _, line := range g.listed {
+		_, host, found := strings.Cut(line.Name, "@")
+		if !found {
+			host = line.Name
+		}
+		target, err := table.Resolve(host)
+		if err != nil {
+			return nil, usage("it lists workers by pod name, host name or address; remove it, or name another path, to have it written", "--hostfile=%s: %w", g.path, err)
+		}
+		if i := slices.IndexFunc(chosen, func(w rendezvous.Worker) bool { return w.Name == target.Name }); i >= 0 {
+			chosen[i].Slots += line.Slots
+			continue
+		}
+		w := ranked[slices.IndexFunc(ranked, func(w rendezvous.Worker) bool { return w.Name == target.Name })]
+		w.Slots = line.Slots
+		chosen = append(chosen, w)
+	}
+	return chosen, nil
+}
+
+// write puts our list at the user's path.
+func (g given) write(list []byte) error {
+	if g.path == "" || g.listed != nil {
+		return nil
+	}
+	text, err := os.ReadFile(g.path)
+	if err == nil && len(bytes.TrimSpace(text)) > 0 && !hostfile.Marked(text) {
+		return &outfile.TakenError{Path: g.path} // somebody wrote it meanwhile
+	}
+	return hostfile.Write(g.path, hostfile.Mark(list), 0o644)
+}
+
+// sentence says which of the two --hostfile was; "" without it.
+func (g given) sentence(plan Plan, workers int) string {
+	slots := 0
+	for _, h := range plan.Hosts {
+		slots += h.Slots
+	}
+	what := fmt.Sprintf("%s, %s", count(len(plan.Hosts), "worker"), count(slots, "slot"))
+	switch {
+	case g.path == "":
+		return ""
+	case g.listed == nil:
+		return fmt.Sprintf("hostfile %s written: %s", g.path, what)
+	case len(plan.Hosts) < workers:
+		return fmt.Sprintf("hostfile %s read: %s; %s not listed", g.path, what, count(workers-len(plan.Hosts), "more worker"))
+	}
+	return fmt.Sprintf("hostfile %s read: %s", g.path, what)
+}

@@ -1,0 +1,71 @@
+package outfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// mostRead is how much of a file Check reads: what is larger is not ours.
+const mostRead = 64 << 20
+
+// TakenError is a file that somebody else wrote.
+type TakenError struct{ Path string }
+
+func (e *TakenError) Error() string {
+	return e.Path + " exists, and its content is not that of an earlier run; it is not overwritten"
+}
+
+// Hint is the way out of err, an error of Check or Write.
+func Hint(err error) string {
+	var taken *TakenError
+	if errors.As(err, &taken) {
+		return "remove it, or name another file"
+	}
+	return "name a file in a directory that can be written"
+}
+
+// Check reports why path cannot be written, or nil. ours tells whether a file
+// with that content may be replaced. Errors: *TakenError, and those of the
+// file system.
+func Check(path string, ours func(text []byte) bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return directory(path)
+	case err != nil:
+		return err
+	case info.IsDir():
+		return &fs.PathError{Op: "write", Path: path, Err: errors.New("is a directory")}
+	case !info.Mode().IsRegular() || info.Size() == 0:
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, mostRead+1))
+	switch {
+	case err != nil:
+		return err
+	case len(text) > mostRead || !ours(text):
+		return &TakenError{Path: path}
+	}
+	return nil
+}
+
+// directory checks that path can be made: its directory exists.
+func directory(path string) error {
+	info, err := os.Stat(filepath.Dir(path))
+	switch {
+	case err != nil:
+		return named(path, err)
+	case !info.IsDir():
+		return &fs.PathError{Op: "write", Path: path, Err: fmt.Errorf("%s is not a directory", filepath.Dir(path))}
+	}
+	return nil
+}
