@@ -121,7 +121,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	} else {
 		r.input.again(r.voice)
 	}
-	a.command, err = r.meter.start(r, func(s Streams) (*command, error) {
+	a.command, err = r.teed(func(s Streams) (*command, error) {
 		return startCommand(r.reaper, argv, env, r.cfg.Chdir, s, r.id)
 	})
 	if err != nil {
@@ -141,6 +141,9 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	r.tally.testify(&e)
 	s.pardon(&e)
 	a.evidence, a.verdict = e, Judge(e)
+	r.tee.drain(r.voice)
+	r.lookAtOutput(status.Code > 128)
+	a.verdict, a.said = r.cutShort(a.verdict, e.Told, len(e.Lost))
 	r.noteHang(a)
 	return nil
 }
@@ -150,7 +153,7 @@ func (r *runner) sweep(working context.Context, a *attempt) error {
 	if a.command == nil {
 		return nil
 	}
-	defer r.meter.finish()
+	defer r.tee.finish()
 	return a.command.sweep(working, min(r.cfg.Grace, lostGrace))
 }
 
@@ -158,7 +161,7 @@ func (r *runner) sweep(working context.Context, a *attempt) error {
 func (r *runner) pronounce(a *attempt, d retry.Decision) {
 	r.verdict, r.report.Exit = a.verdict, a.verdict.Code
 	switch {
-	case a.command != nil:
+	case a.command != nil && !a.said:
 		r.pronounceCommand(a.evidence, a.verdict)
 	case a.verdict.Why != "" && !a.said && !r.lossSaid(a.evidence, a.verdict):
 		r.voice.Warn("%s", a.verdict.Why)
@@ -189,9 +192,8 @@ func (r *runner) conclude() {
 	if err := r.meter.report(r.voice); err != nil {
 		r.unwritten(err)
 	}
-	if r.spoiled != nil && r.report.Exit == 0 {
-		r.verdict = Verdict{CodeOf(r.spoiled), r.spoiled.Error()}
-		r.report.Exit = r.verdict.Code
+	if code, why := r.settleCode(r.report.Exit, r.verdict.Why); code != r.report.Exit {
+		r.verdict, r.report.Exit = Verdict{code, why}, code
 	}
 	r.voice.Say("%s", r.report.Summary())
 }

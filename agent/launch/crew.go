@@ -66,7 +66,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		}
 	}
 	out, complaints := newOutlet(r.streams.Out), newOutlet(r.streams.Err)
-	members, err := r.members(a, out, complaints)
+	members, err := r.members(a, named{placeName(standardOutput, r.streams.Out), out}, named{placeName(standardError, r.streams.Err), complaints})
 	if err != nil {
 		return err
 	}
@@ -140,6 +140,7 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 		if m.Stdout, m.Stderr, err = printer.Streams(p.Rank, p.Label); err != nil {
 			return m, usage(wayOf(err, "--output=dir=PATH takes a directory that can be written"), "--output: %w", err)
 		}
+		m.Stdout, m.Stderr = r.noteErrors(m.Stdout), r.noteErrors(m.Stderr)
 		m.Stdout, m.Stderr = a.hang.hear(r.meter.watch(p.Rank, m.Stdout)), a.hang.hear(m.Stderr)
 		return m, nil
 	}
@@ -182,6 +183,9 @@ func colourful(f *os.File) bool {
 
 // tellCause names the root cause while the rest is still running.
 func (r *runner) tellCause(f group.Failure, others, all int) {
+	if r.lostOutput.err() != nil && f.Err == nil {
+		return // it follows from that, or cannot be told from what does
+	}
 	if causeOfLost(f.Err) { // whose cause its pod's status may say better
 		r.voice.Say("%s ran on worker %s; stopping the rest", f.Label, f.Worker)
 	} else {
@@ -214,6 +218,10 @@ func (r *runner) judgeCrew(a *attempt, result group.Result) {
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
 	r.tally.testify(&a.evidence)
 	a.result, a.verdict = result, JudgeGroup(s.ending.told, result, lostOf(a.evidence.Lost, a.plan))
+	if v, cut := r.cutShort(a.verdict, s.ending.told, len(lostOf(a.evidence.Lost, a.plan))); cut {
+		a.verdict, a.said = v, true
+		return
+	}
 	r.noteHang(a)
 	a.said = result.Cause != nil && !causeOfLost(result.Cause.Err) && a.verdict.Code == result.Code
 }

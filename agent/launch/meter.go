@@ -24,7 +24,6 @@ type meter struct {
 	seen  *metrics.Collector
 	paths []string // where the file may go: the first that can be written
 	tags  metrics.Tags
-	tee   *tee // of a command that runs here
 }
 
 // newMeter makes the meter of a run; cfg is valid.
@@ -56,6 +55,19 @@ func (m *meter) watch(rank int, w io.WriteCloser) io.WriteCloser {
 	return watched{m.seen.Writer(rank), w}
 }
 
+// mixed gives a writer for the standard output of a command that runs here.
+func (m *meter) mixed() io.WriteCloser {
+	if m == nil {
+		return nowhere{io.Discard}
+	}
+	return m.seen.Mixed(m.tags)
+}
+
+// nowhere is for bytes that nobody looks at.
+type nowhere struct{ io.Writer }
+
+func (nowhere) Close() error { return nil }
+
 type watched struct {
 	seen *metrics.Writer
 	to   io.WriteCloser
@@ -77,20 +89,12 @@ func (w watched) Close() error {
 	return err
 }
 
-// settle waits until what a command that has ended wrote is through.
-func (m *meter) settle(v *voice) {
-	if m != nil {
-		m.tee.drain(v)
-	}
-}
-
 // report says what was seen and writes the file. The error is that of the last
 // place that was tried.
 func (m *meter) report(v *voice) error {
 	if m == nil {
 		return nil
 	}
-	m.settle(v)
 	series := m.seen.Series()
 	for _, s := range series {
 		if s.Count > 0 {

@@ -38,10 +38,17 @@ func (s *slow) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
-func metered(t *testing.T, to io.Writer) (*meter, *os.File, *voice, *bytes.Buffer, *sync.WaitGroup) {
+// metered is a meter whose bytes come through a tee.
+type metered struct {
+	*meter
+	tee  *tee
+	lost loss // errors of the place
+}
+
+func newMetered(t *testing.T, to io.Writer) (*metered, *os.File, *voice, *bytes.Buffer, *sync.WaitGroup) {
 	t.Helper()
-	m := newMeter(Config{Metrics: []string{"loss"}, MetricsFile: filepath.Join(t.TempDir(), "m.json")}, false)
-	tee, in, err := newTee(to, m.seen.Mixed(m.tags))
+	m := &metered{meter: newMeter(Config{Metrics: []string{"loss"}, MetricsFile: filepath.Join(t.TempDir(), "m.json")}, false)}
+	tee, in, err := newTee(to, m.mixed(), func(err error) { m.lost.note(err) })
 	require.NoError(t, err)
 	m.tee = tee
 	var wg sync.WaitGroup
@@ -60,7 +67,7 @@ func TestTeeIsByteIdentical(t *testing.T) {
 	}
 	want = append(want, "\nloss=0.5\nloss=0.25"...)
 	out := &slow{wait: 100}
-	m, in, v, said, wg := metered(t, out)
+	m, in, v, said, wg := newMetered(t, out)
 	for rest := want; len(rest) > 0; {
 		n := min(len(rest), 1+random.IntN(100_000))
 		_, err := in.Write(rest[:n])
@@ -68,8 +75,9 @@ func TestTeeIsByteIdentical(t *testing.T) {
 		rest = rest[n:]
 	}
 	require.NoError(t, in.Close())
-	m.report(v)
-	m.finish()
+	m.tee.drain(v)
+	require.NoError(t, m.report(v))
+	m.tee.finish()
 	wg.Wait()
 	require.True(t, bytes.Equal(want, out.Bytes()))
 	require.Contains(t, said.String(), "agent: metric loss: last 0.25, best 0.5, least 0.25; 2 values of rank 0\n")
@@ -81,14 +89,15 @@ func TestTeeIsByteIdentical(t *testing.T) {
 // A program that the command left behind has its standard output still.
 func TestTeeWithoutAnEnd(t *testing.T) {
 	out := &slow{}
-	m, in, v, said, wg := metered(t, out)
+	m, in, v, said, wg := newMetered(t, out)
 	_, err := in.WriteString("loss=1\n")
 	require.NoError(t, err)
-	m.report(v)
+	m.tee.drain(v)
+	require.NoError(t, m.report(v))
 	require.Contains(t, said.String(), "metric loss: last 1,")
 	_, err = in.WriteString("later\n")
 	require.NoError(t, err)
-	m.finish()
+	m.tee.finish()
 	wg.Wait()
 	require.Equal(t, "loss=1\nlater\n", out.String())
 	_, err = in.WriteString("nobody")
@@ -97,7 +106,7 @@ func TestTeeWithoutAnEnd(t *testing.T) {
 }
 
 func TestTeeEndsWithOneWhoWritesForEver(t *testing.T) {
-	m, in, _, _, wg := metered(t, &slow{})
+	m, in, _, _, wg := newMetered(t, &slow{})
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		for {
@@ -106,35 +115,35 @@ func TestTeeEndsWithOneWhoWritesForEver(t *testing.T) {
 			}
 		}
 	})
-	m.finish()
+	m.tee.finish()
 	wg.Wait()
 	writing.Wait()
 	require.NoError(t, in.Close())
 }
 
 func TestTeeWhoseReaderIsGone(t *testing.T) {
-	for cause, complains := range map[error]bool{syscall.EPIPE: false, syscall.ENOSPC: true} {
-		m, in, v, said, wg := metered(t, &slow{err: cause})
+	for _, cause := range []error{syscall.EPIPE, syscall.ENOSPC} {
+		m, in, v, _, wg := newMetered(t, &slow{err: cause})
 		_, err := in.WriteString("loss=1\n")
 		require.NoError(t, err)
 		wg.Wait()
 		_, err = in.WriteString("more\n")
 		require.ErrorIs(t, err, syscall.EPIPE, "the command learns of it")
-		m.report(v)
-		m.finish()
-		require.Equal(t, complains, strings.Contains(said.String(), "hand on the command's output: "+cause.Error()))
+		m.tee.drain(v)
+		m.tee.finish()
+		require.ErrorIs(t, m.lost.err(), cause)
 		require.NoError(t, in.Close())
 	}
 }
 
 // The command would not expect EAGAIN from its standard output.
 func TestTeeBlocksAsPipesDo(t *testing.T) {
-	m, in, _, _, wg := metered(t, &slow{})
+	m, in, _, _, wg := newMetered(t, &slow{})
 	flags, err := unix.FcntlInt(in.Fd(), unix.F_GETFL, 0)
 	require.NoError(t, err)
 	require.Zero(t, flags&unix.O_NONBLOCK)
 	require.NoError(t, in.Close())
-	m.finish()
+	m.tee.finish()
 	wg.Wait()
 }
 
@@ -153,8 +162,7 @@ func TestWatch(t *testing.T) {
 	place := &closing{}
 	require.Equal(t, io.WriteCloser(place), none.watch(0, place))
 	require.Nil(t, none.watch(0, nil))
-	none.report(nil)
-	none.finish()
+	require.NoError(t, none.report(nil))
 
 	m := newMeter(Config{Metrics: []string{"loss"}}, true)
 	require.Equal(t, []string{"/mlpipeline-metrics.json", "mlpipeline-metrics.json"}, m.paths)

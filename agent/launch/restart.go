@@ -70,7 +70,7 @@ func (r *runner) endEarly(number int, err error) error {
 func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	d := retry.Decision{Counted: true}
 	a.outlast()
-	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.superseded() {
+	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.superseded() && r.lostOutput.err() == nil {
 		d = r.account.Decide(a.end())
 	}
 	r.report.Attempts = append(r.report.Attempts, a.record(d.Counted))
@@ -94,7 +94,7 @@ func (r *runner) superseded() bool {
 // returns the workers of the next one, waiting for those that are made anew.
 func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decision, port *int) ([]rendezvous.Worker, error) {
 	r.voice.Warn("%s", d.Sentence)
-	r.meter.settle(r.voice)
+	r.tee.drain(r.voice)
 	if err := r.sweep(working, a); err != nil {
 		return nil, fail(names.ExitBug, "nothing is begun again beside what is left of an attempt", "restart: %w", err)
 	}

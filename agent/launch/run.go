@@ -50,11 +50,13 @@ type runner struct {
 	shot    rendezvous.Snapshot // the last that was heard of the pods
 	warned  map[string]bool     // sentences that have been said
 
-	report  Report
-	verdict Verdict
-	spoiled error // the first thing that could not be written; a run with it does not end with 0
-	hurry   bool  // a signal told us to stop, or nothing was begun on the workers
-	silent  map[string]bool
+	report     Report
+	verdict    Verdict
+	spoiled    loss // results that could not be written
+	lostOutput loss // the command's output that could not
+	tee        *tee // of a command that runs here; nil: it has our own standard output
+	hurry      bool // a signal told us to stop, or nothing was begun on the workers
+	silent     map[string]bool
 	// epilogue are the last lines of a process that failed, for the termination
 	// message.
 	epilogue string
@@ -87,9 +89,7 @@ func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (in
 			r.unwritten(serr)
 		}
 	}
-	if code == 0 && r.spoiled != nil {
-		code, why = CodeOf(r.spoiled), r.spoiled.Error()
-	}
+	code, why = r.settleCode(code, why)
 	if werr := lastWords(cfg.TerminationLog, code, why, r.epilogue); werr != nil {
 		log.Warn("no termination message", "error", werr)
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -22,7 +21,7 @@ type tee struct {
 	last     atomic.Bool // so has what it left behind: end then
 	drained  chan struct{}
 	done     chan struct{}
-	err      error // of writing; read after done
+	lost     func(error) // called with the error of a write, which ends copy
 }
 
 const (
@@ -36,12 +35,12 @@ const (
 
 // newTee gives a tee and the file that the command is to have as its standard
 // output; close it when the command has it.
-func newTee(to io.Writer, seen io.WriteCloser) (*tee, *os.File, error) {
+func newTee(to io.Writer, seen io.WriteCloser, lost func(error)) (*tee, *os.File, error) {
 	from, in, err := os.Pipe()
 	if err != nil {
 		return nil, nil, fmt.Errorf("make pipe: %w", err)
 	}
-	return &tee{from: from, to: to, seen: seen, drained: make(chan struct{}), done: make(chan struct{})}, in, nil
+	return &tee{from: from, to: to, seen: seen, lost: lost, drained: make(chan struct{}), done: make(chan struct{})}, in, nil
 }
 
 // copy hands on what comes until nobody can write any more.
@@ -62,7 +61,8 @@ func (t *tee) copy() {
 		n, err := t.from.Read(buf)
 		if n > 0 {
 			_, _ = t.seen.Write(buf[:n]) // it never fails
-			if _, t.err = t.to.Write(buf[:n]); t.err != nil {
+			if _, err := t.to.Write(buf[:n]); err != nil {
+				t.lost(err)
 				return
 			}
 		}
@@ -96,31 +96,30 @@ func (t *tee) drain(v *voice) {
 	case <-t.done:
 	case <-time.After(drainWait):
 		v.Warn("nobody reads our standard output: metrics may lack the end of it")
-		return
-	}
-	select {
-	case <-t.done:
-		if t.err != nil && !errors.Is(t.err, syscall.EPIPE) {
-			v.Warn("hand on the command's output: %v", t.err)
-		}
-	default: // something that the command left behind may still write
 	}
 }
 
 // finish lets copy end when the pipe is empty, whoever may still have it open.
+// It is for when nothing that the command started is left.
 func (t *tee) finish() {
+	if t == nil {
+		return
+	}
 	t.last.Store(true)
 	t.draining.Store(true)
 	_ = t.from.SetReadDeadline(time.Now().Add(drainQuiet)) // os.ErrClosed: it has ended
 }
 
-// start runs begin with streams whose standard output is looked at. The copying
-// belongs to r.wg and goes on until r.meter.finish.
-func (m *meter) start(r *runner, begin func(Streams) (*command, error)) (*command, error) {
-	if m == nil {
+// teed runs begin with streams whose standard output passes through a tee, where
+// somebody looks at it, or where the command's own writes would fail unseen. The
+// copying belongs to r.wg and goes on until r.tee.finish.
+func (r *runner) teed(begin func(Streams) (*command, error)) (*command, error) {
+	if r.meter == nil && !isOddDevice(r.streams.Out) {
 		return begin(r.streams)
 	}
-	t, in, err := newTee(r.streams.Out, m.seen.Mixed(m.tags))
+	t, in, err := newTee(r.streams.Out, r.meter.mixed(), func(err error) {
+		r.outputLost(called(placeName(standardOutput, r.streams.Out), err))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -132,14 +131,7 @@ func (m *meter) start(r *runner, begin func(Streams) (*command, error)) (*comman
 		_ = t.from.Close()
 		return nil, err
 	}
-	m.tee = t
+	r.tee = t
 	r.wg.Go(t.copy)
 	return cmd, nil
-}
-
-// finish is for when nothing that the command started is left.
-func (m *meter) finish() {
-	if m != nil && m.tee != nil {
-		m.tee.finish()
-	}
 }

@@ -4,9 +4,8 @@ package launch
 
 import (
 	"errors"
-
-	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/agent/outfile"
+	"io"
+	"os"
 )
 
 // unwritten says that a result of the run could not be written. A run that lost
@@ -15,18 +14,40 @@ func (r *runner) unwritten(err error) {
 	err = unwritable(err)
 	r.voice.Warn("%v", err)
 	r.voice.Hint(wayOf(err, ""))
-	if r.spoiled == nil {
-		r.spoiled = err
+	r.spoiled.note(err)
+}
+
+// outputLost notes output of the command that could not be written, and says
+// the first such error. The command meets a closed pipe then.
+func (r *runner) outputLost(err error) {
+	if r.lostOutput.note(unwritable(err)) {
+		r.voice.Warn("%v", err)
 	}
 }
 
-// unwritable gives an error of writing its exit code, unless it has one.
-func unwritable(err error) error {
-	var f *Failure
-	if errors.As(err, &f) {
-		return err
+// cutShort is the verdict of an attempt whose output could not be written: what
+// its processes did after that, such as dying of SIGPIPE, follows from it.
+func (r *runner) cutShort(v Verdict, told int, lost int) (Verdict, bool) {
+	err := r.lostOutput.err()
+	if err == nil || told != 0 || lost > 0 {
+		return v, false
 	}
-	return fail(names.ExitOutput, outfile.Hint(err), "%w", err)
+	why := err.Error()
+	if v.Why != "" {
+		why += "; after that, " + v.Why
+	}
+	return Verdict{CodeOf(err), why}, true
+}
+
+// settleCode is the exit code of a run with what could not be written counted: a 0
+// becomes that of the first error.
+func (r *runner) settleCode(code int, why string) (int, string) {
+	for _, err := range []error{r.lostOutput.err(), r.spoiled.err(), r.voice.lost.err()} {
+		if err != nil && code == 0 {
+			return CodeOf(err), err.Error()
+		}
+	}
+	return code, why
 }
 
 // wayOf is the hint that err carries, or another.
@@ -38,8 +59,49 @@ func wayOf(err error, otherwise string) string {
 	return otherwise
 }
 
-// isTaken reports whether err is that of a file which somebody else wrote.
-func isTaken(err error) bool {
-	var taken *outfile.TakenError
-	return errors.As(err, &taken)
+// named gives the errors of a writer the name of its place.
+type named struct {
+	name string
+	to   io.Writer
+}
+
+func (n named) Write(p []byte) (int, error) {
+	written, err := n.to.Write(p)
+	if err != nil && !errors.Is(err, os.ErrClosed) {
+		err = called(n.name, err)
+	}
+	return written, err
+}
+
+// noted tells of the errors of a process's output; a writer that was given up,
+// os.ErrClosed, is no error of writing.
+type noted struct {
+	io.WriteCloser
+	tell func(error)
+}
+
+func (n noted) Write(p []byte) (int, error) {
+	written, err := n.WriteCloser.Write(p)
+	n.look(err)
+	return written, err
+}
+
+func (n noted) Close() error {
+	err := n.WriteCloser.Close()
+	n.look(err)
+	return err
+}
+
+func (n noted) look(err error) {
+	if err != nil && !errors.Is(err, os.ErrClosed) {
+		n.tell(err)
+	}
+}
+
+// noteErrors is w with its errors told of; nil stays nil.
+func (r *runner) noteErrors(w io.WriteCloser) io.WriteCloser {
+	if w == nil {
+		return nil
+	}
+	return noted{w, r.outputLost}
 }

@@ -22,6 +22,7 @@ type voice struct {
 	mu    sync.Mutex
 	w     io.Writer
 	quiet bool
+	lost  loss // errors of w
 }
 
 // Say tells what happens.
@@ -44,7 +45,9 @@ func (v *voice) Hint(hint string) {
 func (v *voice) line(format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	fmt.Fprintf(v.w, format+"\n", args...)
+	if _, err := fmt.Fprintf(v.w, format+"\n", args...); err != nil {
+		v.lost.note(unwritable(called(standardError, err)))
+	}
 }
 
 // Write lets another printer share the lines' lock.

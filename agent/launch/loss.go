@@ -1,0 +1,73 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"syscall"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/outfile"
+)
+
+// What people call our own descriptors.
+const (
+	standardOutput = "standard output"
+	standardError  = "standard error"
+)
+
+// loss keeps the first of several errors of writing. It may be used by several
+// goroutines.
+type loss struct {
+	mu    sync.Mutex
+	first error
+}
+
+// note reports whether err is the first one.
+func (l *loss) note(err error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.first != nil {
+		return false
+	}
+	l.first = err
+	return true
+}
+
+func (l *loss) err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first
+}
+
+// unwritable gives an error of writing its exit code, unless it has one: that of
+// SIGPIPE for a pipe that its reader has closed.
+func unwritable(err error) error {
+	var f *Failure
+	switch {
+	case errors.As(err, &f):
+		return err
+	case errors.Is(err, syscall.EPIPE):
+		return fail(128+int(syscall.SIGPIPE), "", "%w", err)
+	case isTaken(err):
+		return fail(names.ExitOutput, outfile.Hint(err), "%w", err)
+	}
+	return fail(names.ExitOutput, "", "%w", err)
+}
+
+// isTaken reports whether err is that of a file which somebody else wrote.
+func isTaken(err error) bool {
+	var taken *outfile.TakenError
+	return errors.As(err, &taken)
+}
+
+// called puts the name that people know in the place of a descriptor's path:
+// "standard output: no space left on device".
+func called(name string, err error) error {
+	var perr *fs.PathError
+	if errors.As(err, &perr) {
+		return fmt.Errorf("%s: %w", name, perr.Err)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
