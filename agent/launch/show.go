@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -154,7 +155,18 @@ func shownValue(v framework.Var) string {
 }
 
 // dryRun is run --dry-run: environment, hostfile and command.
-func dryRun(ctx context.Context, cfg Config, w io.Writer) error {
+func dryRun(ctx context.Context, cfg Config, to io.Writer) error {
+	w := &bytes.Buffer{}
+	if err := dryRunInto(ctx, cfg, w); err != nil {
+		return err
+	}
+	if _, err := to.Write(w.Bytes()); err != nil {
+		return unwritable(called(standardOutput, err))
+	}
+	return nil
+}
+
+func dryRunInto(ctx context.Context, cfg Config, w *bytes.Buffer) error {
 	plan, err := imagine(ctx, cfg)
 	if err != nil {
 		return err

@@ -33,8 +33,7 @@ agent VERB --help tells more. It also answers to the names kubexec.sh, ssh, rsh 
 `
 
 func runHelp() int {
-	fmt.Print(help)
-	return 0
+	return show(help)
 }
 
 // handOver becomes agent-launcher, which lies beside this binary whatever link
@@ -48,9 +47,8 @@ func handOver(args []string) int {
 	err = syscall.Exec(launcher, append([]string{"agent"}, args...), os.Environ())
 	if errors.Is(err, os.ErrNotExist) {
 		if args[0] == "version" || args[0] == "--version" {
-			fmt.Printf("agent %s (%s, %s/%s, protocol %d to %d)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
-				wire.ProtoMin, wire.ProtoMax)
-			return 0
+			return show(fmt.Sprintf("agent %s (%s, %s/%s, protocol %d to %d)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+				wire.ProtoMin, wire.ProtoMax))
 		}
 		complain(names.ExitUsage, fmt.Errorf("%q is no verb of the worker's half, and there is no %s", args[0], launcher))
 		fmt.Fprintln(os.Stderr, "hint: put agent-launcher beside agent, as the launcher's image has it")

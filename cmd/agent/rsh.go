@@ -39,11 +39,9 @@ func runPdsh(args []string) int {
 	job, err := pdsh.Parse(args, os.Getenv, os.Stdin)
 	switch {
 	case errors.Is(err, pdsh.ErrHelp):
-		fmt.Print(pdsh.Help)
-		return 0
+		return show(pdsh.Help)
 	case errors.Is(err, rsh.ErrVersion):
-		fmt.Printf("muster agent %s as pdsh\nrcmd modules: ssh (default: ssh)\n", version())
-		return 0
+		return show(fmt.Sprintf("muster agent %s as pdsh\nrcmd modules: ssh (default: ssh)\n", version()))
 	case err != nil:
 		return complain(failed, err)
 	}

@@ -26,9 +26,28 @@ func complain(code int, err error) int {
 // newFlags makes the flags of a verb; help is its whole help text.
 func newFlags(verb, help string) *flag.FlagSet {
 	fs := flag.NewFlagSet(verb, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.Usage = func() { fmt.Fprint(os.Stdout, help) }
+	fs.SetOutput(helpText{io.Discard, help})
+	fs.Usage = func() {}
 	return fs
+}
+
+// helpText keeps a verb's help where its flags would print.
+type helpText struct {
+	io.Writer
+	text string
+}
+
+// show prints text on stdout, and returns the exit code of that.
+func show(text string) int {
+	_, err := os.Stdout.WriteString(text)
+	var perr *os.PathError
+	if errors.As(err, &perr) {
+		err = perr.Err
+	}
+	if err != nil {
+		return complain(names.ExitOutput, fmt.Errorf("standard output: %w", err))
+	}
+	return 0
 }
 
 // parse reads a verb's flags and counts its words. ok is false when the program
@@ -37,7 +56,7 @@ func parse(fs *flag.FlagSet, args []string, least, most int) (code int, ok bool)
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return 0, false
+		return show(fs.Output().(helpText).text), false
 	case err != nil:
 		err = fmt.Errorf("%s: %w", fs.Name(), err)
 	case fs.NArg() < least:

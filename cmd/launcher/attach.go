@@ -24,7 +24,7 @@ Without NAME it is the far end of a link, which Muster runs by itself.`
 func newAttach(streams Streams) *cobra.Command {
 	var where jobs.Where
 	var rank int
-	at := jobs.Attach{In: streams.In, Out: streams.Out, Err: streams.Err}
+	at := jobs.Attach{In: streams.In, Out: streams.Out.file, Err: streams.Err.file}
 	cmd := &cobra.Command{Use: "attach [flags] NAME [-- COMMAND...]", Short: "a shell in a job's pod", Long: attachHelp}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		words := args

@@ -8,9 +8,6 @@ import (
 	"github.com/musterhq/muster/agent/launch"
 )
 
-// Streams are the program's own.
-type Streams = launch.Streams
-
 // launching are the verbs of a launcher, which are for pods and for rehearsals.
 func launching(streams Streams) []*cobra.Command {
 	return []*cobra.Command{newRun(streams), newEnv(streams), newHosts(streams)}

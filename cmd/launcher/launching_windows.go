@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 
@@ -11,12 +10,6 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 )
-
-// Streams are the program's own.
-type Streams struct {
-	In       *os.File
-	Out, Err *os.File
-}
 
 // launching stands for the verbs of a launcher: Windows has no sessions and no
 // process groups for them to keep.

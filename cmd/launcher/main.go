@@ -9,5 +9,5 @@ import (
 
 func main() {
 	limitGarbage(0) // nobody has said yet how many workers there are
-	os.Exit(run(context.Background(), os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(run(context.Background(), os.Args[1:], standard()))
 }

@@ -27,6 +27,9 @@ func run(ctx context.Context, args []string, streams Streams) int {
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}
+	if lost := streams.unprinted(); lost != nil && (err == nil || errors.Is(err, errors.Unwrap(errors.Unwrap(lost)))) {
+		err = lost
+	}
 	var code exitCode
 	if errors.As(err, &code) {
 		return int(code)

@@ -35,8 +35,8 @@ func newRun(streams Streams) *cobra.Command {
 				return err
 			}
 			limitGarbage(max(cfg.Workers, cfg.MostWorkers, cfg.Fake))
-			log := launch.NewLogger(streams.Err, cfg.LogFormat, cfg.LogLevel, term.IsTerminal(int(streams.Err.Fd())))
-			code, err := launch.Run(cmd.Context(), cfg, streams, log)
+			log := launch.NewLogger(streams.Err.file, cfg.LogFormat, cfg.LogLevel, term.IsTerminal(int(streams.Err.Fd())))
+			code, err := launch.Run(cmd.Context(), cfg, launch.Streams{In: streams.In, Out: streams.Out.file, Err: streams.Err.file}, log)
 			if err != nil || code == 0 {
 				return err
 			}

@@ -18,7 +18,7 @@ func TestNearest(t *testing.T) {
 
 func TestEveryVerbIsThere(t *testing.T) {
 	var there []string
-	for _, cmd := range newRoot(Streams{}).Commands() {
+	for _, cmd := range newRoot(standard()).Commands() {
 		there = append(there, cmd.Name())
 	}
 	require.ElementsMatch(t, slices.Concat(ownVerbs, otherVerbs), append(there, "help"))

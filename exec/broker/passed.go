@@ -1,7 +1,11 @@
 package broker
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"sync"
 	"syscall"
 )
@@ -11,6 +15,43 @@ type passed struct {
 	stdin          io.ReadWriteCloser // nil: none
 	stdout, stderr io.ReadWriteCloser
 	once           sync.Once
+	lost           lost
+}
+
+// lost is the first error of writing to the stub's descriptors: a full disk. A
+// pipe that its reader has closed is the remote command's to notice.
+type lost struct {
+	mu    sync.Mutex
+	first error
+}
+
+func (l *lost) err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first
+}
+
+// kept writes to one of the descriptors and keeps its error.
+type kept struct {
+	io.Writer
+	name string
+	lost *lost
+}
+
+func (k kept) Write(b []byte) (int, error) {
+	n, err := k.Writer.Write(b)
+	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, os.ErrClosed) {
+		k.lost.mu.Lock()
+		defer k.lost.mu.Unlock()
+		if k.lost.first == nil {
+			var perr *fs.PathError
+			if errors.As(err, &perr) {
+				err = perr.Err
+			}
+			k.lost.first = fmt.Errorf("%s: %w", k.name, err)
+		}
+	}
+	return n, err
 }
 
 // adoptAll takes the descriptors of a request; on error none stays open. A
@@ -44,7 +85,7 @@ func adoptAll(q request) (*passed, error) {
 }
 
 func (p *passed) streams() Streams {
-	s := Streams{Stdout: p.stdout, Stderr: p.stderr}
+	s := Streams{Stdout: kept{p.stdout, "standard output", &p.lost}, Stderr: kept{p.stderr, "standard error", &p.lost}}
 	if p.stdin != nil {
 		s.Stdin = p.stdin
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"syscall"
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rsh"
@@ -28,6 +29,22 @@ func reply(worker string, exit wire.ExitRecord, err error) rsh.Reply {
 		// Without it mpirun's output says "exited with 143" and names nobody.
 		r.Lines = []string{about(worker, "the command was ended: "+exit.Reason)}
 	}
+	return r
+}
+
+// unprinted is a reply whose output could not be written where the stub has it.
+// A command that died of that, or did not notice, has not failed by itself.
+func unprinted(r rsh.Reply, err error) rsh.Reply {
+	if err == nil {
+		return r
+	}
+	if r.Code == 0 || r.Code == 128+int(syscall.SIGPIPE) {
+		r.Code = names.ExitOutput
+	}
+	if len(r.Lines) == 0 {
+		r.Lines = []string{""}
+	}
+	r.Lines[0] = strings.TrimSuffix(err.Error()+"; "+r.Lines[0], "; ")
 	return r
 }
 

@@ -159,7 +159,7 @@ func (s *Server) run(ctx context.Context, conn *net.UnixConn, ask request, pid i
 	if s.OnExit != nil {
 		s.OnExit(target.Name, id, exit, err)
 	}
-	return reply(target.Name, exit, err)
+	return unprinted(reply(target.Name, exit, err), p.lost.err())
 }
 
 // follow opens one session and waits for its end, or for the stub's.
