@@ -4,6 +4,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -138,7 +139,7 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 			return m, err
 		}
 		if m.Stdout, m.Stderr, err = printer.Streams(p.Rank, p.Label); err != nil {
-			return m, usage(wayOf(err, "--output=dir=PATH takes a directory that can be written"), "--output: %w", err)
+			return m, outputFailure(err)
 		}
 		m.Stdout, m.Stderr = r.noteErrors(m.Stdout), r.noteErrors(m.Stderr)
 		m.Stdout, m.Stderr = a.hang.hear(r.meter.watch(p.Rank, m.Stdout)), a.hang.hear(m.Stderr)
@@ -171,9 +172,20 @@ func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer
 	p, err := output.New(output.Config{Mode: mode, Out: out, Err: complaints, ColorOut: colourful(r.streams.Out),
 		ColorErr: colourful(r.streams.Err), Only: only, Ranks: plan.ranks(), Members: len(plan.Processes), Append: a.number > 0})
 	if err != nil {
-		return nil, usage("--output=dir=PATH takes a directory that can be made and written", "%w", err)
+		return nil, outputFailure(err)
 	}
 	return p, nil
+}
+
+// outputFailure is an error of opening the files of --output: of the command line,
+// unless the disk is full or broken.
+func outputFailure(err error) error {
+	for _, cause := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {
+		if errors.Is(err, cause) {
+			return fail(names.ExitOutput, "", "--output: %w", err)
+		}
+	}
+	return usage(wayOf(err, "--output=dir=PATH takes a directory that can be made and written"), "--output: %w", err)
 }
 
 // colourful: a terminal whose user has not said no (no-color.org).

@@ -74,7 +74,9 @@ func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (in
 		return 0, dryRun(ctx, cfg, streams.Out)
 	}
 	if err == nil {
-		err = cfg.checkOutfiles()
+		if err = cfg.checkOutfiles(); err != nil {
+			cfg.Report = "" // it may be the one
+		}
 	}
 	if err == nil {
 		err = r.run(ctx)
@@ -85,7 +87,7 @@ func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (in
 	}
 	if cfg.Report != "" {
 		r.report.Exit, r.report.Why = code, why
-		if serr := r.report.save(cfg.Report); serr != nil && !isTaken(err) {
+		if serr := r.report.save(cfg.Report); serr != nil {
 			r.unwritten(serr)
 		}
 	}

@@ -144,3 +144,34 @@ func smallDisk(t *testing.T) string {
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) })
 	return dir
 }
+
+// A full disk behind a path that a flag takes: the file and the cause are named, the
+// run ends with 74, and what ended before keeps its code.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t)
+	if disk == "" {
+		return // only root can make one; the scripts of cmd/launcher have /dev/full
+	}
+	fill, err := os.Create(filepath.Join(disk, "fill"))
+	require.NoError(t, err)
+	for err == nil {
+		_, err = fill.Write(make([]byte, 4096))
+	}
+	require.ErrorIs(t, err, unix.ENOSPC)
+	require.NoError(t, fill.Close())
+	for flag, command := range map[string][]string{
+		"--output=dir=":   {"--framework=plain", "--", "sh", "-c", "echo one; sleep 0.2; exit 0"},
+		"--report=":       {"--", "true"},
+		"--hostfile=":     {"--", "true"},
+		"--metrics-file=": {"--metric", "loss", "--", "echo", "loss=1"},
+	} {
+		t.Run(flag, func(t *testing.T) {
+			path := filepath.Join(disk, strings.Trim(flag, "-="))
+			o := run(t, call{argv: append([]string{"agent", "run", "--fake=1", flag + path}, command...)})
+			o.wants(t, 74)
+			require.Contains(t, o.err, path)
+			require.Contains(t, o.err, "no space left on device")
+		})
+	}
+}
