@@ -16,6 +16,10 @@ type Command struct {
 	Argv []string // empty: the line runs nothing, it ends with 0
 }
 
+// mostExpanded bounds the bytes that the expansions of a line come to: the kernel
+// starts nothing with more, and A=$B$B;B=$A$A;... would double without end.
+const mostExpanded = 8 << 20
+
 // Command works the line out for a process that would start in dir (absolute)
 // with environment env (K=V). Argv[0] is to be looked up in the PATH of the
 // environment after Env. Besides a *Refusal it returns an error for a `cd` that
@@ -30,12 +34,16 @@ func (p Program) Command(env []string, dir string) (Command, error) {
 		if err := st.apply(s); err != nil {
 			return Command{}, err
 		}
+		if st.room < 0 {
+			return Command{}, refuse("expansions of more than 8 MiB")
+		}
 	}
 	return st.result, nil
 }
 
 // state is a shell's: variables, which of them are exported, and the result.
 type state struct {
+	room     int // bytes that expansions may still take
 	vars     map[string]string
 	exported map[string]bool
 	dir      string
@@ -43,7 +51,7 @@ type state struct {
 }
 
 func newState(env []string, dir string) *state {
-	st := &state{vars: map[string]string{}, exported: map[string]bool{}, dir: dir}
+	st := &state{room: mostExpanded, vars: map[string]string{}, exported: map[string]bool{}, dir: dir}
 	for _, kv := range env {
 		if name, value, ok := strings.Cut(kv, "="); ok && name != "" {
 			st.vars[name], st.exported[name] = value, true
@@ -90,6 +98,7 @@ func (st *state) apply(s step) error {
 // set gives a variable a value, and passes it on when it is exported.
 func (st *state) set(name, value string) {
 	st.vars[name] = value
+	st.room -= len(value)
 	if st.exported[name] {
 		st.result.Env = append(st.result.Env, name+"="+value)
 	}
@@ -171,11 +180,14 @@ func (st *state) run(s step) error {
 func (st *state) join(w word) string {
 	var b strings.Builder
 	for _, p := range w {
+		text := p.text
 		if p.variable {
-			b.WriteString(st.vars[p.text])
-		} else {
-			b.WriteString(p.text)
+			text = st.vars[p.text]
 		}
+		if st.room -= len(text); st.room < 0 {
+			return "" // Command refuses the line
+		}
+		b.WriteString(text)
 	}
 	return b.String()
 }
@@ -197,6 +209,12 @@ func (st *state) fields(w word) ([]string, error) {
 		}
 	}
 	for _, p := range w {
+		if st.room -= len(p.text); p.variable {
+			st.room -= len(st.vars[p.text])
+		}
+		if st.room < 0 {
+			return nil, refuse("expansions of more than 8 MiB")
+		}
 		switch {
 		case !p.variable:
 			field.WriteString(p.text)

@@ -40,15 +40,25 @@ type token struct {
 }
 
 type lexer struct {
-	line  string
-	at    int
-	out   []token
-	word  word
-	begun bool // a word has begun, be it empty
+	line   string
+	at     int
+	out    []token
+	word   word
+	text   []byte // the literal part that is being read, not in word yet
+	quoted bool   // it is
+	open   bool   // there is one, maybe empty
+	begun  bool   // a word has begun, maybe empty
 }
 
+// maxLine bounds a line in bytes: reading one takes time in proportion to its
+// length, and nobody can stop it. sh(1) is given 128 KiB at most.
+const maxLine = 1 << 20
+
 func lex(line string) ([]token, error) {
-	if strings.IndexByte(line, 0) >= 0 {
+	switch {
+	case len(line) > maxLine:
+		return nil, refuse("a line of more than 1 MiB")
+	case strings.IndexByte(line, 0) >= 0:
 		return nil, refuse("a NUL byte")
 	}
 	l := &lexer{line: line}
@@ -63,15 +73,23 @@ func lex(line string) ([]token, error) {
 
 // add appends literal text to the word; neighbours of one kind are merged.
 func (l *lexer) add(text string, quoted bool) {
-	l.begun = true
-	if n := len(l.word) - 1; n >= 0 && !l.word[n].variable && l.word[n].quoted == quoted {
-		l.word[n].text += text
-		return
+	if l.open && l.quoted != quoted {
+		l.endPart()
 	}
-	l.word = append(l.word, part{text: text, quoted: quoted})
+	l.begun, l.open, l.quoted = true, true, quoted
+	l.text = append(l.text, text...)
+}
+
+// endPart moves the literal part that is being read into the word.
+func (l *lexer) endPart() {
+	if l.open {
+		l.word = append(l.word, part{text: string(l.text), quoted: l.quoted})
+	}
+	l.text, l.open = l.text[:0], false
 }
 
 func (l *lexer) flush() {
+	l.endPart()
 	if l.begun {
 		l.out = append(l.out, token{word: l.word})
 	}
@@ -153,6 +171,7 @@ func (l *lexer) refused(c byte) string {
 // discarded takes "> /dev/null 2>&1", which only `cd` may carry (see readStep),
 // and refuses any other redirection.
 func (l *lexer) discarded() error {
+	l.endPart()
 	if text, ok := l.word.plain(); ok && strings.Trim(text, "0123456789") == "" {
 		return refuse("a redirection (" + text + ">)")
 	}
@@ -230,6 +249,7 @@ func (l *lexer) dollar(quoted bool) error {
 	default:
 		return refuse("a special parameter ($" + rest[:1] + ")")
 	}
+	l.endPart()
 	l.begun = true
 	l.word = append(l.word, part{text: name, variable: true, quoted: quoted})
 	l.at += 1 + size
