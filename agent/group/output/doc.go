@@ -9,6 +9,10 @@
 // gets a line feed if it has none. One process alone, without tags, and files are
 // passed through byte by byte.
 //
+// A line that carriage returns change in place, as a progress bar, is shown state
+// by state, each as a line, ten times a second at most; states in between stay
+// within that line.
+//
 // A write returns when the bytes are with the place's writer, but for a line that
 // has no end yet: a reader that stalls, stalls the processes.
 package output

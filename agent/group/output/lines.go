@@ -25,6 +25,7 @@ type lines struct {
 	cut    bool       // and whose beginning has been written
 	out    []byte
 	closed bool
+	bar    bar
 }
 
 // Write implements io.Writer. The error is that of the place.
@@ -34,8 +35,12 @@ func (l *lines) Write(p []byte) (int, error) {
 	if l.closed {
 		return 0, os.ErrClosed
 	}
+	if err := l.bar.err; err != nil {
+		return 0, err
+	}
 	n := len(p)
 	l.out = l.out[:0]
+	p = l.afterBar(p)
 	for len(p) > 0 {
 		line, rest, whole := bytes.Cut(p, []byte{'\n'})
 		for len(l.part)+len(line) > MaxLine {
@@ -47,10 +52,14 @@ func (l *lines) Write(p []byte) (int, error) {
 			l.piece(line)
 			l.cut = false
 		} else {
+			if i := bytes.LastIndexByte(line, '\r'); i >= 0 {
+				l.bar.end = len(l.part) + i + 1
+			}
 			l.part = append(l.part, line...)
 		}
 		p = rest
 	}
+	l.showBar()
 	if err := l.flush(); err != nil {
 		return 0, err
 	}
@@ -64,7 +73,7 @@ func (l *lines) piece(more []byte) {
 		l.out = append(l.out, Continued...)
 	}
 	l.out = append(append(append(l.out, l.part...), more...), '\n')
-	l.part = l.part[:0]
+	l.part, l.bar.end = l.part[:0], 0
 }
 
 // mostKept is how much memory a process's buffer may keep between writes.
@@ -91,9 +100,15 @@ func (l *lines) Close() error {
 		return nil
 	}
 	l.closed = true
+	if l.bar.timer != nil {
+		l.bar.timer.Stop()
+	}
 	l.out = l.out[:0]
 	if len(l.part) > 0 {
 		l.piece(nil)
+	}
+	if l.bar.err != nil {
+		return l.bar.err
 	}
 	return l.flush()
 }
