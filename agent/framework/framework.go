@@ -40,10 +40,13 @@ type Cluster struct {
 	Fake bool
 	// SharedCores says that two workers may compute on one core; see [SharedCores].
 	SharedCores bool
-	Root        bool   // the launcher's uid is 0
-	Home        string // HOME for a user who has none
-	Temp        string // TMPDIR where /tmp cannot be written, or is shared with other runs
-	NoPasswd    bool   // the launcher's uid has no passwd entry
+	// Processors is how many processors all fake workers share; 0: not known, or a
+	// cluster.
+	Processors int
+	Root       bool   // the launcher's uid is 0
+	Home       string // HOME for a user who has none
+	Temp       string // TMPDIR where /tmp cannot be written, or is shared with other runs
+	NoPasswd   bool   // the launcher's uid has no passwd entry
 	// Interface holds the launcher's address and has the same name on the
 	// workers ("eth0"); "" when that is not known. Fake clusters use lo.
 	Interface string

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,6 +120,9 @@ func TestPrepareDifferences(t *testing.T) {
 			},
 			removed: []string{"MPIR_CVAR_CH4_CMA_ENABLE=0", "HYDRA_IFACE=eth0", "I_MPI_HYDRA_IFACE=eth0"},
 		},
+		"too few processors in a cluster": {
+			change: func(c *Cluster) { c.Processors = 1 },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := pods()
@@ -129,6 +133,29 @@ func TestPrepareDifferences(t *testing.T) {
 			require.ElementsMatch(t, tc.added, without(got, podEnv))
 			require.ElementsMatch(t, tc.removed, without(podEnv, got))
 		})
+	}
+}
+
+// Waiting ranks of fake workers yield when there are more ranks than processors, and
+// only then.
+func TestYieldWhenOversubscribed(t *testing.T) {
+	for _, tc := range []struct {
+		slots                []int
+		launcher, processors int
+		yield                bool
+	}{
+		{[]int{1, 1}, 0, 2, false},
+		{[]int{1, 1}, 1, 2, true},
+		{[]int{1, 1, 1, 1}, 0, 2, true},
+		{[]int{2, 2}, 0, 2, true},
+		{[]int{2, 2}, 0, 4, false},
+		{[]int{1, 1, 1, 1}, 0, 0, false},
+	} {
+		c := pods()
+		c.Fake, c.Workers, c.Launcher.Slots, c.Processors = true, workers(tc.slots...), tc.launcher, tc.processors
+		launch, err := OpenMPI{}.Prepare(c)
+		require.NoError(t, err)
+		require.Equal(t, tc.yield, slices.Contains(assignments(launch.Env), "OMPI_MCA_mpi_yield_when_idle=1"), "%+v", tc)
 	}
 }
 

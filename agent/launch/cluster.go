@@ -2,6 +2,7 @@ package launch
 
 import (
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -34,6 +35,9 @@ func clusterOf(s situation, hosts []Host, temp string) (framework.Cluster, error
 		LeastWorkers: s.cfg.LeastWorkers,
 		MostWorkers:  s.cfg.mostElastic(),
 		Store:        max(0, slices.IndexFunc(s.ranked, func(w rendezvous.Worker) bool { return w.Name == s.store })),
+	}
+	if c.Fake {
+		c.Processors = runtime.NumCPU()
 	}
 	for i, h := range hosts {
 		c.Workers = append(c.Workers, framework.Node{Name: h.Name, Host: h.Host, IP: h.IP, Slots: h.Slots, Index: h.Index,

@@ -22,6 +22,9 @@ var bin, programs string
 //go:embed testdata/act.c
 var actSource []byte
 
+//go:embed testdata/talk.c
+var talkSource []byte
+
 func TestMain(m *testing.M) {
 	code, err := prepared(m)
 	if err != nil {
@@ -152,6 +155,10 @@ func compile(dir string) error {
 	if err := os.WriteFile(act, actSource, 0o644); err != nil {
 		return err
 	}
+	talk := filepath.Join(dir, "talk.c")
+	if err := os.WriteFile(talk, talkSource, 0o644); err != nil {
+		return err
+	}
 	python, err := os.ReadFile(filepath.Join(from, "allreduce.py"))
 	if err != nil {
 		return err
@@ -162,7 +169,7 @@ func compile(dir string) error {
 	type job struct{ compiler, source, target string }
 	var jobs []job
 	for _, f := range families {
-		for name, source := range map[string]string{"pi": filepath.Join(from, "pi.c"), "hello": filepath.Join(from, "hello.c"), "act": act} {
+		for name, source := range map[string]string{"pi": filepath.Join(from, "pi.c"), "hello": filepath.Join(from, "hello.c"), "act": act, "talk": talk} {
 			jobs = append(jobs, job{"mpicc." + f.name, source, name + "." + f.name})
 		}
 	}
