@@ -121,8 +121,17 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	} else {
 		r.input.again(r.voice)
 	}
-	a.command, err = r.teed(func(s Streams) (*command, error) {
-		return startCommand(r.reaper, argv, env, r.cfg.Chdir, s, r.id)
+	a.command, err = r.teed(func(s Streams) (c *command, err error) {
+		start := func() error {
+			c, err = startCommand(r.reaper, argv, env, r.cfg.Chdir, s, r.id)
+			return err
+		}
+		if r.launchesOnly(argv) {
+			err = startQuietly(start)
+		} else {
+			err = start()
+		}
+		return c, err
 	})
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ const filesBase, filesPerWorker, filesLeast = 256, 8, 1024
 // Ranks are no children of it and keep the worker's limit; where it starts some itself, in the
 // launcher, nothing is changed.
 func (r *runner) limitFiles(argv []string, pid, workers int) {
-	if !IsMPIRun(argv[0]) || r.cfg.LauncherSlots > 0 {
+	if !r.launchesOnly(argv) {
 		return
 	}
 	var has unix.Rlimit
@@ -28,4 +28,10 @@ func (r *runner) limitFiles(argv []string, pid, workers int) {
 		return // where it may not be seen it costs time and nothing else
 	}
 	_ = unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: enough, Max: has.Max}, nil)
+}
+
+// launchesOnly reports whether argv is an MPI launcher that starts no ranks as its
+// own children.
+func (r *runner) launchesOnly(argv []string) bool {
+	return IsMPIRun(argv[0]) && r.cfg.LauncherSlots == 0
 }
