@@ -84,8 +84,7 @@ func (s *steps) replace(job *v1alpha1.LaunchJob, p *place, counted bool, now tim
 		s.discard(p.pod)
 		return
 	}
-	why := cmp.Or(p.why, fmt.Sprintf("ended with %d", p.code))
-	s.record = append(s.record, v1alpha1.Replaced{Pod: p.pod.Name, UID: string(p.pod.UID), Reason: why, Time: metav1.NewTime(now)})
+	s.record = append(s.record, v1alpha1.Replaced{Pod: p.pod.Name, UID: string(p.pod.UID), Reason: cmp.Or(p.why, fmt.Sprintf("ended with %d", p.code)), Time: metav1.NewTime(now)})
 	if counted {
 		s.counts++
 	}
@@ -124,14 +123,10 @@ func clean(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now t
 	forced := job.Status.Reason == reasonDeadline // nobody tells these pods that it is over
 	left := quietFor - now.Sub(job.Status.CompletionTime.Time)
 	s.discard(surplus...)
-	led := len(places) > 0 && places[0].launcher()
 	for _, p := range places {
 		switch {
-		case p.pod == nil:
-		case policy == "All":
-			s.discard(p.pod)
-		case policy == "None" && !forced, p.stays(led):
-		case !forced && left > 0:
+		case p.pod == nil, policy != "All" && (policy == "None" && !forced || p.stays(places[0].launcher())):
+		case policy != "All" && !forced && left > 0:
 			s.again(left)
 		default:
 			s.discard(p.pod)
@@ -145,11 +140,6 @@ func clean(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now t
 // An ordinary container beside it may run for ever. In a worker of a launcher, whose log is the
 // agent's alone, that one still counts as running and holds the node's devices no longer.
 func (p place) stays(led bool) bool {
-	if p.pod.Status.Phase == corev1.PodSucceeded || p.pod.Status.Phase == corev1.PodFailed {
-		return true
-	}
-	beside := slices.ContainsFunc(p.pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.Name != p.container && c.State.Terminated == nil
-	})
-	return p.stage == done && (!beside || p.launcher() || !led)
+	beside := slices.ContainsFunc(p.pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name != p.container && c.State.Terminated == nil })
+	return slices.Contains([]corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed}, p.pod.Status.Phase) || p.stage == done && (!beside || p.launcher() || !led)
 }
