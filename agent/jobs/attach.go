@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/terminal"
@@ -35,7 +36,7 @@ func (a *API) Attach(ctx context.Context, at Attach) error {
 	if err != nil {
 		return a.explain("list the pods of "+at.Job, err)
 	}
-	m, ok := at.choose(membersOf(at.Job, pods))
+	m, ok := at.choose(job, membersOf(at.Job, pods))
 	if !ok {
 		return failure.New(1, "agent get "+at.Job+" lists them", "%s has no such pod that runs (%s)", at.Job, Sentence(job))
 	}
@@ -48,8 +49,17 @@ func (a *API) Attach(ctx context.Context, at Attach) error {
 	})
 }
 
+// place is the number of the pod that Rank runs in. Where mpirun puts its ranks nobody
+// outside knows: there it counts pods.
+func (at Attach) place(job *v1alpha1.LaunchJob) int {
+	if job.Spec.Launcher != nil {
+		return *at.Rank
+	}
+	return *at.Rank / procs(job)
+}
+
 // choose finds the pod that is meant, if it runs.
-func (at Attach) choose(all []member) (member, bool) {
+func (at Attach) choose(job *v1alpha1.LaunchJob, all []member) (member, bool) {
 	for _, m := range all {
 		if m.pod.Status.Phase != corev1.PodRunning || m.pod.DeletionTimestamp != nil {
 			continue
@@ -60,7 +70,7 @@ func (at Attach) choose(all []member) (member, bool) {
 				return m, true
 			}
 		case at.Rank != nil:
-			if m.rank == *at.Rank {
+			if m.rank >= 0 && m.rank == at.place(job) {
 				return m, true
 			}
 		case m.role == names.RoleLauncher || m.rank == 0:

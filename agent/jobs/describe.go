@@ -84,9 +84,7 @@ func shape(job *v1alpha1.LaunchJob) string {
 		parts = append(parts, "launcher")
 	}
 	for _, r := range job.Spec.Roles {
-		one := *job
-		one.Spec.Roles = []v1alpha1.Role{r}
-		parts = append(parts, fmt.Sprintf("%d %s", members(&one), r.Name))
+		parts = append(parts, fmt.Sprintf("%d %s", replicas(job, r), r.Name))
 	}
 	text := strings.Join(parts, ", ")
 	if job.Spec.Slots > 1 {

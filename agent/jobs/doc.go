@@ -8,6 +8,7 @@
 //	members.go   which pods of a job are meant, in the order of their ranks
 //	stream.go    a log, line by line, through as many connections as it takes
 //	podlog.go    the log of one container of one pod
+//	which.go     whose logs are meant; ranked.go picks one rank's lines
 //	logs.go      the logs of a job's pods, as lines; printer.go writes them
 //	attend.go    a job from its beginning to its end: wait, logs, metrics (gauge.go)
 //	list.go      what is said of jobs: describe.go, top.go, columns.go, table.go

@@ -60,16 +60,20 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 func members(job *v1alpha1.LaunchJob) int {
 	n := 0
 	for _, r := range job.Spec.Roles {
-		switch {
-		case r.Name == names.RoleWorker && job.Spec.Workers != nil:
-			n += int(*job.Spec.Workers)
-		case r.Replicas != nil:
-			n += int(*r.Replicas)
-		default:
-			n++
-		}
+		n += replicas(job, r)
 	}
 	return n
+}
+
+// replicas is how many pods a role of the job has.
+func replicas(job *v1alpha1.LaunchJob, r v1alpha1.Role) int {
+	switch {
+	case r.Name == names.RoleWorker && job.Spec.Workers != nil:
+		return int(*job.Spec.Workers)
+	case r.Replicas != nil:
+		return int(*r.Replicas)
+	}
+	return 1
 }
 
 // image is that of the first role's own container.

@@ -3,6 +3,9 @@ package jobs
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,24 +41,30 @@ type Logs struct {
 // followed are the pods that are being read, or were.
 type followed struct {
 	Logs
+	job    *v1alpha1.LaunchJob // as last seen; nil: not yet
+	gone   bool                // it was deleted since
 	seen   map[types.UID]bool
+	wanted map[string]bool // pods that are meant, begun or not
 	active sync.WaitGroup
 	cancel context.CancelFunc
+	ranked *ranked // nil: all lines are meant
 
 	mu      sync.Mutex // one Emit at a time; guards the rest
 	err     error      // the first that is not passing
 	reading int
+	lines   int
+	lost    []string // logs that were not read whole, with why
 }
 
 // lingering is how long after its job's end a pod may go on writing.
 const lingering = time.Minute
 
 // Run reads until there is nothing more to come. A job that is deleted meanwhile
-// ends it without an error.
+// ends it without an error. It is an error that what is meant has left no log.
 func (l Logs) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	f := &followed{Logs: l, seen: map[types.UID]bool{}, cancel: cancel}
-	err := f.watch(ctx)
+	reading, cancel := context.WithCancel(ctx)
+	f := &followed{Logs: l, seen: map[types.UID]bool{}, wanted: map[string]bool{}, cancel: cancel}
+	err := f.watch(reading)
 	cancel()
 	f.active.Wait()
 	f.mu.Lock()
@@ -63,44 +72,34 @@ func (l Logs) Run(ctx context.Context) error {
 	if f.err != nil {
 		err = f.err
 	}
+	if err == nil && ctx.Err() == nil {
+		err = f.verdict()
+	}
 	return l.API.explain("read the logs of "+l.Job, err)
 }
 
 // watch looks which pods there are, and has each read.
 func (f *followed) watch(ctx context.Context) error {
 	p, q := patience{say: f.Say}, patience{say: f.Say, quiet: true} // with the job; with its pods
-	var job *v1alpha1.LaunchJob
 	var ended time.Time
 	waiting := false
 	for {
-		now, err := f.API.job(ctx, f.Job)
-		gone := apierrors.IsNotFound(err) || err == nil && f.UID != "" && now.UID != f.UID
-		switch {
-		case ctx.Err() != nil:
-			return nil // by whom, the caller knows
-		case gone && job == nil:
-			return err
-		case gone:
-		case err != nil && f.UID == "": // it was never reached
-			return err
-		case !p.again(err):
-			return err
-		case err == nil:
-			job, f.UID = now, now.UID
+		if err := f.ask(ctx, &p); err != nil || ctx.Err() != nil {
+			return err // of an interrupt the caller knows
 		}
-		over := gone || job != nil && Over(job)
-		if job != nil {
-			found, err := f.look(ctx, job)
+		over := f.gone || f.job != nil && Over(f.job)
+		if f.job != nil {
+			found, err := f.look(ctx)
 			if !q.again(err) && ctx.Err() == nil {
 				return err
 			}
 			over = over && err == nil
 			if !f.Follow && err == nil {
-				return f.none(found)
+				return nil
 			}
 			if found == 0 && !over && !waiting && err == nil {
 				waiting = true
-				f.Say("no pod of %s has begun yet: %s", f.Job, Sentence(job))
+				f.Say("no pod of %s has begun yet: %s", f.Job, Sentence(f.job))
 			}
 		}
 		if over && f.idle() {
@@ -120,24 +119,95 @@ func (f *followed) watch(ctx context.Context) error {
 	}
 }
 
-// none complains of a log that is asked for once, when there is none.
-func (f *followed) none(found int) error {
-	if found > 0 {
+// ask looks at the job. An error ends the watch; there is none when ctx is over.
+func (f *followed) ask(ctx context.Context, p *patience) error {
+	now, err := f.API.job(ctx, f.Job)
+	gone := apierrors.IsNotFound(err) || err == nil && f.UID != "" && now.UID != f.UID
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case gone:
+		if f.gone = true; f.job == nil {
+			return err
+		}
+		return nil
+	case err != nil && f.UID == "": // it was never reached
+		return err
+	case !p.again(err):
+		return err
+	case err != nil:
+		return nil
+	case f.job == nil:
+		if err := f.begin(ctx, now); err != nil {
+			return err
+		}
+	}
+	f.job, f.UID = now, now.UID
+	return nil
+}
+
+// begin refuses what the job will never have.
+func (f *followed) begin(ctx context.Context, job *v1alpha1.LaunchJob) error {
+	if err := f.Which.check(job); err != nil || f.Which.Rank == nil {
+		return err
+	}
+	if job.Spec.Launcher == nil {
+		if n := procs(job); n > 1 {
+			f.Say("rank %d is one of %d in its pod, which write to one log", *f.Which.Rank, n)
+		}
 		return nil
 	}
-	return failure.New(1, "agent logs -f "+f.Job+" waits for them; agent get "+f.Job+" says what is in the way", "no pod of %s that is meant has a log yet", f.Job)
+	f.ranked = newRanked(job, *f.Which.Rank)
+	if *f.Which.Rank < ranks(job) {
+		return nil
+	}
+	return f.beyond(ctx, job)
+}
+
+// beyond refuses a rank that the job has no place for, unless there are lines of it:
+// mpirun --oversubscribe starts more ranks than there are slots.
+func (f *followed) beyond(ctx context.Context, job *v1alpha1.LaunchJob) error {
+	pods, err := f.API.pods(ctx, f.API.Namespace, f.Job)
+	if err != nil {
+		return err
+	}
+	probe := newRanked(job, *f.Which.Rank)
+	for _, m := range membersOf(f.Job, pods) {
+		if !f.Which.wants(job, m) || !begun(m.pod, m.container("")) {
+			continue
+		}
+		source := podLog{f.API, m.pod.Name, m.container(""), m.pod.UID}
+		s, err := probe.stream(ctx, source, time.Time{}, 0, func(time.Time, []byte) error { return nil })
+		if err == nil {
+			err = source.read(ctx, s, false, patience{quiet: true, say: f.Say})
+		}
+		if lost := (errLost{}); err != nil && !errors.As(err, &lost) {
+			return err
+		}
+	}
+	_, err = probe.verdict(job)
+	return err
 }
 
 // look begins to read pods that have begun since. found counts all that have.
-func (f *followed) look(ctx context.Context, job *v1alpha1.LaunchJob) (found int, err error) {
+func (f *followed) look(ctx context.Context) (found int, err error) {
 	pods, err := f.API.pods(ctx, f.API.Namespace, f.Job)
 	if err != nil {
 		return 0, err
 	}
-	single := f.Which.one(job)
+	single := f.Which.one(f.job)
+	var without []member // pods that are meant, without the container that is asked for
 	for _, m := range membersOf(f.Job, pods) {
+		if !f.Which.wants(f.job, m) {
+			continue
+		}
 		container := m.container(f.Container)
-		if !f.Which.wants(job, m) || !begun(m.pod, container) {
+		if !m.has(container) {
+			without = append(without, m)
+			continue
+		}
+		f.wanted[m.pod.Name] = true
+		if !begun(m.pod, container) {
 			continue
 		}
 		found++
@@ -155,6 +225,10 @@ func (f *followed) look(ctx context.Context, job *v1alpha1.LaunchJob) (found int
 		} else {
 			f.read(ctx, source, m, single) // one after the other
 		}
+	}
+	if len(f.wanted) == 0 && len(without) > 0 {
+		have := without[0].containers()
+		return 0, failure.Usage("-c "+strings.Join(have, ", -c "), "-c %s: %s has no such container, only %s", f.Container, without[0].pod.Name, strings.Join(have, ", "))
 	}
 	return found, nil
 }
@@ -176,24 +250,67 @@ func (f *followed) read(ctx context.Context, source podLog, m member, single boo
 	if single {
 		line.Member = ""
 	}
-	s := newStream(source, f.Since, f.Tail, func(at time.Time, text []byte) error {
+	emit := func(at time.Time, text []byte) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		f.lines++
 		line.At, line.Text = at, text
 		return f.Emit(line)
-	})
-	err := source.read(ctx, s, f.Follow, patience{quiet: true, say: func(format string, args ...any) {
+	}
+	var err error
+	s := newStream(source, f.Since, f.Tail, emit)
+	if f.ranked != nil {
+		s, err = f.ranked.stream(ctx, source, f.Since, f.Tail, emit)
+	}
+	say := func(format string, args ...any) {
 		f.mu.Lock() // not into the midst of a line
 		defer f.mu.Unlock()
 		f.Say(m.name+": "+format, args...)
-	}})
-	if err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil {
+	}
+	if err == nil {
+		err = source.read(ctx, s, f.Follow, patience{quiet: true, say: say})
+	}
+	var lost errLost
+	switch {
+	case err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return
+	case errors.As(err, &lost):
+		say("%v", lost)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.err == nil {
+	switch {
+	case lost.why != "":
+		f.lost = append(f.lost, m.pod.Name)
+		return
+	case f.err == nil:
 		f.err = err
 	}
 	f.cancel()
+}
+
+// verdict is an error where what is meant has left no log that can be read.
+func (f *followed) verdict() error {
+	const keep = "spec.runPolicy.cleanPodPolicy: None keeps the pods, and their logs, after the end"
+	switch {
+	case f.lines > 0 || f.job == nil:
+		return nil
+	case len(f.lost) > 0:
+		return failure.New(1, keep, "the log of %s is gone", strings.Join(f.lost, ", "))
+	case len(f.seen) > 0 && f.ranked != nil:
+		note, err := f.ranked.verdict(f.job)
+		if note != "" {
+			f.Say("%s", note)
+		}
+		return err
+	case len(f.seen) > 0: // they wrote nothing
+		return nil
+	case f.gone:
+		return failure.New(1, "", "%s was deleted before it had a log", f.Job)
+	case !Over(f.job):
+		return failure.New(1, "agent logs -f "+f.Job+" waits for them; agent get "+f.Job+" says what is in the way", "no pod of %s that is meant has a log yet", f.Job)
+	case len(f.wanted) > 0:
+		return failure.New(1, "agent get "+f.Job+" tells why", "%s has ended before %s had begun", f.Job, strings.Join(slices.Sorted(maps.Keys(f.wanted)), ", "))
+	}
+	return failure.New(1, keep, "%s has ended, and no pod of it is left: the logs are gone with the pods", f.Job)
 }

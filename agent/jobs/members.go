@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -50,36 +49,21 @@ func (m member) container(asked string) string {
 	return m.pod.Spec.Containers[0].Name
 }
 
-// Which says whose logs are meant. The zero value: the launcher's where there is
-// one, which has all there is of an MPI job, else everybody's.
-type Which struct {
-	Rank *int   // the pod with this rank
-	Role string // launcher, worker, ps...
-	All  bool   // everybody's
+// containers are the names of the pod's containers, of all kinds.
+func (m member) containers() (all []string) {
+	for _, c := range m.pod.Spec.Containers {
+		all = append(all, c.Name)
+	}
+	for _, c := range m.pod.Spec.InitContainers {
+		all = append(all, c.Name)
+	}
+	for _, c := range m.pod.Spec.EphemeralContainers {
+		all = append(all, c.Name)
+	}
+	return all
 }
 
-func (w Which) wants(job *v1alpha1.LaunchJob, m member) bool {
-	switch {
-	case w.Rank != nil:
-		return m.rank == *w.Rank
-	case w.Role != "":
-		return strings.EqualFold(m.role, w.Role)
-	case w.All:
-		return true
-	}
-	return job == nil || job.Spec.Launcher == nil || m.role == names.RoleLauncher
-}
-
-// one: no more than one pod at a time can be meant.
-func (w Which) one(job *v1alpha1.LaunchJob) bool {
-	switch {
-	case w.Rank != nil, strings.EqualFold(w.Role, names.RoleLauncher):
-		return true
-	case w.Role != "" || w.All:
-		return false
-	}
-	return job != nil && job.Spec.Launcher != nil
-}
+func (m member) has(container string) bool { return slices.Contains(m.containers(), container) }
 
 // begun: the container has, or had, a log.
 func begun(pod *corev1.Pod, container string) bool {
@@ -104,7 +88,7 @@ func over(pod *corev1.Pod) bool {
 }
 
 func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses, pod.Status.EphemeralContainerStatuses} {
 		if i := slices.IndexFunc(list, func(s corev1.ContainerStatus) bool { return s.Name == container }); i >= 0 {
 			return &list[i]
 		}

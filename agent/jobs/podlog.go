@@ -43,8 +43,13 @@ const (
 // onceFor is how long a log that is read once is asked for: its node may be away.
 const onceFor = 15 * time.Second
 
+// errLost marks the end of a log that was not read whole, and never will be.
+type errLost struct{ why string }
+
+func (e errLost) Error() string { return e.why }
+
 // read hands on the log: with follow until the container has ended and all was read,
-// else once to its end as it is. A pod that is gone ends it: there is nothing more.
+// else once to its end as it is. errLost: the log was deleted before that.
 func (l podLog) read(ctx context.Context, s *stream, follow bool, p patience) error {
 	pause, began, with := shortPause, time.Now(), p // with the log; p is with the pod
 	for {
@@ -54,7 +59,10 @@ func (l podLog) read(ctx context.Context, s *stream, follow bool, p patience) er
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case apierrors.IsNotFound(err), err == nil && pod.UID != l.uid:
-			return s.last()
+			if err := s.last(); err != nil {
+				return err
+			}
+			return errLost{"the pod was deleted, and the end of its log may be missing"}
 		case !p.again(err):
 			return err
 		case err == nil:
@@ -91,15 +99,22 @@ func (l podLog) readOnce(ctx context.Context, s *stream, pod *corev1.Pod, follow
 		}
 	}
 	var gone errEmit
+	var lost errLost
 	switch {
 	case errors.As(err, &gone):
-		return true, failure.New(1, "", "print the log: %w", gone.error)
+		return true, printing(gone.error)
+	case errors.As(err, &lost):
+		return true, err
 	case apierrors.IsBadRequest(err) && (still || !follow):
-		return true, nil // it never began
+		return true, errLost{"there is no log: " + err.Error()} // it never began, or its node has cleared it away
+	case apierrors.IsNotFound(err) && !follow:
+		return true, errLost{"the pod is being deleted: " + err.Error()}
 	case apierrors.IsNotFound(err):
-		return !follow, nil // it is being deleted, or was just made
+		return false, nil // it is being deleted, or was just made
 	case apierrors.IsBadRequest(err):
 		return false, nil // it has not begun, or is just beginning
 	}
 	return err == nil && (still || !follow), err
 }
+
+func printing(err error) error { return failure.New(1, "", "print the log: %w", err) }

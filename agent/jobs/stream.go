@@ -122,6 +122,9 @@ func (s *stream) pass(ctx context.Context, follow bool) (fresh int, err error) {
 // take hands on a line unless it is known.
 func (s *stream) take(line []byte, left map[mark]int) (fresh bool, err error) {
 	at, text := split(line)
+	if at.IsZero() && bytes.HasPrefix(text, []byte(cleared)) {
+		return false, errLost{string(text)}
+	}
 	m := mark{at.UnixNano(), maphash.Bytes(s.seed, text)}
 	if s.before && m == *s.first {
 		s.before = false
@@ -199,6 +202,9 @@ func (s *stream) last() error {
 	_, err := s.take(line, map[mark]int{})
 	return err
 }
+
+// cleared is how a kubelet says, in the place of a log, that it has thrown it away.
+const cleared = "unable to retrieve container logs for "
 
 // split takes the time off a line. One without is a word of the kubelet itself.
 func split(line []byte) (at time.Time, text []byte) {

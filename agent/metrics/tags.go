@@ -22,19 +22,25 @@ const (
 	TagsAuto
 )
 
-// split gives the rank that line's tag names and the text behind it; rank 0 and
-// all of line without a tag.
-func (t Tags) split(line []byte) (rank int, text []byte) {
+// Split gives the rank that line's tag names and the text behind the tag. ok is
+// false where line has no tag that counts.
+func (t Tags) Split(line []byte) (rank int, text []byte, ok bool) {
 	if t == TagsNone {
-		return 0, line
+		return 0, nil, false
 	}
 	if rank, text, ok := sure(line); ok {
-		return rank, text
+		return rank, text, true
 	}
 	if t == TagsAll {
-		if rank, text, ok := unsure(line); ok {
-			return rank, text
-		}
+		return unsure(line)
+	}
+	return 0, nil, false
+}
+
+// split is Split where a line without a tag is all rank 0's.
+func (t Tags) split(line []byte) (rank int, text []byte) {
+	if rank, text, ok := t.Split(line); ok {
+		return rank, text
 	}
 	return 0, line
 }
@@ -45,7 +51,7 @@ func sure(line []byte) (rank int, text []byte, ok bool) {
 	}
 	if inside, text, ok := bytes.Cut(line[1:], []byte("]:")); ok && bytes.HasPrefix(inside, []byte("rank")) {
 		if rank, ok := decimalRank(inside[len("rank"):]); ok {
-			return rank, text, true
+			return rank, withoutBlank(text), true
 		}
 	}
 	inside, rest, ok := bytes.Cut(line[1:], []byte("]<"))
@@ -55,6 +61,9 @@ func sure(line []byte) (rank int, text []byte, ok bool) {
 	stream, text, ok := bytes.Cut(rest, []byte(">:"))
 	if !ok || string(stream) != "stdout" && string(stream) != "stderr" && string(stream) != "stddiag" {
 		return 0, nil, false
+	}
+	if bytes.IndexByte(inside, '@') >= 0 { // Open MPI 5 puts a blank behind its tag
+		text = withoutBlank(text)
 	}
 	rank, ok = decimalRank(inside[bytes.LastIndexByte(inside, ',')+1:])
 	return rank, text, ok
@@ -71,8 +80,11 @@ func unsure(line []byte) (rank int, text []byte, ok bool) {
 		return 0, nil, false
 	}
 	rank, ok = decimalRank(inside)
-	return rank, text, ok
+	return rank, withoutBlank(text), ok
 }
+
+// withoutBlank takes off the one blank that belongs to the tag before text.
+func withoutBlank(text []byte) []byte { return bytes.TrimPrefix(text, []byte{' '}) }
 
 func decimalRank(b []byte) (int, bool) {
 	if len(b) == 0 || len(b) > 9 || digits(b) != len(b) {

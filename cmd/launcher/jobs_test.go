@@ -78,7 +78,8 @@ func TestJobScripts(t *testing.T) {
 }
 
 // job is `job NAME [FIELD=VALUE]...`: what the controller writes of a job: phase,
-// reason, message, ready, code, ended (how long ago), launcher, namespace, label.
+// reason, message, ready, code, ended (how long ago), launcher, namespace, label; framework,
+// workers and procs are the user's.
 func (o *office) job(ts *testscript.TestScript, args []string) {
 	namespace := "lab"
 	fields := map[string]string{}
@@ -118,6 +119,17 @@ func (o *office) job(ts *testscript.TestScript, args []string) {
 			ago, err := time.ParseDuration(v)
 			ts.Check(err)
 			s.CompletionTime = &metav1.Time{Time: time.Now().Add(-ago)}
+		case "framework":
+			job.Spec.Framework = v
+		case "workers", "procs":
+			n := new(int32)
+			_, err := fmt.Sscan(v, n)
+			ts.Check(err)
+			if k == "procs" {
+				job.Spec.ProcsPerWorker = n
+			} else {
+				job.Spec.Workers = n
+			}
 		case "launcher":
 			job.Spec.Launcher = &v1alpha1.Launcher{Template: job.Spec.Roles[0].Template}
 		case "label":
@@ -151,7 +163,9 @@ func said(ts *testscript.TestScript, args []string) {
 	ts.Fatalf("%s never had %q", args[0], args[1])
 }
 
-// pod is `pod JOB-ROLE[-N] STATE`: Pending, Running, or an exit code.
+// pod is `pod JOB-ROLE[-N] STATE`: Pending, Running, Stopping (its own container has ended
+// and a sidecar has not), Evicted (before it began), Cleared (it has ended, and its node has lost
+// the log), or an exit code.
 func (o *office) pod(ts *testscript.TestScript, args []string) {
 	name, state := args[0], args[1]
 	job, place, _ := strings.Cut(name, "-")
@@ -173,6 +187,15 @@ func (o *office) pod(ts *testscript.TestScript, args []string) {
 	case "Running":
 		pod.Status.Phase = corev1.PodRunning
 		status.State.Running = &corev1.ContainerStateRunning{}
+	case "Stopping":
+		pod.Status.Phase, pod.DeletionTimestamp = corev1.PodRunning, &metav1.Time{Time: time.Now()}
+		status.State.Terminated = &corev1.ContainerStateTerminated{Reason: "Completed"}
+	case "Evicted":
+		pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, state
+	case "Cleared":
+		pod.Status.Phase = corev1.PodSucceeded
+		status.State.Terminated = &corev1.ContainerStateTerminated{Reason: "Completed"}
+		o.logs.Clear("lab", name, "main")
 	default:
 		end := &corev1.ContainerStateTerminated{Reason: "Completed"}
 		_, err := fmt.Sscan(state, &end.ExitCode)
@@ -183,7 +206,9 @@ func (o *office) pod(ts *testscript.TestScript, args []string) {
 		}
 		status.State.Terminated = end
 	}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+	if state != "Evicted" {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+	}
 	o.api.Set(pod)
 	if status.State.Terminated != nil {
 		o.logs.End("lab", name, "main")

@@ -19,10 +19,12 @@ const logsHelp = `usage: agent logs [-f] [--rank N | --role ROLE | --all] [FLAGS
 Prints the log of a job: its launcher's, in which all ranks of an MPI job come together;
 of a job without a launcher those of all pods, each line with its pod before it. With -f
 it waits for pods that are not there yet, goes on when connections are lost, without a
-line lost or doubled, and ends when the job has ended.
+line lost or doubled, and ends when the job has ended. --rank shows the lines that rank
+wrote, without their tag; of a job without a launcher, its pod's log. A log that is gone
+ends it with 1.
 
   agent logs -f pi
-  agent logs bert --rank 3 --tail 100       the pod of rank 3
+  agent logs bert --rank 3 --tail 100       the last lines of rank 3
   agent logs tf --role ps
   agent logs pi --all                       the launcher's and the workers'
   agent logs pi -c code-sync --all          another container: here what fetched the code`
@@ -58,11 +60,11 @@ func newLogs(streams Streams) *cobra.Command {
 	var groups []group
 	set := addGroup(&groups, "which lines")
 	set.BoolVarP(&f.logs.Follow, "follow", "f", false, "until the job has ended")
-	set.IntVar(&f.rank, "rank", 0, "the pod of rank `N`")
+	set.IntVar(&f.rank, "rank", 0, "what rank `N` wrote")
 	set.StringVar(&f.logs.Which.Role, "role", "", "the pods of this `ROLE`: launcher, worker, ps...")
 	set.BoolVar(&f.logs.Which.All, "all", false, "all pods")
 	set.StringVarP(&f.logs.Container, "container", "c", "", "another `CONTAINER` of the pods")
-	set.IntVar(&f.logs.Tail, "tail", 0, "the last `N` lines of each pod (default: all)")
+	set.IntVar(&f.logs.Tail, "tail", 0, "the last `N` lines of each pod, or of the rank (default: all)")
 	set.DurationVar(&f.since, "since", 0, "lines not older than `TIME`")
 	set.BoolVar(&f.timestamps, "timestamps", false, "each with its time")
 	set.StringVar(&f.color, "color", "auto", "of the pods' names: `WHEN`, auto, always or never")

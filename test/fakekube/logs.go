@@ -48,6 +48,14 @@ func (l *Logs) End(namespace, pod, container string) {
 	l.change(namespace, pod, container, func(p *podLog) { p.ended = true })
 }
 
+// Clear has the log answered as a kubelet answers whose container is gone: a sentence of its
+// own, without a time, and 200.
+func (l *Logs) Clear(namespace, pod, container string) {
+	l.change(namespace, pod, container, func(p *podLog) {
+		p.lines, p.ended = []logLine{{text: "unable to retrieve container logs for containerd://0123"}}, true
+	})
+}
+
 func (l *Logs) change(namespace, pod, container string, with func(*podLog)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,11 +108,12 @@ func (l *Logs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			from = max(0, len(lines)-tail)
 		}
 		for ; from < len(lines); from++ {
-			if lines[from].at.Before(since) {
+			own := lines[from].at.IsZero() // the kubelet's
+			if !own && lines[from].at.Before(since) {
 				continue
 			}
 			text := lines[from].text
-			if stamps {
+			if stamps && !own {
 				text = lines[from].at.Format(time.RFC3339Nano) + " " + text
 			}
 			if out.write(text) != nil {

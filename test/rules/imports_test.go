@@ -48,7 +48,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
 		"agent/launch":     append([]string{"agent/failure", "agent/group", "agent/metrics", "agent/outfile", "agent/retry"}, roles...),
 		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework"}, leaves...),
-		"agent/jobs":       append([]string{"agent/api", "agent/failure", "agent/metrics", "agent/outfile", "exec"}, leaves...),
+		"agent/jobs":       append([]string{"agent/api", "agent/failure", "agent/framework", "agent/metrics", "agent/outfile", "exec"}, leaves...),
 		"agent/worker":     roles,
 		"agent/join":       append([]string{"agent/worker", "agent/group", "agent/retry"}, roles...),
 		"agent/api":        nil,

@@ -1,0 +1,191 @@
+package jobs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/metrics"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// ranked picks the lines of one rank out of a launcher's log, in which all ranks write.
+// A line belongs to the rank that its tag names. Other lines are those of Muster and
+// of mpirun, or of ranks that nobody can tell apart.
+type ranked struct {
+	rank  int
+	tags  metrics.Tags
+	alone bool // the job has one rank: a line without a tag is its
+
+	mu       sync.Mutex // guards the rest: a launcher that is made anew has a reader of its own
+	seen     map[int]bool
+	mine     int // lines of the rank
+	untagged int
+}
+
+// newRanked expects the tags that the job's launcher gives lines.
+func newRanked(job *v1alpha1.LaunchJob, rank int) *ranked {
+	return &ranked{rank: rank, tags: tagsOf(job), alone: ranks(job) == 1, seen: map[int]bool{}}
+}
+
+// tagsOf says which tags the lines of a launcher's log have: those that may as well be an
+// epoch count only where Muster tags its processes' lines, or mpirun is asked to.
+func tagsOf(job *v1alpha1.LaunchJob) metrics.Tags {
+	own, found := launcherContainer(job.Spec.Launcher)
+	if !found {
+		return metrics.TagsSure
+	}
+	for _, v := range own.Env {
+		if v.Name == names.EnvOutput {
+			if v.Value == names.OutputTag {
+				return metrics.TagsAll
+			}
+			return metrics.TagsSure
+		}
+	}
+	words := slices.Concat(own.Command, own.Args)
+	if slices.ContainsFunc(words, func(w string) bool { return slices.Contains([]string{"-prepend-rank", "-l"}, w) }) {
+		return metrics.TagsAll
+	}
+	name := job.Spec.Framework
+	if name == "" || name == framework.Auto {
+		name = framework.Detect(words)
+	}
+	if slices.Contains([]string{"", "mpi", "openmpi", "mpich", "intelmpi", "horovod"}, name) {
+		return metrics.TagsSure
+	}
+	return metrics.TagsAll
+}
+
+// launcherContainer is the container that decides about a launcher's pod.
+func launcherContainer(l *v1alpha1.Launcher) (corev1.Container, bool) {
+	name := cmp.Or(l.Container, l.Template.Annotations[names.AnnotationDefaultContainer])
+	for _, c := range l.Template.Spec.Containers {
+		if name == "" || c.Name == name {
+			return c, true
+		}
+	}
+	return corev1.Container{}, false
+}
+
+// mostSeen bounds how many ranks are remembered for a sentence.
+const mostSeen = 1 << 16
+
+// take gives the text of a line of the rank, without its tag.
+func (r *ranked) take(line []byte) (text []byte, ok bool) {
+	rank, text, tagged := r.tags.Split(line)
+	switch {
+	case tagged:
+		if len(r.seen) < mostSeen {
+			r.seen[rank] = true
+		}
+	case r.alone && !bytes.HasPrefix(line, []byte("agent: ")) && !bytes.HasPrefix(line, []byte("hint: ")):
+		rank, text = 0, line
+	default:
+		r.untagged++
+		return nil, false
+	}
+	if rank != r.rank {
+		return nil, false
+	}
+	r.mine++
+	return text, true
+}
+
+// stream hands on the rank's lines of a log. tail counts lines of the rank: of what is
+// there already all is read, and its last lines are handed on.
+func (r *ranked) stream(ctx context.Context, source logSource, since time.Time, tail int, emit func(time.Time, []byte) error) (*stream, error) {
+	type held struct {
+		at   time.Time
+		text []byte
+	}
+	var last []held
+	reading := tail > 0
+	s := newStream(source, since, 0, func(at time.Time, line []byte) error {
+		r.mu.Lock()
+		text, mine := r.take(line)
+		r.mu.Unlock()
+		switch {
+		case !mine:
+			return nil
+		case !reading:
+			return emit(at, text)
+		}
+		if last = append(last, held{at, bytes.Clone(text)}); len(last) > tail {
+			last = last[1:]
+		}
+		return nil
+	})
+	if !reading {
+		return s, nil
+	}
+	_, _ = s.pass(ctx, false) // what it has not reached is handed on whole
+	reading = false
+	for _, l := range last {
+		if err := emit(l.at, l.text); err != nil {
+			return nil, printing(err)
+		}
+	}
+	return s, nil
+}
+
+// verdict is an error where the log cannot have shown what the rank wrote, and a note
+// where the rank wrote nothing.
+func (r *ranked) verdict(job *v1alpha1.LaunchJob) (note string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch launcher := job.Name + "-launcher"; {
+	case r.mine > 0:
+		return "", nil
+	case r.rank >= ranks(job):
+		return "", failure.New(1, "agent logs "+job.Name+" shows all lines; --all the workers' logs, too",
+			"--rank=%d: %s has places for %s, and %s", r.rank, job.Name, rankSpan(ranks(job)), r.others(launcher))
+	case len(r.seen) == 0 && r.untagged > 0:
+		return "", failure.New(1, "agent logs "+job.Name+" shows all lines; MUSTER_OUTPUT=tag in the launcher's env has mpirun tag them, as agent submit does",
+			"--rank=%d: no line in the log of %s names a rank", r.rank, launcher)
+	case len(r.seen) > 0:
+		return fmt.Sprintf("no line of rank %d: %s", r.rank, r.others(launcher)), nil
+	}
+	return "", nil
+}
+
+// others says whose lines the log has.
+func (r *ranked) others(launcher string) string {
+	if len(r.seen) == 0 {
+		return "the log of " + launcher + " has no line of it"
+	}
+	var all []int
+	for rank := range r.seen {
+		all = append(all, rank)
+	}
+	slices.Sort(all)
+	return "the log of " + launcher + " has lines of ranks " + spans(all)
+}
+
+// spans writes sorted numbers as 0-3, 7.
+func spans(all []int) string {
+	var parts []string
+	for i := 0; i < len(all); {
+		j := i
+		for j+1 < len(all) && all[j+1] == all[j]+1 {
+			j++
+		}
+		if i == j {
+			parts = append(parts, fmt.Sprint(all[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d-%d", all[i], all[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,102 @@
+package jobs
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// Which says whose logs are meant. The zero value: the launcher's where there is
+// one, which has all there is of an MPI job, else everybody's.
+type Which struct {
+	Rank *int   // what this rank wrote: to the launcher's log where there is a launcher, else to its pod's
+	Role string // launcher, worker, ps...
+	All  bool   // everybody's
+}
+
+func (w Which) wants(job *v1alpha1.LaunchJob, m member) bool {
+	switch {
+	case w.Rank != nil && job.Spec.Launcher != nil:
+		return m.role == names.RoleLauncher
+	case w.Rank != nil:
+		return m.rank == *w.Rank/procs(job)
+	case w.Role != "":
+		return strings.EqualFold(m.role, w.Role)
+	case w.All:
+		return true
+	}
+	return job.Spec.Launcher == nil || m.role == names.RoleLauncher
+}
+
+// one: no more than one pod at a time can be meant.
+func (w Which) one(job *v1alpha1.LaunchJob) bool {
+	switch {
+	case w.Rank != nil, strings.EqualFold(w.Role, names.RoleLauncher):
+		return true
+	case w.Role != "" || w.All:
+		return false
+	}
+	return job.Spec.Launcher != nil
+}
+
+// check refuses a rank or a role that no pod of the job will ever have. A suspended job
+// may still get other pods. How many ranks a launcher starts only its log tells: see ranked.
+func (w Which) check(job *v1alpha1.LaunchJob) error {
+	switch {
+	case job.Spec.RunPolicy != nil && job.Spec.RunPolicy.Suspend:
+	case w.Rank != nil && job.Spec.Launcher == nil && *w.Rank >= ranks(job):
+		return failure.Usage("agent get "+job.Name+" lists its pods", "--rank=%d: %s has %s", *w.Rank, job.Name, rankSpan(ranks(job)))
+	case w.Role != "":
+		return checkRole(job, w.Role)
+	}
+	return nil
+}
+
+func checkRole(job *v1alpha1.LaunchJob, asked string) error {
+	var have []string
+	if job.Spec.Launcher != nil {
+		have = append(have, names.RoleLauncher)
+	}
+	for _, r := range job.Spec.Roles {
+		if replicas(job, r) > 0 {
+			have = append(have, r.Name)
+		}
+	}
+	for _, name := range have {
+		if strings.EqualFold(name, asked) {
+			return nil
+		}
+	}
+	return failure.Usage("--role="+strings.Join(have, ", --role="), "--role=%s: %s has no pod of this role, only of %s", asked, job.Name, strings.Join(have, ", "))
+}
+
+// procs is how many ranks each pod beside the launcher has.
+func procs(job *v1alpha1.LaunchJob) int {
+	if p := job.Spec.ProcsPerWorker; p != nil {
+		return max(1, int(*p))
+	}
+	return 1
+}
+
+// ranks is the most ranks that the job's pods have places for.
+func ranks(job *v1alpha1.LaunchJob) int {
+	pods := members(job)
+	if e := job.Spec.Elastic; e != nil {
+		pods = max(pods, int(e.Max))
+	}
+	if job.Spec.Launcher == nil {
+		return pods * procs(job)
+	}
+	return pods*max(procs(job), int(job.Spec.Slots)) + int(job.Spec.Launcher.Slots)
+}
+
+// rankSpan is "ranks 0 to 3".
+func rankSpan(n int) string {
+	if n == 1 {
+		return "one rank, 0"
+	}
+	return fmt.Sprintf("ranks 0 to %d", n-1)
+}
