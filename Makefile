@@ -56,6 +56,7 @@ deps:
 lint: fresh ## gofmt and go vet, for Linux and for other systems; generated files are fresh
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet -tags mpi,speed,pauses ./test/fake
 	$(GO) vet -tags mpi ./test/fake
 	$(GO) vet -tags e2e ./test/e2e ./test/install/live ./agent/controller ./agent/kubeflow
 	$(GO) vet -tags soak ./test/soak
@@ -78,6 +79,15 @@ fake: build ## real mpirun and mpiexec over fake workers, as root and as an ordi
 	$(GO) run ./test/conform -bin $(BIN) -quick -parallel 4
 	@$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
 	MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 4 -test.timeout 10m
+
+.PHONY: fake-speed
+fake-speed: build ## communicating MPI programs over fake workers beside mpirun alone: an idle machine
+	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,speed -timeout 10m -run '^TestFakeRunIsAsFastAsLocal$$' -v ./test/fake
+
+.PHONY: fake-pauses
+fake-pauses: build ## pauses of up to two minutes between and after launches, under five MPIs (packages from PyPI)
+	@sh test/mpi/deps.sh --conform
+	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,pauses -timeout 15m -parallel 40 -run '^TestPauses$$' -v ./test/fake
 
 .PHONY: convert
 convert: ## agent convert: every field of the kinds' CRDs is carried or named, every manifest converts (modules of the kinds; no cluster)
