@@ -1,15 +1,11 @@
 package kubeflow
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
@@ -45,59 +41,64 @@ func (d Document) Foreign() bool {
 	return ours && strings.HasSuffix(is.Kind, "Job") && !d.Known()
 }
 
-// Read takes the documents out of a stream of YAML or JSON. A List gives its
-// entries. Empty documents are left out. Errors: text that is no YAML, a key that
+// Read takes the documents out of a stream of YAML or JSON. A List, or an array, gives
+// its entries. Empty documents are left out. Errors: text that is no YAML, a key that
 // is there twice, a document that is no object.
 func Read(in io.Reader) (all []Document, err error) {
-	docs := utilyaml.NewYAMLReader(bufio.NewReader(in))
-	for n := 1; ; n++ {
-		raw, err := docs.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read document %d: %w", n, err)
-		}
-		text, err := yaml.YAMLToJSONStrict(raw)
-		if err != nil && bytes.Contains(raw, []byte("<<:")) {
-			text, err = yaml.YAMLToJSON(raw) // the strict one takes a key beside a merge for a second one
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read document %d: %w", n, err)
-		}
-		if bytes.Equal(text, []byte("null")) {
-			continue
-		}
-		var object map[string]any
-		if err := json.Unmarshal(text, &object); err != nil {
-			return nil, fmt.Errorf("read document %d: it is no object of Kubernetes: %w", n, err)
-		}
-		if all, err = unpack(all, Document{object, raw}); err != nil {
-			return nil, fmt.Errorf("read document %d: %w", n, err)
+	found, err := values(in)
+	if err != nil {
+		return nil, err
+	}
+	for n, v := range found {
+		if all, err = unpack(all, v); err != nil {
+			return nil, fmt.Errorf("read document %d: %w", n+1, err)
 		}
 	}
+	return all, nil
 }
 
-// unpack adds a document, or a List's entries.
-func unpack(all []Document, d Document) ([]Document, error) {
-	items, list := d.Object["items"].([]any)
-	if is := kindOf(d.Object); !list || !strings.HasSuffix(is.Kind, "List") {
-		return append(all, d), nil
+// unpack adds a document, or the entries of a List or an array.
+func unpack(all []Document, v value) (_ []Document, err error) {
+	where, items := "", []any(nil)
+	var is Kind
+	switch data := v.data.(type) {
+	case []any:
+		items = data
+	case map[string]any:
+		if is = kindOf(data); !isList(data) {
+			return append(all, Document{data, v.raw}), nil
+		}
+		where = "items"
+		items, _ = data["items"].([]any)
+	default:
+		return nil, fmt.Errorf("it is no object of Kubernetes: %s", short(data))
 	}
 	for i, item := range items {
 		object, ok := item.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("items[%d] is no object", i)
+			return nil, fmt.Errorf("%s[%d] is no object", where, i)
+		}
+		if kind := strings.TrimSuffix(is.Kind, "List"); kind != "" && kindOf(object) == (Kind{}) {
+			object["apiVersion"], object["kind"] = is.APIVersion, kind // as the API server leaves them out
 		}
 		raw, err := yaml.Marshal(object)
 		if err != nil {
-			return nil, fmt.Errorf("items[%d]: %w", i, err)
+			return nil, fmt.Errorf("%s[%d]: %w", where, i, err)
 		}
-		if all, err = unpack(all, Document{object, raw}); err != nil {
+		if all, err = unpack(all, value{object, raw}); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
+}
+
+// isList tells a list of objects from an object whose kind happens to end so: a list has
+// no name.
+func isList(object map[string]any) bool {
+	meta, _ := object["metadata"].(map[string]any)
+	items, has := object["items"]
+	_, array := items.([]any)
+	return strings.HasSuffix(kindOf(object).Kind, "List") && has && (array || items == nil) && meta["name"] == nil
 }
 
 // Runtimes finds the runtimes of TrainJobs among documents, for Options.
