@@ -13,7 +13,8 @@ import (
 	"github.com/musterhq/muster/agent/names"
 )
 
-// sshd and idling are worker commands that only keep a pod for mpirun.
+// sshd and idling are in worker commands that keep a pod for mpirun; what more such a
+// command does waiting tells.
 var (
 	sshd   = regexp.MustCompile(`(^|[\s/;&|("'])sshd($|[\s;&|)"'])`)
 	idling = regexp.MustCompile(`(^|[\s/;&|("'])(sleep\s+\S+|tail\s+-f\s+/dev/null)[\s;)"']*$`)
@@ -22,28 +23,45 @@ var (
 
 // work has the worker's pods run agent worker, which the LaunchJob's controller
 // puts where a template has no command. One that waits for mpirun over ssh, or
-// sleeps, is taken away; any other could not be reached, and is refused.
+// sleeps, is taken away; what it does before still runs first. Any other could not be
+// reached, and is refused.
 func work(t *corev1.PodTemplateSpec, name string, in reader) {
 	o, i := own(t, name)
 	at := container(in, i)
 	words := slices.Concat(o.Command, o.Args)
 	line := strings.Join(words, " ")
+	field := at.at("command")
+	if len(o.Command) == 0 {
+		field = at.at("args")
+	}
 	overSSH := sshd.MatchString(line)
-	switch {
-	case len(words) == 0:
-	case path.Base(words[0]) == "agent" || strings.Contains(line, names.AgentPath+" worker"):
+	if len(words) == 0 {
+		unprobe(o, at, false, "")
 		return
-	case overSSH:
-		at.at("command").warn("", "%s is replaced by agent worker: there is no ssh", short(line))
-	case idling.MatchString(line):
-		at.at("command").warn("", "%s is replaced by agent worker, which keeps the pod for mpirun", short(line))
-	case len(o.Command) == 0:
-		at.at("args").warn("", "%s is replaced by agent worker: mpirun's processes come from the launcher", short(line))
+	}
+	if path.Base(words[0]) == "agent" || strings.Contains(line, names.AgentPath+" worker") {
+		return
+	}
+	before, ok := waiting(words)
+	switch {
+	case ok && overSSH && before == nil:
+		field.warn("", "%q is replaced by agent worker: there is no ssh", line)
+	case ok && overSSH:
+		field.warn("", "sshd is replaced by agent worker: there is no ssh; what stands before it still runs")
+	case ok && before == nil:
+		field.warn("", "%q is replaced by agent worker, which keeps the pod for mpirun", line)
+	case ok:
+		field.warn("", "the wait at the end is replaced by agent worker, which keeps the pod for mpirun; what stands before it still runs")
+	case len(o.Command) == 0 && !overSSH:
+		field.warn("", "%q is replaced by agent worker: mpirun's processes come from the launcher", line)
 	default:
-		at.at("command").fatal("take it away; what it prepares can go into an init container, or it can end with: exec "+names.AgentPath+" worker",
+		field.fatal("take it away; what it prepares can go into an init container, or it can end with: exec "+names.AgentPath+" worker",
 			"a worker runs agent worker, and mpirun could not reach one that runs %s", short(line))
 	}
-	o.Command, o.Args = nil, nil
+	if len(o.Command) == 0 && before != nil {
+		field.warn("", "it runs without the image's ENTRYPOINT, which is not known here")
+	}
+	o.Command, o.Args = before, nil
 	unprobe(o, at, overSSH, sshPort(line))
 }
 
