@@ -53,15 +53,16 @@ func CodeOf(err error) int {
 	return names.ExitBug
 }
 
-// Complain prints err for people: one line, and a second one with the hint.
+// Complain prints err for people: one line, and a second one with the hint, in visible
+// characters: an error may hold what others wrote.
 func Complain(w io.Writer, err error) {
 	if err == nil {
 		return
 	}
-	fmt.Fprintf(w, "agent: %v\n", err)
+	fmt.Fprintf(w, "agent: %s\n", Visible(err.Error()))
 	var hinter interface{ Hint() string }
 	if errors.As(err, &hinter) && hinter.Hint() != "" {
-		fmt.Fprintf(w, "hint: %s\n", hinter.Hint())
+		fmt.Fprintf(w, "hint: %s\n", Visible(hinter.Hint()))
 	}
 }
 

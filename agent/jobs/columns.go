@@ -4,9 +4,13 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/musterhq/muster/agent/failure"
 )
 
-// Columns is a table for people, laid out as kubectl's.
+// Columns is a table for people, laid out as kubectl's. Cells may hold what others wrote,
+// as a message or the last words of a program: their control characters are shown, and
+// not obeyed.
 type Columns struct {
 	Head  []string
 	Rows  [][]string
@@ -16,14 +20,20 @@ type Columns struct {
 // Print writes the table; a table without rows is its head.
 func (c Columns) Print(w io.Writer) error {
 	wide := make([]int, len(c.Head))
-	for _, row := range append([][]string{c.Head}, c.Rows...) {
+	rows := make([][]string, len(c.Rows))
+	for i, row := range c.Rows {
+		for _, cell := range row {
+			rows[i] = append(rows[i], oneLine(failure.Visible(cell)))
+		}
+	}
+	for _, row := range append([][]string{c.Head}, rows...) {
 		for i, cell := range row {
 			wide[i] = max(wide[i], utf8.RuneCountInString(cell))
 		}
 	}
 	var b strings.Builder
 	c.row(&b, c.Head, wide, false)
-	for _, row := range c.Rows {
+	for _, row := range rows {
 		c.row(&b, row, wide, c.Color != nil)
 	}
 	_, err := io.WriteString(w, b.String())

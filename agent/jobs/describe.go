@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/failure"
 )
 
 // Describe writes for people what there is to know of a job: how it stands and why,
@@ -48,7 +49,7 @@ func (a *API) Describe(ctx context.Context, w io.Writer, name string, colored bo
 func facts(b *strings.Builder, job *v1alpha1.LaunchJob, now time.Time) {
 	s, spec := job.Status, job.Spec
 	fact := func(name, format string, args ...any) {
-		fmt.Fprintf(b, "%-15s%s\n", name+":", fmt.Sprintf(format, args...))
+		fmt.Fprintf(b, "%-15s%s\n", name+":", failure.Visible(fmt.Sprintf(format, args...)))
 	}
 	fact("Name", "%s", job.Name)
 	fact("Namespace", "%s", job.Namespace)

@@ -66,13 +66,14 @@ func TestJobScripts(t *testing.T) {
 			return os.WriteFile(filepath.Join(env.WorkDir, "kubeconfig"), []byte(config), 0o600)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code":  expectCode,
-			"job":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).job(ts, args) },
-			"await": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).await(ts, args) },
-			"pod":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).pod(ts, args) },
-			"said":  func(ts *testscript.TestScript, _ bool, args []string) { said(ts, args) },
-			"print": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).print(ts, args) },
-			"api":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).server(ts, args) },
+			"code":    expectCode,
+			"job":     func(ts *testscript.TestScript, _ bool, args []string) { of(ts).job(ts, args) },
+			"await":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).await(ts, args) },
+			"pod":     func(ts *testscript.TestScript, _ bool, args []string) { of(ts).pod(ts, args) },
+			"said":    func(ts *testscript.TestScript, _ bool, args []string) { said(ts, args) },
+			"print":   func(ts *testscript.TestScript, _ bool, args []string) { of(ts).print(ts, args) },
+			"hostile": func(ts *testscript.TestScript, _ bool, args []string) { of(ts).hostile(args[0]) },
+			"api":     func(ts *testscript.TestScript, _ bool, args []string) { of(ts).server(ts, args) },
 		},
 	})
 }
@@ -138,6 +139,18 @@ func (o *office) job(ts *testscript.TestScript, args []string) {
 		}
 	}
 	o.jobs.Put(job)
+}
+
+// hostile is `hostile NAME`: a failed job whose texts would take over a terminal.
+func (o *office) hostile(name string) {
+	job := v1alpha1.LaunchJob{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.Version().String(), Kind: v1alpha1.Kind}}
+	job.Name, job.Namespace = name, "lab"
+	job.Spec.Roles = []v1alpha1.Role{{Name: "worker"}}
+	job.Status = v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseFailed, Reason: "Bad", Message: "\x1b[2J\x1b[31mall is well\r\u202e"}
+	job.Status.FirstFailure = &v1alpha1.FirstFailure{Pod: name + "-worker-0", ExitCode: 1, Message: "out of \x1b]0;luck\a"}
+	job.Status.Replaced = []v1alpha1.Replaced{{Pod: name + "-worker-0", Reason: "\x1bc"}}
+	job.Status.Conditions = []metav1.Condition{{Type: "Launched", Status: metav1.ConditionTrue, Reason: "x", Message: "\x1b[8mhidden"}}
+	o.jobs.Put(&job)
 }
 
 // await is `await NAME`: until somebody has made the job.
@@ -220,7 +233,7 @@ func (o *office) print(_ *testscript.TestScript, args []string) {
 	o.logs.Write("lab", args[0], "main", time.Now(), strings.Join(args[1:], " ")+"\n")
 }
 
-// server is `api stop`, `api start`, `api drop`; `api forbid PATH`; `api asked PATH`, until
+// server is `api stop`, `api start`, `api drop`; `api forbid PATH`, `api deny PATH` with a hostile word; `api asked PATH`, until
 // somebody has; `api workers JOB N`, which the object must have.
 func (o *office) server(ts *testscript.TestScript, args []string) {
 	switch args[0] {
@@ -242,6 +255,8 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 		ts.Fatalf("nobody asked for %s", args[1])
 	case "forbid":
 		o.api.Fail(fakekube.Failure{Code: 403, Message: "no right", Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, args[1]) }})
+	case "deny":
+		o.api.Fail(fakekube.Failure{Code: 403, Message: "\x1b[2Jno right", Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, args[1]) }})
 	case "workers": // as the object says
 		var job v1alpha1.LaunchJob
 		o.jobs.Get("lab", args[1], &job)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/jobs"
 )
 
@@ -35,5 +36,7 @@ func open(w jobs.Where) (*jobs.API, error) {
 
 // sayer tells people what happens, on stderr.
 func sayer(w io.Writer) func(format string, args ...any) {
-	return func(format string, args ...any) { fmt.Fprintf(w, "agent: "+format+"\n", args...) }
+	return func(format string, args ...any) {
+		fmt.Fprintf(w, "agent: %s\n", failure.Visible(fmt.Sprintf(format, args...)))
+	}
 }
