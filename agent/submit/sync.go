@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -29,6 +30,9 @@ const (
 // What the user says stays in variables: none of it is read by the shell, and a
 // password in no argument.
 const cloneScript = `set -eu
+case $GIT_SYNC_DEST in
+''|.|/*|..|../*|*/..|*/../*) echo "GIT_SYNC_DEST=$GIT_SYNC_DEST is no directory below $GIT_SYNC_ROOT" >&2; exit 1;;
+esac
 at=$GIT_SYNC_ROOT/$GIT_SYNC_DEST
 rm -rf "$at"
 if [ -n "${GIT_SYNC_PASSWORD:-}" ]; then
@@ -72,7 +76,13 @@ func (r Request) validateSync() error {
 		return wrong("--sync-source=https://...", "--sync-secret is a name and a password, for http and https")
 	}
 	for _, word := range r.Env {
-		if name, _, _ := strings.Cut(word, "="); secretly.MatchString(name) {
+		name, value, _ := strings.Cut(word, "=")
+		switch {
+		case slices.Contains([]string{"GIT_SYNC_DEST", "GITSYNC_LINK"}, name) && !isBelow(value):
+			return wrong("--env "+name+"=train", "--env %s: it takes a directory below %s", word, syncDir)
+		case slices.Contains([]string{"GIT_SYNC_ROOT", "GITSYNC_ROOT"}, name) && path.Clean(value) != syncRoot:
+			return wrong("leave it away", "--env %s: the pods get what is in %s, and nothing else", word, syncRoot)
+		case secretly.MatchString(name):
 			return wrong("--sync-secret=NAME takes a Secret of the type kubernetes.io/basic-auth", "--env %s=... would write a password into the job, for all to read", name)
 		}
 	}
@@ -99,17 +109,24 @@ func validSource(source string) error {
 	return nil
 }
 
-// repository is the last word of a URL, the directory that git would make.
+// repository is the last word of a URL, the directory that git would make; "" where that
+// is no name of one.
 func repository(source string) string {
 	name := path.Base(strings.TrimRight(source, "/"))
 	if at := strings.LastIndexByte(name, ':'); at >= 0 {
 		name = name[at+1:]
 	}
 	name = strings.TrimSuffix(name, ".git")
-	if name == "." || name == "/" {
+	if !isBelow(name) {
 		return ""
 	}
 	return name
+}
+
+// isBelow: it names a directory below another, and no other place.
+func isBelow(name string) bool {
+	clean := path.Clean(name)
+	return !path.IsAbs(name) && clean != "." && clean != ".." && !strings.HasPrefix(clean, "../") && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 // addSync has the code fetched before the command begins, in each pod by itself.

@@ -52,3 +52,35 @@ git checkout -qb dev; echo dev > f; git commit -qam two; git checkout -q main; e
 		require.Equal(t, c.want, strings.TrimSpace(string(got)), "%+v", c)
 	}
 }
+
+// TestSyncDestination: code goes to a directory below the volume, and nowhere else: what
+// is there is deleted first.
+func TestSyncDestination(t *testing.T) {
+	for source, want := range map[string]string{
+		"https://example.com/team/train.git": "train", "https://example.com/team/train/": "train", "git@example.com:train.git": "train",
+		"https://example.com/..": "", "https://example.com/...git": "", "https://example.com/a/../": "", "https://example.com/.": "",
+		"https://example.com/.git": "", "git@example.com:..": "", "git@example.com:a/...git": "", "https://example.com/a\nb": "",
+	} {
+		require.Equal(t, want, repository(source), source)
+		_, err := least(func(r *Request) { r.SyncSource = source }).Job()
+		require.Equal(t, want == "", err != nil, "%s: %v", source, err)
+	}
+	for env, ok := range map[string]bool{
+		"GIT_SYNC_DEST=train": true, "GIT_SYNC_DEST=a/b": true, "GITSYNC_LINK=a/b": true, "GIT_SYNC_DEST=..a": true, "GIT_SYNC_ROOT=/code/": true,
+		"GIT_SYNC_DEST=..": false, "GIT_SYNC_DEST=.": false, "GIT_SYNC_DEST=": false, "GIT_SYNC_DEST=a/..": false, "GIT_SYNC_DEST=../etc": false,
+		"GIT_SYNC_DEST=a/../../etc": false, "GIT_SYNC_DEST=/etc": false, "GITSYNC_LINK=../x": false, "GIT_SYNC_ROOT=/": false, "GITSYNC_ROOT=/etc": false,
+	} {
+		_, err := least(func(r *Request) { r.SyncSource, r.Env = "https://example.com/a.git", []string{env} }).Job()
+		require.Equal(t, ok, err == nil, "%s: %v", env, err)
+	}
+	root := filepath.Join(t.TempDir(), "code")
+	kept := filepath.Join(filepath.Dir(root), "kept", "file")
+	require.NoError(t, os.MkdirAll(filepath.Dir(kept), 0o755))
+	require.NoError(t, os.WriteFile(kept, nil, 0o644))
+	for _, dest := range []string{"", ".", "..", "../kept", "a/../../kept", "a/..", filepath.Dir(kept)} {
+		out, err := shell(t, cloneScript, "GIT_SYNC_REPO=file:///nowhere", "GIT_SYNC_ROOT="+root, "GIT_SYNC_DEST="+dest, "GIT_SYNC_DEPTH=1")
+		require.Error(t, err)
+		require.Contains(t, out, "is no directory below", dest)
+		require.FileExists(t, kept)
+	}
+}
