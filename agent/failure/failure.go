@@ -55,11 +55,14 @@ func CodeOf(err error) int {
 
 // Complain prints err for people: one line, and a second one with the hint, in visible
 // characters: an error may hold what others wrote.
-func Complain(w io.Writer, err error) {
+func Complain(w io.Writer, err error) { ComplainAs(w, "agent", err) }
+
+// ComplainAs is Complain for another program.
+func ComplainAs(w io.Writer, program string, err error) {
 	if err == nil {
 		return
 	}
-	fmt.Fprintf(w, "agent: %s\n", Visible(err.Error()))
+	fmt.Fprintf(w, "%s: %s\n", program, Visible(err.Error()))
 	var hinter interface{ Hint() string }
 	if errors.As(err, &hinter) && hinter.Hint() != "" {
 		fmt.Fprintf(w, "hint: %s\n", Visible(hinter.Hint()))

@@ -17,6 +17,21 @@ func Version() string {
 		wire.ProtoMin, wire.ProtoMax)
 }
 
+// Identity is what `agent version -o json` prints.
+type Identity struct {
+	Program     string `json:"program"`
+	Version     string `json:"version"`
+	Go          string `json:"go"`
+	Platform    string `json:"platform"`
+	ProtocolMin int    `json:"protocolMin"`
+	ProtocolMax int    `json:"protocolMax"`
+}
+
+// Identify returns the Identity of this program.
+func Identify(program string) Identity {
+	return Identity{program, shortVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, wire.ProtoMin, wire.ProtoMax}
+}
+
 // shortVersion is what the handshake carries.
 func shortVersion() string {
 	if release != "" {

@@ -55,7 +55,7 @@ func TestManifests(t *testing.T) {
 		c := pod.Containers[0]
 		require.Equal(t, []string{names.AgentPath, "join"}, c.Command[:2])
 		cfg := join.Defaults()
-		fs := newFlags("join", joinHelp)
+		fs := newFlags("join")
 		joinFlags(fs, &cfg)
 		require.NoError(t, fs.Parse(c.Command[2:]))
 		cfg.Command, cfg.Host, cfg.Token = fs.Args(), "train-1", []byte(token)

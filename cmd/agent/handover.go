@@ -46,15 +46,38 @@ func handOver(args []string) int {
 	launcher := filepath.Join(filepath.Dir(self), "agent-launcher")
 	err = syscall.Exec(launcher, append([]string{"agent"}, args...), os.Environ())
 	if errors.Is(err, os.ErrNotExist) {
-		if args[0] == "version" || args[0] == "--version" {
-			return show(fmt.Sprintf("agent %s (%s, %s/%s, protocol %d to %d)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
-				wire.ProtoMin, wire.ProtoMax))
+		if args[0] == "version" {
+			return runVersion(args[1:])
 		}
 		complain(names.ExitUsage, fmt.Errorf("%q is no verb of the worker's half, and there is no %s", args[0], launcher))
 		fmt.Fprintln(os.Stderr, "hint: put agent-launcher beside agent, as the launcher's image has it")
 		return names.ExitUsage
 	}
 	return complain(names.ExitNotRunable, fmt.Errorf("run %s: %w", launcher, err))
+}
+
+const versionHelp = `Usage:
+  agent version [-o json]
+
+Prints the version or commit, and the protocol versions it speaks.
+`
+
+// runVersion is `agent version` where there is no launcher.
+func runVersion(args []string) int {
+	fs := newFlags("version")
+	output := fs.String("o", "", "")
+	if code, ok := parse(fs, versionHelp, args, 0, 0); !ok {
+		return code
+	}
+	switch *output {
+	case "":
+		return show(fmt.Sprintf("agent %s (%s, %s/%s, protocol %d to %d)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+			wire.ProtoMin, wire.ProtoMax))
+	case "json":
+		return show(fmt.Sprintf("{\"program\": \"agent\", \"version\": %q, \"go\": %q, \"platform\": \"%s/%s\", \"protocolMin\": %d, \"protocolMax\": %d}\n",
+			version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, wire.ProtoMin, wire.ProtoMax))
+	}
+	return complain(names.ExitUsage, fmt.Errorf("version: -o %s is not known, it takes json", *output))
 }
 
 // release is set at link time for builds without version control.

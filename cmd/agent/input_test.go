@@ -45,7 +45,7 @@ func TestBadInput(t *testing.T) {
 		{"--workers=1 --env=x -- true", "", `--env "x" is not NAME=VALUE`, ""},
 		{"--workers=1 --port=70000 -- true", "", "--port=70000: it takes 1024 to 64536", ""},
 		{"--workers=1 --timeout=-1s -- true", "", "--timeout=-1s lies in the past", ""},
-		{"--wrokers=1 -- true", "", "flag provided but not defined: -wrokers", "agent join --help"},
+		{"--wrokers=1 -- true", "", "unknown flag: -wrokers", "agent join --help"},
 	} {
 		out, code := inPod(t, row.line, row.env)
 		require.Equal(t, 64, code, "%s\n%s", row.line, out)

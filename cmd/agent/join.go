@@ -64,12 +64,12 @@ func (l *list) Set(value string) error { *l = append(*l, value); return nil }
 
 func runJoin(args []string) int {
 	cfg := join.Defaults()
-	fs := newFlags("join", joinHelp)
+	fs := newFlags("join")
 	tokenFile := joinFlags(fs, &cfg)
 	if err := fromEnvironment(fs); err != nil {
 		return complain(names.ExitUsage, err)
 	}
-	if code, ok := parse(fs, args, 0, 1<<20); !ok {
+	if code, ok := parse(fs, joinHelp, args, 0, 1<<20); !ok {
 		return code
 	}
 	cfg.Command = fs.Args()

@@ -15,7 +15,7 @@ in a session. Not for people.
 `
 
 func runLay(args []string) int {
-	if code, ok := parse(newFlags("lay", layHelp), args, 0, 0); !ok {
+	if code, ok := parse(newFlags("lay"), layHelp, args, 0, 0); !ok {
 		return code
 	}
 	if err := worker.Lay(os.Stdin, os.Stdout); err != nil {

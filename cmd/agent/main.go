@@ -14,7 +14,7 @@ func main() {
 	switch filepath.Base(os.Args[0]) {
 	case "kubexec.sh", "ssh", "rsh":
 		// mpirun, Horovod and others call their remote shell by such names.
-		os.Exit(runRsh(args))
+		os.Exit(runSSH(args))
 	case "pdsh":
 		os.Exit(runPdsh(args))
 	}
@@ -24,6 +24,7 @@ func main() {
 	verbs := map[string]func([]string) int{
 		"worker": runWorker, "attach": runAttach, "rsh": runRsh, "ready": runReady, "install": runInstall, "lay": runLay, "join": runJoin,
 		"--help": func([]string) int { return runHelp() }, "-h": func([]string) int { return runHelp() },
+		"--version": func(args []string) int { return handOver(append([]string{"version"}, args...)) },
 	}
 	if args[0] == "help" {
 		// help VERB is VERB --help; help alone is ours, whatever lies beside us.

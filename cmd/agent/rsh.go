@@ -11,10 +11,47 @@ import (
 	"github.com/musterhq/muster/exec/rundir"
 )
 
+const rshHelp = `Usage:
+  agent rsh [options] [user@]HOST [COMMAND...]
+
+Runs COMMAND on a worker, through the launcher that runs here. mpirun calls it in
+place of ssh. Ends with the command's code, or with 255. HOST is a name or an
+address of agent hosts; without COMMAND it is a shell that reads standard input.
+
+Examples:
+  agent rsh worker-3 nvidia-smi
+  eval "$(agent env)"; agent rsh 127.0.0.2 hostname
+
+Options are ssh's: -n reads no standard input, -V prints the version. Those about
+keys, ports and terminals are accepted and have no effect. Forwarding and the
+background (-L, -D, -N, -f...) are refused, and so is -t: a session has no terminal.
+`
+
 // runRsh is the remote shell: it hands its descriptors to the launcher's broker
 // and ends with the remote command's code, or with 255, as ssh does.
 func runRsh(args []string) int {
 	req, err := rsh.Parse(args)
+	if errors.Is(err, rsh.ErrHelp) {
+		return show(rshHelp)
+	}
+	if err == nil && req.Terminal {
+		return complain(names.ExitTransport, rsh.NoTerminal())
+	}
+	return callRsh(req, err)
+}
+
+// runSSH is runRsh under the name of ssh or rsh. Programs that call it give -t as
+// a habit, and ssh too goes on without a terminal if it has none itself.
+func runSSH(args []string) int {
+	req, err := rsh.Parse(args)
+	if errors.Is(err, rsh.ErrHelp) {
+		err = errors.New("rsh: no host given")
+	}
+	return callRsh(req, err)
+}
+
+// callRsh makes the call that rsh.Parse has read, or complains of its error.
+func callRsh(req rsh.Request, err error) int {
 	if errors.Is(err, rsh.ErrVersion) {
 		fmt.Fprintf(os.Stderr, "muster agent %s as ssh, no OpenSSH\n", version())
 		return 0

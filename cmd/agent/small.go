@@ -38,7 +38,7 @@ func runAttach(args []string) int {
 	if len(args) > 0 && args[0] != "-h" && args[0] != "--help" {
 		return handOver(append([]string{"attach"}, args...))
 	}
-	if code, ok := parse(newFlags("attach", attachHelp), args, 0, 0); !ok {
+	if code, ok := parse(newFlags("attach"), attachHelp, args, 0, 0); !ok {
 		return code
 	}
 	runtime.GOMAXPROCS(1) // as in the worker
@@ -51,7 +51,7 @@ func runAttach(args []string) int {
 }
 
 func runReady(args []string) int {
-	if code, ok := parse(newFlags("ready", readyHelp), args, 0, 0); !ok {
+	if code, ok := parse(newFlags("ready"), readyHelp, args, 0, 0); !ok {
 		return code
 	}
 	if err := worker.Ready(); err != nil {
@@ -63,8 +63,8 @@ func runReady(args []string) int {
 }
 
 func runInstall(args []string) int {
-	fs := newFlags("install", installHelp)
-	if code, ok := parse(fs, args, 1, 1); !ok {
+	fs := newFlags("install")
+	if code, ok := parse(fs, installHelp, args, 1, 1); !ok {
 		return code
 	}
 	written, err := worker.Install(fs.Arg(0))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -23,18 +24,12 @@ func complain(code int, err error) int {
 	return code
 }
 
-// newFlags makes the flags of a verb; help is its whole help text.
-func newFlags(verb, help string) *flag.FlagSet {
+// newFlags makes the flags of a verb.
+func newFlags(verb string) *flag.FlagSet {
 	fs := flag.NewFlagSet(verb, flag.ContinueOnError)
-	fs.SetOutput(helpText{io.Discard, help})
-	fs.Usage = func() {}
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {} // package flag calls it for mistakes too
 	return fs
-}
-
-// helpText keeps a verb's help where its flags would print.
-type helpText struct {
-	io.Writer
-	text string
 }
 
 // show prints text on stdout, and returns the exit code of that.
@@ -51,14 +46,17 @@ func show(text string) int {
 }
 
 // parse reads a verb's flags and counts its words. ok is false when the program
-// is to end with code: help was asked for, or the line is wrong.
-func parse(fs *flag.FlagSet, args []string, least, most int) (code int, ok bool) {
+// is to end with code: help, the verb's whole help text, was asked for and printed,
+// or the line is wrong.
+func parse(fs *flag.FlagSet, help string, args []string, least, most int) (code int, ok bool) {
 	err := fs.Parse(args)
+	way := "agent " + fs.Name() + " --help"
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return show(fs.Output().(helpText).text), false
+		return show(help), false
 	case err != nil:
-		err = fmt.Errorf("%s: %w", fs.Name(), err)
+		f := failure.OfFlags("agent "+fs.Name(), fs, err)
+		err, way = fmt.Errorf("%s: %w", fs.Name(), f.Err), f.Way
 	case fs.NArg() < least:
 		err = fmt.Errorf("%s: a word is missing", fs.Name())
 	case fs.NArg() > most:
@@ -67,6 +65,6 @@ func parse(fs *flag.FlagSet, args []string, least, most int) (code int, ok bool)
 		return 0, true
 	}
 	complain(names.ExitUsage, err)
-	fmt.Fprintf(os.Stderr, "hint: agent %s --help\n", fs.Name())
+	fmt.Fprintf(os.Stderr, "hint: %s\n", way)
 	return names.ExitUsage, false
 }

@@ -42,13 +42,13 @@ func runWorker(args []string) int {
 	if n, err := strconv.Atoi(os.Getenv(names.EnvSlots)); err == nil {
 		cfg.Slots = n
 	}
-	fs := newFlags("worker", workerHelp)
+	fs := newFlags("worker")
 	fs.DurationVar(&cfg.Await, "await", cfg.Await, "")
 	fs.DurationVar(&cfg.Grace, "grace", cfg.Grace, "")
 	fs.IntVar(&cfg.Slots, "slots", cfg.Slots, "")
 	fs.StringVar(&cfg.Job, "job", cfg.Job, "")
 	verbose := fs.Bool("v", false, "")
-	if code, ok := parse(fs, args, 0, 0); !ok {
+	if code, ok := parse(fs, workerHelp, args, 0, 0); !ok {
 		return code
 	}
 	if cfg.Slots < 0 || cfg.Await < 0 || cfg.Grace < 0 {

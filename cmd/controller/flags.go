@@ -1,22 +1,22 @@
 package main
 
 import (
+	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
 	"strings"
 
 	"github.com/musterhq/muster/agent/controller"
+	"github.com/musterhq/muster/agent/failure"
 )
 
-// parse reads the command line; what is wrong with it has been said when it
-// returns an error.
-func parse(args []string, out io.Writer) (controller.Options, error) {
+// parse reads the command line. When it returns an error, it has printed the
+// mistake to complaints, or the help to help for flag.ErrHelp.
+func parse(args []string, help, complaints io.Writer) (controller.Options, error) {
 	o := controller.Options{Version: version()}
 	set := flag.NewFlagSet("controller", flag.ContinueOnError)
-	set.SetOutput(out)
 	namespaces := set.String("namespaces", os.Getenv("MUSTER_NAMESPACES"), "serve these `NAMESPACES` only, as in a,b (default: all)")
 	set.StringVar(&o.AgentImage, "agent-image", os.Getenv("MUSTER_AGENT_IMAGE"), "the `IMAGE` that brings the agent into jobs with agent.delivery init or imageVolume")
 	set.BoolVar(&o.LeaderElection, "leader-elect", false, "be one of several, of which one works")
@@ -24,16 +24,15 @@ func parse(args []string, out io.Writer) (controller.Options, error) {
 	set.StringVar(&o.MetricsAddress, "metrics-addr", ":8080", "serve metrics at `ADDRESS`; 0: none")
 	set.StringVar(&o.ProbeAddress, "probe-addr", ":8081", "serve /healthz and /readyz at `ADDRESS`; 0: none")
 	set.Var(&o.Serve, "serve-kubeflow", "run labelled objects of Kubeflow's kinds in place: on, off, or dry-run (default off), see docs/kubeflow.md")
-	if err := set.Parse(args); err != nil {
+	err := failure.ParseFlags("controller", set, args)
+	if errors.Is(err, flag.ErrHelp) {
+		set.SetOutput(help)
+		set.PrintDefaults()
 		return o, err
 	}
-	if set.NArg() > 0 {
-		err := fmt.Errorf("it takes flags only, and got %q", set.Arg(0))
-		fmt.Fprintf(out, "controller: %v\nhint: controller --help lists them\n", err)
-		return o, err
-	}
+	failure.ComplainAs(complaints, "controller", err)
 	o.Namespaces = strings.FieldsFunc(*namespaces, func(r rune) bool { return r == ',' || r == ' ' })
-	return o, nil
+	return o, err
 }
 
 func version() string {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"flag"
+	"io"
 	"strings"
 	"testing"
 
@@ -13,33 +15,43 @@ func TestParse(t *testing.T) {
 	t.Setenv("MUSTER_NAMESPACES", "")
 	t.Setenv("MUSTER_AGENT_IMAGE", "registry/agent:1")
 	var out strings.Builder
-	o, err := parse(nil, &out)
+	o, err := parse(nil, io.Discard, &out)
 	require.NoError(t, err)
 	require.Empty(t, o.Namespaces, "all")
 	require.Equal(t, "registry/agent:1", o.AgentImage)
 	require.NotEmpty(t, o.Version)
 
-	o, err = parse([]string{"--namespaces= a, b,", "--leader-elect"}, &out)
+	o, err = parse([]string{"--namespaces= a, b,", "--leader-elect"}, io.Discard, &out)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, o.Namespaces)
 	require.True(t, o.LeaderElection)
 
 	t.Setenv("MUSTER_NAMESPACES", "c")
-	o, err = parse(nil, &out)
+	o, err = parse(nil, io.Discard, &out)
 	require.NoError(t, err)
 	require.Equal(t, []string{"c"}, o.Namespaces)
 
 	for flag, want := range map[string]serve.Mode{"": "", "--serve-kubeflow": serve.On, "--serve-kubeflow=dry-run": serve.DryRun, "--serve-kubeflow=off": serve.Off} {
-		o, err = parse(strings.Fields(flag), &out)
+		o, err = parse(strings.Fields(flag), io.Discard, &out)
 		require.NoError(t, err)
 		require.Equal(t, want, o.Serve, flag)
 	}
-	_, err = parse([]string{"--serve-kubeflow=dry"}, &out)
+	_, err = parse([]string{"--serve-kubeflow=dry"}, io.Discard, &out)
 	require.Error(t, err)
 	require.Contains(t, out.String(), "it takes on, off or dry-run")
 
-	_, err = parse([]string{"now"}, &out)
+	_, err = parse([]string{"now"}, io.Discard, &out)
 	require.Error(t, err)
 	require.Contains(t, out.String(), `controller: it takes flags only, and got "now"`)
-	require.Contains(t, out.String(), "hint: controller --help lists them")
+	require.Contains(t, out.String(), "hint: controller --help lists the flags")
+
+	out.Reset()
+	_, err = parse([]string{"--namespace=a"}, io.Discard, &out)
+	require.Error(t, err)
+	require.Equal(t, "controller: unknown flag: -namespace\nhint: did you mean --namespaces? controller --help lists the flags\n", out.String())
+
+	var help strings.Builder
+	_, err = parse([]string{"--help"}, &help, &out)
+	require.ErrorIs(t, err, flag.ErrHelp)
+	require.Contains(t, help.String(), "-leader-elect")
 }

@@ -2,6 +2,8 @@
 package main
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 
@@ -16,8 +18,11 @@ import (
 )
 
 func main() {
-	options, err := parse(os.Args[1:], os.Stderr)
-	if err != nil {
+	options, err := parse(os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
 		os.Exit(names.ExitUsage)
 	}
 	if err := run(options); err != nil {

@@ -15,3 +15,6 @@ func launching(streams Streams) []*cobra.Command {
 
 // version is the release or commit, with what it was built by.
 func version() string { return launch.Version() }
+
+// identity is the same for programs.
+func identity() launch.Identity { return launch.Identify("agent-launcher") }

@@ -25,6 +25,20 @@ func launching(Streams) []*cobra.Command {
 
 // version is the commit, with what it was built by.
 func version() string {
+	i := identity()
+	return fmt.Sprintf("%s (%s, %s)", i.Version, i.Go, i.Platform)
+}
+
+// commit is what `agent version -o json` prints: no protocol is spoken here.
+type commit struct {
+	Program  string `json:"program"`
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// identity is the same for programs.
+func identity() commit {
 	revision := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		revision = info.Main.Version
@@ -34,5 +48,5 @@ func version() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s (%s, %s/%s)", revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return commit{"agent-launcher", revision, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 }

@@ -19,11 +19,15 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // run is the whole program; args has no argv[0]. It returns the exit code.
 func run(ctx context.Context, args []string, streams Streams) int {
 	root := newRoot(streams)
+	if len(args) > 0 && args[0] == "--version" {
+		args = append([]string{"version"}, args[1:]...)
+	}
 	args, err := ofStep(ctx, args, streams)
 	if err == nil {
 		err = verbOf(args)
 	}
 	root.SetArgs(args)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return ranksAsNamespace(cmd, args) }
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}

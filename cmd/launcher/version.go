@@ -1,20 +1,42 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/agent/failure"
 )
 
+const versionHelp = `usage: agent version [-o json]
+
+Prints version, commit and protocol range of the launcher. So does agent --version.`
+
 func newVersion(streams Streams) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version [flags]",
 		Short: "what this is",
-		Long:  "usage: agent version\n\nPrints version, commit and protocol range of the launcher.",
+		Long:  versionHelp,
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(streams.Out, "agent-launcher "+version())
+			line := "agent-launcher " + version()
+			switch output {
+			case "":
+			case "json":
+				text, err := json.MarshalIndent(identity(), "", "  ")
+				if err != nil {
+					return fmt.Errorf("encode version: %w", err)
+				}
+				line = string(text)
+			default:
+				return failure.Usage("it takes json", "-o %s is not known", output)
+			}
+			_, err := fmt.Fprintln(streams.Out, line)
 			return err
 		},
 	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`FORMAT`: json")
+	return cmd
 }

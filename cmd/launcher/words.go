@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -65,6 +67,7 @@ func groupsOf(cmd *cobra.Command) []group {
 // wrongFlag puts the complaints of pflag into words that tell what is right.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	way := cmd.CommandPath() + " --help lists the flags"
+	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
 	switch {
@@ -72,10 +75,27 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		err = fmt.Errorf("--%s takes %s", invalid.GetFlag().Name, takes(invalid.GetFlag()))
 	case errors.As(err, &invalid):
 		err = fmt.Errorf("--%s=%q: it takes %s", invalid.GetFlag().Name, invalid.GetValue(), takes(invalid.GetFlag()))
+	case errors.As(err, &unknown):
+		typed := unknown.GetSpecifiedName()
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+			typed, _, _ = strings.Cut(letters, "=")
+			err = fmt.Errorf("unknown flag: -%s", typed)
+		}
+		way = failure.FlagHint(cmd.CommandPath(), typed, flagNames(cmd))
 	case errors.As(err, &missing):
 		err = fmt.Errorf("--%s takes %s", missing.GetFlag().Name, takes(missing.GetFlag()))
 	}
 	return &failure.Failure{Code: names.ExitUsage, Err: err, Way: way}
+}
+
+// flagNames lists the flags of cmd that --help shows.
+func flagNames(cmd *cobra.Command) (names []string) {
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, flag.Name)
+		}
+	})
+	return names
 }
 
 // takes tells what a flag's value looks like.
@@ -89,4 +109,40 @@ func takes(flag *pflag.Flag) string {
 		return "true or false"
 	}
 	return "a value"
+}
+
+// ranksAsNamespace refuses -n 4 and -np 4, where -n is --namespace: users of
+// mpirun and srun mean ranks. --namespace=4 is taken as it is.
+func ranksAsNamespace(cmd *cobra.Command, args []string) error {
+	flag := cmd.Flags().Lookup("namespace")
+	short := func(word string) bool { return strings.HasPrefix(word, "-n") }
+	if flag == nil || !flag.Changed || !slices.ContainsFunc(args, short) {
+		return nil
+	}
+	value := flag.Value.String()
+	number := strings.TrimLeft(value, "p=")
+	_, err := strconv.Atoi(number)
+	fake := cmd.Flags().Lookup("fake")
+	switch {
+	case err != nil && !(fake != nil && fake.Changed):
+		return nil
+	case err != nil && value != "p":
+		return failure.Usage("leave -n away: fake workers have no namespace", "-n %s: -n is --namespace", value)
+	case err != nil:
+		return failure.Usage("mpirun's options come after it: agent run --fake=2 -- mpirun -np 2 ./program", "-np: -n is --namespace, and p would be its name")
+	}
+	return failure.Usage(insteadOf(cmd, number), "-n %s: -n is --namespace, and takes a name", value)
+}
+
+// insteadOf says what to write for -n NUMBER.
+func insteadOf(cmd *cobra.Command, number string) string {
+	switch {
+	case cmd.Flags().Lookup("fake") != nil:
+		return "--workers=" + number + " waits for workers, --fake=" + number + " starts them on this machine; ranks are mpirun's: agent run --fake=" + number + " -- mpirun -np " + number + " ./program"
+	case cmd.Flags().Lookup("workers") != nil:
+		return "--workers=" + number + " is how many workers"
+	case cmd.Flags().Lookup("tail") != nil:
+		return "--tail=" + number + " is how many lines"
+	}
+	return "--namespace=" + number + ", if that is its name"
 }

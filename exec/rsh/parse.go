@@ -11,17 +11,30 @@ type Request struct {
 	User    string // "" when none was given; sessions run as the container's user
 	Command string // one line for the remote shell; "" from Parse: none was given
 	NoStdin bool   // -n: do not read stdin
+	// Terminal is -t: a terminal was asked for. It is not sent: sessions have none.
+	Terminal bool
 }
 
 // Letters of ssh(1)'s options by what becomes of them here.
 const (
-	ignored = "1246AaCgKkMqTtvXxYy"    // about transport, keys, terminals: nothing to do
+	ignored = "1246AaCgKkMqTvXxYy"     // about transport, keys, terminals: nothing to do
 	valued  = "BbcDEeFIiJLlmOoPpQRSWw" // take a value
 	refused = "DfGLNOQRWw"             // ask for something that is not served
 )
 
 // ErrVersion tells that the line asked for the version (-V) and for nothing else.
 var ErrVersion = errors.New("the version was asked for")
+
+// ErrHelp tells that the line asked for help (--help alone, or -h).
+var ErrHelp = errors.New("help was asked for")
+
+// NoTerminal is the error of a call that insists on a terminal.
+func NoTerminal() error {
+	return &sentence{
+		text: "rsh: -t: a session has no terminal",
+		tip:  "leave -t away; agent attach JOB --rank N opens a shell with a terminal in a worker's pod",
+	}
+}
 
 // line is a command line while it is read.
 type line struct {
@@ -36,9 +49,13 @@ type line struct {
 // with any name is accepted; those that ask for something else (forwarding,
 // background) are refused. After the host, options count until the first word of
 // the command, as in ssh: Horovod calls `ssh -o A=b HOST -o ConnectTimeout=10
-// true`. Without a command Request.Command is "": see Shell. -V is ErrVersion.
+// true`. Without a command Request.Command is "": see Shell. -V is ErrVersion,
+// --help is ErrHelp.
 func Parse(words []string) (Request, error) {
 	var r line
+	if len(words) == 1 && (words[0] == "--help" || words[0] == "-h") {
+		return Request{}, ErrHelp
+	}
 	rest, ended, err := r.options(words)
 	if err != nil {
 		return Request{}, err
@@ -108,6 +125,8 @@ func (r *line) options(words []string) (rest []string, ended bool, err error) {
 				return nil, false, ErrVersion
 			case c == 'n':
 				r.NoStdin = true
+			case c == 't':
+				r.Terminal = true
 			case c == 's':
 				r.subsystem = true
 			case strings.IndexByte(ignored, c) >= 0:
@@ -124,7 +143,11 @@ func (r *line) options(words []string) (rest []string, ended bool, err error) {
 				}
 				i = len(w)
 			default:
-				return nil, false, &sentence{text: "rsh: unknown option -" + string(c)}
+				unknown := "-" + string(c)
+				if c == '-' {
+					unknown = w
+				}
+				return nil, false, &sentence{text: "rsh: unknown option " + unknown, tip: "options are ssh's: agent rsh --help"}
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 		"pdsh":                      {[]string{"-oConnectTimeout=10", "-2", "-a", "-x", "w-0", "hostname -I"}, Request{Host: "w-0", Command: "hostname -I"}},
 		"the shell probe":           {[]string{"w-0", "echo $SHELL"}, Request{Host: "w-0", Command: "echo $SHELL"}},
 		"bundled flags and a value": {[]string{"-xnTp22", "w-0", "a"}, Request{Host: "w-0", NoStdin: true, Command: "a"}},
-		"every harmless flag":       {[]string{"-1246AaCgKkMqTtvXxYy", "-tt", "-vvv", "w-0", "a"}, Request{Host: "w-0", Command: "a"}},
+		"every harmless flag":       {[]string{"-1246AaCgKkMqTtvXxYy", "-tt", "-vvv", "w-0", "a"}, Request{Host: "w-0", Command: "a", Terminal: true}},
 		"options after the command": {[]string{"w-0", "a", "-n", "-Z"}, Request{Host: "w-0", Command: "a -n -Z"}},
 		"-n after the host":         {[]string{"w-0", "-n", "a"}, Request{Host: "w-0", NoStdin: true, Command: "a"}},
 		"-- before the host":        {[]string{"-x", "--", "w-0", "-n", "a"}, Request{Host: "w-0", Command: "-n a"}},
@@ -63,7 +63,7 @@ func TestParse(t *testing.T) {
 		"a URL with IPv6":           {[]string{"ssh://[fd00::2]/", "a"}, Request{Host: "fd00::2", Command: "a"}},
 		"a URL with IPv6, port":     {[]string{"ssh://u@[fd00::2]:22", "a"}, Request{Host: "fd00::2", User: "u", Command: "a"}},
 		"any option":                {[]string{"-oLocalForward=1 h:2", "-o", "Nonsense yes", "-Fnone", "-J", "jump", "-e", "none", "w-0", "-4", "-A", "a"}, Request{Host: "w-0", Command: "a"}},
-		"no command":                {[]string{"-t", "w-0"}, Request{Host: "w-0"}},
+		"no command":                {[]string{"-t", "w-0"}, Request{Host: "w-0", Terminal: true}},
 		"an empty command":          {[]string{"w-0", ""}, Request{Host: "w-0"}},
 		"a command by -o":           {[]string{"-o", "RemoteCommand=uname -a", "w-0"}, Request{Host: "w-0", Command: "uname -a"}},
 		"no command by -o":          {[]string{"-oRemoteCommand=none", "w-0", "a"}, Request{Host: "w-0", Command: "a"}},
@@ -89,7 +89,7 @@ func TestParseRefuses(t *testing.T) {
 		"-N w-0":         "option -N asks for",
 		"-Z w-0 a":       "unknown option -Z",
 		"w-0 -Z a":       "unknown option -Z",
-		"--help":         "unknown option --",
+		"--hlep w-0":     "unknown option --hlep",
 		"-p":             "option -p needs a value",
 		"w-0 -o":         "option -o needs a value",
 		"-o Key w-0 a":   "option -o Key has no value",
@@ -120,6 +120,10 @@ func TestParseTakesTheSubsystemOfSftp(t *testing.T) {
 func TestParseTellsTheVersionApart(t *testing.T) {
 	_, err := Parse([]string{"-V"})
 	require.ErrorIs(t, err, ErrVersion)
+	for _, word := range []string{"--help", "-h"} {
+		_, err = Parse([]string{word})
+		require.ErrorIs(t, err, ErrHelp)
+	}
 }
 
 func FuzzParse(f *testing.F) {
