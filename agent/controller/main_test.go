@@ -77,8 +77,11 @@ func ended(code int32, ago time.Duration, words string) func(*corev1.Pod) {
 	}
 }
 
-// besideASidecar: another container goes on.
-func besideASidecar(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }
+// besideASidecar makes an ordinary container of the pod run on.
+func besideASidecar(p *corev1.Pod) {
+	p.Status.Phase = corev1.PodRunning
+	p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: "proxy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+}
 
 func disruptedBy(reason string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {

@@ -125,7 +125,7 @@ func clean(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now t
 	s.discard(surplus...)
 	for _, p := range places {
 		switch {
-		case p.pod == nil, policy != "All" && (policy == "None" && !forced || p.stays(places[0].launcher())):
+		case p.pod == nil, policy != "All" && (policy == "None" && !forced || p.stays()):
 		case policy != "All" && !forced && left > 0:
 			s.again(left)
 		default:
@@ -135,11 +135,10 @@ func clean(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now t
 	return s
 }
 
-// stays reports whether a pod has ended by itself, so that it keeps its log. The own container
-// decides: the kubelet stops sidecars when it has ended, which may take their whole grace period.
-// An ordinary container beside it may run for ever. In a worker of a launcher, whose log is the
-// agent's alone, that one still counts as running and holds the node's devices no longer.
-func (p place) stays(led bool) bool {
+// stays reports whether a pod has ended by itself, so that it keeps its log. The kubelet stops a pod's
+// sidecars (init containers that restart) when its own container has ended, which may take their whole
+// grace period. It does not stop an ordinary container, which may run for ever.
+func (p place) stays() bool {
 	beside := slices.ContainsFunc(p.pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name != p.container && c.State.Terminated == nil })
-	return slices.Contains([]corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed}, p.pod.Status.Phase) || p.stage == done && (!beside || p.launcher() || !led)
+	return slices.Contains([]corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed}, p.pod.Status.Phase) || p.stage == done && !beside
 }

@@ -162,7 +162,7 @@ func TestCleaning(t *testing.T) {
 	job.Status.CompletionTime, job.Status.Attempt = &over, 1
 	pods := []*corev1.Pod{aPod(job, "pi-launcher", ended(0, time.Minute, "")), aPod(job, "pi-worker-0"), aPod(job, "pi-worker-1", ended(0, 0, ""), besideASidecar)}
 	for policy, want := range map[string][]string{
-		"None": nil, "All": {"pi-launcher", "pi-worker-0", "pi-worker-1"}, "Running": {"pi-worker-0"}, "": {"pi-worker-0"},
+		"None": nil, "All": {"pi-launcher", "pi-worker-0", "pi-worker-1"}, "Running": {"pi-worker-0", "pi-worker-1"}, "": {"pi-worker-0", "pi-worker-1"},
 	} {
 		job.Spec.RunPolicy = &v1alpha1.RunPolicy{CleanPodPolicy: policy}
 		places, surplus := observe(layout(job), pods, 1, now())
@@ -180,16 +180,12 @@ func TestCleaning(t *testing.T) {
 	require.Equal(t, 14*time.Second, s.look)
 }
 
-// TestLogsStay: a pod whose own container has ended keeps its log, whatever still runs beside it. A
-// worker of a launcher, whose log says nothing, does not hold its node for an ordinary sidecar.
+// TestLogsStay checks that a pod whose own container has ended keeps its log while the kubelet stops its
+// sidecars. An ordinary container, which nobody stops, does not hold the node.
 func TestLogsStay(t *testing.T) {
 	native := func(p *corev1.Pod) { // the kubelet stops it, within its grace period
 		p.Status.Phase = corev1.PodRunning
 		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "proxy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
-	}
-	ordinary := func(p *corev1.Pod) {
-		p.Status.Phase = corev1.PodRunning
-		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: "proxy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
 	}
 	for name, tc := range map[string]struct {
 		job, pod string
@@ -199,14 +195,15 @@ func TestLogsStay(t *testing.T) {
 		removed  bool
 	}{
 		"launcher, native sidecar":           {job: "mpi", pod: "pi-launcher", beside: native},
-		"launcher, ordinary sidecar":         {job: "mpi", pod: "pi-launcher", beside: ordinary},
-		"launcher that failed":               {job: "mpi", pod: "pi-launcher", beside: ordinary, code: 3},
+		"launcher, ordinary sidecar":         {job: "mpi", pod: "pi-launcher", beside: besideASidecar, removed: true},
+		"launcher that failed":               {job: "mpi", pod: "pi-launcher", beside: native, code: 3},
 		"launcher, all are to go":            {job: "mpi", pod: "pi-launcher", beside: native, policy: "All", removed: true},
 		"member, native sidecar":             {job: "join", pod: "net-worker-0", beside: native},
-		"member, ordinary sidecar":           {job: "join", pod: "net-worker-0", beside: ordinary},
+		"member, ordinary sidecar":           {job: "join", pod: "net-worker-0", beside: besideASidecar, removed: true},
+		"member, ordinary sidecar, all stay": {job: "join", pod: "net-worker-0", beside: besideASidecar, policy: "None"},
 		"worker, native sidecar":             {job: "mpi", pod: "pi-worker-0", beside: native},
-		"worker, ordinary sidecar":           {job: "mpi", pod: "pi-worker-0", beside: ordinary, removed: true},
-		"worker, ordinary sidecar, all stay": {job: "mpi", pod: "pi-worker-0", beside: ordinary, policy: "None"},
+		"worker, ordinary sidecar":           {job: "mpi", pod: "pi-worker-0", beside: besideASidecar, removed: true},
+		"worker, ordinary sidecar, all stay": {job: "mpi", pod: "pi-worker-0", beside: besideASidecar, policy: "None"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := aJob(t, tc.job)

@@ -41,7 +41,8 @@ type RunPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
-	// What happens to the pods at the end: None are deleted, those whose own container is still Running, All.
+	// CleanPodPolicy says which pods are deleted at the end: None, those that are still Running, or All. Running
+	// spares a pod in which only sidecars run that the kubelet stops.
 	// +optional
 	// +kubebuilder:validation:Enum=None;Running;All
 	// +kubebuilder:default=Running
