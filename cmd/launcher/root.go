@@ -27,7 +27,7 @@ func run(ctx context.Context, args []string, streams Streams) int {
 		err = verbOf(args)
 	}
 	root.SetArgs(args)
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return ranksAsNamespace(cmd, args) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, words []string) error { return ranksAsNamespace(cmd, args, words) }
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}

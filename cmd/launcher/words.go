@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/submit"
 )
 
 // group is a titled set of flags, as --help shows them.
@@ -112,8 +113,12 @@ func takes(flag *pflag.Flag) string {
 }
 
 // ranksAsNamespace refuses -n 4 and -np 4, where -n is --namespace: users of
-// mpirun and srun mean ranks. --namespace=4 is taken as it is.
-func ranksAsNamespace(cmd *cobra.Command, args []string) error {
+// mpirun and srun mean ranks. --namespace=4 is taken as it is. In a command without
+// its --, -n belongs to the program: submit says that itself.
+func ranksAsNamespace(cmd *cobra.Command, args, words []string) error {
+	if cmd.Name() == "submit" && cmd.ArgsLenAtDash() < 0 && len(words) > 0 && !submit.IsKind(words[len(words)-1]) {
+		return nil
+	}
 	flag := cmd.Flags().Lookup("namespace")
 	short := func(word string) bool { return strings.HasPrefix(word, "-n") }
 	if flag == nil || !flag.Changed || !slices.ContainsFunc(args, short) {
