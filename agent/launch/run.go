@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/heed"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
@@ -104,7 +105,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 	// SIGPIPE must be caught: the default would end us, with everything left
 	// behind, when nobody reads our stderr any more. Ignoring it instead would
 	// be inherited by the command.
-	signal.Notify(r.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	heed.Notify(r.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	defer signal.Stop(r.signals)
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)

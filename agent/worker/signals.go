@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/musterhq/muster/exec/heed"
 )
 
 // Signals are those that a PID 1 of ours takes, by what it does with them.
@@ -18,11 +20,12 @@ type Signals struct {
 	dropped chan os.Signal // never read
 }
 
-// TakeSignals takes them until GiveBack.
+// TakeSignals takes them until GiveBack, but for those that we were started to
+// ignore.
 func TakeSignals() Signals {
 	s := Signals{Stop: make(chan os.Signal, 4), Passed: make(chan os.Signal, 64), dropped: make(chan os.Signal)}
-	signal.Notify(s.Stop, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
-	signal.Notify(s.Passed, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGSTKFLT,
+	heed.Notify(s.Stop, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	heed.Notify(s.Passed, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGSTKFLT,
 		syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGVTALRM, syscall.SIGWINCH, syscall.SIGIO, syscall.SIGPWR)
 	// Taken and dropped, not ignored: what a process ignores, its children ignore
 	// too, and a rank must die of SIGPIPE as usual.

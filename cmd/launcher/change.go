@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/jobs"
+	"github.com/musterhq/muster/exec/heed"
 )
 
 const scaleHelp = `usage: agent scale NAME --workers N
@@ -79,7 +79,7 @@ func newDelete(streams Streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		ctx, stop := heed.Context(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		for _, name := range args {
 			if err := api.Delete(ctx, api.Namespace, name, ""); err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
 	"syscall"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/jobs"
+	"github.com/musterhq/muster/exec/heed"
 )
 
 const logsHelp = `usage: agent logs [-f] [--rank N | --role ROLE | --all] [FLAGS] NAME
@@ -118,7 +118,7 @@ func (f *logsFlags) run(ctx context.Context, streams Streams) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := heed.Context(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l := f.logs
 	l.API, l.Say = api, sayer(streams.Err)

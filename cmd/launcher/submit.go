@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/agent/submit"
+	"github.com/musterhq/muster/exec/heed"
 )
 
 const submitHelp = `usage: agent submit [KIND] --name=NAME --image=IMAGE [FLAGS] -- COMMAND...
@@ -143,7 +143,7 @@ func (f *submitFlags) run(ctx context.Context, streams Streams) error {
 		return err
 	}
 	job.Namespace = api.Namespace
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := heed.Context(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	made, err := create(ctx, api, job, f.dryRun == "server")
 	if err != nil {
