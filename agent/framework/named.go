@@ -36,9 +36,10 @@ func Names() []string {
 	return append([]string{Auto}, slices.Sorted(maps.Keys(builtin()))...)
 }
 
-// Named finds a framework by its name. The error lists the names.
+// Named finds a framework by its name, in any spelling that [Spelled] knows. The
+// error lists the names.
 func Named(name string) (Framework, error) {
-	if f, ok := builtin()[name]; ok {
+	if f, ok := builtin()[Spelled(name)]; ok {
 		return f, nil
 	}
 	return nil, fmt.Errorf("--framework=%s is not known, it takes %s", name, strings.Join(Names(), ", "))

@@ -171,7 +171,7 @@ func (r *runner) pronounce(a *attempt, d retry.Decision) {
 	r.verdict, r.report.Exit = a.verdict, a.verdict.Code
 	switch {
 	case a.command != nil && !a.said:
-		r.pronounceCommand(a.evidence, a.verdict)
+		r.pronounceCommand(a)
 	case a.verdict.Why != "" && !a.said && !r.lossSaid(a.evidence, a.verdict):
 		r.voice.Warn("%s", a.verdict.Why)
 	}
@@ -182,16 +182,21 @@ func (r *runner) pronounce(a *attempt, d retry.Decision) {
 	r.conclude()
 }
 
-func (r *runner) pronounceCommand(e Evidence, v Verdict) {
+func (r *runner) pronounceCommand(a *attempt) {
+	e, v := a.evidence, a.verdict
 	if v.Why != "" {
 		if !r.lossSaid(e, v) {
 			r.voice.Warn("%s", v.Why)
 		}
-		r.voice.Hint(judgeHint(e, v))
+		r.voice.Hint(r.advice(a))
 	}
 	if r.alone(e) {
 		r.voice.Warn("%s ran in the launcher alone, and on none of the %s", e.Name, count(e.Workers, "worker"))
-		r.voice.Hint("--framework=torch, jax, tensorflow, plain... starts it on each; --exit=command says that this was meant")
+		name := r.meantFor(e)
+		if name == "" {
+			name = "torch, jax, tensorflow, plain..."
+		}
+		r.voice.Hint("--framework=" + name + " starts it on each; --exit=command says that this was meant")
 	}
 }
 

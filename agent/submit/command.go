@@ -54,6 +54,12 @@ func (r Request) work() (work, error) {
 	default:
 		w.framework = found
 	}
+	if w.framework == "" && r.Launcher == nil && r.Workers > 1 {
+		// agent run starts such a command in the launcher alone, where it may have to
+		// be: nobody is to be surprised by the other place.
+		return w, failure.Usage("--framework=plain (or torch, tensorflow, jax...) starts it on each worker; --launcher starts it in a launcher alone, as agent run does",
+			"%q does not say where it is to run, and there are %d workers", words[0], r.Workers)
+	}
 	w.launcher = needsLauncher(w.framework, found)
 	if r.Launcher != nil {
 		if w.launcher && !*r.Launcher {

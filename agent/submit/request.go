@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/framework"
 )
 
 // Request is a command line of submit.
@@ -64,6 +65,7 @@ type Request struct {
 
 // Job makes the object. Errors are *failure.Failure with 64.
 func (r Request) Job() (*v1alpha1.LaunchJob, error) {
+	r.Framework = framework.Spelled(r.Framework)
 	if err := r.validate(); err != nil {
 		return nil, err
 	}

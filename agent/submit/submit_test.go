@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,9 @@ func least(change func(*Request)) Request {
 	r := Request{Name: "train", Image: "repo/train:1", Workers: 2, Delivery: "init", RankTags: true, Command: []string{"python", "train.py"}}
 	if change != nil {
 		change(&r)
+	}
+	if r.Framework == "" && r.Kind == "" && r.Launcher == nil && slices.Equal(r.Command, []string{"python", "train.py"}) && !r.hasRoles() {
+		r.Framework = "plain"
 	}
 	return r
 }
@@ -108,7 +112,9 @@ func TestMistakes(t *testing.T) {
 		"--gang=vulcano is not known":                       func(r *Request) { r.Gang = "vulcano" },
 		"--clean-pods=running is not known":                 func(r *Request) { r.CleanPods = "running" },
 		"--image-pull-policy=Sometimes":                     func(r *Request) { r.ImagePullPolicy = "Sometimes" },
-		"--framework=pytorch is not known":                  func(r *Request) { r.Framework = "pytorch" },
+		"--framework=caffe is not known":                    func(r *Request) { r.Framework = "caffe" },
+		`"bash" does not say where it is to run`:            func(r *Request) { r.Command = []string{"bash", "train.sh"} },
+		`"cd" does not say where it is to run`:              func(r *Request) { r.Command = []string{"cd code && python train.py"} },
 		"--gang=kueue without --queue":                      func(r *Request) { r.Gang = "kueue" },
 		"--queue=q with --gang=workload":                    func(r *Request) { r.Gang, r.Queue = "workload", "q" },
 		"--agent-image with --delivery=baked":               func(r *Request) { r.AgentImage, r.Delivery = "i", "baked" },

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/join"
 	"github.com/musterhq/muster/agent/names"
 )
@@ -72,7 +73,7 @@ func runJoin(args []string) int {
 	if code, ok := parse(fs, joinHelp, args, 0, 1<<20); !ok {
 		return code
 	}
-	cfg.Command = fs.Args()
+	cfg.Command, cfg.Framework = fs.Args(), framework.Spelled(cfg.Framework)
 	if err := identify(&cfg, *tokenFile); err != nil {
 		return complainOf(err)
 	}

@@ -136,6 +136,7 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (launch.Config,
 		}
 	})
 	c.FakeGiven = c.Origin["fake"] != "default"
+	c.Framework = framework.Spelled(c.Framework)
 	if wrong == nil {
 		wrong = withPlugins(c)
 	}
