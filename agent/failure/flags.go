@@ -36,7 +36,7 @@ func foreign() map[string][]string {
 		"tag-output": {"output", "rank-tags"}, "prepend-rank": {"output", "rank-tags"}, "l": {"selector", "output"}, "label-output": {"output"}, "output-filename": {"output"},
 		"time": {"timeout", "active-deadline"}, "t": {"timeout", "active-deadline"}, "wait-timeout": {"timeout"}, "start-timeout": {"timeout"},
 		"local": {"fake"}, "simulate": {"fake"}, "standalone": {"fake"}, "dryrun": {"dry-run"}, "just-print": {"dry-run"},
-		"backend": {"framework"}, "launcher-type": {"framework"}, "debug": {"log-level"}, "v": {"log-level"}, "verbose": {"log-level"}, "silent": {"quiet"},
+		"backend": {"framework"}, "launcher-type": {"framework"}, "debug": {"log-level"}, "silent": {"quiet"},
 		// kubectl, docker, arena
 		"ns": {"namespace"}, "kube-context": {"context"}, "kube-config": {"kubeconfig"}, "job-name": {"job", "name"}, "service-account": {"selector"},
 		"labels": {"label", "selector"}, "image-name": {"image"}, "gpu": {"gpus"}, "mem": {"memory"}, "volume": {"data"}, "running-timeout": {"active-deadline"},

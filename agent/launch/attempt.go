@@ -209,7 +209,7 @@ func (r *runner) conclude() {
 	if code, why := r.settleCode(r.report.Exit, r.verdict.Why); code != r.report.Exit {
 		r.verdict, r.report.Exit = Verdict{code, why}, code
 	}
-	r.voice.Say("%s", r.report.Summary())
+	r.voice.Say("%s", r.report.Summary(r.cfg.Verbose))
 }
 
 // alone: a script that trains, which nobody has told to do so on the workers. It

@@ -89,6 +89,7 @@ type Config struct {
 	LogFormat string // auto, console or json
 	LogLevel  string // debug, info, warn or error
 	Quiet     bool   // only errors
+	Verbose   bool   // sessions, links and redials in the last line
 
 	Dir            string // private directory; "": found, see exec/rundir
 	PodName        string // our pod, by the downward API

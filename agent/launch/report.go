@@ -42,32 +42,46 @@ type Tried struct {
 	Counted bool    `json:"counted"` // it used up a restart, or was the last
 }
 
-// Summary is the launcher's last line.
-func (r Report) Summary() string {
+// Summary is the launcher's last line: how long, on how many workers, with which
+// code. Attempts, lost workers and redials follow where there were any; all
+// figures when verbose.
+func (r Report) Summary(verbose bool) string {
+	how := "finished in"
+	if r.Exit != 0 {
+		how = "ended after"
+	}
+	line := fmt.Sprintf("%s %s on %s, exit code %d", how, seconds(time.Duration(r.RunMS)*time.Millisecond), count(r.Workers, "worker"), r.Exit)
 	var parts []string
 	if n := len(r.Attempts); n > 1 {
 		parts = append(parts, count(n, "attempt"))
 	}
-	parts = append(parts,
-		count(r.Workers, "worker"),
-		count(r.Sessions, "session"),
-		count(r.LinksHeld, "link")+" held",
-	)
-	redials := count(r.Redials, "redial")
-	if r.Redials > 0 {
-		redials = count(r.Redialled, "link") + " redialled"
-		if r.Redials > r.Redialled {
-			redials += " " + count(r.Redials, "time")
-		}
-		if gap := r.longestGap(); gap > 0 {
-			redials += ", longest gap " + seconds(gap)
-		}
+	if verbose {
+		parts = append(parts, count(r.Sessions, "session"), count(r.LinksHeld, "link")+" held")
 	}
-	if len(r.Lost) > 0 {
-		parts = append(parts, fmt.Sprintf("%d lost", len(r.Lost)))
+	if n := len(r.Lost); n > 0 {
+		parts = append(parts, count(n, "worker")+" lost")
 	}
-	return fmt.Sprintf("ended with %d after %s; %s, %s", r.Exit, seconds(time.Duration(r.RunMS)*time.Millisecond),
-		strings.Join(parts, ", "), redials)
+	if r.Redials > 0 || verbose {
+		parts = append(parts, r.redials())
+	}
+	if len(parts) == 0 {
+		return line
+	}
+	return line + "; " + strings.Join(parts, ", ")
+}
+
+func (r Report) redials() string {
+	if r.Redials == 0 {
+		return "0 redials"
+	}
+	text := count(r.Redialled, "link") + " redialled"
+	if r.Redials > r.Redialled {
+		text += " " + count(r.Redials, "time")
+	}
+	if gap := r.longestGap(); gap > 0 {
+		text += ", longest gap " + seconds(gap)
+	}
+	return text
 }
 
 func (r Report) longestGap() time.Duration {

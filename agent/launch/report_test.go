@@ -15,14 +15,16 @@ import (
 
 func TestSummary(t *testing.T) {
 	for want, r := range map[string]Report{
-		"ended with 0 after 1.5 s; 4 workers, 4 sessions, 4 links held, 0 redials": {RunMS: 1500, Workers: 4, Sessions: 4, LinksHeld: 4},
-		"ended with 0 after 61 s; 4 workers, 8 sessions, 1 link held, 2 links redialled 3 times, longest gap 3.4 s": {
+		"finished in 1.5 s on 4 workers, exit code 0": {RunMS: 1500, Workers: 4, Sessions: 4, LinksHeld: 4},
+		"finished in 61 s on 4 workers, exit code 0; 2 links redialled 3 times, longest gap 3.4 s": {
 			RunMS: 61000, Workers: 4, Sessions: 8, LinksHeld: 1, Redials: 3, Redialled: 2, GapsMS: []int64{20, 3400, 1}},
-		"ended with 76 after 0.0 s; 1 worker, 1 session, 0 links held, 1 lost, 1 link redialled, longest gap 0.2 s": {
-			Exit: 76, Workers: 1, Sessions: 1, Redials: 1, Redialled: 1, GapsMS: []int64{200}, Lost: []Lost{{Worker: "w", Cause: "x"}}},
+		"ended after 0.0 s on 1 worker, exit code 76; 2 attempts, 1 worker lost, 1 link redialled, longest gap 0.2 s": {
+			Exit: 76, Workers: 1, Sessions: 1, Redials: 1, Redialled: 1, GapsMS: []int64{200}, Lost: []Lost{{Worker: "w", Cause: "x"}}, Attempts: make([]Tried, 2)},
 	} {
-		require.Equal(t, want, r.Summary())
+		require.Equal(t, want, r.Summary(false))
 	}
+	r := Report{RunMS: 1500, Workers: 4, Sessions: 8, LinksHeld: 4}
+	require.Equal(t, "finished in 1.5 s on 4 workers, exit code 0; 8 sessions, 4 links held, 0 redials", r.Summary(true))
 }
 
 func TestReportFile(t *testing.T) {

@@ -103,6 +103,7 @@ func (f *flagSets) output(set *pflag.FlagSet) {
 	set.BoolVar(&c.DryRun, "dry-run", c.DryRun, "print environment, hostfile and command instead of running it")
 	set.StringVar(&c.Report, "report", c.Report, "write figures of the run to `FILE` as JSON")
 	set.BoolVarP(&c.Quiet, "quiet", "q", c.Quiet, "complaints only")
+	set.BoolVarP(&c.Verbose, "verbose", "v", c.Verbose, "sessions, links and redials in the last line")
 	set.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`auto`, console or json")
 	set.StringVar(&c.LogLevel, "log-level", c.LogLevel, "debug, info, `warn` or error")
 }

@@ -124,6 +124,9 @@ func ranksAsNamespace(cmd *cobra.Command, args, words []string) error {
 	if flag == nil || !flag.Changed || !slices.ContainsFunc(args, short) {
 		return nil
 	}
+	if cmd.Name() == "submit" && cmd.ArgsLenAtDash() < 0 && cmd.Flags().NArg() > 0 {
+		return nil // it may be the command's, and -- is missing: submit says so
+	}
 	value := flag.Value.String()
 	number := strings.TrimLeft(value, "p=")
 	_, err := strconv.Atoi(number)
