@@ -23,6 +23,7 @@ const (
 type meter struct {
 	seen  *metrics.Collector
 	paths []string // where the file may go: the first that can be written
+	named bool     // by the user, who counts on it
 	tags  metrics.Tags
 }
 
@@ -37,7 +38,7 @@ func newMeter(cfg Config, isPod bool) *meter {
 		m.paths = []string{podMetricsFile, localMetricsFile}
 	}
 	if cfg.MetricsFile != "" {
-		m.paths = []string{cfg.MetricsFile}
+		m.paths, m.named = []string{cfg.MetricsFile}, true
 	}
 	if cfg.Output == "tag" && IsMPIRun(cfg.Command[0]) {
 		m.tags = metrics.TagsAll // each line has its rank: mpirun is asked for that
@@ -89,8 +90,9 @@ func (w watched) Close() error {
 	return err
 }
 
-// report says what was seen and writes the file. The error is that of the last
-// place that was tried.
+// report says what was seen and writes the file. The error is that of the place that the
+// user named. A default place that cannot be written, as in a pod with a read-only root,
+// is a warning: the numbers have been said.
 func (m *meter) report(v *voice) error {
 	if m == nil {
 		return nil
@@ -117,6 +119,10 @@ func (m *meter) report(v *voice) error {
 			v.Say("%s written to %s", count(len(entries), "metric"), path)
 			return nil
 		}
+	}
+	if !m.named {
+		v.Warn("metrics are in no file (--metrics-file names a place): %v", err)
+		return nil
 	}
 	return fail(names.ExitOutput, "--metrics-file names another place", "write metrics: %w", err)
 }

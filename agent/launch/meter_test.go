@@ -189,6 +189,10 @@ func TestMetricsFileElsewhere(t *testing.T) {
 	require.Equal(t, "agent: metric loss was never seen\nagent: 0 metrics written to "+m.paths[1]+"\n", said.String())
 	said.Reset()
 	m.paths = []string{filepath.Join(dir, "no", "m.json")}
+	require.NoError(t, m.report(&voice{w: said}), "nobody asked for a file")
+	require.Contains(t, said.String(), "agent: metrics are in no file (--metrics-file names a place): write "+m.paths[0]+": ")
+	said.Reset()
+	m = newMeter(Config{Metrics: []string{"loss"}, MetricsFile: m.paths[0]}, false)
 	err := m.report(&voice{w: said, quiet: true})
 	require.ErrorContains(t, err, "write metrics: write "+m.paths[0]+": ")
 	require.Equal(t, names.ExitOutput, CodeOf(err))
