@@ -13,7 +13,7 @@ CLUSTER := $(GO) -C test/cluster run .
 FAULTS  := ^TestBreak(Launchers|Links|Workers)$$
 LJ      := LaunchJob|Submit
 # What takes packages of PyPI, or minutes of its own.
-BROUGHT := ^Test(Pipelines|Notebook|Migrate)$$
+BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 
 .DEFAULT_GOAL := help
 
@@ -189,9 +189,9 @@ e2e-python: loaded frameworks-image ## docs/python.md run as a notebook, with th
 	@sh test/frameworks/deps.sh --ci
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestNotebook$$' ./test/e2e
 
-.PHONY: e2e-migrate
-e2e-migrate: loaded ## what each page of docs/migrate says, done
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -v -run '^TestMigrate$$' ./test/e2e
+.PHONY: e2e-paste
+e2e-paste: loaded ## every command block of README.md and docs, pasted as it stands, each page into a namespace of its own (a package from PyPI)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -parallel 4 -v -run '^TestPaste' ./test/e2e
 
 .PHONY: e2e-fault
 e2e-fault: loaded ## of these: what a cluster can do to three jobs of 20 workers, alone, with bars on times (an idle machine)

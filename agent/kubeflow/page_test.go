@@ -6,16 +6,23 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/page"
 )
 
 // TestThePageIsTrue: the example of docs/convert.md becomes what stands below it, and
 // convert says what the page says that it says.
 func TestThePageIsTrue(t *testing.T) {
-	page, err := os.ReadFile("../../docs/convert.md")
+	text, err := os.ReadFile("../../docs/convert.md")
 	require.NoError(t, err)
-	blocks := strings.Split(string(page), "```")
-	require.GreaterOrEqual(t, len(blocks), 5)
-	from, said, to := strings.TrimPrefix(blocks[1], "yaml"), blocks[2], strings.TrimPrefix(blocks[3], "yaml")
+	said, yaml := string(text), []string{}
+	for _, b := range page.Blocks("convert.md", said) {
+		if b.Language == "yaml" {
+			yaml = append(yaml, b.Text)
+		}
+	}
+	require.Len(t, yaml, 2)
+	from, to := yaml[0], yaml[1]
 	docs, err := Read(strings.NewReader(from))
 	require.NoError(t, err)
 	r := Convert(docs[0].Object, Options{})

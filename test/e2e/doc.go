@@ -20,9 +20,10 @@
 // TestTorch mounts Debian's PyTorch from the nodes' disk (torch.sh makes the
 // directory, 1.2 GB): only on the cluster of test/cluster, too.
 //
-// TestNotebook, TestPipelines and TestMigrate do what docs/python.md, docs/pipelines.md and
-// docs/migrate say, out of those pages; the first two take packages of PyPI and so are
-// no part of `make e2e`: make e2e-python, e2e-pipelines, e2e-migrate.
+// TestPasteReadme and TestPastePages paste the command blocks of README.md and docs, as
+// test/page finds them. TestNotebook and TestPipelines run the programs of docs/python.md and
+// docs/pipelines.md. But for the README's, these are no part of `make e2e`, as some take
+// packages of PyPI: make e2e-paste, e2e-python, e2e-pipelines.
 //
 // MUSTER_E2E_KEEP=1 keeps the namespaces of tests that failed.
 //
