@@ -45,14 +45,14 @@ func Run(ctx context.Context, cfg Config, say func(format string, words ...any))
 	m := &member{cfg: cfg, here: here, reaper: reaper, say: say, instance: wire.NewID(), news: barrier.News{Attempt: -1}}
 	card := cfg.cardOf(m.instance)
 	dial := dialTo(cfg.Coordinator)
+	refused := make(chan error, 1)
 	var led chan struct{}
 	if cfg.Rank == 0 {
-		if dial, led, err = m.serve(inner, &wg, card); err != nil {
+		if dial, led, err = m.serve(inner, &wg, refused); err != nil {
 			return names.ExitUsage, err
 		}
 	}
 	m.client = barrier.NewMember(barrier.MemberConfig{Card: card, Token: m.cfg.Token, Dial: dial, Interface: interfaceOf})
-	refused := make(chan error, 1)
 	wg.Go(func() {
 		if err := m.client.Run(inner); err != nil {
 			refused <- err
@@ -129,22 +129,29 @@ func dialTo(address string) func(context.Context) (net.Conn, error) {
 
 // serve makes this member the one that leads. Its own way to the barrier is a
 // pipe within this process; for a job of one it is the only one.
-func (m *member) serve(ctx context.Context, wg *sync.WaitGroup, card barrier.Card) (func(context.Context) (net.Conn, error), chan struct{}, error) {
+func (m *member) serve(ctx context.Context, wg *sync.WaitGroup, refused chan<- error) (func(context.Context) (net.Conn, error), chan struct{}, error) {
 	if m.cfg.Workers == 1 {
 		m.cfg.Token = fmt.Appendf(nil, "%x%x", rand.Uint64(), rand.Uint64()) // nobody else is there to know it
 	}
 	coord := barrier.NewCoordinator(barrier.Config{Size: m.cfg.Workers, Token: m.cfg.Token, Name: m.cfg.PodName,
-		Settings: m.cfg.settings(), Instance: m.instance})
+		Settings: m.cfg.settings(), Instance: m.instance, Troubled: func(err error) {
+			if err != nil {
+				m.say("members cannot connect at the moment: %v", err)
+				return
+			}
+			m.say("members can connect again")
+		}, Deaf: func(err error) {
+			select {
+			case refused <- &barrier.Refusal{Code: names.ExitBug, Text: err.Error()}:
+			default: // this member ends already
+			}
+		}})
 	if m.cfg.Workers > 1 {
 		l, err := listen(m.cfg.Coordinator)
 		if err != nil {
 			return nil, nil, err
 		}
-		wg.Go(func() {
-			if err := coord.Serve(ctx, l); err != nil {
-				m.say("%v", err)
-			}
-		})
+		wg.Go(func() { _ = coord.Serve(ctx, l) }) // Deaf has told
 	} else {
 		wg.Go(func() { coord.Rest(ctx) })
 	}

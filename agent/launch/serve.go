@@ -93,6 +93,13 @@ func newBroker(s *service, l *links, cfg Config, v *voice, run string) *broker.S
 			t.answered(id, exit, err)
 			l.nudge()
 		},
+		OnTrouble: func(err error) {
+			if err != nil {
+				v.Warn("agent rsh cannot connect at the moment: %v", err)
+				return
+			}
+			v.Say("agent rsh can connect again")
+		},
 	}
 }
 

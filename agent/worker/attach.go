@@ -72,16 +72,3 @@ func pass(w io.Writer, r io.Reader) error {
 	}
 	return err
 }
-
-// Ready reports whether a worker serves here: nil if it takes a connection.
-func Ready() error {
-	path, err := rundir.Find(names.WorkerSocket)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNoWorker, err)
-	}
-	c, err := net.Dial("unix", path)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNoWorker, err)
-	}
-	return c.Close()
-}

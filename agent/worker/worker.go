@@ -125,23 +125,23 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (
 	wg.Go(func() { Forward(serve, signals.Passed, r.server.Signal) })
 
 	code, words := 0, "the job is over"
-	var err error
 	select {
 	case o := <-r.server.Outcome():
-		if o == session.NoLaunch {
-			r.leave(ctx)
+		switch o {
+		case session.NoLaunch:
+			r.leave(ctx, wire.ReasonLease)
 			code, words = names.ExitDeadline, fmt.Sprintf("no launcher came within %s", r.cfg.Await)
+		case session.Deaf:
+			r.leave(ctx, wire.ReasonFailed)
+			code, words = names.ExitBug, "no launcher could connect any more"
 		}
 	case s := <-signals.Stop:
 		code, words = r.stopped(ctx, s.(syscall.Signal), signals.Stop)
 	case <-ctx.Done():
 		code, words = r.stopped(ctx, syscall.SIGTERM, signals.Stop)
-	case err = <-served:
-		served <- nil
-		code, words = names.ExitBug, "the worker's socket failed"
 	}
 	endServe()
-	err = errors.Join(err, <-served)
+	err := <-served
 	endCollect()
 	err = errors.Join(err, <-collected)
 	wg.Wait()
@@ -180,12 +180,12 @@ func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan o
 	return 128 + int(sig), fmt.Sprintf("told to stop by %s while %d sessions ran", sig, live)
 }
 
-// leave stops what may have escaped from sessions that have ended: only a PID 1
-// takes it along by ending.
-func (r *role) leave(ctx context.Context) {
+// leave stops the sessions that live, for reason, and what has escaped from those
+// that have ended: only a PID 1 takes it along by ending.
+func (r *role) leave(ctx context.Context, reason string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Grace+5*time.Second)
 	defer cancel()
-	r.server.Stop(ctx, wire.ReasonLease, r.cfg.Grace)
+	r.server.Stop(ctx, reason, r.cfg.Grace)
 }
 
 // linkKubexec lets the agent stand at the path of mpi-operator v1's script:

@@ -20,8 +20,9 @@ Without NAME the bridge that the launcher runs in a worker through pods/exec. No
 	readyHelp = `Usage:
   agent ready
 
-Ends with 0 if a worker serves in this container, for those who want a readiness
-probe. The launcher needs none: its handshake with the worker is the readiness.
+Asks the worker of this container whether it serves, as a readiness probe. Exits
+with 0 if it does, and with 1 if there is no worker, if it does not answer within
+5 s, or if it is about to end. A launcher needs no probe: it asks by itself.
 `
 	installHelp = `Usage:
   agent install DIR
@@ -56,7 +57,9 @@ func runReady(args []string) int {
 	}
 	if err := worker.Ready(); err != nil {
 		complain(1, fmt.Errorf("ready: %w", err))
-		fmt.Fprintln(os.Stderr, "hint: it answers in a container whose command is `agent worker`, as the same user")
+		if errors.Is(err, worker.ErrNoWorker) {
+			fmt.Fprintln(os.Stderr, "hint: it answers in a container whose command is `agent worker`, as the same user")
+		}
 		return 1
 	}
 	return 0

@@ -31,7 +31,8 @@ Flags:
   --job NAME         refuse launchers of other jobs (MUSTER_JOB)
   -v                 log more
 
-Exit codes: 0 the job is over, or told to stop while nothing ran; 75 no launcher came; 128+n stopped by signal n.
+Exit codes: 0 the job is over, or told to stop while nothing ran; 70 no launcher can connect any
+more; 75 no launcher came; 128+n stopped by signal n.
 `
 
 func runWorker(args []string) int {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
@@ -73,36 +74,33 @@ type Server struct {
 	// host: with its exit record, or with the error that kept it from being
 	// opened or followed. It may be called from several goroutines at once.
 	OnExit func(worker, id string, exit wire.ExitRecord, err error)
+	// OnTrouble, if set, is called when no stub can connect because of a shortage,
+	// and with nil when it is over.
+	OnTrouble func(err error)
 }
 
 // Serve answers stubs on l until ctx ends; then it closes l, lets go of every
-// session without stopping it, waits for its goroutines and returns nil. Any
-// other end is an error of the listener.
+// session without stopping it, waits for its goroutines and returns nil. If
+// accepting fails for good, Serve closes l, so that later stubs fail at once,
+// follows the sessions there are to their ends, and returns the error.
 func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 	var group sync.WaitGroup
-	defer group.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	reading := make(chan struct{}, requestsAtOnce)
-	for {
-		conn, err := l.AcceptUnix()
-		var temporary interface{ Temporary() bool }
-		switch {
-		case err == nil:
-			group.Go(func() { s.handle(ctx, conn, reading) })
-		case ctx.Err() != nil:
-			return nil
-		case errors.As(err, &temporary) && temporary.Temporary():
-			// Out of descriptors: those that end give some back.
-			select {
-			case <-ctx.Done():
-			case <-time.After(20 * time.Millisecond):
-			}
-		default:
-			return err
+	err := shortage.Accept(ctx, l, func(conn net.Conn) {
+		group.Go(func() { s.handle(ctx, conn.(*net.UnixConn), reading) })
+	}, func(err error) {
+		if s.OnTrouble != nil {
+			s.OnTrouble(err)
 		}
+	})
+	if err != nil {
+		l.Close()
 	}
+	group.Wait()
+	return err
 }
 
 // handle serves one connection.

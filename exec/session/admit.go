@@ -30,6 +30,17 @@ func (s *Server) refuse(holder wire.Epoch, reason, format string, args ...any) *
 	}}
 }
 
+// probed answers a HELLO that only asks whether the worker serves.
+func (s *Server) probed() wire.RefuseRecord {
+	s.mu.Lock()
+	ending := s.ending
+	s.mu.Unlock()
+	if ending {
+		return s.refuse(wire.Epoch{}, wire.RefuseEnding, "the worker is going down").record
+	}
+	return s.refuse(wire.Epoch{}, wire.RefuseProbe, "the worker serves").record
+}
+
 // admit decides on a HELLO: c becomes the current connection, or the error is
 // a *refusal. A higher epoch ends the sessions of the lower one first, so that
 // the new launcher starts on a clean worker.

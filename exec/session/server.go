@@ -5,7 +5,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -15,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/flow"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
@@ -52,6 +52,7 @@ type Outcome int
 const (
 	JobOver  Outcome = iota // the launcher said so
 	NoLaunch                // no launcher for Config.Await
+	Deaf                    // no connection can be accepted any more
 )
 
 // Server owns the sessions of one worker.
@@ -168,7 +169,8 @@ func (s *Server) Signal(sig syscall.Signal) {
 
 // Serve takes connections from ln until ctx ends, then closes ln and every
 // connection and waits for all of its goroutines. Sessions should have been
-// stopped before (Stop). It returns an error only when accepting fails.
+// stopped before (Stop). If accepting fails for good, Outcome says Deaf, the
+// present connection goes on, and Serve returns the error when ctx ends.
 func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 	s.wg.Go(func() { s.clock(ctx) })
 	s.wg.Go(func() { s.look(ctx) })
@@ -181,20 +183,26 @@ func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 		}
 	})
 	defer stop()
-	for {
-		nc, err := ln.AcceptUnix()
-		if err != nil {
-			if ctx.Err() != nil {
-				err = nil
-			} else {
-				err = fmt.Errorf("accept: %w", err)
-			}
-			s.abandon()
-			s.wg.Wait()
-			return err
-		}
-		s.wg.Go(func() { s.serveConn(ctx, nc) })
+	err := shortage.Accept(ctx, ln, func(nc net.Conn) {
+		s.wg.Go(func() { s.serveConn(ctx, nc.(*net.UnixConn)) })
+	}, s.acceptTrouble)
+	if err != nil {
+		s.cfg.Log.Error("no launcher can connect any more", "err", err)
+		s.over(Deaf)
+		<-ctx.Done()
 	}
+	s.abandon()
+	s.wg.Wait()
+	return err
+}
+
+// acceptTrouble logs the begin and the end of a time without new connections.
+func (s *Server) acceptTrouble(err error) {
+	if err != nil {
+		s.cfg.Log.Warn("cannot accept connections, trying again", "err", err, "hint", shortage.Hint(err))
+		return
+	}
+	s.cfg.Log.Info("accepting connections again")
 }
 
 // serveConn carries one connection from its HELLO to its end.
@@ -210,6 +218,10 @@ func (s *Server) serveConn(ctx context.Context, nc *net.UnixConn) {
 	hello, err := c.readHello()
 	if err != nil {
 		s.cfg.Log.Debug("connection without a valid hello", "err", err)
+		return
+	}
+	if hello.Probe {
+		c.refuse(s.probed())
 		return
 	}
 	welcome, err := s.admit(ctx, c, hello)

@@ -28,6 +28,9 @@ type HelloRecord struct {
 	GraceMillis int64 `json:"graceMillis,omitempty"`
 	// Ask names the variables whose values the launcher wants to know.
 	Ask []string `json:"ask,omitempty"`
+	// Probe asks whether the worker serves, and changes nothing: the answer is
+	// REFUSE with RefuseProbe or RefuseEnding.
+	Probe bool `json:"probe,omitempty"`
 }
 
 // WelcomeRecord is the worker's answer: the handshake that makes it ready.
@@ -79,6 +82,7 @@ const (
 	RefuseSuperseded = "superseded" // a launcher with a higher epoch holds the worker
 	RefuseJob        = "job"        // the worker belongs to another job
 	RefuseEnding     = "ending"     // the worker is going down
+	RefuseProbe      = "probe"      // HELLO only asked whether the worker serves: it does
 )
 
 // RefuseRecord says why the worker does not take the connection.
@@ -155,6 +159,8 @@ const (
 	ReasonLease      = "lease"      // the launcher was gone for the lease
 	ReasonPreempted  = "preempted"  // the worker was told to stop from outside
 	ReasonSuperseded = "superseded" // a newer launcher took the worker
+	// ReasonFailed says that the worker could not accept connections any more.
+	ReasonFailed = "worker-failed"
 )
 
 // ExitRecord ends a session. Only with it, and with every byte up to its

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/agent/shortage"
 )
 
 // Config of a Coordinator.
@@ -20,6 +22,11 @@ type Config struct {
 	Settings []Setting
 	// Instance is that of rank 0's own card; see [Check] and Order.By.
 	Instance string
+	// Troubled, if set, is called when no member can connect because of a shortage,
+	// and with nil when it is over.
+	Troubled func(err error)
+	// Deaf, if set, is called once when no member can connect any more.
+	Deaf func(err error)
 }
 
 // Coordinator is rank 0's side. Its methods may be called from any goroutine.
@@ -56,33 +63,29 @@ func NewCoordinator(cfg Config) *Coordinator {
 	return c
 }
 
-// Serve takes connections until ctx ends, then closes them all and returns nil.
-// The error is the listener's.
+// Serve takes connections until ctx ends, then closes them all and returns nil. If
+// accepting fails for good, Serve calls Config.Deaf, keeps the members that it has
+// until ctx ends, and returns the error.
 func (c *Coordinator) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer c.shut()
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
-	for pause := time.Millisecond; ; {
-		nc, err := l.Accept()
-		var passing interface{ Temporary() bool }
-		switch {
-		case ctx.Err() != nil:
-			if err == nil {
-				nc.Close()
-			}
-			return nil
-		case errors.As(err, &passing) && passing.Temporary(): // no descriptors are left: some come back
-			time.Sleep(pause)
-			pause = min(2*pause, time.Second)
-		case err != nil:
-			return fmt.Errorf("serve the barrier: %w", err)
-		default:
-			pause = time.Millisecond
-			c.Take(ctx, nc)
+	err := shortage.Accept(ctx, l, func(nc net.Conn) { c.Take(ctx, nc) }, func(err error) {
+		if c.cfg.Troubled != nil {
+			c.cfg.Troubled(err)
 		}
+	})
+	if err == nil {
+		return nil
 	}
+	err = fmt.Errorf("serve the barrier: %w", err)
+	if c.cfg.Deaf != nil {
+		c.cfg.Deaf(err)
+	}
+	<-ctx.Done()
+	return err
 }
 
 // Rest waits until ctx ends and every connection that was given to Take is

@@ -1,0 +1,128 @@
+package shortage
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// script is a listener that answers each Accept with the next of its errors; nil
+// is a connection. After the last it waits for its end.
+type script struct {
+	net.Listener
+	errs   []error
+	closed chan struct{}
+	asked  int
+}
+
+func (s *script) Accept() (net.Conn, error) {
+	if s.asked == len(s.errs) {
+		<-s.closed
+		return nil, net.ErrClosed
+	}
+	err := s.errs[s.asked]
+	s.asked++
+	if err != nil {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", err)}
+	}
+	ours, theirs := net.Pipe()
+	theirs.Close()
+	return ours, nil
+}
+
+// play has Accept meet errs; it returns how many connections came, what it told,
+// how long it took until the last of errs, and its error.
+func play(t *testing.T, errs ...error) (taken int, told []error, took time.Duration, err error) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		l := &script{errs: errs, closed: make(chan struct{})}
+		stop := context.AfterFunc(ctx, func() { close(l.closed) })
+		defer stop()
+		began, done := time.Now(), make(chan struct{})
+		go func() {
+			defer close(done)
+			err = Accept(ctx, l, func(c net.Conn) { c.Close(); taken++ }, func(err error) { told = append(told, err) })
+			took = time.Since(began)
+		}()
+		time.Sleep(time.Hour)
+		cancel()
+		<-done
+	})
+	return taken, told, took, err
+}
+
+func TestAcceptGoesOnAfterAShortage(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.ECONNABORTED,
+		syscall.EINTR, syscall.EAGAIN, syscall.ENOSPC} {
+		taken, told, _, err := play(t, nil, errno, errno, nil, nil, errno, nil)
+		require.NoError(t, err, errno)
+		require.Equal(t, 4, taken, errno)
+		require.Len(t, told, 4, "each row of errors and its end are told once")
+		require.ErrorIs(t, told[0], errno)
+		require.NoError(t, told[1])
+	}
+}
+
+func TestAcceptEndsAfterAFault(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK, syscall.EIO} {
+		taken, told, took, err := play(t, nil, errno, nil)
+		require.ErrorIs(t, err, errno)
+		require.Equal(t, 1, taken)
+		require.Empty(t, told)
+		require.Zero(t, took)
+	}
+}
+
+func TestAcceptPausesBetweenErrors(t *testing.T) {
+	errs := make([]error, 100)
+	for i := range errs {
+		errs[i] = syscall.EMFILE
+	}
+	_, _, took, err := play(t, append(errs, syscall.EBADF)...)
+	require.ErrorIs(t, err, syscall.EBADF)
+	require.Greater(t, took, 80*time.Second)
+	require.Less(t, took, 100*lastPause)
+}
+
+// withheld is a listener whose poller has lost a connection: Accept returns it when
+// it is asked again.
+type withheld struct {
+	net.Listener
+	deadline time.Time
+	asked    int
+}
+
+func (w *withheld) SetDeadline(t time.Time) error { w.deadline = t; return nil }
+
+func (w *withheld) Accept() (net.Conn, error) {
+	if w.asked++; w.asked == 1 {
+		time.Sleep(time.Until(w.deadline))
+		return nil, os.ErrDeadlineExceeded
+	}
+	return nil, errors.New("asked again")
+}
+
+func TestAcceptLooksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		err := Accept(t.Context(), &withheld{}, nil, nil)
+		require.ErrorContains(t, err, "asked again")
+		require.Equal(t, lookAgain, time.Since(began))
+	})
+}
+
+func TestHints(t *testing.T) {
+	wrapped := &net.OpError{Op: "socket", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+	require.Contains(t, Hint(wrapped), "ulimit -n")
+	require.Contains(t, Hint(&os.PathError{Op: "open", Path: "/x", Err: syscall.ENOSPC}), "df -h")
+	require.Empty(t, Hint(syscall.EACCES))
+	require.Empty(t, Hint(nil))
+	require.False(t, Passes(errors.New("no errno")))
+}

@@ -1,0 +1,42 @@
+package shortage
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+)
+
+// Passes reports whether err comes from a shortage that may end by itself, or
+// from a peer that went away, so that the same call can be made again.
+func Passes(err error) bool {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return false
+	}
+	return slices.Contains([]syscall.Errno{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS,
+		// epoll_ctl answers ENOSPC when a user watches too many descriptors.
+		syscall.ENOSPC,
+		syscall.EINTR, syscall.EAGAIN, syscall.ECONNABORTED, syscall.ECONNRESET,
+		// Errors of the network that accept(2) passes on from a new connection.
+		syscall.ENETDOWN, syscall.EPROTO, syscall.ENOPROTOOPT, syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
+		syscall.EOPNOTSUPP, syscall.ENETUNREACH, syscall.ETIMEDOUT, syscall.EPERM,
+	}, errno)
+}
+
+// Hint says how to end the shortage that err comes from; "" for other errors.
+func Hint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return "raise the limit of open files: ulimit -n 65536"
+	case errors.Is(err, syscall.ENFILE):
+		return "the node has no open files left: sysctl fs.file-nr shows how many are in use"
+	case errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.ENOBUFS):
+		return "the node or the container has no memory left: raise its memory limit"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "no space is left there: df -h, and df -i for the number of files"
+	case errors.Is(err, syscall.EAGAIN):
+		return "the limit of processes is reached: ulimit -u, or pids.max of the container"
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+//go:build linux
+
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// readyTime is how long a worker may take to answer Ready.
+const readyTime = 5 * time.Second
+
+// Ready asks the worker of this container whether it serves. The error wraps
+// ErrNoWorker when there is none; it says so when the worker does not answer
+// within 5 s, and when it is about to end. Ready changes nothing in the worker.
+func Ready() error {
+	path, err := rundir.Find(names.WorkerSocket)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNoWorker, err)
+	}
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNoWorker, err)
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(readyTime)); err != nil {
+		return err
+	}
+	refusal, err := probe(c)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("the worker does not answer: nothing came within %s", readyTime)
+	case err != nil:
+		return fmt.Errorf("the worker does not answer: %w", err)
+	case refusal.Reason == wire.RefuseEnding:
+		return errors.New(refusal.Message)
+	}
+	return nil
+}
+
+// probe sends the question and reads the answer. The versions that it names have
+// none in common with any worker: one that does not know Probe refuses them, and
+// has answered.
+func probe(c net.Conn) (refusal wire.RefuseRecord, err error) {
+	f, err := wire.Record(wire.Hello, 0, wire.HelloRecord{Probe: true})
+	if err != nil {
+		return refusal, err
+	}
+	b, err := wire.Append(nil, f)
+	if err != nil {
+		return refusal, err
+	}
+	if _, err := c.Write(b); err != nil {
+		return refusal, err
+	}
+	if f, err = wire.NewReader(c).Next(); err != nil {
+		return refusal, err
+	}
+	if f.Type != wire.Refuse {
+		return refusal, fmt.Errorf("%w: frame of type %d", wire.ErrProtocol, f.Type)
+	}
+	return refusal, f.Decode(&refusal)
+}
