@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"crypto/rand"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,17 +82,4 @@ func (b builder) workerNames() (list []string) {
 		}
 	}
 	return list
-}
-
-const tokenKey = "token"
-
-func (b builder) tokenName() string { return b.job.Name + "-token" }
-
-// token makes the secret that the members of a job without a launcher share.
-func (b builder) token() *corev1.Secret {
-	return &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: b.owned(b.tokenName()),
-		StringData: map[string]string{tokenKey: rand.Text() + rand.Text()},
-	}
 }

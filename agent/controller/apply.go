@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -40,7 +39,7 @@ func ours(job *v1alpha1.LaunchJob, want, have client.Object) error {
 // create, by a controller that was killed in between or whose cache is late, changes nothing.
 func (r *Reconciler) create(ctx context.Context, job *v1alpha1.LaunchJob, child client.Object) error {
 	err := r.Client.Create(ctx, child, client.FieldOwner(fieldManager))
-	if _, secret := child.(*corev1.Secret); !apierrors.IsAlreadyExists(err) || secret { // which we may not read
+	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	have := &metav1.PartialObjectMetadata{}

@@ -82,6 +82,7 @@ func (m *mortal) client() client.Client {
 type story struct {
 	t     *testing.T
 	truth client.WithWatch
+	mine  client.WithWatch // with the controller's own rights
 	m     *mortal
 	clock *clocktesting.FakePassiveClock
 	key   client.ObjectKey
@@ -94,13 +95,10 @@ func (s *story) settle() {
 	for range 60 {
 		before := s.m.writes
 		s.clock.SetTime(s.clock.Now().Add(2 * time.Second))
-		series, err := NewMetrics(prometheus.NewRegistry())
-		require.NoError(s.t, err)
-		r := &Reconciler{Client: s.m.client(), Reader: s.m.client(), Events: &events.FakeRecorder{}, Clock: s.clock, Version: "test", Metrics: series}
-		_, err = r.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: s.key})
+		_, err := s.reconciler(s.m.client()).Reconcile(s.t.Context(), reconcile.Request{NamespacedName: s.key})
 		switch {
 		case s.m.dead:
-			s.m = &mortal{WithWatch: s.truth}
+			s.m = &mortal{WithWatch: s.mine}
 		case err != nil:
 			s.t.Fatalf("reconcile: %v\n%v", err, s.m.log)
 		case s.m.writes == before:
@@ -108,6 +106,12 @@ func (s *story) settle() {
 		}
 	}
 	s.t.Fatalf("it writes and writes:\n%v", s.m.log)
+}
+
+func (s *story) reconciler(c client.Client) *Reconciler {
+	series, err := NewMetrics(prometheus.NewRegistry())
+	require.NoError(s.t, err)
+	return &Reconciler{Client: c, Reader: c, Events: &events.FakeRecorder{}, Clock: s.clock, Version: "test", Metrics: series}
 }
 
 func (s *story) pods() []corev1.Pod {
@@ -207,8 +211,8 @@ func (s *story) remains() string {
 func TestKilledBetweenAnyTwoWrites(t *testing.T) {
 	tell := func(t *testing.T, at int, after bool) (string, int) {
 		s := &story{t: t, clock: clocktesting.NewFakePassiveClock(time.Now())}
-		s.truth, s.key = newWorld(t)
-		s.m = &mortal{WithWatch: s.truth, at: at, after: after}
+		s.truth, s.mine, s.key = newWorld(t)
+		s.m = &mortal{WithWatch: s.mine, at: at, after: after}
 		job := aJob(t, "mpi")
 		job.Namespace, job.Name, job.UID = s.key.Namespace, s.key.Name, ""
 		for _, spec := range []*corev1.PodSpec{&job.Spec.Launcher.Template.Spec, &job.Spec.Roles[0].Template.Spec} {

@@ -13,7 +13,7 @@
 //
 // Builders are pure: pod.go, wrap.go (the agent before the user's command),
 // deliver.go (how the agent gets there), access.go (Service, ServiceAccount, Role,
-// RoleBinding, token), gang.go. refuse.go says what cannot be built.
+// RoleBinding), token.go, gang.go. refuse.go says what cannot be built.
 //
 // It promises:
 //
@@ -28,7 +28,9 @@
 //   - A child that somebody deletes comes back; all have the job as their owner,
 //     and go with it. There are no finalizers: without the controller, jobs run on.
 //   - The launcher may exec into its own workers only. Of secrets the controller may create
-//     one for each job without a launcher, and read none.
+//     one for each job without a launcher, and read none: the API server chooses a free name for it,
+//     and the status keeps that name.
+//   - An error that ends three reconciles in a row is in the job's reason and an event (failures.go).
 //
 // It will not restart processes, count the agent's attempts, judge a rank, or wait
 // for workers before it makes the launcher: the agent does that, in the pods.

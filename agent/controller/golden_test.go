@@ -24,7 +24,9 @@ func TestObjects(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(name, func(t *testing.T) {
-			b := aBuilder(aJob(t, name))
+			job := aJob(t, name)
+			job.Status.TokenSecret = job.Name + "-token-abcde"
+			b := aBuilder(job)
 			require.Empty(t, refuse(b))
 			var text []byte
 			for _, o := range objects(b) {

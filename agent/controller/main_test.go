@@ -2,6 +2,7 @@ package controller
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -109,4 +111,20 @@ func metaItems(list client.ObjectList) (items []client.Object, err error) {
 		return nil
 	})
 	return items, err
+}
+
+// installed are the rules of the ClusterRole that images/install.yaml gives the controller.
+func installed(t *testing.T) []rbacv1.PolicyRule {
+	t.Helper()
+	text, err := os.ReadFile("../../images/install.yaml")
+	require.NoError(t, err)
+	for doc := range strings.SplitSeq(string(text), "\n---\n") {
+		var role rbacv1.ClusterRole
+		if yaml.Unmarshal([]byte(doc), &role) == nil && role.Kind == "ClusterRole" && role.Name == "muster-controller" {
+			require.NotEmpty(t, role.Rules)
+			return role.Rules
+		}
+	}
+	require.Fail(t, "images/install.yaml has no ClusterRole muster-controller")
+	return nil
 }

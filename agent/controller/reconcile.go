@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,6 +34,7 @@ type Reconciler struct {
 	AgentImage string // for jobs that have it injected and name none
 	Version    string
 	Metrics    *Metrics
+	failures   failures
 }
 
 // retryAfter is how soon what the API server has refused is tried again.
@@ -40,6 +42,14 @@ const retryAfter = 5 * time.Second
 
 // Reconcile brings one job forward: look, decide, act, write the status once.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	result, err := r.reconcile(ctx, req)
+	if n := r.failures.count(req.NamespacedName, err); n > 0 && n%standsAfter == 0 {
+		err = errors.Join(err, r.stands(ctx, req.NamespacedName, err))
+	}
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	job := &v1alpha1.LaunchJob{}
 	if err := r.Client.Get(ctx, req.NamespacedName, job); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -94,6 +104,7 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 	if s.verdict = judgeJob(b.job, s.places, s.now); s.verdict.over {
 		return nil
 	}
+	surplus = append(surplus, b.expel(s.places)...)
 	s.steps = plan(b.job, s.places, surplus, s.now)
 	if d := deadline(b.job); d > 0 && b.job.Status.StartTime != nil {
 		s.steps.again(d - s.now.Sub(b.job.Status.StartTime.Time))
@@ -125,10 +136,8 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	if backend(b.job) != "" && unscheduled(s.places) {
 		s.steps.again(2 * retryAfter) // nobody tells us what the gang's scheduler says
 	}
-	if b.job.Spec.Launcher == nil && len(b.workerNames()) > 1 && len(s.steps.create) > 0 {
-		if err := r.create(ctx, b.job, b.token()); err != nil {
-			return err
-		}
+	if ready, err := r.shareToken(ctx, b, s); err != nil || !ready {
+		return err
 	}
 	for _, c := range s.steps.create {
 		if err := r.create(ctx, b.job, b.pod(c.slot, c.name)); err != nil {

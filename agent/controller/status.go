@@ -21,6 +21,7 @@ type scene struct {
 	steps   steps
 	verdict verdict
 	blocked *obstacle // what the API server, or a gang's scheduler, said
+	token   string    // the members' Secret, if this look made one
 	now     time.Time
 	version string
 }
@@ -30,6 +31,7 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 	s := job.Status.DeepCopy()
 	s.ObservedGeneration = job.Generation
 	s.Attempt = max(s.Attempt, 1)
+	s.TokenSecret = cmp.Or(sc.token, s.TokenSecret)
 	s.Selector = names.LabelJob + "=" + job.Name + "," + names.LabelRole + "=" + names.RoleWorker
 	ready, wanted := count(s, sc)
 	if !sc.verdict.over { // the last word of the run stays

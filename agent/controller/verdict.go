@@ -38,6 +38,7 @@ const (
 	reasonAgain     = "PodsMadeAnew"
 	reasonLaunched  = "Launched"
 	reasonWaiting   = "Waiting"
+	reasonFailing   = "ReconcileFailed"
 )
 
 // settleFor is how long the members of a job without a launcher have to end

@@ -24,9 +24,14 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// newWorld is a namespace of the cluster of KUBECONFIG, which has the CRD. Its
-// pods are for a scheduler that does not exist.
-func newWorld(t *testing.T) (client.WithWatch, client.ObjectKey) {
+// killEvery is the distance between the writes at which a controller is killed, if
+// MUSTER_KILL_EVERY does not say it: each life takes seconds here.
+const killEvery = 9
+
+// newWorld is a namespace of the cluster of KUBECONFIG, which has the CRD, as an administrator and
+// as the controller sees it, whose rights are exactly those of install.yaml. Its pods are for a
+// scheduler that does not exist.
+func newWorld(t *testing.T) (truth, mine client.WithWatch, key client.ObjectKey) {
 	t.Helper()
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme} {
@@ -35,17 +40,41 @@ func newWorld(t *testing.T) (client.WithWatch, client.ObjectKey) {
 	cfg, err := config.GetConfig()
 	require.NoError(t, err)
 	cfg.QPS = -1
+	c := clientOf(t, cfg, s)
+	alone(t, c)
+	ctx := context.WithoutCancel(t.Context())
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "muster-crash-"}}
+	require.NoError(t, c.Create(ctx, namespace))
+	name := namespace.Name
+	t.Cleanup(func() { require.NoError(t, c.Delete(ctx, namespace)) })
+	// Pods need it, and a bare API server has nobody who makes it.
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}}
+	require.NoError(t, client.IgnoreAlreadyExists(c.Create(ctx, account)))
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: installed(t)}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta,
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: name, Name: "muster-controller"}}}
+	for _, o := range []client.Object{role, binding} {
+		require.NoError(t, c.Create(ctx, o))
+		t.Cleanup(func() { require.NoError(t, c.Delete(ctx, o)) })
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.Impersonate.UserName = "system:serviceaccount:" + name + ":muster-controller"
+	mine = clientOf(t, cfg, s)
+	require.Eventually(t, func() bool { // the authorizer hears of the binding
+		return mine.List(ctx, &v1alpha1.LaunchJobList{}, client.InNamespace(name)) == nil
+	}, 10*time.Second, 20*time.Millisecond)
+	return c, mine, client.ObjectKey{Namespace: name, Name: "pi"}
+}
+
+func clientOf(t *testing.T, cfg *rest.Config, s *runtime.Scheme) client.WithWatch {
+	t.Helper()
 	web, err := rest.HTTPClientFor(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(web.Transport) })
 	c, err := client.NewWithWatch(cfg, client.Options{Scheme: s, HTTPClient: web})
 	require.NoError(t, err)
-	alone(t, c)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "muster-crash-"}}
-	require.NoError(t, c.Create(t.Context(), namespace))
-	remove := func() { require.NoError(t, c.Delete(context.WithoutCancel(t.Context()), namespace)) }
-	t.Cleanup(remove)
-	return c, client.ObjectKey{Namespace: namespace.Name, Name: "pi"}
+	return c
 }
 
 // alone sends the controller that may be installed away while the test lasts: it would

@@ -3,22 +3,84 @@
 package controller
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// newWorld is an API server in memory; with the tag e2e it is a real one.
-func newWorld(t *testing.T) (client.WithWatch, client.ObjectKey) {
+// killEvery is the distance between the writes at which a controller is killed, if
+// MUSTER_KILL_EVERY does not say it.
+const killEvery = 3
+
+// newWorld is an API server in memory, as an administrator and as the controller sees it; with the
+// tag e2e it is a real one.
+func newWorld(t *testing.T) (truth, mine client.WithWatch, key client.ObjectKey) {
 	t.Helper()
-	return fake.NewClientBuilder().WithScheme(testScheme(t)).WithStatusSubresource(&v1alpha1.LaunchJob{}, &corev1.Pod{}).Build(),
-		client.ObjectKey{Namespace: "hpc", Name: "pi"}
+	truth = fake.NewClientBuilder().WithScheme(testScheme(t)).WithStatusSubresource(&v1alpha1.LaunchJob{}, &corev1.Pod{}).Build()
+	return truth, limited(t, truth), client.ObjectKey{Namespace: "hpc", Name: "pi"}
+}
+
+// limited is a client that refuses what install.yaml gives the controller no right to, and looks at
+// names in a dry run.
+func limited(t *testing.T, truth client.WithWatch) client.WithWatch {
+	rules := installed(t)
+	may := func(verb string, o runtime.Object, sub string) error {
+		kind, err := truth.GroupVersionKindFor(o)
+		if err != nil {
+			return err
+		}
+		kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+		resource, _ := meta.UnsafeGuessKindToResource(kind)
+		for _, r := range rules {
+			if slices.Contains(r.APIGroups, kind.Group) && slices.Contains(r.Resources, resource.Resource+sub) && slices.Contains(r.Verbs, verb) {
+				return nil
+			}
+		}
+		return apierrors.NewForbidden(resource.GroupResource(), "", fmt.Errorf("the controller may not %s %s%s", verb, resource.Resource, sub))
+	}
+	return interceptor.NewClient(truth, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			return cmp.Or(may("get", o, ""), c.Get(ctx, key, o, opts...))
+		},
+		List: func(ctx context.Context, c client.WithWatch, o client.ObjectList, opts ...client.ListOption) error {
+			return cmp.Or(may("list", o, ""), c.List(ctx, o, opts...))
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if err := may("create", o, ""); err != nil {
+				return err
+			}
+			if slices.Contains(opts, client.CreateOption(client.DryRunAll)) {
+				if err := c.Get(ctx, client.ObjectKeyFromObject(o), o.DeepCopyObject().(client.Object)); err == nil {
+					return apierrors.NewAlreadyExists(schema.GroupResource{}, o.GetName())
+				}
+			}
+			return c.Create(ctx, o, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			return cmp.Or(may("delete", o, ""), c.Delete(ctx, o, opts...))
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			return c.Apply(ctx, o, opts...)
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+			return cmp.Or(may("update", o, "/"+sub), c.SubResource(sub).Update(ctx, o, opts...))
+		},
+	})
 }
 
 func testScheme(t *testing.T) *runtime.Scheme {

@@ -137,8 +137,8 @@ func (b builder) podEnv() []corev1.EnvVar {
 // memberEnv is what a member needs beside its command line: the token.
 func (b builder) memberEnv(s slot) []corev1.EnvVar {
 	env := []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}, {Name: envTimeout, Value: noTimeout}}
-	if len(b.workerNames()) > 1 {
-		secret := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: b.tokenName()}, Key: tokenKey}
+	if b.shares() {
+		secret := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: b.job.Status.TokenSecret}, Key: tokenKey}
 		env = append(env, corev1.EnvVar{Name: names.EnvToken, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: secret}})
 	}
 	return env

@@ -58,6 +58,9 @@ type LaunchJobStatus struct {
 	Replacements int32 `json:"replacements,omitempty"`
 	// +optional
 	Agent *AgentStatus `json:"agent,omitempty"`
+	// The Secret with the token that the members of a job without a launcher share.
+	// +optional
+	TokenSecret string `json:"tokenSecret,omitempty"`
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// +optional
