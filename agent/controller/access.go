@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"cmp"
+	"context"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,9 +19,9 @@ const byNames = "names"
 // account is the name of the launcher's ServiceAccount, Role and RoleBinding.
 func (b builder) account() string { return b.job.Name + "-" + names.RoleLauncher }
 
-// children are all but the pods, a token, which is random, and the gang's object: a headless Service, and
-// what lets a launcher reach its workers. taken are names that replacements had to take.
-func (b builder) children(taken []string) []client.Object {
+// children are the objects that the pods need before they start: a headless Service, and
+// the account of a launcher whose template names none.
+func (b builder) children() []client.Object {
 	all := []client.Object{b.service(b.job.Name, names.LabelJob)}
 	if b.job.Spec.Launcher == nil {
 		for i := 0; b.job.Spec.Compat != "" && i < len(b.slots); i++ {
@@ -27,12 +29,10 @@ func (b builder) children(taken []string) []client.Object {
 		}
 		return all
 	}
-	account := accountOf(&b.job.Spec.Launcher.Template.Spec)
-	if account == "" {
-		account = b.account()
-		all = append(all, &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: b.owned(account)})
+	if accountOf(&b.job.Spec.Launcher.Template.Spec) == "" {
+		all = append(all, &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: b.owned(b.account())})
 	}
-	return append(all, b.role(taken), b.binding(account))
+	return all
 }
 
 // service makes a headless Service of the pods whose label has its name: that by which
@@ -49,29 +49,78 @@ func (b builder) service(name, label string) *corev1.Service {
 	}
 }
 
-// role lets the launcher look at pods and start the agent in its own workers,
-// which need not be there yet.
-func (b builder) role(taken []string) *rbacv1.Role {
-	pods := slices.Compact(slices.Sorted(slices.Values(append(b.workerNames(), taken...))))
-	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}}
-	if b.job.Spec.Discovery == byNames {
-		look.Verbs, look.ResourceNames = []string{"get"}, append([]string{b.account()}, pods...)
+// role lets the launcher find its pods and start the agent in its own workers. A Role cannot tell
+// whose a pod is, so own has only names of pods that the job controls. launcher is there already, too.
+func (b builder) role(own []string, launcher bool) *rbacv1.Role {
+	own = slices.Compact(slices.Sorted(slices.Values(own)))
+	rules := []rbacv1.PolicyRule{}
+	add := func(resource string, names []string, verbs ...string) {
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: verbs, ResourceNames: names})
 	}
-	rules := []rbacv1.PolicyRule{look}
-	if len(pods) > 0 { // a rule without names is one for all pods
-		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"get", "create"}, ResourceNames: pods})
+	readable := own
+	if launcher {
+		readable = append([]string{b.account()}, own...)
 	}
+	if b.job.Spec.Discovery != byNames {
+		add("pods", nil, "list", "watch")
+	} else if len(readable) > 0 { // a rule without names is one for all pods
+		add("pods", readable, "get")
+	}
+	if len(own) > 0 {
+		add("pods/exec", own, "get", "create")
+	}
+	return b.roleOf(rules)
+}
+
+// roleOf is the launcher's Role with these rules; without any it grants nothing.
+func (b builder) roleOf(rules []rbacv1.PolicyRule) *rbacv1.Role {
 	return &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: b.owned(b.account()), Rules: rules}
 }
 
-// binding gives the Role to the launcher's account, the user's or ours.
-func (b builder) binding(account string) *rbacv1.RoleBinding {
+// binding gives the Role to the launcher's account: the one that the template
+// names, or ours.
+func (b builder) binding() *rbacv1.RoleBinding {
+	account := cmp.Or(accountOf(&b.job.Spec.Launcher.Template.Spec), b.account())
 	return &rbacv1.RoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
 		ObjectMeta: b.owned(b.account()),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: b.account()},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: b.job.Namespace}},
 	}
+}
+
+// ownWorkers lists the workers' pods that the job controls.
+func ownWorkers(places []place) (list []string) {
+	for _, p := range places {
+		if p.pod != nil && !p.launcher() {
+			list = append(list, p.pod.Name)
+		}
+	}
+	return list
+}
+
+// grant gives the launcher's account its Role, which names the job's own pods and no other.
+func (r *Reconciler) grant(ctx context.Context, from client.Reader, b builder, own []string, launcher bool) error {
+	for _, o := range []client.Object{b.role(own, launcher), b.binding()} {
+		if _, err := r.keep(ctx, from, b.job, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// revoke empties the Role of a job that has ended or has no pods: others may take the names in it.
+func (r *Reconciler) revoke(ctx context.Context, b builder) error {
+	if b.job.Spec.Launcher == nil {
+		return nil
+	}
+	want, have := b.roleOf([]rbacv1.PolicyRule{}), &rbacv1.Role{}
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
+	if err != nil || len(have.Rules) == 0 || ours(b.job, want, have) != nil {
+		return client.IgnoreNotFound(err)
+	}
+	_, err = r.keep(ctx, r.Client, b.job, want)
+	return err
 }
 
 // workerNames are those of the workers' pods while none was lost.

@@ -97,7 +97,7 @@ func (s *story) running(k kindOfJob) {
 		require.NoError(s.t, s.truth.Get(s.t.Context(), client.ObjectKey{Namespace: s.key.Namespace, Name: status.TokenSecret}, secret))
 		require.True(s.t, metav1.IsControlledBy(secret, s.job()))
 	}
-	for _, child := range (builder{job: s.job(), slots: layout(s.job())}).children(nil) {
+	for _, child := range (builder{job: s.job(), slots: layout(s.job())}).children() {
 		require.NoError(s.t, s.truth.Get(s.t.Context(), client.ObjectKeyFromObject(child), child))
 	}
 }

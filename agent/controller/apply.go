@@ -38,16 +38,17 @@ func ours(job *v1alpha1.LaunchJob, want, have client.Object) error {
 // create makes a child. One of ours that is there already is as good: a second
 // create, by a controller that was killed in between or whose cache is late, changes nothing.
 func (r *Reconciler) create(ctx context.Context, job *v1alpha1.LaunchJob, child client.Object) error {
+	kind := child.GetObjectKind().GroupVersionKind()
 	err := r.Client.Create(ctx, child, client.FieldOwner(fieldManager))
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	have := &metav1.PartialObjectMetadata{}
-	have.SetGroupVersionKind(child.GetObjectKind().GroupVersionKind())
+	have.SetGroupVersionKind(kind)
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(child), have); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	return ours(job, child, have)
+	return ours(job, have, have)
 }
 
 // keep makes a child that is missing, and applies it, server-side, where the one
@@ -92,20 +93,6 @@ func contains(have, want any) bool {
 		}
 	}
 	return true
-}
-
-// taken lists the names that worker pods have, or are about to have while a dead
-// node holds theirs.
-func taken(places []place) (list []string) {
-	for _, p := range places {
-		if p.pod != nil && !p.launcher() {
-			list = append(list, p.pod.Name)
-			if p.stage == forgotten {
-				list = append(list, p.next())
-			}
-		}
-	}
-	return list
 }
 
 // gangObject makes the gang's object, and reads what its scheduler says where pods

@@ -31,7 +31,8 @@ var errKilled = errors.New("killed")
 // the API server has done it; 0: never. It counts what was written.
 type mortal struct {
 	client.WithWatch
-	writes, at int
+	writes, at int // of any end
+	changed    int // writes that the API server took
 	after      bool
 	dead       bool
 	log        []string
@@ -50,6 +51,9 @@ func (m *mortal) write(what string, o client.Object, do func() error) error {
 		return errKilled
 	}
 	err := do()
+	if err == nil {
+		m.changed++
+	}
 	m.log = append(m.log, fmt.Sprintf("%s %T %s: %v", what, o, o.GetName(), err))
 	return err
 }
@@ -93,7 +97,7 @@ type story struct {
 func (s *story) settle() {
 	s.t.Helper()
 	for range 60 {
-		before := s.m.writes
+		before := s.m.changed
 		s.clock.SetTime(s.clock.Now().Add(2 * time.Second))
 		_, err := s.reconciler(s.m.client()).Reconcile(s.t.Context(), reconcile.Request{NamespacedName: s.key})
 		switch {
@@ -101,7 +105,7 @@ func (s *story) settle() {
 			s.m = &mortal{WithWatch: s.mine}
 		case err != nil:
 			s.t.Fatalf("reconcile: %v\n%v", err, s.m.log)
-		case s.m.writes == before:
+		case s.m.changed == before:
 			return
 		}
 	}

@@ -7,7 +7,7 @@
 //	observe.go   slots + pods -> places: how far each pod has come
 //	verdict.go   has the job ended, and how
 //	plan.go      which pods to create, to replace, to take away
-//	apply.go     do it: children first, then pods
+//	apply.go     do it: children first, workers, the Role that names them, the launcher
 //	status.go    places + verdict -> the status, written once
 //	reconcile.go in this order
 //
@@ -19,7 +19,7 @@
 //
 //   - Pods have plain names, made from the job's name, the role's and a number. A
 //     pod that is lost is made anew under its name; under NAME-r1 only while a node
-//     that does not answer still holds the old one, and the Role names it first.
+//     that does not answer still holds the old one.
 //   - The end of the role's own container is the pod's, whatever sidecars do.
 //   - Killed between any two writes it goes on where it stood: pods are created,
 //     which is idempotent for plain names, never adopted; a pod that failed is
@@ -27,7 +27,8 @@
 //   - An object that is not the job's own is never touched, whatever its name.
 //   - A child that somebody deletes comes back; all have the job as their owner,
 //     and go with it. There are no finalizers: without the controller, jobs run on.
-//   - The launcher may exec into its own workers only. Of secrets the controller may create
+//   - The launcher may exec into its own workers only: its Role names pods that the job controls, is
+//     written after them and before the launcher, and is emptied when the job ends or is suspended. Of secrets the controller may create
 //     one for each job without a launcher, and read none: the API server chooses a free name for it,
 //     and the status keeps that name.
 //   - An error that ends three reconciles in a row is in the job's reason and an event (failures.go).

@@ -48,8 +48,11 @@ func TestObjects(t *testing.T) {
 // objects are all that a job becomes, but for a token, which is random.
 func objects(b builder) []any {
 	var all []any
-	for _, child := range b.children(nil) {
+	for _, child := range b.children() {
 		all = append(all, child)
+	}
+	if b.job.Spec.Launcher != nil {
+		all = append(all, b.role(b.workerNames(), true), b.binding())
 	}
 	if g := b.gang("v1"); g != nil {
 		all = append(all, g)

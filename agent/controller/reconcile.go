@@ -66,7 +66,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 	var surplus []*corev1.Pod
 	s.places, surplus = observe(b.slots, pods, b.attempt, s.now)
 	if job.Status.CompletionTime != nil {
-		return r.tidy(ctx, job, s, surplus)
+		return r.tidy(ctx, b, s, surplus)
 	}
 	if err := r.advance(ctx, b, &s, surplus); err != nil {
 		return reconcile.Result{}, err
@@ -109,8 +109,11 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 	if d := deadline(b.job); d > 0 && b.job.Status.StartTime != nil {
 		s.steps.again(d - s.now.Sub(b.job.Status.StartTime.Time))
 	}
-	if err := r.remove(ctx, s.steps.remove); err != nil || runPolicy(b.job).Suspend {
+	if err := r.remove(ctx, s.steps.remove); err != nil {
 		return err
+	}
+	if runPolicy(b.job).Suspend {
+		return r.revoke(ctx, b)
 	}
 	err := r.make(ctx, b, s)
 	if o := obstacleOf(err); o != nil {
@@ -124,7 +127,7 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 
 // make creates what is missing: what pods need first, then the pods.
 func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
-	for _, child := range b.children(taken(s.places)) {
+	for _, child := range b.children() {
 		if _, err := r.keep(ctx, r.Client, b.job, child); err != nil {
 			return err
 		}
@@ -139,12 +142,36 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	if ready, err := r.shareToken(ctx, b, s); err != nil || !ready {
 		return err
 	}
-	for _, c := range s.steps.create {
-		if err := r.create(ctx, b.job, b.pod(c.slot, c.name)); err != nil {
-			return err
+	return r.makePods(ctx, b, s)
+}
+
+// makePods makes a batch of pods. The Role comes after the workers, when it is known whose they are, and
+// before the launcher, which needs it.
+func (r *Reconciler) makePods(ctx context.Context, b builder, s *scene) error {
+	own := ownWorkers(s.places)
+	var failed error
+	var launcher *birth
+	for i, c := range s.steps.create {
+		if c.slot.launcher() {
+			launcher = &s.steps.create[i]
+			continue
 		}
+		if failed = r.create(ctx, b.job, b.pod(c.slot, c.name)); failed != nil {
+			break
+		}
+		own = append(own, c.name)
 	}
-	return nil
+	if b.job.Spec.Launcher == nil {
+		return failed
+	}
+	if err := r.grant(ctx, r.Client, b, own, launcher == nil); err != nil || launcher == nil {
+		return cmp.Or(failed, err)
+	}
+	err := r.create(ctx, b.job, b.pod(launcher.slot, launcher.name))
+	if err == nil && b.job.Spec.Discovery == byNames {
+		err = r.grant(ctx, r.Reader, b, own, true) // the cache does not have the Role yet
+	}
+	return cmp.Or(failed, err)
 }
 
 func (r *Reconciler) remove(ctx context.Context, pods []*corev1.Pod) error {
@@ -158,7 +185,11 @@ func (r *Reconciler) remove(ctx context.Context, pods []*corev1.Pod) error {
 }
 
 // tidy takes away what is not to stay of a job that is over.
-func (r *Reconciler) tidy(ctx context.Context, job *v1alpha1.LaunchJob, s scene, surplus []*corev1.Pod) (reconcile.Result, error) {
+func (r *Reconciler) tidy(ctx context.Context, b builder, s scene, surplus []*corev1.Pod) (reconcile.Result, error) {
+	job := b.job
+	if err := r.revoke(ctx, b); err != nil {
+		return reconcile.Result{}, fmt.Errorf("empty the launcher's Role: %w", err)
+	}
 	steps := clean(job, s.places, surplus, s.now)
 	if err := r.remove(ctx, steps.remove); err != nil {
 		return reconcile.Result{}, err
