@@ -40,7 +40,7 @@ func run(args []string) error {
 
 // write lays install.yaml, the list of images and the chart into dir.
 func write(text, rights, dir string) error {
-	crd, docs, err := split(text)
+	crd, cluster, docs, err := split(text)
 	if err != nil {
 		return err
 	}
@@ -59,6 +59,7 @@ func write(text, rights, dir string) error {
 	for path, content := range map[string]string{
 		filepath.Join(dir, "install.yaml"):          head + text,
 		filepath.Join(templates, "crd.yaml"):        "{{- if .Values.crd }}\n" + keep(crd) + "{{- end }}\n",
+		filepath.Join(templates, "cluster.yaml"):    "{{- if not .Values.namespaces }}\n" + head + strings.Join(cluster, "---\n") + "{{- end }}\n",
 		filepath.Join(templates, "controller.yaml"): controller,
 		filepath.Join(templates, "kubeflow.yaml"):   serving,
 		filepath.Join(dir, "images.txt"):            images(docs),
@@ -70,22 +71,24 @@ func write(text, rights, dir string) error {
 	return nil
 }
 
-// split parts the CRD from the rest, without the namespace, which Helm makes.
-func split(text string) (crd string, rest []string, err error) {
+// split parts the CRD and what is the cluster's own from the rest, without the namespace, which Helm makes.
+func split(text string) (crd string, cluster, rest []string, err error) {
 	for _, doc := range strings.Split(text, "\n---\n") {
 		doc = strings.TrimSuffix(doc, "\n") + "\n"
 		switch {
 		case strings.Contains(doc, "\nkind: CustomResourceDefinition\n"):
 			crd = doc
 		case strings.Contains(doc, "\nkind: Namespace\n"):
+		case strings.Contains(doc, "\nkind: ValidatingAdmissionPolicy"), strings.Contains(doc, "rbac.authorization.k8s.io/aggregate-to-"):
+			cluster = append(cluster, doc)
 		default:
 			rest = append(rest, doc)
 		}
 	}
-	if crd == "" || len(rest) != 6 {
-		return "", nil, fmt.Errorf("split the manifests: a CRD and 6 other objects are expected, there are %d: is images/deploy complete", len(rest))
+	if crd == "" || len(cluster) != 4 || len(rest) != 6 {
+		return "", nil, nil, fmt.Errorf("split the manifests: a CRD, 4 objects of the cluster and 6 others are expected, there are %d and %d: is images/deploy complete", len(cluster), len(rest))
 	}
-	return crd, rest, nil
+	return crd, cluster, rest, nil
 }
 
 // keep has Helm leave the CRD, and with it the jobs, where it is uninstalled.

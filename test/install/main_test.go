@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -21,7 +22,7 @@ func TestChart(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, write(strings.TrimPrefix(string(text), head), string(rights), dir))
-	for _, name := range []string{"install.yaml", "images.txt", "chart/templates/crd.yaml", "chart/templates/controller.yaml", "chart/templates/kubeflow.yaml"} {
+	for _, name := range []string{"install.yaml", "images.txt", "chart/templates/crd.yaml", "chart/templates/cluster.yaml", "chart/templates/controller.yaml", "chart/templates/kubeflow.yaml"} {
 		want, err := os.ReadFile(filepath.Join("../../images", name))
 		require.NoError(t, err)
 		got, err := os.ReadFile(filepath.Join(dir, name))
@@ -67,6 +68,40 @@ func TestValues(t *testing.T) {
 	require.YAMLEq(t, string(want), string(got))
 	image := values["image"].(map[string]any)
 	require.Equal(t, deployment.Spec.Template.Spec.Containers[0].Image, image["registry"].(string)+"/muster-controller:"+image["tag"].(string))
+}
+
+// TestUsersMay: who has admin, edit or view in a namespace has the same for LaunchJobs, and nobody writes a status.
+func TestUsersMay(t *testing.T) {
+	text, err := os.ReadFile("../../images/install.yaml")
+	require.NoError(t, err)
+	may := map[string][]string{}
+	for doc := range strings.SplitSeq(string(text), "\n---\n") {
+		var role rbacv1.ClusterRole
+		if yaml.Unmarshal([]byte(doc), &role) != nil || role.Kind != "ClusterRole" {
+			continue
+		}
+		for label, value := range role.Labels {
+			to, aggregated := strings.CutPrefix(label, "rbac.authorization.k8s.io/aggregate-to-")
+			for _, rule := range role.Rules {
+				if !aggregated || value != "true" {
+					continue
+				}
+				require.Equal(t, []string{"muster.dev"}, rule.APIGroups)
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						may[to] = append(may[to], verb+" "+resource)
+					}
+				}
+			}
+		}
+	}
+	write := []string{"create launchjobs", "delete launchjobs", "deletecollection launchjobs", "patch launchjobs", "update launchjobs", "patch launchjobs/scale", "update launchjobs/scale"}
+	require.ElementsMatch(t, write, may["edit"])
+	require.ElementsMatch(t, write, may["admin"])
+	require.Contains(t, may["view"], "get launchjobs")
+	for _, right := range may["view"] {
+		require.Contains(t, []string{"get", "list", "watch"}, strings.Fields(right)[0])
+	}
 }
 
 func TestCRDKeepsItsOwnWords(t *testing.T) {

@@ -79,7 +79,7 @@ func clean() error {
 	for _, args := range [][]string{
 		{"delete", "namespace", "-l", owner, "--ignore-not-found", "--wait=false"},
 		{"delete", "namespace", system, "--ignore-not-found"},
-		{"delete", "clusterrole,clusterrolebinding", "-l", component, "--ignore-not-found"},
+		{"delete", "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding", "-l", component, "--ignore-not-found"},
 		{"delete", "clusterrole,clusterrolebinding", "muster-controller", "--ignore-not-found"}, // of releases without the label
 		{"delete", "crd", kind, "--ignore-not-found"},
 		{"wait", "--for=delete", "namespace", "-l", owner, "--timeout=60s"},
