@@ -150,7 +150,7 @@ e2e-launchjob: loaded ## of these: LaunchJobs and their controller
 .PHONY: launchjob-tests
 launchjob-tests:
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 30m -run '$(LJ)' ./test/e2e
-	eval "$$($(CLUSTER) env)" && $(GO) test -count=1 -tags e2e -timeout 15m -run '^Test(Killed|MadeAgain|NobodyElses|AnError|TheRole|NothingOf|Accounts)' ./agent/controller
+	eval "$$($(CLUSTER) env)" && $(GO) test -count=1 -tags e2e -timeout 15m -run '^Test(Killed|MadeAgain|NobodyElses|AnError|TheRole|NothingOf|Accounts|TheCRD|TooLarge|Pods)' ./agent/controller
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-install

@@ -31,6 +31,7 @@
 //     written after them and before the launcher, and is emptied when the job ends or is suspended. Of secrets the controller may create
 //     one for each job without a launcher, and read none: the API server chooses a free name for it,
 //     and the status keeps that name.
+//   - A reconcile makes at most 250 workers, so that other jobs are served before the next batch.
 //   - An error that ends three reconciles in a row is in the job's reason and an event (failures.go).
 //
 // It will not restart processes, count the agent's attempts, judge a rank, or wait

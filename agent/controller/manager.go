@@ -35,6 +35,7 @@ import (
 type Options struct {
 	Namespaces     []string // that it serves; none: all
 	AgentImage     string   // that is injected
+	MaxWorkers     uint     // of a job; 0: as many as the CRD allows
 	Version        string
 	LeaderElection bool
 	LeaseNamespace string     // of the leader's lease; "": the pod's own
@@ -83,7 +84,7 @@ func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	}
 	r := &Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("muster-controller"),
-		Clock: clock.RealClock{}, AgentImage: o.AgentImage, Version: o.Version, Metrics: series,
+		Clock: clock.RealClock{}, AgentImage: o.AgentImage, MaxWorkers: o.MaxWorkers, Version: o.Version, Metrics: series,
 	}
 	return mgr, errors.Join(r.watch(mgr), serve.Add(mgr, o.Serve, o.Namespaces))
 }

@@ -32,6 +32,7 @@ type Reconciler struct {
 	Events     events.EventRecorder
 	Clock      clock.PassiveClock
 	AgentImage string // for jobs that have it injected and name none
+	MaxWorkers uint   // of a job; 0: as many as the CRD allows
 	Version    string
 	Metrics    *Metrics
 	failures   failures
@@ -127,6 +128,9 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 
 // make creates what is missing: what pods need first, then the pods.
 func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
+	if n := uint(len(b.workerNames())); r.MaxWorkers > 0 && n > r.MaxWorkers {
+		return &obstacle{reasonTooLarge, fmt.Sprintf("the job has %d workers, and the controller's --max-workers is %d: make the job smaller, or ask the cluster's administrator for more", n, r.MaxWorkers)}
+	}
 	for _, child := range b.children() {
 		if _, err := r.keep(ctx, r.Client, b.job, child); err != nil {
 			return err
@@ -145,15 +149,23 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	return r.makePods(ctx, b, s)
 }
 
+// batch is how many workers one reconcile makes. Other jobs are served before the next batch.
+const batch = 250
+
 // makePods makes a batch of pods. The Role comes after the workers, when it is known whose they are, and
 // before the launcher, which needs it.
 func (r *Reconciler) makePods(ctx context.Context, b builder, s *scene) error {
 	own := ownWorkers(s.places)
 	var failed error
 	var launcher *birth
+	made := 0
 	for i, c := range s.steps.create {
 		if c.slot.launcher() {
 			launcher = &s.steps.create[i]
+			continue
+		}
+		if made++; made > batch {
+			s.steps.again(0)
 			continue
 		}
 		if failed = r.create(ctx, b.job, b.pod(c.slot, c.name)); failed != nil {

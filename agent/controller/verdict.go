@@ -38,6 +38,7 @@ const (
 	reasonAgain     = "PodsMadeAnew"
 	reasonLaunched  = "Launched"
 	reasonWaiting   = "Waiting"
+	reasonTooLarge  = "TooLarge"
 	reasonFailing   = "ReconcileFailed"
 )
 

@@ -19,6 +19,7 @@ func parse(args []string, help, complaints io.Writer) (controller.Options, error
 	set := flag.NewFlagSet("controller", flag.ContinueOnError)
 	namespaces := set.String("namespaces", os.Getenv("MUSTER_NAMESPACES"), "serve these `NAMESPACES` only, as in a,b (default: all)")
 	set.StringVar(&o.AgentImage, "agent-image", os.Getenv("MUSTER_AGENT_IMAGE"), "the `IMAGE` that brings the agent into jobs with agent.delivery init or imageVolume")
+	set.UintVar(&o.MaxWorkers, "max-workers", 0, "make no pods for jobs with more than `N` workers (default: the CRD's 10000)")
 	set.BoolVar(&o.LeaderElection, "leader-elect", false, "be one of several, of which one works")
 	set.StringVar(&o.LeaseNamespace, "lease-namespace", "", "`NAMESPACE` of the leader's lease (default: the pod's own)")
 	set.StringVar(&o.MetricsAddress, "metrics-addr", ":8080", "serve metrics at `ADDRESS`; 0: none")

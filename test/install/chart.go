@@ -14,7 +14,7 @@ type edit struct{ from, to string }
 func edits() []edit {
 	image := func(name string) string { return `{{ include "muster.image" (dict "root" . "name" "` + name + `") }}` }
 	return []edit{
-		{"        - --leader-elect\n", "        - --leader-elect\n" + served("        - --serve-kubeflow={{ .Values.serveKubeflow }}\n")},
+		{"        - --leader-elect\n", "        - --leader-elect\n" + "{{- with .Values.maxWorkers }}\n        - --max-workers={{ int . }}\n{{- end }}\n" + served("        - --serve-kubeflow={{ .Values.serveKubeflow }}\n")},
 		{"namespace: muster-system", "namespace: {{ .Release.Namespace }}"},
 		{"ghcr.io/musterhq/muster-controller:dev", image("controller")},
 		{"ghcr.io/musterhq/muster-agent:dev", image("agent")},

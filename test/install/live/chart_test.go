@@ -29,12 +29,12 @@ func TestValues(t *testing.T) {
 		return helm(t, append([]string{"template", "muster", chartDir, "-n", "x", "--kube-version=1.34"}, set...)...)
 	}
 	out, err := template("--set=image.registry=r.example:5000/a,image.tag=1.2,image.digest.agent=sha256:"+strings.Repeat("a", 64),
-		"--set=imagePullSecrets[0].name=secret,nodeSelector.pool=infra,priorityClassName=high,resources.limits.memory=1Gi",
+		"--set=imagePullSecrets[0].name=secret,nodeSelector.pool=infra,priorityClassName=high,maxWorkers=2000000,resources.limits.memory=1Gi",
 		"--set=tolerations[0].operator=Exists,replicas=2,namespaces={a,b}")
 	require.NoError(t, err, out)
 	for _, want := range []string{
 		"image: r.example:5000/a/muster-controller:1.2\n", "image: r.example:5000/a/muster-agent@sha256:aaaa", "value: r.example:5000/a/muster-agent@sha256:aaaa",
-		"- name: secret\n", "pool: infra\n", "high\n", "memory: 1Gi\n", "- operator: Exists\n", "replicas: 2\n", "value: \"a,b\"\n", "namespace: a\n", "namespace: b\n",
+		"- name: secret\n", "pool: infra\n", "high\n", "memory: 1Gi\n", "- operator: Exists\n", "replicas: 2\n", "- --max-workers=2000000\n", "value: \"a,b\"\n", "namespace: a\n", "namespace: b\n",
 	} {
 		require.Contains(t, out, want)
 	}
