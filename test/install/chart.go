@@ -14,10 +14,12 @@ type edit struct{ from, to string }
 func edits() []edit {
 	image := func(name string) string { return `{{ include "muster.image" (dict "root" . "name" "` + name + `") }}` }
 	return []edit{
-		{"        - --leader-elect\n", "        - --leader-elect\n" + "{{- with .Values.maxWorkers }}\n        - --max-workers={{ int . }}\n{{- end }}\n" + served("        - --serve-kubeflow={{ .Values.serveKubeflow }}\n")},
+		{"        - --leader-elect\n", "        - --leader-elect\n" + "{{- with .Values.maxWorkers }}\n        - --max-workers={{ int . }}\n{{- end }}\n" +
+			"{{- if not .Values.metrics }}\n        - --metrics-addr=0\n{{- end }}\n" + served("        - --serve-kubeflow={{ .Values.serveKubeflow }}\n")},
 		{"namespace: muster-system", "namespace: {{ .Release.Namespace }}"},
 		{"ghcr.io/musterhq/muster-controller:dev", image("controller")},
 		{"ghcr.io/musterhq/muster-agent:dev", image("agent")},
+		{"        ports:\n        - containerPort: 8080\n          name: metrics\n", "{{- if .Values.metrics }}\n        ports:\n        - containerPort: 8080\n          name: metrics\n{{- end }}\n"},
 		{"  replicas: 2\n", "  replicas: {{ .Values.replicas }}\n"},
 		{`value: ""`, `value: {{ join "," .Values.namespaces | quote }}`},
 		{`        resources:

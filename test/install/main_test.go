@@ -11,7 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
 // TestChart: the chart of what install.yaml holds.
@@ -101,6 +104,44 @@ func TestUsersMay(t *testing.T) {
 	require.Contains(t, may["view"], "get launchjobs")
 	for _, right := range may["view"] {
 		require.Contains(t, []string{"get", "list", "watch"}, strings.Fields(right)[0])
+	}
+}
+
+// TestTheCRDExplainsItself: kubectl explain has a sentence for each field of our own and for each phase.
+func TestTheCRDExplainsItself(t *testing.T) {
+	text, err := os.ReadFile("../../images/deploy/crd.yaml")
+	require.NoError(t, err)
+	var crd apiextensionsv1.CustomResourceDefinition
+	require.NoError(t, yaml.Unmarshal(text, &crd))
+	seen := 0
+	var walk func(path string, schema apiextensionsv1.JSONSchemaProps)
+	walk = func(path string, schema apiextensionsv1.JSONSchemaProps) {
+		for name, field := range schema.Properties {
+			at := path + "." + name
+			if at == ".metadata" {
+				continue // of every object
+			}
+			if name == "template" {
+				continue // kubectl explain pod has these
+			}
+			seen++
+			require.NotEmpty(t, field.Description, at)
+			walk(at, field)
+			if field.Items != nil {
+				walk(at, *field.Items.Schema)
+			}
+		}
+	}
+	schema := *crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+	walk("", schema)
+	require.Greater(t, seen, 60)
+	phase := schema.Properties["status"].Properties["phase"].Description
+	for _, p := range []string{v1alpha1.PhaseSuspended, v1alpha1.PhaseWaiting, v1alpha1.PhaseRunning, v1alpha1.PhaseRestarting, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed} {
+		require.Contains(t, phase, p)
+	}
+	conditions := schema.Properties["status"].Properties["conditions"].Description
+	for _, c := range []string{v1alpha1.Suspended, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Restarting, v1alpha1.Succeeded, v1alpha1.Failed} {
+		require.Contains(t, conditions, c)
 	}
 }
 

@@ -152,7 +152,8 @@ type Launcher struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4096
-	Slots    int32                  `json:"slots,omitempty"`
+	Slots int32 `json:"slots,omitempty"`
+	// The launcher's pod, as in a Job.
 	Template corev1.PodTemplateSpec `json:"template"`
 }
 
@@ -175,6 +176,7 @@ type Role struct {
 	// The container that is the worker. Left out: the one that kubectl.kubernetes.io/default-container names, else the first.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	Container string                 `json:"container,omitempty"`
-	Template  corev1.PodTemplateSpec `json:"template"`
+	Container string `json:"container,omitempty"`
+	// The pods of the role, as in a Job.
+	Template corev1.PodTemplateSpec `json:"template"`
 }

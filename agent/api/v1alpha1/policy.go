@@ -23,6 +23,7 @@ type Elastic struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	Min int32 `json:"min"`
+	// No more workers than so many take part.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	Max int32 `json:"max"`
@@ -65,9 +66,11 @@ type Gang struct {
 	// volcano and coscheduling make a PodGroup, workload Kubernetes' own (1.36 and later), kueue a plain pod group.
 	// +kubebuilder:validation:Enum=none;volcano;coscheduling;kueue;workload
 	Backend string `json:"backend"`
+	// The queue: of Volcano, or the name of a LocalQueue of Kueue.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Queue string `json:"queue,omitempty"`
+	// The priority class of the gang and of the pods whose templates name none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
@@ -86,12 +89,15 @@ type Gang struct {
 
 // Topology is Volcano's: lists of roles, as in "ps,worker;ps,evaluator".
 type Topology struct {
+	// Groups of roles whose pods share a node.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Affinity string `json:"affinity,omitempty"`
+	// Groups of roles whose pods are kept on different nodes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	AntiAffinity string `json:"antiAffinity,omitempty"`
+	// Groups of roles in the order in which their pods are placed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Order string `json:"order,omitempty"`

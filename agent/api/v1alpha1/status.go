@@ -24,10 +24,12 @@ const (
 
 // LaunchJobStatus is what the controller answers.
 type LaunchJobStatus struct {
+	// What is true of the job: Suspended, WorkersReady, Launched, Restarting, Succeeded, Failed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Suspended: there are no pods, because the user says so. Waiting: pods are made, scheduled and started. Running: launcher and workers run. Restarting: pods are made again. Succeeded and Failed: the job has ended.
 	// +optional
 	Phase string `json:"phase,omitempty"`
 	// Workers whose own container is ready, of those that there are to be: 12/16.
@@ -42,6 +44,7 @@ type LaunchJobStatus struct {
 	// The run of the pods, from 1. Attempts that the agent begins in place are in its log.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
+	// The pods of each role, counted.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -61,8 +64,10 @@ type LaunchJobStatus struct {
 	// The Secret with the token that the members of a job without a launcher share.
 	// +optional
 	TokenSecret string `json:"tokenSecret,omitempty"`
+	// When the controller first began to make pods, since the job was last suspended.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// When the job ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// Pods of the role worker, for kubectl scale.
@@ -71,18 +76,25 @@ type LaunchJobStatus struct {
 	// Their label selector, for autoscalers.
 	// +optional
 	Selector string `json:"selector,omitempty"`
+	// The generation of the spec that this status answers.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
 // RoleStatus counts the pods of one role.
 type RoleStatus struct {
-	Name      string `json:"name"`
-	Desired   int32  `json:"desired"`
-	Active    int32  `json:"active"`
-	Ready     int32  `json:"ready"`
-	Succeeded int32  `json:"succeeded"`
-	Failed    int32  `json:"failed"`
+	// The role's name, launcher for the launcher.
+	Name string `json:"name"`
+	// Pods that the role should have.
+	Desired int32 `json:"desired"`
+	// Pods whose own container has not ended.
+	Active int32 `json:"active"`
+	// Pods whose own container is ready.
+	Ready int32 `json:"ready"`
+	// Pods whose own container ended with 0.
+	Succeeded int32 `json:"succeeded"`
+	// Pods whose own container ended with another exit code.
+	Failed int32 `json:"failed"`
 }
 
 // FirstFailure is the end of the first container that failed.
@@ -90,9 +102,11 @@ type FirstFailure struct {
 	// Of the process, where the agent has named it.
 	// +optional
 	Rank *int32 `json:"rank,omitempty"`
+	// The pod that the container or the process was in.
 	// +optional
-	Pod      string `json:"pod,omitempty"`
-	ExitCode int32  `json:"exitCode"`
+	Pod string `json:"pod,omitempty"`
+	// The container's exit code.
+	ExitCode int32 `json:"exitCode"`
 	// The last words of the container.
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -100,10 +114,14 @@ type FirstFailure struct {
 
 // Replaced is a pod that was made anew.
 type Replaced struct {
-	Pod    string      `json:"pod"`
-	UID    string      `json:"uid"`
-	Reason string      `json:"reason"`
-	Time   metav1.Time `json:"time"`
+	// The name of the pod that was lost.
+	Pod string `json:"pod"`
+	// Its UID.
+	UID string `json:"uid"`
+	// Why it was made anew: what took it away, or how it ended.
+	Reason string `json:"reason"`
+	// When the controller decided to.
+	Time metav1.Time `json:"time"`
 }
 
 // AgentStatus tells which agent and which images ran.

@@ -41,6 +41,15 @@ func TestValues(t *testing.T) {
 	require.NotContains(t, out, "ghcr.io")
 	require.NotContains(t, out, "ClusterRole")
 	require.NotContains(t, out, "kubeflow.org")
+	require.NotContains(t, out, "--metrics-addr")
+	require.Contains(t, out, "name: metrics\n")
+	out, err = template("--set=metrics=false")
+	require.NoError(t, err, out)
+	require.Contains(t, out, "- --metrics-addr=0\n")
+	require.NotContains(t, out, "8080")
+	for _, name := range []string{"muster-edit", "muster-view", "muster-accounts"} {
+		require.Contains(t, out, "name: "+name+"\n")
+	}
 	out, err = template("--set=serveKubeflow=dry-run,namespaces={a,b}")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "- --serve-kubeflow=dry-run\n")
