@@ -25,12 +25,13 @@
 //     which is idempotent for plain names, never adopted; a pod that failed is
 //     written down in the status before it is removed, so that it counts once.
 //   - An object that is not the job's own is never touched, whatever its name.
-//   - A child that somebody deletes comes back; all have the job as their owner,
-//     and go with it. There are no finalizers: without the controller, jobs run on.
+//   - A child that somebody deletes comes back, unless it is a worker whose launcher has no restart
+//     left. All have the job as their owner, and go with it. There are no finalizers: without the
+//     controller, jobs run on.
 //   - The launcher may exec into its own workers only: its Role names pods that the job controls, is
-//     written after them and before the launcher, and is emptied when the job ends or is suspended. Of secrets the controller may create
-//     one for each job without a launcher, and read none: the API server chooses a free name for it,
-//     and the status keeps that name.
+//     written after them and before the launcher, and is emptied when the job ends or is suspended.
+//   - Of secrets the controller may create one for each job without a launcher, and read none: the API
+//     server chooses a free name for it, and the status keeps that name.
 //   - A reconcile makes at most 250 workers, so that other jobs are served before the next batch.
 //   - An error that ends three reconciles in a row is in the job's reason and an event (failures.go).
 //

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
@@ -21,6 +22,7 @@ type steps struct {
 	record []v1alpha1.Replaced // pods to be made anew; removed once the status has them
 	counts int32               // how many of these count against maxRestarts
 	look   time.Duration       // look again after so long; 0: on events only
+	lost   string              // a worker's pod that is not made again
 }
 
 // birth is a pod to be created.
@@ -44,6 +46,8 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 		case runPolicy(job).Suspend && p.pod != nil:
 			s.discard(p.pod)
 		case runPolicy(job).Suspend:
+		case (p.stage == missing || p.stage == forgotten || p.stage == lost) && !p.launcher() && spent(job, places[0]):
+			s.lost = cmp.Or(s.lost, p.slot.name)
 		case p.stage == missing:
 			s.create = append(s.create, birth{p.slot, p.slot.name})
 		case p.stage == forgotten:
@@ -57,6 +61,17 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 		}
 	}
 	return s
+}
+
+// spent reports whether the launcher can only end when it loses a worker: it runs, it had all its workers,
+// and no restart is left. A worker made again would wait for nobody. A launcher that was made again itself
+// still needs its workers, so the launch has to be younger than the launcher's container.
+func spent(job *v1alpha1.LaunchJob, launcher place) bool {
+	if !launcher.launcher() || launcher.stage != running || maxRestarts(job) > 0 || job.Spec.Elastic != nil {
+		return false
+	}
+	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.Launched)
+	return c != nil && c.Status == metav1.ConditionTrue && !c.LastTransitionTime.Before(&launcher.status().State.Running.StartedAt)
 }
 
 // ended: a worker's container has ended, and the launcher's has not. Either the

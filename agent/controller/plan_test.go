@@ -56,6 +56,9 @@ func TestLook(t *testing.T) {
 	withRecord := func(j *v1alpha1.LaunchJob) {
 		j.Status.Replaced, j.Status.Replacements = []v1alpha1.Replaced{{UID: "uid-"}}, 2
 	}
+	spentAll := func(j *v1alpha1.LaunchJob) {
+		j.Spec.RestartPolicy, j.Status.Conditions[0].LastTransitionTime = nil, metav1.NewTime(now().Add(-10*time.Minute))
+	}
 	launcher, w0, w1 := aPod(job, "pi-launcher"), aPod(job, "pi-worker-0"), aPod(job, "pi-worker-1")
 	join := aJob(t, "join")
 	member := func(name string, change ...func(*corev1.Pod)) *corev1.Pod { return aPod(join, name, change...) }
@@ -82,6 +85,17 @@ func TestLook(t *testing.T) {
 			outcome{record: []string{"pi-worker-1: EvictionByEvictionAPI"}, phase: "Restarting", reason: "Evicted"}},
 		"evicted: then removed": {launched(withRecord), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(143, time.Minute, ""), disruptedBy("EvictionByEvictionAPI"))},
 			outcome{remove: []string{"pi-worker-1"}, phase: "Restarting", reason: "Evicted"}},
+		"deleted, no restart is left": {launched(spentAll), []*corev1.Pod{launcher, w0}, outcome{phase: "Running", reason: "WorkerLost"}},
+		"evicted, no restart is left": {launched(spentAll), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(143, time.Minute, ""), disruptedBy("EvictionByEvictionAPI"))},
+			outcome{phase: "Running", reason: "WorkerLost"}},
+		"its node does not answer, no restart is left": {launched(spentAll), []*corev1.Pod{launcher, w0,
+			aPod(job, "pi-worker-1", deleted(4*time.Second, 30*time.Second), disruptedBy("DeletionByTaintManager"), silentNode)},
+			outcome{phase: "Running", reason: "WorkerLost"}},
+		"deleted, no restart is left, the launch is an earlier launcher's": {launched(spentAll, func(j *v1alpha1.LaunchJob) {
+			j.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now().Add(-time.Hour))
+		}), []*corev1.Pod{launcher, w0}, outcome{create: []string{"pi-worker-1"}, phase: "Restarting", reason: "Waiting"}},
+		"deleted, no restart is left, elastic": {launched(spentAll, func(j *v1alpha1.LaunchJob) { j.Spec.Elastic = &v1alpha1.Elastic{Min: 1, Max: 2} }),
+			[]*corev1.Pod{launcher, w0}, outcome{create: []string{"pi-worker-1"}, phase: "Restarting", reason: "Waiting"}},
 		"a worker failed, restarts are left": {launched(), []*corev1.Pod{launcher, w0, aPod(job, "pi-worker-1", ended(137, time.Minute, ""))},
 			outcome{record: []string{"pi-worker-1: ended with 137"}, phase: "Running"}},
 		"a worker failed, none is left": {launched(func(j *v1alpha1.LaunchJob) { j.Status.Replacements = 2 }),
@@ -135,6 +149,13 @@ func TestLook(t *testing.T) {
 func hasLaunched(job *v1alpha1.LaunchJob) bool { return len(job.Status.Conditions) > 0 }
 
 // TestQuickJobWasLaunched: a job may be over before anybody has seen it run.
+// TestLostBeforeTheLaunch: a job that has no restart, and was not launched yet, gets its worker back.
+func TestLostBeforeTheLaunch(t *testing.T) {
+	job := aJob(t, "mpi")
+	job.Spec.RestartPolicy = nil
+	require.Equal(t, []string{"pi-worker-1"}, look(job, aPod(job, "pi-launcher"), aPod(job, "pi-worker-0")).create)
+}
+
 func TestQuickJobWasLaunched(t *testing.T) {
 	job := aJob(t, "mpi")
 	for code, want := range map[int32]bool{0: true, 3: false} {

@@ -137,6 +137,9 @@ func progress(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 	up := len(sc.places) > 0 && (!sc.places[0].launcher() || sc.places[0].stage == running)
 	gone := slices.ContainsFunc(sc.places, func(p place) bool { return p.stage != running && p.stage != done })
 	o := worst(sc)
+	if sc.steps.lost != "" {
+		o = obstacle{reasonLost, sc.steps.lost + " is lost and no restart is left (restartPolicy.maxRestarts): the launcher ends without it"}
+	}
 	if allReady {
 		set(s, v1alpha1.WorkersReady, true, obstacle{"Ready", s.Ready})
 	} else if !launched || gone || sc.blocked != nil {
@@ -148,7 +151,7 @@ func progress(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 		say(s, v1alpha1.PhaseRunning, obstacle{}, "")
 	case launched && !gone && sc.blocked == nil: // pods end, and the launcher knows
 		say(s, v1alpha1.PhaseRunning, obstacle{}, "")
-	case launched && gone:
+	case launched && gone && sc.steps.lost == "":
 		say(s, v1alpha1.PhaseRestarting, o, v1alpha1.Restarting)
 	case launched:
 		say(s, v1alpha1.PhaseRunning, o, "")

@@ -38,6 +38,7 @@ const (
 	reasonAgain     = "PodsMadeAnew"
 	reasonLaunched  = "Launched"
 	reasonWaiting   = "Waiting"
+	reasonLost      = "WorkerLost"
 	reasonTooLarge  = "TooLarge"
 	reasonFailing   = "ReconcileFailed"
 )
