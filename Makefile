@@ -153,6 +153,10 @@ launchjob-tests:
 	eval "$$($(CLUSTER) env)" && $(GO) test -count=1 -tags e2e -timeout 15m -run '^Test(Killed|MadeAgain|NobodyElses|AnError|TheRole|NothingOf|Accounts|TheCRD|TooLarge|Pods)' ./agent/controller
 	@$(GO) run ./test/suite check
 
+.PHONY: killed
+killed: ## the controller killed at each of its writes, in memory (the tests of make test kill it at one in 19)
+	MUSTER_KILL_EVERY=1 $(GO) test -count=1 -timeout 30m -run '^TestMadeAgainWhenKilled$$' ./agent/controller
+
 .PHONY: e2e-install
 e2e-install: loaded ## the controller installed by file, kustomize and Helm, its leader's death, its rights: alone on the cluster
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -v ./test/install/live

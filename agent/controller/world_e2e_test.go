@@ -26,7 +26,7 @@ import (
 
 // killEvery is the distance between the writes at which a controller is killed, if
 // MUSTER_KILL_EVERY does not say it: each life takes seconds here.
-const killEvery = 9
+const killEvery = 19
 
 // newWorld is a namespace of the cluster of KUBECONFIG, which has the CRD, as an administrator and
 // as the controller sees it, whose rights are exactly those of install.yaml. Its pods are for a

@@ -25,7 +25,7 @@ import (
 
 // killEvery is the distance between the writes at which a controller is killed, if
 // MUSTER_KILL_EVERY does not say it.
-const killEvery = 3
+const killEvery = 19
 
 // newWorld is an API server in memory, as an administrator and as the controller sees it; with the
 // tag e2e it is a real one.
