@@ -74,6 +74,7 @@ func (a *attempt) origin() (worker, rank string) {
 	e := a.evidence
 	trouble, ill := cause(e.Troubles)
 	one, found := meant(e)
+	end, first := firstEnd(e)
 	switch {
 	case a.verdict.Code == 0:
 		return "", ""
@@ -85,8 +86,8 @@ func (a *attempt) origin() (worker, rank string) {
 		return one.Worker, rankIn(one.What)
 	case ill && trouble.likely != ofAftermath:
 		return trouble.Worker, rankIn(trouble.What)
-	case len(e.Ranks) > 0:
-		return e.Ranks[0].Worker, rankIn(e.Ranks[0].What)
+	case first:
+		return end.Worker, rankIn(end.What)
 	case len(e.Starved) > 0:
 		return e.Starved[0], ""
 	}

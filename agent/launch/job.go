@@ -3,6 +3,7 @@ package launch
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -36,6 +37,8 @@ const (
 type RankEnd struct {
 	Worker, What string
 	Code, Signal int
+
+	at time.Time // by the launcher's clock
 }
 
 // stallTime is how long mpirun may go on after a daemon's session has ended well
@@ -68,7 +71,7 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 	if c == nil || t.job.closed {
 		return
 	}
-	name := fmt.Sprintf("%s (pid %d)", rec.Command, rec.PID)
+	name := strings.TrimSpace(fmt.Sprintf("%s (pid %d)", rec.Command, rec.PID))
 	switch rec.Kind {
 	case wire.ReportRanks:
 		c.ranked = true
@@ -81,19 +84,24 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 	case wire.ReportMemory:
 		t.starveLocked(worker)
 	case wire.ReportRank:
-		t.job.rankEnded(worker, name, rec)
+		t.job.rankEnded(worker, name, rec, t.now().Add(-time.Duration(rec.AgoMillis)*time.Millisecond))
 	}
 }
 
-// rankEnded notes the end of a rank. Ranks without MPI do not wait for each
+// rankEnded notes the end of a rank at that time, among the others in the order of time:
+// the reports of two workers may arrive in another. Ranks without MPI do not wait for each
 // other: theirs is no trouble for the rest.
-func (j *job) rankEnded(worker, name string, rec wire.ReportRecord) {
-	end := RankEnd{Worker: worker, Code: rec.Code, Signal: rec.Signal, What: "a rank, " + name}
+func (j *job) rankEnded(worker, name string, rec wire.ReportRecord, at time.Time) {
+	end := RankEnd{Worker: worker, Code: rec.Code, Signal: rec.Signal, What: "a rank, " + name, at: at}
 	if rec.Rank != "" {
 		end.What = "rank " + rec.Rank + ", " + name
 	}
 	end.What += ", " + howEnded(rec.Code, rec.Signal)
-	j.ranks = append(j.ranks, end)
+	later := slices.IndexFunc(j.ranks, func(r RankEnd) bool { return r.at.After(at) })
+	if later < 0 {
+		later = len(j.ranks)
+	}
+	j.ranks = slices.Insert(j.ranks, later, end)
 	if !rec.MPI {
 		return
 	}

@@ -47,6 +47,23 @@ func TestJudgeJob(t *testing.T) {
 			t.report("w-2", rank("2", 7, 0))
 			t.report("w-0", rank("0", 143, 15))
 		}, 255, true, 7, "worker w-2: rank 2, pi (pid 9), exited with 7; mpirun did not end by itself"},
+		"a victim alone was seen": {func(t *tally) {
+			rec := rank("0", 143, 15)
+			rec.MPI = false
+			t.report("w-0", rec)
+		}, 3, false, 3, "mpirun exited with 3"},
+		"a victim's report came first": {func(t *tally) {
+			for _, rec := range []wire.ReportRecord{rank("0", 143, 15), rank("2", 3, 0)} {
+				rec.MPI = false
+				t.report("w-"+rec.Rank, rec)
+			}
+		}, 3, false, 3, "worker w-2: rank 2, pi (pid 9), exited with 3; mpirun exited with 3"},
+		"two ranks exited, the later one was heard of first": {func(t *tally) {
+			first, second := rank("1", 3, 0), rank("2", 1, 0)
+			first.MPI, second.MPI, first.AgoMillis = false, false, 50
+			t.report("w-2", second)
+			t.report("w-1", first)
+		}, 1, false, 1, "worker w-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 1"},
 		"a rank exited, Intel says 255": {func(t *tally) { t.report("w-2", rank("2", 7, 0)) }, 255, false,
 			7, "worker w-2: rank 2, pi (pid 9), exited with 7; mpirun exited with 255"},
 		"a rank exited, another aborted before its daemon told of it": {func(t *tally) {

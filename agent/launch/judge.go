@@ -147,10 +147,28 @@ func culprit(e Evidence) string {
 			return fmt.Sprintf("worker %s: %s; ", r.Worker, r.What)
 		}
 		return fmt.Sprintf("worker %s: %s; ", t.Worker, t.What)
-	case len(e.Ranks) > 0 && (len(e.Ranks) == 1 || !killed(e.Ranks[0].Signal)):
-		return fmt.Sprintf("worker %s: %s; ", e.Ranks[0].Worker, e.Ranks[0].What)
+	}
+	if r, found := firstEnd(e); found {
+		return fmt.Sprintf("worker %s: %s; ", r.Worker, r.What)
 	}
 	return ""
+}
+
+// firstEnd returns the first rank in time that ended badly by itself, false where none is
+// known. A rank that TERM or KILL ended is a victim when the command's code tells of
+// something else, or when another rank ended by itself. Of several that were killed, nobody
+// knows which the launcher has killed.
+func firstEnd(e Evidence) (RankEnd, bool) {
+	for _, r := range e.Ranks {
+		if !killed(r.Signal) {
+			return r, true
+		}
+	}
+	if len(e.Ranks) != 1 {
+		return RankEnd{}, false
+	}
+	r := e.Ranks[0]
+	return r, r.Code == e.Code || e.Code == hydraGaveUp || e.Code == peerGone || e.Code == 0
 }
 
 // meant is the first rank whose end the command's code tells of, where ranks were

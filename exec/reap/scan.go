@@ -66,6 +66,9 @@ func scan(env string, known func(Proc) bool) ([]Proc, error) {
 	return procs, nil
 }
 
+// Stat reads one process, with buf for a buffer. Its Marker is empty.
+func Stat(pid int, buf *bytes.Buffer) (Proc, error) { return readStat(pid, buf) }
+
 func readStat(pid int, buf *bytes.Buffer) (Proc, error) {
 	if err := ReadFile("/proc/"+strconv.Itoa(pid)+"/stat", buf); err != nil {
 		return Proc{}, err

@@ -23,13 +23,22 @@ func rankOf(pid int) string { return numberIn(pid, rankVariables[:]) }
 
 // numberIn reads the first of some variables that a process has.
 func numberIn(pid int, variables []string) string {
+	if value := textIn(pid, variables...); len(value) < 20 {
+		return value
+	}
+	return ""
+}
+
+// textIn reads the first of some variables that a process has; "" where it has none, or
+// cannot be asked.
+func textIn(pid int, variables ...string) string {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
 		return ""
 	}
 	for _, name := range variables {
 		for kv := range bytes.SplitSeq(env, []byte{0}) {
-			if value, ok := bytes.CutPrefix(kv, []byte(name+"=")); ok && len(value) < 20 {
+			if value, ok := bytes.CutPrefix(kv, []byte(name+"=")); ok {
 				return string(value)
 			}
 		}
@@ -45,27 +54,57 @@ func usesMPI(pid int) bool {
 	return err == nil && bytes.Contains(maps, []byte("/libmpi"))
 }
 
-// openPidfd returns -1 when there is none to be had: then the process's end
-// stays unknown.
-func openPidfd(pid int) int {
-	fd, err := unix.PidfdOpen(pid, 0)
+// pidfd holds on to a process, which may be no child of ours, beyond its end.
+type pidfd struct{ file *os.File }
+
+// openPidfd returns nil where there is none to be had: the process's end is then seen
+// only while its parent has not collected it.
+func openPidfd(pid int) *pidfd {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
-		return -1
+		return nil
 	}
-	return fd
+	return &pidfd{os.NewFile(uintptr(fd), "pidfd")}
 }
 
-// exitOf is the exit status of a process that may be no child of ours, through
-// a pidfd from before its end. Linux 6.15 tells it (PIDFD_INFO_EXIT, in
+func (p *pidfd) close() {
+	if p != nil {
+		_ = p.file.Close() // there is nothing to write
+	}
+}
+
+// awaitEnd blocks until the process has ended, and returns false when p is closed first.
+func (p *pidfd) awaitEnd() bool {
+	conn, err := p.file.SyscallConn()
+	if err != nil {
+		return false
+	}
+	err = conn.Read(func(fd uintptr) bool {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(poll, 0)
+		return n > 0 || err != nil && err != unix.EINTR
+	})
+	return err == nil
+}
+
+// exit returns the exit status of the process. Linux 6.15 tells it (PIDFD_INFO_EXIT, in
 // include/uapi/linux/pidfd.h); wait says that its parent has not collected it
 // yet. Older kernels leave it unknown.
-func exitOf(fd int) (st reap.Status, known, wait bool) {
-	if fd < 0 {
+func (p *pidfd) exit() (st reap.Status, known, wait bool) {
+	if p == nil {
 		return st, false, false
 	}
 	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
-	if err := unix.IoctlPidfdInfo(fd, &info); err != nil {
-		return st, false, errors.Is(err, syscall.EINTR)
+	conn, err := p.file.SyscallConn()
+	if err != nil {
+		return st, false, false
+	}
+	var failed error
+	if err := conn.Control(func(fd uintptr) { failed = unix.IoctlPidfdInfo(int(fd), &info) }); err != nil {
+		return st, false, false
+	}
+	if failed != nil {
+		return st, false, errors.Is(failed, syscall.EINTR)
 	}
 	if info.Mask&unix.PIDFD_INFO_EXIT == 0 {
 		return st, false, true

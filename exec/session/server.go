@@ -88,9 +88,9 @@ type Server struct {
 	wantsReports bool
 	frozenAfter  time.Duration // 0: daemons may be stopped for ever
 	watched      map[being]*watched
-	reports      []wire.ReportRecord // for launchers that redial
-	reported     uint64              // Seq of the last one
-	answering    bool                // a question is being answered
+	reports      []report // for launchers that redial
+	reported     uint64   // Seq of the last one
+	answering    bool     // a question is being answered
 }
 
 // New returns a Server; Serve starts it.
@@ -248,6 +248,7 @@ func (s *Server) abandon() {
 		delete(s.sessions, id)
 	}
 	s.unwatchAllLocked()
+	s.watched = nil // nobody waits for an end any more
 	s.mu.Unlock()
 	for _, x := range all {
 		x.stdout.Discard()

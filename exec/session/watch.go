@@ -5,9 +5,8 @@ package session
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
@@ -32,14 +31,23 @@ type being struct {
 	start uint64
 }
 
+// kind is what a watched process is.
+type kind int
+
+const (
+	ofRank kind = iota
+	ofDaemon
+	ofUnborn // a child of a daemon before its execve: a rank, as a rule
+)
+
 // watched is a daemon or a rank that a look has found.
 type watched struct {
 	session *session
-	daemon  bool
+	kind    kind
 	command string
 	rank    string // its number as its MPI told it
 	mpi     bool   // it has an MPI library loaded
-	pidfd   int    // -1: none
+	pidfd   *pidfd // nil: none
 	// stopped is since when looks have found it stopped; zero: it runs.
 	stopped time.Time
 	seen    time.Time // first
@@ -58,6 +66,7 @@ func (s *Server) look(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.looks:
+			s.hunt(ctx)
 			pause = s.soonestLook()
 		case <-timer.C:
 			if !s.lookOnce() {
@@ -94,7 +103,7 @@ func (s *Server) longestLook() time.Duration {
 		longest = max(firstLook, min(lastLook, s.frozenAfter/4))
 	}
 	for _, w := range s.watched {
-		if w.daemon && !w.session.hasRanks && time.Since(w.seen) < rankTime {
+		if w.kind == ofDaemon && !w.session.hasRanks && time.Since(w.seen) < rankTime {
 			return min(longest, rankLook)
 		}
 	}
@@ -148,40 +157,64 @@ func (s *Server) lookAt(x *session) []reap.Proc {
 	for _, p := range members {
 		if p.Alive() && (daemons[p.PID] || daemons[p.PPID]) {
 			alive[being{p.PID, p.Start}] = true
-			s.see(x, p, daemons[p.PID])
+			kind := ofRank
+			if daemons[p.PID] {
+				kind = ofDaemon
+			}
+			s.see(x, p, kind)
 		}
 	}
 	s.miss(x, alive)
 	return members
 }
 
-// see notes a living daemon or rank.
-func (s *Server) see(x *session, p reap.Proc, daemon bool) {
+// see notes a living daemon or rank. It returns nil where there is no room.
+func (s *Server) see(x *session, p reap.Proc, kind kind) *watched {
 	key := being{p.PID, p.Start}
 	s.mu.Lock()
-	w, room := s.watched[key], len(s.watched) < maxWatched
+	w, room := s.watched[key], s.watched != nil && len(s.watched) < maxWatched
 	s.mu.Unlock()
 	switch {
 	case w == nil && !room:
-		return
+		return nil
 	case w == nil:
 		w = &watched{session: x, pidfd: openPidfd(p.PID), seen: time.Now()}
+		defer s.awaitEnd(key, w)
 	}
 	rank, mpi := w.rank, w.mpi
-	if !daemon && !mpi && time.Since(w.seen) < rankTime {
+	if kind == ofRank && !mpi && time.Since(w.seen) < rankTime {
 		// A process that is about to be gone has no environment any more.
 		rank, mpi = cmp.Or(rankOf(p.PID), rank), usesMPI(p.PID)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.watched == nil { // the server ends
+		w.pidfd.close()
+		return nil
+	}
 	// A daemon's child bears its name until it becomes the rank.
-	w.daemon, w.command, w.rank, w.mpi = daemon, p.Comm, rank, mpi
+	w.kind, w.command, w.rank, w.mpi = kind, p.Comm, rank, mpi
 	s.watched[key] = w
-	if !daemon && (!x.hasRanks || mpi && !x.hasMPI) {
+	if kind == ofRank {
+		s.hasRanksLocked(x, mpi)
+	}
+	s.frozenLocked(w, p)
+	return w
+}
+
+// hasRanksLocked tells once that a session has ranks, and once that these use MPI. Called
+// with s.mu held.
+func (s *Server) hasRanksLocked(x *session, mpi bool) {
+	if !x.hasRanks || mpi && !x.hasMPI {
 		x.hasRanks, x.hasMPI = true, mpi
 		s.reportLocked(x, wire.ReportRecord{Kind: wire.ReportRanks, MPI: mpi})
 	}
-	if !daemon || p.State != 'T' {
+}
+
+// frozenLocked tells of a daemon that has been stopped for too long. Called with s.mu held.
+func (s *Server) frozenLocked(w *watched, p reap.Proc) {
+	x := w.session
+	if w.kind != ofDaemon || p.State != 'T' {
 		w.stopped, w.told = time.Time{}, false
 		return
 	}
@@ -208,7 +241,7 @@ func (s *Server) miss(x *session, alive map[being]bool) {
 		if w.session != x || alive[key] {
 			continue
 		}
-		st, known, wait := exitOf(w.pidfd)
+		st, known, wait := w.pidfd.exit()
 		if !known {
 			// Now, and not when it is collected: a stop that follows from this
 			// death would be taken for its cause.
@@ -233,19 +266,25 @@ func (s *Server) endLocked(key being, st reap.Status) {
 	switch {
 	case w.session.ours.Load():
 		return // our doing
-	case w.daemon && st.Signal == 0:
+	case w.kind == ofDaemon && st.Signal == 0:
 		return // its exit code says nothing that mpirun does not
-	case w.daemon:
+	case w.kind == ofDaemon:
 		rec.Kind, rec.MPI = wire.ReportDaemon, false
-	case st.Code == 0:
-		return
+	case w.kind == ofUnborn:
+		rec.Command = "" // it bore its daemon's
+		fallthrough
+	default:
+		s.hasRanksLocked(w.session, w.mpi)
+		if st.Code == 0 {
+			return
+		}
 	}
 	s.reportLocked(w.session, rec)
 }
 
 func (s *Server) unwatchLocked(key being) {
-	if w := s.watched[key]; w != nil && w.pidfd >= 0 {
-		unix.Close(w.pidfd)
+	if w := s.watched[key]; w != nil {
+		w.pidfd.close()
 	}
 	delete(s.watched, key)
 }
@@ -285,16 +324,30 @@ func (s *Server) starvedLocked() {
 	}
 }
 
-// maxReports are kept for launchers that redial.
+// maxReports are kept for launchers that redial: the first half, which has the causes,
+// and the last.
 const maxReports = 64
+
+// report is a record and when what it tells of came to light.
+type report struct {
+	wire.ReportRecord
+	at time.Time
+}
+
+// record returns r as it is sent now.
+func (r report) record() wire.ReportRecord {
+	rec := r.ReportRecord
+	rec.AgoMillis = time.Since(r.at).Milliseconds()
+	return rec
+}
 
 // reportLocked keeps a report and sends it when somebody is there. Called with
 // s.mu held.
 func (s *Server) reportLocked(x *session, rec wire.ReportRecord) {
 	s.reported++
 	rec.Seq, rec.Session = s.reported, x.id
-	if s.reports = append(s.reports, rec); len(s.reports) > maxReports {
-		s.reports = s.reports[1:]
+	if s.reports = append(s.reports, report{rec, time.Now()}); len(s.reports) > maxReports {
+		s.reports = slices.Delete(s.reports, maxReports/2, maxReports/2+1)
 	}
 	if rec.Kind != wire.ReportRanks {
 		s.cfg.Log.Info("seen in a session", "session", x.id, "what", rec.Kind, "pid", rec.PID, "command", rec.Command, "code", rec.Code)
@@ -313,8 +366,8 @@ func (s *Server) resendReports(c *conn) {
 		return
 	}
 	c.reports = true
-	for _, rec := range s.reports {
-		c.record(wire.Report, 0, rec)
+	for _, r := range s.reports {
+		c.record(wire.Report, 0, r.record())
 	}
 }
 

@@ -26,4 +26,7 @@ type ReportRecord struct {
 	Signal int `json:"signal,omitempty"`
 	// Millis is how long a frozen daemon had been stopped.
 	Millis int64 `json:"millis,omitempty"`
+	// AgoMillis is how long before this record was sent a daemon or a rank was seen to
+	// have ended. The clocks of two nodes may differ; this does not.
+	AgoMillis int64 `json:"agoMillis,omitempty"`
 }

@@ -1,0 +1,258 @@
+//go:build linux
+
+package session
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/reap"
+)
+
+// A rank that fails at once lives for some milliseconds. The hunt reads the kernel's lists
+// of children below this process, which is far cheaper than a look at all of /proc, and
+// holds on to each rank by a pidfd before it can end.
+const (
+	// huntFor is how long a hunt waits for the ranks of a daemon, and huntIdle how long
+	// for a daemon: a line may start none.
+	huntFor  = 20 * time.Second
+	huntIdle = 5 * time.Second
+	// huntAfter is how long a hunt goes on after the last new rank.
+	huntAfter = 300 * time.Millisecond
+	// huntPause is the shortest pause between two rounds, and huntShare the share of the
+	// time that rounds take: a thousand fake workers share one machine.
+	huntPause = 200 * time.Microsecond
+	huntShare = 8
+	// deepPause and deepShare are the same for rounds that look for daemons.
+	deepPause = 2 * time.Millisecond
+	deepShare = 100
+	// bornFor is how long a rank may take to its execve, and youngFor to load its MPI
+	// library. Between the two it is looked at again every youngPause.
+	bornFor    = 20 * time.Millisecond
+	youngFor   = 100 * time.Millisecond
+	youngPause = 10 * time.Millisecond
+	// endPause is how long a parent has to collect a process before we look again.
+	endPause = 100 * time.Microsecond
+)
+
+// hunter is one hunt.
+type hunter struct {
+	s       *Server
+	buf     bytes.Buffer
+	daemons map[int]string      // their commands, by pid
+	grown   map[being]bool      // ranks that need no further look
+	seen    map[being]time.Time // when other ranks were looked at
+	until   time.Time           // when the hunt ends if nothing new is found
+}
+
+// hunt looks for new daemons and ranks until a while after the last rank, or until no
+// session runs a line, or ctx ends. It has the usual looks done meanwhile.
+func (s *Server) hunt(ctx context.Context) {
+	h := &hunter{s: s, grown: map[being]bool{}, seen: map[being]time.Time{}, until: time.Now().Add(huntIdle)}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	looked, between := time.Now(), firstLook
+	var deep time.Time // when daemons are looked for again
+	for pause := time.Duration(0); s.starting() && time.Now().Before(h.until); {
+		began := time.Now()
+		timer.Reset(pause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.looks: // one more session
+			h.until = time.Now().Add(huntIdle)
+		case <-timer.C:
+		}
+		at := time.Now()
+		late := at.Sub(began) - pause
+		if at.After(deep) {
+			h.daemons = map[int]string{}
+			h.below(os.Getpid(), "", 0)
+			deep = time.Now().Add(max(deepPause, deepShare*time.Since(at), 4*late))
+			at = time.Now()
+		}
+		h.ranks()
+		pause = max(huntPause, huntShare*time.Since(at), late)
+		if len(h.daemons) == 0 {
+			pause = time.Until(deep)
+		}
+		if time.Since(looked) > between {
+			s.lookOnce()
+			looked, between = time.Now(), min(2*between, s.longestLook())
+		}
+	}
+}
+
+// starting reports whether a living session runs a line, which may start daemons.
+func (s *Server) starting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.sessions {
+		if s.wantsReports && x.line && x.lives() {
+			return true
+		}
+	}
+	return false
+}
+
+// mostDeep bounds the shells and daemons above a rank.
+const mostDeep = 16
+
+// below finds daemons among the descendants of pid, a process of that name.
+func (h *hunter) below(pid int, comm string, depth int) {
+	for _, child := range h.children(pid) {
+		p := h.stat(child)
+		switch {
+		case p.PID == 0 || depth == mostDeep:
+			continue // it has ended
+		case names.IsMPIDaemon(p.Comm) && p.Comm != comm:
+			h.foundDaemon(p)
+			h.below(child, p.Comm, depth+1)
+		case !names.IsMPIDaemon(comm):
+			h.below(child, p.Comm, depth+1)
+		}
+	}
+}
+
+func (h *hunter) stat(pid int) reap.Proc {
+	p, err := reap.Stat(pid, &h.buf)
+	if err != nil {
+		return reap.Proc{} // it has ended
+	}
+	return p
+}
+
+// children lists the children of all threads of a process.
+func (h *hunter) children(pid int) (all []int) {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task"
+	threads, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, t := range threads {
+		all = append(all, h.childrenOf(dir+"/"+t.Name())...)
+	}
+	return all
+}
+
+// childrenOf lists the children of one thread.
+func (h *hunter) childrenOf(thread string) (all []int) {
+	if reap.ReadFile(thread+"/children", &h.buf) != nil {
+		return nil
+	}
+	for _, word := range bytes.Fields(h.buf.Bytes()) {
+		if child, err := strconv.Atoi(string(word)); err == nil {
+			all = append(all, child)
+		}
+	}
+	return all
+}
+
+// foundDaemon takes a daemon.
+func (h *hunter) foundDaemon(p reap.Proc) {
+	h.daemons[p.PID] = p.Comm
+	if h.grown[being{p.PID, p.Start}] {
+		return
+	}
+	x := h.s.sessionOf(p.PID)
+	if x == nil || !p.Alive() {
+		return // not yet beyond execve
+	}
+	h.s.looking.Lock()
+	defer h.s.looking.Unlock()
+	h.s.see(x, p, ofDaemon)
+	h.grown[being{p.PID, p.Start}] = true
+	h.until = time.Now().Add(huntFor)
+}
+
+// ranks looks at the children of the daemons, which their main threads start.
+func (h *hunter) ranks() {
+	for pid, comm := range h.daemons {
+		id := strconv.Itoa(pid)
+		for _, child := range h.childrenOf("/proc/" + id + "/task/" + id) {
+			if p := h.stat(child); p.PID != 0 && p.Alive() && !h.grown[being{p.PID, p.Start}] {
+				h.foundRank(p, comm)
+			}
+		}
+	}
+}
+
+// foundRank takes a child of a daemon of that name: a rank, or what becomes one at its
+// execve.
+func (h *hunter) foundRank(p reap.Proc, daemon string) {
+	key := being{p.PID, p.Start}
+	kind := ofRank
+	if p.Comm == daemon {
+		kind = ofUnborn
+	}
+	if names.IsMPIDaemon(p.Comm) && kind == ofRank || time.Since(h.seen[key]) < youngPause && kind == ofRank {
+		return
+	}
+	x := h.s.sessionOf(p.PPID)
+	if x == nil {
+		return
+	}
+	h.s.looking.Lock()
+	defer h.s.looking.Unlock()
+	w := h.s.see(x, p, kind)
+	if w == nil {
+		return
+	}
+	age := time.Since(w.seen)
+	if kind == ofRank && w.rank != "" || age > bornFor {
+		h.seen[key] = time.Now()
+	}
+	if age < bornFor {
+		h.until = time.Now().Add(huntAfter)
+	}
+	if age > youngFor {
+		h.grown[key] = true
+	}
+}
+
+// sessionOf returns the session that a process belongs to by its environment, nil for none.
+func (s *Server) sessionOf(pid int) *session {
+	id := textIn(pid, names.EnvSession)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[id]
+}
+
+// awaitEnd tells of the end of a process when it comes.
+func (s *Server) awaitEnd(key being, w *watched) {
+	if w.pidfd == nil {
+		return
+	}
+	s.wg.Go(func() {
+		for w.pidfd.awaitEnd() && !s.endSeen(key, w) {
+			time.Sleep(endPause) // it ends, and its parent is about to collect it
+		}
+	})
+}
+
+// endSeen reports whether the end of a watched process has been told.
+func (s *Server) endSeen(key being, w *watched) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watched[key] != w {
+		return true
+	}
+	st, known, wait := w.pidfd.exit()
+	if !known {
+		st, known = zombieOf(key)
+	}
+	switch {
+	case known:
+		s.starvedLocked()
+		s.endLocked(key, st)
+	case wait:
+		return false
+	default:
+		s.unwatchLocked(key)
+	}
+	return true
+}
