@@ -12,17 +12,17 @@ import (
 // within milliseconds may not be seen; then nobody is named.
 func TestCulprit(t *testing.T) {
 	t.Parallel()
-	const other = "; sleep 8"
+	const other = "; sleep 12"
 	for name, c := range map[string]struct {
 		mpirun, rank, fails string
 		rest                string // of the line that names rank 1
 		unseen              bool   // may be
 	}{
 		"Open MPI, at once": {"mpirun.openmpi", "OMPI_COMM_WORLD_RANK", "exit 3", "exited with 3", true},
-		"Open MPI, later":   {"mpirun.openmpi", "OMPI_COMM_WORLD_RANK", "sleep 3; exit 3", "exited with 3", false},
-		"Open MPI, signal":  {"mpirun.openmpi", "OMPI_COMM_WORLD_RANK", "sleep 3; kill -SEGV $$", "was killed by SIGSEGV", false},
+		"Open MPI, later":   {"mpirun.openmpi", "OMPI_COMM_WORLD_RANK", "sleep 5; exit 3", "exited with 3", false},
+		"Open MPI, signal":  {"mpirun.openmpi", "OMPI_COMM_WORLD_RANK", "sleep 5; kill -SEGV $$", "was killed by SIGSEGV", false},
 		"MPICH, at once":    {"mpiexec.mpich", "PMI_RANK", "exit 3", "exited with 3", true},
-		"MPICH, later":      {"mpiexec.mpich", "PMI_RANK", "sleep 3; exit 3", "exited with 3", false},
+		"MPICH, later":      {"mpiexec.mpich", "PMI_RANK", "sleep 5; exit 3", "exited with 3", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
