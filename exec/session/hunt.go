@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -25,16 +26,18 @@ const (
 	huntAfter = 300 * time.Millisecond
 	// huntPause is the shortest pause between two rounds, and huntShare the share of the
 	// time that rounds take: a thousand fake workers share one machine.
-	huntPause = 200 * time.Microsecond
+	huntPause = time.Millisecond
 	huntShare = 8
 	// deepPause and deepShare are the same for rounds that look for daemons.
-	deepPause = 2 * time.Millisecond
+	deepPause = 10 * time.Millisecond
 	deepShare = 100
 	// bornFor is how long a rank may take to its execve, and youngFor to load its MPI
 	// library. Between the two it is looked at again every youngPause.
 	bornFor    = 20 * time.Millisecond
 	youngFor   = 100 * time.Millisecond
-	youngPause = 10 * time.Millisecond
+	youngPause = 50 * time.Millisecond
+	// busyPause is the pause of a hunt while the machine has more to run than it can.
+	busyPause = 100 * time.Millisecond
 	// endPause is how long a parent has to collect a process before we look again.
 	endPause = 100 * time.Microsecond
 )
@@ -67,6 +70,10 @@ func (s *Server) hunt(ctx context.Context) {
 			h.until = time.Now().Add(huntIdle)
 		case <-timer.C:
 		}
+		if h.isBusy() {
+			pause = busyPause
+			continue
+		}
 		at := time.Now()
 		late := at.Sub(began) - pause
 		if at.After(deep) {
@@ -76,7 +83,7 @@ func (s *Server) hunt(ctx context.Context) {
 			at = time.Now()
 		}
 		h.ranks()
-		pause = max(huntPause, huntShare*time.Since(at), late)
+		pause = max(huntPause, huntShare*time.Since(at), 8*late)
 		if len(h.daemons) == 0 {
 			pause = time.Until(deep)
 		}
@@ -85,6 +92,21 @@ func (s *Server) hunt(ctx context.Context) {
 			looked, between = time.Now(), min(2*between, s.longestLook())
 		}
 	}
+}
+
+// isBusy reports whether the machine runs more than twice as many threads as it has processors. Workers
+// that share it would take time from each other's launch, and would miss short ranks even so.
+func (h *hunter) isBusy() bool {
+	if reap.ReadFile("/proc/loadavg", &h.buf) != nil {
+		return false
+	}
+	fields := bytes.Fields(h.buf.Bytes())
+	if len(fields) < 4 {
+		return false
+	}
+	running, _, _ := bytes.Cut(fields[3], []byte("/"))
+	n, err := strconv.Atoi(string(running))
+	return err == nil && n > 2*runtime.NumCPU()
 }
 
 // starting reports whether a living session runs a line, which may start daemons.
