@@ -48,14 +48,14 @@ func (a *API) Describe(ctx context.Context, w io.Writer, name string, colored bo
 
 func facts(b *strings.Builder, job *v1alpha1.LaunchJob, now time.Time) {
 	s, spec := job.Status, job.Spec
-	fact := func(name, format string, args ...any) {
-		fmt.Fprintf(b, "%-15s%s\n", name+":", failure.Visible(fmt.Sprintf(format, args...)))
+	fact := func(name, format string, args ...any) { // in one line, which no text of others ends
+		fmt.Fprintf(b, "%-15s%s\n", name+":", failure.Visible(oneLine(fmt.Sprintf(format, args...))))
 	}
 	fact("Name", "%s", job.Name)
 	fact("Namespace", "%s", job.Namespace)
 	fact("Phase", "%s", cmp.Or(s.Phase, "none: the controller has not seen it yet"))
 	if s.Reason != "" {
-		fact("Reason", "%s: %s", s.Reason, oneLine(s.Message))
+		fact("Reason", "%s: %s", s.Reason, s.Message)
 	}
 	fact("Framework", "%s", cmp.Or(spec.Framework, "auto"))
 	fact("Pods", "%s", shape(job))

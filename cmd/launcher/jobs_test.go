@@ -143,13 +143,19 @@ func (o *office) job(ts *testscript.TestScript, args []string) {
 
 // hostile is `hostile NAME`: a failed job whose texts would take over a terminal.
 func (o *office) hostile(name string) {
-	job := v1alpha1.LaunchJob{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.Version().String(), Kind: v1alpha1.Kind}}
-	job.Name, job.Namespace = name, "lab"
-	job.Spec.Roles = []v1alpha1.Role{{Name: "worker"}}
+	var job v1alpha1.LaunchJob
+	if !o.jobs.Get("lab", name, &job) {
+		job = v1alpha1.LaunchJob{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.Version().String(), Kind: v1alpha1.Kind}}
+		job.Name, job.Namespace = name, "lab"
+		job.Spec.Roles = []v1alpha1.Role{{Name: "worker"}}
+	}
 	job.Status = v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseFailed, Reason: "Bad", Message: "\x1b[2J\x1b[31mall is well\r\u202e"}
 	job.Status.FirstFailure = &v1alpha1.FirstFailure{Pod: name + "-worker-0", ExitCode: 1, Message: "out of \x1b]0;luck\a"}
-	job.Status.Replaced = []v1alpha1.Replaced{{Pod: name + "-worker-0", Reason: "\x1bc"}}
-	job.Status.Conditions = []metav1.Condition{{Type: "Launched", Status: metav1.ConditionTrue, Reason: "x", Message: "\x1b[8mhidden"}}
+	job.Status.Replaced = []v1alpha1.Replaced{{Pod: name + "-worker-0", Reason: "\x1bc\nPhase: forged"}}
+	job.Status.Conditions = []metav1.Condition{
+		{Type: "Launched", Status: metav1.ConditionTrue, Reason: "x", Message: "\x1b[8mhidden"},
+		{Type: v1alpha1.Failed, Status: metav1.ConditionTrue, Reason: "y"},
+	}
 	o.jobs.Put(&job)
 }
 
@@ -228,9 +234,9 @@ func (o *office) pod(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// print is `print POD TEXT...`: a line of its log.
+// print is `print POD TEXT...`: a line of its log; \e is an escape.
 func (o *office) print(_ *testscript.TestScript, args []string) {
-	o.logs.Write("lab", args[0], "main", time.Now(), strings.Join(args[1:], " ")+"\n")
+	o.logs.Write("lab", args[0], "main", time.Now(), strings.ReplaceAll(strings.Join(args[1:], " "), `\e`, "\x1b")+"\n")
 }
 
 // server is `api stop`, `api start`, `api drop`; `api forbid PATH`, `api deny PATH` with a hostile word; `api asked PATH`, until

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +56,7 @@ func (s *shown) topJobs(ctx context.Context, name string, streams Streams) error
 		return err
 	}
 	if note != "" {
-		fmt.Fprintf(streams.Err, "agent: %s\n", note)
+		sayer(streams.Err)("%s", note)
 	}
 	return t.Print(streams.Out)
 }
