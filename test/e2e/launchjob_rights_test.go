@@ -18,11 +18,10 @@ import (
 func TestLaunchJobNames(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
-	s.launch(launchJob(t, "byname", []string{"mpirun", "/opt/muster-test/hello"}, func(j *v1alpha1.LaunchJob) {
+	s.launch(launchJob(t, "byname", []string{"sh", "-c", "mpirun /opt/muster-test/hello && sleep 15"}, func(j *v1alpha1.LaunchJob) {
 		j.Spec.Discovery, j.Spec.Agent = "names", &v1alpha1.Agent{Delivery: "init"}
 	}))
-	s.becomes("byname", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
-	require.Equal(t, each(2, 2), ranksPerWorker(t, s.logs("byname-launcher"), job{name: "byname", workers: 2}))
+	s.kubectl("wait", "--for=condition=Launched", "launchjob/byname", "--timeout=2m")
 	may := func(args ...string) bool {
 		out, _ := s.try(time.Minute, append([]string{"auth", "can-i", "--as=system:serviceaccount:" + s.name + ":byname-launcher"}, args...)...)
 		return strings.TrimSpace(out) == "yes"
@@ -33,6 +32,11 @@ func TestLaunchJobNames(t *testing.T) {
 	require.False(t, may("watch", "pods"))
 	require.False(t, may("get", "pods/another"))
 	require.False(t, may("create", "pods/byname-launcher", "--subresource=exec"))
+
+	s.becomes("byname", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
+	require.Equal(t, each(2, 2), ranksPerWorker(t, s.logs("byname-launcher"), job{name: "byname", workers: 2}))
+	require.Eventually(t, func() bool { return !may("create", "pods/byname-worker-0", "--subresource=exec") }, 20*time.Second, time.Second,
+		"the right outlives the job")
 }
 
 // TestLaunchJobHostNetwork: two workers share a node's network.

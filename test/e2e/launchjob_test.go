@@ -29,6 +29,13 @@ func TestLaunchJob(t *testing.T) {
 	began := time.Now()
 	s.launch(launchJob(t, "pi", []string{"mpirun", "/opt/muster-test/hello"}, withWorkers(20),
 		withRunPolicy(v1alpha1.RunPolicy{CleanPodPolicy: "None"})))
+	mayExec := func() string {
+		out, _ := s.try(time.Minute, "get", "role", "pi-launcher", "--ignore-not-found", "-o", "jsonpath={.rules[1].resourceNames}")
+		return out
+	}
+	role := ""
+	require.Eventually(t, func() bool { role = mayExec(); return strings.Contains(role, `"pi-worker-19"`) }, 30*time.Second, 100*time.Millisecond)
+	require.NotContains(t, role, "launcher", "nobody execs into the launcher")
 	s.kubectl("wait", "--for=condition=Succeeded", "launchjob/pi", "--timeout=55s")
 	t.Logf("apply to Succeeded, 20 workers: %.1f s", time.Since(began).Seconds())
 	s.recordRequests(began)
@@ -42,9 +49,7 @@ func TestLaunchJob(t *testing.T) {
 	require.Regexp(t, `(?m)^NAME +READY +PHASE +REASON +ATTEMPT +AGE$`, columns)
 	require.Regexp(t, `(?m)^pi +20/20 +Succeeded +Completed +1 +\S+$`, columns)
 	require.Len(t, s.pods(), 21)
-	role := s.kubectl("get", "role", "pi-launcher", "-o", "jsonpath={.rules[1].resourceNames}")
-	require.Contains(t, role, `"pi-worker-19"`)
-	require.NotContains(t, role, "launcher", "nobody execs into the launcher")
+	require.Eventually(t, func() bool { return mayExec() == "" }, 20*time.Second, 200*time.Millisecond, "the Role outlives the job")
 
 	s.kubectl("delete", "lj", "pi", "--wait")
 	require.Eventually(t, func() bool {
