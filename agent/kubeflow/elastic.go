@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/framework"
 )
@@ -69,7 +67,8 @@ func (c *conversion) comeAndGo(e *elastic, all []replica) bool {
 	}
 	launcher := worker.template.DeepCopy()
 	command, _ := own(launcher, worker.container)
-	command.Resources = withoutDevices(command.Resources)
+	command.Resources = launcherNeeds(command.Resources)
+	launcher.Spec.Resources = nil // of the whole pod
 	delete(launcher.Labels, "training.kubeflow.org/replica-type")
 	o.Command, o.Args = nil, nil
 	container(worker.in.at("template"), at).at("command").note("it stands in the launcher, which starts it on the workers")
@@ -80,21 +79,8 @@ func (c *conversion) comeAndGo(e *elastic, all []replica) bool {
 		worker.count = min(max(worker.count, e.min), e.max)
 	}
 	c.job.Spec.Compat = ""
-	e.in.at("maxReplicas").note("a launcher is added, one pod more without devices, that joins workers which come and drops those which go; kubectl scale changes their number. compat is left away: its hosts are fixed")
+	e.in.at("maxReplicas").note("a launcher is added, one pod more that asks for a tenth of a CPU and no devices, that joins workers which come and drops those which go; kubectl scale changes their number. compat is left away: its hosts are fixed")
 	return true
-}
-
-// withoutDevices takes GPUs and their like away, which nothing in a launcher uses.
-func withoutDevices(r corev1.ResourceRequirements) corev1.ResourceRequirements {
-	for _, list := range []corev1.ResourceList{r.Limits, r.Requests} {
-		for name := range list {
-			if strings.Contains(string(name), "/") {
-				delete(list, name)
-			}
-		}
-	}
-	r.Claims = nil
-	return r
 }
 
 // rendezvous gives fixed workers the operator's variables, with which torchrun

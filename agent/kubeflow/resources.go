@@ -12,3 +12,33 @@ func setLimit(o *corev1.Container, name string, n int32) {
 	}
 	o.Resources.Limits[corev1.ResourceName(name)] = *resource.NewQuantity(int64(n), resource.DecimalSI)
 }
+
+// launcherNeeds returns what a launcher that only watches over its workers asks for, in place of a
+// worker's own resources. A limit stands only where the worker has one, since a quota may ask for
+// limits of every pod, and is never above the worker's.
+func launcherNeeds(worker corev1.ResourceRequirements) corev1.ResourceRequirements {
+	needs := corev1.ResourceRequirements{Requests: corev1.ResourceList{}}
+	for _, r := range []struct {
+		name         corev1.ResourceName
+		asked, limit string
+	}{{corev1.ResourceCPU, "100m", "1"}, {corev1.ResourceMemory, "128Mi", "1Gi"}} {
+		asked := resource.MustParse(r.asked)
+		if theirs, ok := worker.Limits[r.name]; ok {
+			if needs.Limits == nil {
+				needs.Limits = corev1.ResourceList{}
+			}
+			needs.Limits[r.name] = least(resource.MustParse(r.limit), theirs)
+			asked = least(asked, theirs)
+		}
+		needs.Requests[r.name] = asked
+	}
+	return needs
+}
+
+// least returns the smaller of two quantities.
+func least(a, b resource.Quantity) resource.Quantity {
+	if b.Cmp(a) < 0 {
+		return b
+	}
+	return a
+}
