@@ -195,7 +195,7 @@ func linkState(t *testing.T, pod, word string) rendezvous.LinkState {
 	reasons := map[string]rendezvous.Reason{
 		"connecting":   rendezvous.ConnectingTo(pod),
 		"forbidden":    rendezvous.LinkForbidden(pod, "hpc", `pods "`+pod+`" is forbidden: User "system:serviceaccount:hpc:pi" cannot create resource "pods/exec"`),
-		"agentmissing": rendezvous.LinkAgentMissing(pod, "worker", "/muster/agent", "stat /muster/agent: no such file or directory"),
+		"agentmissing": rendezvous.LinkNoAgent(pod, "worker", "/muster/agent", "stat /muster/agent: no such file or directory"),
 		"unreachable":  rendezvous.LinkUnreachable(pod, "dial tcp 10.0.0.1:443: connect: connection refused"),
 		"noworker":     rendezvous.LinkNoWorker(pod, "worker", "no worker.sock of ours: looked for /run/muster/worker.sock"),
 		"superseded":   rendezvous.LinkSuperseded(pod, "uid-a", "uid-b"),

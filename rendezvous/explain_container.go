@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 // initialising: an init container runs, waits or has failed.
@@ -179,11 +181,21 @@ func (e explainer) start(container, word, message string, restarted int) Reason 
 	}
 	file := m[1] + m[2]
 	r.Grace = 0
+	if e.agentVerb(container, file) {
+		file = names.AgentPath
+	}
 	if path.Base(file) == "agent" {
-		return LinkAgentMissing(p.Name, container, file, lastClause(message))
+		return LinkNoAgent(p.Name, container, file, lastClause(message))
 	}
 	r.Brief = fmt.Sprintf("%s: no %s in image %s", word, file, e.image(container))
 	return r
+}
+
+// agentVerb reports whether word is a verb of the agent that the container gives to its image's entrypoint.
+// If the runtime looks for a file of that name, the image's entrypoint is not the agent.
+func (e explainer) agentVerb(container, word string) bool {
+	c := e.spec(container)
+	return c != nil && len(c.Command) == 0 && len(c.Args) > 0 && c.Args[0] == word && (word == "run" || word == "join" || word == "worker")
 }
 
 func (e explainer) logs(container string, previous bool) string {

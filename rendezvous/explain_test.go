@@ -113,7 +113,7 @@ func TestEveryReasonOfThePodIsInTheTable(t *testing.T) {
 		"", rendezvous.Unschedulable, rendezvous.SchedulingGated, rendezvous.Pending, rendezvous.ContainerCreating, rendezvous.ImagePull,
 		rendezvous.InvalidImage, rendezvous.ConfigError, rendezvous.StartError, rendezvous.CrashLoop, rendezvous.OOMKilled, rendezvous.Error,
 		rendezvous.Completed, rendezvous.Init, rendezvous.Evicted, rendezvous.Preempted, rendezvous.NodeLost, rendezvous.Terminating,
-		rendezvous.NotReady, rendezvous.AgentMissing,
+		rendezvous.NotReady, rendezvous.NoAgent,
 	} {
 		require.True(t, seen[code], "no pod of testdata gives %q", code)
 	}
@@ -125,7 +125,7 @@ func TestLinkReasonsNameThePodAndAWayOut(t *testing.T) {
 		rendezvous.Unreachable:     rendezvous.LinkUnreachable("w-3", "dial tcp 10.0.0.1:443: i/o timeout"),
 		rendezvous.Forbidden:       rendezvous.LinkForbidden("w-3", "hpc", `pods "w-3" is forbidden`),
 		rendezvous.Unauthorized:    rendezvous.LinkUnauthorized("w-3", "Unauthorized"),
-		rendezvous.AgentMissing:    rendezvous.LinkAgentMissing("w-3", "worker", "/muster/agent", "no such file or directory"),
+		rendezvous.NoAgent:         rendezvous.LinkNoAgent("w-3", "worker", "/muster/agent", "no such file or directory"),
 		rendezvous.RshAgentMissing: rendezvous.LinkRshAgentMissing("w-3", "/opt/agent"),
 		rendezvous.Incompatible:    rendezvous.LinkIncompatible("w-3", "v0.9 (protocol 3-4)", "v0.1 (protocol 1)"),
 		rendezvous.Superseded:      rendezvous.LinkSuperseded("w-3", "uid-old", "uid-new"),

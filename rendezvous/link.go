@@ -69,18 +69,18 @@ func LinkUnauthorized(pod string, cause string) Reason {
 	}
 }
 
-// LinkAgentMissing says that exec could not start the agent in the container;
+// LinkNoAgent says that exec could not start the agent in the container;
 // path is where it was looked for.
-func LinkAgentMissing(pod, container, path string, cause string) Reason {
+func LinkNoAgent(pod, container, path string, cause string) Reason {
 	target := path
 	if !strings.HasPrefix(path, "/") {
 		target = names.AgentPath
 	}
 	return Reason{
-		Code: AgentMissing, Pod: pod, Brief: "AgentMissing: no " + path + " in container " + container,
+		Code: NoAgent, Pod: pod, Brief: "NoAgent: no " + path + " in container " + container,
 		Sentence: fmt.Sprintf("%s: container %s has no agent (%s): %s", pod, container, path, clip(after(cause, " the agent at "+path+": "), 300)),
-		Hint: "bake the agent into the worker's image (COPY --from=... /agent " + target + "), copy it in with an init container (agent install), " +
-			"or name its path with --worker-agent",
+		Hint: "set spec.agent.delivery: init in the LaunchJob; in other pods, bake the agent into the image (COPY --from=... /agent " + target + "), " +
+			"copy it in with an init container (agent install), or name its path with --worker-agent",
 		Permanent: true,
 	}
 }

@@ -35,7 +35,7 @@ const (
 
 	Connecting      Code = "Connecting" // the container runs, its agent has not answered yet
 	NoWorker        Code = "NoWorker"   // the agent is there, but nobody runs `agent worker`
-	AgentMissing    Code = "AgentMissing"
+	NoAgent         Code = "NoAgent"    // the container has no agent
 	RshAgentMissing Code = "RshAgentMissing"
 	Forbidden       Code = "Forbidden"
 	Unauthorized    Code = "Unauthorized"

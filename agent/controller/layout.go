@@ -88,7 +88,7 @@ func roleList(job *v1alpha1.LaunchJob) string {
 
 // delivery is how the agent gets into the pods.
 func delivery(job *v1alpha1.LaunchJob) string {
-	return cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Delivery, baked)
+	return cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Delivery, names.DefaultDelivery)
 }
 
 // runPolicy and maxRestarts are the user's, or their defaults.

@@ -35,6 +35,7 @@ type place struct {
 	words string    // the container's last words
 	ended time.Time // of the container
 	why   string    // of a lost pod
+	cause string    // why the container could not be started; "" if it was
 }
 
 // heldAfter is how long a pod may be late with its end before another name is
@@ -86,6 +87,7 @@ func (p *place) judge(now time.Time) {
 	switch {
 	case end != nil && (end.ExitCode == 0 || !taken && !deleted): // what the deletion did to it is not its own end
 		p.stage, p.code, p.words, p.ended = done, end.ExitCode, end.Message, end.FinishedAt.Time
+		p.unstarted(now)
 	case deleted && held(p.pod, now):
 		p.stage, p.why = forgotten, why
 	case deleted:
@@ -99,6 +101,13 @@ func (p *place) judge(now time.Time) {
 		p.stage = running
 	default:
 		p.stage = starting
+	}
+}
+
+// unstarted replaces the runtime's words for a container that it could not start.
+func (p *place) unstarted(now time.Time) {
+	if r := rendezvous.Explain(p.pod, p.container, now); r.Code == rendezvous.NoAgent || r.Code == rendezvous.StartError {
+		p.cause, p.words = string(r.Code), r.Sentence+"; hint: "+r.Hint
 	}
 }
 

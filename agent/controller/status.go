@@ -181,6 +181,9 @@ func worst(sc scene) obstacle {
 		return obstacle{reasonWaiting, "pods are being made"}
 	}
 	first, text := rendezvous.Causes(list)
+	if first.Code == rendezvous.NoAgent {
+		text += "; hint: " + first.Hint
+	}
 	return obstacle{string(first.Code), clip(text, 1000)}
 }
 

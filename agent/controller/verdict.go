@@ -101,9 +101,9 @@ func (p place) verdict() verdict {
 	}
 	words := strings.TrimSpace(p.words)
 	line, _, _ := strings.Cut(words, "\n")
-	v := verdict{over: true, reason: reasonExited, message: cmp.Or(clip(line, 500), fmt.Sprintf("%s ended with %d", p.pod.Name, p.code)),
+	v := verdict{over: true, reason: cmp.Or(p.cause, reasonExited), message: cmp.Or(clip(line, 500), fmt.Sprintf("%s ended with %d", p.pod.Name, p.code)),
 		first: &v1alpha1.FirstFailure{Pod: p.pod.Name, ExitCode: p.code, Message: clip(words, 2000)},
-		again: p.code != names.ExitUsage && p.code != names.ExitForbidden,
+		again: p.code != names.ExitUsage && p.code != names.ExitForbidden && p.cause == "",
 	}
 	if m := rankOn.FindStringSubmatch(words); m != nil {
 		rank, _ := strconv.Atoi(m[1])

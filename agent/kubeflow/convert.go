@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
 )
 
 // KubeflowV1 is the compat of jobs that come from kubeflow.org: pods, Services and
@@ -18,7 +19,7 @@ const (
 // Options are what a conversion is told beside the object.
 type Options struct {
 	Compat     string // "" and kubeflow-v1: kinds of kubeflow.org get it; none: no kind does
-	Delivery   string // baked, init, imageVolume; "": init
+	Delivery   string // baked, init, imageVolume; "": names.DefaultDelivery
 	AgentImage string // of init and imageVolume; "": the controller's release
 	// Runtimes are the documents that a TrainJob may name, by "KIND/NAME".
 	Runtimes map[string]map[string]any
@@ -127,7 +128,7 @@ func known() string {
 
 // agent says how the agent gets into images that have never heard of it.
 func (c *conversion) agent() *v1alpha1.Agent {
-	return &v1alpha1.Agent{Delivery: cmp.Or(c.o.Delivery, "init"), Image: c.o.AgentImage}
+	return &v1alpha1.Agent{Delivery: cmp.Or(c.o.Delivery, names.DefaultDelivery), Image: c.o.AgentImage}
 }
 
 // baked: the images have the agent as their entrypoint.

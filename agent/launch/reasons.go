@@ -21,7 +21,7 @@ func reasonOf(w rendezvous.Worker, agent string, err error) rendezvous.Reason {
 	case link.Forbidden:
 		return rendezvous.LinkForbidden(w.Name, w.Namespace, cause)
 	case link.AgentMissing:
-		return rendezvous.LinkAgentMissing(w.Name, w.Container, agent, cause)
+		return rendezvous.LinkNoAgent(w.Name, w.Container, agent, cause)
 	case link.NoWorker:
 		return rendezvous.LinkNoWorker(w.Name, w.Container, cause)
 	case link.Incompatible:

@@ -37,3 +37,6 @@ const (
 
 // Controller is the controller's name in managedBy.
 const Controller = "muster.dev/controller"
+
+// DefaultDelivery is how the agent gets into a LaunchJob's pods when nobody says: it works with every image.
+const DefaultDelivery = "init"

@@ -282,7 +282,7 @@ func TestClusterAgentMissing(t *testing.T) {
 	c.start(0)
 	l := c.run("--workers=1", "--hopeless-after=1s", "--worker-agent=/nowhere/agent", "--", "true")
 	require.Equal(t, names.ExitHopeless, l.end(t))
-	require.Contains(t, l.err.String(), "AgentMissing: no /nowhere/agent in container main")
+	require.Contains(t, l.err.String(), "NoAgent: no /nowhere/agent in container main")
 	require.Contains(t, l.err.String(), "--worker-agent")
 }
 

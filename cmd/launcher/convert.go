@@ -47,7 +47,7 @@ func newConvert(streams Streams) *cobra.Command {
 	set.StringArrayVarP(&f.files, "filename", "f", nil, "`FILE` to read, - for stdin, a directory for its .yaml, .yml and .json; may be given again")
 	set.StringVar(&f.options.Compat, "compat", kubeflow.KubeflowV1, "`kubeflow-v1`: pods of kinds of kubeflow.org get that operator's environment, names and labels; none: Muster's own")
 	set.BoolVar(&f.strict, "strict", false, "a warning is an error")
-	set.StringVar(&f.options.Delivery, "delivery", "init", "how the agent gets into the images: `init`, imageVolume, or baked: it is in there")
+	set.StringVar(&f.options.Delivery, "delivery", names.DefaultDelivery, "how the agent gets into the images: `init`, imageVolume, or baked: it is in there")
 	set.StringVar(&f.options.AgentImage, "agent-image", "", "the agent's `IMAGE` (default: that of the controller)")
 	return cmd
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 func (f *submitFlags) bind(cmd *cobra.Command) {
@@ -50,7 +52,7 @@ func (f *submitFlags) podFlags(set *pflag.FlagSet) {
 	set.StringVar(&r.WorkingDir, "working-dir", "", "working `DIR` (default: the image's own; /root with --sync-source)")
 	set.StringVar(&r.ImagePullPolicy, "image-pull-policy", "", "`WHEN`: Always, IfNotPresent or Never")
 	set.StringArrayVar(&r.PullSecrets, "image-pull-secret", nil, "`NAME` of a Secret for the registry; may be given again")
-	set.StringVar(&r.Delivery, "delivery", "init", "`HOW` the agent gets into the pods: init, baked (it is in the image), imageVolume")
+	set.StringVar(&r.Delivery, "delivery", names.DefaultDelivery, "`HOW` the agent gets into the pods: init, baked (it is in the image), imageVolume")
 	set.StringVar(&r.AgentImage, "agent-image", "", "`IMAGE` of the agent (default: of the controller's release)")
 }
 

@@ -107,10 +107,10 @@ type Topology struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.image) || self.delivery != 'baked'",message="agent.image is for the deliveries init and imageVolume; with baked the agent is in the job's own images"
 type Agent struct {
-	// baked: it is in the image at /muster/agent. init: an init container copies it into a volume. imageVolume: the agent's image is a volume (Kubernetes 1.33 and later).
+	// init: an init container copies it into a volume. imageVolume: the agent's image is a volume (Kubernetes 1.33 and later). baked: the pod's own image has it at /muster/agent.
 	// +optional
 	// +kubebuilder:validation:Enum=baked;init;imageVolume
-	// +kubebuilder:default=baked
+	// +kubebuilder:default=init
 	Delivery string `json:"delivery,omitempty"`
 	// Left out: the controller's release.
 	// +optional

@@ -1,0 +1,57 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// unstartable makes the pod's container one that the runtime could not start.
+func unstartable(file string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		ended(128, time.Minute, `failed to create containerd task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: exec: "`+file+`": stat `+file+`: no such file or directory: unknown`)(p)
+		p.Status.ContainerStatuses[0].State.Terminated.Reason = "StartError"
+		p.Spec.RestartPolicy = corev1.RestartPolicyNever
+	}
+}
+
+// TestContainerThatCannotStart: the job's reason is the cause with a way out, not the runtime's sentence.
+func TestContainerThatCannotStart(t *testing.T) {
+	mpi, join := aJob(t, "mpi"), aJob(t, "join")
+	member := aBuilder(join).slots[0].name
+	for name, tc := range map[string]struct {
+		pods         []*corev1.Pod
+		of           string
+		reason, word string
+	}{
+		"launcher without the agent":     {[]*corev1.Pod{aPod(mpi, "pi-launcher", unstartable("/muster/agent")), aPod(mpi, "pi-worker-0"), aPod(mpi, "pi-worker-1")}, "mpi", "NoAgent", "set spec.agent.delivery: init"},
+		"a worker without the agent":     {[]*corev1.Pod{aPod(mpi, "pi-launcher", func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = true }), aPod(mpi, "pi-worker-0", unstartable("/muster/agent")), aPod(mpi, "pi-worker-1")}, "mpi", "NoAgent", "set spec.agent.delivery: init"},
+		"member without the agent":       {[]*corev1.Pod{aPod(join, member, unstartable("/muster/agent"))}, "join", "NoAgent", "set spec.agent.delivery: init"},
+		"a command that is not there":    {[]*corev1.Pod{aPod(mpi, "pi-launcher", unstartable("/opt/pi"))}, "mpi", "StartError", "correct command, args or image"},
+		"a member's that is not there":   {[]*corev1.Pod{aPod(join, member, unstartable("/opt/train"))}, "join", "StartError", "correct command, args or image"},
+		"the program's own exit of 128 ": {[]*corev1.Pod{aPod(mpi, "pi-launcher", ended(128, time.Minute, "the command ended (exit code 128)"))}, "mpi", "Failed", "exit code 128"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := aJob(t, tc.of)
+			b := aBuilder(job)
+			sc := scene{now: now()}
+			sc.places, _ = observe(b.slots, tc.pods, b.attempt, sc.now)
+			sc.verdict = judgeJob(job, sc.places, sc.now)
+			status := newStatus(job, sc)
+			require.Equal(t, tc.reason, status.Reason)
+			require.Contains(t, status.Message, tc.word)
+			require.False(t, strings.Contains(status.Message, "runc create failed"), status.Message)
+		})
+	}
+}
+
+// TestDeliveryLeftOut: a job without spec.agent gets the agent as the CRD's default says.
+func TestDeliveryLeftOut(t *testing.T) {
+	job := aJob(t, "mpi")
+	job.Spec.Agent = nil
+	b := aBuilder(job)
+	require.Equal(t, agentVolume, b.pod(b.slots[0], "pi-launcher").Spec.InitContainers[0].Name)
+}

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDefaultDelivery: a job that does not say how it gets the agent gets it in the same way from submit, convert and the CRD.
+func TestDefaultDelivery(t *testing.T) {
+	require.Equal(t, "init", newSubmit(standard()).Flags().Lookup("delivery").DefValue)
+	require.Equal(t, "init", newConvert(standard()).Flags().Lookup("delivery").DefValue)
+	for _, file := range []string{"install.yaml", "deploy/crd.yaml", "chart/templates/crd.yaml"} {
+		crd, err := os.ReadFile("../../images/" + file)
+		require.NoError(t, err)
+		_, field, found := strings.Cut(string(crd), " delivery:\n")
+		require.True(t, found, file)
+		require.True(t, strings.HasPrefix(strings.TrimSpace(field), "default: init\n"), file)
+	}
+}
