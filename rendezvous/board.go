@@ -32,6 +32,8 @@ type Board struct {
 	ranked   []Worker // the chosen ones, at most want
 	surplus  []Worker // replaced by others, or more than wanted
 	picking  map[string]error
+	events   []corev1.Event
+	unread   bool // there is no right to read events
 	links    map[string]LinkState
 	lasting  map[string]streak
 	lastPull map[string]Reason
@@ -62,7 +64,7 @@ func (b *Board) SetPods(s Snapshot) {
 	if s.Err != nil && len(s.Pods) == 0 && !b.seen {
 		return
 	}
-	b.seen = true
+	b.seen, b.events, b.unread = true, s.Events, s.Unread
 	b.pods = make(map[string]*corev1.Pod, len(s.Pods))
 	b.picking = map[string]error{}
 	workers := make([]Worker, 0, len(s.Pods))
@@ -175,7 +177,10 @@ func (b *Board) reason(w Worker, now time.Time) Reason {
 			Brief: "AmbiguousContainer: " + cause, Sentence: w.Name + ": the pod " + cause,
 		}
 	}
-	r := Explain(pod, w.Container, now)
+	r := Because(Explain(pod, w.Container, now), pod, b.events)
+	if b.unread && r.Code == ContainerCreating && Stuck(pod, now) {
+		r = unread(r, b.Namespace)
+	}
 	link := b.links[w.UID].Reason
 	switch {
 	case r.Code == ImagePull:

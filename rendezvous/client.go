@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client makes a client for pods and for nothing else. The typed clientset
+// Client makes a client for pods and their events, and for nothing else. The typed clientset
 // would register every kind that Kubernetes has: 22 MB of binary and 1.6 ms at
 // each start. Requests are not limited on this side (cfg is not changed): a
 // launcher makes a handful, and a GET per worker in names mode.
@@ -37,7 +37,7 @@ func Client(cfg *rest.Config) (rest.Interface, error) {
 
 func podScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	s.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Pod{}, &corev1.PodList{})
+	s.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Pod{}, &corev1.PodList{}, &corev1.Event{}, &corev1.EventList{})
 	metav1.AddToGroupVersion(s, corev1.SchemeGroupVersion)
 	return s
 }

@@ -24,7 +24,7 @@
 // who is leaving and who is gone comes out. Membership is sticky: a worker that was
 // ready once stays until it is lost, so that a link that drops changes nothing.
 //
-// The package reads pods and nothing else: no events, no nodes, no logs, so
+// The package reads pods, and the events of those that a node cannot prepare: no nodes, no logs, so
 // that the launcher's Role stays small. It changes nothing in the cluster, opens
 // no link itself, and knows no exit codes but its own reasons'.
 package rendezvous

@@ -10,9 +10,11 @@ import (
 // Snapshot is what the API server last said. The pods are shared with later
 // snapshots and must not be changed.
 type Snapshot struct {
-	Pods []*corev1.Pod // by name
-	At   time.Time
-	Err  *APIError // nil while the API server answers; else Pods is the last known state
+	Pods   []*corev1.Pod // by name
+	At     time.Time
+	Events []corev1.Event // of stuck pods
+	Unread bool           // there is no right to read events
+	Err    *APIError      // nil while the API server answers; else Pods is the last known state
 }
 
 // APIError is the state of an API server that does not answer as it should.

@@ -37,6 +37,7 @@ type Watch struct {
 	DenyFirst  time.Duration // how long 401/403 may last before anything worked [ForbiddenGrace]
 	DenyLater  time.Duration // and after something worked [15s]
 	WatchLimit time.Duration // the server ends a watch after this long [5m]
+	Events     time.Duration // between two looks at events while a pod is stuck [10s]
 }
 
 // Run sends a Snapshot to out at once after every change of the pods or of the
@@ -55,6 +56,7 @@ func (w Watch) Run(ctx context.Context, out chan<- Snapshot) error {
 	w.DenyFirst = fallback(w.DenyFirst, ForbiddenGrace)
 	w.DenyLater = fallback(w.DenyLater, 15*time.Second)
 	w.WatchLimit = fallback(w.WatchLimit, 5*time.Minute)
+	w.Events = fallback(w.Events, eventsEvery)
 
 	v := &view{pods: map[string]*corev1.Pod{}, dirty: make(chan struct{}, 1)}
 	follow := w.followSelector
@@ -64,7 +66,13 @@ func (w Watch) Run(ctx context.Context, out chan<- Snapshot) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(v.dirty)
-		return w.retry(ctx, v, follow)
+		watching, ctx := errgroup.WithContext(ctx)
+		watching.Go(func() error { return w.retry(ctx, v, follow) })
+		watching.Go(func() error {
+			w.followEvents(ctx, v)
+			return nil
+		})
+		return watching.Wait()
 	})
 	group.Go(func() error {
 		for range v.dirty {
@@ -139,6 +147,8 @@ type view struct {
 	err     *APIError
 	good    time.Time // of the last good answer
 	started bool      // a Snapshot has content
+	events  []corev1.Event
+	unread  bool // for lack of a right
 }
 
 // update does not clear the error: what it brings may be half of what is needed.
@@ -190,7 +200,7 @@ func (v *view) mark() {
 func (v *view) snapshot() Snapshot {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s := Snapshot{Pods: make([]*corev1.Pod, 0, len(v.pods)), At: time.Now(), Err: v.err}
+	s := Snapshot{Pods: make([]*corev1.Pod, 0, len(v.pods)), At: time.Now(), Err: v.err, Events: v.events, Unread: v.unread}
 	for _, pod := range v.pods {
 		s.Pods = append(s.Pods, pod)
 	}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,6 +64,7 @@ func (b builder) role(own []string, launcher bool) *rbacv1.Role {
 	}
 	if b.job.Spec.Discovery != byNames {
 		add("pods", nil, "list", "watch")
+		add("events", nil, "list") // why a node cannot prepare a worker
 	} else if len(readable) > 0 { // a rule without names is one for all pods
 		add("pods", readable, "get")
 	}
@@ -101,12 +103,16 @@ func ownWorkers(places []place) (list []string) {
 
 // grant gives the launcher's account its Role, which names the job's own pods and no other.
 func (r *Reconciler) grant(ctx context.Context, from client.Reader, b builder, own []string, launcher bool) error {
-	for _, o := range []client.Object{b.role(own, launcher), b.binding()} {
-		if _, err := r.keep(ctx, from, b.job, o); err != nil {
-			return err
-		}
+	role := b.role(own, launcher)
+	_, err := r.keep(ctx, from, b.job, role)
+	if apierrors.IsForbidden(err) { // the right to read events is optional: nobody can grant one that he lacks
+		role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "events") })
+		_, err = r.keep(ctx, from, b.job, role)
 	}
-	return nil
+	if err == nil {
+		_, err = r.keep(ctx, from, b.job, b.binding())
+	}
+	return err
 }
 
 // revoke empties the Role of a job that has ended or has no pods: others may take the names in it.

@@ -116,6 +116,9 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 	if runPolicy(b.job).Suspend {
 		return r.revoke(ctx, b)
 	}
+	if err := r.readEvents(ctx, b.job, s); err != nil {
+		return err
+	}
 	err := r.make(ctx, b, s)
 	if o := obstacleOf(err); o != nil {
 		s.blocked, err = o, nil

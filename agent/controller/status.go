@@ -20,8 +20,10 @@ type scene struct {
 	places  []place
 	steps   steps
 	verdict verdict
-	blocked *obstacle // what the API server, or a gang's scheduler, said
-	token   string    // the members' Secret, if this look made one
+	blocked *obstacle      // what the API server, or a gang's scheduler, said
+	events  []corev1.Event // of pods that a node cannot prepare
+	unread  bool           // there is no right to read them
+	token   string         // the members' Secret, if this look made one
 	now     time.Time
 	version string
 }
@@ -173,7 +175,7 @@ func worst(sc scene) obstacle {
 		if p.ready || p.pod == nil || p.stage == done && p.code == 0 {
 			continue
 		}
-		if r := rendezvous.Explain(p.pod, p.container, sc.now); !r.OK() {
+		if r := rendezvous.Because(rendezvous.Explain(p.pod, p.container, sc.now), p.pod, sc.events); !r.OK() {
 			list = append(list, r)
 		}
 	}
@@ -181,8 +183,11 @@ func worst(sc scene) obstacle {
 		return obstacle{reasonWaiting, "pods are being made"}
 	}
 	first, text := rendezvous.Causes(list)
-	if first.Code == rendezvous.NoAgent {
+	switch {
+	case first.Code == rendezvous.NoAgent || slices.ContainsFunc(sc.events, func(e corev1.Event) bool { return e.Reason == string(first.Code) }):
 		text += "; hint: " + first.Hint
+	case first.Code == rendezvous.ContainerCreating && sc.unread:
+		text += `; its events say why, and the controller may not read them: add {apiGroups: [""], resources: [events], verbs: [list]} to ClusterRole muster-controller`
 	}
 	return obstacle{string(first.Code), clip(text, 1000)}
 }

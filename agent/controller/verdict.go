@@ -51,7 +51,11 @@ const settleFor = 30 * time.Second
 // who end together with the group's code.
 func judgeJob(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 	if d := deadline(job); d > 0 && job.Status.StartTime != nil && now.Sub(job.Status.StartTime.Time) >= d {
-		return verdict{over: true, reason: reasonDeadline, message: fmt.Sprintf("it has not ended within %s (activeDeadlineSeconds)", d)}
+		v := verdict{over: true, reason: reasonDeadline, message: fmt.Sprintf("it has not ended within %s (activeDeadlineSeconds)", d)}
+		if job.Status.Message != "" && job.Status.Phase != v1alpha1.PhaseRunning { // it waited
+			v.message += "; it waited: " + clip(job.Status.Message, 700)
+		}
+		return v
 	}
 	if len(places) > 0 && places[0].launcher() {
 		if l := places[0]; l.stage == done {
