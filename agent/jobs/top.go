@@ -21,7 +21,7 @@ type podMetrics struct {
 	} `json:"containers"`
 }
 
-// TopJobs is what jobs ask for and use: GPUs that their pods hold, CPU and memory
+// TopJobs is what jobs ask for and use: GPUs of their running pods, CPU and memory
 // as the cluster measures them. name "" is all jobs of the namespace, "" of all.
 // note says why there is no usage.
 func (a *API) TopJobs(ctx context.Context, namespace, name string) (t Columns, note string, err error) {
@@ -50,8 +50,8 @@ func (a *API) TopJobs(ctx context.Context, namespace, name string) (t Columns, n
 			}
 			if pod.Status.Phase == corev1.PodRunning {
 				running++
+				gpus += gpusOf(pod)
 			}
-			gpus += gpusOf(pod)
 			if used, ok := usage[pod.Namespace+"/"+pod.Name]; ok {
 				measured = true
 				cpu.Add(used[corev1.ResourceCPU])

@@ -32,12 +32,16 @@ func TestTop(t *testing.T) {
 	s.Handle("GET /api/v1/nodes", answer(`{"items": [
 		{"metadata": {"name": "one"}, "status": {"allocatable": {"nvidia.com/gpu": "8", "cpu": "4"}, "conditions": [{"type": "Ready", "status": "True"}]}},
 		{"metadata": {"name": "two"}, "spec": {"unschedulable": true}, "status": {"allocatable": {"cpu": "4"}}}]}`))
-	for i := range 3 {
+	for i := range 4 {
 		p := talker(i, corev1.ContainerState{})
 		p.Spec.NodeName = "one"
 		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("2"), "cpu": resource.MustParse("1")}
 		if i == 2 {
 			p.Status.Phase = corev1.PodSucceeded
+		}
+		if i == 3 {
+			p.Status.Phase = corev1.PodPending
+			p.Spec.NodeName = ""
 		}
 		s.Set(p)
 	}
@@ -46,7 +50,7 @@ func TestTop(t *testing.T) {
 	require.Empty(t, note)
 	require.Equal(t, [][]string{
 		{"ns", "idle", "", "0/0", "0", "<none>", "<none>"},
-		{"ns", "talk", "Running", "2/3", "4", "1251m", "1089Mi"},
+		{"ns", "talk", "Running", "2/4", "4", "1251m", "1089Mi"},
 	}, table.Rows)
 	table, err = api.TopNodes(t.Context())
 	require.NoError(t, err)
