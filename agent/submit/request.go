@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,6 +60,10 @@ type Request struct {
 	Delivery    string
 	AgentImage  string
 	MaxRestarts int
+	RestartOn   string
+	Success     string
+	HangAfter   time.Duration
+	HangAction  string
 	ActiveFor   time.Duration // --active-deadline
 	CleanPods   string
 }
@@ -104,9 +109,28 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 		job.Spec.Shm = new(v1alpha1.Size(r.ShmSize))
 	}
 	if r.MaxRestarts > 0 {
-		job.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: int32(r.MaxRestarts)}
+		job.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: int32(r.MaxRestarts), RestartOn: r.RestartOn}
 	}
-	return job, nil
+	job.Spec.Success = r.Success
+	return job, r.hang(job)
+}
+
+// hang tells the launcher what counts as a hang, and what a hang leads to.
+func (r Request) hang(job *v1alpha1.LaunchJob) error {
+	switch {
+	case r.HangAfter == 0 && r.HangAction == "":
+		return nil
+	case r.HangAfter < time.Second:
+		return failure.Usage("--hang-after=10m", "--hang-after=%s: a hang lasts for at least a second", r.HangAfter)
+	case job.Spec.Launcher == nil:
+		return failure.Usage("--launcher adds one", "--hang-after without a launcher: nobody sees all members of such a job")
+	}
+	job.Spec.HangAfter = new(v1alpha1.Time(fmt.Sprintf("%ds", int64(r.HangAfter.Seconds()))))
+	if r.HangAction != "" {
+		c := &job.Spec.Launcher.Template.Spec.Containers[0]
+		c.Env = append(c.Env, corev1.EnvVar{Name: "MUSTER_HANG_ACTION", Value: r.HangAction})
+	}
+	return nil
 }
 
 // slots is how many ranks a worker takes: as many as it has GPUs, unless told.

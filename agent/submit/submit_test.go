@@ -60,6 +60,7 @@ func requests() map[string]Request {
 			r.ShmSize, r.HostNetwork, r.Gang, r.MaxRestarts = "1Gi", true, "coscheduling", 3
 			r.Tolerations = []string{"all", "gpu", "gpu=yes:NoSchedule", "spot:NoExecute", "a=b:NoExecute,Exists"}
 			r.Selectors, r.Labels, r.Annotations = []string{"disk=ssd"}, []string{"team=vision"}, []string{"example.com/note=a=b"}
+			r.RestartOn, r.Success, r.HangAfter, r.HangAction = "+hang", "all", 90e9, "stop"
 			r.Devices, r.ImagePullPolicy, r.CleanPods, r.ActiveFor = []string{"amd.com/gpu=2"}, "IfNotPresent", "None", 3600e9
 		}),
 		"deepspeed": least(func(r *Request) { r.Command, r.GPUs = []string{"deepspeed", "train.py"}, 4 }),
@@ -106,6 +107,11 @@ func TestMistakes(t *testing.T) {
 		"--workers=0":                                       func(r *Request) { r.Workers = 0 },
 		"--gpus=-1":                                         func(r *Request) { r.GPUs = -1 },
 		"--ps=-1":                                           func(r *Request) { r.PS = -1 },
+		"--hang-after without a launcher":                   func(r *Request) { r.HangAfter = 60e9 },
+		"--hang-after=1ms":                                  func(r *Request) { r.HangAfter = 1e6 },
+		"--hang-action=kill":                                func(r *Request) { r.HangAfter, r.HangAction = 60e9, "kill" },
+		"--hang-after=0s":                                   func(r *Request) { r.HangAction = "stop" },
+		"--restart-on=oom without --max-restarts":           func(r *Request) { r.RestartOn = "oom" },
 		"--max-restarts=-1":                                 func(r *Request) { r.MaxRestarts = -1 },
 		"--working-dir=root":                                func(r *Request) { r.WorkingDir = "root" },
 		"--delivery=image is not known":                     func(r *Request) { r.Delivery = "image" },

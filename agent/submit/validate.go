@@ -45,6 +45,9 @@ func (r Request) validate() error {
 	if err := oneOf("clean-pods", r.CleanPods, "Running", "None", "All"); err != nil {
 		return err
 	}
+	if err := oneOf("hang-action", r.HangAction, "report", "stop"); err != nil {
+		return err
+	}
 	if err := oneOf("image-pull-policy", r.ImagePullPolicy, "Always", "IfNotPresent", "Never"); err != nil {
 		return err
 	}
@@ -60,6 +63,8 @@ func (r Request) validate() error {
 func (r Request) together() error {
 	wrong := failure.Usage
 	switch {
+	case r.RestartOn != "" && r.MaxRestarts == 0:
+		return wrong("--max-restarts=3", "--restart-on=%s without --max-restarts", r.RestartOn)
 	case r.Gang == kueue && r.Queue == "":
 		return wrong("--queue=NAME is a LocalQueue of the namespace", "--gang=kueue without --queue")
 	case r.Queue != "" && r.Gang != "" && r.Gang != volcano && r.Gang != kueue:

@@ -31,6 +31,10 @@ func (f *submitFlags) whatFlags(set *pflag.FlagSet) {
 	set.BoolVar(&r.Evaluator, "evaluator", false, "an evaluator besides")
 	set.StringVar(&r.Shell, "shell", "", "`SHELL` for a command of one word with blanks (default sh)")
 	set.IntVar(&r.MaxRestarts, "max-restarts", 0, "begin a run that failed again, `N` times")
+	set.StringVar(&r.RestartOn, "restart-on", "", "`LIST` of the ends to restart after, as in agent run --restart-on")
+	set.StringVar(&r.Success, "success", "", "`RULE`: whose end is the job's, as in agent run --success")
+	set.DurationVar(&r.HangAfter, "hang-after", 0, "report a hang after this `TIME` without output and CPU, as in 10m")
+	set.StringVar(&r.HangAction, "hang-action", "", "what a hang leads to: `report` alone (default), or stop (79)")
 	set.DurationVar(&r.ActiveFor, "active-deadline", 0, "the job fails when it has not ended after `TIME`")
 	set.StringVar(&r.CleanPods, "clean-pods", "", "`WHICH` pods to delete at the end: Running (those that still run, the default), None, All")
 }
