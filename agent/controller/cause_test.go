@@ -7,6 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
 // unstartable makes the pod's container one that the runtime could not start.
@@ -54,4 +57,39 @@ func TestDeliveryLeftOut(t *testing.T) {
 	job.Spec.Agent = nil
 	b := aBuilder(job)
 	require.Equal(t, agentVolume, b.pod(b.slots[0], "pi-launcher").Spec.InitContainers[0].Name)
+}
+
+// TestLastWordOfTheWait: a job that ended while workers came up does not go on to say that they come up.
+func TestLastWordOfTheWait(t *testing.T) {
+	for name, end := range map[string]func(*corev1.Pod){"failed": ended(3, time.Second, "it broke"), "well": ended(0, time.Second, "")} {
+		job := aJob(t, "mpi")
+		status := func(pods ...*corev1.Pod) {
+			b := aBuilder(job)
+			sc := scene{now: now()}
+			sc.places, _ = observe(b.slots, pods, b.attempt, sc.now)
+			sc.verdict = judgeJob(job, sc.places, sc.now)
+			job.Status = newStatus(job, sc)
+		}
+		status(aPod(job, "pi-launcher"), aPod(job, "pi-worker-0"))
+		require.True(t, meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.WorkersReady), name)
+		ready := job.Status.Ready
+		status(aPod(job, "pi-launcher", end), aPod(job, "pi-worker-0"))
+		c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.WorkersReady)
+		require.Equal(t, job.Status.Reason, c.Reason, name)
+		require.Equal(t, "the job ended with "+ready+" workers ready", c.Message, name)
+	}
+}
+
+// TestLaunchedWithoutALauncher: nobody speaks of a launcher that there is not.
+func TestLaunchedWithoutALauncher(t *testing.T) {
+	job := aJob(t, "join")
+	b := aBuilder(job)
+	sc := scene{now: now()}
+	var pods []*corev1.Pod
+	for _, s := range b.slots {
+		pods = append(pods, aPod(job, s.name, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = true }))
+	}
+	sc.places, _ = observe(b.slots, pods, b.attempt, sc.now)
+	status := newStatus(job, sc)
+	require.Equal(t, "all members run", meta.FindStatusCondition(status.Conditions, v1alpha1.Launched).Message)
 }

@@ -130,6 +130,9 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 		phase, kind = v1alpha1.PhaseSucceeded, v1alpha1.Succeeded
 		set(s, v1alpha1.Launched, true, obstacle{reasonLaunched, v.message}) // who waits for that waits no longer
 	}
+	if meta.IsStatusConditionFalse(s.Conditions, v1alpha1.WorkersReady) { // the wait is over
+		set(s, v1alpha1.WorkersReady, false, obstacle{v.reason, "the job ended with " + s.Ready + " workers ready"})
+	}
 	say(s, phase, obstacle{v.reason, v.message}, kind, v1alpha1.Restarting)
 }
 
@@ -149,7 +152,7 @@ func progress(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 	}
 	switch {
 	case allReady && up:
-		say(s, "", obstacle{reasonLaunched, "launcher and workers run"}, v1alpha1.Launched, v1alpha1.Restarting)
+		say(s, "", obstacle{reasonLaunched, allRun(sc)}, v1alpha1.Launched, v1alpha1.Restarting)
 		say(s, v1alpha1.PhaseRunning, obstacle{}, "")
 	case launched && !gone && sc.blocked == nil: // pods end, and the launcher knows
 		say(s, v1alpha1.PhaseRunning, obstacle{}, "")
@@ -162,6 +165,14 @@ func progress(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 	default:
 		say(s, v1alpha1.PhaseWaiting, o, "")
 	}
+}
+
+// allRun says what a job consists of, once all of it runs.
+func allRun(sc scene) string {
+	if !sc.places[0].launcher() {
+		return "all members run"
+	}
+	return "launcher and workers run"
 }
 
 // worst is what a user wants to hear first of the pods that are not ready, or what
