@@ -34,7 +34,7 @@ type place struct {
 	code  int32
 	words string    // the container's last words
 	ended time.Time // of the container
-	why   string    // of a lost pod
+	why   string    // a pod was taken away
 	cause string    // why the container could not be started; "" if it was
 }
 
@@ -91,7 +91,7 @@ func (p *place) judge(now time.Time) {
 	case deleted && held(p.pod, now):
 		p.stage, p.why = forgotten, why
 	case deleted:
-		p.stage = going
+		p.stage, p.why = going, why
 	case taken && p.pod.Status.Phase == corev1.PodFailed:
 		p.stage, p.why = lost, why
 	case p.pod.Status.Phase == corev1.PodFailed:

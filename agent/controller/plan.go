@@ -51,8 +51,12 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 		case p.stage == missing:
 			s.create = append(s.create, birth{p.slot, p.slot.name})
 		case p.stage == forgotten:
+			s.note(job, p, now)
 			s.create = append(s.create, birth{p.slot, p.next()})
 		case p.stage == going:
+			if p.why != "" && (p.launcher() || !spent(job, places[0])) {
+				s.note(job, p, now) // it is gone, with its reason, when it is made anew
+			}
 			s.again(time.Second)
 		case p.stage == lost:
 			s.replace(job, p, false, now)
@@ -99,10 +103,25 @@ func (s *steps) replace(job *v1alpha1.LaunchJob, p *place, counted bool, now tim
 		s.discard(p.pod)
 		return
 	}
-	s.record = append(s.record, v1alpha1.Replaced{Pod: p.pod.Name, UID: string(p.pod.UID), Reason: cmp.Or(p.why, fmt.Sprintf("ended with %d", p.code)), Time: metav1.NewTime(now)})
+	s.note(job, p, now)
 	if counted {
 		s.counts++
 	}
+}
+
+// note writes down a pod that is made anew, unless the status has it already.
+func (s *steps) note(job *v1alpha1.LaunchJob, p *place, now time.Time) {
+	if recorded(job, p.pod) {
+		return
+	}
+	why := p.why
+	switch {
+	case why == "" && p.stage == forgotten:
+		why = "deleted, and its node does not confirm it"
+	case why == "":
+		why = fmt.Sprintf("ended with %d", p.code)
+	}
+	s.record = append(s.record, v1alpha1.Replaced{Pod: p.pod.Name, UID: string(p.pod.UID), Reason: why, Time: metav1.NewTime(now)})
 }
 
 func recorded(job *v1alpha1.LaunchJob, pod *corev1.Pod) bool {
