@@ -80,7 +80,7 @@ func TestTeeIsByteIdentical(t *testing.T) {
 	m.tee.finish()
 	wg.Wait()
 	require.True(t, bytes.Equal(want, out.Bytes()))
-	require.Contains(t, said.String(), "agent: metric loss: last 0.25, best 0.5, least 0.25; 2 values of rank 0\n")
+	require.Contains(t, said.String(), "agent: metric loss: last 0.25, most 0.5, least 0.25; 2 values of rank 0\n")
 	text, err := os.ReadFile(m.paths[0])
 	require.NoError(t, err)
 	require.Equal(t, `{"metrics":[{"name":"loss","numberValue":0.25,"format":"RAW"}]}`+"\n", string(text))

@@ -34,11 +34,11 @@ func TestLowestRankCounts(t *testing.T) {
 func TestProcessWithoutRankCountsLast(t *testing.T) {
 	c := collector(t, "loss")
 	c.Line(-1, []byte("loss=1"))
-	require.Equal(t, "metric loss: last 1, best 1, least 1; 1 value", c.Series()[0].Sentence())
-	require.Equal(t, "metric  last  best  least  count  rank\nloss    1     1     1      1      -\n", Summary(c.Series()))
+	require.Equal(t, "metric loss: last 1, most 1, least 1; 1 value", c.Series()[0].Sentence())
+	require.Equal(t, "metric  last  most  least  count  rank\nloss    1     1     1      1      -\n", Summary(c.Series()))
 	c.Line(7, []byte("loss=2"))
 	c.Line(-1, []byte("loss=3"))
-	require.Equal(t, "metric loss: last 2, best 2, least 2; 1 value of rank 7", c.Series()[0].Sentence())
+	require.Equal(t, "metric loss: last 2, most 2, least 2; 1 value of rank 7", c.Series()[0].Sentence())
 }
 
 func TestRanksAtOnce(t *testing.T) {

@@ -35,8 +35,8 @@ func TestImagesPerSecond(t *testing.T) {
 	text, err := Encode(entries)
 	require.NoError(t, err)
 	require.Equal(t, `{"metrics":[{"name":"images-sec","numberValue":215.32,"format":"RAW"}]}`+"\n", string(text))
-	require.Equal(t, "metric      last    best    least  count  rank\nimages/sec  215.32  215.33  210.1  24     0\n", Summary(c.Series()))
-	require.Equal(t, "metric images/sec: last 215.32, best 215.33, least 210.1; 24 values of rank 0", got.Sentence())
+	require.Equal(t, "metric      last    most    least  count  rank\nimages/sec  215.32  215.33  210.1  24     0\n", Summary(c.Series()))
+	require.Equal(t, "metric images/sec: last 215.32, most 215.33, least 210.1; 24 values of rank 0", got.Sentence())
 }
 
 func TestValid(t *testing.T) {

@@ -8,19 +8,19 @@ import (
 )
 
 // Summary is a table for people with a line for each series that has a value;
-// "" where none has. Best is the largest finite value, least the smallest.
+// "" where none has. Most is the largest finite value, least the smallest: which of them is the better one, of a loss or a rate, is not known.
 func Summary(series []Series) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "metric\tlast\tbest\tleast\tcount\trank")
+	fmt.Fprintln(w, "metric\tlast\tmost\tleast\tcount\trank")
 	some := false
 	for _, s := range series {
 		if s.Count == 0 {
 			continue
 		}
 		some = true
-		best, least := s.ends()
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", s.Name, text(s.Last), best, least, s.Count, s.rank())
+		most, least := s.ends()
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", s.Name, text(s.Last), most, least, s.Count, s.rank())
 	}
 	_ = w.Flush() // into memory
 	if !some {
@@ -29,7 +29,7 @@ func Summary(series []Series) string {
 	return b.String()
 }
 
-func (s Series) ends() (best, least string) {
+func (s Series) ends() (most, least string) {
 	if s.Finite == 0 {
 		return "-", "-"
 	}
@@ -55,6 +55,6 @@ func (s Series) Sentence() string {
 	if s.Rank >= 0 {
 		values += " of rank " + s.rank()
 	}
-	best, least := s.ends()
-	return fmt.Sprintf("metric %s: last %s, best %s, least %s; %s", s.Name, text(s.Last), best, least, values)
+	most, least := s.ends()
+	return fmt.Sprintf("metric %s: last %s, most %s, least %s; %s", s.Name, text(s.Last), most, least, values)
 }
