@@ -60,8 +60,8 @@ func TestAMemberThatNeverComes(t *testing.T) {
 	require.NotContains(t, pods[2].out.String(), "another-token")
 	for _, p := range pods[:2] {
 		require.Equal(t, 75, p.code(), "%s", p.out)
-		require.Contains(t, p.out.String(), "rank 1: never came")
-		require.Contains(t, p.out.String(), "rank 3: never came; somebody at 127.0.0.1 who calls itself rank 3 has another token")
+		require.Contains(t, p.out.String(), "rank 1: has not come")
+		require.Contains(t, p.out.String(), "rank 3: has not come; somebody at 127.0.0.1 who calls itself rank 3 has another token")
 	}
 	require.Contains(t, pods[0].out.String(), "of 4 members came within 3s: ")
 }
@@ -305,7 +305,7 @@ func TestTermInTheBarrier(t *testing.T) {
 	one.signal(syscall.SIGTERM)
 	require.Equal(t, 143, one.code(), "%s", one.out)
 	require.Equal(t, 75, zero.code())
-	require.Regexp(t, `rank 1: job-1 came and left \ds ago: its pod was told to stop by SIGTERM, rank 2: never came`, zero.out.String())
+	require.Regexp(t, `rank 1: job-1 came and left \ds ago: its pod was told to stop by SIGTERM, rank 2: has not come`, zero.out.String())
 
 	zero = g.start(0)
 	one, r = g.startVia(1)

@@ -20,7 +20,7 @@ func TestEveryMemberGetsTheSameTable(t *testing.T) {
 		all = append(all, join(t, h.address, card(rank, size), secret))
 	}
 	absent := h.missing(t, 3*tellEvery/2)
-	require.Equal(t, []Absent{{1, "never came"}}, absent)
+	require.Equal(t, []Absent{{1, "has not come"}}, absent)
 	eventually(t, "the others hear who is missing", func() bool {
 		o := all[0].last()
 		return o.Phase == PhaseGather && len(o.Absent) == 1 && o.Absent[0].Rank == 1
@@ -136,7 +136,7 @@ func TestContradictions(t *testing.T) {
 	}
 	absent := h.missing(t, 50*time.Millisecond)
 	require.Len(t, absent, 3)
-	require.Contains(t, absent[1].Why, "never came; job-1 (127.0.0.1) was refused: rank 1 on job-1 was told of 4 members")
+	require.Contains(t, absent[1].Why, "has not come; job-1 (127.0.0.1) was refused: rank 1 on job-1 was told of 4 members")
 }
 
 // TestACutIsNoLoss: members come back by themselves, with what they have to tell,

@@ -42,7 +42,7 @@ func (s *Seat) ready() bool { return s.Here && s.News.Ready && s.News.Leaving ==
 
 // absence says why the seat is not ready.
 func (s *Seat) absence(now time.Time) string {
-	why := "never came"
+	why := "has not come"
 	switch {
 	case s.Here && s.News.Leaving != "":
 		why = fmt.Sprintf("%s is about to go: %s", s.Card.Name, s.News.Leaving)

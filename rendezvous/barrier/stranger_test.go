@@ -102,7 +102,7 @@ func TestAnotherTokenIsNamedAndChangesNothing(t *testing.T) {
 	require.Contains(t, refusal.Hint, "same MUSTER_TOKEN")
 	absent := h.missing(t, 200*time.Millisecond)
 	require.Len(t, absent, 1)
-	require.Equal(t, "rank 2: never came; somebody at 127.0.0.1 who calls itself rank 2 has another token", absent[0].Sentence())
+	require.Equal(t, "rank 2: has not come; somebody at 127.0.0.1 who calls itself rank 2 has another token", absent[0].Sentence())
 	for _, claimed := range []int{0, 7, 1 << 19} { // a seat that is taken, and none
 		nc, err := net.Dial("tcp", h.address)
 		require.NoError(t, err)
