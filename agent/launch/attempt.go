@@ -40,6 +40,7 @@ type attempt struct {
 // end.
 func (r *runner) attempt(ctx, working context.Context, number, port int, workers []rendezvous.Worker) (*attempt, error) {
 	r.epilogue = ""
+	r.report.tookPart(workers)
 	a := &attempt{number: number, port: port, workers: workers, began: time.Now(), hang: r.watchHang()}
 	a.made = situation{cfg: r.cfg, ranked: workers, welcomes: r.welcomes(), paths: r.place.paths,
 		dir: r.place.dir, broker: r.place.socket, agent: r.agent, env: os.Environ(), attempt: number, port: port}

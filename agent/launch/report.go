@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/agent/outfile"
+	"github.com/musterhq/muster/rendezvous"
 )
 
 // Report is what --report FILE holds: figures for tests and for people who
@@ -16,7 +17,7 @@ import (
 type Report struct {
 	Exit      int     `json:"exit"`
 	Why       string  `json:"why,omitempty"`
-	Workers   int     `json:"workers"`
+	Workers   int     `json:"workers"` // that took part, each counted once
 	Sessions  int     `json:"sessions"`
 	Links     int     `json:"links"`      // that were ever connected
 	LinksHeld int     `json:"links_held"` // that were connected when the command ended
@@ -28,6 +29,20 @@ type Report struct {
 	RunMS     int64   `json:"run_ms"`     // the command
 	Lost      []Lost  `json:"lost"`
 	Attempts  []Tried `json:"attempts"` // in their order
+
+	took map[string]bool // names of the workers that took part
+}
+
+// tookPart counts workers of an attempt, or those that joined it. A worker that was replaced under its name is
+// the same one.
+func (r *Report) tookPart(workers []rendezvous.Worker) {
+	if r.took == nil {
+		r.took = map[string]bool{}
+	}
+	for _, w := range workers {
+		r.took[w.Name] = true
+	}
+	r.Workers = len(r.took)
 }
 
 // Tried is one attempt of a run, as the report has it.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/rendezvous"
 )
 
 func TestSummary(t *testing.T) {
@@ -73,4 +75,19 @@ func TestLogger(t *testing.T) {
 	NewLogger(&b, "auto", "warn", true).Warn("careful")
 	require.Contains(t, b.String(), "WARN")
 	require.NotContains(t, b.String(), "{")
+}
+
+// TestWorkersThatTookPart: the last line counts every worker once, also those that joined, or came in another attempt.
+func TestWorkersThatTookPart(t *testing.T) {
+	var r Report
+	named := func(names ...string) (list []rendezvous.Worker) {
+		for _, name := range names {
+			list = append(list, rendezvous.Worker{Name: name})
+		}
+		return list
+	}
+	for _, attempt := range [][]rendezvous.Worker{named("w-0", "w-1"), named("w-0", "w-2"), named("w-1", "w-2", "w-3")} {
+		r.tookPart(attempt)
+	}
+	require.Contains(t, r.Summary(false), "on 4 workers")
 }

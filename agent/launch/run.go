@@ -139,7 +139,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 	began := time.Now()
 	workers, err := r.gather(ctx, working)
 	r.report.WaitMS = time.Since(began).Milliseconds()
-	r.report.Workers = len(workers)
+	r.report.tookPart(workers)
 	if err != nil {
 		r.hurry = true
 		return err
