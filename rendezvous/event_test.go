@@ -1,6 +1,7 @@
 package rendezvous_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/rendezvous"
+	"github.com/musterhq/muster/test/fakekube"
 )
 
 // stuck is a pod that its node has been preparing for a minute.
@@ -73,5 +75,40 @@ func TestBoardNamesTheVolume(t *testing.T) {
 		b.SetPods(tc.shot)
 		b.Tick(noon)
 		require.Contains(t, b.Report(noon), tc.want, name)
+	}
+}
+
+// TestWatchReadsEventsOfStuckPods: events are asked for while a pod is stuck, and a missing right is told and does not end the watch.
+func TestWatchReadsEventsOfStuckPods(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status int
+		body   string
+		fits   func(rendezvous.Snapshot) bool
+	}{
+		"events": {200, `{"kind":"EventList","apiVersion":"v1","items":[
+			{"metadata":{"name":"a"},"involvedObject":{"name":"w-3","uid":"u-w-3"},"type":"Warning","reason":"FailedMount","message":"configmap \"nope\" not found"},
+			{"metadata":{"name":"b"},"involvedObject":{"name":"other","uid":"u-o"},"type":"Warning","reason":"FailedMount","message":"secret"}]}`,
+			func(s rendezvous.Snapshot) bool {
+				return len(s.Events) == 1 && s.Events[0].Reason == "FailedMount" && !s.Unread
+			}},
+		"no right": {403, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"events is forbidden"}`,
+			func(s rendezvous.Snapshot) bool { return s.Unread && s.Err == nil && len(s.Pods) == 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := fakekube.New(t)
+			asked := make(chan string, 1000)
+			s.Handle("GET /api/v1/namespaces/hpc/events", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked <- r.URL.Query().Get("fieldSelector")
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(tc.status)
+				_, _ = w.Write([]byte(tc.body))
+			}))
+			pod := stuck()
+			pod.Labels, pod.CreationTimestamp = map[string]string{"muster.dev/job": "pi"}, metav1.NewTime(time.Now().Add(-time.Minute))
+			s.Set(pod)
+			f := follow(t, s, func(w *rendezvous.Watch) { w.Events = 20 * time.Millisecond })
+			f.until(name, tc.fits)
+			require.Equal(t, rendezvous.PodEvents, <-asked)
+		})
 	}
 }
