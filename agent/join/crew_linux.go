@@ -22,8 +22,6 @@ import (
 )
 
 const (
-	// rankOOMScore makes the kernel take a rank and not PID 1.
-	rankOOMScore = 1000
 	// killMargin is how long a stop waits for the kernel beyond its grace.
 	killMargin = 10 * time.Second
 	// restTime is the grace of what no process of ours leads to any more.

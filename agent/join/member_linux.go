@@ -197,7 +197,7 @@ func (m *member) start(i int) {
 			m.say("%s", w)
 		}
 	}
-	spec := reap.Spec{Argv: p.Argv, Env: env, Dir: m.cfg.Chdir, Setsid: true, OOMScoreAdj: rankOOMScore, Files: []*os.File{nil, os.Stdout, os.Stderr}}
+	spec := reap.Spec{Argv: p.Argv, Env: env, Dir: m.cfg.Chdir, Setsid: true, OOMScoreAdj: worker.RankOOMScore(), Files: []*os.File{nil, os.Stdout, os.Stderr}}
 	if m.cfg.Workers == 1 && len(m.crew.launch.Processes) == 1 {
 		// As under any small init: what we read it reads, a terminal too.
 		spec.Files[0] = os.Stdin

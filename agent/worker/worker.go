@@ -78,16 +78,6 @@ func Run(ctx context.Context, cfg Config) (int, error) {
 	return code, err
 }
 
-// rankOOMScore makes the kernel kill a rank before PID 1; raising it needs no right.
-// A fake worker shares its machine with the user's other programs, and leaves the
-// score alone.
-func rankOOMScore() int {
-	if os.Getenv(names.EnvFake) != "" {
-		return 0
-	}
-	return 1000
-}
-
 // role is a running worker.
 type role struct {
 	cfg    Config
@@ -103,7 +93,7 @@ func newRole(cfg Config, dir, temp string) *role {
 	r := &role{cfg: cfg, reaper: reap.New()}
 	r.server = session.New(session.Config{
 		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: Environment(os.Environ(), dir, temp), Dir: cwd,
-		SpoolDirs: rundir.SpillDirs(dir), Reaper: r.reaper, OOMScore: rankOOMScore(), Log: cfg.Log, Await: cfg.Await,
+		SpoolDirs: rundir.SpillDirs(dir), Reaper: r.reaper, OOMScore: RankOOMScore(), Log: cfg.Log, Await: cfg.Await,
 	})
 	r.reaper.OnOrphan = r.server.Orphaned
 	return r

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/musterhq/muster/agent/names"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -52,13 +51,4 @@ func TestLinkKubexec(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "the image's own", string(text))
-}
-
-// TestFakeRanksKeepTheirScore: under --fake the kernel shall not kill ranks before the
-// other programs of the machine.
-func TestFakeRanksKeepTheirScore(t *testing.T) {
-	t.Setenv(names.EnvFake, "")
-	require.Equal(t, 1000, rankOOMScore())
-	t.Setenv(names.EnvFake, "run-0-w0")
-	require.Zero(t, rankOOMScore())
 }

@@ -1,0 +1,22 @@
+package worker
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// TestRanksOfALaptopKeepTheirScore: outside of a pod, and under --fake, the kernel shall
+// not kill ranks before the other programs of the machine.
+func TestRanksOfALaptopKeepTheirScore(t *testing.T) {
+	t.Setenv(names.EnvFake, "")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+	require.Equal(t, 1000, RankOOMScore())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	require.Zero(t, RankOOMScore())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+	t.Setenv(names.EnvFake, "run-0-w0")
+	require.Zero(t, RankOOMScore())
+}
