@@ -45,6 +45,7 @@ type seat struct {
 // Open implements group.Opener.
 func (s seat) Open(ctx context.Context, id string, spec wire.Spec, stdout, stderr io.Writer) (group.Session, error) {
 	s.hang.name(id, s.label)
+	s.tally.name(id, s.label)
 	session, err := s.link.Open(ctx, id, spec, link.Streams{Stdout: stdout, Stderr: stderr})
 	if err != nil {
 		return nil, err

@@ -32,6 +32,7 @@ type links struct {
 	lease time.Duration
 	log   *slog.Logger
 	tally *tally
+	voice *voice // nil: nothing is said
 
 	changed chan struct{} // one token: some link has another state
 	whole   chan struct{} // one token: the last of those that are there has come up
@@ -90,7 +91,7 @@ func (l *links) open(ctx context.Context, w rendezvous.Worker) {
 		PingEvery: pingEvery(l.lease), ParkAfter: l.parkAfter(),
 		Log:      l.log,
 		OnState:  func(s link.State) { l.note(m, s) },
-		OnReport: func(rec wire.ReportRecord) { l.tally.report(w.Name, rec); l.nudge() },
+		OnReport: func(rec wire.ReportRecord) { l.reported(w.Name, rec) },
 	})
 	l.members[w.Name] = m
 	l.run(ctx, m)

@@ -165,6 +165,7 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 		return nil, err
 	}
 	r.links = newLinks(k, k.gate, r.hello(epoch), r.cfg.Lease, r.log, r.tally)
+	r.links.voice = r.voice
 	r.feed = newFeed()
 	r.wg.Go(func() { r.feed.run(working, k.watch(r.cfg)) })
 	return r.await(working, nil)
@@ -197,6 +198,7 @@ func (r *runner) gatherFakes(working context.Context) ([]rendezvous.Worker, erro
 	r.fakes = fakes
 	epoch := wire.Epoch{Created: time.Now().UnixNano(), UID: r.id}
 	r.links = newLinks(fakes, nil, r.hello(epoch), fakeLease(r.cfg), r.log, r.tally)
+	r.links.voice = r.voice
 	return fakes.await(working, r.cfg, r.links, r.signals)
 }
 

@@ -18,7 +18,8 @@ type tally struct {
 	starved  []string
 	leaving  []string // workers whose sessions were ended by a stop from outside
 	job      job
-	before   earlier // of the attempts before
+	labels   map[string]string // of processes that we started, by session
+	before   earlier           // of the attempts before
 }
 
 // earlier is what attempts that are over leave for the report.
@@ -36,7 +37,7 @@ type linkAccount struct {
 }
 
 func newTally() *tally {
-	return &tally{now: time.Now, links: map[string]*linkAccount{}, job: newJob()}
+	return &tally{now: time.Now, links: map[string]*linkAccount{}, job: newJob(), labels: map[string]string{}}
 }
 
 // link notes the state of a worker's link. parked: it was closed on purpose,

@@ -58,6 +58,10 @@ const behind = 10 * time.Millisecond
 // output and write nothing.
 const heldTime = 10 * time.Second
 
+// heldTold is how long after the first process's end others hold its output before the
+// launcher is told which process does.
+const heldTold = 3 * time.Second
+
 // awaitOutput waits for the ends of both outputs after the first process's end. A
 // process in the background may hold them for ever: once it has written nothing for
 // heldTime it is left to itself.
@@ -65,10 +69,14 @@ func (x *session) awaitOutput(ends <-chan struct{}) {
 	x.wrote.Store(time.Now().UnixNano())
 	timer := time.NewTimer(heldTime)
 	defer timer.Stop()
+	tell := time.NewTimer(heldTold)
+	defer tell.Stop()
 	for open := 2; open > 0; {
 		select {
 		case <-ends:
 			open--
+		case <-tell.C:
+			x.tellHolder()
 		case <-timer.C:
 			quiet := time.Since(time.Unix(0, x.wrote.Load()))
 			if x.full.Load() > 0 {

@@ -1,0 +1,79 @@
+//go:build linux
+
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// tellHolder reports which process still holds the output of a session whose first process
+// has ended. It reports nothing where none is found: the process may be another user's.
+func (x *session) tellHolder() {
+	holder, ok := x.holder()
+	if !ok {
+		return
+	}
+	x.srv.mu.Lock()
+	defer x.srv.mu.Unlock()
+	if x.exit == nil {
+		x.srv.reportLocked(x, wire.ReportRecord{Kind: wire.ReportHeld, PID: holder.PID, Command: holder.Comm})
+	}
+}
+
+// holder finds the oldest process below us that has one of the session's output pipes open.
+func (x *session) holder() (oldest reap.Proc, ok bool) {
+	x.srv.mu.Lock()
+	pipes := x.pipes
+	x.srv.mu.Unlock()
+	links := map[string]bool{}
+	for _, f := range []*os.File{pipes.stdout, pipes.stderr} {
+		if link := linkOf(f); link != "" {
+			links[link] = true
+		}
+	}
+	members, err := x.tree.Find()
+	if err != nil {
+		return oldest, false
+	}
+	for _, p := range members {
+		if p.Alive() && !p.Exiting && holds(p.PID, links) && (!ok || p.Start < oldest.Start) {
+			oldest, ok = p, true
+		}
+	}
+	return oldest, ok
+}
+
+// linkOf is what /proc/PID/fd shows of a pipe; "" once it is closed.
+func linkOf(f *os.File) (link string) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return ""
+	}
+	var st unix.Stat_t
+	if cerr := raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &st) }); cerr != nil || err != nil {
+		return ""
+	}
+	return "pipe:[" + strconv.FormatUint(st.Ino, 10) + "]"
+}
+
+// holds reports whether a process has one of the links open.
+func holds(pid int, links map[string]bool) bool {
+	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false // another user's, or it has ended
+	}
+	for _, e := range entries {
+		if link, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil && links[link] {
+			return true
+		}
+	}
+	return false
+}
