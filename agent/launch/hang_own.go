@@ -30,7 +30,8 @@ func (c *command) scene() (s scene, written uint64, err error) {
 		}
 		written += d.Written
 		processes = append(processes, wire.ProcessRecord{PID: p.PID, Parent: p.PPID, Start: p.Start, Command: p.Comm, State: string(p.State),
-			CPU: int64(p.Ticks) * reap.TickTime.Milliseconds(), Moved: int64(d.Read + d.Written), Call: d.Call, Waiting: d.Waiting, Refused: d.Refused})
+			CPU: int64(p.Ticks) * reap.TickTime.Milliseconds(), Moved: int64(d.Read + d.Written), Call: d.Call, Waiting: d.Waiting, Refused: d.Refused,
+			Peer: d.Peer.Address, PeerClosed: d.Peer.Closed, PeerUnheard: d.Peer.Unheard})
 	}
 	s.actors = actorsOf("", processes)
 	return s, written, nil

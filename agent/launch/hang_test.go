@@ -277,6 +277,16 @@ func TestHangWords(t *testing.T) {
 		"rank 0 on w-0 (python3, pid 10, and 1 more process of it), rank 10 on w-1 (python3, pid 21): sleeps in futex",
 	}, hangLines(list))
 
+	for want, p := range map[string]wire.ProcessRecord{
+		"rank 1 on w (cat, pid 9): sleeps in read":                                                            {},
+		"rank 1 on w (cat, pid 9) waiting for 10.0.0.2:29500: sleeps in read":                                 {Peer: "10.0.0.2:29500"},
+		"rank 1 on w (cat, pid 9) waiting for 10.0.0.2:29500 where nobody listens: sleeps in read":            {Peer: "10.0.0.2:29500", PeerUnheard: true},
+		"rank 1 on w (cat, pid 9) waiting for 10.0.0.2:29500 which has closed the connection: sleeps in read": {Peer: "10.0.0.2:29500", PeerClosed: true},
+	} {
+		p.PID, p.Command, p.Rank, p.State, p.Call = 9, "cat", "1", "S", "read"
+		require.Equal(t, []string{want}, hangLines([]sitter{{who: "rank 1", worker: "w", actor: actor{process: p}}}))
+	}
+
 	only := map[string]scene{"": scenes[""], "w-0": {}}
 	require.Equal(t, []string{"mpirun in the launcher (mpirun, pid 9): sleeps in poll"}, hangLines(sitters(only, func(string) string { return "" })))
 

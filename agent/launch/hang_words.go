@@ -126,7 +126,21 @@ func (s sitter) where() string {
 	if s.more > 0 {
 		text += fmt.Sprintf(", and %s of it", count(s.more, "more process"))
 	}
-	return text + ")"
+	return text + ")" + s.peer()
+}
+
+// peer says which socket a process waits for, as far as that is known.
+func (s sitter) peer() string {
+	p := s.actor.process
+	switch {
+	case p.Peer == "":
+		return ""
+	case p.PeerUnheard:
+		return " waiting for " + p.Peer + " where nobody listens"
+	case p.PeerClosed:
+		return " waiting for " + p.Peer + " which has closed the connection"
+	}
+	return " waiting for " + p.Peer
 }
 
 // hangLines is the report, one line for each call that somebody sits in.

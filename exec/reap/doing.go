@@ -28,6 +28,7 @@ type Doing struct {
 	// moved for it since it began, those of sockets' own calls left out; Counted: they are known.
 	Read, Written uint64
 	Counted       bool
+	Peer          Peer // of the socket that it waits for
 }
 
 // Look tells what a process does. One that has ended does nothing. The kernel
@@ -40,6 +41,7 @@ func Look(pid int) Doing {
 	if err == nil {
 		d.Number = parseCall(text)
 		d.Call = nameOf(d.Number)
+		d.Peer = peerOf(base, text)
 	}
 	d.Refused = err != nil
 	if text, err = os.ReadFile(base + "/wchan"); err == nil {

@@ -112,7 +112,8 @@ func processRecord(p reap.Proc) wire.ProcessRecord {
 	d := reap.Look(p.PID)
 	rec := wire.ProcessRecord{PID: p.PID, Parent: p.PPID, Start: p.Start, Command: p.Comm, Rank: numberIn(p.PID, anyRank[:]),
 		State: string(p.State), Threads: p.Threads, CPU: int64(p.Ticks) * reap.TickTime.Milliseconds(),
-		Syscall: d.Number, Call: d.Call, Waiting: d.Waiting, Refused: d.Refused}
+		Syscall: d.Number, Call: d.Call, Waiting: d.Waiting, Refused: d.Refused,
+		Peer: d.Peer.Address, PeerClosed: d.Peer.Closed, PeerUnheard: d.Peer.Unheard}
 	if d.Counted {
 		rec.Moved = int64(d.Read + d.Written)
 	}

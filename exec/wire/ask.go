@@ -40,4 +40,9 @@ type ProcessRecord struct {
 	Waiting string `json:"wchan,omitempty"` // the kernel's function that it sleeps in
 	// Refused: the kernel did not let the worker see the call.
 	Refused bool `json:"refused,omitempty"`
+	// Peer is the far end, IP:PORT, of the TCP socket that the call waits for; PeerClosed: it
+	// has closed the connection; PeerUnheard: it is to be connected to, and nobody listens there.
+	Peer        string `json:"peer,omitempty"`
+	PeerClosed  bool   `json:"peerClosed,omitempty"`
+	PeerUnheard bool   `json:"peerUnheard,omitempty"`
 }

@@ -1,0 +1,121 @@
+//go:build linux
+
+package reap
+
+import (
+	"bytes"
+	"encoding/hex"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// socketCalls are system calls whose first argument is the descriptor that they wait for.
+var socketCalls = map[int]bool{
+	unix.SYS_READ: true, unix.SYS_WRITE: true, unix.SYS_READV: true, unix.SYS_WRITEV: true, unix.SYS_CONNECT: true,
+	unix.SYS_RECVFROM: true, unix.SYS_RECVMSG: true, unix.SYS_RECVMMSG: true, unix.SYS_SENDTO: true, unix.SYS_SENDMSG: true, unix.SYS_SENDMMSG: true,
+}
+
+// States of a TCP socket in /proc/PID/net/tcp (include/net/tcp_states.h).
+const (
+	tcpSynSent   = 2
+	tcpCloseWait = 8
+	tcpListen    = 10
+)
+
+// Peer is the far end of the TCP socket that a process waits for.
+type Peer struct {
+	Address string // IP:PORT; "": it waits for no such socket, or that is not known
+	Closed  bool   // the far end has closed the connection
+	// Unheard: the connection is not made yet, the far end has the socket's own address,
+	// and nobody listens there.
+	Unheard bool
+}
+
+// peerOf finds the socket that a process waits for, by the text of its syscall file.
+func peerOf(base string, call []byte) Peer {
+	fields := strings.Fields(string(call))
+	number := parseCall(call)
+	if len(fields) < 2 || !socketCalls[number] {
+		return Peer{}
+	}
+	fd, err := strconv.ParseUint(fields[1], 0, 31)
+	if err != nil {
+		return Peer{}
+	}
+	link, err := os.Readlink(base + "/fd/" + strconv.FormatUint(fd, 10))
+	inode, isSocket := strings.CutPrefix(link, "socket:[")
+	if err != nil || !isSocket {
+		return Peer{}
+	}
+	inode = strings.TrimSuffix(inode, "]")
+	var all []tcpSocket
+	var buf bytes.Buffer
+	for _, name := range []string{"/net/tcp", "/net/tcp6"} {
+		if ReadFile(base+name, &buf) == nil {
+			all = append(all, parseTCP(buf.Bytes())...)
+		}
+	}
+	return peerIn(all, inode)
+}
+
+// tcpSocket is a line of /proc/PID/net/tcp or tcp6.
+type tcpSocket struct {
+	local, remote netip.AddrPort
+	state         uint64
+	inode         string
+}
+
+func peerIn(all []tcpSocket, inode string) Peer {
+	for _, s := range all {
+		if s.inode != inode || s.state == tcpListen || s.remote.Port() == 0 {
+			continue
+		}
+		p := Peer{Address: s.remote.String(), Closed: s.state == tcpCloseWait}
+		p.Unheard = s.state == tcpSynSent && s.remote.Addr() == s.local.Addr()
+		for _, other := range all {
+			if other.state == tcpListen && other.local.Port() == s.remote.Port() &&
+				(other.local.Addr() == s.remote.Addr() || other.local.Addr().IsUnspecified()) {
+				p.Unheard = false
+			}
+		}
+		return p
+	}
+	return Peer{}
+}
+
+// parseTCP reads /proc/PID/net/tcp or tcp6 (proc_pid_net(5)), and leaves out what it cannot read.
+func parseTCP(text []byte) (all []tcpSocket) {
+	for line := range bytes.Lines(text) {
+		f := strings.Fields(string(line))
+		if len(f) < 10 {
+			continue
+		}
+		local, ok := parseEnd(f[1])
+		remote, also := parseEnd(f[2])
+		state, err := strconv.ParseUint(f[3], 16, 8)
+		if ok && also && err == nil {
+			all = append(all, tcpSocket{local, remote, state, f[9]})
+		}
+	}
+	return all
+}
+
+// parseEnd reads ADDRESS:PORT in hexadecimal: each four bytes of the address are in the
+// order of a little-endian machine, which all of ours are.
+func parseEnd(text string) (netip.AddrPort, bool) {
+	address, port, _ := strings.Cut(text, ":")
+	raw, err := hex.DecodeString(address)
+	n, perr := strconv.ParseUint(port, 16, 16)
+	if err != nil || perr != nil || len(raw) != 4 && len(raw) != 16 {
+		return netip.AddrPort{}, false
+	}
+	for i := 0; i < len(raw); i += 4 {
+		raw[i], raw[i+1], raw[i+2], raw[i+3] = raw[i+3], raw[i+2], raw[i+1], raw[i]
+	}
+	addr, _ := netip.AddrFromSlice(raw)
+	return netip.AddrPortFrom(addr.Unmap(), uint16(n)), true
+}
