@@ -46,12 +46,17 @@ func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace ti
 
 // Drain is Stop with an order: the leaves of the first scan are asked alone, and
 // with sig: a program may be made to be stopped by INT or QUIT. All others are
-// asked when these leaves have ended, or after half of grace, and leaves that
-// took another signal than TERM for no reason to end are asked with TERM then.
+// asked when these leaves have ended, or in the last part of grace (lastPart): torchrun and
+// MPI daemons that are asked earlier kill their ranks while these save. If sig is not
+// TERM, all are asked with TERM after half of grace, leaves that ignored sig too.
 func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration) (Report, error) {
 	s := newStop(r, find, grace)
 	start := time.Now()
-	err := s.leaves(ctx, sig, start.Add(grace/2))
+	alone := grace - lastPart(grace)
+	if sig != syscall.SIGTERM {
+		alone = grace / 2
+	}
+	err := s.leaves(ctx, sig, start.Add(alone))
 	if err == nil {
 		err = s.finish(ctx, start.Add(grace))
 	}

@@ -94,7 +94,7 @@ trap again TERM; echo ready; read x; read x; sleep 300`
 }
 
 // The rank is asked first, and its daemon only when the rank has ended; a rank
-// that does not end delays the daemon by half the grace and no longer.
+// that does not end delays the daemon until the last fifth of the grace and no longer.
 func TestDrainAsksRanksFirst(t *testing.T) {
 	if !inside(t) {
 		return
@@ -113,7 +113,7 @@ wait; read y <&3`
 	}{
 		{"rank ends", `trap "echo rank asked; sleep 0.3; echo rank ends; exit 0" TERM`, syscall.SIGTERM, time.Minute, 0,
 			[]string{"rank asked\n", "rank ends\n", "daemon asked\n"}},
-		{"rank stays", `trap "" TERM`, syscall.SIGTERM, 4 * time.Second, 2 * time.Second,
+		{"rank stays", `trap "" TERM`, syscall.SIGTERM, 4 * time.Second, 3200 * time.Millisecond,
 			[]string{"daemon asked\n"}},
 		{"rank ends by HUP", `trap "echo rank quits; exit 0" HUP; trap "" TERM`, syscall.SIGHUP, time.Minute, 0,
 			[]string{"rank quits\n", "daemon asked\n"}},
