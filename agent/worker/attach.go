@@ -30,13 +30,9 @@ const (
 // after a restart of containerd the end of stdin never comes. Only what PID 1
 // said before it closed is still passed on. The caller must exit then.
 func Attach() error {
-	path, err := rundir.Find(names.WorkerSocket)
+	c, err := dial()
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNoWorker, err)
-	}
-	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNoWorker, err)
+		return err
 	}
 	for _, fd := range []int{0, 1} {
 		// Not a pipe, or over the user's limit: then it is as large as it is.
@@ -61,6 +57,20 @@ func Attach() error {
 	case <-time.After(drainTime):
 	}
 	return err
+}
+
+// dial connects to the worker of this container. Its error wraps ErrNoWorker.
+func dial() (*net.UnixConn, error) {
+	s, err := rundir.Find(names.WorkerSocket)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoWorker, err)
+	}
+	defer s.Close()
+	c, err := s.Dial()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoWorker, err)
+	}
+	return c, nil
 }
 
 // pass copies with a large buffer. The interfaces are narrowed so that io.Copy

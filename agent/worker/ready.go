@@ -9,8 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -21,13 +19,9 @@ const readyTime = 5 * time.Second
 // ErrNoWorker when there is none; it says so when the worker does not answer
 // within 5 s, and when it is about to end. Ready changes nothing in the worker.
 func Ready() error {
-	path, err := rundir.Find(names.WorkerSocket)
+	c, err := dial()
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNoWorker, err)
-	}
-	c, err := net.Dial("unix", path)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNoWorker, err)
+		return err
 	}
 	defer c.Close()
 	if err := c.SetDeadline(time.Now().Add(readyTime)); err != nil {

@@ -4,6 +4,9 @@ package broker
 
 import (
 	"bytes"
+	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -12,31 +15,59 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever can reach the socket, only the launcher's own user and root are
-// served: here somebody has opened directory and socket to all.
+// The launcher serves its own user and root only, and a stub trusts a broker in a
+// private directory only: here somebody has opened directory and socket to all.
 func TestAnotherUserIsNotServed(t *testing.T) {
 	require.Zero(t, os.Getuid(), "this test becomes another user: run it as root")
 	backend := newLocal()
 	socket, _ := serve(t, &Server{Env: func() []string { return []string{"A=b"} }}, backend)
-	as := func(uid uint32) (int, string) {
-		cmd := call(socket, "198.18.0.2", "echo", "opened")
+	echo := []string{"198.18.0.2", "echo", "opened"}
+	as := func(uid uint32, words ...string) (int, string) {
+		cmd := call(socket, words...)
 		cmd.Path = "/proc/self/exe" // its directory is ours alone
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
 		return codeOf(t, cmd), out.String()
 	}
-	code, said := as(64102)
+	code, said := as(64102, echo...)
 	require.Equal(t, 255, code)
 	require.Contains(t, said, "permission denied")
 	require.NoError(t, os.Chmod(filepath.Dir(socket), 0o777))
 	require.NoError(t, os.Chmod(socket, 0o666))
-	code, said = as(64102)
+	code, said = as(64102, echo...)
 	require.Equal(t, 255, code)
 	require.NotContains(t, said, "opened")
-	require.NotContains(t, said, "permission denied", "the socket itself was open")
+	require.Contains(t, said, "belongs to uid 0, not to uid 64102")
+	code, said = as(0, echo...)
+	require.Equal(t, 255, code)
+	require.Contains(t, said, "mode is 0777, must be 0700")
+
+	// A peer that does not look gets no answer from the broker.
+	_, said = as(64102, peerWord)
+	require.Equal(t, "0 bytes\n", said)
 	require.Empty(t, backend.sessions, "nothing was started")
-	code, said = as(0)
+	_, said = as(0, peerWord)
+	require.NotEqual(t, "0 bytes\n", said, "others are answered")
+	require.NoError(t, os.Chmod(filepath.Dir(socket), 0o700))
+	code, said = as(0, echo...)
 	require.Zero(t, code)
 	require.Equal(t, "opened\n", said)
+}
+
+// peerWord makes a stub a peer that connects without looking at what is there.
+const peerWord = "peer"
+
+// peer sends nothing and tells how long the broker's answer is.
+func peer(socket string) int {
+	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer c.Close()
+	_ = c.CloseWrite()
+	answer, _ := io.ReadAll(c)
+	fmt.Println(len(answer), "bytes")
+	return 0
 }

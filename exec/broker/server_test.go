@@ -298,29 +298,6 @@ func TestMalformedRequestsAreAnsweredAndLeakNothing(t *testing.T) {
 	require.Eventually(t, func() bool { return openDescriptors(t) <= before }, 5*time.Second, 10*time.Millisecond, "descriptors leak")
 }
 
-func TestOtherUsersAreNotServed(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root, to be somebody else")
-	}
-	socket, _ := serve(t, &Server{Env: func() []string { return []string{"SECRET=1"} }}, newLocal())
-	// As if somebody had opened the directory.
-	require.NoError(t, os.Chmod(socket[:strings.LastIndexByte(socket, '/')], 0o755))
-	require.NoError(t, os.Chmod(socket, 0o666))
-	cmd := call(socket, "w-0", "echo never")
-	// The test binary lies where others may not look: they get it by its descriptor.
-	self, err := os.Open(cmd.Path)
-	require.NoError(t, err)
-	defer self.Close()
-	cmd.ExtraFiles = []*os.File{self}
-	cmd.Path = "/proc/self/fd/3"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	require.Equal(t, 255, codeOf(t, cmd))
-	require.Empty(t, stdout.String())
-	require.Contains(t, stderr.String(), "the launcher ended before")
-}
-
 // TestStubThatDiesWhileItsSessionIsOpened: nothing may be left running.
 func TestStubThatDiesWhileItsSessionIsOpened(t *testing.T) {
 	entered := make(chan struct{})

@@ -6,21 +6,26 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/rundir"
 )
 
-// Dialer connects to the socket at Path.
+// Dialer connects to the socket at Path. Its directory must be private, and its
+// server must be the same user.
 type Dialer struct{ Path string }
 
 // Dial opens one stream. The error is a *link.DialError.
-func (d Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
-	var nd net.Dialer
-	c, err := nd.DialContext(ctx, "unix", d.Path)
+func (d Dialer) Dial(context.Context) (io.ReadWriteCloser, error) {
+	// Server, not Unreachable: one worker that does not listen says nothing
+	// about the others, whose gate Unreachable would close.
+	s, err := rundir.Reach(d.Path)
 	if err != nil {
-		// Server, not Unreachable: one worker that does not listen says nothing
-		// about the others, whose gate Unreachable would close.
+		return nil, &link.DialError{Kind: link.Server, Err: fmt.Errorf("connect to worker: %w", err)}
+	}
+	defer s.Close()
+	c, err := s.Dial()
+	if err != nil {
 		return nil, &link.DialError{Kind: link.Server, Err: fmt.Errorf("connect to worker: %w", err)}
 	}
 	return c, nil

@@ -8,10 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/shortage"
+	"github.com/musterhq/muster/exec/rundir"
 )
-
-// maxSocketPath is sun_path of unix(7) without the closing NUL.
-const maxSocketPath = 107
 
 var errGone = &sentence{
 	text: "rsh: the launcher ended before the command did",
@@ -115,21 +114,35 @@ func readReply(read func([]byte) bool) (Reply, error) {
 	return ParseReply(body)
 }
 
+// connect connects to the broker at socket. Its server must be the socket's owner
+// or root.
 func connect(socket string) (int, error) {
-	if len(socket) > maxSocketPath {
-		return -1, &sentence{
-			text: "rsh: socket path " + socket + " has " + strconv.Itoa(len(socket)) + " bytes, a unix socket takes " + strconv.Itoa(maxSocketPath) + " at most",
-			tip:  "set " + names.EnvDir + " to a shorter directory",
-		}
+	if len(socket) > rundir.MaxSocketPath {
+		long := &rundir.PathTooLongError{Path: socket}
+		return -1, &sentence{text: "rsh: " + long.Error(), tip: long.Hint()}
 	}
+	s, err := rundir.Reach(socket)
+	if errors.Is(err, unix.ENOENT) {
+		return -1, NoLauncher(socket)
+	}
+	if err != nil {
+		return -1, unconnected(socket, err)
+	}
+	defer s.Close()
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return -1, &sentence{text: "rsh: make a socket: " + err.Error()}
+		return -1, unconnected(socket, err)
 	}
 	for {
-		err = unix.Connect(fd, &unix.SockaddrUnix{Name: socket})
+		err = unix.Connect(fd, &unix.SockaddrUnix{Name: s.Address()})
 		if !errors.Is(err, unix.EINTR) {
 			break
+		}
+	}
+	if err == nil {
+		var server *unix.Ucred
+		if server, err = unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			err = s.Trust(int(server.Uid))
 		}
 	}
 	if err == nil {
@@ -139,7 +152,11 @@ func connect(socket string) (int, error) {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {
 		return -1, NoLauncher(socket)
 	}
-	return -1, &sentence{text: "rsh: connect to the launcher at " + socket + ": " + err.Error()}
+	return -1, unconnected(socket, err)
+}
+
+func unconnected(socket string, err error) error {
+	return &sentence{text: "rsh: connect to the launcher at " + socket + ": " + err.Error(), tip: shortage.Hint(err)}
 }
 
 // send writes the frame; the descriptors go with its first byte.

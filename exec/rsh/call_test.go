@@ -5,6 +5,7 @@ package rsh
 import (
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,9 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// private returns a directory that only we can enter, as a broker's must be.
+func private(t *testing.T) string {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	return dir
+}
+
 // brokerThat answers every connection with the given bytes and hangs up.
 func brokerThat(t *testing.T, answer []byte) string {
-	path := filepath.Join(t.TempDir(), "s")
+	path := filepath.Join(private(t), "s")
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)
 	done := make(chan struct{})
@@ -66,7 +74,7 @@ func TestCallWithoutAGoodAnswerIs255(t *testing.T) {
 }
 
 func TestSocketLeftBehindMeansNoLauncher(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
+	path := filepath.Join(private(t), "s")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	require.NoError(t, err)
 	l.SetUnlinkOnClose(false)
@@ -98,7 +106,7 @@ func TestCommandThatIsTooLongIsRefusedHere(t *testing.T) {
 }
 
 func TestPendingCallIsGivenUpByClose(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
+	path := filepath.Join(private(t), "s")
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)
 	defer l.Close()

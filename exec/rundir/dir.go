@@ -69,36 +69,24 @@ func create(dir string) error {
 	if err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	if err == nil {
-		// A umask may have taken bits away from our own directory.
-		if err := os.Chmod(dir, 0o700); err != nil {
-			return err
-		}
-	}
-	if err := private(dir); err != nil {
-		return err
-	}
-	// Also answers for a read-only file system, where mkdir says "exists".
-	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
-	}
-	return nil
-}
-
-// private tells whether dir is a real directory of ours that nobody else can enter.
-func private(dir string) error {
-	info, err := os.Lstat(dir)
+	made := err == nil
+	p, err := openDir(dir)
 	if err != nil {
 		return err
 	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s: not a directory", dir)
+	defer p.close()
+	if made {
+		// A umask may have taken bits away from our own directory.
+		if err := os.Chmod(p.at("."), 0o700); err != nil {
+			return err
+		}
 	}
-	if owner := ownerOf(info); owner != os.Getuid() {
-		return fmt.Errorf("%s: belongs to uid %d, we are %d", dir, owner, os.Getuid())
+	if err := p.check(os.Getuid()); err != nil {
+		return err
 	}
-	if mode := info.Mode().Perm(); mode != 0o700 {
-		return fmt.Errorf("%s: mode is %#o, must be 0700", dir, mode)
+	// Also answers for a read-only file system, where mkdir says "exists".
+	if err := unix.Access(p.at("."), unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
 	}
 	return nil
 }

@@ -4,7 +4,9 @@
 // It takes nothing but the environment and the caller's uid. It promises that a
 // directory it hands out is a real one (no symbolic link), belongs to the
 // caller, has mode 0700 and can be written; that a socket it makes has mode
-// 0600; and that a socket it finds belongs to the caller. It works with a
+// 0600; and that a socket it finds belongs to the caller, as do its directory and
+// its server. Directories are opened by descriptor, so a path that is changed
+// meanwhile does not lead elsewhere. It works with a
 // read-only root file system and any uid: the last candidate is /dev/shm, which
 // is writable in every container, and is marked so because MPI's shared memory
 // lives in the same 64 MiB.

@@ -44,22 +44,12 @@ func Broker() (string, error) {
 	if path := os.Getenv(names.EnvBroker); path != "" {
 		return path, nil
 	}
-	return Find(names.BrokerSocket)
-}
-
-// Find returns the first existing socket called name that belongs to us, or a
-// *NotFoundError.
-func Find(name string) (string, error) {
-	missing := &NotFoundError{Name: name}
-	for _, dir := range Candidates() {
-		path := filepath.Join(dir, name)
-		info, err := os.Lstat(path)
-		if err == nil && info.Mode().Type() == fs.ModeSocket && ownerOf(info) == os.Getuid() {
-			return path, nil
-		}
-		missing.Looked = append(missing.Looked, path)
+	s, err := Find(names.BrokerSocket)
+	if err != nil {
+		return "", err
 	}
-	return "", missing
+	s.Close()
+	return s.Path, nil
 }
 
 // Listen opens a unix stream socket at path with mode 0600. The directory must
@@ -70,19 +60,31 @@ func Listen(path string) (*net.UnixListener, error) {
 	if len(path) > MaxSocketPath {
 		return nil, &PathTooLongError{Path: path}
 	}
-	if err := private(filepath.Dir(path)); err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", path, err)
-	}
-	if err := clear(path); err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", path, err)
-	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	dir, err := openPrivate(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		l.Close()
+	defer dir.close()
+	l, err := listen(dir, path)
+	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	return l, nil
+}
+
+func listen(dir *private, path string) (*net.UnixListener, error) {
+	inside := dir.at(filepath.Base(path))
+	if err := clear(inside); err != nil {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	// This fails if the directory was replaced meanwhile: then the socket is not in ours.
+	if err := os.Chmod(inside, 0o600); err != nil {
+		l.Close()
+		return nil, err
 	}
 	return l, nil
 }

@@ -35,8 +35,10 @@ func OwnTemp(dir string) (string, error) {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", fmt.Errorf("make a directory for temporary files: %w", err)
 	}
-	if err := private(path); err != nil {
+	p, err := openPrivate(path)
+	if err != nil {
 		return "", fmt.Errorf("make a directory for temporary files: %w", err)
 	}
+	p.close()
 	return path, nil
 }

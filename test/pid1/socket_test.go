@@ -110,7 +110,7 @@ func TestHostileDirectories(t *testing.T) {
 			require.NoError(t, os.Mkdir(dir+"/x", 0o700))
 			require.NoError(t, os.Chown(dir+"/x", other, other))
 			return dir + "/x"
-		}, "belongs to uid 64102, we are 0"},
+		}, "belongs to uid 64102, not to uid 0"},
 		"wider mode": {func(t *testing.T, dir string) string {
 			require.NoError(t, os.Mkdir(dir+"/x", 0o700))
 			require.NoError(t, os.Chmod(dir+"/x", 0o750))
