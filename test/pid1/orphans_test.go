@@ -108,7 +108,7 @@ func TestSharedNamespace(t *testing.T) {
 func TestNobodyComesBack(t *testing.T) {
 	t.Parallel()
 	w := start(t, "pause", nil, "--await", "2s", "--grace", "1s").up(t)
-	l := link.New(link.Config{Worker: "w-0", Dialer: local.Dialer{Path: w.socket},
+	l := link.New(link.Config{Worker: "w-0", Dialer: local.Dialer{Path: w.socket}, Lease: time.Second,
 		Hello: wire.HelloRecord{Version: "test", Epoch: wire.Epoch{Created: 1, UID: "a"}}})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
