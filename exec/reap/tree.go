@@ -4,6 +4,7 @@ package reap
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"sync"
 )
@@ -20,6 +21,27 @@ func Members(procs []Proc, id string) []Proc {
 // (people's own shells) have parent 0 and are spared.
 func Below(procs []Proc, root int) []Proc {
 	return grow(procs, func(p Proc) bool { return p.PPID == root })
+}
+
+// Descends reports whether the chain of parents of the process pid leads to root.
+// The process root does not descend from itself. The error says that pid has ended,
+// or that /proc does not show it.
+func Descends(pid, root int) (bool, error) {
+	const tries = 10 // a parent that ends during a look leaves its children to another
+	var buf bytes.Buffer
+	var err error
+	for range tries {
+		p := Proc{PID: pid, PPID: pid}
+		for p.PPID > 0 && p.PID != root {
+			if p, err = Stat(p.PPID, &buf); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			return p.PID == root && pid != root, nil
+		}
+	}
+	return false, fmt.Errorf("find the parents of process %d: %w", pid, err)
 }
 
 // Leaves returns the living members that have no living child among them: the

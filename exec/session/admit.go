@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -23,10 +24,10 @@ type refusal struct{ record wire.RefuseRecord }
 
 func (r *refusal) Error() string { return r.record.Message }
 
-func (s *Server) refuse(holder wire.Epoch, reason, format string, args ...any) *refusal {
+func (s *Server) refuse(reason, format string, args ...any) *refusal {
 	return &refusal{wire.RefuseRecord{
 		Reason: reason, Message: fmt.Sprintf(format, args...),
-		ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax, Version: s.cfg.Version, Epoch: holder,
+		ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax, Version: s.cfg.Version,
 	}}
 }
 
@@ -36,9 +37,9 @@ func (s *Server) probed() wire.RefuseRecord {
 	ending := s.ending
 	s.mu.Unlock()
 	if ending {
-		return s.refuse(wire.Epoch{}, wire.RefuseEnding, "the worker is going down").record
+		return s.refuse(wire.RefuseEnding, "the worker is going down").record
 	}
-	return s.refuse(wire.Epoch{}, wire.RefuseProbe, "the worker serves").record
+	return s.refuse(wire.RefuseProbe, "the worker serves").record
 }
 
 // admit decides on a HELLO: c becomes the current connection, or the error is
@@ -47,12 +48,12 @@ func (s *Server) probed() wire.RefuseRecord {
 func (s *Server) admit(ctx context.Context, c *conn, h wire.HelloRecord) (wire.WelcomeRecord, error) {
 	proto, ok := wire.Negotiate(wire.ProtoMin, wire.ProtoMax, h.ProtoMin, h.ProtoMax)
 	if !ok {
-		return wire.WelcomeRecord{}, s.refuse(wire.Epoch{}, wire.RefuseVersion,
+		return wire.WelcomeRecord{}, s.refuse(wire.RefuseVersion,
 			"the worker's agent %s speaks protocol %d to %d, the launcher's %s speaks %d to %d",
 			s.cfg.Version, wire.ProtoMin, wire.ProtoMax, h.Version, h.ProtoMin, h.ProtoMax)
 	}
 	if s.cfg.Job != "" && h.Job != "" && h.Job != s.cfg.Job {
-		return wire.WelcomeRecord{}, s.refuse(wire.Epoch{}, wire.RefuseJob, "the worker belongs to job %s, the launcher to %s", s.cfg.Job, h.Job)
+		return wire.WelcomeRecord{}, s.refuse(wire.RefuseJob, "the worker belongs to job %s, the launcher to %s", s.cfg.Job, h.Job)
 	}
 	fences, err := s.claim(c, h)
 	if err != nil {
@@ -77,10 +78,10 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	defer s.mu.Unlock()
 	order := h.Epoch.Compare(s.epoch)
 	if s.ending && (!s.claimed || order != 0) {
-		return nil, s.refuse(s.epoch, wire.RefuseEnding, "the worker is going down")
+		return nil, s.refuse(wire.RefuseEnding, "the worker is going down")
 	}
 	if s.claimed && order < 0 {
-		return nil, s.refuse(s.epoch, wire.RefuseSuperseded, "the worker is held by %s, this is the older %s", s.epoch, h.Epoch)
+		return nil, s.refuse(wire.RefuseSuperseded, "the worker is held by %s, this is the older %s", s.epoch, h.Epoch)
 	}
 	if s.claimed && order > 0 {
 		s.cfg.Log.Info("a newer launcher takes the worker", "old", s.epoch.UID, "new", h.Epoch.UID)
@@ -133,7 +134,10 @@ func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRe
 	// As many as fit a record: the launcher forgets those that it does not know,
 	// and hears of the others at its next redial.
 	room := wire.MaxRecord / 2
-	for id := range s.sessions {
+	for id, x := range s.sessions {
+		if x.forgotten {
+			continue
+		}
 		if room -= 6*len(id) + len(`"",`); room < 0 { // JSON may escape a character by six
 			break
 		}
@@ -157,14 +161,33 @@ func addresses() []string {
 	return out
 }
 
-// checkPeer lets in our own user and root, by the kernel's word.
-func checkPeer(nc *net.UnixConn) error {
-	uid, _, err := rundir.PeerCred(nc)
+// checkPeer returns the peer's pid, and an error unless the peer is our own user or
+// root, as the kernel says.
+func checkPeer(nc *net.UnixConn) (pid int, err error) {
+	uid, pid, err := rundir.PeerCred(nc)
+	if err != nil {
+		return 0, err
+	}
+	if uid != 0 && uid != os.Getuid() {
+		return 0, fmt.Errorf("peer is uid %d", uid)
+	}
+	return pid, nil
+}
+
+// checkDescent returns a *refusal if the peer descends from this worker: a rank
+// could take the worker from its launcher. The bridge that pods/exec starts has no
+// parent in the container, and the launcher of a fake worker is its parent. Pid 0 is
+// a process of another PID namespace, so it is no descendant.
+func (s *Server) checkDescent(pid int) error {
+	if pid == 0 {
+		return nil
+	}
+	below, err := reap.Descends(pid, os.Getpid())
 	if err != nil {
 		return err
 	}
-	if uid != 0 && uid != os.Getuid() {
-		return fmt.Errorf("peer is uid %d", uid)
+	if below {
+		return s.refuse(wire.RefusePeer, "process %d descends from this worker, which takes no launcher from its own sessions", pid)
 	}
 	return nil
 }

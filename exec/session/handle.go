@@ -182,6 +182,9 @@ func (s *Server) find(c *conn, rec wire.OpenRecord) (*session, wire.OpenedRecord
 		return nil, wire.OpenedRecord{Error: wire.OpenUnknown, Message: why}, nil
 	}
 	if x := s.sessions[rec.ID]; x != nil {
+		if x.forgotten {
+			return nil, wire.OpenedRecord{Error: wire.OpenUnknown, Message: "session " + rec.ID + " was forgotten here"}, nil
+		}
 		if x.hash != rec.Hash {
 			return nil, wire.OpenedRecord{Error: wire.OpenMismatch, Message: "session " + rec.ID + " runs another command"}, nil
 		}

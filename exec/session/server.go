@@ -210,7 +210,8 @@ func (s *Server) serveConn(ctx context.Context, nc *net.UnixConn) {
 	defer nc.Close()
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	defer stop()
-	if err := checkPeer(nc); err != nil {
+	pid, err := checkPeer(nc)
+	if err != nil {
 		s.cfg.Log.Warn("refused a connection", "err", err)
 		return
 	}
@@ -224,7 +225,10 @@ func (s *Server) serveConn(ctx context.Context, nc *net.UnixConn) {
 		c.refuse(s.probed())
 		return
 	}
-	welcome, err := s.admit(ctx, c, hello)
+	var welcome wire.WelcomeRecord
+	if err = s.checkDescent(pid); err == nil {
+		welcome, err = s.admit(ctx, c, hello)
+	}
 	if err != nil {
 		var r *refusal
 		if errors.As(err, &r) {

@@ -83,16 +83,18 @@ const (
 	RefuseJob        = "job"        // the worker belongs to another job
 	RefuseEnding     = "ending"     // the worker is going down
 	RefuseProbe      = "probe"      // HELLO only asked whether the worker serves: it does
+	RefusePeer       = "peer"       // the peer descends from the worker
 )
 
-// RefuseRecord says why the worker does not take the connection.
+// RefuseRecord says why the worker does not take the connection. It does not tell
+// the holder's epoch: with that a peer could pass for the holder. The field name
+// "epoch" was used for it and must not be used again.
 type RefuseRecord struct {
 	Reason   string `json:"reason"`
 	Message  string `json:"message"`
 	ProtoMin int    `json:"protoMin"`
 	ProtoMax int    `json:"protoMax"`
 	Version  string `json:"version"`
-	Epoch    Epoch  `json:"epoch"` // the holder's
 }
 
 // OpenRecord creates the session ID, or attaches to it: the same id never

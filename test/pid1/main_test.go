@@ -110,7 +110,7 @@ func become(role string) error {
 	case "restricted":
 		return restricted(argv[1:])
 	case "dial":
-		return dial(os.Args[1])
+		return dial(os.Args[1], int64(len(os.Args)))
 	}
 	return errors.New("no role " + role)
 }

@@ -23,15 +23,16 @@ import (
 // Users that no machine has.
 const owner, other = 64101, 64102
 
-// dial says HELLO on a socket and tells what came of it.
-func dial(path string) error {
+// dial says HELLO on a socket, as a launcher that was created at second created, and
+// prints what came of it.
+func dial(path string, created int64) error {
 	c, err := net.DialTimeout("unix", path, time.Second)
 	if err != nil {
 		fmt.Println("not connected:", err)
 		os.Exit(0)
 	}
 	hello, _ := wire.Record(wire.Hello, 0, wire.HelloRecord{ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax,
-		LeaseSeconds: 60, Epoch: wire.Epoch{Created: 1, UID: "dial"}})
+		LeaseSeconds: 60, Epoch: wire.Epoch{Created: created, UID: "dial"}})
 	b, err := wire.Append(nil, hello)
 	if err != nil {
 		return err
@@ -42,6 +43,8 @@ func dial(path string) error {
 		fmt.Println("closed")
 	case f.Type == wire.Welcome:
 		fmt.Println("welcome")
+	case f.Type == wire.Refuse:
+		fmt.Println("refused:", string(f.Payload))
 	default:
 		fmt.Println("frame", f.Type)
 	}
