@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -181,11 +182,13 @@ func toldWhileWaiting(sig os.Signal) error {
 
 // newPrinter shows the progress of the wait on f: live on a terminal, as lines
 // that begin like all of ours elsewhere.
-func newPrinter(f *os.File, quiet bool) *rendezvous.Printer {
+func newPrinter(f *os.File, cfg Config) *rendezvous.Printer {
 	p := rendezvous.NewPrinter(f)
 	switch {
-	case quiet:
+	case cfg.Quiet:
 		p.Out, p.TTY = io.Discard, false
+	case cfg.jsonLines():
+		p.Out, p.TTY = failure.JSONLines{Out: f, Level: "info"}, false
 	case !p.TTY:
 		p.Out = prefixed{f}
 	}

@@ -69,7 +69,7 @@ type runner struct {
 func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
 	r := &runner{cfg: cfg, streams: streams, log: log, tally: newTally(), id: newRunID(), warned: map[string]bool{}, absent: newAbsent(),
-		voice: &voice{w: streams.Err, quiet: cfg.Quiet}, signals: make(chan os.Signal, 16), reaper: reap.New()}
+		voice: &voice{w: streams.Err, quiet: cfg.Quiet, json: cfg.jsonLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}
 	r.cfg.starter, r.cfg.log = NewStarter(r.reaper), log
 	if err == nil && cfg.DryRun {
 		return 0, dryRun(ctx, cfg, streams.Out)
@@ -175,7 +175,7 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 // that an attempt has lost.
 func (r *runner) await(working context.Context, past *past) ([]rendezvous.Worker, error) {
 	w := &waiter{cfg: r.cfg, links: r.links, feed: r.feed, agent: r.kube.agent, signals: r.signals,
-		printer: newPrinter(r.streams.Err, r.cfg.Quiet), past: past}
+		printer: newPrinter(r.streams.Err, r.cfg), past: past}
 	w.board = rendezvous.New(r.cfg.most(), r.cfg.HopelessAfter)
 	w.board.Least = r.cfg.LeastWorkers
 	w.board.Namespace, w.board.Selector = r.kube.namespace, r.cfg.WorkerSelector()

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/agent/failure"
 )
 
 // Streams are the launcher's own; the command inherits the real descriptors.
@@ -17,35 +19,37 @@ type Streams struct {
 }
 
 // voice speaks to people on stderr, one whole line at a time. What it says
-// begins with "agent: "; --quiet leaves complaints only.
+// begins with "agent: "; --quiet leaves complaints only. With --log-format=json each
+// line is an object.
 type voice struct {
 	mu    sync.Mutex
 	w     io.Writer
 	quiet bool
+	json  bool
 	lost  loss // errors of w
 }
 
 // Say tells what happens.
 func (v *voice) Say(format string, args ...any) {
 	if !v.quiet {
-		v.line("agent: "+format, args...)
+		v.line("info", "agent: "+format, args...)
 	}
 }
 
 // Warn tells what may be wrong; --quiet does not silence it.
-func (v *voice) Warn(format string, args ...any) { v.line("agent: "+format, args...) }
+func (v *voice) Warn(format string, args ...any) { v.line("warn", "agent: "+format, args...) }
 
 // Hint follows a Warn.
 func (v *voice) Hint(hint string) {
 	if hint != "" {
-		v.line("hint: %s", hint)
+		v.line("info", "hint: %s", hint)
 	}
 }
 
-func (v *voice) line(format string, args ...any) {
+func (v *voice) line(level, format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if _, err := fmt.Fprintf(v.w, format+"\n", args...); err != nil {
+	if _, err := fmt.Fprintf(v.at(level), format+"\n", args...); err != nil {
 		v.lost.note(unwritable(called(standardError, err)))
 	}
 }
@@ -54,7 +58,15 @@ func (v *voice) line(format string, args ...any) {
 func (v *voice) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.w.Write(p)
+	return v.at("info").Write(p)
+}
+
+// at returns the writer for lines of level.
+func (v *voice) at(level string) io.Writer {
+	if v.json {
+		return failure.JSONLines{Out: v.w, Level: level}
+	}
+	return v.w
 }
 
 // signalName is SIGTERM for 15, "signal 64" for one without a name.

@@ -104,7 +104,7 @@ func (f *flagSets) output(set *pflag.FlagSet) {
 	set.StringVar(&c.Report, "report", c.Report, "write figures of the run to `FILE` as JSON")
 	set.BoolVarP(&c.Quiet, "quiet", "q", c.Quiet, "complaints only")
 	set.BoolVarP(&c.Verbose, "verbose", "v", c.Verbose, "sessions, links and redials in the last line")
-	set.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`auto`, console or json")
+	set.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`auto`, console or json; json covers every line of Muster, not the log alone")
 	set.StringVar(&c.LogLevel, "log-level", c.LogLevel, "debug, info, `warn` or error")
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,8 +41,31 @@ func run(ctx context.Context, args []string, streams Streams) int {
 	if errors.As(err, &code) {
 		return int(code)
 	}
-	failure.Complain(streams.Err, err)
+	failure.Complain(complaints(args, streams), err)
 	return failure.CodeOf(err)
+}
+
+// complaints returns the writer for errors: JSON if --log-format or its variable
+// says so. It looks at args itself, because the flags may be what is wrong.
+func complaints(args []string, streams Streams) io.Writer {
+	format := ""
+	if len(args) > 0 && slices.Contains([]string{"run", "env", "hosts"}, args[0]) {
+		format = os.Getenv("MUSTER_LOG_FORMAT")
+		for i, word := range args {
+			if word == "--" {
+				break
+			}
+			if value, ok := strings.CutPrefix(word, "--log-format="); ok {
+				format = value
+			} else if word == "--log-format" && i+1 < len(args) {
+				format = args[i+1]
+			}
+		}
+	}
+	if format == "json" {
+		return failure.JSONLines{Out: streams.Err, Level: "error"}
+	}
+	return streams.Err
 }
 
 func newRoot(streams Streams) *cobra.Command {

@@ -1,0 +1,42 @@
+package failure
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// JSONLines writes each line that it is given as a JSON object: level, time, msg,
+// and "hint": true for a hint. A Write holds whole lines, as people would read them.
+type JSONLines struct {
+	Out   io.Writer
+	Level string // info, warn or error
+}
+
+// Write implements io.Writer.
+func (j JSONLines) Write(p []byte) (int, error) {
+	var all []byte
+	for _, line := range strings.Split(strings.TrimRight(string(p), "\n"), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		text, hint := strings.CutPrefix(line, "hint: ")
+		object, err := json.Marshal(struct {
+			Level string `json:"level"`
+			Time  string `json:"time"`
+			Msg   string `json:"msg"`
+			Hint  bool   `json:"hint,omitempty"`
+		}{j.Level, time.Now().Format(time.RFC3339Nano), strings.TrimPrefix(text, "agent: "), hint})
+		if err != nil {
+			return 0, fmt.Errorf("encode a line: %w", err)
+		}
+		all = append(append(all, object...), '\n')
+	}
+	if _, err := j.Out.Write(all); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
