@@ -36,8 +36,23 @@ type Where struct {
 // API is an API server, and the namespace to work in.
 type API struct {
 	Namespace string
+	where     Where // as given
 	config    *rest.Config
 	client    rest.Interface
+}
+
+// Line returns the command line of a verb for the same cluster and namespace, for
+// hints: "logs -f pi" becomes "agent logs -f pi -n lab" if -n lab was given.
+func (a *API) Line(words string) string {
+	line := "agent " + words
+	for _, flag := range []struct{ name, value string }{
+		{"-n ", a.where.Namespace}, {"--context=", a.where.Context}, {"--kubeconfig=", a.where.Kubeconfig},
+	} {
+		if flag.value != "" {
+			line += " " + flag.name + flag.value
+		}
+	}
+	return line
 }
 
 // Open finds the cluster; it does not ask it yet. Errors are failures with 69.
@@ -62,7 +77,7 @@ func Open(w Where) (*API, error) {
 	if err != nil {
 		return nil, failure.New(names.ExitNoCluster, "", "find the cluster: %w", err)
 	}
-	return &API{Namespace: namespace, config: cfg, client: client}, nil
+	return &API{Namespace: namespace, where: w, config: cfg, client: client}, nil
 }
 
 // plainly says in our words that there is no kubeconfig at all.
@@ -91,45 +106,6 @@ func newClient(cfg *rest.Config) (rest.Interface, error) {
 	cfg.WarningHandler = rest.NoWarnings{} // would be written across the output
 	cfg.QPS = -1                           // each verb bounds what it asks
 	return rest.RESTClientFor(cfg)
-}
-
-// explain makes an error of the API server a failure with a way out. what is what
-// was to be done, as in "list jobs".
-func (a *API) explain(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if f := (*failure.Failure)(nil); errors.As(err, &f) {
-		return err
-	}
-	wrap := func(code int, way string) error { return failure.New(code, way, "%s: %w", what, err) }
-	switch {
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return wrap(names.ExitForbidden, "ask for a Role with the right, see docs/submit.md; kubectl auth whoami says who you are")
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return wrap(names.ExitUsage, "")
-	case isNoKind(err):
-		return failure.New(names.ExitNoCluster, "install Muster's controller: docs/launchjob.md", "%s: the cluster has no LaunchJobs", what)
-	case apierrors.IsNotFound(err):
-		return wrap(1, "agent list shows those of namespace "+a.Namespace+"; -n names another")
-	case apierrors.IsAlreadyExists(err):
-		return wrap(1, "another --name, or agent delete first")
-	case apierrors.IsConflict(err):
-		return wrap(1, "it was changed meanwhile: try again")
-	case errors.Is(err, context.Canceled):
-		return wrap(130, "")
-	}
-	return wrap(names.ExitNoCluster, "see whether the API server "+a.host()+" can be reached from here")
-}
-
-// isNoKind: the server does not serve the kind, as before the CRD is installed.
-func isNoKind(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	d := status.Status().Details
-	return d == nil || d.Name == ""
 }
 
 func (a *API) host() string { return strings.TrimSuffix(a.config.Host, "/") }

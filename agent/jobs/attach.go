@@ -34,11 +34,11 @@ func (a *API) Attach(ctx context.Context, at Attach) error {
 	}
 	pods, err := a.pods(ctx, a.Namespace, at.Job)
 	if err != nil {
-		return a.explain("list the pods of "+at.Job, err)
+		return a.explain(ctx, "list the pods of "+at.Job, err)
 	}
 	m, ok := at.choose(job, membersOf(at.Job, pods))
 	if !ok {
-		return failure.New(1, "agent get "+at.Job+" lists them", "%s has no such pod that runs (%s)", at.Job, Sentence(job))
+		return failure.New(1, a.Line("get "+at.Job)+" lists them", "%s has no such pod that runs (%s)", at.Job, Sentence(job))
 	}
 	argv := at.Argv
 	if len(argv) == 0 {

@@ -29,26 +29,28 @@ type Attendance struct {
 	Say, Warn   func(format string, args ...any) // progress; what may be wrong
 }
 
-// Run gives the exit code of the job. Errors: the job was deleted, its log cannot be
-// read, the metrics cannot be written, ctx has ended (its cause).
-func (a Attendance) Run(ctx context.Context) (int, error) {
+// Run gives the exit code of the job; seen reports whether a controller has looked at
+// it. Errors: the job was deleted, its log cannot be read, the metrics cannot be
+// written, ctx has ended (its cause).
+func (a Attendance) Run(ctx context.Context) (code int, seen bool, err error) {
 	specs, err := metrics.Parse(a.Metrics)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	seen := newGauge(specs, a.Tagged)
+	gauge := newGauge(specs, a.Tagged)
 	reading, stop := context.WithCancel(ctx)
 	var logs sync.WaitGroup
 	var logErr error
 	if a.Out != nil || len(specs) > 0 {
 		print := Printer{Out: a.Out}
 		l := Logs{API: a.API, Job: a.Job, UID: a.UID, Follow: true, Say: func(string, ...any) {}, Emit: func(line Line) error {
-			seen.look(line)
+			gauge.look(line)
 			return print.Line(line)
 		}}
 		logs.Go(func() { logErr = l.Run(reading) })
 	}
 	job, err := a.API.Wait(ctx, a.Job, a.UID, a.Say)
+	seen = job != nil && job.Status.Phase != ""
 	if err != nil {
 		stop()
 	}
@@ -56,20 +58,20 @@ func (a Attendance) Run(ctx context.Context) (int, error) {
 	stop()
 	switch {
 	case err != nil:
-		return 0, err
+		return 0, seen, err
 	case ctx.Err() != nil:
-		return 0, context.Cause(ctx)
+		return 0, seen, context.Cause(ctx)
 	}
 	if logErr != nil {
 		// The job has ended, and how counts more than its log.
 		a.Warn("%v", logErr)
 	}
 	if len(specs) > 0 {
-		if err := a.report(seen.collector); err != nil {
-			return 0, err
+		if err := a.report(gauge.collector); err != nil {
+			return 0, seen, err
 		}
 	}
-	return a.judge(job, logErr), nil
+	return a.judge(job, logErr), seen, nil
 }
 
 // judge: a log that was asked for and is not whole is no success.

@@ -17,7 +17,7 @@ import (
 func (a *API) Scale(ctx context.Context, name string, workers int) error {
 	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, workers)
 	r := a.client.Patch(types.MergePatchType).AbsPath(jobsPath(a.Namespace), name, "scale").Body(body)
-	return a.explain("scale job "+name, do[struct{}](ctx, r, nil))
+	return a.explain(ctx, "scale job "+name, do[struct{}](ctx, r, nil))
 }
 
 // Delete has the API server delete the job; its pods go with it. With a uid no
@@ -33,7 +33,7 @@ func (a *API) Delete(ctx context.Context, namespace, name string, uid types.UID)
 		return fmt.Errorf("encode options: %w", err)
 	}
 	r := a.client.Delete().AbsPath(jobsPath(namespace), name).SetHeader("Content-Type", "application/json").Body(body)
-	return a.explain("delete job "+name, do[struct{}](ctx, r, nil))
+	return a.explain(ctx, "delete job "+name, do[struct{}](ctx, r, nil))
 }
 
 // Gone waits until neither the job nor any of its pods is there.
@@ -55,7 +55,7 @@ func (a *API) Gone(ctx context.Context, name string, say func(format string, arg
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case !p.again(err):
-			return a.explain("wait for the end of job "+name, err)
+			return a.explain(ctx, "wait for the end of job "+name, err)
 		case err == nil && !there && left == 0:
 			return nil
 		case err == nil && left > 0 && left != told:

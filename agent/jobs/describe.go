@@ -25,7 +25,7 @@ func (a *API) Describe(ctx context.Context, w io.Writer, name string, colored bo
 	}
 	pods, err := a.pods(ctx, a.Namespace, name)
 	if err != nil {
-		return a.explain("list the pods of "+name, err)
+		return a.explain(ctx, "list the pods of "+name, err)
 	}
 	now := time.Now()
 	var b strings.Builder

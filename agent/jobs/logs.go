@@ -75,7 +75,7 @@ func (l Logs) Run(ctx context.Context) error {
 	if err == nil && ctx.Err() == nil {
 		err = f.verdict()
 	}
-	return l.API.explain("read the logs of "+l.Job, err)
+	return l.API.explain(ctx, "read the logs of "+l.Job, err)
 }
 
 // watch looks which pods there are, and has each read.
@@ -148,7 +148,7 @@ func (f *followed) ask(ctx context.Context, p *patience) error {
 
 // begin refuses what the job will never have.
 func (f *followed) begin(ctx context.Context, job *v1alpha1.LaunchJob) error {
-	if err := f.Which.check(job); err != nil || f.Which.Rank == nil {
+	if err := f.Which.check(f.API, job); err != nil || f.Which.Rank == nil {
 		return err
 	}
 	if job.Spec.Launcher == nil {
@@ -185,7 +185,7 @@ func (f *followed) beyond(ctx context.Context, job *v1alpha1.LaunchJob) error {
 			return err
 		}
 	}
-	_, err = probe.verdict(job)
+	_, err = probe.verdict(f.API, job)
 	return err
 }
 
@@ -298,7 +298,7 @@ func (f *followed) verdict() error {
 	case len(f.lost) > 0:
 		return failure.New(1, keep, "the log of %s is gone", strings.Join(f.lost, ", "))
 	case len(f.seen) > 0 && f.ranked != nil:
-		note, err := f.ranked.verdict(f.job)
+		note, err := f.ranked.verdict(f.API, f.job)
 		if note != "" {
 			f.Say("%s", note)
 		}
@@ -308,9 +308,9 @@ func (f *followed) verdict() error {
 	case f.gone:
 		return failure.New(1, "", "%s was deleted before it had a log", f.Job)
 	case !Over(f.job):
-		return failure.New(1, "agent logs -f "+f.Job+" waits for them; agent get "+f.Job+" says what is in the way", "no pod of %s that is meant has a log yet", f.Job)
+		return failure.New(1, f.API.Line("logs -f "+f.Job)+" waits for them; "+f.API.Line("get "+f.Job)+" says what is in the way", "no pod of %s that is meant has a log yet", f.Job)
 	case len(f.wanted) > 0:
-		return failure.New(1, "agent get "+f.Job+" tells why", "%s has ended before %s had begun", f.Job, strings.Join(slices.Sorted(maps.Keys(f.wanted)), ", "))
+		return failure.New(1, f.API.Line("get "+f.Job)+" tells why", "%s has ended before %s had begun", f.Job, strings.Join(slices.Sorted(maps.Keys(f.wanted)), ", "))
 	}
 	return failure.New(1, keep, "%s has ended, and no pod of it is left: the logs are gone with the pods", f.Job)
 }

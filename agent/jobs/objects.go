@@ -12,13 +12,16 @@ import (
 	"github.com/musterhq/muster/agent/names"
 )
 
+// plural is what LaunchJobs are called in a path.
+const plural = "launchjobs"
+
 // jobsPath is where LaunchJobs are; namespace "" is all.
 func jobsPath(namespace string) string {
 	path := "/apis/" + v1alpha1.Version().String()
 	if namespace != "" {
 		path += "/namespaces/" + namespace
 	}
-	return path + "/launchjobs"
+	return path + "/" + plural
 }
 
 // do sends one request whose answer, if there is one, is decoded into into.
@@ -50,13 +53,13 @@ func (a *API) Jobs(ctx context.Context, namespace, selector string) ([]v1alpha1.
 	for i := range list.Items {
 		list.Items[i].APIVersion, list.Items[i].Kind = v1alpha1.Version().String(), v1alpha1.Kind
 	}
-	return list.Items, a.explain("list jobs", err)
+	return list.Items, a.explain(ctx, "list jobs", err)
 }
 
 // Job gets one job of the API's namespace.
 func (a *API) Job(ctx context.Context, name string) (*v1alpha1.LaunchJob, error) {
 	job, err := a.job(ctx, name)
-	return job, a.explain("get job "+name, err)
+	return job, a.explain(ctx, "get job "+name, err)
 }
 
 func (a *API) job(ctx context.Context, name string) (*v1alpha1.LaunchJob, error) {
@@ -79,7 +82,7 @@ func (a *API) Create(ctx context.Context, job *v1alpha1.LaunchJob, dry bool) (*v
 	}
 	var made v1alpha1.LaunchJob
 	if err := do(ctx, r, &made); err != nil {
-		return nil, a.explain("create job "+job.Name, err)
+		return nil, a.explain(ctx, "create job "+job.Name, err)
 	}
 	return &made, nil
 }

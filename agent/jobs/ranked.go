@@ -141,17 +141,17 @@ func (r *ranked) stream(ctx context.Context, source logSource, since time.Time, 
 
 // verdict is an error where the log cannot have shown what the rank wrote, and a note
 // where the rank wrote nothing.
-func (r *ranked) verdict(job *v1alpha1.LaunchJob) (note string, err error) {
+func (r *ranked) verdict(a *API, job *v1alpha1.LaunchJob) (note string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch launcher := job.Name + "-launcher"; {
 	case r.mine > 0:
 		return "", nil
 	case r.rank >= ranks(job):
-		return "", failure.New(1, "agent logs "+job.Name+" shows all lines; --all the workers' logs, too",
+		return "", failure.New(1, a.Line("logs "+job.Name)+" shows all lines; --all the workers' logs, too",
 			"--rank=%d: %s has places for %s, and %s", r.rank, job.Name, rankSpan(ranks(job)), r.others(launcher))
 	case len(r.seen) == 0 && r.untagged > 0:
-		return "", failure.New(1, "agent logs "+job.Name+" shows all lines; MUSTER_OUTPUT=tag in the launcher's env has mpirun tag them, as agent submit does",
+		return "", failure.New(1, a.Line("logs "+job.Name)+" shows all lines; MUSTER_OUTPUT=tag in the launcher's env has mpirun tag them, as agent submit does",
 			"--rank=%d: no line in the log of %s names a rank", r.rank, launcher)
 	case len(r.seen) > 0:
 		return fmt.Sprintf("no line of rank %d: %s", r.rank, r.others(launcher)), nil

@@ -25,7 +25,7 @@ func OwnPod() string {
 func (a *API) Workflow(ctx context.Context, pod string) (string, error) {
 	p, err := a.pod(ctx, pod)
 	if err != nil {
-		return "", a.explain("get pod "+pod, err)
+		return "", a.explain(ctx, "get pod "+pod, err)
 	}
 	return p.Labels[workflowLabel], nil
 }

@@ -31,7 +31,7 @@ func (a *API) TopJobs(ctx context.Context, namespace, name string) (t Columns, n
 	}
 	pods, err := a.pods(ctx, namespace, name)
 	if err != nil {
-		return t, "", a.explain("list pods", err)
+		return t, "", a.explain(ctx, "list pods", err)
 	}
 	usage, note := a.usage(ctx, namespace)
 	t.Head = []string{"NAMESPACE", "NAME", "PHASE", "RUNNING", "GPUS", "CPU", "MEMORY"}
@@ -139,12 +139,12 @@ func (a *API) TopNodes(ctx context.Context) (Columns, error) {
 	t := Columns{Head: []string{"NAME", "STATUS", "GPUS", "ALLOCATED", "FREE"}}
 	var nodes corev1.NodeList
 	if err := do(ctx, a.client.Get().Resource("nodes"), &nodes); err != nil {
-		return t, a.explain("list nodes", err)
+		return t, a.explain(ctx, "list nodes", err)
 	}
 	var pods corev1.PodList
 	r := a.client.Get().Resource("pods").Param("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed")
 	if err := do(ctx, r, &pods); err != nil {
-		return t, a.explain("list the pods of all namespaces", err)
+		return t, a.explain(ctx, "list the pods of all namespaces", err)
 	}
 	held := map[string]int64{}
 	for i := range pods.Items {

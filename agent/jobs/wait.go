@@ -39,30 +39,32 @@ func Code(job *v1alpha1.LaunchJob) int {
 
 // Wait looks until the job with that uid has ended and gives it as it then is. What
 // is in its way is said when it changes. Errors: it was deleted (1), a right is
-// missing (77), ctx has ended.
+// missing (77), ctx has ended. With an error the job is as it was last seen, or nil.
 func (a *API) Wait(ctx context.Context, name string, uid types.UID, say func(format string, args ...any)) (*v1alpha1.LaunchJob, error) {
 	p := patience{say: say}
-	last, began := "", time.Now()
+	said, began := "", time.Now()
+	var last *v1alpha1.LaunchJob
 	for {
 		job, err := a.job(ctx, name)
 		switch {
 		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case apierrors.IsNotFound(err), err == nil && job.UID != uid:
-			return nil, failure.New(1, "", "job %s was deleted before it had ended", name)
+			return last, context.Cause(ctx)
+		case apierrors.IsNotFound(err) && !isNoKind(err), err == nil && job.UID != uid:
+			return last, failure.New(1, "", "job %s was deleted before it had ended", name)
 		case !p.again(err):
-			return nil, a.explain("get job "+name, err)
+			return last, a.explain(ctx, "get job "+name, err)
 		case err == nil:
-			if now := Sentence(job); now != last && (job.Status.Phase != "" || time.Since(began) > unseenFor) {
+			last = job
+			if now := Sentence(job); now != said && (job.Status.Phase != "" || time.Since(began) > unseenFor) {
 				say("%s", now)
-				last = now
+				said = now
 			}
 			if Over(job) {
 				return job, nil
 			}
 		}
 		if !sleep(ctx, lookEvery) {
-			return nil, context.Cause(ctx)
+			return last, context.Cause(ctx)
 		}
 	}
 }

@@ -44,11 +44,11 @@ func (w Which) one(job *v1alpha1.LaunchJob) bool {
 
 // check refuses a rank or a role that no pod of the job will ever have. A suspended job
 // may still get other pods. How many ranks a launcher starts only its log tells: see ranked.
-func (w Which) check(job *v1alpha1.LaunchJob) error {
+func (w Which) check(a *API, job *v1alpha1.LaunchJob) error {
 	switch {
 	case job.Spec.RunPolicy != nil && job.Spec.RunPolicy.Suspend:
 	case w.Rank != nil && job.Spec.Launcher == nil && *w.Rank >= ranks(job):
-		return failure.Usage("agent get "+job.Name+" lists its pods", "--rank=%d: %s has %s", *w.Rank, job.Name, rankSpan(ranks(job)))
+		return failure.Usage(a.Line("get "+job.Name)+" lists its pods", "--rank=%d: %s has %s", *w.Rank, job.Name, rankSpan(ranks(job)))
 	case w.Role != "":
 		return checkRole(job, w.Role)
 	}

@@ -131,7 +131,11 @@ func (k *kube) find(ctx context.Context, cfg Config) (corev1.PodList, error) {
 }
 
 func (k *kube) failure(what string, err error) error {
-	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+	if apierrors.IsUnauthorized(err) {
+		return fail(names.ExitForbidden, "the credentials are wrong or have expired: in a pod see that its ServiceAccount still exists, elsewhere log in again",
+			"%s: %w", what, err)
+	}
+	if apierrors.IsForbidden(err) {
 		return fail(names.ExitForbidden, "the launcher's Role needs list and watch of pods in namespace "+k.namespace, "%s: %w", what, err)
 	}
 	return fail(names.ExitNoCluster, "", "%s: %w", what, err)

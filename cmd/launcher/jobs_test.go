@@ -35,7 +35,18 @@ func newOffice(t *testing.T) *office {
 	o.jobs = o.api.Serve(v1alpha1.Version().String(), v1alpha1.Kind, "launchjobs")
 	o.api.Handle(fakekube.LogPath, o.logs)
 	o.api.Handle(fakekube.ExecPath, fakekube.NewExec(t, echo))
+	o.api.Handle("GET /api/v1/namespaces/{ns}", http.HandlerFunc(oneNamespace))
 	return o
+}
+
+// oneNamespace answers for lab and elsewhere, the namespaces there are.
+func oneNamespace(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("ns")
+	if name != "lab" && name != "elsewhere" {
+		fakekube.WriteNotFound(w, "namespaces", name)
+		return
+	}
+	fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": %q}}`, name)
 }
 
 // echo is what every command in a pod does: it says where it is and what it was asked,
@@ -239,7 +250,7 @@ func (o *office) print(_ *testscript.TestScript, args []string) {
 	o.logs.Write("lab", args[0], "main", time.Now(), strings.ReplaceAll(strings.Join(args[1:], " "), `\e`, "\x1b")+"\n")
 }
 
-// server is `api stop`, `api start`, `api drop`; `api forbid PATH`, `api deny PATH` with a hostile word; `api asked PATH`, until
+// server is `api stop`, `api start`, `api drop`; `api uninstall`, `api expire`, `api heal`; `api forbid PATH`, `api deny PATH` with a hostile word; `api asked PATH`, until
 // somebody has; `api workers JOB N`, which the object must have.
 func (o *office) server(ts *testscript.TestScript, args []string) {
 	switch args[0] {
@@ -259,6 +270,12 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		ts.Fatalf("nobody asked for %s", args[1])
+	case "uninstall": // the CRD: an API server answers with text then
+		o.api.Fail(fakekube.Failure{Code: 404, Text: "404 page not found\n", Match: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/apis/muster.dev/") }})
+	case "expire": // every token
+		o.api.Fail(fakekube.Failure{Code: 401})
+	case "heal":
+		o.api.Heal()
 	case "forbid":
 		o.api.Fail(fakekube.Failure{Code: 403, Message: "no right", Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, args[1]) }})
 	case "deny":

@@ -62,7 +62,7 @@ func discard(api *jobs.API, name string, uid types.UID, cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), discardTime)
 	defer cancel()
 	if err := api.Delete(ctx, api.Namespace, name, uid); err != nil && !apierrors.IsNotFound(err) {
-		return failure.New(stopCode(cause), "agent delete "+name, "job %s goes on: %w", name, err)
+		return failure.New(stopCode(cause), api.Line("delete "+name), "job %s was not deleted: %w", name, err)
 	}
 	return failure.New(stopCode(cause), "", "job %s is deleted: %w", name, cause)
 }

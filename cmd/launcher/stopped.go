@@ -5,15 +5,21 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/jobs"
 )
 
-// stopped is the end of a wait that a signal, or the deadline, has ended: 128+n, or
-// the deadline's own. The job goes on.
-func stopped(cause error, name string) error {
-	if isLate(cause) {
-		return cause
+// stopped is the end of a wait for a job that a signal (128+n) or the deadline has
+// ended. The job stays. seen reports whether a controller has looked at it.
+func stopped(api *jobs.API, name string, cause error, seen bool) error {
+	way := "it goes on; " + api.Line("logs -f "+name) + " follows it, " + api.Line("delete "+name) + " ends it"
+	if !seen {
+		way = "no controller has looked at it: kubectl get pods -A -l app.kubernetes.io/name=muster-controller shows whether one runs; " +
+			api.Line("delete "+name) + " takes the job back"
 	}
-	return failure.New(stopCode(cause), "it goes on; agent logs -f "+name+" follows it, agent delete "+name+" ends it", "no longer waiting for job %s: %w", name, cause)
+	if isLate(cause) {
+		return failure.New(failure.CodeOf(cause), way, "%w", cause)
+	}
+	return failure.New(stopCode(cause), way, "no longer waiting for job %s: %w", name, cause)
 }
 
 // isLate: the deadline has ended the wait, and no signal.

@@ -39,7 +39,7 @@ const submitCodes = `exit codes
   0         created; with --wait: Succeeded
   1..255    with --wait: of what failed first, else 1
   64        a flag is wrong, or the API server refuses the job
-  69        the cluster cannot be reached, or has no LaunchJobs
+  69        the cluster cannot be reached, or has no CRD of LaunchJobs
   75        --wait and the job had not ended after --timeout; it goes on
   77        a right is missing`
 
@@ -197,8 +197,7 @@ func (f *submitFlags) show(streams Streams, job *v1alpha1.LaunchJob, done, other
 func (f *submitFlags) await(ctx context.Context, api *jobs.API, job *v1alpha1.LaunchJob, streams Streams) error {
 	name := job.Name
 	if f.timeout > 0 {
-		late := failure.New(names.ExitDeadline, "it goes on; agent logs -f "+name+" follows it, agent delete "+name+" ends it",
-			"job %s had not ended after %s", name, f.timeout)
+		late := failure.New(names.ExitDeadline, "", "job %s had not ended after %s", name, f.timeout)
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, late)
 		defer cancel()
@@ -211,13 +210,13 @@ func (f *submitFlags) await(ctx context.Context, api *jobs.API, job *v1alpha1.La
 	if f.logs {
 		w.Out = streams.Out
 	}
-	code, err := w.Run(ctx)
+	code, seen, err := w.Run(ctx)
 	switch cause := context.Cause(ctx); {
 	case err != nil && ctx.Err() != nil && cause != nil && errors.Is(err, cause):
 		if f.onSignal && !isLate(cause) {
 			return discard(api, name, job.UID, cause)
 		}
-		return stopped(cause, name)
+		return stopped(api, name, cause, seen)
 	case err != nil:
 		return err
 	case code != 0:

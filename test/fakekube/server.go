@@ -45,6 +45,7 @@ type Failure struct {
 	Match      func(*http.Request) bool // nil: every request
 	Code       int
 	Message    string        // of the v1.Status; empty: the text of Code
+	Text       string        // in place of a v1.Status, as for a kind that is not served
 	Count      int           // how many requests; 0: no limit
 	Until      time.Time     // zero: no end
 	RetryAfter string        // value of the Retry-After header, if any
@@ -198,6 +199,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		if f.RetryAfter != "" {
 			w.Header().Set("Retry-After", f.RetryAfter)
+		}
+		if f.Text != "" {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.WriteHeader(f.Code)
+			_, _ = w.Write([]byte(f.Text))
+			return
 		}
 		WriteStatus(w, f.Code, f.Message)
 		return
