@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -76,7 +77,9 @@ func (e everyHost) Resolve(host string) (broker.Target, error) {
 // pdsh runs words over a broker that runs commands on this machine.
 func pdsh(t *testing.T, words ...string) (code int, out, err string, most int64) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "s")
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	path := filepath.Join(dir, "s")
 	l, lerr := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	require.NoError(t, lerr)
 	ctx, stop := context.WithCancel(t.Context())
