@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/shortage"
 )
 
 // Failure is an error of ours with its exit code and a way out.
@@ -63,9 +64,8 @@ func ComplainAs(w io.Writer, program string, err error) {
 		return
 	}
 	fmt.Fprintf(w, "%s: %s\n", program, Visible(err.Error()))
-	var hinter interface{ Hint() string }
-	if errors.As(err, &hinter) && hinter.Hint() != "" {
-		fmt.Fprintf(w, "hint: %s\n", Visible(hinter.Hint()))
+	if way := shortage.Way(err); way != "" {
+		fmt.Fprintf(w, "hint: %s\n", Visible(way))
 	}
 }
 

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/agent/worker"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"
@@ -109,7 +111,7 @@ func placeOf() (place, error) {
 	dir, err := rundir.Create()
 	if err != nil {
 		return place{}, &Failure{Code: names.ExitUsage, Err: errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")),
-			Way: "set " + names.EnvDir + " to a directory of yours with mode 0700"}
+			Way: cmp.Or(shortage.Hint(err), "set "+names.EnvDir+" to a directory of yours with mode 0700")}
 	}
 	temp, err := rundir.Temp(dir)
 	if err != nil {

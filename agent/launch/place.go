@@ -6,10 +6,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/agent/names"
@@ -31,7 +33,7 @@ type place struct {
 // fixed path only when it is free, so that several may run at once.
 func findPlace(cfg Config) (p place, err error) {
 	if p.dir, err = rundir.Create(); err != nil {
-		return p, fail(names.ExitUsage, "set "+names.EnvDir+" to a directory of yours with mode 0700", "%s", oneLine(err))
+		return p, fail(names.ExitUsage, wayOf(err, "set "+names.EnvDir+" to a directory of yours with mode 0700"), "%s", oneLine(err))
 	}
 	p.socket = filepath.Join(p.dir, names.BrokerSocket)
 	p.listener, err = rundir.Listen(p.socket)
@@ -92,22 +94,19 @@ func anyAnswers(pattern string) bool {
 	return false
 }
 
+// answers reports whether somebody may serve the socket. Only a refusal or a missing
+// file says no: a full queue or a shortage of descriptors says nothing.
 func answers(socket string) bool {
 	c, err := net.Dial("unix", socket)
-	if err != nil {
-		return false
+	if err == nil {
+		c.Close()
 	}
-	c.Close()
-	return true
+	return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist)
 }
 
 // socketFailure gives the way out of a socket that cannot be opened.
 func socketFailure(err error) error {
-	var hinter interface{ Hint() string }
-	if errors.As(err, &hinter) {
-		return fail(names.ExitUsage, hinter.Hint(), "%w", err)
-	}
-	return fail(names.ExitUsage, "another agent run may be going on here; "+names.EnvDir+" gives this one a place of its own", "%w", err)
+	return fail(names.ExitUsage, wayOf(err, "another agent run may be going on here; "+names.EnvDir+" gives this one a place of its own"), "%w", err)
 }
 
 // take hands the listener over to whoever serves it.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -235,4 +236,32 @@ func TestQuote(t *testing.T) {
 	require.Equal(t, "''", quote(""))
 	require.Equal(t, `'a b'`, quote("a b"))
 	require.Equal(t, `'it'\''s $HOME'`, quote("it's $HOME"))
+}
+
+// A shortage of descriptors is no other agent run, and proves no run dead.
+func TestPlaceWithoutDescriptors(t *testing.T) {
+	base := privateDir(t)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{syscall.EMFILE, "raise the limit of open files: ulimit -n 65536"},
+		{syscall.EACCES, "another agent run may be going on here; MUSTER_DIR gives this one a place of its own"},
+		{&rundir.PathTooLongError{}, "set MUSTER_DIR to a shorter directory"},
+	} {
+		var f *Failure
+		require.ErrorAs(t, socketFailure(c.err), &f)
+		require.Equal(t, c.want, f.Hint())
+	}
+	full := filepath.Join(base, "full")
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer syscall.Close(fd)
+	require.NoError(t, syscall.Bind(fd, &syscall.SockaddrUnix{Name: full}))
+	require.False(t, answers(full), "nobody listens")
+	require.NoError(t, syscall.Listen(fd, 0))
+	for range 2 {
+		require.True(t, answers(full), "its queue is full, and it lives")
+	}
+	require.False(t, answers(filepath.Join(base, "none")))
 }

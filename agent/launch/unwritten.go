@@ -3,9 +3,12 @@
 package launch
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
+
+	"github.com/musterhq/muster/agent/shortage"
 )
 
 // unwritten says that a result of the run could not be written. A run that lost
@@ -50,13 +53,9 @@ func (r *runner) settleCode(code int, why string) (int, string) {
 	return code, why
 }
 
-// wayOf is the hint that err carries, or another.
+// wayOf returns the hint for err, or else otherwise.
 func wayOf(err error, otherwise string) string {
-	var hinter interface{ Hint() string }
-	if errors.As(err, &hinter) && hinter.Hint() != "" {
-		return hinter.Hint()
-	}
-	return otherwise
+	return cmp.Or(shortage.Way(err), otherwise)
 }
 
 // named gives the errors of a writer the name of its place.

@@ -126,3 +126,27 @@ func TestHints(t *testing.T) {
 	require.Empty(t, Hint(nil))
 	require.False(t, Passes(errors.New("no errno")))
 }
+
+// hinted is an error with a hint for the usual cause.
+type hinted struct{ error }
+
+func (hinted) Hint() string    { return "the usual way" }
+func (h hinted) Unwrap() error { return h.error }
+
+func TestWay(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{nil, ""},
+		{errors.New("other"), ""},
+		{hinted{syscall.EACCES}, "the usual way"},
+		{hinted{syscall.EMFILE}, "raise the limit of open files: ulimit -n 65536"},
+		{errors.Join(syscall.ENOENT, hinted{errors.Join(syscall.ENFILE)}), Hint(syscall.ENFILE)},
+		{hinted{syscall.ENOMEM}, Hint(syscall.ENOMEM)},
+		{hinted{syscall.ENOSPC}, "the usual way"}, // says where
+		{syscall.ENOSPC, Hint(syscall.ENOSPC)},
+	} {
+		require.Equal(t, c.want, Way(c.err), "%v", c.err)
+	}
+}

@@ -40,3 +40,19 @@ func Hint(err error) string {
 	}
 	return ""
 }
+
+// Way returns the hint to print below err. A shortage of descriptors or memory comes
+// first: a hint that err carries was written for another cause. Otherwise it is the
+// hint that err carries, or [Hint].
+func Way(err error) string {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS} {
+		if errors.Is(err, errno) {
+			return Hint(errno)
+		}
+	}
+	var h interface{ Hint() string }
+	if errors.As(err, &h) && h.Hint() != "" {
+		return h.Hint()
+	}
+	return Hint(err)
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/shortage"
 )
 
 // complain prints err, and its hint if it has one, and returns code.
@@ -17,9 +18,8 @@ func complain(code int, err error) int {
 		return code
 	}
 	fmt.Fprintln(os.Stderr, "agent: "+err.Error())
-	var h interface{ Hint() string }
-	if errors.As(err, &h) && h.Hint() != "" {
-		fmt.Fprintln(os.Stderr, "hint: "+h.Hint())
+	if way := shortage.Way(err); way != "" {
+		fmt.Fprintln(os.Stderr, "hint: "+way)
 	}
 	return code
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -59,9 +60,8 @@ func about(worker, text string) string {
 
 // sentences is text, and the hint that err carries.
 func sentences(text string, err error) []string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) && h.Hint() != "" {
-		return []string{text, h.Hint()}
+	if way := shortage.Way(err); way != "" {
+		return []string{text, way}
 	}
 	return []string{text}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/agent/names"
 )
@@ -187,4 +188,24 @@ func TestPeerCred(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.Getuid(), uid)
 	require.Equal(t, os.Getpid(), pid)
+}
+
+// A listener whose queue is full lives: its socket must not be taken away.
+func TestListenSparesABusySocket(t *testing.T) {
+	dir := at(t, filepath.Join(t.TempDir(), "run"))
+	_, err := Create()
+	require.NoError(t, err)
+	path := filepath.Join(dir, "s")
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(fd)
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrUnix{Name: path}))
+	require.NoError(t, unix.Listen(fd, 0))
+	queued, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	defer queued.Close()
+
+	_, err = Listen(path)
+	require.ErrorIs(t, err, unix.EAGAIN)
+	require.FileExists(t, path)
 }

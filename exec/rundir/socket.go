@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -89,7 +91,8 @@ func listen(dir *private, path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// clear removes a socket that nobody listens on.
+// clear removes a socket that nobody listens on. It keeps one when it cannot tell,
+// as when the queue of a busy listener is full.
 func clear(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,9 +104,13 @@ func clear(path string) error {
 	if info.Mode().Type() != fs.ModeSocket {
 		return errors.New("a file that is no socket stands there")
 	}
-	if conn, err := net.Dial("unix", path); err == nil {
+	conn, err := net.Dial("unix", path)
+	switch {
+	case err == nil:
 		conn.Close()
 		return errors.New("another process listens there")
+	case errors.Is(err, unix.ECONNREFUSED):
+		return os.Remove(path)
 	}
-	return os.Remove(path)
+	return fmt.Errorf("ask whether another process listens there: %w", errnoOf(err))
 }

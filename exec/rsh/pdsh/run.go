@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/rsh"
 )
 
@@ -116,9 +117,8 @@ func (r *run) complain(label string, err error) {
 	r.err.Lock()
 	defer r.err.Unlock()
 	fmt.Fprintf(r.Err, "%s: %s: %v\n", r.Name, label, err)
-	var h interface{ Hint() string }
-	if errors.As(err, &h) && h.Hint() != "" {
-		r.hint.Do(func() { fmt.Fprintln(r.Err, "hint: "+h.Hint()) })
+	if way := shortage.Way(err); way != "" {
+		r.hint.Do(func() { fmt.Fprintln(r.Err, "hint: "+way) })
 	}
 }
 
