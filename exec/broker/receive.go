@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,18 +19,36 @@ type request struct {
 	fds  []int
 }
 
-// receive reads one request. On error no descriptor stays open.
-func receive(conn *net.UnixConn, deadline time.Time) (request, error) {
-	if err := conn.SetReadDeadline(deadline); err != nil {
+// receive reads one request within requestTime. A large request first waits for a
+// place in large, and then has requestTime anew. On error no descriptor stays open.
+func receive(ctx context.Context, conn *net.UnixConn, large chan struct{}) (request, error) {
+	if err := conn.SetReadDeadline(time.Now().Add(requestTime)); err != nil {
 		return request{}, err
 	}
-	body, fds, err := receiveFrame(conn)
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) }) // nobody waits for a silent one
+	defer stop()
+	held := false
+	body, fds, err := receiveFrame(conn, func() error {
+		select {
+		case large <- struct{}{}:
+			held = true
+			return conn.SetReadDeadline(time.Now().Add(requestTime))
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	if held {
+		defer func() { <-large }()
+	}
 	if err == nil {
 		var q request
 		q.kind, q.Request, err = rsh.ParseRequest(body)
 		q.fds = fds
 		if err == nil && len(fds) != want(q) {
 			err = fmt.Errorf("%w: %d descriptors instead of %d", rsh.ErrMalformed, len(fds), want(q))
+		}
+		if err == nil && !stop() {
+			err = ctx.Err()
 		}
 		if err == nil {
 			err = conn.SetReadDeadline(time.Time{})
@@ -38,10 +57,14 @@ func receive(conn *net.UnixConn, deadline time.Time) (request, error) {
 			return q, nil
 		}
 	}
+	closeAll(fds)
+	return request{}, fmt.Errorf("read request: %w", err)
+}
+
+func closeAll(fds []int) {
 	for _, fd := range fds {
 		syscall.Close(fd)
 	}
-	return request{}, fmt.Errorf("read request: %w", err)
 }
 
 func want(q request) int {
@@ -55,11 +78,13 @@ func want(q request) int {
 }
 
 // receiveFrame reads a length and that many bytes. The buffer grows with what
-// arrives, not with what is announced.
-func receiveFrame(conn *net.UnixConn) (body []byte, fds []int, err error) {
+// arrives, not with what is announced. Before a body of more than largeRequest bytes,
+// it calls enter once.
+func receiveFrame(conn *net.UnixConn, enter func() error) (body []byte, fds []int, err error) {
 	const headSize = 4
 	var all []byte
-	chunk := make([]byte, 32<<10)
+	chunk := make([]byte, 4<<10) // few bytes for each silent connection
+	entered := false
 	oob := make([]byte, syscall.CmsgSpace(3*4))
 	for {
 		n, oobn, flags, _, err := conn.ReadMsgUnix(chunk, oob)
@@ -89,6 +114,12 @@ func receiveFrame(conn *net.UnixConn) (body []byte, fds []int, err error) {
 			return nil, fds, fmt.Errorf("%w: bytes after the request", rsh.ErrMalformed)
 		case got == size:
 			return all[headSize:], fds, nil
+		case size > largeRequest && !entered:
+			if err := enter(); err != nil {
+				return nil, fds, err
+			}
+			entered = true
+			chunk = make([]byte, 32<<10)
 		}
 	}
 }

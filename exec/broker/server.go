@@ -21,8 +21,11 @@ const (
 	defaultGrace = 5 * time.Second
 	// requestTime is how long a stub may take to say what it wants.
 	requestTime = 10 * time.Second
-	// requestsAtOnce bounds the memory of requests that are being read.
-	requestsAtOnce = 16
+	// largeAtOnce bounds the memory of large requests that are being read.
+	largeAtOnce = 16
+	// largeRequest is the size in bytes from which a request is large. A silent
+	// connection, or one with a usual request, waits for no other.
+	largeRequest = 64 << 10
 )
 
 // Resolver finds the worker that a host name means. Its error is shown to the user.
@@ -88,9 +91,9 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { l.Close() })()
-	reading := make(chan struct{}, requestsAtOnce)
+	large := make(chan struct{}, largeAtOnce)
 	err := shortage.Accept(ctx, l, func(conn net.Conn) {
-		group.Go(func() { s.handle(ctx, conn.(*net.UnixConn), reading) })
+		group.Go(func() { s.handle(ctx, conn.(*net.UnixConn), large) })
 	}, func(err error) {
 		if s.OnTrouble != nil {
 			s.OnTrouble(err)
@@ -104,21 +107,17 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 }
 
 // handle serves one connection.
-func (s *Server) handle(ctx context.Context, conn *net.UnixConn, reading chan struct{}) {
+func (s *Server) handle(ctx context.Context, conn *net.UnixConn, large chan struct{}) {
 	defer conn.Close()
 	uid, pid, err := rundir.PeerCred(conn)
 	if err != nil || uid != os.Getuid() && uid != 0 {
 		return
 	}
-	select {
-	case reading <- struct{}{}:
-	case <-ctx.Done():
-		return
-	}
-	ask, err := receive(conn, time.Now().Add(requestTime))
-	<-reading
+	ask, err := receive(ctx, conn, large)
 	if err != nil {
-		answer(conn, refusal(err))
+		if ctx.Err() == nil {
+			answer(conn, refusal(err))
+		}
 		return
 	}
 	switch ask.kind {
