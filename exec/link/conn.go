@@ -29,7 +29,10 @@ type conn struct {
 	done   chan struct{} // closed by close
 	proto  int           // the version in use; set before serve
 
-	read    atomic.Int64 // when the last byte came, Unix nanoseconds
+	// Times are durations since born, by the monotonic clock: a step of the wall
+	// clock must not make a live connection look dead, nor a dead one alive.
+	born    time.Time
+	read    atomic.Int64 // when the last byte came
 	written atomic.Int64
 
 	mu     sync.Mutex
@@ -44,11 +47,8 @@ type conn struct {
 }
 
 func newConn(l *Link, rw io.ReadWriteCloser) *conn {
-	c := &conn{link: l, rw: rw, kicked: make(chan struct{}, 1), done: make(chan struct{}), asking: map[uint64]chan wire.AnswerRecord{}}
+	c := &conn{link: l, rw: rw, born: time.Now(), kicked: make(chan struct{}, 1), done: make(chan struct{}), asking: map[uint64]chan wire.AnswerRecord{}}
 	c.reader = wire.NewReader(bufio.NewReaderSize(lifeReader{c}, readBuffer))
-	now := time.Now().UnixNano()
-	c.read.Store(now)
-	c.written.Store(now)
 	return c
 }
 
@@ -59,7 +59,7 @@ type lifeReader struct{ c *conn }
 func (r lifeReader) Read(p []byte) (int, error) {
 	n, err := r.c.rw.Read(p)
 	if n > 0 {
-		r.c.read.Store(time.Now().UnixNano())
+		r.c.read.Store(int64(time.Since(r.c.born)))
 	}
 	return n, err
 }
@@ -140,8 +140,8 @@ func (c *conn) watch() {
 		case <-timer.C:
 		}
 		now := time.Now()
-		silence := now.Sub(time.Unix(0, c.read.Load()))
-		quiet := now.Sub(time.Unix(0, c.written.Load()))
+		age := now.Sub(c.born)
+		silence, quiet := age-time.Duration(c.read.Load()), age-time.Duration(c.written.Load())
 		if silence >= cfg.DeadAfter {
 			c.close(&DialError{Kind: Dropped, Err: fmt.Errorf("no byte for %s", silence.Round(time.Millisecond))})
 			return
@@ -206,7 +206,7 @@ func (c *conn) send() error {
 			if _, err := c.rw.Write(b); err != nil {
 				return err
 			}
-			c.written.Store(time.Now().UnixNano())
+			c.written.Store(int64(time.Since(c.born)))
 			if buf = b[:0]; cap(buf) > 2*wire.MaxData || idle && cap(buf) > keptBuffer {
 				buf = nil
 			}

@@ -66,7 +66,7 @@ const heldTold = 3 * time.Second
 // process in the background may hold them for ever: once it has written nothing for
 // heldTime it is left to itself.
 func (x *session) awaitOutput(ends <-chan struct{}) {
-	x.wrote.Store(time.Now().UnixNano())
+	x.wrote.Store(int64(time.Since(x.born)))
 	timer := time.NewTimer(heldTime)
 	defer timer.Stop()
 	tell := time.NewTimer(heldTold)
@@ -78,7 +78,7 @@ func (x *session) awaitOutput(ends <-chan struct{}) {
 		case <-tell.C:
 			x.tellHolder()
 		case <-timer.C:
-			quiet := time.Since(time.Unix(0, x.wrote.Load()))
+			quiet := time.Since(x.born) - time.Duration(x.wrote.Load())
 			if x.full.Load() > 0 {
 				quiet = 0 // the launcher does not read
 			}
@@ -126,7 +126,7 @@ func (x *session) pump(r *os.File, out, other *flow.Out) {
 		}
 		n, err := read(buf[:min(len(buf), room)])
 		if n > 0 {
-			x.wrote.Store(time.Now().UnixNano())
+			x.wrote.Store(int64(time.Since(x.born)))
 			if other.Hurry() {
 				time.Sleep(behind)
 			}

@@ -46,9 +46,10 @@ type session struct {
 	hasRanks   bool // a look has found one
 	hasMPI     bool // with an MPI library
 
-	left     bool         // its output is held by processes that it does not wait for
-	silenced bool         // its output ends with what is in the pipes
-	wrote    atomic.Int64 // when output came last, Unix nanoseconds
+	left     bool // its output is held by processes that it does not wait for
+	silenced bool // its output ends with what is in the pipes
+	born     time.Time
+	wrote    atomic.Int64 // when output came last, as a duration since born
 	full     atomic.Int32 // outputs that wait for room
 	ours     atomic.Bool  // we stop it: its processes' ends are our doing
 }
@@ -101,7 +102,7 @@ func (x *session) ackStdin() {
 
 // newSession prepares a session; nothing runs yet.
 func (s *Server) newSession(rec wire.OpenRecord) *session {
-	x := &session{id: rec.ID, hash: rec.Hash, srv: s, tree: reap.NewTree(names.EnvSession, rec.ID),
+	x := &session{id: rec.ID, hash: rec.Hash, srv: s, born: time.Now(), tree: reap.NewTree(names.EnvSession, rec.ID),
 		oom:     s.memoryKills(),
 		started: make(chan struct{}), ordered: make(chan struct{}, 1), dropped: make(chan struct{})}
 	x.stdin = flow.NewIn(wire.StreamWindow, x.ackStdin)
