@@ -3,6 +3,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/join"
+	"github.com/musterhq/muster/agent/names"
 )
 
 // TestBadInput: one sentence, one hint, 64, and nothing is run.
@@ -40,6 +45,7 @@ func TestBadInput(t *testing.T) {
 		{"--workers=1 --restart-on=137,x -- true", "", `--restart-on=137,x: "x" is no exit code`, "+1,-143"},
 		{"--workers=1 --max-restarts=-1 -- true", "", "--max-restarts=-1: it takes 0 or more", ""},
 		{"--workers=1 -- true", "MUSTER_MAX_RESTARTS=many", `MUSTER_MAX_RESTARTS="many", which counts as --max-restarts`, ""},
+		{"--workers=1 -- true", "MUSTER_MAX_RESTART=3", "MUSTER_MAX_RESTART: Muster has no such variable", "did you mean MUSTER_MAX_RESTARTS? "},
 		{"--workers=2 --rank=1 " + meet + " --lease=5s -- true", "MUSTER_TOKEN=" + token, "--lease=5s is too short", "--lease=1m"},
 		{"--workers=1 --roles=chief=2 -- true", "", "--roles=chief=2 is for 2 workers, and the job has 1", ""},
 		{"--workers=1 --env=x -- true", "", `--env "x" is not NAME=VALUE`, ""},
@@ -58,6 +64,29 @@ func TestBadInput(t *testing.T) {
 		require.NotContains(t, out, "secret-word")
 		require.NotContains(t, out, token)
 	}
+}
+
+// TestVariables: each flag's variable is known, and what means nothing is refused.
+func TestVariables(t *testing.T) {
+	cfg := join.Defaults()
+	set := newFlags("join")
+	joinFlags(set, &cfg)
+	set.VisitAll(func(f *flag.Flag) { require.Contains(t, names.Variables(), failure.Variable(f.Name)) })
+	for env, want := range map[string]string{
+		"MUSTER_SLOT=8":    "agent: MUSTER_SLOT: Muster has no such variable\nhint: did you mean MUSTER_SLOTS? ",
+		"MUSTER_SLOTS=all": "agent: worker: MUSTER_SLOTS=\"all\", which counts as --slots: it takes a number\n",
+	} {
+		cmd := exec.Command(bin, "worker", "--await=10s")
+		cmd.Env = []string{"MUSTER_DIR=" + t.TempDir(), env}
+		out, _ := cmd.CombinedOutput() // the state says it
+		require.Equal(t, 64, cmd.ProcessState.ExitCode(), "%s", out)
+		require.Contains(t, string(out), want)
+	}
+	// a Service "muster" in the namespace is no mistake
+	cmd := exec.Command(bin, "join", "--workers=1", "--", "true")
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "MUSTER_DIR=" + filepath.Join(t.TempDir(), "r"), "MUSTER_TERMINATION_LOG=", "MUSTER_SERVICE_HOST=10.96.0.7", "MUSTER_SERVICE_PORT=80", "MUSTER_PORT=tcp://10.96.0.7:80"}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 // inPod runs `agent join` under the host name "pod", in a UTS namespace where that

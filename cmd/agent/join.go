@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/join"
 	"github.com/musterhq/muster/agent/names"
@@ -67,11 +68,12 @@ func runJoin(args []string) int {
 	cfg := join.Defaults()
 	fs := newFlags("join")
 	tokenFile := joinFlags(fs, &cfg)
-	if err := fromEnvironment(fs); err != nil {
-		return complain(names.ExitUsage, err)
-	}
+	wrong := fromEnvironment(fs)
 	if code, ok := parse(fs, joinHelp, args, 0, 1<<20); !ok {
 		return code
+	}
+	if wrong != nil {
+		return complain(names.ExitUsage, wrong)
 	}
 	cfg.Command, cfg.Framework = fs.Args(), framework.Spelled(cfg.Framework)
 	if err := identify(&cfg, *tokenFile); err != nil {
@@ -105,10 +107,12 @@ func joinFlags(fs *flag.FlagSet, cfg *join.Config) (tokenFile *string) {
 // fromEnvironment sets flags by their variables: MUSTER_MAX_RESTARTS for
 // --max-restarts. A flag that is given counts instead.
 func fromEnvironment(fs *flag.FlagSet) (err error) {
+	environ := os.Environ()
+	err = failure.UnknownVariable("agent join", environ)
 	fs.VisitAll(func(f *flag.Flag) {
-		name := "MUSTER_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		name := failure.Variable(f.Name)
 		value := os.Getenv(name)
-		if value == "" || f.Name == "env" {
+		if value == "" || f.Name == "env" || failure.IsServiceLink(environ, name, value) {
 			return
 		}
 		if serr := fs.Set(f.Name, value); serr != nil && err == nil {

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"runtime"
 	"strconv"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/worker"
 )
@@ -40,8 +42,11 @@ func runWorker(args []string) int {
 		Job: os.Getenv(names.EnvJob), Version: version(), TerminationLog: names.TerminationLog,
 		Await: time.Hour, Grace: 25 * time.Second,
 	}
-	if n, err := strconv.Atoi(os.Getenv(names.EnvSlots)); err == nil {
-		cfg.Slots = n
+	err := failure.UnknownVariable("agent worker", os.Environ())
+	if slots := os.Getenv(names.EnvSlots); slots != "" && err == nil {
+		if cfg.Slots, err = strconv.Atoi(slots); err != nil {
+			err = fmt.Errorf("worker: %s=%q, which counts as --slots: it takes a number", names.EnvSlots, slots)
+		}
 	}
 	fs := newFlags("worker")
 	fs.DurationVar(&cfg.Await, "await", cfg.Await, "")
@@ -51,6 +56,9 @@ func runWorker(args []string) int {
 	verbose := fs.Bool("v", false, "")
 	if code, ok := parse(fs, workerHelp, args, 0, 0); !ok {
 		return code
+	}
+	if err != nil {
+		return complain(names.ExitUsage, err)
 	}
 	if cfg.Slots < 0 || cfg.Await < 0 || cfg.Grace < 0 {
 		return complain(names.ExitUsage, errors.New("worker: --slots, --await and --grace cannot be negative"))

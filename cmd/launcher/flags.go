@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch"
 	"github.com/musterhq/muster/agent/names"
@@ -119,14 +120,15 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (launch.Config,
 	c := &f.config
 	c.Command = command
 	c.Origin = map[string]string{}
-	var wrong error
+	environ := os.Environ()
+	wrong := failure.UnknownVariable(cmd.CommandPath(), environ)
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		name := envName(flag.Name)
-		value, set := os.LookupEnv(name)
+		name := failure.Variable(flag.Name)
+		value := os.Getenv(name)
 		switch {
 		case flag.Changed:
 			c.Origin[flag.Name] = "flag --" + flag.Name
-		case set && value != "" && flag.Name != "help":
+		case value != "" && flag.Name != "help" && !failure.IsServiceLink(environ, name, value):
 			c.Origin[flag.Name] = "env " + name
 			if err := flag.Value.Set(value); err != nil && wrong == nil {
 				wrong = &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%s=%q: it takes %s", name, value, takes(flag)),
@@ -146,11 +148,6 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (launch.Config,
 	c.TerminationLog = envOr("MUSTER_TERMINATION_LOG", c.TerminationLog)
 	c.MPIDir = envOr("MUSTER_MPI_DIR", c.MPIDir)
 	return *c, wrong
-}
-
-// envName is MUSTER_LOG_LEVEL for log-level.
-func envName(flag string) string {
-	return "MUSTER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 func envOr(name, otherwise string) string {

@@ -71,6 +71,6 @@ func printHelp(cmd *cobra.Command, _ []string) {
 	case "submit":
 		fmt.Fprintf(w, "\n%s\n", submitCodes)
 	case "run":
-		fmt.Fprintf(w, "\nEvery flag may be given as MUSTER_FLAG in the environment; a flag counts before it.\n\n%s", exitCodes)
+		fmt.Fprintf(w, "\nEvery flag may be given as MUSTER_FLAG in the environment; a flag counts before it. A MUSTER_\nvariable that Muster does not know is refused.\n\n%s", exitCodes)
 	}
 }

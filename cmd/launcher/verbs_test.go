@@ -4,7 +4,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/names"
 )
 
 func TestNearest(t *testing.T) {
@@ -22,4 +26,14 @@ func TestEveryVerbIsThere(t *testing.T) {
 		there = append(there, cmd.Name())
 	}
 	require.ElementsMatch(t, slices.Concat(ownVerbs, otherVerbs), append(there, "help"))
+}
+
+func TestEveryFlagHasAVariable(t *testing.T) {
+	for _, cmd := range newRoot(standard()).Commands() {
+		if slices.Contains([]string{"run", "env", "hosts"}, cmd.Name()) {
+			cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+				require.Contains(t, names.Variables(), failure.Variable(flag.Name), cmd.Name())
+			})
+		}
+	}
 }

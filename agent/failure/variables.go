@@ -1,0 +1,75 @@
+package failure
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// ours is how the names of Muster's variables begin.
+const ours = "MUSTER_"
+
+// Variable returns the variable of a flag: MUSTER_LOG_LEVEL for log-level.
+func Variable(flag string) string {
+	return ours + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// UnknownVariable returns a failure for the first variable of environ that begins
+// with MUSTER_ and means nothing to Muster, or nil. A slip in the name of a flag's
+// variable would have no effect otherwise. Command, as in "agent run", is for the
+// hint. Empty variables count as unset.
+func UnknownVariable(command string, environ []string) error {
+	known := names.Variables()
+	for _, kv := range slices.Sorted(slices.Values(environ)) {
+		name, value, _ := strings.Cut(kv, "=")
+		if value == "" || !strings.HasPrefix(name, ours) || slices.Contains(known, name) || IsServiceLink(environ, name, value) {
+			continue
+		}
+		way := "unset it, or give a variable of your own another name; " + command + " --help lists the flags, and each has a variable"
+		if like := meant(name, known); like != "" {
+			way = "did you mean " + like + "? " + way
+		}
+		return Usage(way, "%s: Muster has no such variable", name)
+	}
+	return nil
+}
+
+// meant returns the known variable that name is meant for, or "". It knows what
+// other launchers call a flag.
+func meant(name string, known []string) string {
+	var flags []string
+	for _, k := range known {
+		flags = append(flags, flagOf(k))
+	}
+	if like := Flag(flagOf(name), flags); like != "" {
+		return Variable(like)
+	}
+	return ""
+}
+
+// flagOf returns the flag of a variable: log-level for MUSTER_LOG_LEVEL.
+func flagOf(variable string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, ours)), "_", "-")
+}
+
+// IsServiceLink reports whether a kubelet has set the variable for a Service of the
+// namespace: a Service "muster" makes MUSTER_PORT=tcp://10.96.0.7:80 in every pod.
+func IsServiceLink(environ []string, name, value string) bool {
+	for _, kv := range environ {
+		other, _, _ := strings.Cut(kv, "=")
+		service, ok := strings.CutSuffix(other, "_SERVICE_HOST")
+		if !ok {
+			continue
+		}
+		rest, ok := strings.CutPrefix(name, service)
+		switch {
+		case !ok:
+		case rest == "_SERVICE_HOST", rest == "_SERVICE_PORT", strings.HasPrefix(rest, "_SERVICE_PORT_"), strings.HasPrefix(rest, "_PORT_"):
+			return true
+		case rest == "_PORT" && strings.Contains(value, "://"):
+			return true
+		}
+	}
+	return false
+}
