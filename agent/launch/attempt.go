@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
@@ -109,6 +110,9 @@ func (r *runner) observer(workers []rendezvous.Worker) *supervisor {
 func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	env, kept := a.plan.merge(withAssignments(os.Environ(), r.cfg.Env))
 	r.warn(append(a.plan.Warnings, kept...))
+	if r.cfg.jsonLines() { // agent rsh writes to the same stream
+		env = withAssignments(env, []string{names.EnvLogFormat + "=" + names.LogJSON})
+	}
 	argv, err := r.commandLine(ctx, a.plan, env)
 	if err != nil {
 		return err

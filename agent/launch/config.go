@@ -126,7 +126,7 @@ func Defaults() Config {
 
 // jsonLines reports whether every line of ours is JSON. The format "auto" concerns
 // the log alone.
-func (c Config) jsonLines() bool { return c.LogFormat == "json" }
+func (c Config) jsonLines() bool { return c.LogFormat == names.LogJSON }
 
 // IsFake tells whether workers are processes on this machine.
 func (c Config) IsFake() bool { return c.FakeGiven || c.Fake != 0 }

@@ -43,6 +43,9 @@ const (
 	// EnvOutput is --output of agent run; OutputTag has it put the rank before each line.
 	EnvOutput = "MUSTER_OUTPUT"
 	OutputTag = "tag"
+	// EnvLogFormat is --log-format of agent run; LogJSON makes every line of ours JSON.
+	EnvLogFormat = "MUSTER_LOG_FORMAT"
+	LogJSON      = "json"
 	// EnvAttempt counts the runs of the group, from 0.
 	EnvAttempt = "MUSTER_ATTEMPT"
 )

@@ -49,9 +49,8 @@ func handOver(args []string) int {
 		if args[0] == "version" {
 			return runVersion(args[1:])
 		}
-		complain(names.ExitUsage, fmt.Errorf("%q is no verb of the worker's half, and there is no %s", args[0], launcher))
-		fmt.Fprintln(os.Stderr, "hint: put agent-launcher beside agent, as the launcher's image has it")
-		return names.ExitUsage
+		return complainWith(names.ExitUsage, "put agent-launcher beside agent, as the launcher's image has it",
+			fmt.Errorf("%q is no verb of the worker's half, and there is no %s", args[0], launcher))
 	}
 	return complain(names.ExitNotRunable, fmt.Errorf("run %s: %w", launcher, err))
 }

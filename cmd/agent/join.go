@@ -82,7 +82,7 @@ func runJoin(args []string) int {
 	if err := cfg.Validate(); err != nil {
 		return complainOf(err)
 	}
-	say := func(format string, words ...any) { fmt.Fprintf(os.Stderr, "agent: "+format+"\n", words...) }
+	say := func(format string, words ...any) { fmt.Fprintf(stderr("info"), "agent: "+format+"\n", words...) }
 	code, err := join.Run(context.Background(), cfg, say)
 	return complain(code, err)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 
 	"github.com/musterhq/muster/agent/names"
@@ -56,11 +55,11 @@ func runReady(args []string) int {
 		return code
 	}
 	if err := worker.Ready(); err != nil {
-		complain(1, fmt.Errorf("ready: %w", err))
+		way := ""
 		if errors.Is(err, worker.ErrNoWorker) {
-			fmt.Fprintln(os.Stderr, "hint: it answers in a container whose command is `agent worker`, as the same user")
+			way = "it answers in a container whose command is `agent worker`, as the same user"
 		}
-		return 1
+		return complainWith(1, way, fmt.Errorf("ready: %w", err))
 	}
 	return 0
 }
@@ -72,7 +71,7 @@ func runInstall(args []string) int {
 	}
 	written, err := worker.Install(fs.Arg(0))
 	for _, path := range written {
-		fmt.Fprintln(os.Stderr, "agent: wrote "+path)
+		fmt.Fprintln(stderr("info"), "agent: wrote "+path)
 	}
 	if err != nil {
 		return complain(1, err)

@@ -12,15 +12,30 @@ import (
 	"github.com/musterhq/muster/agent/shortage"
 )
 
+// stderr returns the writer for lines of a level: info, warn or error. They are JSON
+// under a launcher with --log-format=json, or with its variable.
+func stderr(level string) io.Writer {
+	if os.Getenv(names.EnvLogFormat) == names.LogJSON {
+		return failure.JSONLines{Out: os.Stderr, Level: level}
+	}
+	return os.Stderr
+}
+
 // complain prints err, and its hint if it has one, and returns code.
 func complain(code int, err error) int {
 	if err == nil {
 		return code
 	}
-	fmt.Fprintln(os.Stderr, "agent: "+err.Error())
-	if way := shortage.Way(err); way != "" {
-		fmt.Fprintln(os.Stderr, "hint: "+way)
+	return complainWith(code, shortage.Way(err), err)
+}
+
+// complainWith is complain with a hint of the caller's.
+func complainWith(code int, way string, err error) int {
+	text := "agent: " + err.Error() + "\n"
+	if way != "" {
+		text += "hint: " + way + "\n"
 	}
+	_, _ = io.WriteString(stderr("error"), text) // nowhere is left to say that this failed
 	return code
 }
 
@@ -64,7 +79,5 @@ func parse(fs *flag.FlagSet, help string, args []string, least, most int) (code 
 	default:
 		return 0, true
 	}
-	complain(names.ExitUsage, err)
-	fmt.Fprintf(os.Stderr, "hint: %s\n", way)
-	return names.ExitUsage, false
+	return complainWith(names.ExitUsage, way, err), false
 }

@@ -31,7 +31,7 @@ Flags:
                      a launcher's --grace counts if it was given
   --slots N          slots of this worker, told to the launcher (MUSTER_SLOTS, default 0: the launcher decides)
   --job NAME         refuse launchers of other jobs (MUSTER_JOB)
-  -v                 log more
+  -v                 log more; MUSTER_LOG_FORMAT=json makes each line JSON
 
 Exit codes: 0 the job is over, or told to stop while nothing ran; 70 no launcher can connect any
 more; 75 no launcher came; 128+n stopped by signal n.
@@ -67,8 +67,17 @@ func runWorker(args []string) int {
 	if *verbose {
 		level = slog.LevelDebug
 	}
-	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	cfg.Log = newLog(level)
 	runtime.GOMAXPROCS(1) // what a second thread's wakes take, a rank of the same cgroup lacks
 	code, err := worker.Run(context.Background(), cfg)
 	return complain(code, err)
+}
+
+// newLog is the worker's log, on stderr.
+func newLog(level slog.Level) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if os.Getenv(names.EnvLogFormat) == names.LogJSON {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/names"
 )
 
 // exitCode carries the code of a command that ran through cobra.
@@ -50,7 +51,7 @@ func run(ctx context.Context, args []string, streams Streams) int {
 func complaints(args []string, streams Streams) io.Writer {
 	format := ""
 	if len(args) > 0 && slices.Contains([]string{"run", "env", "hosts"}, args[0]) {
-		format = os.Getenv("MUSTER_LOG_FORMAT")
+		format = os.Getenv(names.EnvLogFormat)
 		for i, word := range args {
 			if word == "--" {
 				break
@@ -62,7 +63,7 @@ func complaints(args []string, streams Streams) io.Writer {
 			}
 		}
 	}
-	if format == "json" {
+	if format == names.LogJSON {
 		return failure.JSONLines{Out: streams.Err, Level: "error"}
 	}
 	return streams.Err
