@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -85,15 +86,19 @@ func FlagHint(command, typed string, known []string) string {
 	return way
 }
 
-// ParseFlags parses the flags of a command that takes no other words. The error is
-// flag.ErrHelp or a *Failure; nothing is printed.
-func ParseFlags(command string, set *flag.FlagSet, args []string) error {
+// ParseFlags parses the flags of a command that takes no other words, and refuses
+// MUSTER_ variables other than its own. The error is flag.ErrHelp or a *Failure;
+// nothing is printed.
+func ParseFlags(command string, set *flag.FlagSet, args []string, own ...string) error {
 	set.SetOutput(io.Discard) // package flag would print all of the help with a mistake
 	err := set.Parse(args)
 	if err == nil && set.NArg() > 0 {
 		err = fmt.Errorf("it takes flags only, and got %q", set.Arg(0))
 	}
-	if err == nil || errors.Is(err, flag.ErrHelp) {
+	if err == nil {
+		return UnknownVariable(command, os.Environ(), append(names.TestVariables(), own...))
+	}
+	if errors.Is(err, flag.ErrHelp) {
 		return err
 	}
 	return OfFlags(command, set, err)

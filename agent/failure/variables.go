@@ -3,8 +3,6 @@ package failure
 import (
 	"slices"
 	"strings"
-
-	"github.com/musterhq/muster/agent/names"
 )
 
 // ours is how the names of Muster's variables begin.
@@ -16,21 +14,20 @@ func Variable(flag string) string {
 }
 
 // UnknownVariable returns a failure for the first variable of environ that begins
-// with MUSTER_ and means nothing to Muster, or nil. A slip in the name of a flag's
-// variable would have no effect otherwise. Command, as in "agent run", is for the
-// hint. Empty variables count as unset.
-func UnknownVariable(command string, environ []string) error {
-	known := names.Variables()
+// with MUSTER_ and is not known, or nil. A slip in the name of a flag's variable
+// would have no effect otherwise. Command, as in "agent run", is for the hint.
+// Empty variables count as unset.
+func UnknownVariable(command string, environ, known []string) error {
 	for _, kv := range slices.Sorted(slices.Values(environ)) {
 		name, value, _ := strings.Cut(kv, "=")
 		if value == "" || !strings.HasPrefix(name, ours) || slices.Contains(known, name) || IsServiceLink(environ, name, value) {
 			continue
 		}
-		way := "unset it, or give a variable of your own another name; " + command + " --help lists the flags, and each has a variable"
+		way := "unset it, or give a variable of your own another name; " + command + " --help lists the flags"
 		if like := meant(name, known); like != "" {
 			way = "did you mean " + like + "? " + way
 		}
-		return Usage(way, "%s: Muster has no such variable", name)
+		return Usage(way, "%s: %s knows no such variable", name, command)
 	}
 	return nil
 }

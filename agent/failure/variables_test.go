@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 func TestUnknownVariable(t *testing.T) {
 	for _, row := range []struct{ environ, want, hint string }{
 		{"", "", ""},
 		{"PATH=/bin MUSTER_WORKERS=4 MUSTER_POD_IP=10.0.0.1 MUSTER_TOKEN=x MUSTER_OUT=out", "", ""},
-		{"MUSTER_WROKERS=4", "MUSTER_WROKERS: Muster has no such variable", "did you mean MUSTER_WORKERS?"},
+		{"MUSTER_WROKERS=4", "MUSTER_WROKERS: agent run knows no such variable", "did you mean MUSTER_WORKERS?"},
 		{"MUSTER_NP=4", "MUSTER_NP: ", "did you mean MUSTER_WORKERS?"},
 		{"MUSTER_NPROC_PER_NODE=4", "MUSTER_NPROC_PER_NODE: ", "did you mean MUSTER_PROCS_PER_WORKER?"},
 		{"MUSTER_LOGLEVEL=info", "MUSTER_LOGLEVEL: ", "did you mean MUSTER_LOG_LEVEL?"},
@@ -24,7 +26,7 @@ func TestUnknownVariable(t *testing.T) {
 		{"MUSTER_SERVICE_HOST=10.96.0.7 MUSTER_SERVICE_PORT=80 MUSTER_PORT=tcp://10.96.0.7:80 MUSTER_PORT_80_TCP_PROTO=tcp", "", ""},
 		{"MUSTER_DB_SERVICE_HOST=10.96.0.7 MUSTER_DB_NAME=x", "MUSTER_DB_NAME: ", "unset it"},
 	} {
-		err := UnknownVariable("agent run", strings.Fields(row.environ))
+		err := UnknownVariable("agent run", strings.Fields(row.environ), names.Variables())
 		if row.want == "" {
 			require.NoError(t, err, row.environ)
 			continue

@@ -15,9 +15,14 @@ func Variables() []string {
 	}
 	told := []string{EnvPodUID, EnvPodName, EnvPodIP, EnvPodIndex, EnvDir, EnvToken, "MUSTER_MPI_DIR", "MUSTER_TERMINATION_LOG", "MUSTER_NAMESPACES", "MUSTER_AGENT_IMAGE"}
 	ranks := []string{EnvBroker, EnvSession, EnvWorker, EnvFake, EnvAttempt, "MUSTER_RUN", "MUSTER_ADDRESSES", "MUSTER_ROLE", "MUSTER_ROLE_INDEX", "MUSTER_PLUGIN_COOKIE"}
-	tests := []string{
+	return append(append(append(flags, told...), ranks...), TestVariables()...)
+}
+
+// TestVariables lists the variables of our own tests and tools, which may start any
+// of our programs.
+func TestVariables() []string {
+	return []string{
 		"MUSTER_AUDIT_LOG", "MUSTER_BIN", "MUSTER_CLUSTER", "MUSTER_CLUSTER_DIR", "MUSTER_E2E_IDLE", "MUSTER_E2E_KEEP", "MUSTER_FRAMEWORKS", "MUSTER_IMAGES_DIR",
 		"MUSTER_KUBECTL", "MUSTER_MPI4PY_MPICH", "MUSTER_MPIS", "MUSTER_OUT", "MUSTER_OWN_MOUNTS", "MUSTER_PROGRAMS", "MUSTER_RACE", "MUSTER_TORCH_DIR",
 	}
-	return append(append(append(flags, told...), ranks...), tests...)
 }

@@ -45,7 +45,7 @@ func TestBadInput(t *testing.T) {
 		{"--workers=1 --restart-on=137,x -- true", "", `--restart-on=137,x: "x" is no exit code`, "+1,-143"},
 		{"--workers=1 --max-restarts=-1 -- true", "", "--max-restarts=-1: it takes 0 or more", ""},
 		{"--workers=1 -- true", "MUSTER_MAX_RESTARTS=many", `MUSTER_MAX_RESTARTS="many", which counts as --max-restarts`, ""},
-		{"--workers=1 -- true", "MUSTER_MAX_RESTART=3", "MUSTER_MAX_RESTART: Muster has no such variable", "did you mean MUSTER_MAX_RESTARTS? "},
+		{"--workers=1 -- true", "MUSTER_MAX_RESTART=3", "MUSTER_MAX_RESTART: agent join knows no such variable", "did you mean MUSTER_MAX_RESTARTS? "},
 		{"--workers=2 --rank=1 " + meet + " --lease=5s -- true", "MUSTER_TOKEN=" + token, "--lease=5s is too short", "--lease=1m"},
 		{"--workers=1 --roles=chief=2 -- true", "", "--roles=chief=2 is for 2 workers, and the job has 1", ""},
 		{"--workers=1 --env=x -- true", "", `--env "x" is not NAME=VALUE`, ""},
@@ -73,7 +73,7 @@ func TestVariables(t *testing.T) {
 	joinFlags(set, &cfg)
 	set.VisitAll(func(f *flag.Flag) { require.Contains(t, names.Variables(), failure.Variable(f.Name)) })
 	for env, want := range map[string]string{
-		"MUSTER_SLOT=8":    "agent: MUSTER_SLOT: Muster has no such variable\nhint: did you mean MUSTER_SLOTS? ",
+		"MUSTER_SLOT=8":    "agent: MUSTER_SLOT: agent worker knows no such variable\nhint: did you mean MUSTER_SLOTS? ",
 		"MUSTER_SLOTS=all": "agent: worker: MUSTER_SLOTS=\"all\", which counts as --slots: it takes a number\n",
 	} {
 		cmd := exec.Command(bin, "worker", "--await=10s")

@@ -108,7 +108,7 @@ func joinFlags(fs *flag.FlagSet, cfg *join.Config) (tokenFile *string) {
 // --max-restarts. A flag that is given counts instead.
 func fromEnvironment(fs *flag.FlagSet) (err error) {
 	environ := os.Environ()
-	err = failure.UnknownVariable("agent join", environ)
+	err = failure.UnknownVariable("agent join", environ, names.Variables())
 	fs.VisitAll(func(f *flag.Flag) {
 		name := failure.Variable(f.Name)
 		value := os.Getenv(name)

@@ -42,7 +42,7 @@ func runWorker(args []string) int {
 		Job: os.Getenv(names.EnvJob), Version: version(), TerminationLog: names.TerminationLog,
 		Await: time.Hour, Grace: 25 * time.Second,
 	}
-	err := failure.UnknownVariable("agent worker", os.Environ())
+	err := failure.UnknownVariable("agent worker", os.Environ(), names.Variables())
 	if slots := os.Getenv(names.EnvSlots); slots != "" && err == nil {
 		if cfg.Slots, err = strconv.Atoi(slots); err != nil {
 			err = fmt.Errorf("worker: %s=%q, which counts as --slots: it takes a number", names.EnvSlots, slots)

@@ -55,3 +55,16 @@ func TestParse(t *testing.T) {
 	require.ErrorIs(t, err, flag.ErrHelp)
 	require.Contains(t, help.String(), "-leader-elect")
 }
+
+func TestVariables(t *testing.T) {
+	t.Setenv("MUSTER_CONTROLLER_SERVICE_HOST", "10.96.0.7") // as kubelets tell of a Service
+	t.Setenv("MUSTER_CONTROLLER_PORT", "tcp://10.96.0.7:80")
+	var out strings.Builder
+	_, err := parse(nil, io.Discard, &out)
+	require.NoError(t, err)
+	t.Setenv("MUSTER_NAMESPACE", "lab")
+	_, err = parse(nil, io.Discard, &out)
+	require.Error(t, err, "it would serve all namespaces")
+	require.Equal(t, "controller: MUSTER_NAMESPACE: controller knows no such variable\n"+
+		"hint: did you mean MUSTER_NAMESPACES? unset it, or give a variable of your own another name; controller --help lists the flags\n", out.String())
+}

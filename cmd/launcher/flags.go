@@ -121,7 +121,7 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (launch.Config,
 	c.Command = command
 	c.Origin = map[string]string{}
 	environ := os.Environ()
-	wrong := failure.UnknownVariable(cmd.CommandPath(), environ)
+	wrong := failure.UnknownVariable(cmd.CommandPath(), environ, names.Variables())
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		name := failure.Variable(flag.Name)
 		value := os.Getenv(name)
