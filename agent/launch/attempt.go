@@ -63,6 +63,7 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 		r.warn(a.plan.Warnings)
 		err = r.runGroup(ctx, working, a, a.made.userEnv())
 	} else {
+		r.lacksRshAgent(a)
 		err = r.runCommand(ctx, working, a)
 	}
 	a.ran = time.Since(a.began)

@@ -138,7 +138,7 @@ func (w *waiter) linkState(s standing) rendezvous.LinkState {
 	if w.past.going(welcome) {
 		return rendezvous.LinkState{Reason: reasonOf(s.worker, w.agent, errGoing)}
 	}
-	if welcome.RshAgentError != "" {
+	if welcome.RshAgentError != "" && w.cfg.startsDaemons() == surelyMPIRun {
 		return rendezvous.LinkState{Reason: rendezvous.LinkRshAgentMissing(s.worker.Name, w.links.hello.RshAgent)}
 	}
 	return rendezvous.LinkState{Ready: true}

@@ -158,7 +158,10 @@ type launcher struct {
 	report   string
 }
 
-func (c *cluster) run(args ...string) *launcher {
+func (c *cluster) run(args ...string) *launcher { return c.runWith(bin, args...) }
+
+// runWith runs the agent of another directory.
+func (c *cluster) runWith(bin string, args ...string) *launcher {
 	id := fmt.Sprintf("l%d", time.Now().UnixNano()%1e6)
 	l := &launcher{report: filepath.Join(c.dir, id+".json")}
 	l.Cmd = osexec.Command(filepath.Join(bin, "agent"), append([]string{"run", "--job=pi", "--kubeconfig", c.kubeconfig, "--report", l.report}, args...)...)
