@@ -42,7 +42,10 @@ type Config struct {
 	RestartOn   string
 
 	Job, Namespace, Host, PodName, PodIP string
-	TerminationLog                       string
+	// meets is the name of the job whose members meet: Job, or else the name of the
+	// Indexed Job that made this pod; "": not known.
+	meets          string
+	TerminationLog string
 }
 
 // Defaults is the Config of a member that was told nothing.

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -27,6 +28,7 @@ func (c *Config) Identify(env func(string) string, hosts string) error {
 		return usage("--workers (MUSTER_WORKERS) is how many members the job has, ranks count from 0",
 			"this is rank %d, and the job has %d members", c.Rank, c.Workers)
 	}
+	c.meets = cmp.Or(c.Job, indexedJob(c.Host, env(names.EnvCompletionIndex)))
 	if c.PodName == "" {
 		c.PodName = c.Host
 	}
@@ -37,6 +39,15 @@ func (c *Config) Identify(env func(string) string, hosts string) error {
 		return nil
 	}
 	return c.findCoordinator(hosts)
+}
+
+// indexedJob returns the name of the Indexed Job that made a pod. Kubernetes calls
+// the pod's host JOB-INDEX.
+func indexedJob(host, index string) string {
+	if job, ok := strings.CutSuffix(host, "-"+index); ok && index != "" {
+		return job
+	}
+	return ""
 }
 
 // findRank takes the first source that has a number. Two that the cluster or the

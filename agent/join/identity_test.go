@@ -41,6 +41,22 @@ func TestIdentify(t *testing.T) {
 		require.Equal(t, row.rank, cfg.Rank, row.name)
 		require.Equal(t, row.coordinator, cfg.Coordinator, row.name)
 	}
+	for _, row := range []struct{ job, host, index, want string }{
+		{"", "train-3", "3", "train"},
+		{"mine", "train-3", "3", "mine"},
+		{"", "train-3", "", ""},
+		{"", "node-17", "1", ""},
+		{"", "train-13", "3", ""},
+	} {
+		cfg := Config{Job: row.job, Host: row.host, Rank: -1, Workers: 20, Coordinator: "a:1"}
+		require.NoError(t, cfg.Identify(func(name string) string {
+			if name == "JOB_COMPLETION_INDEX" {
+				return row.index
+			}
+			return ""
+		}, ""))
+		require.Equal(t, row.want, cfg.meets, row)
+	}
 	cfg := Config{Rank: -1, Host: "train-3", Workers: 4}
 	require.NoError(t, cfg.Identify(func(string) string { return "" }, hosts))
 	require.Equal(t, "10.244.1.7", cfg.PodIP)

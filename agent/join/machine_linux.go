@@ -36,7 +36,7 @@ func memoryKills() int {
 // cardOf is what this member tells of itself.
 func (c Config) cardOf(instance string) barrier.Card {
 	card := barrier.Card{Rank: c.Rank, Name: c.PodName, Host: c.Host, Address: c.PodIP, Slots: c.Slots,
-		Instance: instance, Size: c.Workers, Settings: c.settings(), Interface: c.Interface}
+		Instance: instance, Job: c.meets, Size: c.Workers, Settings: c.settings(), Interface: c.Interface}
 	if _, err := os.Stat("/sys/class"); err == nil {
 		entries, err := os.ReadDir("/sys/class/infiniband")
 		card.NoRDMA = errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0

@@ -135,7 +135,7 @@ func (m *member) serve(ctx context.Context, wg *sync.WaitGroup, refused chan<- e
 	if m.cfg.Workers == 1 {
 		m.cfg.Token = fmt.Appendf(nil, "%x%x", rand.Uint64(), rand.Uint64()) // nobody else is there to know it
 	}
-	coord := barrier.NewCoordinator(barrier.Config{Size: m.cfg.Workers, Token: m.cfg.Token, Name: m.cfg.PodName,
+	coord := barrier.NewCoordinator(barrier.Config{Size: m.cfg.Workers, Token: m.cfg.Token, Name: m.cfg.PodName, Job: m.cfg.meets,
 		Settings: m.cfg.settings(), Instance: m.instance, Troubled: func(err error) {
 			if err != nil {
 				m.say("members cannot connect at the moment: %v", err)

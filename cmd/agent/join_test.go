@@ -66,6 +66,17 @@ func TestAMemberThatNeverComes(t *testing.T) {
 	require.Contains(t, pods[0].out.String(), "of 4 members came within 3s: ")
 }
 
+// Two jobs that were given one token and one address do not mix.
+func TestJobsWithOneToken(t *testing.T) {
+	g := newGang(t, 2, `exit 0`)
+	first := g.start(0, "MUSTER_JOB=train")
+	stranger := g.start(1, "MUSTER_JOB=tune")
+	require.Equal(t, 64, stranger.code(), "%s", stranger.out)
+	require.Contains(t, stranger.out.String(), `agent: rank 1 on "job-1" belongs to job "tune", rank 0 on job-0 to job "train"`)
+	require.Contains(t, stranger.out.String(), "hint: give each job a token and a --coordinator of its own")
+	all(t, []*pod{first, g.start(1, "MUSTER_JOB=train")}, 0)
+}
+
 // TestMembersWaitWithoutLimit: with --timeout=0 nobody gives up, neither rank 0 nor another.
 func TestMembersWaitWithoutLimit(t *testing.T) {
 	g := newGang(t, 3, `true`, "--timeout=0s")

@@ -65,7 +65,7 @@ func (c *Coordinator) seatLocked(s *seat, g *guest, card Card) {
 
 // fill takes out of a card what has been compared, and learns our own address.
 func (c *Coordinator) fill(card *Card, g *guest) {
-	card.Size, card.Settings = 0, nil
+	card.Size, card.Job, card.Settings = 0, "", nil
 	local, ok := g.LocalAddr().(*net.TCPAddr)
 	if !ok {
 		return
@@ -131,6 +131,10 @@ func (c *Coordinator) contradicts(card Card) *Refusal {
 
 func (c *Coordinator) compare(card Card) *Refusal {
 	const hint = "give every member the same flags and MUSTER_ variables"
+	if card.Job != "" && c.cfg.Job != "" && card.Job != c.cfg.Job {
+		return &Refusal{Code: names.ExitUsage, Hint: "give each job a token and a --coordinator of its own",
+			Text: fmt.Sprintf("rank %d on %.80q belongs to job %.80q, rank 0 on %s to job %q", card.Rank, card.Name, card.Job, c.cfg.Name, c.cfg.Job)}
+	}
 	if card.Size != c.cfg.Size {
 		return &Refusal{Code: names.ExitUsage, Hint: hint, Text: fmt.Sprintf("rank %d on %s was told of %d members, rank 0 on %s of %d",
 			card.Rank, card.Name, card.Size, c.cfg.Name, c.cfg.Size)}

@@ -115,7 +115,7 @@ func TestAReplacementTakesTheSeat(t *testing.T) {
 
 func TestContradictions(t *testing.T) {
 	mine := []Setting{{"framework", "torch"}, {"procs-per-worker", "2"}}
-	h := serve(t, 3, func(c *Config) { c.Settings = mine })
+	h := serve(t, 3, func(c *Config) { c.Settings, c.Job = mine, "train" })
 	for _, row := range []struct {
 		change func(*Card)
 		want   string
@@ -124,6 +124,7 @@ func TestContradictions(t *testing.T) {
 		{func(c *Card) { c.Rank = 5 }, "job-1 has rank 5, and there are 3 members"},
 		{func(c *Card) { c.Settings = []Setting{mine[0], {"procs-per-worker", "4"}} },
 			"rank 1 on job-1 has --procs-per-worker=4, rank 0 on job-0 --procs-per-worker=2"},
+		{func(c *Card) { c.Job = "tune" }, `rank 1 on "job-1" belongs to job "tune", rank 0 on job-0 to job "train"`},
 		{func(c *Card) { c.Settings = nil }, "rank 1 on job-1 has --framework=, rank 0 on job-0 --framework=torch"},
 	} {
 		c := card(1, 3)
@@ -137,6 +138,21 @@ func TestContradictions(t *testing.T) {
 	absent := h.missing(t, 50*time.Millisecond)
 	require.Len(t, absent, 3)
 	require.Contains(t, absent[1].Why, "has not come; job-1 (127.0.0.1) was refused: rank 1 on job-1 was told of 4 members")
+}
+
+// Where a name is not known, as with an older release, it does not count.
+func TestMembersOfOneJob(t *testing.T) {
+	for _, names := range [][3]string{{"train", "train", ""}, {"", "train", "train"}} {
+		h := serve(t, 2, func(c *Config) { c.Job = names[0] })
+		for rank := range 2 {
+			c := card(rank, 2)
+			c.Job = names[rank+1]
+			join(t, h.address, c, secret)
+		}
+		for _, c := range h.gather(t) {
+			require.Empty(t, c.Job, "the table does not repeat it")
+		}
+	}
 }
 
 // TestACutIsNoLoss: members come back by themselves, with what they have to tell,

@@ -17,6 +17,7 @@ type Card struct {
 	// Instance names this run of the member: a replacement has another one.
 	Instance string `json:"instance,omitempty"`
 	Size     int    `json:"size,omitempty"` // members, as it was told
+	Job      string `json:"job,omitempty"`  // name of its job; "": not known
 	// Settings have to be the same everywhere.
 	Settings []Setting `json:"settings,omitempty"`
 }

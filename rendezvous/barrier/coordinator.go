@@ -17,8 +17,10 @@ import (
 type Config struct {
 	Size  int
 	Token []byte
-	// Name is that of rank 0's pod, Settings what rank 0 was told.
+	// Name is that of rank 0's pod, Job that of its job ("": not known), Settings what
+	// rank 0 was told.
 	Name     string
+	Job      string
 	Settings []Setting
 	// Instance is that of rank 0's own card; see [Check] and Order.By.
 	Instance string
