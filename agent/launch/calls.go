@@ -25,6 +25,15 @@ type Cut struct {
 	moment int // as a Trouble's
 }
 
+// caller is an MPI launcher whose call of `agent rsh` was refused.
+type caller struct {
+	pid   int
+	start uint64 // with pid it names a process forever
+	name  string
+	why   string // the refusal
+	at    time.Time
+}
+
 // called notes a session that the command asks for.
 func (t *tally) called(worker, id string) {
 	t.mu.Lock()

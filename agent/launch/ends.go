@@ -76,7 +76,7 @@ func (a *attempt) origin() (worker, rank string) {
 	one, found := meant(e)
 	end, first := firstEnd(e)
 	switch {
-	case a.verdict.Code == 0:
+	case a.verdict.Code == 0, ill && trouble.likely == ofHost && len(e.Lost) == 0:
 		return "", ""
 	case a.result.Cause != nil:
 		return a.result.Cause.Worker, a.result.Cause.Label

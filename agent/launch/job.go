@@ -13,21 +13,32 @@ import (
 // Trouble is something that an MPI job does not get over, though its mpirun may
 // not notice.
 type Trouble struct {
-	Worker string
+	Worker string // "": of none
 	What   string // for people, after the worker's name
 	Code   int    // the true exit code where there is one, else 0
 	silent bool   // mpirun does not notice it by itself
 	likely int    // to be the cause of others, see below: lower first
 	moment int    // what came to light before it has a lower one
+	hint   string // the way out, where there is one
 }
 
-// Which trouble is the cause when there are several: what a daemon suffers
+// says is the trouble in words.
+func (t Trouble) says() string {
+	if t.Worker == "" {
+		return t.What
+	}
+	return "worker " + t.Worker + ": " + t.What
+}
+
+// Which trouble is the cause when there are several: a call for a host that is no worker
+// ends a launch before it began, and takes other daemons along; what a daemon suffers
 // takes ranks along; a session that fails, and a rank that is killed or aborts
 // because a peer has gone, may be the end of an MPI that fails elsewhere, so the
 // first of these counts; and what came to light after the command's end is in no
 // order any more.
 const (
-	ofDaemon = iota
+	ofHost = iota - 1
+	ofDaemon
 	ofRank
 	ofSession
 	ofAftermath
@@ -55,10 +66,11 @@ type job struct {
 	moments  int              // counts what comes to light
 	troubles []Trouble
 	ranks    []RankEnd
-	hasRanks bool // some session has had ranks
-	hasMPI   bool // and some of these use MPI
-	over     bool // the command has ended
-	closed   bool // and all was heard: what ends now is our doing
+	refused  []caller // MPI launchers that may wait forever
+	hasRanks bool     // some session has had ranks
+	hasMPI   bool     // and some of these use MPI
+	over     bool     // the command has ended
+	closed   bool     // and all was heard: what ends now is our doing
 }
 
 func newJob() job { return job{calls: map[string]*call{}} }

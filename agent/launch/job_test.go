@@ -1,11 +1,15 @@
+//go:build linux
+
 package launch
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/exec/broker"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -151,6 +155,17 @@ func TestJudgeJob(t *testing.T) {
 		"Hydra's proxy failed": {func(t *tally) { t.answered("1", wire.ExitRecord{Code: 7}, nil) },
 			255, false, 255, "worker w-1: its session exited with 7; mpirun exited with 255"},
 		"hosts may finish early": {func(t *tally) { t.answered("1", wire.ExitRecord{}, nil) }, 0, false, 0, ""},
+		"an unknown host, and a worker's session that was cut off": {func(t *tally) {
+			t.refused(0, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
+			t.left("0")
+			t.answered("0", wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
+		}, 255, false, 255, `unknown host "x": the 1 known are w-0; mpirun exited with 255`},
+		"an unknown host, mpirun hung": {func(t *tally) {
+			t.refused(0, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
+			t.report("w-0", rank("0", 143, 15))
+		}, 1, true, 255, `unknown host "x": the 1 known are w-0; mpirun did not end by itself`},
+		"an ambiguous host, mpirun said 0": {func(t *tally) { t.refused(0, errors.New(`host "x" is more than one worker`)) },
+			0, false, 255, `mpirun said 0, but host "x" is more than one worker`},
 		"of a session by hand nothing counts": {func(t *tally) {
 			t.report("w-2", rank("by hand", 7, 0))
 			t.answered("by hand", wire.ExitRecord{Code: 7}, nil)

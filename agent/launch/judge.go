@@ -125,7 +125,7 @@ func judgeTrouble(e Evidence) Verdict {
 	if code < 1 || code > 255 {
 		code = names.ExitHopeless
 	}
-	why := fmt.Sprintf("worker %s: %s", t.Worker, t.What)
+	why := t.says()
 	if e.Ended {
 		return Verdict{code, fmt.Sprintf("%s; %s did not end by itself", why, e.Name)}
 	}
@@ -146,7 +146,7 @@ func culprit(e Evidence) string {
 		if r, found := meant(e); t.likely == ofSession && found {
 			return fmt.Sprintf("worker %s: %s; ", r.Worker, r.What)
 		}
-		return fmt.Sprintf("worker %s: %s; ", t.Worker, t.What)
+		return t.says() + "; "
 	}
 	if r, found := firstEnd(e); found {
 		return fmt.Sprintf("worker %s: %s; ", r.Worker, r.What)
@@ -277,7 +277,10 @@ func judgeZero(e Evidence) Verdict {
 
 // judgeHint is the way out of a verdict, where there is one.
 func judgeHint(e Evidence, v Verdict) string {
+	t, ok := cause(e.Troubles)
 	switch {
+	case ok && t.hint != "" && v.Code != 0 && e.Rule == ExitStrict && e.Told == 0 && len(e.Lost) == 0:
+		return t.hint
 	case len(e.Starved) > 0 && e.Code != 0 && e.Told == 0 && len(e.Lost) == 0:
 		return "raise resources.limits.memory of the workers' containers, or use less memory per worker"
 	case v.Code == 0 || e.Told != 0 || e.Start != nil || e.Code != 0:

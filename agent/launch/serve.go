@@ -86,6 +86,11 @@ func newBroker(s *service, l *links, cfg Config, v *voice, run string) *broker.S
 				t.called(worker, id)
 			}
 		},
+		OnRefused: func(pid int, err error) {
+			if ofCommand(pid, run) {
+				t.refused(pid, err)
+			}
+		},
 		OnLeft: t.left,
 		OnExit: func(worker, id string, exit wire.ExitRecord, err error) {
 			missed.note(worker, exit, err)

@@ -136,6 +136,7 @@ func (s *supervisor) watch(ctx context.Context) {
 			if s.strict() && s.reporting() {
 				s.tally.stalled()
 			}
+			s.endWaiting()
 			if s.onTrouble(time.Now()) {
 				rearm()
 			}

@@ -35,6 +35,8 @@ func (s *supervisor) onTrouble(now time.Time) (changed bool) {
 	switch {
 	case t.silent:
 		patience = silentPatience
+	case t.likely == ofHost:
+		patience = refusedPatience
 	case s.cfg.MaxRestarts > 0:
 		patience = lostPatience // the next attempt waits, and says what this one would have
 	}
@@ -43,7 +45,7 @@ func (s *supervisor) onTrouble(now time.Time) (changed bool) {
 	}
 	if s.ending.ill && !s.ending.lost && !s.announced && (t.silent || now.Sub(s.illAt) >= announceAfter) {
 		s.announced = true
-		s.voice.Say("worker %s: %s; %s has %s to end by itself", t.Worker, t.What, s.name, seconds(patience-now.Sub(s.illAt)))
+		s.voice.Say("%s; %s has %s to end by itself", t.says(), s.name, seconds(patience-now.Sub(s.illAt)))
 	}
 	return changed
 }

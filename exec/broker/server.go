@@ -71,6 +71,9 @@ type Server struct {
 	// OnCall, if set, is called before a session of that id is asked for, with
 	// the stub's process id.
 	OnCall func(worker, id string, pid int)
+	// OnRefused, if set, is called before a stub is told that its host is no worker, or
+	// is ambiguous, with the stub's process id.
+	OnRefused func(pid int, err error)
 	// OnLeft, if set, is called when the stub of a session ended before it did.
 	OnLeft func(id string)
 	// OnExit is called once for each session that was asked for on a known
@@ -146,6 +149,9 @@ func (s *Server) run(ctx context.Context, conn *net.UnixConn, ask request, pid i
 	defer p.close()
 	target, err := s.Resolver.Resolve(ask.Host)
 	if err != nil {
+		if s.OnRefused != nil {
+			s.OnRefused(pid, err)
+		}
 		return refusal(err)
 	}
 	id := rand.Text()

@@ -85,11 +85,19 @@ func TestEndsThatNeedASentence(t *testing.T) {
 }
 
 func TestUnknownHost(t *testing.T) {
-	socket, _ := serve(t, &Server{OnExit: func(string, string, wire.ExitRecord, error) { t.Error("no session was asked for") }}, newLocal())
+	var refused []error
+	var stub int
+	socket, end := serve(t, &Server{
+		OnExit:    func(string, string, wire.ExitRecord, error) { t.Error("no session was asked for") },
+		OnRefused: func(pid int, err error) { stub, refused = pid, append(refused, err) },
+	}, newLocal())
 	cmd := call(socket, "w-9", "x")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	require.Equal(t, 255, codeOf(t, cmd))
+	end()
+	require.Equal(t, cmd.Process.Pid, stub)
+	require.Equal(t, []error{&UnknownHostError{Host: "w-9", Known: []string{"w-0"}}}, refused)
 	require.Equal(t, "agent: unknown host \"w-9\": the 1 known are w-0\n", stderr.String())
 }
 
