@@ -17,6 +17,8 @@ type call struct {
 	ended  time.Time // when it did
 	told   bool      // of its being quiet
 	over   bool      // it ended, or is lost
+	// finished: a daemon of it died when its ranks had ended with 0.
+	finished bool
 }
 
 // Cut is a session that did not end well, and whose agent ended before it.
@@ -69,13 +71,25 @@ func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
 	switch {
 	case err != nil: // the worker is lost, which is said elsewhere; or we have ended
 	case exit.Reason == wire.ReasonStopped:
-		c.cutOff = true
+		c.cutOff = !c.finished
 	case !well:
-		c.cutOff = true
-		t.job.trouble(Trouble{Worker: c.worker, What: "its session " + bad.What, Code: bad.Code, likely: ofSession})
+		c.cutOff = !c.finished
+		trouble := Trouble{Worker: c.worker, What: "its session " + bad.What, Code: bad.Code, likely: ofSession}
+		if c.finished {
+			trouble.likely, trouble.late = ofAftermath, true
+		}
+		t.job.trouble(trouble)
 	default:
 		c.quiet, c.ended = !exit.Detached && !c.ranked, t.now()
 	}
+}
+
+// finished reports whether a daemon of a session died when its ranks had ended with 0.
+func (t *tally) finished(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.job.calls[id]
+	return c != nil && c.finished
 }
 
 // openCalls counts the command's sessions that run.

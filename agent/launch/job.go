@@ -20,6 +20,7 @@ type Trouble struct {
 	likely int    // to be the cause of others, see below: lower first
 	moment int    // what came to light before it has a lower one
 	hint   string // the way out, where there is one
+	late   bool   // it came when the worker's ranks had ended with 0
 }
 
 // says is the trouble in words.
@@ -92,7 +93,13 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 		stopped := seconds(time.Duration(rec.Millis) * time.Millisecond)
 		t.job.trouble(Trouble{Worker: worker, silent: true, What: "its " + name + " has been stopped, as by SIGSTOP, for " + stopped})
 	case wire.ReportDaemon:
-		t.job.trouble(Trouble{Worker: worker, Code: rec.Code, What: "its " + name + " was killed by " + signalName(rec.Signal)})
+		trouble := Trouble{Worker: worker, Code: rec.Code, What: "its " + name + " was killed by " + signalName(rec.Signal)}
+		if rec.Finished {
+			c.finished = true
+			trouble.What += " when its ranks had ended with 0"
+			trouble.likely, trouble.late = ofSession, true
+		}
+		t.job.trouble(trouble)
 	case wire.ReportMemory:
 		t.starveLocked(worker)
 	case wire.ReportRank:

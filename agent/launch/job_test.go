@@ -31,6 +31,7 @@ func rank(id string, code, signal int) wire.ReportRecord {
 // TestJudgeJob: what PID 1 saw, and what the verdict makes of it.
 func TestJudgeJob(t *testing.T) {
 	killedDaemon := wire.ReportRecord{Session: "2", Kind: wire.ReportDaemon, PID: 7, Command: "prted", Code: 137, Signal: 9}
+	late := wire.ReportRecord{Session: "2", Kind: wire.ReportDaemon, PID: 7, Command: "prted", Code: 139, Signal: 11, Finished: true}
 	for name, tc := range map[string]struct {
 		happens func(t *tally)
 		code    int  // of the command
@@ -166,6 +167,33 @@ func TestJudgeJob(t *testing.T) {
 		}, 1, true, 255, `unknown host "x": the 1 known are w-0; mpirun did not end by itself`},
 		"an ambiguous host, mpirun said 0": {func(t *tally) { t.refused(0, errors.New(`host "x" is more than one worker`)) },
 			0, false, 255, `mpirun said 0, but host "x" is more than one worker`},
+		"a daemon crashed when its ranks had ended": {func(t *tally) {
+			t.report("w-2", late)
+			t.answered("2", wire.ExitRecord{Code: 139, Signal: 11}, nil)
+		}, 0, false, 0, ""},
+		"a daemon crashed late, and left its agent": {func(t *tally) {
+			t.report("w-2", late)
+			t.left("2")
+			t.answered("2", wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
+		}, 0, false, 0, ""},
+		"a daemon crashed late, another rank was ended": {func(t *tally) {
+			t.report("w-2", late)
+			r := rank("1", 143, 15)
+			r.MPI = false
+			t.report("w-1", r)
+		}, 0, false, 139, "mpirun said 0, but worker w-2: its prted (pid 7) was killed by SIGSEGV when its ranks had ended with 0"},
+		"a daemon crashed late, another one sooner": {func(t *tally) {
+			t.report("w-2", late)
+			sooner := killedDaemon
+			sooner.Session = "1"
+			t.report("w-1", sooner)
+		}, 0, false, 137, "mpirun said 0, but worker w-1: its prted (pid 7) was killed by SIGKILL"},
+		"a daemon crashed late, another session failed": {func(t *tally) {
+			t.report("w-2", late)
+			t.answered("1", wire.ExitRecord{Code: 7}, nil)
+		}, 0, false, 7, "mpirun said 0, but worker w-1: its session exited with 7"},
+		"a daemon crashed late, mpirun complained": {func(t *tally) { t.report("w-2", late) }, 205, false,
+			205, "worker w-2: its prted (pid 7) was killed by SIGSEGV when its ranks had ended with 0; mpirun exited with 205"},
 		"of a session by hand nothing counts": {func(t *tally) {
 			t.report("w-2", rank("by hand", 7, 0))
 			t.answered("by hand", wire.ExitRecord{Code: 7}, nil)

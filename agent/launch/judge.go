@@ -66,6 +66,9 @@ type Verdict struct {
 // or was cut off, and at least one was opened; and what PID 1 saw of daemons and
 // ranks goes before the word of a command that did not notice.
 func Judge(e Evidence) Verdict {
+	if e.Code == 0 && !e.Ended && len(e.Ranks) == 0 {
+		e.Troubles = withoutLate(e.Troubles)
+	}
 	switch {
 	case e.Told != 0:
 		return Verdict{128 + e.Told, fmt.Sprintf("told to stop by %s", signalName(e.Told))}
@@ -83,6 +86,12 @@ func Judge(e Evidence) Verdict {
 		return judgeZero(e)
 	}
 	return Verdict{}
+}
+
+// withoutLate leaves out daemons that died when the ranks of their workers had ended
+// with 0: Open MPI 5's may crash on their way out, and the work is done.
+func withoutLate(all []Trouble) []Trouble {
+	return slices.DeleteFunc(slices.Clone(all), func(t Trouble) bool { return t.late })
 }
 
 // judgeLost keeps the command's own complaint where it had one: after our own

@@ -94,7 +94,7 @@ func newBroker(s *service, l *links, cfg Config, v *voice, run string) *broker.S
 		OnLeft: t.left,
 		OnExit: func(worker, id string, exit wire.ExitRecord, err error) {
 			missed.note(worker, exit, err)
-			noteExit(t, worker, exit, err)
+			noteExit(t, worker, id, exit, err)
 			t.answered(id, exit, err)
 			l.nudge()
 		},
@@ -110,7 +110,7 @@ func newBroker(s *service, l *links, cfg Config, v *voice, run string) *broker.S
 
 // noteExit puts a session's end on record where it was a bad one of its own
 // making.
-func noteExit(t *tally, worker string, exit wire.ExitRecord, err error) {
+func noteExit(t *tally, worker, id string, exit wire.ExitRecord, err error) {
 	if exit.OOM > 0 {
 		t.starve(worker)
 	}
@@ -124,7 +124,7 @@ func noteExit(t *tally, worker string, exit wire.ExitRecord, err error) {
 	case err != nil:
 		// The stub or the launcher went first: our own doing.
 	default:
-		if b, ok := badSession(worker, exit.Code, exit.Signal, exit.Reason, exit.Error); !ok {
+		if b, ok := badSession(worker, exit.Code, exit.Signal, exit.Reason, exit.Error); !ok && !t.finished(id) {
 			t.ended(b)
 		}
 	}

@@ -274,7 +274,7 @@ func (s *Server) endSeen(key being, w *watched) bool {
 	case wait:
 		return false
 	default:
-		s.unwatchLocked(key)
+		s.loseSightLocked(key)
 	}
 	return true
 }

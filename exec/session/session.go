@@ -45,6 +45,7 @@ type session struct {
 	line       bool // it runs a line, as ssh has it
 	hasRanks   bool // a look has found one
 	hasMPI     bool // with an MPI library
+	unfinished bool // a rank did not end with 0, or nobody knows how
 
 	left     bool // its output is held by processes that it does not wait for
 	silenced bool // its output ends with what is in the pipes

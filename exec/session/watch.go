@@ -176,6 +176,9 @@ func (s *Server) see(x *session, p reap.Proc, kind kind) *watched {
 	s.mu.Unlock()
 	switch {
 	case w == nil && !room:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		x.unfinished = true
 		return nil
 	case w == nil:
 		w = &watched{session: x, pidfd: openPidfd(p.PID), seen: time.Now()}
@@ -253,7 +256,7 @@ func (s *Server) miss(x *session, alive map[being]bool) {
 		if known {
 			s.endLocked(key, st)
 		} else {
-			s.unwatchLocked(key)
+			s.loseSightLocked(key)
 		}
 	}
 }
@@ -269,7 +272,7 @@ func (s *Server) endLocked(key being, st reap.Status) {
 	case w.kind == ofDaemon && st.Signal == 0:
 		return // its exit code says nothing that mpirun does not
 	case w.kind == ofDaemon:
-		rec.Kind, rec.MPI = wire.ReportDaemon, false
+		rec.Kind, rec.MPI, rec.Finished = wire.ReportDaemon, false, s.finishedLocked(w.session)
 	case w.kind == ofUnborn:
 		rec.Command = "" // it bore its daemon's
 		fallthrough
@@ -278,6 +281,7 @@ func (s *Server) endLocked(key being, st reap.Status) {
 		if st.Code == 0 {
 			return
 		}
+		w.session.unfinished = true
 	}
 	s.reportLocked(w.session, rec)
 }

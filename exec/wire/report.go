@@ -25,6 +25,9 @@ type ReportRecord struct {
 	// Code and Signal are as in an ExitRecord.
 	Code   int `json:"code,omitempty"`
 	Signal int `json:"signal,omitempty"`
+	// Finished says that every rank that a dead daemon's session is known to have had
+	// ended with 0 before the daemon did.
+	Finished bool `json:"finished,omitempty"`
 	// Millis is how long a frozen daemon had been stopped.
 	Millis int64 `json:"millis,omitempty"`
 	// AgoMillis is how long before this record was sent a daemon or a rank was seen to
