@@ -94,6 +94,9 @@ func (r *running) bareAgent(set string) string {
 	if r.event.launch != "" {
 		fault = fmt.Sprintf("case \" %s \" in *\" $host \"*) : >%s; %s ;; esac\n", r.struck(), filepath.Join(r.home, calledFile), r.event.launch)
 	}
+	if r.event.stranger != "" {
+		fault = "case \"$host\" in " + r.event.stranger + ") exit 255 ;; esac\n"
+	}
 	return `host=$1; shift
 ` + fault + `dir=` + r.home + `/$host
 ` + set + envWhere + `=bare-$host sh -c "$*" &

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -47,8 +48,9 @@ type result struct {
 
 // bench is what all cells share.
 type bench struct {
-	bin string // of agent
-	dir string
+	bin   string // of agent
+	dir   string
+	crash string // the library of testdata/crash.c
 }
 
 // running is a cell under way.
@@ -121,6 +123,10 @@ func (r *running) start() error {
 // command is `agent run` over fake workers, or mpirun by itself.
 func (r *running) command() (argv, env []string, err error) {
 	env = append(scratch(r.bin), r.column.env...)
+	if r.event.crash {
+		daemon := r.column.daemons[len(r.column.daemons)-1]
+		env = append(env, "LD_PRELOAD="+r.crash, "CRASH="+daemon[:min(len(daemon), mostComm)], "CRASH_AT=-"+victim, "CRASH_SAY="+filepath.Join(r.home, calledFile))
+	}
 	program := r.event.args(r.column)
 	if r.bare {
 		more, err := r.bareEnv()
@@ -145,6 +151,9 @@ func (r *running) command() (argv, env []string, err error) {
 func (r *running) reach() (time.Time, error) {
 	if r.event.launch != "" {
 		return r.awaitCall()
+	}
+	if r.event.stranger != "" {
+		return time.Now(), nil
 	}
 	if err := r.out.await("ready", r.ended, startTime); err != nil {
 		return time.Time{}, err
@@ -191,7 +200,7 @@ func (r *running) finish(res *result, at time.Time) {
 		res.Left = append(res.Left, p.String())
 	}
 	res.output = r.out.text()
-	res.Said, res.Named = naming(res.output, r.bare, r.event.all)
+	res.Said, res.Named = naming(res.output, r.bare, r.event)
 	if r.bare {
 		return
 	}
@@ -205,6 +214,12 @@ func (r *running) finish(res *result, at time.Time) {
 	}
 	if !r.event.code(res.Code) {
 		fault("exit code %d, want %s", res.Code, r.event.codes)
+	}
+	if _, err := os.Stat(filepath.Join(r.home, calledFile)); r.event.crash && err != nil {
+		fault("no daemon crashed")
+	}
+	if r.event.crash && r.column.calm && res.Code != 0 {
+		fault("exit code %d of a run that went well", res.Code)
 	}
 	if r.event.named && !res.Named {
 		fault("no line names the worker")
@@ -235,9 +250,9 @@ func (r *running) cleanUp() {
 
 // naming finds the line that names the victim: one of the agent's own, or, of
 // a bare run, mpirun's. It returns the agent's verdict line where none does.
-func naming(text string, bare, any bool) (said string, named bool) {
-	word := regexp.MustCompile(regexp.QuoteMeta(victim) + `\b`)
-	if any {
+func naming(text string, bare bool, e event) (said string, named bool) {
+	word := regexp.MustCompile(regexp.QuoteMeta(cmp.Or(e.stranger, victim)) + `\b`)
+	if e.all {
 		word = regexp.MustCompile(`127\.0\.0\.[234]\b`)
 	}
 	for line := range strings.Lines(text) {

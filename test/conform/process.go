@@ -19,6 +19,7 @@ import (
 const (
 	envMark  = "CONFORM_MARK" // in every process of one cell
 	envWhere = names.EnvFake  // in every process on a fake worker: RUN-HOST
+	mostComm = 15             // bytes of a process's name in /proc
 )
 
 // process is one of a cell's.
