@@ -24,7 +24,7 @@ import (
 const (
 	// killMargin is how long a stop waits for the kernel beyond its grace.
 	killMargin = 10 * time.Second
-	// restTime is the grace of what no process of ours leads to any more.
+	// restTime is the least grace of what no process of ours leads to any more.
 	restTime = time.Second
 )
 
@@ -150,8 +150,8 @@ func (c *crew) note(e end) end {
 	return e
 }
 
-// stop ends one process and what descends from it: the leaves first, so that
-// ranks below a launcher of their own can write a checkpoint.
+// stop ends one process and what descends from it: the ranks first, so that
+// those below a launcher of their own can write a checkpoint.
 func (c *crew) stop(index int, grace time.Duration) {
 	p := c.procs[index]
 	if p == nil || p.Process == nil || p.told {
@@ -189,7 +189,7 @@ func (c *crew) signal(sig syscall.Signal) {
 
 // clear ends everything that descends from us, the attempt's processes first, and
 // takes the files away. It returns at once; the channel is closed when nothing
-// lives. reason is that of the ends, sig what the leaves are asked with; when ctx
+// lives. reason is that of the ends, sig what the ranks are asked with; when ctx
 // ends, whatever lives is killed.
 func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, grace time.Duration) <-chan struct{} {
 	for _, p := range c.procs {
@@ -203,9 +203,10 @@ func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, gra
 		defer close(cleared)
 		stop, cancel := context.WithTimeout(ctx, grace+killMargin)
 		defer cancel()
+		began := time.Now()
 		_, err := c.reaper.Drain(stop, c.find, sig, grace)
 		if err == nil {
-			_, err = c.reaper.Stop(stop, below, min(grace, restTime))
+			_, err = c.reaper.Drain(stop, below, syscall.SIGTERM, min(grace, max(grace-time.Since(began), restTime)))
 		}
 		if err != nil {
 			kill, cancel := context.WithTimeout(context.WithoutCancel(ctx), killMargin)

@@ -229,7 +229,11 @@ func (r *runner) teardown(working context.Context) {
 	if r.hurry {
 		wait = urgentWait
 	}
-	telling, cancel := context.WithTimeoutCause(working, grace+wait, errors.New("no answer in time"))
+	longest := grace
+	if r.cfg.given("grace") {
+		longest = r.cfg.Grace // what a failed rank has left behind has all of it
+	}
+	telling, cancel := context.WithTimeoutCause(working, longest+wait, errors.New("no answer in time"))
 	defer cancel()
 	r.wg.Go(func() { // told once more: do not wait
 		select {

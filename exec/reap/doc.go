@@ -31,9 +31,10 @@
 //
 // [Reaper.Stop] sends TERM, waits, sends KILL, and returns when two scans in a
 // row found nothing alive: one scan of /proc is no snapshot, a process can fork
-// behind the reader's back. [Reaper.Drain] asks the leaves first, and with
-// the signal that the caller got, so that ranks can write a checkpoint while the
-// daemons above them still live. Signals go
+// behind the reader's back. [Reaper.Drain] asks the ranks first ([First]), and with
+// the signal that the caller got, so that they can write a checkpoint while the
+// daemons above them and the helpers below them still live. [Reaper.Rest] stops what
+// a process that has ended leaves behind. Signals go
 // through a pidfd whose process was compared by start time, so a reused pid is
 // never hit.
 //

@@ -44,11 +44,11 @@ func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace ti
 	return s.report, err
 }
 
-// Drain is Stop with an order: the leaves of the first scan are asked alone, and
+// Drain is Stop with an order: the ranks of the first scan (First) are asked alone, and
 // with sig: a program may be made to be stopped by INT or QUIT. All others are
-// asked when these leaves have ended, or in the last part of grace (lastPart): torchrun and
+// asked when these have ended, or in the last part of grace (lastPart): torchrun and
 // MPI daemons that are asked earlier kill their ranks while these save. If sig is not
-// TERM, all are asked with TERM after half of grace, leaves that ignored sig too.
+// TERM, all are asked with TERM after half of grace, ranks that ignored sig too.
 func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration) (Report, error) {
 	s := newStop(r, find, grace)
 	start := time.Now()
@@ -56,10 +56,25 @@ func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig sys
 	if sig != syscall.SIGTERM {
 		alone = grace / 2
 	}
-	err := s.leaves(ctx, sig, start.Add(alone))
+	var err error
+	if grace > 0 {
+		err = s.ranks(ctx, sig, start.Add(alone))
+	}
 	if err == nil {
 		err = s.finish(ctx, start.Add(grace))
 	}
+	return s.report, err
+}
+
+// Rest is Stop for what a process that has ended leaves behind. If since is not zero, processes that
+// were started later get their TERM in the last fifth of grace: the process may have
+// started them to save its work.
+func (r *Reaper) Rest(ctx context.Context, find func() ([]Proc, error), since time.Time, grace time.Duration) (Report, error) {
+	s := newStop(r, find, grace)
+	if !since.IsZero() {
+		s.begun, s.anew = ticksAt(since), true
+	}
+	err := s.finish(ctx, time.Now().Add(grace))
 	return s.report, err
 }
 
@@ -74,6 +89,7 @@ type stop struct {
 	report  Report
 	pause   time.Duration
 	begun   uint64    // when the first process was asked, as in Proc.Start; 0: none was
+	anew    bool      // processes of the first scan may have been started since, too
 	sparing time.Time // until then nobody is asked who was started since
 }
 
@@ -83,13 +99,13 @@ func lastPart(grace time.Duration) time.Duration { return min(grace/5, longestLa
 
 const longestLast = 10 * time.Second
 
-// ticksNow is the present as in Proc.Start, which counts from boot.
-func ticksNow() uint64 {
+// ticksAt is a time as in Proc.Start, which counts from boot.
+func ticksAt(t time.Time) uint64 {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
 		return math.MaxUint64 // nobody is spared
 	}
-	return uint64(now.Nano() / TickTime.Nanoseconds())
+	return uint64(max(0, now.Nano()-time.Since(t).Nanoseconds()) / TickTime.Nanoseconds())
 }
 
 func newStop(r *Reaper, find func() ([]Proc, error), grace time.Duration) *stop {
@@ -97,8 +113,8 @@ func newStop(r *Reaper, find func() ([]Proc, error), grace time.Duration) *stop 
 		killed: map[identity]bool{}, found: map[identity]bool{}, present: map[identity]bool{}, refused: map[identity]error{}}
 }
 
-// leaves asks the present leaves with sig and waits for these alone.
-func (s *stop) leaves(ctx context.Context, sig syscall.Signal, until time.Time) error {
+// ranks asks the present ranks with sig and waits for these alone.
+func (s *stop) ranks(ctx context.Context, sig syscall.Signal, until time.Time) error {
 	var first map[identity]bool
 	for {
 		woken := s.r.nextReap()
@@ -108,7 +124,7 @@ func (s *stop) leaves(ctx context.Context, sig syscall.Signal, until time.Time) 
 		}
 		if first == nil {
 			first = map[identity]bool{}
-			for _, p := range Leaves(alive) {
+			for _, p := range First(alive, sig) {
 				first[p.identity()] = true
 				s.askWith(p, sig)
 			}
@@ -181,14 +197,14 @@ func (s *stop) scan() ([]Proc, error) {
 // spared reports whether p was started since the stop began: a rank may have started
 // it to save its work.
 func (s *stop) spared(p Proc) bool {
-	return s.begun > 0 && p.Start >= s.begun && !s.present[p.identity()] && time.Now().Before(s.sparing)
+	return s.begun > 0 && p.Start >= s.begun && (s.anew || !s.present[p.identity()]) && time.Now().Before(s.sparing)
 }
 
 func (s *stop) ask(p Proc) { s.askWith(p, syscall.SIGTERM) }
 
 func (s *stop) askWith(p Proc, sig syscall.Signal) {
 	if s.begun == 0 {
-		s.begun = ticksNow()
+		s.begun = ticksAt(time.Now())
 	}
 	term, seen := s.asked[p.identity()]
 	if !term && Signal(p, sig) == nil {

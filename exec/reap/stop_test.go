@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -246,5 +247,65 @@ func TestStopSparesWhatSaves(t *testing.T) {
 				empty(t, 1)
 			})
 		}
+	}
+}
+
+// TestDrainAsksLaunchersLast: a launcher that kills its ranks when it is asked does not
+// come in the way of what they save, and the helper of a rank lives as long as its rank.
+func TestDrainAsksLaunchersLast(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	r := running(t)
+	program := filepath.Join(t.TempDir(), "program") // a shell by another name
+	require.NoError(t, os.Symlink("/bin/bash", program))
+	p, out := sh(t, r, "s1", `exec 3<&0; trap 'echo launcher asked; kill -9 $rank; exit 4' TERM
+RANK=0 `+program+` -c 'sh -c "trap \"echo helper asked; exit\" TERM; echo up; read x <&3" &
+trap "sleep 0.5; kill -0 $! && echo helper lives; echo saved; exit" TERM; echo ready; while :; do read -t 0.1 x <&3; done' &
+rank=$!
+wait; read y <&3`, false)
+	for range 2 {
+		require.Contains(t, []string{"up\n", "ready\n"}, readLine(t, out))
+	}
+	got, err := r.Drain(t.Context(), finder("s1"), syscall.SIGTERM, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, "helper lives\n", readLine(t, out))
+	require.Equal(t, "saved\n", readLine(t, out))
+	require.ElementsMatch(t, []string{"helper asked\n", "launcher asked\n"}, []string{readLine(t, out), readLine(t, out)})
+	require.Equal(t, 4, p.Status().Code)
+	require.Zero(t, got.Killed)
+	empty(t, 1)
+}
+
+// TestRest: what a failed process leaves behind has the whole grace, and what it started
+// just before its end may go on until the last fifth of it.
+func TestRest(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	r := running(t)
+	for _, c := range []struct {
+		name, line string
+		grace      time.Duration
+		says       string
+		killed     int
+	}{
+		{"heeds TERM slowly", `sh -c 'trap "sleep 1; echo saved; exit" TERM; echo ready; read x' <&3 & sleep 0.5; exit 3`, time.Minute, "saved\n", 0},
+		{"started at the end", `sleep 0.5; echo ready; sh -c 'sleep 1; echo saved' & exit 3`, time.Minute, "saved\n", 0},
+		{"does not end", `sh -c 'trap "" TERM; echo ready; read x' <&3 & sleep 0.5; exit 3`, time.Second, "", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, out := sh(t, r, "s1", "exec 3<&0; "+c.line, true)
+			require.Equal(t, 3, p.Status().Code)
+			begin := time.Now()
+			got, err := r.Rest(t.Context(), finder("s1"), begin.Add(-300*time.Millisecond), c.grace)
+			require.NoError(t, err)
+			require.Less(t, time.Since(begin), 10*time.Second)
+			if c.says != "" {
+				require.Equal(t, c.says, readLine(t, out))
+			}
+			require.Equal(t, c.killed, got.Killed)
+			empty(t, 1)
+		})
 	}
 }

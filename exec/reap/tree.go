@@ -44,24 +44,6 @@ func Descends(pid, root int) (bool, error) {
 	return false, fmt.Errorf("find the parents of process %d: %w", pid, err)
 }
 
-// Leaves returns the living members that have no living child among them: the
-// ranks, as opposed to the daemons and shells above them.
-func Leaves(members []Proc) []Proc {
-	parents := map[int]bool{}
-	for _, p := range members {
-		if p.Alive() {
-			parents[p.PPID] = true
-		}
-	}
-	var leaves []Proc
-	for _, p := range members {
-		if p.Alive() && !parents[p.PID] {
-			leaves = append(leaves, p)
-		}
-	}
-	return leaves
-}
-
 // grow returns the seeds and their descendants, in the order of procs.
 func grow(procs []Proc, seed func(Proc) bool) []Proc {
 	self := os.Getpid()

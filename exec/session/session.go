@@ -50,9 +50,10 @@ type session struct {
 	left     bool // its output is held by processes that it does not wait for
 	silenced bool // its output ends with what is in the pipes
 	born     time.Time
-	wrote    atomic.Int64 // when output came last, as a duration since born
-	full     atomic.Int32 // outputs that wait for room
-	ours     atomic.Bool  // we stop it: its processes' ends are our doing
+	wrote    atomic.Int64  // when output came last, as a duration since born
+	full     atomic.Int32  // outputs that wait for room
+	ours     atomic.Bool   // we stop it: its processes' ends are our doing
+	rest     chan struct{} // as restStop returns it; under srv.mu
 }
 
 // lives reports whether processes of the session may be alive.
@@ -112,9 +113,6 @@ func (s *Server) newSession(rec wire.OpenRecord) *session {
 	return x
 }
 
-// leftoverGrace is what children get whose parent, a rank, has failed.
-const leftoverGrace = time.Second
-
 // run starts the session's goroutines around p. It is called once.
 // endsOnFailure is as in a Spec.
 func (x *session) run(p *reap.Process, pipes pipes, endsOnFailure bool) {
@@ -140,7 +138,7 @@ func (x *session) run(p *reap.Process, pipes pipes, endsOnFailure bool) {
 		<-p.Done()
 		at := time.Now()
 		if endsOnFailure && p.Status().Code != 0 && !x.ours.Load() {
-			x.srv.stopSession(x, leftoverGrace)
+			x.stopRest(p.Status(), at)
 		}
 		x.stdin.Abort()
 		// A session lasts until its output has ended too: a child in the background

@@ -40,7 +40,8 @@ func (s *Server) hurried() bool {
 	}
 }
 
-// stopSession ends every member of x: TERM, after grace KILL. It returns at once.
+// stopSession ends every member of x: TERM, its ranks first, and after grace KILL. It
+// returns at once.
 func (s *Server) stopSession(x *session, grace time.Duration) {
 	s.wg.Go(func() {
 		s.lookAt(x) // what ended before was not our doing
@@ -48,10 +49,10 @@ func (s *Server) stopSession(x *session, grace time.Duration) {
 		ctx, cancel := s.patience(grace + killMargin)
 		defer cancel()
 		x.awaitStart(ctx)
-		if s.draining(ctx, grace) {
+		if s.awaitStop(ctx, s.preempting(), grace) || s.awaitStop(ctx, x.restStop(), grace) {
 			grace = 0
 		}
-		if _, err := s.cfg.Reaper.Stop(ctx, x.tree.Find, grace); err != nil && !s.hurried() {
+		if _, err := s.cfg.Reaper.Drain(ctx, x.tree.Find, syscall.SIGTERM, grace); err != nil && !s.hurried() {
 			s.cfg.Log.Warn("stop session", "session", x.id, "err", err)
 		}
 		x.endOutput()
@@ -59,20 +60,25 @@ func (s *Server) stopSession(x *session, grace time.Duration) {
 	})
 }
 
-// draining waits, for grace at most, for the end of a stop that has come from
-// outside: its processes have been asked to end, and may be saving their work; to be
-// asked once more would come in its way. False: there is no such stop.
-func (s *Server) draining(ctx context.Context, grace time.Duration) bool {
+// preempting returns a channel that is closed at the end of a stop that has come from
+// outside; nil: there is none.
+func (s *Server) preempting() <-chan struct{} {
 	s.mu.Lock()
-	done := s.fences[wire.ReasonPreempted]
-	s.mu.Unlock()
-	if done == nil {
+	defer s.mu.Unlock()
+	return s.fences[wire.ReasonPreempted]
+}
+
+// awaitStop waits, for grace at most, for the end of a stop that is under way: its
+// processes have been asked to end, and may be saving their work. Another TERM would
+// come in their way. It returns false at once if stop is nil.
+func (s *Server) awaitStop(ctx context.Context, stop <-chan struct{}, grace time.Duration) bool {
+	if stop == nil {
 		return false
 	}
 	over := time.NewTimer(grace)
 	defer over.Stop()
 	select {
-	case <-done:
+	case <-stop:
 	case <-over.C:
 	case <-ctx.Done():
 	}
@@ -82,8 +88,7 @@ func (s *Server) draining(ctx context.Context, grace time.Duration) bool {
 // stopAllLocked ends every session for reason, and then everything that
 // descends from this process: what emptied its environment and left its parent
 // is found that way. People's own shells have another parent and are spared.
-// The stop is entered in s.fences until it is over. sig is what a preempted
-// session is asked with. Called with s.mu held.
+// The stop is entered in s.fences until it is over. sig is what ranks are asked with. Called with s.mu held.
 func (s *Server) stopAllLocked(reason string, sig syscall.Signal, grace time.Duration) <-chan struct{} {
 	if done, ok := s.fences[reason]; ok {
 		return done
@@ -115,31 +120,49 @@ func (s *Server) stopAllLocked(reason string, sig syscall.Signal, grace time.Dur
 	return done
 }
 
-// stopTrees stops the processes of all, and then what else is below us.
+// stopTrees stops the processes of all, ranks first, and then what else is below us.
+// What a failed process has left behind is not asked again: unless grace is 0, it has
+// what is left of its own.
 func (s *Server) stopTrees(all []*session, reason string, sig syscall.Signal, grace time.Duration) {
+	began := time.Now()
 	ctx, cancel := s.patience(grace + killMargin)
 	defer cancel()
 	for _, x := range all {
 		x.awaitStart(ctx) // what starts late must not be missed
 	}
-	stop := s.cfg.Reaper.Stop
-	if reason == wire.ReasonPreempted {
-		// The ranks first, so that they can write a checkpoint before the
-		// daemons above them take them down.
-		stop = func(ctx context.Context, find func() ([]reap.Proc, error), grace time.Duration) (reap.Report, error) {
-			return s.cfg.Reaper.Drain(ctx, find, sig, grace)
+	var live []*session
+	var asked []<-chan struct{}
+	for _, x := range all {
+		if rest := x.restStop(); rest != nil && grace > 0 {
+			asked = append(asked, rest)
+		} else {
+			live = append(live, x)
 		}
 	}
-	if len(all) > 0 {
-		if report, err := stop(ctx, func() ([]reap.Proc, error) { return members(all) }, grace); err != nil && !s.hurried() {
+	if len(live) > 0 {
+		find := func() ([]reap.Proc, error) { return members(live) }
+		if report, err := s.cfg.Reaper.Drain(ctx, find, sig, grace); err != nil && !s.hurried() {
 			s.cfg.Log.Warn("stop sessions", "reason", reason, "left", report.Left, "err", err)
 		}
 	}
+	for _, rest := range asked {
+		select {
+		case <-rest: // it has a limit of its own
+		case <-s.hurry:
+		}
+	}
+	s.stopBelow(reason, min(grace, max(grace-time.Since(began), time.Second)))
+}
+
+// stopBelow stops what descends from us and belongs to no session any more.
+func (s *Server) stopBelow(reason string, grace time.Duration) {
 	find := func() ([]reap.Proc, error) {
 		procs, err := reap.Scan(names.EnvSession)
 		return reap.Below(procs, os.Getpid()), err
 	}
-	report, err := s.cfg.Reaper.Stop(ctx, find, min(grace, time.Second))
+	ctx, cancel := s.patience(grace + killMargin)
+	defer cancel()
+	report, err := s.cfg.Reaper.Drain(ctx, find, syscall.SIGTERM, grace)
 	if s.hurried() {
 		kill, cancel := context.WithTimeout(context.Background(), killMargin)
 		defer cancel()

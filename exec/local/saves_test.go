@@ -1,0 +1,107 @@
+package local_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/session"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/test/contract"
+)
+
+// torchrun starts two ranks, as the program of that name does. On TERM it asks them and
+// kills them a moment later, where the real one takes 30 s.
+const torchrun = `trap 'kill -TERM $ranks; sleep 0.2; kill -KILL $ranks; exit 1' TERM
+rank() {
+	RANK=$1 exec bash -c 'exec 3<> <(:); trap "read -t 1 <&3; touch saved.$RANK; exit 0" TERM; touch up.$RANK; while :; do sleep 0.1; done'
+}
+rank 0 & ranks=$!
+rank 1 & ranks="$ranks $!"
+wait $ranks; wait $ranks`
+
+// stopsOf are the ways in which a worker is told to stop what it runs.
+var stopsOf = map[string]func(ctx context.Context, w *contract.Worker, l *link.Link, s *link.Session) error{
+	"CONTROL": func(_ context.Context, _ *contract.Worker, _ *link.Link, s *link.Session) error {
+		s.Stop(20 * time.Second)
+		return nil
+	},
+	"END": func(ctx context.Context, _ *contract.Worker, l *link.Link, _ *link.Session) error {
+		return l.End(ctx, false, 20*time.Second)
+	},
+	"END of an attempt": func(ctx context.Context, _ *contract.Worker, l *link.Link, _ *link.Session) error {
+		return l.End(ctx, true, 20*time.Second)
+	},
+	"drain": func(ctx context.Context, w *contract.Worker, _ *link.Link, _ *link.Session) error {
+		w.Server.Preempt(ctx, syscall.SIGTERM, 20*time.Second)
+		return nil
+	},
+}
+
+// TestStopsLetRanksSave: whoever stops a session asks its ranks before their launcher,
+// which would end them sooner than the grace does.
+func TestStopsLetRanksSave(t *testing.T) {
+	for name, stop := range stopsOf {
+		t.Run(name, func(t *testing.T) {
+			w, l := workerAndLink(t)
+			s, err := l.Open(t.Context(), "", wire.Spec{Argv: []string{"/bin/bash", "-c", torchrun}}, link.Streams{Stdout: io.Discard})
+			require.NoError(t, err)
+			up := func() bool { return exists(w, "up.0") && exists(w, "up.1") }
+			require.Eventually(t, up, time.Minute, 10*time.Millisecond)
+			limit, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			require.NoError(t, stop(limit, w, l, s))
+			_, err = s.Wait(limit)
+			require.NoError(t, err)
+			require.FileExists(t, filepath.Join(w.Dir, "saved.0"))
+			require.FileExists(t, filepath.Join(w.Dir, "saved.1"))
+		})
+	}
+}
+
+// TestHelpersOfTheFailedHaveTheGrace: a process that a rank started to save its work goes
+// on after the rank has failed, and the end of the attempt waits for it.
+func TestHelpersOfTheFailedHaveTheGrace(t *testing.T) {
+	for name, line := range map[string]string{
+		"takes TERM":      `(trap 'sleep 2; touch saved; exit' TERM; touch up; while :; do sleep 0.1; done) & until [ -e up ]; do sleep 0.1; done; exit 3`,
+		"ignores TERM":    `(trap '' TERM; touch up; sleep 2; touch saved) & until [ -e up ]; do sleep 0.1; done; exit 3`,
+		"killed rank":     `(trap '' TERM; touch up; sleep 2; touch saved) & until [ -e up ]; do sleep 0.1; done; kill -KILL $$`,
+		"without handler": `sh -c 'touch up; sleep 2; touch saved' & exit 3`,
+		"in a session of its own": `setsid sh -c 'trap "" TERM; touch up; sleep 2; touch saved' >/dev/null 2>&1 </dev/null &
+until [ -e up ]; do sleep 0.1; done; exit 3`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, l := workerAndLink(t)
+			s, err := l.Open(t.Context(), "", wire.Spec{Argv: []string{"/bin/bash", "-c", line}, EndsOnFailure: true}, link.Streams{Stdout: io.Discard})
+			require.NoError(t, err)
+			limit, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			exit, err := s.Wait(limit)
+			require.NoError(t, err)
+			require.NotZero(t, exit.Code)
+			require.False(t, exists(w, "saved"), "the failure is told before the helper ends")
+			require.NoError(t, l.End(limit, true, time.Second))
+			require.True(t, exists(w, "saved"))
+		})
+	}
+}
+
+func exists(w *contract.Worker, name string) bool {
+	_, err := os.Stat(filepath.Join(w.Dir, name))
+	return err == nil
+}
+
+// workerAndLink are a worker, which gives 10 s of grace, and a link to it.
+func workerAndLink(t *testing.T) (*contract.Worker, *link.Link) {
+	t.Helper()
+	w := contract.NewWorker(t, func(c *session.Config) { c.Grace = 10 * time.Second })
+	return w, linkTo(t, link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}})
+}
