@@ -211,13 +211,17 @@ func (t *tally) commandEnded() {
 	t.job.over = true
 }
 
+// daemonLag is how long before its mpirun a daemon's session may end. Where it ended
+// within that time, its ranks may have been too short to be seen.
+const daemonLag = 5 * time.Second
+
 // conclude closes the account, before the command is judged. For a command that
-// failed at once it draws the conclusion that stalled draws later.
+// failed soon it draws the conclusion that stalled draws later.
 func (t *tally) conclude(failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c, ok := cause(t.job.troubles); failed && (!ok || c.likely >= ofAftermath) {
-		t.job.noDaemon(t.now())
+		t.job.noDaemon(t.now().Add(-daemonLag))
 	}
 	t.job.closed = true
 }

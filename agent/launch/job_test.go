@@ -249,6 +249,26 @@ func TestNoDaemon(t *testing.T) {
 	}
 }
 
+// A rank that failed at once may have been too short to be seen: its session, which ends
+// with the command, had a daemon.
+func TestShortRanksHadADaemon(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before time.Duration
+		want   bool
+	}{"with the command": {time.Second, false}, "long before it": {daemonLag + time.Second, true}} {
+		t.Run(name, func(t *testing.T) {
+			account, now := newTally(), time.Unix(0, 0)
+			account.now = func() time.Time { return now }
+			account.called("w-1", "1")
+			account.answered("1", wire.ExitRecord{}, nil)
+			now = now.Add(tc.before)
+			account.conclude(true)
+			_, known := account.trouble()
+			require.Equal(t, tc.want, known)
+		})
+	}
+}
+
 // While the others cannot be heard nobody knows what their ranks are.
 func TestNoDaemonIsNotSaidOfTheUnheard(t *testing.T) {
 	account, now := newTally(), time.Unix(0, 0)

@@ -177,6 +177,16 @@ func lastWords(path string, code int, why, epilogue string) error {
 	return nil
 }
 
+// isSameFile reports whether two paths lead to one file. One that does not exist is none.
+func isSameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
 // cutText keeps most bytes of a text, and whole characters.
 func cutText(text string, most int) string {
 	if len(text) <= most {

@@ -86,13 +86,19 @@ func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (in
 	if err != nil {
 		code, why = CodeOf(err), err.Error()
 	}
+	reported := ""
 	if cfg.Report != "" {
 		r.report.Exit, r.report.Why = code, why
 		if serr := r.report.save(cfg.Report); serr != nil {
 			r.unwritten(serr)
+		} else {
+			reported = cfg.Report
 		}
 	}
 	code, why = r.settleCode(code, why)
+	if isSameFile(reported, cfg.TerminationLog) {
+		return code, err // the user wants the report to be the termination message
+	}
 	if werr := lastWords(cfg.TerminationLog, code, why, r.epilogue); werr != nil {
 		log.Warn("no termination message", "error", werr)
 	}

@@ -17,15 +17,24 @@ func agentRows() []explainRow {
 	return []explainRow{
 		{
 			name: "noagent", code: names.ExitHopeless, flags: []string{"--worker-agent=/opt/bin/agent"},
-			says: []string{`^agent: wait for workers: POD: container worker has no agent \(/opt/bin/agent\): stat /opt/bin/agent: no such file or directory$`, `^hint: bake the agent into the worker's image .*--worker-agent`},
+			says: []string{`^agent: wait for workers: POD: container worker has no agent \(/opt/bin/agent\): stat /opt/bin/agent: no such file or directory$`, `^hint: set spec.agent.delivery: init .*--worker-agent`},
 		},
 		{
 			// The agent's own image has it at /agent, and nothing where mpirun's
 			// daemons would call it.
-			name: "norsh", code: names.ExitHopeless, flags: []string{"--worker-agent=/agent"},
+			name: "norsh", code: names.ExitHopeless, flags: []string{"--worker-agent=/agent"}, command: []string{"mpirun", "true"},
 			worker: func(pod *corev1.Pod) { first(pod).Image = image("agent") },
 			says: []string{
 				`^agent: wait for workers: POD: the rsh agent /muster/agent does not exist in its container; mpirun would hang`,
+				`^hint: put the agent at the same path in the launcher's and the workers' images$`,
+			},
+		},
+		{
+			// A script may start no mpirun.
+			name: "norshscript", flags: []string{"--worker-agent=/agent"}, command: []string{"sh", "-c", "true"},
+			worker: func(pod *corev1.Pod) { first(pod).Image = image("agent") },
+			says: []string{
+				`^agent: POD: the rsh agent /muster/agent does not exist in its container; mpirun would hang if the command starts Open MPI's$`,
 				`^hint: put the agent at the same path in the launcher's and the workers' images$`,
 			},
 		},
@@ -50,6 +59,13 @@ func agentRows() []explainRow {
 			},
 			says: []string{`^agent: 1/1 ready`},
 		},
+	}
+}
+
+// reading adds the right to read a resource.
+func reading(resource string) func(*rbacv1.Role) {
+	return func(role *rbacv1.Role) {
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{"list"}})
 	}
 }
 

@@ -119,6 +119,14 @@ func imageRows() []explainRow {
 	}
 }
 
+// mounting gives a worker a volume.
+func mounting(source corev1.VolumeSource) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: source})
+		first(pod).VolumeMounts = append(first(pod).VolumeMounts, corev1.VolumeMount{Name: "data", MountPath: "/data"})
+	}
+}
+
 func startRows() []explainRow {
 	return []explainRow{
 		{
@@ -137,13 +145,32 @@ func startRows() []explainRow {
 			says: []string{`^agent: wait for workers: POD: container worker cannot be configured: container has runAsNonRoot and image will run as root`, `^hint: .*securityContext`},
 		},
 		{
-			name: "novolume", flags: slowly, code: names.ExitDeadline,
-			worker: func(pod *corev1.Pod) {
-				pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
-					ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "data"}}}}}
-				first(pod).VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+			name: "novolume", flags: slowly, code: names.ExitDeadline, worker: mounting(corev1.VolumeSource{
+				ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "data"}}}),
+			says: []string{
+				`POD: node node\d has been preparing its containers for .*; its events say why, and the launcher may not read them`,
+				`hint: add this rule to the Role .*"events".*; or kubectl describe pod POD -n NS`,
 			},
-			says: []string{`POD: node node\d has been preparing its containers for`, `hint: if it lasts, a volume or the network is missing: kubectl describe pod POD -n NS`},
+		},
+		{
+			name: "noconfigmap", flags: slowly, code: names.ExitDeadline, role: reading("events"), worker: mounting(corev1.VolumeSource{
+				ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "data"}}}),
+			says: []string{`POD.*configmap "data" not found`},
+		},
+		{
+			name: "nosecret", flags: slowly, code: names.ExitDeadline, role: reading("events"), worker: mounting(corev1.VolumeSource{
+				Secret: &corev1.SecretVolumeSource{SecretName: "data"}}),
+			says: []string{`POD.*secret "data" not found`},
+		},
+		{
+			name: "nocsi", flags: slowly, code: names.ExitDeadline, role: reading("events"), worker: mounting(corev1.VolumeSource{
+				CSI: &corev1.CSIVolumeSource{Driver: "none.muster.dev"}}),
+			says: []string{`POD.*none\.muster\.dev`},
+		},
+		{
+			name: "noclaim", flags: slowly, code: names.ExitDeadline, role: reading("events"), worker: mounting(corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}),
+			says: []string{`POD.*persistentvolumeclaim "data" not found`},
 		},
 		{
 			name: "nocommand", code: names.ExitHopeless,
@@ -156,7 +183,7 @@ func startRows() []explainRow {
 		{
 			name: "noworker", code: names.ExitHopeless,
 			worker: func(pod *corev1.Pod) { first(pod).Command = []string{"/opt/bin/agent", "worker"} },
-			says:   []string{`^agent: wait for workers: POD: container worker has no agent \(/opt/bin/agent\): .*no such file`, `^hint: bake the agent into the worker's image`},
+			says:   []string{`^agent: wait for workers: POD: container worker has no agent \(/opt/bin/agent\): .*no such file`, `^hint: set spec.agent.delivery: init`},
 		},
 		{
 			name: "initfails", code: names.ExitHopeless, worker: before("echo the licence server is down >&2; exit 4"),

@@ -248,7 +248,7 @@ func sees(log string, code int) string {
 		if strings.HasPrefix(line, "agent: worker ") && strings.Contains(line, " lost: ") {
 			return line
 		}
-		if strings.HasPrefix(line, "agent: ") && !(strings.HasPrefix(line, "agent: ended with ") && last != "" && code != 0) {
+		if strings.HasPrefix(line, "agent: ") && !(strings.HasPrefix(line, "agent: ended after ") && last != "" && code != 0) {
 			last = line
 		}
 	}
