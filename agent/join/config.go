@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -89,7 +90,7 @@ func (c Config) Validate() error {
 		return usage("agent join --workers=4 -- python train.py", "no command given")
 	}
 	if c.Workers > mostMembers {
-		return usage("agent run and a launcher", "--workers=%d: a barrier has room for %d", c.Workers, mostMembers)
+		return usage(fmt.Sprintf("agent run --workers=%d --job=NAME in a launcher's pod has room for more", c.Workers), "--workers=%d: a barrier has room for %d", c.Workers, mostMembers)
 	}
 	for _, t := range []struct {
 		flag string
@@ -169,7 +170,7 @@ func (c Config) framework() (framework.Framework, error) {
 		}
 	}
 	if slices.Contains([]string{"mpi", "openmpi", "mpich", "intelmpi"}, name) {
-		return nil, usage("agent run --workers="+strconv.Itoa(c.Workers)+" -- "+strings.Join(c.Command, " ")+" in a launcher's pod, agent worker in the others",
+		return nil, usage("agent run --workers="+strconv.Itoa(c.Workers)+" --job="+cmp.Or(c.Job, "NAME")+" -- "+strings.Join(c.Command, " ")+" in a launcher's pod, agent worker in the others",
 			"MPI needs a launcher, in which mpirun runs, and agent join has none")
 	}
 	f, err := framework.Chosen(name, c.Compat)

@@ -23,7 +23,7 @@ func choose(cfg Config) (framework.Framework, error) {
 		return f, err
 	}
 	if f, err = framework.Dynamic(f); err != nil {
-		return nil, usage("--framework=tensorflow --dynamic-workers", "--dynamic-workers: %w", err)
+		return nil, usage("TensorFlow has it, with a ps: --framework=tensorflow --roles=ps=1,worker=1 --dynamic-workers", "--dynamic-workers: %w", err)
 	}
 	return f, nil
 }

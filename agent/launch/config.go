@@ -166,7 +166,7 @@ func (c Config) ValidateHosts() error {
 }
 
 func (c Config) validateCommand() error {
-	example := "agent run --workers=4 -- mpirun ./program"
+	example := "agent run --workers=4 --job=NAME -- mpirun ./program"
 	if c.IsFake() {
 		example = fmt.Sprintf("agent run --fake=%d -- mpirun ./program", max(c.Fake, 2))
 	}
@@ -178,7 +178,8 @@ func (c Config) validateCommand() error {
 	}
 	if _, err := strconv.Atoi(c.Command[0]); err == nil {
 		// -np 2 before mpirun is our -n with the value p, and then the command 2.
-		return usage("mpirun's options come after it: agent run -- mpirun -np "+c.Command[0]+" ./program", "the command is a number: %s", c.Command[0])
+		example = strings.Replace(example, "mpirun", "mpirun -np "+c.Command[0], 1)
+		return usage("mpirun's options come after it: "+example, "the command is a number: %s", c.Command[0])
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (c Config) validateLaunch() error {
 		}
 	}
 	if c.Compat != "" && c.Job == "" {
-		return usage("--job=NAME gives it, beside --selector too; without --compat hosts are addresses",
+		return usage("--job=NAME gives it, also beside a selector; without --compat hosts are addresses",
 			"--compat=%s: the job has no name, with which its hosts begin", c.Compat)
 	}
 	if n := c.size(); n > 0 {

@@ -31,7 +31,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"in a cluster":      {config: good(func(*Config) {})},
 		"fake":              {config: fake(func(*Config) {})},
-		"no command":        {good(func(c *Config) { c.Command = nil }), "no command given", "agent run --workers=4 -- mpirun ./program"},
+		"no command":        {good(func(c *Config) { c.Command = nil }), "no command given", "agent run --workers=4 --job=NAME -- mpirun ./program"},
 		"no command, fake":  {fake(func(c *Config) { c.Command = nil }), "no command given", "agent run --fake=2 -- mpirun ./program"},
 		"-np before mpirun": {fake(func(c *Config) { c.Command = []string{"2", "mpirun"} }), "the command is a number: 2", "mpirun -np 2"},
 		"no workers, a command": {good(func(c *Config) { c.Workers = 0; c.Command = []string{"mpirun", "a b"} }), "how many workers",

@@ -70,7 +70,7 @@ func lines(hosts []Host) []hostfile.Host {
 // ownRanks refuses ranks in the launcher where nobody would start them there.
 func (c Config) ownRanks(l framework.Launch) error {
 	if c.LauncherSlots > 0 && (len(l.Processes) > 0 || len(l.Argv) > 0 || l.Shims) {
-		return usage("without a launcher, under agent join, every pod takes ranks",
+		return usage("leave --launcher-slots away, or start each pod by itself: agent join --workers=N",
 			"--launcher-slots=%d: %s starts no ranks in the launcher; mpirun does", c.LauncherSlots, c.Command[0])
 	}
 	return nil

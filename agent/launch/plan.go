@@ -80,7 +80,7 @@ func makePlan(s situation) (Plan, error) {
 	}
 	launch, err := f.Prepare(cluster)
 	if err != nil {
-		return Plan{}, usage("`agent env --explain` with the same flags shows what is exported", "%w", err)
+		return Plan{}, usage("docs/frameworks.md says what each framework needs", "%w", err)
 	}
 	if launch, err = framework.Decide(launch, s.cfg.Success); err != nil {
 		return Plan{}, usage("--success=auto leaves it to the framework", "%w", err)

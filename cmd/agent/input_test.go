@@ -38,7 +38,7 @@ func TestBadInput(t *testing.T) {
 		{"--workers=2 --rank=1 --coordinator=a:b:c -- true", "MUSTER_TOKEN=" + token, "--coordinator=a:b:c is not HOST:PORT", ""},
 		{"--workers=1 --framework=plugin:mine -- true", "", "--framework=plugin:mine: agent join loads no plugins, agent-launcher-plugins does", "agent run --framework=plugin:mine"},
 		{"--workers=1 --framework=tortch -- true", "", "--framework=tortch is not known", ""},
-		{"--workers=1 -- mpirun true", "", "MPI needs a launcher", "agent run --workers=1 -- mpirun true"},
+		{"--workers=1 -- mpirun true", "", "MPI needs a launcher", "agent run --workers=1 --job=NAME -- mpirun true"},
 		{"--workers=1 -- horovodrun true", "", "horovodrun starts its processes on the other pods itself, and needs a launcher", "agent run"},
 		{"--workers=1 --success=chief -- true", "", "--success=chief: no such process", ""},
 		{"--workers=1 --framework=torch --roles=ps=1 -- true", "", "has the role ps, and torch knows master, worker", ""},

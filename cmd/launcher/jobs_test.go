@@ -39,6 +39,13 @@ func newOffice(t *testing.T) *office {
 	return o
 }
 
+// configure writes a kubeconfig: lab is the namespace of its first context.
+func (o *office) configure(path string) error {
+	config := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
+		"contexts: [{name: c, context: {cluster: c, namespace: lab}}, {name: other, context: {cluster: c, namespace: elsewhere}}]\ncurrent-context: c\n", o.api.URL())
+	return os.WriteFile(path, []byte(config), 0o600)
+}
+
 // oneNamespace answers for lab and elsewhere, the namespaces there are.
 func oneNamespace(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("ns")
@@ -70,11 +77,9 @@ func TestJobScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			o := newOffice(t)
 			offices.Store(env.WorkDir, o)
-			config := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
-				"contexts: [{name: c, context: {cluster: c, namespace: lab}}, {name: other, context: {cluster: c, namespace: elsewhere}}]\ncurrent-context: c\n", o.api.URL())
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "kubeconfig"))
 			env.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
-			return os.WriteFile(filepath.Join(env.WorkDir, "kubeconfig"), []byte(config), 0o600)
+			return o.configure(env.Getenv("KUBECONFIG"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":    expectCode,

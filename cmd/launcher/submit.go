@@ -116,7 +116,7 @@ func (f *submitFlags) validate() error {
 	case f.timeout < 0:
 		return failure.Usage("--timeout=12h", "--timeout=%s lies in the past", f.timeout)
 	case f.metricsFile != "" && len(f.metrics) == 0:
-		return failure.Usage("--metric loss says which number to write there", "--metrics-file without --metric")
+		return failure.Usage("--wait --metric loss says which number to write there", "--metrics-file without --metric")
 	}
 	if _, err := metrics.Parse(f.metrics); err != nil {
 		return failure.Usage("--metric takes NAME, NAME:RAW or NAME:PERCENTAGE", "%w", err)

@@ -31,7 +31,7 @@ func verbOf(args []string) error {
 	}
 	if framework.Detect(args[:1]) == "mpi" {
 		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is no verb", args[0]),
-			Way: "agent run --workers=4 -- " + strings.Join(args, " ") + ", or with --fake=4 on this machine"}
+			Way: "agent run --workers=4 --job=NAME -- " + strings.Join(args, " ") + ", or on this machine: agent run --fake=4 -- " + strings.Join(args, " ")}
 	}
 	return unknownVerb(args[0])
 }

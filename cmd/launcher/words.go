@@ -146,7 +146,7 @@ func ranksAsNamespace(cmd *cobra.Command, args, words []string) error {
 func insteadOf(cmd *cobra.Command, number string) string {
 	switch {
 	case cmd.Flags().Lookup("fake") != nil:
-		return "--workers=" + number + " waits for workers, --fake=" + number + " starts them on this machine; ranks are mpirun's: agent run --fake=" + number + " -- mpirun -np " + number + " ./program"
+		return "--workers=" + number + " --job=NAME waits for workers, --fake=" + number + " starts them on this machine; ranks are mpirun's: agent run --fake=" + number + " -- mpirun -np " + number + " ./program"
 	case cmd.Flags().Lookup("workers") != nil:
 		return "--workers=" + number + " is how many workers"
 	case cmd.Flags().Lookup("tail") != nil:
