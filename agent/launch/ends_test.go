@@ -83,7 +83,7 @@ func TestEndOfACommand(t *testing.T) {
 			retry.End{Code: 255, Infra: true, Why: "worker w-0: its session exited with 7; mpirun exited with 255"}, "w-0", ""},
 		"255 is permanent without such a rank": {Evidence{Code: 255}, retry.End{Code: 255, Why: "mpirun exited with 255"}, "", ""},
 		"a worker is lost": {Evidence{Code: 205, Lost: []Lost{{Worker: "w-1", Cause: "its node is lost"}}},
-			retry.End{Code: 205, Lost: true, Why: "worker w-1 lost: its node is lost; mpirun exited with 205"}, "w-1", ""},
+			retry.End{Code: 76, Lost: true, Why: "worker w-1 lost: its node is lost; mpirun exited with 205"}, "w-1", ""},
 		"a daemon was frozen": {
 			Evidence{Code: 143, Ended: true, Troubles: []Trouble{{Worker: "w-1", What: "its orted has been stopped", silent: true}}},
 			retry.End{Code: 76, Infra: true, Why: "worker w-1: its orted has been stopped; mpirun did not end by itself"}, "w-1", ""},

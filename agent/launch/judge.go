@@ -61,7 +61,7 @@ type Verdict struct {
 // run everything on one host, and say 0, when they overlook the hostfile.
 //
 // In this order: told to stop is 128+n; a command that did not start is
-// 126 or 127; a lost worker is never 0; a code other than 0 is the command's;
+// 126 or 127; a lost worker is 76; a code other than 0 is the command's;
 // and under ExitStrict a 0 counts only when no session ended badly by itself
 // or was cut off, and at least one was opened; and what PID 1 saw of daemons and
 // ranks goes before the word of a command that did not notice.
@@ -94,8 +94,9 @@ func withoutLate(all []Trouble) []Trouble {
 	return slices.DeleteFunc(slices.Clone(all), func(t Trouble) bool { return t.late })
 }
 
-// judgeLost keeps the command's own complaint where it had one: after our own
-// signals its code says nothing.
+// judgeLost is the verdict after a worker was lost. Each launcher has codes of its own
+// for that, which retries and users would have to know: it is one code, and the command's
+// stands in the sentence. After our own signals it says nothing.
 func judgeLost(e Evidence) Verdict {
 	why := fmt.Sprintf("worker %s lost: %s", e.Lost[0].Worker, e.Lost[0].Cause)
 	if n := len(e.Lost) - 1; n > 0 {
@@ -107,7 +108,7 @@ func judgeLost(e Evidence) Verdict {
 	if e.Ended {
 		return Verdict{names.ExitHopeless, why}
 	}
-	return Verdict{e.Code, fmt.Sprintf("%s; %s %s", why, e.Name, howEnded(e.Code, e.Signal))}
+	return Verdict{names.ExitHopeless, fmt.Sprintf("%s; %s %s", why, e.Name, howEnded(e.Code, e.Signal))}
 }
 
 // starvation names the workers that ran out of memory: mpirun tells a signal at

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 // The workers of every cell, and the one that the events happen to. One slot
@@ -73,6 +75,7 @@ func events() []event {
 	seven, sevenText := only(7)
 	zero, zeroText := only(0)
 	term, termText := only(128 + int(syscall.SIGTERM))
+	lost, lostText := only(names.ExitHopeless)
 	list := []event{
 		{key: "launch-one", title: "daemon fails at launch with 1 on one worker", launch: "exit 1", code: failure, codes: anyFailure, named: true},
 		{key: "launch-all", title: "daemon fails at launch with 1 on all workers", launch: "exit 1", all: true, code: failure, codes: anyFailure, named: true},
@@ -91,7 +94,7 @@ func events() []event {
 			code: func(int) bool { return true }, codes: "what mpirun says"},
 		{key: "daemon-frozen", title: "daemon frozen (SIGSTOP)", strike: signalDaemon(syscall.SIGSTOP), code: failure, codes: anyFailure, named: true, limit: frozenLimit},
 		{key: "daemon-ranks-killed", title: "daemon and its ranks killed", strike: killDaemonAndRanks, code: failure, codes: anyFailure, named: true},
-		{key: "worker-lost", title: "worker lost", strike: killWorker, code: failure, codes: anyFailure, named: true},
+		{key: "worker-lost", title: "worker lost", strike: killWorker, code: lost, codes: lostText, named: true},
 		{key: "rank-exit", title: "rank exits with 7, no MPI", args: plainRank, after: time.Second, code: seven, codes: sevenText},
 		{key: "mpi-rank-exit", title: "MPI rank exits with 7 without MPI_Finalize", args: endure("exit", 7), after: time.Second, code: seven, codes: sevenText},
 		{key: "rank-killed", title: "MPI rank killed by SIGKILL", args: endure("kill", 9), after: time.Second, code: failure, codes: anyFailure},

@@ -26,7 +26,7 @@ happened to a worker, a line of ` + "`agent run`" + ` named it.
 ## How
 PID 1 of each worker looks at the daemons of mpirun and at their children, the ranks, and reports to the launcher: a daemon that was killed, one that has
 been stopped for ` + "`--frozen-after`" + ` (30 s; 0 turns it off), and a rank that ended with another code than 0. The launcher gives mpirun 10 s to notice by itself
-(1 s where it cannot), then ends it, and says what happened, where, with the true code: a rank's own, 128+n for a daemon killed by signal n, 76 where there is none.
+(1 s where it cannot), then ends it, and says what happened, where, with the true code: a rank's own, 128+n for a daemon killed by signal n, 76 where there is none and for a lost worker.
 
 * It is done for commands that are judged strictly (mpirun and its like; ` + "`--exit=strict`" + `). ` + "`--exit=command`" + ` takes the command's word and ends nothing: for jobs that
   are meant to outlive a daemon or a rank (ULFM, ` + "`-disable-auto-cleanup`" + `).

@@ -79,17 +79,50 @@ func TestMPIUnderRandomCuts(t *testing.T) {
 	})
 }
 
-// A worker that is gone ends the job: not 0, by name, within 10 s.
+// A worker that is gone ends the job: with 76, by name, within 10 s.
 func TestKilledWorker(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		o := run(t, agentRun(t, []string{"--fake=3", "--fake-fault", "kill worker=2 after=1s"}, f.mpirun, f.program("act"), "wait"))
-		require.NotZero(t, o.code)
+		require.Equal(t, 76, o.code)
 		require.Len(t, o.report.Lost, 1, "%d ms after the kill: %s", o.report.RunMS-1000, tail(o.err))
 		require.Equal(t, "127.0.0.4", o.report.Lost[0].Worker)
 		require.Contains(t, o.err, "agent: worker 127.0.0.4 lost: its agent was killed by SIGKILL\n")
 		require.Less(t, o.report.RunMS, int64(11_000), "1 s until the kill and 10 s after it")
 		t.Logf("exit code %d, %d ms after the kill", o.code, o.report.RunMS-1000)
 	})
+}
+
+// A worker that is lost is 76 whatever the launcher made of it: Open MPI says 205, MPICH
+// 255, a script what it likes, and ranks that miss their peer end as they were written.
+func TestKilledWorkerOfAnyLauncher(t *testing.T) {
+	openmpi, mpich := "mpirun.openmpi "+families[0].program("act")+" wait", "mpiexec.mpich "+families[1].program("act")+" wait"
+	t.Parallel()
+	for name, argv := range map[string][]string{
+		"Open MPI behind a shell":      {"bash", "-c", openmpi + "; exit $?"},
+		"MPICH behind a shell":         {"bash", "-c", mpich + "; exit $?"},
+		"a script's own code":          {"bash", "-c", openmpi + " || exit 3"},
+		"a script that ignores it":     {"bash", "-c", openmpi + "; true"},
+		"a remote shell":               {"agent", "rsh", "127.0.0.4", "sleep", "60"},
+		"a launcher that sees nothing": {"sleep", "60"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := run(t, agentRun(t, []string{"--fake=3", "--fake-fault", "kill worker=2 after=1s"}, argv...))
+			require.Equal(t, 76, o.code, tail(o.err))
+		})
+	}
+	for name, flags := range map[string][]string{
+		"processes of ours":        {"--framework=plain", "--env=LINE=sleep 60"},
+		"ranks that miss the peer": {"--framework=plain", "--env=LINE=sleep 1.2; exit 1"},
+		"torch":                    {"--framework=torch", "--env=LINE=sleep 1.2; exit 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			flags = append([]string{"--fake=3", "--fake-fault", "kill worker=2 after=1s"}, flags...)
+			o := run(t, agentRun(t, flags, "sh", "-c", `[ $RANK != 0 ] && exec sleep 60; eval "$LINE"`))
+			require.Equal(t, 76, o.code, tail(o.err))
+		})
+	}
 }
 
 // MPI over links that stand still for a while.
