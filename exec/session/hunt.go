@@ -70,6 +70,10 @@ func (s *Server) hunt(ctx context.Context) {
 			h.until = time.Now().Add(huntIdle)
 		case <-timer.C:
 		}
+		if time.Since(looked) > between {
+			s.lookOnce()
+			looked, between = time.Now(), min(2*between, s.longestLook())
+		}
 		if h.isBusy() {
 			pause = busyPause
 			continue
@@ -86,10 +90,6 @@ func (s *Server) hunt(ctx context.Context) {
 		pause = max(huntPause, huntShare*time.Since(at), 8*late)
 		if len(h.daemons) == 0 {
 			pause = time.Until(deep)
-		}
-		if time.Since(looked) > between {
-			s.lookOnce()
-			looked, between = time.Now(), min(2*between, s.longestLook())
 		}
 	}
 }
