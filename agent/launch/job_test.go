@@ -157,15 +157,15 @@ func TestJudgeJob(t *testing.T) {
 			255, false, 255, "worker w-1: its session exited with 7; mpirun exited with 255"},
 		"hosts may finish early": {func(t *tally) { t.answered("1", wire.ExitRecord{}, nil) }, 0, false, 0, ""},
 		"an unknown host, and a worker's session that was cut off": {func(t *tally) {
-			t.refused(0, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
+			t.refused(caller{}, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
 			t.left("0")
 			t.answered("0", wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
 		}, 255, false, 255, `unknown host "x": the 1 known are w-0; mpirun exited with 255`},
 		"an unknown host, mpirun hung": {func(t *tally) {
-			t.refused(0, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
+			t.refused(caller{}, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
 			t.report("w-0", rank("0", 143, 15))
 		}, 1, true, 255, `unknown host "x": the 1 known are w-0; mpirun did not end by itself`},
-		"an ambiguous host, mpirun said 0": {func(t *tally) { t.refused(0, errors.New(`host "x" is more than one worker`)) },
+		"an ambiguous host, mpirun said 0": {func(t *tally) { t.refused(caller{}, errors.New(`host "x" is more than one worker`)) },
 			0, false, 255, `mpirun said 0, but host "x" is more than one worker`},
 		"a daemon crashed when its ranks had ended": {func(t *tally) {
 			t.report("w-2", late)

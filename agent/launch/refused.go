@@ -17,15 +17,23 @@ import (
 // its calls. MPICH 4.0 would wait forever.
 const refusedPatience = 5 * time.Second
 
-// callerOf returns the parent of a stub if it is an MPI launcher by its name.
+// mostAbove bounds the scripts between an MPI launcher and its stub.
+const mostAbove = 4
+
+// callerOf returns the MPI launcher, by its name, that a stub was started by. A stub that a
+// person or a script calls has none.
 func callerOf(stub int) (caller, bool) {
 	var buf bytes.Buffer
 	p, err := reap.Stat(stub, &buf)
-	if err != nil {
-		return caller{}, false
+	for range mostAbove {
+		if err != nil {
+			return caller{}, false
+		}
+		if p, err = reap.Stat(p.PPID, &buf); err == nil && IsMPIRun(p.Comm) {
+			return caller{pid: p.PID, start: p.Start, name: p.Comm}, true
+		}
 	}
-	parent, err := reap.Stat(p.PPID, &buf)
-	return caller{pid: parent.PID, start: parent.Start, name: parent.Comm}, err == nil && IsMPIRun(parent.Comm)
+	return caller{}, false
 }
 
 // lives reports whether the launcher has not ended.
@@ -34,25 +42,22 @@ func (c caller) lives() bool {
 	return err == nil && p.Start == c.start && p.Alive()
 }
 
-// refused notes a call of the command that reached no worker: its host is none, or is
-// ambiguous. stub is the process that called.
-func (t *tally) refused(stub int, refusal error) {
+// refused notes a call of an MPI launcher that reached no worker: its host is none, or is
+// ambiguous.
+func (t *tally) refused(c caller, refusal error) {
 	trouble := Trouble{What: oneLine(refusal), Code: names.ExitTransport, likely: ofHost}
 	var unknown *broker.UnknownHostError
 	if errors.As(refusal, &unknown) {
 		trouble.hint = "leave host names and hostfiles out of the command: `agent run` tells it the workers"
 	}
-	c, found := callerOf(stub)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.job.closed {
 		return
 	}
 	t.job.trouble(trouble)
-	if found {
-		c.why, c.at = trouble.What, t.now()
-		t.job.refused = append(t.job.refused, c)
-	}
+	c.why, c.at = trouble.What, t.now()
+	t.job.refused = append(t.job.refused, c)
 }
 
 // waiting takes the MPI launchers that have waited long enough after a refusal.

@@ -87,8 +87,8 @@ func newBroker(s *service, l *links, cfg Config, v *voice, run string) *broker.S
 			}
 		},
 		OnRefused: func(pid int, err error) {
-			if ofCommand(pid, run) {
-				t.refused(pid, err)
+			if c, ok := callerOf(pid); ok && ofCommand(pid, run) {
+				t.refused(c, err)
 			}
 		},
 		OnLeft: t.left,
