@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -14,6 +15,15 @@ import (
 
 var errGone = &sentence{
 	text: "rsh: the launcher ended before the command did",
+	tip:  "the launcher's log tells why",
+}
+
+// takenWithin is how long the launcher may take to read a request. Its accept loop
+// may lack descriptors or memory for ever, and mpirun waits as long as its stub does.
+const takenWithin = time.Minute
+
+var errNotTaken = &sentence{
+	text: "rsh: the launcher did not take the command within a minute",
 	tip:  "the launcher's log tells why",
 }
 
@@ -69,7 +79,7 @@ func ask(socket string, kind Kind) ([]string, error) {
 }
 
 func exchange(socket string, frame []byte, fds []int) (Reply, error) {
-	conn, err := request(socket, frame, fds)
+	conn, err := request(socket, frame, fds, takenWithin)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -79,44 +89,49 @@ func exchange(socket string, frame []byte, fds []int) (Reply, error) {
 	if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(conn), Events: unix.POLLIN}}, 10); n == 0 {
 		rest()
 	}
-	return readReply(func(b []byte) bool { return readFull(conn, b) })
+	return readReply(func(b []byte) error { return readFull(conn, b) })
 }
 
-// request connects and sends a frame; the caller closes the connection.
-func request(socket string, frame []byte, fds []int) (conn int, err error) {
+// request connects and sends a frame; the caller closes the connection. Until the
+// broker has read the frame, no step waits for it longer than limit.
+func request(socket string, frame []byte, fds []int, limit time.Duration) (conn int, err error) {
 	if len(frame)-4 > MaxMessage {
 		return -1, &sentence{text: "rsh: the command has " + strconv.Itoa(len(frame)) + " bytes, at most " + strconv.Itoa(MaxMessage) + " are taken"}
 	}
-	if conn, err = connect(socket); err != nil {
+	if conn, err = connect(socket, limit); err != nil {
 		return -1, err
 	}
 	if err := send(conn, frame, fds); err != nil {
 		unix.Close(conn)
+		if errors.Is(err, unix.EAGAIN) {
+			return -1, errNotTaken
+		}
 		return -1, errGone
 	}
 	return conn, nil
 }
 
-// readReply takes a reply from read, which fills its argument or says no.
-func readReply(read func([]byte) bool) (Reply, error) {
+// readReply takes a reply from fill, which fills its argument.
+func readReply(fill func([]byte) error) (Reply, error) {
 	var head [4]byte
-	if !read(head[:]) {
-		return Reply{}, errGone
+	if err := fill(head[:]); err != nil {
+		return Reply{}, err
 	}
 	size := binary.BigEndian.Uint32(head[:])
 	if size > MaxMessage {
 		return Reply{}, ErrMalformed
 	}
 	body := make([]byte, size)
-	if !read(body) {
-		return Reply{}, errGone
+	if err := fill(body); err != nil {
+		return Reply{}, err
 	}
 	return ParseReply(body)
 }
 
 // connect connects to the broker at socket. Its server must be the socket's owner
-// or root.
-func connect(socket string) (int, error) {
+// or root. Connecting waits up to limit while the broker's queue is full, and so does
+// each later step on the connection.
+func connect(socket string, limit time.Duration) (int, error) {
 	if len(socket) > rundir.MaxSocketPath {
 		long := &rundir.PathTooLongError{Path: socket}
 		return -1, &sentence{text: "rsh: " + long.Error(), tip: long.Hint()}
@@ -133,11 +148,12 @@ func connect(socket string) (int, error) {
 	if err != nil {
 		return -1, unconnected(socket, err)
 	}
-	for {
-		err = unix.Connect(fd, &unix.SockaddrUnix{Name: s.Address()})
-		if !errors.Is(err, unix.EINTR) {
+	err = limitWaits(fd, limit)
+	for err == nil {
+		if err = unix.Connect(fd, &unix.SockaddrUnix{Name: s.Address()}); !errors.Is(err, unix.EINTR) {
 			break
 		}
+		err = nil
 	}
 	if err == nil {
 		var server *unix.Ucred
@@ -149,10 +165,21 @@ func connect(socket string) (int, error) {
 		return fd, nil
 	}
 	unix.Close(fd)
+	if errors.Is(err, unix.EAGAIN) {
+		return -1, errNotTaken
+	}
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {
 		return -1, NoLauncher(socket)
 	}
 	return -1, unconnected(socket, err)
+}
+
+// limitWaits bounds how long a connect, a send or a read on fd waits; 0: no bound. A
+// wait that takes longer ends with EAGAIN.
+func limitWaits(fd int, limit time.Duration) error {
+	wait := unix.NsecToTimeval(limit.Nanoseconds())
+	return errors.Join(unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &wait),
+		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait))
 }
 
 func unconnected(socket string, err error) error {
@@ -178,19 +205,34 @@ func send(conn int, frame []byte, fds []int) error {
 	return nil
 }
 
-// readFull blocks its thread: a stub waits on one descriptor and needs no poller.
-func readFull(fd int, b []byte) bool {
+// readFull blocks its thread: a stub waits on one descriptor and needs no poller. Once
+// the broker has read the request, the answer may take as long as the job lives.
+func readFull(fd int, b []byte) error {
 	for len(b) > 0 {
 		n, err := unix.Read(fd, b)
-		if errors.Is(err, unix.EINTR) {
-			continue
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			if !isTaken(fd) {
+				return errNotTaken
+			}
+			if limitWaits(fd, 0) != nil {
+				return errGone
+			}
+		case err != nil || n == 0:
+			return errGone
+		default:
+			b = b[n:]
 		}
-		if err != nil || n == 0 {
-			return false
-		}
-		b = b[n:]
 	}
-	return true
+	return nil
+}
+
+// isTaken reports whether the peer of fd has read all that was sent. Where the kernel
+// does not tell, isTaken says yes.
+func isTaken(fd int) bool {
+	unread, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+	return err != nil || unread == 0
 }
 
 // IsTerminal tells whether fd is one; /dev/null is a character device too.

@@ -9,7 +9,8 @@
 // one, or 255 with a sentence; 0 only when the broker said 0. The stub holds no
 // state and copies no byte of output: it may be killed at any moment, and the
 // broker sees that on the socket and stops the session. So it handles no
-// signal: dying by it is the message.
+// signal: dying by it is the message. If the launcher does not read the request within a
+// minute, the stub ends with 255; after that it waits as long as the command runs.
 //
 // It will not open terminals, forward ports, or go into the background; it says so
 // and answers 255, which is what ssh exits with when it fails itself. Without a

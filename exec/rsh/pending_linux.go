@@ -1,8 +1,10 @@
 package rsh
 
 import (
+	"errors"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -11,14 +13,17 @@ import (
 
 // Pending is a call whose end nobody has waited for yet. Other than Call it
 // holds no thread while it waits, so that one process may have a thousand.
-type Pending struct{ conn *os.File }
+type Pending struct {
+	conn  *os.File
+	limit time.Duration // see takenWithin
+}
 
 // Begin is Call without the wait: it hands r and the descriptors stdout and
 // stderr to the broker at socket, with no stdin. The descriptors stay the
 // caller's, who may close them: the broker has copies. Errors are sentences.
 func Begin(socket string, r Request, stdout, stderr int) (*Pending, error) {
 	r.NoStdin = true
-	conn, err := request(socket, AppendRequest(nil, KindRun, r), []int{stdout, stderr})
+	conn, err := request(socket, AppendRequest(nil, KindRun, r), []int{stdout, stderr}, takenWithin)
 	if err != nil {
 		return nil, err
 	}
@@ -26,19 +31,45 @@ func Begin(socket string, r Request, stdout, stderr int) (*Pending, error) {
 		unix.Close(conn)
 		return nil, &sentence{text: "rsh: wait for the launcher: " + err.Error()}
 	}
-	return &Pending{os.NewFile(uintptr(conn), "broker")}, nil
+	return &Pending{os.NewFile(uintptr(conn), "broker"), takenWithin}, nil
 }
 
 // Wait returns what Call would.
 func (p *Pending) Wait() (int, error) {
-	reply, err := readReply(func(b []byte) bool {
-		_, err := io.ReadFull(p.conn, b)
-		return err == nil
-	})
+	if err := p.conn.SetReadDeadline(time.Now().Add(p.limit)); err != nil {
+		return names.ExitTransport, errGone
+	}
+	reply, err := readReply(p.fill)
 	if err != nil {
 		return names.ExitTransport, err
 	}
 	return ended(reply)
+}
+
+// fill reads len(b) bytes.
+func (p *Pending) fill(b []byte) error {
+	n, err := io.ReadFull(p.conn, b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		if !p.isTaken() {
+			return errNotTaken
+		}
+		if err = p.conn.SetReadDeadline(time.Time{}); err == nil {
+			_, err = io.ReadFull(p.conn, b[n:])
+		}
+	}
+	if err != nil {
+		return errGone
+	}
+	return nil
+}
+
+func (p *Pending) isTaken() (yes bool) {
+	raw, err := p.conn.SyscallConn()
+	if err != nil {
+		return true
+	}
+	err = raw.Control(func(fd uintptr) { yes = isTaken(int(fd)) })
+	return yes || err != nil
 }
 
 // Close gives the call up: a Wait returns, and the broker stops the session
