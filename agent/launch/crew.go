@@ -211,7 +211,7 @@ func (r *runner) tellCause(f group.Failure, others, all int) {
 	case strings.Contains(f.Exit.Error, "change directory"):
 		r.voice.Hint("--chdir names a directory in the workers' containers, the same on each")
 	case f.Exit.Error != "":
-		r.voice.Hint("is it in the image of the workers, executable, and in their PATH?")
+		r.voice.Hint(unstarted(f.Exit.Error))
 	}
 	if len(f.Tail) > 0 {
 		r.epilogue = "\n" + strings.Join(f.Tail, "\n")

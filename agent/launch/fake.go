@@ -246,13 +246,21 @@ func (f *fakes) lastLine(w rendezvous.Worker) string {
 	return lastWordsIn(string(text))
 }
 
-// lastWordsIn is the last complaint in an agent's log, else its last line.
+// crashes begin what Go's runtime says first when it ends a program.
+var crashes = []string{"runtime: ", "fatal error: ", "panic: "}
+
+// lastWordsIn is the last complaint in an agent's log, or what its runtime said when it
+// crashed, else the log's last line.
 func lastWordsIn(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	last := lines[len(lines)-1]
 	for _, line := range lines {
 		if rest, ok := strings.CutPrefix(line, "agent: "); ok {
 			last = rest
+		}
+		if slices.ContainsFunc(crashes, func(word string) bool { return strings.HasPrefix(line, word) }) {
+			last = line // the rest is stacks
+			break
 		}
 	}
 	return strings.TrimPrefix(last, "hint: ")

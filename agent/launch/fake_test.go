@@ -40,6 +40,9 @@ func TestLastWordsIn(t *testing.T) {
 		"time=1 msg=a\ntime=2 msg=b\n": "time=2 msg=b",
 		"time=1 msg=a\nagent: why\nhint: do that\n": "why",
 		"hint: do that\n": "do that",
+		"agent: why\nruntime: no thread\nfatal error: newosproc\n\nruntime stack:\n\tproc.go:175\n": "runtime: no thread",
+		"fatal error: x\n\tproc.go:175\n":       "fatal error: x",
+		"panic: y [recovered]\n\tproc.go:175\n": "panic: y [recovered]",
 	} {
 		require.Equal(t, want, lastWordsIn(log))
 	}

@@ -3,12 +3,14 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
 	"sync"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/broker"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -158,8 +160,13 @@ func (m *missing) note(worker string, exit wire.ExitRecord, err error) {
 	m.named[worker] = true
 	m.voice.Warn("worker %s: a session ended with %d: %s", worker, exit.Code, said)
 	if len(m.named) == 1 {
-		m.voice.Hint("is it in the image of the workers, executable, and in their PATH?")
+		m.voice.Hint(unstarted(exit.Error))
 	}
+}
+
+// unstarted is the hint for a command that a worker could not start.
+func unstarted(why string) string {
+	return cmp.Or(shortage.HintIn(why), "is it in the image of the workers, executable, and in their PATH?")
 }
 
 func assignments(p Plan) []string {

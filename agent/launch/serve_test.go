@@ -28,4 +28,11 @@ hint: is it in the image of the workers, executable, and in their PATH?
 agent: worker w-1: a session ended with 126: the command cannot be run there
 agent: worker w-2: a session ended with 127: orted: not found in PATH
 `, said.String())
+
+	said.Reset()
+	m = &missing{voice: &voice{w: &said, quiet: true}, named: map[string]bool{}}
+	m.note("w-0", wire.ExitRecord{Code: 126, Error: "start /bin/sh: resource temporarily unavailable"}, nil)
+	require.Equal(t, `agent: worker w-0: a session ended with 126: start /bin/sh: resource temporarily unavailable
+hint: the limit of processes is reached: ulimit -u, or pids.max of the container
+`, said.String())
 }

@@ -127,6 +127,14 @@ func TestHints(t *testing.T) {
 	require.False(t, Passes(errors.New("no errno")))
 }
 
+func TestHintInASentence(t *testing.T) {
+	require.Equal(t, Hint(syscall.EAGAIN), HintIn("start /bin/sh: "+syscall.EAGAIN.Error()))
+	require.Equal(t, Hint(syscall.EMFILE), HintIn("pipe2: "+syscall.EMFILE.Error()))
+	require.Empty(t, HintIn("x: not found in PATH"))
+	require.Empty(t, HintIn("start /bin/sh: "+syscall.EACCES.Error()))
+	require.Empty(t, HintIn(""))
+}
+
 // hinted is an error with a hint for the usual cause.
 type hinted struct{ error }
 

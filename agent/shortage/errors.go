@@ -3,6 +3,7 @@ package shortage
 import (
 	"errors"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -37,6 +38,18 @@ func Hint(err error) string {
 		return "no space is left there: df -h, and df -i for the number of files"
 	case errors.Is(err, syscall.EAGAIN):
 		return "the limit of processes is reached: ulimit -u, or pids.max of the container"
+	}
+	return ""
+}
+
+// HintIn is [Hint] for a sentence that ends with what another process said of an error.
+func HintIn(sentence string) string {
+	for _, errno := range []syscall.Errno{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EAGAIN,
+	} {
+		if strings.HasSuffix(sentence, ": "+errno.Error()) {
+			return Hint(errno)
+		}
 	}
 	return ""
 }
