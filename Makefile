@@ -77,6 +77,7 @@ unit:
 fake: build ## real mpirun and mpiexec over fake workers, as root and as an ordinary user
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -parallel 4 -timeout 10m ./test/fake
 	$(GO) run ./test/conform -bin $(BIN) -quick -parallel 4
+	MUSTER_OUT=$(OUT) $(GO) run ./test/errno -bin $(BIN) -subset 40 -seed 5
 	@$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
 	MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 4 -test.timeout 10m
 
@@ -251,6 +252,12 @@ fault-ci: fault-test ## a seeded subset of them
 .PHONY: fault-test
 fault-test:
 	cd test/fault && $(GO) vet ./... && $(GO) test ./...
+
+.PHONY: errno
+errno: build ## system calls that fail in PID 1, broker, barrier and launcher, 900 small jobs: the table, out/errno.json, the figures (root)
+	@sh test/mpi/deps.sh --errno
+	MUSTER_OUT=$(OUT) $(GO) run ./test/errno -bin $(BIN)
+	@$(GO) run ./test/suite check
 
 .PHONY: stall
 stall: build ## 64 MiB of output that nobody reads for 90 s; full and read-only spool (root)

@@ -1,11 +1,12 @@
 #!/bin/sh
-# deps.sh --run | --test | --e2e | --model | --conform: install what is missing on a bare Debian.
+# deps.sh --run | --test | --e2e | --model | --errno | --conform: install what is missing on a bare Debian.
 #
 #   --run   what `make run` needs: Open MPI and a C compiler
-#   --test  that, MPICH, mpi4py for Open MPI, and rsync, git, pdsh and scp;
+#   --test  that, MPICH, mpi4py for Open MPI, and rsync, git, pdsh, scp and strace;
 #           Debian's packages only
 #   --e2e   that, and mpi4py for MPICH from PyPI
 #   --model spin, and a C compiler
+#   --errno strace
 #   --conform what --test needs, and the MPIs of PyPI for the conformance matrix:
 #           Open MPI 5.0, MPICH 4.2 and Intel MPI's runtime, 400 MB, each in a venv
 #           of its own below MUSTER_MPIS (default ~/.cache/muster/mpi)
@@ -53,6 +54,7 @@ test_packages() {
 		/usr/bin/pdsh pdsh
 		/usr/bin/scp openssh-client
 		/usr/lib/openssh/sftp-server openssh-sftp-server
+		/usr/bin/strace strace
 	END
 }
 
@@ -133,8 +135,12 @@ case ${1:-} in
 	# shellcheck disable=SC2046
 	install $(printf '/usr/bin/spin spin\n/usr/bin/gcc gcc\n/usr/include/stdio.h libc6-dev\n' | missing)
 	;;
+--errno)
+	# shellcheck disable=SC2046
+	install $(printf '/usr/bin/strace strace\n' | missing)
+	;;
 *)
-	echo "usage: deps.sh --run | --test | --e2e | --model | --conform" >&2
+	echo "usage: deps.sh --run | --test | --e2e | --model | --errno | --conform" >&2
 	exit 64
 	;;
 esac
