@@ -30,7 +30,7 @@ func TestLaunchJob(t *testing.T) {
 	s.launch(launchJob(t, "pi", []string{"mpirun", "/opt/muster-test/hello"}, withWorkers(20),
 		withRunPolicy(v1alpha1.RunPolicy{CleanPodPolicy: "None"})))
 	mayExec := func() string {
-		out, _ := s.try(time.Minute, "get", "role", "pi-launcher", "--ignore-not-found", "-o", "jsonpath={.rules[1].resourceNames}")
+		out, _ := s.try(time.Minute, "get", "role", "pi-launcher", "--ignore-not-found", "-o", "jsonpath={.rules[?(@.resources[0]==\"pods/exec\")].resourceNames}")
 		return out
 	}
 	role := ""
