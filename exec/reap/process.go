@@ -38,11 +38,12 @@ type Status struct {
 	Rusage syscall.Rusage // of the process and its collected children
 }
 
-func statusOf(ws syscall.WaitStatus, ru syscall.Rusage) Status {
+// StatusOf reads what wait4 says of the end of a process.
+func StatusOf(ws syscall.WaitStatus) Status {
 	if ws.Signaled() {
-		return Status{Code: 128 + int(ws.Signal()), Signal: ws.Signal(), Core: ws.CoreDump(), Rusage: ru}
+		return Status{Code: 128 + int(ws.Signal()), Signal: ws.Signal(), Core: ws.CoreDump()}
 	}
-	return Status{Code: ws.ExitStatus(), Rusage: ru}
+	return Status{Code: ws.ExitStatus()}
 }
 
 // Process is a process that a Reaper started.

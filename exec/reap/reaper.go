@@ -134,7 +134,9 @@ func (r *Reaper) waitOne() (int, Status, *Process, error) {
 		close(r.reaped)
 		r.reaped = nil
 	}
-	return pid, statusOf(ws, ru), p, nil
+	status := StatusOf(ws)
+	status.Rusage = ru
+	return pid, status, p, nil
 }
 
 // nextReap returns a channel that is closed when the next process is collected.

@@ -34,7 +34,7 @@ func (s *Server) ask(c *conn, rec wire.AskRecord) {
 		}
 	}
 	s.wg.Go(func() {
-		answer := describe(live)
+		answer := s.describe(live)
 		answer.Seq = rec.Seq
 		s.mu.Lock()
 		s.answering = false
@@ -49,17 +49,21 @@ type found struct {
 	rec     wire.ProcessRecord
 }
 
-// describe says what the processes of sessions do.
-func describe(live []*session) wire.AnswerRecord {
+// describe says what the processes of sessions do. The ends of ranks that it does not find
+// any more have been told.
+func (s *Server) describe(live []*session) wire.AnswerRecord {
 	var all []found
 	var sessions []wire.SessionRecord
 	left := 0
 	for i, x := range live {
 		sessions = append(sessions, wire.SessionRecord{ID: x.id, Unread: x.stdout.Unread() + x.stderr.Unread()})
-		members, err := x.tree.Find()
-		if err != nil {
-			left++ // what is not known does not fit either
-			continue
+		members := s.lookAt(x)
+		if members == nil {
+			var err error
+			if members, err = x.tree.Find(); err != nil {
+				left++ // what is not known does not fit either
+				continue
+			}
 		}
 		for _, p := range members {
 			if p.Alive() {

@@ -10,10 +10,7 @@ func (s *Server) finishedLocked(x *session) bool {
 		if w.session != x || w.kind == ofDaemon {
 			continue
 		}
-		st, known, _ := w.pidfd.exit()
-		if !known {
-			st, known = zombieOf(key)
-		}
+		st, known, _ := endOf(key, w)
 		if !known {
 			return false
 		}

@@ -36,8 +36,10 @@ const (
 	bornFor    = 20 * time.Millisecond
 	youngFor   = 100 * time.Millisecond
 	youngPause = 50 * time.Millisecond
-	// busyPause is the pause of a hunt while the machine has more to run than it can.
-	busyPause = 100 * time.Millisecond
+	// busyPause and busyShare are the same while the machine has more to run than it can:
+	// workers that share it would take time from each other's launch.
+	busyPause = 20 * time.Millisecond
+	busyShare = 200
 	// endPause is how long a parent has to collect a process before we look again.
 	endPause = 100 * time.Microsecond
 )
@@ -70,32 +72,30 @@ func (s *Server) hunt(ctx context.Context) {
 			h.until = time.Now().Add(huntIdle)
 		case <-timer.C:
 		}
-		if time.Since(looked) > between {
-			s.lookOnce()
-			looked, between = time.Now(), min(2*between, s.longestLook())
-		}
-		if h.isBusy() {
-			pause = busyPause
-			continue
-		}
 		at := time.Now()
 		late := at.Sub(began) - pause
 		if at.After(deep) {
 			h.daemons = map[int]string{}
 			h.below(os.Getpid(), "", 0)
 			deep = time.Now().Add(max(deepPause, deepShare*time.Since(at), 4*late))
-			at = time.Now()
 		}
+		found := time.Now()
 		h.ranks()
-		pause = max(huntPause, huntShare*time.Since(at), 8*late)
+		pause = max(huntPause, huntShare*time.Since(found), 8*late)
 		if len(h.daemons) == 0 {
 			pause = time.Until(deep)
+		}
+		if h.isBusy() {
+			pause = max(pause, busyPause, busyShare*time.Since(at))
+		}
+		if time.Since(looked) > between {
+			s.lookOnce()
+			looked, between = time.Now(), min(2*between, s.longestLook())
 		}
 	}
 }
 
-// isBusy reports whether the machine runs more than twice as many threads as it has processors. Workers
-// that share it would take time from each other's launch, and would miss short ranks even so.
+// isBusy reports whether the machine runs more than twice as many threads as it has processors.
 func (h *hunter) isBusy() bool {
 	if reap.ReadFile("/proc/loadavg", &h.buf) != nil {
 		return false
@@ -250,7 +250,7 @@ func (s *Server) awaitEnd(key being, w *watched) {
 		return
 	}
 	s.wg.Go(func() {
-		for w.pidfd.awaitEnd() && !s.endSeen(key, w) {
+		for w.pidfd.AwaitEnd() && !s.endSeen(key, w) {
 			time.Sleep(endPause) // it ends, and its parent is about to collect it
 		}
 	})
@@ -263,10 +263,7 @@ func (s *Server) endSeen(key being, w *watched) bool {
 	if s.watched[key] != w {
 		return true
 	}
-	st, known, wait := w.pidfd.exit()
-	if !known {
-		st, known = zombieOf(key)
-	}
+	st, known, wait := endOf(key, w)
 	switch {
 	case known:
 		s.starvedLocked()

@@ -45,9 +45,9 @@ type watched struct {
 	session *session
 	kind    kind
 	command string
-	rank    string // its number as its MPI told it
-	mpi     bool   // it has an MPI library loaded
-	pidfd   *pidfd // nil: none
+	rank    string      // its number as its MPI told it
+	mpi     bool        // it has an MPI library loaded
+	pidfd   *reap.Pidfd // nil: none
 	// stopped is since when looks have found it stopped; zero: it runs.
 	stopped time.Time
 	seen    time.Time // first
@@ -181,7 +181,7 @@ func (s *Server) see(x *session, p reap.Proc, kind kind) *watched {
 		x.unfinished = true
 		return nil
 	case w == nil:
-		w = &watched{session: x, pidfd: openPidfd(p.PID), seen: time.Now()}
+		w = &watched{session: x, pidfd: reap.OpenPidfd(p.PID), seen: time.Now()}
 		defer s.awaitEnd(key, w)
 	}
 	rank, mpi := w.rank, w.mpi
@@ -192,7 +192,7 @@ func (s *Server) see(x *session, p reap.Proc, kind kind) *watched {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.watched == nil { // the server ends
-		w.pidfd.close()
+		w.pidfd.Close()
 		return nil
 	}
 	// A daemon's child bears its name until it becomes the rank.
@@ -244,12 +244,7 @@ func (s *Server) miss(x *session, alive map[being]bool) {
 		if w.session != x || alive[key] {
 			continue
 		}
-		st, known, wait := w.pidfd.exit()
-		if !known {
-			// Now, and not when it is collected: a stop that follows from this
-			// death would be taken for its cause.
-			st, known = zombieOf(key)
-		}
+		st, known, wait := endOf(key, w)
 		if wait && !known {
 			continue // nobody has collected it yet
 		}
@@ -259,6 +254,15 @@ func (s *Server) miss(x *session, alive map[being]bool) {
 			s.loseSightLocked(key)
 		}
 	}
+}
+
+// endOf returns how a process ended; wait says that nobody can know yet. It asks before the
+// process is collected: a stop that follows from this death would be taken for its cause.
+func endOf(key being, w *watched) (st reap.Status, known, wait bool) {
+	if st, known = zombieOf(key); known {
+		return st, true, false
+	}
+	return w.pidfd.Exit() // in this order: it may be collected meanwhile
 }
 
 // endLocked tells of the end of a watched process. Called with s.mu held.
@@ -288,7 +292,7 @@ func (s *Server) endLocked(key being, st reap.Status) {
 
 func (s *Server) unwatchLocked(key being) {
 	if w := s.watched[key]; w != nil {
-		w.pidfd.close()
+		w.pidfd.Close()
 	}
 	delete(s.watched, key)
 }
