@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -247,6 +248,12 @@ func (r *Reconciler) tell(job *v1alpha1.LaunchJob, old, status v1alpha1.LaunchJo
 		r.Events.Eventf(job, nil, corev1.EventTypeWarning, "PodReplaced", "Replace", "%s is made anew: %s", p.Pod, p.Reason)
 	}
 	if old.Phase == status.Phase && old.Attempt == status.Attempt {
+		for _, kind := range []string{v1alpha1.Stalled, v1alpha1.Restarting} {
+			c, was := meta.FindStatusCondition(status.Conditions, kind), meta.FindStatusCondition(old.Conditions, kind)
+			if status.Phase == v1alpha1.PhaseRunning && c != nil && c.Status == metav1.ConditionTrue && (was == nil || was.Status != c.Status || was.Message != c.Message) {
+				r.Events.Eventf(job, nil, corev1.EventTypeWarning, c.Reason, "Reconcile", "%s", clip(c.Message, 900))
+			}
+		}
 		return
 	}
 	kind := corev1.EventTypeNormal

@@ -45,11 +45,12 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 		finish(s, job, sc)
 	case runPolicy(job).Suspend:
 		s.StartTime = nil
-		say(s, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.WorkersReady, v1alpha1.Launched)
+		say(s, v1alpha1.PhaseSuspended, obstacle{reasonSuspended, "runPolicy.suspend is true"}, v1alpha1.Suspended, v1alpha1.WorkersReady, v1alpha1.Launched, v1alpha1.Stalled)
 	default:
 		s.StartTime = cmp.Or(s.StartTime, &metav1.Time{Time: sc.now})
 		set(s, v1alpha1.Suspended, false, obstacle{"Resumed", ""})
 		progress(s, sc, ready == wanted)
+		listen(s, sc)
 	}
 	return *s
 }
@@ -77,7 +78,7 @@ func count(s *v1alpha1.LaunchJobStatus, sc scene) (ready, wanted int) {
 		case p.pod != nil:
 			r.Active++
 		}
-		if p.ready {
+		if p.ready || p.unwell() { // it serves; its probe tells of the run
 			r.Ready++
 		}
 		if !p.launcher() {
@@ -121,7 +122,7 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	if !v.good && v.again && s.Attempt <= runPolicy(job).BackoffLimit {
 		s.Attempt++
 		why := obstacle{reasonAgain, fmt.Sprintf("attempt %d, with new pods: %s", s.Attempt, v.message)}
-		say(s, v1alpha1.PhaseRestarting, why, v1alpha1.Restarting, v1alpha1.Launched)
+		say(s, v1alpha1.PhaseRestarting, why, v1alpha1.Restarting, v1alpha1.Launched, v1alpha1.Stalled)
 		return
 	}
 	s.CompletionTime = &metav1.Time{Time: sc.now}
@@ -133,7 +134,7 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	if meta.IsStatusConditionFalse(s.Conditions, v1alpha1.WorkersReady) { // the wait is over
 		set(s, v1alpha1.WorkersReady, false, obstacle{v.reason, "the job ended with " + s.Ready + " workers ready"})
 	}
-	say(s, phase, obstacle{v.reason, v.message}, kind, v1alpha1.Restarting)
+	say(s, phase, obstacle{v.reason, v.message}, kind, v1alpha1.Restarting, v1alpha1.Stalled)
 }
 
 // progress says what a job that is to run is doing, and what is in its way.
@@ -183,7 +184,7 @@ func worst(sc scene) obstacle {
 	}
 	var list []rendezvous.Reason
 	for _, p := range sc.places {
-		if p.ready || p.pod == nil || p.stage == done && p.code == 0 {
+		if p.ready || p.pod == nil || p.stage == done && p.code == 0 || p.launcher() && p.stage == running {
 			continue
 		}
 		if r := rendezvous.Because(rendezvous.Explain(p.pod, p.container, sc.now), p.pod, sc.events); !r.OK() {

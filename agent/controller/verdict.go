@@ -41,6 +41,9 @@ const (
 	reasonLost      = "WorkerLost"
 	reasonTooLarge  = "TooLarge"
 	reasonFailing   = "ReconcileFailed"
+	reasonHang      = "Hang"
+	reasonRestart   = "Restarted"
+	reasonMoves     = "Moving"
 )
 
 // settleFor is how long the members of a job without a launcher have to end

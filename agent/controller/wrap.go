@@ -28,6 +28,7 @@ func (b builder) wrap(s slot, spec *corev1.PodSpec) {
 		if len(words) > 0 && !runsAgent(own) {
 			own.Command, own.Args = append([]string{names.AgentPath, "run", "--"}, words...), nil
 		}
+		b.probe(own)
 	case b.job.Spec.Launcher != nil:
 		setEnv(own, []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}})
 		if len(own.Command) == 0 {

@@ -100,7 +100,8 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 
 // observer is a supervisor of workers alone.
 func (r *runner) observer(workers []rendezvous.Worker) *supervisor {
-	s := &supervisor{cfg: r.cfg, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers, last: r.shot}
+	s := &supervisor{cfg: r.cfg, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers, last: r.shot,
+		trouble: func(sentence string) { r.place.trouble(r.voice, sentence, time.Time{}) }}
 	if r.feed != nil {
 		s.pods = r.feed.pods
 	}

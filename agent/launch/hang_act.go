@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -50,6 +51,7 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 		return false // it ends anyway
 	case h.over:
 		s.voice.Say("%s goes on: something moves again", s.name)
+		s.trouble("")
 		return false
 	case len(h.unknown) > 0:
 		s.voice.Say("nothing was printed for %s; whether %s hangs cannot be told: %s", seconds(s.cfg.HangAfter), s.name, unasked(h.unknown))
@@ -57,7 +59,9 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 	}
 	s.hangs++
 	list := sitters(h.scenes, s.hang.labelOf)
-	s.voice.Warn("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.name, seconds(s.cfg.HangAfter))
+	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.name, seconds(s.cfg.HangAfter))
+	s.voice.Warn("%s", why)
+	s.trouble(strings.Join(append([]string{why}, hangLines(list)...), "; "))
 	for _, line := range hangLines(list) {
 		s.voice.Warn("  %s", line)
 	}

@@ -131,9 +131,18 @@ func (p *place) retire() {
 	}
 }
 
+// trouble leaves word of what is wrong with the run for `agent ready`, which is how a
+// LaunchJob's status and events come to know of it; "" takes it back. See [rundir.SetTrouble].
+func (p *place) trouble(v *voice, sentence string, until time.Time) {
+	if err := rundir.SetTrouble(filepath.Dir(p.socket), sentence, until); err != nil {
+		v.Warn("cannot leave word for agent ready: %s", err)
+	}
+}
+
 // close gives the socket up and removes what is this run's alone.
 func (p *place) close() {
 	p.retire()
+	_ = rundir.SetTrouble(filepath.Dir(p.socket), "", time.Time{})
 	if p.listener != nil {
 		p.listener.Close()
 	}

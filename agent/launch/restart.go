@@ -23,6 +23,9 @@ const (
 	// clearTold is how long the workers may take before it is said that they are
 	// waited for.
 	clearTold = 5 * time.Second
+	// restartShown is how long `agent ready` tells of a restart: two periods of the
+	// controller's probe, so that none is missed.
+	restartShown = 25 * time.Second
 	// proveTime is for one that was given up to show that it is there.
 	proveTime = 2 * time.Second
 )
@@ -94,6 +97,7 @@ func (r *runner) superseded() bool {
 // returns the workers of the next one, waiting for those that are made anew.
 func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decision, port *int) ([]rendezvous.Worker, error) {
 	r.voice.Warn("%s", d.Sentence)
+	r.place.trouble(r.voice, d.Sentence, time.Now().Add(restartShown))
 	r.tee.drain(r.voice)
 	if err := r.sweep(working, a); err != nil {
 		return nil, fail(names.ExitBug, "nothing is begun again beside what is left of an attempt", "restart: %w", err)

@@ -56,6 +56,7 @@ type supervisor struct {
 	announced bool
 	hung      string // why we ended a run that hung
 	hangs     int    // that were reported
+	trouble   func(sentence string)
 	unsure    map[string]suspicion
 	warned    map[string]bool
 	woken     map[string]time.Time // parked links that were woken, and when they had been parked

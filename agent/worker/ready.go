@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -18,9 +19,13 @@ const readyTime = 5 * time.Second
 // Ready asks the worker of this container whether it serves. The error wraps
 // ErrNoWorker when there is none; it says so when the worker does not answer
 // within 5 s, and when it is about to end. Ready changes nothing in the worker.
+// In a launcher's container it says what is wrong with the run.
 func Ready() error {
 	c, err := dial()
 	if err != nil {
+		if socket, lerr := rundir.Broker(); lerr == nil {
+			return launches(socket)
+		}
 		return err
 	}
 	defer c.Close()
@@ -37,6 +42,15 @@ func Ready() error {
 		return errors.New(refusal.Message)
 	}
 	return nil
+}
+
+// launches is Ready of a launcher, by what it has left beside its socket.
+func launches(socket string) error {
+	trouble, err := rundir.Trouble(socket, time.Now())
+	if err == nil && trouble != "" {
+		return errors.New(trouble)
+	}
+	return err
 }
 
 // probe sends the question and reads the answer. The versions that it names have

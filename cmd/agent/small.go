@@ -22,6 +22,7 @@ Without NAME the bridge that the launcher runs in a worker through pods/exec. No
 Asks the worker of this container whether it serves, as a readiness probe. Exits
 with 0 if it does, and with 1 if there is no worker, if it does not answer within
 5 s, or if it is about to end. A launcher needs no probe: it asks by itself.
+In a launcher it exits with 1 while the run hangs, and for a moment after a restart.
 `
 	installHelp = `Usage:
   agent install DIR

@@ -7,7 +7,8 @@ const (
 	Suspended    = "Suspended"    // there are no pods, because the user says so
 	WorkersReady = "WorkersReady" // the containers of all workers run
 	Launched     = "Launched"     // the launcher runs, and had all workers
-	Restarting   = "Restarting"   // pods are being made anew
+	Restarting   = "Restarting"   // pods are being made anew, or the launcher has just begun another attempt
+	Stalled      = "Stalled"      // the launcher says that the run hangs
 	Succeeded    = "Succeeded"
 	Failed       = "Failed"
 )
@@ -24,7 +25,7 @@ const (
 
 // LaunchJobStatus is what the controller answers.
 type LaunchJobStatus struct {
-	// What is true of the job: Suspended, WorkersReady, Launched, Restarting, Succeeded, Failed.
+	// What is true of the job: Suspended, WorkersReady, Launched, Restarting, Stalled, Succeeded, Failed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
