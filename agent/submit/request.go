@@ -66,6 +66,7 @@ type Request struct {
 	HangAction  string
 	ActiveFor   time.Duration // --active-deadline
 	CleanPods   string
+	Run         Run
 }
 
 // Job makes the object. Errors are *failure.Failure with 64.
@@ -112,6 +113,9 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 		job.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: int32(r.MaxRestarts), RestartOn: r.RestartOn}
 	}
 	job.Spec.Success = r.Success
+	if err := r.Run.apply(job); err != nil {
+		return nil, err
+	}
 	return job, r.hang(job)
 }
 

@@ -63,6 +63,11 @@ func requests() map[string]Request {
 			r.RestartOn, r.Success, r.HangAfter, r.HangAction = "+hang", "all", 90e9, "stop"
 			r.Devices, r.ImagePullPolicy, r.CleanPods, r.ActiveFor = []string{"amd.com/gpu=2"}, "IfNotPresent", "None", 3600e9
 		}),
+		"as-run": least(func(r *Request) {
+			r.Command, r.Workers = []string{"mpirun", "./pi"}, 4
+			r.Run = Run{MinWorkers: 2, MaxWorkers: 8, LauncherSlots: 2, Compat: "kubeflow-v1", Settings: []Setting{{"exit", "MUSTER_EXIT", "strict"}, {"grace", "MUSTER_GRACE", "1m0s"}}}
+		}),
+		"procs":     least(func(r *Request) { r.Command, r.Run.Procs = []string{"python", "train.py"}, 3 }),
 		"deepspeed": least(func(r *Request) { r.Command, r.GPUs = []string{"deepspeed", "train.py"}, 4 }),
 		"torchrun":  least(func(r *Request) { r.Command, r.GPUs = []string{"OMP_NUM_THREADS=4 torchrun train.py"}, 4 }),
 		"restricted": least(func(r *Request) {
@@ -100,14 +105,21 @@ func TestGolden(t *testing.T) {
 // TestMistakes: each is 64, names its flag, has a way out, and repeats no password.
 func TestMistakes(t *testing.T) {
 	for want, change := range map[string]func(*Request){
-		"the job has no name":                               func(r *Request) { r.Name = "" },
-		"--name=Train: a name has at most 40":               func(r *Request) { r.Name = "Train" },
-		"the job has no image":                              func(r *Request) { r.Image = "" },
-		"no command":                                        func(r *Request) { r.Command = []string{""} },
-		"--workers=0":                                       func(r *Request) { r.Workers = 0 },
-		"--gpus=-1":                                         func(r *Request) { r.GPUs = -1 },
-		"--ps=-1":                                           func(r *Request) { r.PS = -1 },
-		"--hang-after without a launcher":                   func(r *Request) { r.HangAfter = 60e9 },
+		"the job has no name":                 func(r *Request) { r.Name = "" },
+		"--name=Train: a name has at most 40": func(r *Request) { r.Name = "Train" },
+		"the job has no image":                func(r *Request) { r.Image = "" },
+		"no command":                          func(r *Request) { r.Command = []string{""} },
+		"--workers=0":                         func(r *Request) { r.Workers = 0 },
+		"--gpus=-1":                           func(r *Request) { r.GPUs = -1 },
+		"--ps=-1":                             func(r *Request) { r.PS = -1 },
+		"--hang-after without a launcher":     func(r *Request) { r.HangAfter = 60e9 },
+		"--grace without a launcher":          func(r *Request) { r.Run.Settings = []Setting{{"grace", "MUSTER_GRACE", "1m"}} },
+		"--exit=well": func(r *Request) {
+			r.Command, r.Run.Settings = []string{"mpirun", "./pi"}, []Setting{{"exit", "MUSTER_EXIT", "well"}}
+		},
+		"--min-workers=3, --workers=2":                      func(r *Request) { r.Command, r.Run.MinWorkers, r.Workers = []string{"mpirun", "./pi"}, 3, 2 },
+		"--max-workers=3 alone":                             func(r *Request) { r.Command, r.Run.MaxWorkers = []string{"mpirun", "./pi"}, 3 },
+		"--procs-per-worker=-1":                             func(r *Request) { r.Run.Procs = -1 },
 		"--hang-after=1ms":                                  func(r *Request) { r.HangAfter = 1e6 },
 		"--hang-action=kill":                                func(r *Request) { r.HangAfter, r.HangAction = 60e9, "kill" },
 		"--hang-after=0s":                                   func(r *Request) { r.HangAction = "stop" },

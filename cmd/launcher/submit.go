@@ -97,6 +97,12 @@ func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("launcher") {
 		f.request.Launcher = &f.launcher
 	}
+	for _, name := range launcherSettings {
+		if cmd.Flags().Changed(name) {
+			f.request.Run.Settings = append(f.request.Run.Settings, submit.Setting{Flag: name,
+				Env: "MUSTER_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")), Value: cmd.Flags().Lookup(name).Value.String()})
+		}
+	}
 	if cmd.Flags().Changed("run-as-user") {
 		f.request.RunAsUser = &f.user
 	}

@@ -11,6 +11,7 @@ func (f *submitFlags) bind(cmd *cobra.Command) {
 	var groups []group
 	f.whatFlags(addGroup(&groups, "what"))
 	f.podFlags(addGroup(&groups, "its pods"))
+	f.runFlags(addGroup(&groups, "how it runs, as in agent run"))
 	f.codeFlags(addGroup(&groups, "data and code"))
 	f.schedulingFlags(addGroup(&groups, "where it runs"))
 	f.endFlags(addGroup(&groups, "afterwards"))
@@ -38,6 +39,27 @@ func (f *submitFlags) whatFlags(set *pflag.FlagSet) {
 	set.DurationVar(&r.ActiveFor, "active-deadline", 0, "the job fails when it has not ended after `TIME`")
 	set.StringVar(&r.CleanPods, "clean-pods", "", "`WHICH` pods to delete at the end: Running (those that still run, the default), None, All")
 }
+
+// runFlags are those of agent run that a job can have: what only one process on one
+// machine has (--hostfile, --report, --fake...) it cannot.
+func (f *submitFlags) runFlags(set *pflag.FlagSet) {
+	r := &f.request.Run
+	set.IntVar(&r.MinWorkers, "min-workers", 0, "elastic: `N` workers will do; others may come and go")
+	set.IntVar(&r.MaxWorkers, "max-workers", 0, "elastic: `N` workers at most (default: --workers)")
+	set.IntVar(&r.Procs, "procs-per-worker", 0, "processes `N` that Muster starts on each worker (default 1; torch: the GPUs)")
+	set.IntVar(&r.LauncherSlots, "launcher-slots", 0, "ranks `N` that mpirun puts into the launcher")
+	set.StringVar(&r.Compat, "compat", "", "`kubeflow-v1`: the environment exactly as that operator gave it")
+	set.String("exit", "", "`RULE` of the exit code: strict or command")
+	set.Duration("grace", 0, "`TIME` between asking processes to stop and killing them")
+	set.Duration("lease", 0, "`TIME` that workers go on without the launcher")
+	set.Duration("node-lost-after", 0, "`TIME` after which a worker that does not answer is lost")
+	set.Duration("frozen-after", 0, "`TIME` after which a stopped MPI daemon ends the run; 0: never")
+	set.String("interface", "", "network interface of the workers, a `NAME` or a CIDR")
+	set.String("only-ranks", "", "show the output of these `RANKS` only, as in 0,2-3")
+}
+
+// launcherSettings are the flags that a launcher is told by its environment.
+var launcherSettings = []string{"exit", "grace", "lease", "node-lost-after", "frozen-after", "interface", "only-ranks"}
 
 func (f *submitFlags) podFlags(set *pflag.FlagSet) {
 	r := &f.request

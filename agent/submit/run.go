@@ -1,0 +1,81 @@
+package submit
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/failure"
+)
+
+// Run is what only some jobs are told of agent run's flags; zero: as it does by itself.
+type Run struct {
+	MinWorkers, MaxWorkers int
+	Procs                  int
+	LauncherSlots          int
+	Compat                 string
+	Settings               []Setting // of the launcher
+}
+
+// Setting is a flag of agent run that the job has no field for. The launcher's
+// environment has it.
+type Setting struct{ Flag, Env, Value string }
+
+// apply tells the job.
+func (r Run) apply(job *v1alpha1.LaunchJob) error {
+	var flag string // that needs a launcher
+	if len(r.Settings) > 0 {
+		flag = r.Settings[0].Flag
+	}
+	if r.LauncherSlots != 0 {
+		flag = "launcher-slots"
+	}
+	if r.MinWorkers != 0 || r.MaxWorkers != 0 {
+		flag = "min-workers"
+	}
+	if job.Spec.Launcher == nil && flag != "" {
+		return failure.Usage("--launcher adds one", "--%s without a launcher: only a launcher reads it", flag)
+	}
+	if r.Compat != "" {
+		job.Spec.Compat = r.Compat
+	}
+	if r.Procs < 0 || r.LauncherSlots < 0 {
+		return failure.Usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d, --launcher-slots=%d: there are no fewer than none", r.Procs, r.LauncherSlots)
+	}
+	if r.Procs > 0 {
+		job.Spec.ProcsPerWorker = new(int32(r.Procs))
+	}
+	if err := r.elastic(job); err != nil || job.Spec.Launcher == nil {
+		return err
+	}
+	job.Spec.Launcher.Slots = int32(r.LauncherSlots)
+	c := &job.Spec.Launcher.Template.Spec.Containers[0]
+	for _, s := range r.Settings {
+		if s.Flag == "exit" && s.Value != "strict" && s.Value != "command" {
+			return failure.Usage("--exit=strict, --exit=command", "--exit=%s is not known", s.Value)
+		}
+		c.Env = append(c.Env, corev1.EnvVar{Name: s.Env, Value: s.Value})
+	}
+	return nil
+}
+
+func (r Run) elastic(job *v1alpha1.LaunchJob) error {
+	if r.MinWorkers == 0 && r.MaxWorkers == 0 {
+		return nil
+	}
+	workers := int(ptr.Deref(job.Spec.Workers, 0))
+	low, high := r.MinWorkers, r.MaxWorkers
+	if high == 0 {
+		high = workers
+	}
+	switch {
+	case low < 1:
+		return failure.Usage("--min-workers=2 begins, and goes on, with two", "--max-workers=%d alone: how few workers will do is not known", high)
+	case low > workers || workers > high:
+		return failure.Usage("--workers is how many there are at first", "--min-workers=%d, --workers=%d and --max-workers=%d are not in their order", low, workers, high)
+	case len(job.Spec.Roles) > 1:
+		return failure.Usage("leave --ps, --chief or --evaluator away", "an elastic job has workers alone")
+	}
+	job.Spec.Elastic = &v1alpha1.Elastic{Min: int32(low), Max: int32(high)}
+	return nil
+}

@@ -1,0 +1,23 @@
+//go:build !windows
+
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+// TestSubmitHasTheFlagsOfRun, or docs/submit.md says why not.
+func TestSubmitHasTheFlagsOfRun(t *testing.T) {
+	page, err := os.ReadFile("../../docs/submit.md")
+	require.NoError(t, err)
+	submits := newSubmit(Streams{}).Flags()
+	newRun(Streams{}).Flags().VisitAll(func(f *pflag.Flag) {
+		if submits.Lookup(f.Name) == nil {
+			require.Contains(t, string(page), "`--"+f.Name+"`", "agent submit has no --%s, and docs/submit.md does not say why", f.Name)
+		}
+	})
+}
