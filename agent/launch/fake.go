@@ -227,6 +227,9 @@ func (f *fakes) watch(ctx context.Context, w *fakeWorker, l *links) {
 	}
 	select {
 	case <-w.ended:
+		if sleep(ctx, time.Second) { // its answer may be on its way
+			l.lose(w.Name, errors.New("its agent has ended"))
+		}
 	default:
 		status := w.proc.Status()
 		cause := errors.New("its agent " + howEnded(status.Code, int(status.Signal)))

@@ -10,13 +10,20 @@ import (
 )
 
 // rankVariables give a rank its number. A launcher sets one of them anew for each
-// process that it starts; helpers inherit those of their rank.
-var rankVariables = [...]string{"RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "HOROVOD_RANK",
-	"PADDLE_TRAINER_ID", "JAX_PROCESS_ID"}
+// process that it starts; helpers inherit those of their rank. torchrun may have RANK and
+// LOCAL_RANK of its own, but none of the next two.
+var rankVariables = [...]string{"RANK", "LOCAL_RANK", "ROLE_RANK", "TORCHELASTIC_RUN_ID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+	"HOROVOD_RANK", "PADDLE_TRAINER_ID", "JAX_PROCESS_ID"}
 
 // shells run a handler only when the command in their foreground has ended, and pass
 // no signal on by themselves.
 var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "ash": true, "busybox": true, "zsh": true, "ksh": true, "mksh": true}
+
+// passers hand a signal on to what they have started, some of them to a whole process
+// group, or kill it. They have nothing to save.
+var passers = map[string]bool{"timeout": true, "tini": true, "dumb-init": true, "catatonit": true,
+	"torchrun": true, "pt_elastic": true, "accelerate": true, "deepspeed": true, "horovodrun": true,
+	"mpirun": true, "mpiexec": true, "mpiexec.hydra": true, "prterun": true}
 
 // asking says in which order a stop asks processes to end.
 type asking struct {
@@ -42,7 +49,7 @@ func first(members []Proc, rank func(Proc) string, minds func(Proc) bool) []Proc
 	for _, p := range members {
 		if p.Alive() {
 			a.kids[p.PPID] = append(a.kids[p.PPID], len(a.all))
-			a.all, a.rank, a.mind = append(a.all, p), append(a.rank, rank(p)), append(a.mind, minds(p))
+			a.all, a.rank, a.mind = append(a.all, p), append(a.rank, rank(p)), append(a.mind, minds(p) && !passers[p.Comm])
 			at[p.PID] = true
 		}
 	}
@@ -75,17 +82,28 @@ func (a *asking) inherit(i int) {
 }
 
 // ranks chooses among the ranks from i down, and reports whether there is one: a
-// process of another number than its parent, below which no other number is.
+// process of another number than its parent, below which no other number is. Its
+// siblings are ranks as well: a launcher may have the number of one of them.
 func (a *asking) ranks(i int) (found bool) {
+	var same []int
+	other := false
 	for _, k := range a.kids[a.all[i].PID] {
-		if a.ranks(k) {
+		switch {
+		case a.ranks(k):
 			found = true
-		} else if a.rank[k] != a.rank[i] {
+		case a.rank[k] != a.rank[i]:
 			a.choose(k)
-			found = true
+			other = true
+		case a.rank[k] != "":
+			same = append(same, k)
 		}
 	}
-	return found
+	if other {
+		for _, k := range same {
+			a.choose(k)
+		}
+	}
+	return found || other
 }
 
 // choose marks those who are asked first from i down, which is a rank or belongs to none.

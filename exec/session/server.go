@@ -77,6 +77,7 @@ type Server struct {
 	ruined   map[string]string        // ids of sessions whose output is lost, and why
 	fences   map[string]chan struct{} // stops under way, by what they stop
 	ending   bool                     // takes no new sessions
+	owed     int                      // ENDs that are not answered yet
 	lease    time.Duration
 	grace    time.Duration // the launcher's; 0: it did not say
 	heard    time.Time     // last byte of the launcher

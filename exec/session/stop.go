@@ -240,8 +240,8 @@ func (s *Server) stop(ctx context.Context, reason string, sig syscall.Signal, gr
 	}
 }
 
-// undelivered reports whether a launcher lacks the end of a session: one that
-// is there, or may redial.
+// undelivered reports whether a launcher lacks the end of a session, or the answer
+// to its END: one that is there, or may redial.
 func (s *Server) undelivered(mayRedial bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,7 +253,7 @@ func (s *Server) undelivered(mayRedial bool) bool {
 			return true
 		}
 	}
-	return false
+	return s.owed > 0
 }
 
 // endJob carries out END: the answer ENDED means that nothing of the job runs.
@@ -264,16 +264,20 @@ func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 		return errStale
 	}
 	s.ending = s.ending || !rec.Keep // one that goes down for another reason still does
+	s.owed++
 	done := s.stopAllLocked(wire.ReasonStopped, syscall.SIGTERM, graceOf(rec.GraceMillis))
 	s.mu.Unlock()
 	s.wg.Go(func() {
 		<-done
 		c.push(wire.Frame{Type: wire.Ended})
+		c.flush()
 		if !rec.Keep {
-			c.flush()
 			c.part() // with PID 1 the bridge dies, and what it has not yet passed on
 			s.over(JobOver)
 		}
+		s.mu.Lock()
+		s.owed--
+		s.mu.Unlock()
 	})
 	return nil
 }

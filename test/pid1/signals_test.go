@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/test/suite/figure"
 )
@@ -196,4 +197,39 @@ func TestStubbornRank(t *testing.T) {
 	require.Equal(t, 137, rec.Code)
 	require.Equal(t, wire.ReasonPreempted, rec.Reason)
 	require.Equal(t, 130, w.end(t))
+}
+
+// TestDrainHasTheLaunchersGrace: a launcher's grace counts in place of the worker's own,
+// be it longer or shorter; a launcher that says none leaves the worker its own.
+func TestDrainHasTheLaunchersGrace(t *testing.T) {
+	t.Parallel()
+	const saves = `trap "sleep 2; echo saved; exit 0" TERM; echo ready; while :; do read x; done`
+	const stays = `trap "echo asked" TERM; echo ready; while :; do read x; done`
+	for name, row := range map[string]struct {
+		worker   string
+		launcher time.Duration
+		line     string
+		says     string
+		code     int
+	}{
+		"a longer one":  {"1s", 30 * time.Second, saves, "ready\nsaved\n", 0},
+		"a shorter one": {"10m", 2 * time.Second, stays, "ready\nasked\n", 137},
+		"the worker's":  {"30s", 0, saves, "ready\nsaved\n", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, "init", nil, "--grace", row.worker).up(t)
+			l := w.link(t, func(cfg *link.Config) { cfg.Hello.GraceMillis = row.launcher.Milliseconds() })
+			s := open(t, l, wire.Spec{Line: row.line})
+			s.says(t, "ready\n")
+			begin := time.Now()
+			require.NoError(t, syscall.Kill(w.pid, syscall.SIGTERM))
+			rec := s.record(t)
+			require.Equal(t, row.says, s.out.String())
+			require.Equal(t, row.code, rec.Code)
+			require.Equal(t, wire.ReasonPreempted, rec.Reason)
+			require.Equal(t, 143, w.end(t))
+			require.WithinRange(t, time.Now(), begin.Add(2*time.Second), begin.Add(15*time.Second))
+		})
+	}
 }

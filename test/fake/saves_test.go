@@ -1,0 +1,158 @@
+//go:build mpi
+
+package fake
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// saving is a rank that saves when it is asked to end.
+const saving = `
+import os, signal, subprocess, sys, time
+me = os.environ["RANK"]
+helper = subprocess.Popen(["sleep", "1000"]) # data that the rank reads comes from here
+def save(number, frame):
+    %s
+    assert helper.poll() is None, "the helper ended before its rank"
+    open("saved." + me, "w").close()
+    helper.kill()
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+signal.signal(signal.SIGINT, save)
+open("up." + me, "w").close()
+while True: time.sleep(0.1)
+`
+
+// TestStopsLetRanksSave: whoever stops a run, its ranks have the grace to save in,
+// whatever stands between them and their worker.
+func TestStopsLetRanksSave(t *testing.T) {
+	t.Parallel()
+	source := func(how string) string {
+		path := filepath.Join(t.TempDir(), "train.py")
+		require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, saving, how), 0o644))
+		return path
+	}
+	const python = "/usr/bin/python3"
+	long, itself, child := source(`time.sleep(7)`), source(`time.sleep(2)`), source(`subprocess.run(["sh", "-c", "sleep 2"], check=True)`)
+	standIn, err := filepath.Abs("testdata/torchrun.py")
+	require.NoError(t, err)
+	ranks := map[string][]string{
+		"a rank":                      {python, long},
+		"a rank whose child saves":    {python, child},
+		"behind a shell":              {"sh", "-c", python + " " + itself + "; exit $?"},
+		"behind a shell with a trap":  {"bash", "-c", "trap 'echo asked' TERM; " + python + " " + itself + " & wait; wait"},
+		"behind timeout":              {"timeout", "1000", python, itself},
+		"under torchrun":              {python, standIn, "2", "0.5", python, itself},
+		"under torchrun, by children": {python, standIn, "2", "0.5", python, child},
+	}
+	for way, stop := range map[string]func(t *testing.T, j *job){
+		"drain":     func(t *testing.T, j *job) { require.NoError(t, syscall.Kill(j.worker(t), syscall.SIGTERM)) },
+		"TERM":      func(t *testing.T, j *job) { j.signal(syscall.SIGTERM) },
+		"interrupt": func(t *testing.T, j *job) { j.signal(syscall.SIGINT) },
+	} {
+		for name, command := range ranks {
+			t.Run(way+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				dir, n, flags := t.TempDir(), 1, []string{"--fake=1", "--grace=40s"}
+				if strings.HasPrefix(name, "under torchrun") {
+					n, flags = 2, append(flags, "--framework=torchrun")
+				} else {
+					flags = append(flags, "--framework=plain")
+				}
+				j := start(t, agentRun(t, append(flags, "--chdir", dir), command...))
+				for rank := range n {
+					require.Eventually(t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond)
+				}
+				asked := time.Now()
+				stop(t, j)
+				o := j.wait()
+				for rank := range n {
+					require.True(t, exists(dir, "saved."+strconv.Itoa(rank)), "rank %d: %s", rank, tail(o.err))
+				}
+				require.NotZero(t, o.code, "what was stopped has not done its work")
+				require.Less(t, time.Since(asked), 30*time.Second, "nobody waits when all have saved")
+			})
+		}
+	}
+}
+
+// TestGraceBoundsADrain: a rank that does not end is killed when the run's grace is over.
+func TestGraceBoundsADrain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := start(t, agentRun(t, []string{"--fake=1", "--framework=plain", "--grace=3s", "--chdir", dir}, "sh", "-c", "trap '' TERM; touch up; while :; do sleep 0.1; done"))
+	require.Eventually(t, func() bool { return exists(dir, "up") }, patience, 10*time.Millisecond)
+	asked := time.Now()
+	require.NoError(t, syscall.Kill(j.worker(t), syscall.SIGTERM))
+	j.wait().wants(t, 137)
+	require.WithinRange(t, time.Now(), asked.Add(3*time.Second), asked.Add(15*time.Second))
+}
+
+// TestHelpersOfAFailedRankSave: what a failed rank has started to save its work has the
+// grace, and the end of the run waits for it.
+func TestHelpersOfAFailedRankSave(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{
+		"as it is":        `sh -c "sleep 2.5; touch saved" & exit 3`,
+		"ignoring TERM":   `(trap "" TERM; sleep 2.5; touch saved) & sleep 0.2; exit 3`,
+		"writing":         `sh -c "sleep 2.5; echo said; touch saved" & exit 3`,
+		"in a session":    `setsid sh -c "sleep 2.5; touch saved" & exit 3`,
+		"killed":          `(trap "" TERM; sleep 2.5; touch saved) & sleep 0.2; kill -KILL $$`,
+		"with a neighbor": `[ $RANK = 1 ] && exec sleep 1000; sh -c "sleep 2.5; touch saved" & exit 3`,
+	} {
+		for ends, restart := range map[string][]string{"for good": nil, "restarted": {"--max-restarts=1", "--restart-on=+3"}} {
+			t.Run(name+"/"+ends, func(t *testing.T) {
+				t.Parallel()
+				dir, n := t.TempDir(), 1
+				if name == "with a neighbor" {
+					n = 2
+				}
+				words := `if [ "$MUSTER_ATTEMPT" = 1 ]; then [ -e saved ] || echo early; exit 0; fi; ` + line
+				flags := append([]string{"--fake=" + strconv.Itoa(n), "--framework=plain", "--grace=20s", "--chdir", dir}, restart...)
+				o := run(t, agentRun(t, flags, "bash", "-c", words))
+				require.True(t, exists(dir, "saved"), tail(o.err))
+				if restart != nil {
+					o.wants(t, 0)
+					require.NotContains(t, o.out, "early", "the next attempt begins when the last one has saved")
+				} else {
+					require.Contains(t, []int{3, 137}, o.code, tail(o.err))
+					require.Contains(t, o.err, "rank 0 on 127.0.0.2")
+				}
+			})
+		}
+	}
+}
+
+// worker is the process of the job's only fake worker.
+func (j *job) worker(t *testing.T) (pid int) {
+	t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", j.cmd.Process.Pid))
+	require.NoError(t, err)
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		require.NoError(t, err)
+		for _, word := range strings.Fields(string(text)) {
+			line, err := os.ReadFile("/proc/" + word + "/cmdline")
+			if err == nil && strings.Contains(string(line), "\x00worker\x00") {
+				pid, err = strconv.Atoi(word)
+				require.NoError(t, err)
+			}
+		}
+	}
+	require.NotZero(t, pid, "no worker among the children")
+	return pid
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
+}
