@@ -88,8 +88,10 @@ func TestTheLauncherIsAsked(t *testing.T) {
 		asked  bool
 	}{
 		"hangAfter": {func(*v1alpha1.LaunchJob) {}, true},
-		"restarts":  {func(j *v1alpha1.LaunchJob) { j.Spec.HangAfter, j.Spec.RestartPolicy = nil, &v1alpha1.RestartPolicy{MaxRestarts: 2} }, true},
-		"neither":   {func(j *v1alpha1.LaunchJob) { j.Spec.HangAfter, j.Spec.RestartPolicy = nil, nil }, false},
+		"restarts": {func(j *v1alpha1.LaunchJob) {
+			j.Spec.HangAfter, j.Spec.RestartPolicy = nil, &v1alpha1.RestartPolicy{MaxRestarts: 2}
+		}, true},
+		"neither": {func(j *v1alpha1.LaunchJob) { j.Spec.HangAfter, j.Spec.RestartPolicy = nil, nil }, false},
 		"the user's own": {func(j *v1alpha1.LaunchJob) {
 			j.Spec.Launcher.Template.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 77}
 		}, false},

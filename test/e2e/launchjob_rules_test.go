@@ -73,7 +73,9 @@ func TestLaunchJobMistakes(t *testing.T) {
 			at(o, "spec", "launcher")["slots"] = 2
 		}, "launcher.slots is for MPI"},
 		"nobody but the launcher": {func(o map[string]any) { at(o, "spec")["workers"] = 0 }, "the job has nobody but its launcher"},
-		"an image for nothing": {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "baked", "image": "x/agent:1"} },
+		"an image for nothing": {func(o map[string]any) {
+			at(o, "spec")["agent"] = map[string]any{"delivery": "baked", "image": "x/agent:1"}
+		},
 			"agent.image is for the deliveries init and imageVolume"},
 		"no slots": {func(o map[string]any) { at(o, "spec")["slots"] = 0 }, "spec.slots"},
 		"restartOn": {func(o map[string]any) {
