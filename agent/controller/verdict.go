@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/rendezvous"
 )
 
 // verdict is how a job ended.
@@ -78,7 +80,7 @@ func judgeJob(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 	}
 	switch {
 	case failed != nil && (!pending || now.Sub(failed.ended) >= settleFor):
-		return failed.verdict()
+		return failed.verdict().among(places)
 	case pending:
 		return verdict{}
 	}
@@ -108,13 +110,55 @@ func (p place) verdict() verdict {
 	}
 	words := strings.TrimSpace(p.words)
 	line, _, _ := strings.Cut(words, "\n")
+	sentence := words
+	if p.logged() {
+		line = lastLine(words)
+		sentence = line
+	}
 	v := verdict{over: true, reason: cmp.Or(p.cause, reasonExited), message: cmp.Or(clip(line, 500), fmt.Sprintf("%s ended with %d", p.pod.Name, p.code)),
 		first: &v1alpha1.FirstFailure{Pod: p.pod.Name, ExitCode: p.code, Message: clip(words, 2000)},
 		again: p.code != names.ExitUsage && p.code != names.ExitForbidden && p.cause == "",
 	}
-	if m := rankOn.FindStringSubmatch(words); m != nil {
+	if m := rankOn.FindStringSubmatch(sentence); m != nil {
 		rank, _ := strconv.Atoi(m[1])
 		v.first.Rank, v.first.Pod = new(int32(rank)), cmp.Or(m[2], p.pod.Name)
+	}
+	return v
+}
+
+// logged: the container's last words are the end of its log, see lastLines.
+func (p place) logged() bool {
+	for _, c := range p.pod.Spec.Containers {
+		if c.Name == p.container {
+			return !p.launcher() && c.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError
+		}
+	}
+	return false
+}
+
+// lastLine is the agent's last sentence in a log, else the log's last line.
+func lastLine(log string) string {
+	lines := strings.Split(log, "\n")
+	for _, line := range slices.Backward(lines) {
+		if sentence, ours := strings.CutPrefix(line, "agent: "); ours {
+			return sentence
+		}
+	}
+	return lines[len(lines)-1]
+}
+
+// among gives a failure that a member has named in another pod the words and the code of
+// that pod, and says which pods were taken away.
+func (v verdict) among(places []place) verdict {
+	for _, p := range places {
+		if p.pod != nil && p.pod.Name == v.first.Pod && p.stage == done && p.code != 0 {
+			v.first.ExitCode, v.first.Message = p.code, clip(strings.TrimSpace(p.words), 2000)
+		}
+	}
+	for _, p := range places {
+		if p.why != "" && p.pod != nil {
+			v.message += fmt.Sprintf("; %s was taken away: %s", p.pod.Name, rendezvous.Explain(p.pod, p.container, time.Time{}).Brief)
+		}
 	}
 	return v
 }

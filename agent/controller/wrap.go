@@ -41,7 +41,19 @@ func (b builder) wrap(s slot, spec *corev1.PodSpec) {
 		if len(words) > 0 && !runsAgent(own) {
 			own.Command, own.Args = append(b.joinWords(s), words...), nil
 		}
+		lastLines(own)
 	}
+}
+
+// lastLines has the kubelet take the end of a member's log, its process's own last words,
+// for the container's message. The agent, which the output does not pass through, then
+// writes none: its sentence is in the log, too.
+func lastLines(own *corev1.Container) {
+	if own.TerminationMessagePolicy != "" || own.TerminationMessagePath != "" {
+		return
+	}
+	own.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+	setEnv(own, []corev1.EnvVar{{Name: "MUSTER_TERMINATION_LOG"}})
 }
 
 // runsAgent: the user has written the agent's command out, which then stands: in

@@ -1,0 +1,53 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+)
+
+// TestFirstFailureOfMembers: without a launcher, too, firstFailure has the last words of the
+// process that failed first, whichever member's end is seen first; and a member that was
+// taken away is the cause, not "told to stop".
+func TestFirstFailureOfMembers(t *testing.T) {
+	const trace = "step 7\nTraceback (most recent call last):\nValueError: no data"
+	job := aJob(t, "join")
+	slots := aBuilder(job).slots
+	first, second := slots[0].name, slots[1].name
+	rest := func(pods ...*corev1.Pod) []*corev1.Pod {
+		for _, s := range slots[2:] {
+			pods = append(pods, aPod(job, s.name, ended(9, time.Second, "agent: rank 1 on "+second+" exited with 9")))
+		}
+		return pods
+	}
+	evicted := func(p *corev1.Pod) {
+		ended(143, time.Second, "agent: rank 1 on "+second+" was told to stop from outside")(p)
+		p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. "
+	}
+	for name, tc := range map[string]struct {
+		pods  []*corev1.Pod
+		first v1alpha1.FirstFailure
+		said  string
+	}{
+		"the process's own": {rest(aPod(job, first, ended(9, 2*time.Second, "agent: rank 1 on "+second+" exited with 9; stopping the rest")),
+			aPod(job, second, ended(9, time.Second, trace+"\nagent: rank 1 on "+second+" exited with 9"))),
+			v1alpha1.FirstFailure{Rank: new(int32(1)), Pod: second, ExitCode: 9, Message: trace + "\nagent: rank 1 on " + second + " exited with 9"},
+			"rank 1 on " + second + " exited with 9; stopping the rest"},
+		"the agent says nothing": {rest(aPod(job, first, ended(0, 2*time.Second, "")), aPod(job, second, ended(1, 3*time.Second, trace))),
+			v1alpha1.FirstFailure{Pod: second, ExitCode: 1, Message: trace}, "ValueError: no data"},
+		"an eviction": {rest(aPod(job, first, ended(143, time.Minute, "agent: rank 1 on "+second+" was told to stop from outside")), aPod(job, second, evicted)),
+			v1alpha1.FirstFailure{Rank: new(int32(1)), Pod: second, ExitCode: 143, Message: "agent: rank 1 on " + second + " was told to stop from outside"},
+			"rank 1 on " + second + " was told to stop from outside; " + second + " was taken away: Evicted: The node was low on resource: memory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			places, _ := observe(slots, tc.pods, 1, now())
+			v := judgeJob(job, places, now())
+			require.Equal(t, &tc.first, v.first)
+			require.Equal(t, tc.said, v.message)
+		})
+	}
+}
