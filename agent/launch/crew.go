@@ -237,6 +237,11 @@ func (r *runner) judgeCrew(a *attempt, result group.Result) {
 	}
 	r.noteHang(a)
 	a.said = result.Cause != nil && !causeOfLost(result.Cause.Err) && a.verdict.Code == result.Code
+	if c := result.Cause; a.said && c != nil && c.Exit.Reason == wire.ReasonPreempted {
+		if by := s.goneBy(c.Worker); by != "" {
+			a.verdict.Why, a.said = a.verdict.Why+": "+by, false
+		}
+	}
 }
 
 // lostOf are the lost workers on which processes of the plan ran.

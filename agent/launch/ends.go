@@ -31,7 +31,11 @@ func (a *attempt) end() retry.End {
 	e.Infra = a.infra() || hydraBroke(a.evidence)
 	if len(leaving) > 0 {
 		e.Preempted = true
-		if told := "worker " + leaving[0] + " was told to go from outside"; a.result.Cause == nil || a.result.Cause.Exit.Reason != wire.ReasonPreempted {
+		told := "worker " + leaving[0] + " was told to go from outside"
+		if by := a.watcher.goneBy(leaving[0]); by != "" {
+			told += ": " + by
+		}
+		if a.result.Cause == nil || a.result.Cause.Exit.Reason != wire.ReasonPreempted {
 			e.Why = strings.TrimSuffix(told+"; "+e.Why, "; ")
 		}
 	}

@@ -55,6 +55,23 @@ func (s *supervisor) notePreempted() {
 	}
 }
 
+// goneBy says what takes the worker's pod away, as far as its status tells; "" otherwise.
+func (s *supervisor) goneBy(worker string) string {
+	for _, loss := range losses(s.started, s.last) {
+		if loss.Worker.Name == worker && isLeaving(loss.Reason) {
+			return causeIn(loss.Reason)
+		}
+	}
+	return ""
+}
+
+// unexplained: a worker was told to stop, and its pod's status has not said by what.
+func (s *supervisor) unexplained() bool {
+	return s.pods != nil && !s.last.At.IsZero() && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool {
+		return s.tally.isLeaving(w.Name) && s.goneBy(w.Name) == "" && !s.known(w.Name)
+	})
+}
+
 // startAnew ends the command so that it begins again, and says why in that
 // attempt's announcement. It uses up no restart.
 func (s *supervisor) startAnew(why string) (changed bool) {

@@ -326,7 +326,7 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 		return
 	}
 	wait := verdictWait
-	if len(s.unsure) > 0 {
+	if len(s.unsure) > 0 || s.unexplained() {
 		wait = statusWait
 	}
 	waiting, stop := context.WithTimeout(ctx, wait)
@@ -358,7 +358,7 @@ func (s *supervisor) inDoubt(ctx context.Context, failed bool) bool {
 	switch {
 	case s.ending.told != 0:
 		return false
-	case len(s.unsure) > 0:
+	case len(s.unsure) > 0, s.unexplained():
 		return true
 	case !failed || s.tally.anyLost():
 		return false
