@@ -57,7 +57,7 @@ lint: fresh ## gofmt and go vet, for Linux and for other systems; generated file
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags mpi,speed,pauses ./test/fake
-	$(GO) vet -tags mpi ./test/fake
+	$(GO) vet -tags mpi,cells ./test/fake
 	$(GO) vet -tags e2e ./test/e2e ./test/install/live ./agent/controller ./agent/kubeflow
 	$(GO) vet -tags soak ./test/soak
 	$(GO) vet -tags skew ./test/skew
@@ -84,6 +84,10 @@ fake: build ## real mpirun and mpiexec over fake workers, as root and as an ordi
 .PHONY: fake-speed
 fake-speed: build ## communicating MPI programs over fake workers beside mpirun alone: an idle machine
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,speed -timeout 10m -run '^TestFakeRunIsAsFastAsLocal$$' -v ./test/fake
+
+.PHONY: fake-cells
+fake-cells: build ## every cell of the matrices of failures behind scripts, of which make fake plays a part
+	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,cells -parallel 4 -timeout 25m -run '^Test(ZeroBehindAScript|ScriptsThatGoOn)$$' -v ./test/fake
 
 .PHONY: fake-pauses
 fake-pauses: build ## pauses of up to two minutes between and after launches, under five MPIs (packages from PyPI)

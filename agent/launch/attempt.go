@@ -156,6 +156,9 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	e := Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started), Inquiry: isInquiry(argv)}
 	r.tally.testify(&e)
 	s.pardon(&e)
+	if e.Rule == ExitScript {
+		e = e.latest()
+	}
 	a.evidence, a.verdict = e, Judge(e)
 	r.tee.drain(r.voice)
 	r.lookAtOutput(status.Code > 128)

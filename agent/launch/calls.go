@@ -10,6 +10,7 @@ import (
 // call is a session that the command asked for.
 type call struct {
 	worker string
+	launch int       // the index of the mpirun that asked for it; 0: none did, see launched
 	left   int       // the moment when its agent ended before it; 0: it did not
 	cutOff bool      // and it did not end well
 	ranked bool      // it has had ranks
@@ -19,28 +20,21 @@ type call struct {
 	over   bool      // it ended, or is lost
 	// finished: a daemon of it died when its ranks had ended with 0.
 	finished bool
+	stays    bool // processes of it live on
 }
 
 // Cut is a session that did not end well, and whose agent ended before it.
 type Cut struct {
 	Worker string
 	moment int // as a Trouble's
+	launch int
 }
 
-// caller is an MPI launcher whose call of `agent rsh` was refused.
-type caller struct {
-	pid   int
-	start uint64 // with pid it names a process forever
-	name  string
-	why   string // the refusal
-	at    time.Time
-}
-
-// called notes a session that the command asks for.
-func (t *tally) called(worker, id string) {
+// called notes a session that the command asks for by that mpirun, nil for none.
+func (t *tally) called(worker, id string, by mpirun) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.job.calls[id] = &call{worker: worker}
+	t.job.calls[id] = &call{worker: worker, launch: t.job.launchOf(by)}
 	t.job.open++
 }
 
@@ -63,7 +57,7 @@ func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
 		return
 	}
 	t.job.open--
-	c.over = true
+	c.over, c.stays = true, exit.Detached
 	if t.job.closed {
 		return
 	}
@@ -74,7 +68,7 @@ func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
 		c.cutOff = !c.finished
 	case !well:
 		c.cutOff = !c.finished
-		trouble := Trouble{Worker: c.worker, What: "its session " + bad.What, Code: bad.Code, likely: ofSession}
+		trouble := Trouble{Worker: c.worker, What: "its session " + bad.What, Code: bad.Code, likely: ofSession, launch: c.launch}
 		if c.finished {
 			trouble.likely, trouble.late = ofAftermath, true
 		}
@@ -111,7 +105,25 @@ func (j *job) cut() []Cut {
 	slices.SortFunc(list, func(a, b *call) int { return a.left - b.left })
 	var cuts []Cut
 	for _, c := range list {
-		cuts = append(cuts, Cut{c.worker, c.left})
+		cuts = append(cuts, Cut{c.worker, c.left, c.launch})
 	}
 	return cuts
+}
+
+// detached lists the sessions of an mpirun that have left processes behind, by worker. It
+// leaves out what a script went on from.
+func (t *tally) detached() map[string]map[string]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[string]map[string]bool{}
+	for id, c := range t.job.calls {
+		if !c.stays || c.launch == 0 || t.job.launches[c.launch].passed {
+			continue
+		}
+		if all[c.worker] == nil {
+			all[c.worker] = map[string]bool{}
+		}
+		all[c.worker][id] = true
+	}
+	return all
 }

@@ -23,9 +23,12 @@ type ExitRule string
 
 // The rules; see Judge.
 const (
-	ExitAuto    ExitRule = ""        // strict for mpirun and its like, else command
+	ExitAuto    ExitRule = ""        // strict for mpirun and its like, else script
 	ExitStrict  ExitRule = "strict"  // 0 only when the work was really done
 	ExitCommand ExitRule = "command" // the command's own code
+	// ExitScript is the command's own code, but for a 0 that the last mpirun that it started
+	// contradicts. It is not a value of --exit.
+	ExitScript ExitRule = "script"
 )
 
 // Config is everything that a launcher can be told. Defaults gives the
@@ -276,7 +279,7 @@ func (c Config) WorkerSelector() string {
 }
 
 // Rule is the rule that counts for the command: --exit, else strict for a
-// command whose name is one of the MPI launchers'.
+// command whose name is one of the MPI launchers', and script for all others.
 func (c Config) Rule() ExitRule {
 	if c.Exit != ExitAuto || len(c.Command) == 0 {
 		return c.Exit
@@ -284,7 +287,7 @@ func (c Config) Rule() ExitRule {
 	if IsMPIRun(c.Command[0]) {
 		return ExitStrict
 	}
-	return ExitCommand
+	return ExitScript
 }
 
 // IsMPIRun tells whether argv[0] is an MPI launcher by its name: mpirun,

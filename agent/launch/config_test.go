@@ -85,12 +85,13 @@ func TestRule(t *testing.T) {
 		"mpirun": ExitStrict, "/usr/lib/openmpi/bin/mpirun": ExitStrict, "mpirun.openmpi": ExitStrict,
 		"mpiexec": ExitStrict, "mpiexec.hydra": ExitStrict, "mpiexec.mpich": ExitStrict,
 		"prterun": ExitStrict, "orterun": ExitStrict,
-		"sh": ExitCommand, "./mpirun-wrapper": ExitCommand, "horovodrun": ExitCommand, "srun": ExitCommand,
+		"sh": ExitScript, "./mpirun-wrapper": ExitScript, "horovodrun": ExitScript, "srun": ExitScript,
 	} {
 		require.Equal(t, want, Config{Command: []string{argv0}}.Rule(), argv0)
 	}
 	require.Equal(t, ExitCommand, Config{Command: []string{"mpirun"}, Exit: ExitCommand}.Rule())
 	require.Equal(t, ExitStrict, Config{Command: []string{"sh"}, Exit: ExitStrict}.Rule())
+	require.Equal(t, ExitCommand, Config{Command: []string{"sh"}, Exit: ExitCommand}.Rule())
 }
 
 func TestWorkerSelector(t *testing.T) {

@@ -27,7 +27,8 @@
 //	meter.go        collect metrics from the output; tee.go
 //	supervise.go    watch command, workers and signals; trouble.go
 //	judge.go        decide the exit code, and say why it is not the command's;
-//	                judge_group.go for a group
+//	                judge_group.go for a group, judge_script.go for a command
+//	                that starts mpiruns: launched.go knows them
 //	report.go       the summary line, the JSON report, the termination message
 //
 // A Reaper owns every child process of a run, so a kubeconfig that gets its
@@ -62,7 +63,8 @@
 // A command that is judged strictly is ended when it cannot end well any more and
 // does not notice: a daemon killed or frozen (--frozen-after), a session that
 // ended badly, an MPI rank that failed. docs/mpi-conformance.md shows what that
-// changes for each mpirun.
+// changes for each mpirun. Of a script only the mpirun is ended, and a 0 that the
+// last mpirun contradicts does not count (docs/mpi.md).
 //
 // With Config.Metrics a command's standard output is a pipe of ours, whose bytes
 // are handed on as they are; without, it is our own.

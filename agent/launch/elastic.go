@@ -192,6 +192,9 @@ func (s *supervisor) pardon(e *Evidence) {
 			away[w.Name] = true
 		}
 	}
+	if !s.roster.needed {
+		e.Launches = nil // the word of a command that gets over losses counts
+	}
 	e.Bad = slices.DeleteFunc(e.Bad, func(b BadSession) bool { return away[b.Worker] })
 	e.Cut = slices.DeleteFunc(e.Cut, func(c Cut) bool { return away[c.Worker] })
 	e.Ranks = slices.DeleteFunc(e.Ranks, func(r RankEnd) bool { return away[r.Worker] })

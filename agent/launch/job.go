@@ -21,6 +21,7 @@ type Trouble struct {
 	moment int    // what came to light before it has a lower one
 	hint   string // the way out, where there is one
 	late   bool   // it came when the worker's ranks had ended with 0
+	launch int    // the index of its mpirun
 }
 
 // says is the trouble in words.
@@ -50,7 +51,8 @@ type RankEnd struct {
 	Worker, What string
 	Code, Signal int
 
-	at time.Time // by the launcher's clock
+	at     time.Time // by the launcher's clock
+	launch int       // the index of its mpirun
 }
 
 // stallTime is how long mpirun may go on after a daemon's session has ended well
@@ -67,14 +69,12 @@ type job struct {
 	moments  int              // counts what comes to light
 	troubles []Trouble
 	ranks    []RankEnd
-	refused  []caller // MPI launchers that may wait forever
-	hasRanks bool     // some session has had ranks
-	hasMPI   bool     // and some of these use MPI
-	over     bool     // the command has ended
-	closed   bool     // and all was heard: what ends now is our doing
+	launches []*launched // [0]: sessions that no mpirun asked for
+	over     bool        // the command has ended
+	closed   bool        // and all was heard: what ends now is our doing
 }
 
-func newJob() job { return job{calls: map[string]*call{}} }
+func newJob() job { return job{calls: map[string]*call{}, launches: []*launched{{}}} }
 
 // report takes what PID 1 of a worker saw.
 func (t *tally) report(worker string, rec wire.ReportRecord) {
@@ -87,13 +87,13 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 	name := strings.TrimSpace(fmt.Sprintf("%s (pid %d)", rec.Command, rec.PID))
 	switch rec.Kind {
 	case wire.ReportRanks:
-		c.ranked = true
-		t.job.hasRanks, t.job.hasMPI = true, t.job.hasMPI || rec.MPI
+		l := t.job.launches[c.launch]
+		c.ranked, l.hasRanks, l.hasMPI = true, true, l.hasMPI || rec.MPI
 	case wire.ReportFrozen:
 		stopped := seconds(time.Duration(rec.Millis) * time.Millisecond)
-		t.job.trouble(Trouble{Worker: worker, silent: true, What: "its " + name + " has been stopped, as by SIGSTOP, for " + stopped})
+		t.job.trouble(Trouble{Worker: worker, launch: c.launch, silent: true, What: "its " + name + " has been stopped, as by SIGSTOP, for " + stopped})
 	case wire.ReportDaemon:
-		trouble := Trouble{Worker: worker, Code: rec.Code, What: "its " + name + " was killed by " + signalName(rec.Signal)}
+		trouble := Trouble{Worker: worker, launch: c.launch, Code: rec.Code, What: "its " + name + " was killed by " + signalName(rec.Signal)}
 		if rec.Finished {
 			c.finished = true
 			trouble.What += " when its ranks had ended with 0"
@@ -103,15 +103,15 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 	case wire.ReportMemory:
 		t.starveLocked(worker)
 	case wire.ReportRank:
-		t.job.rankEnded(worker, name, rec, t.now().Add(-time.Duration(rec.AgoMillis)*time.Millisecond))
+		t.job.rankEnded(c, name, rec, t.now().Add(-time.Duration(rec.AgoMillis)*time.Millisecond))
 	}
 }
 
 // rankEnded notes the end of a rank at that time, among the others in the order of time:
 // the reports of two workers may arrive in another. Ranks without MPI do not wait for each
 // other: theirs is no trouble for the rest.
-func (j *job) rankEnded(worker, name string, rec wire.ReportRecord, at time.Time) {
-	end := RankEnd{Worker: worker, Code: rec.Code, Signal: rec.Signal, What: "a rank, " + name, at: at}
+func (j *job) rankEnded(c *call, name string, rec wire.ReportRecord, at time.Time) {
+	end := RankEnd{Worker: c.worker, launch: c.launch, Code: rec.Code, Signal: rec.Signal, What: "a rank, " + name, at: at}
 	if rec.Rank != "" {
 		end.What = "rank " + rec.Rank + ", " + name
 	}
@@ -124,7 +124,7 @@ func (j *job) rankEnded(worker, name string, rec wire.ReportRecord, at time.Time
 	if !rec.MPI {
 		return
 	}
-	trouble := Trouble{Worker: worker, What: end.What, Code: rec.Code, likely: ofRank}
+	trouble := Trouble{Worker: c.worker, launch: c.launch, What: end.What, Code: rec.Code, likely: ofRank}
 	if killed(rec.Signal) || rec.Code == peerGone {
 		trouble.likely = ofSession
 	}
@@ -162,22 +162,27 @@ func cause(all []Trouble) (Trouble, bool) {
 	return slices.MinFunc(all, func(a, b Trouble) int { return a.likely - b.likely }), true
 }
 
-// noDaemon takes a session that ended well before that time, without a rank, for
-// one that started no daemon; unless its worker has another one that did, or
-// other workers have ranks that do not use MPI: such ranks do not wait for each
-// other, and one may have been too short to be seen.
+// noDaemon takes a session that ended well before that time, without a rank, for one that
+// started no daemon. It does not if its mpirun has another session on the worker that did,
+// or has ranks elsewhere that do not use MPI: such ranks do not wait for each other, and one
+// may have been too short to be seen.
 func (j *job) noDaemon(before time.Time) {
-	if j.hasRanks && !j.hasMPI {
-		return
+	type place struct {
+		launch int
+		worker string
 	}
-	busy := map[string]bool{}
+	busy := map[place]bool{}
 	for _, c := range j.calls {
-		busy[c.worker] = busy[c.worker] || !c.quiet
+		at := place{c.launch, c.worker}
+		busy[at] = busy[at] || !c.quiet
 	}
 	for _, c := range j.calls {
-		if c.quiet && !busy[c.worker] && c.ended.Before(before) && !c.told {
+		if l := j.launches[c.launch]; l.hasRanks && !l.hasMPI {
+			continue
+		}
+		if c.quiet && !busy[place{c.launch, c.worker}] && c.ended.Before(before) && !c.told {
 			c.told = true
-			j.trouble(Trouble{Worker: c.worker, What: "its session ended with 0, but started no rank: there was no daemon", silent: true})
+			j.trouble(Trouble{Worker: c.worker, launch: c.launch, What: "its session ended with 0, but started no rank: there was no daemon", silent: true})
 		}
 	}
 }

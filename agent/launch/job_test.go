@@ -17,7 +17,7 @@ import (
 func account() *tally {
 	t := newTally()
 	for _, id := range []string{"0", "1", "2"} {
-		t.called("w-"+id, id)
+		t.called("w-"+id, id, nil)
 		t.report("w-"+id, wire.ReportRecord{Session: id, Kind: wire.ReportRanks})
 		t.report("w-"+id, wire.ReportRecord{Session: id, Kind: wire.ReportRanks, MPI: true})
 	}
@@ -157,15 +157,15 @@ func TestJudgeJob(t *testing.T) {
 			255, false, 255, "worker w-1: its session exited with 7; mpirun exited with 255"},
 		"hosts may finish early": {func(t *tally) { t.answered("1", wire.ExitRecord{}, nil) }, 0, false, 0, ""},
 		"an unknown host, and a worker's session that was cut off": {func(t *tally) {
-			t.refused(caller{}, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
+			t.refused(nil, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
 			t.left("0")
 			t.answered("0", wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, nil)
 		}, 255, false, 255, `unknown host "x": the 1 known are w-0; mpirun exited with 255`},
 		"an unknown host, mpirun hung": {func(t *tally) {
-			t.refused(caller{}, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
+			t.refused(nil, &broker.UnknownHostError{Host: "x", Known: []string{"w-0"}})
 			t.report("w-0", rank("0", 143, 15))
 		}, 1, true, 255, `unknown host "x": the 1 known are w-0; mpirun did not end by itself`},
-		"an ambiguous host, mpirun said 0": {func(t *tally) { t.refused(caller{}, errors.New(`host "x" is more than one worker`)) },
+		"an ambiguous host, mpirun said 0": {func(t *tally) { t.refused(nil, errors.New(`host "x" is more than one worker`)) },
 			0, false, 255, `mpirun said 0, but host "x" is more than one worker`},
 		"a daemon crashed when its ranks had ended": {func(t *tally) {
 			t.report("w-2", late)
@@ -230,8 +230,8 @@ func TestNoDaemon(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			account, now := newTally(), time.Unix(0, 0)
 			account.now = func() time.Time { return now }
-			account.called("w-0", "0")
-			account.called("w-1", "1")
+			account.called("w-0", "0", nil)
+			account.called("w-1", "1", nil)
 			account.report("w-0", tc.others)
 			account.answered("1", wire.ExitRecord{}, nil)
 			account.stalled()
@@ -259,7 +259,7 @@ func TestShortRanksHadADaemon(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			account, now := newTally(), time.Unix(0, 0)
 			account.now = func() time.Time { return now }
-			account.called("w-1", "1")
+			account.called("w-1", "1", nil)
 			account.answered("1", wire.ExitRecord{}, nil)
 			now = now.Add(tc.before)
 			account.conclude(true)
@@ -274,8 +274,8 @@ func TestNoDaemonIsNotSaidOfTheUnheard(t *testing.T) {
 	account, now := newTally(), time.Unix(0, 0)
 	account.now = func() time.Time { return now }
 	account.link("w-0", true, false)
-	account.called("w-0", "0")
-	account.called("w-1", "1")
+	account.called("w-0", "0", nil)
+	account.called("w-1", "1", nil)
 	account.answered("1", wire.ExitRecord{}, nil)
 	account.link("w-0", false, false)
 	unknown := func(why string) {
@@ -305,7 +305,7 @@ func TestNoDaemonIsNotSaidOfTheUnheard(t *testing.T) {
 func TestProbeIsNoDaemon(t *testing.T) {
 	account, now := account(), time.Unix(0, 0)
 	account.now = func() time.Time { return now }
-	account.called("w-1", "probe")
+	account.called("w-1", "probe", nil)
 	account.answered("probe", wire.ExitRecord{}, nil)
 	now = now.Add(time.Hour)
 	account.stalled()

@@ -47,6 +47,8 @@ type Evidence struct {
 	Cut      []Cut     // sessions that their agents did not outlive
 	Starved  []string  // workers where the kernel killed a process for its memory
 	Leaving  []string  // workers that were told to go from outside
+
+	Launches []LaunchEnd // the mpiruns that the command is or has started
 }
 
 // Verdict is the launcher's exit code, and the sentence that says why when
@@ -64,7 +66,8 @@ type Verdict struct {
 // 126 or 127; a lost worker is 76; a code other than 0 is the command's;
 // and under ExitStrict a 0 counts only when no session ended badly by itself
 // or was cut off, and at least one was opened; and what PID 1 saw of daemons and
-// ranks goes before the word of a command that did not notice.
+// ranks goes before the word of a command that did not notice. Under ExitScript a 0
+// counts only when that is so for the last mpirun.
 func Judge(e Evidence) Verdict {
 	if e.Code == 0 && !e.Ended && len(e.Ranks) == 0 {
 		e.Troubles = withoutLate(e.Troubles)
@@ -80,10 +83,14 @@ func Judge(e Evidence) Verdict {
 		return judgeTrouble(e)
 	case e.Code != 0 && e.Rule == ExitStrict:
 		return Verdict{ownCode(e), starvation(e) + culprit(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
+	case e.Code != 0 && e.Rule == ExitScript:
+		return Verdict{e.Code, starvation(e) + culprit(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
 	case e.Code != 0:
 		return Verdict{e.Code, starvation(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
 	case e.Rule == ExitStrict:
 		return judgeZero(e)
+	case e.Rule == ExitScript:
+		return judgeScript(e)
 	}
 	return Verdict{}
 }
@@ -295,6 +302,8 @@ func judgeHint(e Evidence, v Verdict) string {
 		return "raise resources.limits.memory of the workers' containers, or use less memory per worker"
 	case v.Code == 0 || e.Told != 0 || e.Start != nil || e.Code != 0:
 		return ""
+	case len(e.Lost) == 0 && e.Rule == ExitScript:
+		return "--exit=command takes the word of " + e.Name + " as it is, for a script that expects such an end"
 	case len(e.Lost) == 0 && len(e.Bad) == 0 && len(e.Troubles) == 0 && len(e.Cut) == 0:
 		return "`agent env` shows what " + e.Name + " was told; --exit=command accepts a run on the launcher alone"
 	case len(e.Lost) == 0:

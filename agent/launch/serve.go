@@ -85,12 +85,12 @@ func newBroker(s *service, l *links, cfg Config, v *voice, run string) *broker.S
 		Grace:    cfg.Grace,
 		OnCall: func(worker, id string, pid int) {
 			if ofCommand(pid, run) {
-				t.called(worker, id)
+				t.called(worker, id, mpirunAbove(pid))
 			}
 		},
 		OnRefused: func(pid int, err error) {
-			if c, ok := callerOf(pid); ok && ofCommand(pid, run) {
-				t.refused(c, err)
+			if m := mpirunAbove(pid); m != nil && ofCommand(pid, run) {
+				t.refused(m, err)
 			}
 		},
 		OnLeft: t.left,

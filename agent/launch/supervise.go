@@ -54,8 +54,9 @@ type supervisor struct {
 	// illAt is when the trouble came to light; announced: it was said.
 	illAt     time.Time
 	announced bool
-	hung      string // why we ended a run that hung
-	hangs     int    // that were reported
+	illnesses map[int]*illness // of a script's mpiruns, by their indices
+	hung      string           // why we ended a run that hung
+	hangs     int              // that were reported
 	trouble   func(sentence string)
 	unsure    map[string]suspicion
 	warned    map[string]bool
@@ -76,6 +77,7 @@ type suspicion struct {
 
 func (s *supervisor) begin() {
 	s.unsure, s.warned, s.woken = map[string]suspicion{}, map[string]bool{}, map[string]time.Time{}
+	s.illnesses = map[int]*illness{}
 }
 
 // watch returns when the command has ended, having brought it there where that
@@ -134,10 +136,9 @@ func (s *supervisor) watch(ctx context.Context) {
 				rearm()
 			}
 			s.settle(time.Now())
-			if s.strict() && s.reporting() {
+			if (s.strict() || s.script() && s.tally.launches() > 0) && s.reporting() {
 				s.tally.stalled()
 			}
-			s.endWaiting()
 			if s.onTrouble(time.Now()) {
 				rearm()
 			}
@@ -317,8 +318,8 @@ func causeIn(r rendezvous.Reason) string {
 // aftermath looks for the cause of a failure a moment longer, where a worker
 // may be lost: mpirun is often the first to notice.
 func (s *supervisor) aftermath(ctx context.Context, failed bool) {
-	if s.strict() && s.ending.told == 0 {
-		s.hearOut(ctx)
+	if (s.strict() || s.script() && s.tally.launches() > 0) && s.ending.told == 0 {
+		s.hearOut(ctx, failed)
 	}
 	s.onLinks(time.Now())
 	if s.roster != nil {

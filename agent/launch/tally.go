@@ -79,6 +79,7 @@ func (t *tally) again() {
 	t.before.sessions += t.sessions
 	t.before.lost = append(t.before.lost, t.lost...)
 	t.sessions, t.bad, t.lost, t.starved, t.leaving = 0, nil, nil, nil, nil
+	t.job.release()
 	t.job = newJob()
 }
 
@@ -150,6 +151,7 @@ func (t *tally) testify(e *Evidence) {
 	e.Lost = append([]Lost(nil), t.lost...)
 	e.Bad = append([]BadSession(nil), t.bad...)
 	e.Starved, e.Leaving = slices.Clone(t.starved), slices.Clone(t.leaving)
+	e.Launches = t.job.ends()
 	e.Troubles, e.Ranks, e.Cut = slices.Clone(t.job.troubles), slices.Clone(t.job.ranks), t.job.cut()
 }
 

@@ -4,7 +4,6 @@ package launch
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,8 +11,13 @@ import (
 	"time"
 )
 
-func (s *supervisor) strict() bool {
-	return !s.group && s.cfg.Rule() == ExitStrict && (s.roster == nil || s.roster.needed)
+func (s *supervisor) strict() bool { return s.follows(ExitStrict) }
+
+// script reports whether the command is judged by the mpiruns that it starts.
+func (s *supervisor) script() bool { return s.follows(ExitScript) }
+
+func (s *supervisor) follows(rule ExitRule) bool {
+	return !s.group && s.cfg.Rule() == rule && (s.roster == nil || s.roster.needed)
 }
 
 // silentPatience is for what mpirun does not notice: it had its time before.
@@ -27,19 +31,15 @@ const announceAfter = 2 * time.Second
 // job does not get over: true when that changed how it is to end. Only a command
 // that is judged strictly is ended: it could not end well any more.
 func (s *supervisor) onTrouble(now time.Time) (changed bool) {
+	if s.script() {
+		s.endLaunches(now)
+		return false
+	}
 	t, ok := s.tally.trouble()
 	if !ok || !s.strict() {
 		return false
 	}
-	patience := troublePatience
-	switch {
-	case t.silent:
-		patience = silentPatience
-	case t.likely == ofHost:
-		patience = refusedPatience
-	case s.cfg.MaxRestarts > 0:
-		patience = lostPatience // the next attempt waits, and says what this one would have
-	}
+	patience := s.patience(t)
 	if changed = s.ending.onTrouble(patience, s.cfg.Grace); changed {
 		s.illAt = now
 	}
@@ -50,6 +50,47 @@ func (s *supervisor) onTrouble(now time.Time) (changed bool) {
 	return changed
 }
 
+// patience is how long an mpirun has to notice trouble by itself.
+func (s *supervisor) patience(t Trouble) time.Duration {
+	switch {
+	case t.silent:
+		return silentPatience
+	case t.likely == ofHost:
+		return refusedPatience
+	case s.cfg.MaxRestarts > 0:
+		return lostPatience // the next attempt waits, and says what this one would have
+	}
+	return troublePatience
+}
+
+// illness is the trouble of an mpirun that a script has started.
+type illness struct {
+	since             time.Time
+	announced, killed bool
+}
+
+// endLaunches kills each mpirun of a script that has trouble and does not notice in time: it
+// may wait forever, and after TERM MPICH 4.0 would tell the script 0. The script goes on.
+func (s *supervisor) endLaunches(now time.Time) {
+	for i, t := range s.tally.ill() {
+		ill := s.illnesses[i]
+		if ill == nil {
+			ill = &illness{since: now}
+			s.illnesses[i] = ill
+		}
+		waited, patience := now.Sub(ill.since), s.patience(t)
+		if !ill.announced && (t.silent || waited >= announceAfter) {
+			ill.announced = true
+			s.voice.Say("%s; its mpirun has %s to end by itself", t.says(), seconds(patience-waited))
+		}
+		if waited >= patience && !ill.killed {
+			ill.killed = true
+			name := s.tally.killLaunch(i)
+			s.voice.Warn("%s; %s did not end by itself, and is killed", t.says(), name)
+		}
+	}
+}
+
 // reporting: every worker tells of its daemons and ranks.
 func (s *supervisor) reporting() bool {
 	for _, st := range s.links.standings() {
@@ -58,16 +99,6 @@ func (s *supervisor) reporting() bool {
 		}
 	}
 	return true
-}
-
-// hearOut waits for what the workers have to say of a command that has ended:
-// until its sessions have ended and all have given a sign of life since.
-func (s *supervisor) hearOut(ctx context.Context) {
-	ctx, stop := context.WithTimeout(ctx, heardWait)
-	defer stop()
-	for s.tally.openCalls() > 0 && sleep(ctx, 5*time.Millisecond) {
-	}
-	s.links.heard(ctx)
 }
 
 // ofCommand tells whether a process belongs to the command of that run: calls

@@ -92,7 +92,7 @@ func prepared(m *testing.M) (code int, err error) {
 func needTools() error {
 	var missing []string
 	for _, tool := range []string{"mpirun.openmpi", "mpicc.openmpi", "mpiexec.mpich", "mpicc.mpich", "/usr/bin/python3",
-		"rsync", "git", "/usr/bin/pdsh", "/usr/bin/ssh", "scp", "sftp", "/usr/lib/openssh/sftp-server"} {
+		"make", "rsync", "git", "/usr/bin/pdsh", "/usr/bin/ssh", "scp", "sftp", "/usr/lib/openssh/sftp-server"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			missing = append(missing, tool)
 		}

@@ -4,7 +4,8 @@
  *   act abort CODE RANK   that rank calls MPI_Abort
  *   act kill SIGNAL RANK  that rank kills itself
  *   act lines N MS        every rank writes N numbered lines, MS milliseconds apart
- *   act wait              rank 0 says "ready" when all are there; all wait for ever */
+ *   act wait              rank 0 says "ready" when all are there; all wait for ever
+ * A fourth argument is how many seconds pass before. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +24,8 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Barrier(MPI_COMM_WORLD);
+	if (argc > 4)
+		sleep((unsigned)atoi(argv[4]));
 	if (is(what, "exit") && rank == second)
 		exit(first);
 	if (is(what, "abort") && rank == second)

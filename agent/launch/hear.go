@@ -1,0 +1,71 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// hearOut waits for what the workers have to say of a command that has ended:
+// until its sessions have ended and all have given a sign of life since. Of a script those
+// of its mpiruns count.
+func (s *supervisor) hearOut(ctx context.Context, failed bool) {
+	hearing, stop := context.WithTimeout(ctx, heardWait)
+	defer stop()
+	open := s.tally.openCalls
+	if s.script() {
+		open = s.tally.openLaunched
+	}
+	for open() > 0 && sleep(hearing, 5*time.Millisecond) {
+	}
+	s.links.heard(hearing)
+	if !failed {
+		s.outlast(ctx)
+	}
+}
+
+// outlastPause is the time between two questions whether ranks still live.
+const outlastPause = 100 * time.Millisecond
+
+// outlast waits until the ranks below daemons that have left their sessions have ended too.
+// Open MPI 4's mpirun ends with 0 a second before its daemons end ranks after MPI_Abort with
+// 0, and links that are parked have told nothing.
+func (s *supervisor) outlast(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, verdictWait)
+	defer stop()
+	sessions := s.tally.detached()
+	workers := map[string]asker{}
+	for name, worker := range s.links.askers() {
+		if len(sessions[name]) > 0 {
+			workers[name] = worker
+		}
+	}
+	for len(workers) > 0 {
+		still := map[string]asker{}
+		for name, r := range askAll(ctx, workers) {
+			if r.err == nil && hasRanks(r.scene, sessions[name]) {
+				still[name] = workers[name]
+			}
+		}
+		if workers = still; len(still) > 0 && !sleep(ctx, outlastPause) {
+			return
+		}
+	}
+}
+
+// hasRanks reports whether a daemon of these sessions has a rank.
+func hasRanks(s scene, sessions map[string]bool) bool {
+	daemons := map[int]bool{}
+	for _, a := range s.actors {
+		daemons[a.process.PID] = names.IsMPIDaemon(a.process.Command)
+	}
+	for _, a := range s.actors {
+		if sessions[a.session] && a.process.Rank != "" && daemons[a.process.Parent] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,43 @@
+package launch
+
+import (
+	"slices"
+	"strings"
+)
+
+// latest leaves in the evidence what belongs to the mpiruns that the command did not go on
+// from. A script that starts another mpirun after one that failed has taken notice: it
+// retries, or the first one was a probe. Sessions that no mpirun asked for tell their
+// callers how they ended.
+func (e Evidence) latest() Evidence {
+	old := func(launch int) bool { return launch == 0 || launch > len(e.Launches) || e.Launches[launch-1].Passed }
+	e.Troubles = slices.DeleteFunc(slices.Clone(e.Troubles), func(t Trouble) bool { return old(t.launch) })
+	e.Ranks = slices.DeleteFunc(slices.Clone(e.Ranks), func(r RankEnd) bool { return old(r.launch) })
+	e.Cut = slices.DeleteFunc(slices.Clone(e.Cut), func(c Cut) bool { return old(c.launch) })
+	e.Bad = nil // which are among the troubles
+	return e
+}
+
+// of is the evidence on one mpirun, as if it were the command.
+func (e Evidence) of(i int) Evidence {
+	l := e.Launches[i]
+	e.Troubles = slices.DeleteFunc(slices.Clone(e.Troubles), func(t Trouble) bool { return t.launch != i+1 })
+	e.Ranks = slices.DeleteFunc(slices.Clone(e.Ranks), func(r RankEnd) bool { return r.launch != i+1 })
+	e.Cut = slices.DeleteFunc(slices.Clone(e.Cut), func(c Cut) bool { return c.launch != i+1 })
+	e.Name, e.Rule, e.Code, e.Signal, e.Ended, e.Bad = l.Name, ExitStrict, l.Code, l.Signal, l.Stopped, nil
+	return e
+}
+
+// judgeScript doubts the 0 of a command that is no mpirun. It does not count if an mpirun
+// that the command did not go on from has failed, whether or not that mpirun noticed.
+func judgeScript(e Evidence) Verdict {
+	for i, l := range e.Launches {
+		if l.Passed {
+			continue
+		}
+		if v := Judge(e.of(i)); v.Code != 0 {
+			return Verdict{v.Code, e.Name + " said 0, but " + strings.TrimPrefix(v.Why, l.Name+" said 0, but ")}
+		}
+	}
+	return Verdict{}
+}

@@ -1,0 +1,114 @@
+package launch
+
+// mpirun is the process of an mpirun, or of one of its like.
+type mpirun interface {
+	name() string
+	is(other mpirun) bool
+	ended() bool
+	// exit returns its exit code, false while it runs or if the kernel does not tell.
+	exit() (code, signal int, known bool)
+	kill()
+	close()
+}
+
+// launched is an mpirun that the command is or has started, and what is known of its job.
+// A script may start several.
+type launched struct {
+	proc     mpirun
+	passed   bool // the command has started another one since this one ended
+	stopped  bool // we told it to end
+	hasRanks bool // some of its sessions have had ranks
+	hasMPI   bool // and some of these use MPI
+}
+
+// LaunchEnd is how an mpirun of the command ended.
+type LaunchEnd struct {
+	Name         string
+	Code, Signal int  // of the process; 0 where nobody knows
+	Passed       bool // the command has started another one since
+	Stopped      bool // we ended it, because its job could not end well
+}
+
+// launchOf returns the index of an mpirun, 0 for none. A new one shows that the command has
+// gone on from those that ended before.
+func (j *job) launchOf(by mpirun) int {
+	if by == nil {
+		return 0
+	}
+	for i, l := range j.launches {
+		if i > 0 && l.proc.is(by) {
+			by.close()
+			return i
+		}
+	}
+	for _, l := range j.launches[1:] {
+		l.passed = l.passed || l.proc.ended()
+	}
+	j.launches = append(j.launches, &launched{proc: by})
+	return len(j.launches) - 1
+}
+
+// ends lists how the mpiruns ended, in the order of their starts.
+func (j *job) ends() (list []LaunchEnd) {
+	for _, l := range j.launches[1:] {
+		end := LaunchEnd{Name: l.proc.name(), Passed: l.passed, Stopped: l.stopped}
+		end.Code, end.Signal, _ = l.proc.exit()
+		list = append(list, end)
+	}
+	return list
+}
+
+// release lets go of the processes.
+func (j *job) release() {
+	for _, l := range j.launches[1:] {
+		l.proc.close()
+	}
+}
+
+// openLaunched counts the running sessions that an mpirun has asked for.
+func (t *tally) openLaunched() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.job.calls {
+		if c.launch > 0 && !c.over {
+			n++
+		}
+	}
+	return n
+}
+
+// launches counts the mpiruns that have asked for sessions.
+func (t *tally) launches() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.job.launches) - 1
+}
+
+// ill returns the cause of trouble of each mpirun that still runs, by its index.
+func (t *tally) ill() map[int]Trouble {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[int]Trouble{}
+	for i, l := range t.job.launches {
+		var own []Trouble
+		for _, one := range t.job.troubles {
+			if one.launch == i {
+				own = append(own, one)
+			}
+		}
+		if worst, found := cause(own); i > 0 && found && !l.proc.ended() {
+			all[i] = worst
+		}
+	}
+	return all
+}
+
+// killLaunch kills an mpirun whose job cannot end well, and returns its name.
+func (t *tally) killLaunch(i int) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.job.launches[i]
+	l.stopped = true
+	l.proc.kill()
+	return l.proc.name()
+}

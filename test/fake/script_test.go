@@ -1,0 +1,206 @@
+//go:build mpi
+
+package fake
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// way is what stands between agent run and mpirun.
+type way struct {
+	name  string
+	hides bool // it ends with 0 whatever mpirun said
+	wrap  func(t *testing.T, mpirun []string) []string
+}
+
+// before returns a way that puts words before mpirun.
+func before(words ...string) func(*testing.T, []string) []string {
+	return func(_ *testing.T, mpirun []string) []string { return slices.Concat(words, mpirun) }
+}
+
+// scripted returns a way that runs mpirun in a file of that text, in which $@ is mpirun.
+func scripted(name, text string) func(*testing.T, []string) []string {
+	return func(t *testing.T, mpirun []string) []string {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
+		return append([]string{path}, mpirun...)
+	}
+}
+
+func made(t *testing.T, mpirun []string) []string {
+	path := filepath.Join(t.TempDir(), "Makefile")
+	require.NoError(t, os.WriteFile(path, []byte("all:\n\t"+strings.Join(mpirun, " ")+"\n"), 0o644))
+	return []string{"make", "-s", "-f", path}
+}
+
+func ways() []way {
+	return []way{
+		{"direct", false, before()},
+		{"env", false, before("env", "A=b")},
+		{"timeout", false, before("timeout", "100")},
+		{"bash -c", false, before("bash", "-c", `echo b; "$@"`, "bash")},
+		{"script", false, scripted("train.sh", "#!/bin/sh\nset -e\ncd /\n\"$@\"\necho done\n")},
+		{"python", false, before("python3", "-c", "import subprocess, sys\nsubprocess.run(sys.argv[1:], check=True)")},
+		{"make", false, made},
+		{"pipe", true, before("bash", "-c", `"$@" | cat`, "bash")},
+		{"script that goes on", true, scripted("train.sh", "#!/bin/sh\n\"$@\"\necho done\n")},
+		{"python that goes on", true, before("python3", "-c", "import subprocess, sys\nsubprocess.run(sys.argv[1:])")},
+	}
+}
+
+// mishap is what happens to mpirun or to its job.
+type mishap struct {
+	name   string
+	act    []string                   // arguments of the program act
+	strike func(*testing.T, *job) int // makes it happen when the ranks wait, and returns the number of processes hit
+}
+
+// told signals mpirun.
+func told(sig syscall.Signal) func(*testing.T, *job) int {
+	return func(t *testing.T, j *job) int {
+		return hit(t, j, sig, func(p process, comm string) bool {
+			return !p.onWorker() && (comm == "mpirun.openmpi" || comm == "mpiexec.mpich")
+		})
+	}
+}
+
+// daemonKilled kills the daemon on the last worker.
+func daemonKilled(t *testing.T, j *job) int {
+	return hit(t, j, syscall.SIGKILL, func(p process, comm string) bool {
+		return strings.Contains(p.env, "-127.0.0.3\x00") && p.onWorker() && (comm == "orted" || comm == "hydra_pmi_proxy")
+	})
+}
+
+// hit signals each process of a job that is chosen.
+func hit(t *testing.T, j *job, sig syscall.Signal, chosen func(p process, comm string) bool) (n int) {
+	for _, p := range remains(j.mark) {
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.pid))
+		if err == nil && chosen(p, strings.TrimSpace(string(comm))) {
+			require.NoError(t, syscall.Kill(p.pid, sig))
+			n++
+		}
+	}
+	return n
+}
+
+func mishaps() []mishap {
+	// Ranks that live for less than a moment may not be seen.
+	wait := []string{"wait", "0", "0", "1"}
+	return []mishap{
+		{"TERM to mpirun", wait, told(syscall.SIGTERM)},
+		{"INT to mpirun", wait, told(syscall.SIGINT)},
+		{"KILL to mpirun", wait, told(syscall.SIGKILL)},
+		{"daemon killed", wait, daemonKilled},
+		{"rank killed by SIGKILL", []string{"kill", "9", "1", "1"}, nil},
+		{"rank killed by SIGSEGV", []string{"kill", "11", "1", "1"}, nil},
+		{"rank exits with 3", []string{"exit", "3", "1", "1"}, nil},
+		{"rank returns 3", []string{"final", "3", "1", "1"}, nil},
+		{"MPI_Abort with 0", []string{"abort", "0", "1", "1"}, nil},
+	}
+}
+
+// chosenCell reports whether a cell is played. Without the tag cells they are those of each
+// way, of each mishap behind a script that goes on, and some under Open MPI.
+func chosenCell(f family, w way, m mishap) bool {
+	switch {
+	case everyCell:
+		return true
+	case w.name == "script that goes on":
+		return f.name == "mpich" || m.name == "daemon killed" || m.name == "MPI_Abort with 0"
+	case f.name == "mpich":
+		return m.name == "MPI_Abort with 0" || w.name == "bash -c" && m.name == "TERM to mpirun"
+	}
+	return false
+}
+
+// A 0 that the workers contradict is not 0, whatever stands between agent run and mpirun.
+func TestZeroBehindAScript(t *testing.T) {
+	every(t, func(t *testing.T, f family) {
+		for _, m := range mishaps() {
+			for _, w := range ways() {
+				if !chosenCell(f, w, m) {
+					continue
+				}
+				t.Run(m.name+", "+w.name, func(t *testing.T) {
+					t.Parallel()
+					j := start(t, agentRun(t, []string{"--fake=2"}, w.wrap(t, append([]string{f.mpirun, f.program("act")}, m.act...))...))
+					if m.strike != nil {
+						j.out.await(t, "ready\n")
+						require.NotZero(t, m.strike(t, j), "nobody was hit")
+					}
+					o := j.wait()
+					require.NotZero(t, o.code, "a false 0\nstdout: %s\nstderr: %s", tail(o.out), tail(o.err))
+					require.Regexp(t, `(?m)^agent: .*(said 0, but|exited with|was killed by|did not end by itself)`, o.err)
+					if w.hides {
+						require.Contains(t, o.err, " said 0, but ")
+						require.Contains(t, o.err, "hint: --exit=command takes the word of ")
+					}
+					t.Logf("| %s | %s | %s | %d | %.0f s |", f.name, m.name, w.name, o.code, o.took.Seconds())
+				})
+			}
+		}
+	})
+}
+
+// What a script does on purpose is its own affair.
+func TestScriptsThatGoOn(t *testing.T) {
+	every(t, func(t *testing.T, f family) {
+		if f.name != "mpich" && !everyCell {
+			return // MPICH's are the faster ones
+		}
+		for name, c := range map[string]struct {
+			exit, script string
+			code         int
+		}{
+			"a retry":                        {"", `"$0" "$1" final 3 1; "$0" "$1" final 0 0`, 0},
+			"a retry after abort(0)":         {"", `"$0" "$1" abort 0 1 1; "$0" "$1" final 0 0`, 0},
+			"a probe that timed out":         {"", `timeout 2 "$0" "$1" wait 0 0 1; "$0" "$1" final 0 0`, 0},
+			"the last one fails":             {"", `"$0" "$1" final 0 0; "$0" "$1" final 3 1; true`, 3},
+			"one of two at a time fails":     {"", `"$0" "$1" lines 20 100 & "$0" "$1" final 3 1; wait`, 3},
+			"tolerated":                      {"", `"$0" "$1" final 3 1 || true`, 3},
+			"tolerated, as --exit says":      {"command", `"$0" "$1" final 3 1 || true`, 0},
+			"abort(0), --exit=command":       {"command", `"$0" "$1" abort 0 1 1`, 0},
+			"its own code":                   {"", `"$0" "$1" final 3 1; exit 4`, 4},
+			"a session by hand":              {"", `agent rsh 127.0.0.3 false || "$0" "$1" final 0 0; agent rsh 127.0.0.2 false || true`, 0},
+			"nothing on the workers at all":  {"", `"$0" --version | head -n 1`, 0},
+			"strict: each of them has to do": {"strict", `"$0" "$1" abort 0 1 1; "$0" "$1" final 0 0`, 1},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				flags := []string{"--fake=2"}
+				if c.exit != "" {
+					flags = append(flags, "--exit="+c.exit)
+				}
+				o := run(t, agentRun(t, flags, "bash", "-c", c.script, f.mpirun, f.program("act")))
+				if c.exit == "strict" {
+					require.NotZero(t, o.code, "%s", tail(o.err))
+					return
+				}
+				o.wants(t, c.code)
+			})
+		}
+	})
+}
+
+// A job that cannot end well any more is ended behind a script too, and the script goes on.
+func TestScriptRetriesAJobThatWeEnd(t *testing.T) {
+	t.Parallel()
+	f := families[1]
+	j := start(t, agentRun(t, []string{"--fake=2"}, "bash", "-c", `"$0" "$1" wait 0 0 1; "$0" "$1" final 0 0`, f.mpirun, f.program("act")))
+	j.out.await(t, "ready\n")
+	require.NotZero(t, daemonKilled(t, j))
+	began := time.Now()
+	o := j.wait()
+	o.wants(t, 0)
+	require.Contains(t, o.err, "its hydra_pmi_proxy (pid ")
+	require.Less(t, time.Since(began), 40*time.Second)
+}
