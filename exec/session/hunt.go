@@ -40,6 +40,9 @@ const (
 	// workers that share it would take time from each other's launch.
 	busyPause = 20 * time.Millisecond
 	busyShare = 200
+	// mostPause bounds every pause: processes that have to wait for a processor look late and
+	// take long, and a rank must not live and end between two rounds.
+	mostPause = 250 * time.Millisecond
 	// endPause is how long a parent has to collect a process before we look again.
 	endPause = 100 * time.Microsecond
 )
@@ -77,7 +80,7 @@ func (s *Server) hunt(ctx context.Context) {
 		if at.After(deep) {
 			h.daemons = map[int]string{}
 			h.below(os.Getpid(), "", 0)
-			deep = time.Now().Add(max(deepPause, deepShare*time.Since(at), 4*late))
+			deep = time.Now().Add(min(mostPause, max(deepPause, deepShare*time.Since(at), 4*late)))
 		}
 		found := time.Now()
 		h.ranks()
@@ -88,6 +91,7 @@ func (s *Server) hunt(ctx context.Context) {
 		if h.isBusy() {
 			pause = max(pause, busyPause, busyShare*time.Since(at))
 		}
+		pause = min(pause, mostPause)
 		if time.Since(looked) > between {
 			s.lookOnce()
 			looked, between = time.Now(), min(2*between, s.longestLook())
