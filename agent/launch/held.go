@@ -12,7 +12,11 @@ import (
 // which process a session waits for.
 func (l *links) reported(worker string, rec wire.ReportRecord) {
 	if rec.Kind == wire.ReportHeld && l.voice != nil {
-		l.voice.Say("%s", heldLine(l.tally.labelOf(rec.Session), worker, rec))
+		label := l.tally.labelOf(rec.Session)
+		if rec.Rank != "" {
+			label = "rank " + rec.Rank
+		}
+		l.voice.Say("%s", heldLine(label, worker, rec))
 	}
 	l.tally.report(worker, rec)
 	l.nudge()

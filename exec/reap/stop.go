@@ -6,12 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Pauses between two scans while a stop waits. A collected child ends a pause
@@ -98,15 +95,6 @@ type stop struct {
 func lastPart(grace time.Duration) time.Duration { return min(grace/5, longestLast) }
 
 const longestLast = 10 * time.Second
-
-// ticksAt is a time as in Proc.Start, which counts from boot.
-func ticksAt(t time.Time) uint64 {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		return math.MaxUint64 // nobody is spared
-	}
-	return uint64(max(0, now.Nano()-time.Since(t).Nanoseconds()) / TickTime.Nanoseconds())
-}
 
 func newStop(r *Reaper, find func() ([]Proc, error), grace time.Duration) *stop {
 	return &stop{r: r, find: find, pause: firstPause, sparing: time.Now().Add(grace - lastPart(grace)), asked: map[identity]bool{},

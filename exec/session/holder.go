@@ -5,7 +5,9 @@ package session
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -14,17 +16,20 @@ import (
 )
 
 // tellHolder reports which process still holds the output of a session whose first process
-// has ended. It reports nothing where none is found: the process may be another user's.
-func (x *session) tellHolder() {
+// has ended, unless it has told of that one before, and returns it. It reports nothing
+// where none is found: the process may be another user's.
+func (x *session) tellHolder(told being) being {
 	holder, ok := x.holder()
-	if !ok {
-		return
+	now := being{holder.PID, holder.Start}
+	if !ok || now == told {
+		return told
 	}
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()
 	if x.exit == nil {
 		x.srv.reportLocked(x, wire.ReportRecord{Kind: wire.ReportHeld, PID: holder.PID, Command: holder.Comm})
 	}
+	return now
 }
 
 // holder finds the oldest process below us that has one of the session's output pipes open.
@@ -63,17 +68,29 @@ func linkOf(f *os.File) (link string) {
 	return "pipe:[" + strconv.FormatUint(st.Ino, 10) + "]"
 }
 
+// terminal stands for every terminal among links: its name does not tell who has the
+// other end.
+const terminal = "/dev/pts/"
+
 // holds reports whether a process has one of the links open.
 func holds(pid int, links map[string]bool) bool {
+	return slices.ContainsFunc(openLinks(pid), func(link string) bool {
+		return links[link] || links[terminal] && strings.HasPrefix(link, terminal)
+	})
+}
+
+// openLinks lists what a process has open, as /proc/PID/fd shows it; nothing for one of
+// another user's, or that has ended.
+func openLinks(pid int) (links []string) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return false // another user's, or it has ended
+		return nil
 	}
 	for _, e := range entries {
-		if link, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil && links[link] {
-			return true
+		if link, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil {
+			links = append(links, link)
 		}
 	}
-	return false
+	return links
 }

@@ -59,8 +59,12 @@ const behind = 10 * time.Millisecond
 const heldTime = 10 * time.Second
 
 // heldTold is how long after the first process's end others hold its output before the
-// launcher is told which process does.
-const heldTold = 3 * time.Second
+// launcher is told which process does. Another holder is looked for less and less often,
+// every longestTold in the end.
+const (
+	heldTold    = 3 * time.Second
+	longestTold = 10 * time.Second
+)
 
 // awaitOutput waits for the ends of both outputs after the first process's end. A
 // process in the background may hold them for ever: once it has written nothing for
@@ -69,14 +73,17 @@ func (x *session) awaitOutput(ends <-chan struct{}) {
 	x.wrote.Store(int64(time.Since(x.born)))
 	timer := time.NewTimer(heldTime)
 	defer timer.Stop()
-	tell := time.NewTimer(heldTold)
+	between, told := heldTold, being{}
+	tell := time.NewTimer(between)
 	defer tell.Stop()
 	for open := 2; open > 0; {
 		select {
 		case <-ends:
 			open--
 		case <-tell.C:
-			x.tellHolder()
+			told = x.tellHolder(told)
+			between = min(2*between, longestTold)
+			tell.Reset(between)
 		case <-timer.C:
 			quiet := time.Since(x.born) - time.Duration(x.wrote.Load())
 			if x.full.Load() > 0 {

@@ -30,22 +30,25 @@ type session struct {
 	dropped  chan struct{}        // closed when the server lets go of it
 
 	// Under srv.mu.
-	proc       *reap.Process // nil until it is started, and when it could not be
-	pipes      pipes
-	channel    uint32 // its number on conn
-	stdinAcked uint64 // last acknowledgement sent on conn
-	control    uint64 // highest control taken
-	oom        int    // memoryKills before it began
-	oomTold    int    // of those after, in reports
-	orders     []wire.ControlRecord
-	forgotten  bool   // the launcher has its end, or does not want it
-	reason     string // why we stopped it
-	exit       *wire.ExitRecord
-	detached   bool // the first process ended, members live on
-	line       bool // it runs a line, as ssh has it
-	hasRanks   bool // a look has found one
-	hasMPI     bool // with an MPI library
-	unfinished bool // a rank did not end with 0, or nobody knows how
+	proc         *reap.Process // nil until it is started, and when it could not be
+	pipes        pipes
+	channel      uint32 // its number on conn
+	stdinAcked   uint64 // last acknowledgement sent on conn
+	control      uint64 // highest control taken
+	oom          int    // memoryKills before it began
+	oomTold      int    // of those after, in reports
+	orders       []wire.ControlRecord
+	forgotten    bool   // the launcher has its end, or does not want it
+	reason       string // why we stopped it
+	exit         *wire.ExitRecord
+	detached     bool                 // the first process ended, members live on
+	line         bool                 // it runs a line, as ssh has it
+	hasRanks     bool                 // a look has found one
+	hasMPI       bool                 // with an MPI library
+	rankEnds     map[string]time.Time // when its ranks were found to have ended, by their numbers
+	holders      []being              // processes of which a report has said that they hold a rank's output
+	awaitsOutput bool                 // a look comes heldTold after a rank's end
+	unfinished   bool                 // a rank did not end with 0, or nobody knows how
 
 	left     bool // its output is held by processes that it does not wait for
 	silenced bool // its output ends with what is in the pipes

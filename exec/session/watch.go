@@ -165,6 +165,7 @@ func (s *Server) lookAt(x *session) []reap.Proc {
 		}
 	}
 	s.miss(x, alive)
+	s.tellOrphans(x, members, daemons)
 	return members
 }
 
@@ -281,6 +282,7 @@ func (s *Server) endLocked(key being, st reap.Status) {
 		rec.Command = "" // it bore its daemon's
 		fallthrough
 	default:
+		s.rankEndedLocked(w.session, w.rank)
 		s.hasRanksLocked(w.session, w.mpi)
 		if st.Code == 0 {
 			return

@@ -6,7 +6,7 @@ const (
 	ReportFrozen = "frozen" // an MPI daemon has been stopped for HelloRecord.FrozenMillis
 	ReportDaemon = "daemon" // an MPI daemon was ended by a signal that was not ours
 	ReportRank   = "rank"   // a rank ended with another code than 0
-	ReportHeld   = "held"   // a process has held the output of the session's first process for 3 s since that ended
+	ReportHeld   = "held"   // a process has held the output of the session's first process, or of Rank, for 3 s since that ended
 	ReportMemory = "memory" // the kernel killed a process of the container for its memory
 )
 

