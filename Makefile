@@ -89,6 +89,10 @@ fake-speed: build ## communicating MPI programs over fake workers beside mpirun 
 fake-cells: build ## every cell of the matrices of failures behind scripts, of which make fake plays a part
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,cells -parallel 4 -timeout 25m -run '^Test(ZeroBehindAScript|ScriptsThatGoOn)$$' -v ./test/fake
 
+.PHONY: below
+below: build ## torchrun and accelerate behind scripts, with and without --framework: the matrix, with stand-ins for both
+	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -timeout 10m -parallel 4 -run '^TestBelow' -v ./test/fake | grep -E '^ +below_test|^---|^(ok|FAIL|PASS)'
+
 .PHONY: fake-pauses
 fake-pauses: build ## pauses of up to two minutes between and after launches, under five MPIs (packages from PyPI)
 	@sh test/mpi/deps.sh --conform

@@ -86,19 +86,6 @@ func ofModule(name string) command {
 	return command{}
 }
 
-// program is the index of the command's own name, behind `env` with its
-// assignments; len(argv) when there is none.
-func program(argv []string) int {
-	at := 0
-	for at < len(argv) && path.Base(argv[at]) == "env" {
-		at++
-		for at < len(argv) && strings.Contains(argv[at], "=") && !strings.HasPrefix(argv[at], "-") {
-			at++
-		}
-	}
-	return at
-}
-
 // isMPIRun tells mpirun and its like, with a variant's suffix (mpirun.openmpi)
 // or without.
 func isMPIRun(program string) bool {

@@ -59,6 +59,7 @@ type Cluster struct {
 	UserEnv []string // K=V, the environment that the user's command would have
 
 	Command []string // argv of the user's command
+	Below   []string // words of the launcher that the command starts; see [Below]. nil: none is known
 	Procs   int      // processes that Muster starts on each worker; 0: 1
 	// Port is the first of PortBlock ports that this attempt has for itself: a
 	// port that is used again within a minute cannot be bound.

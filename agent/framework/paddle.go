@@ -31,7 +31,7 @@ func preparePaddle(c Cluster) (Launch, error) {
 	if err := c.rolesAre("paddle", "worker", "trainer", "ps", "server"); err != nil {
 		return Launch{}, err
 	}
-	launcher := recognise(c.Command).launcher == byPaddle
+	launcher := recognise(c.Command).launcher == byPaddle || ofBelow(c.Below).launcher == byPaddle
 	if c.hasRole("ps") || c.hasRole("server") {
 		if launcher {
 			return Launch{}, fmt.Errorf("workers have the role of a parameter server, which needs the script and not its launcher: python train.py")

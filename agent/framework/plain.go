@@ -8,7 +8,8 @@ import (
 
 // Plain starts the command on every worker, Procs times, with the names that
 // most programs know: those of torch.distributed's env:// and torchrun, and the
-// workers' addresses. What only one framework reads is not set.
+// workers' addresses. What only one framework reads is not set, but for what a torchrun
+// behind a script needs.
 type Plain struct{}
 
 // Prepare implements Framework. Every process works. Roles are passed on as
@@ -39,7 +40,7 @@ func (Plain) Prepare(c Cluster) (Launch, error) {
 			{Name: "MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "a port there that this attempt has for itself"},
 			{Name: "MUSTER_ADDRESSES", Value: all, Why: "the workers' addresses, in rank order"},
 		}
-		r.Env = append(r.Env, unbuffered())
+		r.Env = append(append(r.Env, belowTorch(c, c.Workers[0], r)...), unbuffered())
 		if r.node.Role != "" {
 			r.Role = r.node.Role
 			r.Index = r.node.RoleIndex*r.local + r.Local

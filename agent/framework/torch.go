@@ -31,21 +31,29 @@ func prepareTorch(c Cluster) (Launch, error) {
 	if err := c.worldDivides(); err != nil {
 		return Launch{}, err
 	}
-	cmd := recognise(c.Command)
-	if cmd.launcher == byTorchrun {
-		return torchrun(c, nodes)
+	if err := c.lone(); err != nil {
+		return Launch{}, err
 	}
-	if cmd.launcher == byAccelerate {
+	cmd, below := recognise(c.Command), ofBelow(c.Below)
+	switch {
+	case cmd.launcher == byTorchrun, below.launcher == byTorchrun && c.LeastWorkers > 0:
+		return torchrun(c, nodes)
+	case cmd.launcher == byAccelerate:
 		return accelerate(c, cmd, nodes)
 	}
-	ranks, err := c.ranks(nodes)
+	procs := c.procs()
+	if below.launcher == byTorchrun || below.launcher == byAccelerate && !c.noGPU() {
+		procs = 1 // which starts the others
+	}
+	ranks, err := c.numbered(nodes, procs)
 	if err != nil {
 		return Launch{}, err
 	}
 	var launch Launch
 	for _, r := range ranks {
 		r.byRole()
-		r.Env = append(torchRank(c, nodes[0], r), c.sockets(r.node)...)
+		r.Env = append(torchRank(c, nodes[0], r), belowTorch(c, nodes[0], r)...)
+		r.Env = append(r.Env, c.sockets(r.node)...)
 		launch.Processes = append(launch.Processes, r.Process)
 	}
 	masterDecides(launch.Processes)

@@ -158,6 +158,11 @@ func (c Config) validateMeeting() error {
 	return nil
 }
 
+// below are the words of the launcher that the command starts, where it is a script.
+func (c Config) below() []string {
+	return framework.Below(c.Command, framework.Scripts(c.Chdir))
+}
+
 // framework finds the framework by its name, else by the command.
 func (c Config) framework() (framework.Framework, error) {
 	name := c.Framework
@@ -165,9 +170,7 @@ func (c Config) framework() (framework.Framework, error) {
 	case strings.HasPrefix(name, "plugin:"):
 		return nil, usage("start the job with agent run --framework="+name+" from a launcher's pod", "--framework=%s: agent join loads no plugins, agent-launcher-plugins does", name)
 	case name == "" || name == framework.Auto:
-		if name = framework.Detect(c.Command); name == "" {
-			name = "plain"
-		}
+		name = cmp.Or(framework.Detect(c.Command), framework.DetectBelow(c.below()), "plain")
 	}
 	if slices.Contains([]string{"mpi", "openmpi", "mpich", "intelmpi"}, name) {
 		return nil, usage("agent run --workers="+strconv.Itoa(c.Workers)+" --job="+cmp.Or(c.Job, "NAME")+" -- "+strings.Join(c.Command, " ")+" in a launcher's pod, agent worker in the others",

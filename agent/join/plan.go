@@ -58,7 +58,7 @@ func (c Config) rehearse() error {
 func (c Config) clusterOf(table []barrier.Card, attempt, port int, here place) (framework.Cluster, error) {
 	cluster := framework.Cluster{
 		Job: c.Job, Namespace: c.Namespace, RunDir: here.dir, Agent: here.agent, SharedCores: true, Root: os.Getuid() == 0, Temp: here.temp,
-		UserEnv: here.env, Command: c.Command, Procs: c.Procs, Port: port, Attempt: attempt,
+		UserEnv: here.env, Command: c.Command, Below: c.below(), Procs: c.Procs, Port: port, Attempt: attempt,
 		NoGPU:  !slices.ContainsFunc(table, func(m barrier.Card) bool { return !m.NoGPU }),
 		NoRDMA: !slices.ContainsFunc(table, func(m barrier.Card) bool { return !m.NoRDMA }),
 	}

@@ -43,6 +43,15 @@ func TestLaunchOf(t *testing.T) {
 		_, err := cfg.launchOf(table(3), 0, 21000, place{dir: "/run", agent: "/agent"})
 		require.ErrorContains(t, err, want, command)
 	}
+	for command, want := range map[string]string{"torchrun train.py": "3", "true": "3"} { // or hidden
+		cfg := Config{Workers: 3, Command: []string{"bash", "-c", command}}
+		launch, err := cfg.launchOf(table(3), 0, 21000, place{dir: "/run", agent: "/agent"})
+		require.NoError(t, err)
+		require.Len(t, launch.Processes, 3)
+		require.Contains(t, launch.Processes[2].Env, framework.Var{Name: "PET_NNODES", Value: want, Why: "for a torchrun behind a script: those that start one"})
+	}
+	_, err = Config{Workers: 3, Command: []string{"sh", "-c", "torchrun --standalone train.py"}}.launchOf(table(3), 0, 21000, place{dir: "/run", agent: "/agent"})
+	require.ErrorContains(t, err, "torchrun --standalone would be a job of its own on each of the 3 workers")
 	cfg.Success = "chief"
 	_, err = cfg.launchOf(table(3), 0, 21000, place{})
 	require.ErrorContains(t, err, "--success=chief: no such process")

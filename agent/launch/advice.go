@@ -4,8 +4,6 @@ package launch
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -94,25 +92,7 @@ func (r *runner) meantFor(e Evidence) string {
 	}
 	path, text := framework.Script(r.cfg.Command)
 	if path != "" {
-		text = beginning(r.cfg.Chdir, path)
+		text = framework.Scripts(r.cfg.Chdir)(path)
 	}
 	return framework.OfScript(text)
-}
-
-// beginning is the first part of a file, "" where it cannot be read.
-func beginning(dir, path string) string {
-	const most = 1 << 18
-	if dir != "" && !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
-		return ""
-	}
-	return string(text)
 }

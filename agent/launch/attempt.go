@@ -146,6 +146,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	r.limitFiles(argv, a.command.proc.PID(), len(a.workers))
 	a.hang.over(a.command)
 	s := r.supervise(working, a, a.command.name, a.command)
+	s.alone = r.watchAlone(argv, a.command)
 	s.watch(ctx)
 	status := a.command.proc.Status()
 	r.tally.commandEnded()
@@ -153,7 +154,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	s.notePreempted()
 	r.tally.conclude(status.Code != 0 && s.reporting())
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
-	e := Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started), Inquiry: isInquiry(argv)}
+	e := Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started), Inquiry: isInquiry(argv), Alone: s.alone.seen()}
 	r.tally.testify(&e)
 	s.pardon(&e)
 	if e.Rule == ExitScript {

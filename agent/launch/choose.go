@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"strings"
 
@@ -15,6 +16,20 @@ const launcherFramework = "mpi"
 
 // auto: nobody named a framework.
 func (c Config) auto() bool { return c.Framework == "" || c.Framework == framework.Auto }
+
+// detected is the framework that the command, or the script that it is, says; "" for none.
+func (c Config) detected() string {
+	return cmp.Or(framework.Detect(c.Command), framework.DetectBelow(c.below()))
+}
+
+// below are the words of the launcher that the command starts, where it is a script. With
+// --exit=command it is meant to run as it is.
+func (c Config) below() []string {
+	if c.Exit == ExitCommand {
+		return nil
+	}
+	return framework.Below(c.Command, framework.Scripts(c.Chdir))
+}
 
 // choose finds the framework by --framework, else by the command.
 func choose(cfg Config) (framework.Framework, error) {
@@ -31,10 +46,12 @@ func choose(cfg Config) (framework.Framework, error) {
 func chosen(cfg Config) (framework.Framework, error) {
 	name := cfg.Framework
 	if cfg.auto() {
-		name = framework.Detect(cfg.Command)
-		if name == "" {
-			name = launcherFramework
+		if cfg.Compat == "" && framework.AloneBelow(cfg.below()) {
+			words := cfg.below()
+			return nil, usage("give it as the command itself: agent run -- "+strings.Join(words, " "),
+				"%s behind a script reaches no workers without --hostfile: the job would run in the launcher alone", words[0])
 		}
+		name = cmp.Or(cfg.detected(), launcherFramework)
 	}
 	if strings.HasPrefix(name, external.Prefix) {
 		return pluginNamed(cfg)

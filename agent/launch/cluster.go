@@ -28,6 +28,7 @@ func clusterOf(s situation, hosts []Host, temp string) (framework.Cluster, error
 		NoGPU:       noGPU(s),
 		UserEnv:     s.env,
 		Command:     s.cfg.Command,
+		Below:       s.cfg.below(),
 		Procs:       s.cfg.ProcsPerWorker,
 		Port:        s.firstPort(),
 		Attempt:     s.attempt,

@@ -87,7 +87,7 @@ func (c Config) validateOutput() error {
 		return nil
 	case IsMPIRun(c.Command[0]):
 		return c.ofMPIRun(mode)
-	case framework.Detect(c.Command) == "" && c.Compat == "":
+	case c.detected() == "" && c.Compat == "":
 		return c.hereOnly()
 	}
 	return nil

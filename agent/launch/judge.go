@@ -33,7 +33,8 @@ type Evidence struct {
 	Signal int // the signal that ended it; 0: it exited, be it with 128+n
 	// Inquiry: the command was asked for its version or its help, and runs nothing.
 	Inquiry bool
-	Start   error // the command could not be started; Code is 126 or 127 then
+	Alone   string // a launcher such as torchrun that the command started on this machine; "": none was seen
+	Start   error  // the command could not be started; Code is 126 or 127 then
 
 	Told  int  // the signal that told us to stop, 0 if none
 	Ended bool // we ended the command because a worker was lost
@@ -89,6 +90,8 @@ func Judge(e Evidence) Verdict {
 		return Verdict{e.Code, starvation(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
 	case e.Rule == ExitStrict:
 		return judgeZero(e)
+	case e.Alone != "" && e.Opened == 0 && e.Workers > 0:
+		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but %s ran in the launcher alone, and on none of the %s", e.Name, e.Alone, count(e.Workers, "worker"))}
 	case e.Rule == ExitScript:
 		return judgeScript(e)
 	}
@@ -302,6 +305,8 @@ func judgeHint(e Evidence, v Verdict) string {
 		return "raise resources.limits.memory of the workers' containers, or use less memory per worker"
 	case v.Code == 0 || e.Told != 0 || e.Start != nil || e.Code != 0:
 		return ""
+	case e.Alone != "" && len(e.Lost) == 0:
+		return "--framework=torch starts " + e.Name + " on each worker; --exit=command says that this was meant"
 	case len(e.Lost) == 0 && e.Rule == ExitScript:
 		return "--exit=command takes the word of " + e.Name + " as it is, for a script that expects such an end"
 	case len(e.Lost) == 0 && len(e.Bad) == 0 && len(e.Troubles) == 0 && len(e.Cut) == 0:

@@ -47,6 +47,7 @@ type supervisor struct {
 	signals <-chan os.Signal
 	started []rendezvous.Worker
 	hang    *hangWatch // nil: nobody looks for hangs
+	alone   *aloneWatch
 
 	ending ending
 	last   rendezvous.Snapshot
@@ -139,6 +140,7 @@ func (s *supervisor) watch(ctx context.Context) {
 			if (s.strict() || s.script() && s.tally.launches() > 0) && s.reporting() {
 				s.tally.stalled()
 			}
+			s.alone.look(time.Now(), s.tally.sessionCount())
 			if s.onTrouble(time.Now()) {
 				rearm()
 			}

@@ -72,6 +72,13 @@ func (t *tally) opened() {
 	t.sessions++
 }
 
+// sessionCount is how many sessions workers have confirmed in this attempt.
+func (t *tally) sessionCount() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sessions
+}
+
 // again begins the account of another attempt; that of links goes on.
 func (t *tally) again() {
 	t.mu.Lock()

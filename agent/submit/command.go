@@ -42,7 +42,7 @@ func IsKind(word string) bool { return kinds[word] != "" }
 // order.
 func (r Request) work() (work, error) {
 	argv, words := r.words()
-	found := framework.Detect(words)
+	found := cmp.Or(framework.Detect(words), framework.DetectBelow(framework.Below(words, unread)))
 	w := work{argv: argv, framework: cmp.Or(r.Framework, kinds[r.Kind])}
 	roles := r.hasRoles()
 	switch {
@@ -77,7 +77,8 @@ func (r Request) work() (work, error) {
 		}
 		w.framework = "mpi"
 	}
-	if found != "" && found != "mpi" && framework.Detect(argv) == "" {
+	told := found == "torch" || found == "paddle" // by the environment, wherever it stands
+	if found != "" && found != "mpi" && !told && framework.Detect(argv) == "" {
 		// The agent gives such a launcher options of its own, and would start a shell.
 		return w, failure.Usage("give it as words: -- "+strings.Join(words, " "), "%s in a line for a shell: the agent would not see it", words[0])
 	}
@@ -91,6 +92,9 @@ func (r Request) work() (work, error) {
 	}
 	return w, nil
 }
+
+// unread is for scripts of the job's image, which nobody can read here.
+func unread(string) string { return "" }
 
 // hasRoles: there are others beside the workers.
 func (r Request) hasRoles() bool { return r.PS > 0 || r.Chief || r.Evaluator }

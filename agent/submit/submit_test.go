@@ -151,7 +151,7 @@ func TestMistakes(t *testing.T) {
 		"two claims for /x/":                                func(r *Request) { r.Data = []string{"a:/x", "b:/x/"} },
 		"--toleration=a:Never is no toleration":             func(r *Request) { r.Tolerations = []string{"a:Never"} },
 		"--ps, --chief and --evaluator are no roles of mpi": func(r *Request) { r.PS, r.Framework = 1, "mpi" },
-		"torchrun in a line for a shell":                    func(r *Request) { r.Command = []string{"torchrun train.py > log"} },
+		"horovodrun in a line for a shell":                  func(r *Request) { r.Command = []string{"horovodrun python train.py > log"} },
 		"--sync-secret is a name and a password":            func(r *Request) { r.SyncSource, r.SyncSecret = "git@x:y.git", "robot" },
 		"--restricted namespaces admit neither":             func(r *Request) { r.Restricted, r.RDMA = true, true },
 		"--run-as-user=-1 is no user":                       func(r *Request) { r.RunAsUser = new(int64(-1)) },
@@ -194,6 +194,7 @@ func TestWords(t *testing.T) {
 	for line, want := range map[string][]string{
 		"python train.py":                 {"python", "train.py"},
 		" exec torchrun  train.py --lr=1": {"torchrun", "train.py", "--lr=1"},
+		"torchrun train.py > log":         {"sh", "-c", "torchrun train.py > log"},
 		"A=1 B=2 python x":                {"env", "A=1", "B=2", "python", "x"},
 		"python x > log":                  {"sh", "-c", "python x > log"},
 		"'python x'":                      {"python", "x"},

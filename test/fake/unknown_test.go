@@ -48,6 +48,7 @@ func TestUnknownHost(t *testing.T) {
 				require.Regexp(t, `(?m)^agent: `+said+"; "+mpirun+` (exited with 255|did not end by itself)$`, o.err)
 				require.Contains(t, o.err, "hint: leave host names and hostfiles out of the command: `agent run` tells it the workers")
 				require.NotContains(t, o.err, "agent: worker 127.0.0.2", "it is innocent")
+				run(t, agentRun(t, []string{"--fake=2"}, mpirun, "-np", "2", "hostname")).wants(t, 0)
 			})
 			if name == "alone" || name == "in a hostfile" {
 				continue

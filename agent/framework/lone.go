@@ -1,0 +1,94 @@
+package framework
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// belowTorch is for a torchrun somewhere below the process, behind a script: it takes each of
+// its options as PET_<OPTION>, and would be a world of its own without. Of several processes
+// on a worker each may have a torchrun, with one rank.
+func belowTorch(c Cluster, master Node, r rank) []Var {
+	nproc := 1
+	if r.local == 1 {
+		nproc = c.procsOn(r.node)
+	}
+	return []Var{
+		{Name: "PET_NNODES", Value: strconv.Itoa(r.size), Why: "for a torchrun behind a script: those that start one"},
+		{Name: "PET_NODE_RANK", Value: strconv.Itoa(r.Rank), Why: "for a torchrun behind a script: this one among them"},
+		{Name: "PET_NPROC_PER_NODE", Value: strconv.Itoa(nproc), Why: "for a torchrun behind a script: processes that it starts"},
+		{Name: "PET_MASTER_ADDR", Value: master.address(), Why: "for a torchrun behind a script: the worker of rank 0, where the ranks meet"},
+		{Name: "PET_MASTER_PORT", Value: strconv.Itoa(c.Port + portMeet), Why: "for a torchrun behind a script: a port that this attempt has for itself"},
+		{Name: "PET_REDIRECTS", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
+		{Name: "PET_TEE", Value: "0", Default: true, Why: "torch 1.13 under Python 3.11 cannot read its own default"},
+		{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1", Default: true, Why: "ranks of a new attempt would read the old one's addresses"},
+	}
+}
+
+// lone refuses a launcher that would start a world of its own on each of several workers,
+// whatever the environment says.
+func (c Cluster) lone() error {
+	cmd, words := recognise(c.Command), c.Command
+	if cmd.launcher == "" {
+		cmd, words = ofBelow(c.Below), c.Below
+	}
+	if len(c.Workers) < 2 || cmd.framework == "" {
+		return nil
+	}
+	if AloneBelow(c.Below) {
+		return fmt.Errorf("%s behind a script would be a job of its own on each of the %d workers: give it as the command itself, -- %s ...", cmd.framework, len(c.Workers), words[0])
+	}
+	options := optionsOf(words[cmd.options:])
+	said := ""
+	switch cmd.launcher {
+	case byTorchrun:
+		said = loneTorchrun(options, c.Fake)
+	case byAccelerate:
+		if n := options["num_machines"]; n == "1" && !c.noGPU() {
+			said = "--num_machines=1"
+		}
+	}
+	if said == "" {
+		return nil
+	}
+	return fmt.Errorf("%s %s would be a job of its own on each of the %d workers: leave it out, the workers are told by the environment", cmd.launcher, said, len(c.Workers))
+}
+
+// loneTorchrun is the option by which a torchrun keeps to its own worker, "" for none.
+func loneTorchrun(options map[string]string, fake bool) string {
+	if _, ok := options["standalone"]; ok {
+		return "--standalone"
+	}
+	if n := options["nnodes"]; n == "1" || n == "1:1" {
+		return "--nnodes=" + n
+	}
+	for _, name := range []string{"rdzv_endpoint", "master_addr"} {
+		host, port, err := net.SplitHostPort(options[name])
+		if err != nil {
+			host = options[name]
+		}
+		if ip := net.ParseIP(host); (host == "localhost" || ip != nil && ip.IsLoopback()) && (!fake || port == "0") {
+			return "--" + name + "=" + options[name]
+		}
+	}
+	return ""
+}
+
+// optionsOf reads a launcher's options before its script, with "_" for "-" in their names.
+// A flag has the value "".
+func optionsOf(words []string) map[string]string {
+	flags := map[string]bool{"standalone": true, "no_python": true, "module": true, "m": true, "run_path": true, "use_env": true}
+	options := map[string]string{}
+	for i := 0; i < len(words) && strings.HasPrefix(words[i], "-"); i++ {
+		name, value, given := strings.Cut(strings.TrimLeft(words[i], "-"), "=")
+		name = strings.ReplaceAll(name, "-", "_")
+		if !given && !flags[name] && i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") {
+			i++
+			value = words[i]
+		}
+		options[name] = value
+	}
+	return options
+}

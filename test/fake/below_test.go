@@ -1,0 +1,189 @@
+//go:build mpi
+
+package fake
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// wrappings start a launcher of PyTorch's: a command's words, from the words of the launcher
+// and a directory for a script.
+func wrappings(t *testing.T) map[string]func(launcher, dir string) []string {
+	lay := func(path, text string) string {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
+		return path
+	}
+	return map[string]func(launcher, dir string) []string{
+		"bash -c": func(l, _ string) []string { return []string{"bash", "-c", "echo begin; " + l} },
+		"script file": func(l, dir string) []string {
+			return []string{lay(dir+"/run.sh", "#!/bin/bash\nset -e\n# torchrun --standalone x.py\nexec "+l+"\n")}
+		},
+		"env": func(l, _ string) []string {
+			return append([]string{"env", "-u", "NOTHING", "A=1"}, strings.Fields(l)...)
+		},
+		"timeout": func(l, _ string) []string {
+			return append([]string{"timeout", "-s", "KILL", "60"}, strings.Fields(l)...)
+		},
+		"make": func(l, dir string) []string {
+			lay(dir+"/Makefile", "other:\n\tmpirun ./x\ntrain: ready\n\t@"+l+"\nready:\n\t@true\n")
+			return []string{"make", "--no-print-directory", "-C", dir, "train"}
+		},
+		"python": func(l, dir string) []string {
+			words := `"` + strings.Join(strings.Fields(l), `", "`) + `"`
+			return []string{"python3", lay(dir+"/launch.py", "\"\"\"torchrun --standalone is another thing\"\"\"\nimport subprocess, sys\nsys.exit(subprocess.call(["+words+"]))\n")}
+		},
+	}
+}
+
+var worldLine = regexp.MustCompile(`(?m)world rank=(\d+) of (\d+) local=(\d+) at (\S+)$`)
+
+// ofWorld wants ranks 0 to n-1 of one world, and all at one place.
+func ofWorld(t *testing.T, o outcome, n int) {
+	t.Helper()
+	var ranks []string
+	var places []string
+	for _, m := range worldLine.FindAllStringSubmatch(o.out, -1) {
+		require.Equal(t, fmt.Sprint(n), m[2], o.out)
+		ranks = append(ranks, m[1])
+		places = append(places, m[4])
+	}
+	slices.Sort(ranks)
+	var want []string
+	for rank := range n {
+		want = append(want, fmt.Sprint(rank))
+	}
+	require.Equal(t, want, ranks, "%s\n%s", o.out, o.err)
+	require.Len(t, slices.Compact(places), 1)
+	require.NotContains(t, places[0], "alone")
+	require.NotContains(t, places[0], "localhost")
+}
+
+//go:embed all:testdata/below
+var belowSources embed.FS
+
+// belowPrograms lays the stand-ins into a directory.
+func belowPrograms(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	sources, err := fs.Sub(belowSources, "testdata/below")
+	require.NoError(t, err)
+	require.NoError(t, os.CopyFS(dir, sources))
+	for _, name := range []string{"torchrun", "accelerate"} {
+		require.NoError(t, os.Chmod(filepath.Join(dir, name), 0o755))
+	}
+	return dir
+}
+
+// below is a job of two workers with the programs of dir in PATH.
+func below(t *testing.T, dir string, flags []string, command ...string) call {
+	t.Helper()
+	c := agentRun(t, append([]string{"--fake=2"}, flags...), command...)
+	c.env = append(c.env, "PATH="+dir+":"+bin+":"+os.Getenv("PATH"), "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=1")
+	return c
+}
+
+// TestBelow: a launcher behind whatever starts it makes one world of all workers, or is
+// refused with a sentence where its words would make a world of each.
+func TestBelow(t *testing.T) {
+	t.Parallel()
+	programs := belowPrograms(t)
+	script := filepath.Join(programs, "train.py")
+	for wrapping, wrap := range wrappings(t) {
+		for launcher, words := range map[string]string{"torchrun": "torchrun", "python -m": "python3 -m torch.distributed.run", "accelerate": "accelerate launch",
+			"standalone": "torchrun --standalone", "nnodes=1": "torchrun --nnodes 1"} {
+			for _, framework := range []string{"torch", "none"} {
+				t.Run(wrapping+"/"+launcher+"/"+framework, func(t *testing.T) {
+					t.Parallel()
+					var flags []string
+					if framework != "none" {
+						flags = []string{"--framework=" + framework}
+					}
+					o := run(t, below(t, programs, flags, wrap(words+" "+script, t.TempDir())...))
+					if refused, _ := strings.CutPrefix(words, "torchrun "); strings.HasPrefix(refused, "--") {
+						o.wants(t, 64)
+						require.Less(t, o.took, 10*time.Second)
+						require.Regexp(t, `(?m)^agent: .*torchrun `+strings.Replace(refused, " ", "=", 1)+` would be a job of its own on each of the 2 workers`, o.err)
+						t.Logf("%-11s %-10s %-5s 64, refused", wrapping, launcher, framework)
+						return
+					}
+					o.wants(t, 0)
+					ofWorld(t, o, 2)
+					t.Logf("%-11s %-10s %-5s 0, one world of 2", wrapping, launcher, framework)
+				})
+			}
+		}
+	}
+}
+
+// TestBelowMore: what the matrix of TestBelow leaves out.
+func TestBelowMore(t *testing.T) {
+	t.Parallel()
+	programs := belowPrograms(t)
+	script := filepath.Join(programs, "train.py")
+	const hidden = `l="torchrun"; $l ` // in a variable, where nobody reads it
+	for name, c := range map[string]struct {
+		flags   []string
+		command string // for bash -c
+		ranks   int    // of one world; 0: it is refused
+		code    int
+		says    string
+	}{
+		"two processes a worker":              {[]string{"--procs-per-worker=2"}, "torchrun " + script, 4, 0, ""},
+		"two processes, hidden":               {[]string{"--framework=torch", "--procs-per-worker=2"}, hidden + script, 4, 0, ""},
+		"a flag of the user's":                {nil, "torchrun --nproc-per-node=2 " + script, 4, 0, ""},
+		"hidden":                              {[]string{"--framework=torch"}, hidden + script, 2, 0, ""},
+		"hidden, meant to run there":          {[]string{"--exit=command"}, "export LAST=2.5; " + hidden + script, -1, 0, ""},
+		"hidden, plain":                       {[]string{"--framework=plain"}, hidden + script, 2, 0, ""},
+		"the script beside":                   {nil, "true | torchrun --help-none=1 " + script + " && true", 2, 0, ""},
+		"two after each other":                {nil, "torchrun " + script + " >first; torchrun " + script, 2, 0, ""},
+		"hidden, without a framework":         {nil, "export LAST=2.5; " + hidden + script, 0, 76, "bash said 0, but torchrun ran in the launcher alone, and on none of the 2 workers"},
+		"deepspeed without a hostfile":        {nil, "deepspeed " + script, 0, 64, "deepspeed behind a script reaches no workers without --hostfile"},
+		"deepspeed on the workers":            {[]string{"--framework=torch"}, "deepspeed " + script, 0, 64, "deepspeed behind a script would be a job of its own on each of the 2 workers"},
+		"horovodrun without hosts":            {nil, "horovodrun -np 2 " + script, 0, 64, "horovodrun behind a script reaches no workers"},
+		"a store of its own":                  {nil, "torchrun --rdzv-backend=c10d --rdzv-endpoint=localhost:0 " + script, 0, 64, "--rdzv_endpoint=localhost:0 would be a job of its own"},
+		"standalone of the script's":          {nil, "torchrun " + script + " --standalone", 2, 0, ""},
+		"an mpirun as well":                   {nil, "mpirun.openmpi -np 2 true; torchrun " + script, -1, 0, ""},
+		"meant to run in the launcher":        {[]string{"--exit=command"}, "torchrun --standalone " + script, -1, 0, ""},
+		"meant to run there by its framework": {[]string{"--framework=mpi"}, "torchrun --standalone " + script, -1, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := run(t, below(t, programs, append(c.flags, "--chdir="+t.TempDir()), "bash", "-c", c.command))
+			o.wants(t, c.code)
+			switch {
+			case c.ranks > 0:
+				ofWorld(t, o, c.ranks)
+			case c.ranks == 0:
+				require.Contains(t, o.err, c.says)
+				require.Contains(t, o.err, "hint: ")
+			default:
+				require.Contains(t, o.out, "of 1 local=0", "in the launcher alone")
+			}
+		})
+	}
+}
+
+// A single worker may be alone.
+func TestStandaloneOnOneWorker(t *testing.T) {
+	t.Parallel()
+	programs := belowPrograms(t)
+	script := filepath.Join(programs, "train.py")
+	c := below(t, programs, nil, "bash", "-c", "torchrun --standalone --nproc_per_node=2 "+script)
+	for i, word := range c.argv {
+		c.argv[i] = strings.Replace(word, "--fake=2", "--fake=1", 1)
+	}
+	o := run(t, c)
+	o.wants(t, 0)
+	require.Len(t, worldLine.FindAllString(o.out, -1), 2)
+}
