@@ -17,7 +17,14 @@ import (
 type JAX struct{}
 
 //go:embed sitecustomize.py
-var jaxModule []byte
+var pythonModule []byte
+
+// pythonFiles are laid where Python is to load our module at its start; see [pythonPath].
+func pythonFiles() []File { return []File{{Name: "sitecustomize.py", Data: pythonModule}} }
+
+func pythonPath(why string) Var {
+	return Var{Name: "PYTHONPATH", Value: FilesDir, Extend: ":", Why: why}
+}
 
 // Prepare implements Framework; all processes work. Errors: see [Cluster]; a role
 // other than worker.
@@ -41,7 +48,7 @@ func prepareJAX(c Cluster) (Launch, error) {
 		return Launch{}, err
 	}
 	launch := Launch{
-		Files: []File{{Name: "sitecustomize.py", Data: jaxModule}},
+		Files: pythonFiles(),
 	}
 	for _, r := range ranks {
 		r.byRole()
@@ -56,7 +63,7 @@ func jaxRank(c Cluster, r rank) []Var {
 		{Name: "JAX_COORDINATOR_ADDRESS", Value: c.Workers[0].endpoint(c.Port + portMeet), Why: "process 0 holds the coordinator"},
 		{Name: "JAX_NUM_PROCESSES", Value: strconv.Itoa(r.size), Why: "processes of the job"},
 		{Name: "JAX_PROCESS_ID", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
-		{Name: "PYTHONPATH", Value: FilesDir, Extend: ":", Why: "a module that lets jax.distributed.initialize() take the three above"},
+		pythonPath("a module that lets jax.distributed.initialize() take the three above"),
 	}
 	if r.local > 1 {
 		vars = append(vars, Var{Name: "JAX_LOCAL_PROCESS_ID", Value: strconv.Itoa(r.Local),

@@ -27,6 +27,13 @@ func belowTorch(c Cluster, master Node, r rank) []Var {
 	}
 }
 
+// hides reports whether the command may start a torchrun that nobody has seen: a script, but
+// none of Python's, which trains itself as a rule.
+func (c Cluster) hides() bool {
+	path, text := Script(c.Command)
+	return len(c.Workers) > 1 && path == "" && text == ""
+}
+
 // lone refuses a launcher that would start a world of its own on each of several workers,
 // whatever the environment says.
 func (c Cluster) lone() error {

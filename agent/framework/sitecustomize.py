@@ -1,10 +1,17 @@
-"""Lets jax.distributed.initialize() find the job that Muster has started.
+"""Lets jax and torchrun take part in the job that Muster has started.
 
-Python loads this at its start, before the program. It waits for the module in
-which jax looks for clusters and puts one in front of those that jax knows: the
-environment says it all. First, because the detection of Kubernetes reads the
-pod's token, and fails where there is none, even with explicit arguments.
-Nothing else is changed, and any surprise leaves jax as it is.
+Python loads this at its start, before the program.
+
+It waits for the module in which jax looks for clusters and puts one in front of
+those that jax knows: the environment says it all. First, because the detection of
+Kubernetes reads the pod's token, and fails where there is none, even with explicit
+arguments.
+
+It waits for the module with which torchrun begins, and refuses one whose options
+keep it to its own worker, wherever a script starts it: it would train alone, or
+wait for others that never come.
+
+Nothing else is changed, and any surprise leaves both as they are.
 """
 
 import os
@@ -19,6 +26,7 @@ except ImportError:  # not CPython
 
 ADDRESS, SIZE, RANK = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 LOCAL = "JAX_LOCAL_PROCESS_ID"  # where a worker has more than one process
+NODES = "PET_NNODES"  # workers, for torchrun
 
 
 def add_cluster(clusters):
@@ -59,10 +67,28 @@ def add_cluster(clusters):
     known.insert(0, MusterCluster)
 
 
+def refuse_alone(api):
+    """Have torch.distributed.launcher.api refuse a torchrun for one worker of several."""
+    begin = api.elastic_launch.__init__
+
+    def checked(self, config, *args, **kwargs):
+        host, _, port = str(config.rdzv_endpoint).rpartition(":")
+        here = host in ("localhost", "127.0.0.1") and config.rdzv_backend != "static"
+        if config.max_nodes == 1 or here and (port == "0" or "MUSTER_FAKE_WORKER" not in os.environ):
+            sys.exit(
+                "agent: torchrun: with --standalone or --nnodes=1 it would be a job of its own on each of the "
+                + os.environ[NODES] + " workers\nhint: leave these options out: torchrun is told the workers by the environment"
+            )
+        begin(self, config, *args, **kwargs)
+
+    api.elastic_launch.__init__ = checked
+
+
 class Watch:
     """A finder that finds nothing itself and sees one module being imported."""
 
-    wanted = "jax._src.clusters"
+    def __init__(self, wanted, change):
+        self.wanted, self.change = wanted, change
 
     def find_spec(self, name, path=None, target=None):
         if name != self.wanted:
@@ -77,7 +103,7 @@ class Watch:
         return None
 
     def follow(self, spec):
-        """Have the loader add our cluster when it has run the module."""
+        """Have the loader change the module when it has run it."""
         try:
             loader, run = spec.loader, spec.loader.exec_module
 
@@ -85,7 +111,7 @@ class Watch:
                 vars(loader).pop("exec_module", None)
                 run(module)
                 try:
-                    add_cluster(module)
+                    self.change(module)
                 except Exception:
                     pass
 
@@ -112,5 +138,7 @@ def run_other():
 
 
 if all(name in os.environ for name in (ADDRESS, SIZE, RANK)):
-    sys.meta_path.insert(0, Watch())
+    sys.meta_path.insert(0, Watch("jax._src.clusters", add_cluster))
+if os.environ.get(NODES, "").isdigit() and int(os.environ[NODES]) > 1:
+    sys.meta_path.insert(0, Watch("torch.distributed.launcher.api", refuse_alone))
 run_other()

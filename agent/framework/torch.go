@@ -53,6 +53,10 @@ func prepareTorch(c Cluster) (Launch, error) {
 	for _, r := range ranks {
 		r.byRole()
 		r.Env = append(torchRank(c, nodes[0], r), belowTorch(c, nodes[0], r)...)
+		if c.hides() {
+			launch.Files = pythonFiles()
+			r.Env = append(r.Env, pythonPath("a module that refuses a torchrun for one worker of several"))
+		}
 		r.Env = append(r.Env, c.sockets(r.node)...)
 		launch.Processes = append(launch.Processes, r.Process)
 	}

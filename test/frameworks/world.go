@@ -183,3 +183,13 @@ func complains(words ...string) want {
 		return "", nil
 	}
 }
+
+// says wants words on the launcher's stderr.
+func says(words string) want {
+	return func(_ row, o outcome) (string, error) {
+		if !strings.Contains(o.err, words) {
+			return "", fmt.Errorf("nobody said %q", words)
+		}
+		return "says: " + words, nil
+	}
+}
