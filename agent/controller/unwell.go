@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"path"
 	"regexp"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,15 +57,16 @@ const wordsWithin = 30 * time.Second
 // aRestart is how the launcher announces another attempt.
 var aRestart = regexp.MustCompile(`^attempt \d+ of \d+`)
 
-// probed begins the kubelet's event of a probe that failed; what the probe printed follows.
-const probed = "Readiness probe failed: agent: ready: "
+// probed is the kubelet's event of `agent ready` that failed, in a log format of either
+// kind; the launcher's words follow.
+var probed = regexp.MustCompile(`(?s)^Readiness probe failed: .*?\bready: (.*?)"?\}?\s*$`)
 
 // trouble returns the newest words of the launcher's probe, "" where they are not there or
 // the controller may not read events.
 func (p place) trouble(events []corev1.Event) string {
 	var newest *corev1.Event
 	for i, e := range events {
-		if e.InvolvedObject.UID == p.pod.UID && strings.HasPrefix(e.Message, probed) &&
+		if e.InvolvedObject.UID == p.pod.UID && probed.MatchString(e.Message) &&
 			(newest == nil || newest.LastTimestamp.Before(&e.LastTimestamp)) {
 			newest = &events[i]
 		}
@@ -74,7 +74,7 @@ func (p place) trouble(events []corev1.Event) string {
 	if newest == nil {
 		return ""
 	}
-	return strings.TrimSpace(strings.TrimPrefix(newest.Message, probed))
+	return probed.FindStringSubmatch(newest.Message)[1]
 }
 
 // listen says what the launcher's probe tells of a job that runs.

@@ -29,19 +29,20 @@ func asked(well bool, since time.Duration) func(*corev1.Pod) {
 // TestWhatTheLauncherReports: a hang, a stall or a restart stands in the conditions while it
 // lasts, and is one Warning event; without the right to read events it is less exact.
 func TestWhatTheLauncherReports(t *testing.T) {
-	const hang, again = "mpirun seems to hang: for 600 s nothing was printed", "attempt 2 of 3: rank 1 was killed by SIGKILL"
+	const hang, again, ready = "mpirun seems to hang: for 600 s nothing was printed", "attempt 2 of 3: rank 1 was killed by SIGKILL", "agent: ready: "
 	for name, tc := range map[string]struct {
 		since             time.Duration
 		said              string
 		unread            bool
 		kind, reason, has string
 	}{
-		"a hang":                     {time.Second, hang, false, v1alpha1.Stalled, "Hang", hang},
-		"a restart":                  {time.Second, again, false, v1alpha1.Restarting, "Restarted", again},
+		"a hang":                     {time.Second, ready + hang, false, v1alpha1.Stalled, "Hang", hang},
+		"a hang, as JSON":            {time.Second, `{"level":"error","msg":"ready: ` + hang + `"}`, false, v1alpha1.Stalled, "Hang", hang},
+		"a restart":                  {time.Second, ready + again, false, v1alpha1.Restarting, "Restarted", again},
 		"no right to read events":    {time.Second, "", true, v1alpha1.Stalled, "Hang", "pi-launcher reports a hang or a restart"},
 		"an event that never came":   {time.Minute, "", false, v1alpha1.Stalled, "Hang", "pi-launcher reports a hang or a restart"},
 		"an event that is to come":   {time.Second, "", false, "", "", ""},
-		"it has not been ready once": {2 * time.Hour, hang, false, "", "", ""},
+		"it has not been ready once": {2 * time.Hour, ready + hang, false, "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := aJob(t, "mpi")
@@ -50,7 +51,7 @@ func TestWhatTheLauncherReports(t *testing.T) {
 			look := func(launcher *corev1.Pod) {
 				b, sc := aBuilder(job), scene{now: now(), unread: tc.unread}
 				if tc.said != "" {
-					sc.events = []corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: launcher.UID}, Message: "Readiness probe failed: agent: ready: " + tc.said + "\n"}}
+					sc.events = []corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: launcher.UID}, Message: "Readiness probe failed: " + tc.said + "\n"}}
 				}
 				sc.places, _ = observe(b.slots, []*corev1.Pod{launcher, aPod(job, "pi-worker-0", ready), aPod(job, "pi-worker-1", ready)}, b.attempt, sc.now)
 				old := job.Status
