@@ -168,15 +168,6 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	return nil
 }
 
-// sweep ends what the attempt's command has left behind in the launcher.
-func (r *runner) sweep(working context.Context, a *attempt) error {
-	if a.command == nil {
-		return nil
-	}
-	defer r.tee.finish()
-	return a.command.sweep(working, min(r.cfg.Grace, lostGrace))
-}
-
 // pronounce says the verdict of the last attempt.
 func (r *runner) pronounce(a *attempt, d retry.Decision) {
 	r.verdict, r.report.Exit = a.verdict, a.verdict.Code

@@ -131,9 +131,10 @@ func (c *command) signal(sig syscall.Signal) {
 	}
 }
 
-// sweep ends what the command left behind, daemons included.
-func (c *command) sweep(ctx context.Context, grace time.Duration) error {
-	_, err := c.reaper.Stop(ctx, c.tree.Find, grace)
+// sweep ends what the command left behind, daemons included. What was started after
+// since, if that is not zero, is asked in the last fifth of grace.
+func (c *command) sweep(ctx context.Context, since time.Time, grace time.Duration) error {
+	_, err := c.reaper.Rest(ctx, c.tree.Find, since, grace)
 	if err != nil {
 		return fmt.Errorf("end what %s left behind: %w", c.name, err)
 	}

@@ -20,7 +20,7 @@
 //	processes.go    processes on the workers, where the framework has them started
 //	serve.go        serve `agent rsh`, and note how its sessions end; calls.go
 //	job.go          what PID 1 of the workers reports of daemons and ranks
-//	command.go      run the user's command; limit.go: its open files; ending.go is how
+//	command.go      run the user's command; limit.go: its open files; sweep.go ends what it leaves; ending.go is how
 //	                it is ended; tagging.go
 //	crew.go         or run it as a group on the workers; lay.go lays its files,
 //	                outlet.go carries its output

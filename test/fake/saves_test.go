@@ -132,6 +132,44 @@ func TestHelpersOfAFailedRankSave(t *testing.T) {
 	}
 }
 
+// TestCommandInTheLauncherSaves: what a command that runs in the launcher starts to save its
+// work, when it is told to end, goes on in the grace; told twice, the run ends at once.
+func TestCommandInTheLauncherSaves(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{
+		"a script": `trap 'sh -c "sleep 6; touch saved" & exit 0' TERM; touch up; while :; do sleep 0.1; done`,
+		"in the background of a program": `exec /usr/bin/python3 -c '
+import os, signal, subprocess, sys, time
+def save(number, frame):
+    subprocess.Popen(["sh", "-c", "sleep 6; touch saved"])
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+open("up", "w").close()
+while True: time.sleep(0.1)'`,
+	} {
+		for _, again := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/again %t", name, again), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				j := start(t, agentRun(t, []string{"--fake=1", "--grace=30s", "--chdir", dir}, "bash", "-c", line))
+				require.Eventually(t, func() bool { return exists(dir, "up") }, patience, 10*time.Millisecond)
+				asked := time.Now()
+				j.signal(syscall.SIGTERM)
+				if again {
+					time.Sleep(time.Second)
+					j.signal(syscall.SIGTERM)
+				}
+				o := j.wait()
+				require.Equal(t, !again, exists(dir, "saved"), tail(o.err))
+				require.NotZero(t, o.code)
+				if again {
+					require.Less(t, time.Since(asked), 6*time.Second)
+				}
+			})
+		}
+	}
+}
+
 // worker is the process of the job's only fake worker.
 func (j *job) worker(t *testing.T) (pid int) {
 	t.Helper()
