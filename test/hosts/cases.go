@@ -111,6 +111,7 @@ func Cases() []Case {
 	files := hostfiles()
 	first := these(0)
 	master := Want{Name: "MASTER_ADDR", Who: first, Port: "MASTER_PORT"}
+	below := Want{Name: "PET_MASTER_ADDR", Who: first, Port: "PET_MASTER_PORT"} // for a torchrun behind a script
 	return []Case{
 		{Name: "mpi", Framework: "mpi", Command: script, Wants: files},
 		{Name: "openmpi", Framework: "openmpi", Command: script, Wants: files[:2]},
@@ -122,13 +123,13 @@ func Cases() []Case {
 			Wants: append(slices.Clone(files), Want{Name: "--host-discovery-script", Who: every, Slots: true})},
 		{Name: "deepspeed", Framework: "deepspeed", Command: []string{"deepspeed", "train.py"},
 			Wants: append(slices.Clone(files), Want{Name: "--hostfile", Who: every}, Want{Name: "--master_addr", Who: first, Port: "--master_port"})},
-		{Name: "deepspeed-script", Framework: "deepspeed", Command: script, Processes: 3, Wants: []Want{master}},
-		{Name: "plain", Framework: "plain", Command: script, Processes: 3, Wants: []Want{master, {Name: "MUSTER_ADDRESSES", Who: every}}},
-		{Name: "torch", Framework: "torch", Flags: []string{"--procs-per-worker=2"}, Command: script, Processes: 6, Wants: []Want{master}},
+		{Name: "deepspeed-script", Framework: "deepspeed", Command: script, Processes: 3, Wants: []Want{master, below}},
+		{Name: "plain", Framework: "plain", Command: script, Processes: 3, Wants: []Want{master, below, {Name: "MUSTER_ADDRESSES", Who: every}}},
+		{Name: "torch", Framework: "torch", Flags: []string{"--procs-per-worker=2"}, Command: script, Processes: 6, Wants: []Want{master, below}},
 		{Name: "torch-master", Framework: "torch", Flags: []string{"--roles=worker=2,master=1"}, Command: script, Processes: 3,
-			Wants: []Want{{Name: "MASTER_ADDR", Who: these(2), Port: "MASTER_PORT"}}},
+			Wants: []Want{{Name: "MASTER_ADDR", Who: these(2), Port: "MASTER_PORT"}, {Name: "PET_MASTER_ADDR", Who: these(2), Port: "PET_MASTER_PORT"}}},
 		{Name: "torchrun", Framework: "torch", Command: []string{"torchrun", "train.py"}, Processes: 3,
-			Wants: []Want{{Name: "PET_MASTER_ADDR", Who: first, Port: "PET_MASTER_PORT"}}},
+			Wants: []Want{below}},
 		{Name: "torchrun-elastic", Framework: "torch", Flags: []string{"--min-workers=2"}, Command: []string{"torchrun", "train.py"}, Processes: 3,
 			Wants: []Want{{Name: "PET_RDZV_ENDPOINT", Who: first}, {Name: "PET_LOCAL_ADDR", Who: own}}},
 		{Name: "accelerate", Framework: "torch", Command: []string{"accelerate", "launch", "train.py"}, Processes: 3,
