@@ -201,7 +201,7 @@ func TestClusterRestartWhileARankSaves(t *testing.T) {
 	all := l.attempts(t)
 	require.Len(t, all, 2)
 	require.False(t, all[0].Counted)
-	require.Contains(t, all[0].Why, "worker pi-worker-1 was told to go from outside; rank 0 on pi-worker-0 exited with 1")
+	require.Contains(t, all[0].Why, "worker pi-worker-1 was told to go from outside: it is being deleted; rank 0 on pi-worker-0 exited with 1")
 }
 
 // The container's memory: permanent unless it is listed.
