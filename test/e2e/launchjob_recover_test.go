@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/test/suite/figure"
@@ -121,7 +123,7 @@ func TestLaunchJobMembers(t *testing.T) {
 		members(t, "meet", `echo "rank $RANK of $WORLD_SIZE at $MASTER_ADDR"`),
 		// The kubelet makes one dollar sign of two.
 		members(t, "again", `echo "attempt $MUSTER_ATTEMPT"; [ $RANK.$MUSTER_ATTEMPT != 2.0 ] || kill -KILL $$$$; sleep 1`, withRestarts(1)),
-		members(t, "fails", `[ $RANK != 1 ] || exit 7; sleep 600`),
+		members(t, "fails", `[ $RANK != 1 ] || { echo no data >&2; exit 7; }; sleep 600`),
 	)
 	s.becomes("meet", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
 	require.ElementsMatch(t, []string{"meet-master-0", "meet-worker-0", "meet-worker-1"}, s.podsOf("meet"))
@@ -137,6 +139,32 @@ func TestLaunchJobMembers(t *testing.T) {
 	require.EqualValues(t, 7, status.FirstFailure.ExitCode)
 	require.EqualValues(t, 1, *status.FirstFailure.Rank)
 	require.Equal(t, "fails-worker-0", status.FirstFailure.Pod)
+	require.Contains(t, status.FirstFailure.Message, "no data\n")
+}
+
+// TestLaunchJobReports: a hang and a restart in the same pods stand in the conditions while
+// they last, with the launcher's words, and are Warning events.
+func TestLaunchJobReports(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	hanging := func(j *v1alpha1.LaunchJob) { j.Spec.HangAfter = new(v1alpha1.Time("5s")) }
+	for name, want := range map[string]struct {
+		kind, reason, words, line string
+		change                    func(*v1alpha1.LaunchJob)
+	}{
+		"hangs": {v1alpha1.Stalled, "Hang", "sh seems to hang: for 5.0 s nothing was printed", "sleep 40", hanging},
+		"again": {v1alpha1.Restarting, "Restarted", "attempt 2 of 2", "sleep 15; [ $MUSTER_ATTEMPT != 0 ] || exit 137; sleep 30", withRestarts(1)},
+	} {
+		s.launch(launchJob(t, name, []string{"sh", "-c", want.line}, want.change))
+		status := s.becomes(name, 2*time.Minute, want.kind, func(status v1alpha1.LaunchJobStatus) bool {
+			c := meta.FindStatusCondition(status.Conditions, want.kind)
+			return c != nil && c.Status == metav1.ConditionTrue && c.Reason == want.reason && status.Phase == v1alpha1.PhaseRunning
+		})
+		require.Contains(t, status.Message, want.words)
+		require.Contains(t, s.kubectl("get", "events", "--field-selector", "type=Warning,reason="+want.reason+",involvedObject.name="+name), want.words)
+		status = s.becomes(name, 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
+		require.False(t, meta.IsStatusConditionTrue(status.Conditions, want.kind))
+	}
 }
 
 // TestLaunchJobOutlivesTheAPIServer: it is killed while the job runs.
