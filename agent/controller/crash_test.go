@@ -115,7 +115,7 @@ func (s *story) settle() {
 func (s *story) reconciler(c client.Client) *Reconciler {
 	series, err := NewMetrics(prometheus.NewRegistry())
 	require.NoError(s.t, err)
-	return &Reconciler{Client: c, Reader: c, Events: &events.FakeRecorder{}, Clock: s.clock, Version: "test", Metrics: series}
+	return &Reconciler{Client: c, Reader: c, Events: &events.FakeRecorder{}, Clock: s.clock, Version: "test", AgentImage: "registry.example.com/muster-agent:1", Metrics: series}
 }
 
 func (s *story) pods() []corev1.Pod {
