@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -28,14 +29,15 @@ const (
 // place is a slot with the pod that is in it.
 type place struct {
 	slot
-	pod   *corev1.Pod // the newest; nil: missing
-	stage stage
-	ready bool
-	code  int32
-	words string    // the container's last words
-	ended time.Time // of the container
-	why   string    // a pod was taken away
-	cause string    // why the container could not be started; "" if it was
+	pod    *corev1.Pod // the newest; nil: missing
+	stage  stage
+	ready  bool
+	code   int32
+	words  string                   // the container's last words
+	before []v1alpha1.FailedAttempt // what the words tell of attempts before
+	ended  time.Time                // of the container
+	why    string                   // a pod was taken away
+	cause  string                   // why the container could not be started; "" if it was
 }
 
 // heldAfter is how long a pod may be late with its end before another name is
@@ -86,7 +88,8 @@ func (p *place) judge(now time.Time) {
 	deleted := p.pod.DeletionTimestamp != nil
 	switch {
 	case end != nil && (end.ExitCode == 0 || !taken && !deleted): // what the deletion did to it is not its own end
-		p.stage, p.code, p.words, p.ended = done, end.ExitCode, end.Message, end.FinishedAt.Time
+		p.stage, p.code, p.ended = done, end.ExitCode, end.FinishedAt.Time
+		p.words, p.before = earlier(end.Message, p.pod.Name)
 		p.unstarted(now)
 	case deleted && held(p.pod, now):
 		p.stage, p.why = forgotten, why

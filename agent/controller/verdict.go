@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +23,8 @@ type verdict struct {
 	reason  string
 	message string
 	first   *v1alpha1.FirstFailure
-	again   bool // a new run of the pods may do better
+	before  []v1alpha1.FailedAttempt // of the agent's own attempts
+	again   bool                     // a new run of the pods may do better
 }
 
 // Reasons of ends, and of what is in a job's way, beside those of rendezvous.
@@ -106,7 +106,7 @@ func deciders(job *v1alpha1.LaunchJob, places []place) []place {
 // verdict is the job's, by the end of this pod.
 func (p place) verdict() verdict {
 	if p.code == 0 {
-		return verdict{over: true, good: true, reason: reasonCompleted, message: p.pod.Name + " ended with 0"}
+		return verdict{over: true, good: true, reason: reasonCompleted, message: p.pod.Name + " ended with 0", before: p.before}
 	}
 	words := strings.TrimSpace(p.words)
 	line, _, _ := strings.Cut(words, "\n")
@@ -115,15 +115,12 @@ func (p place) verdict() verdict {
 		line = lastLine(words)
 		sentence = line
 	}
-	v := verdict{over: true, reason: cmp.Or(p.cause, reasonExited), message: cmp.Or(clip(line, 500), fmt.Sprintf("%s ended with %d", p.pod.Name, p.code)),
-		first: &v1alpha1.FirstFailure{Pod: p.pod.Name, ExitCode: p.code, Message: clip(words, 2000)},
+	first := failureOf(sentence, p.pod.Name, p.code)
+	first.Message = clip(words, 2000)
+	return verdict{over: true, reason: cmp.Or(p.cause, reasonExited), message: cmp.Or(clip(line, 500), fmt.Sprintf("%s ended with %d", p.pod.Name, p.code)),
+		first: &first, before: p.before,
 		again: p.code != names.ExitUsage && p.code != names.ExitForbidden && p.cause == "",
 	}
-	if m := rankOn.FindStringSubmatch(sentence); m != nil {
-		rank, _ := strconv.Atoi(m[1])
-		v.first.Rank, v.first.Pod = new(int32(rank)), cmp.Or(m[2], p.pod.Name)
-	}
-	return v
 }
 
 // logged: the container's last words are the end of its log, see lastLines.
@@ -166,9 +163,6 @@ func (v verdict) among(places []place) verdict {
 func deadline(job *v1alpha1.LaunchJob) time.Duration {
 	return time.Duration(ptr.Deref(runPolicy(job).ActiveDeadlineSeconds, 0)) * time.Second
 }
-
-// rankOn finds rank and pod in the agent's sentence "rank 3 on pi-worker-1 ...".
-var rankOn = regexp.MustCompile(`\brank (\d{1,9})\b(?:\S*(?: \S+){0,2}? on \(?([-a-z0-9.]*[a-z0-9]))?`)
 
 func clip(text string, most int) string {
 	if len(text) <= most {

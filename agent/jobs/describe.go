@@ -73,6 +73,12 @@ func facts(b *strings.Builder, job *v1alpha1.LaunchJob, now time.Time) {
 	if f := s.FirstFailure; f != nil {
 		fact("First failure", "%s", failed(f))
 	}
+	for _, a := range s.FailedAttempts {
+		if len(s.FailedAttempts) == 1 && s.FirstFailure != nil {
+			break // it is the first failure
+		}
+		fact("Failed", "attempt %d, restart %d: %s", a.Attempt, a.Restart, failed(&a.FirstFailure))
+	}
 	for _, r := range s.Replaced {
 		fact("Replaced", "%s, %s: %s", r.Pod, ago(&r.Time, now), r.Reason)
 	}

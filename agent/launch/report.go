@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -52,6 +53,7 @@ type Tried struct {
 	Why     string  `json:"why,omitempty"`
 	Worker  string  `json:"worker,omitempty"` // where its end began, as far as that is known
 	Rank    string  `json:"rank,omitempty"`   // and with which process: "rank 3", "ps 0"
+	Words   string  `json:"words,omitempty"`  // the last lines of that process, where we carry its output
 	Seconds float64 `json:"seconds"`
 	Port    int     `json:"port"`    // the first of its block
 	Counted bool    `json:"counted"` // it used up a restart, or was the last
@@ -155,9 +157,9 @@ func isReport(text []byte) bool {
 const maxLastWords = 4000
 
 // lastWords writes why, with the code, where the kubelet looks for the
-// container's termination message, and after it the epilogue. A path that does
-// not exist is no pod's.
-func lastWords(path string, code int, why, epilogue string) error {
+// container's termination message, and after it the epilogue and the failed attempts before.
+// A path that does not exist is no pod's.
+func lastWords(path string, code int, why, epilogue string, tried []Tried) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -165,16 +167,47 @@ func lastWords(path string, code int, why, epilogue string) error {
 	if why == "" {
 		why = "the command ended"
 	}
-	text := fmt.Sprintf("%s (exit code %d)%s", cutText(why, maxLastWords), code, epilogue)
+	before := attemptsBefore(tried)
+	text := fmt.Sprintf("%s (exit code %d)%s", cutText(why, maxLastWords-len(before)), code, epilogue)
+	text = cutText(text, maxLastWords+40-len(before))
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return fmt.Errorf("write termination message: %w", err)
 	}
 	defer f.Close()
-	if _, err := fmt.Fprintln(f, cutText(text, maxLastWords+40)); err != nil {
+	if _, err := fmt.Fprintln(f, text+before); err != nil {
 		return fmt.Errorf("write termination message: %w", err)
 	}
 	return nil
+}
+
+// Bytes of a termination message for the attempts before the last one, and for each. The
+// first of them has most room: what failed first may be the cause of the rest.
+const (
+	maxEarlier  = 2000
+	firstOfThem = 1200
+	eachOfThem  = 300
+)
+
+// attemptsBefore tells of the failed attempts before the last one.
+func attemptsBefore(tried []Tried) string {
+	var b strings.Builder
+	for i, t := range tried[:max(len(tried)-1, 0)] {
+		room := eachOfThem
+		if i == 0 {
+			room = firstOfThem
+		}
+		entry := fmt.Sprintf("\n%s%d (exit code %d): %s", names.EarlierAttempt, t.Attempt, t.Code, strings.Join(strings.Fields(t.Why), " "))
+		for line := range strings.Lines(t.Words) {
+			entry += "\n\t" + strings.TrimRight(line, "\n")
+		}
+		entry = cutText(entry, room)
+		if b.Len()+len(entry) > maxEarlier {
+			break
+		}
+		b.WriteString(entry)
+	}
+	return b.String()
 }
 
 // isSameFile reports whether two paths lead to one file. One that does not exist is none.

@@ -46,18 +46,39 @@ func TestReportFile(t *testing.T) {
 
 func TestLastWords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	require.NoError(t, lastWords(path, 1, "x", ""))
+	require.NoError(t, lastWords(path, 1, "x", "", nil))
 	require.NoFileExists(t, path, "outside of a pod nothing is made")
 	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("old"), 5000), 0o600))
-	require.NoError(t, lastWords(path, 76, "worker w-1 lost: gone", ""))
+	require.NoError(t, lastWords(path, 76, "worker w-1 lost: gone", "", nil))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "worker w-1 lost: gone (exit code 76)\n", string(text))
-	require.NoError(t, lastWords(path, 76, strings.Repeat("ü", 4000), ""))
+	require.NoError(t, lastWords(path, 76, strings.Repeat("ü", 4000), "", nil))
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)
 	require.True(t, strings.HasSuffix(string(text), "ü... (exit code 76)\n"))
+}
+
+// The last words keep what the attempts before failed of, also where the last one did well.
+func TestLastWordsOfAttempts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	first := Tried{Code: 3, Why: "worker w-1: rank 1, pi (pid 9), exited with 3;\nmpirun exited with 3", Words: "Traceback\n  boom"}
+	require.NoError(t, lastWords(path, 0, "", "", []Tried{first, {Attempt: 1, Code: 76, Why: "worker w-0 lost: evicted"}, {Attempt: 2}}))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "the command ended (exit code 0)\n"+
+		"earlier attempt 0 (exit code 3): worker w-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 3\n"+
+		"\tTraceback\n\t  boom\n"+
+		"earlier attempt 1 (exit code 76): worker w-0 lost: evicted\n", string(text))
+
+	long := Tried{Code: 3, Why: strings.Repeat("ü", 3000)}
+	require.NoError(t, lastWords(path, 3, long.Why, long.Why, []Tried{long, long, long, long, long, long, long, long}))
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Less(t, len(text), 4096)
+	require.Contains(t, string(text), "\nearlier attempt 0 (exit code 3): ü")
 }
 
 func TestLogger(t *testing.T) {

@@ -76,7 +76,9 @@ func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.superseded() && r.lostOutput.err() == nil {
 		d = r.account.Decide(a.end())
 	}
-	r.report.Attempts = append(r.report.Attempts, a.record(d.Counted))
+	tried := a.record(d.Counted)
+	tried.Words = strings.TrimPrefix(r.epilogue, "\n")
+	r.report.Attempts = append(r.report.Attempts, tried)
 	return d
 }
 

@@ -99,7 +99,7 @@ func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (in
 	if isSameFile(reported, cfg.TerminationLog) {
 		return code, err // the user wants the report to be the termination message
 	}
-	if werr := lastWords(cfg.TerminationLog, code, why, r.epilogue); werr != nil {
+	if werr := lastWords(cfg.TerminationLog, code, why, r.epilogue, r.report.Attempts); werr != nil {
 		log.Warn("no termination message", "error", werr)
 	}
 	return code, err

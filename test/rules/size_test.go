@@ -81,7 +81,7 @@ func TestEveryPackageHasAManual(t *testing.T) {
 
 // mostController is what the controller may come to: lines that it takes by hand,
 // without blank ones, comments and imports.
-const mostController = 1930
+const mostController = 1950
 
 // TestTheControllerIsThin counts, and keeps the counts as figures where MUSTER_OUT says where.
 func TestTheControllerIsThin(t *testing.T) {

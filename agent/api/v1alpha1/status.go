@@ -42,7 +42,7 @@ type LaunchJobStatus struct {
 	// The same in a sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// The run of the pods, from 1. Attempts that the agent begins in place are in its log.
+	// The run of the pods, from 1. Attempts that the agent begins in place are in failedAttempts.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
 	// The pods of each role, counted.
@@ -53,6 +53,10 @@ type LaunchJobStatus struct {
 	// What went wrong first.
 	// +optional
 	FirstFailure *FirstFailure `json:"firstFailure,omitempty"`
+	// How each attempt failed, the oldest first: of the pods, and of the agent within them. Of more than 16 the first 8 and the last 8. The agent's own attempts are told when the launcher has ended.
+	// +optional
+	// +listType=atomic
+	FailedAttempts []FailedAttempt `json:"failedAttempts,omitempty"`
 	// Pods that were made anew, the newest last, at most 64.
 	// +optional
 	// +listType=atomic
@@ -111,6 +115,17 @@ type FirstFailure struct {
 	// The last words of the container.
 	// +optional
 	Message string `json:"message,omitempty"`
+}
+
+// FailedAttempt is the end of an attempt that failed.
+type FailedAttempt struct {
+	// The run of the pods, from 1, as in attempt of the status.
+	Attempt int32 `json:"attempt"`
+	// The agent's own attempt in these pods, from 0, as in MUSTER_ATTEMPT.
+	// +optional
+	Restart int32 `json:"restart,omitempty"`
+	// What failed first in it, and its last words.
+	FirstFailure `json:",inline"`
 }
 
 // Replaced is a pod that was made anew.

@@ -1,0 +1,82 @@
+package controller
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// mostAttempts are kept in the status: the first half, in which the cause may be, and the
+// last.
+const mostAttempts = 16
+
+// earlierAttempt is a line of the launcher's termination message.
+var earlierAttempt = regexp.MustCompile(`^` + names.EarlierAttempt + `(\d{1,9}) \(exit code (\d{1,3})\): (.*)$`)
+
+// earlier separates the last words of a container from what they tell of attempts before.
+// pod is the container's own.
+func earlier(words, pod string) (own string, before []v1alpha1.FailedAttempt) {
+	var rest []string
+	for line := range strings.Lines(words) {
+		line = strings.TrimSuffix(line, "\n")
+		if m := earlierAttempt.FindStringSubmatch(line); m != nil {
+			restart, _ := strconv.Atoi(m[1])
+			code, _ := strconv.Atoi(m[2])
+			before = append(before, v1alpha1.FailedAttempt{Restart: int32(restart), FirstFailure: failureOf(m[3], pod, int32(code))})
+			continue
+		}
+		if n := len(before); n > 0 {
+			before[n-1].Message += "\n" + strings.TrimPrefix(line, "\t")
+			continue
+		}
+		rest = append(rest, line)
+	}
+	return strings.Join(rest, "\n"), before
+}
+
+// Sentences of the agent that name a rank, its pod, or both.
+var (
+	rankOn = regexp.MustCompile(`\brank (\d{1,9})\b(?:\S*(?: \S+){0,2}? on \(?([-a-z0-9.]*[a-z0-9]))?`) // rank 3 on pi-worker-1 ...
+	onPod  = regexp.MustCompile(`\bworker ([-a-z0-9.]*[a-z0-9])(?: lost)?: (?:rank (\d{1,9}),)?`)       // worker pi-worker-1: rank 3, ...
+)
+
+// failureOf is a failure out of the last words of a container in that pod.
+func failureOf(words, pod string, code int32) v1alpha1.FirstFailure {
+	f := v1alpha1.FirstFailure{Pod: pod, ExitCode: code, Message: clip(words, 2000)}
+	rank := ""
+	line, _, _ := strings.Cut(words, "\n")
+	if m := onPod.FindStringSubmatch(line); m != nil {
+		f.Pod, rank = m[1], m[2]
+	} else if m := rankOn.FindStringSubmatch(words); m != nil {
+		f.Pod, rank = cmp.Or(m[2], pod), m[1]
+	}
+	if n, err := strconv.Atoi(rank); err == nil {
+		f.Rank = new(int32(n))
+	}
+	return f
+}
+
+// keep adds the attempts that a verdict tells of to those of the status.
+func keep(s *v1alpha1.LaunchJobStatus, v verdict) {
+	run := max(s.Attempt, 1)
+	all := slices.Clone(v.before)
+	if v.first != nil {
+		last := v1alpha1.FailedAttempt{FirstFailure: *v.first}
+		if n := len(all); n > 0 {
+			last.Restart = all[n-1].Restart + 1
+		}
+		all = append(all, last)
+	}
+	for _, one := range all {
+		one.Attempt = run
+		s.FailedAttempts = append(s.FailedAttempts, one)
+	}
+	if n := len(s.FailedAttempts); n > mostAttempts {
+		s.FailedAttempts = slices.Delete(s.FailedAttempts, mostAttempts/2, n-mostAttempts/2)
+	}
+}
