@@ -55,7 +55,7 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 			s.create = append(s.create, birth{p.slot, p.next()})
 		case p.stage == going:
 			if p.why != "" && (p.launcher() || !spent(job, places[0])) {
-				s.note(job, p, now) // it is gone, with its reason, when it is made anew
+				s.note(job, p, now) // it is gone, with its reason, when it is replaced
 			}
 			s.again(time.Second)
 		case p.stage == lost:
@@ -109,7 +109,7 @@ func (s *steps) replace(job *v1alpha1.LaunchJob, p *place, counted bool, now tim
 	}
 }
 
-// note writes down a pod that is made anew, unless the status has it already.
+// note writes down a pod that is replaced, unless the status has it already.
 func (s *steps) note(job *v1alpha1.LaunchJob, p *place, now time.Time) {
 	if recorded(job, p.pod) {
 		return

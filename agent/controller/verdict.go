@@ -123,7 +123,7 @@ func (p place) verdict() verdict {
 	}
 }
 
-// logged: the container's last words are the end of its log, see lastLines.
+// logged reports whether the last words of the container are the end of its log. See lastLines.
 func (p place) logged() bool {
 	for _, c := range p.pod.Spec.Containers {
 		if c.Name == p.container {

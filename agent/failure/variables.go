@@ -50,8 +50,8 @@ func flagOf(variable string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, ours)), "_", "-")
 }
 
-// IsServiceLink reports whether a kubelet has set the variable for a Service of the
-// namespace: a Service "muster" makes MUSTER_PORT=tcp://10.96.0.7:80 in every pod.
+// IsServiceLink reports whether a kubelet has set the variable for a Service of the namespace. A
+// Service "muster" puts MUSTER_PORT=tcp://10.96.0.7:80 into every pod.
 func IsServiceLink(environ []string, name, value string) bool {
 	for _, kv := range environ {
 		other, _, _ := strings.Cut(kv, "=")

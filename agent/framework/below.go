@@ -164,8 +164,8 @@ var launchers = []string{"torchrun", "accelerate", "accelerate-launch", "deepspe
 // callers are the beginnings of calls that start a shell's line.
 var callers = []string{"system(", "run(", "call(", "output(", "open("}
 
-// pythonCommands lists the commands that a Python script starts, as far as they stand in
-// it: lists of words, and lines for a shell. A launcher in its comments and help is none.
+// pythonCommands finds the commands that a Python script starts: lists of words and shell lines.
+// It ignores comments and help texts.
 func pythonCommands(text string) (all [][]string) {
 	for at := 0; at < len(text); at++ {
 		word, ok := quoted(text[at:])

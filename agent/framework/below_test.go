@@ -114,8 +114,8 @@ func TestLauncherIn(t *testing.T) {
 	}
 }
 
-// A torchrun behind a script is told as much as one that is the command, and of the user's
-// options those that would make each worker a job of its own are refused.
+// TestTorchBelow: a torchrun behind a script gets the same variables as one that is the command.
+// A script is refused if an option makes each worker a job of its own.
 func TestTorchBelow(t *testing.T) {
 	prepare := func(c Cluster) (string, error) {
 		c.Command = []string{"bash", "-c", "..."}

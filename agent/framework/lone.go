@@ -16,7 +16,7 @@ func belowTorch(c Cluster, master Node, r rank) []Var {
 		nproc = c.procsOn(r.node)
 	}
 	return []Var{
-		{Name: "PET_NNODES", Value: strconv.Itoa(r.size), Why: "for a torchrun behind a script: those that start one"},
+		{Name: "PET_NNODES", Value: strconv.Itoa(r.size), Why: "for scripts that start torchrun"},
 		{Name: "PET_NODE_RANK", Value: strconv.Itoa(r.Rank), Why: "for a torchrun behind a script: this one among them"},
 		{Name: "PET_NPROC_PER_NODE", Value: strconv.Itoa(nproc), Why: "for a torchrun behind a script: processes that it starts"},
 		{Name: "PET_MASTER_ADDR", Value: master.address(), Why: "for a torchrun behind a script: the worker of rank 0, where the ranks meet"},

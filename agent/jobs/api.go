@@ -41,8 +41,8 @@ type API struct {
 	client    rest.Interface
 }
 
-// Line returns the command line of a verb for the same cluster and namespace, for
-// hints: "logs -f pi" becomes "agent logs -f pi -n lab" if -n lab was given.
+// Line returns the command line of a verb for the same cluster and namespace. Hints use it:
+// "logs -f pi" becomes "agent logs -f pi -n lab" if -n lab was given.
 func (a *API) Line(words string) string {
 	line := "agent " + words
 	for _, flag := range []struct{ name, value string }{

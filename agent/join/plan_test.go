@@ -48,7 +48,7 @@ func TestLaunchOf(t *testing.T) {
 		launch, err := cfg.launchOf(table(3), 0, 21000, place{dir: "/run", agent: "/agent"})
 		require.NoError(t, err)
 		require.Len(t, launch.Processes, 3)
-		require.Contains(t, launch.Processes[2].Env, framework.Var{Name: "PET_NNODES", Value: want, Why: "for a torchrun behind a script: those that start one"})
+		require.Contains(t, launch.Processes[2].Env, framework.Var{Name: "PET_NNODES", Value: want, Why: "for scripts that start torchrun"})
 	}
 	_, err = Config{Workers: 3, Command: []string{"sh", "-c", "torchrun --standalone train.py"}}.launchOf(table(3), 0, 21000, place{dir: "/run", agent: "/agent"})
 	require.ErrorContains(t, err, "torchrun --standalone would be a job of its own on each of the 3 workers")

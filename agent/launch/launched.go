@@ -30,7 +30,7 @@ type LaunchEnd struct {
 }
 
 // launchOf returns the index of an mpirun, 0 for none. A new one shows that the command has
-// gone on from those that ended before.
+// gone on from the mpiruns that ended before.
 func (j *job) launchOf(by mpirun) int {
 	if by == nil {
 		return 0

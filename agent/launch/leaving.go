@@ -65,7 +65,7 @@ func (s *supervisor) goneBy(worker string) string {
 	return ""
 }
 
-// unexplained: a worker was told to stop, and its pod's status has not said by what.
+// unexplained reports whether a worker was told to stop and the status of its pod has not said why.
 func (s *supervisor) unexplained() bool {
 	return s.pods != nil && !s.last.At.IsZero() && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool {
 		return s.tally.isLeaving(w.Name) && s.goneBy(w.Name) == "" && !s.known(w.Name)

@@ -1,7 +1,7 @@
 package names
 
-// Variables lists all environment variables that begin with MUSTER_ and mean
-// something: to our programs, to what they start, or to our own tests and tools.
+// Variables lists all environment variables that begin with MUSTER_ and that our programs,
+// the processes they start, or our own tests and tools read.
 // A flag --max-restarts of agent run, env, hosts or join is MUSTER_MAX_RESTARTS.
 func Variables() []string {
 	flags := []string{

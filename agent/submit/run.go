@@ -70,7 +70,7 @@ func (r Run) elastic(job *v1alpha1.LaunchJob) error {
 	}
 	switch {
 	case low < 1:
-		return failure.Usage("--min-workers=2 begins, and goes on, with two", "--max-workers=%d alone: how few workers will do is not known", high)
+		return failure.Usage("--min-workers=2 begins, and goes on, with two", "--max-workers=%d alone: the smallest number of workers is not known", high)
 	case low > workers || workers > high:
 		return failure.Usage("--workers is how many there are at first", "--min-workers=%d, --workers=%d and --max-workers=%d are not in their order", low, workers, high)
 	case len(job.Spec.Roles) > 1:

@@ -73,7 +73,7 @@ func newDelete(streams Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "delete [flags] NAME...", Short: "delete jobs", Long: deleteHelp}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return failure.Usage("agent list shows the jobs; agent prune --older-than=7d deletes those that ended a week ago", "agent delete: which jobs?")
+			return failure.Usage("agent list shows the jobs; agent prune --older-than=7d deletes jobs that ended a week ago", "agent delete: which jobs?")
 		}
 		api, err := open(where)
 		if err != nil {

@@ -38,7 +38,7 @@ func (f *flagSets) group(title string) *pflag.FlagSet { return addGroup(&f.group
 func (f *flagSets) workers(set *pflag.FlagSet) {
 	c := &f.config
 	set.IntVar(&c.Workers, "workers", c.Workers, "how many `N` to wait for")
-	set.IntVar(&c.LeastWorkers, "min-workers", c.LeastWorkers, "elastic: `N` workers will do; others may come and go while the command runs")
+	set.IntVar(&c.LeastWorkers, "min-workers", c.LeastWorkers, "elastic: start with `N` workers; others may come and go while the command runs")
 	set.IntVar(&c.MostWorkers, "max-workers", c.MostWorkers, "elastic: take `N` workers at most (default: --workers, or --fake)")
 	set.IntVar(&c.Slots, "slots", c.Slots, "slots of each worker: how many ranks mpirun puts there")
 	set.IntVar(&c.LauncherSlots, "launcher-slots", c.LauncherSlots, "ranks `N` that mpirun puts into the launcher, first of all (default: none)")

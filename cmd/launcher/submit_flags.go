@@ -44,7 +44,7 @@ func (f *submitFlags) whatFlags(set *pflag.FlagSet) {
 // machine has (--hostfile, --report, --fake...) it cannot.
 func (f *submitFlags) runFlags(set *pflag.FlagSet) {
 	r := &f.request.Run
-	set.IntVar(&r.MinWorkers, "min-workers", 0, "elastic: `N` workers will do; others may come and go")
+	set.IntVar(&r.MinWorkers, "min-workers", 0, "elastic: start with `N` workers; others may come and go")
 	set.IntVar(&r.MaxWorkers, "max-workers", 0, "elastic: `N` workers at most (default: --workers)")
 	set.IntVar(&r.Procs, "procs-per-worker", 0, "processes `N` that Muster starts on each worker (default 1; torch: the GPUs)")
 	set.IntVar(&r.LauncherSlots, "launcher-slots", 0, "ranks `N` that mpirun puts into the launcher")

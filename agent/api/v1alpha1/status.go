@@ -7,7 +7,7 @@ const (
 	Suspended    = "Suspended"    // there are no pods, because the user says so
 	WorkersReady = "WorkersReady" // the containers of all workers run
 	Launched     = "Launched"     // the launcher runs, and had all workers
-	Restarting   = "Restarting"   // pods are being made anew, or the launcher has just begun another attempt
+	Restarting   = "Restarting"   // pods are being replaced, or the launcher has just begun another attempt
 	Stalled      = "Stalled"      // the launcher says that the run hangs
 	Succeeded    = "Succeeded"
 	Failed       = "Failed"
