@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // TestBackgroundIsNamed: where a process in the background holds the output of a command or
@@ -17,8 +15,7 @@ import (
 func TestBackgroundIsNamed(t *testing.T) {
 	t.Parallel()
 	agent := filepath.Join(bin, "agent")
-	standIn, err := filepath.Abs("testdata/torchrun.py")
-	require.NoError(t, err)
+	standIn := torchrunStandIn(t)
 	ways := map[string]struct {
 		flags []string
 		words func(line string) []string

@@ -3,6 +3,7 @@
 package fake
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,6 +33,16 @@ open("up." + me, "w").close()
 while True: time.sleep(0.1)
 `
 
+//go:embed testdata/torchrun.py
+var torchrunSource []byte
+
+// torchrunStandIn lays the program that ends its ranks as torchrun does.
+func torchrunStandIn(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "torchrun.py")
+	require.NoError(t, os.WriteFile(path, torchrunSource, 0o644))
+	return path
+}
+
 // TestStopsLetRanksSave: whoever stops a run, its ranks have the grace to save in,
 // whatever stands between them and their worker.
 func TestStopsLetRanksSave(t *testing.T) {
@@ -43,8 +54,7 @@ func TestStopsLetRanksSave(t *testing.T) {
 	}
 	const python = "/usr/bin/python3"
 	long, itself, child := source(`time.sleep(7)`), source(`time.sleep(2)`), source(`subprocess.run(["sh", "-c", "sleep 2"], check=True)`)
-	standIn, err := filepath.Abs("testdata/torchrun.py")
-	require.NoError(t, err)
+	standIn := torchrunStandIn(t)
 	ranks := map[string][]string{
 		"a rank":                      {python, long},
 		"a rank whose child saves":    {python, child},

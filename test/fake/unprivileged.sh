@@ -26,8 +26,9 @@ chmod 555 "$stage/readonly"
 chmod 755 "$stage" "$stage/bin" "$stage/mpi"
 shift
 
+# In the background of a script INT and QUIT are ignored, and Muster leaves ignored signals so.
 cd "$stage/readonly"
 setpriv --reuid 65534 --regid 65534 --clear-groups \
-	env -u HOME -u TMPDIR -u XDG_RUNTIME_DIR -u MUSTER_OUT MUSTER_BIN="$stage/bin" MUSTER_PROGRAMS="$stage/mpi" \
+	env --default-signal=HUP,INT,QUIT -u HOME -u TMPDIR -u XDG_RUNTIME_DIR -u MUSTER_OUT MUSTER_BIN="$stage/bin" MUSTER_PROGRAMS="$stage/mpi" \
 	sh -c 'if [ -w . ] || [ "$(id -u)" = 0 ]; then echo "unprivileged.sh: still privileged" >&2; exit 1; fi; exec "$@"' \
 	sh "$stage/fake.test" "$@"
