@@ -142,7 +142,7 @@ cluster-down: ## end it
 
 .PHONY: e2e
 e2e: build ## the cluster tests, on the cluster that cluster-up makes
-	@sh test/mpi/deps.sh --e2e
+	@sh test/mpi/deps.sh --test
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@sh test/e2e/torch.sh > $(OUT)/torch.txt & torch=$$!; eval "$$($(CLUSTER) env)" && \
@@ -152,7 +152,7 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 
 .PHONY: loaded
 loaded: build
-	@sh test/mpi/deps.sh --e2e
+	@sh test/mpi/deps.sh --test
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)

@@ -1,10 +1,8 @@
 #!/bin/sh
-# deps.sh --run | --test | --e2e | --model | --errno | --conform: install what is missing on a bare Debian.
+# deps.sh --run | --test | --model | --errno | --conform: install what is missing on a bare Debian.
 #
 #   --run   what `make run` needs: Open MPI and a C compiler
-#   --test  that, MPICH, mpi4py for Open MPI, and rsync, git, pdsh, scp and strace;
-#           Debian's packages only
-#   --e2e   that, and mpi4py for MPICH from PyPI
+#   --test  that, MPICH, mpi4py for both, and rsync, git, pdsh, scp and strace
 #   --model spin, and a C compiler
 #   --errno strace
 #   --conform what --test needs, and the MPIs of PyPI for the conformance matrix:
@@ -15,7 +13,7 @@
 # (mpirun.openmpi, mpiexec.mpich, mpicc.openmpi, mpicc.mpich); the short names
 # follow update-alternatives, so tests use the full ones.
 #
-# Debian's python3-mpi4py is built for Open MPI. For MPICH --e2e puts PyPI's
+# Debian's python3-mpi4py is built for Open MPI. For MPICH --test puts PyPI's
 # wheel into MUSTER_MPI4PY_MPICH (default /usr/local/lib/muster/mpi4py-mpich)
 # with a libmpi.so.12 that is Debian's MPICH; run Python with PYTHONPATH and
 # LD_LIBRARY_PATH set to that directory and MPI4PY_MPIABI=mpich.
@@ -58,7 +56,7 @@ test_packages() {
 	END
 }
 
-e2e_packages() {
+pip_package() {
 	[ -e "$python_dir/mpi4py/__init__.py" ] || printf '/usr/bin/pip3 python3-pip\n' | missing
 }
 
@@ -117,11 +115,7 @@ case ${1:-} in
 	;;
 --test)
 	# shellcheck disable=SC2046
-	install $(run_packages; test_packages)
-	;;
---e2e)
-	# shellcheck disable=SC2046
-	install $(run_packages; test_packages; e2e_packages)
+	install $(run_packages; test_packages; pip_package)
 	mpi4py_for_mpich
 	;;
 --conform)
@@ -140,7 +134,7 @@ case ${1:-} in
 	install $(printf '/usr/bin/strace strace\n' | missing)
 	;;
 *)
-	echo "usage: deps.sh --run | --test | --e2e | --model | --errno | --conform" >&2
+	echo "usage: deps.sh --run | --test | --model | --errno | --conform" >&2
 	exit 64
 	;;
 esac
