@@ -30,8 +30,9 @@
 // # Stopping
 //
 // [Reaper.Stop] sends TERM, waits, sends KILL, and returns when two scans in a
-// row found nothing alive: one scan of /proc is no snapshot, a process can fork
-// behind the reader's back. [Reaper.Drain] asks the ranks first ([First]), and with
+// row found nothing alive, and no child ended during them: a scan of /proc is no
+// snapshot, a process can fork behind the reader's back and end. A process that is
+// loading a program shows no environment, so a scan waits until it has. [Reaper.Drain] asks the ranks first ([First]), and with
 // the signal that the caller got, so that they can write a checkpoint while the
 // daemons above them and the helpers below them still live. [Reaper.Rest] stops what
 // a process that has ended leaves behind. Signals go

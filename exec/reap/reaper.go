@@ -149,6 +149,20 @@ func (r *Reaper) nextReap() <-chan struct{} {
 	return r.reaped
 }
 
+// quietSince reports whether no child has ended since reaped came from nextReap.
+func (r *Reaper) quietSince(reaped <-chan struct{}) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-reaped:
+		return false
+	default:
+	}
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err != nil || info.Signo == 0 // ECHILD: there are no children
+}
+
 // Orphans counts the collected processes that this Reaper did not start.
 func (r *Reaper) Orphans() uint64 {
 	r.mu.Lock()

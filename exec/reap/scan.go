@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // Proc is one process as a scan saw it.
@@ -17,6 +18,8 @@ type Proc struct {
 	Threads   int
 	Ticks     uint64 // of processor time, its own, in user and kernel mode; see TickTime
 	Exiting   bool   // its files are being closed, it is all but ended
+	kernel    bool   // a thread of the kernel
+	loading   bool   // it has no environment, or we may not know where: a program is being loaded
 	Comm      string // name of the program, at most 15 bytes
 	Marker    string // value of the scanned variable; "" if absent or unreadable
 }
@@ -32,6 +35,9 @@ func (p Proc) stopped() bool { return p.State == 'T' || p.State == 't' }
 // exiting is PF_EXITING of the kernel's include/linux/sched.h: set before a
 // process's files are closed, a moment before it becomes a zombie.
 const exiting = 4
+
+// kernelThread is PF_KTHREAD of the same file.
+const kernelThread = 0x200000
 
 // Scan reads /proc once. env is the name of the marker variable. A process that
 // ends meanwhile is left out; one whose environment may not be read has no
@@ -58,13 +64,37 @@ func scan(env string, known func(Proc) bool) ([]Proc, error) {
 		if err != nil {
 			continue // it has ended
 		}
-		if p.Alive() && !known(p) && ReadFile("/proc/"+name+"/environ", &buf) == nil {
-			p.Marker = lookup(buf.Bytes(), env)
+		if p.Alive() && !p.kernel && !known(p) {
+			p.Marker = marker(pid, env, &buf)
 		}
 		procs = append(procs, p)
 	}
 	return procs, nil
 }
+
+// marker is the value of env in a process's environment. Between the end of the old
+// program of a process and the start of its new one it reads as empty: marker waits
+// for that, as the process may stand there for long on a busy machine.
+func marker(pid int, env string, buf *bytes.Buffer) string {
+	for end := time.Now().Add(loadTime); ; time.Sleep(loadPause) {
+		if ReadFile("/proc/"+strconv.Itoa(pid)+"/environ", buf) != nil {
+			return ""
+		}
+		if buf.Len() > 0 {
+			return lookup(buf.Bytes(), env)
+		}
+		p, err := readStat(pid, buf)
+		if err != nil || !p.loading || !p.Alive() || time.Now().After(end) {
+			return ""
+		}
+	}
+}
+
+// Bounds and steps of a wait for a program that is being loaded.
+const (
+	loadTime  = 200 * time.Millisecond
+	loadPause = 200 * time.Microsecond
+)
 
 // Stat reads one process, with buf for a buffer. Its Marker is empty.
 func Stat(pid int, buf *bytes.Buffer) (Proc, error) { return readStat(pid, buf) }
@@ -85,7 +115,8 @@ func parseStat(line []byte) (Proc, error) {
 		return Proc{}, errors.New("parse stat: no name in parentheses")
 	}
 	fields := bytes.Fields(line[shut+1:])
-	const state, ppid, flags, utime, stime, threads, start = 0, 1, 6, 11, 12, 17, 19 // fields 3, 4, 9, 14, 15, 20, 22 of the manual
+	// Fields 3, 4, 9, 14, 15, 20, 22 and 51 of the manual; the last came with Linux 3.5.
+	const state, ppid, flags, utime, stime, threads, start, envEnd = 0, 1, 6, 11, 12, 17, 19, 48
 	if len(fields) <= start || len(fields[state]) != 1 {
 		return Proc{}, errors.New("parse stat: too few fields")
 	}
@@ -103,6 +134,8 @@ func parseStat(line []byte) (Proc, error) {
 	errs[6] = err
 	p.Ticks = user + system
 	p.Exiting = bits&exiting != 0 && p.Threads <= 1
+	p.kernel = bits&kernelThread != 0
+	p.loading = len(fields) > envEnd && string(fields[envEnd]) == "0"
 	if err := errors.Join(errs[:]...); err != nil {
 		return Proc{}, fmt.Errorf("parse stat: %w", err)
 	}

@@ -3,6 +3,7 @@
 package reap
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +22,9 @@ func TestParseStat(t *testing.T) {
 		{"7 () T 1" + tail + "\n", Proc{PID: 7, PPID: 1, State: 'T', Threads: 3, Ticks: 11, Start: 4711}, ""},
 		{"7 (cat) R 1 7 7 0 -1 4194308 1 2 3 4 5 6 7 8 20 0 1 0 4711 9", Proc{PID: 7, PPID: 1, State: 'R', Threads: 1, Ticks: 11, Start: 4711, Comm: "cat", Exiting: true}, ""},
 		{"7 (cat) Z 1 7 7 0 -1 4194308 1 2 3 4 5 6 7 8 20 0 2 0 4711 9", Proc{PID: 7, PPID: 1, State: 'Z', Threads: 2, Ticks: 11, Start: 4711, Comm: "cat"}, ""},
+		{"2 (kthreadd) S 0 7 7 0 -1 2129984 1 2 3 4 5 6 7 8 20 0 1 0 4711 9", Proc{PID: 2, State: 'S', Threads: 1, Ticks: 11, Start: 4711, Comm: "kthreadd", kernel: true}, ""},
+		{"7 (sh) R 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4711" + strings.Repeat(" 0", 30), Proc{PID: 7, PPID: 1, State: 'R', Threads: 1, Ticks: 11, Start: 4711, Comm: "sh", loading: true}, ""},
+		{"7 (sh) R 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4711" + strings.Repeat(" 9", 30), Proc{PID: 7, PPID: 1, State: 'R', Threads: 1, Ticks: 11, Start: 4711, Comm: "sh"}, ""},
 		{"7 (cat) S 1 7 7 0 -1 -2 1 2 3 4 5 6 7 8 20 0 1 0 4711 9", Proc{}, "invalid syntax"},
 		{"", Proc{}, "no name"},
 		{"7 )( S 1" + tail, Proc{}, "no name"},

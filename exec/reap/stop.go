@@ -19,6 +19,14 @@ const (
 	settle     = 2 * time.Millisecond
 )
 
+// So many scans in a row must find nothing alive, and be quiet: one whose process has
+// ended during the scan may have been its parent's last word, after a fork. Where
+// processes of others end all the time no scan is quiet, and atMost scans are enough.
+const (
+	enough = 2
+	atMost = 12
+)
+
 // Report counts what a stop did.
 type Report struct {
 	Found  int // processes that were alive at some scan
@@ -133,7 +141,7 @@ func (s *stop) ranks(ctx context.Context, sig syscall.Signal, until time.Time) e
 // finish asks everybody, and from the deadline on kills everybody.
 func (s *stop) finish(ctx context.Context, deadline time.Time) error {
 	s.pause = firstPause
-	for empty := 0; ; {
+	for empty, all := 0, 0; ; {
 		woken := s.r.nextReap()
 		alive, err := s.scan()
 		if err != nil {
@@ -150,13 +158,22 @@ func (s *stop) finish(ctx context.Context, deadline time.Time) error {
 				left++
 			}
 		}
-		if left > 0 {
-			empty = 0
+		quiet := s.r.quietSince(woken)
+		switch {
+		case left > 0:
+			empty, all = 0, 0
+		case quiet:
+			empty, all = empty+1, all+1
+		default:
+			empty, all = 0, all+1
+		}
+		if empty == enough || all == atMost {
+			return s.refusals(alive)
+		}
+		if left > 0 || !quiet {
 			if err := s.wait(ctx, woken, deadline); err != nil {
 				return err
 			}
-		} else if empty++; empty == 2 {
-			return s.refusals(alive)
 		}
 	}
 }
