@@ -72,20 +72,28 @@ func scan(env string, known func(Proc) bool) ([]Proc, error) {
 	return procs, nil
 }
 
-// marker is the value of env in a process's environment. Between the end of the old
-// program of a process and the start of its new one it reads as empty: marker waits
-// for that, as the process may stand there for long on a busy machine.
+// marker is the value of env in a process's environment.
 func marker(pid int, env string, buf *bytes.Buffer) string {
+	if Environ(pid, buf) != nil {
+		return ""
+	}
+	return lookup(buf.Bytes(), env)
+}
+
+// Environ reads the environment of a process into buf, a NUL behind each K=V. Between
+// the end of a process's old program and the start of its new one it reads as empty:
+// Environ waits for that, up to 0.2 s, as a process may stand there for long on a busy
+// machine. Errors are those of open and read; a process that has ended has ESRCH or
+// ENOENT.
+func Environ(pid int, buf *bytes.Buffer) error {
 	for end := time.Now().Add(loadTime); ; time.Sleep(loadPause) {
-		if ReadFile("/proc/"+strconv.Itoa(pid)+"/environ", buf) != nil {
-			return ""
-		}
-		if buf.Len() > 0 {
-			return lookup(buf.Bytes(), env)
+		if err := ReadFile("/proc/"+strconv.Itoa(pid)+"/environ", buf); err != nil || buf.Len() > 0 {
+			return err
 		}
 		p, err := readStat(pid, buf)
+		buf.Reset()
 		if err != nil || !p.loading || !p.Alive() || time.Now().After(end) {
-			return ""
+			return err
 		}
 	}
 }

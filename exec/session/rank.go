@@ -29,12 +29,12 @@ func numberIn(pid int, variables []string) string {
 // textIn reads the first of some variables that a process has; "" where it has none, or
 // cannot be asked.
 func textIn(pid int, variables ...string) string {
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
+	var env bytes.Buffer
+	if reap.Environ(pid, &env) != nil {
 		return ""
 	}
 	for _, name := range variables {
-		for kv := range bytes.SplitSeq(env, []byte{0}) {
+		for kv := range bytes.SplitSeq(env.Bytes(), []byte{0}) {
 			if value, ok := bytes.CutPrefix(kv, []byte(name+"=")); ok {
 				return string(value)
 			}
