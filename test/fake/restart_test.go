@@ -120,7 +120,7 @@ exec "$PROGRAM" kill 9 1
 	})
 }
 
-// A worker that is killed is made anew, and mpirun reaches it.
+// A killed worker is replaced, and mpirun reaches it.
 func TestMPIRestartsWithALostWorker(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		script := `case $MUSTER_ATTEMPT in 0) exec "$PROGRAM" wait;; esac; exec "$PROGRAM" lines 1 0`

@@ -1,9 +1,9 @@
 package v1alpha1
 
 // RestartPolicy says which ends are worth another attempt. Attempts begin in
-// place, in the pods that are there; a pod that was lost is made anew.
+// place, in the pods that are there; a lost pod is replaced.
 type RestartPolicy struct {
-	// How often a run that failed is begun again. Preemption, drain and eviction do not count.
+	// Maximum number of restarts after a failure. Preemption, drain and eviction do not count.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -48,7 +48,7 @@ type RunPolicy struct {
 	// +kubebuilder:validation:Enum=None;Running;All
 	// +kubebuilder:default=Running
 	CleanPodPolicy string `json:"cleanPodPolicy,omitempty"`
-	// How often a job that has failed for good is begun again with new pods.
+	// Maximum number of times a failed job is started again with new pods.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000

@@ -57,7 +57,7 @@ type LaunchJobStatus struct {
 	// +optional
 	// +listType=atomic
 	FailedAttempts []FailedAttempt `json:"failedAttempts,omitempty"`
-	// Pods that were made anew, the newest last, at most 64.
+	// Replaced pods, the newest last, at most 64.
 	// +optional
 	// +listType=atomic
 	Replaced []Replaced `json:"replaced,omitempty"`
@@ -128,7 +128,7 @@ type FailedAttempt struct {
 	FirstFailure `json:",inline"`
 }
 
-// Replaced is a pod that was made anew.
+// Replaced describes a pod that was replaced.
 type Replaced struct {
 	// The name of the pod that was lost.
 	Pod string `json:"pod"`
