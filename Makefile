@@ -94,9 +94,9 @@ below: build ## torchrun and accelerate behind scripts, with and without --frame
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -timeout 10m -parallel 4 -run '^TestBelow' -v ./test/fake | grep -E '^ +below_test|^---|^(ok|FAIL|PASS)'
 
 .PHONY: fake-pauses
-fake-pauses: build ## pauses of up to two minutes between and after launches, under five MPIs (packages from PyPI)
+fake-pauses: build ## pauses of up to two minutes between and after launches, under five MPIs, and ranks that end at once (packages from PyPI)
 	@sh test/mpi/deps.sh --conform
-	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,pauses -timeout 15m -parallel 40 -run '^TestPauses$$' -v ./test/fake
+	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,pauses -timeout 15m -parallel 40 -run '^Test(Pauses|RanksThatEndAtOnce)' -v ./test/fake
 
 .PHONY: fake-held
 fake-held: build ## processes in the background that hold the output of commands and ranks, under shells, pdsh and five MPIs (packages from PyPI)

@@ -14,6 +14,16 @@ type OpenMPI struct{}
 // whole job (plm_rsh_num_concurrent, plm_ssh_num_concurrent).
 const minConcurrent = 128
 
+// countsEveryRank has a daemon fork its ranks in the thread that collects them.
+// From 32 ranks on a daemon of Open MPI 4 forks in other threads, and one of Open
+// MPI 5 up to 5.0.11 always does. A rank that ends before such a thread has noted
+// its pid is collected as an unknown process, and mpirun waits for it forever.
+// Launching 192 ranks on one worker takes half a second longer.
+func countsEveryRank() []Var {
+	return both("odls_base_max_threads", "odls_base_max_threads", "0",
+		"mpirun waits forever for a rank that ends before a thread of its daemon has noted the pid")
+}
+
 // Prepare implements Framework; errors as in [MPI].
 func (OpenMPI) Prepare(c Cluster) (Launch, error) {
 	if err := check(c); err != nil {
@@ -28,6 +38,7 @@ func (OpenMPI) Prepare(c Cluster) (Launch, error) {
 		"beyond 64 hosts workers would start daemons on workers, which hold no right to")...)
 	env = append(env, both("plm_rsh_num_concurrent", "plm_ssh_num_concurrent", concurrent,
 		"fewer agents at once than workers is a deadlock")...)
+	env = append(env, countsEveryRank()...)
 	env = append(env, both("orte_keep_fqdn_hostnames", "prte_keep_fqdn_hostnames", "0",
 		"hostfile names and the daemons' own host names must compare equal")...)
 	if c.SharedCores || c.Fake {

@@ -1,0 +1,11 @@
+//go:build mpi && pauses
+
+package fake
+
+import "testing"
+
+// Open MPI 5 hangs with one rank.
+func TestRanksThatEndAtOnceAreCountedByOpenMPI5(t *testing.T) {
+	t.Parallel()
+	endAtOnce(t, mpiruns(t)["openmpi5"], "PRTE_MCA_odls_base_max_threads=16", 1)
+}
