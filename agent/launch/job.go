@@ -162,11 +162,12 @@ func cause(all []Trouble) (Trouble, bool) {
 	return slices.MinFunc(all, func(a, b Trouble) int { return a.likely - b.likely }), true
 }
 
-// noDaemon takes a session that ended well before that time, without a rank, for one that
-// started no daemon. It does not if its mpirun has another session on the worker that did,
+// noDaemon takes a session that ended well, without a rank, for one that started no daemon
+// if its mpirun ran on for longer than lag. What a script does after the mpirun proves
+// nothing. Nor does it count if the mpirun has another session on the worker that had ranks,
 // or has ranks elsewhere that do not use MPI: such ranks do not wait for each other, and one
 // may have been too short to be seen.
-func (j *job) noDaemon(before time.Time) {
+func (j *job) noDaemon(now time.Time, lag time.Duration) {
 	type place struct {
 		launch int
 		worker string
@@ -177,9 +178,11 @@ func (j *job) noDaemon(before time.Time) {
 		busy[at] = busy[at] || !c.quiet
 	}
 	for _, c := range j.calls {
-		if l := j.launches[c.launch]; l.hasRanks && !l.hasMPI {
+		l := j.launches[c.launch]
+		if l.hasRanks && !l.hasMPI {
 			continue
 		}
+		before := l.until(now).Add(-lag)
 		if c.quiet && !busy[place{c.launch, c.worker}] && c.ended.Before(before) && !c.told {
 			c.told = true
 			j.trouble(Trouble{Worker: c.worker, launch: c.launch, What: "its session ended with 0, but started no rank: there was no daemon", silent: true})
@@ -193,8 +196,9 @@ func (j *job) noDaemon(before time.Time) {
 func (t *tally) stalled() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.job.noteEnds(t.now())
 	if !t.deaf() {
-		t.job.noDaemon(t.now().Add(-stallTime))
+		t.job.noDaemon(t.now(), stallTime)
 	}
 }
 
@@ -225,8 +229,9 @@ const daemonLag = 5 * time.Second
 func (t *tally) conclude(failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.job.noteEnds(t.now())
 	if c, ok := cause(t.job.troubles); failed && (!ok || c.likely >= ofAftermath) {
-		t.job.noDaemon(t.now().Add(-daemonLag))
+		t.job.noDaemon(t.now(), daemonLag)
 	}
 	t.job.closed = true
 }

@@ -269,6 +269,34 @@ func TestShortRanksHadADaemon(t *testing.T) {
 	}
 }
 
+// A script goes on after its mpirun: a session without a rank that was seen is a stall
+// only as long as its mpirun runs.
+func TestNoDaemonBehindAScript(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ends time.Duration // of the mpirun, after its session; 0: it does not end
+		want bool
+	}{
+		"mpirun ends with the session":    {time.Second, false},
+		"mpirun ends long after it":       {stallTime + 2*time.Second, true},
+		"mpirun has not ended at the end": {0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			account, now, proc := newTally(), time.Unix(0, 0), &scripted{}
+			account.now = func() time.Time { return now }
+			account.called("w-1", "1", proc)
+			account.answered("1", wire.ExitRecord{}, nil)
+			for passed := time.Duration(0); passed <= time.Minute; passed += time.Second {
+				proc.over = tc.ends > 0 && passed >= tc.ends
+				account.stalled()
+				now = now.Add(time.Second)
+			}
+			account.conclude(true)
+			_, known := account.trouble()
+			require.Equal(t, tc.want, known)
+		})
+	}
+}
+
 // While the others cannot be heard nobody knows what their ranks are.
 func TestNoDaemonIsNotSaidOfTheUnheard(t *testing.T) {
 	account, now := newTally(), time.Unix(0, 0)

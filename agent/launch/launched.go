@@ -1,5 +1,7 @@
 package launch
 
+import "time"
+
 // mpirun is the process of an mpirun, or of one of its like.
 type mpirun interface {
 	name() string
@@ -19,6 +21,26 @@ type launched struct {
 	stopped  bool // we told it to end
 	hasRanks bool // some of its sessions have had ranks
 	hasMPI   bool // and some of these use MPI
+	// over is when it was seen to have ended. It is zero while the mpirun runs, and for
+	// the sessions that no mpirun asked for.
+	over time.Time
+}
+
+// until returns the time up to which it has run: now, if it still runs.
+func (l *launched) until(now time.Time) time.Time {
+	if l.over.IsZero() {
+		return now
+	}
+	return l.over
+}
+
+// noteEnds notes which mpiruns have ended since the last call.
+func (j *job) noteEnds(now time.Time) {
+	for _, l := range j.launches[1:] {
+		if l.over.IsZero() && l.proc.ended() {
+			l.over = now
+		}
+	}
 }
 
 // LaunchEnd is how an mpirun of the command ended.
