@@ -4,178 +4,283 @@ package reap
 
 import (
 	"bytes"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 )
 
-// rankVariables give a rank its number. A launcher sets one of them anew for each
-// process that it starts; helpers inherit those of their rank. torchrun may have RANK and
-// LOCAL_RANK of its own, but none of the next two.
-var rankVariables = [...]string{"RANK", "LOCAL_RANK", "ROLE_RANK", "TORCHELASTIC_RUN_ID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-	"HOROVOD_RANK", "PADDLE_TRAINER_ID", "JAX_PROCESS_ID"}
-
-// shells run a handler only when the command in their foreground has ended, and pass
-// no signal on by themselves.
-var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "ash": true, "busybox": true, "zsh": true, "ksh": true, "mksh": true}
-
-// passers hand a signal on to what they have started, some of them to a whole process
-// group, or kill it. They have nothing to save.
-var passers = map[string]bool{"timeout": true, "tini": true, "dumb-init": true, "catatonit": true,
-	"torchrun": true, "pt_elastic": true, "accelerate": true, "deepspeed": true, "horovodrun": true,
-	"mpirun": true, "mpiexec": true, "mpiexec.hydra": true, "prterun": true}
-
-// asking says in which order a stop asks processes to end.
-type asking struct {
-	kids map[int][]int // pid -> indices
-	rank []string      // by index: the rank that it belongs to; "": none
-	mind []bool        // by index: it does not simply die of the signal
-	in   []bool        // by index: asked first
-	all  []Proc
-}
-
-// First returns the processes that a stop by sig asks before all others: the ranks.
-// A rank is the topmost process of a rank's number. Where it would die of sig without
-// a handler, or is a shell, those below it that mind sig come first. Of processes
-// without a number, these are the lowest that mind sig; everybody, where nobody does.
+// First returns the processes that a stop by sig asks before all others: the ranks
+// (Ranks), or every process where there are none.
 func First(members []Proc, sig syscall.Signal) []Proc {
-	var buf bytes.Buffer
-	return first(members, func(p Proc) string { return rankOf(p, &buf) }, func(p Proc) bool { return minds(p, sig, &buf) })
+	if ranks := Ranks(members, sig); len(ranks) > 0 {
+		return ranks
+	}
+	return slices.DeleteFunc(slices.Clone(members), func(p Proc) bool { return !p.Alive() })
 }
 
-func first(members []Proc, rank func(Proc) string, minds func(Proc) bool) []Proc {
-	a := &asking{kids: map[int][]int{}, all: make([]Proc, 0, len(members))}
+// Ranks returns the processes of members that a stop by sig lets save their work: the
+// topmost ones with a rank's numbers below launchers and daemons, or the first process of
+// a session without any. A shell or a wrapper stands for what it runs. What a rank has
+// started is a helper, and not returned. There are two exceptions. If a rank would die
+// of sig, processes below it that handle sig are returned in its place: the children of
+// torch.multiprocessing.spawn save while their parent waits. A shell with a trap
+// is returned beside what it runs. The result is empty if members are only launchers
+// and their connections to other machines.
+func Ranks(members []Proc, sig syscall.Signal) []Proc {
+	var buf bytes.Buffer
+	return ranks(members, facts{
+		numbers: func(p Proc) Numbers { return numbersOf(p, &buf) },
+		answer:  func(p Proc) answer { return answerOf(p, sig, &buf) },
+		argv:    func(p Proc) []string { return argvOf(p, &buf) },
+	})
+}
+
+// facts are what a stop reads of a process besides its line in a scan.
+type facts struct {
+	numbers func(Proc) Numbers
+	answer  func(Proc) answer
+	argv    func(Proc) []string
+}
+
+// asking says which processes a stop asks first. Processes are known by their index.
+type asking struct {
+	facts
+	all     []Proc
+	kids    map[int][]int // by pid
+	numbers []Numbers
+	answers []answer
+	kinds   []kind
+}
+
+func ranks(members []Proc, f facts) []Proc {
+	a := &asking{facts: f, kids: map[int][]int{}}
 	at := map[int]bool{}
 	for _, p := range members {
 		if p.Alive() {
 			a.kids[p.PPID] = append(a.kids[p.PPID], len(a.all))
-			a.all, a.rank, a.mind = append(a.all, p), append(a.rank, rank(p)), append(a.mind, minds(p) && !passers[p.Comm])
+			a.all, a.numbers, a.answers = append(a.all, p), append(a.numbers, f.numbers(p)), append(a.answers, f.answer(p))
 			at[p.PID] = true
 		}
 	}
-	a.in = make([]bool, len(a.all))
+	for _, p := range a.all {
+		a.kinds = append(a.kinds, kindOf(p, f.argv))
+	}
+	var roots []int
+	first := false
 	for i, p := range a.all {
 		if !at[p.PPID] {
-			a.inherit(i)
-			if !a.ranks(i) {
-				a.choose(i)
-			}
+			roots, first = append(roots, i), first || p.First
 		}
 	}
+	slices.SortStableFunc(roots, func(i, j int) int { return a.order(i) - a.order(j) })
+	var picks []int
+	for _, i := range roots {
+		if !a.helps(i, picks, first) {
+			picks = append(picks, a.visit(i)...)
+		}
+	}
+	slices.Sort(picks)
 	var found []Proc
-	for i, p := range a.all {
-		if a.in[i] {
-			found = append(found, p)
-		}
+	for _, i := range slices.Compact(picks) {
+		found = append(found, a.all[i])
 	}
 	return found
 }
 
-// inherit gives the number of i to those below it that have none.
-func (a *asking) inherit(i int) {
-	for _, k := range a.kids[a.all[i].PID] {
-		if a.rank[k] == "" {
-			a.rank[k] = a.rank[i]
-		}
-		a.inherit(k)
-	}
-}
-
-// ranks chooses among the ranks from i down, and reports whether there is one: a
-// process of another number than its parent, below which no other number is. Its
-// siblings are ranks as well: a launcher may have the number of one of them.
-func (a *asking) ranks(i int) (found bool) {
-	var same []int
-	other := false
-	for _, k := range a.kids[a.all[i].PID] {
-		switch {
-		case a.ranks(k):
-			found = true
-		case a.rank[k] != a.rank[i]:
-			a.choose(k)
-			other = true
-		case a.rank[k] != "":
-			same = append(same, k)
-		}
-	}
-	if other {
-		for _, k := range same {
-			a.choose(k)
-		}
-	}
-	return found || other
-}
-
-// choose marks those who are asked first from i down, which is a rank or belongs to none.
-func (a *asking) choose(i int) {
-	if !a.pick(i) {
-		a.take(i)
-	}
-}
-
-// pick marks those who mind from i down, and reports whether there are any.
-func (a *asking) pick(i int) (found bool) {
-	numbered, shell := a.rank[i] != "", shells[a.all[i].Comm]
-	if numbered && a.mind[i] && !shell {
-		a.in[i] = true // what is below is its own
-		return true
-	}
-	for _, k := range a.kids[a.all[i].PID] {
-		found = a.pick(k) || found
-	}
+// order puts the first processes of sessions and launchers before what may be a daemon of theirs.
+func (a *asking) order(i int) int {
 	switch {
-	case !a.mind[i]:
-	case shell && !found:
-		a.take(i) // its handler waits for the command in its foreground
-		return true
-	case numbered || !found:
-		a.in[i] = true
-		return true
+	case a.all[i].First:
+		return 0
+	case a.kinds[i] == launcher:
+		return 1
 	}
-	return found
+	return 2
 }
 
-// take marks everybody from i down.
-func (a *asking) take(i int) {
-	a.in[i] = true
-	for _, k := range a.kids[a.all[i].PID] {
-		a.take(k)
-	}
-}
-
-// rankOf reads the numbers that a process has as a rank; "" where it has none, or may
-// not be asked.
-func rankOf(p Proc, buf *bytes.Buffer) string {
-	if ReadFile("/proc/"+strconv.Itoa(p.PID)+"/environ", buf) != nil {
-		return ""
-	}
-	var numbers []string
-	some := false
-	for _, name := range rankVariables {
-		value := lookup(buf.Bytes(), name)
-		numbers, some = append(numbers, value), some || value != ""
-	}
-	if !some {
-		return ""
-	}
-	return strings.Join(numbers, "\x00")
-}
-
-// minds reports whether a process catches, blocks or ignores sig, as /proc/PID/status
-// has it (proc_pid_status(5)). One that may not be read does not.
-func minds(p Proc, sig syscall.Signal, buf *bytes.Buffer) bool {
-	if ReadFile("/proc/"+strconv.Itoa(p.PID)+"/status", buf) != nil {
+// helps reports whether a process whose parent has ended is a helper that left its
+// rank: one with the numbers of a rank in picks, or without any beside the first
+// process of a session.
+func (a *asking) helps(i int, picks []int, first bool) bool {
+	if a.order(i) < 2 {
 		return false
 	}
-	for line := range bytes.Lines(buf.Bytes()) {
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		switch string(name) {
-		case "SigBlk", "SigIgn", "SigCgt":
-			set, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
-			if err == nil && set&(1<<(sig-1)) != 0 {
-				return true
-			}
+	if !a.numbers[i].some() {
+		return first && !slices.ContainsFunc(a.kids[a.all[i].PID], func(k int) bool { return a.numbers[k].some() })
+	}
+	return slices.ContainsFunc(picks, func(k int) bool { return a.numbers[k].shares(a.numbers[i]) && !a.numbers[k].conflicts(a.numbers[i]) })
+}
+
+// visit returns the ranks from i down.
+func (a *asking) visit(i int) []int {
+	switch {
+	case a.kinds[i] == launcher || (a.kinds[i] == plain || a.kinds[i] == pooled) && a.launches(i):
+		return a.launched(i)
+	case a.kinds[i] == shell || a.kinds[i] == wrapper:
+		return a.wrapped(i)
+	}
+	return a.rank(i)
+}
+
+// launched returns the ranks below a launcher: below its children that have numbers,
+// if any has. A launcher's own helpers may have its numbers as well.
+func (a *asking) launched(i int) (picks []int) {
+	best := 1
+	for _, k := range a.kids[a.all[i].PID] {
+		best = max(best, a.worth(k))
+	}
+	for _, k := range a.kids[a.all[i].PID] {
+		if a.worth(k) == best {
+			picks = append(picks, a.visit(k)...)
+		}
+	}
+	return picks
+}
+
+// worth says how likely a launcher's child is a rank; 0: it is none.
+func (a *asking) worth(k int) int {
+	switch {
+	case remote[a.all[k].Comm] || a.kinds[k] == tracker:
+		return 0
+	case a.kinds[k] == launcher || a.numbers[k].some() && a.kinds[k] != pooled:
+		return 3
+	case a.numbers[k].some():
+		return 2
+	}
+	return 1
+}
+
+// launches reports whether a program that we do not know starts ranks: its children
+// have different numbers, or numbers that it has not. A program may put numbers in its
+// own environment while it runs; its multiprocessing children have them, and processes
+// that would die of the signal have nothing to save.
+func (a *asking) launches(i int) bool {
+	mine := a.numbers[i]
+	var seen []Numbers
+	for _, k := range a.unwrap(i) {
+		n := a.numbers[k]
+		if n.conflicts(mine) || slices.ContainsFunc(seen, n.conflicts) ||
+			!mine.some() && n.some() && a.kinds[k] == plain && a.answers[k] == handles {
+			return true
+		}
+		seen = append(seen, n)
+	}
+	return false
+}
+
+// unwrap returns the children of i, and in the place of shells and wrappers theirs.
+func (a *asking) unwrap(i int) (found []int) {
+	for _, k := range a.kids[a.all[i].PID] {
+		if kids := a.kids[a.all[k].PID]; len(kids) > 0 && (a.kinds[k] == shell || a.kinds[k] == wrapper) {
+			found = append(found, a.unwrap(k)...)
+		} else {
+			found = append(found, k)
+		}
+	}
+	return found
+}
+
+// wrapped returns the ranks below a shell or a wrapper.
+func (a *asking) wrapped(i int) []int {
+	kids := a.kids[a.all[i].PID]
+	if len(kids) == 0 {
+		return []int{i}
+	}
+	var picks []int
+	for _, k := range kids {
+		if !remote[a.all[k].Comm] {
+			picks = append(picks, a.visit(k)...)
+		}
+	}
+	saves := func(k int) bool { return a.answers[k] != dies }
+	kept := slices.DeleteFunc(slices.Clone(picks), func(k int) bool { // python | tee
+		return !saves(k) && slices.ContainsFunc(picks, func(o int) bool { return saves(o) && !a.numbers[o].conflicts(a.numbers[k]) })
+	})
+	if a.kinds[i] != shell || a.answers[i] != handles || len(kept) == 0 {
+		return kept
+	}
+	switch {
+	case !slices.ContainsFunc(kept, saves):
+		return a.whole(i, nil) // its trap waits for the command in its foreground
+	case a.numbers[i].some():
+		return append(kept, i) // a script that is a rank learns of the stop before it goes on
+	}
+	return kept
+}
+
+// whole adds i and everything below it to list.
+func (a *asking) whole(i int, list []int) []int {
+	list = append(list, i)
+	for _, k := range a.kids[a.all[i].PID] {
+		list = a.whole(k, list)
+	}
+	return list
+}
+
+// rank returns i, or what is below it and saves in its place.
+func (a *asking) rank(i int) []int {
+	if a.answers[i] == dies {
+		if picks := a.savers(i); len(picks) > 0 {
+			return picks
+		}
+	}
+	return []int{i}
+}
+
+// savers returns the topmost processes below i that handle the signal.
+func (a *asking) savers(i int) (picks []int) {
+	for _, k := range a.kids[a.all[i].PID] {
+		if a.answers[k] == handles && a.kinds[k] != tracker && a.kinds[k] != wrapper {
+			picks = append(picks, k)
+		} else {
+			picks = append(picks, a.savers(k)...)
+		}
+	}
+	return picks
+}
+
+// rankVariables give a rank its number. A launcher sets some of them anew for each
+// process that it starts; helpers inherit those of their rank.
+var rankVariables = [...]string{"RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK",
+	"HOROVOD_RANK", "PADDLE_TRAINER_ID", "JAX_PROCESS_ID", "SLURM_PROCID"}
+
+// Numbers are the values of rankVariables in the environment of a process; "" for one
+// that it has not.
+type Numbers [len(rankVariables)]string
+
+func (n Numbers) some() bool { return n != Numbers{} }
+
+// conflicts reports whether n and o are of two ranks.
+func (n Numbers) conflicts(o Numbers) bool {
+	for i := range n {
+		if n[i] != "" && o[i] != "" && n[i] != o[i] {
+			return true
 		}
 	}
 	return false
+}
+
+// shares reports whether n and o have the value of a variable in common.
+func (n Numbers) shares(o Numbers) bool {
+	for i := range n {
+		if n[i] != "" && n[i] == o[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// numbersIn reads NUL-separated K=V records once; of two of a name the first counts.
+func numbersIn(environ []byte) (n Numbers) {
+	for len(environ) > 0 {
+		record, rest, _ := bytes.Cut(environ, []byte{0})
+		environ = rest
+		name, value, _ := bytes.Cut(record, []byte("="))
+		for i, want := range rankVariables {
+			if n[i] == "" && string(name) == want {
+				n[i] = strings.Clone(string(value))
+			}
+		}
+	}
+	return n
 }

@@ -22,6 +22,9 @@ type Proc struct {
 	loading   bool   // it has no environment, or we may not know where: a program is being loaded
 	Comm      string // name of the program, at most 15 bytes
 	Marker    string // value of the scanned variable; "" if absent or unreadable
+
+	Numbers Numbers // of its rank, from its environment
+	First   bool    // a Tree was given it (Tree.Add)
 }
 
 // Alive is false for a process that only waits to be collected. A zombie with
@@ -64,20 +67,12 @@ func scan(env string, known func(Proc) bool) ([]Proc, error) {
 		if err != nil {
 			continue // it has ended
 		}
-		if p.Alive() && !p.kernel && !known(p) {
-			p.Marker = marker(pid, env, &buf)
+		if p.Alive() && !p.kernel && !known(p) && Environ(pid, &buf) == nil {
+			p.Marker, p.Numbers = lookup(buf.Bytes(), env), numbersIn(buf.Bytes())
 		}
 		procs = append(procs, p)
 	}
 	return procs, nil
-}
-
-// marker is the value of env in a process's environment.
-func marker(pid int, env string, buf *bytes.Buffer) string {
-	if Environ(pid, buf) != nil {
-		return ""
-	}
-	return lookup(buf.Bytes(), env)
 }
 
 // Environ reads the environment of a process into buf, a NUL behind each K=V. Between

@@ -97,6 +97,8 @@ type Tree struct {
 	// Members of the last scan and of the one before: one scan may miss a
 	// process, and an orphan is asked for after it has left /proc.
 	now, before map[identity]bool
+	first       identity             // the process that was added last
+	numbers     map[identity]Numbers // that a scan has read, of members that have some
 }
 
 // NewTree returns the tree of session id, whose processes carry env=id.
@@ -115,7 +117,7 @@ func (t *Tree) Add(p *Process) {
 	var buf bytes.Buffer
 	if s, err := readStat(p.pid, &buf); err == nil {
 		t.mu.Lock()
-		t.now[s.identity()] = true
+		t.now[s.identity()], t.first = true, s.identity()
 		t.mu.Unlock()
 	}
 }
@@ -135,7 +137,27 @@ func (t *Tree) Find() ([]Proc, error) {
 	for _, p := range found {
 		t.now[p.identity()] = true
 	}
+	t.remember(found)
 	return found, nil
+}
+
+// remember completes found with what was known of it before, and keeps what is new.
+func (t *Tree) remember(found []Proc) {
+	old := t.numbers
+	t.numbers = nil
+	for i, p := range found {
+		n := p.Numbers
+		if !n.some() {
+			n = old[p.identity()]
+		}
+		if n.some() {
+			if t.numbers == nil {
+				t.numbers = map[identity]Numbers{}
+			}
+			t.numbers[p.identity()] = n
+		}
+		found[i].Numbers, found[i].First = n, p.identity() == t.first
+	}
 }
 
 // Knew reports whether one of the last two scans saw pid as a member; it tells

@@ -176,3 +176,17 @@ func empty(t *testing.T, root int) {
 		require.False(t, p.Alive() && !p.Exiting, "%+v", p)
 	}
 }
+
+// TestTreeRemembersNumbers: a process that has overwritten its environment keeps the
+// numbers that it had when it was new.
+func TestTreeRemembersNumbers(t *testing.T) {
+	tree := NewTree(markEnv, "s1")
+	one, two := Proc{PID: 5, Start: 1, Numbers: numbersIn([]byte("A=1\x00RANK=3\x00RANK=4\x00"))}, Proc{PID: 6, Start: 1}
+	tree.first = two.identity()
+	tree.remember([]Proc{one, two})
+	found := []Proc{{PID: 5, Start: 1}, {PID: 5, Start: 2}, {PID: 6, Start: 1}}
+	tree.remember(found)
+	require.Equal(t, "3", found[0].Numbers[0])
+	require.False(t, found[1].Numbers.some(), "another process of the same pid")
+	require.Equal(t, []bool{false, false, true}, []bool{found[0].First, found[1].First, found[2].First})
+}

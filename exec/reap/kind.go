@@ -1,0 +1,166 @@
+//go:build linux
+
+package reap
+
+import (
+	"bytes"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// kind is what a process is to a stop.
+type kind int
+
+const (
+	plain    kind = iota // a rank or a helper
+	launcher             // starts ranks, and ends them when it is told to end; a daemon of an MPI
+	shell                // runs its trap when the command in its foreground has ended, and passes no signal on
+	wrapper              // runs another program and has nothing to save
+	pooled               // a process of Python's multiprocessing, which has started the interpreter anew
+	tracker              // multiprocessing's own: it ends after its program
+)
+
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "ash": true, "busybox": true, "zsh": true, "ksh": true, "mksh": true}
+
+// wrappers are programs that stay while another runs, or that execve has not replaced yet.
+var wrappers = map[string]bool{"timeout": true, "tini": true, "tini-static": true, "dumb-init": true, "catatonit": true, "nice": true, "ionice": true,
+	"chrt": true, "numactl": true, "taskset": true, "env": true, "stdbuf": true, "nohup": true, "setsid": true, "time": true, "sudo": true, "su": true,
+	"gosu": true, "setpriv": true, "unshare": true, "chroot": true, "strace": true, "script": true, "uv": true}
+
+// launchers are commands and modules, as the kernel shortens their names (15 bytes) or whole.
+var launchers = map[string]bool{"orted": true, "prted": true, "prte": true, "prterun": true, "prun": true, "orterun": true, "mpirun": true, "mpiexec": true,
+	"mpiexec.hydra": true, "mpirun_rsh": true, "mpispawn": true, "hydra_pmi_proxy": true, "hydra_bstrap_pr": true, "pmi_proxy": true,
+	"torchrun": true, "pt_elastic": true, "accelerate": true, "deepspeed": true, "horovodrun": true, "ray": true, "raylet": true, "gcs_server": true,
+	"torch.distributed.run": true, "torch.distributed.launch": true, "torch.distributed.launcher": true, "accelerate.commands.launch": true,
+	"accelerate.commands.accelerate_cli": true, "deepspeed.launcher.launch": true, "deepspeed.launcher.runner": true, "horovod.runner.launch": true}
+
+// remote are commands that a launcher reaches other machines with.
+var remote = map[string]bool{"agent": true, "ssh": true, "rsh": true, "pdsh": true, "kubexec.sh": true}
+
+func kindOf(p Proc, argv func(Proc) []string) kind {
+	switch {
+	case launchers[p.Comm]:
+		return launcher
+	case shells[p.Comm]:
+		return shell
+	case wrappers[p.Comm]:
+		return wrapper
+	case !strings.HasPrefix(p.Comm, "python") && !strings.HasPrefix(p.Comm, "pypy"):
+		return plain
+	}
+	return pythonKind(argv(p))
+}
+
+// pythonKind knows a Python program by its module, its script or its code.
+func pythonKind(argv []string) kind {
+	if len(argv) > 0 {
+		argv = argv[1:]
+	}
+	for i := 0; i < len(argv); i++ {
+		value := ""
+		if i+1 < len(argv) {
+			value = argv[i+1]
+		}
+		switch word := argv[i]; {
+		case word == "-m":
+			return launcherOr(value, plain)
+		case word == "-c":
+			return codeKind(value)
+		case word == "-X" || word == "-W":
+			i++
+		case !strings.HasPrefix(word, "-"):
+			return launcherOr(strings.TrimSuffix(path.Base(word), ".py"), plain)
+		}
+	}
+	return plain
+}
+
+func launcherOr(name string, other kind) kind {
+	if launchers[name] {
+		return launcher
+	}
+	return other
+}
+
+// codeKind knows the code that multiprocessing starts an interpreter with.
+func codeKind(code string) kind {
+	switch {
+	case strings.Contains(code, "resource_tracker") || strings.Contains(code, "semaphore_tracker"):
+		return tracker
+	case strings.Contains(code, "multiprocessing.forkserver") || strings.Contains(code, "multiprocessing.spawn"):
+		return pooled
+	}
+	return plain
+}
+
+// argvOf reads the arguments of a process; nil: it has none, or has ended.
+func argvOf(p Proc, buf *bytes.Buffer) []string {
+	if ReadFile("/proc/"+strconv.Itoa(p.PID)+"/cmdline", buf) != nil {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(buf.String(), "\x00"), "\x00")
+}
+
+// numbersOf reads the numbers of a process. One that has overwritten its environment to
+// change its title has those that the scan saw before.
+func numbersOf(p Proc, buf *bytes.Buffer) Numbers {
+	if Environ(p.PID, buf) == nil {
+		if n := numbersIn(buf.Bytes()); n.some() {
+			return n
+		}
+	}
+	return p.Numbers
+}
+
+// answer is what a process does when it gets a signal.
+type answer int
+
+const (
+	dies    answer = iota // at once, or it may not be asked
+	ignores               // nothing
+	handles               // it catches the signal, or blocks it to read it elsewhere
+)
+
+// loaderSignals are caught by a worker of PyTorch's DataLoader in its main process's
+// stead: its handlers report the end and let the signal kill it. Python's faulthandler
+// catches SIGABRT, too.
+const loaderSignals = 1<<(syscall.SIGTERM-1) | 1<<(syscall.SIGBUS-1) | 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGFPE-1)
+
+// answerOf reads what a process does with sig from /proc/PID/status (proc_pid_status(5)).
+func answerOf(p Proc, sig syscall.Signal, buf *bytes.Buffer) answer {
+	if ReadFile("/proc/"+strconv.Itoa(p.PID)+"/status", buf) != nil {
+		return dies
+	}
+	return parseAnswer(buf.Bytes(), sig)
+}
+
+func parseAnswer(status []byte, sig syscall.Signal) answer {
+	var blocked, ignored, caught uint64
+	for line := range bytes.Lines(status) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		set, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
+		if err != nil {
+			continue
+		}
+		switch string(name) {
+		case "SigBlk":
+			blocked = set
+		case "SigIgn":
+			ignored = set
+		case "SigCgt":
+			caught = set
+		}
+	}
+	bit := uint64(1) << (sig - 1)
+	switch {
+	case sig == syscall.SIGTERM && caught&loaderSignals == loaderSignals && caught&(1<<(syscall.SIGABRT-1)) == 0 && blocked&bit == 0:
+		return dies
+	case (blocked|caught)&bit != 0:
+		return handles
+	case ignored&bit != 0:
+		return ignores
+	}
+	return dies
+}
