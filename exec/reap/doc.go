@@ -32,9 +32,10 @@
 // [Reaper.Stop] sends TERM, waits, sends KILL, and returns when two scans in a
 // row found nothing alive, and no child ended during them: a scan of /proc is no
 // snapshot, a process can fork behind the reader's back and end. A process that is
-// loading a program shows no environment, so a scan waits until it has. [Reaper.Drain] asks the ranks first ([First]), and with
+// loading a program shows no environment, so a scan waits until it has. [Reaper.Drain] asks the ranks first ([Ranks]), and with
 // the signal that the caller got, so that they can write a checkpoint while the
-// daemons above them and the helpers below them still live. [Reaper.Rest] stops what
+// daemons above them and the helpers below them still live. Helpers follow, launchers
+// and daemons come last. [Reaper.Rest] stops what
 // a process that has ended leaves behind. Signals go
 // through a pidfd whose process was compared by start time, so a reused pid is
 // never hit.

@@ -51,8 +51,8 @@ func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace ti
 
 // Drain is Stop with an order: the ranks of the first scan (First) are asked alone, and
 // with sig: a program may be made to be stopped by INT or QUIT. All others are
-// asked when these have ended, or in the last part of grace (lastPart): torchrun and
-// MPI daemons that are asked earlier kill their ranks while these save. If sig is not
+// asked when these have ended, or in the last part of grace (lastPart), helpers before
+// launchers: torchrun and MPI daemons that are asked earlier kill what still saves. If sig is not
 // TERM, all are asked with TERM after half of grace, ranks that ignored sig too.
 func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration) (Report, error) {
 	s := newStop(r, find, grace)
@@ -61,6 +61,7 @@ func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig sys
 	if sig != syscall.SIGTERM {
 		alone = grace / 2
 	}
+	s.ordered = grace > 0
 	var err error
 	if grace > 0 {
 		err = s.ranks(ctx, sig, start.Add(alone))
@@ -96,6 +97,7 @@ type stop struct {
 	begun   uint64    // when the first process was asked, as in Proc.Start; 0: none was
 	anew    bool      // processes of the first scan may have been started since, too
 	sparing time.Time // until then nobody is asked who was started since
+	ordered bool      // launchers are asked after helpers
 }
 
 // lastPart is how long before the end of a grace the processes are asked that were
@@ -147,11 +149,11 @@ func (s *stop) finish(ctx context.Context, deadline time.Time) error {
 		if err != nil {
 			return err
 		}
-		late, left := !time.Now().Before(deadline), 0
+		late, left, held := !time.Now().Before(deadline), 0, s.held(alive)
 		for _, p := range alive {
 			if late {
 				s.kill(p)
-			} else if !s.spared(p) {
+			} else if !s.spared(p) && !held[p.identity()] {
 				s.ask(p)
 			}
 			if s.refused[p.identity()] == nil {

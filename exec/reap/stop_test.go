@@ -309,3 +309,35 @@ func TestRest(t *testing.T) {
 		})
 	}
 }
+
+// TestDrainAsksHelpersBeforeLaunchers: what a rank leaves behind saves before its launcher
+// is asked, which might kill it.
+func TestDrainAsksHelpersBeforeLaunchers(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	r := running(t)
+	dir := t.TempDir()
+	for _, name := range []string{"torchrun", "program"} { // shells by other names
+		require.NoError(t, os.Symlink("/bin/bash", filepath.Join(dir, name)))
+	}
+	const stay = "\nmkfifo $$; exec 3<>$$; while :; do read -t 0.1 x <&3; done\n"
+	for name, text := range map[string]string{
+		"launcher.sh": "trap 'echo launcher asked; exit 4' TERM\nRANK=0 ./program rank.sh &" + stay,
+		"rank.sh":     "trap 'echo rank asked; exit' TERM\n./program helper.sh &" + stay,
+		"helper.sh":   "trap 'sleep 0.5; echo helper saved; exit' TERM\necho ready" + stay,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	p, out := sh(t, r, "s1", "cd "+dir+" && exec ./torchrun launcher.sh", true)
+	tree := NewTree(markEnv, "s1")
+	tree.Add(p)
+	got, err := r.Drain(t.Context(), tree.Find, syscall.SIGTERM, time.Minute)
+	require.NoError(t, err)
+	for _, line := range []string{"rank asked\n", "helper saved\n", "launcher asked\n"} {
+		require.Equal(t, line, readLine(t, out))
+	}
+	require.Equal(t, 4, p.Status().Code)
+	require.Zero(t, got.Killed)
+	empty(t, 1)
+}
