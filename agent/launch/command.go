@@ -32,6 +32,8 @@ type command struct {
 	// shared: it is in our process group, because it may read the terminal.
 	// What the terminal sends then reaches it without us.
 	shared bool
+	// drained ends the stop of its ranks and waits for it; nil: there is none.
+	drained func()
 }
 
 // startCommand starts argv in dir, "" being the current directory, with our
@@ -131,9 +133,33 @@ func (c *command) signal(sig syscall.Signal) {
 	}
 }
 
+// stop asks the command to end with sig. If ranks run here, they are asked before their
+// helpers and launchers, and killed after grace. A launcher of ranks on workers ends
+// these itself: it is told with its whole process group.
+func (c *command) stop(sig syscall.Signal, grace time.Duration) {
+	if c.shared && sig == syscall.SIGINT || c.drained != nil {
+		return // the terminal has sent it
+	}
+	members, err := c.tree.Find()
+	if err != nil || len(reap.Ranks(members, sig)) == 0 {
+		c.signal(sig)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = c.reaper.Drain(ctx, c.tree.Find, sig, grace) // the sweep says what it cannot end
+	}()
+	c.drained = func() { cancel(); <-done }
+}
+
 // sweep ends what the command left behind, daemons included. What was started after
 // since, if that is not zero, is asked in the last fifth of grace.
 func (c *command) sweep(ctx context.Context, since time.Time, grace time.Duration) error {
+	if c.drained != nil {
+		c.drained()
+	}
 	_, err := c.reaper.Rest(ctx, c.tree.Find, since, grace)
 	if err != nil {
 		return fmt.Errorf("end what %s left behind: %w", c.name, err)

@@ -34,6 +34,9 @@ func (c *crew) done() <-chan struct{} { return c.ended }
 
 func (c *crew) signal(sig syscall.Signal) { c.group.Signal(sig) }
 
+// stop implements running. The group has a grace of its own.
+func (c *crew) stop(sig syscall.Signal, _ time.Duration) { c.group.Signal(sig) }
+
 // seat opens sessions of the group on one worker's link, and counts them.
 type seat struct {
 	link  *link.Link

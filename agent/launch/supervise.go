@@ -30,6 +30,8 @@ const (
 type running interface {
 	done() <-chan struct{}
 	signal(sig syscall.Signal)
+	// stop asks for the end with sig, for a KILL after grace.
+	stop(sig syscall.Signal, grace time.Duration)
 }
 
 // supervisor watches the command, the workers and the signals of one run.
@@ -112,7 +114,7 @@ func (s *supervisor) watch(ctx context.Context) {
 		case <-due.C:
 			if sig, ok := s.ending.next(); ok {
 				s.ended = s.ended || s.ending.told == 0
-				s.cmd.signal(sig)
+				s.pass(sig)
 				rearm()
 			}
 		case shot := <-s.pods:
@@ -160,7 +162,7 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 	first := s.ending.told == 0
 	forward, changed := s.ending.onSignal(n, s.cfg.Grace, time.Now())
 	if forward {
-		s.cmd.signal(n)
+		s.pass(n)
 	}
 	switch {
 	case changed && first:
@@ -169,6 +171,15 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 		s.voice.Say("%s again: killing %s", signalName(int(n)), s.name)
 	}
 	return changed
+}
+
+// pass gives the command a signal: one that a KILL is due after is a stop.
+func (s *supervisor) pass(sig syscall.Signal) {
+	if grace := s.ending.wait(); grace > 0 && (sig == syscall.SIGTERM || sig == syscall.SIGINT) {
+		s.cmd.stop(sig, grace)
+	} else {
+		s.cmd.signal(sig)
+	}
 }
 
 // onLinks looks for links that are lost for good.

@@ -163,6 +163,8 @@ func (c *stubborn) signal(sig syscall.Signal) {
 	}
 }
 
+func (c *stubborn) stop(sig syscall.Signal, _ time.Duration) { c.signal(sig) }
+
 // A worker may be lost after all have come and before mpirun begins, as when the
 // one that came in the place of another goes at once. It is on record then, and is
 // no news to a watch.

@@ -1,0 +1,55 @@
+"""A rank whose data come from other processes: loaders.py METHOD.
+
+The death of one of these is an error to it, as it is to PyTorch's DataLoader. It writes
+its checkpoint on TERM or INT, which takes two seconds, and exits with 0. METHOD is how
+multiprocessing starts a process: fork, spawn or forkserver."""
+import multiprocessing, os, signal, sys, time
+
+me = os.environ.get("RANK", "0")
+
+
+def load(number):
+    def asked(number, frame):
+        open("asked." + me, "w").close()
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, asked)
+    signal.signal(signal.SIGINT, asked)
+    open("loader.%s.%d" % (me, number), "w").close()
+    while True:
+        time.sleep(0.1)
+
+
+def save(number, frame):
+    end = time.time() + 2
+    while time.time() < end:
+        check()
+        time.sleep(0.02)
+    open("saved." + me, "w").close()
+    for one in loaders:
+        one.kill()
+    sys.exit(0)
+
+
+def check():
+    for one in loaders:
+        if one.exitcode is not None:
+            open("failed." + me, "w").close()
+            raise RuntimeError("loader %s ended with %s" % (one.pid, one.exitcode))
+
+
+if __name__ == "__main__":
+    os.environ["RANK"] = me  # many programs set it where nobody else has
+    context = multiprocessing.get_context(sys.argv[1])
+    loaders = [context.Process(target=load, args=(n,), daemon=True) for n in range(2)]
+    for one in loaders:
+        one.start()
+    while not all(os.path.exists("loader.%s.%d" % (me, n)) for n in range(2)):
+        check()
+        time.sleep(0.02)
+    signal.signal(signal.SIGTERM, save)
+    signal.signal(signal.SIGINT, save)
+    open("up." + me, "w").close()
+    while True:
+        check()
+        time.sleep(0.1)
