@@ -31,6 +31,7 @@ type Worker struct {
 	Env         []string // of its container, K=V, those whose values stand in the pod's spec
 	HostNetwork bool
 	Created     time.Time
+	Grace       time.Duration // the pod's terminationGracePeriodSeconds; 0: not known
 	Restarts    int
 	Running     bool // the container runs: a link can be tried
 	Ready       bool // the pod's Ready condition
@@ -58,6 +59,7 @@ func FromPod(pod *corev1.Pod, container string) Worker {
 	if w.Hostname == "" {
 		w.Hostname = pod.Name
 	}
+	w.Grace = GraceOf(pod)
 	if n, err := strconv.Atoi(pod.Annotations[AnnotationSlots]); err == nil && n > 0 {
 		w.Slots = n
 	}
@@ -69,6 +71,14 @@ func FromPod(pod *corev1.Pod, container string) Worker {
 		}
 	}
 	return w
+}
+
+// GraceOf is the time that a kubelet gives the pod between TERM and KILL; 0: it is not known.
+func GraceOf(pod *corev1.Pod) time.Duration {
+	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+		return time.Duration(*s) * time.Second
+	}
+	return 0
 }
 
 func containerStatus(pod *corev1.Pod, name string) *corev1.ContainerStatus {

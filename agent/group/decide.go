@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"syscall"
 	"time"
 
@@ -117,7 +118,7 @@ func (g *Group) count(part framework.Part) (all, good, ended int) {
 func (g *Group) succeed() {
 	if g.cfg.Any && !g.ended(g.last) {
 		g.phase = lingering
-		g.timer.Reset(g.cfg.Grace)
+		g.timer.Reset(cmp.Or(g.cfg.Linger, g.cfg.Grace))
 		return
 	}
 	g.stop()

@@ -43,6 +43,9 @@ type Config struct {
 	// Grace lies between TERM and KILL when the group is told to stop or has
 	// succeeded, FailGrace when it has failed.
 	Grace, FailGrace time.Duration
+	// Linger is how long the others may end by themselves when the first one is
+	// enough; 0: Grace.
+	Linger time.Duration
 	// Calm, if set, is asked when the group has failed: true when a worker is being
 	// taken away. Nothing is wrong then, and the rest has Grace to save its work.
 	Calm func() bool

@@ -51,7 +51,7 @@ type Config struct {
 
 // Defaults is the Config of a member that was told nothing.
 func Defaults() Config {
-	return Config{Rank: -1, Slots: 1, Timeout: 10 * time.Minute, Lease: time.Minute, Grace: 25 * time.Second,
+	return Config{Rank: -1, Slots: 1, Timeout: 10 * time.Minute, Lease: time.Minute, Grace: names.DefaultGrace,
 		RestartOn: retry.Default, TerminationLog: names.TerminationLog}
 }
 

@@ -77,7 +77,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	}
 	c := &crew{ended: make(chan struct{})}
 	c.group = group.New(group.Config{
-		Members: members, Any: plan.Any, Grace: r.cfg.Grace, FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.answerTime(),
+		Members: members, Any: plan.Any, Grace: r.cfg.Grace, Linger: r.cfg.shortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.answerTime(),
 		Release: func() { out.close(); complaints.close() },
 		Calm:    func() bool { return a.watcher.leaving.Load() },
 		OnWait: func(label, address string, soFar time.Duration) {

@@ -71,9 +71,9 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 	if s.cfg.HangAction != hangStop {
 		return false
 	}
-	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.name, hangStop, seconds(s.cfg.Grace))
+	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.name, hangStop, seconds(s.cfg.shortGrace()))
 	s.hung = fmt.Sprintf("%s hung for %s and was stopped", s.name, seconds(s.cfg.HangAfter))
-	return s.ending.onHang(s.cfg.Grace)
+	return s.ending.onHang(s.cfg.shortGrace())
 }
 
 // stackHint says how to see where a process is in its own code.

@@ -38,6 +38,7 @@ type kube struct {
 	agent     string // path of the agent in the workers
 	gate      *link.Gate
 	proto     *remote.Protocol
+	grace     time.Duration // of our own pod, when epoch has seen it; 0: not known
 }
 
 // tokenFile is where a pod's service account token lies; client-go looks there.
@@ -166,6 +167,7 @@ func (k *kube) epoch(ctx context.Context, cfg Config) (wire.Epoch, error) {
 		}
 		switch {
 		case err == nil && (cfg.PodUID == "" || string(pod.UID) == cfg.PodUID):
+			k.grace = rendezvous.GraceOf(pod)
 			return epochOf(pod, now), nil
 		case err == nil, apierrors.IsNotFound(err):
 			return self, nil // the name is not our pod's

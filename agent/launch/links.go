@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
@@ -87,7 +88,7 @@ func (l *links) open(ctx context.Context, w rendezvous.Worker) {
 	ctx, stop := context.WithCancel(ctx)
 	m := &member{worker: w, stop: stop, done: make(chan struct{})}
 	m.link = link.New(link.Config{
-		Worker: w.Name, Dialer: l.fleet.dialer(w), Gate: l.gate, Hello: l.hello, Lease: l.lease,
+		Worker: w.Name, Dialer: l.fleet.dialer(w), Gate: l.gate, Hello: l.helloTo(w), Lease: l.lease,
 		PingEvery: pingEvery(l.lease), ParkAfter: l.parkAfter(),
 		Log:      l.log,
 		OnState:  func(s link.State) { l.note(m, s) },
@@ -95,6 +96,17 @@ func (l *links) open(ctx context.Context, w rendezvous.Worker) {
 	})
 	l.members[w.Name] = m
 	l.run(ctx, m)
+}
+
+// helloTo is what w is told: its pod's grace as well, which bounds that of the run. The workers of
+// the beginning are known to have enough.
+func (l *links) helloTo(w rendezvous.Worker) wire.HelloRecord {
+	h := l.hello
+	h.PodGraceMillis = w.Grace.Milliseconds()
+	if w.Grace > 0 && h.GraceMillis > h.PodGraceMillis {
+		h.GraceMillis = names.Grace(w.Grace).Milliseconds()
+	}
+	return h
 }
 
 // run keeps m's link up until ctx ends or the worker is lost.

@@ -170,11 +170,18 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := r.limitGrace(k.grace); err != nil {
+		return nil, err
+	}
 	r.links = newLinks(k, k.gate, r.hello(epoch), r.cfg.Lease, r.log, r.tally)
 	r.links.voice = r.voice
 	r.feed = newFeed()
 	r.wg.Go(func() { r.feed.run(working, k.watch(r.cfg)) })
-	return r.await(working, nil)
+	workers, err := r.await(working, nil)
+	if err == nil {
+		err = r.cfg.graceFits(workers)
+	}
+	return workers, err
 }
 
 // await waits for the workers of a cluster; past, nil at first, are the workers

@@ -82,7 +82,7 @@ func newBroker(s *service, l *links, cfg Config, v *voice, run string) *broker.S
 		Resolver: s,
 		Env:      s.list(&s.vars),
 		Hosts:    s.list(&s.known),
-		Grace:    cfg.Grace,
+		Grace:    cfg.shortGrace(),
 		OnCall: func(worker, id string, pid int) {
 			if ofCommand(pid, run) {
 				t.called(worker, id, mpirunAbove(pid))

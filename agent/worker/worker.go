@@ -30,9 +30,11 @@ type Config struct {
 	Version string
 	Await   time.Duration // 0: for ever
 	// Grace is the time between TERM and KILL when the worker is told to stop
-	// from outside. The kubelet kills after the pod's grace period, 30 s unless
-	// the pod says otherwise: leave some of it for delivering the ends.
-	Grace time.Duration
+	// from outside. The kubelet kills after the pod's grace period: leave some of it
+	// for delivering the ends. Unless GraceGiven, a pod's period that the launcher
+	// tells counts, and Grace where it tells none.
+	Grace      time.Duration
+	GraceGiven bool
 	// TerminationLog takes the last words; missing or unwritable is no error.
 	TerminationLog string
 	Log            *slog.Logger
@@ -145,7 +147,7 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (
 // at once.
 func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan os.Signal) (int, string) {
 	live := r.server.Sessions()
-	grace := cmp.Or(r.server.Grace(), r.cfg.Grace)
+	grace := r.grace()
 	if live > 0 {
 		r.cfg.Log.Info("told to stop", "signal", sig.String(), "sessions", live, "grace", grace)
 	}
@@ -168,6 +170,14 @@ func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan o
 		return 0, "told to stop while nothing ran"
 	}
 	return 128 + int(sig), fmt.Sprintf("told to stop by %s while %d sessions ran", sig, live)
+}
+
+// grace is the launcher's if it was given, else ours if that was, else the pod's.
+func (r *role) grace() time.Duration {
+	if r.cfg.GraceGiven {
+		return cmp.Or(r.server.Grace(), r.cfg.Grace)
+	}
+	return cmp.Or(r.server.Grace(), names.Grace(r.server.PodGrace()), r.cfg.Grace)
 }
 
 // leave stops the sessions that live, for reason, and what has escaped from those

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -27,8 +28,9 @@ Examples:
 Flags:
   --await DURATION   how long to wait for a launcher; 0: for ever (default 1h).
                      A launcher that has the worker is waited for until its lease ends.
-  --grace DURATION   from TERM to KILL when told to stop from outside (default 25s);
-                     a launcher's --grace counts if it was given
+  --grace DURATION   from TERM to KILL when told to stop from outside (default: the pod's
+                     terminationGracePeriodSeconds less a fifth, 5 s at most; 25s until a
+                     launcher tells it); a launcher's --grace counts if it was given
   --slots N          slots of this worker, told to the launcher (MUSTER_SLOTS, default 0: the launcher decides)
   --job NAME         refuse launchers of other jobs (MUSTER_JOB)
   -v                 log more; MUSTER_LOG_FORMAT=json makes each line JSON
@@ -40,7 +42,7 @@ more; 75 no launcher came; 128+n stopped by signal n.
 func runWorker(args []string) int {
 	cfg := worker.Config{
 		Job: os.Getenv(names.EnvJob), Version: version(), TerminationLog: names.TerminationLog,
-		Await: time.Hour, Grace: 25 * time.Second,
+		Await: time.Hour, Grace: names.DefaultGrace,
 	}
 	err := failure.UnknownVariable("agent worker", os.Environ(), names.Variables())
 	if slots := os.Getenv(names.EnvSlots); slots != "" && err == nil {
@@ -60,6 +62,7 @@ func runWorker(args []string) int {
 	if err != nil {
 		return complain(names.ExitUsage, err)
 	}
+	fs.Visit(func(f *flag.Flag) { cfg.GraceGiven = cfg.GraceGiven || f.Name == "grace" })
 	if cfg.Slots < 0 || cfg.Await < 0 || cfg.Grace < 0 {
 		return complain(names.ExitUsage, errors.New("worker: --slots, --await and --grace cannot be negative"))
 	}

@@ -95,13 +95,15 @@ func (c *cluster) attach(ctx context.Context, pod, _ string, argv []string, stdi
 	return 0, err
 }
 
-// start makes worker i: its process and its pod.
-func (c *cluster) start(i int, changes ...func(*corev1.Pod)) {
+// start makes worker i: its process and its pod. It returns what the worker says.
+func (c *cluster) start(i int, changes ...func(*corev1.Pod)) *contract.Text {
 	name := podName(i)
 	dir := filepath.Join(c.dir, name)
 	require.NoError(c.t, os.Mkdir(dir, 0o700))
 	cmd := osexec.Command(filepath.Join(bin, "agent"), "worker")
 	cmd.Env = append(append(os.Environ(), names.EnvDir+"="+dir, "ON="+name, markOf(c.dir)), c.image...)
+	var said contract.Text
+	cmd.Stderr = &said
 	require.NoError(c.t, cmd.Start())
 	c.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	c.mu.Lock()
@@ -120,6 +122,7 @@ func (c *cluster) start(i int, changes ...func(*corev1.Pod)) {
 		}},
 	}
 	c.api.Set(pod)
+	return &said
 }
 
 func (c *cluster) pod(i int) *corev1.Pod {
@@ -158,15 +161,18 @@ type launcher struct {
 	report   string
 }
 
-func (c *cluster) run(args ...string) *launcher { return c.runWith(bin, args...) }
+func (c *cluster) run(args ...string) *launcher { return c.runWith(bin, nil, args...) }
 
-// runWith runs the agent of another directory.
-func (c *cluster) runWith(bin string, args ...string) *launcher {
+func (c *cluster) runEnv(env []string, args ...string) *launcher { return c.runWith(bin, env, args...) }
+
+// runWith runs the agent of another directory, with additional variables.
+func (c *cluster) runWith(bin string, env []string, args ...string) *launcher {
 	id := fmt.Sprintf("l%d", time.Now().UnixNano()%1e6)
 	l := &launcher{report: filepath.Join(c.dir, id+".json")}
 	l.Cmd = osexec.Command(filepath.Join(bin, "agent"), append([]string{"run", "--job=pi", "--kubeconfig", c.kubeconfig, "--report", l.report}, args...)...)
 	l.Env = append(os.Environ(), names.EnvDir+"="+filepath.Join(c.dir, id), "MUSTER_MPI_DIR="+filepath.Join(c.dir, id+"-mpi"),
 		"PATH="+bin+":"+os.Getenv("PATH"))
+	l.Env = append(l.Env, env...)
 	l.Stdout, l.Stderr = &l.out, &l.err
 	require.NoError(c.t, l.Start())
 	c.t.Cleanup(func() { l.Process.Kill() })

@@ -37,7 +37,7 @@ func TestClusterWorkerAgent(t *testing.T) {
 			for _, name := range []string{"mpirun", "mpiexec.hydra"} {
 				require.NoError(t, os.WriteFile(filepath.Join(home, name), []byte("#!/bin/sh\nexec "+bin+"/agent rsh pi-worker-0 echo $1\n"), 0o755))
 			}
-			l := c.runWith(home, append([]string{"--workers=1", "--hopeless-after=1s", "--worker-agent=/muster/agent"}, row.command...)...)
+			l := c.runWith(home, nil, append([]string{"--workers=1", "--hopeless-after=1s", "--worker-agent=/muster/agent"}, row.command...)...)
 			eventually(t, "it waits", func() bool { return strings.Contains(l.err.String(), "0/1 ready") })
 			require.NoError(t, os.Remove(filepath.Join(home, "agent")), "it is not on the workers")
 			c.start(0)

@@ -101,7 +101,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	s.claimed, s.epoch, s.conn = true, h.Epoch, c
 	s.lease = leaseOf(h.LeaseSeconds)
 	s.wantsReports, s.frozenAfter = h.Reports, graceOf(h.FrozenMillis)
-	s.grace = graceOf(h.GraceMillis)
+	s.grace, s.podGrace = graceOf(h.GraceMillis), graceOf(h.PodGraceMillis)
 	s.watchNow()
 	s.heard, s.swept = time.Now(), false
 	s.kick()

@@ -80,6 +80,7 @@ type Server struct {
 	owed     int                      // ENDs that are not answered yet
 	lease    time.Duration
 	grace    time.Duration // the launcher's; 0: it did not say
+	podGrace time.Duration // of our pod, by the launcher; 0: it did not say
 	heard    time.Time     // last byte of the launcher
 	swept    bool          // a lease has ended since the launcher came
 

@@ -211,6 +211,13 @@ func (s *Server) Grace() time.Duration {
 	return s.grace
 }
 
+// PodGrace is the time that the kubelet gives our pod to end; 0: no launcher has said.
+func (s *Server) PodGrace() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.podGrace
+}
+
 // Preempt is Stop for a worker that sig told to end: the ranks are asked first,
 // and with sig, so that a program which writes its checkpoint on INT does.
 func (s *Server) Preempt(ctx context.Context, sig syscall.Signal, grace time.Duration) {

@@ -26,6 +26,9 @@ type HelloRecord struct {
 	// GraceMillis is the run's --grace, for a worker that is told to stop from
 	// outside; 0: the worker's own counts.
 	GraceMillis int64 `json:"graceMillis,omitempty"`
+	// PodGraceMillis is the time that the kubelet gives the worker's pod to end; 0: not
+	// known. A worker that nobody gave a grace uses it, less what ending takes.
+	PodGraceMillis int64 `json:"podGraceMillis,omitempty"`
 	// Ask names the variables whose values the launcher wants to know.
 	Ask []string `json:"ask,omitempty"`
 	// Probe asks whether the worker serves, and changes nothing: the answer is

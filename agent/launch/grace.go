@@ -1,0 +1,54 @@
+//go:build linux
+
+package launch
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// shortGrace is for what is not worth a pod's whole grace: it serves no checkpoint.
+func (c Config) shortGrace() time.Duration {
+	if c.given("grace") {
+		return c.Grace
+	}
+	return min(c.Grace, Defaults().Grace)
+}
+
+// limitGrace takes the grace from the launcher's own pod, which has period to end; 0: it is
+// not known. A --grace that is longer is refused.
+func (r *runner) limitGrace(period time.Duration) error {
+	switch {
+	case period == 0:
+		return nil
+	case r.cfg.given("grace"):
+		return r.cfg.graceWithin(period, "the launcher's pod")
+	}
+	r.cfg.Grace = names.Grace(period)
+	return nil
+}
+
+// graceFits refuses a --grace that is longer than the time a worker's pod has.
+func (c Config) graceFits(workers []rendezvous.Worker) error {
+	if !c.given("grace") {
+		return nil
+	}
+	for _, w := range workers {
+		if err := c.graceWithin(w.Grace, "pod "+w.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// graceWithin judges the grace by the period of a pod; 0 is not known.
+func (c Config) graceWithin(period time.Duration, whose string) error {
+	if period == 0 || c.Grace <= period {
+		return nil
+	}
+	return usage(fmt.Sprintf("leave --grace away to use %s, or set terminationGracePeriodSeconds: %.0f in the pod's template", brief(names.Grace(period)),
+		(c.Grace+5*time.Second).Seconds()), "--grace=%s is longer than the %s that %s has to end", brief(c.Grace), brief(period), whose)
+}
