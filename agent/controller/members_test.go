@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -50,4 +51,34 @@ func TestFirstFailureOfMembers(t *testing.T) {
 			require.Equal(t, tc.said, v.message)
 		})
 	}
+}
+
+// TestMembersAreToldTheirGrace: a member asks no API server, so its pod tells it how long
+// its processes have; what the user says in the template counts instead.
+func TestMembersAreToldTheirGrace(t *testing.T) {
+	grace := func(job string, change func(*corev1.PodSpec)) (values []string) {
+		b := aBuilder(aJob(t, job))
+		for _, s := range b.slots {
+			s.template = s.template.DeepCopy()
+			change(&s.template.Spec)
+			pod := b.pod(s, s.name)
+			for _, v := range s.own(&pod.Spec).Env {
+				if v.Name == envGrace {
+					values = append(values, v.Value)
+				}
+			}
+		}
+		return values
+	}
+	long := func(s *corev1.PodSpec) { s.TerminationGracePeriodSeconds = new(int64(600)) }
+	n := len(aBuilder(aJob(t, "join")).slots)
+	require.Equal(t, slices.Repeat([]string{"9m55s"}, n), grace("join", long))
+	require.Equal(t, slices.Repeat([]string{"7s"}, n), grace("join", func(s *corev1.PodSpec) {
+		long(s)
+		for i := range s.Containers {
+			s.Containers[i].Env = append(s.Containers[i].Env, corev1.EnvVar{Name: envGrace, Value: "7s"})
+		}
+	}))
+	require.Empty(t, grace("join", func(*corev1.PodSpec) {}), "the default is that of Kubernetes")
+	require.Empty(t, grace("mpi", long), "the launcher reads the pods")
 }

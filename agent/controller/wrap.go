@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -38,6 +39,9 @@ func (b builder) wrap(s slot, spec *corev1.PodSpec) {
 		setEnv(own, b.staticEnv(s))
 	default:
 		setEnv(own, b.memberEnv(s))
+		if period := spec.TerminationGracePeriodSeconds; period != nil { // a member asks no API server
+			setEnv(own, []corev1.EnvVar{{Name: envGrace, Value: names.Grace(time.Duration(*period) * time.Second).String()}})
+		}
 		if len(words) > 0 && !runsAgent(own) {
 			own.Command, own.Args = append(b.joinWords(s), words...), nil
 		}
@@ -110,6 +114,9 @@ func (b builder) settings() []setting {
 // A launcher or member waits for the others as long as the job may live. The job's own limit is
 // activeDeadlineSeconds, which the controller enforces.
 const envTimeout, noTimeout = "MUSTER_TIMEOUT", "0s"
+
+// envGrace is a member's --grace, from its pod's period.
+const envGrace = "MUSTER_GRACE"
 
 // launcherEnv is what the launcher is told.
 func (b builder) launcherEnv() (env []corev1.EnvVar) {
