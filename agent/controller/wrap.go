@@ -113,10 +113,8 @@ func (b builder) settings() []setting {
 
 // A launcher or member waits for the others as long as the job may live. The job's own limit is
 // activeDeadlineSeconds, which the controller enforces.
-const envTimeout, noTimeout = "MUSTER_TIMEOUT", "0s"
-
-// envGrace is a member's --grace, from its pod's period.
-const envGrace = "MUSTER_GRACE"
+// A member's grace is that of its pod, which it cannot read.
+const envTimeout, noTimeout, envGrace = "MUSTER_TIMEOUT", "0s", "MUSTER_GRACE"
 
 // launcherEnv is what the launcher is told.
 func (b builder) launcherEnv() (env []corev1.EnvVar) {

@@ -181,6 +181,9 @@ func (g *Group) tell(tier int, grace time.Duration) {
 			continue
 		}
 		m.told = true
+		if m.asked.IsZero() && m.session != nil {
+			m.asked = time.Now()
+		}
 		if m.session == nil {
 			m.ended = true
 			m.close() // nothing has been written

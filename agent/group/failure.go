@@ -19,7 +19,8 @@ type End struct {
 	Exit   wire.ExitRecord // when Err is nil
 	Err    error           // the worker was lost, or the session could not be opened
 	At     time.Time       // by the worker's clock where it told, else by ours
-	ours   bool            // we had told it to stop
+	Asked  time.Time       // when we told it to stop; zero: we did not
+	ours   bool            // it was told, or not to be started any more
 	late   bool            // what it waited for never came
 }
 

@@ -61,8 +61,9 @@ type member struct {
 	err     *tail
 	session Session
 	ended   bool
-	good    bool // it did not fail
-	told    bool // to stop
+	good    bool      // it did not fail
+	told    bool      // to stop
+	asked   time.Time // when; zero: it was not, or had ended
 	tier    int
 }
 
@@ -200,7 +201,7 @@ func (g *Group) take(waiting context.Context, e event) {
 // note takes an end down.
 func (g *Group) note(e End) {
 	m := g.members[e.Member]
-	e.ours = m.told
+	e.ours, e.Asked = m.told, m.asked
 	m.ended = true
 	failed := e.bad() && !e.ours
 	m.good = !failed

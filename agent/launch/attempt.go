@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/musterhq/muster/agent/group"
@@ -31,6 +32,7 @@ type attempt struct {
 	ran      time.Duration
 	evidence Evidence
 	group    *group.Group                     // nil: the command runs in the launcher
+	live     *atomic.Int64                    // processes of the group that have not ended
 	member   func(Proc) (group.Member, error) // makes one of the group, with its output
 	result   group.Result                     // of a group
 	verdict  Verdict
@@ -148,6 +150,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	s := r.supervise(working, a, a.command.name, a.command)
 	s.alone = r.watchAlone(argv, a.command)
 	s.watch(ctx)
+	r.noteStopped(a, a.command.stopped())
 	status := a.command.proc.Status()
 	r.tally.commandEnded()
 	s.aftermath(ctx, status.Code != 0)

@@ -10,6 +10,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,8 +33,8 @@ type command struct {
 	// shared: it is in our process group, because it may read the terminal.
 	// What the terminal sends then reaches it without us.
 	shared bool
-	// drained ends the stop of its ranks and waits for it; nil: there is none.
-	drained func()
+	// drained ends the stop of its ranks, and returns what has become of them; nil: there is none.
+	drained func() []reap.Outcome
 }
 
 // startCommand starts argv in dir, "" being the current directory, with our
@@ -135,23 +136,46 @@ func (c *command) signal(sig syscall.Signal) {
 
 // stop asks the command to end with sig. If ranks run here, they are asked before their
 // helpers and launchers, and killed after grace. A launcher of ranks on workers ends
-// these itself: it is told with its whole process group.
-func (c *command) stop(sig syscall.Signal, grace time.Duration) {
+// these itself: it is told with its whole process group. It returns the number of ranks; 0: there is
+// one without a number, or it is not known.
+func (c *command) stop(sig syscall.Signal, grace time.Duration) int {
 	if c.shared && sig == syscall.SIGINT || c.drained != nil {
-		return // the terminal has sent it
+		return 0 // the terminal has sent it
 	}
-	members, err := c.tree.Find()
-	if err != nil || len(reap.Ranks(members, sig)) == 0 {
+	var ranks []reap.Proc
+	if members, err := c.tree.Find(); err == nil {
+		ranks = reap.Ranks(members, sig)
+	}
+	if len(ranks) == 0 {
 		c.signal(sig)
-		return
+		return 0
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
+	told := make(chan []reap.Outcome, 1)
 	go func() {
-		defer close(done)
-		_, _ = c.reaper.Drain(ctx, c.tree.Find, sig, grace) // the sweep says what it cannot end
+		report, _ := c.reaper.Drain(ctx, c.tree.Find, sig, grace) // the sweep says what it cannot end
+		told <- report.Ranks
 	}()
-	c.drained = func() { cancel(); <-done }
+	c.drained = sync.OnceValue(func() []reap.Outcome { cancel(); return <-told })
+	if ranks = reap.Apart(ranks); len(ranks) == 1 && ranks[0].Numbers == (reap.Numbers{}) {
+		return 0 // the command itself, or what its script runs
+	}
+	return len(ranks)
+}
+
+// stopped ends the stop of a command that has ended, and says how its ranks have.
+func (c *command) stopped() (all []StoppedRank) {
+	if c.drained == nil {
+		return nil
+	}
+	for _, o := range c.drained() {
+		name := c.name
+		if o.Rank != "" {
+			name = "rank " + o.Rank
+		}
+		all = append(all, StoppedRank{Rank: name, Seconds: o.After.Seconds(), Killed: o.Killed})
+	}
+	return all
 }
 
 // sweep ends what the command left behind, daemons included. What was started after

@@ -105,6 +105,8 @@ type Config struct {
 	starter    external.Starter // of plugins; nil: no reaper runs
 	log        *slog.Logger
 
+	podsGrace bool // Grace is that of our pod
+
 	Origin map[string]string // where each setting came from, by flag name
 }
 

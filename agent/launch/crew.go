@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,6 +29,7 @@ type crew struct {
 	group  *group.Group
 	ended  chan struct{}
 	result group.Result // when ended is closed
+	live   atomic.Int64 // processes that have not ended
 }
 
 func (c *crew) done() <-chan struct{} { return c.ended }
@@ -35,7 +37,10 @@ func (c *crew) done() <-chan struct{} { return c.ended }
 func (c *crew) signal(sig syscall.Signal) { c.group.Signal(sig) }
 
 // stop implements running. The group has a grace of its own.
-func (c *crew) stop(sig syscall.Signal, _ time.Duration) { c.group.Signal(sig) }
+func (c *crew) stop(sig syscall.Signal, _ time.Duration) int {
+	c.group.Signal(sig)
+	return int(c.live.Load())
+}
 
 // seat opens sessions of the group on one worker's link, and counts them.
 type seat struct {
@@ -76,6 +81,8 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		return err
 	}
 	c := &crew{ended: make(chan struct{})}
+	c.live.Store(int64(len(members)))
+	var stopped []StoppedRank
 	c.group = group.New(group.Config{
 		Members: members, Any: plan.Any, Grace: r.cfg.Grace, Linger: r.cfg.shortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.answerTime(),
 		Release: func() { out.close(); complaints.close() },
@@ -85,6 +92,10 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		},
 		OnFailure: func(f group.Failure, others int) { r.tellCause(f, others, len(members)) },
 		OnEnd: func(e group.End, failed bool) {
+			c.live.Add(-1)
+			if s, ok := stoppedOf(e, c.group); ok {
+				stopped = append(stopped, s)
+			}
 			if e.Exit.OOM > 0 {
 				r.tally.starve(c.group.Worker(e.Member))
 			}
@@ -96,14 +107,15 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			}
 		},
 	})
-	a.group = c.group
+	a.group, a.live = c.group, &c.live
 	s := r.supervise(working, a, filepath.Base(r.cfg.Command[0]), c)
-	s.group = true
+	s.group, s.what = true, whatOf(members)
 	r.wg.Go(func() {
 		defer close(c.ended)
 		c.result = c.group.Run(ctx)
 	})
 	s.watch(ctx)
+	r.noteStopped(a, stopped)
 	s.aftermath(ctx, c.result.Code != 0)
 	s.notePreempted()
 	for _, left := range c.result.Left {

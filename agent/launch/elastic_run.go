@@ -105,6 +105,7 @@ func (r *runner) enlist(a *attempt, w rendezvous.Worker) error {
 		if !a.group.Add(m) {
 			return errors.New("the group is about to end")
 		}
+		a.live.Add(1)
 	}
 	return nil
 }

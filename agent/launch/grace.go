@@ -27,7 +27,7 @@ func (r *runner) limitGrace(period time.Duration) error {
 	case r.cfg.given("grace"):
 		return r.cfg.graceWithin(period, "the launcher's pod")
 	}
-	r.cfg.Grace = names.Grace(period)
+	r.cfg.Grace, r.cfg.podsGrace = names.Grace(period), true
 	return nil
 }
 

@@ -30,8 +30,19 @@ type Report struct {
 	RunMS     int64   `json:"run_ms"`     // the command
 	Lost      []Lost  `json:"lost"`
 	Attempts  []Tried `json:"attempts"` // in their order
+	// Stopped are the ranks that were asked to end, by a signal or after a failure.
+	Stopped []StoppedRank `json:"stopped,omitempty"`
 
 	took map[string]bool // names of the workers that took part
+}
+
+// StoppedRank is a process that was asked to end, as the report has it.
+type StoppedRank struct {
+	Attempt int     `json:"attempt"` // from 0
+	Rank    string  `json:"rank"`    // "rank 3", "ps 0", or the command in the launcher
+	Worker  string  `json:"worker,omitempty"`
+	Seconds float64 `json:"seconds"` // from when it was asked to its end; 0: its worker has asked it
+	Killed  bool    `json:"killed"`  // it had not ended when the grace was over
 }
 
 // tookPart counts workers of an attempt, or those that joined it. A worker that was replaced under its name is

@@ -30,8 +30,9 @@ const (
 type running interface {
 	done() <-chan struct{}
 	signal(sig syscall.Signal)
-	// stop asks for the end with sig, for a KILL after grace.
-	stop(sig syscall.Signal, grace time.Duration)
+	// stop asks for the end with sig, for a KILL after grace. It returns the number of ranks
+	// that are asked; 0: sentences have the command's name.
+	stop(sig syscall.Signal, grace time.Duration) int
 }
 
 // supervisor watches the command, the workers and the signals of one run.
@@ -42,6 +43,7 @@ type supervisor struct {
 	// group: the command is one that notices lost workers, and knows what they
 	// mean for it.
 	group   bool
+	what    string // its processes are, for sentences: "rank"; "": rank
 	links   *links
 	tally   *tally
 	voice   *voice
@@ -161,12 +163,13 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 	}
 	first := s.ending.told == 0
 	forward, changed := s.ending.onSignal(n, s.cfg.Grace, time.Now())
+	ranks := 0
 	if forward {
-		s.pass(n)
+		ranks = s.pass(n)
 	}
 	switch {
 	case changed && first:
-		s.voice.Say("%s: stopping %s, %s to go before it is killed; a second one kills at once", signalName(int(n)), s.name, seconds(s.cfg.Grace))
+		s.voice.Say("%s: %s; a second one kills at once", signalName(int(n)), s.stopping(ranks))
 	case changed:
 		s.voice.Say("%s again: killing %s", signalName(int(n)), s.name)
 	}
@@ -174,12 +177,12 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 }
 
 // pass gives the command a signal: one that a KILL is due after is a stop.
-func (s *supervisor) pass(sig syscall.Signal) {
+func (s *supervisor) pass(sig syscall.Signal) (ranks int) {
 	if grace := s.ending.wait(); grace > 0 && (sig == syscall.SIGTERM || sig == syscall.SIGINT) {
-		s.cmd.stop(sig, grace)
-	} else {
-		s.cmd.signal(sig)
+		return s.cmd.stop(sig, grace)
 	}
+	s.cmd.signal(sig)
+	return 0
 }
 
 // onLinks looks for links that are lost for good.

@@ -163,7 +163,10 @@ func (c *stubborn) signal(sig syscall.Signal) {
 	}
 }
 
-func (c *stubborn) stop(sig syscall.Signal, _ time.Duration) { c.signal(sig) }
+func (c *stubborn) stop(sig syscall.Signal, _ time.Duration) int {
+	c.signal(sig)
+	return 0
+}
 
 // A worker may be lost after all have come and before mpirun begins, as when the
 // one that came in the place of another goes at once. It is on record then, and is

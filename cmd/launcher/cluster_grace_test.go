@@ -58,7 +58,8 @@ func TestClusterGraceIsTheLaunchersPods(t *testing.T) {
 	eventually(t, "it runs", func() bool { return strings.Contains(l.out.String(), "up") })
 	require.NoError(t, l.Process.Signal(syscall.SIGTERM))
 	require.Equal(t, 143, l.end(t))
-	require.Contains(t, l.err.String(), "85 s")
+	require.Contains(t, l.err.String(), "agent: SIGTERM: stopping 1 rank, up to 85 s for saving; a second one kills at once\n")
+	require.Contains(t, l.err.String(), "agent: rank 0 on pi-worker-0 ended by itself after ")
 }
 
 // TestClusterGraceLongerThanThePods: nothing is started with a grace that no kubelet gives.

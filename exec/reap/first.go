@@ -9,13 +9,15 @@ import (
 	"syscall"
 )
 
-// First returns the processes that a stop by sig asks before all others: the ranks
-// (Ranks), or every process where there are none.
-func First(members []Proc, sig syscall.Signal) []Proc {
-	if ranks := Ranks(members, sig); len(ranks) > 0 {
-		return ranks
+// first returns whom the stop asks before all others: the ranks, or everybody where there
+// are none.
+func (s *stop) first(alive []Proc, sig syscall.Signal) []Proc {
+	ranks := Ranks(alive, sig)
+	s.watched.watch(ranks)
+	if len(ranks) == 0 {
+		return alive
 	}
-	return slices.DeleteFunc(slices.Clone(members), func(p Proc) bool { return !p.Alive() })
+	return ranks
 }
 
 // Ranks returns the processes of members that a stop by sig lets save their work: the
@@ -82,7 +84,9 @@ func ranks(members []Proc, f facts) []Proc {
 	slices.Sort(picks)
 	var found []Proc
 	for _, i := range slices.Compact(picks) {
-		found = append(found, a.all[i])
+		p := a.all[i]
+		p.Numbers = a.numbers[i]
+		found = append(found, p)
 	}
 	return found
 }
@@ -196,16 +200,19 @@ func (a *asking) wrapped(i int) []int {
 	kept := slices.DeleteFunc(slices.Clone(picks), func(k int) bool { // python | tee
 		return !saves(k) && slices.ContainsFunc(picks, func(o int) bool { return saves(o) && !a.numbers[o].conflicts(a.numbers[k]) })
 	})
-	if a.kinds[i] != shell || a.answers[i] != handles || len(kept) == 0 {
-		return kept
-	}
 	switch {
-	case !slices.ContainsFunc(kept, saves):
-		return a.whole(i, nil) // its trap waits for the command in its foreground
-	case a.numbers[i].some():
+	case a.kinds[i] != shell || len(kept) == 0:
+	case !slices.ContainsFunc(kept, saves) && !a.several(kept):
+		return a.whole(i, nil) // it must not go on, and a trap waits for the command in its foreground
+	case a.answers[i] == handles && a.numbers[i].some():
 		return append(kept, i) // a script that is a rank learns of the stop before it goes on
 	}
 	return kept
+}
+
+// several reports whether there are ranks of different numbers among picks.
+func (a *asking) several(picks []int) bool {
+	return slices.ContainsFunc(picks, func(k int) bool { return a.numbers[k].conflicts(a.numbers[picks[0]]) })
 }
 
 // whole adds i and everything below it to list.

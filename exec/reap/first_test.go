@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"os/signal"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -35,6 +36,7 @@ func picked(rows []row) []int {
 	at := map[int]row{}
 	for _, r := range rows {
 		comm, _, _ := strings.Cut(r.argv, " ")
+		comm = path.Base(comm)
 		procs = append(procs, Proc{PID: r.pid, PPID: r.ppid, State: 'S', Comm: comm, First: r.ppid == 1})
 		at[r.pid] = r
 	}
@@ -106,8 +108,10 @@ func TestRanks(t *testing.T) {
 		"a shell with two ranks":                {[]row{{2, 1, "sh -c", "", dies}, {3, 2, train, "RANK=0", handles}, {4, 2, train, "RANK=1", dies}}, []int{3, 4}},
 		"a shell with a trap, and a program":    {[]row{{2, 1, "bash", "RANK=0", handles}, {3, 2, train, "RANK=0", handles}, {4, 2, "tee", "RANK=0", dies}}, []int{2, 3}},
 		"a shell with a trap waits for sleep":   {[]row{{2, 1, "bash", "RANK=0", handles}, {3, 2, "sleep", "RANK=0", dies}}, []int{2, 3}},
+		"a shell that waits for sleep":          {[]row{{2, 1, "sh -c", "", dies}, {3, 2, "sleep", "", dies}}, []int{2, 3}},
 		"the same without a number":             {[]row{{2, 1, "bash", "", handles}, {3, 2, "sleep", "", dies}}, []int{2, 3}},
 		"a shell in a shell, both with a trap":  {[]row{{2, 1, "sh", "", handles}, {3, 2, "sh", "", handles}}, []int{3}},
+		"a script that is called by its name":   {[]row{{2, 1, "/bin/bash ./run.sh", "RANK=0", dies}, {3, 2, train, "RANK=0", handles}, {4, 3, train, "RANK=0", handles}}, []int{3}},
 		"timeout":                               {[]row{{2, 1, "timeout 9 train", "RANK=0", handles}, {3, 2, train, "RANK=0", handles}, {4, 3, train, "RANK=0", handles}}, []int{3}},
 		"tini":                                  {[]row{{2, 1, "tini -- train", "RANK=0", ignores}, {3, 2, train, "RANK=0", handles}}, []int{3}},
 		"timeout around tini around a shell":    {[]row{{2, 1, "timeout", "", handles}, {3, 2, "tini", "", handles}, {4, 3, "sh -c", "", dies}, {5, 4, train, "", handles}, {6, 5, train, "", handles}}, []int{5}},
@@ -134,8 +138,8 @@ func TestRanks(t *testing.T) {
 }
 
 func TestFirstIsEverybodyWhereNoRankIs(t *testing.T) {
-	members := []Proc{{PID: 1 << 30, PPID: 1, State: 'S', Comm: "orted"}, {PID: 1<<30 + 1, PPID: 1 << 30, State: 'Z', Comm: "agent"}}
-	require.Equal(t, members[:1], First(members, syscall.SIGTERM))
+	alive := []Proc{{PID: 1 << 30, PPID: 1, State: 'S', Comm: "orted"}, {PID: 1<<30 + 1, PPID: 1 << 30, State: 'S', Comm: "agent"}}
+	require.Equal(t, alive, new(stop).first(alive, syscall.SIGTERM))
 }
 
 func TestAnswer(t *testing.T) {

@@ -47,17 +47,24 @@ func kindOf(p Proc, argv func(Proc) []string) kind {
 		return shell
 	case wrappers[p.Comm]:
 		return wrapper
-	case !strings.HasPrefix(p.Comm, "python") && !strings.HasPrefix(p.Comm, "pypy"):
+	}
+	words := argv(p)
+	if len(words) == 0 {
 		return plain
 	}
-	return pythonKind(argv(p))
+	// A script is called like its file, and its interpreter is the first word.
+	switch interpreter := path.Base(words[0]); {
+	case shells[interpreter]:
+		return shell
+	case strings.HasPrefix(interpreter, "python"), strings.HasPrefix(interpreter, "pypy"):
+		return pythonKind(words[1:])
+	}
+	return plain
 }
 
-// pythonKind knows a Python program by its module, its script or its code.
+// pythonKind knows a Python program by what follows the interpreter: its module, its script or
+// its code.
 func pythonKind(argv []string) kind {
-	if len(argv) > 0 {
-		argv = argv[1:]
-	}
 	for i := 0; i < len(argv); i++ {
 		value := ""
 		if i+1 < len(argv) {

@@ -34,6 +34,7 @@ type Report struct {
 	Killed int // of these, sent KILL
 	Left   int // alive at the last scan
 	Scans  int
+	Ranks  []Outcome // of those that Drain asked first
 }
 
 // Stop ends the processes that find returns, newly found ones too: TERM (then
@@ -49,7 +50,7 @@ func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace ti
 	return s.report, err
 }
 
-// Drain is Stop with an order: the ranks of the first scan (First) are asked alone, and
+// Drain is Stop with an order: the ranks of the first scan (Ranks) are asked alone, and
 // with sig: a program may be made to be stopped by INT or QUIT. All others are
 // asked when these have ended, or in the last part of grace (lastPart), helpers before
 // launchers: torchrun and MPI daemons that are asked earlier kill what still saves. If sig is not
@@ -69,6 +70,10 @@ func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig sys
 	if err == nil {
 		err = s.finish(ctx, start.Add(grace))
 	}
+	if err != nil { // a rank may have ended since the last look
+		_, _ = s.scan()
+	}
+	s.report.Ranks = s.watched.all
 	return s.report, err
 }
 
@@ -98,6 +103,7 @@ type stop struct {
 	anew    bool      // processes of the first scan may have been started since, too
 	sparing time.Time // until then nobody is asked who was started since
 	ordered bool      // launchers are asked after helpers
+	watched watched
 }
 
 // lastPart is how long before the end of a grace the processes are asked that were
@@ -122,7 +128,7 @@ func (s *stop) ranks(ctx context.Context, sig syscall.Signal, until time.Time) e
 		}
 		if first == nil {
 			first = map[identity]bool{}
-			for _, p := range First(alive, sig) {
+			for _, p := range s.first(alive, sig) {
 				first[p.identity()] = true
 				s.askWith(p, sig)
 			}
@@ -195,6 +201,7 @@ func (s *stop) scan() ([]Proc, error) {
 			}
 		}
 	}
+	s.watched.note(alive, s.killed)
 	s.report.Scans++
 	s.report.Left = len(alive)
 	s.report.Found = len(s.found)

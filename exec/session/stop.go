@@ -141,9 +141,12 @@ func (s *Server) stopTrees(all []*session, reason string, sig syscall.Signal, gr
 	}
 	if len(live) > 0 {
 		find := func() ([]reap.Proc, error) { return members(live) }
-		if report, err := s.cfg.Reaper.Drain(ctx, find, sig, grace); err != nil && !s.hurried() {
+		s.sayStopping(reason, find, sig, grace)
+		report, err := s.cfg.Reaper.Drain(ctx, find, sig, grace)
+		if err != nil && !s.hurried() {
 			s.cfg.Log.Warn("stop sessions", "reason", reason, "left", report.Left, "err", err)
 		}
+		s.sayStopped(reason, report.Ranks)
 	}
 	for _, rest := range asked {
 		select {

@@ -1,0 +1,70 @@
+//go:build linux
+
+package launch
+
+import (
+	"cmp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// stopping says what a stop does. ranks is how many are asked; 0: it is not known.
+func (s *supervisor) stopping(ranks int) string {
+	whom := s.name
+	if ranks > 0 {
+		whom = reap.Count(ranks, s.whatOf())
+	}
+	text := reap.Stopping(whom, s.cfg.Grace)
+	if !s.cfg.given("grace") && !s.cfg.podsGrace {
+		text += " (the default of --grace)"
+	}
+	return text
+}
+
+func (s *supervisor) whatOf() string { return cmp.Or(s.what, "rank") }
+
+// whatOf is what sentences call the members: ranks if they are numbered so.
+func whatOf(members []group.Member) string {
+	for _, m := range members {
+		if !strings.HasPrefix(m.Label, "rank ") {
+			return "process"
+		}
+	}
+	return "rank"
+}
+
+// stoppedOf is the end of a member that was asked to end, or whose worker was.
+func stoppedOf(e group.End, g *group.Group) (StoppedRank, bool) {
+	preempted := e.Exit.Reason == wire.ReasonPreempted
+	if e.Err != nil || e.Asked.IsZero() && !preempted {
+		return StoppedRank{}, false
+	}
+	s := StoppedRank{Rank: g.Label(e.Member), Worker: g.Worker(e.Member), Killed: e.Exit.Signal == int(syscall.SIGKILL) && e.Exit.OOM == 0}
+	if !e.Asked.IsZero() {
+		s.Seconds = max(0, e.At.Sub(e.Asked).Seconds())
+	}
+	return s, true
+}
+
+// noteStopped reports how the ranks of an attempt have ended that were asked to, and says
+// so if a signal had asked.
+func (r *runner) noteStopped(a *attempt, all []StoppedRank) {
+	var ended []reap.Ended
+	for i := range all {
+		all[i].Attempt = a.number
+		name := all[i].Rank
+		if all[i].Worker != "" {
+			name += " on " + all[i].Worker
+		}
+		ended = append(ended, reap.Ended{Name: name, After: time.Duration(all[i].Seconds * float64(time.Second)), Killed: all[i].Killed})
+	}
+	r.report.Stopped = append(r.report.Stopped, all...)
+	if a.watcher.ending.told != 0 && len(ended) > 0 {
+		r.voice.Say("%s", reap.Stopped(ended, a.watcher.whatOf()))
+	}
+}

@@ -1,0 +1,131 @@
+//go:build linux
+
+package reap
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Outcome is how a rank ended that a Drain asked to end.
+type Outcome struct {
+	PID    int
+	Rank   string        // its number; "": it has none
+	After  time.Duration // from the first signal to its end, as scans saw it
+	Killed bool          // it got KILL when the grace was over
+	ended  bool
+}
+
+// watched are the ranks of a stop.
+type watched struct {
+	began time.Time
+	at    map[identity]int // index in all
+	all   []Outcome
+}
+
+// Apart returns those of ranks that no other one has started: a script and the command in
+// its foreground are one.
+func Apart(ranks []Proc) []Proc {
+	return slices.DeleteFunc(slices.Clone(ranks), func(p Proc) bool {
+		return slices.ContainsFunc(ranks, func(o Proc) bool { return o.PID == p.PPID })
+	})
+}
+
+func (w *watched) watch(ranks []Proc) {
+	w.began, w.at = time.Now(), map[identity]int{}
+	for _, p := range Apart(ranks) {
+		w.at[p.identity()] = len(w.all)
+		w.all = append(w.all, Outcome{PID: p.PID, Rank: p.Numbers.rank()})
+	}
+}
+
+// note takes down who is not among the living any more, and who was sent KILL.
+func (w *watched) note(alive []Proc, killed map[identity]bool) {
+	if len(w.at) == 0 {
+		return
+	}
+	living := make(map[identity]bool, len(alive))
+	for _, p := range alive {
+		living[p.identity()] = true
+	}
+	for id, i := range w.at {
+		one := &w.all[i]
+		one.Killed = killed[id]
+		if !living[id] && !one.ended {
+			one.ended, one.After = true, time.Since(w.began)
+		}
+	}
+}
+
+// rank returns the number in the job, else the one on the machine.
+func (n Numbers) rank() string {
+	const local = 1
+	job := n
+	job[local] = ""
+	return cmp.Or(append(job[:], n[local])...)
+}
+
+// Stopping says that whom, as in "4 ranks", is asked to end.
+func Stopping(whom string, grace time.Duration) string {
+	return fmt.Sprintf("stopping %s, up to %s for saving", whom, short(grace))
+}
+
+// Ended is one process of a stop, for Stopped.
+type Ended struct {
+	Name   string // as in "rank 2 on pi-worker-1"
+	After  time.Duration
+	Killed bool
+}
+
+// Stopped says how processes that were asked to end have done so.
+func Stopped(all []Ended, what string) string {
+	var killed []string
+	var longest time.Duration
+	for _, e := range all {
+		if e.Killed {
+			killed = append(killed, e.Name)
+		} else {
+			longest = max(longest, e.After)
+		}
+	}
+	const most = 3
+	gone := ""
+	if n := len(killed); n > 0 {
+		gone = strings.Join(killed[:min(n, most)], ", ")
+		if n > most {
+			gone += fmt.Sprintf(" and %d more", n-most)
+		}
+		gone += map[bool]string{true: " was killed", false: " were killed"}[n == 1]
+	}
+	switch {
+	case len(killed) == len(all):
+		return gone
+	case gone == "" && len(all) == 1:
+		return fmt.Sprintf("%s ended by itself after %s", cmp.Or(all[0].Name, "the "+what), short(longest))
+	case gone == "":
+		return fmt.Sprintf("%s ended by themselves after %s", Count(len(all), what), short(longest))
+	}
+	return fmt.Sprintf("%d of %d ended by themselves after %s; %s", len(all)-len(killed), len(all), short(longest), gone)
+}
+
+// Count writes 1 rank, 2 ranks, 2 processes.
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "s") {
+		return fmt.Sprintf("%d %ses", n, what)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// short writes 0.3 s, and 12 s from ten on.
+func short(d time.Duration) string {
+	if d >= 10*time.Second {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return strings.Replace(fmt.Sprintf("%.1f s", d.Seconds()), ".0 s", " s", 1)
+}

@@ -1,0 +1,46 @@
+//go:build linux
+
+package session
+
+import (
+	"cmp"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// sayStopping logs how many ranks a stop from outside asks to end.
+func (s *Server) sayStopping(reason string, find func() ([]reap.Proc, error), sig syscall.Signal, grace time.Duration) {
+	if reason != wire.ReasonPreempted {
+		return // the launcher says it
+	}
+	members, err := find()
+	if err != nil {
+		return // the stop itself says it
+	}
+	if n := len(reap.Apart(reap.Ranks(members, sig))); n > 0 {
+		s.cfg.Log.Info(reap.Stopping(reap.Count(n, "rank"), grace), "signal", sig.String())
+	}
+}
+
+// sayStopped logs how they have ended.
+func (s *Server) sayStopped(reason string, ranks []reap.Outcome) {
+	if reason != wire.ReasonPreempted || len(ranks) == 0 {
+		return
+	}
+	var all []reap.Ended
+	for _, r := range ranks {
+		all = append(all, reap.Ended{Name: cmp.Or(prefixed("rank ", r.Rank), "pid "+strconv.Itoa(r.PID)), After: r.After, Killed: r.Killed})
+	}
+	s.cfg.Log.Info(reap.Stopped(all, "rank"))
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
