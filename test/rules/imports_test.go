@@ -24,7 +24,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "agent/retry", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/names", "agent/shortage", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/serve", "agent/outfile", "cmd", "test"} {
+	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "agent/progress", "agent/retry", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/names", "agent/shortage", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/serve", "agent/outfile", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -45,17 +45,18 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"hostfile":         nil,
 		"agent/metrics":    leaves,
 		"agent/outfile":    nil,
+		"agent/progress":   nil,
 		"agent/retry":      leaves,
 		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
-		"agent/launch":     append([]string{"agent/failure", "agent/group", "agent/metrics", "agent/outfile", "agent/retry"}, roles...),
-		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework"}, leaves...),
+		"agent/launch":     append([]string{"agent/failure", "agent/group", "agent/metrics", "agent/outfile", "agent/progress", "agent/retry"}, roles...),
+		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework", "agent/progress"}, leaves...),
 		"agent/jobs":       append([]string{"agent/api", "agent/failure", "agent/framework", "agent/metrics", "agent/outfile", "exec"}, leaves...),
 		"agent/worker":     roles,
 		"agent/join":       append([]string{"agent/worker", "agent/group", "agent/retry"}, roles...),
 		"agent/api":        nil,
 		"agent/controller": {"agent/api", "agent/framework", "agent/names", "agent/serve", "rendezvous"},
 		"agent/kubeflow":   {"agent/api", "agent/framework", "agent/names"},
-		"cmd":              append([]string{"agent/kubeflow", "agent/launch", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/controller", "agent/api", "agent/failure", "agent/submit", "agent/jobs"}, roles...),
+		"cmd":              append([]string{"agent/kubeflow", "agent/launch", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/failure", "agent/submit", "agent/jobs"}, roles...),
 		"agent/serve":      {"agent/api", "agent/framework", "agent/kubeflow", "agent/names"},
 	}
 	for _, p := range list(t, module+"...") {

@@ -1,0 +1,28 @@
+// Package progress judges the output lines of a job's ranks by rules: lines that
+// must keep coming, and lines that must not come.
+//
+// It takes rules, from flags (Read) or as a JSON list (List), and lines with their
+// ranks (Watch.Feed, or Watch.Writer for a stream). Watch.Look gives the verdicts,
+// Watch.Due the moment of the next possible one. The caller owns the clock.
+//
+// An expect rule is satisfied by a line that matches its regular expression. If the
+// expression has groups that capture numbers, a number must have grown, too.
+// Several numbers are compared from left to right, as in "epoch 2 step 1" after
+// "epoch 1 step 900". A captured text that is no finite number is ignored, so a NaN
+// has not grown. By job, which is the default, a line of any rank counts, and it
+// must exceed what any rank has printed before. By rank, each rank is judged alone.
+// A number that shrinks has not grown: only Reset, for a restart of the job, lets it
+// begin again.
+//
+// A fail-on rule fires on the first line that matches.
+//
+// A line ends with a line feed or a carriage return, so the states of a progress
+// bar are lines. Colors (escape sequences) are taken out before matching. A line is
+// matched up to 64 KiB.
+//
+// It promises: a line without the longest literal text of a rule costs no regular
+// expression; memory does not grow with the output; a rule fires once until it is
+// satisfied again. A Watch may be used by several goroutines.
+//
+// It will not print, stop anything, or start timers.
+package progress

@@ -1,0 +1,173 @@
+package progress
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"time"
+)
+
+// Rule is one rule, as the user gave it: Expect or FailOn is set.
+type Rule struct {
+	Expect      string        // lines must match this regular expression
+	Within      time.Duration // between two lines that count; 0: only the first one must come
+	FirstWithin time.Duration // until the first one, from the start; 0: Within
+	ByRank      bool          // each rank must satisfy it, not the job as a whole
+	FailOn      string        // no line may match this regular expression
+	Stop        bool          // the job is to be stopped when the rule fires
+}
+
+// Least is the shortest time that a rule takes.
+const Least = time.Second
+
+// MaxRules bounds the rules of one job.
+const MaxRules = 16
+
+// Name is what messages call the rule.
+func (r Rule) Name() string {
+	if r.FailOn != "" {
+		return "fail-on " + quoted(r.FailOn)
+	}
+	return "expect " + quoted(r.Expect)
+}
+
+func quoted(pattern string) string { return "'" + visible(pattern, 120) + "'" }
+
+// first is how long the first line may take.
+func (r Rule) first() time.Duration {
+	if r.FirstWithin > 0 {
+		return r.FirstWithin
+	}
+	return r.Within
+}
+
+// RuleError is a rule that cannot be used.
+type RuleError struct {
+	Err error  // what is wrong, with the flag's or field's name
+	Way string // what to write instead
+}
+
+func (e *RuleError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *RuleError) Unwrap() error { return e.Err }
+
+// Hint is the way out.
+func (e *RuleError) Hint() string { return e.Way }
+
+func wrong(way, format string, args ...any) *RuleError {
+	return &RuleError{fmt.Errorf(format, args...), way}
+}
+
+// compiled is a rule that is ready for use.
+type compiled struct {
+	Rule
+	re     *regexp.Regexp
+	lit    literals
+	number []byte // see numberAfter
+}
+
+// find reports whether line matches, with what the groups of an expect rule have
+// captured; match is memory for that.
+func (c *compiled) find(line []byte, match []int) ([]int, bool) {
+	switch {
+	case !c.lit.in(line):
+		return nil, false
+	case c.re.NumSubexp() == 0 || c.FailOn != "":
+		return nil, c.re.Match(line)
+	case c.number != nil:
+		match = findNumber(line, c.number, match)
+	default:
+		match = c.re.FindSubmatchIndex(line)
+	}
+	return match, match != nil
+}
+
+// Set is a list of rules that are ready for use.
+type Set struct{ rules []compiled }
+
+// Compile makes a Set of rules. Errors are *RuleError, and name the flags of the
+// command line.
+func Compile(rules []Rule) (*Set, error) {
+	if len(rules) > MaxRules {
+		return nil, wrong("join expressions with |, as in --fail-on='nan|out of memory'", "%d progress rules: a job takes at most %d", len(rules), MaxRules)
+	}
+	s := &Set{}
+	for _, r := range rules {
+		if err := r.judge(); err != nil {
+			return nil, err
+		}
+		flag, pattern := "expect", r.Expect
+		if r.FailOn != "" {
+			flag, pattern = "fail-on", r.FailOn
+		}
+		re, err := regexp.Compile(pattern)
+		if err != nil {
+			return nil, wrong(`brackets that are text take a backslash, as in 'step \((\d+)\)'; syntax: https://pkg.go.dev/regexp/syntax`,
+				"--%s=%s is no regular expression: %s", flag, quoted(pattern), cause(err))
+		}
+		if re.MatchString("") {
+			return nil, wrong(`as in --`+flag+`='step (\d+)'`, "--%s=%s matches an empty line, and so every line", flag, quoted(pattern))
+		}
+		s.rules = append(s.rules, compiled{r, re, literalsOf(pattern), numberAfter(pattern)})
+	}
+	return s, nil
+}
+
+// cause is the parser's complaint without its own repetition of the expression.
+func cause(err error) string {
+	var e *syntax.Error
+	if errors.As(err, &e) {
+		return e.Code.String() + " " + quoted(e.Expr)
+	}
+	return err.Error()
+}
+
+// judge checks the fields of a rule against each other.
+func (r Rule) judge() error {
+	times := func(flag string, d time.Duration) error {
+		switch {
+		case d < 0:
+			return wrong("a time is written as 90s, 10m or 1h", "--%s=%s lies in the past", flag, d)
+		case d > 0 && d < Least:
+			return wrong("minutes are usual, as in --"+flag+"=10m", "--%s=%s: the shortest is %s", flag, d, Least)
+		}
+		return nil
+	}
+	switch {
+	case r.Expect != "" && r.FailOn != "":
+		return wrong("write two rules", "--expect=%s and --fail-on=%s are one rule", quoted(r.Expect), quoted(r.FailOn))
+	case r.Expect == "" && r.FailOn == "":
+		return wrong(`--expect='step (\d+)' --within=10m, or --fail-on='loss.*nan'`, "a progress rule has no expression")
+	case r.FailOn != "" && (r.Within != 0 || r.FirstWithin != 0 || r.ByRank):
+		return wrong("leave the times away: --fail-on fires at once", "--fail-on=%s takes no --within, --first-within or --expect-by", quoted(r.FailOn))
+	case r.Expect != "" && r.Within == 0 && r.FirstWithin == 0:
+		return wrong("--expect="+quoted(r.Expect)+" --within=10m", "--expect=%s has no --within", quoted(r.Expect))
+	}
+	if err := times("within", r.Within); err != nil {
+		return err
+	}
+	return times("first-within", r.FirstWithin)
+}
+
+// visible keeps most bytes of a text and makes it fit for one line of a message.
+func visible(text string, most int) string {
+	text = strings.Map(func(c rune) rune {
+		switch {
+		case c == '\t':
+			return ' '
+		case c < ' ', c == 0x7f, c >= 0x80 && c < 0xa0:
+			return '?'
+		}
+		return c
+	}, strings.ToValidUTF8(text, "?"))
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && text[most]&0xc0 == 0x80 {
+		most--
+	}
+	return text[:most] + "..."
+}

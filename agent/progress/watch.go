@@ -1,0 +1,251 @@
+package progress
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"time"
+)
+
+// NoRank is the rank of a line that belongs to no known rank.
+const NoRank = -1
+
+// maxKept is how much of the last matching line is kept, in bytes.
+const maxKept = 300
+
+// Watch applies a Set to one attempt of a job.
+type Watch struct {
+	set   *Set
+	ranks int // that are known from the start
+
+	mu     sync.Mutex
+	states [][]state // by rule, and by rank for rules by rank
+	index  []map[int]int
+	failed []Verdict // that Look has not told yet
+}
+
+// state is where a rule stands, for the job or for one rank.
+type state struct {
+	rank    int       // NoRank: the job, or an unknown rank
+	since   time.Time // of the last line that counted, or of the start
+	moved   bool      // a line has counted
+	best    numbers   // the largest that was captured
+	fired   bool
+	resumed bool // it has moved after it had fired, and Look has not told yet
+	over    bool // the rank has ended
+
+	line []byte    // the last one that matched
+	from int       // its rank
+	at   time.Time // when it came; zero: none has matched
+}
+
+// Begin starts to watch a job of ranks 0 to ranks-1; 0: the ranks are not known, and
+// each is watched from its first matching line on.
+func (s *Set) Begin(now time.Time, ranks int) *Watch {
+	w := &Watch{set: s, ranks: ranks}
+	w.Reset(now)
+	return w
+}
+
+// Reset forgets all lines, as after a restart.
+func (w *Watch) Reset(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.states, w.index, w.failed = nil, nil, nil
+	for _, r := range w.set.rules {
+		var list []state
+		index := map[int]int{}
+		switch {
+		case r.FailOn != "":
+			list = []state{{rank: NoRank}}
+		case r.ByRank && w.ranks > 0:
+			for rank := range w.ranks {
+				index[rank] = rank
+				list = append(list, state{rank: rank, since: now})
+			}
+		default:
+			index[NoRank] = 0
+			list = []state{{rank: NoRank, since: now}}
+		}
+		w.states, w.index = append(w.states, list), append(w.index, index)
+	}
+}
+
+// Feed looks at one line without its end. It reports whether Look has something new
+// to tell before Due.
+func (w *Watch) Feed(rank int, line []byte, now time.Time) (news bool) {
+	line = plain(line)
+	for i := range w.set.rules {
+		var memory [4]int
+		if match, ok := w.set.rules[i].find(line, memory[:0]); ok {
+			news = w.matched(i, rank, line, match, now) || news
+		}
+	}
+	return news
+}
+
+// candidate reports whether a piece of output may contain a match.
+func (w *Watch) candidate(p []byte) bool {
+	if bytes.IndexByte(p, escape) >= 0 {
+		return true
+	}
+	return slices.ContainsFunc(w.set.rules, func(r compiled) bool { return r.lit.in(p) })
+}
+
+// matched takes a line that matches a rule.
+func (w *Watch) matched(i, rank int, line []byte, match []int, now time.Time) (news bool) {
+	r := &w.set.rules[i]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.ByRank && w.ranks > 0 && (rank < 0 || rank >= w.ranks) {
+		return false // of a process that has no rank
+	}
+	s := w.stateOf(i, rank, now)
+	s.line, s.from, s.at = append(s.line[:0], line[:min(len(line), maxKept)]...), rank, now
+	if r.FailOn != "" {
+		if s.fired {
+			return false
+		}
+		s.fired = true
+		w.failed = append(w.failed, Verdict{Rule: r.Rule, Kind: Failed, Rank: rank, Line: string(s.line), From: rank})
+		return true
+	}
+	if len(match) > 2 {
+		var scratch [4]float64
+		found, any := numbersOf(scratch[:0], line, match)
+		if !any || s.best != nil && !found.exceeds(s.best) {
+			return false
+		}
+		s.best = append(s.best[:0], found...)
+	}
+	s.since, s.moved = now, true
+	if s.fired {
+		s.fired, s.resumed = false, true
+		return true
+	}
+	return false
+}
+
+// stateOf finds the state that a rank's line belongs to.
+func (w *Watch) stateOf(i, rank int, now time.Time) *state {
+	if !w.set.rules[i].ByRank {
+		return &w.states[i][0]
+	}
+	at, known := w.index[i][rank]
+	if !known {
+		if old := &w.states[i][0]; old.rank == NoRank && old.at.IsZero() {
+			old.over = true // it stood for a job that has printed nothing
+		}
+		at = len(w.states[i])
+		w.index[i][rank] = at
+		w.states[i] = append(w.states[i], state{rank: rank, since: now})
+	}
+	return &w.states[i][at]
+}
+
+// Ended tells that a rank has ended: no more lines are expected of it.
+func (w *Watch) Ended(rank int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, r := range w.set.rules {
+		if at, known := w.index[i][rank]; r.ByRank && known {
+			w.states[i][at].over = true
+		}
+	}
+}
+
+// Excuse lets the time of all rules begin anew, without forgetting lines: for a time
+// in which output could not arrive.
+func (w *Watch) Excuse(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.states {
+		for j := range w.states[i] {
+			w.states[i][j].since = now
+		}
+	}
+}
+
+// limit is how long a state may stand still; 0: for ever.
+func (s *state) limit(r Rule) time.Duration {
+	switch {
+	case s.over || s.fired || r.FailOn != "":
+		return 0
+	case s.moved:
+		return r.Within
+	}
+	return r.first()
+}
+
+// Due is the earliest moment at which Look may have a new verdict; false: never,
+// unless lines come.
+func (w *Watch) Due() (at time.Time, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, r := range w.set.rules {
+		for j := range w.states[i] {
+			s := &w.states[i][j]
+			limit := s.limit(r.Rule)
+			if limit == 0 {
+				continue
+			}
+			if due := s.since.Add(limit); !ok || due.Before(at) {
+				at, ok = due, true
+			}
+		}
+	}
+	return at, ok
+}
+
+// Look gives what is new: rules that fired, and rules that are satisfied again. Ranks
+// that break the same rule at once share a verdict.
+func (w *Watch) Look(now time.Time) (verdicts []Verdict) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	verdicts, w.failed = w.failed, nil
+	for i, r := range w.set.rules {
+		var fired, resumed *Verdict
+		for j := range w.states[i] {
+			s := &w.states[i][j]
+			limit := s.limit(r.Rule)
+			switch {
+			case s.resumed:
+				s.resumed = false
+				resumed = s.tell(resumed, Verdict{Rule: r.Rule, Kind: Moves}, now)
+			case limit > 0 && now.Sub(s.since) >= limit:
+				s.fired = true
+				fired = s.tell(fired, Verdict{Rule: r.Rule, Kind: s.kind(), After: limit}, now)
+			}
+		}
+		for _, v := range []*Verdict{fired, resumed} {
+			if v != nil {
+				verdicts = append(verdicts, *v)
+			}
+		}
+	}
+	return verdicts
+}
+
+// kind says how a rule is broken.
+func (s *state) kind() Kind {
+	switch {
+	case s.at.IsZero():
+		return Absent
+	case s.best != nil || !s.moved:
+		return NotGrown
+	}
+	return Silent
+}
+
+// tell adds a state to the verdict of its rule, or makes it the first one of it.
+func (s *state) tell(first *Verdict, v Verdict, now time.Time) *Verdict {
+	if first != nil {
+		first.More++
+		return first
+	}
+	v.Rank, v.From, v.Line, v.Best = s.rank, s.from, string(s.line), s.best.text()
+	if !s.at.IsZero() {
+		v.Ago = now.Sub(s.at)
+	}
+	return &v
+}

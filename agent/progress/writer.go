@@ -1,0 +1,118 @@
+package progress
+
+import (
+	"bytes"
+	"time"
+)
+
+// maxLine is how much of a line is looked at, in bytes; a Writer holds as much.
+const maxLine = 64 << 10
+
+// Writer looks at a stream that is written elsewhere as well. It never fails. One
+// goroutine at a time may use it.
+type Writer struct {
+	watch  *Watch
+	split  func(line []byte) (rank int, text []byte)
+	news   func()
+	rank   int    // of the line
+	inside bool   // a part of the line was looked at, and a carriage return ended it
+	held   []byte // of a line that has not ended
+}
+
+// Writer gives one for a stream of a rank. It calls news where Look has something
+// new to tell.
+func (w *Watch) Writer(rank int, news func()) *Writer {
+	return &Writer{watch: w, news: news, rank: rank}
+}
+
+// Mixed gives one for a stream that several ranks share: split tells the rank of a
+// line and the text behind its tag.
+func (w *Watch) Mixed(split func(line []byte) (rank int, text []byte), news func()) *Writer {
+	return &Writer{watch: w, split: split, news: news}
+}
+
+// Write looks at the lines that p ends; the beginning of a next one is kept.
+func (w *Writer) Write(p []byte) (int, error) {
+	n := len(p)
+	if len(w.held) == 0 && w.split == nil && !w.watch.candidate(p) {
+		p = p[max(bytes.LastIndexByte(p, '\n'), bytes.LastIndexByte(p, '\r'))+1:]
+	}
+	for len(p) > 0 {
+		end := endOf(p)
+		if end < 0 {
+			w.hold(p)
+			break
+		}
+		if len(w.held) == 0 {
+			w.line(p[:end])
+		} else {
+			w.hold(p[:end])
+			w.line(w.held)
+			w.held = w.held[:0]
+		}
+		w.inside = p[end] == '\r'
+		p = p[end+1:]
+	}
+	return n, nil
+}
+
+// endOf finds the end of the first line; -1: it has none. IndexByte is far faster than
+// IndexAny.
+func endOf(p []byte) int {
+	end := bytes.IndexByte(p, '\n')
+	line := p
+	if end >= 0 {
+		line = p[:end]
+	}
+	if back := bytes.IndexByte(line, '\r'); back >= 0 {
+		return back
+	}
+	return end
+}
+
+// Close looks at a last line that has no end.
+func (w *Writer) Close() error {
+	w.line(w.held)
+	w.held = nil
+	return nil
+}
+
+func (w *Writer) hold(p []byte) {
+	w.held = append(w.held, p[:min(len(p), maxLine-len(w.held))]...)
+}
+
+func (w *Writer) line(line []byte) {
+	if len(line) == 0 {
+		return
+	}
+	line = line[:min(len(line), maxLine)]
+	if w.split != nil && !w.inside {
+		w.rank, line = w.split(line)
+	}
+	if w.watch.Feed(w.rank, line, time.Now()) {
+		w.news()
+	}
+}
+
+// escape begins a terminal's escape sequence.
+const escape = 0x1b
+
+// plain is a line without escape sequences such as colors.
+func plain(line []byte) []byte {
+	if bytes.IndexByte(line, escape) < 0 {
+		return line
+	}
+	kept := make([]byte, 0, len(line))
+	for i := 0; i < len(line); i++ {
+		switch {
+		case line[i] != escape:
+			kept = append(kept, line[i])
+		case i+1 < len(line) && line[i+1] == '[':
+			for i += 2; i < len(line) && (line[i] < 0x40 || line[i] > 0x7e); i++ {
+			}
+		default:
+			i++
+		}
+	}
+	return kept
+}
