@@ -21,10 +21,11 @@ const (
 	wordInfra = "infra" // a process could not be started or heard of, not by the program's doing
 	wordOOM   = "oom"   // the kernel killed a process for its memory
 	wordHang  = "hang"  // the run did nothing and was stopped: exit code 79
+	wordStall = "stall" // the run broke a progress rule and was stopped: exit code 79
 	wordAny   = "any"   // every exit code; not oom
 )
 
-var words = []string{wordLost, wordInfra, wordOOM, wordHang, wordAny}
+var words = []string{wordLost, wordInfra, wordOOM, wordHang, wordStall, wordAny}
 
 // Classes are ends that are retried. The zero value retries nothing.
 type Classes struct {
@@ -32,6 +33,7 @@ type Classes struct {
 	lost  bool
 	infra bool
 	oom   bool
+	stall bool
 }
 
 // Parse reads exit codes and words, separated by commas: "137,lost". Where every
@@ -88,6 +90,10 @@ func (c *Classes) set(entry string, on bool) error {
 		for code := range c.codes {
 			c.codes[code] = on
 		}
+		c.stall = on
+		return nil
+	case wordStall:
+		c.stall = on
 		return nil
 	case "":
 		return fmt.Errorf("an entry is empty")
@@ -102,6 +108,9 @@ func (c *Classes) set(entry string, on bool) error {
 		return fmt.Errorf("%d is no exit code: they are 1 to 255", code)
 	}
 	c.codes[code] = on
+	if code == names.ExitHung {
+		c.stall = on
+	}
 	return nil
 }
 
@@ -115,6 +124,8 @@ func (c Classes) retries(e End) (yes bool, entry string) {
 		return c.lost, wordLost
 	case e.Infra:
 		return c.infra, wordInfra
+	case e.Stalled:
+		return c.stall, wordStall
 	case e.Code < 1 || e.Code >= len(c.codes):
 		return false, strconv.Itoa(e.Code)
 	}

@@ -9,6 +9,7 @@ import (
 func TestParse(t *testing.T) {
 	code := func(n int) End { return End{Code: n} }
 	killed, lost, infra := code(137), End{Code: 76, Lost: true}, End{Code: 76, Infra: true}
+	stalled := End{Code: 79, Stalled: true}
 	starved := End{Code: 137, OOM: true}
 	gone := End{Code: 76, Lost: true, OOM: true}
 	for _, row := range []struct {
@@ -21,8 +22,11 @@ func TestParse(t *testing.T) {
 		{"oom", []End{starved, gone}, []End{killed, lost}},
 		{"+1,-143,+oom", []End{code(1), killed, lost, infra, starved}, []End{code(143), code(134)}},
 		{"-lost", []End{killed, infra}, []End{lost}},
-		{"hang", []End{code(79)}, []End{code(75), lost}},
-		{"any", []End{code(1), code(255), killed}, []End{lost, infra, starved, code(0), code(256), code(-1)}},
+		{"hang", []End{code(79)}, []End{code(75), lost, stalled}},
+		{"stall", []End{stalled}, []End{code(79), lost}},
+		{"79", []End{stalled, code(79)}, []End{lost}},
+		{"+any,-stall", []End{code(79), lost}, []End{stalled}},
+		{"any", []End{code(1), code(255), killed, stalled}, []End{lost, infra, starved, code(0), code(256), code(-1)}},
 		{"+any,-139", []End{code(1), lost}, []End{code(139)}},
 	} {
 		classes, err := Parse(row.list)
@@ -45,7 +49,7 @@ func TestParseRefuses(t *testing.T) {
 		"+":           "an entry is empty",
 		"0":           "0 is no failure",
 		"256":         "256 is no exit code: they are 1 to 255",
-		"137,sigkill": `"sigkill" is no exit code and none of lost, infra, oom, hang, any`,
+		"137,sigkill": `"sigkill" is no exit code and none of lost, infra, oom, hang, stall, any`,
 		"1.5":         `"1.5" is no exit code`,
 		"137,-1":      `"137" has no + or - before it`,
 		"+-1":         "-1 is no exit code",

@@ -30,6 +30,8 @@ type End struct {
 	// Infra: it is our own infrastructure that failed, not the program.
 	Infra bool
 	OOM   bool // the kernel killed a process for its memory
+	// Stalled: we ended it because it broke a progress rule.
+	Stalled bool
 	// Preempted: its worker was told to go from outside: a drain, an eviction, a
 	// preemption, the shutdown of its node. It counts before everything else.
 	Preempted bool
