@@ -27,7 +27,8 @@ type attempt struct {
 	made     situation // what the plan was made of
 	command  *command  // nil: a group, or the plan could not be carried out
 	watcher  *supervisor
-	hang     *hangWatch // nil: nobody looks for hangs
+	hang     *hangWatch     // nil: nobody looks for hangs
+	progress *progressWatch // nil: there are no rules for output lines
 	began    time.Time
 	ran      time.Duration
 	evidence Evidence
@@ -88,7 +89,7 @@ func (r *runner) warn(sentences []string) {
 func (r *runner) supervise(working context.Context, a *attempt, name string, job running) *supervisor {
 	a.began = time.Now()
 	s := r.observer(a.workers)
-	s.cmd, s.name, s.hang = job, name, a.hang
+	s.cmd, s.name, s.hang, s.progress = job, name, a.hang, a.progress
 	a.watcher = s
 	r.enroll(working, a)
 	if r.begun.IsZero() {
@@ -130,7 +131,8 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	} else {
 		r.input.again(r.voice)
 	}
-	a.command, err = r.teed(func(s Streams) (c *command, err error) {
+	a.progress = r.watchProgress(0)
+	a.command, err = r.teed(a.progress, func(s Streams) (c *command, err error) {
 		start := func() error {
 			c, err = startCommand(r.reaper, argv, env, r.cfg.Chdir, s, r.id)
 			return err
@@ -164,7 +166,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 		e = e.latest()
 	}
 	a.evidence, a.verdict = e, Judge(e)
-	r.tee.drain(r.voice)
+	r.tees.drain(r.voice)
 	r.lookAtOutput(status.Code > 128)
 	a.verdict, a.said = r.cutShort(a.verdict, e.Told, len(e.Lost))
 	r.noteHang(a)

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/progress"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/hostfile"
 )
@@ -49,17 +50,18 @@ type Config struct {
 	Container     string   // container of the worker pods; "": found
 	WorkerAgent   string   // path of agent in the workers; "": our own path
 
-	Timeout       time.Duration // how long to wait for the workers; 0: no limit
-	HopelessAfter time.Duration // how long a permanent reason may last
-	NodeLostAfter time.Duration // how long link and Ready may both be down
-	Lease         time.Duration // how long workers keep sessions without a launcher
-	Grace         time.Duration // between asking to stop and killing
-	FrozenAfter   time.Duration // how long an MPI daemon may be stopped; 0: for ever
-	HangAfter     time.Duration // how long nothing may happen before it is called a hang; 0: for ever
-	HangAction    string        // report or stop
-	KeepWorkers   bool          // do not tell the workers that the job is over
-	MaxRestarts   int           // how often a run that failed is begun again, in place
-	RestartOn     string        // after which ends; "": retry.Default
+	Timeout       time.Duration   // how long to wait for the workers; 0: no limit
+	HopelessAfter time.Duration   // how long a permanent reason may last
+	NodeLostAfter time.Duration   // how long link and Ready may both be down
+	Lease         time.Duration   // how long workers keep sessions without a launcher
+	Grace         time.Duration   // between asking to stop and killing
+	FrozenAfter   time.Duration   // how long an MPI daemon may be stopped; 0: for ever
+	HangAfter     time.Duration   // how long nothing may happen before it is called a hang; 0: for ever
+	HangAction    string          // report or stop
+	Progress      []progress.Word // rules for output lines, as given
+	KeepWorkers   bool            // do not tell the workers that the job is over
+	MaxRestarts   int             // how often a run that failed is begun again, in place
+	RestartOn     string          // after which ends; "": retry.Default
 
 	Hostfile string   // where to write the hostfile; "": /etc/mpi, else the run directory
 	Exit     ExitRule // whose word counts
@@ -159,6 +161,9 @@ func (c Config) ValidateHosts() error {
 		return err
 	}
 	if err := c.validateHang(); err != nil {
+		return err
+	}
+	if err := c.validateProgress(); err != nil {
 		return err
 	}
 	if err := c.validateLaunch(); err != nil {

@@ -33,7 +33,7 @@ func (c Config) retries() (retry.Policy, error) {
 	}
 	classes, err := retry.Parse(list)
 	if err != nil {
-		return retry.Policy{}, usage(fmt.Sprintf("it takes exit codes, lost, infra, oom, hang and any, as in %s; +1 adds to these, -143 takes away", retry.Default),
+		return retry.Policy{}, usage(fmt.Sprintf("it takes exit codes, lost, infra, oom, hang, stall and any, as in %s; +1 adds to these, -143 takes away", retry.Default),
 			"--restart-on=%s: %w", c.RestartOn, err)
 	}
 	return retry.Policy{Max: c.MaxRestarts, On: classes}, nil

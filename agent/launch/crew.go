@@ -76,6 +76,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		}
 	}
 	out, complaints := newOutlet(r.streams.Out), newOutlet(r.streams.Err)
+	a.progress = r.watchProgress(plan.ranks())
 	members, err := r.members(a, named{placeName(standardOutput, r.streams.Out), out}, named{placeName(standardError, r.streams.Err), complaints})
 	if err != nil {
 		return err
@@ -95,6 +96,9 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			c.live.Add(-1)
 			if s, ok := stoppedOf(e, c.group); ok {
 				stopped = append(stopped, s)
+			}
+			if e.Member < len(plan.Processes) {
+				a.progress.ended(plan.Processes[e.Member].Rank)
 			}
 			if e.Exit.OOM > 0 {
 				r.tally.starve(c.group.Worker(e.Member))
@@ -158,6 +162,7 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 			return m, outputFailure(err)
 		}
 		m.Stdout, m.Stderr = r.noteErrors(m.Stdout), r.noteErrors(m.Stderr)
+		m.Stdout, m.Stderr = a.progress.hear(p.Rank, m.Stdout), a.progress.hear(p.Rank, m.Stderr)
 		m.Stdout, m.Stderr = a.hang.hear(r.meter.watch(p.Rank, m.Stdout)), a.hang.hear(m.Stderr)
 		return m, nil
 	}

@@ -43,6 +43,7 @@ func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
 	for _, w := range slices.Concat(c.Joined, c.Back) {
 		r.tally.back(w.Name)
 	}
+	a.progress.again()
 	switch who := a.watcher.roster; {
 	case who.fault, !who.needed:
 		return ""

@@ -13,7 +13,7 @@ import (
 
 // end is how the attempt ended, for the decision whether there is another.
 func (a *attempt) end() retry.End {
-	e := retry.End{Code: a.verdict.Code, Why: a.verdict.Why, Lasted: a.ran, OOM: len(a.evidence.Starved) > 0}
+	e := retry.End{Code: a.verdict.Code, Why: a.verdict.Why, Lasted: a.ran, OOM: len(a.evidence.Starved) > 0, Stalled: a.stalled()}
 	lost := a.evidence.Lost
 	if a.command == nil {
 		lost = lostOf(lost, a.plan)
@@ -53,6 +53,11 @@ func hydraBroke(e Evidence) bool {
 	return e.Code == hydraGaveUp && ok && t.likely == ofSession && t.Code == proxyGaveUp && len(e.Ranks) == 0
 }
 
+// stalled reports whether we ended the attempt because it broke a progress rule.
+func (a *attempt) stalled() bool {
+	return a.verdict.Code == names.ExitHung && a.watcher.stalled != nil
+}
+
 // infra: the way to a worker failed, or something of ours there, and no worker is
 // known to be lost.
 func (a *attempt) infra() bool {
@@ -80,6 +85,8 @@ func (a *attempt) origin() (worker, rank string) {
 	one, found := meant(e)
 	end, first := firstEnd(e)
 	switch {
+	case a.stalled():
+		return "", *a.watcher.stalled
 	case a.verdict.Code == 0, ill && trouble.likely == ofHost && len(e.Lost) == 0:
 		return "", ""
 	case a.result.Cause != nil:

@@ -43,6 +43,9 @@ func (w *hangWatch) hear(to io.WriteCloser) io.WriteCloser {
 	return heard{w, to}
 }
 
+// aHang is the key of a hang among what is wrong with a run.
+const aHang = "hang"
+
 // onHang says what the watch over the run has seen, and ends the run where the
 // user wants that: true when it changed how the command is to end.
 func (s *supervisor) onHang(h hang) (changed bool) {
@@ -51,7 +54,7 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 		return false // it ends anyway
 	case h.over:
 		s.voice.Say("%s goes on: something moves again", s.name)
-		s.trouble("")
+		s.complain(aHang, "")
 		return false
 	case len(h.unknown) > 0:
 		s.voice.Say("nothing was printed for %s; whether %s hangs cannot be told: %s", seconds(s.cfg.HangAfter), s.name, unasked(h.unknown))
@@ -61,7 +64,7 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 	list := sitters(h.scenes, s.hang.labelOf)
 	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.name, seconds(s.cfg.HangAfter))
 	s.voice.Warn("%s", why)
-	s.trouble(strings.Join(append([]string{why}, hangLines(list)...), "; "))
+	s.complain(aHang, strings.Join(append([]string{why}, hangLines(list)...), "; "))
 	for _, line := range hangLines(list) {
 		s.voice.Warn("  %s", line)
 	}
@@ -114,10 +117,15 @@ func (w *hangWatch) over(c *command) {
 	}
 }
 
-// noteHang is for the verdict of an attempt that we ended because it hung.
+// noteHang is for the verdict of an attempt that we ended because it hung, or broke
+// a progress rule.
 func (r *runner) noteHang(a *attempt) {
 	s := a.watcher
 	r.report.Hangs += s.hangs
+	for _, one := range s.stalls {
+		one.Attempt = a.number
+		r.report.Stalls = append(r.report.Stalls, one)
+	}
 	if s.hung != "" && s.ending.told == 0 {
 		a.evidence.Code, a.verdict = names.ExitHung, Verdict{names.ExitHung, s.hung}
 	}

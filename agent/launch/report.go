@@ -27,6 +27,7 @@ type Report struct {
 	GapsMS    []int64 `json:"gaps_ms"`    // from each loss of a link to its return
 	WaitMS    int64   `json:"wait_ms"`    // rendezvous
 	Hangs     int     `json:"hangs"`      // that were reported
+	Stalls    []Stall `json:"stalls"`     // progress rules that fired, in their order
 	RunMS     int64   `json:"run_ms"`     // the command
 	Lost      []Lost  `json:"lost"`
 	Attempts  []Tried `json:"attempts"` // in their order
@@ -132,6 +133,9 @@ func seconds(d time.Duration) string {
 func (r Report) save(path string) error {
 	if r.GapsMS == nil {
 		r.GapsMS = []int64{}
+	}
+	if r.Stalls == nil {
+		r.Stalls = []Stall{}
 	}
 	if r.Lost == nil {
 		r.Lost = []Lost{}

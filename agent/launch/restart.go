@@ -100,7 +100,7 @@ func (r *runner) superseded() bool {
 func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decision, port *int) ([]rendezvous.Worker, error) {
 	r.voice.Warn("%s", d.Sentence)
 	r.place.trouble(r.voice, d.Sentence, time.Now().Add(restartShown))
-	r.tee.drain(r.voice)
+	r.tees.drain(r.voice)
 	if err := r.sweep(working, a); err != nil {
 		return nil, fail(names.ExitBug, "nothing is begun again beside what is left of an attempt", "restart: %w", err)
 	}

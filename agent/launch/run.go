@@ -55,7 +55,7 @@ type runner struct {
 	verdict    Verdict
 	spoiled    loss // results that could not be written
 	lostOutput loss // the command's output that could not
-	tee        *tee // of a command that runs here; nil: it has our own standard output
+	tees       tees // of a command that runs here; none: it has our own descriptors
 	hurry      bool // a signal told us to stop, or nothing was begun on the workers
 	silent     map[string]bool
 	// epilogue are the last lines of a process that failed, for the termination

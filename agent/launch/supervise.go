@@ -51,7 +51,9 @@ type supervisor struct {
 	signals <-chan os.Signal
 	started []rendezvous.Worker
 	hang    *hangWatch // nil: nobody looks for hangs
-	alone   *aloneWatch
+	// progress applies the rules for output lines; nil: there are none.
+	progress *progressWatch
+	alone    *aloneWatch
 
 	ending ending
 	last   rendezvous.Snapshot
@@ -60,8 +62,11 @@ type supervisor struct {
 	illAt     time.Time
 	announced bool
 	illnesses map[int]*illness // of a script's mpiruns, by their indices
-	hung      string           // why we ended a run that hung
+	hung      string           // why we ended a run that hung, or broke a progress rule
+	stalled   *string          // the rank that broke the rule for which we ended it; nil: none did
 	hangs     int              // that were reported
+	stalls    []Stall          // progress rules that fired
+	wrongs    []wrong          // what is wrong with the run now
 	trouble   func(sentence string)
 	unsure    map[string]suspicion
 	warned    map[string]bool
@@ -91,6 +96,8 @@ func (s *supervisor) watch(ctx context.Context) {
 	s.begin()
 	s.hang.begin()
 	defer s.hang.end()
+	s.progress.begin()
+	defer s.progress.end()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
 	rearm := func() {
@@ -133,6 +140,14 @@ func (s *supervisor) watch(ctx context.Context) {
 			pace.resume()
 		case h := <-s.hang.tell():
 			if s.onHang(h) {
+				rearm()
+			}
+		case <-s.progress.due():
+			if s.onProgressDue(time.Now()) {
+				rearm()
+			}
+		case <-s.progress.told():
+			if s.onProgress(time.Now()) {
 				rearm()
 			}
 		case <-tick.C:

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/musterhq/muster/agent/metrics"
 )
 
 // tee stands between a command and our standard output, to look at what passes.
@@ -16,6 +18,7 @@ type tee struct {
 	from *os.File
 	to   io.Writer
 	seen io.WriteCloser
+	name string // of the stream, for people
 
 	draining atomic.Bool // the command has ended: notice when the pipe is empty
 	last     atomic.Bool // so has what it left behind: end then
@@ -86,52 +89,96 @@ func (t *tee) copy() {
 
 // drain waits until the output of a command that has ended is through.
 func (t *tee) drain(v *voice) {
-	if t == nil {
-		return
-	}
 	t.draining.Store(true)
 	_ = t.from.SetReadDeadline(time.Now().Add(drainQuiet)) // wakes a Read; os.ErrClosed: it is done
 	select {
 	case <-t.drained:
 	case <-t.done:
 	case <-time.After(drainWait):
-		v.Warn("nobody reads our standard output: metrics may lack the end of it")
+		v.Warn("nobody reads our %s: what is collected from it may lack the end", t.name)
 	}
 }
 
 // finish lets copy end when the pipe is empty, whoever may still have it open.
 // It is for when nothing that the command started is left.
 func (t *tee) finish() {
-	if t == nil {
-		return
-	}
 	t.last.Store(true)
 	t.draining.Store(true)
 	_ = t.from.SetReadDeadline(time.Now().Add(drainQuiet)) // os.ErrClosed: it has ended
 }
 
-// teed runs begin with streams whose standard output passes through a tee, where
-// somebody looks at it, or where the command's own writes would fail unseen. The
-// copying belongs to r.wg and goes on until r.tee.finish.
-func (r *runner) teed(begin func(Streams) (*command, error)) (*command, error) {
-	if r.meter == nil && !isOddDevice(r.streams.Out) {
-		return begin(r.streams)
+// tees are those of the command's streams that pass through us.
+type tees []*tee
+
+func (all tees) drain(v *voice) {
+	for _, t := range all {
+		t.drain(v)
 	}
-	t, in, err := newTee(r.streams.Out, r.meter.mixed(), func(err error) {
-		r.outputLost(called(placeName(standardOutput, r.streams.Out), err))
-	})
-	if err != nil {
-		return nil, err
+}
+
+func (all tees) finish() {
+	for _, t := range all {
+		t.finish()
 	}
+}
+
+// both writes to two writers that never fail.
+type both struct{ one, other io.WriteCloser }
+
+func (b both) Write(p []byte) (int, error) {
+	_, _ = b.one.Write(p)
+	return b.other.Write(p)
+}
+
+func (b both) Close() error { return errors.Join(b.one.Close(), b.other.Close()) }
+
+// teed runs begin with streams that pass through a tee, where somebody looks at
+// them, or where the command's own writes would fail unseen. Progress rules look at
+// standard error, too: loggers and progress bars write there. The copying belongs to
+// r.wg and goes on until r.tees.finish.
+func (r *runner) teed(p *progressWatch, begin func(Streams) (*command, error)) (cmd *command, err error) {
 	streams := r.streams
-	streams.Out = in
-	cmd, err := begin(streams)
-	_ = in.Close() // a pipe's cannot fail
-	if err != nil {
-		_ = t.from.Close()
-		return nil, err
+	var made tees
+	var ins []*os.File
+	pass := func(name string, to **os.File, seen io.WriteCloser) error {
+		place := *to
+		t, in, err := newTee(p.timed(place), seen, func(err error) { r.outputLost(called(placeName(name, place), err)) })
+		if err == nil {
+			t.name = name
+			made, ins, *to = append(made, t), append(ins, in), in
+		}
+		return err
 	}
-	r.tee = t
-	r.wg.Go(t.copy)
-	return cmd, nil
+	if r.meter != nil || p != nil || isOddDevice(r.streams.Out) {
+		err = pass(standardOutput, &streams.Out, both{r.meter.mixed(), p.mixed(r.tags())})
+	}
+	if p != nil && err == nil {
+		err = pass(standardError, &streams.Err, p.mixed(r.tags()))
+	}
+	if err == nil {
+		cmd, err = begin(streams)
+	}
+	for _, in := range ins {
+		_ = in.Close() // a pipe's cannot fail
+	}
+	r.tees = made
+	for _, t := range made {
+		if err != nil {
+			_ = t.from.Close()
+			continue
+		}
+		r.wg.Go(t.copy)
+	}
+	if err != nil {
+		r.tees = nil
+	}
+	return cmd, err
+}
+
+// tags are the marks of ranks in the output of a command that runs here.
+func (r *runner) tags() metrics.Tags {
+	if r.cfg.Output == "tag" && IsMPIRun(r.cfg.Command[0]) {
+		return metrics.TagsAll // each line has its rank: mpirun is asked for that
+	}
+	return metrics.TagsSure
 }

@@ -12,7 +12,7 @@ const (
 	ExitDeadline   = 75  // rendezvous deadline passed, or no launcher ever came
 	ExitHopeless   = 76  // waiting cannot help, or a worker was lost
 	ExitForbidden  = 77  // the launcher lacks a right
-	ExitHung       = 79  // the run did nothing for --hang-after and was stopped
+	ExitHung       = 79  // the run did nothing for --hang-after, or broke a progress rule, and was stopped
 	ExitNotRunable = 126 // the command was found but cannot be run
 	ExitNotFound   = 127 // the command was not found
 	ExitTransport  = 255 // rsh: the way to the worker failed, as in ssh

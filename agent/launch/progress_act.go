@@ -1,0 +1,107 @@
+//go:build linux
+
+package launch
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/agent/progress"
+)
+
+// Stall is a rule for output lines that fired, as the report has it.
+type Stall struct {
+	Attempt int    `json:"attempt"`
+	Rule    string `json:"rule"`           // "expect 'step (\d+)'"
+	Why     string `json:"why"`            // how it was broken
+	Rank    string `json:"rank,omitempty"` // that is judged, or printed the line: "rank 3"
+	Line    string `json:"line,omitempty"` // the last one that matched
+	Stopped bool   `json:"stopped"`        // the attempt was ended for it
+}
+
+// wrong is one thing that is wrong with the run, as `agent ready` tells.
+type wrong struct{ key, sentence string }
+
+// complain notes what is wrong with the run under a key; no sentence: nothing any
+// more. All that is wrong is left for `agent ready`.
+func (s *supervisor) complain(key, sentence string) {
+	s.wrongs = slices.DeleteFunc(s.wrongs, func(w wrong) bool { return w.key == key })
+	if sentence != "" {
+		s.wrongs = append(s.wrongs, wrong{key, sentence})
+	}
+	var all []string
+	for _, w := range s.wrongs {
+		all = append(all, w.sentence)
+	}
+	s.trouble(strings.Join(all, "; "))
+}
+
+// onProgressDue judges the rules when one may have been broken for too long. Time in
+// which output could not reach us does not count.
+func (s *supervisor) onProgressDue(now time.Time) (changed bool) {
+	p := s.progress
+	if why := s.cannotHear(now); why != "" {
+		p.rules.Excuse(now)
+		if !p.unsure {
+			p.unsure = true
+			s.voice.Say("the progress rules are not judged for now: %s", why)
+		}
+		p.arm()
+		return false
+	}
+	return s.onProgress(now)
+}
+
+// cannotHear says why lines of the job may not have arrived; "" if they have.
+func (s *supervisor) cannotHear(now time.Time) string {
+	switch {
+	case now.Sub(s.progress.set) > lateBy:
+		return "the launcher itself was stopped"
+	case s.progress.unread(now):
+		return "nobody reads the job's output"
+	case !s.group:
+		return "" // the ranks' lines come by the command's own connections
+	}
+	for name, st := range s.links.standings() {
+		if st.err == nil && st.state.Linked && !st.state.Connected && !st.state.Parked {
+			return "the link to worker " + name + " is down"
+		}
+	}
+	return ""
+}
+
+// onProgress says what is new about the rules, and ends the run where a rule wants
+// that: true when it changed how the command is to end.
+func (s *supervisor) onProgress(now time.Time) (changed bool) {
+	if s.ending.told != 0 || s.ending.lost || s.ending.ill {
+		return false // it ends anyway
+	}
+	for _, v := range s.progress.rules.Look(now) {
+		changed = s.onVerdict(v) || changed
+	}
+	s.progress.arm()
+	return changed
+}
+
+func (s *supervisor) onVerdict(v progress.Verdict) (changed bool) {
+	why := v.Sentence()
+	if v.Kind == progress.Moves {
+		s.voice.Say("%s", why)
+		s.complain(v.Rule.Name(), "")
+		return false
+	}
+	s.voice.Warn("%s", why)
+	if v.Kind == progress.Absent {
+		s.voice.Hint("a program that buffers its output prints late: PYTHONUNBUFFERED=1 or stdbuf -oL; --first-within allows for a slow start")
+	}
+	s.complain(v.Rule.Name(), why)
+	s.stalls = append(s.stalls, Stall{Rule: v.Rule.Name(), Why: why, Rank: v.RankName(), Line: v.Line, Stopped: v.Rule.Stop && s.hung == ""})
+	if !v.Rule.Stop || s.hung != "" {
+		return false
+	}
+	s.voice.Warn("stopping %s (--%s=%s), %s to go before it is killed", s.name, progress.FlagAction, hangStop, seconds(s.cfg.Grace))
+	rank := v.RankName()
+	s.hung, s.stalled = s.name+" was stopped: "+why, &rank
+	return s.ending.onHang(s.cfg.Grace)
+}

@@ -1,0 +1,149 @@
+//go:build linux
+
+package launch
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/group/output"
+	"github.com/musterhq/muster/agent/metrics"
+	"github.com/musterhq/muster/agent/progress"
+)
+
+// ruled is a supervisor with rules for output lines, and what it says.
+func ruled(t *testing.T, words ...progress.Word) (*supervisor, *bytes.Buffer) {
+	said := &bytes.Buffer{}
+	s := &supervisor{name: "train", voice: &voice{w: said}, links: &links{}, trouble: func(sentence string) { fmt.Fprintf(said, "trouble: %s\n", sentence) }}
+	s.cfg.Progress, s.cfg.Grace = words, time.Second
+	s.progress = (&runner{cfg: s.cfg}).watchProgress(2)
+	s.progress.begin()
+	t.Cleanup(s.progress.end)
+	return s, said
+}
+
+// waits handles what comes for so long, as the supervisor's loop does.
+func (s *supervisor) waits(span time.Duration) {
+	for over := time.After(span); ; {
+		select {
+		case <-s.progress.due():
+			s.onProgressDue(time.Now())
+		case <-s.progress.told():
+			s.onProgress(time.Now())
+		case <-over:
+			return
+		}
+	}
+}
+
+var every10s = []progress.Word{{Flag: "expect", Value: `step (\d+)`}, {Flag: "within", Value: "10s"}}
+
+func TestARuleIsJudgedWhenItIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, said := ruled(t, every10s...)
+		out := s.progress.hear(1, nil)
+		for i := range 5 {
+			_, _ = fmt.Fprintf(out, "step %d\n", i)
+			s.waits(9 * time.Second)
+		}
+		require.Empty(t, said.String())
+		s.waits(time.Minute)
+		_, _ = io.WriteString(out, "step 5\n")
+		s.waits(time.Second)
+		const why = "no progress: the number of expect 'step (\\d+)' has not grown beyond 4 for 10 s; the last matching line (rank 1, 10 s ago): step 4"
+		require.Equal(t, "agent: "+why+"\ntrouble: "+why+"\nagent: progress again: expect 'step (\\d+)' matched a line of rank 1: step 5\ntrouble: \n", said.String())
+		require.Equal(t, []Stall{{Rule: "expect 'step (\\d+)'", Why: why, Rank: "rank 1", Line: "step 4"}}, s.stalls)
+	})
+}
+
+// stuck is a reader of ours that does not read.
+type stuck struct{ read chan struct{} }
+
+func (s stuck) Write(p []byte) (int, error) { <-s.read; return len(p), nil }
+func (s stuck) Close() error                { return nil }
+
+func TestOutputThatNobodyReadsIsNoStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, said := ruled(t, every10s...)
+		reader := stuck{make(chan struct{})}
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = io.WriteString(s.progress.hear(0, reader), "step 1\n") })
+		s.waits(5 * time.Minute)
+		require.Equal(t, "agent: the progress rules are not judged for now: nobody reads the job's output\n", said.String())
+		close(reader.read)
+		wg.Wait()
+		s.waits(time.Minute)
+		require.Contains(t, said.String(), "no progress: ")
+	})
+}
+
+func TestALauncherThatWasStoppedHasSeenNoStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, said := ruled(t, every10s...)
+		time.Sleep(time.Hour) // nobody handles what comes
+		s.onProgressDue(time.Now())
+		require.Contains(t, said.String(), "not judged for now: the launcher itself was stopped")
+		require.Empty(t, s.stalls)
+	})
+}
+
+func TestABrokenRuleEndsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, said := ruled(t, progress.Word{Flag: "fail-on", Value: "nan"})
+		_, _ = io.WriteString(s.progress.mixed(metrics.TagsAll), "[1,1]<stdout>:loss=nan\n")
+		require.True(t, s.onProgress(time.Now()))
+		require.Contains(t, said.String(), "agent: stopping train (--progress-action=stop), 1.0 s to go")
+		require.Equal(t, "train was stopped: failed line: fail-on 'nan' matched a line of rank 1: loss=nan", s.hung)
+		a := &attempt{watcher: s}
+		(&runner{}).noteHang(a)
+		require.Equal(t, 79, a.verdict.Code)
+		require.True(t, a.end().Stalled)
+		require.Equal(t, "rank 1", a.record(true).Rank)
+	})
+}
+
+func TestAllThatIsWrongIsTold(t *testing.T) {
+	var last string
+	s := &supervisor{trouble: func(sentence string) { last = sentence }}
+	for _, row := range []struct{ key, sentence, want string }{
+		{aHang, "it hangs", "it hangs"}, {"expect 'x'", "no progress", "it hangs; no progress"}, {aHang, "", "no progress"},
+		{"expect 'x'", "still none", "still none"}, {"expect 'x'", "", ""},
+	} {
+		s.complain(row.key, row.sentence)
+		require.Equal(t, row.want, last)
+	}
+}
+
+// BenchmarkProgressRules is what the launcher does with a line of a rank once it has
+// arrived, with and without rules: 1,000 ranks, four lines a piece.
+func BenchmarkProgressRules(b *testing.B) {
+	var text strings.Builder
+	for i := range 4 {
+		fmt.Fprintf(&text, "2026-01-02 10:00:00 INFO trainer epoch 3 step %d loss=0.2718 lr=1e-4 tokens/s=18231\n", 1000+i)
+	}
+	for name, words := range map[string][]progress.Word{"without": nil, "with": append(every10s, progress.Word{Flag: "fail-on", Value: "loss.*nan"})} {
+		b.Run(name, func(b *testing.B) {
+			r := &runner{cfg: Config{Progress: words}}
+			p, err := output.New(output.Config{Out: io.Discard, Err: io.Discard, Ranks: 1000, Members: 1000})
+			require.NoError(b, err)
+			watch := r.watchProgress(1000)
+			var streams []io.Writer
+			for rank := range 1000 {
+				out, _, err := p.Streams(rank, fmt.Sprint("rank ", rank))
+				require.NoError(b, err)
+				streams = append(streams, watch.hear(rank, out))
+			}
+			for i := 0; i < b.N; i += 4 {
+				_, _ = io.WriteString(streams[i/4%1000], text.String())
+			}
+		})
+	}
+}
