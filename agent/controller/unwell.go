@@ -15,10 +15,11 @@ import (
 )
 
 // probe has the kubelet ask the launcher what is wrong with the run, where it may have
-// something to tell: a hang, or a restart in the same pods. A launcher needs no right for
-// that. The container is not ready then, and an event of the pod has the launcher's words.
+// something to tell: a hang, a broken progress rule, or a restart in the same pods. A
+// launcher needs no right for that. The container is not ready then, and an event of the
+// pod has the launcher's words.
 func (b builder) probe(own *corev1.Container) {
-	if b.job.Spec.HangAfter == nil && maxRestarts(b.job) == 0 || own.ReadinessProbe != nil {
+	if b.job.Spec.HangAfter == nil && len(b.job.Spec.Progress) == 0 && maxRestarts(b.job) == 0 || own.ReadinessProbe != nil {
 		return
 	}
 	agent := names.AgentPath
@@ -57,24 +58,23 @@ const wordsWithin = 30 * time.Second
 // aRestart is how the launcher announces another attempt.
 var aRestart = regexp.MustCompile(`^attempt \d+ of \d+`)
 
+// aStall is how it announces a broken progress rule.
+var aStall = regexp.MustCompile(`^(no progress|failed line)`)
+
 // probed is the kubelet's event of `agent ready` that failed, in a log format of either
 // kind; the launcher's words follow.
 var probed = regexp.MustCompile(`(?s)^Readiness probe failed: .*?\bready: (.*?)"?\}?\s*$`)
 
 // trouble returns the newest words of the launcher's probe, "" where they are not there or
 // the controller may not read events.
-func (p place) trouble(events []corev1.Event) string {
-	var newest *corev1.Event
-	for i, e := range events {
-		if e.InvolvedObject.UID == p.pod.UID && probed.MatchString(e.Message) &&
-			(newest == nil || newest.LastTimestamp.Before(&e.LastTimestamp)) {
-			newest = &events[i]
+func (p place) trouble(events []corev1.Event) (words string) {
+	var newest metav1.Time
+	for _, e := range events {
+		if said := probed.FindStringSubmatch(e.Message); said != nil && e.InvolvedObject.UID == p.pod.UID && !e.LastTimestamp.Before(&newest) {
+			words, newest = said[1], e.LastTimestamp
 		}
 	}
-	if newest == nil {
-		return ""
-	}
-	return probed.FindStringSubmatch(newest.Message)[1]
+	return words
 }
 
 // listen says what the launcher's probe tells of a job that runs.
@@ -90,10 +90,12 @@ func listen(s *v1alpha1.LaunchJobStatus, sc scene) {
 	if words == "" && !sc.unread && sc.now.Sub(l.turned().Time) < wordsWithin {
 		return // the event comes after the pod's status
 	}
-	why := obstacle{reasonHang, cmp.Or(clip(words, 1000), l.pod.Name+" reports a hang or a restart, and its log says which")}
-	kind := v1alpha1.Stalled
-	if aRestart.MatchString(words) {
+	why, kind := obstacle{reasonHang, cmp.Or(clip(words, 1000), l.pod.Name+" reports a hang, no progress or a restart, and its log says which")}, v1alpha1.Stalled
+	switch {
+	case aRestart.MatchString(words):
 		why.reason, kind = reasonRestart, v1alpha1.Restarting
+	case aStall.MatchString(words):
+		why.reason = reasonStall
 	}
 	set(s, kind, true, why)
 	s.Reason, s.Message = why.reason, why.message

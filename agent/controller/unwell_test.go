@@ -37,10 +37,12 @@ func TestWhatTheLauncherReports(t *testing.T) {
 		kind, reason, has string
 	}{
 		"a hang":                     {time.Second, ready + hang, false, v1alpha1.Stalled, "Hang", hang},
+		"no progress":                {time.Second, ready + "no progress: the number of expect 'step (\\d+)' has not grown", false, v1alpha1.Stalled, "NoProgress", "no progress: the number of expect 'step (\\d+)' has not grown"},
+		"a failed line":              {time.Second, ready + "failed line: fail-on 'nan' matched a line of rank 3: loss=nan", false, v1alpha1.Stalled, "NoProgress", "failed line: fail-on 'nan' matched a line of rank 3: loss=nan"},
 		"a hang, as JSON":            {time.Second, `{"level":"error","msg":"ready: ` + hang + `"}`, false, v1alpha1.Stalled, "Hang", hang},
 		"a restart":                  {time.Second, ready + again, false, v1alpha1.Restarting, "Restarted", again},
-		"no right to read events":    {time.Second, "", true, v1alpha1.Stalled, "Hang", "pi-launcher reports a hang or a restart"},
-		"an event that never came":   {time.Minute, "", false, v1alpha1.Stalled, "Hang", "pi-launcher reports a hang or a restart"},
+		"no right to read events":    {time.Second, "", true, v1alpha1.Stalled, "Hang", "pi-launcher reports a hang, no progress or a restart"},
+		"an event that never came":   {time.Minute, "", false, v1alpha1.Stalled, "Hang", "pi-launcher reports a hang, no progress or a restart"},
 		"an event that is to come":   {time.Second, "", false, "", "", ""},
 		"it has not been ready once": {2 * time.Hour, ready + hang, false, "", "", ""},
 	} {
@@ -92,7 +94,10 @@ func TestTheLauncherIsAsked(t *testing.T) {
 		"restarts": {func(j *v1alpha1.LaunchJob) {
 			j.Spec.HangAfter, j.Spec.RestartPolicy = nil, &v1alpha1.RestartPolicy{MaxRestarts: 2}
 		}, true},
-		"neither": {func(j *v1alpha1.LaunchJob) { j.Spec.HangAfter, j.Spec.RestartPolicy = nil, nil }, false},
+		"progress": {func(j *v1alpha1.LaunchJob) {
+			j.Spec.HangAfter, j.Spec.RestartPolicy, j.Spec.Progress = nil, nil, []v1alpha1.ProgressRule{{FailOn: "nan"}}
+		}, true},
+		"neither": {func(j *v1alpha1.LaunchJob) { j.Spec.HangAfter, j.Spec.RestartPolicy, j.Spec.Progress = nil, nil, nil }, false},
 		"the user's own": {func(j *v1alpha1.LaunchJob) {
 			j.Spec.Launcher.Template.Spec.Containers[0].ReadinessProbe = &corev1.Probe{PeriodSeconds: 77}
 		}, false},

@@ -44,6 +44,7 @@ const (
 	reasonTooLarge  = "TooLarge"
 	reasonFailing   = "ReconcileFailed"
 	reasonHang      = "Hang"
+	reasonStall     = "NoProgress"
 	reasonRestart   = "Restarted"
 	reasonMoves     = "Moving"
 )

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -137,6 +138,9 @@ func (b builder) launcherEnv() (env []corev1.EnvVar) {
 	}
 	if spec.HangAfter != nil {
 		tell("MUSTER_HANG_AFTER", string(*spec.HangAfter))
+	}
+	if rules, err := json.Marshal(spec.Progress); err == nil && len(spec.Progress) > 0 {
+		tell("MUSTER_PROGRESS", string(rules))
 	}
 	if spec.Discovery == byNames {
 		tell(names.EnvPods, strings.Join(b.workerNames(), ","))

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/progress"
 )
 
 // Request is a command line of submit.
@@ -64,7 +66,8 @@ type Request struct {
 	Success     string
 	HangAfter   time.Duration
 	HangAction  string
-	ActiveFor   time.Duration // --active-deadline
+	Progress    []progress.Word // flags of progress rules, in their order
+	ActiveFor   time.Duration   // --active-deadline
 	CleanPods   string
 	Run         Run
 }
@@ -116,7 +119,43 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 	if err := r.Run.apply(job); err != nil {
 		return nil, err
 	}
+	if err := r.progress(job); err != nil {
+		return nil, err
+	}
 	return job, r.hang(job)
+}
+
+// progress gives the job its rules for output lines.
+func (r Request) progress(job *v1alpha1.LaunchJob) error {
+	rules, err := progress.Read(r.Progress)
+	var bad *progress.RuleError
+	switch {
+	case errors.As(err, &bad):
+		return failure.Usage(bad.Hint(), "%w", err)
+	case err != nil:
+		return err
+	case len(rules) > 0 && job.Spec.Launcher == nil:
+		return failure.Usage("--launcher adds one", "--%s without a launcher: nobody sees the output of all members of such a job", r.Progress[0].Flag)
+	}
+	for _, rule := range rules {
+		one := v1alpha1.ProgressRule{Expect: rule.Expect, FailOn: rule.FailOn, Within: timeOf(rule.Within), FirstWithin: timeOf(rule.FirstWithin)}
+		if rule.ByRank {
+			one.By = "rank"
+		}
+		if rule.Stop != (rule.FailOn != "") {
+			one.Action = map[bool]string{true: "stop", false: "report"}[rule.Stop]
+		}
+		job.Spec.Progress = append(job.Spec.Progress, one)
+	}
+	return nil
+}
+
+// timeOf is a time in whole seconds as an object has it; nil for 0.
+func timeOf(d time.Duration) *v1alpha1.Time {
+	if d == 0 {
+		return nil
+	}
+	return new(v1alpha1.Time(fmt.Sprintf("%ds", int64(d.Seconds()))))
 }
 
 // hang tells the launcher what counts as a hang, and what a hang leads to.
@@ -129,7 +168,7 @@ func (r Request) hang(job *v1alpha1.LaunchJob) error {
 	case job.Spec.Launcher == nil:
 		return failure.Usage("--launcher adds one", "--hang-after without a launcher: nobody sees all members of such a job")
 	}
-	job.Spec.HangAfter = new(v1alpha1.Time(fmt.Sprintf("%ds", int64(r.HangAfter.Seconds()))))
+	job.Spec.HangAfter = timeOf(r.HangAfter)
 	if r.HangAction != "" {
 		c := &job.Spec.Launcher.Template.Spec.Containers[0]
 		c.Env = append(c.Env, corev1.EnvVar{Name: "MUSTER_HANG_ACTION", Value: r.HangAction})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/progress"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -61,6 +62,7 @@ func requests() map[string]Request {
 			r.Tolerations = []string{"all", "gpu", "gpu=yes:NoSchedule", "spot:NoExecute", "a=b:NoExecute,Exists"}
 			r.Selectors, r.Labels, r.Annotations = []string{"disk=ssd"}, []string{"team=vision"}, []string{"example.com/note=a=b"}
 			r.RestartOn, r.Success, r.HangAfter, r.HangAction = "+hang", "all", 90e9, "stop"
+			r.Progress = []progress.Word{{Flag: "expect", Value: `step (\d+)`}, {Flag: "within", Value: "10m"}, {Flag: "first-within", Value: "1h"}, {Flag: "expect-by", Value: "rank"}, {Flag: "progress-action", Value: "stop"}, {Flag: "fail-on", Value: "loss.*nan"}}
 			r.Devices, r.ImagePullPolicy, r.CleanPods, r.ActiveFor = []string{"amd.com/gpu=2"}, "IfNotPresent", "None", 3600e9
 		}),
 		"as-run": least(func(r *Request) {
@@ -120,6 +122,9 @@ func TestMistakes(t *testing.T) {
 		"--min-workers=3, --workers=2":                      func(r *Request) { r.Command, r.Run.MinWorkers, r.Workers = []string{"mpirun", "./pi"}, 3, 2 },
 		"--max-workers=3 alone":                             func(r *Request) { r.Command, r.Run.MaxWorkers = []string{"mpirun", "./pi"}, 3 },
 		"--procs-per-worker=-1":                             func(r *Request) { r.Run.Procs = -1 },
+		"--within=10m needs an --expect before it":          func(r *Request) { r.Progress = []progress.Word{{Flag: "within", Value: "10m"}} },
+		"--fail-on='(' is no regular expression":            func(r *Request) { r.Progress = []progress.Word{{Flag: "fail-on", Value: "("}} },
+		"--fail-on without a launcher":                      func(r *Request) { r.Progress = []progress.Word{{Flag: "fail-on", Value: "nan"}} },
 		"--hang-after=1ms":                                  func(r *Request) { r.HangAfter = 1e6 },
 		"--hang-action=kill":                                func(r *Request) { r.HangAfter, r.HangAction = 60e9, "kill" },
 		"--hang-after=0s":                                   func(r *Request) { r.HangAction = "stop" },

@@ -12,6 +12,7 @@ func (f *submitFlags) bind(cmd *cobra.Command) {
 	f.whatFlags(addGroup(&groups, "what"))
 	f.podFlags(addGroup(&groups, "its pods"))
 	f.runFlags(addGroup(&groups, "how it runs, as in agent run"))
+	ruleFlags(addGroup(&groups, "progress of the command, as in agent run"), &f.request.Progress)
 	f.codeFlags(addGroup(&groups, "data and code"))
 	f.schedulingFlags(addGroup(&groups, "where it runs"))
 	f.endFlags(addGroup(&groups, "afterwards"))

@@ -8,11 +8,47 @@ type RestartPolicy struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	MaxRestarts int32 `json:"maxRestarts,omitempty"`
-	// After which ends, as in agent run --restart-on: exit codes, lost, infra, oom, hang, any; +1,-143 changes the default 130,137,143,lost,infra.
+	// After which ends, as in agent run --restart-on: exit codes, lost, infra, oom, hang, stall, any; +1,-143 changes the default 130,137,143,lost,infra.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|any)(,[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|any))*$')",message="restartOn takes exit codes (1 to 255), lost, infra, oom, hang and any, as in 137,lost; +1,-143 adds to the default and takes away"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|stall|any)(,[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|stall|any))*$')",message="restartOn takes exit codes (1 to 255), lost, infra, oom, hang, stall and any, as in 137,lost; +1,-143 adds to the default and takes away"
 	RestartOn string `json:"restartOn,omitempty"`
+}
+
+// ProgressRule is a rule for the job's output lines, as agent run's --expect and
+// --fail-on.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.expect) != has(self.failOn)",message="a progress rule has either expect or failOn"
+// +kubebuilder:validation:XValidation:rule="!has(self.expect) || has(self.within) || has(self.firstWithin)",message="expect needs within or firstWithin"
+// +kubebuilder:validation:XValidation:rule="!has(self.failOn) || !has(self.within) && !has(self.firstWithin) && !has(self.by)",message="failOn takes no within, firstWithin or by: it fires at once"
+type ProgressRule struct {
+	// A regular expression (RE2): lines that match must keep coming, and a number that it captures must grow: step (\d+).
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="expect is no regular expression"
+	Expect string `json:"expect,omitempty"`
+	// How long may pass between two lines that count: 10m.
+	// +optional
+	Within *Time `json:"within,omitempty"`
+	// How long the first line may take. Left out: as within.
+	// +optional
+	FirstWithin *Time `json:"firstWithin,omitempty"`
+	// Who must satisfy the rule: job (a line of any rank counts), or rank (each one).
+	// +optional
+	// +kubebuilder:validation:Enum=job;rank
+	By string `json:"by,omitempty"`
+	// A regular expression that no line may match: loss.*nan.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="failOn is no regular expression"
+	FailOn string `json:"failOn,omitempty"`
+	// What a broken rule leads to: report (the default of expect), or stop (the default of failOn): the run ends with 79, and is
+	// begun again where restartOn has stall.
+	// +optional
+	// +kubebuilder:validation:Enum=report;stop
+	Action string `json:"action,omitempty"`
 }
 
 // Elastic bounds the number of workers of a job whose workers may come and go.
