@@ -122,6 +122,7 @@ func Defaults() Config {
 		Lease:          15 * time.Minute,
 		Grace:          10 * time.Second,
 		FrozenAfter:    30 * time.Second,
+		HangAfter:      defaultHang,
 		HangAction:     hangReport,
 		RestartOn:      retry.Default,
 		LogFormat:      "auto",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,8 @@ type hangWatch struct {
 	// written; nil: there is none, and output is noted by wrote.
 	own  func() (scene, uint64, error)
 	news chan hang
+	// wary: nobody has asked for the watch, so it tells of sure hangs alone.
+	wary bool
 
 	born    time.Time
 	printed atomic.Int64 // when output came last, in nanoseconds from born: a clock that is set anew is no silence
@@ -69,7 +72,7 @@ func newHangWatch(after time.Duration, workers func() map[string]asker) *hangWat
 // wrote notes that there was output. A nil watch does nothing, here and below.
 func (w *hangWatch) wrote() {
 	if w != nil {
-		w.printed.Store(int64(time.Since(w.born)))
+		w.printed.Store(int64(time.Since(w.born)) + 1) // 0: nothing yet
 	}
 }
 
@@ -159,14 +162,47 @@ func (w *hangWatch) judge(ctx context.Context, unknown map[string]error) {
 	quiet := now.Sub(w.lastOutput()) >= w.after
 	switch {
 	case len(unknown) > 0:
-		if quiet && !w.told && !w.doubted {
+		if quiet && !w.told && !w.doubted && !w.wary {
 			w.doubted = true
 			w.say(ctx, hang{unknown: unknown})
 		}
-	case !w.told && w.still.hangs(now):
+	case !w.told && w.still.hangs(now) && (!w.wary || w.sure()):
 		w.told = true
 		w.say(ctx, hang{scenes: maps.Clone(w.still.scenes)})
 	}
+}
+
+// sure reports whether a standstill is one for a user who has not asked: there are
+// ranks on workers, something was printed before, and no rank waits for time to pass
+// or for clients to call, as idle services do.
+func (w *hangWatch) sure() bool {
+	ranks := 0
+	for worker, s := range w.still.scenes {
+		for _, a := range s.actors {
+			if worker == "" || !a.rests {
+				continue
+			}
+			ranks++
+			if isIdle(a.process) {
+				return false
+			}
+		}
+	}
+	return ranks > 0 && w.printed.Load() > 0
+}
+
+// isIdle reports whether a process waits for what need not come: a timer, a client, a
+// signal. Of one whose call is not shown that cannot be ruled out.
+func isIdle(p wire.ProcessRecord) bool {
+	if p.Call == "" && p.Waiting == "" {
+		return true
+	}
+	for _, one := range []string{"nanosleep", "epoll", "ep_poll", "accept", "pause", "sigsuspend", "sigtimedwait", "inotify"} {
+		if strings.Contains(p.Call, one) || strings.Contains(p.Waiting, one) {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *hangWatch) say(ctx context.Context, h hang) {

@@ -71,7 +71,7 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 	if len(list) > 0 {
 		s.voice.Hint(s.stackHint(places(list)[0][0]))
 	}
-	if s.cfg.HangAction != hangStop {
+	if !s.cfg.hangStops() {
 		return false
 	}
 	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.name, hangStop, seconds(s.cfg.shortGrace()))
@@ -107,7 +107,9 @@ func (r *runner) watchHang() *hangWatch {
 	if r.cfg.HangAfter == 0 {
 		return nil
 	}
-	return newHangWatch(r.cfg.HangAfter, r.links.askers)
+	w := newHangWatch(r.cfg.HangAfter, r.links.askers)
+	w.wary = !r.cfg.given("hang-after")
+	return w
 }
 
 // over has the watch look at the command in the launcher, too.

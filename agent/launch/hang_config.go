@@ -23,9 +23,18 @@ func (c Config) validateHang() error {
 		return usage("it takes report or stop", "--hang-action=%s is not known", c.HangAction)
 	case c.HangAfter == 0 && strings.HasPrefix(c.Origin["hang-action"], "flag"):
 		return usage("--hang-after=10m looks for one", "--hang-action=%s says what to do about a hang, but none is looked for", c.HangAction)
+	case c.HangAction == hangStop && !c.given("hang-after") && strings.HasPrefix(c.Origin["hang-action"], "flag"):
+		return usage("--hang-after=10m says when a run hangs", "--hang-action=%s needs --hang-after: the default of %s only reports", c.HangAction, brief(c.HangAfter))
 	}
 	return nil
 }
+
+// defaultHang is how long nothing may happen where the user has not said. It is longer
+// than most steps that print nothing, and is only reported.
+const defaultHang = 30 * time.Minute
+
+// hangStops reports whether a hang ends the run: never by the default alone.
+func (c Config) hangStops() bool { return c.HangAction == hangStop && c.given("hang-after") }
 
 // leastHang leaves the looks at /proc a few of its ticks.
 const leastHang = time.Second

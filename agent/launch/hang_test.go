@@ -25,14 +25,16 @@ type stage struct {
 	used  map[string]int64   // milliseconds of a processor besides
 	moved map[string]int64   // bytes
 	state string
-	extra int // processes that a worker tells of besides
+	call  string // that each rank sits in
+	wary  bool   // the watch is nobody's wish
+	extra int    // processes that a worker tells of besides
 	left  int
 	wait  uint64 // output that is not read
 	err   map[string]error
 }
 
 func newStage() *stage {
-	return &stage{began: time.Now(), asked: map[string]int{}, cpu: map[string]float64{}, used: map[string]int64{}, moved: map[string]int64{}, state: "S", err: map[string]error{}}
+	return &stage{began: time.Now(), asked: map[string]int{}, cpu: map[string]float64{}, used: map[string]int64{}, moved: map[string]int64{}, state: "S", call: "recvfrom", err: map[string]error{}}
 }
 
 // seated is the asker of one worker.
@@ -51,7 +53,7 @@ func (s seated) Ask(context.Context) (wire.AnswerRecord, error) {
 	used := float64(time.Since(s.began).Milliseconds()) * s.cpu[s.name]
 	list := []wire.ProcessRecord{
 		{PID: 1, Start: 1, Command: "orted", State: "S", CPU: time.Since(s.began).Milliseconds()}, // a daemon may do as it likes
-		{PID: 2, Start: 1, Parent: 1, Command: "python", Rank: s.name, State: s.state, CPU: int64(used) + s.used[s.name], Moved: s.moved[s.name], Call: "recvfrom"},
+		{PID: 2, Start: 1, Parent: 1, Command: "python", Rank: s.name, State: s.state, CPU: int64(used) + s.used[s.name], Moved: s.moved[s.name], Call: s.call},
 	}
 	for i := range s.extra {
 		list = append(list, wire.ProcessRecord{PID: 10 + i, Start: 1, Rank: s.name, State: "S"})
@@ -77,6 +79,7 @@ func standAndWatch(t *testing.T, s *stage, n int, span time.Duration, happens fu
 		}
 		return all
 	})
+	w.wary = s.wary
 	began := time.Now()
 	w.begin()
 	for second := 0; time.Since(began) < span; second++ {
@@ -302,17 +305,18 @@ func TestHangWords(t *testing.T) {
 
 func TestValidateHang(t *testing.T) {
 	for want, c := range map[string]Config{
-		"--hang-after=-1s lies in the past":     {HangAfter: -time.Second},
-		"--hang-after=10ms: the shortest is 1s": {HangAfter: 10 * time.Millisecond},
-		"--hang-action=kill is not known":       {HangAfter: time.Minute, HangAction: "kill"},
-		"but none is looked for":                {HangAction: hangStop, Origin: map[string]string{"hang-action": "flag --hang-action"}},
+		"--hang-after=-1s lies in the past":                   {HangAfter: -time.Second},
+		"--hang-after=10ms: the shortest is 1s":               {HangAfter: 10 * time.Millisecond},
+		"--hang-action=kill is not known":                     {HangAfter: time.Minute, HangAction: "kill"},
+		"needs --hang-after: the default of 30m only reports": {HangAfter: defaultHang, HangAction: hangStop, Origin: map[string]string{"hang-after": "default", "hang-action": "flag --hang-action"}},
+		"but none is looked for":                              {HangAction: hangStop, Origin: map[string]string{"hang-action": "flag --hang-action"}},
 	} {
 		err := c.validateHang()
 		require.ErrorContains(t, err, want)
 		require.Equal(t, 64, CodeOf(err))
 	}
 	require.NoError(t, Config{}.validateHang())
-	require.NoError(t, Config{HangAfter: time.Minute, HangAction: hangStop}.validateHang())
+	require.NoError(t, Config{HangAfter: time.Minute, HangAction: hangStop, Origin: map[string]string{"hang-after": "flag --hang-after", "hang-action": "flag --hang-action"}}.validateHang())
 }
 
 func TestHangBeginsTheEnd(t *testing.T) {

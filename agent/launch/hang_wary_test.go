@@ -1,0 +1,55 @@
+//go:build linux
+
+package launch
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAWaryWatch: where nobody has asked for the watch, it tells of sure hangs alone.
+func TestAWaryWatch(t *testing.T) {
+	for name, row := range map[string]struct {
+		set    func(s *stage)
+		silent bool // nothing was ever printed
+		want   []string
+	}{
+		"a rank waits for a peer":          {want: []string{"hang 12.5"}},
+		"nothing was ever printed":         {silent: true},
+		"a rank sleeps until a time":       {set: func(s *stage) { s.call = "clock_nanosleep" }},
+		"a rank waits for clients":         {set: func(s *stage) { s.call = "epoll_wait" }},
+		"a rank waits for a connection":    {set: func(s *stage) { s.call = "accept4" }},
+		"where it sits is not shown":       {set: func(s *stage) { s.call = "" }},
+		"a worker cannot be asked":         {set: func(s *stage) { s.err["1"] = errors.New("its link is down") }},
+		"a rank computes and says nothing": {set: func(s *stage) { s.cpu["2"] = 1 }},
+		"our own reader does not read":     {set: func(s *stage) { s.wait = 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage()
+				s.wary = true
+				if row.set != nil {
+					row.set(s)
+				}
+				require.Equal(t, row.want, standAndWatch(t, s, 3, 6*time.Hour, func(w *hangWatch, second int) {
+					if second == 0 && !row.silent {
+						w.wrote()
+					}
+				}))
+			})
+		})
+	}
+}
+
+func TestOnlyAnExplicitHangStops(t *testing.T) {
+	c := Defaults()
+	c.HangAction = hangStop
+	require.Equal(t, 30*time.Minute, c.HangAfter)
+	require.False(t, c.hangStops(), "by MUSTER_HANG_ACTION alone")
+	c.Origin = map[string]string{"hang-after": "env MUSTER_HANG_AFTER"}
+	require.True(t, c.hangStops())
+}
