@@ -84,6 +84,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	c := &crew{ended: make(chan struct{})}
 	c.live.Store(int64(len(members)))
 	var stopped []StoppedRank
+	var s *supervisor // before the group runs
 	c.group = group.New(group.Config{
 		Members: members, Any: plan.Any, Grace: r.cfg.Grace, Linger: r.cfg.shortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.answerTime(),
 		Release: func() { out.close(); complaints.close() },
@@ -99,6 +100,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			}
 			if e.Member < len(plan.Processes) {
 				a.progress.ended(plan.Processes[e.Member].Rank)
+				s.rest.note(c.group.Label(e.Member), plan.Processes[e.Member].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil, failed && !plan.Any)
 			}
 			if e.Exit.OOM > 0 {
 				r.tally.starve(c.group.Worker(e.Member))
@@ -112,8 +114,8 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		},
 	})
 	a.group, a.live = c.group, &c.live
-	s := r.supervise(working, a, filepath.Base(r.cfg.Command[0]), c)
-	s.group, s.what = true, whatOf(members)
+	s = r.supervise(working, a, filepath.Base(r.cfg.Command[0]), c)
+	s.group, s.what, s.rest = true, whatOf(members), newLeftover(r.cfg.ExitWithin)
 	r.wg.Go(func() {
 		defer close(c.ended)
 		c.result = c.group.Run(ctx)

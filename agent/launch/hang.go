@@ -43,7 +43,7 @@ type hangWatch struct {
 	wary bool
 
 	born    time.Time
-	printed atomic.Int64 // when output came last, in nanoseconds from born: a clock that is set anew is no silence
+	printed *atomic.Int64 // when output came last, in nanoseconds from born: a clock that is set anew is no silence
 	mu      sync.Mutex
 	labels  map[string]string // of processes that we started, by session
 
@@ -66,7 +66,14 @@ const askTime = 20 * time.Second
 const parts = 4
 
 func newHangWatch(after time.Duration, workers func() map[string]asker) *hangWatch {
-	return &hangWatch{after: after, workers: workers, born: time.Now(), news: make(chan hang), labels: map[string]string{}}
+	return &hangWatch{after: after, workers: workers, born: time.Now(), printed: &atomic.Int64{}, news: make(chan hang), labels: map[string]string{}}
+}
+
+// follow is another watch over the same run, which hears of the same output.
+func (w *hangWatch) follow(after time.Duration) *hangWatch {
+	f := newHangWatch(after, w.workers)
+	f.born, f.printed = w.born, w.printed
+	return f
 }
 
 // wrote notes that there was output. A nil watch does nothing, here and below.
@@ -94,7 +101,7 @@ func (w *hangWatch) labelOf(session string) string {
 
 // begin starts the watch; end ends it and waits for it.
 func (w *hangWatch) begin() {
-	if w == nil {
+	if w == nil || w.after == 0 {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -104,7 +111,7 @@ func (w *hangWatch) begin() {
 }
 
 func (w *hangWatch) end() {
-	if w != nil {
+	if w != nil && w.stop != nil {
 		w.stop()
 		w.wg.Wait()
 	}

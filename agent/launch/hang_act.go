@@ -102,11 +102,9 @@ func unasked(unknown map[string]error) string {
 	return text
 }
 
-// watchHang is the watch over an attempt; nil where nobody wants one.
+// watchHang is the watch over an attempt. With --hang-after=0 it hears of output, for
+// those that follow it, and looks for nothing.
 func (r *runner) watchHang() *hangWatch {
-	if r.cfg.HangAfter == 0 {
-		return nil
-	}
 	w := newHangWatch(r.cfg.HangAfter, r.links.askers)
 	w.wary = !r.cfg.given("hang-after")
 	return w

@@ -51,6 +51,7 @@ type supervisor struct {
 	signals <-chan os.Signal
 	started []rendezvous.Worker
 	hang    *hangWatch // nil: nobody looks for hangs
+	rest    *leftover  // what ranks that ended with 0 have left running
 	// progress applies the rules for output lines; nil: there are none.
 	progress *progressWatch
 	alone    *aloneWatch
@@ -98,6 +99,7 @@ func (s *supervisor) watch(ctx context.Context) {
 	defer s.hang.end()
 	s.progress.begin()
 	defer s.progress.end()
+	defer s.rest.end()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
 	rearm := func() {
@@ -142,6 +144,14 @@ func (s *supervisor) watch(ctx context.Context) {
 			if s.onHang(h) {
 				rearm()
 			}
+		case <-s.rest.ended():
+			s.onFinished()
+		case h := <-s.rest.tell():
+			s.onRest(h)
+		case <-s.rest.due():
+			if s.onRestDue() {
+				rearm()
+			}
 		case <-s.progress.due():
 			if s.onProgressDue(time.Now()) {
 				rearm()
@@ -151,16 +161,7 @@ func (s *supervisor) watch(ctx context.Context) {
 				rearm()
 			}
 		case <-tick.C:
-			// A node that is lost sends nothing new: the same pods, seen later.
-			if s.onPods(s.last, time.Now()) {
-				rearm()
-			}
-			s.settle(time.Now())
-			if (s.strict() || s.script() && s.tally.launches() > 0) && s.reporting() {
-				s.tally.stalled()
-			}
-			s.alone.look(time.Now(), s.tally.sessionCount())
-			if s.onTrouble(time.Now()) {
+			if s.onTick(time.Now()) {
 				rearm()
 			}
 		case <-ctx.Done():
@@ -169,6 +170,18 @@ func (s *supervisor) watch(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// onTick looks at what changes without news.
+func (s *supervisor) onTick(now time.Time) (changed bool) {
+	// A node that is lost sends nothing new: the same pods, seen later.
+	changed = s.onPods(s.last, now)
+	s.settle(now)
+	if (s.strict() || s.script() && s.tally.launches() > 0) && s.reporting() {
+		s.tally.stalled()
+	}
+	s.alone.look(now, s.tally.sessionCount())
+	return s.onTrouble(now) || changed
 }
 
 func (s *supervisor) onSignal(sig os.Signal) (changed bool) {

@@ -70,6 +70,7 @@ func (f *flagSets) running(set *pflag.FlagSet) {
 	set.StringVar(&c.RestartOn, "restart-on", c.RestartOn, "`LIST` of the ends that are begun again after: exit codes, lost (a worker), infra, oom, hang, stall, any; +1 adds to these, -143 takes away")
 	set.DurationVar(&c.HangAfter, "hang-after", c.HangAfter, "say which rank sits where when none has printed or used a processor for this long, as in 10m; 0: never; the default only reports")
 	set.StringVar(&c.HangAction, "hang-action", c.HangAction, "what a hang leads to: `report` alone, or stop: the run ends with 79")
+	set.DurationVar(&c.ExitWithin, "exit-within", c.ExitWithin, "end the run (79) when ranks are still there this long after the first one ended with 0; 0: never")
 	set.BoolVar(&c.KeepWorkers, "keep-workers", c.KeepWorkers, "leave the workers for a next launcher when the command has ended")
 	set.BoolVar(&c.Shims, "shims", c.Shims, "ssh, rsh and pdsh in the command's PATH are the agent: for horovodrun, deepspeed, rsync, git")
 	set.StringVar(&c.Hostfile, "hostfile", c.Hostfile, "`FILE` that lists the workers to use; if there is none, all are written there")

@@ -53,7 +53,8 @@ const exitCodes = `exit codes
   75        the workers were not there by the deadline
   76        waiting cannot help, a worker was lost, or a 0 that was not earned
   77        the launcher lacks a right
-  79        the run hung, or broke a progress rule, and was stopped (--hang-action, --progress-action)
+  79        the run hung, or broke a progress rule, and was stopped (--hang-action, --progress-action,
+            --exit-within)
   126, 127  the command cannot be run, was not found
   128+n     ended by signal n
 `

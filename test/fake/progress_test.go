@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -126,4 +125,15 @@ func TestAStallIsBegunAgain(t *testing.T) {
 			require.Contains(t, o.err, "attempt 2 of 3")
 		})
 	}
+}
+
+// TestRanksThatOutlastAnotherAreEnded: rank 0 has ended with 0, and rank 1 waits for
+// ever.
+func TestRanksThatOutlastAnotherAreEnded(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "steps.sh")
+	require.NoError(t, os.WriteFile(script, stepsSource, 0o644))
+	o := run(t, agentRun(t, []string{"--fake=2", "--framework=plain", "--exit-within=3s"}, "sh", script, "leaves"))
+	o.wants(t, names.ExitHung)
+	require.Contains(t, o.err, "agent: rank 0 ended with 0 3.0 s ago, and others are still there; stopping sh (--exit-within=3s)")
+	require.Contains(t, o.report.Why, "rank 0 ended with 0")
 }

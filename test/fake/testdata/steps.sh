@@ -21,5 +21,6 @@ restart)
 	# The first attempt stalls at step 3, the second begins again at 1.
 	if [ "$MUSTER_ATTEMPT" = 0 ]; then steps 1 3 0.2; sleep 60; fi
 	steps 1 3 1 ;;
+leaves) [ "$rank" = 0 ] || sleep 60 ;;
 one) if [ "$rank" = 1 ]; then steps 1 3 0.2; sleep 60; fi; steps 1 60 0.2 ;;
 esac
