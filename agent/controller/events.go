@@ -17,12 +17,9 @@ import (
 // readEvents reads why a node cannot prepare pods of the job, such as a ConfigMap that is missing, and what the
 // launcher reports. The right to read events is optional.
 func (r *Reconciler) readEvents(ctx context.Context, job *v1alpha1.LaunchJob, s *scene) error {
-	if slices.ContainsFunc(s.places, func(p place) bool { return p.stage == starting && p.pod.Spec.NodeName != "" }) {
-		s.steps.again(retryAfter) // a pod that is stuck does not change
-	}
 	unwell := len(s.places) > 0 && s.places[0].unwell()
-	if unwell {
-		s.steps.again(retryAfter)
+	if unwell || slices.ContainsFunc(s.places, func(p place) bool { return p.stage == starting && p.pod.Spec.NodeName != "" }) {
+		s.steps.again(retryAfter) // a stuck pod does not change
 	}
 	if !unwell && !slices.ContainsFunc(s.places, func(p place) bool { return p.pod != nil && rendezvous.Stuck(p.pod, s.now) }) {
 		return nil

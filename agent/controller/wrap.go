@@ -113,8 +113,8 @@ func (b builder) settings() []setting {
 }
 
 // A launcher or member waits for the others as long as the job may live. The job's own limit is
-// activeDeadlineSeconds, which the controller enforces.
-// A member's grace is that of its pod, which it cannot read.
+// activeDeadlineSeconds, which the controller enforces. A member is told the grace of its pod,
+// which it cannot read.
 const envTimeout, noTimeout, envGrace = "MUSTER_TIMEOUT", "0s", "MUSTER_GRACE"
 
 // launcherEnv is what the launcher is told.

@@ -5,6 +5,7 @@ package launch
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/exec/link"
@@ -80,4 +81,12 @@ func (s *supervisor) startAnew(why string) (changed bool) {
 	}
 	s.anew = why
 	return s.ending.onAnew(s.cfg.Grace)
+}
+
+// causeIn is a reason without the pod's name in front, which our sentence says.
+func causeIn(r rendezvous.Reason) string {
+	if rest, ok := strings.CutPrefix(r.Sentence, r.Pod+": "); ok {
+		return rest
+	}
+	return r.Sentence
 }

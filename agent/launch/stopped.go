@@ -13,6 +13,15 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
+// pass gives the command a signal: one that a KILL is due after is a stop.
+func (s *supervisor) pass(sig syscall.Signal) (ranks int) {
+	if grace := s.ending.wait(); grace > 0 && (sig == syscall.SIGTERM || sig == syscall.SIGINT) {
+		return s.cmd.stop(sig, grace)
+	}
+	s.cmd.signal(sig)
+	return 0
+}
+
 // stopping says what a stop does. ranks is how many are asked; 0: it is not known.
 func (s *supervisor) stopping(ranks int) string {
 	whom := s.name

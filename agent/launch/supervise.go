@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -204,15 +203,6 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 	return changed
 }
 
-// pass gives the command a signal: one that a KILL is due after is a stop.
-func (s *supervisor) pass(sig syscall.Signal) (ranks int) {
-	if grace := s.ending.wait(); grace > 0 && (sig == syscall.SIGTERM || sig == syscall.SIGINT) {
-		return s.cmd.stop(sig, grace)
-	}
-	s.cmd.signal(sig)
-	return 0
-}
-
 // onLinks looks for links that are lost for good.
 func (s *supervisor) onLinks(now time.Time) (changed bool) {
 	if s.roster != nil {
@@ -350,14 +340,6 @@ func (s *supervisor) incomplete() bool {
 }
 
 func (s *supervisor) known(worker string) bool { return s.tally.isLost(worker) }
-
-// causeIn is a reason without the pod's name in front, which our sentence says.
-func causeIn(r rendezvous.Reason) string {
-	if rest, ok := strings.CutPrefix(r.Sentence, r.Pod+": "); ok {
-		return rest
-	}
-	return r.Sentence
-}
 
 // aftermath looks for the cause of a failure a moment longer, where a worker
 // may be lost: mpirun is often the first to notice.
