@@ -50,7 +50,7 @@ What is started:
 When something fails:
   --timeout DURATION     give up (75) when the members are not all there after this long (default 10m); 0: never
   --lease DURATION       how long rank 0, or a member, may be out of reach while COMMAND runs (default 1m)
-  --grace DURATION       between TERM and KILL (default 25s)
+  --grace DURATION       between TERM and KILL (default 25s; a LaunchJob gives its pod's)
   --max-restarts N       run the group again, at most N times (default 0)
   --restart-on LIST      exit codes and lost, infra, oom, any (default 130,137,143,lost,infra; +1,-143 changes it)
 

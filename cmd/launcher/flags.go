@@ -62,7 +62,7 @@ func (f *flagSets) waiting(set *pflag.FlagSet) {
 func (f *flagSets) running(set *pflag.FlagSet) {
 	c := &f.config
 	set.StringVar((*string)(&c.Exit), "exit", string(c.Exit), "`strict`: 0 only if every worker and session did well; command: the command's word (default: strict for mpirun; of a script its last mpirun counts)")
-	set.DurationVar(&c.Grace, "grace", c.Grace, "between asking processes to stop and killing them")
+	set.DurationVar(&c.Grace, "grace", c.Grace, "for saving, between TERM and KILL (in a pod: its terminationGracePeriodSeconds less up to 5s)")
 	set.DurationVar(&c.Lease, "lease", c.Lease, "how long workers keep working while the launcher cannot be reached (default with --fake: 1m)")
 	set.DurationVar(&c.NodeLostAfter, "node-lost-after", c.NodeLostAfter, "a worker is lost when its link is down and its pod not ready for this long")
 	set.DurationVar(&c.FrozenAfter, "frozen-after", c.FrozenAfter, "an MPI daemon (not a rank) that is stopped, by SIGSTOP say, for this long ends the command; 0: never")
