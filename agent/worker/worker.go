@@ -147,7 +147,7 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (
 // at once.
 func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan os.Signal) (int, string) {
 	live := r.server.Sessions()
-	grace := r.grace()
+	grace := r.cfg.grace(r.server.Grace(), r.server.PodGrace())
 	if live > 0 {
 		r.cfg.Log.Info("told to stop", "signal", sig.String(), "sessions", live, "grace", grace)
 	}
@@ -172,12 +172,13 @@ func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan o
 	return 128 + int(sig), fmt.Sprintf("told to stop by %s while %d sessions ran", sig, live)
 }
 
-// grace is the launcher's if it was given, else ours if that was, else the pod's.
-func (r *role) grace() time.Duration {
-	if r.cfg.GraceGiven {
-		return cmp.Or(r.server.Grace(), r.cfg.Grace)
+// grace is the launcher's if it was given, else ours if that was, else that of the pod's
+// period, if a launcher has told it.
+func (c Config) grace(launcher, period time.Duration) time.Duration {
+	if c.GraceGiven {
+		return cmp.Or(launcher, c.Grace)
 	}
-	return cmp.Or(r.server.Grace(), names.Grace(r.server.PodGrace()), r.cfg.Grace)
+	return cmp.Or(launcher, names.Grace(period), c.Grace)
 }
 
 // leave stops the sessions that live, for reason, and what has escaped from those

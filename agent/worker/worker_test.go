@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -32,6 +33,20 @@ func TestEnvironment(t *testing.T) {
 			require.Equal(t, append(slices.Clone(c.env), c.want...), Environment(c.env, "/dir", c.temp))
 			require.Equal(t, before, c.env)
 		})
+	}
+}
+
+// TestGrace: an old launcher tells no period, and one of today may not know it.
+func TestGrace(t *testing.T) {
+	for _, c := range []struct {
+		given                  bool
+		launcher, period, want time.Duration
+	}{
+		{false, 0, 0, 25}, {false, 0, 90, 85}, {false, 40, 90, 40}, {false, 40, 0, 40},
+		{true, 0, 90, 25}, {true, 40, 90, 40},
+	} {
+		cfg := Config{Grace: 25 * time.Second, GraceGiven: c.given}
+		require.Equal(t, c.want*time.Second, cfg.grace(c.launcher*time.Second, c.period*time.Second), "%+v", c)
 	}
 }
 
