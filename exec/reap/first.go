@@ -200,9 +200,11 @@ func (a *asking) wrapped(i int) []int {
 	kept := slices.DeleteFunc(slices.Clone(picks), func(k int) bool { // python | tee
 		return !saves(k) && slices.ContainsFunc(picks, func(o int) bool { return saves(o) && !a.numbers[o].conflicts(a.numbers[k]) })
 	})
+	// What a shell runs ignores what the shell ignores, and comes and goes.
+	deaf := a.answers[i] == ignores && !slices.ContainsFunc(kept, func(k int) bool { return a.answers[k] == handles })
 	switch {
 	case a.kinds[i] != shell || len(kept) == 0:
-	case !slices.ContainsFunc(kept, saves) && !a.several(kept):
+	case (deaf || !slices.ContainsFunc(kept, saves)) && !a.several(kept):
 		return a.whole(i, nil) // it must not go on, and a trap waits for the command in its foreground
 	case a.answers[i] == handles && a.numbers[i].some():
 		return append(kept, i) // a script that is a rank learns of the stop before it goes on

@@ -109,6 +109,7 @@ func TestRanks(t *testing.T) {
 		"a shell with a trap, and a program":    {[]row{{2, 1, "bash", "RANK=0", handles}, {3, 2, train, "RANK=0", handles}, {4, 2, "tee", "RANK=0", dies}}, []int{2, 3}},
 		"a shell with a trap waits for sleep":   {[]row{{2, 1, "bash", "RANK=0", handles}, {3, 2, "sleep", "RANK=0", dies}}, []int{2, 3}},
 		"a shell that waits for sleep":          {[]row{{2, 1, "sh -c", "", dies}, {3, 2, "sleep", "", dies}}, []int{2, 3}},
+		"a shell that ignores it, and so sleep": {[]row{{2, 1, "sh -c", "RANK=0", ignores}, {3, 2, "sleep", "RANK=0", ignores}}, []int{2, 3}},
 		"the same without a number":             {[]row{{2, 1, "bash", "", handles}, {3, 2, "sleep", "", dies}}, []int{2, 3}},
 		"a shell in a shell, both with a trap":  {[]row{{2, 1, "sh", "", handles}, {3, 2, "sh", "", handles}}, []int{3}},
 		"a script that is called by its name":   {[]row{{2, 1, "/bin/bash ./run.sh", "RANK=0", dies}, {3, 2, train, "RANK=0", handles}, {4, 3, train, "RANK=0", handles}}, []int{3}},
