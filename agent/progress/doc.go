@@ -20,7 +20,7 @@
 // bar are lines. Colors (escape sequences) are taken out before matching. A line is
 // matched up to 64 KiB.
 //
-// It promises: a line without the longest literal text of a rule costs no regular
+// It promises: a line that lacks a literal text of a rule costs no regular
 // expression; memory does not grow with the output; a rule fires once until it is
 // satisfied again. A Watch may be used by several goroutines.
 //

@@ -14,9 +14,10 @@ type Writer struct {
 	watch  *Watch
 	split  func(line []byte) (rank int, text []byte)
 	news   func()
-	rank   int    // of the line
-	inside bool   // a part of the line was looked at, and a carriage return ended it
-	held   []byte // of a line that has not ended
+	rank   int       // of the line
+	inside bool      // a part of the line was looked at, and a carriage return ended it
+	held   []byte    // of a line that has not ended
+	now    time.Time // of this piece of output; zero: not looked up yet
 }
 
 // Writer gives one for a stream of a rank. It calls news where Look has something
@@ -34,6 +35,7 @@ func (w *Watch) Mixed(split func(line []byte) (rank int, text []byte), news func
 // Write looks at the lines that p ends; the beginning of a next one is kept.
 func (w *Writer) Write(p []byte) (int, error) {
 	n := len(p)
+	w.now = time.Time{}
 	if len(w.held) == 0 && w.split == nil && !w.watch.candidate(p) {
 		p = p[max(bytes.LastIndexByte(p, '\n'), bytes.LastIndexByte(p, '\r'))+1:]
 	}
@@ -72,6 +74,7 @@ func endOf(p []byte) int {
 
 // Close looks at a last line that has no end.
 func (w *Writer) Close() error {
+	w.now = time.Time{}
 	w.line(w.held)
 	w.held = nil
 	return nil
@@ -89,7 +92,10 @@ func (w *Writer) line(line []byte) {
 	if w.split != nil && !w.inside {
 		w.rank, line = w.split(line)
 	}
-	if w.watch.Feed(w.rank, line, time.Now()) {
+	if w.now.IsZero() {
+		w.now = time.Now()
+	}
+	if w.watch.Feed(w.rank, line, w.now) {
 		w.news()
 	}
 }
