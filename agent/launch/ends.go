@@ -69,8 +69,8 @@ func (a *attempt) infra() bool {
 }
 
 // record puts the attempt into the words of the report.
-func (a *attempt) record(counted bool) Tried {
-	t := Tried{Attempt: a.number, Code: a.verdict.Code, Why: a.verdict.Why, Seconds: a.ran.Seconds(), Port: a.port, Counted: counted}
+func (a *attempt) record(counted bool) retry.Tried {
+	t := retry.Tried{Attempt: a.number, Code: a.verdict.Code, Why: a.verdict.Why, Seconds: a.ran.Seconds(), Port: a.port, Counted: counted}
 	t.Worker, t.Rank = a.origin()
 	if a.verdict.Code != 0 && a.watcher.ending.told == 0 || a.watcher.anew != "" {
 		t.Why = a.end().Why

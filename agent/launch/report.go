@@ -6,31 +6,30 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/outfile"
+	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/rendezvous"
 )
 
 // Report is what --report FILE holds: figures for tests and for people who
 // watch many jobs.
 type Report struct {
-	Exit      int     `json:"exit"`
-	Why       string  `json:"why,omitempty"`
-	Workers   int     `json:"workers"` // that took part, each counted once
-	Sessions  int     `json:"sessions"`
-	Links     int     `json:"links"`      // that were ever connected
-	LinksHeld int     `json:"links_held"` // that were connected when the command ended
-	Redials   int     `json:"redials"`    // times that links were made again after they had been there
-	Redialled int     `json:"redialled"`  // links that this happened to
-	GapsMS    []int64 `json:"gaps_ms"`    // from each loss of a link to its return
-	WaitMS    int64   `json:"wait_ms"`    // rendezvous
-	Hangs     int     `json:"hangs"`      // that were reported
-	Stalls    []Stall `json:"stalls"`     // progress rules that fired, in their order
-	RunMS     int64   `json:"run_ms"`     // the command
-	Lost      []Lost  `json:"lost"`
-	Attempts  []Tried `json:"attempts"` // in their order
+	Exit      int           `json:"exit"`
+	Why       string        `json:"why,omitempty"`
+	Workers   int           `json:"workers"` // that took part, each counted once
+	Sessions  int           `json:"sessions"`
+	Links     int           `json:"links"`      // that were ever connected
+	LinksHeld int           `json:"links_held"` // that were connected when the command ended
+	Redials   int           `json:"redials"`    // times that links were made again after they had been there
+	Redialled int           `json:"redialled"`  // links that this happened to
+	GapsMS    []int64       `json:"gaps_ms"`    // from each loss of a link to its return
+	WaitMS    int64         `json:"wait_ms"`    // rendezvous
+	Hangs     int           `json:"hangs"`      // that were reported
+	Stalls    []Stall       `json:"stalls"`     // progress rules that fired, in their order
+	RunMS     int64         `json:"run_ms"`     // the command
+	Lost      []Lost        `json:"lost"`
+	Attempts  []retry.Tried `json:"attempts"` // in their order
 	// Stopped are the ranks that were asked to end, by a signal or after a failure.
 	Stopped []StoppedRank `json:"stopped,omitempty"`
 
@@ -56,19 +55,6 @@ func (r *Report) tookPart(workers []rendezvous.Worker) {
 		r.took[w.Name] = true
 	}
 	r.Workers = len(r.took)
-}
-
-// Tried is one attempt of a run, as the report has it.
-type Tried struct {
-	Attempt int     `json:"attempt"` // from 0, as in MUSTER_ATTEMPT
-	Code    int     `json:"code"`
-	Why     string  `json:"why,omitempty"`
-	Worker  string  `json:"worker,omitempty"` // where its end began, as far as that is known
-	Rank    string  `json:"rank,omitempty"`   // and with which process: "rank 3", "ps 0"
-	Words   string  `json:"words,omitempty"`  // the last lines of that process, where we carry its output
-	Seconds float64 `json:"seconds"`
-	Port    int     `json:"port"`    // the first of its block
-	Counted bool    `json:"counted"` // it used up a restart, or was the last
 }
 
 // Summary is the launcher's last line: how long, on how many workers, with which
@@ -141,7 +127,7 @@ func (r Report) save(path string) error {
 		r.Lost = []Lost{}
 	}
 	if r.Attempts == nil {
-		r.Attempts = []Tried{}
+		r.Attempts = []retry.Tried{}
 	}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -174,7 +160,7 @@ const maxLastWords = 4000
 // lastWords writes why, with the code, where the kubelet looks for the
 // container's termination message, and after it the epilogue and the failed attempts before.
 // A path that does not exist is no pod's.
-func lastWords(path string, code int, why, epilogue string, tried []Tried) error {
+func lastWords(path string, code int, why, epilogue string, tried []retry.Tried) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -182,9 +168,9 @@ func lastWords(path string, code int, why, epilogue string, tried []Tried) error
 	if why == "" {
 		why = "the command ended"
 	}
-	before := attemptsBefore(tried)
-	text := fmt.Sprintf("%s (exit code %d)%s", cutText(why, maxLastWords-len(before)), code, epilogue)
-	text = cutText(text, maxLastWords+40-len(before))
+	before := retry.Earlier(tried)
+	text := fmt.Sprintf("%s (exit code %d)%s", retry.Clip(why, maxLastWords-len(before)), code, epilogue)
+	text = retry.Clip(text, maxLastWords+40-len(before))
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return fmt.Errorf("write termination message: %w", err)
@@ -196,35 +182,6 @@ func lastWords(path string, code int, why, epilogue string, tried []Tried) error
 	return nil
 }
 
-// Bytes of a termination message for the attempts before the last one, and for each. The
-// first of them has most room: what failed first may be the cause of the rest.
-const (
-	maxEarlier  = 2000
-	firstOfThem = 1200
-	eachOfThem  = 300
-)
-
-// attemptsBefore tells of the failed attempts before the last one.
-func attemptsBefore(tried []Tried) string {
-	var b strings.Builder
-	for i, t := range tried[:max(len(tried)-1, 0)] {
-		room := eachOfThem
-		if i == 0 {
-			room = firstOfThem
-		}
-		entry := fmt.Sprintf("\n%s%d (exit code %d): %s", names.EarlierAttempt, t.Attempt, t.Code, strings.Join(strings.Fields(t.Why), " "))
-		for line := range strings.Lines(t.Words) {
-			entry += "\n\t" + strings.TrimRight(line, "\n")
-		}
-		entry = cutText(entry, room)
-		if b.Len()+len(entry) > maxEarlier {
-			break
-		}
-		b.WriteString(entry)
-	}
-	return b.String()
-}
-
 // isSameFile reports whether two paths lead to one file. One that does not exist is none.
 func isSameFile(a, b string) bool {
 	one, err := os.Stat(a)
@@ -233,15 +190,4 @@ func isSameFile(a, b string) bool {
 	}
 	other, err := os.Stat(b)
 	return err == nil && os.SameFile(one, other)
-}
-
-// cutText keeps most bytes of a text, and whole characters.
-func cutText(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "..."
 }

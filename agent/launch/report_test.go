@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -21,7 +22,7 @@ func TestSummary(t *testing.T) {
 		"finished in 61 s on 4 workers, exit code 0; 2 links redialled 3 times, longest gap 3.4 s": {
 			RunMS: 61000, Workers: 4, Sessions: 8, LinksHeld: 1, Redials: 3, Redialled: 2, GapsMS: []int64{20, 3400, 1}},
 		"ended after 0.0 s on 1 worker, exit code 76; 2 attempts, 1 worker lost, 1 link redialled, longest gap 0.2 s": {
-			Exit: 76, Workers: 1, Sessions: 1, Redials: 1, Redialled: 1, GapsMS: []int64{200}, Lost: []Lost{{Worker: "w", Cause: "x"}}, Attempts: make([]Tried, 2)},
+			Exit: 76, Workers: 1, Sessions: 1, Redials: 1, Redialled: 1, GapsMS: []int64{200}, Lost: []Lost{{Worker: "w", Cause: "x"}}, Attempts: make([]retry.Tried, 2)},
 	} {
 		require.Equal(t, want, r.Summary(false))
 	}
@@ -64,8 +65,8 @@ func TestLastWords(t *testing.T) {
 func TestLastWordsOfAttempts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	first := Tried{Code: 3, Why: "worker w-1: rank 1, pi (pid 9), exited with 3;\nmpirun exited with 3", Words: "Traceback\n  boom"}
-	require.NoError(t, lastWords(path, 0, "", "", []Tried{first, {Attempt: 1, Code: 76, Why: "worker w-0 lost: evicted"}, {Attempt: 2}}))
+	first := retry.Tried{Code: 3, Why: "worker w-1: rank 1, pi (pid 9), exited with 3;\nmpirun exited with 3", Words: "Traceback\n  boom"}
+	require.NoError(t, lastWords(path, 0, "", "", []retry.Tried{first, {Attempt: 1, Code: 76, Why: "worker w-0 lost: evicted"}, {Attempt: 2}}))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "the command ended (exit code 0)\n"+
@@ -73,8 +74,8 @@ func TestLastWordsOfAttempts(t *testing.T) {
 		"\tTraceback\n\t  boom\n"+
 		"earlier attempt 1 (exit code 76): worker w-0 lost: evicted\n", string(text))
 
-	long := Tried{Code: 3, Why: strings.Repeat("ü", 3000)}
-	require.NoError(t, lastWords(path, 3, long.Why, long.Why, []Tried{long, long, long, long, long, long, long, long}))
+	long := retry.Tried{Code: 3, Why: strings.Repeat("ü", 3000)}
+	require.NoError(t, lastWords(path, 3, long.Why, long.Why, []retry.Tried{long, long, long, long, long, long, long, long}))
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/musterhq/muster/agent/launch"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/retry"
 )
 
 // replaced gives a pod made anew its own uid, address and creation time.
@@ -41,7 +42,7 @@ func (c *cluster) replace(i int, changes ...func(*corev1.Pod)) {
 	c.start(i, append([]func(*corev1.Pod){replaced}, changes...)...)
 }
 
-func (l *launcher) attempts(t *testing.T) []launch.Tried {
+func (l *launcher) attempts(t *testing.T) []retry.Tried {
 	t.Helper()
 	text, err := os.ReadFile(l.report)
 	require.NoError(t, err)
@@ -51,7 +52,7 @@ func (l *launcher) attempts(t *testing.T) []launch.Tried {
 	return r.Attempts
 }
 
-func ports(list []launch.Tried) map[int]bool {
+func ports(list []retry.Tried) map[int]bool {
 	all := map[int]bool{}
 	for _, a := range list {
 		all[a.Port] = true
