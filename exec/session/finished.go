@@ -23,6 +23,7 @@ func (s *Server) finishedLocked(x *session) bool {
 func (s *Server) loseSightLocked(key being) {
 	if w := s.watched[key]; w != nil && w.kind != ofDaemon {
 		w.session.unfinished = true
+		w.session.ranksSeen.lose(w.kind)
 		s.rankEndedLocked(w.session, w.rank)
 	}
 	s.unwatchLocked(key)

@@ -18,6 +18,54 @@ var rankVariables = [...]string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}
 // rankOf reads the number that a rank's MPI gave it; "" when there is none.
 func rankOf(pid int) string { return numberIn(pid, rankVariables[:]) }
 
+// localVariables hold how many ranks of the job are on a rank's host: Open MPI, and MPICH and
+// Intel MPI.
+var localVariables = [...]string{"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}
+
+// localRanksOf reads how many ranks an MPI has started on this host; 0 when it does not tell.
+func localRanksOf(pid int) int {
+	n, _ := strconv.Atoi(numberIn(pid, localVariables[:]))
+	return n
+}
+
+// ranksSeen counts the ranks of a session that were seen.
+type ranksSeen struct {
+	numbers map[string]bool
+	local   int // that there are, as their MPI tells; 0: not known
+	missed  int // whose end nobody knows
+	unborn  int // children of a daemon of whose end and program nobody knows
+}
+
+// add notes a rank by its number, "" being none, and how many it says there are on this host.
+func (r *ranksSeen) add(rank string, local int) {
+	if rank == "" {
+		return
+	}
+	if r.numbers == nil {
+		r.numbers = map[string]bool{}
+	}
+	r.numbers[rank], r.local = true, max(r.local, local)
+}
+
+// lose notes a process of whose end nothing is known.
+func (r *ranksSeen) lose(k kind) {
+	switch k {
+	case ofRank:
+		r.missed++
+	case ofUnborn:
+		r.unborn++
+	}
+}
+
+// unseen is how many there are beside those, and how many ended unseen. What was no rank yet
+// counts only where no rank has told how many there are: daemons have helpers, too.
+func (r *ranksSeen) unseen() int {
+	if r.local == 0 {
+		return r.missed + r.unborn
+	}
+	return max(0, r.local-len(r.numbers)) + r.missed
+}
+
 // numberIn reads the first of some variables that a process has.
 func numberIn(pid int, variables []string) string {
 	if value := textIn(pid, variables...); len(value) < 20 {

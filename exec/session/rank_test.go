@@ -59,3 +59,33 @@ func startOf(t *testing.T, pid int) uint64 {
 	require.NoError(t, err)
 	return start
 }
+
+// TestRanksUnseen: ranks that ended before anybody saw them are counted.
+func TestRanksUnseen(t *testing.T) {
+	type seen struct {
+		rank  string
+		local int
+	}
+	for name, row := range map[string]struct {
+		seen []seen
+		lost []kind
+		want int
+	}{
+		"all were seen":                          {[]seen{{"2", 2}, {"3", 2}, {"3", 0}}, nil, 0},
+		"one was not":                            {[]seen{{"2", 2}}, nil, 1},
+		"one was seen, but not its end":          {[]seen{{"2", 1}}, []kind{ofRank}, 1},
+		"a helper of the daemon was lost":        {[]seen{{"2", 1}}, []kind{ofUnborn}, 0},
+		"none was seen, and a child was lost":    {nil, []kind{ofUnborn, ofDaemon}, 1},
+		"an MPI that does not tell their number": {[]seen{{"2", 0}}, nil, 0},
+		"without a number":                       {[]seen{{"", 2}}, nil, 0},
+	} {
+		var r ranksSeen
+		for _, one := range row.seen {
+			r.add(one.rank, one.local)
+		}
+		for _, k := range row.lost {
+			r.lose(k)
+		}
+		require.Equal(t, row.want, r.unseen(), name)
+	}
+}

@@ -46,9 +46,10 @@ type session struct {
 	hasRanks     bool                 // a look has found one
 	hasMPI       bool                 // with an MPI library
 	rankEnds     map[string]time.Time // when its ranks were found to have ended, by their numbers
-	holders      []being              // processes of which a report has said that they hold a rank's output
-	awaitsOutput bool                 // a look comes heldTold after a rank's end
-	unfinished   bool                 // a rank did not end with 0, or nobody knows how
+	ranksSeen    ranksSeen
+	holders      []being // processes of which a report has said that they hold a rank's output
+	awaitsOutput bool    // a look comes heldTold after a rank's end
+	unfinished   bool    // a rank did not end with 0, or nobody knows how
 
 	left     bool // its output is held by processes that it does not wait for
 	silenced bool // its output ends with what is in the pipes
@@ -156,7 +157,10 @@ func (x *session) run(p *reap.Process, pipes pipes, endsOnFailure bool) {
 // the process ended: its output may have lasted longer.
 func (x *session) ended(st reap.Status, at time.Time) {
 	members := x.srv.lookAt(x) // its ranks' ends, before its own
-	x.finish(&wire.ExitRecord{Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: anyLives(members) || x.outlived(),
+	x.srv.mu.Lock()
+	unseen := x.ranksSeen.unseen()
+	x.srv.mu.Unlock()
+	x.finish(&wire.ExitRecord{Unseen: unseen, Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: anyLives(members) || x.outlived(),
 		OOM: x.srv.memoryKills() - x.oom, EndedMillis: at.UnixMilli()})
 }
 

@@ -185,10 +185,13 @@ func (s *Server) see(x *session, p reap.Proc, kind kind) *watched {
 		w = &watched{session: x, pidfd: reap.OpenPidfd(p.PID), seen: time.Now()}
 		defer s.awaitEnd(key, w)
 	}
-	rank, mpi := w.rank, w.mpi
+	rank, mpi, local := w.rank, w.mpi, 0
 	if kind == ofRank && !mpi && time.Since(w.seen) < rankTime {
 		// A process that is about to be gone has no environment any more.
 		rank, mpi = cmp.Or(rankOf(p.PID), rank), usesMPI(p.PID)
+		if w.rank == "" && rank != "" {
+			local = localRanksOf(p.PID)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,6 +203,7 @@ func (s *Server) see(x *session, p reap.Proc, kind kind) *watched {
 	w.kind, w.command, w.rank, w.mpi = kind, p.Comm, rank, mpi
 	s.watched[key] = w
 	if kind == ofRank {
+		x.ranksSeen.add(rank, local)
 		s.hasRanksLocked(x, mpi)
 	}
 	s.frozenLocked(w, p)
@@ -288,6 +292,7 @@ func (s *Server) endLocked(key being, st reap.Status) {
 			return
 		}
 		w.session.unfinished = true
+		rec.Unseen = w.session.ranksSeen.unseen()
 	}
 	s.reportLocked(w.session, rec)
 }

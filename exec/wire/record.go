@@ -189,6 +189,8 @@ type ExitRecord struct {
 	EndedMillis int64  `json:"endedMillis,omitempty"`
 	Stdout      uint64 `json:"stdout"` // total bytes
 	Stderr      uint64 `json:"stderr"`
+	// Unseen is as in a ReportRecord.
+	Unseen int `json:"unseen,omitempty"`
 }
 
 // Record encodes v as the payload of a frame.

@@ -25,6 +25,10 @@ type ReportRecord struct {
 	// Code and Signal are as in an ExitRecord.
 	Code   int `json:"code,omitempty"`
 	Signal int `json:"signal,omitempty"`
+	// Unseen is how many ranks of the session have not been seen, by the number of local ranks
+	// that a rank's MPI tells, or not to their ends: they may have been too short, or have yet
+	// to start.
+	Unseen int `json:"unseen,omitempty"`
 	// Finished says that every rank that a dead daemon's session is known to have had
 	// ended with 0 before the daemon did.
 	Finished bool `json:"finished,omitempty"`
