@@ -14,6 +14,7 @@ type call struct {
 	left   int       // the moment when its agent ended before it; 0: it did not
 	cutOff bool      // and it did not end well
 	ranked bool      // it has had ranks
+	unseen bool      // and others that PID 1 has not seen
 	quiet  bool      // it ended well without a rank, and nothing of it lives on
 	ended  time.Time // when it did
 	told   bool      // of its being quiet
@@ -58,6 +59,7 @@ func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
 	}
 	t.job.open--
 	c.over, c.stays = true, exit.Detached
+	c.unseen = c.unseen || exit.Unseen > 0
 	if t.job.closed {
 		return
 	}
@@ -126,4 +128,26 @@ func (t *tally) detached() map[string]map[string]bool {
 		all[c.worker][id] = true
 	}
 	return all
+}
+
+// unseen lists the workers where an mpirun that the command did not go on from had ranks that
+// nobody saw: one that fails at once may be too short. A session without a rank is no sign of
+// that where its mpirun has another one on the worker, with ranks: some ask a host for its shell
+// first.
+func (j *job) unseen() (workers []string) {
+	type place struct {
+		launch int
+		worker string
+	}
+	ranked := map[place]bool{}
+	for _, c := range j.calls {
+		at := place{c.launch, c.worker}
+		ranked[at] = ranked[at] || c.ranked
+	}
+	for _, c := range j.calls {
+		if !j.launches[c.launch].passed && (c.unseen || !ranked[place{c.launch, c.worker}]) {
+			workers = append(workers, c.worker)
+		}
+	}
+	return workers
 }

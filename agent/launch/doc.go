@@ -28,8 +28,9 @@
 //	supervise.go    watch command, workers and signals; trouble.go; hang.go for hangs, progress.go
 //	                for rules about output lines, leftover.go for ranks that outlast others
 //	judge.go        decide the exit code, and say why it is not the command's;
-//	                judge_group.go for a group, judge_script.go for a command
-//	                that starts mpiruns: launched.go knows them
+//	                judge_blame.go says where a failure began; judge_group.go is for
+//	                a group, judge_script.go for a command that starts mpiruns:
+//	                launched.go knows them
 //	report.go       the summary line, the JSON report, the termination message
 //
 // A Reaper owns every child process of a run, so a kubeconfig that gets its

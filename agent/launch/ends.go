@@ -25,7 +25,7 @@ func (a *attempt) end() retry.End {
 			leaving = append(leaving, l.Worker)
 		}
 	}
-	if r := a.evidence.Ranks; e.Code == hydraGaveUp && len(r) > 0 && killed(r[0].Signal) {
+	if r := a.evidence.Ranks; e.Code == hydraGaveUp && len(r) > 0 && killed(r[0].Signal) && len(a.evidence.Unseen) == 0 {
 		e.Code = r[0].Code // mpiexec has killed all but one, and tells of none
 	}
 	e.Infra = a.infra() || hydraBroke(a.evidence)
@@ -82,8 +82,8 @@ func (a *attempt) record(counted bool) retry.Tried {
 func (a *attempt) origin() (worker, rank string) {
 	e := a.evidence
 	trouble, ill := cause(e.Troubles)
-	one, found := meant(e)
-	end, first := firstEnd(e)
+	culprit, found := blame(e)
+	starved, isKnown := starvedRank(e)
 	switch {
 	case a.stalled():
 		return "", *a.watcher.stalled
@@ -93,14 +93,12 @@ func (a *attempt) origin() (worker, rank string) {
 		return a.result.Cause.Worker, a.result.Cause.Label
 	case len(e.Lost) > 0:
 		return e.Lost[0].Worker, ""
-	case found:
-		return one.Worker, rankIn(one.What)
-	case ill && trouble.likely != ofAftermath:
-		return trouble.Worker, rankIn(trouble.What)
-	case first:
-		return end.Worker, rankIn(end.What)
+	case isKnown:
+		return starved.Worker, rankIn(starved.What)
 	case len(e.Starved) > 0:
 		return e.Starved[0], ""
+	case found:
+		return culprit.Worker, rankIn(culprit.What)
 	}
 	return "", ""
 }

@@ -22,6 +22,10 @@ type Trouble struct {
 	hint   string // the way out, where there is one
 	late   bool   // it came when the worker's ranks had ended with 0
 	launch int    // the index of its mpirun
+	rank   bool   // a rank ended
+	proxy  bool   // a daemon of Hydra's ended, which mpiexec kills when a rank has failed
+
+	at time.Time // of a daemon's end, by the launcher's clock; zero: not known
 }
 
 // says is the trouble in words.
@@ -53,6 +57,7 @@ type RankEnd struct {
 
 	at     time.Time // by the launcher's clock
 	launch int       // the index of its mpirun
+	unborn bool      // it was not yet known to be a rank, and may have been a helper of its daemon's
 }
 
 // stallTime is how long mpirun may go on after a daemon's session has ended well
@@ -84,6 +89,7 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 	if c == nil || t.job.closed {
 		return
 	}
+	at := t.now().Add(-time.Duration(rec.AgoMillis) * time.Millisecond)
 	name := strings.TrimSpace(fmt.Sprintf("%s (pid %d)", rec.Command, rec.PID))
 	switch rec.Kind {
 	case wire.ReportRanks:
@@ -93,7 +99,7 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 		stopped := seconds(time.Duration(rec.Millis) * time.Millisecond)
 		t.job.trouble(Trouble{Worker: worker, launch: c.launch, silent: true, What: "its " + name + " has been stopped, as by SIGSTOP, for " + stopped})
 	case wire.ReportDaemon:
-		trouble := Trouble{Worker: worker, launch: c.launch, Code: rec.Code, What: "its " + name + " was killed by " + signalName(rec.Signal)}
+		trouble := Trouble{Worker: worker, launch: c.launch, Code: rec.Code, at: at, proxy: strings.HasPrefix(rec.Command, "hydra_"), What: "its " + name + " was killed by " + signalName(rec.Signal)}
 		if rec.Finished {
 			c.finished = true
 			trouble.What += " when its ranks had ended with 0"
@@ -103,7 +109,8 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 	case wire.ReportMemory:
 		t.starveLocked(worker)
 	case wire.ReportRank:
-		t.job.rankEnded(c, name, rec, t.now().Add(-time.Duration(rec.AgoMillis)*time.Millisecond))
+		c.unseen = rec.Unseen > 0
+		t.job.rankEnded(c, name, rec, at)
 	}
 }
 
@@ -111,7 +118,7 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 // the reports of two workers may arrive in another. Ranks without MPI do not wait for each
 // other: theirs is no trouble for the rest.
 func (j *job) rankEnded(c *call, name string, rec wire.ReportRecord, at time.Time) {
-	end := RankEnd{Worker: c.worker, launch: c.launch, Code: rec.Code, Signal: rec.Signal, What: "a rank, " + name, at: at}
+	end := RankEnd{Worker: c.worker, launch: c.launch, Code: rec.Code, Signal: rec.Signal, What: "a rank, " + name, at: at, unborn: rec.Command == ""}
 	if rec.Rank != "" {
 		end.What = "rank " + rec.Rank + ", " + name
 	}
@@ -124,7 +131,7 @@ func (j *job) rankEnded(c *call, name string, rec wire.ReportRecord, at time.Tim
 	if !rec.MPI {
 		return
 	}
-	trouble := Trouble{Worker: c.worker, launch: c.launch, What: end.What, Code: rec.Code, likely: ofRank}
+	trouble := Trouble{Worker: c.worker, launch: c.launch, What: end.What, Code: rec.Code, likely: ofRank, rank: true}
 	if killed(rec.Signal) || rec.Code == peerGone {
 		trouble.likely = ofSession
 	}

@@ -56,7 +56,64 @@ func TestJudgeJob(t *testing.T) {
 			rec := rank("0", 143, 15)
 			rec.MPI = false
 			t.report("w-0", rec)
-		}, 3, false, 3, "mpirun exited with 3"},
+		}, 3, false, 3, "which rank ended first is not known; mpirun exited with 3"},
+		"a rank left without MPI_Finalize": {func(t *tally) { t.report("w-0", rank("0", 143, 15)) },
+			1, false, 1, "which rank ended first is not known; mpirun exited with 1"},
+		"a rank called MPI_Abort(0)": {func(t *tally) { t.report("w-0", rank("0", 143, 15)) },
+			0, false, 143, "mpirun said 0, but which rank ended first is not known"},
+		"a rank called MPI_Abort(0), Hydra's proxies failed": {func(t *tally) {
+			for _, id := range []string{"1", "0"} {
+				t.ended(BadSession{"w-" + id, 7, "exited with 7"})
+				t.answered(id, wire.ExitRecord{Code: 7}, nil)
+			}
+		}, 0, false, 7, "mpirun said 0, but 2 of its sessions exited with 7, as after MPI_Abort: which rank ended first is not known"},
+		"a rank crashed, then Hydra's proxy failed": {func(t *tally) {
+			rec := rank("2", 139, 11)
+			rec.MPI = false
+			t.answered("1", wire.ExitRecord{Code: 7}, nil)
+			t.report("w-2", rec)
+		}, 255, false, 139, "worker w-2: rank 2, pi (pid 9), was killed by SIGSEGV; mpirun exited with 255"},
+		"a rank crashed, Intel says 255": {func(t *tally) {
+			t.report("w-2", rank("2", 139, 11))
+			t.report("w-1", rank("1", 137, 9))
+		}, 255, false, 139, "worker w-2: rank 2, pi (pid 9), was killed by SIGSEGV; mpirun exited with 255"},
+		"a victim was killed, another rank of its worker was not seen": {func(t *tally) {
+			rec := rank("0", 137, 9)
+			rec.Unseen = 1
+			t.report("w-0", rec)
+		}, 255, false, 255, "which rank ended first is not known; mpirun exited with 255"},
+		"a victim was killed, a rank of another worker was not seen": {func(t *tally) {
+			t.report("w-0", rank("0", 137, 9))
+			t.answered("2", wire.ExitRecord{Unseen: 1}, nil)
+		}, 255, false, 255, "which rank ended first is not known; mpirun exited with 255"},
+		"a rank was not seen, then Hydra's proxy failed": {func(t *tally) { t.answered("1", wire.ExitRecord{Code: 7, Unseen: 1}, nil) },
+			255, false, 255, "which rank ended first is not known (worker w-1: its session exited with 7); mpirun exited with 255"},
+		"a rank was not seen, then mpiexec killed a proxy": {func(t *tally) {
+			t.report("w-1", wire.ReportRecord{Session: "1", Kind: wire.ReportDaemon, PID: 7, Command: "hydra_pmi_proxy", Code: 137, Signal: 9})
+			t.answered("2", wire.ExitRecord{Unseen: 1}, nil)
+		}, 3, false, 3, "which rank ended first is not known (worker w-1: its hydra_pmi_proxy (pid 7) was killed by SIGKILL); mpirun exited with 3"},
+		"a helper of the daemon failed, a rank was not seen": {func(t *tally) {
+			t.report("w-1", wire.ReportRecord{Session: "1", Kind: wire.ReportRank, PID: 9, Code: 1, Unseen: 1})
+		}, 3, false, 3, "which rank ended first is not known; mpirun exited with 3"},
+		"a worker ran out of memory, a rank of it was not seen": {func(t *tally) {
+			rec := rank("2", 137, 9)
+			rec.Unseen = 1
+			t.starve("w-2")
+			t.report("w-2", rec)
+		}, 137, false, 137, "worker w-2 ran out of memory: the kernel killed a process there (OOM); mpirun exited with 137"},
+		"a rank crashed, MPICH 4.2 says its signal": {func(t *tally) { t.report("w-2", rank("2", 139, 11)) },
+			11, false, 139, "worker w-2: rank 2, pi (pid 9), was killed by SIGSEGV; mpirun exited with 11"},
+		"a rank was killed for its memory, Hydra says 255": {func(t *tally) {
+			t.starve("w-2")
+			t.report("w-2", rank("2", 137, 9))
+			t.answered("1", wire.ExitRecord{Code: 7}, nil)
+			t.report("w-0", rank("0", 143, 15))
+		}, 255, false, 137, "worker w-2 ran out of memory: the kernel killed a process there (OOM); worker w-2: rank 2, pi (pid 9), was killed by SIGKILL; mpirun exited with 255"},
+		"a rank was killed for its memory": {func(t *tally) {
+			t.starve("w-2")
+			t.report("w-0", rank("0", 137, 9))
+			t.report("w-2", rank("2", 137, 9))
+		}, 137, false, 137, "worker w-2 ran out of memory: the kernel killed a process there (OOM); worker w-2: rank 2, pi (pid 9), was killed by SIGKILL; mpirun exited with 137"},
 		"a victim's report came first": {func(t *tally) {
 			for _, rec := range []wire.ReportRecord{rank("0", 143, 15), rank("2", 3, 0)} {
 				rec.MPI = false
@@ -106,12 +163,12 @@ func TestJudgeJob(t *testing.T) {
 			t.commandEnded()
 			t.report("w-0", rank("0", 137, 9))
 			t.report("w-2", rank("2", 137, 9))
-		}, 255, false, 137, "mpirun exited with 255"},
+		}, 255, false, 137, "which rank ended first is not known; mpirun exited with 255"},
 		"of two signals one is mpirun's": {func(t *tally) {
 			t.commandEnded()
 			t.report("w-0", rank("0", 143, 15))
 			t.report("w-2", rank("2", 137, 9))
-		}, 255, false, 255, "mpirun exited with 255"},
+		}, 255, false, 255, "which rank ended first is not known; mpirun exited with 255"},
 		"a rank without MPI hurts nobody": {func(t *tally) {
 			r := rank("2", 7, 0)
 			r.MPI = false

@@ -45,6 +45,7 @@ type Evidence struct {
 	Bad      []BadSession
 	Troubles []Trouble // of the job's inside
 	Ranks    []RankEnd // that did not end with 0
+	Unseen   []string  // workers where there may have been ranks that nobody saw
 	Cut      []Cut     // sessions that their agents did not outlive
 	Starved  []string  // workers where the kernel killed a process for its memory
 	Leaving  []string  // workers that were told to go from outside
@@ -121,8 +122,8 @@ func judgeLost(e Evidence) Verdict {
 	return Verdict{names.ExitHopeless, fmt.Sprintf("%s; %s %s", why, e.Name, howEnded(e.Code, e.Signal))}
 }
 
-// starvation names the workers that ran out of memory: mpirun tells a signal at
-// most, and no worker by its pod's name.
+// starvation names the workers that ran out of memory, and the rank that was killed, as far
+// as it is known: mpirun tells a signal at most, and no worker by its pod's name.
 func starvation(e Evidence) string {
 	if len(e.Starved) == 0 {
 		return ""
@@ -131,7 +132,11 @@ func starvation(e Evidence) string {
 	if n := len(e.Starved) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %s)", count(n, "more worker"))
 	}
-	return fmt.Sprintf("worker %s%s ran out of memory: the kernel killed a process there (OOM); ", e.Starved[0], more)
+	worker, rank := e.Starved[0], ""
+	if r, found := starvedRank(e); found {
+		worker, rank = r.Worker, fmt.Sprintf("worker %s: %s; ", r.Worker, r.What)
+	}
+	return fmt.Sprintf("worker %s%s ran out of memory: the kernel killed a process there (OOM); %s", worker, more, rank)
 }
 
 // judgeTrouble is for a command that did not notice, and was ended by us or
@@ -146,107 +151,58 @@ func judgeTrouble(e Evidence) Verdict {
 		code = names.ExitHopeless
 	}
 	why := t.says()
+	if t.rank && t.likely == ofSession { // which the command may have killed itself
+		why = unknownFirst
+		if b, ok := blame(e); ok {
+			why = b.says()
+		}
+	}
 	if e.Ended {
 		return Verdict{code, fmt.Sprintf("%s; %s did not end by itself", why, e.Name)}
 	}
 	return Verdict{code, fmt.Sprintf("%s said 0, but %s", e.Name, why)}
 }
 
-// culprit names the worker where a failure began, as far as that is known:
-// mpirun's own words name its host at most. Of several ranks that were killed,
-// mpirun has killed all but one.
-func culprit(e Evidence) string {
-	t, ok := cause(e.Troubles)
-	switch {
-	case len(e.Starved) > 0:
-		return ""
-	case cutFirst(e):
-		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0].Worker)
-	case ok && t.likely != ofAftermath:
-		if r, found := meant(e); t.likely == ofSession && found {
-			return fmt.Sprintf("worker %s: %s; ", r.Worker, r.What)
-		}
-		return t.says() + "; "
-	}
-	if r, found := firstEnd(e); found {
-		return fmt.Sprintf("worker %s: %s; ", r.Worker, r.What)
-	}
-	return ""
-}
-
-// firstEnd returns the first rank in time that ended badly by itself, false where none is
-// known. A rank that TERM or KILL ended is a victim when the command's code tells of
-// something else, or when another rank ended by itself. Of several that were killed, nobody
-// knows which the launcher has killed.
-func firstEnd(e Evidence) (RankEnd, bool) {
-	for _, r := range e.Ranks {
-		if !killed(r.Signal) {
-			return r, true
-		}
-	}
-	if len(e.Ranks) != 1 {
-		return RankEnd{}, false
-	}
-	r := e.Ranks[0]
-	return r, r.Code == e.Code || e.Code == hydraGaveUp || e.Code == peerGone || e.Code == 0
-}
-
-// meant is the first rank whose end the command's code tells of, where ranks were
-// killed by several signals: mpirun ends the others with one of its own choice, and
-// their ends may be heard of first. An abort because a peer has gone tells of that
-// one: it was killed by KILL, or exited; Open MPI 5 itself ends ranks with TERM.
-func meant(e Evidence) (RankEnd, bool) {
-	if e.Code == peerGone {
-		i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool {
-			return r.Signal == int(syscall.SIGKILL) || r.Signal == 0 && r.Code != peerGone
-		})
-		if i < 0 {
-			i = slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return r.Signal == 0 })
-		}
-		if i < 0 {
-			return RankEnd{}, false
-		}
-		return e.Ranks[i], true
-	}
-	several := slices.ContainsFunc(e.Ranks, func(r RankEnd) bool { return r.Signal != e.Ranks[0].Signal })
-	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return killed(r.Signal) && r.Code == e.Code })
-	if !several || i < 0 {
-		return RankEnd{}, false
-	}
-	return e.Ranks[i], true
-}
-
 // ownCode is the command's code, or that of the cause where the command's tells
 // nothing: Intel MPI often says 255 for a rank that exited with 7, and both
 // Hydras do for daemons and ranks that were killed; Open MPI 5 says 14 where
 // another rank is quicker to abort than its daemon to tell of the one that ended.
+// MPICH 4.2's now and then says 11 for a rank that SIGSEGV ended, and not 139.
 // Killed by different signals, some ranks were killed by mpiexec, and nobody knows
 // which.
 func ownCode(e Evidence) int {
+	if r, found := fatal(e); found && (e.Code == hydraGaveUp || e.Code == r.Signal) {
+		return r.Code
+	}
 	if e.Code != hydraGaveUp && e.Code != peerGone {
 		return e.Code
 	}
 	if r, found := meant(e); found && e.Code == peerGone {
 		return r.Code
 	}
+	if r, found := ownEnd(e); found {
+		return r.Code
+	}
 	killed := map[int]bool{}
 	for _, r := range e.Ranks {
-		if r.Signal == 0 {
-			return r.Code
-		}
 		killed[r.Code] = true
 	}
 	t, ok := cause(e.Troubles)
 	switch {
+	case len(e.Starved) > 0 && e.Code == hydraGaveUp:
+		return 128 + int(syscall.SIGKILL)
 	case cutFirst(e) || ok && t.likely != ofAftermath && t.Code == 0:
 		return e.Code
 	case ok && t.likely == ofSession && t.Code == proxyGaveUp:
 		return e.Code
 	case ok && t.likely != ofAftermath:
-		return t.Code
+		if b, found := blame(e); found {
+			return b.Code
+		}
+		return e.Code
 	}
 	for code := range killed {
-		if len(killed) == 1 {
+		if len(killed) == 1 && len(e.Unseen) == 0 {
 			return code
 		}
 	}
@@ -275,6 +231,9 @@ const peerGone = 14
 func judgeZero(e Evidence) Verdict {
 	if len(e.Bad) > 0 {
 		b := e.Bad[0]
+		if aborted(e) {
+			return Verdict{b.Code, fmt.Sprintf("%s said 0, but %d of its sessions %s, as after MPI_Abort: %s", e.Name, len(e.Bad), b.What, unknownFirst)}
+		}
 		why := fmt.Sprintf("%s said 0, but its session on worker %s %s", e.Name, b.Worker, b.What)
 		if n := len(e.Bad) - 1; n > 0 {
 			why += fmt.Sprintf(" (and %s)", count(n, "more session"))

@@ -1,0 +1,137 @@
+package launch
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+)
+
+// unknownFirst stands for the name of a culprit where only victims were seen.
+const unknownFirst = "which rank ended first is not known"
+
+// culprit names the worker where a failure began, as far as that is known:
+// mpirun's own words name its host at most. Of several ranks that were killed,
+// mpirun has killed all but one.
+func culprit(e Evidence) string {
+	t, ill := cause(e.Troubles)
+	switch b, ok := blame(e); {
+	case len(e.Starved) > 0:
+		return ""
+	case cutFirst(e):
+		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0].Worker)
+	case ok:
+		return b.says() + "; "
+	case ill && t.likely <= ofSession && !t.rank:
+		return fmt.Sprintf("%s (%s); ", unknownFirst, t.says())
+	case len(e.Ranks) > 0:
+		return unknownFirst + "; "
+	}
+	return ""
+}
+
+// blame returns where a failure began: a rank, a daemon, a session or a host, false where
+// that is not known. A rank that the command itself may have killed is blamed only when the
+// command's code tells of its end, and a proxy of Hydra's that gave up only when no rank may
+// have failed unseen before.
+func blame(e Evidence) (Trouble, bool) {
+	t, ill := cause(e.Troubles)
+	ill = ill && t.likely != ofAftermath
+	own, found := ownEnd(e)
+	switch {
+	case ill && t.likely == ofDaemon && found && own.at.Before(t.at):
+		return own.trouble(), true // Hydra kills its proxies when a rank has failed
+	case ill && t.proxy && len(e.Unseen) > 0:
+		return Trouble{}, false
+	case ill && t.likely < ofSession:
+		return t, true
+	}
+	if r, found := meant(e); found && ill {
+		return r.trouble(), true
+	}
+	if found {
+		return own.trouble(), true
+	}
+	if ill && (t.rank && e.tells(t.Code) || !t.rank && (t.Code != proxyGaveUp || len(e.Unseen) == 0 && !aborted(e))) {
+		return t, true
+	}
+	if len(e.Ranks) == 1 && e.tells(e.Ranks[0].Code) {
+		return e.Ranks[0].trouble(), true
+	}
+	return Trouble{}, false
+}
+
+// trouble is the end of a rank as a Trouble.
+func (r RankEnd) trouble() Trouble {
+	return Trouble{Worker: r.Worker, What: r.What, Code: r.Code, launch: r.launch, rank: true}
+}
+
+// tells reports whether the command's code may tell of a rank that was killed with that code.
+func (e Evidence) tells(code int) bool {
+	return e.Code == code || len(e.Unseen) == 0 && (e.Code == hydraGaveUp || e.Code == peerGone || e.Ended)
+}
+
+// ownEnd returns the first rank in time that ended badly by itself, false where none is known.
+// A rank that TERM or KILL ended may be a victim, and what was not known to be a rank is one
+// only where the command's code may be its.
+func ownEnd(e Evidence) (RankEnd, bool) {
+	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool {
+		return !killed(r.Signal) && (!r.unborn || r.Code == e.Code || e.Code == hydraGaveUp)
+	})
+	if i < 0 {
+		return RankEnd{}, false
+	}
+	return e.Ranks[i], true
+}
+
+// meant is the first rank whose end the command's code tells of, where ranks were
+// killed by several signals: mpirun ends the others with one of its own choice, and
+// their ends may be heard of first. An abort because a peer has gone tells of that
+// one: it was killed by KILL, or exited; Open MPI 5 itself ends ranks with TERM.
+func meant(e Evidence) (RankEnd, bool) {
+	if e.Code == peerGone {
+		i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool {
+			return r.Signal == int(syscall.SIGKILL) || r.Signal == 0 && r.Code != peerGone
+		})
+		if i < 0 {
+			i = slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return r.Signal == 0 })
+		}
+		if i < 0 {
+			return RankEnd{}, false
+		}
+		return e.Ranks[i], true
+	}
+	several := slices.ContainsFunc(e.Ranks, func(r RankEnd) bool { return r.Signal != e.Ranks[0].Signal })
+	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return killed(r.Signal) && r.Code == e.Code })
+	if !several || i < 0 {
+		return RankEnd{}, false
+	}
+	return e.Ranks[i], true
+}
+
+// starvedRank returns the first rank in time that SIGKILL ended on a worker that ran out of
+// memory, false where none is known. Where some were not seen, it may be a victim.
+func starvedRank(e Evidence) (RankEnd, bool) {
+	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool {
+		return r.Signal == int(syscall.SIGKILL) && slices.Contains(e.Starved, r.Worker) && !slices.Contains(e.Unseen, r.Worker)
+	})
+	if i < 0 {
+		return RankEnd{}, false
+	}
+	return e.Ranks[i], true
+}
+
+// fatal returns the first rank in time that a signal ended which was not the command's,
+// false where none is known.
+func fatal(e Evidence) (RankEnd, bool) {
+	if r, found := starvedRank(e); found {
+		return r, true
+	}
+	r, found := ownEnd(e)
+	return r, found && r.Signal != 0
+}
+
+// aborted reports whether several proxies of Hydra's gave up under an mpiexec that said 0, as
+// after MPI_Abort(0).
+func aborted(e Evidence) bool {
+	return e.Code == 0 && len(e.Bad) > 1 && !slices.ContainsFunc(e.Bad, func(b BadSession) bool { return b.Code != proxyGaveUp })
+}
