@@ -17,9 +17,13 @@ import (
 // again decides what follows from an attempt's end: nil when another one is to be
 // gathered, whose order o becomes, else the job's end, or for rank 0 the end of its
 // part in it.
-func (l *lead) again(e retry.End, o *barrier.Order) *barrier.Order {
+func (l *lead) again(e retry.End, from origin, o *barrier.Order) *barrier.Order {
 	d := l.account.Decide(e)
-	failed := &barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt, Code: e.Code, Why: e.Why, Hint: d.Hint}
+	one := tried(*o, e, from)
+	one.Counted = d.Counted
+	l.past = remember(l.past, one)
+	o.Past = text(l.past)
+	failed := &barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt, Code: e.Code, Why: e.Why, Hint: d.Hint, Past: o.Past}
 	if !d.Again {
 		if d.Sentence != "" {
 			failed.Why += "; " + d.Sentence
@@ -48,15 +52,16 @@ func (l *lead) again(e retry.End, o *barrier.Order) *barrier.Order {
 	return nil
 }
 
-// endOf tells retry how an attempt ended. seats are those at its end, leaving the
+// endOf tells retry how an attempt ended, and where that began. seats are those at its end, leaving the
 // ranks whose pods were told to stop while it ran. A pod that goes takes its peers
 // along, often with an exit code of their own, and sometimes before its own end is
 // known: what went counts before what failed.
-func endOf(r group.Result, table []barrier.Card, seats []barrier.Seat, leaving map[int]bool) retry.End {
-	e := retry.End{Code: 128 + int(syscall.SIGTERM)}
+func endOf(r group.Result, table []barrier.Card, seats []barrier.Seat, leaving map[int]bool) (e retry.End, from origin) {
+	e = retry.End{Code: 128 + int(syscall.SIGTERM)}
 	if r.Cause != nil {
 		x := r.Cause.Exit
 		var lost *lostError
+		from = origin{r.Cause.Worker, r.Cause.Label}
 		e = retry.End{Code: r.Code, Why: r.Cause.Sentence() + besides(r.Others),
 			Lost:      errors.As(r.Cause.Err, &lost),
 			Infra:     x.Reason == wire.ReasonLease,
@@ -64,17 +69,20 @@ func endOf(r group.Result, table []barrier.Card, seats []barrier.Seat, leaving m
 			Preempted: x.Reason == wire.ReasonPreempted}
 	}
 	for rank, card := range table {
-		who := fmt.Sprintf("rank %d on %s", rank, card.Name)
+		label := fmt.Sprintf("rank %d", rank)
+		who := label + " on " + card.Name
 		switch seat := seats[rank]; {
 		case leaving[rank] && !e.Preempted:
+			from = origin{card.Name, label}
 			e.Preempted, e.Why = true, besideThat(who+" was told to stop from outside", e.Why)
 		case leaving[rank]:
 		case (seat.Card.Instance != card.Instance || !seat.Here) && !e.Lost:
+			from = origin{card.Name, label}
 			e.Lost, e.Code = true, names.ExitHopeless
 			e.Why = besideThat(who+" was lost: "+absenceOf(seat, card), e.Why)
 		}
 	}
-	return e
+	return e, from
 }
 
 func besideThat(first, then string) string {
@@ -105,6 +113,9 @@ func (l *lead) inherit(table []barrier.Card, o *barrier.Order) *barrier.Order {
 		if s.News.Attempt > newest.Attempt {
 			newest, settled = s.News, false
 		}
+		if past := pastIn(d.Past); len(past) > len(l.past) {
+			l.past = past
+		}
 		settled = settled || d.Settled && s.News.Attempt == newest.Attempt
 		newest.Used = max(newest.Used, s.News.Used)
 	}
@@ -113,17 +124,20 @@ func (l *lead) inherit(table []barrier.Card, o *barrier.Order) *barrier.Order {
 		return nil
 	}
 	l.base = newest.Attempt + 1
+	o.Past = text(l.past)
 	o.Attempt, o.Used = l.base, newest.Used
 	if settled {
 		l.account.Policy.Max -= o.Used
 		return nil // it had been decided, and told, that there is another attempt
 	}
 	why := fmt.Sprintf("rank 0 was lost during attempt %d: %s is its replacement", newest.Attempt, table[0].Name)
+	l.past = remember(l.past, retry.Tried{Attempt: newest.Attempt, Code: names.ExitHopeless, Why: why, Worker: table[0].Name, Rank: "rank 0", Port: newest.Port, Counted: true})
+	o.Past = text(l.past)
 	classes := l.account.Policy.On
 	allowed := retry.Account{Policy: retry.Policy{Max: l.cfg.MaxRestarts - o.Used, On: classes}}
 	d := allowed.Decide(retry.End{Code: names.ExitHopeless, Why: why, Lost: true, Lasted: retry.Brief})
 	if !d.Again {
-		end := &barrier.Order{Phase: barrier.PhaseOver, Attempt: newest.Attempt, Code: names.ExitHopeless, Why: why, Hint: d.Hint}
+		end := &barrier.Order{Phase: barrier.PhaseOver, Attempt: newest.Attempt, Code: names.ExitHopeless, Why: why, Hint: d.Hint, Past: o.Past}
 		if d.Sentence != "" {
 			end.Why += "; " + d.Sentence
 		}

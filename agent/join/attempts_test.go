@@ -55,6 +55,8 @@ func TestEndOf(t *testing.T) {
 		{"rank 0's pod is told to stop", group.Result{Stopped: true}, all(nil), map[int]bool{0: true},
 			retry.End{Code: 143, Preempted: true, Why: "rank 0 on job-0 was told to stop from outside"}},
 	} {
-		require.Equal(t, row.want, endOf(row.result, cards, row.seats, row.leaving), row.name)
+		got, from := endOf(row.result, cards, row.seats, row.leaving)
+		require.Equal(t, row.want, got, row.name)
+		require.Contains(t, row.want.Why, from.rank+" on "+from.worker, row.name)
 	}
 }

@@ -47,6 +47,7 @@ type Config struct {
 	// Indexed Job that made this pod; "": not known.
 	meets          string
 	TerminationLog string
+	Report         string // file for the report; "": none
 }
 
 // Defaults is the Config of a member that was told nothing.
@@ -125,6 +126,9 @@ func (c Config) Validate() error {
 		return usage("--roles names the members in their order, as in chief=1,worker=2", "%w", err)
 	}
 	if err := c.validateMeeting(); err != nil {
+		return err
+	}
+	if err := c.checkReport(); err != nil {
 		return err
 	}
 	return c.rehearse()

@@ -33,7 +33,8 @@ type lead struct {
 	say   func(format string, words ...any)
 
 	account retry.Account
-	base    int // attempts that a former coordinator has run
+	base    int           // attempts that a former coordinator has run
+	past    []retry.Tried // attempts that failed, those of a former coordinator too
 	ports   *ports
 
 	quit chan struct{} // closed when rank 0's pod is told to stop
@@ -61,6 +62,7 @@ func newLead(cfg Config, coord *barrier.Coordinator, here place, say func(string
 func (l *lead) run(ctx context.Context) {
 	o := l.attempts(ctx)
 	if o.Phase == barrier.PhaseOver {
+		o.Past = text(l.past)
 		if err := l.coord.Tell(o); err != nil {
 			l.say("%v", err)
 		}
@@ -98,10 +100,10 @@ func (l *lead) attempts(ctx context.Context) barrier.Order {
 			return barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt}
 		}
 		l.mu.Lock()
-		e := endOf(result, table, l.coord.Seats(), l.leavers)
+		e, from := endOf(result, table, l.coord.Seats(), l.leavers)
 		l.mu.Unlock()
 		e.Lasted = time.Since(began)
-		if failed = l.again(e, &o); failed != nil {
+		if failed = l.again(e, from, &o); failed != nil {
 			return *failed
 		}
 	}

@@ -30,7 +30,8 @@ type member struct {
 	by      string        // the coordinator that told it
 	said    string        // the last reason that was printed
 	news    barrier.News
-	settled bool // the attempt was over before rank 0 was lost, if it was
+	past    json.RawMessage // attempts that failed, as rank 0 has told them
+	settled bool            // the attempt was over before rank 0 was lost, if it was
 
 	crew     *crew
 	ends     []end
@@ -121,6 +122,9 @@ func (m *member) obey(ctx context.Context, o barrier.Order) {
 	if o.Why != "" && o.Why != m.said && o.Phase != barrier.PhaseOver && m.news.Attempt >= 0 {
 		m.said = o.Why
 		m.say("%s", o.Why)
+	}
+	if len(o.Past) > 0 {
+		m.past = o.Past
 	}
 	switch o.Phase {
 	case barrier.PhaseGather:
@@ -213,7 +217,7 @@ func (m *member) ended(e end) {
 }
 
 func (m *member) report() {
-	m.news.Work = text(done{Attempt: m.news.Attempt, Ends: m.ends, Broken: m.broken, Settled: m.settled})
+	m.news.Work = text(done{Attempt: m.news.Attempt, Ends: m.ends, Broken: m.broken, Settled: m.settled, Past: m.past})
 	m.client.Report(m.news)
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/agent/worker"
 	"github.com/musterhq/muster/exec/reap"
@@ -92,6 +93,9 @@ func (m *member) leave(ctx context.Context, led <-chan struct{}) {
 	}
 }
 
+// mostWords keeps below the 4096 bytes of a termination message that the kubelet reads.
+const mostWords = 4000
+
 // ending puts the end into an exit code and a sentence, unless it has been said.
 func (m *member) ending(o barrier.Order) (int, error) {
 	why := whyOf(o)
@@ -99,7 +103,15 @@ func (m *member) ending(o barrier.Order) (int, error) {
 	if words == "" {
 		words = fmt.Sprintf("the job ended with %d", o.Code)
 	}
-	worker.LastWords(m.cfg.TerminationLog, "agent join: "+words)
+	past := concluded(o, m.past, m.news.Attempt)
+	before := retry.Earlier(past)
+	worker.LastWords(m.cfg.TerminationLog, retry.Clip("agent join: "+words, mostWords-len(before))+before)
+	if err := m.cfg.saveReport(o, past); err != nil {
+		m.say("%v", err)
+		if o.Code == 0 {
+			return names.ExitOutput, nil
+		}
+	}
 	plain := m.cfg.Workers == 1 && m.cfg.MaxRestarts == 0 && len(m.ends) == 1 && m.ends[0].Exit.Error == "" && m.ends[0].Exit.OOM == 0
 	if o.Code == 0 || why == "" || plain || why == m.said && o.Hint == "" {
 		return o.Code, nil // a job of one says no more than any small init

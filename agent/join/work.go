@@ -27,6 +27,8 @@ type done struct {
 	Broken string `json:"broken,omitempty"`
 	// Settled: the attempt was over before the member lost rank 0, if it did.
 	Settled bool `json:"settled,omitempty"`
+	// Past are the attempts that failed before, as rank 0 has told them.
+	Past json.RawMessage `json:"past,omitempty"`
 }
 
 // end is how one process ended.

@@ -53,6 +53,7 @@ When something fails:
   --grace DURATION       between TERM and KILL (default 25s; a LaunchJob gives its pod's)
   --max-restarts N       run the group again, at most N times (default 0)
   --restart-on LIST      exit codes and lost, infra, oom, any (default 130,137,143,lost,infra; +1,-143 changes it)
+  --report FILE          write how the job and each of its attempts ended to FILE, as JSON
 
 Exit codes: the command's, of the first member that failed; 64 usage, or a member that contradicts the
 others; 75 the members did not come; 76 rank 0 was out of reach, or a member was lost; 128+n told to stop.
@@ -94,7 +95,7 @@ func joinFlags(fs *flag.FlagSet, cfg *join.Config) (tokenFile *string) {
 		fs.IntVar(p, name, *p, "")
 	}
 	for name, p := range map[string]*string{"coordinator": &cfg.Coordinator, "framework": &cfg.Framework, "compat": &cfg.Compat, "roles": &cfg.Roles,
-		"success": &cfg.Success, "interface": &cfg.Interface, "chdir": &cfg.Chdir, "restart-on": &cfg.RestartOn, "job": &cfg.Job} {
+		"success": &cfg.Success, "interface": &cfg.Interface, "chdir": &cfg.Chdir, "restart-on": &cfg.RestartOn, "job": &cfg.Job, "report": &cfg.Report} {
 		fs.StringVar(p, name, *p, "")
 	}
 	for name, p := range map[string]*time.Duration{"timeout": &cfg.Timeout, "lease": &cfg.Lease, "grace": &cfg.Grace} {

@@ -69,6 +69,8 @@ type Order struct {
 	// Why is for people: what ended an attempt, or the job; Hint what to do.
 	Why  string `json:"why,omitempty"`
 	Hint string `json:"hint,omitempty"`
+	// Past is the caller's own, about the attempts before.
+	Past json.RawMessage `json:"past,omitempty"`
 }
 
 // Refusal ends a member that does not fit the others.

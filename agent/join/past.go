@@ -1,0 +1,68 @@
+package join
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/rendezvous/barrier"
+)
+
+// mostPast are the attempts that members are told of: the first half, in which the cause may
+// be, and the last. mostWhy bounds each one's reason in bytes: every member holds all of them.
+const (
+	mostPast = 8
+	mostWhy  = 500
+)
+
+// remember adds an attempt that has ended to those before it.
+func remember(past []retry.Tried, one retry.Tried) []retry.Tried {
+	one.Why = retry.Clip(one.Why, mostWhy)
+	past = append(slices.Clone(past), one)
+	if n := len(past); n > mostPast {
+		past = slices.Delete(past, mostPast/2, n-mostPast/2)
+	}
+	return past
+}
+
+// pastIn reads attempts that were told; none where another release told them otherwise.
+func pastIn(told json.RawMessage) []retry.Tried {
+	var past []retry.Tried
+	if json.Unmarshal(told, &past) != nil {
+		return nil
+	}
+	return past
+}
+
+// concluded are the attempts of a job that ended with that order, the last one included. tried
+// are those that the member has been told of, and last is the newest that it took part in, -1
+// for none.
+func concluded(o barrier.Order, tried json.RawMessage, last int) []retry.Tried {
+	past := pastIn(tried)
+	attempt := o.Attempt
+	if o.Phase == barrier.PhaseOver {
+		past = pastIn(o.Past)
+	} else {
+		attempt = last // this member ends by itself
+	}
+	if n := len(past); attempt < 0 || n > 0 && past[n-1].Attempt == attempt {
+		return past
+	}
+	return remember(past, retry.Tried{Attempt: attempt, Code: o.Code, Why: whyOf(o), Counted: true})
+}
+
+// origin is where the end of an attempt began, as far as that is known.
+type origin struct {
+	worker string // pod name
+	rank   string // "rank 3", "ps 0"
+}
+
+// tried is the attempt of o, which has ended so.
+func tried(o barrier.Order, e retry.End, from origin) retry.Tried {
+	code := e.Code
+	if code == 0 {
+		code = names.ExitHopeless
+	}
+	return retry.Tried{Attempt: o.Attempt, Code: code, Why: e.Why, Worker: from.worker, Rank: from.rank, Seconds: e.Lasted.Seconds(), Port: o.Port}
+}
