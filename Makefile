@@ -56,7 +56,7 @@ deps:
 lint: fresh ## gofmt and go vet, for Linux and for other systems; generated files are fresh
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags mpi,speed,pauses,held ./test/fake
+	$(GO) vet -tags mpi,speed,pauses,held,culprit ./test/fake
 	$(GO) vet -tags mpi,cells ./test/fake
 	$(GO) vet -tags e2e ./test/e2e ./test/install/live ./agent/controller ./agent/kubeflow
 	$(GO) vet -tags soak ./test/soak
@@ -102,6 +102,11 @@ fake-pauses: build ## pauses of up to two minutes between and after launches, un
 fake-held: build ## processes in the background that hold the output of commands and ranks, under shells, pdsh and five MPIs (packages from PyPI)
 	@sh test/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,held -timeout 10m -parallel 20 -run '^TestBackground' -v ./test/fake
+
+.PHONY: fake-culprit
+fake-culprit: build ## the rank that failed is named: 432 ends of ranks under five MPIs, torchrun, plain and join (packages from PyPI; root, a memory cgroup)
+	@sh test/mpi/deps.sh --conform
+	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,culprit -timeout 15m -parallel 40 -run '^TestCulprit$$' -v ./test/fake
 
 .PHONY: convert
 convert: ## agent convert: every field of the kinds' CRDs is carried or named, every manifest converts (modules of the kinds; no cluster)

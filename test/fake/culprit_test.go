@@ -3,36 +3,294 @@
 package fake
 
 import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// The rank that failed is named, and none that mpirun killed after it. A rank that ends
-// within milliseconds may not be seen; then nobody is named.
+// culpritWay is a way to start ranks.
+type culpritWay struct {
+	name  string
+	mpi   bool
+	below bool // the ranks are those of a launcher on each worker, which tells how they ended
+	// job runs the script in each rank, each of two workers having so many.
+	job func(t *testing.T, each int, flags []string, script string, starter string) []*job
+}
+
+// culpritCell is one cell of the matrix: a rank that fails, and what is to be said of it.
+type culpritCell struct {
+	way      culpritWay
+	moment   culpritMoment
+	end      culpritEnd
+	place    culpritPlace
+	attempts int
+}
+
+func (c culpritCell) name() string {
+	return fmt.Sprintf("%s/%s/%s/attempt %d", c.way.name, c.end.name, c.place.name, c.attempts)
+}
+
+// culpritEnd is how a rank ends.
+type culpritEnd struct {
+	name, does string
+	code       int
+	says       string
+}
+
+// culpritPlace is which rank ends.
+type culpritPlace struct {
+	name            string
+	each            int // ranks of a worker
+	rank, bystander int // bystander fails in the first of two attempts
+}
+
+var culpritEnds = []culpritEnd{
+	{"code", "exit 3", 3, "exited with 3"},
+	{"signal", "kill -SEGV $$", 139, "was killed by SIGSEGV"},
+	{"oom", "exec tail /dev/zero", 137, "was killed by SIGKILL"},
+}
+
+var culpritPlaces = []culpritPlace{
+	{"rank 0", 1, 0, 1},
+	{"rank 1", 1, 1, 0},
+	{"last of 4", 2, 3, 0},
+}
+
+// culpritMoment is when a rank ends.
+type culpritMoment struct {
+	name    string
+	seconds int
+	atOnce  int // cells at a time: a busy machine sees less of ranks that end at once
+}
+
+var culpritMoments = []culpritMoment{{"30 s", 30, 100}, {"1 s", 1, 6}, {"at once", 0, 3}}
+
+// script is what each rank runs. In the first of two attempts another rank fails. The others
+// end soon after, since Hydra does not end them for an exit code.
+func (c culpritCell) script() string {
+	text := "r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}}\n"
+	words := `echo "the last words of rank $r in attempt $MUSTER_ATTEMPT" >&2; `
+	if c.attempts == 2 {
+		text += fmt.Sprintf("if [ $MUSTER_ATTEMPT.$r = 0.%d ]; then sleep 1; %sexit 4; fi\n", c.place.bystander, words)
+	}
+	return text + fmt.Sprintf("if [ $MUSTER_ATTEMPT.$r = %d.%d ]; then sleep %d; %s%s; fi\nexec sleep %d",
+		c.attempts-1, c.place.rank, c.moment.seconds, words, c.end.does, c.moment.seconds+4)
+}
+
+// TestCulprit: the rank that failed is named, with its worker and its end, and none that was
+// ended after it. What is said of an attempt stays when another one follows. A rank of an
+// MPI that ends within milliseconds may not be seen; then nobody is named.
 func TestCulprit(t *testing.T) {
-	t.Parallel()
-	const other = "; sleep 12"
-	for name, c := range map[string]struct {
-		mpirun, rank, fails string
-		rest                string // of the line that names rank 1
-		unseen              bool   // may be
-	}{
-		"Open MPI, at once": {"mpirun.openmpi", "OMPI_COMM_WORLD_RANK", "exit 3", "exited with 3", true},
-		"Open MPI, later":   {"mpirun.openmpi", "OMPI_COMM_WORLD_RANK", "sleep 5; exit 3", "exited with 3", false},
-		"Open MPI, signal":  {"mpirun.openmpi", "OMPI_COMM_WORLD_RANK", "sleep 5; kill -SEGV $$", "was killed by SIGSEGV", false},
-		"MPICH, at once":    {"mpiexec.mpich", "PMI_RANK", "exit 3", "exited with 3", true},
-		"MPICH, later":      {"mpiexec.mpich", "PMI_RANK", "sleep 5; exit 3", "exited with 3", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := run(t, agentRun(t, []string{"--fake=2"}, c.mpirun, "-np", "2", "sh", "-c",
-				`if [ $`+c.rank+` = 1 ]; then `+c.fails+`; fi`+other))
-			require.NotZero(t, o.code)
-			require.NotRegexp(t, `(?m)^agent: worker \S+: rank 0`, o.err, "rank 0 is a victim")
-			if !c.unseen {
-				require.Regexp(t, `(?m)^agent: worker 127\.0\.0\.3: rank 1, sh \(pid \d+\), `+c.rest, o.err)
+	var cells, good, unseen atomic.Int32
+	ways, small := culpritWays(t), ""
+	smallContainers := func() string {
+		if small == "" {
+			small = containers(t)
+		}
+		return small
+	}
+	for _, moment := range culpritMoments {
+		gate := make(chan struct{}, moment.atOnce)
+		t.Run(moment.name, func(t *testing.T) {
+			for _, c := range culpritCells(ways, moment) {
+				starter := bin
+				if c.end.name == "oom" {
+					starter = smallContainers()
+				}
+				t.Run(c.name(), func(t *testing.T) {
+					cells.Add(1)
+					t.Parallel()
+					gate <- struct{}{}
+					defer func() { <-gate }()
+					if !c.play(t, starter) {
+						unseen.Add(1)
+					}
+					good.Add(1)
+				})
 			}
 		})
 	}
+	t.Logf("%d of %d cells; in %d of them the rank ended too soon to be seen, and none was named", good.Load(), cells.Load(), unseen.Load())
+}
+
+// culpritCells are the cells of a moment that are played.
+func culpritCells(ways []culpritWay, moment culpritMoment) (cells []culpritCell) {
+	for _, way := range ways {
+		for _, end := range culpritEnds {
+			for _, place := range culpritPlaces {
+				for attempts := 1; attempts <= 2; attempts++ {
+					if c := (culpritCell{way, moment, end, place, attempts}); isCulpritPlayed(c) {
+						cells = append(cells, c)
+					}
+				}
+			}
+		}
+	}
+	return cells
+}
+
+// play runs the cell. It reports whether the culprit was seen.
+func (c culpritCell) play(t *testing.T, starter string) (seen bool) {
+	var flags []string
+	if c.attempts == 2 {
+		flags = []string{"--max-restarts=1", "--restart-on=any"}
+	}
+	var outcomes []outcome
+	said := ""
+	for _, j := range c.way.job(t, c.place.each, flags, c.script(), starter) {
+		o := j.wait()
+		outcomes, said = append(outcomes, o), said+o.out+o.err
+	}
+	seen = true
+	for _, o := range outcomes {
+		if c.attempts == 2 {
+			c.tells(t, o, said, 0, c.place.bystander, culpritEnd{code: 4, says: "exited with 4"})
+		}
+		seen = c.tells(t, o, said, c.attempts-1, c.place.rank, c.end) && seen
+		require.Len(t, o.report.Attempts, c.attempts)
+		code := c.end.code
+		switch {
+		case c.way.below:
+			code = 1
+		case !seen:
+			code = o.report.Attempts[c.attempts-1].Code // of Hydra, which may tell nothing
+			require.NotZero(t, code)
+		}
+		o.wants(t, code)
+	}
+	return seen
+}
+
+// tells wants the attempt of a report to name the rank that ended so; false when it names
+// none, which an end at once of a rank of an MPI may come to. said is all output of the job.
+func (c culpritCell) tells(t *testing.T, o outcome, said string, attempt, rank int, end culpritEnd) bool {
+	require.Greater(t, len(o.report.Attempts), attempt, "stderr: %s", tail(o.err))
+	a := o.report.Attempts[attempt]
+	what := fmt.Sprintf("attempt %d: %+v\nstderr: %s", attempt, a, tail(o.err))
+	words := fmt.Sprintf("the last words of rank %d in attempt %d", rank, attempt)
+	worker := c.worker(rank)
+	switch {
+	case c.way.below:
+		require.Equal(t, 1, a.Code, what)
+		require.Equal(t, worker, a.Worker, what)
+		require.Contains(t, a.Words, words, what)
+		require.Contains(t, a.Why, "on "+worker+" exited with 1", what)
+		return true
+	case c.way.mpi && a.Rank == "" && c.moment.seconds == 0 && attempt == c.attempts-1:
+		require.NotRegexp(t, `\brank \d`, a.Why, what)
+		if c.end.name == "oom" {
+			require.Equal(t, worker, a.Worker, what)
+			require.Contains(t, a.Why, "worker "+worker+" ran out of memory", what)
+		} else {
+			require.Contains(t, []string{"", worker}, a.Worker, what)
+		}
+		return false
+	}
+	require.Equal(t, end.code, a.Code, what)
+	require.Equal(t, "rank "+strconv.Itoa(rank), a.Rank, what)
+	require.Equal(t, worker, a.Worker, what)
+	named := regexp.QuoteMeta(worker) + `: rank ` + strconv.Itoa(rank) + `, \S+ \(pid \d+\), ` + end.says
+	if !c.way.mpi {
+		named = `rank ` + strconv.Itoa(rank) + ` on ` + regexp.QuoteMeta(worker) + ` ` + end.says
+	}
+	require.Regexp(t, named, a.Why, what)
+	require.Regexp(t, `(?m)^agent: .*`+named, o.err, what)
+	for _, other := range regexp.MustCompile(`\brank (\d+)`).FindAllStringSubmatch(a.Why, -1) {
+		require.Equal(t, strconv.Itoa(rank), other[1], "a victim is named: %s", what)
+	}
+	if end.code == 137 {
+		require.Contains(t, a.Why, "(OOM)", what)
+	}
+	if c.way.mpi || c.way.name == "join" {
+		require.Contains(t, said, words, what) // the rank's own output, which we do not keep
+	} else {
+		require.Contains(t, a.Words, words, what)
+	}
+	return true
+}
+
+// worker is the name of the worker of a rank.
+func (c culpritCell) worker(rank int) string {
+	if c.way.name == "join" {
+		return "job-" + strconv.Itoa(rank/c.place.each)
+	}
+	return "127.0.0." + strconv.Itoa(2+rank/c.place.each)
+}
+
+// mpiWay is an mpirun in the launcher.
+func mpiWay(name, mpirun string) culpritWay {
+	return culpritWay{name: name, mpi: true, job: func(t *testing.T, each int, flags []string, script, starter string) []*job {
+		flags = append([]string{"--fake=2", "--slots=" + strconv.Itoa(each)}, flags...)
+		c := agentRun(t, flags, mpirun, "-n", strconv.Itoa(2*each), "sh", "-c", script)
+		c.argv[0] = filepath.Join(starter, "agent")
+		c.env = []string{"PATH=" + filepath.Dir(mpirun) + ":" + os.Getenv("PATH")}
+		return []*job{start(t, c)}
+	}}
+}
+
+// groupWays are those whose processes we start ourselves.
+func groupWays(t *testing.T) []culpritWay {
+	standIn := torchrunStandIn(t)
+	return []culpritWay{
+		{name: "plain", job: func(t *testing.T, each int, flags []string, script, starter string) []*job {
+			c := agentRun(t, append([]string{"--fake=2", "--framework=plain", "--procs-per-worker=" + strconv.Itoa(each)}, flags...), "sh", "-c", script)
+			c.argv[0] = filepath.Join(starter, "agent")
+			return []*job{start(t, c)}
+		}},
+		{name: "torchrun", below: true, job: func(t *testing.T, each int, flags []string, script, starter string) []*job {
+			c := agentRun(t, append([]string{"--fake=2", "--framework=torchrun"}, flags...), "/usr/bin/python3", standIn, strconv.Itoa(each), "1", "sh", "-c", script)
+			c.argv[0] = filepath.Join(starter, "agent")
+			return []*job{start(t, c)}
+		}},
+		{name: "join", job: func(t *testing.T, each int, flags []string, script, starter string) []*job {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			address := l.Addr().String()
+			require.NoError(t, l.Close())
+			var jobs []*job
+			for rank := range 2 {
+				argv := append([]string{filepath.Join(starter, "agent"), "join", "--report", filepath.Join(t.TempDir(), "report.json"), "--workers=2", "--rank=" + strconv.Itoa(rank),
+					"--coordinator=" + address, "--procs-per-worker=" + strconv.Itoa(each)}, flags...)
+				jobs = append(jobs, start(t, call{argv: append(argv, "--", "sh", "-c", script),
+					env: []string{"MUSTER_TOKEN=0123456789abcdef-of-a-test", "MUSTER_POD_NAME=job-" + strconv.Itoa(rank)}}))
+			}
+			return jobs
+		}},
+	}
+}
+
+// TestAbortWithZero: a rank that calls MPI_Abort(0) ends with 0, and its MPI then kills the
+// others. None of these is blamed.
+func TestAbortWithZero(t *testing.T) {
+	every(t, func(t *testing.T, f family) {
+		for _, rank := range []string{"0", "1"} {
+			t.Run("rank "+rank, func(t *testing.T) {
+				t.Parallel()
+				o := run(t, agentRun(t, []string{"--fake=2"}, f.mpirun, "-n", "2", f.program("act"), "abort", "0", rank, "1"))
+				require.NotZero(t, o.code)
+				require.Regexp(t, `(?m)^agent: `+f.mpirun+` said 0, but .*which rank ended first is not known$`, o.err)
+				require.NotRegexp(t, `(?m)^agent: .*rank \d`, o.err)
+				require.Empty(t, o.report.Attempts[0].Rank)
+				require.Empty(t, o.report.Attempts[0].Worker)
+			})
+		}
+	})
+}
+
+// TestLeftWithoutFinalize: a rank of Open MPI that ends with 0 and without MPI_Finalize has the
+// others killed. None of these is blamed.
+func TestLeftWithoutFinalize(t *testing.T) {
+	t.Parallel()
+	o := run(t, agentRun(t, []string{"--fake=2"}, "mpirun.openmpi", "-n", "2", families[0].program("act"), "exit", "0", "1", "1"))
+	o.wants(t, 1)
+	require.Contains(t, o.err, "agent: which rank ended first is not known; mpirun.openmpi exited with 1\n")
+	require.Empty(t, o.report.Attempts[0].Rank)
+	require.Empty(t, o.report.Attempts[0].Worker)
 }

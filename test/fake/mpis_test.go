@@ -1,4 +1,4 @@
-//go:build mpi && (pauses || held)
+//go:build mpi && (pauses || held || culprit)
 
 package fake
 
