@@ -10,6 +10,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -144,7 +145,11 @@ func (c *command) stop(sig syscall.Signal, grace time.Duration) int {
 	}
 	var ranks []reap.Proc
 	if members, err := c.tree.Find(); err == nil {
-		ranks = reap.Ranks(members, sig)
+		// Hydra hands our mark to ranks on workers, which may be on this machine.
+		below := reap.Below(members, c.proc.PID())
+		ranks = slices.DeleteFunc(reap.Ranks(members, sig), func(p reap.Proc) bool {
+			return p.PID != c.proc.PID() && !slices.ContainsFunc(below, func(b reap.Proc) bool { return b.PID == p.PID })
+		})
 	}
 	if len(ranks) == 0 {
 		c.signal(sig)

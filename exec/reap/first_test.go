@@ -100,6 +100,8 @@ func TestRanks(t *testing.T) {
 		"prted":                           {[]row{{2, 1, "prted", "PMIX_RANK=1", handles}, {3, 2, "bash rank.sh", "PMIX_RANK=0", dies}, {4, 3, train, "PMIX_RANK=0", handles}}, []int{4}},
 		"Hydra's proxies":                 {[]row{{2, 1, "hydra_bstrap_pr", "", handles}, {3, 2, "hydra_pmi_proxy", "", handles}, {4, 3, "a", "PMI_RANK=0", handles}, {5, 3, "a", "PMI_RANK=1", dies}}, []int{4, 5}},
 		"mpirun and what it connects by":  {[]row{{2, 1, "mpirun", "", handles}, {3, 2, "agent rsh", "", handles}, {4, 2, "sh -c", "", dies}, {5, 4, "ssh", "", dies}}, []int{}},
+		"an mpirun by its family's name":  {[]row{{2, 1, "sh run.sh", "", dies}, {3, 2, "mpirun.openmpi", "", handles}, {4, 3, "agent rsh", "", handles}}, []int{}},
+		"Hydra's mpiexec":                 {[]row{{2, 1, "mpiexec.mpich", "", handles}, {3, 2, "agent rsh", "", handles}, {4, 2, "agent rsh", "PMI_RANK=0", handles}}, []int{}},
 		"mpirun with ranks of its own":    {[]row{{2, 1, "mpirun", "", handles}, {3, 2, "agent rsh", "", handles}, {4, 2, "a", "OMPI_COMM_WORLD_RANK=0", handles}}, []int{4}},
 		"ray":                             {[]row{{2, 1, "sh -c", "", dies}, {3, 2, train, "", handles}, {4, reaped, "gcs_server", "", handles}, {5, reaped, "raylet", "", handles}, {6, 5, "ray::IDLE", "", handles}}, []int{3, 6}},
 

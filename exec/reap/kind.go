@@ -31,7 +31,7 @@ var wrappers = map[string]bool{"timeout": true, "tini": true, "tini-static": tru
 
 // launchers are commands and modules, as the kernel shortens their names (15 bytes) or whole.
 var launchers = map[string]bool{"orted": true, "prted": true, "prte": true, "prterun": true, "prun": true, "orterun": true, "mpirun": true, "mpiexec": true,
-	"mpiexec.hydra": true, "mpirun_rsh": true, "mpispawn": true, "hydra_pmi_proxy": true, "hydra_bstrap_pr": true, "pmi_proxy": true,
+	"mpirun_rsh": true, "mpispawn": true, "hydra_pmi_proxy": true, "hydra_bstrap_pr": true, "pmi_proxy": true,
 	"torchrun": true, "pt_elastic": true, "accelerate": true, "deepspeed": true, "horovodrun": true, "ray": true, "raylet": true, "gcs_server": true,
 	"torch.distributed.run": true, "torch.distributed.launch": true, "torch.distributed.launcher": true, "accelerate.commands.launch": true,
 	"accelerate.commands.accelerate_cli": true, "deepspeed.launcher.launch": true, "deepspeed.launcher.runner": true, "horovod.runner.launch": true}
@@ -40,8 +40,9 @@ var launchers = map[string]bool{"orted": true, "prted": true, "prte": true, "prt
 var remote = map[string]bool{"agent": true, "ssh": true, "rsh": true, "pdsh": true, "kubexec.sh": true}
 
 func kindOf(p Proc, argv func(Proc) []string) kind {
+	stem, _, _ := strings.Cut(p.Comm, ".") // mpirun.openmpi, mpiexec.mpich
 	switch {
-	case launchers[p.Comm]:
+	case launchers[p.Comm], launchers[stem]:
 		return launcher
 	case shells[p.Comm]:
 		return shell
