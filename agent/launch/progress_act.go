@@ -10,16 +10,6 @@ import (
 	"github.com/musterhq/muster/agent/progress"
 )
 
-// Stall is a rule for output lines that fired, as the report has it.
-type Stall struct {
-	Attempt int    `json:"attempt"`
-	Rule    string `json:"rule"`           // "expect 'step (\d+)'"
-	Why     string `json:"why"`            // how it was broken
-	Rank    string `json:"rank,omitempty"` // that is judged, or printed the line: "rank 3"
-	Line    string `json:"line,omitempty"` // the last one that matched
-	Stopped bool   `json:"stopped"`        // the attempt was ended for it
-}
-
 // wrong is one thing that is wrong with the run, as `agent ready` tells.
 type wrong struct{ key, sentence string }
 

@@ -36,6 +36,16 @@ type Report struct {
 	took map[string]bool // names of the workers that took part
 }
 
+// Stall is a rule for output lines that fired, as the report has it.
+type Stall struct {
+	Attempt int    `json:"attempt"`
+	Rule    string `json:"rule"`           // "expect 'step (\d+)'"
+	Why     string `json:"why"`            // how it was broken
+	Rank    string `json:"rank,omitempty"` // that is judged, or printed the line: "rank 3"
+	Line    string `json:"line,omitempty"` // the last one that matched
+	Stopped bool   `json:"stopped"`        // the attempt was ended for it
+}
+
 // StoppedRank is a process that was asked to end, as the report has it.
 type StoppedRank struct {
 	Attempt int     `json:"attempt"` // from 0

@@ -17,6 +17,7 @@ type Config struct {
 	Slots          int
 	Version        string
 	Await, Grace   time.Duration
+	GraceGiven     bool
 	TerminationLog string
 	Log            *slog.Logger
 }
