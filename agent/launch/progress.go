@@ -66,7 +66,7 @@ func (w *progressWatch) end() {
 	}
 }
 
-// again lets the clocks of all rules begin anew, as after a change of the workers.
+// again restarts the clocks of all rules, as after a change of the workers.
 func (w *progressWatch) again() {
 	if w != nil {
 		w.rules.Reset(time.Now())

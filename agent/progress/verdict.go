@@ -12,7 +12,7 @@ type Kind int
 const (
 	Absent   Kind = iota // no line has matched since the start
 	Silent               // lines have matched, and then none did; the rule captures no number
-	NotGrown             // no number has grown, be it for lack of lines
+	NotGrown             // no number has grown, perhaps for lack of lines
 	Failed               // a line matched a fail-on rule
 	Moves                // a rule that fired is satisfied again
 )

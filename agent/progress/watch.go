@@ -154,7 +154,7 @@ func (w *Watch) Ended(rank int) {
 	}
 }
 
-// Excuse lets the time of all rules begin anew, without forgetting lines: for a time
+// Excuse restarts the clocks of all rules and keeps the last lines. It is for a time
 // in which output could not arrive.
 func (w *Watch) Excuse(now time.Time) {
 	w.mu.Lock()

@@ -34,7 +34,7 @@ type Report struct {
 	Killed int // of these, sent KILL
 	Left   int // alive at the last scan
 	Scans  int
-	Ranks  []Outcome // of those that Drain asked first
+	Ranks  []Outcome // of the ranks, which Drain asked first
 }
 
 // Stop ends the processes that find returns, newly found ones too: TERM (then

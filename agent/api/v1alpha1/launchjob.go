@@ -119,7 +119,7 @@ type LaunchJobSpec struct {
 	// After how long without output and CPU a run counts as hanging: 10m.
 	// +optional
 	HangAfter *Time `json:"hangAfter,omitempty"`
-	// Rules for the job's output lines: those that must keep coming, and those that must not come.
+	// Rules for output lines that must keep coming (expect) or must not come (failOn).
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
