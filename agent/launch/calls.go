@@ -135,19 +135,28 @@ func (t *tally) detached() map[string]map[string]bool {
 // that where its mpirun has another one on the worker, with ranks: some ask a host for its shell
 // first.
 func (j *job) unseen() (workers []string) {
-	type place struct {
-		launch int
-		worker string
-	}
-	ranked := map[place]bool{}
+	ranked := j.spots(func(c *call) bool { return c.ranked })
 	for _, c := range j.calls {
-		at := place{c.launch, c.worker}
-		ranked[at] = ranked[at] || c.ranked
-	}
-	for _, c := range j.calls {
-		if !j.launches[c.launch].passed && (c.unseen || !ranked[place{c.launch, c.worker}]) {
+		if !j.launches[c.launch].passed && (c.unseen || !ranked[spot{c.launch, c.worker}]) {
 			workers = append(workers, c.worker)
 		}
 	}
 	return workers
+}
+
+// spot is one worker under one mpirun, which may have several sessions there.
+type spot struct {
+	launch int
+	worker string
+}
+
+// spots returns the spots where a session has a property.
+func (j *job) spots(has func(*call) bool) map[spot]bool {
+	found := map[spot]bool{}
+	for _, c := range j.calls {
+		if has(c) {
+			found[spot{c.launch, c.worker}] = true
+		}
+	}
+	return found
 }

@@ -175,22 +175,14 @@ func cause(all []Trouble) (Trouble, bool) {
 // or has ranks elsewhere that do not use MPI: such ranks do not wait for each other, and one
 // may have been too short to be seen.
 func (j *job) noDaemon(now time.Time, lag time.Duration) {
-	type place struct {
-		launch int
-		worker string
-	}
-	busy := map[place]bool{}
-	for _, c := range j.calls {
-		at := place{c.launch, c.worker}
-		busy[at] = busy[at] || !c.quiet
-	}
+	busy := j.spots(func(c *call) bool { return !c.quiet })
 	for _, c := range j.calls {
 		l := j.launches[c.launch]
 		if l.hasRanks && !l.hasMPI {
 			continue
 		}
 		before := l.until(now).Add(-lag)
-		if c.quiet && !busy[place{c.launch, c.worker}] && c.ended.Before(before) && !c.told {
+		if c.quiet && !busy[spot{c.launch, c.worker}] && c.ended.Before(before) && !c.told {
 			c.told = true
 			j.trouble(Trouble{Worker: c.worker, launch: c.launch, What: "its session ended with 0, but started no rank: there was no daemon", silent: true})
 		}
