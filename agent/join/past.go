@@ -35,9 +35,9 @@ func pastIn(told json.RawMessage) []retry.Tried {
 	return past
 }
 
-// concluded are the attempts of a job that ended with that order, the last one included. tried
-// are those that the member has been told of, and last is the newest that it took part in, -1
-// for none.
+// concluded returns the attempts of a job that ended with that order, the last one included.
+// tried holds the attempts that the member was told of. last is the newest attempt in which
+// the member took part; -1: none.
 func concluded(o barrier.Order, tried json.RawMessage, last int) []retry.Tried {
 	past := pastIn(tried)
 	attempt := o.Attempt

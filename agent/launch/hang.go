@@ -43,7 +43,7 @@ type hangWatch struct {
 	wary bool
 
 	born    time.Time
-	printed *atomic.Int64 // when output came last, in nanoseconds from born: a clock that is set anew is no silence
+	printed *atomic.Int64 // when output came last, in nanoseconds from born: setting the clock is no silence
 	mu      sync.Mutex
 	labels  map[string]string // of processes that we started, by session
 

@@ -102,8 +102,8 @@ func unasked(unknown map[string]error) string {
 	return text
 }
 
-// watchHang is the watch over an attempt. With --hang-after=0 it hears of output, for
-// those that follow it, and looks for nothing.
+// watchHang returns the watch over an attempt. With --hang-after=0 the watch only passes
+// output on, and looks for no hang.
 func (r *runner) watchHang() *hangWatch {
 	w := newHangWatch(r.cfg.HangAfter, r.links.askers)
 	w.wary = !r.cfg.given("hang-after")

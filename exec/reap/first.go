@@ -248,8 +248,8 @@ func (a *asking) savers(i int) (picks []int) {
 	return picks
 }
 
-// rankVariables give a rank its number. A launcher sets some of them anew for each
-// process that it starts; helpers inherit those of their rank.
+// rankVariables give a rank its number. A launcher sets some of them for each process
+// that it starts; helpers inherit their rank's values.
 var rankVariables = [...]string{"RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK",
 	"HOROVOD_RANK", "PADDLE_TRAINER_ID", "JAX_PROCESS_ID", "SLURM_PROCID"}
 

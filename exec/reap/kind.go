@@ -18,7 +18,7 @@ const (
 	launcher             // starts ranks, and ends them when it is told to end; a daemon of an MPI
 	shell                // runs its trap when the command in its foreground has ended, and passes no signal on
 	wrapper              // runs another program and has nothing to save
-	pooled               // a process of Python's multiprocessing, which has started the interpreter anew
+	pooled               // a process of Python's multiprocessing, which has started its own interpreter
 	tracker              // multiprocessing's own: it ends after its program
 )
 
@@ -111,8 +111,8 @@ func argvOf(p Proc, buf *bytes.Buffer) []string {
 	return strings.Split(strings.TrimSuffix(buf.String(), "\x00"), "\x00")
 }
 
-// numbersOf reads the numbers of a process. One that has overwritten its environment to
-// change its title has those that the scan saw before.
+// numbersOf reads the numbers of a process. A process may overwrite its environment to
+// change its title; the numbers of an earlier scan count then.
 func numbersOf(p Proc, buf *bytes.Buffer) Numbers {
 	if Environ(p.PID, buf) == nil {
 		if n := numbersIn(buf.Bytes()); n.some() {
