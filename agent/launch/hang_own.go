@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -22,10 +23,10 @@ func (c *command) scene() (s scene, written uint64, err error) {
 	var processes []wire.ProcessRecord
 	for _, p := range members {
 		d := reap.Look(p.PID)
-		switch {
-		case !p.Alive():
+		if !p.Alive() || !d.Counted && hasEnded(p) {
 			continue
-		case !d.Counted:
+		}
+		if !d.Counted {
 			return s, 0, errors.New("the kernel does not show what " + p.Comm + " writes")
 		}
 		written += d.Written
@@ -35,4 +36,10 @@ func (c *command) scene() (s scene, written uint64, err error) {
 	}
 	s.actors = actorsOf("", processes)
 	return s, written, nil
+}
+
+// hasEnded reports whether a process has ended since it was listed.
+func hasEnded(p reap.Proc) bool {
+	now, err := reap.Stat(p.PID, new(bytes.Buffer))
+	return err != nil || now.Start != p.Start || !now.Alive()
 }
