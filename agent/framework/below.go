@@ -65,10 +65,7 @@ func AloneBelow(words []string) bool {
 // LauncherIn returns the name of the launcher that a running process is, by its arguments:
 // one that starts ranks on its own machine unless it is told of others. "" for none.
 func LauncherIn(argv []string) string {
-	if len(argv) > 1 && isPython(path.Base(argv[0])) && !strings.HasPrefix(argv[1], "-") {
-		argv = argv[1:] // a script that Python runs by its first line
-	}
-	cmd := recognise(argv)
+	cmd := recognise(withoutInterpreter(argv))
 	switch {
 	case cmd.launcher != "":
 		return cmd.launcher

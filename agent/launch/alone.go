@@ -3,9 +3,6 @@
 package launch
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"time"
 
 	"github.com/musterhq/muster/agent/framework"
@@ -47,15 +44,7 @@ func (w *aloneWatch) look(now time.Time, sessions int) {
 		return // the next look may have more luck
 	}
 	for _, p := range procs {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
-		if err != nil || len(line) == 0 {
-			continue // it has ended
-		}
-		var argv []string
-		for word := range bytes.SplitSeq(bytes.TrimSuffix(line, []byte{0}), []byte{0}) {
-			argv = append(argv, string(word))
-		}
-		if name := framework.LauncherIn(argv); name != "" {
+		if name := framework.LauncherIn(argvOf(p.PID)); name != "" {
 			w.found = name
 			return
 		}

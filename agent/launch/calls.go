@@ -65,6 +65,14 @@ func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
 	}
 	bad, well := badSession(c.worker, exit.Code, exit.Signal, exit.Reason, exit.Error)
 	switch {
+	case err != nil || exit.Reason == wire.ReasonStopped:
+		t.job.fulfilled(id, false, nil)
+	case well:
+		t.job.fulfilled(id, true, nil)
+	default:
+		t.job.fulfilled(id, false, &bad)
+	}
+	switch {
 	case err != nil: // the worker is lost, which is said elsewhere; or we have ended
 	case exit.Reason == wire.ReasonStopped:
 		c.cutOff = !c.finished

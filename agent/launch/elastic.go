@@ -193,7 +193,7 @@ func (s *supervisor) pardon(e *Evidence) {
 		}
 	}
 	if !s.roster.needed {
-		e.Launches = nil // the word of a command that gets over losses counts
+		e.Launches, e.Starters = nil, nil // the word of a command that gets over losses counts
 	}
 	e.Bad = slices.DeleteFunc(e.Bad, func(b BadSession) bool { return away[b.Worker] })
 	e.Cut = slices.DeleteFunc(e.Cut, func(c Cut) bool { return away[c.Worker] })

@@ -17,7 +17,7 @@ func (s *supervisor) hearOut(ctx context.Context, failed bool) {
 	defer stop()
 	open := s.tally.openCalls
 	if s.script() {
-		open = s.tally.openLaunched
+		open = func() int { return s.tally.openLaunched() + s.tally.openOrders() }
 	}
 	for open() > 0 && sleep(hearing, 5*time.Millisecond) {
 	}

@@ -75,11 +75,15 @@ type job struct {
 	troubles []Trouble
 	ranks    []RankEnd
 	launches []*launched // [0]: sessions that no mpirun asked for
-	over     bool        // the command has ended
-	closed   bool        // and all was heard: what ends now is our doing
+	starters []*sshLauncher
+	orders   map[string]*order // the starters' sessions, by id
+	over     bool              // the command has ended
+	closed   bool              // and all was heard: what ends now is our doing
 }
 
-func newJob() job { return job{calls: map[string]*call{}, launches: []*launched{{}}} }
+func newJob() job {
+	return job{calls: map[string]*call{}, orders: map[string]*order{}, launches: []*launched{{}}}
+}
 
 // report takes what PID 1 of a worker saw.
 func (t *tally) report(worker string, rec wire.ReportRecord) {

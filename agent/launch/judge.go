@@ -50,7 +50,10 @@ type Evidence struct {
 	Starved  []string  // workers where the kernel killed a process for its memory
 	Leaving  []string  // workers that were told to go from outside
 
-	Launches []LaunchEnd // the mpiruns that the command is or has started
+	Launches []LaunchEnd  // the mpiruns that the command is or has started
+	Starters []StarterEnd // and the launchers such as deepspeed
+	// Remote: the command is one of these, which has no work but on workers.
+	Remote bool
 }
 
 // Verdict is the launcher's exit code, and the sentence that says why when
@@ -86,7 +89,7 @@ func Judge(e Evidence) Verdict {
 	case e.Code != 0 && e.Rule == ExitStrict:
 		return Verdict{ownCode(e), starvation(e) + culprit(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
 	case e.Code != 0 && e.Rule == ExitScript:
-		return Verdict{e.Code, starvation(e) + culprit(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
+		return Verdict{e.Code, starvation(e) + culprit(e) + failedOrder(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
 	case e.Code != 0:
 		return Verdict{e.Code, starvation(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
 	case e.Rule == ExitStrict:
@@ -234,24 +237,12 @@ func judgeZero(e Evidence) Verdict {
 		if aborted(e) {
 			return Verdict{b.Code, fmt.Sprintf("%s said 0, but %d of its sessions %s, as after MPI_Abort: %s", e.Name, len(e.Bad), b.What, unknownFirst)}
 		}
-		why := fmt.Sprintf("%s said 0, but its session on worker %s %s", e.Name, b.Worker, b.What)
-		if n := len(e.Bad) - 1; n > 0 {
-			why += fmt.Sprintf(" (and %s)", count(n, "more session"))
-		}
-		code := b.Code
-		if code < 1 || code > 255 {
-			code = 1
-		}
-		return Verdict{code, why}
+		return Verdict{codeOf(b), e.Name + " said 0, but its " + saysBad(e.Bad)}
 	}
 	if len(e.Cut) > 0 {
 		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but its session on worker %s was cut off: the agent that it had called ended first", e.Name, e.Cut[0].Worker)}
 	}
-	if e.Workers > 0 && e.Opened == 0 && !e.Inquiry {
-		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but it started nothing on %s: everything ran in the launcher",
-			e.Name, allWorkers(e.Workers))}
-	}
-	return Verdict{}
+	return judgeIdle(e)
 }
 
 // judgeHint is the way out of a verdict, where there is one.
@@ -266,7 +257,7 @@ func judgeHint(e Evidence, v Verdict) string {
 		return ""
 	case e.Alone != "" && len(e.Lost) == 0:
 		return "--framework=torch starts " + e.Name + " on each worker; --exit=command says that this was meant"
-	case len(e.Lost) == 0 && e.Rule == ExitScript:
+	case len(e.Lost) == 0 && e.Rule == ExitScript && !(e.Remote && e.Opened == 0):
 		return "--exit=command takes the word of " + e.Name + " as it is, for a script that expects such an end"
 	case len(e.Lost) == 0 && len(e.Bad) == 0 && len(e.Troubles) == 0 && len(e.Cut) == 0:
 		return "`agent env` shows what " + e.Name + " was told; --exit=command accepts a run on the launcher alone"

@@ -39,5 +39,5 @@ func judgeScript(e Evidence) Verdict {
 			return Verdict{v.Code, e.Name + " said 0, but " + strings.TrimPrefix(v.Why, l.Name+" said 0, but ")}
 		}
 	}
-	return Verdict{}
+	return judgeStarters(e)
 }

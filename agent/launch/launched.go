@@ -63,27 +63,42 @@ func (j *job) launchOf(by mpirun) int {
 			return i
 		}
 	}
+	j.goOn()
+	j.launches = append(j.launches, &launched{proc: by})
+	return len(j.launches) - 1
+}
+
+// goOn notes that the command has gone on from the mpiruns and starters that have ended.
+func (j *job) goOn() {
 	for _, l := range j.launches[1:] {
 		l.passed = l.passed || l.proc.ended()
 	}
-	j.launches = append(j.launches, &launched{proc: by})
-	return len(j.launches) - 1
+	for _, s := range j.starters {
+		s.passed = s.passed || s.proc.ended()
+	}
 }
 
 // ends lists how the mpiruns ended, in the order of their starts.
 func (j *job) ends() (list []LaunchEnd) {
 	for _, l := range j.launches[1:] {
-		end := LaunchEnd{Name: l.proc.name(), Passed: l.passed, Stopped: l.stopped}
-		end.Code, end.Signal, _ = l.proc.exit()
-		list = append(list, end)
+		list = append(list, l.end())
 	}
 	return list
+}
+
+func (l *launched) end() LaunchEnd {
+	end := LaunchEnd{Name: l.proc.name(), Passed: l.passed, Stopped: l.stopped}
+	end.Code, end.Signal, _ = l.proc.exit()
+	return end
 }
 
 // release lets go of the processes.
 func (j *job) release() {
 	for _, l := range j.launches[1:] {
 		l.proc.close()
+	}
+	for _, s := range j.starters {
+		s.proc.close()
 	}
 }
 
@@ -104,6 +119,13 @@ func (t *tally) launches() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.job.launches) - 1
+}
+
+// launchers counts the mpiruns and starters that have asked for sessions.
+func (t *tally) launchers() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.job.launches) - 1 + len(t.job.starters)
 }
 
 // ill returns the cause of trouble of each mpirun that still runs, by its index.

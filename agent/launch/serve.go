@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/broker"
@@ -77,20 +78,33 @@ func (s *service) list(of *[]string) func() []string {
 // newBroker serves the workers of s.
 func newBroker(s *service, l *links, cfg Config, v *voice, run string) *broker.Server {
 	missed := &missing{voice: v, named: map[string]bool{}}
-	t := s.tally
+	t, pdsh := s.tally, framework.IsProgram(cfg.Command, pdshName)
 	return &broker.Server{
 		Resolver: s,
 		Env:      s.list(&s.vars),
 		Hosts:    s.list(&s.known),
 		Grace:    cfg.shortGrace(),
-		OnCall: func(worker, id string, pid int) {
-			if ofCommand(pid, run) {
-				t.called(worker, id, mpirunAbove(pid))
+		OnCall: func(worker, id, command string, pid int) {
+			if !ofCommand(pid, run) {
+				return
+			}
+			m := mpirunAbove(pid)
+			t.called(worker, id, m)
+			if m != nil {
+				return
+			}
+			if by, says := starterAbove(pid, pdsh); by != nil {
+				t.ordered(worker, id, command, by, says)
 			}
 		},
 		OnRefused: func(pid int, err error) {
-			if m := mpirunAbove(pid); m != nil && ofCommand(pid, run) {
+			if !ofCommand(pid, run) {
+				return
+			}
+			if m := mpirunAbove(pid); m != nil {
 				t.refused(m, err)
+			} else if by, says := starterAbove(pid, pdsh); by != nil {
+				t.refusedOrder(err, by, says)
 			}
 		},
 		OnLeft: t.left,

@@ -12,7 +12,9 @@ import (
 
 // shimNames are the programs that the agent stands in for, by links of these
 // names to it.
-func shimNames() []string { return []string{"ssh", "rsh", "pdsh"} }
+func shimNames() []string { return []string{"ssh", "rsh", pdshName} }
+
+const pdshName = "pdsh"
 
 // makeShims makes the links in a directory of their own below dir, which is a
 // private directory, and returns it. The machine's own ssh stays what it is.

@@ -344,7 +344,7 @@ func (s *supervisor) known(worker string) bool { return s.tally.isLost(worker) }
 // aftermath looks for the cause of a failure a moment longer, where a worker
 // may be lost: mpirun is often the first to notice.
 func (s *supervisor) aftermath(ctx context.Context, failed bool) {
-	if (s.strict() || s.script() && s.tally.launches() > 0) && s.ending.told == 0 {
+	if (s.strict() || s.script() && s.tally.launchers() > 0) && s.ending.told == 0 {
 		s.hearOut(ctx, failed)
 	}
 	s.onLinks(time.Now())

@@ -158,7 +158,7 @@ func (t *tally) testify(e *Evidence) {
 	e.Lost = append([]Lost(nil), t.lost...)
 	e.Bad = append([]BadSession(nil), t.bad...)
 	e.Starved, e.Leaving = slices.Clone(t.starved), slices.Clone(t.leaving)
-	e.Launches, e.Unseen = t.job.ends(), t.job.unseen()
+	e.Launches, e.Starters, e.Unseen = t.job.ends(), t.job.starterEnds(), t.job.unseen()
 	e.Troubles, e.Ranks, e.Cut = slices.Clone(t.job.troubles), slices.Clone(t.job.ranks), t.job.cut()
 }
 

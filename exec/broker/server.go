@@ -69,8 +69,8 @@ type Server struct {
 	// died; 0: 5 s.
 	Grace time.Duration
 	// OnCall, if set, is called before a session of that id is asked for, with
-	// the stub's process id.
-	OnCall func(worker, id string, pid int)
+	// its command and the stub's process id.
+	OnCall func(worker, id, command string, pid int)
 	// OnRefused, if set, is called before a stub is told that its host is no worker, or
 	// is ambiguous, with the stub's process id.
 	OnRefused func(pid int, err error)
@@ -156,7 +156,7 @@ func (s *Server) run(ctx context.Context, conn *net.UnixConn, ask request, pid i
 	}
 	id := rand.Text()
 	if s.OnCall != nil {
-		s.OnCall(target.Name, id, pid)
+		s.OnCall(target.Name, id, ask.Command, pid)
 	}
 	exit, err := s.follow(ctx, conn, target, id, ask.Command, p)
 	if s.OnExit != nil {

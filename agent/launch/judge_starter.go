@@ -1,0 +1,76 @@
+package launch
+
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// judgeStarters doubts the 0 of a command that is, or has started, a launcher such as deepspeed:
+// it does not count if a session of the launcher failed. A launcher that the command went on from
+// is left out, as an mpirun is.
+func judgeStarters(e Evidence) Verdict {
+	for _, s := range e.Starters {
+		switch {
+		case s.Passed:
+		case len(s.Bad) > 0:
+			return Verdict{codeOf(s.Bad[0]), e.Name + " said 0, but " + whose(e, s) + saysBad(s.Bad)}
+		case s.Code != 0:
+			return Verdict{s.Code, fmt.Sprintf("%s said 0, but %s %s", e.Name, s.Name, howEnded(s.Code, s.Signal))}
+		}
+	}
+	if e.Remote {
+		return judgeIdle(e)
+	}
+	return Verdict{}
+}
+
+// judgeIdle doubts the 0 of a launcher that has started nothing on a worker.
+func judgeIdle(e Evidence) Verdict {
+	if e.Workers == 0 || e.Opened > 0 || e.Inquiry {
+		return Verdict{}
+	}
+	return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but it started nothing on %s: everything ran in the launcher",
+		e.Name, allWorkers(e.Workers))}
+}
+
+// failedOrder names the first session of a launcher such as deepspeed that failed, before the code
+// that its command ended with; "" for none.
+func failedOrder(e Evidence) string {
+	for _, s := range e.Starters {
+		if !s.Passed && len(s.Bad) > 0 && s.Bad[0].Worker != "" {
+			return fmt.Sprintf("worker %s: %ssession %s; ", s.Bad[0].Worker, whose(e, s), s.Bad[0].What)
+		}
+	}
+	return ""
+}
+
+// whose is "its " for the command's own sessions, or names the launcher.
+func whose(e Evidence, s StarterEnd) string {
+	if s.Name == e.Name {
+		return "its "
+	}
+	return s.Name + "'s "
+}
+
+// saysBad is the first of some failed sessions, in words, and how many more there are.
+func saysBad(bad []BadSession) string {
+	b, why := bad[0], ""
+	if b.Worker == "" {
+		why = "call reached no worker: " + b.What
+	} else {
+		why = fmt.Sprintf("session on worker %s %s", b.Worker, b.What)
+	}
+	if n := len(bad) - 1; n > 0 {
+		why += fmt.Sprintf(" (and %s)", count(n, "more session"))
+	}
+	return why
+}
+
+// codeOf is the exit code of a run that fails because of that session.
+func codeOf(b BadSession) int {
+	if b.Code < 1 || b.Code > 255 {
+		return 1
+	}
+	return b.Code
+}

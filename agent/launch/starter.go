@@ -1,0 +1,134 @@
+package launch
+
+import (
+	"crypto/sha256"
+	"slices"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
+)
+
+// sshLauncher is a launcher such as deepspeed that starts sessions by ssh or pdsh, and what is
+// known of these. It may be the command, or a part of it.
+type sshLauncher struct {
+	launched
+	says   framework.Starter
+	orders []*order
+}
+
+// order is one session that a starter asked for.
+type order struct {
+	worker string
+	line   [sha256.Size]byte // of its command: lines may have 100 KB
+	begun  int               // the moment; see job.moments
+	ended  int               // 0: it has not
+	bad    *BadSession       // nil: it did not fail by itself
+	well   bool              // it ended with 0
+}
+
+// StarterEnd is how a starter ended, and which sessions of it count as failed.
+type StarterEnd struct {
+	LaunchEnd
+	Bad []BadSession
+}
+
+// starterOf returns a starter that is known already, or takes a new one down. A new one shows
+// that the command has gone on from those that ended before.
+func (j *job) starterOf(by mpirun, says framework.Starter) *sshLauncher {
+	for _, s := range j.starters {
+		if s.proc.is(by) {
+			by.close()
+			return s
+		}
+	}
+	j.goOn()
+	s := &sshLauncher{launched: launched{proc: by}, says: says}
+	j.starters = append(j.starters, s)
+	return s
+}
+
+// ordered notes that a starter asks for a session with that command. Probes are not noted: how
+// they end is an answer.
+func (t *tally) ordered(worker, id, line string, by mpirun, says framework.Starter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.job.starterOf(by, says)
+	if framework.IsProbe(line) {
+		return
+	}
+	t.job.moments++
+	o := &order{worker: worker, line: sha256.Sum256([]byte(line)), begun: t.job.moments}
+	s.orders = append(s.orders, o)
+	t.job.orders[id] = o
+}
+
+// refusedOrder notes a session that a starter asked for on a host that is no worker.
+func (t *tally) refusedOrder(refusal error, by mpirun, says framework.Starter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.job.starterOf(by, says)
+	t.job.moments++
+	s.orders = append(s.orders, &order{begun: t.job.moments, ended: t.job.moments,
+		bad: &BadSession{Code: names.ExitTransport, What: oneLine(refusal)}})
+}
+
+// fulfilled notes the end of a session, bad being how it failed by itself, nil if it did not.
+func (j *job) fulfilled(id string, well bool, bad *BadSession) {
+	if o := j.orders[id]; o != nil {
+		j.moments++
+		o.ended, o.well, o.bad = j.moments, well, bad
+	}
+}
+
+// failed lists the sessions of a starter that count as failed, in the order of their ends: those
+// that ended badly by themselves and that it did not start again, and those that still run after
+// its own end. An elastic starter gets over failures as long as one session ends well.
+func (s *sshLauncher) failed() (list []BadSession) {
+	well := slices.ContainsFunc(s.orders, func(o *order) bool { return o.well })
+	if s.says.Elastic && well {
+		return nil
+	}
+	byEnd := slices.Clone(s.orders)
+	slices.SortStableFunc(byEnd, func(a, b *order) int { return a.ended - b.ended })
+	for _, o := range byEnd {
+		switch {
+		case o.bad != nil && !s.wonLater(o):
+			list = append(list, *o.bad)
+		case o.ended == 0 && !s.says.Elastic && s.proc.ended():
+			list = append(list, BadSession{Worker: o.worker, Code: names.ExitHopeless, What: "still ran when it ended"})
+		}
+	}
+	return list
+}
+
+// wonLater reports whether the starter has started the same command on the same worker again,
+// after that session had ended, and it ended well.
+func (s *sshLauncher) wonLater(old *order) bool {
+	return slices.ContainsFunc(s.orders, func(o *order) bool {
+		return o.worker == old.worker && o.line == old.line && o.begun > old.ended && o.well
+	})
+}
+
+// starterEnds lists how the starters ended, in the order of their starts.
+func (j *job) starterEnds() (list []StarterEnd) {
+	for _, s := range j.starters {
+		end := StarterEnd{LaunchEnd: s.end(), Bad: s.failed()}
+		end.Name, end.Passed = s.says.Name, end.Passed || s.says.Trials
+		list = append(list, end)
+	}
+	return list
+}
+
+// openOrders counts the running sessions that starters have asked for and do not wait for any more.
+func (t *tally) openOrders() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.job.starters {
+		for _, o := range s.orders {
+			if o.ended == 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
