@@ -90,6 +90,11 @@ func (r *runner) meantFor(e Evidence) string {
 	if !r.cfg.auto() || r.cfg.Exit != ExitAuto || e.Opened > 0 || e.Workers == 0 {
 		return ""
 	}
+	return r.namedByScript()
+}
+
+// namedByScript is the framework whose variables or calls the command's Python script names.
+func (r *runner) namedByScript() string {
 	path, text := framework.Script(r.cfg.Command)
 	if path != "" {
 		text = framework.Scripts(r.cfg.Chdir)(path)

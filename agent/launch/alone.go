@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/musterhq/muster/agent/framework"
@@ -14,15 +15,23 @@ import (
 const (
 	firstAloneLook = time.Second
 	lastAloneLook  = 10 * time.Second
+	// aloneAfter is how long a command may use no worker before we say so.
+	aloneAfter = 5 * time.Second
 )
 
-// aloneWatch finds a framework's launcher that keeps to the launcher's own place. A nil one
-// looks for none.
+// aloneWatch finds a command that keeps to the launcher: a script that makes a process group,
+// or one that starts a framework's launcher there. A nil one looks for none.
 type aloneWatch struct {
-	find  func() ([]reap.Proc, error) // the command's processes
-	next  time.Time
-	pause time.Duration
-	found string // how it was called
+	find    func() ([]reap.Proc, error) // the command's processes
+	name    string                      // of the command
+	group   string                      // the framework whose process group its script makes; "": none is known to
+	names   string                      // the framework that its script names, which may be for the workers
+	said    func(sentence string)
+	begun   time.Time
+	next    time.Time
+	pause   time.Duration
+	found   string // how the framework's launcher was called
+	settled bool   // it was said, or a worker was used
 }
 
 // watchAlone is for a command of which nothing is known, without --exit.
@@ -30,31 +39,46 @@ func (r *runner) watchAlone(argv []string, c *command) *aloneWatch {
 	if !r.cfg.auto() || r.cfg.Exit != ExitAuto || r.cfg.detected() != "" || IsMPIRun(argv[0]) {
 		return nil
 	}
-	return &aloneWatch{find: c.tree.Find, pause: firstAloneLook}
+	return &aloneWatch{find: c.tree.Find, name: c.name, pause: firstAloneLook, begun: time.Now(),
+		group: framework.Initialises(r.cfg.Command, framework.Scripts(r.cfg.Chdir)), names: r.namedByScript(),
+		said: func(sentence string) { r.voice.Warn("%s", sentence) }}
 }
 
 // look looks at the processes if it is time to, and the command has no session yet.
 func (w *aloneWatch) look(now time.Time, sessions int) {
-	if w == nil || w.found != "" || sessions > 0 || now.Before(w.next) {
+	if w == nil || sessions > 0 {
 		return
 	}
-	w.next, w.pause = now.Add(w.pause), min(2*w.pause, lastAloneLook)
-	procs, err := w.find()
-	if err != nil {
-		return // the next look may have more luck
+	if w.found == "" && !now.Before(w.next) {
+		w.next, w.pause = now.Add(w.pause), min(2*w.pause, lastAloneLook)
+		w.found = w.launcher()
 	}
-	for _, p := range procs {
-		if name := framework.LauncherIn(argvOf(p.PID)); name != "" {
-			w.found = name
-			return
-		}
+	if w.settled || now.Sub(w.begun) < aloneAfter {
+		return
+	}
+	if sentence := aloneSentence(w.name, cmp.Or(w.group, w.names), w.found); sentence != "" {
+		w.settled = true
+		w.said(sentence)
 	}
 }
 
-// seen is the launcher that was found; "" for none.
-func (w *aloneWatch) seen() string {
-	if w == nil {
-		return ""
+// launcher is the name of a framework's launcher among the command's processes, "" for none.
+func (w *aloneWatch) launcher() string {
+	procs, err := w.find()
+	if err != nil {
+		return "" // the next look may have more luck
 	}
-	return w.found
+	for _, p := range procs {
+		if name := framework.LauncherIn(argvOf(p.PID)); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// testify adds what was found to the evidence.
+func (w *aloneWatch) testify(e *Evidence) {
+	if w != nil {
+		e.Alone, e.Group = w.found, w.group
+	}
 }

@@ -159,7 +159,8 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	s.notePreempted()
 	r.tally.conclude(status.Code != 0 && s.reporting())
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
-	e := Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started), Inquiry: isInquiry(r.cfg.Command), Remote: r.cfg.isRemote(), Alone: s.alone.seen()}
+	e := Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started), Inquiry: isInquiry(r.cfg.Command), Remote: r.cfg.isRemote()}
+	s.alone.testify(&e)
 	r.tally.testify(&e)
 	s.pardon(&e)
 	if e.Rule == ExitScript {
@@ -223,7 +224,7 @@ func (r *runner) conclude() {
 // ends with 0 all the same.
 func (r *runner) alone(e Evidence) bool {
 	script := strings.HasPrefix(e.Name, "python") || strings.HasPrefix(e.Name, "pypy")
-	return script && r.cfg.auto() && r.cfg.Exit == ExitAuto && e.Code == 0 && e.Opened == 0 && e.Workers > 0
+	return script && r.cfg.auto() && r.cfg.Exit == ExitAuto && e.Code == 0 && e.Group == "" && e.Opened == 0 && e.Workers > 0
 }
 
 // lossSaid: the loss of the worker was said when it happened, and is all there is

@@ -34,6 +34,7 @@ type Evidence struct {
 	// Inquiry: the command was asked for its version or its help, and runs nothing.
 	Inquiry bool
 	Alone   string // a launcher such as torchrun that the command started on this machine; "": none was seen
+	Group   string // the framework whose process group the command's script makes; "": none is known to
 	Start   error  // the command could not be started; Code is 126 or 127 then
 
 	Told  int  // the signal that told us to stop, 0 if none
@@ -94,8 +95,8 @@ func Judge(e Evidence) Verdict {
 		return Verdict{e.Code, starvation(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
 	case e.Rule == ExitStrict:
 		return judgeZero(e)
-	case e.Alone != "" && e.Opened == 0 && e.Workers > 0:
-		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but %s ran in the launcher alone, and on none of the %s", e.Name, e.Alone, count(e.Workers, "worker"))}
+	case keptToLauncher(e):
+		return judgeAlone(e)
 	case e.Rule == ExitScript:
 		return judgeScript(e)
 	}
@@ -255,6 +256,8 @@ func judgeHint(e Evidence, v Verdict) string {
 		return "raise resources.limits.memory of the workers' containers, or use less memory per worker"
 	case v.Code == 0 || e.Told != 0 || e.Start != nil || e.Code != 0:
 		return ""
+	case e.Group != "" && keptToLauncher(e):
+		return wayToWorkers(e.Group) + " starts it on the workers; --exit=command says that this was meant"
 	case e.Alone != "" && len(e.Lost) == 0:
 		return "--framework=torch starts " + e.Name + " on each worker; --exit=command says that this was meant"
 	case len(e.Lost) == 0 && e.Rule == ExitScript && !(e.Remote && e.Opened == 0):

@@ -1,0 +1,47 @@
+//go:build linux
+
+package launch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/reap"
+)
+
+// TestLauncherOnlyIsSaidOnce: what is said of a command that uses no worker, and when.
+func TestLauncherOnlyIsSaidOnce(t *testing.T) {
+	const torch = "python3 runs in the launcher only; --framework=torch starts it on the workers"
+	for name, tc := range map[string]struct {
+		watch    aloneWatch
+		sessions int
+		want     []string
+	}{
+		"makes a group":          {aloneWatch{name: "python3", group: "torch"}, 0, []string{torch}},
+		"names a framework":      {aloneWatch{name: "python3", names: "torch"}, 0, []string{torch}},
+		"horovod":                {aloneWatch{name: "python3", group: "horovod"}, 0, []string{"python3 runs in the launcher only; horovodrun starts it on the workers"}},
+		"a launcher in a script": {aloneWatch{name: "bash", found: "torchrun"}, 0, []string{"torchrun runs in the launcher only; --framework=torch starts bash on the workers"}},
+		"deepspeed may yet call": {aloneWatch{name: "bash", found: "deepspeed"}, 0, nil},
+		"nothing is known":       {aloneWatch{name: "python3"}, 0, nil},
+		"a worker is used":       {aloneWatch{name: "python3", group: "torch"}, 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said []string
+			w := tc.watch
+			w.find = func() ([]reap.Proc, error) { return nil, nil }
+			w.said = func(sentence string) { said = append(said, sentence) }
+			w.begun = time.Unix(100, 0)
+			w.look(w.begun.Add(aloneAfter-time.Second), tc.sessions)
+			require.Empty(t, said, "too soon")
+			for i := range 5 {
+				w.look(w.begun.Add(aloneAfter+time.Duration(i)*time.Second), tc.sessions)
+			}
+			require.Equal(t, tc.want, said)
+		})
+	}
+	var none *aloneWatch
+	none.look(time.Now(), 0)
+	none.testify(&Evidence{})
+}
