@@ -73,3 +73,30 @@ func TestStartersAreKnown(t *testing.T) {
 	require.True(t, IsProgram([]string{"timeout", "60", "/usr/bin/pdsh", "x"}, "pdsh"))
 	require.False(t, IsProgram([]string{"bash", "-c", "pdsh"}, "pdsh"))
 }
+
+// TestLaunchersOfOneStart: which commands end well only if all the ranks that they start do.
+func TestLaunchersOfOneStart(t *testing.T) {
+	read := func(path string) string { return map[string]string{"run.sh": "torchrun x.py | tee log"}[path] }
+	for _, tc := range []struct {
+		argv []string
+		env  []string
+		want bool
+	}{
+		{[]string{"torchrun", "x.py"}, nil, true},
+		{[]string{"torchrun", "x.py"}, []string{"PET_MAX_RESTARTS=0"}, true},
+		{[]string{"python3", "-m", "torch.distributed.run", "x.py"}, nil, true},
+		{[]string{"accelerate", "launch", "x.py"}, nil, true},
+		{[]string{"bash", "-c", "torchrun x.py | tee log"}, nil, true},
+		{[]string{"bash", "run.sh"}, nil, true},
+		{[]string{"torchrun", "--max-restarts=3", "x.py"}, nil, false},
+		{[]string{"torchrun", "--max_restarts", "3", "x.py"}, nil, false},
+		{[]string{"torchrun", "x.py"}, []string{"PET_MAX_RESTARTS=0", "PET_MAX_RESTARTS=3"}, false},
+		{[]string{"bash", "-c", "torchrun --max-restarts 3 x.py"}, nil, false},
+		{[]string{"python3", "-m", "paddle.distributed.launch", "x.py"}, nil, false}, // restarts 3 times by itself
+		{[]string{"python3", "x.py"}, nil, false},
+		{[]string{"./a.out"}, nil, false},
+		{nil, nil, false},
+	} {
+		require.Equal(t, tc.want, StartsRanksOnce(tc.argv, read, tc.env), "%v %v", tc.argv, tc.env)
+	}
+}

@@ -51,3 +51,25 @@ func withoutInterpreter(argv []string) []string {
 	}
 	return argv
 }
+
+// StartsRanksOnce reports whether a command starts ranks on its own machine and never starts them
+// again: torchrun or accelerate without restarts, be it in a script, in that environment (K=V). Such
+// a command ends well only if all of its ranks do. read is as for [Below].
+func StartsRanksOnce(argv []string, read func(path string) string, env []string) bool {
+	words := argv
+	if recognise(argv).launcher == "" {
+		words = Below(argv, read)
+	}
+	switch recognise(words).launcher {
+	case byTorchrun, byAccelerate:
+	default:
+		return false
+	}
+	restarts := ""
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "PET_MAX_RESTARTS="); ok {
+			restarts = value
+		}
+	}
+	return (restarts == "" || restarts == "0") && !has(words, "--max-restarts", "--max_restarts")
+}

@@ -34,7 +34,7 @@ type Failure struct {
 // bad: it did not end well. A process that ends with 0 because its worker was
 // told to stop has not done its work.
 func (e End) bad() bool {
-	return e.Err != nil || e.Exit.Code != 0 || e.Exit.Error != "" || e.Exit.Reason != "" && e.Exit.Reason != wire.ReasonStopped
+	return e.Err != nil || e.Exit.Code != 0 || e.Exit.Failed != nil || e.Exit.Error != "" || e.Exit.Reason != "" && e.Exit.Reason != wire.ReasonStopped
 }
 
 // Code is the exit code that stands for the failure: the process's own, 128+n for
@@ -47,6 +47,8 @@ func (e End) Code() int {
 		return names.ExitHopeless
 	case e.Exit.Code == 0 && e.Exit.Reason != "":
 		return names.ExitHopeless
+	case e.Exit.Code == 0 && e.Exit.Failed != nil && e.Exit.Failed.Code > 0:
+		return e.Exit.Failed.Code
 	case e.Exit.Code < 1 || e.Exit.Code > 255:
 		return 1
 	}
@@ -72,6 +74,10 @@ func (f Failure) Sentence() string {
 		return who + " was killed by SIGKILL: the kernel killed a process there for its memory (OOM)"
 	case x.Signal != 0:
 		return who + " was killed by " + signalName(x.Signal)
+	case x.Code == 0 && x.Failed != nil && x.Failed.Signal != 0:
+		return fmt.Sprintf("%s said 0, but %s, which it started as rank %s, was killed by %s", who, x.Failed.Command, x.Failed.Rank, signalName(x.Failed.Signal))
+	case x.Code == 0 && x.Failed != nil:
+		return fmt.Sprintf("%s said 0, but %s, which it started as rank %s, exited with %d", who, x.Failed.Command, x.Failed.Rank, x.Failed.Code)
 	}
 	return fmt.Sprintf("%s exited with %d", who, x.Code)
 }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/group/output"
 	"github.com/musterhq/muster/agent/names"
@@ -100,7 +101,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			}
 			if e.Member < len(plan.Processes) {
 				a.progress.ended(plan.Processes[e.Member].Rank)
-				s.rest.note(c.group.Label(e.Member), plan.Processes[e.Member].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil, failed && !plan.Any)
+				s.rest.note(c.group.Label(e.Member), plan.Processes[e.Member].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !plan.Any)
 			}
 			if e.Exit.OOM > 0 {
 				r.tally.starve(c.group.Worker(e.Member))
@@ -152,11 +153,12 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 		return nil, err
 	}
 	var members []group.Member
-	known, twice := assigned{}, packed{}
+	known, twice, user := assigned{}, packed{}, a.made.userEnv()
 	a.member = func(p Proc) (m group.Member, err error) {
 		worker := a.plan.Hosts[p.Worker].Name
 		m = group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{r.links.linkOf(worker), r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
 			Spec: wire.Spec{Argv: p.Argv, Dir: r.cfg.Chdir, EndsOnFailure: true, GatherMillis: gatherMillis(len(a.plan.Processes))}}
+		m.Spec.JudgesRanks = r.cfg.Exit != ExitCommand && framework.StartsRanksOnce(p.Argv, framework.Scripts(r.cfg.Chdir), slices.Concat(user[p.Worker], r.cfg.Env, p.environment(r.cfg)))
 		if m.Spec.Env, m.Spec.Packed, err = twice.apart(p.environmentOf(r.cfg, known), len(r.cfg.Env)); err != nil {
 			return m, err
 		}

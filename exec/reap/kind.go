@@ -63,6 +63,12 @@ func kindOf(p Proc, argv func(Proc) []string) kind {
 	return plain
 }
 
+// IsLauncher reports whether a process is a launcher, or a daemon of an MPI.
+func IsLauncher(p Proc) bool {
+	var buf bytes.Buffer
+	return kindOf(p, func(p Proc) []string { return argvOf(p, &buf) }) == launcher
+}
+
 // pythonKind knows a Python program by what follows the interpreter: its module, its script or
 // its code.
 func pythonKind(argv []string) kind {

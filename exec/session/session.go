@@ -118,8 +118,7 @@ func (s *Server) newSession(rec wire.OpenRecord) *session {
 }
 
 // run starts the session's goroutines around p. It is called once.
-// endsOnFailure is as in a Spec.
-func (x *session) run(p *reap.Process, pipes pipes, endsOnFailure bool) {
+func (x *session) run(p *reap.Process, pipes pipes, spec wire.Spec) {
 	x.srv.mu.Lock()
 	x.proc, x.pipes = p, pipes
 	x.srv.mu.Unlock()
@@ -138,29 +137,33 @@ func (x *session) run(p *reap.Process, pipes pipes, endsOnFailure bool) {
 	} else {
 		x.stdin.Abort()
 	}
+	judged := x.judge(p, spec.JudgesRanks)
 	x.srv.wg.Go(func() {
 		<-p.Done()
 		at := time.Now()
-		if endsOnFailure && p.Status().Code != 0 && !x.ours.Load() {
+		if spec.EndsOnFailure && p.Status().Code != 0 && !x.ours.Load() {
 			x.stopRest(p.Status(), at)
 		}
 		x.stdin.Abort()
 		// A session lasts until its output has ended too: a child in the background
 		// may still be writing.
 		x.awaitOutput(out)
-		x.ended(p.Status(), at)
+		x.ended(p.Status(), at, <-judged)
 		close(told)
 	})
 }
 
 // ended makes the exit record and sends it to whoever has the session. at is when
-// the process ended: its output may have lasted longer.
-func (x *session) ended(st reap.Status, at time.Time) {
+// the process ended: its output may have lasted longer. failed is a rank that failed, nil for none.
+func (x *session) ended(st reap.Status, at time.Time, failed *wire.RankRecord) {
 	members := x.srv.lookAt(x) // its ranks' ends, before its own
 	x.srv.mu.Lock()
 	unseen := x.ranksSeen.unseen()
 	x.srv.mu.Unlock()
-	x.finish(&wire.ExitRecord{Unseen: unseen, Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: anyLives(members) || x.outlived(),
+	if st.Code != 0 || x.ours.Load() {
+		failed = nil
+	}
+	x.finish(&wire.ExitRecord{Failed: failed, Unseen: unseen, Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: anyLives(members) || x.outlived(),
 		OOM: x.srv.memoryKills() - x.oom, EndedMillis: at.UnixMilli()})
 }
 

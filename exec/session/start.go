@@ -56,7 +56,7 @@ func (s *Server) start(x *session, spec wire.Spec) {
 	for _, out := range []*flow.Out{x.stdout, x.stderr} {
 		out.Gather(time.Duration(spec.GatherMillis) * time.Millisecond)
 	}
-	x.run(p, ours, spec.EndsOnFailure)
+	x.run(p, ours, spec)
 	s.watchNow()
 }
 

@@ -191,6 +191,17 @@ type ExitRecord struct {
 	Stderr      uint64 `json:"stderr"`
 	// Unseen is as in a ReportRecord.
 	Unseen int `json:"unseen,omitempty"`
+	// Failed is a rank that failed below a first process that ended with 0, nil for none; only for
+	// a spec that says JudgesRanks.
+	Failed *RankRecord `json:"failed,omitempty"`
+}
+
+// RankRecord tells how a rank ended. Code and Signal are as in an ExitRecord.
+type RankRecord struct {
+	Rank    string `json:"rank"`    // its number
+	Command string `json:"command"` // its name and process id
+	Code    int    `json:"code"`
+	Signal  int    `json:"signal,omitempty"`
 }
 
 // Record encodes v as the payload of a frame.

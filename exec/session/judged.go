@@ -1,0 +1,125 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// A launcher that starts the ranks of its own worker, as torchrun does, may say 0 although one
+// of them failed. What became of them is told in the session's own end.
+
+const (
+	// judgePause is how often new ranks are looked for.
+	judgePause = 250 * time.Millisecond
+	// mostBelow bounds the shells and launchers between a session's first process and its ranks.
+	mostBelow = 4
+)
+
+// judgedRank is a rank below a session's first process.
+type judgedRank struct {
+	key    being
+	number string
+	comm   string
+	pidfd  *reap.Pidfd
+}
+
+// judge follows the ranks that launchers start from p down until p ends, and returns a channel with
+// the one that failed, nil for none. A rank counts if no other has started since it ended: a launcher that starts
+// ranks anew has taken notice. The kernel tells how ranks ended from Linux 6.15 on.
+func (x *session) judge(p *reap.Process, wanted bool) <-chan *wire.RankRecord {
+	result := make(chan *wire.RankRecord, 1)
+	if !wanted {
+		result <- nil
+		return result
+	}
+	x.srv.wg.Go(func() {
+		j := &judged{h: &hunter{s: x.srv}, known: map[being]bool{}}
+		defer j.close()
+		tick := time.NewTicker(judgePause)
+		defer tick.Stop()
+		for {
+			select {
+			case <-p.Done():
+				result <- j.failed()
+				return
+			case <-tick.C:
+				j.look(j.h.stat(p.PID()), 0)
+			}
+		}
+	})
+	return result
+}
+
+// judged are the ranks of one session.
+type judged struct {
+	h     *hunter
+	known map[being]bool
+	ranks []judgedRank
+}
+
+// look takes new ranks from p down: the children of launchers that have a rank's number.
+func (j *judged) look(p reap.Proc, depth int) {
+	if p.PID == 0 || !p.Alive() || depth > mostBelow {
+		return
+	}
+	launcher := reap.IsLauncher(p)
+	for _, pid := range j.h.children(p.PID) {
+		child := j.h.stat(pid)
+		key := being{child.PID, child.Start}
+		if j.known[key] {
+			continue
+		}
+		if launcher && child.Alive() && !reap.IsLauncher(child) { // one before its execve looks like its parent
+			if number := textIn(pid, "RANK"); number != "" {
+				j.take(key, number, child.Comm)
+				continue
+			}
+		}
+		j.look(child, depth+1)
+	}
+}
+
+// take holds on to a new rank. It lets go of those that have ended.
+func (j *judged) take(key being, number, comm string) {
+	j.known[key] = true
+	j.ranks = slices.DeleteFunc(j.ranks, func(r judgedRank) bool {
+		_, ended, _ := r.pidfd.Exit()
+		if ended {
+			r.pidfd.Close()
+		}
+		return ended
+	})
+	j.ranks = append(j.ranks, judgedRank{key, number, comm, reap.OpenPidfd(key.pid)})
+}
+
+// failed is a rank that ended badly, one that no launcher ends ranks like before others.
+func (j *judged) failed() *wire.RankRecord {
+	var found *wire.RankRecord
+	for _, r := range j.ranks {
+		st, known, _ := r.pidfd.Exit()
+		if !known || st.Code == 0 {
+			continue
+		}
+		rec := &wire.RankRecord{Rank: r.number, Command: fmt.Sprintf("%s (pid %d)", r.comm, r.key.pid), Code: st.Code, Signal: int(st.Signal)}
+		if st.Signal != syscall.SIGTERM && st.Signal != syscall.SIGKILL {
+			return rec
+		}
+		if found == nil {
+			found = rec
+		}
+	}
+	return found
+}
+
+func (j *judged) close() {
+	for _, r := range j.ranks {
+		r.pidfd.Close()
+	}
+}
