@@ -30,7 +30,9 @@
 //	judge.go        decide the exit code, and say why it is not the command's;
 //	                judge_blame.go says where a failure began; judge_group.go is for
 //	                a group, judge_script.go for a command that starts mpiruns:
-//	                launched.go knows them
+//	                launched.go knows them; judge_starter.go for launchers that
+//	                call ssh or pdsh: starter.go knows their sessions;
+//	                judge_alone.go for scripts that stay here: alone.go finds them
 //	report.go       the summary line, the JSON report, the termination message
 //
 // A Reaper owns every child process of a run, so a kubeconfig that gets its
@@ -66,7 +68,8 @@
 // does not notice: a daemon killed or frozen (--frozen-after), a session that
 // ended badly, an MPI rank that failed. docs/mpi-conformance.md shows what that
 // changes for each mpirun. Of a script only the mpirun is ended, and a 0 that the
-// last mpirun contradicts does not count (docs/mpi.md).
+// last mpirun contradicts does not count (docs/mpi.md). The same holds for a 0 that a
+// session of deepspeed, horovodrun, ray or pdsh contradicts (docs/shims.md).
 //
 // With Config.Metrics a command's standard output is a pipe of ours, whose bytes
 // are handed on as they are; without, it is our own.

@@ -100,6 +100,9 @@ func (a *attempt) origin() (worker, rank string) {
 	case found:
 		return culprit.Worker, rankIn(culprit.What)
 	}
+	if s, failed := firstFailed(e); failed {
+		return s.Bad[0].Worker, ""
+	}
 	return "", ""
 }
 

@@ -101,3 +101,12 @@ func TestEndOfACommand(t *testing.T) {
 		})
 	}
 }
+
+func TestOriginOfAFailedSession(t *testing.T) {
+	e := Evidence{Name: "deepspeed", Rule: ExitScript, Workers: 2, Opened: 2, Starters: []StarterEnd{
+		{LaunchEnd: LaunchEnd{Name: "deepspeed"}, Bad: []BadSession{{Worker: "w-1", Code: 137, What: "was killed by SIGKILL"}}}}}
+	a := &attempt{command: &command{}, evidence: e, verdict: Judge(e), watcher: &supervisor{}}
+	require.Equal(t, retry.End{Code: 137, Why: "deepspeed said 0, but its session on worker w-1 was killed by SIGKILL"}, a.end())
+	worker, rank := a.origin()
+	require.Equal(t, []string{"w-1", ""}, []string{worker, rank})
+}

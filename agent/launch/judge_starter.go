@@ -34,15 +34,24 @@ func judgeIdle(e Evidence) Verdict {
 		e.Name, allWorkers(e.Workers))}
 }
 
-// failedOrder names the first session of a launcher such as deepspeed that failed, before the code
-// that its command ended with; "" for none.
-func failedOrder(e Evidence) string {
+// firstFailed returns the first launcher such as deepspeed that lost a session on a worker, false
+// for none.
+func firstFailed(e Evidence) (StarterEnd, bool) {
 	for _, s := range e.Starters {
 		if !s.Passed && len(s.Bad) > 0 && s.Bad[0].Worker != "" {
-			return fmt.Sprintf("worker %s: %ssession %s; ", s.Bad[0].Worker, whose(e, s), s.Bad[0].What)
+			return s, true
 		}
 	}
-	return ""
+	return StarterEnd{}, false
+}
+
+// failedOrder names that session, before the code that its command ended with; "" for none.
+func failedOrder(e Evidence) string {
+	s, found := firstFailed(e)
+	if !found {
+		return ""
+	}
+	return fmt.Sprintf("worker %s: %ssession %s; ", s.Bad[0].Worker, whose(e, s), s.Bad[0].What)
 }
 
 // whose is "its " for the command's own sessions, or names the launcher.

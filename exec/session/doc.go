@@ -14,7 +14,8 @@
 //
 // It looks at the members of its sessions, soon after a start and then every few
 // seconds, and reports MPI daemons that were killed or are frozen, and ranks that
-// failed, to launchers that want to hear (watch.go, rank.go).
+// failed, to launchers that want to hear (watch.go, rank.go). Below a launcher such as
+// torchrun it follows the ranks, and tells with the end which one failed (judged.go).
 //
 // What it does not do: it does not know Kubernetes, it does not choose its
 // exit code (agent/worker does), and it never restarts anything.
