@@ -260,9 +260,9 @@ func judgeHint(e Evidence, v Verdict) string {
 		return wayToWorkers(e.Group) + " starts it on the workers; --exit=command says that this was meant"
 	case e.Alone != "" && len(e.Lost) == 0:
 		return "--framework=torch starts " + e.Name + " on each worker; --exit=command says that this was meant"
-	case len(e.Lost) == 0 && e.Rule == ExitScript && !(e.Remote && e.Opened == 0):
+	case len(e.Lost) == 0 && e.Rule == ExitScript && !e.Remote:
 		return "--exit=command takes the word of " + e.Name + " as it is, for a script that expects such an end"
-	case len(e.Lost) == 0 && len(e.Bad) == 0 && len(e.Troubles) == 0 && len(e.Cut) == 0:
+	case len(e.Lost) == 0 && len(e.Bad) == 0 && len(e.Troubles) == 0 && len(e.Cut) == 0 && !(e.Remote && e.Opened > 0):
 		return "`agent env` shows what " + e.Name + " was told; --exit=command accepts a run on the launcher alone"
 	case len(e.Lost) == 0:
 		return "--exit=command takes the word of " + e.Name + " as it is"

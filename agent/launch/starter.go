@@ -119,7 +119,7 @@ func (j *job) starterEnds() (list []StarterEnd) {
 	return list
 }
 
-// openOrders counts the running sessions that starters have asked for and do not wait for any more.
+// openOrders counts the running sessions that starters have asked for.
 func (t *tally) openOrders() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
