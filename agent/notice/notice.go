@@ -1,0 +1,204 @@
+// Package notice reads what an mpirun says of the rank that failed.
+//
+// Open MPI, PRRTE, MPICH and Intel MPI write it for people, on standard error or, in the case
+// of Hydra, on standard output. Any rank may write the same words, so that a reader must hold
+// them against what else is known.
+package notice
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// End is the end of a rank, as an mpirun tells it.
+type End struct {
+	Rank   int    // in MPI_COMM_WORLD; -1: not told
+	PID    int    // on its host; 0: not told
+	Host   string // as the mpirun calls it; "": not told
+	Code   int    // exit code, 128+n for signal n; 0: not told
+	Signal int    // that ended it; 0: it exited
+	Hydra  bool   // Hydra said it
+	At     time.Time
+}
+
+// Bounds of what is kept. Words beyond them are not read.
+const (
+	lineMost  = 512  // bytes of a line
+	textMost  = 1024 // bytes of a notice
+	linesMost = 8    // lines of a notice
+	endsMost  = 64
+)
+
+// shape is one way to name a rank: the words at which a notice begins, and all of it, on one
+// line.
+type shape struct {
+	begins string
+	whole  *regexp.Regexp
+	end    func(fields []string) (End, bool)
+}
+
+// shapes returns all ways to name a rank.
+func shapes() []shape {
+	aborted := func(f []string) (End, bool) { return endOf(f[1], f[2], f[3], "", f[4]) }
+	return []shape{
+		{"noticed that process rank", regexp.MustCompile(`noticed that process rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)`), aborted},
+		{"detected that one or more processes", regexp.MustCompile(`Process name: \[\S+,(\d+)\] Exit code: (\d+)`),
+			func(f []string) (End, bool) { return endOf(f[1], "", "", f[2], "") }},
+		{"has exited due to process rank", regexp.MustCompile(`has exited due to process rank (\d+) with PID (\d+) on node (\S+) exiting improperly`),
+			func(f []string) (End, bool) { return endOf(f[1], f[2], f[3], "", "") }},
+		{"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", regexp.MustCompile(`(?:RANK (\d+) )?PID (\d+) RUNNING AT (\S+) = (EXIT CODE|EXIT STATUS|KILLED BY SIGNAL): (\d+)`), hydra},
+	}
+}
+
+// hydra is an end in the words of Hydra. MPICH's tells no rank. Its process and its code may be
+// those of another rank on that host, which was ended after the first one, so that only the
+// host counts.
+func hydra(f []string) (e End, ok bool) {
+	switch {
+	case f[1] == "":
+		e, ok = End{Rank: -1, Host: f[3]}, len(f[3]) <= lineMost
+	case f[4] == "KILLED BY SIGNAL":
+		e, ok = endOf(f[1], f[2], f[3], "", f[5])
+	default:
+		e, ok = endOf(f[1], f[2], f[3], f[5], "")
+	}
+	e.Hydra = true
+	return e, ok
+}
+
+// endOf reads the parts of a notice, of which "" stands for one that is not told. ok is false
+// where one is out of range.
+func endOf(rank, pid, host, code, signal string) (e End, ok bool) {
+	ok = true
+	number := func(text string, most int) int {
+		n := 0
+		if text != "" {
+			var err error
+			n, err = strconv.Atoi(text)
+			ok = ok && err == nil && n <= most
+		}
+		return n
+	}
+	e = End{Rank: number(rank, 1<<30), PID: number(pid, 1<<30), Host: host, Code: number(code, 255), Signal: number(signal, 64)}
+	if e.Signal != 0 {
+		e.Code = 128 + e.Signal
+	}
+	return e, ok
+}
+
+// Reader finds the ends in a stream. It is a writer that takes everything.
+type Reader struct {
+	now    func() time.Time
+	shapes []shape
+
+	mu   sync.Mutex
+	line []byte // so far
+	open *shape // of the notice that has begun; nil: none
+	left int    // lines that it may still have
+	text string // of it
+	ends []End
+}
+
+// NewReader gives a Reader that dates ends by now.
+func NewReader(now func() time.Time) *Reader { return &Reader{now: now, shapes: shapes()} }
+
+// Ends returns what was found so far, in the order of the stream.
+func (r *Reader) Ends() []End {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]End(nil), r.ends...)
+}
+
+// Write implements io.Writer. It never fails.
+func (r *Reader) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	size := len(p)
+	may := r.mayBegin(p)
+	for {
+		i := bytes.IndexByte(p, '\n')
+		if i < 0 {
+			r.keep(p)
+			return size, nil
+		}
+		r.keep(p[:i])
+		r.take()
+		p = p[i+1:]
+		if !may && r.open == nil { // most output: only its last line may go on in a notice
+			p = p[bytes.LastIndexByte(p, '\n')+1:]
+		}
+	}
+}
+
+// Close implements io.Closer. A notice without its last newline is read.
+func (r *Reader) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.take()
+	return nil
+}
+
+// mayBegin reports whether a notice begins within p.
+func (r *Reader) mayBegin(p []byte) bool {
+	for _, s := range r.shapes {
+		if bytes.Contains(p, []byte(s.begins)) {
+			return true
+		}
+	}
+	return false
+}
+
+// keep adds to the line, as far as it is read.
+func (r *Reader) keep(p []byte) {
+	r.line = append(r.line, p[:min(len(p), lineMost-len(r.line))]...)
+}
+
+// take reads the line.
+func (r *Reader) take() {
+	line := plain(r.line)
+	r.line = r.line[:0]
+	if s := r.begun(line); s != nil {
+		r.open, r.left, r.text = s, linesMost, line
+	} else if r.open == nil {
+		return
+	} else {
+		r.left--
+		r.text += " " + line
+	}
+	if f := r.open.whole.FindStringSubmatch(r.text); f != nil {
+		if e, ok := r.open.end(f); ok && len(r.ends) < endsMost {
+			e.At = r.now()
+			r.ends = append(r.ends, e)
+		}
+		r.open = nil
+	} else if r.left == 0 || len(r.text) > textMost {
+		r.open = nil
+	}
+}
+
+// begun returns the shape that begins in a line, nil for none.
+func (r *Reader) begun(line string) *shape {
+	for i, s := range r.shapes {
+		if strings.Contains(line, s.begins) {
+			return &r.shapes[i]
+		}
+	}
+	return nil
+}
+
+var (
+	escape = regexp.MustCompile("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\a\x1b]*(\a|\x1b\\\\)|[@-Z\\\\^_])")
+	tag    = regexp.MustCompile(`^(\[[^\[\] ]*\](<[a-z]+>)?:? ?)+`)
+)
+
+// plain is a line without terminal escapes, without the tag that an mpirun puts before a
+// rank's lines, and with single blanks.
+func plain(line []byte) string {
+	text := escape.ReplaceAllString(string(line), "")
+	text = tag.ReplaceAllString(strings.TrimSpace(text), "")
+	return strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+}
