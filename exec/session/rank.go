@@ -66,6 +66,22 @@ func (r *ranksSeen) unseen() int {
 	return max(0, r.local-len(r.numbers)) + r.missed
 }
 
+// unseenLocked is how many ranks of a session have not been seen. A session none of whose
+// ranks had a number has at least one such: those that were seen may have been helpers of its
+// daemon. Called with the server's mu held.
+func (x *session) unseenLocked() int {
+	n := x.ranksSeen.unseen()
+	if n == 0 && x.hasRanks && len(x.ranksSeen.numbers) == 0 {
+		return 1
+	}
+	return n
+}
+
+// stopping reports whether sig is one that ends a rank in a stop.
+func stopping(sig syscall.Signal) bool {
+	return sig == syscall.SIGTERM || sig == syscall.SIGKILL
+}
+
 // numberIn reads the first of some variables that a process has.
 func numberIn(pid int, variables []string) string {
 	if value := textIn(pid, variables...); len(value) < 20 {

@@ -89,3 +89,42 @@ func TestRanksUnseen(t *testing.T) {
 		require.Equal(t, row.want, r.unseen(), name)
 	}
 }
+
+// TestASessionWithoutANumberedRank: a child of a daemon that had no rank's number may have been
+// a helper, so that the rank itself has not been seen.
+func TestASessionWithoutANumberedRank(t *testing.T) {
+	for name, row := range map[string]struct {
+		x    *session
+		rank string
+		want int
+	}{
+		"no rank":                  {&session{}, "", 0},
+		"a child without a number": {&session{hasRanks: true}, "", 1},
+		"a rank":                   {&session{hasRanks: true}, "2", 0},
+	} {
+		row.x.ranksSeen.add(row.rank, 0)
+		require.Equal(t, row.want, row.x.unseenLocked(), name)
+	}
+}
+
+// TestARankThatEndsInAStop: a rank that failed just before its session was stopped may be where
+// the failure began, and is not told to be a victim.
+func TestARankThatEndsInAStop(t *testing.T) {
+	for name, row := range map[string]struct {
+		st   reap.Status
+		want int
+	}{
+		"by the stop":      {reap.Status{Code: 143, Signal: syscall.SIGTERM}, 0},
+		"killed":           {reap.Status{Code: 137, Signal: syscall.SIGKILL}, 0},
+		"well":             {reap.Status{}, 0},
+		"with a code":      {reap.Status{Code: 3}, 1},
+		"by its own fault": {reap.Status{Code: 139, Signal: syscall.SIGSEGV}, 1},
+	} {
+		x, key := &session{}, being{1, 2}
+		x.ours.Store(true)
+		x.ranksSeen.add("2", 1)
+		s := &Server{watched: map[being]*watched{key: {session: x, kind: ofRank, rank: "2"}}}
+		s.endLocked(key, row.st)
+		require.Equal(t, row.want, x.unseenLocked(), name)
+	}
+}

@@ -158,7 +158,7 @@ func (x *session) run(p *reap.Process, pipes pipes, spec wire.Spec) {
 func (x *session) ended(st reap.Status, at time.Time, failed *wire.RankRecord) {
 	members := x.srv.lookAt(x) // its ranks' ends, before its own
 	x.srv.mu.Lock()
-	unseen := x.ranksSeen.unseen()
+	unseen := x.unseenLocked()
 	x.srv.mu.Unlock()
 	if st.Code != 0 || x.ours.Load() {
 		failed = nil

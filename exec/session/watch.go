@@ -277,6 +277,9 @@ func (s *Server) endLocked(key being, st reap.Status) {
 	rec := wire.ReportRecord{Kind: wire.ReportRank, PID: key.pid, Command: w.command, Rank: w.rank, MPI: w.mpi, Code: st.Code, Signal: int(st.Signal)}
 	switch {
 	case w.session.ours.Load():
+		if st.Code != 0 && !stopping(st.Signal) { // it may have ended before we stopped the session
+			w.session.ranksSeen.lose(w.kind)
+		}
 		return // our doing
 	case w.kind == ofDaemon && st.Signal == 0:
 		return // its exit code says nothing that mpirun does not
@@ -292,7 +295,7 @@ func (s *Server) endLocked(key being, st reap.Status) {
 			return
 		}
 		w.session.unfinished = true
-		rec.Unseen = w.session.ranksSeen.unseen()
+		rec.Unseen = w.session.unseenLocked()
 	}
 	s.reportLocked(w.session, rec)
 }
