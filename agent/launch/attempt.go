@@ -29,6 +29,7 @@ type attempt struct {
 	watcher  *supervisor
 	hang     *hangWatch     // nil: nobody looks for hangs
 	progress *progressWatch // nil: there are no rules for output lines
+	words    *words         // nil: nobody listens to the command's words
 	began    time.Time
 	ran      time.Duration
 	evidence Evidence
@@ -132,7 +133,8 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 		r.input.again(r.voice)
 	}
 	a.progress = r.watchProgress(0)
-	a.command, err = r.teed(a.progress, func(s Streams) (c *command, err error) {
+	a.words = r.listen()
+	a.command, err = r.teed(a.progress, a.words, func(s Streams) (c *command, err error) {
 		start := func() error {
 			c, err = startCommand(r.reaper, argv, env, r.cfg.Chdir, s, r.id)
 			return err
@@ -162,12 +164,13 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	e := Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started), Inquiry: isInquiry(r.cfg.Command), Remote: r.cfg.isRemote()}
 	s.alone.testify(&e)
 	r.tally.testify(&e)
+	r.tees.drain(r.voice)
+	e.Words, e.Own = wordsOf(a.words.ends(), a.plan.Hosts), a.plan.Own != nil
 	s.pardon(&e)
 	if e.Rule == ExitScript {
 		e = e.latest()
 	}
 	a.evidence, a.verdict = e, Judge(e)
-	r.tees.drain(r.voice)
 	r.lookAtOutput(status.Code > 128)
 	a.verdict, a.said = r.cutShort(a.verdict, e.Told, len(e.Lost))
 	r.noteHang(a)

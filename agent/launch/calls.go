@@ -35,7 +35,7 @@ type Cut struct {
 func (t *tally) called(worker, id string, by mpirun) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.job.calls[id] = &call{worker: worker, launch: t.job.launchOf(by)}
+	t.job.calls[id] = &call{worker: worker, launch: t.job.launchOf(by, t.now())}
 	t.job.open++
 }
 

@@ -28,7 +28,8 @@
 //	supervise.go    watch command, workers and signals; trouble.go; hang.go for hangs, progress.go
 //	                for rules about output lines, leftover.go for ranks that outlast others
 //	judge.go        decide the exit code, and say why it is not the command's;
-//	                judge_blame.go says where a failure began; judge_group.go is for
+//	                judge_blame.go says where a failure began, judge_words.go by what
+//	                mpirun says of it, which words.go reads; judge_group.go is for
 //	                a group, judge_script.go for a command that starts mpiruns:
 //	                launched.go knows them; judge_starter.go for launchers that
 //	                call ssh or pdsh: starter.go knows their sessions;
@@ -71,8 +72,10 @@
 // last mpirun contradicts does not count (docs/mpi.md). The same holds for a 0 that a
 // session of deepspeed, horovodrun, ray or pdsh contradicts (docs/shims.md).
 //
-// With Config.Metrics a command's standard output is a pipe of ours, whose bytes
-// are handed on as they are; without, it is our own.
+// Standard output and standard error of a command that may start mpiruns are pipes of ours
+// where ours are pipes, sockets or files, and one pipe where ours are one. Bytes are handed on
+// as they are. A terminal stays the command's own, unless Config.Metrics needs its output or
+// Config.Progress needs both.
 //
 // With Config.MaxRestarts a run that failed begins again in place. The next attempt
 // starts when PID 1 of every worker that is not lost has confirmed that nothing of

@@ -106,10 +106,10 @@ func (a *attempt) origin() (worker, rank string) {
 	return "", ""
 }
 
-// rankIn is "rank 3" at the beginning of what a rank's end is called.
+// rankIn is "rank 3" where that is the beginning of what a rank's end is called.
 func rankIn(what string) string {
 	var n int
-	if _, err := fmt.Sscanf(what, "rank %d,", &n); err != nil {
+	if _, err := fmt.Sscanf(what, "rank %d", &n); err != nil {
 		return ""
 	}
 	return fmt.Sprintf("rank %d", n)

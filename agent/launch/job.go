@@ -23,6 +23,7 @@ type Trouble struct {
 	late   bool   // it came when the worker's ranks had ended with 0
 	launch int    // the index of its mpirun
 	rank   bool   // a rank ended
+	number string // of that rank; "": not known
 	proxy  bool   // a daemon of Hydra's ended, which mpiexec kills when a rank has failed
 
 	at time.Time // of a daemon's end, by the launcher's clock; zero: not known
@@ -55,6 +56,8 @@ type RankEnd struct {
 	Worker, What string
 	Code, Signal int
 
+	rank   string    // its number; "": not known
+	pid    int       // as its worker counts
 	at     time.Time // by the launcher's clock
 	launch int       // the index of its mpirun
 	unborn bool      // it was not yet known to be a rank, and may have been a helper of its daemon's
@@ -122,7 +125,7 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 // the reports of two workers may arrive in another. Ranks without MPI do not wait for each
 // other: theirs is no trouble for the rest.
 func (j *job) rankEnded(c *call, name string, rec wire.ReportRecord, at time.Time) {
-	end := RankEnd{Worker: c.worker, launch: c.launch, Code: rec.Code, Signal: rec.Signal, What: "a rank, " + name, at: at, unborn: rec.Command == ""}
+	end := RankEnd{Worker: c.worker, rank: rec.Rank, pid: rec.PID, launch: c.launch, Code: rec.Code, Signal: rec.Signal, What: "a rank, " + name, at: at, unborn: rec.Command == ""}
 	if rec.Rank != "" {
 		end.What = "rank " + rec.Rank + ", " + name
 	}
@@ -135,7 +138,7 @@ func (j *job) rankEnded(c *call, name string, rec wire.ReportRecord, at time.Tim
 	if !rec.MPI {
 		return
 	}
-	trouble := Trouble{Worker: c.worker, launch: c.launch, What: end.What, Code: rec.Code, likely: ofRank, rank: true}
+	trouble := Trouble{Worker: c.worker, launch: c.launch, What: end.What, Code: rec.Code, likely: ofRank, rank: true, number: rec.Rank}
 	if killed(rec.Signal) || rec.Code == peerGone {
 		trouble.likely = ofSession
 	}

@@ -52,7 +52,9 @@ type Evidence struct {
 	Leaving  []string  // workers that were told to go from outside
 
 	Launches []LaunchEnd  // the mpiruns that the command is or has started
-	Starters []StarterEnd // and the launchers such as deepspeed
+	Words    []Word       // of these about their ranks
+	Own      bool         // the launcher has ranks, which no worker sees
+	Starters []StarterEnd // the launchers such as deepspeed that it is or has started
 	// Remote: the command is one of these, which has no work but on workers.
 	Remote bool
 }
@@ -175,6 +177,12 @@ func judgeTrouble(e Evidence) Verdict {
 // Killed by different signals, some ranks were killed by mpiexec, and nobody knows
 // which.
 func ownCode(e Evidence) int {
+	if r, found := byWord(e); found && r.Code != 0 && (e.Code == hydraGaveUp || e.Code == peerGone || e.Code == r.Signal) {
+		return r.Code
+	}
+	if t, found := onHost(e); found && t.rank && e.Code == hydraGaveUp {
+		return t.Code
+	}
 	if r, found := fatal(e); found && (e.Code == hydraGaveUp || e.Code == r.Signal) {
 		return r.Code
 	}

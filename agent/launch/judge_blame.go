@@ -30,10 +30,22 @@ func culprit(e Evidence) string {
 }
 
 // blame returns where a failure began: a rank, a daemon, a session or a host, false where
-// that is not known. A rank that the command itself may have killed is blamed only when the
-// command's code tells of its end, and a proxy of Hydra's that gave up only when no rank may
-// have failed unseen before.
+// that is not known. What mpirun says of it counts where it is told more, or more reliably,
+// than by what the workers saw.
 func blame(e Evidence) (Trouble, bool) {
+	if r, found := byWord(e); found {
+		return r.trouble(), true
+	}
+	if t, found := onHost(e); found {
+		return t, true
+	}
+	return seen(e)
+}
+
+// seen is where a failure began by what the workers saw. A rank that the command itself may
+// have killed is blamed only when the command's code tells of its end, and a proxy of Hydra's
+// that gave up only when no rank may have failed unseen before.
+func seen(e Evidence) (Trouble, bool) {
 	t, ill := cause(e.Troubles)
 	ill = ill && t.likely != ofAftermath
 	own, found := ownEnd(e)
@@ -62,7 +74,7 @@ func blame(e Evidence) (Trouble, bool) {
 
 // trouble is the end of a rank as a Trouble.
 func (r RankEnd) trouble() Trouble {
-	return Trouble{Worker: r.Worker, What: r.What, Code: r.Code, launch: r.launch, rank: true}
+	return Trouble{Worker: r.Worker, What: r.What, Code: r.Code, launch: r.launch, rank: true, number: r.rank}
 }
 
 // tells reports whether the command's code may tell of a rank that was killed with that code.
@@ -111,6 +123,9 @@ func meant(e Evidence) (RankEnd, bool) {
 // starvedRank returns the first rank in time that SIGKILL ended on a worker that ran out of
 // memory, false where none is known. Where some were not seen, it may be a victim.
 func starvedRank(e Evidence) (RankEnd, bool) {
+	if r, found := byWord(e); found && r.Signal == int(syscall.SIGKILL) && slices.Contains(e.Starved, r.Worker) {
+		return r, true
+	}
 	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool {
 		return r.Signal == int(syscall.SIGKILL) && slices.Contains(e.Starved, r.Worker) && !slices.Contains(e.Unseen, r.Worker)
 	})

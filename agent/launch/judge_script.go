@@ -15,6 +15,7 @@ func (e Evidence) latest() Evidence {
 	e.Ranks = slices.DeleteFunc(slices.Clone(e.Ranks), func(r RankEnd) bool { return old(r.launch) })
 	e.Cut = slices.DeleteFunc(slices.Clone(e.Cut), func(c Cut) bool { return old(c.launch) })
 	e.Bad = nil // which are among the troubles
+	e.Words = e.lastWords()
 	return e
 }
 

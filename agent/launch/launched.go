@@ -17,10 +17,11 @@ type mpirun interface {
 // A script may start several.
 type launched struct {
 	proc     mpirun
-	passed   bool // the command has started another one since this one ended
-	stopped  bool // we told it to end
-	hasRanks bool // some of its sessions have had ranks
-	hasMPI   bool // and some of these use MPI
+	began    time.Time // when it asked for its first session
+	passed   bool      // the command has started another one since this one ended
+	stopped  bool      // we told it to end
+	hasRanks bool      // some of its sessions have had ranks
+	hasMPI   bool      // and some of these use MPI
 	// over is when it was seen to have ended. It is zero while the mpirun runs, and for
 	// the sessions that no mpirun asked for.
 	over time.Time
@@ -49,11 +50,13 @@ type LaunchEnd struct {
 	Code, Signal int  // of the process; 0 where nobody knows
 	Passed       bool // the command has started another one since
 	Stopped      bool // we ended it, because its job could not end well
+
+	began time.Time // when it asked for its first session
 }
 
 // launchOf returns the index of an mpirun, 0 for none. A new one shows that the command has
 // gone on from the mpiruns that ended before.
-func (j *job) launchOf(by mpirun) int {
+func (j *job) launchOf(by mpirun, now time.Time) int {
 	if by == nil {
 		return 0
 	}
@@ -64,7 +67,7 @@ func (j *job) launchOf(by mpirun) int {
 		}
 	}
 	j.goOn()
-	j.launches = append(j.launches, &launched{proc: by})
+	j.launches = append(j.launches, &launched{proc: by, began: now})
 	return len(j.launches) - 1
 }
 
@@ -87,7 +90,7 @@ func (j *job) ends() (list []LaunchEnd) {
 }
 
 func (l *launched) end() LaunchEnd {
-	end := LaunchEnd{Name: l.proc.name(), Passed: l.passed, Stopped: l.stopped}
+	end := LaunchEnd{Name: l.proc.name(), Passed: l.passed, Stopped: l.stopped, began: l.began}
 	end.Code, end.Signal, _ = l.proc.exit()
 	return end
 }

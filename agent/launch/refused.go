@@ -27,6 +27,6 @@ func (t *tally) refused(by mpirun, refusal error) {
 	if t.job.closed {
 		return
 	}
-	trouble.launch = t.job.launchOf(by)
+	trouble.launch = t.job.launchOf(by, t.now())
 	t.job.trouble(trouble)
 }

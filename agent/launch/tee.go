@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/agent/metrics"
@@ -15,10 +16,11 @@ import (
 
 // tee stands between a command and our standard output, to look at what passes.
 type tee struct {
-	from *os.File
-	to   io.Writer
-	seen io.WriteCloser
-	name string // of the stream, for people
+	from  *os.File
+	to    io.Writer
+	seen  io.WriteCloser
+	name  string // of the stream, for people
+	brief bool   // only words are looked for, which a slow reader of ours may withhold
 
 	draining atomic.Bool // the command has ended: notice when the pipe is empty
 	last     atomic.Bool // so has what it left behind: end then
@@ -32,6 +34,8 @@ const (
 	drainQuiet = 100 * time.Millisecond
 	// drainWait is how long our own reader may take for the rest of it.
 	drainWait = 10 * time.Second
+	// wordsWait is the same where only words are looked for: they change a sentence.
+	wordsWait = time.Second
 	// drainMost is a pipe's largest buffer; more comes from somebody who still writes.
 	drainMost = 1 << 20
 )
@@ -65,7 +69,9 @@ func (t *tee) copy() {
 		if n > 0 {
 			_, _ = t.seen.Write(buf[:n]) // it never fails
 			if _, err := t.to.Write(buf[:n]); err != nil {
-				t.lost(err)
+				if !t.brief || !errors.Is(err, syscall.EPIPE) { // the command meets a closed pipe, as without us
+					t.lost(err)
+				}
 				return
 			}
 		}
@@ -91,10 +97,17 @@ func (t *tee) copy() {
 func (t *tee) drain(v *voice) {
 	t.draining.Store(true)
 	_ = t.from.SetReadDeadline(time.Now().Add(drainQuiet)) // wakes a Read; os.ErrClosed: it is done
+	wait := drainWait
+	if t.brief {
+		wait = wordsWait
+	}
 	select {
 	case <-t.drained:
 	case <-t.done:
-	case <-time.After(drainWait):
+	case <-time.After(wait):
+		if t.brief {
+			return
+		}
 		v.Warn("nobody reads our %s: what is collected from it may lack the end", t.name)
 	}
 }
@@ -122,21 +135,28 @@ func (all tees) finish() {
 	}
 }
 
-// both writes to two writers that never fail.
-type both struct{ one, other io.WriteCloser }
+// lookers write to writers that never fail.
+type lookers []io.WriteCloser
 
-func (b both) Write(p []byte) (int, error) {
-	_, _ = b.one.Write(p)
-	return b.other.Write(p)
+func (all lookers) Write(p []byte) (int, error) {
+	for _, one := range all {
+		_, _ = one.Write(p)
+	}
+	return len(p), nil
 }
 
-func (b both) Close() error { return errors.Join(b.one.Close(), b.other.Close()) }
+func (all lookers) Close() (err error) {
+	for _, one := range all {
+		err = errors.Join(err, one.Close())
+	}
+	return err
+}
 
 // teed runs begin with streams that pass through a tee, where somebody looks at
 // them, or where the command's own writes would fail unseen. Progress rules look at
-// standard error, too: loggers and progress bars write there. The copying belongs to
-// r.wg and goes on until r.tees.finish.
-func (r *runner) teed(p *progressWatch, begin func(Streams) (*command, error)) (cmd *command, err error) {
+// standard error, too: loggers and progress bars write there. So does w, at streams that are
+// pipes or files. The copying belongs to r.wg and goes on until r.tees.finish.
+func (r *runner) teed(p *progressWatch, w *words, begin func(Streams) (*command, error)) (cmd *command, err error) {
 	streams := r.streams
 	var made tees
 	var ins []*os.File
@@ -144,16 +164,22 @@ func (r *runner) teed(p *progressWatch, begin func(Streams) (*command, error)) (
 		place := *to
 		t, in, err := newTee(p.timed(place), seen, func(err error) { r.outputLost(called(placeName(name, place), err)) })
 		if err == nil {
-			t.name = name
+			t.name, t.brief = name, p == nil && (r.meter == nil || name == standardError)
 			made, ins, *to = append(made, t), append(ins, in), in
 		}
 		return err
 	}
-	if r.meter != nil || p != nil || isOddDevice(r.streams.Out) {
-		err = pass(standardOutput, &streams.Out, both{r.meter.mixed(), p.mixed(r.tags())})
+	heard := w.hears(r.streams.Out)
+	if heard || r.meter != nil || p != nil || isOddDevice(r.streams.Out) {
+		err = pass(standardOutput, &streams.Out, lookers{r.meter.mixed(), p.mixed(r.tags()), w.reader(heard)})
 	}
-	if p != nil && err == nil {
-		err = pass(standardError, &streams.Err, p.mixed(r.tags()))
+	heard = w.hears(r.streams.Err)
+	switch {
+	case err != nil:
+	case heard && r.meter == nil && p == nil && isOnePlace(r.streams.Out, r.streams.Err):
+		streams.Err = streams.Out // one pipe keeps the order
+	case heard || p != nil:
+		err = pass(standardError, &streams.Err, lookers{p.mixed(r.tags()), w.reader(heard)})
 	}
 	if err == nil {
 		cmd, err = begin(streams)

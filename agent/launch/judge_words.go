@@ -1,0 +1,171 @@
+package launch
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"github.com/musterhq/muster/agent/notice"
+)
+
+// Word is what an mpirun said of a rank's end. A rank can write the same, so that it only
+// chooses among what the workers' reports leave possible.
+type Word struct {
+	notice.End
+	Worker string // of its host; "": not told, or no worker's
+}
+
+// wordsOf are the ends with the workers of their hosts.
+func wordsOf(ends []notice.End, hosts []Host) (words []Word) {
+	for _, end := range ends {
+		word := Word{End: end}
+		i := slices.IndexFunc(hosts, func(h Host) bool {
+			return end.Host != "" && slices.Contains([]string{h.Host, h.Name, h.IP}, end.Host)
+		})
+		if i >= 0 {
+			word.Worker = hosts[i].Name
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// lastWords are those of the one mpirun that a script did not go on from; of several such,
+// nobody knows which one has spoken.
+func (e Evidence) lastWords() []Word {
+	last := slices.DeleteFunc(slices.Clone(e.Launches), func(l LaunchEnd) bool { return l.Passed })
+	if len(last) != 1 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(e.Words), func(w Word) bool { return w.At.Before(last[0].began) })
+}
+
+// byWord returns the end that mpirun has told of, where that is to be believed: false where it
+// told of none, or where the workers saw something else that is likelier to be the cause.
+func byWord(e Evidence) (RankEnd, bool) {
+	said, found := told(e)
+	if !found {
+		return RankEnd{}, false
+	}
+	switch b, ok := seen(e); {
+	case !ok, b.proxy:
+		return said, true
+	case b.rank && b.Worker == said.Worker && b.Code == said.Code && b.number == "":
+		return said, true // the same one, whose number was not known
+	case b.rank && !killed(b.Code-128) && fits(e, b.Code, b.Code-128), !b.rank && b.likely < ofRank:
+		return RankEnd{}, false
+	}
+	return said, true
+}
+
+// told returns the first end that mpirun told of and that is possible.
+func told(e Evidence) (RankEnd, bool) {
+	for _, w := range e.Words {
+		if w.Rank < 0 || e.Ended || !fits(e, w.Code, w.Signal) {
+			continue
+		}
+		if r, possible := possible(e, w); possible {
+			return r, true
+		}
+	}
+	return RankEnd{}, false
+}
+
+// fits reports whether the command's code may tell of an end with that code, 0 being one that
+// is not known.
+func fits(e Evidence, code, signal int) bool {
+	return e.Code != 0 && (code == 0 || e.Code == code || e.Code == signal || e.Code == hydraGaveUp)
+}
+
+// possible returns the end of the rank that a word is about: one that its worker reported, or
+// one where there may have been ranks that nobody saw.
+func possible(e Evidence, w Word) (RankEnd, bool) {
+	number, seenAs := strconv.Itoa(w.Rank), []RankEnd(nil)
+	for _, r := range e.Ranks {
+		elsewhere := w.Worker != "" && r.Worker != w.Worker
+		switch {
+		case r.rank == number && (elsewhere || r.Code != w.Code):
+			return RankEnd{}, false // it ended there, or in another way
+		case elsewhere, r.rank != "" && r.rank != number:
+		case r.rank == number, r.Code == w.Code && (w.PID == 0 || w.PID == r.pid):
+			seenAs = append(seenAs, r)
+		}
+	}
+	if w.Code == 0 && len(seenAs) == 0 { // a rank that ended with 0 is not reported
+		return numbered(RankEnd{Worker: w.Worker, pid: w.PID}, e.Name, w), true
+	}
+	if len(seenAs) > 1 {
+		seenAs = slices.DeleteFunc(seenAs, func(r RankEnd) bool { return r.rank == "" })
+	}
+	switch {
+	case len(seenAs) == 1 && (!w.maybeVictim() || seenAs[0] == e.Ranks[0] || slices.Contains(e.Starved, seenAs[0].Worker)):
+		return numbered(seenAs[0], e.Name, w), true
+	case len(seenAs) > 0:
+		return RankEnd{}, false
+	}
+	worker, unseen := w.whereabouts(e)
+	if !unseen || w.maybeVictim() && !slices.Contains(e.Starved, worker) {
+		return RankEnd{}, false
+	}
+	return numbered(RankEnd{Worker: worker, pid: w.PID, Code: w.Code, Signal: w.Signal}, e.Name, w), true
+}
+
+// maybeVictim reports whether the word is Hydra's, of a rank that it may have killed itself.
+func (w Word) maybeVictim() bool { return w.Hydra && killed(w.Signal) }
+
+// whereabouts returns the worker of a rank that was not seen, "" where that is not known, and
+// false where there is none for it.
+func (w Word) whereabouts(e Evidence) (worker string, possible bool) {
+	unseen := slices.Clone(e.Unseen)
+	slices.Sort(unseen)
+	unseen = slices.Compact(unseen)
+	switch {
+	case w.Worker != "":
+		return w.Worker, slices.Contains(unseen, w.Worker)
+	case e.Own:
+		return "", true // it may have been the launcher's
+	case w.Signal == int(syscall.SIGKILL) && len(e.Starved) == 1 && slices.Contains(unseen, e.Starved[0]):
+		return e.Starved[0], true
+	case len(unseen) == 1:
+		return unseen[0], true
+	}
+	return "", len(unseen) > 0
+}
+
+// numbered is a rank's end with the number that a word tells.
+func numbered(r RankEnd, name string, w Word) RankEnd {
+	if r.rank != "" {
+		return r
+	}
+	r.rank = strconv.Itoa(w.Rank)
+	r.What = "rank " + r.rank
+	if r.pid != 0 {
+		r.What += fmt.Sprintf(" (pid %d)", r.pid)
+	}
+	how := howEnded(r.Code, r.Signal)
+	if r.Code == 0 {
+		how = "exited without MPI_Finalize"
+	}
+	r.What += fmt.Sprintf(" %s, as %s said", how, name)
+	return r
+}
+
+// onHost is for the words of MPICH's Hydra, which tell the host of the first failure, and no
+// rank. They count where the workers saw no rank there, and at most victims elsewhere.
+func onHost(e Evidence) (Trouble, bool) {
+	i := slices.IndexFunc(e.Words, func(w Word) bool { return w.Rank < 0 && w.Worker != "" })
+	if i < 0 || e.Code == 0 || e.Ended {
+		return Trouble{}, false
+	}
+	worker := e.Words[i].Worker
+	b, ok := seen(e)
+	if ok && (b.Worker == worker || !b.rank && !b.proxy && b.likely < ofRank || b.rank && !killed(b.Code-128)) {
+		return Trouble{}, false
+	}
+	there := slices.DeleteFunc(slices.Clone(e.Ranks), func(r RankEnd) bool { return r.Worker != worker })
+	if len(there) == 1 && !slices.Contains(e.Unseen, worker) && fits(e, there[0].Code, there[0].Signal) {
+		return there[0].trouble(), true
+	}
+	return Trouble{Worker: worker, Code: e.Code, What: "which of its ranks ended first is not known", likely: ofSession}, true
+}
