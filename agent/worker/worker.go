@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/session"
+	"github.com/musterhq/muster/exec/stacks"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -95,10 +96,24 @@ func newRole(cfg Config, dir, temp string) *role {
 	r := &role{cfg: cfg, reaper: reap.New()}
 	r.server = session.New(session.Config{
 		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: Environment(os.Environ(), dir, temp), Dir: cwd,
-		SpoolDirs: rundir.SpillDirs(dir), Reaper: r.reaper, OOMScore: RankOOMScore(), Log: cfg.Log, Await: cfg.Await,
+		SpoolDirs: rundir.SpillDirs(dir), PythonDir: layStacks(cfg, dir), Reaper: r.reaper, OOMScore: RankOOMScore(), Log: cfg.Log, Await: cfg.Await,
 	})
 	r.reaper.OnOrphan = r.server.Orphaned
 	return r
+}
+
+// layStacks lays the module that lets Python ranks tell their stacks. Where it cannot,
+// stacks are without Python's frames.
+func layStacks(cfg Config, dir string) string {
+	path, err := rundir.Laid(dir)
+	if err == nil {
+		err = stacks.Lay(path)
+	}
+	if err != nil {
+		cfg.Log.Warn("Python's stacks cannot be taken", "err", err)
+		return ""
+	}
+	return path
 }
 
 // run serves until the work is over; it returns the exit code and the last

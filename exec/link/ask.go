@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -12,16 +13,31 @@ import (
 // processes do.
 var ErrNoAnswers = errors.New("its agent is too old to tell what its processes do")
 
+// ErrNoStacks says that the worker's agent is too old to take stacks.
+var ErrNoStacks = errors.New("its agent is too old to take stacks")
+
 // Ask asks the worker what the processes of its sessions do. A parked link is
 // dialled for it, and goes on as one that was dialled anew; one that is down is
 // waited for. The error is ErrNoAnswers, or says that no answer came before the
 // connection or ctx ended.
 func (l *Link) Ask(ctx context.Context) (wire.AnswerRecord, error) {
-	c, err := l.connected(ctx)
+	return l.question(ctx, wire.AskRecord{})
+}
+
+// Stacks asks the worker where its ranks stand, those of that number, or all: ranks may be
+// nil. The worker takes at most the given time. Errors are those of Ask, with ErrNoStacks.
+func (l *Link) Stacks(ctx context.Context, limit time.Duration, ranks []string) ([]wire.StackRecord, error) {
+	answer, err := l.question(ctx, wire.AskRecord{Stacks: true, Millis: limit.Milliseconds(), Ranks: ranks})
+	return answer.Stacks, err
+}
+
+// question sends a question when there is a connection, and waits for its answer.
+func (l *Link) question(ctx context.Context, rec wire.AskRecord) (wire.AnswerRecord, error) {
+	c, err := l.connected(ctx, rec.Stacks)
 	if err != nil {
 		return wire.AnswerRecord{}, err
 	}
-	answer, number := c.ask()
+	answer, number := c.ask(rec)
 	defer c.unask(number)
 	select {
 	case rec := <-answer:
@@ -33,14 +49,17 @@ func (l *Link) Ask(ctx context.Context) (wire.AnswerRecord, error) {
 	}
 }
 
-// connected waits for a connection to a worker that answers.
-func (l *Link) connected(ctx context.Context) (*conn, error) {
+// connected waits for a connection to a worker that answers, about stacks if that is asked.
+func (l *Link) connected(ctx context.Context, stacks bool) (*conn, error) {
 	for {
 		l.mu.Lock()
 		c, up, w, parked := l.conn, l.up, l.welcome, l.state.Parked
 		l.mu.Unlock()
 		if w != nil && !w.Answers {
 			return nil, ErrNoAnswers
+		}
+		if w != nil && stacks && !w.Stacks {
+			return nil, ErrNoStacks
 		}
 		if c != nil {
 			return c, nil
@@ -61,16 +80,28 @@ func (l *Link) connected(ctx context.Context) (*conn, error) {
 	}
 }
 
+// mostAnswered bounds the text of an answer in several parts, in bytes: more than any
+// worker sends.
+const mostAnswered = 4 << 20
+
+// pending is a question that waits for its answer, and the parts of it that have come.
+type pending struct {
+	answer chan wire.AnswerRecord
+	parts  []wire.StackRecord
+	bytes  int
+}
+
 // ask sends a question; the channel gets its answer.
-func (c *conn) ask() (<-chan wire.AnswerRecord, uint64) {
-	answer := make(chan wire.AnswerRecord, 1)
+func (c *conn) ask(rec wire.AskRecord) (<-chan wire.AnswerRecord, uint64) {
+	p := &pending{answer: make(chan wire.AnswerRecord, 1)}
 	c.mu.Lock()
 	c.asks++
 	number := c.asks
-	c.asking[number] = answer
+	c.asking[number] = p
 	c.mu.Unlock()
-	c.record(wire.Ask, 0, wire.AskRecord{Seq: number})
-	return answer, number
+	rec.Seq = number
+	c.record(wire.Ask, 0, rec)
+	return p.answer, number
 }
 
 func (c *conn) unask(number uint64) {
@@ -79,12 +110,23 @@ func (c *conn) unask(number uint64) {
 	delete(c.asking, number)
 }
 
-// answered hands an answer to who waits for it, if anybody still does.
+// answered hands an answer to who waits for it, if anybody still does: with its last part.
 func (c *conn) answered(rec wire.AnswerRecord) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if answer := c.asking[rec.Seq]; answer != nil {
-		delete(c.asking, rec.Seq)
-		answer <- rec
+	p := c.asking[rec.Seq]
+	if p == nil {
+		return
 	}
+	for _, one := range rec.Stacks {
+		if p.bytes += len(one.Text) + 1<<10; p.bytes <= mostAnswered {
+			p.parts = append(p.parts, one)
+		}
+	}
+	if rec.More {
+		return
+	}
+	delete(c.asking, rec.Seq)
+	rec.Stacks = p.parts
+	p.answer <- rec
 }

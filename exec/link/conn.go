@@ -43,11 +43,11 @@ type conn struct {
 	pings  uint64 // sent; the number of the last one
 	proofs []proof
 	asks   uint64 // sent; the number of the last one
-	asking map[uint64]chan wire.AnswerRecord
+	asking map[uint64]*pending
 }
 
 func newConn(l *Link, rw io.ReadWriteCloser) *conn {
-	c := &conn{link: l, rw: rw, born: time.Now(), kicked: make(chan struct{}, 1), done: make(chan struct{}), asking: map[uint64]chan wire.AnswerRecord{}}
+	c := &conn{link: l, rw: rw, born: time.Now(), kicked: make(chan struct{}, 1), done: make(chan struct{}), asking: map[uint64]*pending{}}
 	c.reader = wire.NewReader(bufio.NewReaderSize(lifeReader{c}, readBuffer))
 	return c
 }

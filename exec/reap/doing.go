@@ -5,6 +5,7 @@ package reap
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +52,44 @@ func Look(pid int) Doing {
 		d.Read, d.Written, d.Counted = parseMoved(text)
 	}
 	return d
+}
+
+// Thread is one thread of a process.
+type Thread struct {
+	TID           int
+	Comm          string
+	Call, Waiting string // as in a Doing
+}
+
+// Threads looks at the threads of a process, most of them at the most, in the order
+// of their numbers.
+func Threads(pid, most int) (list []Thread) {
+	base := "/proc/" + strconv.Itoa(pid) + "/task"
+	dir, err := os.Open(base)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(most) // a part of them is better than none
+	for _, name := range names {
+		tid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		one := Thread{TID: tid}
+		if text, err := os.ReadFile(base + "/" + name + "/comm"); err == nil {
+			one.Comm = strings.TrimSuffix(string(text), "\n")
+		}
+		if text, err := os.ReadFile(base + "/" + name + "/syscall"); err == nil {
+			one.Call = nameOf(parseCall(text))
+		}
+		if text, err := os.ReadFile(base + "/" + name + "/wchan"); err == nil {
+			one.Waiting = parseWaiting(text)
+		}
+		list = append(list, one)
+	}
+	slices.SortFunc(list, func(a, b Thread) int { return a.TID - b.TID })
+	return list
 }
 
 // parseCall reads /proc/PID/syscall (proc_pid_syscall(5)): "running", "-1 SP PC"

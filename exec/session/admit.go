@@ -100,7 +100,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	}
 	s.claimed, s.epoch, s.conn = true, h.Epoch, c
 	s.lease = leaseOf(h.LeaseSeconds)
-	s.wantsReports, s.frozenAfter = h.Reports, graceOf(h.FrozenMillis)
+	s.wantsReports, s.frozenAfter, s.noStacks = h.Reports, graceOf(h.FrozenMillis), h.NoStacks
 	s.grace, s.podGrace = graceOf(h.GraceMillis), graceOf(h.PodGraceMillis)
 	s.watchNow()
 	s.heard, s.swept = time.Now(), false
@@ -112,7 +112,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 }
 
 func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRecord, error) {
-	w := wire.WelcomeRecord{Proto: proto, Version: s.cfg.Version, Instance: s.instance, Slots: s.cfg.Slots, Reports: true, Answers: true, Unpacks: true}
+	w := wire.WelcomeRecord{Proto: proto, Version: s.cfg.Version, Instance: s.instance, Slots: s.cfg.Slots, Reports: true, Answers: true, Unpacks: true, Stacks: true}
 	w.Hostname, _ = os.Hostname() // only for messages
 	w.Addresses, w.Interfaces = addresses(), interfaces()
 	w.NoRDMA, w.NoGPU = noRDMA("/sys/class"), noGPU("/dev")

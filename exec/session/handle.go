@@ -52,7 +52,11 @@ func (s *Server) handle(c *conn, f wire.Frame) error {
 		if err := f.Decode(&rec); err != nil {
 			return err
 		}
-		s.ask(c, rec)
+		if rec.Stacks {
+			s.askStacks(c, rec)
+		} else {
+			s.ask(c, rec)
+		}
 		return nil
 	case wire.Data, wire.EOF, wire.Ack, wire.Close, wire.Control:
 		return s.handleStream(c, f)

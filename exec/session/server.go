@@ -35,6 +35,10 @@ type Config struct {
 	Reaper   *reap.Reaper
 	Log      *slog.Logger
 
+	// PythonDir, if set, has a module that lets Python processes tell their stacks; it
+	// comes first in the PYTHONPATH of sessions.
+	PythonDir string
+
 	Cgroup string // where the container sees its own cgroup: /sys/fs/cgroup
 
 	HelloTimeout time.Duration // 10 s: a connection that says nothing
@@ -93,6 +97,8 @@ type Server struct {
 	reports      []report // for launchers that redial
 	reported     uint64   // Seq of the last one
 	answering    bool     // a question is being answered
+	stacking     bool     // one about stacks is
+	noStacks     bool     // the launcher asks for none
 }
 
 // New returns a Server; Serve starts it.

@@ -81,7 +81,7 @@ func (s *Server) resolve(id string, spec wire.Spec) (reap.Spec, error) {
 	if len(rs.Argv) == 0 {
 		return rs, errors.New("no command")
 	}
-	rs.Env = dedup(append(env, names.EnvSession+"="+id))
+	rs.Env = s.tellStacks(dedup(append(env, names.EnvSession+"="+id)))
 	var err error
 	rs.Path, err = lookPath(rs.Argv[0], rs.Env, rs.Dir)
 	return rs, err

@@ -5,6 +5,14 @@ package wire
 // a time is answered.
 type AskRecord struct {
 	Seq uint64 `json:"seq"` // of the connection, from 1; the answer repeats it
+	// Stacks asks for the stacks of the ranks in place of that; only for workers
+	// whose WELCOME says that they tell them. Such a question does not keep another
+	// one from being answered.
+	Stacks bool `json:"stacks,omitempty"`
+	// Millis is how long the worker may take for stacks.
+	Millis int64 `json:"millis,omitempty"`
+	// Ranks are the ranks that are meant; none: all.
+	Ranks []string `json:"ranks,omitempty"`
 }
 
 // AnswerRecord answers an AskRecord.
@@ -13,6 +21,30 @@ type AnswerRecord struct {
 	Sessions []SessionRecord `json:"sessions,omitempty"`
 	// Left is how many processes did not fit into the record.
 	Left int `json:"left,omitempty"`
+	// Stacks are some of the stacks that were asked for; More: another ANSWER of the
+	// same Seq follows.
+	Stacks []StackRecord `json:"stacks,omitempty"`
+	More   bool          `json:"more,omitempty"`
+}
+
+// StackRecord is where a rank stands.
+type StackRecord struct {
+	Session string        `json:"session"`
+	Process ProcessRecord `json:"process"`
+	// MPI: it has an MPI library mapped.
+	MPI     bool           `json:"mpi,omitempty"`
+	Threads []ThreadRecord `json:"threads,omitempty"` // some of them, the first one first
+	// Text is what Python's faulthandler wrote, or the process in its name; Why is the
+	// reason for which there is none.
+	Text []byte `json:"text,omitempty"`
+	Why  string `json:"why,omitempty"`
+}
+
+// ThreadRecord is a thread of a process.
+type ThreadRecord struct {
+	Command string `json:"command,omitempty"`
+	Call    string `json:"call,omitempty"`
+	Waiting string `json:"wchan,omitempty"`
 }
 
 // SessionRecord is a session that lives.

@@ -31,6 +31,8 @@ type HelloRecord struct {
 	PodGraceMillis int64 `json:"podGraceMillis,omitempty"`
 	// Ask names the variables whose values the launcher wants to know.
 	Ask []string `json:"ask,omitempty"`
+	// NoStacks: nobody will ask for stacks, so sessions are not prepared for it.
+	NoStacks bool `json:"noStacks,omitempty"`
 	// Probe asks whether the worker serves, and changes nothing: the answer is
 	// REFUSE with RefuseProbe or RefuseEnding.
 	Probe bool `json:"probe,omitempty"`
@@ -71,6 +73,8 @@ type WelcomeRecord struct {
 	Answers bool `json:"answers,omitempty"`
 	// Unpacks says that the worker takes Spec.Packed.
 	Unpacks bool `json:"unpacks,omitempty"`
+	// Stacks says that the worker tells the stacks of ranks.
+	Stacks bool `json:"stacks,omitempty"`
 }
 
 // Interface is a network interface of a worker.

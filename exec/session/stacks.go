@@ -1,0 +1,123 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/stacks"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+const (
+	// mostStacks bounds the texts of all answers to one question, in bytes.
+	mostStacks = 1 << 20
+	// mostThreads bounds the threads that are told of one rank.
+	mostThreads = 32
+	// longestStacks is how long a question about stacks may take.
+	longestStacks = 10 * time.Second
+)
+
+// pythonPath is where Python looks for modules first.
+const pythonPath = "PYTHONPATH="
+
+// tellStacks lets Python processes that are started with env, which has each variable
+// once, tell their stacks.
+func (s *Server) tellStacks(env []string) []string {
+	s.mu.Lock()
+	off := s.noStacks || s.cfg.PythonDir == ""
+	s.mu.Unlock()
+	if off {
+		return env
+	}
+	for i, kv := range env {
+		value, ok := strings.CutPrefix(kv, pythonPath)
+		switch {
+		case !ok:
+			continue
+		case value == "":
+			env[i] = pythonPath + s.cfg.PythonDir
+		default:
+			env[i] = pythonPath + s.cfg.PythonDir + ":" + value
+		}
+		return env
+	}
+	return append(env, pythonPath+s.cfg.PythonDir)
+}
+
+// askStacks answers a question about stacks, aside. It does not wait for one that is
+// answered at the moment, and is then not answered itself.
+func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stacking || s.conn != c {
+		return
+	}
+	s.stacking = true
+	var live []*session
+	for _, x := range s.sessions {
+		if x.lives() {
+			live = append(live, x)
+		}
+	}
+	limit := min(max(time.Duration(rec.Millis)*time.Millisecond, 0), longestStacks)
+	s.wg.Go(func() {
+		ctx, stop := context.WithTimeout(context.Background(), limit)
+		defer stop()
+		list := stacksOf(ctx, live, rec.Ranks)
+		s.mu.Lock()
+		s.stacking = false
+		s.mu.Unlock()
+		for _, one := range list {
+			c.record(wire.Answer, 0, wire.AnswerRecord{Seq: rec.Seq, Stacks: []wire.StackRecord{one}, More: true})
+		}
+		c.record(wire.Answer, 0, wire.AnswerRecord{Seq: rec.Seq})
+	})
+}
+
+// stacksOf tells where the ranks of sessions stand. Each record fits a frame, and their
+// texts have at most mostStacks bytes together.
+func stacksOf(ctx context.Context, live []*session, wanted []string) (list []wire.StackRecord) {
+	var procs []reap.Proc
+	for _, x := range live {
+		members, err := x.tree.Find()
+		if err != nil {
+			continue // the caller misses the ranks of this session
+		}
+		for _, p := range reap.Ranks(members, syscall.SIGTERM) {
+			one := wire.StackRecord{Session: x.id, Process: processRecord(p), MPI: usesMPI(p.PID)}
+			if len(wanted) > 0 && !slices.Contains(wanted, one.Process.Rank) {
+				continue
+			}
+			for _, t := range reap.Threads(p.PID, mostThreads) {
+				one.Threads = append(one.Threads, wire.ThreadRecord{Command: t.Comm, Call: t.Call, Waiting: t.Waiting})
+			}
+			procs, list = append(procs, p), append(list, one)
+		}
+	}
+	room := mostStacks
+	for i, taken := range stacks.Take(ctx, procs) {
+		one := &list[i]
+		one.Text, one.Why = taken.Text, taken.Why
+		if room -= len(one.Text); room < 0 {
+			one.Text, one.Why = nil, "its worker has more stacks than an answer holds"
+		}
+		bound(one)
+	}
+	return list
+}
+
+// bound cuts a record to what a frame holds: a text always fits.
+func bound(one *wire.StackRecord) {
+	text, err := json.Marshal(one)
+	if err == nil && len(text) <= answerRoom {
+		return
+	}
+	one.Threads = nil
+}

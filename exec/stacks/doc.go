@@ -1,0 +1,32 @@
+// Package stacks takes the Python stacks of ranks that live, without ptrace(2)
+// and without anything installed in the image.
+//
+// [Lay] writes a module that Python loads at its start (sitecustomize.py). The
+// module opens an anonymous file and has Python's faulthandler write the stacks of
+// all threads into it when [Signal] comes. Faulthandler is C code in a signal
+// handler: it answers while Python is busy, and while C code holds the GIL.
+// [Take] sends the signal and reads the file by /proc/PID/fd.
+//
+// # What is trusted
+//
+// A rank is not. A signal that a process does not catch ends it, so one is sent
+// only to a process that catches it (SigCgt) and that still has the file open
+// under the number that is part of the file's name. The file must be a memfd: a regular file
+// without a name that takes seals. Its process may be root's and may have any file
+// of the container open without the right to read it (O_PATH), and this package may
+// run as root. At most [MostText] bytes of a stack are read, whatever the file holds.
+//
+// A process that calls execve(2) between the check and the signal is ended by the
+// signal: its new program does not catch it. Nothing can close that window of
+// microseconds without ptrace(2).
+//
+// # What it does not see
+//
+// The signal interrupts the system call that the rank sits in. Most calls are
+// restarted (SA_RESTART), and Python repeats the others (PEP 475). C code gets EINTR
+// from poll(2), epoll_wait(2) and nanosleep(2), as from any signal.
+//
+// Python that runs with -I, -E or -S, that is older than 3.8, or whose PYTHONPATH
+// was replaced by the program that started it has not loaded the module. A
+// stopped process runs no handler. Frames of C code are not shown.
+package stacks

@@ -1,0 +1,26 @@
+package stacks
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Signal is what makes a Python rank write its stacks: SIGRTMAX-5. Libraries that
+// use real-time signals take the lowest ones: glibc and musl 32 to 34, .NET 34,
+// garbage collectors and profilers those after it. Valgrind takes the last one. The
+// JVM, Go and CUDA use none.
+const Signal = syscall.Signal(59)
+
+//go:embed sitecustomize.py
+var module []byte
+
+// Lay writes the module into dir, which has to come first in PYTHONPATH.
+func Lay(dir string) error {
+	if err := os.WriteFile(filepath.Join(dir, "sitecustomize.py"), module, 0o600); err != nil {
+		return fmt.Errorf("lay the module that takes stacks: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+"""Lets Muster ask this process for the stacks of its threads.
+
+Python loads this at its start, before the program. Any surprise leaves the
+process as it is.
+"""
+
+import os
+import sys
+
+SIGNAL = 59
+
+
+def register():
+    """Have faulthandler answer the signal into a file that PID 1 finds by its number and name."""
+    for number in range(240, 199, -1):  # the program expects its own files from 3 on
+        try:
+            os.fstat(number)
+        except OSError:
+            break
+        if os.readlink("/proc/self/fd/%d" % number).startswith("/memfd:muster-stacks-"):
+            return  # a second copy of this module
+    else:
+        return
+    import faulthandler
+
+    made = os.memfd_create("muster-stacks-%d" % number)
+    try:
+        # PID 1 empties the file when it has read it: writes go to its end.
+        again = os.open("/proc/self/fd/%d" % made, os.O_RDWR | os.O_APPEND)
+    finally:
+        os.close(made)
+    try:
+        os.dup2(again, number, inheritable=False)
+    finally:
+        os.close(again)
+    faulthandler.register(SIGNAL, file=number, all_threads=True, chain=False)
+
+
+def run_other():
+    """Run the sitecustomize that Python would have loaded without this one."""
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    own = [i for i, p in enumerate(sys.path) if os.path.abspath(p) == here]
+    path = sys.path[own[-1] + 1 :] if own else []
+    spec = PathFinder.find_spec(__name__, path)
+    if spec is None or spec.loader is None:
+        return
+    other = module_from_spec(spec)
+    sys.modules[__name__] = other
+    spec.loader.exec_module(other)
+
+
+try:
+    register()
+except Exception:
+    pass
+run_other()

@@ -1,0 +1,230 @@
+//go:build linux
+
+package stacks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/exec/reap"
+)
+
+// MostText bounds the text of one process in bytes: with base64 it fits a record.
+const MostText = 40 << 10
+
+// Stack is what Take has got of one process.
+type Stack struct {
+	Text []byte // as faulthandler wrote it; the process may have written anything
+	Why  string // there is no text
+}
+
+const (
+	pollTime   = 2 * time.Millisecond
+	settleTime = 40 * time.Millisecond // without a byte more: the handler is done
+)
+
+// Take asks all of procs for their stacks at once and returns when all have
+// answered, or ctx ends. Processes that share a file are asked one after the other.
+func Take(ctx context.Context, procs []reap.Proc) []Stack {
+	taken := make([]Stack, len(procs))
+	shared := map[[2]uint64][]job{}
+	for i, p := range procs {
+		f, id, why := registered(p)
+		if f == nil {
+			taken[i].Why = why
+			continue
+		}
+		defer f.Close()
+		shared[id] = append(shared[id], job{i, p, f})
+	}
+	var all sync.WaitGroup
+	for _, jobs := range shared {
+		all.Go(func() {
+			for _, j := range jobs {
+				taken[j.index] = j.take(ctx)
+			}
+		})
+	}
+	all.Wait()
+	return taken
+}
+
+// job is a process that can be asked, and its file.
+type job struct {
+	index int
+	proc  reap.Proc
+	file  *os.File
+}
+
+func (j job) take(ctx context.Context) Stack {
+	before, err := j.file.Stat()
+	if err != nil {
+		return Stack{Why: err.Error()}
+	}
+	if err := reap.Signal(j.proc, Signal); err != nil {
+		return Stack{Why: whyNot(err)}
+	}
+	size, since := before.Size(), time.Now()
+	tick := time.NewTicker(pollTime)
+	defer tick.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ended = true
+		}
+		now, err := j.file.Stat()
+		if err != nil {
+			return Stack{Why: err.Error()}
+		}
+		if now.Size() != size {
+			size, since = now.Size(), time.Now()
+		}
+		ended = ended || size > before.Size() && (time.Since(since) >= settleTime || size-before.Size() > MostText)
+	}
+	if size <= before.Size() {
+		return Stack{Why: j.silent()}
+	}
+	text := make([]byte, min(size-before.Size(), MostText))
+	n, err := j.file.ReadAt(text, before.Size())
+	if n == 0 && err != nil {
+		return Stack{Why: err.Error()}
+	}
+	_ = j.file.Truncate(0) // else its memory stays in use until the process ends
+	return Stack{Text: text[:n]}
+}
+
+// silent says why a process has not answered.
+func (j job) silent() string {
+	var buf bytes.Buffer
+	p, err := reap.Stat(j.proc.PID, &buf)
+	switch {
+	case err != nil || p.Start != j.proc.Start || !p.Alive():
+		return hasEnded
+	case p.State == 'D':
+		return "state D: it cannot be interrupted"
+	}
+	return "no answer in time"
+}
+
+const hasEnded = "it has ended"
+
+func whyNot(err error) string {
+	switch {
+	case errors.Is(err, os.ErrProcessDone):
+		return hasEnded
+	case errors.Is(err, unix.EPERM):
+		return notPermitted
+	}
+	return err.Error()
+}
+
+const notPermitted = "not permitted: another user's process"
+
+// registered opens the file of a process that answers the signal. Without one, why
+// says the reason.
+func registered(p reap.Proc) (f *os.File, id [2]uint64, why string) {
+	base := "/proc/" + strconv.Itoa(p.PID)
+	if p.State == 'T' || p.State == 't' {
+		return nil, id, "state " + string(p.State) + ": a stopped process does not answer"
+	}
+	var buf bytes.Buffer
+	if err := reap.ReadFile(base+"/status", &buf); err != nil {
+		return nil, id, hasEnded
+	}
+	if !catches(buf.Bytes()) {
+		return nil, id, unregistered(base, p.Comm)
+	}
+	f, id, err := openFile(base)
+	if err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			return nil, id, notPermitted
+		}
+		return nil, id, unregistered(base, p.Comm)
+	}
+	return f, id, ""
+}
+
+// catches reports whether the process with that status has a handler for Signal.
+func catches(status []byte) bool {
+	for line := range bytes.Lines(status) {
+		if value, ok := bytes.CutPrefix(line, []byte("SigCgt:")); ok {
+			set, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
+			return err == nil && set&(1<<(Signal-1)) != 0
+		}
+	}
+	return false
+}
+
+// unregistered says why a process has no handler.
+func unregistered(base, comm string) string {
+	exe, _ := os.Readlink(base + "/exe") // not for us to see: its name says enough
+	program := exe[strings.LastIndexByte(exe, '/')+1:]
+	for _, name := range []string{program, comm} {
+		if strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy") || name == "pt_main_thread" {
+			return "no faulthandler: Python with -I, -E or -S, with another PYTHONPATH, or before 3.8"
+		}
+	}
+	return "not Python"
+}
+
+// The numbers under which the module keeps its file, in its order.
+const (
+	firstNumber = 240
+	lastNumber  = 200
+)
+
+var errNoFile = errors.New("no file for stacks")
+
+// openFile opens the file that the module of the process below base has made, and
+// names its inode. The process may have put anything in its place.
+func openFile(base string) (*os.File, [2]uint64, error) {
+	for n := firstNumber; n >= lastNumber; n-- {
+		number := strconv.Itoa(n)
+		path, name := base+"/fd/"+number, "/memfd:muster-stacks-"+number+" (deleted)"
+		link, err := os.Readlink(path)
+		switch {
+		case errors.Is(err, os.ErrPermission):
+			return nil, [2]uint64{}, err
+		case err != nil || link != name:
+			continue
+		}
+		fd, err := unix.Open(path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, [2]uint64{}, err
+		}
+		f := os.NewFile(uintptr(fd), name)
+		id, err := check(fd, name)
+		if err != nil {
+			return nil, id, errors.Join(err, f.Close())
+		}
+		return f, id, nil
+	}
+	return nil, [2]uint64{}, errNoFile
+}
+
+// check reports whether an open file is a memfd of that name.
+func check(fd int, name string) (id [2]uint64, err error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return id, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 0 {
+		return id, errNoFile
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil {
+		return id, errNoFile // not a memfd
+	}
+	if link, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err != nil || link != name {
+		return id, errNoFile
+	}
+	return [2]uint64{uint64(st.Dev), st.Ino}, nil
+}
