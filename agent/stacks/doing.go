@@ -1,0 +1,158 @@
+package stacks
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// Rank is a process of the job, and where it stands.
+type Rank struct {
+	Name   string // "rank 3"
+	Number int    // -1: it has none
+	Worker string
+	Record wire.StackRecord
+	stack  []Thread
+}
+
+// New returns a rank with the stack that its record holds.
+func New(name string, number int, worker string, rec wire.StackRecord) Rank {
+	return Rank{Name: name, Number: number, Worker: worker, Record: rec, stack: Parse(rec.Text)}
+}
+
+// activity is what a rank does at the moment.
+type activity int
+
+const (
+	unknown activity = iota
+	waits            // for other ranks: in a collective, or for a socket
+	left             // for a peer that has gone
+	sleeps           // until a time
+	locked           // for a lock, or C code that waits
+	reads            // from a pipe or a file
+	stuck            // in the kernel, uninterruptible
+	computes
+	stopped // by a signal
+)
+
+// doing is what a rank does, in words as well: "waiting in all_reduce".
+func (r Rank) doing() (activity, string) {
+	p := r.Record.Process
+	switch {
+	case p.State == "T":
+		return stopped, "stopped, as by SIGSTOP"
+	case p.PeerClosed:
+		return left, "waiting for " + p.Peer + ", which has closed the connection"
+	case p.PeerUnheard:
+		return left, "waiting for " + p.Peer + ", where nobody listens"
+	}
+	if name := collective(r.stack); name != "" {
+		return waits, "waiting in " + name
+	}
+	if a, words := library(main(r.stack), p.Call); a != unknown {
+		return a, words
+	}
+	return r.inCall()
+}
+
+// inCall judges by the system call alone.
+func (r Rank) inCall() (activity, string) {
+	p := r.Record.Process
+	call := p.Call
+	switch {
+	case p.State == "D":
+		return stuck, "sleeping in the kernel, uninterruptible"
+	case p.State == "R" && r.Record.MPI:
+		return unknown, "running: computing, or polling in MPI"
+	case p.State == "R":
+		return computes, "running"
+	case slices.Contains([]string{"clock_nanosleep", "nanosleep", "pause", "rt_sigsuspend", "rt_sigtimedwait"}, call):
+		return sleeps, "sleeping"
+	case p.Peer != "":
+		return waits, "waiting for " + p.Peer
+	case slices.Contains([]string{"recvfrom", "recvmsg", "recvmmsg", "accept", "accept4", "connect"}, call):
+		return waits, "waiting for a socket"
+	case slices.Contains([]string{"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"}, call):
+		return waits, "waiting for sockets or files"
+	case slices.Contains([]string{"read", "readv", "pread64", "preadv", "openat"}, call):
+		return reads, "reading from a pipe or a file"
+	case call == "futex":
+		return locked, "waiting for a lock"
+	case call != "":
+		return unknown, "in " + call
+	}
+	return unknown, "in state " + p.State
+}
+
+// waiting are files of libraries in whose functions a rank waits for others.
+var waiting = []string{
+	"torch/distributed/distributed_c10d.py", "torch/distributed/c10d_logger.py", "torch/distributed/rendezvous.py",
+	"torch/distributed/_functional_collectives.py", "torch/distributed/nn/functional.py", "deepspeed/comm/comm.py", "deepspeed/comm/torch.py",
+	"horovod/torch/mpi_ops.py", "horovod/tensorflow/mpi_ops.py", "horovod/common/basics.py",
+	"jax/_src/distributed.py", "jax/experimental/multihost_utils.py", "jax/_src/array.py",
+	"mpi4py/util/", "tensorflow/python/distribute/cross_device_ops.py",
+}
+
+// collective names the function of such a library that the user's program has called,
+// in any thread; "" where it waits in none. Only the user's own code may call it.
+func collective(threads []Thread) string {
+	for _, t := range threads {
+		name := ""
+		for _, f := range t.Frames {
+			switch known := slices.ContainsFunc(waiting, func(file string) bool { return strings.Contains(f.File, "/"+file) }); {
+			case known && f.Func != "wrapper":
+				name = f.Func
+				continue
+			case known || isLibrary(f.File):
+				continue
+			}
+			break
+		}
+		if name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// library judges by the modules of Python and PyTorch that the main thread sits in.
+func library(frames []Frame, call string) (activity, string) {
+	for _, f := range frames {
+		if !isLibrary(f.File) {
+			break
+		}
+		dir, file := path.Base(path.Dir(f.File)), path.Base(f.File)
+		switch {
+		case dir == "multiprocessing":
+			return reads, "waiting for a helper of its own"
+		case file == "socket.py" || file == "ssl.py" || file == "selectors.py":
+			return waits, "waiting for a socket"
+		case file == "threading.py" || file == "queue.py" || dir == "futures":
+			return locked, "waiting for a thread of its own"
+		case file == "subprocess.py":
+			return reads, "waiting for a program of its own"
+		case (dir == "autograd" || dir == "cuda") && strings.Contains(f.File, "/torch/") && call != "":
+			return waits, "waiting in " + f.Func
+		}
+	}
+	return unknown, ""
+}
+
+// at is the place in the rank's own code: " at train.py:31 load_batch"; "" if not known.
+func (r Rank) at() string {
+	if f, ok := own(main(r.stack)); ok {
+		return " at " + f.String()
+	}
+	return ""
+}
+
+// where is what it does, and at which line.
+func (r Rank) where() string {
+	_, words := r.doing()
+	return words + r.at()
+}
+
+// on is "rank 3 on pi-worker-1".
+func (r Rank) on() string { return r.Name + " on " + r.Worker }

@@ -1,0 +1,138 @@
+package stacks
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bounds of what is kept of one text.
+const (
+	mostThreads = 100 // faulthandler's own
+	mostFrames  = 100 // as well
+	longestName = 300 // of a file or a function, in bytes
+)
+
+// Frame is a line of a stack.
+type Frame struct {
+	File string
+	Line int // 0: not known
+	Func string
+}
+
+// Thread is the stack of a thread, the most recent call first.
+type Thread struct {
+	Current bool // it has answered the signal
+	Frames  []Frame
+}
+
+// Parse reads what faulthandler writes for all threads. Lines that are none of its are
+// left out.
+func Parse(text []byte) (threads []Thread) {
+	for raw := range bytes.Lines(text) {
+		line := string(bytes.TrimRight(raw, "\n"))
+		if strings.HasSuffix(line, " (most recent call first):") {
+			current := strings.HasPrefix(line, "Current thread 0x")
+			if !current && !strings.HasPrefix(line, "Thread 0x") {
+				continue
+			}
+			if len(threads) == mostThreads {
+				break
+			}
+			threads = append(threads, Thread{Current: current})
+			continue
+		}
+		frame, ok := parseFrame(line)
+		if !ok || len(threads) == 0 {
+			continue
+		}
+		if last := &threads[len(threads)-1]; len(last.Frames) < mostFrames {
+			last.Frames = append(last.Frames, frame)
+		}
+	}
+	return threads
+}
+
+// parseFrame reads `  File "train.py", line 31 in load_batch`.
+func parseFrame(line string) (Frame, bool) {
+	rest, ok := strings.CutPrefix(line, `  File "`)
+	if !ok {
+		return Frame{}, false
+	}
+	const between = `", line `
+	at := strings.LastIndex(rest, between)
+	if at < 0 {
+		return Frame{}, false
+	}
+	number, name, ok := strings.Cut(rest[at+len(between):], " in ")
+	if !ok {
+		return Frame{}, false
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil && number != "???" || n < 0 {
+		return Frame{}, false
+	}
+	return Frame{File: visible(rest[:at]), Line: n, Func: visible(name)}, true
+}
+
+// visible bounds a name and takes out what a terminal would obey.
+func visible(name string) string {
+	name = strings.ToValidUTF8(name[:min(len(name), longestName)], "?")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return '?'
+		}
+		return r
+	}, name)
+}
+
+// String is "train.py:31 load_batch".
+func (f Frame) String() string {
+	text := path.Base(f.File)
+	if f.Line > 0 {
+		text += ":" + strconv.Itoa(f.Line)
+	}
+	return text + " " + f.Func
+}
+
+// main is the first thread of a program: the oldest, which comes last. Nil: not known.
+func main(threads []Thread) []Frame {
+	if i := mainIndex(threads); i >= 0 {
+		return threads[i].Frames
+	}
+	return nil
+}
+
+func mainIndex(threads []Thread) int {
+	if len(threads) == mostThreads { // it may have been left out
+		if i := slices.IndexFunc(threads, func(t Thread) bool { return t.Current }); i >= 0 {
+			return i
+		}
+	}
+	return len(threads) - 1
+}
+
+// isLibrary reports whether a file is no part of the user's program.
+func isLibrary(file string) bool {
+	for _, part := range []string{"/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"} {
+		if strings.Contains(file, part) {
+			return true
+		}
+	}
+	return strings.HasPrefix(file, "<frozen ") || strings.HasPrefix(file, "<__array_function__")
+}
+
+// own is the most recent frame of the user's program, else the most recent one.
+func own(frames []Frame) (Frame, bool) {
+	for _, f := range frames {
+		if !isLibrary(f.File) {
+			return f, true
+		}
+	}
+	if len(frames) > 0 {
+		return frames[0], true
+	}
+	return Frame{}, false
+}

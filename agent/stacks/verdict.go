@@ -1,0 +1,186 @@
+package stacks
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Failure is the end of the rank that failed first.
+type Failure struct {
+	Sentence string   // "rank 1 on pi-worker-1 exited with 1"
+	Tail     []string // its last lines
+}
+
+// Verdict is who the others wait for.
+type Verdict struct {
+	Sentence string // "": nothing can be said
+	Suspects []int  // indices of ranks; empty: nobody is blamed
+}
+
+// mostNamed bounds the ranks that a sentence describes one by one.
+const mostNamed = 3
+
+// OfFailure judges where the ranks stood that lived when another one had failed. Only a
+// failure that was a timeout while it waited for others says anything about them.
+func OfFailure(f Failure, ranks []Rank) Verdict {
+	waited := timedOut(f.Tail)
+	if waited == "" {
+		return Verdict{}
+	}
+	began := f.Sentence + " (" + waited + ")"
+	suspects := missing(ranks)
+	if len(suspects) == 0 || len(suspects) > 1 && len(suspects) == len(ranks) {
+		return Verdict{Sentence: began}
+	}
+	return Verdict{began + "; " + missed(ranks, suspects, "was"), suspects}
+}
+
+// OfHang judges where the ranks of a job stand that has come to a stop.
+func OfHang(ranks []Rank) Verdict {
+	var waiting []int
+	var gone []string
+	for i, r := range ranks {
+		switch a, words := r.doing(); a {
+		case waits:
+			waiting = append(waiting, i)
+		case left:
+			gone = append(gone, r.on()+r.at()+" is "+words)
+		}
+	}
+	suspects := missing(ranks)
+	switch {
+	case len(waiting) > 0 && len(suspects) > 0:
+		who, verb := Names(pick(ranks, waiting)), "are"
+		if len(waiting) == 1 {
+			verb = "is"
+		}
+		_, words := ranks[waiting[0]].doing()
+		return Verdict{fmt.Sprintf("%s %s %s%s; %s", who, verb, words, ranks[waiting[0]].at(), missed(ranks, suspects, "is")), suspects}
+	case len(gone) > 0 && len(suspects) == 0:
+		return Verdict{Sentence: strings.Join(gone[:min(len(gone), mostNamed)], "; "), Suspects: indices(ranks, left)}
+	}
+	return apart(ranks)
+}
+
+func indices(ranks []Rank, of activity) (list []int) {
+	for i, r := range ranks {
+		if a, _ := r.doing(); a == of {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// missing are the ranks that certainly do not wait for others. One that waits for a lock
+// may wait for others in C code, so it is one only where no rank is surer. Nobody is
+// missing where more than half of several ranks would be: what they do may be their work.
+func missing(ranks []Rank) []int {
+	var sure, maybe []int
+	for i, r := range ranks {
+		switch a, _ := r.doing(); a {
+		case sleeps, reads, stuck, computes, stopped:
+			sure = append(sure, i)
+		case locked:
+			maybe = append(maybe, i)
+		}
+	}
+	if len(sure) == 0 {
+		sure = maybe
+	}
+	if len(ranks) > 2 && 2*len(sure) > len(ranks) {
+		return nil
+	}
+	return sure
+}
+
+// missed is "rank 0 on pi-worker-0 was not waiting: sleeping at train.py:31 load_batch. Look
+// at rank 0 first."
+func missed(ranks []Rank, suspects []int, verb string) string {
+	var said []string
+	for _, i := range suspects[:min(len(suspects), mostNamed)] {
+		said = append(said, fmt.Sprintf("%s %s not waiting: %s", ranks[i].on(), verb, ranks[i].where()))
+	}
+	if more := len(suspects) - len(said); more > 0 {
+		said = append(said, fmt.Sprintf("nor %s %d more", were(verb, more), more))
+	}
+	return strings.Join(said, "; ") + ". Look at " + ranks[suspects[0]].Name + " first."
+}
+
+func were(verb string, n int) string {
+	switch {
+	case n == 1:
+		return verb
+	case verb == "was":
+		return "were"
+	}
+	return "are"
+}
+
+// apart names the ranks that are not at the line where most are.
+func apart(ranks []Rank) Verdict {
+	lines := map[string][]int{}
+	most := ""
+	for i, r := range ranks {
+		at := r.at()
+		if a, _ := r.doing(); a == waits || a == left {
+			return Verdict{} // all wait, or what does not is not known
+		}
+		lines[at] = append(lines[at], i)
+		if len(lines[at]) > len(lines[most]) || len(lines[at]) == len(lines[most]) && at < most {
+			most = at
+		}
+	}
+	together := lines[most]
+	if most == "" || len(together) < 2 || len(together) == len(ranks) || 2*len(together) <= len(ranks) {
+		return Verdict{}
+	}
+	var others []int
+	for i := range ranks {
+		if !slices.Contains(together, i) {
+			others = append(others, i)
+		}
+	}
+	var said []string
+	for _, i := range others[:min(len(others), mostNamed)] {
+		said = append(said, ranks[i].on()+" stands apart: "+ranks[i].where())
+	}
+	if more := len(others) - len(said); more > 0 {
+		said = append(said, fmt.Sprintf("so do %d more", more))
+	}
+	return Verdict{fmt.Sprintf("%s are%s; %s. Look at %s first.", Names(pick(ranks, together)), most, strings.Join(said, "; "), ranks[others[0]].Name), others}
+}
+
+func pick(ranks []Rank, which []int) (list []Rank) {
+	for _, i := range which {
+		list = append(list, ranks[i])
+	}
+	return list
+}
+
+// What the last lines of a rank say that has waited for others for too long: names of
+// what it waited in, words of the libraries that did, or those of Python's sockets.
+var (
+	timeoutWords   = regexp.MustCompile(`(?i)timed ?out|timeout|deadline exceeded`)
+	operationWords = regexp.MustCompile(`(?i)all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|broadcast|barrier|init_process_group`)
+	libraryWords   = regexp.MustCompile(`(?i)gloo|nccl|collective|watchdog|tcpstore|process ?group`)
+	socketWords    = regexp.MustCompile(`^(TimeoutError|socket\.timeout): timed out$`)
+)
+
+// timedOut is "timed out in all_reduce", or "" where the lines tell of no wait for others.
+func timedOut(tail []string) string {
+	said := slices.DeleteFunc(slices.Clone(tail), func(line string) bool { return !timeoutWords.MatchString(line) })
+	switch {
+	case slices.ContainsFunc(said, libraryWords.MatchString) || slices.ContainsFunc(said, operationWords.MatchString):
+		for _, line := range slices.Backward(tail) {
+			if name := operationWords.FindString(line); name != "" {
+				return "timed out in " + strings.ToLower(name)
+			}
+		}
+		return "timed out while it waited for others"
+	case slices.ContainsFunc(said, socketWords.MatchString):
+		return "timed out"
+	}
+	return ""
+}

@@ -1,0 +1,169 @@
+package stacks
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// rank is a Python rank in a state and a call, "S futex", with a text of faulthandler.
+func rank(n int, state, text string) Rank {
+	letter, call, _ := strings.Cut(state, " ")
+	return New(fmt.Sprintf("rank %d", n), n, fmt.Sprintf("w%d", n), wire.StackRecord{Text: []byte(text),
+		Process: wire.ProcessRecord{PID: 40 + n, Command: "python3", Rank: fmt.Sprint(n), State: letter, Call: call, Threads: 1}})
+}
+
+// stack is the text for frames "file:line func".
+func stack(frames ...string) string {
+	text := "Current thread 0x1 (most recent call first):\n"
+	for _, f := range frames {
+		at, name, _ := strings.Cut(f, " ")
+		file, line, _ := strings.Cut(at, ":")
+		text += fmt.Sprintf("  File %q, line %s in %s\n", file, line, name)
+	}
+	return text
+}
+
+const torch = "/usr/lib/python3/site-packages/torch/distributed/"
+
+var (
+	allReduce = stack(torch+"distributed_c10d.py:2501 all_reduce", torch+"c10d_logger.py:81 wrapper", "/app/train.py:40 step", "/app/train.py:60 <module>")
+	load      = stack("/app/train.py:31 load_batch", "/app/train.py:60 <module>")
+	plainStep = stack("/app/train.py:40 step", "/app/train.py:60 <module>")
+	fsdp      = stack("/app/train.py:12 forward", torch+"fsdp/fully_sharded_data_parallel.py:80 forward", "/app/train.py:41 step")
+)
+
+func mpi(r Rank) Rank {
+	r.Record.MPI = true
+	return r
+}
+
+func peer(r Rank, address string, closed bool) Rank {
+	r.Record.Process.Peer, r.Record.Process.PeerClosed = address, closed
+	return r
+}
+
+func TestHangVerdict(t *testing.T) {
+	for name, c := range map[string]struct {
+		ranks []Rank
+		want  string
+	}{
+		"sleeps": {[]Rank{rank(0, "S clock_nanosleep", load), rank(1, "S futex", allReduce)},
+			"rank 1 on w1 is waiting in all_reduce at train.py:40 step; rank 0 on w0 is not waiting: sleeping at train.py:31 load_batch. Look at rank 0 first."},
+		"lock": {[]Rank{rank(0, "S futex", allReduce), rank(1, "S futex", load), rank(2, "S futex", allReduce)},
+			"ranks 0, 2 are waiting in all_reduce at train.py:40 step; rank 1 on w1 is not waiting: waiting for a lock at train.py:31 load_batch. Look at rank 1 first."},
+		"computes": {[]Rank{rank(0, "R", load), rank(1, "S futex", allReduce)},
+			"rank 1 on w1 is waiting in all_reduce at train.py:40 step; rank 0 on w0 is not waiting: running at train.py:31 load_batch. Look at rank 0 first."},
+		"stopped, without a stack": {[]Rank{rank(0, "T", ""), rank(1, "S futex", allReduce)},
+			"rank 1 on w1 is waiting in all_reduce at train.py:40 step; rank 0 on w0 is not waiting: stopped, as by SIGSTOP. Look at rank 0 first."},
+		"reads from a pipe, the other from a socket": {[]Rank{rank(0, "S read", load), peer(rank(1, "S recvfrom", plainStep), "10.0.0.7:80", false)},
+			"rank 1 on w1 is waiting for 10.0.0.7:80 at train.py:40 step; rank 0 on w0 is not waiting: reading from a pipe or a file at train.py:31 load_batch. Look at rank 0 first."},
+		"computes below a wrapper of torch.distributed": {[]Rank{rank(0, "R", fsdp), rank(1, "S futex", allReduce)},
+			"rank 1 on w1 is waiting in all_reduce at train.py:40 step; rank 0 on w0 is not waiting: running at train.py:12 forward. Look at rank 0 first."},
+		"a lock is less sure than a sleep": {[]Rank{rank(0, "S futex", plainStep), rank(1, "S clock_nanosleep", load), rank(2, "S futex", allReduce)},
+			"rank 2 on w2 is waiting in all_reduce at train.py:40 step; rank 1 on w1 is not waiting: sleeping at train.py:31 load_batch. Look at rank 1 first."},
+		"a peer that left": {[]Rank{rank(0, "S futex", allReduce), peer(rank(1, "S recvfrom", plainStep), "10.0.0.7:80", true)},
+			"rank 1 on w1 at train.py:40 step is waiting for 10.0.0.7:80, which has closed the connection"},
+		"MPI: one of three stands apart": {[]Rank{mpi(rank(0, "R", plainStep)), mpi(rank(1, "R", load)), mpi(rank(2, "R", plainStep))},
+			"ranks 0, 2 are at train.py:40 step; rank 1 on w1 stands apart: running: computing, or polling in MPI at train.py:31 load_batch. Look at rank 1 first."},
+		"MPI: one of two may be either": {[]Rank{mpi(rank(0, "R", plainStep)), mpi(rank(1, "R", load))}, ""},
+		"all wait":                      {[]Rank{rank(0, "S futex", allReduce), rank(1, "S futex", allReduce)}, ""},
+		"all wait, in different places": {[]Rank{rank(0, "S futex", allReduce), rank(1, "S futex", allReduce), rank(2, "S recvfrom", plainStep)}, ""},
+		"all do the same":               {[]Rank{rank(0, "S clock_nanosleep", load), rank(1, "S clock_nanosleep", load)}, ""},
+		"most do not wait":              {[]Rank{rank(0, "R", load), rank(1, "R", plainStep), rank(2, "S futex", allReduce)}, ""},
+		"nothing is known":              {[]Rank{rank(0, "S", ""), rank(1, "S", "")}, ""},
+		"nobody":                        {nil, ""},
+		"one":                           {[]Rank{rank(0, "S clock_nanosleep", load)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, OfHang(c.ranks).Sentence) })
+	}
+}
+
+func TestFailureVerdict(t *testing.T) {
+	gloo := []string{"    dist.all_reduce(x)", "RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete"}
+	nccl := []string{"[rank1]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, Timeout(ms)=600000)"}
+	const failed = "rank 1 on w1 exited with 1"
+	for name, c := range map[string]struct {
+		tail  []string
+		ranks []Rank
+		want  string
+	}{
+		"the other sleeps": {nccl, []Rank{rank(0, "S clock_nanosleep", load)},
+			failed + " (timed out in allreduce); rank 0 on w0 was not waiting: sleeping at train.py:31 load_batch. Look at rank 0 first."},
+		"of many one sleeps": {gloo, []Rank{rank(0, "S clock_nanosleep", load), rank(2, "S futex", allReduce), rank(3, "S futex", allReduce)},
+			failed + " (timed out in all_reduce); rank 0 on w0 was not waiting: sleeping at train.py:31 load_batch. Look at rank 0 first."},
+		"all wait":                        {gloo, []Rank{rank(0, "S futex", allReduce), rank(2, "S futex", allReduce)}, failed + " (timed out in all_reduce)"},
+		"a socket":                        {[]string{"TimeoutError: timed out"}, []Rank{rank(0, "S read", load)}, failed + " (timed out); rank 0 on w0 was not waiting: reading from a pipe or a file at train.py:31 load_batch. Look at rank 0 first."},
+		"a library, in what is not known": {gloo[1:], nil, failed + " (timed out while it waited for others)"},
+		"a bug of its own":                {[]string{"ValueError: NaN"}, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
+		"a timeout of no peers":           {[]string{"requests.exceptions.ReadTimeout: HTTPS: Read timed out."}, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
+		"without last words":              {nil, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
+		"nobody lives":                    {gloo, nil, failed + " (timed out in all_reduce)"},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, OfFailure(Failure{failed, c.tail}, c.ranks).Sentence) })
+	}
+}
+
+// 512 ranks are said in a few lines, whoever is missing first.
+func TestManyRanksAreSaidOnce(t *testing.T) {
+	var ranks []Rank
+	for n := range 512 {
+		text := allReduce
+		if n == 510 {
+			text = load
+		}
+		ranks = append(ranks, rank(n, "S futex", text))
+	}
+	v := OfHang(ranks)
+	require.Equal(t, []int{510}, v.Suspects)
+	require.Equal(t, []string{
+		"rank 510 on w510: waiting for a lock at train.py:31 load_batch (python3, pid 550; futex)",
+		`  File "/app/train.py", line 31 in load_batch`,
+		`  File "/app/train.py", line 60 in <module>`,
+		"ranks 0-509, 511: waiting in all_reduce at train.py:40 step (python3, pid 40; futex)",
+		`  File "` + torch + `distributed_c10d.py", line 2501 in all_reduce`,
+		`  File "` + torch + `c10d_logger.py", line 81 in wrapper`,
+		`  File "/app/train.py", line 40 in step`,
+		`  File "/app/train.py", line 60 in <module>`,
+	}, Lines(ranks, v.Suspects))
+}
+
+// Each rank in a place of its own is bounded, too.
+func TestLinesAreBounded(t *testing.T) {
+	var ranks []Rank
+	for n := range 5000 {
+		var frames []string
+		for i := range 200 {
+			frames = append(frames, fmt.Sprintf("/app/%d.py:%d f", n, i))
+		}
+		ranks = append(ranks, rank(2*n, "S futex", stack(frames...)))
+	}
+	lines := Lines(ranks, nil)
+	require.Less(t, len(lines), 400)
+	require.Contains(t, lines[len(lines)-1], "and 4988 more places")
+	require.Less(t, len(Names(ranks)), 400)
+}
+
+func TestNames(t *testing.T) {
+	for want, numbers := range map[string][]int{
+		"rank 3 on w3":      {3},
+		"ranks 0, 1":        {1, 0},
+		"ranks 0-2, 5, 7-9": {9, 8, 7, 5, 2, 1, 0},
+		"ranks 0-1023":      nil,
+	} {
+		var ranks []Rank
+		for _, n := range numbers {
+			ranks = append(ranks, rank(n, "S", ""))
+		}
+		if numbers == nil {
+			for n := range 1024 {
+				ranks = append(ranks, rank(n, "S", ""))
+			}
+		}
+		require.Equal(t, want, Names(ranks))
+	}
+}
