@@ -33,15 +33,18 @@ func rankTiers(members []*member) (last int) {
 // look finds out what follows from what has ended.
 func (g *Group) look() {
 	switch g.phase {
-	case running, settling:
+	case running, settling, witnessing:
 		switch {
 		case g.decided():
 			g.succeed()
-		case g.phase == settling && g.ended(g.last):
+		case g.phase != running && g.ended(g.last):
 			g.conclude()
 		case g.phase == running && g.failed():
-			g.phase = settling
+			g.phase, g.settled = settling, time.Now()
 			g.timer.Reset(settleTime)
+			if g.cfg.Witness != nil && !g.ended(g.last) {
+				g.seen = g.witness()
+			}
 			g.look()
 		case g.ended(g.last):
 			g.phase = over
@@ -142,6 +145,13 @@ func (g *Group) conclude() {
 func (g *Group) due() {
 	switch g.phase {
 	case settling:
+		if left := g.cfg.WitnessTime - time.Since(g.settled); g.seen != nil && left > 0 {
+			g.phase = witnessing
+			g.timer.Reset(left)
+			return
+		}
+		g.conclude()
+	case witnessing:
 		g.conclude()
 	case lingering:
 		g.stop()

@@ -38,6 +38,9 @@ type Group struct {
 	tier     int // that is being stopped
 	last     int // the last tier
 	timer    *time.Timer
+	seen     <-chan struct{} // closed when the witness is done; nil: nobody waits for it
+	witness  func() <-chan struct{}
+	settled  time.Time // when the group failed
 	failures []End
 	result   Result
 	told     bool          // by Signal
@@ -48,9 +51,10 @@ type Group struct {
 type phase int
 
 const (
-	running   phase = iota
-	settling        // one has failed: others may have before it
-	lingering       // Any is decided: the others may end by themselves
+	running    phase = iota
+	settling         // one has failed: others may have before it
+	witnessing       // and they are looked at
+	lingering        // Any is decided: the others may end by themselves
 	stopping
 	over
 )
@@ -112,6 +116,7 @@ func (g *Group) Run(ctx context.Context) Result {
 	for i := range g.members {
 		g.start(waiting, i)
 	}
+	g.witness = func() <-chan struct{} { return g.cfg.Witness(waiting) }
 	g.look()
 	done := ctx.Done()
 	for g.phase != over {
@@ -122,6 +127,11 @@ func (g *Group) Run(ctx context.Context) Result {
 			j.taken <- g.join(waiting, j.Member)
 		case <-g.timer.C:
 			g.due()
+		case <-g.seen:
+			g.seen = nil
+			if g.phase == witnessing {
+				g.conclude()
+			}
 		case sig := <-g.signals:
 			g.obey(sig)
 		case <-done:

@@ -59,6 +59,10 @@ type Config struct {
 	// OnWait, if set, is called when a member has waited for its address for a
 	// while; from several goroutines.
 	OnWait func(label, address string, soFar time.Duration)
+	// Witness, if set, is called once when the group has failed, from Run's goroutine. The
+	// rest is not stopped until the channel is closed, or WitnessTime has passed since.
+	Witness     func(ctx context.Context) <-chan struct{}
+	WitnessTime time.Duration
 	// OnFailure, if set, is called once with the cause, before the rest is stopped.
 	OnFailure func(cause Failure, others int)
 	// OnEnd, if set, is called for each process that ended; failed: badly, and

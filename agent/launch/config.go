@@ -58,6 +58,7 @@ type Config struct {
 	FrozenAfter   time.Duration   // how long an MPI daemon may be stopped; 0: for ever
 	HangAfter     time.Duration   // how long nothing may happen before it is called a hang; 0: for ever
 	HangAction    string          // report or stop
+	Stacks        string          // auto or never: whether the stacks of ranks are taken
 	ExitWithin    time.Duration   // how long ranks may outlast the first that ended with 0; 0: for ever
 	Progress      []progress.Word // rules for output lines, as given
 	KeepWorkers   bool            // do not tell the workers that the job is over
@@ -125,6 +126,7 @@ func Defaults() Config {
 		FrozenAfter:    30 * time.Second,
 		HangAfter:      defaultHang,
 		HangAction:     hangReport,
+		Stacks:         stacksAuto,
 		RestartOn:      retry.Default,
 		LogFormat:      "auto",
 		LogLevel:       "warn",

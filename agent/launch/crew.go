@@ -86,6 +86,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	c.live.Store(int64(len(members)))
 	var stopped []StoppedRank
 	var s *supervisor // before the group runs
+	look := &witness{run: r, hang: a.hang, over: map[string]bool{}}
 	c.group = group.New(group.Config{
 		Members: members, Any: plan.Any, Grace: r.cfg.Grace, Linger: r.cfg.shortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.answerTime(),
 		Release: func() { out.close(); complaints.close() },
@@ -93,9 +94,14 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		OnWait: func(label, address string, soFar time.Duration) {
 			r.voice.Say("%s waits for somebody to listen on %s, for %s so far", label, address, seconds(soFar))
 		},
-		OnFailure: func(f group.Failure, others int) { r.tellCause(f, others, len(members)) },
+		Witness: r.witness(look), WitnessTime: failureStacks,
+		OnFailure: func(f group.Failure, others int) {
+			r.tellCause(f, others, len(members))
+			r.tellBlame(a.number, f, look)
+		},
 		OnEnd: func(e group.End, failed bool) {
 			c.live.Add(-1)
+			look.over[c.group.Label(e.Member)] = true
 			if s, ok := stoppedOf(e, c.group); ok {
 				stopped = append(stopped, s)
 			}

@@ -27,6 +27,8 @@ type hang struct {
 	// is no verdict.
 	unknown map[string]error
 	over    bool // what was reported to hang moves again
+	// stacks are where the ranks stand; nil: nobody has asked them.
+	stacks *standingAt
 }
 
 // hangWatch looks for a run that has come to a stop without an end. It asks
@@ -39,13 +41,14 @@ type hangWatch struct {
 	// written; nil: there is none, and output is noted by wrote.
 	own  func() (scene, uint64, error)
 	news chan hang
+	// unstacked: stacks are not wanted.
+	unstacked bool
 	// wary: nobody has asked for the watch, so it tells of sure hangs alone.
 	wary bool
 
 	born    time.Time
 	printed *atomic.Int64 // when output came last, in nanoseconds from born: setting the clock is no silence
-	mu      sync.Mutex
-	labels  map[string]string // of processes that we started, by session
+	named   *sessionNames
 
 	stop context.CancelFunc
 	wg   sync.WaitGroup
@@ -66,13 +69,14 @@ const askTime = 20 * time.Second
 const parts = 4
 
 func newHangWatch(after time.Duration, workers func() map[string]asker) *hangWatch {
-	return &hangWatch{after: after, workers: workers, born: time.Now(), printed: &atomic.Int64{}, news: make(chan hang), labels: map[string]string{}}
+	return &hangWatch{after: after, workers: workers, born: time.Now(), printed: &atomic.Int64{}, news: make(chan hang), named: &sessionNames{of: map[string]string{}}}
 }
 
 // follow is another watch over the same run, which hears of the same output.
 func (w *hangWatch) follow(after time.Duration) *hangWatch {
 	f := newHangWatch(after, w.workers)
-	f.born, f.printed = w.born, w.printed
+	f.born, f.printed, f.unstacked = w.born, w.printed, w.unstacked
+	f.named = w.named
 	return f
 }
 
@@ -88,15 +92,21 @@ func (w *hangWatch) name(session, label string) {
 	if w == nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.labels[session] = label
+	w.named.mu.Lock()
+	defer w.named.mu.Unlock()
+	w.named.of[session] = label
 }
 
 func (w *hangWatch) labelOf(session string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.labels[session]
+	w.named.mu.Lock()
+	defer w.named.mu.Unlock()
+	return w.named.of[session]
+}
+
+// sessionNames are the names of processes that we started, by session.
+type sessionNames struct {
+	mu sync.Mutex
+	of map[string]string
 }
 
 // begin starts the watch; end ends it and waits for it.
@@ -175,7 +185,12 @@ func (w *hangWatch) judge(ctx context.Context, unknown map[string]error) {
 		}
 	case !w.told && w.still.hangs(now) && (!w.wary || w.sure()):
 		w.told = true
-		w.say(ctx, hang{scenes: maps.Clone(w.still.scenes)})
+		h := hang{scenes: maps.Clone(w.still.scenes)}
+		if !w.unstacked {
+			at := takeStacks(ctx, hangStacks, w.workers(), nil, w.labelOf)
+			h.stacks = &at
+		}
+		w.say(ctx, h)
 	}
 }
 

@@ -64,12 +64,14 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 	list := sitters(h.scenes, s.hang.labelOf)
 	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.name, seconds(s.cfg.HangAfter))
 	s.voice.Warn("%s", why)
-	s.complain(aHang, strings.Join(append([]string{why}, hangLines(list)...), "; "))
-	for _, line := range hangLines(list) {
-		s.voice.Warn("  %s", line)
+	verdict, said := s.tellStacks(h, "hang")
+	complaint := append([]string{why}, hangLines(list)...)
+	if verdict != "" {
+		complaint = slices.Insert(complaint, 1, verdict)
 	}
-	if len(list) > 0 {
-		s.voice.Hint(s.stackHint(places(list)[0][0]))
+	s.complain(aHang, strings.Join(complaint, "; "))
+	if !said {
+		s.tellPlaces(list, true)
 	}
 	if !s.cfg.hangStops() {
 		return false
@@ -77,6 +79,16 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.name, hangStop, seconds(s.cfg.shortGrace()))
 	s.hung = fmt.Sprintf("%s hung for %s and was stopped", s.name, seconds(s.cfg.HangAfter))
 	return s.ending.onHang(s.cfg.shortGrace())
+}
+
+// tellPlaces says in which calls processes sit, and how to see more where that is wanted.
+func (s *supervisor) tellPlaces(list []sitter, hint bool) {
+	for _, line := range hangLines(list) {
+		s.voice.Warn("  %s", line)
+	}
+	if hint && len(list) > 0 {
+		s.voice.Hint(s.stackHint(places(list)[0][0]))
+	}
 }
 
 // stackHint says how to see where a process is in its own code.
@@ -106,7 +118,7 @@ func unasked(unknown map[string]error) string {
 // output on, and looks for no hang.
 func (r *runner) watchHang() *hangWatch {
 	w := newHangWatch(r.cfg.HangAfter, r.links.askers)
-	w.wary = !r.cfg.given("hang-after")
+	w.wary, w.unstacked = !r.cfg.given("hang-after"), r.cfg.Stacks == stacksNever
 	return w
 }
 
@@ -122,6 +134,10 @@ func (w *hangWatch) over(c *command) {
 func (r *runner) noteHang(a *attempt) {
 	s := a.watcher
 	r.report.Hangs += s.hangs
+	for _, one := range s.blames {
+		one.Attempt = a.number
+		r.report.Blames = append(r.report.Blames, one)
+	}
 	for _, one := range s.stalls {
 		one.Attempt = a.number
 		r.report.Stalls = append(r.report.Stalls, one)

@@ -12,7 +12,13 @@ const (
 	hangStop   = "stop"
 )
 
-// validateHang judges --hang-after and --hang-action.
+// What --stacks takes.
+const (
+	stacksAuto  = "auto"
+	stacksNever = "never"
+)
+
+// validateHang judges --hang-after, --hang-action, --exit-within and --stacks.
 func (c Config) validateHang() error {
 	switch {
 	case c.HangAfter < 0:
@@ -21,6 +27,8 @@ func (c Config) validateHang() error {
 		return usage("minutes are usual, as in --hang-after=10m", "--hang-after=%s: the shortest is %s", c.HangAfter, leastHang)
 	case !slices.Contains([]string{"", hangReport, hangStop}, c.HangAction):
 		return usage("it takes report or stop", "--hang-action=%s is not known", c.HangAction)
+	case !slices.Contains([]string{"", stacksAuto, stacksNever}, c.Stacks):
+		return usage("it takes auto or never", "--stacks=%s is not known", c.Stacks)
 	case c.HangAfter == 0 && strings.HasPrefix(c.Origin["hang-action"], "flag"):
 		return usage("--hang-after=10m looks for one", "--hang-action=%s says what to do about a hang, but none is looked for", c.HangAction)
 	case c.HangAction == hangStop && !c.given("hang-after") && strings.HasPrefix(c.Origin["hang-action"], "flag"):

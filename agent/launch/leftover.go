@@ -105,11 +105,8 @@ func (s *supervisor) onRest(h hang) {
 	}
 	list := sitters(h.scenes, s.hang.labelOf)
 	s.voice.Warn("%s, and nothing has moved for %s; still there: %s (--exit-within ends them)", since, seconds(s.rest.watch.after), count(len(list), "process"))
-	for _, line := range hangLines(list) {
-		s.voice.Warn("  %s", line)
-	}
-	if s.rest.said == 0 && len(list) > 0 {
-		s.voice.Hint(s.stackHint(places(list)[0][0]))
+	if _, said := s.tellStacks(h, "exit"); !said {
+		s.tellPlaces(list, s.rest.said == 0)
 	}
 	s.rest.said++
 	s.rest.watch.end()

@@ -15,21 +15,23 @@ import (
 // Report is what --report FILE holds: figures for tests and for people who
 // watch many jobs.
 type Report struct {
-	Exit      int           `json:"exit"`
-	Why       string        `json:"why,omitempty"`
-	Workers   int           `json:"workers"` // that took part, each counted once
-	Sessions  int           `json:"sessions"`
-	Links     int           `json:"links"`      // that were ever connected
-	LinksHeld int           `json:"links_held"` // that were connected when the command ended
-	Redials   int           `json:"redials"`    // times that links were made again after they had been there
-	Redialled int           `json:"redialled"`  // links that this happened to
-	GapsMS    []int64       `json:"gaps_ms"`    // from each loss of a link to its return
-	WaitMS    int64         `json:"wait_ms"`    // rendezvous
-	Hangs     int           `json:"hangs"`      // that were reported
-	Stalls    []Stall       `json:"stalls"`     // progress rules that fired, in their order
-	RunMS     int64         `json:"run_ms"`     // the command
-	Lost      []Lost        `json:"lost"`
-	Attempts  []retry.Tried `json:"attempts"` // in their order
+	Exit      int     `json:"exit"`
+	Why       string  `json:"why,omitempty"`
+	Workers   int     `json:"workers"` // that took part, each counted once
+	Sessions  int     `json:"sessions"`
+	Links     int     `json:"links"`      // that were ever connected
+	LinksHeld int     `json:"links_held"` // that were connected when the command ended
+	Redials   int     `json:"redials"`    // times that links were made again after they had been there
+	Redialled int     `json:"redialled"`  // links that this happened to
+	GapsMS    []int64 `json:"gaps_ms"`    // from each loss of a link to its return
+	WaitMS    int64   `json:"wait_ms"`    // rendezvous
+	Hangs     int     `json:"hangs"`      // that were reported
+	Stalls    []Stall `json:"stalls"`     // progress rules that fired, in their order
+	// Blames say who the other ranks waited for, where that was seen.
+	Blames   []Blame       `json:"blames,omitempty"`
+	RunMS    int64         `json:"run_ms"` // the command
+	Lost     []Lost        `json:"lost"`
+	Attempts []retry.Tried `json:"attempts"` // in their order
 	// Stopped are the ranks that were asked to end, by a signal or after a failure.
 	Stopped []StoppedRank `json:"stopped,omitempty"`
 

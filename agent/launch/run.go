@@ -217,7 +217,7 @@ func (r *runner) gatherFakes(working context.Context) ([]rendezvous.Worker, erro
 
 func (r *runner) hello(epoch wire.Epoch) wire.HelloRecord {
 	h := wire.HelloRecord{Version: shortVersion(), Job: r.cfg.Job, Epoch: epoch, RshAgent: r.agent,
-		FrozenMillis: r.cfg.FrozenAfter.Milliseconds(), Ask: r.cfg.asked()}
+		FrozenMillis: r.cfg.FrozenAfter.Milliseconds(), Ask: r.cfg.asked(), NoStacks: r.cfg.Stacks == stacksNever}
 	if r.cfg.given("grace") { // the default is shorter than what workers have
 		h.GraceMillis = r.cfg.Grace.Milliseconds()
 	}

@@ -65,6 +65,7 @@ type supervisor struct {
 	hung      string           // why we ended a run that hung, or broke a progress rule
 	stalled   *string          // the rank that broke the rule for which we ended it; nil: none did
 	hangs     int              // that were reported
+	blames    []Blame          // by the ranks' stacks
 	stalls    []Stall          // progress rules that fired
 	wrongs    []wrong          // what is wrong with the run now
 	trouble   func(sentence string)

@@ -69,6 +69,7 @@ func (f *flagSets) running(set *pflag.FlagSet) {
 	set.IntVar(&c.MaxRestarts, "max-restarts", c.MaxRestarts, "begin a run that failed again, in place, up to `N` times; preemption, drain and eviction use up none")
 	set.StringVar(&c.RestartOn, "restart-on", c.RestartOn, "`LIST` of the ends that are begun again after: exit codes, lost (a worker), infra, oom, hang, stall, any; +1 adds to these, -143 takes away")
 	set.DurationVar(&c.HangAfter, "hang-after", c.HangAfter, "say which rank sits where when none has printed or used a processor for this long, as in 10m; 0: never; the default only reports")
+	set.StringVar(&c.Stacks, "stacks", c.Stacks, "take the ranks' stacks at a failure, a hang and for agent stacks: `auto`, or never")
 	set.StringVar(&c.HangAction, "hang-action", c.HangAction, "what a hang leads to: `report` alone, or stop: the run ends with 79")
 	set.DurationVar(&c.ExitWithin, "exit-within", c.ExitWithin, "end the run (79) when ranks are still there this long after the first one ended with 0; 0: never")
 	set.BoolVar(&c.KeepWorkers, "keep-workers", c.KeepWorkers, "leave the workers for a next launcher when the command has ended")

@@ -1,0 +1,203 @@
+//go:build linux
+
+package launch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/stacks"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// How long taking stacks may last: before the rest of a failed group is stopped, and when
+// there is time.
+const (
+	failureStacks = 1500 * time.Millisecond
+	hangStacks    = 5 * time.Second
+	askedStacks   = 10 * time.Second
+)
+
+// stackMargin is the part of that time which the way to a worker and back may take.
+const stackMargin = 300 * time.Millisecond
+
+// mostStackAsks bounds the workers that are asked at the same time.
+const mostStackAsks = 256
+
+// stacker is a worker that tells where its ranks stand.
+type stacker interface {
+	Stacks(ctx context.Context, limit time.Duration, ranks []string) ([]wire.StackRecord, error)
+}
+
+// standingAt is where the ranks of a job stand.
+type standingAt struct {
+	ranks   []stacks.Rank
+	unknown map[string]error // workers that did not tell, and why
+}
+
+// takeStacks asks workers where their ranks stand, those of these numbers, or all. label
+// names what a session runs.
+func takeStacks(ctx context.Context, limit time.Duration, workers map[string]asker, numbers []string, label func(session string) string) standingAt {
+	ctx, stop := context.WithTimeoutCause(ctx, limit, errNoAnswer)
+	defer stop()
+	found := standingAt{unknown: map[string]error{}}
+	var mu sync.Mutex
+	turn := make(chan struct{}, mostStackAsks)
+	var asked sync.WaitGroup
+	for name, worker := range workers {
+		turn <- struct{}{}
+		asked.Go(func() {
+			defer func() { <-turn }()
+			var list []wire.StackRecord
+			err := errors.New("it cannot be asked")
+			if s, ok := worker.(stacker); ok {
+				list, err = s.Stacks(ctx, limit-stackMargin, numbers)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				found.unknown[name] = err
+			}
+			for _, rec := range list {
+				found.ranks = append(found.ranks, rankOf(name, rec, label))
+			}
+		})
+	}
+	asked.Wait()
+	slices.SortFunc(found.ranks, func(a, b stacks.Rank) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Record.Process.PID, b.Record.Process.PID))
+	})
+	return found
+}
+
+// rankOf names the process of a record as reports do.
+func rankOf(worker string, rec wire.StackRecord, label func(string) string) stacks.Rank {
+	name := whoIs(actor{session: rec.Session, process: rec.Process}, label)
+	number, err := strconv.Atoi(strings.TrimPrefix(name, "rank "))
+	if err != nil {
+		number = -1
+	}
+	return stacks.New(name, number, worker, rec)
+}
+
+// told reports whether a rank has told its own stack.
+func (s standingAt) told() bool {
+	return slices.ContainsFunc(s.ranks, func(r stacks.Rank) bool { return len(r.Record.Text) > 0 })
+}
+
+// lines are the verdict and the places of the ranks, for people.
+func (s standingAt) lines(v stacks.Verdict) (lines []string) {
+	if v.Sentence != "" {
+		lines = append(lines, v.Sentence)
+	}
+	for _, line := range stacks.Lines(s.ranks, v.Suspects) {
+		lines = append(lines, "  "+line)
+	}
+	for i, name := range slices.Sorted(maps.Keys(s.unknown)) {
+		if i == mostNamed {
+			lines = append(lines, fmt.Sprintf("  and %s", count(len(s.unknown)-i, "more worker")))
+			break
+		}
+		lines = append(lines, "  "+name+": no stacks: "+oneLine(s.unknown[name]))
+	}
+	return lines
+}
+
+// Blame is a verdict over ranks by their stacks, as the report has it.
+type Blame struct {
+	Attempt  int    `json:"attempt"`
+	When     string `json:"when"` // "failure", "hang" or "exit"
+	Sentence string `json:"sentence"`
+}
+
+// tellStacks says who the others wait for, and where all stand, when the run has come
+// to a stop. It reports whether there was anything to say.
+func (s *supervisor) tellStacks(h hang, when string) (verdict string, said bool) {
+	if h.stacks == nil {
+		return "", false
+	}
+	v := stacks.OfHang(h.stacks.ranks)
+	if v.Sentence != "" {
+		s.blames = append(s.blames, Blame{When: when, Sentence: v.Sentence})
+	}
+	if !h.stacks.told() {
+		if v.Sentence != "" {
+			s.voice.Warn("%s", v.Sentence)
+		}
+		return v.Sentence, false
+	}
+	for _, line := range h.stacks.lines(v) {
+		s.voice.Warn("%s", line)
+	}
+	return v.Sentence, true
+}
+
+// witness takes the stacks of a group when one of its processes has failed, before the
+// others are stopped.
+type witness struct {
+	run  *runner
+	hang *hangWatch
+	done chan struct{}
+	seen standingAt      // when done is closed
+	over map[string]bool // labels of processes that have ended; of the group's goroutine
+}
+
+// begin starts it, once. The channel is closed when it has all that it gets.
+func (w *witness) begin(ctx context.Context) <-chan struct{} {
+	w.done = make(chan struct{})
+	w.run.wg.Go(func() {
+		defer close(w.done)
+		w.seen = takeStacks(ctx, failureStacks, w.run.links.askers(), nil, w.hang.labelOf)
+	})
+	return w.done
+}
+
+// judge is the verdict over those that lived when the failure became known, and its lines.
+// They are empty where nothing can be said: the stacks of ranks that are fine
+// explain no failure.
+func (w *witness) judge(f stacks.Failure) (sentence string, lines []string) {
+	if w.done == nil {
+		return "", nil
+	}
+	select {
+	case <-w.done:
+	default:
+		return "", nil // out of time
+	}
+	seen := w.seen
+	seen.ranks = slices.DeleteFunc(slices.Clone(seen.ranks), func(r stacks.Rank) bool { return w.over[w.hang.labelOf(r.Record.Session)] })
+	v := stacks.OfFailure(f, seen.ranks)
+	if v.Sentence == "" {
+		return "", nil
+	}
+	return v.Sentence, seen.lines(v)
+}
+
+// witness is what the group has called at its first failure; nil: nobody looks.
+func (r *runner) witness(w *witness) func(context.Context) <-chan struct{} {
+	if r.cfg.Stacks == stacksNever {
+		return nil
+	}
+	return w.begin
+}
+
+// tellBlame says who the failed process has waited for, where its stacks tell.
+func (r *runner) tellBlame(attempt int, f group.Failure, w *witness) {
+	sentence, lines := w.judge(stacks.Failure{Sentence: f.Sentence(), Tail: f.Tail})
+	if sentence == "" {
+		return
+	}
+	r.report.Blames = append(r.report.Blames, Blame{Attempt: attempt, When: "failure", Sentence: sentence})
+	for _, line := range lines {
+		r.voice.Warn("%s", line)
+	}
+}
