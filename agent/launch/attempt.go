@@ -62,7 +62,7 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 	if err := r.place.note(a.plan); err != nil {
 		return nil, fmt.Errorf("write plan: %w", err)
 	}
-	r.serve(working, a.plan)
+	r.serve(working, a.plan, a.hang.labelOf)
 	if len(a.plan.Processes) > 0 {
 		r.warn(a.plan.Warnings)
 		err = r.runGroup(ctx, working, a, a.made.userEnv())
@@ -246,14 +246,15 @@ func (r *runner) welcomes() map[string]wire.WelcomeRecord {
 	return all
 }
 
-// serve answers the rsh agents until working ends, from now on about this plan.
-func (r *runner) serve(working context.Context, plan Plan) {
+// serve answers the rsh agents until working ends, from now on about this plan. label names what a
+// session runs.
+func (r *runner) serve(working context.Context, plan Plan, label func(session string) string) {
 	if r.broker != nil {
-		r.broker.set(plan, r.links.standings())
+		r.broker.set(plan, r.links.standings(), label)
 		return
 	}
 	r.broker = &service{tally: r.tally}
-	r.broker.set(plan, r.links.standings())
+	r.broker.set(plan, r.links.standings(), label)
 	server := newBroker(r.broker, r.links, r.cfg, r.voice, r.id)
 	listener := r.place.take()
 	r.wg.Go(func() {

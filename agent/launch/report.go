@@ -48,6 +48,13 @@ type Stall struct {
 	Stopped bool   `json:"stopped"`        // the attempt was ended for it
 }
 
+// Blame is a verdict over ranks by their stacks, as the report has it.
+type Blame struct {
+	Attempt  int    `json:"attempt"`
+	When     string `json:"when"` // "failure", "hang" or "exit"
+	Sentence string `json:"sentence"`
+}
+
 // StoppedRank is a process that was asked to end, as the report has it.
 type StoppedRank struct {
 	Attempt int     `json:"attempt"` // from 0

@@ -44,10 +44,11 @@ type service struct {
 	hosts *broker.Hosts
 	known []string
 	vars  []string
+	label func(session string) string // names what a session of the present attempt runs
 }
 
 // set names the workers of a plan and the ways to them.
-func (s *service) set(plan Plan, standings map[string]standing) {
+func (s *service) set(plan Plan, standings map[string]standing, label func(string) string) {
 	hosts := &broker.Hosts{}
 	var known []string
 	for _, h := range plan.Hosts {
@@ -57,7 +58,7 @@ func (s *service) set(plan Plan, standings map[string]standing) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hosts, s.known, s.vars = hosts, known, assignments(plan)
+	s.hosts, s.known, s.vars, s.label = hosts, known, assignments(plan), label
 }
 
 // Resolve implements broker.Resolver.
@@ -84,6 +85,7 @@ func newBroker(s *service, l *links, cfg Config, v *voice, run string) *broker.S
 		Env:      s.list(&s.vars),
 		Hosts:    s.list(&s.known),
 		Grace:    cfg.shortGrace(),
+		Stacks:   s.stacksOf(l, cfg),
 		OnCall: func(worker, id, command string, pid int) {
 			if !ofCommand(pid, run) {
 				return

@@ -35,7 +35,7 @@ const mostStackAsks = 256
 
 // stacker is a worker that tells where its ranks stand.
 type stacker interface {
-	Stacks(ctx context.Context, limit time.Duration, ranks []string) ([]wire.StackRecord, error)
+	Stacks(ctx context.Context, limit time.Duration) ([]wire.StackRecord, error)
 }
 
 // standingAt is where the ranks of a job stand.
@@ -44,9 +44,8 @@ type standingAt struct {
 	unknown map[string]error // workers that did not tell, and why
 }
 
-// takeStacks asks workers where their ranks stand, those of these numbers, or all. label
-// names what a session runs.
-func takeStacks(ctx context.Context, limit time.Duration, workers map[string]asker, numbers []string, label func(session string) string) standingAt {
+// takeStacks asks workers where their ranks stand. label names what a session runs.
+func takeStacks(ctx context.Context, limit time.Duration, workers map[string]asker, label func(session string) string) standingAt {
 	ctx, stop := context.WithTimeoutCause(ctx, limit, errNoAnswer)
 	defer stop()
 	found := standingAt{unknown: map[string]error{}}
@@ -60,7 +59,7 @@ func takeStacks(ctx context.Context, limit time.Duration, workers map[string]ask
 			var list []wire.StackRecord
 			err := errors.New("it cannot be asked")
 			if s, ok := worker.(stacker); ok {
-				list, err = s.Stacks(ctx, limit-stackMargin, numbers)
+				list, err = s.Stacks(ctx, limit-stackMargin)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -112,13 +111,6 @@ func (s standingAt) lines(v stacks.Verdict) (lines []string) {
 	return lines
 }
 
-// Blame is a verdict over ranks by their stacks, as the report has it.
-type Blame struct {
-	Attempt  int    `json:"attempt"`
-	When     string `json:"when"` // "failure", "hang" or "exit"
-	Sentence string `json:"sentence"`
-}
-
 // tellStacks says who the others wait for, and where all stand, when the run has come
 // to a stop. It reports whether there was anything to say.
 func (s *supervisor) tellStacks(h hang, when string) (verdict string, said bool) {
@@ -156,7 +148,7 @@ func (w *witness) begin(ctx context.Context) <-chan struct{} {
 	w.done = make(chan struct{})
 	w.run.wg.Go(func() {
 		defer close(w.done)
-		w.seen = takeStacks(ctx, failureStacks, w.run.links.askers(), nil, w.hang.labelOf)
+		w.seen = takeStacks(ctx, failureStacks, w.run.links.askers(), w.hang.labelOf)
 	})
 	return w.done
 }
@@ -199,5 +191,32 @@ func (r *runner) tellBlame(attempt int, f group.Failure, w *witness) {
 	r.report.Blames = append(r.report.Blames, Blame{Attempt: attempt, When: "failure", Sentence: sentence})
 	for _, line := range lines {
 		r.voice.Warn("%s", line)
+	}
+}
+
+// stacksOf tells people, by the broker, where ranks stand. Nothing says that the job
+// hangs, so nobody is blamed.
+func (s *service) stacksOf(l *links, cfg Config) func(context.Context, []string) []string {
+	if cfg.Stacks == stacksNever {
+		return func(context.Context, []string) []string {
+			return []string{"stacks are not taken here: agent run was given --stacks=never"}
+		}
+	}
+	return func(ctx context.Context, numbers []string) []string {
+		s.mu.RLock()
+		label := s.label
+		s.mu.RUnlock()
+		at := takeStacks(ctx, askedStacks, l.askers(), label)
+		if len(numbers) > 0 {
+			at.ranks = slices.DeleteFunc(at.ranks, func(r stacks.Rank) bool { return !slices.Contains(numbers, strconv.Itoa(r.Number)) })
+		}
+		if len(at.ranks) == 0 && len(at.unknown) == 0 {
+			return []string{"no such rank runs"}
+		}
+		v := stacks.OfHang(at.ranks)
+		if v.Sentence = v.Facts(); len(numbers) > 0 {
+			v.Sentence = ""
+		}
+		return at.lines(v)
 	}
 }

@@ -19,6 +19,12 @@ type Verdict struct {
 	Suspects []int  // indices of ranks; empty: nobody is blamed
 }
 
+// Facts is the sentence without the advice whom to look at.
+func (v Verdict) Facts() string {
+	facts, _, _ := strings.Cut(v.Sentence, ". Look at ")
+	return facts
+}
+
 // mostNamed bounds the ranks that a sentence describes one by one.
 const mostNamed = 3
 

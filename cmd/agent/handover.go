@@ -21,7 +21,7 @@ const help = `Usage:
   agent rsh HOST COMMAND...         a command on a worker, as ssh would run it
   agent install DIR                 copy the agent into DIR
   agent ready | attach | version
-  agent submit | list | get | logs | scale | delete | prune | top
+  agent submit | list | get | logs | stacks | scale | delete | prune | top
                                     jobs in a cluster, from anywhere: agent VERB --help
 
 Examples:

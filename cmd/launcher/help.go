@@ -26,6 +26,7 @@ jobs in a cluster, from anywhere
   list      list jobs; get NAME tells how one stands and why
   logs      print a job's log: agent logs -f NAME
   attach    a shell in a job's launcher, or in a worker
+  stacks    where each rank stands; in a launcher, without a job's name
   scale     change the number of workers
   delete    delete jobs; prune deletes those that have ended
   top       GPUs, CPU and memory of jobs and nodes

@@ -13,6 +13,9 @@ func launching(streams Streams) []*cobra.Command {
 	return []*cobra.Command{newRun(streams), newEnv(streams), newHosts(streams)}
 }
 
+// stacksHere is agent stacks beside a launcher.
+func stacksHere(streams Streams, ranks []string) error { return launch.Stacks(streams.Out, ranks) }
+
 // version is the release or commit, with what it was built by.
 func version() string { return launch.Version() }
 

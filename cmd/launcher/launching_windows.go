@@ -23,6 +23,11 @@ func launching(Streams) []*cobra.Command {
 	return verbs
 }
 
+// stacksHere stands for agent stacks beside a launcher, which does not run here.
+func stacksHere(Streams, []string) error {
+	return failure.Usage("agent stacks JOB", "of which job?")
+}
+
 // version is the commit, with what it was built by.
 func version() string {
 	i := identity()

@@ -16,7 +16,7 @@ import (
 func managing(streams Streams) []*cobra.Command {
 	return []*cobra.Command{
 		newSubmit(streams), newList(streams), newGet(streams), newLogs(streams), newAttach(streams),
-		newScale(streams), newDelete(streams), newPrune(streams), newTop(streams),
+		newStacks(streams), newScale(streams), newDelete(streams), newPrune(streams), newTop(streams),
 	}
 }
 

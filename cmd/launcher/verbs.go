@@ -16,7 +16,7 @@ import (
 // is always `agent`.
 var (
 	ownVerbs = []string{"run", "env", "hosts", "metrics", "convert", "version", "help",
-		"submit", "list", "get", "logs", "attach", "scale", "delete", "prune", "top"}
+		"submit", "list", "get", "logs", "attach", "stacks", "scale", "delete", "prune", "top"}
 	otherVerbs = []string{"worker", "ready", "rsh", "install"}
 )
 

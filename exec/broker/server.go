@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,6 +66,8 @@ type Server struct {
 	Env func() []string
 	// Hosts tells the hosts, ranked; nil: none.
 	Hosts func() []string
+	// Stacks tells where the ranks with these numbers stand, or all; nil: none.
+	Stacks func(ctx context.Context, ranks []string) []string
 	// Grace is what a session gets between TERM and KILL when its stub has
 	// died; 0: 5 s.
 	Grace time.Duration
@@ -128,9 +131,18 @@ func (s *Server) handle(ctx context.Context, conn *net.UnixConn, large chan stru
 		answer(conn, rsh.Reply{Lines: list(s.Env)})
 	case rsh.KindHosts:
 		answer(conn, rsh.Reply{Lines: list(s.Hosts)})
+	case rsh.KindStacks:
+		answer(conn, rsh.Reply{Lines: s.stacks(ctx, ask.Command)})
 	default:
 		answer(conn, s.run(ctx, conn, ask, pid))
 	}
+}
+
+func (s *Server) stacks(ctx context.Context, ranks string) []string {
+	if s.Stacks == nil {
+		return nil
+	}
+	return s.Stacks(ctx, strings.Fields(ranks))
 }
 
 func list(f func() []string) []string {

@@ -24,10 +24,10 @@ func (l *Link) Ask(ctx context.Context) (wire.AnswerRecord, error) {
 	return l.question(ctx, wire.AskRecord{})
 }
 
-// Stacks asks the worker where its ranks stand, those of that number, or all: ranks may be
-// nil. The worker takes at most the given time. Errors are those of Ask, with ErrNoStacks.
-func (l *Link) Stacks(ctx context.Context, limit time.Duration, ranks []string) ([]wire.StackRecord, error) {
-	answer, err := l.question(ctx, wire.AskRecord{Stacks: true, Millis: limit.Milliseconds(), Ranks: ranks})
+// Stacks asks the worker where its ranks stand. The worker takes at most the given time.
+// Errors are those of Ask, with ErrNoStacks.
+func (l *Link) Stacks(ctx context.Context, limit time.Duration) ([]wire.StackRecord, error) {
+	answer, err := l.question(ctx, wire.AskRecord{Stacks: true, Millis: limit.Milliseconds()})
 	return answer.Stacks, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -58,13 +59,19 @@ func ended(reply Reply) (int, error) {
 
 // Env returns the variables, as K=V, that the launcher behind socket exports to
 // its command.
-func Env(socket string) ([]string, error) { return ask(socket, KindEnv) }
+func Env(socket string) ([]string, error) { return ask(socket, KindEnv, Request{}) }
 
 // Hosts returns the hosts that the launcher behind socket knows, ranked.
-func Hosts(socket string) ([]string, error) { return ask(socket, KindHosts) }
+func Hosts(socket string) ([]string, error) { return ask(socket, KindHosts, Request{}) }
 
-func ask(socket string, kind Kind) ([]string, error) {
-	reply, err := exchange(socket, AppendRequest(nil, kind, Request{}), nil)
+// Stacks returns lines that say where the ranks with these numbers stand, all of them if
+// there are none.
+func Stacks(socket string, ranks []string) ([]string, error) {
+	return ask(socket, KindStacks, Request{Command: strings.Join(ranks, " ")})
+}
+
+func ask(socket string, kind Kind, r Request) ([]string, error) {
+	reply, err := exchange(socket, AppendRequest(nil, kind, r), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,9 @@ func Env(string) ([]string, error) { return nil, errLinux }
 // Hosts needs Linux.
 func Hosts(string) ([]string, error) { return nil, errLinux }
 
+// Stacks needs Linux.
+func Stacks(string, []string) ([]string, error) { return nil, errLinux }
+
 // Pending is never made here.
 type Pending struct{}
 

@@ -13,6 +13,9 @@ const (
 	KindRun   Kind = 'R' // run a command on a host
 	KindEnv   Kind = 'E' // tell the variables that the launcher exports
 	KindHosts Kind = 'H' // tell the hosts
+	// KindStacks: tell where the ranks stand whose numbers are in Command, separated by
+	// spaces; all, if there are none.
+	KindStacks Kind = 'S'
 )
 
 // MaxMessage bounds a request and a reply in bytes. Linux takes at most 6 MiB
@@ -49,7 +52,7 @@ func ParseRequest(b []byte) (Kind, Request, error) {
 		return 0, Request{}, ErrMalformed
 	}
 	kind, flags := Kind(b[1]), b[2]
-	if kind != KindRun && kind != KindEnv && kind != KindHosts {
+	if kind != KindRun && kind != KindEnv && kind != KindHosts && kind != KindStacks {
 		return 0, Request{}, ErrMalformed
 	}
 	r := Request{NoStdin: flags&flagNoStdin != 0}

@@ -5,7 +5,6 @@ package session
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -70,7 +69,7 @@ func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
 	s.wg.Go(func() {
 		ctx, stop := context.WithTimeout(context.Background(), limit)
 		defer stop()
-		list := stacksOf(ctx, live, rec.Ranks)
+		list := stacksOf(ctx, live)
 		s.mu.Lock()
 		s.stacking = false
 		s.mu.Unlock()
@@ -83,7 +82,7 @@ func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
 
 // stacksOf tells where the ranks of sessions stand. Each record fits a frame, and their
 // texts have at most mostStacks bytes together.
-func stacksOf(ctx context.Context, live []*session, wanted []string) (list []wire.StackRecord) {
+func stacksOf(ctx context.Context, live []*session) (list []wire.StackRecord) {
 	var procs []reap.Proc
 	for _, x := range live {
 		members, err := x.tree.Find()
@@ -92,9 +91,6 @@ func stacksOf(ctx context.Context, live []*session, wanted []string) (list []wir
 		}
 		for _, p := range reap.Ranks(members, syscall.SIGTERM) {
 			one := wire.StackRecord{Session: x.id, Process: processRecord(p), MPI: usesMPI(p.PID)}
-			if len(wanted) > 0 && !slices.Contains(wanted, one.Process.Rank) {
-				continue
-			}
 			for _, t := range reap.Threads(p.PID, mostThreads) {
 				one.Threads = append(one.Threads, wire.ThreadRecord{Command: t.Comm, Call: t.Call, Waiting: t.Waiting})
 			}

@@ -11,8 +11,6 @@ type AskRecord struct {
 	Stacks bool `json:"stacks,omitempty"`
 	// Millis is how long the worker may take for stacks.
 	Millis int64 `json:"millis,omitempty"`
-	// Ranks are the ranks that are meant; none: all.
-	Ranks []string `json:"ranks,omitempty"`
 }
 
 // AnswerRecord answers an AskRecord.

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/jobs"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/terminal"
+)
+
+const stacksHelp = `usage: agent stacks [RANK...]
+       agent stacks JOB [RANK...]
+
+Says where each rank stands: its system call and, for Python, its lines. Ranks in the same
+place are said once. Beside agent run it asks the launcher here; with a job's name the one in
+the cluster. It takes 10 s at most, and stops nothing.
+
+  agent stacks
+  agent stacks 3
+  agent stacks bert
+  agent stacks bert 0 7`
+
+func newStacks(streams Streams) *cobra.Command {
+	var where jobs.Where
+	cmd := &cobra.Command{Use: "stacks [flags] [JOB] [RANK...]", Short: "where each rank stands", Long: stacksHelp}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 || isNumber(args[0]) {
+			return stacksHere(streams, args)
+		}
+		nothing, err := os.Open(os.DevNull)
+		if err != nil {
+			return err
+		}
+		defer nothing.Close()
+		api, err := open(where)
+		if err != nil {
+			return err
+		}
+		err = api.Attach(cmd.Context(), jobs.Attach{Job: args[0], In: nothing, Out: streams.Out.file, Err: streams.Err.file,
+			Argv: append([]string{names.AgentPath, "stacks"}, args[1:]...)})
+		var exit *terminal.ExitError
+		switch {
+		case errors.As(err, &exit):
+			return exitCode(exit.Code)
+		case err != nil && failure.CodeOf(err) == names.ExitBug:
+			return failure.New(names.ExitNoCluster, "", "%w", err)
+		}
+		return err
+	}
+	var groups []group
+	whereFlags(addGroup(&groups, "the cluster"), &where)
+	bindGroups(cmd, groups)
+	return cmd
+}
+
+// isNumber tells a rank from a job's name, which begins with a letter.
+func isNumber(word string) bool {
+	_, err := strconv.Atoi(word)
+	return err == nil
+}
