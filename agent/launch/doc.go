@@ -26,7 +26,8 @@
 //	                outlet.go carries its output
 //	meter.go        collect metrics from the output; tee.go
 //	supervise.go    watch command, workers and signals; trouble.go; hang.go for hangs, progress.go
-//	                for rules about output lines, leftover.go for ranks that outlast others
+//	                for rules about output lines, leftover.go for ranks that outlast others,
+//	                stacks.go for where ranks stand then
 //	judge.go        decide the exit code, and say why it is not the command's;
 //	                judge_blame.go says where a failure began, judge_words.go by what
 //	                mpirun says of it, which words.go reads; judge_group.go is for

@@ -189,6 +189,7 @@ func (w *hangWatch) judge(ctx context.Context, unknown map[string]error) {
 		if !w.unstacked {
 			at := takeStacks(ctx, hangStacks, w.workers(), w.labelOf)
 			h.stacks = &at
+			w.look(ctx) // telling its stack takes a rank some time: that is no work
 		}
 		w.say(ctx, h)
 	}

@@ -55,11 +55,12 @@ func (l *Link) connected(ctx context.Context, stacks bool) (*conn, error) {
 		l.mu.Lock()
 		c, up, w, parked := l.conn, l.up, l.welcome, l.state.Parked
 		l.mu.Unlock()
-		if w != nil && !w.Answers {
-			return nil, ErrNoAnswers
-		}
-		if w != nil && stacks && !w.Stacks {
+		switch {
+		case w == nil:
+		case stacks && !w.Stacks:
 			return nil, ErrNoStacks
+		case !stacks && !w.Answers:
+			return nil, ErrNoAnswers
 		}
 		if c != nil {
 			return c, nil

@@ -1,0 +1,60 @@
+package group
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The rest lives until it has been looked at, and no longer than the time for that.
+func TestTheRestIsStoppedAfterTheWitness(t *testing.T) {
+	for name, tc := range map[string]struct {
+		takes   time.Duration // 0: no witness
+		time    time.Duration
+		stopped time.Duration // after the failure
+	}{
+		"no witness":                            {0, 0, settleTime},
+		"done while the failure settles":        {100 * time.Millisecond, 1500 * time.Millisecond, settleTime},
+		"done after that":                       {1200 * time.Millisecond, 1500 * time.Millisecond, 1200 * time.Millisecond},
+		"not done in time":                      {time.Hour, 1500 * time.Millisecond, 1500 * time.Millisecond},
+		"its time is shorter than the settling": {time.Hour, 500 * time.Millisecond, settleTime},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg, stages := cast(nil, act{after: time.Second, code: 1}, act{}, act{})
+				called := 0
+				if tc.takes > 0 {
+					cfg.WitnessTime = tc.time
+					cfg.Witness = func(context.Context) <-chan struct{} {
+						called++
+						done := make(chan struct{})
+						time.AfterFunc(tc.takes, func() { close(done) })
+						return done
+					}
+				}
+				began := time.Now()
+				result := New(cfg).Run(context.Background())
+				require.Equal(t, 1, result.Code)
+				require.Equal(t, time.Second+tc.stopped, stages[1].stopped[0].Sub(began))
+				if tc.takes > 0 {
+					require.Equal(t, 1, called)
+				}
+			})
+		})
+	}
+}
+
+// Where all have ended there is nobody to look at, and nothing to wait for.
+func TestNoWitnessForTheDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, _ := cast(nil, act{after: time.Second, code: 1}, act{after: 1100 * time.Millisecond, code: 1})
+		cfg.WitnessTime = time.Hour
+		cfg.Witness = func(context.Context) <-chan struct{} { return make(chan struct{}) }
+		began := time.Now()
+		New(cfg).Run(context.Background())
+		require.Equal(t, 1100*time.Millisecond, time.Since(began))
+	})
+}

@@ -1,0 +1,113 @@
+//go:build linux
+
+package link_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/session"
+	"github.com/musterhq/muster/exec/stacks"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/test/contract"
+)
+
+// pythonWorker lets Python processes tell their stacks.
+func pythonWorker(t *testing.T) *contract.Worker {
+	dir := t.TempDir()
+	require.NoError(t, stacks.Lay(dir))
+	return contract.NewWorker(t, func(c *session.Config) { c.PythonDir = dir })
+}
+
+// deep is a program with a stack of more than a frame of the protocol holds at once.
+const deep = `
+import sys, threading, time
+def %[1]s(n):
+    if n: %[1]s(n - 1)
+    time.sleep(1000)
+for _ in range(90): threading.Thread(target=%[1]s, args=(95,), daemon=True).start()
+print("on", flush=True)
+%[1]s(3)
+`
+
+// Many ranks with long stacks come in several frames; helpers and a rank without Python
+// are told of, too, and no rank is harmed.
+func TestStacksOfAWorker(t *testing.T) {
+	w := pythonWorker(t)
+	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
+	linked(t, l)
+	list, err := l.Stacks(ctxFor(t), 5*time.Second)
+	require.NoError(t, err)
+	require.Empty(t, list)
+
+	var sessions []*link.Session
+	for i := range 4 {
+		argv := []string{"python3", "-c", fmt.Sprintf(deep, strings.Repeat("f", 200))}
+		if i == 3 {
+			argv = []string{"sh", "-c", "echo on; exec sleep 1000"}
+		}
+		on := make(chan struct{})
+		s, err := l.Open(ctxFor(t), "", wire.Spec{Argv: argv, Env: []string{fmt.Sprint("RANK=", i), "PYTHONPATH=/nowhere"}}, link.Streams{Stdout: &firstLine{on: on}, Stderr: io.Discard})
+		require.NoError(t, err)
+		<-on
+		sessions = append(sessions, s)
+	}
+	list, err = l.Stacks(ctxFor(t), 10*time.Second)
+	require.NoError(t, err)
+	require.Len(t, list, 4)
+	for _, rec := range list {
+		require.NotEmpty(t, rec.Threads)
+		if rec.Process.Rank == "3" {
+			require.Equal(t, "not Python", rec.Why)
+			continue
+		}
+		require.Empty(t, rec.Why)
+		require.Greater(t, len(rec.Text), stacks.MostText*9/10)
+	}
+	_, err = l.Ask(ctxFor(t)) // the connection is well
+	require.NoError(t, err)
+	for _, s := range sessions {
+		s.Stop(0)
+		exit, err := s.Wait(ctxFor(t))
+		require.NoError(t, err)
+		require.Equal(t, wire.ReasonStopped, exit.Reason)
+	}
+}
+
+// firstLine closes on when something is written.
+type firstLine struct{ on chan struct{} }
+
+func (f *firstLine) Write(p []byte) (int, error) {
+	if f.on != nil {
+		close(f.on)
+		f.on = nil
+	}
+	return len(p), nil
+}
+
+// A launcher that does not want stacks leaves the environment of sessions alone.
+func TestNoStacks(t *testing.T) {
+	w := pythonWorker(t)
+	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) { c.Hello.NoStacks = true })
+	var out strings.Builder
+	s, err := l.Open(ctxFor(t), "", wire.Spec{Line: "echo path $PYTHONPATH"}, link.Streams{Stdout: &out})
+	require.NoError(t, err)
+	_, err = s.Wait(ctxFor(t))
+	require.NoError(t, err)
+	require.Equal(t, "path\n", out.String())
+}
+
+// A worker of an older release is not asked, and the reason says so.
+func TestStacksOfAnOldWorker(t *testing.T) {
+	l := contract.NewLink(t, newScripted(wire.ProtoMax), quietly)
+	linked(t, l)
+	_, err := l.Stacks(ctxFor(t), time.Second)
+	require.ErrorIs(t, err, link.ErrNoStacks)
+}
