@@ -57,6 +57,9 @@ func (r Rank) doing() (activity, string) {
 	return r.inCall()
 }
 
+// polls are calls for any of several sockets or files.
+var polls = []string{"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"}
+
 // inCall judges by the system call alone.
 func (r Rank) inCall() (activity, string) {
 	p := r.Record.Process
@@ -74,7 +77,9 @@ func (r Rank) inCall() (activity, string) {
 		return waits, "waiting for " + p.Peer
 	case slices.Contains([]string{"recvfrom", "recvmsg", "recvmmsg", "accept", "accept4", "connect"}, call):
 		return waits, "waiting for a socket"
-	case slices.Contains([]string{"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"}, call):
+	case r.Record.MPI && slices.Contains(polls, call):
+		return unknown, "polling, in MPI or elsewhere"
+	case slices.Contains(polls, call):
 		return waits, "waiting for sockets or files"
 	case slices.Contains([]string{"read", "readv", "pread64", "preadv", "openat"}, call):
 		return reads, "reading from a pipe or a file"
