@@ -210,8 +210,12 @@ func (s *service) stacksOf(l *links, cfg Config) func(context.Context, []string)
 		if len(numbers) > 0 {
 			at.ranks = slices.DeleteFunc(at.ranks, func(r stacks.Rank) bool { return !slices.Contains(numbers, strconv.Itoa(r.Number)) })
 		}
-		if len(at.ranks) == 0 && len(at.unknown) == 0 {
+		switch {
+		case len(at.ranks) > 0 || len(at.unknown) > 0:
+		case len(numbers) > 0:
 			return []string{"no such rank runs"}
+		default:
+			return []string{"no ranks run"}
 		}
 		v := stacks.OfHang(at.ranks)
 		if v.Sentence = v.Facts(); len(numbers) > 0 {

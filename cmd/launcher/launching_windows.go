@@ -25,7 +25,7 @@ func launching(Streams) []*cobra.Command {
 
 // stacksHere stands for agent stacks beside a launcher, which does not run here.
 func stacksHere(Streams, []string) error {
-	return failure.Usage("agent stacks JOB", "of which job?")
+	return failure.Usage("give a job's name", "no launcher runs here: of which job?")
 }
 
 // version is the commit, with what it was built by.

@@ -110,6 +110,11 @@ func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
 }
 
 func (f *submitFlags) validate() error {
+	for _, s := range f.request.Run.Settings {
+		if s.Flag == "stacks" && s.Value != "auto" && s.Value != "never" {
+			return failure.Usage("it takes auto or never", "--stacks=%s is not known", s.Value)
+		}
+	}
 	switch {
 	case f.dryRun != "" && f.dryRun != "client" && f.dryRun != "server" && f.dryRun != "none":
 		return failure.Usage("--dry-run=client asks no cluster, --dry-run=server has its rules judge", "--dry-run=%s is not known", f.dryRun)

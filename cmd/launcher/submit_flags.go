@@ -52,6 +52,7 @@ func (f *submitFlags) runFlags(set *pflag.FlagSet) {
 	set.StringVar(&r.Compat, "compat", "", "`kubeflow-v1`: the environment exactly as that operator gave it")
 	set.String("exit", "", "`RULE` of the exit code: strict or command")
 	set.Duration("exit-within", 0, "`TIME` that ranks may outlast the first one that ended with 0")
+	set.String("stacks", "", "take the ranks' stacks at a failure or a hang: `auto` (default), or never")
 	set.Duration("grace", 0, "`TIME` between asking processes to stop and killing them")
 	set.Duration("lease", 0, "`TIME` that workers go on without the launcher")
 	set.Duration("node-lost-after", 0, "`TIME` after which a worker that does not answer is lost")
@@ -61,7 +62,7 @@ func (f *submitFlags) runFlags(set *pflag.FlagSet) {
 }
 
 // launcherSettings are the flags that a launcher is told by its environment.
-var launcherSettings = []string{"exit", "exit-within", "grace", "lease", "node-lost-after", "frozen-after", "interface", "only-ranks"}
+var launcherSettings = []string{"exit", "exit-within", "stacks", "grace", "lease", "node-lost-after", "frozen-after", "interface", "only-ranks"}
 
 func (f *submitFlags) podFlags(set *pflag.FlagSet) {
 	r := &f.request
