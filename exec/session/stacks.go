@@ -69,6 +69,13 @@ func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
 	s.wg.Go(func() {
 		ctx, stop := context.WithTimeout(context.Background(), limit)
 		defer stop()
+		s.wg.Go(func() { // nobody waits for the answer when the connection has ended
+			select {
+			case <-c.gone:
+				stop()
+			case <-ctx.Done():
+			}
+		})
 		list := stacksOf(ctx, live)
 		s.mu.Lock()
 		s.stacking = false

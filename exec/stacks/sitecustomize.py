@@ -7,6 +7,12 @@ process as it is.
 import os
 import sys
 
+try:  # importlib.util would add milliseconds to each start
+    from _frozen_importlib import module_from_spec
+    from _frozen_importlib_external import PathFinder
+except ImportError:
+    PathFinder = None  # not CPython 3
+
 SIGNAL = 59
 
 
@@ -38,9 +44,8 @@ def register():
 
 def run_other():
     """Run the sitecustomize that Python would have loaded without this one."""
-    from importlib.machinery import PathFinder
-    from importlib.util import module_from_spec
-
+    if PathFinder is None:
+        return
     here = os.path.dirname(os.path.abspath(__file__))
     own = [i for i, p in enumerate(sys.path) if os.path.abspath(p) == here]
     path = sys.path[own[-1] + 1 :] if own else []
