@@ -127,9 +127,18 @@ func (g *Group) succeed() {
 	g.stop()
 }
 
+// mostBeside bounds Failure.Beside.
+const mostBeside = 16
+
 // conclude names the cause and stops the rest.
 func (g *Group) conclude() {
-	c := g.failure(cause(g.failures))
+	first := cause(g.failures)
+	c := g.failure(first)
+	for _, e := range g.failures {
+		if e.Member != first.Member && len(c.Beside) < mostBeside {
+			c.Beside = append(c.Beside, g.failure(e))
+		}
+	}
 	g.result.Code, g.result.Cause, g.result.Others = c.Code(), &c, len(g.failures)-1
 	if g.cfg.OnFailure != nil {
 		g.cfg.OnFailure(c, g.result.Others)

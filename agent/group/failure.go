@@ -29,6 +29,9 @@ type Failure struct {
 	End
 	Label, Worker string
 	Tail          []string // its last lines on stderr, bounded
+	// Beside are other failures that came with the cause: a process whose peer has given up
+	// may end a moment before that peer.
+	Beside []Failure
 }
 
 // bad: it did not end well. A process that ends with 0 because its worker was

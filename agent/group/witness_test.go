@@ -58,3 +58,14 @@ func TestNoWitnessForTheDead(t *testing.T) {
 		require.Equal(t, 1100*time.Millisecond, time.Since(began))
 	})
 }
+
+// A peer of the rank that gave up may end before it: both are told.
+func TestFailuresThatCameWithTheCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, _ := cast(nil, act{after: time.Second, code: 1, says: "the peer has gone\n"}, act{after: 1010 * time.Millisecond, code: 1, says: "timed out\n"}, act{})
+		result := New(cfg).Run(context.Background())
+		require.Equal(t, "rank 0", result.Cause.Label)
+		require.Len(t, result.Cause.Beside, 1)
+		require.Equal(t, []string{"timed out"}, result.Cause.Beside[0].Tail)
+	})
+}

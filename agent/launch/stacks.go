@@ -182,9 +182,15 @@ func (r *runner) witness(w *witness) func(context.Context) <-chan struct{} {
 	return w.begin
 }
 
-// tellBlame says who the failed process has waited for, where its stacks tell.
+// tellBlame says who the failed process, or one that failed with it, has waited for, where its stacks tell.
 func (r *runner) tellBlame(attempt int, f group.Failure, w *witness) {
-	sentence, lines := w.judge(stacks.Failure{Sentence: f.Sentence(), Tail: f.Tail})
+	var sentence string
+	var lines []string
+	for _, one := range append([]group.Failure{f}, f.Beside...) {
+		if sentence, lines = w.judge(stacks.Failure{Sentence: one.Sentence(), Tail: one.Tail}); sentence != "" {
+			break
+		}
+	}
 	if sentence == "" {
 		return
 	}

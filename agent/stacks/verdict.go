@@ -79,26 +79,32 @@ func indices(ranks []Rank, of activity) (list []int) {
 	return list
 }
 
-// missing are the ranks that certainly do not wait for others. One that waits for a lock
-// may wait for others in C code, so it is one only where no rank is surer. Nobody is
-// missing where more than half of several ranks would be: what they do may be their work.
+// missing are the ranks that surely do not wait for others: those that sit still elsewhere,
+// else those that compute (a rank that is about to fail computes, too), else those that
+// wait for a lock, which may be a wait for others in C code. Nobody is missing where more
+// than half of several ranks would be: what they do may be their work.
 func missing(ranks []Rank) []int {
-	var sure, maybe []int
+	var still, busy, maybe []int
 	for i, r := range ranks {
 		switch a, _ := r.doing(); a {
-		case sleeps, reads, stuck, computes, stopped:
-			sure = append(sure, i)
+		case sleeps, reads, stuck, stopped:
+			still = append(still, i)
+		case computes:
+			busy = append(busy, i)
 		case locked:
 			maybe = append(maybe, i)
 		}
 	}
-	if len(sure) == 0 {
-		sure = maybe
+	for _, list := range [][]int{still, busy, maybe} {
+		switch {
+		case len(list) == 0:
+		case len(ranks) > 2 && 2*len(list) > len(ranks):
+			return nil
+		default:
+			return list
+		}
 	}
-	if len(ranks) > 2 && 2*len(sure) > len(ranks) {
-		return nil
-	}
-	return sure
+	return nil
 }
 
 // missed is "rank 0 on pi-worker-0 was not waiting: sleeping at train.py:31 load_batch. Look
