@@ -81,8 +81,9 @@ type Case struct {
 // Argv is the command line of `agent`, with flags of the place; dir has Programs.
 func (c Case) Argv(dir string, place ...string) []string {
 	argv := []string{"run", "--framework=" + c.Framework, fmt.Sprintf("--port=%d", Port), "--output=plain", "--env=HOSTS_CASE=" + c.Name}
-	if c.Processes == 0 {
+	if c.Processes == 0 { // a stand-in that stays in the launcher
 		argv = slices.DeleteFunc(argv, func(word string) bool { return word == "--output=plain" })
+		argv = append(argv, "--exit=command")
 	}
 	argv = slices.Concat(argv, c.Flags, place, []string{"--"})
 	for _, word := range c.Command {
