@@ -149,6 +149,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
+	a.command.links = r.links
 	r.limitFiles(argv, a.command.proc.PID(), len(a.workers))
 	a.hang.over(a.command)
 	s := r.supervise(working, a, a.command.name, a.command)

@@ -34,8 +34,9 @@ type command struct {
 	// shared: it is in our process group, because it may read the terminal.
 	// What the terminal sends then reaches it without us.
 	shared bool
+	links  *links // of workers that may run its ranks; nil: there are none
 	// drained ends the stop of its ranks, and returns what has become of them; nil: there is none.
-	drained func() []reap.Outcome
+	drained func() []StoppedRank
 }
 
 // startCommand starts argv in dir, "" being the current directory, with our
@@ -136,24 +137,20 @@ func (c *command) signal(sig syscall.Signal) {
 }
 
 // stop asks the command to end with sig. If ranks run here, they are asked before their
-// helpers and launchers, and killed after grace. A launcher of ranks on workers ends
-// these itself: it is told with its whole process group. It returns the number of ranks; 0: there is
-// one without a number, or it is not known.
-func (c *command) stop(sig syscall.Signal, grace time.Duration) int {
+// helpers and launchers, and killed after grace. A launcher of ranks on workers is told with
+// its whole process group, when these have ended (stopLast); at once if it has failed. It returns the number of ranks; 0: there is
+// one without a number, or later gets the number.
+func (c *command) stop(sig syscall.Signal, grace time.Duration, failed bool) (number int, later <-chan int) {
 	if c.shared && sig == syscall.SIGINT || c.drained != nil {
-		return 0 // the terminal has sent it
+		return 0, nil // the terminal has sent it
 	}
-	var ranks []reap.Proc
-	if members, err := c.tree.Find(); err == nil {
-		// Hydra hands our mark to ranks on workers, which may be on this machine.
-		below := reap.Below(members, c.proc.PID())
-		ranks = slices.DeleteFunc(reap.Ranks(members, sig), func(p reap.Proc) bool {
-			return p.PID != c.proc.PID() && !slices.ContainsFunc(below, func(b reap.Proc) bool { return b.PID == p.PID })
-		})
-	}
-	if len(ranks) == 0 {
+	ranks, mpi := c.ranksHere(sig)
+	switch {
+	case c.links != nil && !failed && (mpi || len(ranks) == 0):
+		return 0, c.stopLast(sig, grace, func(time.Duration) { c.signal(sig) })
+	case len(ranks) == 0:
 		c.signal(sig)
-		return 0
+		return 0, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan []reap.Outcome, 1)
@@ -161,19 +158,37 @@ func (c *command) stop(sig syscall.Signal, grace time.Duration) int {
 		report, _ := c.reaper.Drain(ctx, c.tree.Find, sig, grace) // the sweep says what it cannot end
 		told <- report.Ranks
 	}()
-	c.drained = sync.OnceValue(func() []reap.Outcome { cancel(); return <-told })
+	c.drained = sync.OnceValue(func() []StoppedRank { cancel(); return c.outcomes(<-told) })
 	if ranks = reap.Apart(ranks); len(ranks) == 1 && ranks[0].Numbers == (reap.Numbers{}) {
-		return 0 // the command itself, or what its script runs
+		return 0, nil // the command itself, or what its script runs
 	}
-	return len(ranks)
+	return len(ranks), nil
+}
+
+// ranksHere are the command's ranks in the launcher. mpi reports whether an mpirun has
+// started them, or may have.
+func (c *command) ranksHere(sig syscall.Signal) (ranks []reap.Proc, mpi bool) {
+	if members, err := c.tree.Find(); err == nil {
+		// Hydra hands our mark to ranks on workers, which may be on this machine.
+		below := reap.Below(members, c.proc.PID())
+		ranks = slices.DeleteFunc(reap.Ranks(members, sig), func(p reap.Proc) bool {
+			return p.PID != c.proc.PID() && !slices.ContainsFunc(below, func(b reap.Proc) bool { return b.PID == p.PID })
+		})
+		mpi = slices.ContainsFunc(members, func(p reap.Proc) bool { return p.Alive() && IsMPIRun(p.Comm) })
+	}
+	return ranks, mpi
 }
 
 // stopped ends the stop of a command that has ended, and says how its ranks have.
-func (c *command) stopped() (all []StoppedRank) {
+func (c *command) stopped() []StoppedRank {
 	if c.drained == nil {
 		return nil
 	}
-	for _, o := range c.drained() {
+	return c.drained()
+}
+
+func (c *command) outcomes(list []reap.Outcome) (all []StoppedRank) {
+	for _, o := range list {
 		name := c.name
 		if o.Rank != "" {
 			name = "rank " + o.Rank

@@ -38,9 +38,9 @@ func (c *crew) done() <-chan struct{} { return c.ended }
 func (c *crew) signal(sig syscall.Signal) { c.group.Signal(sig) }
 
 // stop implements running. The group has a grace of its own.
-func (c *crew) stop(sig syscall.Signal, _ time.Duration) int {
+func (c *crew) stop(sig syscall.Signal, _ time.Duration, _ bool) (number int, later <-chan int) {
 	c.group.Signal(sig)
-	return int(c.live.Load())
+	return int(c.live.Load()), nil
 }
 
 // seat opens sessions of the group on one worker's link, and counts them.

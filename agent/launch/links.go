@@ -38,6 +38,7 @@ type links struct {
 	changed chan struct{} // one token: some link has another state
 	whole   chan struct{} // one token: the last of those that are there has come up
 	wg      sync.WaitGroup
+	stops   atomic.Uint64 // of ranks alone, numbered for the workers
 
 	mu      sync.Mutex
 	members map[string]*member // by worker name

@@ -13,13 +13,29 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// pass gives the command a signal: one that a KILL is due after is a stop.
-func (s *supervisor) pass(sig syscall.Signal) (ranks int) {
+// pass gives the command a signal: one that a KILL is due after is a stop. It returns what
+// running.stop does.
+func (s *supervisor) pass(sig syscall.Signal) (ranks int, later <-chan int) {
 	if grace := s.ending.wait(); grace > 0 && (sig == syscall.SIGTERM || sig == syscall.SIGINT) {
-		return s.cmd.stop(sig, grace)
+		return s.cmd.stop(sig, grace, s.ending.lost || s.ending.ill)
 	}
 	s.cmd.signal(sig)
-	return 0
+	return 0, nil
+}
+
+// sayStopping says what the first signal that told us to stop does.
+func (s *supervisor) sayStopping(ranks int) {
+	s.counted = nil
+	s.voice.Say("%s: %s; a second one kills at once", signalName(s.ending.told), s.stopping(ranks))
+}
+
+// sayCounted is sayStopping for a command that has ended, if it was not said before.
+func (s *supervisor) sayCounted() {
+	select {
+	case n := <-s.counted:
+		s.sayStopping(n)
+	default:
+	}
 }
 
 // stopping says what a stop does. ranks is how many are asked; 0: it is not known.

@@ -30,8 +30,9 @@ type running interface {
 	done() <-chan struct{}
 	signal(sig syscall.Signal)
 	// stop asks for the end with sig, for a KILL after grace. It returns the number of ranks
-	// that are asked; 0: sentences have the command's name.
-	stop(sig syscall.Signal, grace time.Duration) int
+	// that are asked; 0: sentences have the command's name. later gets the number if it is not
+	// known yet. failed: the command has failed already, and its launcher ends its ranks.
+	stop(sig syscall.Signal, grace time.Duration, failed bool) (number int, later <-chan int)
 }
 
 // supervisor watches the command, the workers and the signals of one run.
@@ -55,9 +56,10 @@ type supervisor struct {
 	progress *progressWatch
 	alone    *aloneWatch
 
-	ending ending
-	last   rendezvous.Snapshot
-	ended  bool // we signalled the command because a worker was lost, or of trouble
+	ending  ending
+	counted <-chan int // gets how many ranks a stop asks, which is then said; nil: nothing is to be said
+	last    rendezvous.Snapshot
+	ended   bool // we signalled the command because a worker was lost, or of trouble
 	// illAt is when the trouble came to light; announced: it was said.
 	illAt     time.Time
 	announced bool
@@ -117,7 +119,10 @@ func (s *supervisor) watch(ctx context.Context) {
 	for {
 		select {
 		case <-s.cmd.done():
+			s.sayCounted()
 			return
+		case n := <-s.counted:
+			s.sayStopping(n)
 		case sig := <-s.signals:
 			if s.onSignal(sig) {
 				rearm()
@@ -193,12 +198,16 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 	forward, changed := s.ending.onSignal(n, s.cfg.Grace, time.Now())
 	ranks := 0
 	if forward {
-		ranks = s.pass(n)
+		var later <-chan int
+		if ranks, later = s.pass(n); later != nil {
+			s.counted = later
+		}
 	}
 	switch {
-	case changed && first:
-		s.voice.Say("%s: %s; a second one kills at once", signalName(int(n)), s.stopping(ranks))
-	case changed:
+	case changed && first && s.counted == nil:
+		s.sayStopping(ranks)
+	case changed && !first:
+		s.counted = nil
 		s.voice.Say("%s again: killing %s", signalName(int(n)), s.name)
 	}
 	return changed

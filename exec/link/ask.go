@@ -21,19 +21,30 @@ var ErrNoStacks = errors.New("its agent is too old to take stacks")
 // waited for. The error is ErrNoAnswers, or says that no answer came before the
 // connection or ctx ended.
 func (l *Link) Ask(ctx context.Context) (wire.AnswerRecord, error) {
-	return l.question(ctx, wire.AskRecord{})
+	return l.question(ctx, wire.AskRecord{}, func(w *wire.WelcomeRecord) error {
+		if !w.Answers {
+			return ErrNoAnswers
+		}
+		return nil
+	})
 }
 
 // Stacks asks the worker where its ranks stand. The worker takes at most the given time.
 // Errors are those of Ask, with ErrNoStacks.
 func (l *Link) Stacks(ctx context.Context, limit time.Duration) ([]wire.StackRecord, error) {
-	answer, err := l.question(ctx, wire.AskRecord{Stacks: true, Millis: limit.Milliseconds()})
+	answer, err := l.question(ctx, wire.AskRecord{Stacks: true, Millis: limit.Milliseconds()}, func(w *wire.WelcomeRecord) error {
+		if !w.Stacks {
+			return ErrNoStacks
+		}
+		return nil
+	})
 	return answer.Stacks, err
 }
 
-// question sends a question when there is a connection, and waits for its answer.
-func (l *Link) question(ctx context.Context, rec wire.AskRecord) (wire.AnswerRecord, error) {
-	c, err := l.connected(ctx, rec.Stacks)
+// question sends a question when there is a connection to a worker whose WELCOME fits, and
+// waits for its answer.
+func (l *Link) question(ctx context.Context, rec wire.AskRecord, fits func(*wire.WelcomeRecord) error) (wire.AnswerRecord, error) {
+	c, err := l.connected(ctx, fits)
 	if err != nil {
 		return wire.AnswerRecord{}, err
 	}
@@ -49,18 +60,16 @@ func (l *Link) question(ctx context.Context, rec wire.AskRecord) (wire.AnswerRec
 	}
 }
 
-// connected waits for a connection to a worker that answers, about stacks if that is asked.
-func (l *Link) connected(ctx context.Context, stacks bool) (*conn, error) {
+// connected waits for a connection to a worker whose WELCOME fits.
+func (l *Link) connected(ctx context.Context, fits func(*wire.WelcomeRecord) error) (*conn, error) {
 	for {
 		l.mu.Lock()
 		c, up, w, parked := l.conn, l.up, l.welcome, l.state.Parked
 		l.mu.Unlock()
-		switch {
-		case w == nil:
-		case stacks && !w.Stacks:
-			return nil, ErrNoStacks
-		case !stacks && !w.Answers:
-			return nil, ErrNoAnswers
+		if w != nil {
+			if err := fits(w); err != nil {
+				return nil, err
+			}
 		}
 		if c != nil {
 			return c, nil
@@ -92,7 +101,7 @@ type pending struct {
 	bytes  int
 }
 
-// ask sends a question; the channel gets its answer.
+// ask sends a question, or an order to ranks; the channel gets its answer.
 func (c *conn) ask(rec wire.AskRecord) (<-chan wire.AnswerRecord, uint64) {
 	p := &pending{answer: make(chan wire.AnswerRecord, 1)}
 	c.mu.Lock()

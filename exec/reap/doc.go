@@ -35,7 +35,8 @@
 // loading a program shows no environment, so a scan waits until it has. [Reaper.Drain] asks the ranks first ([Ranks]), and with
 // the signal that the caller got, so that they can write a checkpoint while the
 // daemons above them and the helpers below them still live. Helpers follow, launchers
-// and daemons come last. [Reaper.Rest] stops what
+// and daemons come last. [Reaper.Ask] is the first part alone, for ranks whose launcher
+// runs elsewhere. [Reaper.Rest] stops what
 // a process that has ended leaves behind. Signals go
 // through a pidfd whose process was compared by start time, so a reused pid is
 // never hit.

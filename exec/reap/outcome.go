@@ -19,6 +19,9 @@ type Outcome struct {
 	ended  bool
 }
 
+// Ended reports whether a scan has found that it had ended.
+func (o Outcome) Ended() bool { return o.ended }
+
 // watched are the ranks of a stop.
 type watched struct {
 	began time.Time
@@ -38,7 +41,7 @@ func (w *watched) watch(ranks []Proc) {
 	w.began, w.at = time.Now(), map[identity]int{}
 	for _, p := range Apart(ranks) {
 		w.at[p.identity()] = len(w.all)
-		w.all = append(w.all, Outcome{PID: p.PID, Rank: p.Numbers.rank()})
+		w.all = append(w.all, Outcome{PID: p.PID, Rank: p.Numbers.Rank()})
 	}
 }
 
@@ -60,8 +63,8 @@ func (w *watched) note(alive []Proc, killed map[identity]bool) {
 	}
 }
 
-// rank returns the number in the job, else the one on the machine.
-func (n Numbers) rank() string {
+// Rank returns the number in the job, else the one on the machine.
+func (n Numbers) Rank() string {
 	const local = 1
 	job := n
 	job[local] = ""

@@ -35,6 +35,7 @@ type Report struct {
 	Left   int // alive at the last scan
 	Scans  int
 	Ranks  []Outcome // of the ranks, which Drain asked first
+	Others int       // ranks that live when Ask returns
 }
 
 // Stop ends the processes that find returns, newly found ones too: TERM (then
@@ -65,7 +66,7 @@ func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig sys
 	s.ordered = grace > 0
 	var err error
 	if grace > 0 {
-		err = s.ranks(ctx, sig, start.Add(alone))
+		err = s.ranks(ctx, sig, start.Add(alone), func(alive []Proc) []Proc { return s.first(alive, sig) })
 	}
 	if err == nil {
 		err = s.finish(ctx, start.Add(grace))
@@ -117,8 +118,9 @@ func newStop(r *Reaper, find func() ([]Proc, error), grace time.Duration) *stop 
 		killed: map[identity]bool{}, found: map[identity]bool{}, present: map[identity]bool{}, refused: map[identity]error{}}
 }
 
-// ranks asks the present ranks with sig and waits for these alone.
-func (s *stop) ranks(ctx context.Context, sig syscall.Signal, until time.Time) error {
+// ranks asks those of the present processes with sig that choose returns, and waits for
+// these alone.
+func (s *stop) ranks(ctx context.Context, sig syscall.Signal, until time.Time, choose func(alive []Proc) []Proc) error {
 	var first map[identity]bool
 	for {
 		woken := s.r.nextReap()
@@ -128,7 +130,7 @@ func (s *stop) ranks(ctx context.Context, sig syscall.Signal, until time.Time) e
 		}
 		if first == nil {
 			first = map[identity]bool{}
-			for _, p := range s.first(alive, sig) {
+			for _, p := range choose(alive) {
 				first[p.identity()] = true
 				s.askWith(p, sig)
 			}

@@ -52,9 +52,12 @@ func (s *Server) handle(c *conn, f wire.Frame) error {
 		if err := f.Decode(&rec); err != nil {
 			return err
 		}
-		if rec.Stacks {
+		switch {
+		case rec.Stacks:
 			s.askStacks(c, rec)
-		} else {
+		case rec.End != nil:
+			s.endRanks(c, rec.Seq, *rec.End)
+		default:
 			s.ask(c, rec)
 		}
 		return nil

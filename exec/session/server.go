@@ -99,6 +99,7 @@ type Server struct {
 	answering    bool     // a question is being answered
 	stacking     bool     // one about stacks is
 	noStacks     bool     // the launcher asks for none
+	saving       *saving  // the last stop of ranks alone; nil: there was none
 }
 
 // New returns a Server; Serve starts it.

@@ -101,6 +101,9 @@ func (s *Server) stopAllLocked(reason string, sig syscall.Signal, grace time.Dur
 		}
 		all = append(all, x)
 	}
+	if s.saving != nil && reason != wire.ReasonPreempted {
+		s.saving.cancel()
+	}
 	done := make(chan struct{})
 	if s.fences == nil {
 		s.fences = map[string]chan struct{}{}
@@ -138,6 +141,9 @@ func (s *Server) stopTrees(all []*session, reason string, sig syscall.Signal, gr
 		} else {
 			live = append(live, x)
 		}
+	}
+	if reason == wire.ReasonPreempted {
+		grace = s.awaitSaving(ctx, grace)
 	}
 	if len(live) > 0 {
 		find := func() ([]reap.Proc, error) { return members(live) }

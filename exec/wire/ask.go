@@ -11,6 +11,39 @@ type AskRecord struct {
 	Stacks bool `json:"stacks,omitempty"`
 	// Millis is how long the worker may take for stacks.
 	Millis int64 `json:"millis,omitempty"`
+	// End asks ranks to end in place of the question. It is for workers whose WELCOME
+	// says AsksRanks; any number of these may be under way.
+	End *EndRanksRecord `json:"endRanks,omitempty"`
+}
+
+// EndRanksRecord has PID 1 ask the ranks of its sessions to end, and nobody else. Only
+// those are asked that handle the signal.
+type EndRanksRecord struct {
+	// Number is the stop's among those of the launcher: the ranks are asked once for each.
+	Number      uint64 `json:"number"`
+	Signal      int    `json:"signal"`
+	GraceMillis int64  `json:"graceMillis"`
+	// Wait is for an answer when the ranks have ended, or the last part of the grace
+	// begins. Otherwise it comes when they have been asked.
+	Wait bool `json:"wait,omitempty"`
+}
+
+// RanksRecord is the answer to an EndRanksRecord.
+type RanksRecord struct {
+	Asked int          `json:"asked"`
+	Ranks []EndingRank `json:"ranks,omitempty"` // of these, as many as fit
+	// Living counts the ranks that live still, those that were not asked among them; only
+	// of an answer that was waited for.
+	Living int `json:"living,omitempty"`
+}
+
+// EndingRank is a rank that was asked to end.
+type EndingRank struct {
+	Rank string `json:"rank,omitempty"` // its number; "": it has none
+	// AfterMillis is the time from the signal to the rank's end; of one that lives, up to now.
+	AfterMillis int64 `json:"afterMillis,omitempty"`
+	// Lives: it has not ended yet.
+	Lives bool `json:"lives,omitempty"`
 }
 
 // AnswerRecord answers an AskRecord.
@@ -19,6 +52,8 @@ type AnswerRecord struct {
 	Sessions []SessionRecord `json:"sessions,omitempty"`
 	// Left is how many processes did not fit into the record.
 	Left int `json:"left,omitempty"`
+	// Ranks answers AskRecord.End.
+	Ranks *RanksRecord `json:"ranks,omitempty"`
 	// Stacks are some of the stacks that were asked for; More: another ANSWER of the
 	// same Seq follows.
 	Stacks []StackRecord `json:"stacks,omitempty"`

@@ -75,6 +75,8 @@ type WelcomeRecord struct {
 	Unpacks bool `json:"unpacks,omitempty"`
 	// Stacks says that the worker tells the stacks of ranks.
 	Stacks bool `json:"stacks,omitempty"`
+	// AsksRanks says that the worker takes AskRecord.End.
+	AsksRanks bool `json:"asksRanks,omitempty"`
 }
 
 // Interface is a network interface of a worker.

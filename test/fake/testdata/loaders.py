@@ -5,7 +5,7 @@ its checkpoint on TERM or INT, which takes two seconds, and exits with 0. METHOD
 multiprocessing starts a process: fork, spawn or forkserver."""
 import multiprocessing, os, signal, sys, time
 
-me = os.environ.get("RANK", "0")
+me = next((os.environ[n] for n in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK") if n in os.environ), "0")
 
 
 def load(number):

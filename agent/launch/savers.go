@@ -1,0 +1,186 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+const (
+	// countTime bounds how long workers are waited for to say how many ranks they ask.
+	// One that does not say it is not waited for afterwards either.
+	countTime = 5 * time.Second
+	// endsItself is for an mpirun whose ranks have all ended.
+	endsItself = 2 * time.Second
+	// lastAnswers is how long workers may take to tell of ranks after the command's end.
+	lastAnswers = time.Second
+)
+
+// saver is a rank that handles the signal which ends its launcher: it may save something
+// first. The launcher of the ranks, as mpirun, ends them all when it is told to end, or
+// when one has died.
+type saver struct {
+	rank, worker string // "": in the launcher
+	after        time.Duration
+	ended        bool
+}
+
+// askSavers asks the ranks below the command to end: those of its sessions on workers, and
+// those that its mpirun has started here. counted gets their number once. It returns when
+// they have ended, or the last part of grace begins, or ctx has ended. living is how many
+// ranks there are still, and those of a worker that says nothing are one.
+func (c *command) askSavers(ctx context.Context, sig syscall.Signal, grace time.Duration, counted chan<- int) (all []saver, living int) {
+	var mu sync.Mutex
+	var asked, over sync.WaitGroup
+	began := time.Now()
+	note := func(list []saver, others int) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, list...)
+		living += others
+	}
+	number := 0
+	count := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		number += n
+	}
+	asked.Add(1)
+	over.Go(func() { note(c.askOwn(ctx, sig, grace, func(n int) { count(n); asked.Done() })) })
+	rec := wire.EndRanksRecord{Number: c.links.stops.Add(1), Signal: int(sig), GraceMillis: grace.Milliseconds()}
+	for name, s := range c.links.standings() {
+		if s.err != nil {
+			continue
+		}
+		asked.Add(1)
+		over.Go(func() {
+			soon, cancel := context.WithTimeout(ctx, min(countTime, grace/2))
+			first, err := s.link.EndRanks(soon, rec)
+			cancel()
+			count(first.Asked)
+			asked.Done()
+			if err != nil {
+				note(nil, 1)
+				return
+			}
+			waiting := rec
+			waiting.Wait = true
+			ctx, cancel := context.WithTimeout(ctx, grace)
+			defer cancel()
+			if last, err := s.link.EndRanks(ctx, waiting); err == nil {
+				note(saversOf(last, name, 0), last.Living)
+			} else {
+				note(saversOf(first, name, time.Since(began)), 1)
+			}
+		})
+	}
+	asked.Wait()
+	counted <- number
+	over.Wait()
+	return all, living
+}
+
+// saversOf are the ranks of an answer. Those that live have lived for so long.
+func saversOf(rec wire.RanksRecord, worker string, so time.Duration) (all []saver) {
+	for _, r := range rec.Ranks {
+		one := saver{r.Rank, worker, time.Duration(r.AfterMillis) * time.Millisecond, !r.Lives}
+		if r.Lives {
+			one.after = max(one.after, so)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// askOwn is askSavers for the ranks that the command's mpirun has started here.
+func (c *command) askOwn(ctx context.Context, sig syscall.Signal, grace time.Duration, counted func(int)) (all []saver, living int) {
+	report, _ := c.reaper.Ask(ctx, c.belowMPIRun, sig, grace, func(ranks []reap.Proc) { counted(len(ranks)) }) // the sweep says what it cannot find
+	for _, o := range report.Ranks {
+		all = append(all, saver{o.Rank, "", o.After, o.Ended()})
+	}
+	return all, report.Others
+}
+
+// belowMPIRun finds the mpiruns of the command and what they have started here. Hydra hands our
+// mark to ranks on workers, which may be on this machine.
+func (c *command) belowMPIRun() ([]reap.Proc, error) {
+	members, err := c.tree.Find()
+	if err != nil {
+		return nil, err
+	}
+	parents := map[int]int{}
+	mpirun := map[int]bool{}
+	for _, p := range members {
+		parents[p.PID] = p.PPID
+		mpirun[p.PID] = IsMPIRun(p.Comm)
+	}
+	var found []reap.Proc
+	for _, p := range members {
+		below, own := false, false
+		for pid, steps := p.PID, 0; pid != 0 && steps <= len(members); pid, steps = parents[pid], steps+1 {
+			below, own = below || mpirun[pid], own || pid == c.proc.PID()
+		}
+		if below && own {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// stopLast asks the ranks of the command's launcher to end, and the command when these
+// have ended, or when the last part of grace begins. The channel gets the number of ranks.
+func (c *command) stopLast(sig syscall.Signal, grace time.Duration, tell func(grace time.Duration)) <-chan int {
+	ctx, cancel := context.WithCancel(context.Background())
+	counted, over := make(chan int, 1), make(chan []StoppedRank, 1)
+	began := time.Now()
+	go func() {
+		savers, living := c.askSavers(ctx, sig, grace, counted)
+		if len(savers) > 0 && living == 0 {
+			c.awaitEnd(ctx, endsItself)
+		}
+		select {
+		case <-c.proc.Done():
+		default:
+			tell(grace - time.Since(began))
+		}
+		over <- stoppedSavers(savers)
+	}()
+	c.drained = sync.OnceValue(func() []StoppedRank {
+		defer cancel()
+		select {
+		case all := <-over:
+			return all
+		case <-time.After(lastAnswers):
+			cancel()
+			return <-over
+		}
+	})
+	return counted
+}
+
+func (c *command) awaitEnd(ctx context.Context, limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-c.proc.Done():
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func stoppedSavers(savers []saver) (all []StoppedRank) {
+	for _, s := range savers {
+		name := "rank"
+		if s.rank != "" {
+			name += " " + s.rank
+		}
+		all = append(all, StoppedRank{Rank: name, Worker: s.worker, Seconds: s.after.Seconds(), Killed: !s.ended})
+	}
+	return all
+}

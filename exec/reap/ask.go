@@ -1,0 +1,67 @@
+//go:build linux
+
+package reap
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// Ask is the first part of a Drain: it asks the savers (Savers) of the first scan to end
+// with sig, and returns when they have ended, or when the last part of grace begins.
+// Nobody else gets a signal. The caller is the launcher of the ranks' launcher: that ends
+// all ranks when it is told to end, or when one has died. asked is called once with the
+// savers, before they are asked. Report.Others counts the ranks that live at the end.
+func (r *Reaper) Ask(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, asked func(ranks []Proc)) (Report, error) {
+	s := newStop(r, find, grace)
+	told := false
+	choose := func(alive []Proc) []Proc {
+		savers := Savers(alive, sig)
+		s.watched.watch(savers)
+		told = true
+		asked(Apart(savers))
+		return savers
+	}
+	err := s.ranks(ctx, sig, time.Now().Add(grace-lastPart(grace)), choose)
+	if !told {
+		asked(nil)
+	}
+	if alive, serr := s.scan(); serr == nil {
+		s.report.Others = len(Apart(Ranks(alive, sig)))
+	}
+	s.report.Ranks = s.watched.all
+	return s.report, err
+}
+
+// Savers returns those of Ranks that handle sig, and with a script that does what it runs.
+// The others would die of sig, or ignore it: they have nothing to save.
+func Savers(members []Proc, sig syscall.Signal) []Proc {
+	var buf bytes.Buffer
+	answers, argv := func(p Proc) answer { return answerOf(p, sig, &buf) }, func(p Proc) []string { return argvOf(p, &buf) }
+	all := Ranks(members, sig)
+	parent := map[int]Proc{}
+	for _, p := range all {
+		parent[p.PID] = p
+	}
+	// chain are p and those of all that it descends from, without gaps.
+	chain := func(p Proc) (list []Proc) {
+		for ok := true; ok && len(list) <= len(all); p, ok = parent[p.PPID] {
+			list = append(list, p)
+		}
+		return list
+	}
+	saves := func(p Proc) bool { return answers(p) == handles && kindOf(p, argv) != launcher }
+	saving := map[int]bool{} // by pid: the topmost of a chain that has a saver
+	for _, p := range all {
+		if list := chain(p); slices.ContainsFunc(list, saves) {
+			saving[list[len(list)-1].PID] = true
+		}
+	}
+	return slices.DeleteFunc(all, func(p Proc) bool {
+		list := chain(p)
+		return !saving[list[len(list)-1].PID] || kindOf(p, argv) == launcher
+	})
+}

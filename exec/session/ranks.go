@@ -1,0 +1,139 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// saving is a stop of ranks alone: their launcher runs elsewhere, and ends last.
+type saving struct {
+	number uint64
+	cancel context.CancelFunc
+	asked  chan struct{}    // closed when the ranks have been asked
+	over   chan struct{}    // closed when they have ended, or the last part of the grace begins
+	ranks  []reap.Proc      // when asked is closed
+	answer wire.RanksRecord // when over is closed
+}
+
+// mostEnded bounds the ranks that an answer tells of, which is a record.
+const mostEnded = 512
+
+// endRanks asks the ranks of all sessions to end, unless it has done so for this number,
+// and answers: at once, or when they have ended.
+func (s *Server) endRanks(c *conn, seq uint64, rec wire.EndRanksRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != c {
+		return
+	}
+	if s.saving == nil || s.saving.number < rec.Number {
+		s.saving = s.askRanksLocked(rec)
+	}
+	one, until := s.saving, s.saving.asked
+	if rec.Wait {
+		until = one.over
+	}
+	s.wg.Go(func() {
+		select {
+		case <-until:
+		case <-c.gone:
+			return
+		}
+		answer := wire.RanksRecord{Asked: len(one.ranks), Ranks: livingRanks(one.ranks)}
+		if rec.Wait {
+			answer = one.answer
+		}
+		c.record(wire.Answer, 0, wire.AnswerRecord{Seq: seq, Ranks: &answer})
+	})
+}
+
+// askRanksLocked begins a stop of ranks. If the worker is being stopped already, its ranks
+// have been asked: the end of that is waited for. Called with s.mu held.
+func (s *Server) askRanksLocked(rec wire.EndRanksRecord) *saving {
+	grace := graceOf(rec.GraceMillis)
+	ctx, cancel := s.patience(grace)
+	one := &saving{number: rec.Number, cancel: cancel, asked: make(chan struct{}), over: make(chan struct{})}
+	var all []*session
+	for _, x := range s.sessions {
+		if x.lives() {
+			x.ours.Store(true)
+			all = append(all, x)
+		}
+	}
+	fences := make([]<-chan struct{}, 0, len(s.fences))
+	for _, fence := range s.fences {
+		fences = append(fences, fence)
+	}
+	s.wg.Go(func() {
+		defer close(one.over)
+		defer cancel()
+		if len(fences) > 0 {
+			close(one.asked)
+			awaitAll(ctx, fences)
+			return
+		}
+		one.answer = s.askRanks(ctx, all, rec, grace, func(ranks []reap.Proc) {
+			one.ranks = ranks
+			close(one.asked)
+		})
+	})
+	return one
+}
+
+func awaitAll(ctx context.Context, all []<-chan struct{}) {
+	for _, one := range all {
+		select {
+		case <-one:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (s *Server) askRanks(ctx context.Context, all []*session, rec wire.EndRanksRecord, grace time.Duration, asked func(ranks []reap.Proc)) wire.RanksRecord {
+	for _, x := range all {
+		x.awaitStart(ctx)
+		s.lookAt(x) // what ended before was not our doing
+	}
+	find := func() ([]reap.Proc, error) { return members(all) }
+	report, err := s.cfg.Reaper.Ask(ctx, find, syscall.Signal(rec.Signal), grace, asked)
+	if err != nil && ctx.Err() == nil {
+		s.cfg.Log.Warn("ask ranks to end", "err", err)
+	}
+	return wire.RanksRecord{Asked: len(report.Ranks), Living: report.Others, Ranks: endedRanks(report.Ranks)}
+}
+
+// livingRanks are ranks that have just been asked, as records have them.
+func livingRanks(ranks []reap.Proc) (all []wire.EndingRank) {
+	for _, p := range ranks[:min(len(ranks), mostEnded)] {
+		all = append(all, wire.EndingRank{Rank: p.Numbers.Rank(), Lives: true})
+	}
+	return all
+}
+
+// endedRanks are outcomes as records have them.
+func endedRanks(outcomes []reap.Outcome) (all []wire.EndingRank) {
+	for _, o := range outcomes[:min(len(outcomes), mostEnded)] {
+		all = append(all, wire.EndingRank{Rank: o.Rank, AfterMillis: o.After.Milliseconds(), Lives: !o.Ended()})
+	}
+	return all
+}
+
+// awaitSaving waits for ranks that have been asked to end, up to the last part of grace:
+// another signal would come in their way. It returns what is left of grace.
+func (s *Server) awaitSaving(ctx context.Context, grace time.Duration) time.Duration {
+	s.mu.Lock()
+	one := s.saving
+	s.mu.Unlock()
+	if one == nil {
+		return grace
+	}
+	began := time.Now()
+	s.awaitStop(ctx, one.over, grace-grace/5)
+	return max(0, grace-time.Since(began))
+}
