@@ -9,3 +9,6 @@ const DefaultGrace = 25 * time.Second
 // the period that the kubelet gives the pod (terminationGracePeriodSeconds): the rest, a
 // fifth and 5 s at most, is for ending what is left and for telling the ends.
 func Grace(period time.Duration) time.Duration { return period - min(period/5, 5*time.Second) }
+
+// Period is the period whose Grace is grace.
+func Period(grace time.Duration) time.Duration { return grace + min(grace/4, 5*time.Second) }

@@ -1,11 +1,15 @@
 package submit
 
 import (
+	"math"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/names"
 )
 
 // Run is what only some jobs are told of agent run's flags; zero: as it does by itself.
@@ -54,7 +58,33 @@ func (r Run) apply(job *v1alpha1.LaunchJob) error {
 		if s.Flag == "exit" && s.Value != "strict" && s.Value != "command" {
 			return failure.Usage("--exit=strict, --exit=command", "--exit=%s is not known", s.Value)
 		}
+		if s.Flag == "grace" {
+			if err := fitGrace(job, s.Value); err != nil {
+				return err
+			}
+		}
 		c.Env = append(c.Env, corev1.EnvVar{Name: s.Env, Value: s.Value})
+	}
+	return nil
+}
+
+// defaultPeriod is a pod's terminationGracePeriodSeconds if nobody sets it.
+const defaultPeriod = 30 * time.Second
+
+// fitGrace gives the job's pods the time to end that a --grace needs. Kubernetes' default is
+// too short for one above 25 s: the kubelet would kill before.
+func fitGrace(job *v1alpha1.LaunchJob, value string) error {
+	grace, err := time.ParseDuration(value)
+	if err != nil || grace < 0 {
+		return failure.Usage("a time is written as 90s, 10m or 1h", "--grace=%s is no time", value)
+	}
+	if grace <= names.Grace(defaultPeriod) {
+		return nil
+	}
+	period := new(int64(math.Ceil((grace + defaultPeriod - names.Grace(defaultPeriod)).Seconds())))
+	job.Spec.Launcher.Template.Spec.TerminationGracePeriodSeconds = period
+	for i := range job.Spec.Roles {
+		job.Spec.Roles[i].Template.Spec.TerminationGracePeriodSeconds = period
 	}
 	return nil
 }

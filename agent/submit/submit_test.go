@@ -116,6 +116,9 @@ func TestMistakes(t *testing.T) {
 		"--ps=-1":                             func(r *Request) { r.PS = -1 },
 		"--hang-after without a launcher":     func(r *Request) { r.HangAfter = 60e9 },
 		"--grace without a launcher":          func(r *Request) { r.Run.Settings = []Setting{{"grace", "MUSTER_GRACE", "1m"}} },
+		"--grace=soon is no time": func(r *Request) {
+			r.Command, r.Run.Settings = []string{"mpirun", "./pi"}, []Setting{{"grace", "MUSTER_GRACE", "soon"}}
+		},
 		"--exit=well": func(r *Request) {
 			r.Command, r.Run.Settings = []string{"mpirun", "./pi"}, []Setting{{"exit", "MUSTER_EXIT", "well"}}
 		},

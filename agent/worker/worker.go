@@ -97,6 +97,7 @@ func newRole(cfg Config, dir, temp string) *role {
 	r.server = session.New(session.Config{
 		Job: cfg.Job, Version: cfg.Version, Slots: cfg.Slots, Env: Environment(os.Environ(), dir, temp), Dir: cwd,
 		SpoolDirs: rundir.SpillDirs(dir), PythonDir: layStacks(cfg, dir), Reaper: r.reaper, OOMScore: RankOOMScore(), Log: cfg.Log, Await: cfg.Await,
+		OnPodGrace: cfg.warnOfGrace,
 	})
 	r.reaper.OnOrphan = r.server.Orphaned
 	return r
@@ -190,10 +191,25 @@ func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan o
 // grace is the launcher's if it was given, else ours if that was, else that of the pod's
 // period, if a launcher has told it.
 func (c Config) grace(launcher, period time.Duration) time.Duration {
-	if c.GraceGiven {
+	if c.GraceGiven && !c.tooLong(period) {
 		return cmp.Or(launcher, c.Grace)
 	}
 	return cmp.Or(launcher, names.Grace(period), c.Grace)
+}
+
+// tooLong reports whether the kubelet kills the pod, which has period to end, before our
+// --grace is over; 0: it is not known.
+func (c Config) tooLong(period time.Duration) bool {
+	return c.GraceGiven && period > 0 && c.Grace > period
+}
+
+// warnOfGrace says that a --grace cannot be kept. The worker learns of its pod's period
+// from its launcher only, when it is too late to refuse the flag.
+func (c Config) warnOfGrace(period time.Duration) {
+	if c.tooLong(period) {
+		c.Log.Warn(fmt.Sprintf("--grace=%s is longer than the %s that this pod has to end: using %s", c.Grace, period, names.Grace(period)),
+			"hint", fmt.Sprintf("leave --grace away, or set terminationGracePeriodSeconds: %.0f in the pod's template", (c.Grace+5*time.Second).Seconds()))
+	}
 }
 
 // leave stops the sessions that live, for reason, and what has escaped from those

@@ -43,7 +43,7 @@ func TestGrace(t *testing.T) {
 		launcher, period, want time.Duration
 	}{
 		{false, 0, 0, 25}, {false, 0, 90, 85}, {false, 40, 90, 40}, {false, 40, 0, 40},
-		{true, 0, 90, 25}, {true, 40, 90, 40},
+		{true, 0, 90, 25}, {true, 40, 90, 40}, {true, 0, 20, 16}, {true, 12, 20, 12}, {true, 0, 25, 25},
 	} {
 		cfg := Config{Grace: 25 * time.Second, GraceGiven: c.given}
 		require.Equal(t, c.want*time.Second, cfg.grace(c.launcher*time.Second, c.period*time.Second), "%+v", c)

@@ -51,6 +51,7 @@ func TestBadInput(t *testing.T) {
 		{"--workers=1 --env=x -- true", "", `--env "x" is not NAME=VALUE`, ""},
 		{"--workers=1 --port=70000 -- true", "", "--port=70000: it takes 1024 to 64536", ""},
 		{"--workers=1 --timeout=-1s -- true", "", "--timeout=-1s lies in the past", ""},
+		{"--workers=1 --grace=1m -- true", "MUSTER_JOB=pi MUSTER_GRACE=25s", "--grace=1m0s is longer than the 30s that this pod has to end", "set terminationGracePeriodSeconds: 65 in the pod's template"},
 		{"--wrokers=1 -- true", "", "unknown flag: -wrokers", "agent join --help"},
 	} {
 		out, code := inPod(t, row.line, row.env)

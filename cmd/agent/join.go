@@ -70,8 +70,12 @@ func runJoin(args []string) int {
 	fs := newFlags("join")
 	tokenFile := joinFlags(fs, &cfg)
 	wrong := fromEnvironment(fs)
+	told := cfg.Grace // by the controller, of a member of a LaunchJob
 	if code, ok := parse(fs, joinHelp, args, 0, 1<<20); !ok {
 		return code
+	}
+	if wrong == nil && os.Getenv(names.EnvJob) != "" && os.Getenv(failure.Variable("grace")) != "" {
+		wrong = graceFits(cfg.Grace, names.Period(told))
 	}
 	if wrong != nil {
 		return complain(names.ExitUsage, wrong)
@@ -86,6 +90,15 @@ func runJoin(args []string) int {
 	say := func(format string, words ...any) { fmt.Fprintf(stderr("info"), "agent: "+format+"\n", words...) }
 	code, err := join.Run(context.Background(), cfg, say)
 	return complain(code, err)
+}
+
+// graceFits refuses a --grace that is longer than the time that the kubelet gives the pod.
+func graceFits(grace, period time.Duration) error {
+	if grace <= period {
+		return nil
+	}
+	way := fmt.Sprintf("leave --grace away to use %s, or set terminationGracePeriodSeconds: %.0f in the pod's template", names.Grace(period), (grace + 5*time.Second).Seconds())
+	return failure.Usage(way, "join: --grace=%s is longer than the %s that this pod has to end", grace, period)
 }
 
 // joinFlags binds cfg to flags; the token's file is read later.

@@ -102,7 +102,11 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	s.claimed, s.epoch, s.conn = true, h.Epoch, c
 	s.lease = leaseOf(h.LeaseSeconds)
 	s.wantsReports, s.frozenAfter, s.noStacks = h.Reports, graceOf(h.FrozenMillis), h.NoStacks
+	before := s.podGrace
 	s.grace, s.podGrace = graceOf(h.GraceMillis), graceOf(h.PodGraceMillis)
+	if s.podGrace != before && s.cfg.OnPodGrace != nil {
+		s.cfg.OnPodGrace(s.podGrace)
+	}
 	s.watchNow()
 	s.heard, s.swept = time.Now(), false
 	s.kick()

@@ -44,6 +44,9 @@ type Config struct {
 	HelloTimeout time.Duration // 10 s: a connection that says nothing
 	DeadAfter    time.Duration // 15 s: a connection without a byte
 	Grace        time.Duration // 5 s: between TERM and KILL where nobody says
+	// OnPodGrace gets the time that the kubelet gives our pod to end, when a launcher has
+	// told another one than before.
+	OnPodGrace func(time.Duration)
 	// Await is how long to wait for a launcher; 0: for ever. A worker that has a
 	// launcher waits for the lease of that launcher, if it is longer.
 	Await time.Duration
