@@ -58,6 +58,7 @@ lint: fresh ## gofmt and go vet, for Linux and for other systems; generated file
 	$(GO) vet ./...
 	$(GO) vet -tags mpi,speed,pauses,held,culprit ./test/fake
 	$(GO) vet -tags mpi,cells ./test/fake
+	$(GO) vet -tags mpi,care ./test/fake
 	$(GO) vet -tags e2e ./test/e2e ./test/install/live ./agent/controller ./agent/kubeflow
 	$(GO) vet -tags soak ./test/soak
 	$(GO) vet -tags skew ./test/skew
@@ -107,6 +108,11 @@ fake-held: build ## processes in the background that hold the output of commands
 fake-culprit: build ## the rank that failed is named: 432 ends of ranks under five MPIs, torchrun, plain and join (packages from PyPI; root, a memory cgroup)
 	@sh test/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,culprit -timeout 15m -parallel 40 -run '^TestCulprit$$' -v ./test/fake
+
+.PHONY: care
+care: build ## ranks that run are looked after: saves at every stop, hangs, ends and zeros, under five MPIs, PyTorch and JAX (packages from PyPI)
+	@sh test/mpi/deps.sh --conform
+	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,care -run '^TestCare' -v -timeout 20m -parallel 4 ./test/fake
 
 .PHONY: convert
 convert: ## agent convert: every field of the kinds' CRDs is carried or named, every manifest converts (modules of the kinds; no cluster)

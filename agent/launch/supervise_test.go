@@ -163,9 +163,9 @@ func (c *stubborn) signal(sig syscall.Signal) {
 	}
 }
 
-func (c *stubborn) stop(sig syscall.Signal, _ time.Duration) int {
+func (c *stubborn) stop(sig syscall.Signal, _ time.Duration, _ bool) (number int, later <-chan int) {
 	c.signal(sig)
-	return 0
+	return 0, nil
 }
 
 // A worker may be lost after all have come and before mpirun begins, as when the

@@ -1,4 +1,4 @@
-//go:build mpi && (pauses || held || culprit)
+//go:build mpi && (pauses || held || culprit || care)
 
 package fake
 

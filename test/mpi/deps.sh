@@ -91,6 +91,7 @@ wheel() { # NAME VERSION: a venv with that package alone, whole or not at all
 conform_packages() {
 	missing <<-'END'
 		/usr/lib/python3/dist-packages/pip/__init__.py python3-pip
+		/usr/bin/numactl numactl
 	END
 	[ -n "$(ls -d /usr/lib/python3*/ensurepip 2>/dev/null)" ] || printf 'python3-venv '
 }
