@@ -20,11 +20,14 @@ type Signals struct {
 	dropped chan os.Signal // never read
 }
 
+// halt is SIGRTMIN+3, which ends a container of systemd; images name it as their STOPSIGNAL.
+const halt = syscall.Signal(37)
+
 // TakeSignals takes them until GiveBack, but for those that we were started to
 // ignore.
 func TakeSignals() Signals {
 	s := Signals{Stop: make(chan os.Signal, 4), Passed: make(chan os.Signal, 64), dropped: make(chan os.Signal)}
-	heed.Notify(s.Stop, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	heed.Notify(s.Stop, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, halt)
 	heed.Notify(s.Passed, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGSTKFLT,
 		syscall.SIGCONT, syscall.SIGTSTP, syscall.SIGVTALRM, syscall.SIGWINCH, syscall.SIGIO, syscall.SIGPWR)
 	// Taken and dropped, not ignored: what a process ignores, its children ignore

@@ -1,7 +1,7 @@
 """A process of JAX that computes for two seconds more when it is told to end, and saves."""
-import os, signal, sys, time
+import glob, os, signal, sys, time
 
-if os.environ.get("MUSTER_ATTEMPT", "0") != "0":
+if glob.glob("saved.*"):
     sys.exit(0)
 import jax
 import numpy
