@@ -102,9 +102,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		OnEnd: func(e group.End, failed bool) {
 			c.live.Add(-1)
 			look.over[c.group.Label(e.Member)] = true
-			if s, ok := stoppedOf(e, c.group); ok {
-				stopped = append(stopped, s)
-			}
+			stopped = append(stopped, stoppedOf(e, c.group)...)
 			if e.Member < len(plan.Processes) {
 				a.progress.ended(plan.Processes[e.Member].Rank)
 				s.rest.note(c.group.Label(e.Member), plan.Processes[e.Member].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !plan.Any)
@@ -122,6 +120,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	})
 	a.group, a.live = c.group, &c.live
 	s = r.supervise(working, a, filepath.Base(r.cfg.Command[0]), c)
+	s.starter = starterOf(plan.Processes)
 	s.group, s.what, s.rest = true, whatOf(members), newLeftover(r.cfg.ExitWithin)
 	r.wg.Go(func() {
 		defer close(c.ended)

@@ -4,10 +4,12 @@ package launch
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
@@ -41,7 +43,9 @@ func (s *supervisor) sayCounted() {
 // stopping says what a stop does. ranks is how many are asked; 0: it is not known.
 func (s *supervisor) stopping(ranks int) string {
 	whom := s.name
-	if ranks > 0 {
+	if s.starter != "" {
+		whom = s.starter + " on " + count(len(s.started), "worker")
+	} else if ranks > 0 {
 		whom = reap.Count(ranks, s.whatOf())
 	}
 	text := reap.Stopping(whom, s.cfg.Grace)
@@ -53,6 +57,20 @@ func (s *supervisor) stopping(ranks int) string {
 
 func (s *supervisor) whatOf() string { return cmp.Or(s.what, "rank") }
 
+// starterOf names the launcher that each of the processes is, which starts the ranks of its
+// worker; "": they are ranks.
+func starterOf(processes []Proc) string {
+	for _, p := range processes {
+		has := func(name string) bool {
+			return slices.ContainsFunc(p.ours, func(v framework.Var) bool { return v.Name == name })
+		}
+		if has("PET_NPROC_PER_NODE") && !has("RANK") { // torchrun sets it itself
+			return "torchrun"
+		}
+	}
+	return ""
+}
+
 // whatOf is what sentences call the members: ranks if they are numbered so.
 func whatOf(members []group.Member) string {
 	for _, m := range members {
@@ -63,17 +81,27 @@ func whatOf(members []group.Member) string {
 	return "rank"
 }
 
-// stoppedOf is the end of a member that was asked to end, or whose worker was.
-func stoppedOf(e group.End, g *group.Group) (StoppedRank, bool) {
+// stoppedOf are the ranks of a member that was asked to end, or whose worker was: the member
+// itself, or those that a launcher such as torchrun has started.
+func stoppedOf(e group.End, g *group.Group) (all []StoppedRank) {
 	preempted := e.Exit.Reason == wire.ReasonPreempted
 	if e.Err != nil || e.Asked.IsZero() && !preempted {
-		return StoppedRank{}, false
+		return nil
 	}
-	s := StoppedRank{Rank: g.Label(e.Member), Worker: g.Worker(e.Member), Killed: e.Exit.Signal == int(syscall.SIGKILL) && e.Exit.OOM == 0}
+	label, worker := g.Label(e.Member), g.Worker(e.Member)
+	for _, r := range e.Exit.Asked {
+		if r.Rank != "" {
+			all = append(all, StoppedRank{Rank: "rank " + r.Rank, Worker: worker, Seconds: float64(r.AfterMillis) / 1000, Killed: r.Killed})
+		}
+	}
+	if len(all) > 1 || len(all) == 1 && (all[0].Rank != label || e.Asked.IsZero()) {
+		return all
+	}
+	s := StoppedRank{Rank: label, Worker: worker, Killed: e.Exit.Signal == int(syscall.SIGKILL) && e.Exit.OOM == 0}
 	if !e.Asked.IsZero() {
 		s.Seconds = max(0, e.At.Sub(e.Asked).Seconds())
 	}
-	return s, true
+	return []StoppedRank{s}
 }
 
 // noteStopped reports how the ranks of an attempt have ended that were asked to, and says

@@ -42,8 +42,10 @@ type supervisor struct {
 	name string // of the command, for sentences
 	// group: the command is one that notices lost workers, and knows what they
 	// mean for it.
-	group   bool
-	what    string // its processes are, for sentences: "rank"; "": rank
+	group bool
+	what  string // its processes are, for sentences: "rank"; "": rank
+	// starter is the launcher, such as torchrun, that each of the processes is; "": they are ranks.
+	starter string
 	links   *links
 	tally   *tally
 	voice   *voice

@@ -27,6 +27,13 @@ type watched struct {
 	began time.Time
 	at    map[identity]int // index in all
 	all   []Outcome
+	tell  func([]Outcome) // gets a copy of all when one has changed; nil: nobody
+}
+
+func (w *watched) changed() {
+	if w.tell != nil {
+		w.tell(slices.Clone(w.all))
+	}
 }
 
 // Apart returns those of ranks that no other one has started: a script and the command in
@@ -43,10 +50,19 @@ func (w *watched) watch(ranks []Proc) {
 		w.at[p.identity()] = len(w.all)
 		w.all = append(w.all, Outcome{PID: p.PID, Rank: p.Numbers.Rank()})
 	}
+	w.changed()
 }
 
-// note takes down who is not among the living any more, and who was sent KILL.
-func (w *watched) note(alive []Proc, killed map[identity]bool) {
+// kill takes down whether a process is sent KILL.
+func (w *watched) kill(id identity, killed bool) {
+	if i, ok := w.at[id]; ok && w.all[i].Killed != killed && !w.all[i].ended {
+		w.all[i].Killed, w.all[i].After = killed, time.Since(w.began)
+		w.changed()
+	}
+}
+
+// note takes down who is not among the living any more.
+func (w *watched) note(alive []Proc) {
 	if len(w.at) == 0 {
 		return
 	}
@@ -54,12 +70,14 @@ func (w *watched) note(alive []Proc, killed map[identity]bool) {
 	for _, p := range alive {
 		living[p.identity()] = true
 	}
+	changed := false
 	for id, i := range w.at {
-		one := &w.all[i]
-		one.Killed = killed[id]
-		if !living[id] && !one.ended {
-			one.ended, one.After = true, time.Since(w.began)
+		if one := &w.all[i]; !living[id] && !one.ended {
+			one.ended, one.After, changed = true, time.Since(w.began), true
 		}
+	}
+	if changed {
+		w.changed()
 	}
 }
 

@@ -57,7 +57,14 @@ func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace ti
 // launchers: torchrun and MPI daemons that are asked earlier kill what still saves. If sig is not
 // TERM, all are asked with TERM after half of grace, ranks that ignored sig too.
 func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration) (Report, error) {
+	return r.DrainTelling(ctx, find, sig, grace, func([]Outcome) {})
+}
+
+// DrainTelling is Drain, and calls tell each time that the outcome of a rank has changed, with
+// those of all: what ends with the last of them is told before.
+func (r *Reaper) DrainTelling(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, tell func([]Outcome)) (Report, error) {
 	s := newStop(r, find, grace)
+	s.watched.tell = tell
 	start := time.Now()
 	alone := grace - lastPart(grace)
 	if sig != syscall.SIGTERM {
@@ -203,7 +210,7 @@ func (s *stop) scan() ([]Proc, error) {
 			}
 		}
 	}
-	s.watched.note(alive, s.killed)
+	s.watched.note(alive)
 	s.report.Scans++
 	s.report.Left = len(alive)
 	s.report.Found = len(s.found)
@@ -235,13 +242,16 @@ func (s *stop) askWith(p Proc, sig syscall.Signal) {
 }
 
 func (s *stop) kill(p Proc) {
+	s.watched.kill(p.identity(), true) // before its end can be told
 	switch err := Signal(p, syscall.SIGKILL); {
 	case err == nil:
 		if !s.killed[p.identity()] {
 			s.killed[p.identity()] = true
 			s.report.Killed++
 		}
-	case !errors.Is(err, os.ErrProcessDone):
+	case errors.Is(err, os.ErrProcessDone):
+		s.watched.kill(p.identity(), s.killed[p.identity()])
+	default:
 		s.refused[p.identity()] = err
 	}
 }

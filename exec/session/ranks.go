@@ -119,7 +119,7 @@ func livingRanks(ranks []reap.Proc) (all []wire.EndingRank) {
 // endedRanks are outcomes as records have them.
 func endedRanks(outcomes []reap.Outcome) (all []wire.EndingRank) {
 	for _, o := range outcomes[:min(len(outcomes), mostEnded)] {
-		all = append(all, wire.EndingRank{Rank: o.Rank, AfterMillis: o.After.Milliseconds(), Lives: !o.Ended()})
+		all = append(all, wire.EndingRank{Rank: o.Rank, AfterMillis: o.After.Milliseconds(), Lives: !o.Ended() && !o.Killed, Killed: o.Killed})
 	}
 	return all
 }
@@ -136,4 +136,31 @@ func (s *Server) awaitSaving(ctx context.Context, grace time.Duration) time.Dura
 	began := time.Now()
 	s.awaitStop(ctx, one.over, grace-grace/5)
 	return max(0, grace-time.Since(began))
+}
+
+// noteAsked puts on record what has become of the ranks that a stop of x has asked to end.
+func (x *session) noteAsked(outcomes []reap.Outcome) {
+	x.srv.mu.Lock()
+	defer x.srv.mu.Unlock()
+	before := x.asked
+	if before == nil {
+		x.askedAt = time.Now()
+	}
+	x.asked = endedRanks(outcomes)
+	for i := range min(len(before), len(x.asked)) {
+		if before[i].Killed { // by another stop
+			x.asked[i] = before[i]
+		}
+	}
+}
+
+// noteKilled puts on record that the ranks which have been asked, and live still, are killed.
+func (x *session) noteKilled() {
+	x.srv.mu.Lock()
+	defer x.srv.mu.Unlock()
+	for i := range x.asked {
+		if r := &x.asked[i]; r.Lives {
+			r.Killed, r.Lives, r.AfterMillis = true, false, time.Since(x.askedAt).Milliseconds()
+		}
+	}
 }

@@ -54,10 +54,12 @@ type session struct {
 	left     bool // its output is held by processes that it does not wait for
 	silenced bool // its output ends with what is in the pipes
 	born     time.Time
-	wrote    atomic.Int64  // when output came last, as a duration since born
-	full     atomic.Int32  // outputs that wait for room
-	ours     atomic.Bool   // we stop it: its processes' ends are our doing
-	rest     chan struct{} // as restStop returns it; under srv.mu
+	wrote    atomic.Int64      // when output came last, as a duration since born
+	full     atomic.Int32      // outputs that wait for room
+	ours     atomic.Bool       // we stop it: its processes' ends are our doing
+	rest     chan struct{}     // as restStop returns it; under srv.mu
+	asked    []wire.EndingRank // its ranks that a stop has asked to end; under srv.mu
+	askedAt  time.Time         // when it has
 }
 
 // lives reports whether processes of the session may be alive.
@@ -216,7 +218,7 @@ func (x *session) finish(rec *wire.ExitRecord) {
 	s := x.srv
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec.Reason = x.reason
+	rec.Reason, rec.Asked = x.reason, x.asked
 	x.exit, x.detached = rec, rec.Detached
 	if c := x.conn.Load(); c != nil {
 		c.record(wire.Exit, x.channel, rec)

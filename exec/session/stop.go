@@ -52,7 +52,10 @@ func (s *Server) stopSession(x *session, grace time.Duration) {
 		if s.awaitStop(ctx, s.preempting(), grace) || s.awaitStop(ctx, x.restStop(), grace) {
 			grace = 0
 		}
-		if _, err := s.cfg.Reaper.Drain(ctx, x.tree.Find, syscall.SIGTERM, grace); err != nil && !s.hurried() {
+		if grace == 0 {
+			x.noteKilled()
+		}
+		if _, err := s.cfg.Reaper.DrainTelling(ctx, x.tree.Find, syscall.SIGTERM, grace, x.noteAsked); err != nil && !s.hurried() {
 			s.cfg.Log.Warn("stop session", "session", x.id, "err", err)
 		}
 		x.endOutput()
@@ -148,7 +151,11 @@ func (s *Server) stopTrees(all []*session, reason string, sig syscall.Signal, gr
 	if len(live) > 0 {
 		find := func() ([]reap.Proc, error) { return members(live) }
 		s.sayStopping(reason, find, sig, grace)
-		report, err := s.cfg.Reaper.Drain(ctx, find, sig, grace)
+		tell := live[0].noteAsked
+		if len(live) > 1 {
+			tell = func([]reap.Outcome) {} // whose rank is which is not looked for
+		}
+		report, err := s.cfg.Reaper.DrainTelling(ctx, find, sig, grace, tell)
 		if err != nil && !s.hurried() {
 			s.cfg.Log.Warn("stop sessions", "reason", reason, "left", report.Left, "err", err)
 		}

@@ -42,8 +42,9 @@ type EndingRank struct {
 	Rank string `json:"rank,omitempty"` // its number; "": it has none
 	// AfterMillis is the time from the signal to the rank's end; of one that lives, up to now.
 	AfterMillis int64 `json:"afterMillis,omitempty"`
-	// Lives: it has not ended yet.
-	Lives bool `json:"lives,omitempty"`
+	// Lives: it has not ended yet. Killed: it got KILL when the grace was over.
+	Lives  bool `json:"lives,omitempty"`
+	Killed bool `json:"killed,omitempty"`
 }
 
 // AnswerRecord answers an AskRecord.

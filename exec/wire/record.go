@@ -197,6 +197,8 @@ type ExitRecord struct {
 	Stderr      uint64 `json:"stderr"`
 	// Unseen is as in a ReportRecord.
 	Unseen int `json:"unseen,omitempty"`
+	// Asked are the session's ranks that a stop has asked to end, as many as fit.
+	Asked []EndingRank `json:"asked,omitempty"`
 	// Failed is a rank that failed below a first process that ended with 0, nil for none; only for
 	// a spec that says JudgesRanks.
 	Failed *RankRecord `json:"failed,omitempty"`

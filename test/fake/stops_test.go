@@ -3,6 +3,8 @@
 package fake
 
 import (
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -30,11 +32,21 @@ func TestStopSaysHowRanksEnded(t *testing.T) {
 			`agent: rank 0 on 127\.0\.0\.2 ended by itself after 1(\.\d)? s\n`, []launch.StoppedRank{{Rank: "rank 0", Worker: "127.0.0.2", Seconds: 1, Killed: false}}},
 		"in the launcher": {[]string{"--fake=1", "--grace=4s", "--env=RANK=0"}, 1, "agent: SIGTERM: stopping 1 rank, up to 4 s for saving; a second one kills at once\n",
 			`agent: rank 0 ended by itself after 1(\.\d)? s\n`, []launch.StoppedRank{{Rank: "rank 0", Worker: "", Seconds: 1, Killed: false}}},
+		"under torchrun": {[]string{"--fake=2", "--framework=torchrun", "--grace=6s"}, 4, "agent: SIGTERM: stopping torchrun on 2 workers, up to 6 s for saving; a second one kills at once\n",
+			`agent: 3 of 4 ended by themselves after 1(\.\d)? s; rank 1 on 127\.0\.0\.2 was killed\n`,
+			[]launch.StoppedRank{{Rank: "rank 0", Worker: "127.0.0.2", Seconds: 1, Killed: false}, {Rank: "rank 1", Worker: "127.0.0.2", Seconds: 6, Killed: true},
+				{Rank: "rank 2", Worker: "127.0.0.3", Seconds: 1, Killed: false}, {Rank: "rank 3", Worker: "127.0.0.3", Seconds: 1, Killed: false}}},
 	} {
 		t.Run(place, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			j := start(t, agentRun(t, append(c.flags, "--chdir", dir), "bash", "-c", line))
+			command := []string{"bash", "-c", line}
+			if place == "under torchrun" {
+				path := filepath.Join(t.TempDir(), "torchrun") // by this name it is known
+				require.NoError(t, os.WriteFile(path, append([]byte("#!/usr/bin/python3\n"), torchrunSource...), 0o755))
+				command = append([]string{path, "2", "100"}, command...)
+			}
+			j := start(t, agentRun(t, append(c.flags, "--chdir", dir), command...))
 			for rank := range c.ranks {
 				require.Eventually(t, func() bool { return exists(dir, "up."+string(rune('0'+rank))) }, patience, 10*time.Millisecond)
 			}
@@ -57,7 +69,8 @@ func TestStopSaysHowRanksEnded(t *testing.T) {
 	}
 }
 
-// TestStopTellsMpirunAtOnce: mpirun ends the ranks that it has on workers, and is no rank.
+// TestStopTellsMpirunAtOnce: mpirun ends the ranks that it has on workers, when none of them
+// handles the signal.
 func TestStopTellsMpirunAtOnce(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		j := start(t, agentRun(t, []string{"--fake=2", "--grace=20s"}, f.mpirun, "-n", "2", "sh", "-c", "echo up; exec sleep 4817"))
