@@ -4,6 +4,7 @@ package launch
 
 import (
 	"cmp"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,6 +15,31 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
+
+// onSignal says whether a signal changed how the command is to end.
+func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
+	n, ok := sig.(syscall.Signal)
+	if !ok {
+		return false
+	}
+	first := s.ending.told == 0
+	forward, changed := s.ending.onSignal(n, s.cfg.Grace, time.Now())
+	ranks := 0
+	if forward {
+		var later <-chan int
+		if ranks, later = s.pass(n); later != nil {
+			s.counted = later
+		}
+	}
+	switch {
+	case changed && first && s.counted == nil:
+		s.sayStopping(ranks)
+	case changed && !first:
+		s.counted = nil
+		s.voice.Say("%s again: killing %s", signalName(int(n)), s.name)
+	}
+	return changed
+}
 
 // pass gives the command a signal: one that a KILL is due after is a stop. It returns what
 // running.stop does.

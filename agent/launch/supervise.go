@@ -191,30 +191,6 @@ func (s *supervisor) onTick(now time.Time) (changed bool) {
 	return s.onTrouble(now) || changed
 }
 
-func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
-	n, ok := sig.(syscall.Signal)
-	if !ok {
-		return false
-	}
-	first := s.ending.told == 0
-	forward, changed := s.ending.onSignal(n, s.cfg.Grace, time.Now())
-	ranks := 0
-	if forward {
-		var later <-chan int
-		if ranks, later = s.pass(n); later != nil {
-			s.counted = later
-		}
-	}
-	switch {
-	case changed && first && s.counted == nil:
-		s.sayStopping(ranks)
-	case changed && !first:
-		s.counted = nil
-		s.voice.Say("%s again: killing %s", signalName(int(n)), s.name)
-	}
-	return changed
-}
-
 // onLinks looks for links that are lost for good.
 func (s *supervisor) onLinks(now time.Time) (changed bool) {
 	if s.roster != nil {

@@ -29,7 +29,7 @@ type careProgram struct {
 	each      int      // ranks that save, of each worker
 	command   []string // a leading @ stands for the directory of the sources
 	missing   string   // what it needs and this machine lacks; "": nothing
-	lingers   bool     // it does not end when another rank has gone: JAX waits for it
+	lingers   bool     // it does not end when another rank has gone: JAX and torchrun wait for it
 }
 
 // careWay is a way to stop a run. Its workers are all stopped but for a drain's other one.
@@ -92,7 +92,7 @@ func carePrograms(t *testing.T) []careProgram {
 		{"PyTorch: DataLoader forkserver", plain, 1, []string{torch, "@care_torch.py", "forkserver"}, noTorch, false},
 		{"PyTorch: compile workers", plain, 1, []string{torch, "@care_torch.py", "compile"}, noTorch, false},
 		{"PyTorch: mp.spawn", plain, 2, []string{torch, "@care_torch.py", "spawned"}, noTorch, false},
-		{"PyTorch: torchrun", torchrun, 2, []string{torch, "-m", "torch.distributed.run", "--nproc-per-node=2", "@care_torch.py", "fork"}, noTorch, false},
+		{"PyTorch: torchrun", torchrun, 2, []string{torch, "-m", "torch.distributed.run", "--nproc-per-node=2", "@care_torch.py", "fork"}, noTorch, true},
 		{"JAX", "jax", 1, []string{jax, "@care_jax.py"}, noJAX, true},
 	}
 	mpis := mpiruns(t)
