@@ -57,6 +57,12 @@ func (s *supervisor) sayStopping(ranks int) {
 	s.voice.Say("%s: %s; a second one kills at once", signalName(s.ending.told), s.stopping(ranks))
 }
 
+// finish ends a watch.
+func (s *supervisor) finish() {
+	s.rest.end()
+	s.sayCounted()
+}
+
 // sayCounted is sayStopping for a command that has ended, if it was not said before.
 func (s *supervisor) sayCounted() {
 	select {

@@ -103,7 +103,7 @@ func (s *supervisor) watch(ctx context.Context) {
 	defer s.hang.end()
 	s.progress.begin()
 	defer s.progress.end()
-	defer s.rest.end()
+	defer s.finish()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
 	rearm := func() {
@@ -121,7 +121,6 @@ func (s *supervisor) watch(ctx context.Context) {
 	for {
 		select {
 		case <-s.cmd.done():
-			s.sayCounted()
 			return
 		case n := <-s.counted:
 			s.sayStopping(n)
