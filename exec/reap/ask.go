@@ -53,7 +53,15 @@ func Savers(members []Proc, sig syscall.Signal) []Proc {
 		}
 		return list
 	}
-	saves := func(p Proc) bool { return answers(p) == handles && kindOf(p, argv) != launcher }
+	saves := func(p Proc) bool {
+		switch kind := kindOf(p, argv); {
+		case answers(p) != handles || kind == launcher:
+			return false
+		case kind == shell && sig == syscall.SIGINT: // bash catches INT while it waits for a command
+			return answerOf(p, syscall.SIGTERM, &buf) == handles
+		}
+		return true
+	}
 	saving := map[int]bool{} // by pid: the topmost of a chain that has a saver
 	for _, p := range all {
 		if list := chain(p); slices.ContainsFunc(list, saves) {
