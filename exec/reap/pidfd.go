@@ -5,6 +5,7 @@ package reap
 import (
 	"errors"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -12,7 +13,10 @@ import (
 
 // Pidfd holds on to a process, which may be no child of ours, beyond its end. A nil Pidfd
 // knows nothing.
-type Pidfd struct{ file *os.File }
+type Pidfd struct {
+	file   *os.File
+	forget atomic.Pointer[func()] // of Ends; nil: it was not added
+}
 
 // OpenPidfd returns nil if the kernel gives none: the process's end is then seen only
 // while its parent has not collected it.
@@ -21,30 +25,18 @@ func OpenPidfd(pid int) *Pidfd {
 	if err != nil {
 		return nil
 	}
-	return &Pidfd{os.NewFile(uintptr(fd), "pidfd")}
+	return &Pidfd{file: os.NewFile(uintptr(fd), "pidfd")}
 }
 
 // Close lets go of the process.
 func (p *Pidfd) Close() {
-	if p != nil {
-		_ = p.file.Close() // there is nothing to write
+	if p == nil {
+		return
 	}
-}
-
-// AwaitEnd blocks until the process has ended, and returns false when p is closed first.
-func (p *Pidfd) AwaitEnd() bool {
-	conn, err := p.file.SyscallConn()
-	if err != nil {
-		return false
+	if forget := p.forget.Load(); forget != nil {
+		(*forget)()
 	}
-	return conn.Read(hasEnded) == nil
-}
-
-// hasEnded reports whether a pidfd has nothing to wait for.
-func hasEnded(fd uintptr) bool {
-	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	n, err := unix.Poll(poll, 0)
-	return n > 0 || err != nil && err != unix.EINTR
+	_ = p.file.Close() // there is nothing to write
 }
 
 func (p *Pidfd) control(f func(fd uintptr)) error {

@@ -43,8 +43,6 @@ const (
 	// mostPause bounds every pause: processes that have to wait for a processor look late and
 	// take long, and a rank must not live and end between two rounds.
 	mostPause = 250 * time.Millisecond
-	// endPause is how long a parent has to collect a process before we look again.
-	endPause = 100 * time.Microsecond
 )
 
 // hunter is one hunt.
@@ -246,36 +244,4 @@ func (s *Server) sessionOf(pid int) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sessions[id]
-}
-
-// awaitEnd tells of the end of a process when it comes.
-func (s *Server) awaitEnd(key being, w *watched) {
-	if w.pidfd == nil {
-		return
-	}
-	s.wg.Go(func() {
-		for w.pidfd.AwaitEnd() && !s.endSeen(key, w) {
-			time.Sleep(endPause) // it ends, and its parent is about to collect it
-		}
-	})
-}
-
-// endSeen reports whether the end of a watched process has been told.
-func (s *Server) endSeen(key being, w *watched) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.watched[key] != w {
-		return true
-	}
-	st, known, wait := endOf(key, w)
-	switch {
-	case known:
-		s.starvedLocked()
-		s.endLocked(key, st)
-	case wait:
-		return false
-	default:
-		s.loseSightLocked(key)
-	}
-	return true
 }

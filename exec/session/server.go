@@ -93,6 +93,8 @@ type Server struct {
 
 	looks   chan struct{} // there is something to watch over
 	looking sync.Mutex    // one look at a time
+	ends    *reap.Ends    // of watched processes; nil: the kernel does not tell
+	turn    int64         // of the last one that it has told of
 	// Under mu.
 	wantsReports bool
 	frozenAfter  time.Duration // 0: daemons may be stopped for ever
@@ -184,6 +186,12 @@ func (s *Server) Signal(sig syscall.Signal) {
 // stopped before (Stop). If accepting fails for good, Outcome says Deaf, the
 // present connection goes on, and Serve returns the error when ctx ends.
 func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
+	if ends, err := reap.NewEnds(); err != nil {
+		s.cfg.Log.Warn("the ends of ranks will be told late", "err", err)
+	} else {
+		s.ends = ends
+		s.wg.Go(ends.Follow)
+	}
 	s.wg.Go(func() { s.clock(ctx) })
 	s.wg.Go(func() { s.look(ctx) })
 	stop := context.AfterFunc(ctx, func() {
@@ -204,6 +212,9 @@ func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 		<-ctx.Done()
 	}
 	s.abandon()
+	if s.ends != nil {
+		s.ends.Close()
+	}
 	s.wg.Wait()
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/musterhq/muster/agent/names"
@@ -52,6 +53,10 @@ type watched struct {
 	stopped time.Time
 	seen    time.Time // first
 	told    bool      // of its being frozen
+	// turn is its place among the ends of watched processes, in the order in which the kernel
+	// told of them; 0: it has not. ended is when it was first tried to tell of it.
+	turn  atomic.Int64
+	ended time.Time
 }
 
 // look watches over the sessions until ctx ends. It wakes up only while there
@@ -236,27 +241,6 @@ func (s *Server) frozenLocked(w *watched, p reap.Proc) {
 			// Nobody is there to decide: a launcher that has parked its link hears
 			// of it by its mpirun, and then asks us.
 			s.stopSession(x, s.cfg.Grace)
-		}
-	}
-}
-
-// miss tells how those ended that are not alive any more, as far as it is known.
-func (s *Server) miss(x *session, alive map[being]bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.starvedLocked()
-	for key, w := range s.watched {
-		if w.session != x || alive[key] {
-			continue
-		}
-		st, known, wait := endOf(key, w)
-		if wait && !known {
-			continue // nobody has collected it yet
-		}
-		if known {
-			s.endLocked(key, st)
-		} else {
-			s.loseSightLocked(key)
 		}
 	}
 }

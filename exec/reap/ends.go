@@ -1,0 +1,100 @@
+//go:build linux
+
+package reap
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Ends tells of the ends of processes in their order. Goroutines that wait for one process
+// each are not woken in it.
+type Ends struct {
+	file *os.File // an epoll(7) instance: its list of what is ready is in order
+
+	mu   sync.Mutex
+	last int32            // the number of the newest process
+	told map[int32]func() // by number
+}
+
+// NewEnds returns an Ends without processes. The error is the kernel's.
+func NewEnds() (*Ends, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("wait for the ends of processes: %w", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd) // it was just made
+		return nil, fmt.Errorf("wait for the ends of processes: %w", err)
+	}
+	return &Ends{file: os.NewFile(uintptr(fd), "ends"), told: map[int32]func(){}}, nil
+}
+
+// Add has ended called once, by Follow, when the process has ended; not after p is closed.
+func (e *Ends) Add(p *Pidfd, ended func()) error {
+	e.mu.Lock()
+	e.last++
+	number := e.last
+	e.told[number] = ended
+	e.mu.Unlock()
+	forget := func() { e.take(number) }
+	p.forget.Store(&forget)
+	var failed error
+	err := p.control(func(fd uintptr) {
+		conn, err := e.file.SyscallConn()
+		if err != nil {
+			failed = err
+			return
+		}
+		event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: number}
+		if err := conn.Control(func(epoll uintptr) { failed = unix.EpollCtl(int(epoll), unix.EPOLL_CTL_ADD, int(fd), &event) }); err != nil {
+			failed = err
+		}
+	})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		forget()
+		return fmt.Errorf("wait for the end of a process: %w", err)
+	}
+	return nil
+}
+
+func (e *Ends) take(number int32) func() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ended := e.told[number]
+	delete(e.told, number)
+	return ended
+}
+
+// Follow tells of ends until e is closed. Calls do not overlap, and must be short.
+func (e *Ends) Follow() {
+	conn, err := e.file.SyscallConn()
+	if err != nil {
+		return // it is closed
+	}
+	events := make([]unix.EpollEvent, 64)
+	for {
+		n := 0
+		err := conn.Read(func(fd uintptr) bool {
+			n, _ = unix.EpollWait(int(fd), events, 0) // EINTR: it is tried again
+			return n > 0
+		})
+		if err != nil {
+			return
+		}
+		for _, event := range events[:n] {
+			if ended := e.take(event.Fd); ended != nil {
+				ended()
+			}
+		}
+	}
+}
+
+// Close ends Follow.
+func (e *Ends) Close() { _ = e.file.Close() }

@@ -1,0 +1,135 @@
+//go:build linux
+
+package session
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// A launcher of ranks kills the others when one has died, and these ends are some
+// microseconds apart. They are told in the order in which the kernel tells of them, so that
+// the first one is the cause.
+const (
+	// endPause is how long a parent has to collect a process before we look again.
+	endPause = 100 * time.Microsecond
+	// turnTime is how long an end waits for earlier ones that cannot be told yet.
+	turnTime = 50 * time.Millisecond
+	// turnsTime is how long ended processes are waited for until the kernel has told of them.
+	turnsTime = 10 * time.Millisecond
+)
+
+// awaitEnd tells of the end of a process when it comes. Where the kernel cannot tell, a look
+// does.
+func (s *Server) awaitEnd(key being, w *watched) {
+	if w.pidfd == nil || s.ends == nil {
+		return
+	}
+	err := s.ends.Add(w.pidfd, func() {
+		s.turn++
+		w.turn.Store(s.turn)
+		s.wg.Go(func() {
+			for !s.endSeen(key, w) {
+				time.Sleep(endPause) // it ends, and its parent is about to collect it
+			}
+		})
+	})
+	if err != nil {
+		s.cfg.Log.Debug("the end of a process will be told late", "err", err)
+	}
+}
+
+// endSeen reports whether the end of a watched process has been told.
+func (s *Server) endSeen(key being, w *watched) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watched[key] != w {
+		return true
+	}
+	if w.ended.IsZero() {
+		w.ended = time.Now()
+	}
+	if time.Since(w.ended) < turnTime && s.isLaterLocked(w) {
+		return false
+	}
+	st, known, wait := endOf(key, w)
+	switch {
+	case known:
+		s.starvedLocked()
+		s.endLocked(key, st)
+	case wait:
+		return false
+	default:
+		s.loseSightLocked(key)
+	}
+	return true
+}
+
+// isLaterLocked reports whether another process of the session ended before, and has yet to
+// be told. Called with s.mu held.
+func (s *Server) isLaterLocked(w *watched) bool {
+	for _, other := range s.watched {
+		if turn := other.turn.Load(); other.session == w.session && turn != 0 && turn < w.turn.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// miss tells how those ended that are not alive any more, as far as it is known.
+func (s *Server) miss(x *session, alive map[being]bool) {
+	s.awaitTurns(x, alive)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starvedLocked()
+	for _, key := range s.missingLocked(x, alive) {
+		w := s.watched[key]
+		st, known, wait := endOf(key, w)
+		if wait && !known {
+			continue // nobody has collected it yet
+		}
+		if known {
+			s.endLocked(key, st)
+		} else {
+			s.loseSightLocked(key)
+		}
+	}
+}
+
+// missingLocked lists the watched processes of a session that are not alive, in the order of
+// their ends. Called with s.mu held.
+func (s *Server) missingLocked(x *session, alive map[being]bool) (all []being) {
+	turns := map[being]int64{}
+	for key, w := range s.watched {
+		if w.session != x || alive[key] {
+			continue
+		}
+		all = append(all, key)
+		if turns[key] = w.turn.Load(); turns[key] == 0 {
+			turns[key] = math.MaxInt64
+		}
+	}
+	slices.SortFunc(all, func(a, b being) int { return cmp.Or(cmp.Compare(turns[a], turns[b]), a.pid-b.pid) })
+	return all
+}
+
+// awaitTurns waits until the kernel has told of the ends of a session's processes that are
+// not alive.
+func (s *Server) awaitTurns(x *session, alive map[being]bool) {
+	for until := time.Now().Add(turnsTime); s.anyWithoutTurn(x, alive) && time.Now().Before(until); {
+		time.Sleep(endPause)
+	}
+}
+
+func (s *Server) anyWithoutTurn(x *session, alive map[being]bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, w := range s.watched {
+		if w.session == x && !alive[key] && w.pidfd != nil && s.ends != nil && w.turn.Load() == 0 {
+			return true
+		}
+	}
+	return false
+}
