@@ -50,7 +50,7 @@ func (a *attempt) end() retry.End {
 // is killed while they still begin.
 func hydraBroke(e Evidence) bool {
 	t, ok := cause(e.Troubles)
-	return e.Code == hydraGaveUp && ok && t.likely == ofSession && t.Code == proxyGaveUp && len(e.Ranks) == 0
+	return e.Code == hydraGaveUp && ok && t.likely == ofSession && isGivenUp(t.Code) && len(e.Ranks) == 0
 }
 
 // stalled reports whether we ended the attempt because it broke a progress rule.

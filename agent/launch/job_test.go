@@ -67,6 +67,13 @@ func TestJudgeJob(t *testing.T) {
 				t.answered(id, wire.ExitRecord{Code: 7}, nil)
 			}
 		}, 0, false, 7, "mpirun said 0, but 2 of its sessions exited with 7, as after MPI_Abort: which rank ended first is not known"},
+		"a rank called MPI_Abort(0), one of Hydra's proxies lost its connection": {func(t *tally) {
+			t.report("w-1", rank("1", 137, 9))
+			t.ended(BadSession{"w-1", 7, "exited with 7"})
+			t.answered("1", wire.ExitRecord{Code: 7}, nil)
+			t.ended(BadSession{"w-0", 5, "exited with 5"})
+			t.answered("0", wire.ExitRecord{Code: 5}, nil)
+		}, 0, false, 7, "mpirun said 0, but 2 of its sessions failed, as after MPI_Abort: which rank ended first is not known"},
 		"a rank crashed, then Hydra's proxy failed": {func(t *tally) {
 			rec := rank("2", 139, 11)
 			rec.MPI = false

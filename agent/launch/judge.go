@@ -205,7 +205,7 @@ func ownCode(e Evidence) int {
 		return 128 + int(syscall.SIGKILL)
 	case cutFirst(e) || ok && t.likely != ofAftermath && t.Code == 0:
 		return e.Code
-	case ok && t.likely == ofSession && t.Code == proxyGaveUp:
+	case ok && t.likely == ofSession && isGivenUp(t.Code):
 		return e.Code
 	case ok && t.likely != ofAftermath:
 		if b, found := blame(e); found {
@@ -228,9 +228,10 @@ func cutFirst(e Evidence) bool {
 	return len(e.Cut) > 0 && (!ok || t.likely >= ofSession && e.Cut[0].moment < t.moment)
 }
 
-// proxyGaveUp is what Hydra's daemon exits with after an error of its own, or
-// when it has lost mpiexec; no rank said it.
-const proxyGaveUp = 7
+// isGivenUp reports whether a session's code is one with which Hydra's daemon ends after an
+// error of its own, or when it has lost mpiexec or another daemon; no rank said it. They are
+// HYD_SOCK_ERROR and HYD_INTERNAL_ERROR (HYD_status in MPICH's hydra.h).
+func isGivenUp(code int) bool { return code == 5 || code == 7 }
 
 // hydraGaveUp is what mpiexec says when it does not say how the ranks ended.
 const hydraGaveUp = 255
@@ -244,7 +245,11 @@ func judgeZero(e Evidence) Verdict {
 	if len(e.Bad) > 0 {
 		b := e.Bad[0]
 		if aborted(e) {
-			return Verdict{b.Code, fmt.Sprintf("%s said 0, but %d of its sessions %s, as after MPI_Abort: %s", e.Name, len(e.Bad), b.What, unknownFirst)}
+			what := b.What
+			if slices.ContainsFunc(e.Bad, func(other BadSession) bool { return other.Code != b.Code }) {
+				what = "failed"
+			}
+			return Verdict{b.Code, fmt.Sprintf("%s said 0, but %d of its sessions %s, as after MPI_Abort: %s", e.Name, len(e.Bad), what, unknownFirst)}
 		}
 		return Verdict{codeOf(b), e.Name + " said 0, but its " + saysBad(e.Bad)}
 	}

@@ -63,7 +63,7 @@ func seen(e Evidence) (Trouble, bool) {
 	if found {
 		return own.trouble(), true
 	}
-	if ill && (t.rank && e.tells(t.Code) || !t.rank && (t.Code != proxyGaveUp || len(e.Unseen) == 0 && !aborted(e))) {
+	if ill && (t.rank && e.tells(t.Code) || !t.rank && (!isGivenUp(t.Code) || len(e.Unseen) == 0 && !aborted(e))) {
 		return t, true
 	}
 	if len(e.Ranks) == 1 && e.tells(e.Ranks[0].Code) {
@@ -148,5 +148,5 @@ func fatal(e Evidence) (RankEnd, bool) {
 // aborted reports whether several proxies of Hydra's gave up under an mpiexec that said 0, as
 // after MPI_Abort(0).
 func aborted(e Evidence) bool {
-	return e.Code == 0 && len(e.Bad) > 1 && !slices.ContainsFunc(e.Bad, func(b BadSession) bool { return b.Code != proxyGaveUp })
+	return e.Code == 0 && len(e.Bad) > 1 && !slices.ContainsFunc(e.Bad, func(b BadSession) bool { return !isGivenUp(b.Code) })
 }
