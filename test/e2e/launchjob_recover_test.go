@@ -147,12 +147,13 @@ func TestLaunchJobMembers(t *testing.T) {
 func TestLaunchJobReports(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
-	hanging := func(j *v1alpha1.LaunchJob) { j.Spec.HangAfter = new(v1alpha1.Time("5s")) }
+	// Longer than the period of the probe, which has to find the launcher ready once.
+	hanging := func(j *v1alpha1.LaunchJob) { j.Spec.HangAfter = new(v1alpha1.Time("15s")) }
 	for name, want := range map[string]struct {
 		kind, reason, words, line string
 		change                    func(*v1alpha1.LaunchJob)
 	}{
-		"hangs": {v1alpha1.Stalled, "Hang", "sh seems to hang: for 5.0 s nothing was printed", "sleep 40", hanging},
+		"hangs": {v1alpha1.Stalled, "Hang", "sh seems to hang: for 15 s nothing was printed", "sleep 80", hanging},
 		"again": {v1alpha1.Restarting, "Restarted", "attempt 2 of 2", "sleep 15; [ $MUSTER_ATTEMPT != 0 ] || exit 137; sleep 30", withRestarts(1)},
 	} {
 		s.launch(launchJob(t, name, []string{"sh", "-c", want.line}, want.change))
