@@ -158,12 +158,12 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 		return nil, err
 	}
 	var members []group.Member
-	known, twice, user := assigned{}, packed{}, a.made.userEnv()
+	known, twice := assigned{}, packed{}
 	a.member = func(p Proc) (m group.Member, err error) {
 		worker := a.plan.Hosts[p.Worker].Name
 		m = group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{r.links.linkOf(worker), r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
 			Spec: wire.Spec{Argv: p.Argv, Dir: r.cfg.Chdir, EndsOnFailure: true, GatherMillis: gatherMillis(len(a.plan.Processes))}}
-		m.Spec.JudgesRanks = r.cfg.Exit != ExitCommand && framework.StartsRanksOnce(p.Argv, framework.Scripts(r.cfg.Chdir), slices.Concat(user[p.Worker], r.cfg.Env, p.environment(r.cfg)))
+		m.Spec.JudgesRanks = r.cfg.Exit != ExitCommand && framework.StartsRanksOnce(p.Argv, framework.Scripts(r.cfg.Chdir), slices.Concat(a.made.userEnvOn(worker), r.cfg.Env, p.environment(r.cfg)))
 		if m.Spec.Env, m.Spec.Packed, err = twice.apart(p.environmentOf(r.cfg, known), len(r.cfg.Env)); err != nil {
 			return m, err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/rendezvous"
 )
 
 // Proc is one process on a worker, as the plan has it.
@@ -109,18 +110,31 @@ func (p Proc) environmentOf(cfg Config, known assigned) []string {
 func (s situation) userEnv() [][]string {
 	all := make([][]string, 0, len(s.ranked))
 	for _, w := range s.ranked {
-		if s.cfg.IsFake() {
-			all = append(all, withoutMuster(s.env))
-			continue
-		}
-		env := slices.Clone(w.Env)
-		told := s.welcomes[w.Name].Env
-		for _, name := range slices.Sorted(maps.Keys(told)) {
-			env = append(env, name+"="+told[name])
-		}
-		all = append(all, env)
+		all = append(all, s.userEnvOf(w))
 	}
 	return all
+}
+
+// userEnvOf is that of one worker.
+func (s situation) userEnvOf(w rendezvous.Worker) []string {
+	if s.cfg.IsFake() {
+		return withoutMuster(s.env)
+	}
+	env := slices.Clone(w.Env)
+	told := s.welcomes[w.Name].Env
+	for _, name := range slices.Sorted(maps.Keys(told)) {
+		env = append(env, name+"="+told[name])
+	}
+	return env
+}
+
+// userEnvOn is that of the worker with that name, which may have joined; nil for none.
+func (s situation) userEnvOn(name string) []string {
+	i := slices.IndexFunc(s.ranked, func(w rendezvous.Worker) bool { return w.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.userEnvOf(s.ranked[i])
 }
 
 // asked are the variables of which workers tell what they have. Fake ones have

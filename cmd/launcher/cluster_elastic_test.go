@@ -247,6 +247,21 @@ func TestElasticTorchrunOwnFault(t *testing.T) {
 	require.Contains(t, l.err.String(), "worker pi-worker-1 lost: container main was restarted while the job ran; it had been killed for its memory (OOMKilled)")
 }
 
+// torchrun takes in a worker that joins beyond those of the start.
+func TestElasticTorchrunGrows(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	stub := filepath.Join(t.TempDir(), "torchrun")
+	require.NoError(t, os.WriteFile(stub, []byte("#!/bin/sh\necho begins on $ON; while [ ! -e "+c.file("enough")+" ]; do sleep 0.1; done\n"), 0o700))
+	c.start(0)
+	l := c.run("--min-workers=1", "--max-workers=2", "--", stub, "train.py")
+	l.follows(t, `0: begins on pi-worker-0`)
+	c.start(1)
+	l.follows(t, `1: begins on pi-worker-1`)
+	require.NoError(t, os.WriteFile(c.file("enough"), nil, 0o600))
+	require.Zero(t, l.end(t), l.err.String())
+}
+
 // A node that was lost and is back: what still ran there has ended before anything
 // is started there again.
 func TestElasticNodeIsBack(t *testing.T) {
