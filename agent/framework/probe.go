@@ -36,12 +36,12 @@ func IsProbe(line string) bool {
 	return asks
 }
 
-// isQuestion: a program is asked for its version.
+// isQuestion reports whether a program is asked for its version.
 func isQuestion(words []string) bool {
 	return len(words) == 2 && (words[1] == "--version" || words[1] == "-V")
 }
 
-// isTaskService: horovodrun looks for network interfaces.
+// isTaskService reports whether horovodrun looks for network interfaces.
 func isTaskService(words []string) bool {
 	at := module(words, 1)
 	return isPython(path.Base(words[0])) && at < len(words) && strings.HasPrefix(words[at], "horovod.runner.task_fn")

@@ -37,7 +37,7 @@ func StarterIn(argv []string) (Starter, bool) {
 	return s, true
 }
 
-// IsProgram reports whether a command runs the program of that name, be it behind a wrapper
+// IsProgram reports whether a command runs the program of that name, also behind a wrapper
 // such as timeout.
 func IsProgram(argv []string, name string) bool {
 	at := program(argv)
@@ -53,7 +53,7 @@ func withoutInterpreter(argv []string) []string {
 }
 
 // StartsRanksOnce reports whether a command starts ranks on its own machine and never starts them
-// again: torchrun or accelerate without restarts, be it in a script, in that environment (K=V). Such
+// again: torchrun or accelerate without restarts, also in a script, with that environment (K=V). Such
 // a command ends well only if all of its ranks do. read is as for [Below].
 func StartsRanksOnce(argv []string, read func(path string) string, env []string) bool {
 	words := argv
