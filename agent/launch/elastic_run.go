@@ -83,7 +83,7 @@ func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) (plan Plan, er
 			return plan, err
 		}
 	}
-	r.broker.set(plan, r.links.standings(), a.hang.labelOf) // first: who reads a host in a file may call it
+	r.broker.set(plan, r.links.standings(), a.hang.labelOf) // before the files: a reader of a file may call its hosts
 	if err := r.place.paths.write(plan.all(), r.agent); err != nil {
 		return plan, err
 	}

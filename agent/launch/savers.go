@@ -86,7 +86,7 @@ func (c *command) askSavers(ctx context.Context, sig syscall.Signal, grace time.
 	return all, living
 }
 
-// saversOf are the ranks of an answer. Those that live have lived for so long.
+// saversOf returns the ranks of an answer. so is the time from the signal for ranks that still live.
 func saversOf(rec wire.RanksRecord, worker string, so time.Duration) (all []saver) {
 	for _, r := range rec.Ranks {
 		one := saver{r.Rank, worker, time.Duration(r.AfterMillis) * time.Millisecond, !r.Lives}

@@ -153,7 +153,7 @@ func (w *witness) begin(ctx context.Context) <-chan struct{} {
 	return w.done
 }
 
-// judge is the verdict over those that lived when the failure became known, and its lines.
+// judge returns the verdict over the ranks that lived when the failure became known, and its lines.
 // They are empty where nothing can be said: the stacks of ranks that are fine
 // explain no failure.
 func (w *witness) judge(f stacks.Failure) (sentence string, lines []string) {

@@ -112,7 +112,7 @@ func TestFailureVerdict(t *testing.T) {
 	}
 }
 
-// 512 ranks are said in a few lines, whoever is missing first.
+// 512 ranks are said in a few lines. The missing one comes first.
 func TestManyRanksAreSaidOnce(t *testing.T) {
 	var ranks []Rank
 	for n := range 512 {

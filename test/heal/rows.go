@@ -105,7 +105,7 @@ func hangRows() []row {
 	}
 }
 
-// hung: the report says in which line of the program ranks sit, and in which call.
+// hung reports whether the hang report names the line of the program and the call of the ranks.
 func hung(w *world) (string, error) {
 	return "the lines were named", errors.Join(second(says("seems to hang", "train.py:", "; futex")(w)))
 }
