@@ -17,6 +17,7 @@ type call struct {
 	unseen bool      // and others that PID 1 has not seen
 	quiet  bool      // it ended well without a rank, and nothing of it lives on
 	ended  time.Time // when it did
+	early  bool      // and that its mpirun still ran then
 	told   bool      // of its being quiet
 	over   bool      // it ended, or is lost
 	// finished: a daemon of it died when its ranks had ended with 0.
@@ -84,7 +85,9 @@ func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
 		}
 		t.job.trouble(trouble)
 	default:
+		t.job.noteEnds(t.now())
 		c.quiet, c.ended = !exit.Detached && !c.ranked, t.now()
+		c.early = !t.job.over && t.job.launches[c.launch].over.IsZero()
 	}
 }
 
@@ -148,6 +151,23 @@ func (j *job) unseen() (workers []string) {
 		if !j.launches[c.launch].passed && (c.unseen || !ranked[spot{c.launch, c.worker}]) {
 			workers = append(workers, c.worker)
 		}
+	}
+	return workers
+}
+
+// quiet lists the workers, by time, whose session ended with 0 while its mpirun ran, and where no
+// rank of that mpirun was seen.
+func (j *job) quiet() (workers []string) {
+	busy := j.spots(func(c *call) bool { return !c.quiet })
+	var list []*call
+	for _, c := range j.calls {
+		if c.quiet && c.early && !c.unseen && !j.launches[c.launch].passed && !busy[spot{c.launch, c.worker}] {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b *call) int { return a.ended.Compare(b.ended) })
+	for _, c := range list {
+		workers = append(workers, c.worker)
 	}
 	return workers
 }

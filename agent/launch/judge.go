@@ -47,6 +47,7 @@ type Evidence struct {
 	Troubles []Trouble // of the job's inside
 	Ranks    []RankEnd // that did not end with 0
 	Unseen   []string  // workers where there may have been ranks that nobody saw
+	Quiet    []string  // workers whose session ended with 0 while mpirun ran, and where no rank was seen
 	Cut      []Cut     // sessions that their agents did not outlive
 	Starved  []string  // workers where the kernel killed a process for its memory
 	Leaving  []string  // workers that were told to go from outside

@@ -21,12 +21,24 @@ func culprit(e Evidence) string {
 		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0].Worker)
 	case ok:
 		return b.says() + "; "
+	case e.Code == hydraGaveUp && len(e.Quiet) > 0:
+		return saysQuiet(e.Quiet) + "; "
 	case ill && t.likely <= ofSession && !t.rank:
 		return fmt.Sprintf("%s (%s); ", unknownFirst, t.says())
 	case len(e.Ranks) > 0:
 		return unknownFirst + "; "
 	}
 	return ""
+}
+
+// saysQuiet blames nobody: a session that ended like this is why Hydra gave up, or it had a rank
+// that was too short to be seen.
+func saysQuiet(workers []string) string {
+	more := ""
+	if n := len(workers) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %s)", count(n, "more worker"))
+	}
+	return fmt.Sprintf("worker %s%s: its session ended with 0 before mpiexec did, and no rank was seen there", workers[0], more)
 }
 
 // blame returns where a failure began: a rank, a daemon, a session or a host, false where
@@ -49,9 +61,12 @@ func seen(e Evidence) (Trouble, bool) {
 	t, ill := cause(e.Troubles)
 	ill = ill && t.likely != ofAftermath
 	own, found := ownEnd(e)
+	session := ownSession(e.Troubles)
 	switch {
 	case ill && t.likely == ofDaemon && found && own.at.Before(t.at):
 		return own.trouble(), true // Hydra kills its proxies when a rank has failed
+	case ill && t.proxy && session != nil:
+		return *session, true
 	case ill && t.proxy && len(e.Unseen) > 0:
 		return Trouble{}, false
 	case ill && t.likely < ofSession:
@@ -70,6 +85,19 @@ func seen(e Evidence) (Trouble, bool) {
 		return e.Ranks[0].trouble(), true
 	}
 	return Trouble{}, false
+}
+
+// ownSession returns the first session that ended with a code of its own while its mpiexec ran,
+// nil where there is none. Hydra kills the other proxies then. A proxy that gave up, or was
+// killed, follows another one.
+func ownSession(all []Trouble) *Trouble {
+	i := slices.IndexFunc(all, func(t Trouble) bool {
+		return t.likely == ofSession && !t.rank && !t.late && t.Code > 0 && t.Code < 128 && !isGivenUp(t.Code)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
 }
 
 // trouble is the end of a rank as a Trouble.

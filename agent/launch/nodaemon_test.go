@@ -67,6 +67,48 @@ func TestShortRanksHadADaemon(t *testing.T) {
 	}
 }
 
+// Where mpiexec gives up at once, a session that ended before it without a rank is named, and is
+// not said to be the cause.
+func TestSessionWithoutARankIsNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		happens func(*tally)
+		code    int
+		why     string
+	}{
+		"before mpiexec": {func(a *tally) { a.answered("1", wire.ExitRecord{}, nil) }, hydraGaveUp,
+			"worker w-1: its session ended with 0 before mpiexec did, and no rank was seen there; mpiexec exited with 255"},
+		"two of them, another proxy gave up first": {func(a *tally) {
+			a.answered("0", wire.ExitRecord{Code: 7}, nil)
+			a.answered("2", wire.ExitRecord{}, nil)
+			a.answered("1", wire.ExitRecord{}, nil)
+		}, hydraGaveUp, "worker w-2 (and 1 more worker): its session ended with 0 before mpiexec did, and no rank was seen there; mpiexec exited with 255"},
+		"after mpiexec":          {func(a *tally) { a.commandEnded(); a.answered("1", wire.ExitRecord{}, nil) }, hydraGaveUp, "mpiexec exited with 255"},
+		"a rank that nobody saw": {func(a *tally) { a.answered("1", wire.ExitRecord{Unseen: 1}, nil) }, hydraGaveUp, "mpiexec exited with 255"},
+		"mpiexec tells a code":   {func(a *tally) { a.answered("1", wire.ExitRecord{}, nil) }, 3, "mpiexec exited with 3"},
+		"a rank failed": {func(a *tally) {
+			a.answered("1", wire.ExitRecord{}, nil)
+			a.report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRank, PID: 9, Command: "pi", Rank: "0", MPI: true, Code: 3})
+		}, hydraGaveUp, "worker w-0: rank 0, pi (pid 9), exited with 3; mpiexec exited with 255"},
+		"a session failed, its mpiexec killed a proxy": {func(a *tally) {
+			a.report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportDaemon, PID: 7, Command: "hydra_pmi_proxy", Code: 137, Signal: 9})
+			a.answered("1", wire.ExitRecord{Code: 1}, nil)
+		}, hydraGaveUp, "worker w-1: its session exited with 1; mpiexec exited with 255"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			account, now := newTally(), time.Unix(0, 0)
+			account.now = func() time.Time { now = now.Add(time.Millisecond); return now }
+			for _, id := range []string{"0", "1", "2"} {
+				account.called("w-"+id, id, nil)
+			}
+			tc.happens(account)
+			account.conclude(true)
+			e := Evidence{Name: "mpiexec", Rule: ExitStrict, Workers: 3, Code: tc.code}
+			account.testify(&e)
+			require.Equal(t, tc.why, Judge(e).Why)
+		})
+	}
+}
+
 // A script goes on after its mpirun: a session without a rank that was seen is a stall
 // only as long as its mpirun runs.
 func TestNoDaemonBehindAScript(t *testing.T) {

@@ -159,6 +159,7 @@ func (t *tally) testify(e *Evidence) {
 	e.Bad = append([]BadSession(nil), t.bad...)
 	e.Starved, e.Leaving = slices.Clone(t.starved), slices.Clone(t.leaving)
 	e.Launches, e.Starters, e.Unseen = t.job.ends(), t.job.starterEnds(), t.job.unseen()
+	e.Quiet = t.job.quiet()
 	e.Troubles, e.Ranks, e.Cut = slices.Clone(t.job.troubles), slices.Clone(t.job.ranks), t.job.cut()
 }
 
