@@ -1,5 +1,5 @@
-// Package stacks takes the Python stacks of ranks that live, without ptrace(2)
-// and without anything installed in the image.
+// Package stacks takes the stacks of ranks that live: of Python without ptrace(2)
+// and without anything installed in the image, of others by programs of the image.
 //
 // [Lay] writes a module that Python loads at its start (sitecustomize.py). The
 // module opens an anonymous file and has Python's faulthandler write the stacks of
@@ -20,6 +20,23 @@
 // signal: its new program does not catch it. Nothing can close that window of
 // microseconds without ptrace(2).
 //
+// The output of a program contains names that the process chose.
+//
+// # Programs of the image
+//
+// [Outside] has py-spy, eu-stack or gdb print the stacks of processes that have not
+// answered. These programs need the right to trace a process, which is checked first. A
+// program is looked up in our PATH. The PATH of the process counts as well if its own
+// programs would have all the rights of ours. Each runs in a session of its own, without
+// the variables that make debuggers ask servers for symbols. It is killed when it has
+// printed [MostText] bytes or the time is over. A debugger that is killed between its
+// SIGSTOP and its wait leaves the process stopped, so the process gets SIGCONT then,
+// unless it was stopped before.
+//
+// py-spy reads memory and does not stop the process. eu-stack stops one thread at a time,
+// while it walks that thread's stack. gdb stops all threads while it reads the symbols of
+// all libraries; [Outside.Slow] must allow it.
+//
 // # What it does not see
 //
 // The signal interrupts the system call that the rank sits in. Most calls are
@@ -28,5 +45,5 @@
 //
 // Python that runs with -I, -E or -S, that is older than 3.8, or whose PYTHONPATH
 // was replaced by the program that started it has not loaded the module. A
-// stopped process runs no handler. Frames of C code are not shown.
+// stopped process runs no handler. Programs of the image are used for these.
 package stacks

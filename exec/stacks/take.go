@@ -8,7 +8,6 @@ import (
 	"errors"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,8 +21,13 @@ const MostText = 40 << 10
 
 // Stack is what Take has got of one process.
 type Stack struct {
-	Text []byte // as faulthandler wrote it; the process may have written anything
-	Why  string // there is no text
+	Text []byte // as faulthandler or py-spy wrote it; the process may have written anything
+	// Native is what eu-stack or gdb printed, in place of Text: names in it are the process's.
+	Native []byte
+	By     string // the program of the image that has told; "": the process itself
+	Why    string // there is neither
+	// OnRequest: gdb is there, and was not allowed.
+	OnRequest bool
 }
 
 const (
@@ -166,12 +170,8 @@ func catches(status []byte) bool {
 
 // unregistered says why a process has no handler.
 func unregistered(base, comm string) string {
-	exe, _ := os.Readlink(base + "/exe") // not for us to see: its name says enough
-	program := exe[strings.LastIndexByte(exe, '/')+1:]
-	for _, name := range []string{program, comm} {
-		if strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy") || name == "pt_main_thread" {
-			return "no faulthandler: Python with -I, -E or -S, with another PYTHONPATH, or before 3.8"
-		}
+	if runsPython(base, comm) {
+		return "no faulthandler: Python with -I, -E or -S, with another PYTHONPATH, or before 3.8"
 	}
 	return "not Python"
 }

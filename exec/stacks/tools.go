@@ -1,0 +1,200 @@
+//go:build linux
+
+package stacks
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/exec/reap"
+)
+
+// Outside asks programs of the image for the stacks of processes that do not tell them:
+// py-spy for Python, eu-stack and gdb for anything.
+type Outside struct {
+	Reaper *reap.Reaper // starts and collects the programs
+	// Slow allows gdb. It stops all threads of a process until it has read the symbols of
+	// all libraries, which may take minutes.
+	Slow bool
+}
+
+// mostOutside bounds the programs that run at the same time: they use the ranks' processors.
+const mostOutside = 4
+
+// program prints the stacks of a process on its standard output.
+type program struct {
+	name   string
+	python bool // it knows Python alone, and prints it
+	holds  bool // it stops the process for a while
+	slow   bool
+	sign   string // what any output with a stack has
+	args   func(pid string) []string
+}
+
+// programs are those that are known, the best one first.
+var programs = []program{
+	{name: "py-spy", python: true, sign: "\nThread ", args: func(pid string) []string {
+		return []string{"dump", "--nonblocking", "--full-filenames", "--pid", pid}
+	}},
+	{name: "eu-stack", holds: true, sign: "\n#0 ", args: func(pid string) []string {
+		return []string{"-m", "-s", "-p", pid}
+	}},
+	{name: "gdb", holds: true, slow: true, sign: "\n#0 ", args: func(pid string) []string {
+		return []string{"-p", pid, "-batch", "-nx", "-ex", "thread apply all -ascending bt 64"}
+	}},
+}
+
+// choice is what can be done for one process.
+type choice struct {
+	use  []program
+	path []string // of each
+	why  string   // there is nothing, or not all
+	slow bool     // Slow would add one
+}
+
+// Take is as Take, and asks programs of the image for the stacks that are missing then.
+// It returns soon after ctx has ended; no program is left.
+func (o Outside) Take(ctx context.Context, procs []reap.Proc) []Stack {
+	choices := make([]choice, len(procs))
+	first, stop := ctx, context.CancelFunc(func() {})
+	for i, p := range procs {
+		choices[i] = o.choose(p)
+	}
+	if end, ok := ctx.Deadline(); ok && slices.ContainsFunc(choices, func(c choice) bool { return len(c.use) > 0 }) {
+		first, stop = context.WithDeadline(ctx, end.Add(-time.Until(end)/2)) // a process that blocks the signal leaves time for a program
+	}
+	defer stop()
+	taken := Take(first, procs)
+	var all sync.WaitGroup
+	turn := make(chan struct{}, mostOutside)
+	for i, p := range procs {
+		switch c := choices[i]; {
+		case taken[i].Why == "" || taken[i].Why == hasEnded:
+		case len(c.use) == 0:
+			taken[i].Why, taken[i].OnRequest = taken[i].Why+c.why, c.slow
+		default:
+			all.Go(func() {
+				turn <- struct{}{}
+				defer func() { <-turn }()
+				taken[i] = o.ask(ctx, p, c, taken[i].Why)
+			})
+		}
+	}
+	all.Wait()
+	return taken
+}
+
+// choose says which programs can be asked for the stacks of a process. They are looked up
+// in our PATH, and in that of a process that could not gain anything if we started a
+// program of its own.
+func (o Outside) choose(p reap.Proc) (c choice) {
+	isPython := runsPython("/proc/"+strconv.Itoa(p.PID), p.Comm)
+	var known, left []string
+	status, refusal := refusedBy(p)
+	paths := []string{os.Getenv("PATH")}
+	if status.equal {
+		paths = append(paths, pathOf(p))
+	}
+	for _, one := range programs {
+		if one.python && !isPython {
+			continue
+		}
+		known = append(known, one.name)
+		path := find(one.name, paths)
+		switch {
+		case path == "":
+		case refusal != "":
+			return choice{why: "; " + one.name + ": " + refusal}
+		case one.holds && status.tracer != "0":
+			left = append(left, one.name+": another program traces it")
+		case one.slow && !o.Slow:
+			c.slow, left = true, append(left, one.name+": only `agent stacks` asks it")
+		default:
+			c.use, c.path = append(c.use, one), append(c.path, path)
+		}
+	}
+	switch {
+	case len(left) > 0:
+		c.why = "; " + strings.Join(left, "; ")
+	case len(c.use) == 0:
+		last := len(known) - 1
+		c.why = ", and the image has no " + strings.Join(known[:last], ", ") + " or " + known[last]
+	}
+	return c
+}
+
+// ask has the programs of c print the stacks of a process, until one has. why is the
+// reason for which it has not told them itself.
+func (o Outside) ask(ctx context.Context, p reap.Proc, c choice, why string) Stack {
+	for i, one := range c.use {
+		if ctx.Err() != nil {
+			return Stack{Why: why + "; no time was left for " + one.name}
+		}
+		var buf bytes.Buffer
+		now, err := reap.Stat(p.PID, &buf)
+		if err != nil || now.Start != p.Start || !now.Alive() {
+			return Stack{Why: hasEnded}
+		}
+		r := o.run(ctx, c.path[i], one.args(strconv.Itoa(p.PID)))
+		if one.holds && !r.clean && now.State != 'T' {
+			// It was killed between the stop that it sent and its end: that stop would stay.
+			_ = reap.Signal(p, syscall.SIGCONT)
+		}
+		switch found := bytes.Contains(append([]byte("\n"), r.out...), []byte(one.sign)); {
+		case found && one.python:
+			return Stack{Text: r.out, By: one.name}
+		case found:
+			return Stack{Native: r.out, By: one.name}
+		}
+		why += "; " + one.name + ": " + r.why
+	}
+	return Stack{Why: why + c.why, OnRequest: c.slow}
+}
+
+// runsPython reports whether a process is Python, by its names.
+func runsPython(base, comm string) bool {
+	exe, _ := os.Readlink(base + "/exe") // not for us to see: its name says enough
+	return slices.ContainsFunc([]string{filepath.Base(exe), comm}, func(name string) bool {
+		return strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy") || name == "pt_main_thread"
+	})
+}
+
+// find looks a program up in lists of directories; "": it is in none.
+func find(name string, paths []string) string {
+	for _, path := range paths {
+		for _, dir := range filepath.SplitList(path) {
+			file := filepath.Join(dir, name)
+			if !filepath.IsAbs(file) {
+				continue
+			}
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && unix.Access(file, unix.X_OK) == nil {
+				return file
+			}
+		}
+	}
+	return ""
+}
+
+// pathOf is the PATH of a process.
+func pathOf(p reap.Proc) string {
+	var buf bytes.Buffer
+	if reap.Environ(p.PID, &buf) != nil {
+		return ""
+	}
+	for kv := range bytes.SplitSeq(buf.Bytes(), []byte{0}) {
+		if value, ok := bytes.CutPrefix(kv, []byte("PATH=")); ok {
+			return string(value)
+		}
+	}
+	return ""
+}
