@@ -14,13 +14,21 @@ type Rank struct {
 	Number int    // -1: it has none
 	Worker string
 	Record wire.StackRecord
-	stack  []Thread
+	stack  []Thread // of Python
+	native []Thread // of C, the main thread first
 }
 
 // New returns a rank with the stack that its record holds.
 func New(name string, number int, worker string, rec wire.StackRecord) Rank {
-	return Rank{Name: name, Number: number, Worker: worker, Record: rec, stack: Parse(rec.Text)}
+	r := Rank{Name: name, Number: number, Worker: worker, Record: rec, native: ParseNative(rec.Native)}
+	if r.stack = Parse(rec.Text); rec.By != "" {
+		r.stack = ParsePySpy(rec.Text)
+	}
+	return r
 }
+
+// Why is the reason for which the rank has no stack; "": it has one.
+func (r Rank) Why() string { return visible(r.Record.Why) }
 
 // activity is what a rank does at the moment.
 type activity int
@@ -53,6 +61,9 @@ func (r Rank) doing() (activity, string) {
 	}
 	if a, words := library(main(r.stack), p.Call); a != unknown {
 		return a, words
+	}
+	if name := r.inMPI(); name != "" {
+		return waits, "waiting in " + name
 	}
 	return r.inCall()
 }
@@ -147,10 +158,18 @@ func library(frames []Frame, call string) (activity, string) {
 
 // at is the place in the rank's own code: " at train.py:31 load_batch"; "" if not known.
 func (r Rank) at() string {
-	if f, ok := own(main(r.stack)); ok {
+	frames := main(r.stack)
+	if len(frames) == 0 {
+		frames = r.nativeMain()
+	}
+	switch f, ok := own(frames); {
+	case !ok:
+		return ""
+	case f.File == "":
+		return " in " + f.Func
+	default:
 		return " at " + f.String()
 	}
-	return ""
 }
 
 // where is what it does, and at which line.

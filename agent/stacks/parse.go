@@ -2,6 +2,7 @@ package stacks
 
 import (
 	"bytes"
+	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -20,6 +21,9 @@ type Frame struct {
 	File string
 	Line int // 0: not known
 	Func string
+	// Native: it is C or C++; File is then often not known. Module is the program or library.
+	Native bool
+	Module string
 }
 
 // Thread is the stack of a thread, the most recent call first.
@@ -88,8 +92,11 @@ func visible(name string) string {
 	}, name)
 }
 
-// String is "train.py:31 load_batch".
+// String is "train.py:31 load_batch"; "load_batch" where the file is not known.
 func (f Frame) String() string {
+	if f.File == "" {
+		return f.Func
+	}
 	text := path.Base(f.File)
 	if f.Line > 0 {
 		text += ":" + strconv.Itoa(f.Line)
@@ -124,10 +131,23 @@ func isLibrary(file string) bool {
 	return strings.HasPrefix(file, "<frozen ") || strings.HasPrefix(file, "<__array_function__")
 }
 
+// line is a frame in a list: as Python writes it, or as gdb does.
+func (f Frame) line() string {
+	switch {
+	case !f.Native:
+		return fmt.Sprintf("File %q, line %d in %s", f.File, f.Line, f.Func)
+	case f.File != "":
+		return fmt.Sprintf("%s at %s:%d", f.Func, f.File, f.Line)
+	case f.Module != "":
+		return f.Func + " from " + f.Module
+	}
+	return f.Func
+}
+
 // own is the most recent frame of the user's program, else the most recent one.
 func own(frames []Frame) (Frame, bool) {
 	for _, f := range frames {
-		if !isLibrary(f.File) {
+		if !isLibrary(f.File) && !f.isSystem() {
 			return f, true
 		}
 	}

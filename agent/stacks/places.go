@@ -59,6 +59,10 @@ func (r Rank) key() string {
 		_, words := r.doing()
 		return fmt.Sprint(words, frames)
 	}
+	if frames := r.nativeMain(); len(frames) > 0 {
+		_, words := r.doing()
+		return fmt.Sprint(words, p.Call, frames)
+	}
 	return strings.Join([]string{p.Command, p.State, p.Call, p.Waiting, r.Record.Why}, "\x00")
 }
 
@@ -80,32 +84,39 @@ func (r Rank) detail() string {
 	if p.Waiting != "" {
 		text += ", kernel: " + visible(p.Waiting)
 	}
-	if r.Record.Why != "" {
-		text += "; no stack: " + visible(r.Record.Why)
+	switch {
+	case r.Record.By != "":
+		text += "; by " + visible(r.Record.By)
+	case r.Record.Why != "":
+		text += "; no stack: " + r.Why()
 	}
 	return text + ")"
 }
 
-// frames are the rank's Python stacks, the main thread's first; without any, what its
+// frames are the rank's stacks, the main thread's first; without any, what its
 // threads do in the kernel.
 func (r Rank) frames() (lines []string) {
-	if len(r.stack) == 0 {
+	stack, mine := r.stack, mainIndex(r.stack)
+	if len(stack) == 0 {
+		stack, mine = slices.Clone(r.native), len(r.native)-1
+		slices.Reverse(stack)
+	}
+	if len(stack) == 0 {
 		return r.calls()
 	}
-	mine := mainIndex(r.stack)
-	for _, f := range r.stack[mine].Frames[:min(len(r.stack[mine].Frames), shownFrames)] {
-		lines = append(lines, fmt.Sprintf("  File %q, line %d in %s", f.File, f.Line, f.Func))
+	for _, f := range stack[mine].Frames[:min(len(stack[mine].Frames), shownFrames)] {
+		lines = append(lines, "  "+f.line())
 	}
 	shown := 1
-	for i := len(r.stack) - 1; i >= 0 && shown < shownStacks; i-- {
-		t := r.stack[i]
+	for i := len(stack) - 1; i >= 0 && shown < shownStacks; i-- {
+		t := stack[i]
 		if i == mine || len(t.Frames) == 0 {
 			continue
 		}
 		shown++
 		lines = append(lines, "  another thread:")
 		for _, f := range t.Frames[:min(len(t.Frames), shownFrames/4)] {
-			lines = append(lines, fmt.Sprintf("    File %q, line %d in %s", f.File, f.Line, f.Func))
+			lines = append(lines, "    "+f.line())
 		}
 	}
 	return lines

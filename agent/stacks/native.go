@@ -1,0 +1,136 @@
+package stacks
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// ParseNative reads what eu-stack or gdb prints of a process: frames of C and C++. Lines of
+// other forms are left out, and so are the values of arguments, which may be secrets.
+func ParseNative(text []byte) (threads []Thread) {
+	parse := parseGdb
+	for raw := range bytes.Lines(text) {
+		line := string(bytes.TrimRight(raw, "\n"))
+		if strings.HasPrefix(line, "TID ") {
+			parse = parseEuStack
+		}
+		if strings.HasPrefix(line, "TID ") || strings.HasPrefix(line, "Thread ") {
+			if len(threads) == mostThreads {
+				break
+			}
+			threads = append(threads, Thread{Current: len(threads) == 0}) // the first one comes first
+			continue
+		}
+		if len(threads) == 0 {
+			continue
+		}
+		last := &threads[len(threads)-1]
+		if start := frameStart.FindString(line); start != "" {
+			if len(last.Frames) < mostFrames {
+				last.Frames = append(last.Frames, parse(line[len(start):]).tidy())
+			}
+			continue
+		}
+		if at, ok := strings.CutPrefix(line, "    "); ok && len(last.Frames) > 0 {
+			f := &last.Frames[len(last.Frames)-1] // eu-stack has the source on a line of its own
+			if file, n, ok := parsePlace(at); ok && f.File == "" {
+				f.File, f.Line = file, n
+			}
+		}
+	}
+	return threads
+}
+
+var frameStart = regexp.MustCompile(`^#\d+ +(?:0x[0-9a-f]* ?)?(?:in )?`)
+
+// parseEuStack reads what eu-stack prints behind number and address: "load_batch - /app/train".
+func parseEuStack(rest string) (f Frame) {
+	name, module, _ := strings.Cut(" "+rest, " - ") // the name may be missing
+	f.Func, f.Module = strings.TrimPrefix(name, " "), module
+	if version := strings.IndexByte(f.Func, '@'); version > 0 { // clock_nanosleep@@GLIBC_2.17
+		f.Func = f.Func[:version]
+	}
+	return f
+}
+
+// parseGdb reads what gdb prints behind number and address: "load_batch (n=3) at train.c:6",
+// "clock_nanosleep () from /lib/x86_64-linux-gnu/libc.so.6".
+func parseGdb(rest string) (f Frame) {
+	call := arguments(rest)
+	if call < 0 {
+		return Frame{Func: rest}
+	}
+	f.Func = rest[:call]
+	if i := strings.LastIndex(rest, ") at "); i >= 0 {
+		f.File, f.Line, _ = parsePlace(rest[i+len(") at "):])
+	} else if i := strings.LastIndex(rest, ") from "); i >= 0 {
+		f.Module = rest[i+len(") from "):]
+	}
+	return f
+}
+
+// tidy is a native frame whose names a terminal may print.
+func (f Frame) tidy() Frame {
+	f.Native, f.Func, f.Module = true, visible(f.Func), visible(f.Module)
+	if f.Func == "" || f.Func == "??" {
+		f.Func = "?"
+	}
+	return f
+}
+
+// arguments is where the arguments begin in "ns::f<void (int)> (n=3) at f.cc:3"; -1: nowhere.
+func arguments(text string) int {
+	depth := 0
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '<':
+			depth++
+		case c == '>':
+			depth--
+		case c == '(' && depth <= 0 && i > 1 && text[i-1] == ' ':
+			return i - 1
+		}
+	}
+	return -1
+}
+
+// parsePlace reads "/app/train.c:31" or "/app/train.c:31:7".
+func parsePlace(text string) (file string, line int, ok bool) {
+	parts := strings.Split(text, ":")
+	for i := 1; i < len(parts) && i < 3; i++ {
+		if n, err := strconv.Atoi(parts[i]); err == nil && n > 0 {
+			return visible(parts[0]), n, true
+		}
+	}
+	return "", 0, false
+}
+
+// isSystem reports whether a native frame is no part of the user's program: it is in a
+// shared library, or in the sources of libc.
+func (f Frame) isSystem() bool {
+	return strings.Contains(path.Base(f.Module), ".so") || strings.HasPrefix(f.File, "./") || strings.HasPrefix(f.File, "../")
+}
+
+// native is the main thread of a rank whose frames a program of the image has shown.
+func (r Rank) nativeMain() []Frame {
+	if len(r.native) == 0 {
+		return nil
+	}
+	return r.native[0].Frames
+}
+
+// mpiWaits are functions of MPI that return when other ranks have done something.
+var mpiWaits = regexp.MustCompile(`^P?(MPI_(?:Recv|Send|Ssend|Sendrecv|Probe|Mprobe|Wait\w*|Barrier|Bcast|Reduce\w*|All\w+|Gather\w*|Scatter\w*|Scan|Exscan|Init|Init_thread|Finalize|Comm_(?:split|dup|create)\w*|Win_(?:fence|wait|lock\w*)))$`)
+
+// inMPI names the function of MPI that a rank waits for others in; "": none.
+func (r Rank) inMPI() string {
+	for _, f := range r.nativeMain() {
+		if m := mpiWaits.FindStringSubmatch(f.Func); m != nil {
+			return m[1]
+		}
+	}
+	return ""
+}
