@@ -187,7 +187,7 @@ func (w *hangWatch) judge(ctx context.Context, unknown map[string]error) {
 		w.told = true
 		h := hang{scenes: maps.Clone(w.still.scenes)}
 		if !w.unstacked {
-			at := takeStacks(ctx, hangStacks, w.workers(), w.labelOf)
+			at := takeStacks(ctx, hangStacks, wire.ProgramsBrief, w.workers(), w.labelOf)
 			h.stacks = &at
 			w.look(ctx) // telling its stack takes a rank some time: that is no work
 		}

@@ -71,7 +71,7 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 	}
 	s.complain(aHang, strings.Join(complaint, "; "))
 	if !said {
-		s.tellPlaces(list, true)
+		s.tellPlaces(list, true, h.stacks)
 	}
 	if !s.cfg.hangStops() {
 		return false
@@ -82,17 +82,26 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 }
 
 // tellPlaces says in which calls processes sit, and how to see more where that is wanted.
-func (s *supervisor) tellPlaces(list []sitter, hint bool) {
+// at is nil if no stacks were asked for.
+func (s *supervisor) tellPlaces(list []sitter, hint bool, at *standingAt) {
 	for _, line := range hangLines(list) {
 		s.voice.Warn("  %s", line)
 	}
 	if hint && len(list) > 0 {
-		s.voice.Hint(s.stackHint(places(list)[0][0]))
+		s.voice.Hint(s.stackHint(places(list)[0][0], at))
 	}
 }
 
 // stackHint says how to see where a process is in its own code.
-func (s *supervisor) stackHint(who sitter) string {
+func (s *supervisor) stackHint(who sitter, at *standingAt) string {
+	switch rank := at.of(who); {
+	case rank.Record.OnRequest && s.cfg.Job != "" && !s.cfg.IsFake():
+		return "its stack: agent stacks " + s.cfg.Job
+	case rank.Record.OnRequest:
+		return "its stack: agent stacks"
+	case rank.Record.Why != "":
+		return fmt.Sprintf("no stack of %s: %s", who.who, rank.Why())
+	}
 	stack := stackOf(who)
 	w := s.links.standings()[who.worker].worker
 	switch {

@@ -106,7 +106,7 @@ func (s *supervisor) onRest(h hang) {
 	list := sitters(h.scenes, s.hang.labelOf)
 	s.voice.Warn("%s, and nothing has moved for %s; still there: %s (--exit-within ends them)", since, seconds(s.rest.watch.after), count(len(list), "process"))
 	if _, said := s.tellStacks(h, "exit"); !said {
-		s.tellPlaces(list, s.rest.said == 0)
+		s.tellPlaces(list, s.rest.said == 0, h.stacks)
 	}
 	s.rest.said++
 	s.rest.watch.end()

@@ -35,7 +35,7 @@ const mostStackAsks = 256
 
 // stacker is a worker that tells where its ranks stand.
 type stacker interface {
-	Stacks(ctx context.Context, limit time.Duration) ([]wire.StackRecord, error)
+	Stacks(ctx context.Context, limit time.Duration, programs string) ([]wire.StackRecord, error)
 }
 
 // standingAt is where the ranks of a job stand.
@@ -44,8 +44,9 @@ type standingAt struct {
 	unknown map[string]error // workers that did not tell, and why
 }
 
-// takeStacks asks workers where their ranks stand. label names what a session runs.
-func takeStacks(ctx context.Context, limit time.Duration, workers map[string]asker, label func(session string) string) standingAt {
+// takeStacks asks workers where their ranks stand, and the given programs of their images
+// (wire.AskRecord.Programs). label names what a session runs.
+func takeStacks(ctx context.Context, limit time.Duration, programs string, workers map[string]asker, label func(session string) string) standingAt {
 	ctx, stop := context.WithTimeoutCause(ctx, limit, errNoAnswer)
 	defer stop()
 	found := standingAt{unknown: map[string]error{}}
@@ -59,7 +60,7 @@ func takeStacks(ctx context.Context, limit time.Duration, workers map[string]ask
 			var list []wire.StackRecord
 			err := errors.New("it cannot be asked")
 			if s, ok := worker.(stacker); ok {
-				list, err = s.Stacks(ctx, limit-stackMargin)
+				list, err = s.Stacks(ctx, limit-stackMargin, programs)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -88,9 +89,22 @@ func rankOf(worker string, rec wire.StackRecord, label func(string) string) stac
 	return stacks.New(name, number, worker, rec)
 }
 
-// told reports whether a rank has told its own stack.
+// told reports whether the stack of any rank is known.
 func (s standingAt) told() bool {
-	return slices.ContainsFunc(s.ranks, func(r stacks.Rank) bool { return len(r.Record.Text) > 0 })
+	return slices.ContainsFunc(s.ranks, func(r stacks.Rank) bool { return len(r.Record.Text)+len(r.Record.Native) > 0 })
+}
+
+// of is where a process stands; it is empty for one that was not asked.
+func (s *standingAt) of(who sitter) stacks.Rank {
+	if s == nil {
+		return stacks.Rank{}
+	}
+	for _, r := range s.ranks {
+		if r.Worker == who.worker && r.Record.Session == who.actor.session && r.Record.Process.PID == who.actor.process.PID {
+			return r
+		}
+	}
+	return stacks.Rank{}
 }
 
 // lines are the verdict and the places of the ranks, for people.
@@ -148,7 +162,7 @@ func (w *witness) begin(ctx context.Context) <-chan struct{} {
 	w.done = make(chan struct{})
 	w.run.wg.Go(func() {
 		defer close(w.done)
-		w.seen = takeStacks(ctx, failureStacks, w.run.links.askers(), w.hang.labelOf)
+		w.seen = takeStacks(ctx, failureStacks, wire.ProgramsBrief, w.run.links.askers(), w.hang.labelOf)
 	})
 	return w.done
 }
@@ -212,7 +226,7 @@ func (s *service) stacksOf(l *links, cfg Config) func(context.Context, []string)
 		s.mu.RLock()
 		label := s.label
 		s.mu.RUnlock()
-		at := takeStacks(ctx, askedStacks, l.askers(), label)
+		at := takeStacks(ctx, askedStacks, wire.ProgramsAll, l.askers(), label)
 		if len(numbers) > 0 {
 			at.ranks = slices.DeleteFunc(at.ranks, func(r stacks.Rank) bool { return !slices.Contains(numbers, strconv.Itoa(r.Number)) })
 		}

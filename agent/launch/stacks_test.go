@@ -25,7 +25,7 @@ type telling struct {
 	took time.Duration
 }
 
-func (w telling) Stacks(ctx context.Context, limit time.Duration) ([]wire.StackRecord, error) {
+func (w telling) Stacks(ctx context.Context, limit time.Duration, _ string) ([]wire.StackRecord, error) {
 	select {
 	case <-time.After(w.took):
 	case <-ctx.Done():
@@ -49,7 +49,7 @@ func TestTakeStacks(t *testing.T) {
 			"w-3": seated{s, "3"},
 		}
 		began := time.Now()
-		at := takeStacks(t.Context(), failureStacks, workers, func(string) string { return "" })
+		at := takeStacks(t.Context(), failureStacks, wire.ProgramsBrief, workers, func(string) string { return "" })
 		require.Equal(t, failureStacks, time.Since(began))
 		require.True(t, at.told())
 		require.Equal(t, []string{

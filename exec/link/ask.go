@@ -29,10 +29,11 @@ func (l *Link) Ask(ctx context.Context) (wire.AnswerRecord, error) {
 	})
 }
 
-// Stacks asks the worker where its ranks stand. The worker takes at most the given time.
+// Stacks asks the worker where its ranks stand. The worker takes at most the given time, and
+// asks the given programs of its image: wire.ProgramsBrief, wire.ProgramsAll, or "".
 // Errors are those of Ask, with ErrNoStacks.
-func (l *Link) Stacks(ctx context.Context, limit time.Duration) ([]wire.StackRecord, error) {
-	answer, err := l.question(ctx, wire.AskRecord{Stacks: true, Millis: limit.Milliseconds()}, func(w *wire.WelcomeRecord) error {
+func (l *Link) Stacks(ctx context.Context, limit time.Duration, programs string) ([]wire.StackRecord, error) {
+	answer, err := l.question(ctx, wire.AskRecord{Stacks: true, Millis: limit.Milliseconds(), Programs: programs}, func(w *wire.WelcomeRecord) error {
 		if !w.Stacks {
 			return ErrNoStacks
 		}
@@ -129,7 +130,7 @@ func (c *conn) answered(rec wire.AnswerRecord) {
 		return
 	}
 	for _, one := range rec.Stacks {
-		if p.bytes += len(one.Text) + 1<<10; p.bytes <= mostAnswered {
+		if p.bytes += len(one.Text) + len(one.Native) + 1<<10; p.bytes <= mostAnswered {
 			p.parts = append(p.parts, one)
 		}
 	}

@@ -5,6 +5,8 @@ package link_test
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +45,7 @@ func TestStacksOfAWorker(t *testing.T) {
 	w := pythonWorker(t)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
 	linked(t, l)
-	list, err := l.Stacks(ctxFor(t), 5*time.Second)
+	list, err := l.Stacks(ctxFor(t), 5*time.Second, "")
 	require.NoError(t, err)
 	require.Empty(t, list)
 
@@ -59,7 +61,7 @@ func TestStacksOfAWorker(t *testing.T) {
 		<-on
 		sessions = append(sessions, s)
 	}
-	list, err = l.Stacks(ctxFor(t), 10*time.Second)
+	list, err = l.Stacks(ctxFor(t), 10*time.Second, "")
 	require.NoError(t, err)
 	require.Len(t, list, 4)
 	for _, rec := range list {
@@ -108,6 +110,40 @@ func TestNoStacks(t *testing.T) {
 func TestStacksOfAnOldWorker(t *testing.T) {
 	l := contract.NewLink(t, newScripted(wire.ProtoMax), quietly)
 	linked(t, l)
-	_, err := l.Stacks(ctxFor(t), time.Second)
+	_, err := l.Stacks(ctxFor(t), time.Second, "")
 	require.ErrorIs(t, err, link.ErrNoStacks)
+}
+
+// Programs of the image are asked only if the launcher says so: an older one does not. They
+// are no orphans of the worker's sessions, and nothing of them is left.
+func TestStacksByPrograms(t *testing.T) {
+	dir := t.TempDir()
+	ran := filepath.Join(dir, "ran")
+	script := "#!/bin/sh\necho >> " + ran + "\n(sleep 0.05 &)\nprintf 'TID %s:\\n#0  0x0 f - /a\\n' $4\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "eu-stack"), []byte(script), 0o755))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	w := pythonWorker(t)
+	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
+	on := make(chan struct{})
+	s, err := l.Open(ctxFor(t), "", wire.Spec{Argv: []string{"sh", "-c", "echo on; exec sleep 1000"}}, link.Streams{Stdout: &firstLine{on: on}, Stderr: io.Discard})
+	require.NoError(t, err)
+	<-on
+
+	list, err := l.Stacks(ctxFor(t), 5*time.Second, "")
+	require.NoError(t, err)
+	require.Equal(t, "not Python", list[0].Why)
+	require.NoFileExists(t, ran)
+
+	list, err = l.Stacks(ctxFor(t), 5*time.Second, wire.ProgramsBrief)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Equal(t, "eu-stack", list[0].By)
+	require.Empty(t, list[0].Why)
+	require.Contains(t, string(list[0].Native), "#0  0x0 f - /a")
+	require.FileExists(t, ran)
+
+	s.Stop(0)
+	exit, err := s.Wait(ctxFor(t))
+	require.NoError(t, err)
+	require.Equal(t, wire.ReasonStopped, exit.Reason)
 }

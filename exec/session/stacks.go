@@ -76,7 +76,7 @@ func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
 			case <-ctx.Done():
 			}
 		})
-		list := stacksOf(ctx, live)
+		list := s.stacksOf(ctx, live, rec.Programs)
 		s.mu.Lock()
 		s.stacking = false
 		s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
 
 // stacksOf tells where the ranks of sessions stand. Each record fits a frame, and their
 // texts have at most mostStacks bytes together.
-func stacksOf(ctx context.Context, live []*session) (list []wire.StackRecord) {
+func (s *Server) stacksOf(ctx context.Context, live []*session, programs string) (list []wire.StackRecord) {
 	var procs []reap.Proc
 	for _, x := range live {
 		members, err := x.tree.Find()
@@ -104,12 +104,16 @@ func stacksOf(ctx context.Context, live []*session) (list []wire.StackRecord) {
 			procs, list = append(procs, p), append(list, one)
 		}
 	}
+	take := stacks.Take
+	if programs != "" {
+		take = stacks.Outside{Reaper: s.cfg.Reaper, Slow: programs == wire.ProgramsAll}.Take
+	}
 	room := mostStacks
-	for i, taken := range stacks.Take(ctx, procs) {
+	for i, taken := range take(ctx, procs) {
 		one := &list[i]
-		one.Text, one.Why = taken.Text, taken.Why
-		if room -= len(one.Text); room < 0 {
-			one.Text, one.Why = nil, "its worker has more stacks than an answer holds"
+		one.Text, one.Native, one.By, one.Why, one.OnRequest = taken.Text, taken.Native, taken.By, taken.Why, taken.OnRequest
+		if room -= len(one.Text) + len(one.Native); room < 0 {
+			one.Text, one.Native, one.By, one.Why = nil, nil, "", "its worker has more stacks than an answer holds"
 		}
 		bound(one)
 	}

@@ -11,10 +11,19 @@ type AskRecord struct {
 	Stacks bool `json:"stacks,omitempty"`
 	// Millis is how long the worker may take for stacks.
 	Millis int64 `json:"millis,omitempty"`
+	// Programs are those of the image that may be asked for stacks which a rank does not
+	// tell itself: ProgramsBrief or ProgramsAll; "": none. An older worker asks none.
+	Programs string `json:"programs,omitempty"`
 	// End asks ranks to end in place of the question. It is for workers whose WELCOME
 	// says AsksRanks; any number of these may be under way.
 	End *EndRanksRecord `json:"endRanks,omitempty"`
 }
+
+// Values of AskRecord.Programs.
+const (
+	ProgramsBrief = "brief" // those that stop a rank for moments at most: py-spy, eu-stack
+	ProgramsAll   = "all"   // gdb as well, which stops a rank for as long as it reads symbols
+)
 
 // EndRanksRecord has PID 1 ask the ranks of its sessions to end, and nobody else. Only
 // those are asked that handle the signal.
@@ -68,10 +77,15 @@ type StackRecord struct {
 	// MPI: it has an MPI library mapped.
 	MPI     bool           `json:"mpi,omitempty"`
 	Threads []ThreadRecord `json:"threads,omitempty"` // some of them, the first one first
-	// Text is what Python's faulthandler wrote, or the process in its name; Why is the
-	// reason for which there is none.
-	Text []byte `json:"text,omitempty"`
-	Why  string `json:"why,omitempty"`
+	// Text is what Python's faulthandler wrote, or the process in its name, or the program By:
+	// py-spy. Native is in its place what eu-stack or gdb printed. Why is the reason for
+	// which there is neither.
+	Text   []byte `json:"text,omitempty"`
+	Native []byte `json:"native,omitempty"`
+	By     string `json:"by,omitempty"`
+	Why    string `json:"why,omitempty"`
+	// OnRequest: a program that ProgramsAll allows could tell more.
+	OnRequest bool `json:"onRequest,omitempty"`
 }
 
 // ThreadRecord is a thread of a process.

@@ -24,6 +24,7 @@ type hungCell struct {
 	way       string
 	failure   bool     // the others give up; else a hang is looked for, or stacks are asked for
 	env       []string // of the ranks
+	path      string   // PATH=..., of the whole run; "": that of the tests
 }
 
 // hungWays are the ways to hang, and what is said of each.
@@ -65,7 +66,11 @@ func (c hungCell) play(t *testing.T) (said string, o outcome) {
 			flags = append(flags, "--hang-after=3s", "--hang-action=stop")
 		}
 	}
-	o = run(t, agentRun(t, flags, argv...))
+	one := agentRun(t, flags, argv...)
+	if c.path != "" {
+		one.env = []string{c.path}
+	}
+	o = run(t, one)
 	return o.err, o
 }
 
@@ -75,8 +80,8 @@ func (c hungCell) named(t *testing.T) {
 	place := `: ` + hungWays[c.way] + ` at hung\.py:\d+ load_batch`
 	first := `(?m)^agent:   rank 1 on 127\.0\.0\.3: ` + hungWays[c.way] + ` at hung\.py:\d+ load_batch \(`
 	if c.way == "stop" { // it runs no handler
-		place = `: stopped, as by SIGSTOP`
-		first = `(?m)^agent:   rank 1 on 127\.0\.0\.3: stopped, as by SIGSTOP \(.*; no stack: state T: a stopped process does not answer\)$`
+		place = `: stopped, as by SIGSTOP.*`
+		first = `(?m)^agent:   rank 1 on 127\.0\.0\.3: stopped, as by SIGSTOP.* \(.*; (by (py-spy|eu-stack)|no stack: state T: a stopped process does not answer.*)\)$`
 	}
 	if c.transport == "mpi" {
 		if c.way == "loop" {

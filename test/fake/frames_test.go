@@ -1,0 +1,120 @@
+//go:build mpi
+
+package fake
+
+import (
+	_ "embed"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+//go:embed testdata/locked.c
+var lockedSource []byte
+
+// imageOf is a PATH with these programs, which show frames, and what scripts need.
+func imageOf(t *testing.T, names ...string) string {
+	dir := t.TempDir()
+	for _, name := range append(names, "bash", "sh", "sleep", "grep", "setpriv") {
+		path, err := exec.LookPath(name)
+		if name == "py-spy" && err != nil {
+			path, err = exec.LookPath("/usr/local/lib/muster/py-spy/bin/py-spy")
+		}
+		require.NoError(t, err, "test/mpi/deps.sh --test installs it")
+		require.NoError(t, os.Symlink(path, filepath.Join(dir, name)))
+	}
+	require.NoError(t, os.Chmod(dir, 0o755))
+	return "PATH=" + dir + ":" + bin
+}
+
+// locked is a C program that waits for a lock.
+func locked(t *testing.T) string {
+	program := filepath.Join(t.TempDir(), "locked")
+	source := program + ".c"
+	require.NoError(t, os.WriteFile(source, lockedSource, 0o644))
+	out, err := exec.Command("gcc", "-g", "-O0", "-pthread", "-o", program, source).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return program
+}
+
+const sleepsIsolated = `import os, time
+def load_batch():
+    %stime.sleep(1000)
+print("on", flush=True)
+load_batch()`
+
+// TestFramesByTheImagesPrograms: what a hang report says of ranks that do not tell their
+// stacks, by the programs that the image has.
+func TestFramesByTheImagesPrograms(t *testing.T) {
+	isolated := func(before string) []string {
+		return []string{"/usr/bin/python3", "-I", "-c", strings.Replace(sleepsIsolated, "%s", before, 1)}
+	}
+	const unprivileged = `if os.getuid() == 0: os.setgid(65534); os.setuid(65534)
+    `
+	for name, c := range map[string]struct {
+		programs []string
+		rank     []string
+		says     []string
+		refused  bool
+	}{
+		"C in a futex, eu-stack": {[]string{"eu-stack"}, []string{locked(t)}, []string{
+			`(?m)^agent:   ranks 0, 1: waiting for a lock at locked\.c:9 load_batch \(locked, pid \d+; futex.*; by eu-stack\)$`,
+			`(?m)^agent:     main at .*/locked\.c:\d+$`}, false},
+		"Python without faulthandler, py-spy": {[]string{"py-spy", "eu-stack"}, isolated(""), []string{
+			`(?m)^agent:   ranks 0, 1: sleeping at <string>:3 load_batch \(python3[0-9.]*, pid \d+; clock_nanosleep.*; by py-spy\)$`,
+			`(?m)^agent:     File "<string>", line 5 in <module>$`}, false},
+		"C in a futex, gdb only": {[]string{"gdb"}, []string{locked(t)}, []string{
+			`(?m)^agent:   rank 0 on 127\.0\.0\.2 \(locked, pid \d+\), .*: sleeps in futex`,
+			"(?m)^hint: its stack: agent stacks$"}, false},
+		"C in a futex, nothing": {nil, []string{locked(t)}, []string{
+			`(?m)^hint: no stack of rank 0: not Python, and the image has no eu-stack or gdb$`}, false},
+		"Python without faulthandler, nothing": {nil, isolated(""), []string{
+			`(?m)^hint: no stack of rank 0: no faulthandler: Python with -I, .*, and the image has no py-spy, eu-stack or gdb$`}, false},
+		"another user's process": {[]string{"py-spy", "eu-stack"}, isolated(unprivileged), []string{
+			`(?m)^hint: no stack of rank 0: no faulthandler: .*; py-spy: (ptrace_scope [12]: the container lacks the capability SYS_PTRACE|ptrace_scope 3|not permitted: another user's process)$`}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one := agentRun(t, []string{"--fake=2", "--framework=plain", "--hang-after=3s", "--hang-action=stop", "--grace=2s"}, c.rank...)
+			one.env = []string{imageOf(t, c.programs...)}
+			if c.refused {
+				if os.Getuid() != 0 {
+					t.Skip("only root can have ranks of another user")
+				}
+				one.argv[0] = filepath.Join(bin, "agent")
+				one.argv = append([]string{"/usr/bin/setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"}, one.argv...)
+			}
+			o := run(t, one)
+			o.wants(t, 79)
+			for _, want := range c.says {
+				require.Regexp(t, want, o.err)
+			}
+			require.Equal(t, !strings.Contains(c.says[len(c.says)-1], "hint"), !strings.Contains(o.err, "hint: "), o.err)
+		})
+	}
+}
+
+// TestStoppedRankHasItsLine: py-spy reads a stopped rank, and leaves it stopped.
+func TestStoppedRankHasItsLine(t *testing.T) {
+	t.Parallel()
+	said, o := hungCell{transport: "plain", way: "stop", path: imageOf(t, "py-spy")}.play(t)
+	require.Regexp(t, `(?m)^agent: .*; rank 1 on 127\.0\.0\.3 is not waiting: stopped, as by SIGSTOP at hung\.py:\d+ load_batch\. Look at rank 1 first\.$`, said)
+	require.Regexp(t, `(?m)^agent:   rank 1 on 127\.0\.0\.3: stopped, as by SIGSTOP at hung\.py:\d+ load_batch \(.*; by py-spy\)$`, said)
+	require.Len(t, o.report.Blames, 1)
+}
+
+// TestGdbOnRequest: `agent stacks` asks gdb, too.
+func TestGdbOnRequest(t *testing.T) {
+	t.Parallel()
+	const script = `agent rsh 127.0.0.2 %s & until agent stacks 2>&1 | grep 'by gdb'; do sleep .2; done; agent stacks >&2; kill $!; wait; exit 3`
+	one := agentRun(t, []string{"--fake=1", "--grace=2s"}, "bash", "-c", strings.Replace(script, "%s", locked(t), 1))
+	one.env = []string{imageOf(t, "gdb")}
+	o := run(t, one)
+	o.wants(t, 3)
+	require.Regexp(t, `(?m): waiting for a lock at locked\.c:9 load_batch \(locked, pid \d+; futex.*; by gdb\)$`, o.err)
+	require.Regexp(t, `(?m)^    load_batch at .*/locked\.c:9$`, o.err)
+}
