@@ -30,12 +30,16 @@ const (
 // stackMargin is the part of that time which the way to a worker and back may take.
 const stackMargin = 300 * time.Millisecond
 
+// flightTime is the time that ranks need to dump their flight recorders: PyTorch looks once
+// a second whether it should.
+const flightTime = 3 * time.Second
+
 // mostStackAsks bounds the workers that are asked at the same time.
 const mostStackAsks = 256
 
 // stacker is a worker that tells where its ranks stand.
 type stacker interface {
-	Stacks(ctx context.Context, limit time.Duration, programs string) ([]wire.StackRecord, error)
+	Stacks(ctx context.Context, rec wire.AskRecord) (wire.AnswerRecord, error)
 }
 
 // standingAt is where the ranks of a job stand.
@@ -45,7 +49,7 @@ type standingAt struct {
 }
 
 // takeStacks asks workers where their ranks stand, and the given programs of their images
-// (wire.AskRecord.Programs). label names what a session runs.
+// (wire.AskRecord.Programs). If there is time, ranks dump their flight recorders. label names what a session runs.
 func takeStacks(ctx context.Context, limit time.Duration, programs string, workers map[string]asker, label func(session string) string) standingAt {
 	ctx, stop := context.WithTimeoutCause(ctx, limit, errNoAnswer)
 	defer stop()
@@ -57,17 +61,17 @@ func takeStacks(ctx context.Context, limit time.Duration, programs string, worke
 		turn <- struct{}{}
 		asked.Go(func() {
 			defer func() { <-turn }()
-			var list []wire.StackRecord
+			var answer wire.AnswerRecord
 			err := errors.New("it cannot be asked")
 			if s, ok := worker.(stacker); ok {
-				list, err = s.Stacks(ctx, limit-stackMargin, programs)
+				answer, err = s.Stacks(ctx, wire.AskRecord{Millis: (limit - stackMargin).Milliseconds(), Programs: programs, Flight: limit >= flightTime})
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				found.unknown[name] = err
 			}
-			for _, rec := range list {
+			for _, rec := range answer.Stacks {
 				found.ranks = append(found.ranks, rankOf(name, rec, label))
 			}
 		})
@@ -115,6 +119,9 @@ func (s standingAt) lines(v stacks.Verdict) (lines []string) {
 	for _, line := range stacks.Lines(s.ranks, v.Suspects) {
 		lines = append(lines, "  "+line)
 	}
+	for _, line := range stacks.Flights(s.ranks) {
+		lines = append(lines, "  "+line)
+	}
 	for i, name := range slices.Sorted(maps.Keys(s.unknown)) {
 		if i == mostNamed {
 			lines = append(lines, fmt.Sprintf("  and %s", count(len(s.unknown)-i, "more worker")))
@@ -138,6 +145,9 @@ func (s *supervisor) tellStacks(h hang, when string) (verdict string, said bool)
 	if !h.stacks.told() {
 		if v.Sentence != "" {
 			s.voice.Warn("%s", v.Sentence)
+		}
+		for _, line := range stacks.Flights(h.stacks.ranks) {
+			s.voice.Warn("  %s", line)
 		}
 		return v.Sentence, false
 	}

@@ -25,14 +25,14 @@ type telling struct {
 	took time.Duration
 }
 
-func (w telling) Stacks(ctx context.Context, limit time.Duration, _ string) ([]wire.StackRecord, error) {
+func (w telling) Stacks(ctx context.Context, _ wire.AskRecord) (wire.AnswerRecord, error) {
 	select {
 	case <-time.After(w.took):
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return wire.AnswerRecord{}, context.Cause(ctx)
 	}
 	w.change(func() { w.used[w.name] += 5000 })
-	return []wire.StackRecord{{Session: "s", Text: []byte(w.text), Process: wire.ProcessRecord{PID: 2, Command: "python3", Rank: w.name, State: "S", Call: "recvfrom", Peer: "10.0.0.1:80"}}}, w.err
+	return wire.AnswerRecord{Stacks: []wire.StackRecord{{Session: "s", Text: []byte(w.text), Process: wire.ProcessRecord{PID: 2, Command: "python3", Rank: w.name, State: "S", Call: "recvfrom", Peer: "10.0.0.1:80"}}}}, w.err
 }
 
 const atStep = "Current thread 0x1 (most recent call first):\n  File \"/app/train.py\", line 40 in step\n"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -29,17 +28,16 @@ func (l *Link) Ask(ctx context.Context) (wire.AnswerRecord, error) {
 	})
 }
 
-// Stacks asks the worker where its ranks stand. The worker takes at most the given time, and
-// asks the given programs of its image: wire.ProgramsBrief, wire.ProgramsAll, or "".
-// Errors are those of Ask, with ErrNoStacks.
-func (l *Link) Stacks(ctx context.Context, limit time.Duration, programs string) ([]wire.StackRecord, error) {
-	answer, err := l.question(ctx, wire.AskRecord{Stacks: true, Millis: limit.Milliseconds(), Programs: programs}, func(w *wire.WelcomeRecord) error {
+// Stacks asks the worker where its ranks stand, as the record says: how long it may take,
+// and what else it may ask. Errors are those of Ask, with ErrNoStacks.
+func (l *Link) Stacks(ctx context.Context, rec wire.AskRecord) (wire.AnswerRecord, error) {
+	rec.Stacks = true
+	return l.question(ctx, rec, func(w *wire.WelcomeRecord) error {
 		if !w.Stacks {
 			return ErrNoStacks
 		}
 		return nil
 	})
-	return answer.Stacks, err
 }
 
 // question sends a question when there is a connection to a worker whose WELCOME fits, and

@@ -45,7 +45,7 @@ func TestStacksOfAWorker(t *testing.T) {
 	w := pythonWorker(t)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
 	linked(t, l)
-	list, err := l.Stacks(ctxFor(t), 5*time.Second, "")
+	list, err := stacksFor(t, l, 5*time.Second, "")
 	require.NoError(t, err)
 	require.Empty(t, list)
 
@@ -61,7 +61,7 @@ func TestStacksOfAWorker(t *testing.T) {
 		<-on
 		sessions = append(sessions, s)
 	}
-	list, err = l.Stacks(ctxFor(t), 10*time.Second, "")
+	list, err = stacksFor(t, l, 10*time.Second, "")
 	require.NoError(t, err)
 	require.Len(t, list, 4)
 	for _, rec := range list {
@@ -81,6 +81,12 @@ func TestStacksOfAWorker(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, wire.ReasonStopped, exit.Reason)
 	}
+}
+
+// stacksFor asks a worker for stacks.
+func stacksFor(t *testing.T, l *link.Link, limit time.Duration, programs string) ([]wire.StackRecord, error) {
+	answer, err := l.Stacks(ctxFor(t), wire.AskRecord{Millis: limit.Milliseconds(), Programs: programs})
+	return answer.Stacks, err
 }
 
 // firstLine closes on when something is written.
@@ -110,7 +116,7 @@ func TestNoStacks(t *testing.T) {
 func TestStacksOfAnOldWorker(t *testing.T) {
 	l := contract.NewLink(t, newScripted(wire.ProtoMax), quietly)
 	linked(t, l)
-	_, err := l.Stacks(ctxFor(t), time.Second, "")
+	_, err := stacksFor(t, l, time.Second, "")
 	require.ErrorIs(t, err, link.ErrNoStacks)
 }
 
@@ -129,12 +135,12 @@ func TestStacksByPrograms(t *testing.T) {
 	require.NoError(t, err)
 	<-on
 
-	list, err := l.Stacks(ctxFor(t), 5*time.Second, "")
+	list, err := stacksFor(t, l, 5*time.Second, "")
 	require.NoError(t, err)
 	require.Equal(t, "not Python", list[0].Why)
 	require.NoFileExists(t, ran)
 
-	list, err = l.Stacks(ctxFor(t), 5*time.Second, wire.ProgramsBrief)
+	list, err = stacksFor(t, l, 5*time.Second, wire.ProgramsBrief)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Equal(t, "eu-stack", list[0].By)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -76,7 +77,7 @@ func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
 			case <-ctx.Done():
 			}
 		})
-		list := s.stacksOf(ctx, live, rec.Programs)
+		list := s.stacksOf(ctx, live, rec)
 		s.mu.Lock()
 		s.stacking = false
 		s.mu.Unlock()
@@ -89,7 +90,7 @@ func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
 
 // stacksOf tells where the ranks of sessions stand. Each record fits a frame, and their
 // texts have at most mostStacks bytes together.
-func (s *Server) stacksOf(ctx context.Context, live []*session, programs string) (list []wire.StackRecord) {
+func (s *Server) stacksOf(ctx context.Context, live []*session, asked wire.AskRecord) (list []wire.StackRecord) {
 	var procs []reap.Proc
 	for _, x := range live {
 		members, err := x.tree.Find()
@@ -105,15 +106,25 @@ func (s *Server) stacksOf(ctx context.Context, live []*session, programs string)
 		}
 	}
 	take := stacks.Take
-	if programs != "" {
-		take = stacks.Outside{Reaper: s.cfg.Reaper, Slow: programs == wire.ProgramsAll}.Take
+	if asked.Programs != "" {
+		take = stacks.Outside{Reaper: s.cfg.Reaper, Slow: asked.Programs == wire.ProgramsAll}.Take
 	}
+	flights := make([]stacks.Flight, len(procs))
+	var dumping sync.WaitGroup
+	if asked.Flight {
+		dumping.Go(func() { flights = stacks.Flights(ctx, procs) })
+	}
+	all := take(ctx, procs)
+	dumping.Wait()
 	room := mostStacks
-	for i, taken := range take(ctx, procs) {
+	for i, taken := range all {
 		one := &list[i]
 		one.Text, one.Native, one.By, one.Why, one.OnRequest = taken.Text, taken.Native, taken.By, taken.Why, taken.OnRequest
 		if room -= len(one.Text) + len(one.Native); room < 0 {
 			one.Text, one.Native, one.By, one.Why = nil, nil, "", "its worker has more stacks than an answer holds"
+		}
+		if f := flights[i]; f.Path != "" {
+			one.Flight = &wire.FlightRecord{Path: f.Path, Bytes: f.Bytes, Why: f.Why}
 		}
 		bound(one)
 	}
@@ -127,4 +138,8 @@ func bound(one *wire.StackRecord) {
 		return
 	}
 	one.Threads = nil
+	if text, err = json.Marshal(one); err == nil && len(text) <= answerRoom {
+		return
+	}
+	one.Flight = nil
 }

@@ -37,6 +37,14 @@
 // while it walks that thread's stack. gdb stops all threads while it reads the symbols of
 // all libraries; [Outside.Slow] must allow it.
 //
+// # Flight recorders
+//
+// [Flights] has ranks of PyTorch with NCCL dump what they know of their collectives. A
+// rank that is started with TORCH_NCCL_DEBUG_INFO_PIPE_FILE makes a named pipe of that
+// name, its rank and ".pipe" (DumpPipe in ProcessGroupNCCL) if it records at all, and
+// dumps into a file when something is written to it. The paths are the rank's word: only
+// a FIFO of its own user is opened, and of the dump only the size is read.
+//
 // # What it does not see
 //
 // The signal interrupts the system call that the rank sits in. Most calls are

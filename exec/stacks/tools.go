@@ -65,11 +65,8 @@ type choice struct {
 // Take is as Take, and asks programs of the image for the stacks that are missing then.
 // It returns soon after ctx has ended; no program is left.
 func (o Outside) Take(ctx context.Context, procs []reap.Proc) []Stack {
-	choices := make([]choice, len(procs))
+	choices := o.chooseAll(ctx, procs)
 	first, stop := ctx, context.CancelFunc(func() {})
-	for i, p := range procs {
-		choices[i] = o.choose(p)
-	}
 	if end, ok := ctx.Deadline(); ok && slices.ContainsFunc(choices, func(c choice) bool { return len(c.use) > 0 }) {
 		first, stop = context.WithDeadline(ctx, end.Add(-time.Until(end)/2)) // a process that blocks the signal leaves time for a program
 	}
@@ -92,6 +89,27 @@ func (o Outside) Take(ctx context.Context, procs []reap.Proc) []Stack {
 	}
 	all.Wait()
 	return taken
+}
+
+// chooseTime is how long the directories of a PATH may take to answer.
+const chooseTime = 250 * time.Millisecond
+
+// chooseAll says which programs can be asked, for each process.
+func (o Outside) chooseAll(ctx context.Context, procs []reap.Proc) []choice {
+	ctx, stop := context.WithTimeout(ctx, chooseTime)
+	defer stop()
+	choices := make([]choice, len(procs))
+	var all sync.WaitGroup
+	for i, p := range procs {
+		all.Go(func() {
+			var ok bool
+			if choices[i], ok = within(ctx, func() choice { return o.choose(p) }); !ok {
+				choices[i] = choice{why: "; programs of the image: " + unreachable}
+			}
+		})
+	}
+	all.Wait()
+	return choices
 }
 
 // choose says which programs can be asked for the stacks of a process. They are looked up
@@ -177,9 +195,15 @@ func find(name string, paths []string) string {
 			if !filepath.IsAbs(file) {
 				continue
 			}
-			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && unix.Access(file, unix.X_OK) == nil {
-				return file
+			if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || unix.Access(file, unix.X_OK) != nil {
+				continue
 			}
+			// If its file system does not answer, we stay here, and not in the execve that
+			// the Reaper would wait for.
+			if f, err := os.Open(file); err == nil {
+				f.Close()
+			}
+			return file
 		}
 	}
 	return ""

@@ -14,6 +14,9 @@ type AskRecord struct {
 	// Programs are those of the image that may be asked for stacks which a rank does not
 	// tell itself: ProgramsBrief or ProgramsAll; "": none. An older worker asks none.
 	Programs string `json:"programs,omitempty"`
+	// Flight asks ranks to dump PyTorch's flight recorder as well, if they keep one. It
+	// takes them a second or two. An older worker passes over it.
+	Flight bool `json:"flight,omitempty"`
 	// End asks ranks to end in place of the question. It is for workers whose WELCOME
 	// says AsksRanks; any number of these may be under way.
 	End *EndRanksRecord `json:"endRanks,omitempty"`
@@ -86,6 +89,15 @@ type StackRecord struct {
 	Why    string `json:"why,omitempty"`
 	// OnRequest: a program that ProgramsAll allows could tell more.
 	OnRequest bool `json:"onRequest,omitempty"`
+	// Flight is the dump of its flight recorder; nil: it keeps none, or was not asked.
+	Flight *FlightRecord `json:"flight,omitempty"`
+}
+
+// FlightRecord is a dump that a rank has made.
+type FlightRecord struct {
+	Path  string `json:"path"` // on the worker
+	Bytes int64  `json:"bytes,omitempty"`
+	Why   string `json:"why,omitempty"` // there is no new one
 }
 
 // ThreadRecord is a thread of a process.

@@ -4,6 +4,7 @@ package fake
 
 import (
 	_ "embed"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,4 +118,30 @@ func TestGdbOnRequest(t *testing.T) {
 	o.wants(t, 3)
 	require.Regexp(t, `(?m): waiting for a lock at locked\.c:9 load_batch \(locked, pid \d+; futex.*; by gdb\)$`, o.err)
 	require.Regexp(t, `(?m)^    load_batch at .*/locked\.c:9$`, o.err)
+}
+
+// recordsFlights stands in for ranks of PyTorch with NCCL that hang: it makes its pipe as
+// ProcessGroupNCCL does, and dumps when something is written to it.
+const recordsFlights = `import os, time
+pipe = os.environ["TORCH_NCCL_DEBUG_INFO_PIPE_FILE"] + os.environ["RANK"] + ".pipe"
+os.mkfifo(pipe)
+fd = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+print("on", flush=True)
+while True:
+    time.sleep(1)
+    if os.read(fd, 128):
+        open(os.environ["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"] + os.environ["RANK"], "wb").write(b"x" * 12345)`
+
+// TestFlightRecorders: a hang report says where the ranks have dumped what they know.
+func TestFlightRecorders(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := run(t, agentRun(t, []string{"--fake=2", "--framework=torch", "--hang-after=3s", "--hang-action=stop", "--grace=2s",
+		"--env=TORCH_NCCL_DEBUG_INFO_PIPE_FILE=" + dir + "/fr", "--env=TORCH_NCCL_DEBUG_INFO_TEMP_FILE=" + dir + "/trace_"}, "/usr/bin/python3", "-c", recordsFlights))
+	o.wants(t, 79)
+	for n, worker := range []string{"127.0.0.2", "127.0.0.3"} {
+		path := fmt.Sprintf("%s/trace_%d", dir, n)
+		require.Contains(t, o.err, fmt.Sprintf("agent:   flight recorder: %s on %s (12 kB)\n", path, worker))
+		require.FileExists(t, path)
+	}
 }

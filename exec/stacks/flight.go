@@ -1,0 +1,161 @@
+//go:build linux
+
+package stacks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/exec/reap"
+)
+
+// Flight is the dump that a process has made of PyTorch's flight recorder.
+type Flight struct {
+	Path  string // of the file, as the process sees it; "": it keeps no such recorder
+	Bytes int64
+	Why   string // there is no new dump
+}
+
+// longestPath bounds the beginnings of paths, in bytes: an answer has little room for them.
+const longestPath = 256
+
+const (
+	flightPoll   = 20 * time.Millisecond
+	flightSettle = 200 * time.Millisecond // without a byte more: the dump is whole
+)
+
+// Flights asks all of procs that have a pipe for it to dump their flight recorders, and
+// returns when all have, or ctx ends. PyTorch looks at the pipe once a second.
+//
+// A process has such a pipe if TORCH_NCCL_DEBUG_INFO_PIPE_FILE is in the environment that it
+// was started with, and the dump is looked for where TORCH_FR_DUMP_TEMP_FILE or
+// TORCH_NCCL_DEBUG_INFO_TEMP_FILE says. Each is the beginning of a path; RANK follows.
+func Flights(ctx context.Context, procs []reap.Proc) []Flight {
+	flights := make([]Flight, len(procs))
+	var all sync.WaitGroup
+	for i, p := range procs {
+		pipe, dump := recorder(p)
+		if pipe == "" {
+			continue
+		}
+		all.Go(func() {
+			var ok bool
+			if flights[i], ok = within(ctx, func() Flight { return fly(ctx, p, pipe, dump) }); !ok {
+				flights[i] = Flight{Path: dump, Why: unreachable}
+			}
+		})
+	}
+	all.Wait()
+	return flights
+}
+
+// recorder is where a process has its pipe and its dump; "": it has none.
+func recorder(p reap.Proc) (pipe, dump string) {
+	var buf bytes.Buffer
+	if reap.Environ(p.PID, &buf) != nil {
+		return "", ""
+	}
+	var older, rank string
+	for record := range strings.SplitSeq(buf.String(), "\x00") {
+		switch name, value, _ := strings.Cut(record, "="); name {
+		case "TORCH_NCCL_DEBUG_INFO_PIPE_FILE":
+			pipe = value
+		case "TORCH_FR_DUMP_TEMP_FILE":
+			dump = value
+		case "TORCH_NCCL_DEBUG_INFO_TEMP_FILE":
+			older = value
+		case "RANK":
+			rank = value
+		}
+	}
+	if dump == "" {
+		dump = older
+	}
+	if n, err := strconv.Atoi(rank); err != nil || n < 0 || pipe == "" || dump == "" || len(pipe) > longestPath || len(dump) > longestPath {
+		return "", ""
+	}
+	return pipe + rank + ".pipe", dump + rank
+}
+
+// fly has a process dump its recorder.
+func fly(ctx context.Context, p reap.Proc, pipe, dump string) Flight {
+	f := Flight{Path: dump}
+	dir, err := os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/cwd")
+	if err != nil {
+		return Flight{Path: dump, Why: whyNot(errors.Unwrap(err))}
+	}
+	at := func(path string) string {
+		if filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(dir, path)
+	}
+	f.Path = at(dump)
+	before, _ := os.Lstat(f.Path) // there may be none yet
+	if f.Why = poke(p, at(pipe)); f.Why != "" {
+		return f
+	}
+	tick := time.NewTicker(flightPoll)
+	defer tick.Stop()
+	var last os.FileInfo
+	since := time.Now()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if last == nil {
+				f.Why = "no dump came in time"
+			}
+			return f
+		}
+		now, err := os.Lstat(f.Path)
+		switch {
+		case err != nil || !now.Mode().IsRegular() || now.Size() == 0:
+		case before != nil && os.SameFile(before, now) && now.ModTime().Equal(before.ModTime()):
+		case last == nil || now.Size() != last.Size():
+			last, since, f.Bytes = now, time.Now(), now.Size()
+		case time.Since(since) >= flightSettle:
+			return f
+		}
+	}
+}
+
+// poke writes into the pipe of a process. The path is the process's word, so only a FIFO of
+// its own user counts.
+func poke(p reap.Proc, pipe string) (why string) {
+	var owner, st unix.Stat_t
+	isPipe := func() bool { return st.Mode&unix.S_IFMT == unix.S_IFIFO && st.Uid == owner.Uid }
+	if err := unix.Stat("/proc/"+strconv.Itoa(p.PID), &owner); err != nil {
+		return hasEnded
+	}
+	if err := unix.Lstat(pipe, &st); err != nil {
+		return "its pipe: " + err.Error()
+	}
+	if !isPipe() { // to open a device may do something
+		return "its pipe is none"
+	}
+	fd, err := unix.Open(pipe, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	switch {
+	case err == unix.ENXIO:
+		return "nobody reads its pipe"
+	case err != nil:
+		return "its pipe: " + err.Error()
+	}
+	defer unix.Close(fd)
+	if err := unix.Fstat(fd, &st); err != nil || !isPipe() {
+		return "its pipe is none"
+	}
+	if _, err := unix.Write(fd, []byte("1")); err != nil && err != unix.EAGAIN { // full: it was asked before
+		return "its pipe: " + err.Error()
+	}
+	return ""
+}
