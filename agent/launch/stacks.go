@@ -30,9 +30,9 @@ const (
 // stackMargin is the part of that time which the way to a worker and back may take.
 const stackMargin = 300 * time.Millisecond
 
-// flightTime is the time that ranks need to dump their flight recorders: PyTorch looks once
-// a second whether it should.
-const flightTime = 3 * time.Second
+// besideTime is the time that ranks need to dump their flight recorders, and NCCL's RAS
+// service to answer: PyTorch looks once a second whether it should.
+const besideTime = 3 * time.Second
 
 // mostStackAsks bounds the workers that are asked at the same time.
 const mostStackAsks = 256
@@ -46,14 +46,20 @@ type stacker interface {
 type standingAt struct {
 	ranks   []stacks.Rank
 	unknown map[string]error // workers that did not tell, and why
+	ras     []byte           // what NCCL's RAS service says
+	rasAt   string           // the worker that it was asked on
 }
 
 // takeStacks asks workers where their ranks stand, and the given programs of their images
-// (wire.AskRecord.Programs). If there is time, ranks dump their flight recorders. label names what a session runs.
+// (wire.AskRecord.Programs). If there is time, ranks dump their flight recorders, and the
+// first worker asks NCCL's RAS service. label names what a session runs.
 func takeStacks(ctx context.Context, limit time.Duration, programs string, workers map[string]asker, label func(session string) string) standingAt {
 	ctx, stop := context.WithTimeoutCause(ctx, limit, errNoAnswer)
 	defer stop()
 	found := standingAt{unknown: map[string]error{}}
+	if limit >= besideTime {
+		found.rasAt = firstWorker(workers)
+	}
 	var mu sync.Mutex
 	turn := make(chan struct{}, mostStackAsks)
 	var asked sync.WaitGroup
@@ -64,12 +70,15 @@ func takeStacks(ctx context.Context, limit time.Duration, programs string, worke
 			var answer wire.AnswerRecord
 			err := errors.New("it cannot be asked")
 			if s, ok := worker.(stacker); ok {
-				answer, err = s.Stacks(ctx, wire.AskRecord{Millis: (limit - stackMargin).Milliseconds(), Programs: programs, Flight: limit >= flightTime})
+				answer, err = s.Stacks(ctx, wire.AskRecord{Millis: (limit - stackMargin).Milliseconds(), Programs: programs, Flight: limit >= besideTime, RAS: name == found.rasAt})
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				found.unknown[name] = err
+			}
+			if name == found.rasAt {
+				found.ras = answer.RAS
 			}
 			for _, rec := range answer.Stacks {
 				found.ranks = append(found.ranks, rankOf(name, rec, label))
@@ -81,6 +90,16 @@ func takeStacks(ctx context.Context, limit time.Duration, programs string, worke
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Record.Process.PID, b.Record.Process.PID))
 	})
 	return found
+}
+
+// firstWorker is the first one by name that tells where its ranks stand; "": none does.
+func firstWorker(workers map[string]asker) (first string) {
+	for name, worker := range workers {
+		if _, ok := worker.(stacker); ok && (first == "" || name < first) {
+			first = name
+		}
+	}
+	return first
 }
 
 // rankOf names the process of a record as reports do.
@@ -119,15 +138,21 @@ func (s standingAt) lines(v stacks.Verdict) (lines []string) {
 	for _, line := range stacks.Lines(s.ranks, v.Suspects) {
 		lines = append(lines, "  "+line)
 	}
-	for _, line := range stacks.Flights(s.ranks) {
-		lines = append(lines, "  "+line)
-	}
+	lines = append(lines, s.beside()...)
 	for i, name := range slices.Sorted(maps.Keys(s.unknown)) {
 		if i == mostNamed {
 			lines = append(lines, fmt.Sprintf("  and %s", count(len(s.unknown)-i, "more worker")))
 			break
 		}
 		lines = append(lines, "  "+name+": no stacks: "+oneLine(s.unknown[name]))
+	}
+	return lines
+}
+
+// beside are what PyTorch and NCCL say besides stacks, for people.
+func (s standingAt) beside() (lines []string) {
+	for _, line := range append(stacks.Flights(s.ranks), stacks.RAS(s.ras, s.rasAt)...) {
+		lines = append(lines, "  "+line)
 	}
 	return lines
 }
@@ -146,8 +171,8 @@ func (s *supervisor) tellStacks(h hang, when string) (verdict string, said bool)
 		if v.Sentence != "" {
 			s.voice.Warn("%s", v.Sentence)
 		}
-		for _, line := range stacks.Flights(h.stacks.ranks) {
-			s.voice.Warn("  %s", line)
+		for _, line := range h.stacks.beside() {
+			s.voice.Warn("%s", line)
 		}
 		return v.Sentence, false
 	}

@@ -1,6 +1,10 @@
 package stacks
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
 
 // mostFlights bounds the dumps, and the ranks without one, that are said one by one.
 const mostFlights = 8
@@ -28,6 +32,26 @@ func Flights(ranks []Rank) (lines []string) {
 	}{{dumped, "flight recorder: and %d more dumps"}, {failed, "no flight recorder: and of %d more ranks"}} {
 		if more.n > mostFlights {
 			lines = append(lines, fmt.Sprintf(more.text, more.n-mostFlights))
+		}
+	}
+	return lines
+}
+
+// mostRAS bounds the lines that are shown of NCCL's RAS service.
+const mostRAS = 80
+
+// RAS is what NCCL's RAS service says of the job, which it was asked for on a worker.
+func RAS(text []byte, worker string) (lines []string) {
+	for raw := range bytes.Lines(text) {
+		line := strings.TrimRight(visible(string(bytes.TrimRight(raw, "\r\n"))), " ")
+		switch {
+		case line == "": // it parts its chapters by these
+		case len(lines) > mostRAS:
+			return append(lines, "  and more")
+		case lines == nil:
+			lines = append(lines, "NCCL's RAS service on "+worker+" says:", "  "+line)
+		default:
+			lines = append(lines, "  "+line)
 		}
 	}
 	return lines

@@ -2,6 +2,7 @@ package stacks
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,4 +38,14 @@ func TestFlights(t *testing.T) {
 	require.Len(t, lines, 2*mostFlights+2)
 	require.Equal(t, []string{"flight recorder: and 492 more dumps", "no flight recorder: and of 492 more ranks"}, lines[2*mostFlights:])
 	require.Empty(t, Flights(nil))
+}
+
+func TestRASLines(t *testing.T) {
+	require.Empty(t, RAS(nil, "w0"))
+	require.Empty(t, RAS([]byte("\n\n"), "w0"))
+	require.Equal(t, []string{"NCCL's RAS service on w0 says:", "  Job summary", "  ===========", "    Nodes  Processes?[31m", "  cut"},
+		RAS([]byte("\nJob summary\r\n===========\n\n  Nodes  Processes\x1b[31m  \ncut"), "w0"))
+	lines := RAS([]byte(strings.Repeat("line\n", 1000)), "w0")
+	require.Len(t, lines, mostRAS+2)
+	require.Equal(t, "  and more", lines[mostRAS+1])
 }

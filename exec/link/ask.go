@@ -97,6 +97,7 @@ const mostAnswered = 4 << 20
 type pending struct {
 	answer chan wire.AnswerRecord
 	parts  []wire.StackRecord
+	ras    []byte
 	bytes  int
 }
 
@@ -132,10 +133,13 @@ func (c *conn) answered(rec wire.AnswerRecord) {
 			p.parts = append(p.parts, one)
 		}
 	}
+	if rec.RAS != nil {
+		p.ras = rec.RAS
+	}
 	if rec.More {
 		return
 	}
 	delete(c.asking, rec.Seq)
-	rec.Stacks = p.parts
+	rec.Stacks, rec.RAS = p.parts, p.ras
 	p.answer <- rec
 }

@@ -77,10 +77,13 @@ func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
 			case <-ctx.Done():
 			}
 		})
-		list := s.stacksOf(ctx, live, rec)
+		list, ras := s.stacksOf(ctx, live, rec)
 		s.mu.Lock()
 		s.stacking = false
 		s.mu.Unlock()
+		if len(ras) > 0 {
+			c.record(wire.Answer, 0, wire.AnswerRecord{Seq: rec.Seq, RAS: ras, More: true})
+		}
 		for _, one := range list {
 			c.record(wire.Answer, 0, wire.AnswerRecord{Seq: rec.Seq, Stacks: []wire.StackRecord{one}, More: true})
 		}
@@ -89,8 +92,8 @@ func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
 }
 
 // stacksOf tells where the ranks of sessions stand. Each record fits a frame, and their
-// texts have at most mostStacks bytes together.
-func (s *Server) stacksOf(ctx context.Context, live []*session, asked wire.AskRecord) (list []wire.StackRecord) {
+// texts have at most mostStacks bytes together. ras is what NCCL's RAS service says.
+func (s *Server) stacksOf(ctx context.Context, live []*session, asked wire.AskRecord) (list []wire.StackRecord, ras []byte) {
 	var procs []reap.Proc
 	for _, x := range live {
 		members, err := x.tree.Find()
@@ -110,12 +113,15 @@ func (s *Server) stacksOf(ctx context.Context, live []*session, asked wire.AskRe
 		take = stacks.Outside{Reaper: s.cfg.Reaper, Slow: asked.Programs == wire.ProgramsAll}.Take
 	}
 	flights := make([]stacks.Flight, len(procs))
-	var dumping sync.WaitGroup
+	var beside sync.WaitGroup
 	if asked.Flight {
-		dumping.Go(func() { flights = stacks.Flights(ctx, procs) })
+		beside.Go(func() { flights = stacks.Flights(ctx, procs) })
+	}
+	if asked.RAS {
+		beside.Go(func() { ras = stacks.RAS(ctx, procs) })
 	}
 	all := take(ctx, procs)
-	dumping.Wait()
+	beside.Wait()
 	room := mostStacks
 	for i, taken := range all {
 		one := &list[i]
@@ -128,7 +134,7 @@ func (s *Server) stacksOf(ctx context.Context, live []*session, asked wire.AskRe
 		}
 		bound(one)
 	}
-	return list
+	return list, ras
 }
 
 // bound cuts a record to what a frame holds: a text always fits.

@@ -45,6 +45,12 @@
 // dumps into a file when something is written to it. The paths are the rank's word: only
 // a FIFO of its own user is opened, and of the dump only the size is read.
 //
+// # NCCL's RAS service
+//
+// [RAS] asks the service that NCCL 2.24 and later have in each process: the first one of a
+// machine listens at a port for a client, which is a person as a rule. The protocol is
+// that of NCCL's ncclras (src/ras/client.cc).
+//
 // # What it does not see
 //
 // The signal interrupts the system call that the rank sits in. Most calls are

@@ -17,6 +17,9 @@ type AskRecord struct {
 	// Flight asks ranks to dump PyTorch's flight recorder as well, if they keep one. It
 	// takes them a second or two. An older worker passes over it.
 	Flight bool `json:"flight,omitempty"`
+	// RAS asks NCCL's RAS service of a rank for the status of the job as well. One worker is
+	// enough for a job. An older worker passes over it.
+	RAS bool `json:"ras,omitempty"`
 	// End asks ranks to end in place of the question. It is for workers whose WELCOME
 	// says AsksRanks; any number of these may be under way.
 	End *EndRanksRecord `json:"endRanks,omitempty"`
@@ -71,6 +74,8 @@ type AnswerRecord struct {
 	// same Seq follows.
 	Stacks []StackRecord `json:"stacks,omitempty"`
 	More   bool          `json:"more,omitempty"`
+	// RAS is what NCCL's RAS service says, in an ANSWER of its own.
+	RAS []byte `json:"ras,omitempty"`
 }
 
 // StackRecord is where a rank stands.

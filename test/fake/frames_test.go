@@ -5,6 +5,7 @@ package fake
 import (
 	_ "embed"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -144,4 +145,39 @@ func TestFlightRecorders(t *testing.T) {
 		require.Contains(t, o.err, fmt.Sprintf("agent:   flight recorder: %s on %s (12 kB)\n", path, worker))
 		require.FileExists(t, path)
 	}
+}
+
+// answersAsNCCL stands in for ranks with NCCL that hang: rank 0 has its RAS service.
+const answersAsNCCL = `import mmap, os, socket, time
+with open(os.environ["LIBRARY"] + os.environ["RANK"] + "/libnccl.so.2", "w+b") as f:
+    f.write(b"x"); f.flush()
+    library = mmap.mmap(f.fileno(), 1)
+print("on", flush=True)
+if os.environ["RANK"] != "0": time.sleep(1000)
+host, port = os.environ["NCCL_RAS_ADDR"].split(":")
+s = socket.create_server((host, int(port)))
+while True:
+    c, _ = s.accept()
+    lines = c.makefile("rw")
+    for question, answer in (("CLIENT PROTOCOL 2\n", "SERVER PROTOCOL 2\n"), ("TIMEOUT 1\n", "OK\n"), ("STATUS\n", "Job summary\n===========\n\n  1 rank is behind\n")):
+        assert lines.readline() == question
+        lines.write(answer); lines.flush()
+    lines.close(); c.close()`
+
+// TestNCCLStatus: a hang report has what NCCL says of the job, once.
+func TestNCCLStatus(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	at := l.Addr().String()
+	require.NoError(t, l.Close())
+	for n := range 2 {
+		require.NoError(t, os.Mkdir(fmt.Sprintf("%s/%d", dir, n), 0o755))
+	}
+	o := run(t, agentRun(t, []string{"--fake=2", "--framework=torch", "--hang-after=3s", "--hang-action=stop", "--grace=2s",
+		"--env=NCCL_RAS_ADDR=" + at, "--env=LIBRARY=" + dir + "/"}, "/usr/bin/python3", "-c", answersAsNCCL))
+	o.wants(t, 79)
+	require.Contains(t, o.err, "agent:   NCCL's RAS service on 127.0.0.2 says:\nagent:     Job summary\nagent:     ===========\nagent:       1 rank is behind\n")
+	require.Equal(t, 1, strings.Count(o.err, "RAS service"))
 }
