@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -123,14 +124,17 @@ func (r Rank) nativeMain() []Frame {
 }
 
 // mpiWaits are functions of MPI that return when other ranks have done something.
-var mpiWaits = regexp.MustCompile(`^P?(MPI_(?:Recv|Send|Ssend|Sendrecv|Probe|Mprobe|Wait\w*|Barrier|Bcast|Reduce\w*|All\w+|Gather\w*|Scatter\w*|Scan|Exscan|Init|Init_thread|Finalize|Comm_(?:split|dup|create)\w*|Win_(?:fence|wait|lock\w*)))$`)
+var mpiWaits = regexp.MustCompile(`^P?MPI_(?:Recv|Send|Ssend|Sendrecv|Probe|Mprobe|Wait\w*|Barrier|Bcast|Reduce\w*|All\w+|Gather\w*|Scatter\w*|Scan|Exscan|Init|Init_thread|Finalize|Comm_(?:split|dup|create)\w*|Win_(?:fence|wait|lock\w*))$`)
 
-// inMPI names the function of MPI that a rank waits for others in; "": none.
+// mpiFrame is the frame of the function of MPI that a rank waits for others in; -1: none.
+func (r Rank) mpiFrame() int {
+	return slices.IndexFunc(r.nativeMain(), func(f Frame) bool { return mpiWaits.MatchString(f.Func) })
+}
+
+// inMPI names that function; "": none.
 func (r Rank) inMPI() string {
-	for _, f := range r.nativeMain() {
-		if m := mpiWaits.FindStringSubmatch(f.Func); m != nil {
-			return m[1]
-		}
+	if i := r.mpiFrame(); i >= 0 {
+		return strings.TrimPrefix(r.nativeMain()[i].Func, "P")
 	}
 	return ""
 }

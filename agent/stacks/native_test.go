@@ -135,6 +135,17 @@ func TestNativeLines(t *testing.T) {
 	}, Lines([]Rank{shown(0, "S futex", "eu-stack", euStack), shown(1, "S futex", "gdb", gdb), same}, nil))
 }
 
+// Ranks that poll in the same function of MPI are one line, wherever below it they are.
+func TestRanksThatPollInMPIAreSaidOnce(t *testing.T) {
+	const step = "#1  0x1 PMPI_Allreduce - /usr/lib/libmpi.so.40\n#2  0x1 step - /app/train\n"
+	lines := Lines([]Rank{
+		shown(0, "R", "eu-stack", "TID 1:\n#0  0x1 opal_progress - /usr/lib/libopen-pal.so.40\n"+step),
+		shown(1, "S poll", "eu-stack", "TID 1:\n#0  0x1 poll - /lib/libc.so.6\n"+step),
+	}, nil)
+	require.Equal(t, "ranks 0, 1: waiting in MPI_Allreduce in step (train, pid 40; no system call; by eu-stack)", lines[0])
+	require.Len(t, lines, 4)
+}
+
 func FuzzParsePrograms(f *testing.F) {
 	for _, seed := range []string{euStack, gdb, pySpy, "TID 1:\n#0  0x1 f\x1b (a (b<c (d>) at x:1", "Thread 1\n#0  0x1 in f (a) from b\n    c:1\n    d (e:1)\n"} {
 		f.Add([]byte(seed))

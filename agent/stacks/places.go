@@ -61,6 +61,9 @@ func (r Rank) key() string {
 	}
 	if frames := r.nativeMain(); len(frames) > 0 {
 		_, words := r.doing()
+		if i := r.mpiFrame(); i >= 0 { // below it, a rank that polls is now here, now there
+			return fmt.Sprint(words, frames[i:])
+		}
 		return fmt.Sprint(words, p.Call, frames)
 	}
 	return strings.Join([]string{p.Command, p.State, p.Call, p.Waiting, r.Record.Why}, "\x00")

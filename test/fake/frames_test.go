@@ -121,6 +121,26 @@ func TestGdbOnRequest(t *testing.T) {
 	require.Regexp(t, `(?m)^    load_batch at .*/locked\.c:9$`, o.err)
 }
 
+//go:embed testdata/apart.c
+var apartSource []byte
+
+// TestMPIRanksInC: ranks of MPI in C that poll are known to wait, and the one that does not
+// is named with its line.
+func TestMPIRanksInC(t *testing.T) {
+	const script = `mpirun.openmpi --oversubscribe -np 3 %s & until agent stacks 2>&1 | grep 'in MPI_Allreduce.*is not waiting'; do sleep .2; done; agent stacks >&2; kill $!; wait; exit 3`
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "apart")
+	require.NoError(t, os.WriteFile(program+".c", apartSource, 0o644))
+	out, err := exec.Command("mpicc.openmpi", "-g", "-O0", "-o", program, program+".c").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	one := agentRun(t, []string{"--fake=3", "--grace=2s"}, "bash", "-c", strings.Replace(script, "%s", program, 1))
+	one.env = []string{imageOf(t, "eu-stack") + ":" + os.Getenv("PATH")}
+	o := run(t, one)
+	o.wants(t, 3)
+	require.Regexp(t, `(?m)^ranks 0, 2 are waiting in MPI_Allreduce at apart\.c:14 step; rank 1 on 127\.0\.0\.3 is not waiting: sleeping at apart\.c:8 load_batch$`, o.err)
+	require.Regexp(t, `(?m)^  ranks 0, 2: waiting in MPI_Allreduce at apart\.c:14 step \(apart, `, o.err)
+}
+
 // recordsFlights stands in for ranks of PyTorch with NCCL that hang: it makes its pipe as
 // ProcessGroupNCCL does, and dumps when something is written to it.
 const recordsFlights = `import os, time
