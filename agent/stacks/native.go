@@ -112,7 +112,7 @@ func parsePlace(text string) (file string, line int, ok bool) {
 // isSystem reports whether a native frame is no part of the user's program: it is in a
 // shared library, or in the sources of libc.
 func (f Frame) isSystem() bool {
-	return strings.Contains(path.Base(f.Module), ".so") || strings.HasPrefix(f.File, "./") || strings.HasPrefix(f.File, "../")
+	return f.Native && (strings.Contains(path.Base(f.Module), ".so") || strings.HasPrefix(f.File, "./") || strings.HasPrefix(f.File, "../"))
 }
 
 // native is the main thread of a rank whose frames a program of the image has shown.

@@ -57,16 +57,25 @@ func (r Rank) key() string {
 	p := r.Record.Process
 	if frames := main(r.stack); len(frames) > 0 {
 		_, words := r.doing()
-		return fmt.Sprint(words, frames)
+		return words + listing(frames)
 	}
 	if frames := r.nativeMain(); len(frames) > 0 {
 		_, words := r.doing()
 		if i := r.mpiFrame(); i >= 0 { // below it, a rank that polls is now here, now there
-			return fmt.Sprint(words, frames[i:])
+			return words + listing(frames[i:])
 		}
-		return fmt.Sprint(words, p.Call, frames)
+		return words + p.Call + listing(frames)
 	}
 	return strings.Join([]string{p.Command, p.State, p.Call, p.Waiting, r.Record.Why}, "\x00")
+}
+
+// listing is equal for equal frames.
+func listing(frames []Frame) string {
+	var b strings.Builder
+	for _, f := range frames {
+		b.WriteString("\x00" + f.File + "\x00" + strconv.Itoa(f.Line) + "\x00" + f.Func + "\x00" + f.Module)
+	}
+	return b.String()
 }
 
 // detail is " (python3, pid 45, 12 threads; futex, kernel: futex_wait_queue)".
