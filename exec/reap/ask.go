@@ -17,23 +17,28 @@ import (
 // savers, before they are asked. Report.Others counts the ranks that live at the end.
 func (r *Reaper) Ask(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, asked func(ranks []Proc)) (Report, error) {
 	s := newStop(r, find, grace)
-	told := false
-	choose := func(alive []Proc) []Proc {
-		savers := Savers(alive, sig)
-		s.watched.watch(savers)
-		told = true
-		asked(Apart(savers))
-		return savers
-	}
-	err := s.ranks(ctx, sig, time.Now().Add(grace-lastPart(grace)), choose)
-	if !told {
-		asked(nil)
-	}
+	err := s.savers(ctx, sig, time.Now().Add(grace-lastPart(grace)), asked)
 	if alive, serr := s.scan(); serr == nil {
 		s.report.Others = len(Apart(Ranks(alive, sig)))
 	}
 	s.report.Ranks = s.watched.all
 	return s.report, err
+}
+
+// savers asks the savers of the first scan with sig, and waits for these alone.
+func (s *stop) savers(ctx context.Context, sig syscall.Signal, until time.Time, asked func(ranks []Proc)) error {
+	told := false
+	err := s.ranks(ctx, sig, until, func(alive []Proc) []Proc {
+		savers := Savers(alive, sig)
+		s.watched.watch(savers)
+		told = true
+		asked(Apart(savers))
+		return savers
+	})
+	if !told {
+		asked(nil)
+	}
+	return err
 }
 
 // Savers returns those of Ranks that handle sig, and with a script that does what it runs.

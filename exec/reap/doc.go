@@ -36,7 +36,7 @@
 // the signal that the caller got, so that they can write a checkpoint while the
 // daemons above them and the helpers below them still live. Helpers follow, launchers
 // and daemons come last. [Reaper.Ask] is the first part alone, for ranks whose launcher
-// runs elsewhere. [Reaper.Rest] stops what
+// runs elsewhere; [Reaper.DrainHolding] is a Drain of such ranks whose daemons have to wait. [Reaper.Rest] stops what
 // a process that has ended leaves behind. Signals go
 // through a pidfd whose process was compared by start time, so a reused pid is
 // never hit.

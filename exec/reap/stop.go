@@ -66,14 +66,10 @@ func (r *Reaper) DrainTelling(ctx context.Context, find func() ([]Proc, error), 
 	s := newStop(r, find, grace)
 	s.watched.tell = tell
 	start := time.Now()
-	alone := grace - lastPart(grace)
-	if sig != syscall.SIGTERM {
-		alone = grace / 2
-	}
 	s.ordered = grace > 0
 	var err error
 	if grace > 0 {
-		err = s.ranks(ctx, sig, start.Add(alone), func(alive []Proc) []Proc { return s.first(alive, sig) })
+		err = s.ranks(ctx, sig, start.Add(alone(sig, grace)), func(alive []Proc) []Proc { return s.first(alive, sig) })
 	}
 	if err == nil {
 		err = s.finish(ctx, start.Add(grace))
@@ -83,6 +79,15 @@ func (r *Reaper) DrainTelling(ctx context.Context, find func() ([]Proc, error), 
 	}
 	s.report.Ranks = s.watched.all
 	return s.report, err
+}
+
+// alone is for how long a Drain asks the ranks alone. Ranks that ignore another signal than TERM
+// get TERM in time to save.
+func alone(sig syscall.Signal, grace time.Duration) time.Duration {
+	if sig != syscall.SIGTERM {
+		return grace / 2
+	}
+	return grace - lastPart(grace)
 }
 
 // Rest is Stop for what a process that has ended leaves behind. If since is not zero, processes that

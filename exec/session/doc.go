@@ -17,6 +17,9 @@
 // failed, to launchers that want to hear (watch.go, rank.go). Below a launcher such as
 // torchrun it follows the ranks, and tells with the end which one failed (judged.go).
 //
+// A worker that is told to stop and has daemons of an mpirun tells the launcher, and holds them
+// until that has ended the mpirun, which does not get over the loss of a daemon (leave.go).
+//
 // What it does not do: it does not know Kubernetes, it does not choose its
 // exit code (agent/worker does), and it never restarts anything.
 package session

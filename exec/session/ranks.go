@@ -13,7 +13,8 @@ import (
 
 // saving is a stop of ranks alone: their launcher runs elsewhere, and ends last.
 type saving struct {
-	number uint64
+	number uint64    // under the server's mu
+	until  time.Time // when its grace is over
 	cancel context.CancelFunc
 	asked  chan struct{}    // closed when the ranks have been asked
 	over   chan struct{}    // closed when they have ended, or the last part of the grace begins
@@ -31,6 +32,9 @@ func (s *Server) endRanks(c *conn, seq uint64, rec wire.EndRanksRecord) {
 	defer s.mu.Unlock()
 	if s.conn != c {
 		return
+	}
+	if s.leaving != nil {
+		s.leaving.led()
 	}
 	if s.saving == nil || s.saving.number < rec.Number {
 		s.saving = s.askRanksLocked(rec)
@@ -54,11 +58,16 @@ func (s *Server) endRanks(c *conn, seq uint64, rec wire.EndRanksRecord) {
 }
 
 // askRanksLocked begins a stop of ranks. If the worker is being stopped already, its ranks
-// have been asked: the end of that is waited for. Called with s.mu held.
+// have been asked: the end of that is waited for, or of its first part. Called with s.mu held.
 func (s *Server) askRanksLocked(rec wire.EndRanksRecord) *saving {
+	if s.leaving != nil {
+		one := s.leaving.saving
+		one.number = rec.Number
+		return one
+	}
 	grace := graceOf(rec.GraceMillis)
 	ctx, cancel := s.patience(grace)
-	one := &saving{number: rec.Number, cancel: cancel, asked: make(chan struct{}), over: make(chan struct{})}
+	one := &saving{number: rec.Number, until: time.Now().Add(grace), cancel: cancel, asked: make(chan struct{}), over: make(chan struct{})}
 	var all []*session
 	for _, x := range s.sessions {
 		if x.lives() {
@@ -129,8 +138,9 @@ func endedRanks(outcomes []reap.Outcome) (all []wire.EndingRank) {
 func (s *Server) awaitSaving(ctx context.Context, grace time.Duration) time.Duration {
 	s.mu.Lock()
 	one := s.saving
+	own := s.leaving != nil && one == s.leaving.saving
 	s.mu.Unlock()
-	if one == nil {
+	if one == nil || own {
 		return grace
 	}
 	began := time.Now()

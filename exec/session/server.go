@@ -105,6 +105,7 @@ type Server struct {
 	stacking     bool     // one about stacks is
 	noStacks     bool     // the launcher asks for none
 	saving       *saving  // the last stop of ranks alone; nil: there was none
+	leaving      *leaving // the stop from outside that is under way; nil: there is none
 }
 
 // New returns a Server; Serve starts it.

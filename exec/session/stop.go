@@ -46,6 +46,9 @@ func (s *Server) stopSession(x *session, grace time.Duration) {
 	s.wg.Go(func() {
 		s.lookAt(x) // what ended before was not our doing
 		x.ours.Store(true)
+		s.mu.Lock()
+		s.freeLocked()
+		s.mu.Unlock()
 		ctx, cancel := s.patience(grace + killMargin)
 		defer cancel()
 		x.awaitStart(ctx)
@@ -107,18 +110,28 @@ func (s *Server) stopAllLocked(reason string, sig syscall.Signal, grace time.Dur
 	if s.saving != nil && reason != wire.ReasonPreempted {
 		s.saving.cancel()
 	}
+	s.freeLocked()
+	var going *leaving
+	if reason == wire.ReasonPreempted {
+		going = newLeaving()
+		s.leaving = going
+	}
 	done := make(chan struct{})
 	if s.fences == nil {
 		s.fences = map[string]chan struct{}{}
 	}
 	s.fences[reason] = done
 	s.wg.Go(func() {
-		s.stopTrees(all, reason, sig, grace)
+		s.stopTrees(all, reason, going, sig, grace)
 		for _, x := range all {
 			x.endOutput()
 		}
 		s.mu.Lock()
 		delete(s.fences, reason)
+		if going != nil {
+			going.end()
+			s.leaving = nil
+		}
 		s.mu.Unlock()
 		s.settle()
 		close(done)
@@ -128,8 +141,8 @@ func (s *Server) stopAllLocked(reason string, sig syscall.Signal, grace time.Dur
 
 // stopTrees stops the processes of all, ranks first, and then what else is below us.
 // What a failed process has left behind is not asked again: unless grace is 0, it has
-// what is left of its own.
-func (s *Server) stopTrees(all []*session, reason string, sig syscall.Signal, grace time.Duration) {
+// what is left of its own. going is the stop if it has come from outside; else nil.
+func (s *Server) stopTrees(all []*session, reason string, going *leaving, sig syscall.Signal, grace time.Duration) {
 	began := time.Now()
 	ctx, cancel := s.patience(grace + killMargin)
 	defer cancel()
@@ -145,21 +158,13 @@ func (s *Server) stopTrees(all []*session, reason string, sig syscall.Signal, gr
 			live = append(live, x)
 		}
 	}
-	if reason == wire.ReasonPreempted {
+	if going != nil {
 		grace = s.awaitSaving(ctx, grace)
 	}
 	if len(live) > 0 {
-		find := func() ([]reap.Proc, error) { return members(live) }
-		s.sayStopping(reason, find, sig, grace)
-		tell := live[0].noteAsked
-		if len(live) > 1 {
-			tell = func([]reap.Outcome) {} // whose rank is which is not looked for
-		}
-		report, err := s.cfg.Reaper.DrainTelling(ctx, find, sig, grace, tell)
-		if err != nil && !s.hurried() {
-			s.cfg.Log.Warn("stop sessions", "reason", reason, "left", report.Left, "err", err)
-		}
-		s.sayStopped(reason, report.Ranks)
+		s.stopLive(ctx, live, reason, going, sig, grace)
+	} else if going != nil {
+		going.asked()
 	}
 	for _, rest := range asked {
 		select {
@@ -168,6 +173,30 @@ func (s *Server) stopTrees(all []*session, reason string, sig syscall.Signal, gr
 		}
 	}
 	s.stopBelow(reason, min(grace, max(grace-time.Since(began), time.Second)))
+}
+
+// stopLive stops the processes of sessions whose ranks nobody has asked to end.
+func (s *Server) stopLive(ctx context.Context, live []*session, reason string, going *leaving, sig syscall.Signal, grace time.Duration) {
+	find := func() ([]reap.Proc, error) { return members(live) }
+	s.sayStopping(reason, find, sig, grace)
+	tell := live[0].noteAsked
+	if len(live) > 1 {
+		tell = func([]reap.Outcome) {} // whose rank is which is not looked for
+	}
+	var report reap.Report
+	var err error
+	if going != nil && grace > 0 && holdsDaemons(live) {
+		report, err = s.drain(ctx, going, find, sig, grace, tell)
+	} else {
+		if going != nil {
+			going.asked() // nobody is told more of its ranks than when they have ended
+		}
+		report, err = s.cfg.Reaper.DrainTelling(ctx, find, sig, grace, tell)
+	}
+	if err != nil && !s.hurried() {
+		s.cfg.Log.Warn("stop sessions", "reason", reason, "left", report.Left, "err", err)
+	}
+	s.sayStopped(reason, report.Ranks)
 }
 
 // stopBelow stops what descends from us and belongs to no session any more.

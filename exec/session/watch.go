@@ -346,13 +346,19 @@ func (r report) record() wire.ReportRecord {
 // reportLocked keeps a report and sends it when somebody is there. Called with
 // s.mu held.
 func (s *Server) reportLocked(x *session, rec wire.ReportRecord) {
-	s.reported++
-	rec.Seq, rec.Session = s.reported, x.id
-	if s.reports = append(s.reports, report{rec, time.Now()}); len(s.reports) > maxReports {
-		s.reports = slices.Delete(s.reports, maxReports/2, maxReports/2+1)
-	}
+	rec.Session = x.id
 	if rec.Kind != wire.ReportRanks {
 		s.cfg.Log.Info("seen in a session", "session", x.id, "what", rec.Kind, "pid", rec.PID, "command", rec.Command, "code", rec.Code)
+	}
+	s.tellLocked(rec)
+}
+
+// tellLocked is reportLocked for what is of no session.
+func (s *Server) tellLocked(rec wire.ReportRecord) {
+	s.reported++
+	rec.Seq = s.reported
+	if s.reports = append(s.reports, report{rec, time.Now()}); len(s.reports) > maxReports {
+		s.reports = slices.Delete(s.reports, maxReports/2, maxReports/2+1)
 	}
 	if s.conn != nil && s.conn.reports {
 		s.conn.record(wire.Report, 0, rec)

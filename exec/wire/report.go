@@ -8,6 +8,9 @@ const (
 	ReportRank   = "rank"   // a rank ended with another code than 0
 	ReportHeld   = "held"   // a process has held the output of the session's first process, or of Rank, for 3 s since that ended
 	ReportMemory = "memory" // the kernel killed a process of the container for its memory
+	// ReportLeaving: the worker was told to stop from outside, and holds daemons of an mpirun until
+	// that has been ended. It is of no session.
+	ReportLeaving = "leaving"
 )
 
 // ReportRecord tells the launcher what happened to a process of a session that
@@ -37,4 +40,6 @@ type ReportRecord struct {
 	// AgoMillis is how long before this record was sent a daemon or a rank was seen to
 	// have ended. The clocks of two nodes may differ; this does not.
 	AgoMillis int64 `json:"agoMillis,omitempty"`
+	// GraceMillis is how long after the signal Signal a worker that is leaving kills what lives.
+	GraceMillis int64 `json:"graceMillis,omitempty"`
 }

@@ -1,0 +1,104 @@
+//go:build linux
+
+package link_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/test/contract"
+)
+
+// daemonLine is a shell by the name of a daemon of Open MPI, with a rank that says how it is asked.
+func daemonLine(t *testing.T) string {
+	dir := t.TempDir()
+	orted, never := filepath.Join(dir, "orted"), filepath.Join(dir, "never")
+	require.NoError(t, os.Symlink("/bin/bash", orted))
+	require.NoError(t, syscall.Mkfifo(never, 0o600))
+	return "exec " + orted + ` -c 'trap "echo daemon asked; exit 0" TERM; exec 3<>` + never + `
+RANK=5 bash -c "trap \"sleep 1; echo saved; exit 0\" TERM; echo up; while :; do sleep 0.05; done" & wait; read x <&3'`
+}
+
+// TestLeavingWorkerHoldsDaemons: a worker that is told to stop says so, answers when its ranks
+// have saved, and ends its daemons when the launcher has the sessions ended.
+func TestLeavingWorkerHoldsDaemons(t *testing.T) {
+	w := contract.NewWorker(t, nil)
+	var mu sync.Mutex
+	var told []wire.ReportRecord
+	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) {
+		c.OnReport = func(rec wire.ReportRecord) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, rec)
+		}
+	})
+	linked(t, l)
+	out := &said{}
+	s, err := l.Open(ctxFor(t), "", wire.Spec{Line: daemonLine(t)}, link.Streams{Stdout: out})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return out.text() == "up\n" }, 10*time.Second, 10*time.Millisecond)
+
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.Server.Preempt(context.Background(), syscall.SIGTERM, 40*time.Second)
+	}()
+	leaving := func() *wire.ReportRecord {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, rec := range told {
+			if rec.Kind == wire.ReportLeaving {
+				return &rec
+			}
+		}
+		return nil
+	}
+	require.Eventually(t, func() bool { return leaving() != nil }, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, int64(40_000), leaving().GraceMillis)
+	require.Equal(t, 15, leaving().Signal)
+
+	rec := wire.EndRanksRecord{Number: 1, Signal: int(syscall.SIGTERM), GraceMillis: 40_000}
+	got, err := l.EndRanks(ctxFor(t), rec)
+	require.NoError(t, err)
+	require.Equal(t, wire.RanksRecord{Asked: 1, Ranks: []wire.EndingRank{{Rank: "5", Lives: true}}}, got)
+	rec.Wait = true
+	got, err = l.EndRanks(ctxFor(t), rec)
+	require.NoError(t, err)
+	require.Zero(t, got.Living)
+	require.Len(t, got.Ranks, 1)
+	require.False(t, got.Ranks[0].Lives)
+	require.Equal(t, "up\nsaved\n", out.text(), "the daemon is held")
+
+	s.Stop(20 * time.Second)
+	exit, err := s.Wait(ctxFor(t))
+	require.NoError(t, err)
+	require.Equal(t, wire.ReasonPreempted, exit.Reason)
+	require.Equal(t, "up\nsaved\ndaemon asked\n", out.text())
+	<-ended
+}
+
+// TestLeavingWorkerWithoutDaemons: nobody is told, and nothing is held.
+func TestLeavingWorkerWithoutDaemons(t *testing.T) {
+	w := contract.NewWorker(t, nil)
+	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) {
+		c.OnReport = func(rec wire.ReportRecord) { require.NotEqual(t, wire.ReportLeaving, rec.Kind) }
+	})
+	linked(t, l)
+	out := &said{}
+	_, err := l.Open(ctxFor(t), "", wire.Spec{Argv: []string{"/bin/bash", "-c", `trap 'exit 0' TERM; echo up; while :; do sleep 0.05; done`}}, link.Streams{Stdout: out})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return out.text() != "" }, 10*time.Second, 10*time.Millisecond)
+	began := time.Now()
+	w.Server.Preempt(context.Background(), syscall.SIGTERM, 40*time.Second)
+	require.Less(t, time.Since(began), 20*time.Second)
+}

@@ -1,0 +1,71 @@
+//go:build linux
+
+package reap
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDrainHoldsDaemons: daemons, and ranks that would die of the signal, get none before the
+// hold is over, or the last fifth of the grace begins.
+func TestDrainHoldsDaemons(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	r := running(t)
+	dir := t.TempDir()
+	orted, script := filepath.Join(dir, "orted"), filepath.Join(dir, "rank")
+	require.NoError(t, os.Symlink("/bin/bash", orted))
+	line := "exec " + orted + ` -c 'exec 3<&0; trap "echo daemon asked; kill -9 \$rank; exit 0" TERM
+RANK=3 bash ` + script + ` & rank=$!
+wait; read y <&3'`
+	const saves = `trap "echo rank asked; sleep 0.3; echo rank ends; exit 0" TERM; echo ready; while :; do read -t 0.1 x <&3; done`
+	for _, c := range []struct {
+		name, rank string
+		grace      time.Duration
+		over       bool          // the hold, when the ranks have ended
+		least      time.Duration // that it must take
+		asked      int           // ranks
+		living     int
+		says       []string
+	}{
+		{"let go", saves, time.Minute, true, 300 * time.Millisecond, 1, 0, []string{"rank asked\n", "rank ends\n", "daemon asked\n"}},
+		{"held for too long", saves, 4 * time.Second, false, 3200 * time.Millisecond, 1, 0, []string{"rank asked\n", "rank ends\n", "daemon asked\n"}},
+		{"a rank that would die", `echo ready; exec sleep 1000`, 4 * time.Second, false, 3200 * time.Millisecond, 0, 1, []string{"daemon asked\n"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(script, []byte(c.rank), 0o600))
+			p, out := sh(t, r, "s1", line, true)
+			begin := time.Now()
+			until := make(chan struct{})
+			asked, saved, living := -1, -1, -1
+			got, err := r.DrainHolding(t.Context(), finder("s1"), syscall.SIGTERM, c.grace, nil, Hold{
+				Until: until,
+				Asked: func(ranks []Proc) { asked = len(ranks) },
+				Saved: func(outcomes []Outcome, left int) {
+					saved, living = len(outcomes), left
+					if c.over {
+						close(until)
+					}
+				},
+			})
+			require.NoError(t, err)
+			require.WithinRange(t, time.Now(), begin.Add(c.least), begin.Add(c.least+10*time.Second))
+			for _, line := range c.says {
+				require.Equal(t, line, readLine(t, out))
+			}
+			require.Equal(t, c.asked, asked)
+			require.Equal(t, c.asked, saved)
+			require.GreaterOrEqual(t, living, c.living)
+			require.Len(t, got.Ranks, c.asked)
+			<-p.Done()
+			empty(t, 1)
+		})
+	}
+}

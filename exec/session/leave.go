@@ -1,0 +1,111 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// leadTime is how long daemons are held for a launcher that has not said yet that it asks the
+// ranks of all workers. A parked link is dialled when the pod's status tells of the stop.
+const leadTime = 10 * time.Second
+
+// leaving is a stop from outside. If the worker has daemons of an mpirun, they are held until
+// the launcher has ended that mpirun: it ends the ranks of all workers when it loses a daemon.
+type leaving struct {
+	saving  *saving       // its first part, in which the ranks are asked
+	lead    chan struct{} // closed when the launcher asks the ranks of all workers
+	release chan struct{} // closed when nothing is held any more
+	led     func()        // closes lead
+	free    func()        // closes release
+	asked   func()        // closes saving.asked
+	saved   func()        // closes saving.over
+}
+
+func newLeaving() *leaving {
+	l := &leaving{lead: make(chan struct{}), release: make(chan struct{}),
+		saving: &saving{cancel: func() {}, asked: make(chan struct{}), over: make(chan struct{})}}
+	l.led = sync.OnceFunc(func() { close(l.lead) })
+	l.free = sync.OnceFunc(func() { close(l.release) })
+	l.asked = sync.OnceFunc(func() { close(l.saving.asked) })
+	l.saved = sync.OnceFunc(func() { close(l.saving.over) })
+	return l
+}
+
+// end ends what the stop has held and whoever waits for its ranks.
+func (l *leaving) end() {
+	l.free()
+	l.asked()
+	l.saved()
+}
+
+// await closes release when no launcher has come to lead for leadTime.
+func (l *leaving) await(ctx context.Context) {
+	timer := time.NewTimer(leadTime)
+	defer timer.Stop()
+	select {
+	case <-l.lead:
+	case <-l.release:
+	case <-timer.C:
+		l.free()
+	case <-ctx.Done():
+	}
+}
+
+// freeLocked lets daemons end that a stop from outside holds: their mpirun has ended, or has
+// lost its launcher. Called with s.mu held.
+func (s *Server) freeLocked() {
+	if s.leaving != nil {
+		s.leaving.free()
+	}
+}
+
+// holdsDaemons reports whether one of the sessions has daemons of an mpirun that runs elsewhere.
+func holdsDaemons(all []*session) bool {
+	for _, x := range all {
+		if !x.line {
+			continue
+		}
+		members, err := x.tree.Find()
+		if err != nil {
+			continue // the stop itself says it
+		}
+		for _, p := range members {
+			if p.Alive() && names.IsMPIDaemon(p.Comm) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// drain ends the processes that find returns, for a stop from outside: ranks first, and daemons
+// of an mpirun when the launcher has ended that. The launcher is told that it is to do so.
+func (s *Server) drain(ctx context.Context, l *leaving, find func() ([]reap.Proc, error), sig syscall.Signal, grace time.Duration, tell func([]reap.Outcome)) (reap.Report, error) {
+	s.mu.Lock()
+	s.tellLocked(wire.ReportRecord{Kind: wire.ReportLeaving, Signal: int(sig), GraceMillis: grace.Milliseconds()})
+	if s.saving != nil && time.Now().Before(s.saving.until) {
+		l.led() // it has asked before
+	}
+	s.mu.Unlock()
+	s.wg.Go(func() { l.await(ctx) })
+	one := l.saving
+	return s.cfg.Reaper.DrainHolding(ctx, find, sig, grace, tell, reap.Hold{
+		Until: l.release,
+		Asked: func(ranks []reap.Proc) {
+			one.ranks = ranks
+			l.asked()
+		},
+		Saved: func(outcomes []reap.Outcome, living int) {
+			one.answer = wire.RanksRecord{Asked: len(outcomes), Living: living, Ranks: endedRanks(outcomes)}
+			l.saved()
+		},
+	})
+}
