@@ -51,6 +51,9 @@ func (f *fakes) ready(ctx context.Context, l *links) []rendezvous.Worker {
 			continue
 		default:
 		}
+		if w.leaving {
+			continue
+		}
 		if st, known := standings[w.Name]; known && st.err == nil && st.state.Linked {
 			ready = append(ready, w.Worker)
 		}
@@ -61,6 +64,16 @@ func (f *fakes) ready(ctx context.Context, l *links) []rendezvous.Worker {
 		}
 	}
 	return ready
+}
+
+// depart notes that a worker was told to stop: it takes part no more, though it may
+// answer for a while.
+func (f *fakes) depart(name string) {
+	for _, w := range f.all() {
+		if w.Name == name {
+			w.leaving = true
+		}
+	}
 }
 
 // reassemble waits until enough workers are there.

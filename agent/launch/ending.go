@@ -27,6 +27,7 @@ type ending struct {
 	at    time.Time // when it came
 	lost  bool      // a worker was lost
 	ill   bool      // there is trouble of which the command has to notice
+	going bool      // a worker is going down, and all ranks have been asked
 	steps []step
 }
 
@@ -55,7 +56,7 @@ func (e *ending) onSignal(sig syscall.Signal, grace time.Duration, now time.Time
 
 // onLost says whether the loss of a worker changed the schedule.
 func (e *ending) onLost(grace time.Duration) (changed bool) {
-	if e.lost || e.told != 0 {
+	if e.lost || e.told != 0 || e.going {
 		e.lost = true
 		return false
 	}
@@ -84,7 +85,7 @@ const troublePatience = 10 * time.Second
 
 // onTrouble says whether trouble within the job changed the schedule.
 func (e *ending) onTrouble(patience, grace time.Duration) (changed bool) {
-	if e.ill || e.lost || e.told != 0 {
+	if e.ill || e.lost || e.told != 0 || e.going {
 		return false
 	}
 	e.ill = true
@@ -112,9 +113,20 @@ func (e *ending) wait() time.Duration {
 
 // onAnew says whether an end that we want, to begin again, changed the schedule.
 func (e *ending) onAnew(grace time.Duration) (changed bool) {
-	if e.told != 0 || e.lost || e.ill {
+	if e.told != 0 || e.lost || e.ill || e.going {
 		return false
 	}
 	e.steps = []step{{0, syscall.SIGTERM}, {grace, syscall.SIGKILL}}
+	return true
+}
+
+// onGoingDown says whether a worker that is going down changed the schedule. The caller tells
+// the command now. The worker is lost later, which changes nothing then.
+func (e *ending) onGoingDown(grace time.Duration) (changed bool) {
+	if e.told != 0 || e.lost || e.ill || e.going || grace <= 0 || len(e.steps) > 0 {
+		return false
+	}
+	e.going = true
+	e.steps = []step{{grace, syscall.SIGKILL}}
 	return true
 }

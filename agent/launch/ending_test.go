@@ -72,3 +72,39 @@ func TestEndingLost(t *testing.T) {
 	short.next()
 	require.Equal(t, time.Second, short.wait())
 }
+
+// TestEndingGoingDown: the ranks have the grace of the worker that is going down, and its loss
+// does not cut that short.
+func TestEndingGoingDown(t *testing.T) {
+	var e ending
+	require.True(t, e.onGoingDown(20*time.Second))
+	require.Equal(t, 20*time.Second, e.wait())
+	require.False(t, e.onLost(time.Minute))
+	require.False(t, e.onTrouble(time.Second, time.Minute))
+	require.False(t, e.onAnew(time.Minute))
+	require.False(t, e.onGoingDown(time.Minute), "a second worker changes nothing")
+	require.Equal(t, 20*time.Second, e.wait())
+	require.True(t, e.lost)
+
+	_, changed := e.onSignal(syscall.SIGTERM, 10*time.Second, time.Now())
+	require.True(t, changed)
+	require.Equal(t, 10*time.Second, e.wait())
+
+	for name, prepare := range map[string]func(e *ending){
+		"told":     func(e *ending) { e.onSignal(syscall.SIGTERM, time.Minute, time.Now()) },
+		"lost":     func(e *ending) { e.onLost(time.Minute) },
+		"trouble":  func(e *ending) { e.onTrouble(time.Second, time.Minute) },
+		"anew":     func(e *ending) { e.onAnew(time.Minute) },
+		"too late": func(*ending) {},
+	} {
+		var e ending
+		prepare(&e)
+		grace := 20 * time.Second
+		if name == "too late" {
+			grace = 0
+		}
+		before := e.wait()
+		require.False(t, e.onGoingDown(grace), name)
+		require.Equal(t, before, e.wait(), name)
+	}
+}

@@ -72,6 +72,7 @@ type fakePlace struct{ dir, agent, run string }
 type fakeWorker struct {
 	rendezvous.Worker
 	watched bool // await has seen it
+	leaving bool // it was told to stop; as watched, for the run alone
 	dir     string
 	proc    *reap.Process
 	tree    *reap.Tree

@@ -18,6 +18,9 @@ func (l *links) reported(worker string, rec wire.ReportRecord) {
 		}
 		l.voice.Say("%s", heldLine(label, worker, rec))
 	}
+	if rec.Kind == wire.ReportLeaving {
+		l.noteLeaving(worker, rec)
+	}
 	l.tally.report(worker, rec)
 	l.nudge()
 }

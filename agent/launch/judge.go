@@ -120,11 +120,11 @@ func judgeLost(e Evidence) Verdict {
 	if n := len(e.Lost) - 1; n > 0 {
 		why += fmt.Sprintf(" (and %s)", count(n, "more worker"))
 	}
-	if e.Code == 0 {
-		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but %s", e.Name, why)}
-	}
 	if e.Ended {
 		return Verdict{names.ExitHopeless, why}
+	}
+	if e.Code == 0 {
+		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but %s", e.Name, why)}
 	}
 	return Verdict{names.ExitHopeless, fmt.Sprintf("%s; %s %s", why, e.Name, howEnded(e.Code, e.Signal))}
 }

@@ -36,6 +36,7 @@ func TestJudge(t *testing.T) {
 			127, "mpirun: command not found"},
 		"lost, said 0": {with(func(e *Evidence) { e.Lost = lost }), 76,
 			"mpirun said 0, but worker pi-worker-1 lost: the pod was deleted"},
+		"lost, ended by us, said 0": {with(func(e *Evidence) { e.Lost, e.Ended = lost, true }), 76, "worker pi-worker-1 lost: the pod was deleted"},
 		"lost, noticed by itself": {with(func(e *Evidence) { e.Lost, e.Code = lost, 205 }), 76,
 			"worker pi-worker-1 lost: the pod was deleted; mpirun exited with 205"},
 		"lost, noticed by a script": {with(func(e *Evidence) { e.Rule, e.Lost, e.Code = ExitCommand, lost, 255 }), 76,

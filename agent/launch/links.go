@@ -43,6 +43,7 @@ type links struct {
 	mu      sync.Mutex
 	members map[string]*member // by worker name
 	up      int                // of them connected
+	leaving *goingDown         // the first that told of its stop and has not been taken; nil: none
 }
 
 // member is one worker and its link.
@@ -249,6 +250,9 @@ func (l *links) forget(workers []string) {
 			m.stop()
 			l.remove(m)
 			l.tally.forget(name)
+			if l.leaving != nil && l.leaving.worker == name {
+				l.leaving = nil
+			}
 		}
 	}
 }

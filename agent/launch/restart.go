@@ -240,6 +240,9 @@ func (r *runner) gone(ctx context.Context, a *attempt) []string {
 		case s.err != nil, taken[w.Name], r.tally.isLeaving(w.Name), r.tally.isLost(w.Name) && !s.link.Prove(ctx):
 			gone = append(gone, w.Name)
 		}
+		if r.fakes != nil && r.tally.isLeaving(w.Name) {
+			r.fakes.depart(w.Name)
+		}
 	}
 	return gone
 }

@@ -54,7 +54,11 @@ func (s *supervisor) pass(sig syscall.Signal) (ranks int, later <-chan int) {
 // sayStopping says what the first signal that told us to stop does.
 func (s *supervisor) sayStopping(ranks int) {
 	s.counted = nil
-	s.voice.Say("%s: %s; a second one kills at once", signalName(s.ending.told), s.stopping(ranks))
+	second := "; a second one kills at once"
+	if s.ending.told == 0 {
+		second = "" // no signal was the first
+	}
+	s.voice.Say("%s: %s%s", s.why(), s.stopping(ranks), second)
 }
 
 // finish ends a watch.
@@ -80,8 +84,8 @@ func (s *supervisor) stopping(ranks int) string {
 	} else if ranks > 0 {
 		whom = reap.Count(ranks, s.whatOf())
 	}
-	text := reap.Stopping(whom, s.cfg.Grace)
-	if !s.cfg.given("grace") && !s.cfg.podsGrace {
+	text := reap.Stopping(whom, s.graceNow())
+	if s.ending.told != 0 && !s.cfg.given("grace") && !s.cfg.podsGrace {
 		text += " (the default of --grace)"
 	}
 	return text
@@ -137,7 +141,7 @@ func stoppedOf(e group.End, g *group.Group) (all []StoppedRank) {
 }
 
 // noteStopped reports how the ranks of an attempt have ended that were asked to, and says
-// so if a signal had asked.
+// so if a signal, or a worker that went down, had asked.
 func (r *runner) noteStopped(a *attempt, all []StoppedRank) {
 	var ended []reap.Ended
 	for i := range all {
@@ -149,7 +153,7 @@ func (r *runner) noteStopped(a *attempt, all []StoppedRank) {
 		ended = append(ended, reap.Ended{Name: name, After: time.Duration(all[i].Seconds * float64(time.Second)), Killed: all[i].Killed})
 	}
 	r.report.Stopped = append(r.report.Stopped, all...)
-	if a.watcher.ending.told != 0 && len(ended) > 0 {
+	if s := a.watcher; (s.ending.told != 0 || s.goingDown != nil) && len(ended) > 0 {
 		r.voice.Say("%s", reap.Stopped(ended, a.watcher.whatOf()))
 	}
 }

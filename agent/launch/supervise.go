@@ -78,6 +78,7 @@ type supervisor struct {
 	woken     map[string]time.Time // parked links that were woken, and when they had been parked
 
 	leaving     atomic.Bool // the pod of a worker is being taken away
+	goingDown   *goingDown  // the worker for which the command was stopped; nil: none
 	roster      *roster     // nil: the run is not elastic
 	interrupted bool        // told to stop when the command had ended by itself
 	anew        string      // why we ended the command ourselves, to begin it again; "": we did not
@@ -140,7 +141,7 @@ func (s *supervisor) watch(ctx context.Context) {
 			}
 		case <-pace.due():
 			now := time.Now()
-			if s.onLinks(now) || s.onTrouble(now) {
+			if s.onGoingDown(now) || s.onLinks(now) || s.onTrouble(now) {
 				rearm()
 			}
 			pace.looked(now)
@@ -250,9 +251,10 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 }
 
 // wake asks a parked link, once each time that it is parked, whether a worker
-// whose pod looks lost is there: parked, it would never tell.
+// whose pod looks lost is there: parked, it would never tell. Nor would one that is being taken
+// away tell that it holds daemons.
 func (s *supervisor) wake(worker string, st standing, r rendezvous.Reason) {
-	if !st.state.Parked || !suspect(r) || s.woken[worker].Equal(st.state.Since) {
+	if !st.state.Parked || !suspect(r) && !isLeaving(r) || s.woken[worker].Equal(st.state.Since) {
 		return
 	}
 	s.woken[worker] = st.state.Since
@@ -340,7 +342,7 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 		return
 	}
 	wait := verdictWait
-	if len(s.unsure) > 0 || s.unexplained() {
+	if len(s.unsure) > 0 || s.unexplained() || s.isGoing() {
 		wait = statusWait
 	}
 	waiting, stop := context.WithTimeout(ctx, wait)
@@ -358,6 +360,9 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 			for _, u := range s.unsure {
 				s.lose(u.lost)
 			}
+			if s.isGoing() {
+				s.lose(Lost{Worker: s.goingDown.worker, Cause: "it was told to stop", leaving: true})
+			}
 			if failed && !s.tally.anyLost() {
 				s.loseSilent()
 			}
@@ -372,7 +377,7 @@ func (s *supervisor) inDoubt(ctx context.Context, failed bool) bool {
 	switch {
 	case s.ending.told != 0:
 		return false
-	case len(s.unsure) > 0, s.unexplained():
+	case len(s.unsure) > 0, s.unexplained(), s.isGoing():
 		return true
 	case !failed || s.tally.anyLost():
 		return false

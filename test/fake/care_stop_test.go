@@ -32,7 +32,7 @@ type careProgram struct {
 	lingers   bool     // it does not end when another rank has gone: JAX and torchrun wait for it
 }
 
-// careWay is a way to stop a run. Its workers are all stopped but for a drain's other one.
+// careWay is a way to stop a run. The ranks of all its workers save.
 type careWay struct {
 	name    string
 	verb    string
@@ -49,6 +49,7 @@ func careWays() []careWay {
 		{"TERM", "run", 2, []string{"--fake=2"}, send(syscall.SIGTERM), 143},
 		{"Ctrl-C", "run", 2, []string{"--fake=2"}, send(syscall.SIGINT), 130},
 		{"drain", "run", 1, []string{"--fake=1", "--slots=2"}, worker, 0},
+		{"drain of one", "run", 2, []string{"--fake=2"}, worker, 0},
 		{"scale-down", "run", 2, []string{"--fake=2", "--min-workers=1"}, worker, 0},
 		{"join", "join", 1, []string{"--workers=1"}, send(syscall.SIGTERM), 0},
 	}

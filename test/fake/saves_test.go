@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -180,8 +181,8 @@ while True: time.sleep(0.1)'`,
 	}
 }
 
-// worker is the process of the job's only fake worker.
-func (j *job) worker(t *testing.T) (pid int) {
+// workers are the processes of the job's fake workers, in their order.
+func (j *job) workers(t *testing.T) (pids []int) {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", j.cmd.Process.Pid))
 	require.NoError(t, err)
@@ -191,13 +192,22 @@ func (j *job) worker(t *testing.T) (pid int) {
 		for _, word := range strings.Fields(string(text)) {
 			line, err := os.ReadFile("/proc/" + word + "/cmdline")
 			if err == nil && strings.Contains(string(line), "\x00worker\x00") {
-				pid, err = strconv.Atoi(word)
+				pid, err := strconv.Atoi(word)
 				require.NoError(t, err)
+				pids = append(pids, pid)
 			}
 		}
 	}
-	require.NotZero(t, pid, "no worker among the children")
-	return pid
+	require.NotEmpty(t, pids, "no worker among the children")
+	slices.Sort(pids)
+	return pids
+}
+
+// worker is the process of the job's last fake worker.
+func (j *job) worker(t *testing.T) (pid int) {
+	t.Helper()
+	all := j.workers(t)
+	return all[len(all)-1]
 }
 
 func exists(dir, name string) bool {
