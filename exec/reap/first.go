@@ -10,14 +10,17 @@ import (
 )
 
 // first returns whom the stop asks before all others: the ranks, or everybody where there
-// are none.
+// are none; nobody if launchers are alone, with no ranks on other machines.
 func (s *stop) first(alive []Proc, sig syscall.Signal) []Proc {
 	ranks := Ranks(alive, sig)
 	s.watched.watch(ranks)
-	if len(ranks) == 0 {
-		return alive
+	switch {
+	case len(ranks) > 0:
+		return ranks
+	case len(launchersOf(alive)) == len(alive):
+		return nil
 	}
-	return ranks
+	return alive
 }
 
 // Ranks returns the processes of members that a stop by sig lets save their work: the

@@ -8,6 +8,35 @@ import (
 	"time"
 )
 
+// launcherTime is how long launchers and daemons may take to end when nobody else is left.
+// torchrun waits for those on other workers meanwhile, and deals with no signal.
+const launcherTime = 5 * time.Second
+
+// launchersOf returns the launchers and daemons of alive, as true, and what they descend from, as
+// false.
+func launchersOf(alive []Proc) map[identity]bool {
+	var buf bytes.Buffer
+	argv := func(p Proc) []string { return argvOf(p, &buf) }
+	parent := make(map[int]Proc, len(alive))
+	for _, p := range alive {
+		parent[p.PID] = p
+	}
+	found := map[identity]bool{}
+	for _, p := range alive {
+		if kindOf(p, argv) != launcher {
+			continue
+		}
+		found[p.identity()] = true
+		for p, ok := parent[p.PPID]; ok; p, ok = parent[p.PPID] {
+			if _, known := found[p.identity()]; known {
+				break
+			}
+			found[p.identity()] = false
+		}
+	}
+	return found
+}
+
 // held returns the launchers and daemons of alive that a Drain does not ask yet, and what
 // they descend from: helpers whose rank has ended may still save, and a daemon that is
 // asked kills them. Helpers that ignore TERM, or were started since the stop began, do not
@@ -16,28 +45,41 @@ func (s *stop) held(alive []Proc) map[identity]bool {
 	if !s.ordered || !time.Now().Before(s.sparing) {
 		return nil
 	}
-	var buf bytes.Buffer
-	argv := func(p Proc) []string { return argvOf(p, &buf) }
-	parent := make(map[int]Proc, len(alive))
-	for _, p := range alive {
-		parent[p.PID] = p
-	}
-	held := map[identity]bool{}
-	for _, p := range alive {
-		if kindOf(p, argv) != launcher {
-			continue
-		}
-		for ok := true; ok && !held[p.identity()]; p, ok = parent[p.PPID] {
-			held[p.identity()] = true
-		}
-	}
+	held := launchersOf(alive)
 	if len(held) == 0 {
 		return nil
 	}
+	var buf bytes.Buffer
 	for _, p := range alive {
-		if !held[p.identity()] && !remote[p.Comm] && !s.spared(p) && answerOf(p, syscall.SIGTERM, &buf) != ignores {
+		if _, is := held[p.identity()]; !is && !remote[p.Comm] && !s.spared(p) && answerOf(p, syscall.SIGTERM, &buf) != ignores {
 			return held
 		}
 	}
 	return nil
+}
+
+// overdue returns the launchers and daemons that have been alone, with what they descend from,
+// for launcherTime since they were asked: they have nothing to save.
+func (s *stop) overdue(alive []Proc) map[identity]bool {
+	if !s.ordered {
+		return nil
+	}
+	for _, p := range alive {
+		if !s.asked[p.identity()] {
+			s.alone = time.Time{}
+			return nil
+		}
+	}
+	launchers := launchersOf(alive)
+	if len(launchers) < len(alive) {
+		s.alone = time.Time{}
+		return nil
+	}
+	if s.alone.IsZero() {
+		s.alone = time.Now()
+	}
+	if time.Since(s.alone) < launcherTime {
+		return nil
+	}
+	return launchers
 }

@@ -69,3 +69,35 @@ wait; read y <&3'`
 		})
 	}
 }
+
+// TestDrainKillsDeafLaunchers: a launcher that does not end when everybody else has is killed
+// soon, and not when the grace is over.
+func TestDrainKillsDeafLaunchers(t *testing.T) {
+	if !inside(t) {
+		return
+	}
+	r := running(t)
+	orted := filepath.Join(t.TempDir(), "orted")
+	require.NoError(t, os.Symlink("/bin/bash", orted))
+	const rank = `RANK=3 bash -c "trap \"echo rank ends; exit 0\" TERM; echo ready; while :; do read -t 0.1 x <&3; done" & `
+	for name, c := range map[string]struct {
+		line, says string
+	}{
+		"when its rank has ended": {`exec 3<&0; ` + rank + `trap "" TERM; wait; while :; do read y <&3; done`, "rank ends\n"},
+		"without a rank":          {`trap "" TERM; echo ready; while :; do read y; done`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, out := sh(t, r, "s1", "exec "+orted+" -c '"+c.line+"'", true)
+			begin := time.Now()
+			got, err := r.Drain(t.Context(), finder("s1"), syscall.SIGTERM, time.Minute)
+			require.NoError(t, err)
+			require.WithinRange(t, time.Now(), begin.Add(launcherTime), begin.Add(launcherTime+10*time.Second))
+			if c.says != "" {
+				require.Equal(t, c.says, readLine(t, out))
+			}
+			require.Equal(t, 1, got.Killed)
+			<-p.Done()
+			empty(t, 1)
+		})
+	}
+}

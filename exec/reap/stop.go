@@ -116,6 +116,7 @@ type stop struct {
 	anew    bool      // processes of the first scan may have been started since, too
 	sparing time.Time // until then nobody is asked who was started since
 	ordered bool      // launchers are asked after helpers
+	alone   time.Time // since when only launchers that were asked are left; zero: others are
 	watched watched
 }
 
@@ -169,11 +170,11 @@ func (s *stop) finish(ctx context.Context, deadline time.Time) error {
 		if err != nil {
 			return err
 		}
-		late, left, held := !time.Now().Before(deadline), 0, s.held(alive)
+		late, left, held, overdue := !time.Now().Before(deadline), 0, s.held(alive), s.overdue(alive)
 		for _, p := range alive {
-			if late {
+			if _, is := held[p.identity()]; late || overdue[p.identity()] {
 				s.kill(p)
-			} else if !s.spared(p) && !held[p.identity()] {
+			} else if !s.spared(p) && !is {
 				s.ask(p)
 			}
 			if s.refused[p.identity()] == nil {
