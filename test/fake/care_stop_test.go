@@ -29,7 +29,7 @@ type careProgram struct {
 	each      int      // ranks that save, of each worker
 	command   []string // a leading @ stands for the directory of the sources
 	missing   string   // what it needs and this machine lacks; "": nothing
-	lingers   bool     // it does not end when another rank has gone: JAX and torchrun wait for it
+	lingers   bool     // it does not end when another rank has gone: JAX waits for it
 }
 
 // careWay is a way to stop a run. The ranks of all its workers save.
@@ -93,7 +93,7 @@ func carePrograms(t *testing.T) []careProgram {
 		{"PyTorch: DataLoader forkserver", plain, 1, []string{torch, "@care_torch.py", "forkserver"}, noTorch, false},
 		{"PyTorch: compile workers", plain, 1, []string{torch, "@care_torch.py", "compile"}, noTorch, false},
 		{"PyTorch: mp.spawn", plain, 2, []string{torch, "@care_torch.py", "spawned"}, noTorch, false},
-		{"PyTorch: torchrun", torchrun, 2, []string{torch, "-m", "torch.distributed.run", "--nproc-per-node=2", "@care_torch.py", "fork"}, noTorch, true},
+		{"PyTorch: torchrun", torchrun, 2, []string{torch, "-m", "torch.distributed.run", "--nproc-per-node=2", "@care_torch.py", "fork"}, noTorch, false},
 		{"JAX", "jax", 1, []string{jax, "@care_jax.py"}, noJAX, true},
 	}
 	mpis := mpiruns(t)
@@ -179,7 +179,8 @@ func careCell(t *testing.T, p careProgram, w careWay, sources string) {
 		o.wants(t, w.code)
 	}
 	if !p.lingers {
-		require.Less(t, time.Since(asked), 40*time.Second, "nobody waits when all have saved")
+		// The next attempt of an elastic run is part of it: PyTorch takes seconds to begin.
+		require.Less(t, time.Since(asked), 55*time.Second, "nobody waits for the end of the grace when all have saved")
 	}
 }
 
