@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
@@ -117,7 +118,7 @@ func (b builder) settings() []setting {
 // which it cannot read.
 const envTimeout, noTimeout, envGrace = "MUSTER_TIMEOUT", "0s", "MUSTER_GRACE"
 
-// launcherEnv is what the launcher is told.
+// launcherEnv is what the launcher is told. What the job does not say is left out.
 func (b builder) launcherEnv() (env []corev1.EnvVar) {
 	spec := b.job.Spec
 	tell := func(name, value string) { env = append(env, corev1.EnvVar{Name: name, Value: value}) }
@@ -136,16 +137,15 @@ func (b builder) launcherEnv() (env []corev1.EnvVar) {
 	if n := spec.Launcher.Slots; n > 0 {
 		tell("MUSTER_LAUNCHER_SLOTS", number(n))
 	}
-	if spec.HangAfter != nil {
-		tell("MUSTER_HANG_AFTER", string(*spec.HangAfter))
-	}
+	tell("MUSTER_HANG_AFTER", string(ptr.Deref(spec.HangAfter, "")))
+	tell("MUSTER_EXIT_WITHIN", string(ptr.Deref(spec.ExitWithin, "")))
 	if rules, err := json.Marshal(spec.Progress); err == nil && len(spec.Progress) > 0 {
 		tell("MUSTER_PROGRESS", string(rules))
 	}
 	if spec.Discovery == byNames {
 		tell(names.EnvPods, strings.Join(b.workerNames(), ","))
 	}
-	return env
+	return slices.DeleteFunc(env, func(v corev1.EnvVar) bool { return v.Value == "" })
 }
 
 // podEnv is what every pod knows of itself.

@@ -66,6 +66,7 @@ type Request struct {
 	Success     string
 	HangAfter   time.Duration
 	HangAction  string
+	ExitWithin  time.Duration
 	Progress    []progress.Word // flags of progress rules, in their order
 	ActiveFor   time.Duration   // --active-deadline
 	CleanPods   string
@@ -122,7 +123,10 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 	if err := r.progress(job); err != nil {
 		return nil, err
 	}
-	return job, r.hang(job)
+	if err := r.hang(job); err != nil {
+		return nil, err
+	}
+	return job, r.exitWithin(job)
 }
 
 // progress gives the job its rules for output lines.
@@ -173,6 +177,22 @@ func (r Request) hang(job *v1alpha1.LaunchJob) error {
 		c := &job.Spec.Launcher.Template.Spec.Containers[0]
 		c.Env = append(c.Env, corev1.EnvVar{Name: "MUSTER_HANG_ACTION", Value: r.HangAction})
 	}
+	return nil
+}
+
+// exitWithin tells the launcher how long ranks may outlast the first one that ended with 0.
+func (r Request) exitWithin(job *v1alpha1.LaunchJob) error {
+	switch {
+	case r.ExitWithin == 0:
+		return nil
+	case r.ExitWithin < time.Second:
+		return failure.Usage("--exit-within=5m", "--exit-within=%s: the shortest is 1s", r.ExitWithin)
+	case job.Spec.Launcher == nil:
+		return failure.Usage("--launcher adds one", "--exit-within without a launcher: nobody sees all members of such a job")
+	case isMPI(job.Spec.Framework):
+		return failure.Usage("leave --exit-within away: ranks of MPI end together, in MPI_Finalize", "--exit-within=%s is for processes that Muster starts, and mpirun starts its own", r.ExitWithin)
+	}
+	job.Spec.ExitWithin = timeOf(r.ExitWithin)
 	return nil
 }
 

@@ -37,6 +37,7 @@ func (f *submitFlags) whatFlags(set *pflag.FlagSet) {
 	set.StringVar(&r.Success, "success", "", "`RULE`: whose end is the job's, as in agent run --success")
 	set.DurationVar(&r.HangAfter, "hang-after", 0, "report a hang after this `TIME` without output and CPU, as in 10m")
 	set.StringVar(&r.HangAction, "hang-action", "", "what a hang leads to: `report` alone (default), or stop (79)")
+	set.DurationVar(&r.ExitWithin, "exit-within", 0, "end the job (79) when ranks outlast the first one that ended with 0 by this `TIME`")
 	set.DurationVar(&r.ActiveFor, "active-deadline", 0, "the job fails when it has not ended after `TIME`")
 	set.StringVar(&r.CleanPods, "clean-pods", "", "`WHICH` pods to delete at the end: Running (those that still run, the default), None, All")
 }
@@ -51,7 +52,6 @@ func (f *submitFlags) runFlags(set *pflag.FlagSet) {
 	set.IntVar(&r.LauncherSlots, "launcher-slots", 0, "ranks `N` that mpirun puts into the launcher")
 	set.StringVar(&r.Compat, "compat", "", "`kubeflow-v1`: the environment exactly as that operator gave it")
 	set.String("exit", "", "`RULE` of the exit code: strict or command")
-	set.Duration("exit-within", 0, "`TIME` that ranks may outlast the first one that ended with 0")
 	set.String("stacks", "", "take the ranks' stacks at a failure or a hang: `auto` (default), or never")
 	set.Duration("grace", 0, "`TIME` between asking processes to stop and killing them")
 	set.Duration("lease", 0, "`TIME` that workers go on without the launcher")
@@ -62,7 +62,7 @@ func (f *submitFlags) runFlags(set *pflag.FlagSet) {
 }
 
 // launcherSettings are the flags that a launcher is told by its environment.
-var launcherSettings = []string{"exit", "exit-within", "stacks", "grace", "lease", "node-lost-after", "frozen-after", "interface", "only-ranks"}
+var launcherSettings = []string{"exit", "stacks", "grace", "lease", "node-lost-after", "frozen-after", "interface", "only-ranks"}
 
 func (f *submitFlags) podFlags(set *pflag.FlagSet) {
 	r := &f.request

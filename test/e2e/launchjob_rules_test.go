@@ -89,12 +89,17 @@ func TestLaunchJobMistakes(t *testing.T) {
 			delete(at(o, "spec"), "launcher")
 			at(o, "spec")["framework"], at(o, "spec")["hangAfter"] = "torch", "10m"
 		}, "hangAfter needs a launcher"},
-		"a size":     {func(o map[string]any) { at(o, "spec")["shm"] = "big" }, "a size is written as 512Mi or 8Gi"},
-		"clean pods": {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"cleanPodPolicy": "Some"} }, `supported values: "None", "Running", "All"`},
-		"deadline":   {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"activeDeadlineSeconds": 0} }, "spec.runPolicy.activeDeadlineSeconds"},
-		"delivery":   {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "mail"} }, `supported values: "baked", "init", "imageVolume"`},
-		"gang":       {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "yarn"} }, `supported values: "none", "volcano"`},
-		"queue":      {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue needs gang.queue"},
+		"ranks that outlast others without a launcher": {func(o map[string]any) {
+			delete(at(o, "spec"), "launcher")
+			at(o, "spec")["framework"], at(o, "spec")["exitWithin"] = "torch", "5m"
+		}, "exitWithin needs a launcher"},
+		"ranks of MPI that outlast others": {func(o map[string]any) { at(o, "spec")["exitWithin"] = "5m" }, "exitWithin is for processes that Muster starts"},
+		"a size":                           {func(o map[string]any) { at(o, "spec")["shm"] = "big" }, "a size is written as 512Mi or 8Gi"},
+		"clean pods":                       {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"cleanPodPolicy": "Some"} }, `supported values: "None", "Running", "All"`},
+		"deadline":                         {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"activeDeadlineSeconds": 0} }, "spec.runPolicy.activeDeadlineSeconds"},
+		"delivery":                         {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "mail"} }, `supported values: "baked", "init", "imageVolume"`},
+		"gang":                             {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "yarn"} }, `supported values: "none", "volcano"`},
+		"queue":                            {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue needs gang.queue"},
 		"queue for nobody": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "none", "queue": "x"} },
 			"gang.queue is for the backends volcano and kueue"},
 		"a scheduler without a gang": {func(o map[string]any) {
@@ -131,6 +136,7 @@ func TestLaunchJobMistakes(t *testing.T) {
 			`{"spec":{"restartPolicy":{"maxRestarts":3}}}`:            "of a job that runs only runPolicy",
 			`{"spec":{"elastic":{"min":1,"max":9}}}`:                  "of a job that runs only runPolicy",
 			`{"spec":{"runPolicy":{"suspend":true},"workers":3}}`:     "does not change while it runs",
+			`{"spec":{"framework":null,"exitWithin":"9m"}}`:           "of a job that runs only runPolicy",
 			`{"spec":{"agent":{"delivery":"init"},"hangAfter":"9m"}}`: "of a job that runs only runPolicy",
 		} {
 			_, err := s.try(0, "patch", "lj", "pi", "--type=merge", "-p", patch)

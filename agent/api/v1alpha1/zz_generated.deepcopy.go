@@ -234,6 +234,11 @@ func (in *LaunchJobSpec) DeepCopyInto(out *LaunchJobSpec) {
 		*out = new(Time)
 		**out = **in
 	}
+	if in.ExitWithin != nil {
+		in, out := &in.ExitWithin, &out.ExitWithin
+		*out = new(Time)
+		**out = **in
+	}
 	if in.Progress != nil {
 		in, out := &in.Progress, &out.Progress
 		*out = make([]ProgressRule, len(*in))
