@@ -147,7 +147,7 @@ func TestBelowMore(t *testing.T) {
 		"hidden, plain":                       {[]string{"--framework=plain"}, hidden + script, 2, 0, ""},
 		"the script beside":                   {nil, "true | torchrun --help-none=1 " + script + " && true", 2, 0, ""},
 		"two after each other":                {nil, "torchrun " + script + " >first; torchrun " + script, 2, 0, ""},
-		"hidden, without a framework":         {nil, "export LAST=2.5; " + hidden + script, 0, 76, "bash said 0, but torchrun ran in the launcher alone, and on none of the 2 workers"},
+		"hidden, without a framework":         {nil, "export LAST=2.5; " + hidden + script, 0, 64, "bash said 0, but torchrun ran in the launcher alone, and on none of the 2 workers"},
 		"deepspeed without a hostfile":        {nil, "deepspeed " + script, 0, 64, "deepspeed behind a script reaches no workers without --hostfile"},
 		"deepspeed on the workers":            {[]string{"--framework=torch"}, "deepspeed " + script, 0, 64, "deepspeed behind a script would be a job of its own on each of the 2 workers"},
 		"horovodrun without hosts":            {nil, "horovodrun -np 2 " + script, 0, 64, "horovodrun behind a script reaches no workers"},
