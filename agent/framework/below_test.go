@@ -114,6 +114,31 @@ func TestLauncherIn(t *testing.T) {
 	}
 }
 
+// TestLoneIn: a torchrun that runs, and trains alone.
+func TestLoneIn(t *testing.T) {
+	told, untold := []string{"A=1", "PET_NNODES=2"}, []string{"A=1"}
+	for _, c := range []struct {
+		command string
+		env     []string
+		want    string
+	}{
+		{"/usr/bin/python3 /venv/bin/torchrun --standalone train.py", told, "torchrun --standalone"},
+		{"python3 -m torch.distributed.run --nnodes 1 train.py", told, "torchrun --nnodes=1"},
+		{"torchrun --rdzv-endpoint=localhost:0 train.py", told, "torchrun --rdzv_endpoint=localhost:0"},
+		{"torchrun train.py", untold, "torchrun"},
+		{"torchrun train.py", told, ""},
+		{"torchrun train.py", nil, ""}, // not known
+		{"torchrun --nnodes=2 --master-addr=10.0.0.1 train.py", untold, ""},
+		{"torchrun train.py --standalone", told, ""},
+		{"torchrun --help", untold, ""},
+		{"python3 train.py --standalone", untold, ""},
+		{"accelerate launch train.py", untold, ""},
+		{"", nil, ""},
+	} {
+		require.Equal(t, c.want, LoneIn(strings.Fields(c.command), c.env), c.command)
+	}
+}
+
 // TestTorchBelow: a torchrun behind a script gets the same variables as one that is the command.
 // A script is refused if an option makes each worker a job of its own.
 func TestTorchBelow(t *testing.T) {

@@ -3,6 +3,7 @@ package framework
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -61,6 +62,27 @@ func (c Cluster) lone() error {
 		return nil
 	}
 	return fmt.Errorf("%s %s would be a job of its own on each of the %d workers: leave it out, the workers are told by the environment", cmd.launcher, said, len(c.Workers))
+}
+
+// LoneIn returns the name of the launcher that a running process is, by its arguments and its
+// environment (K=V), if it forms a group of its own in a job of several workers: a torchrun,
+// with the option by which it does so, or without one where nothing tells it the others. ""
+// for none. An environment of nil is not known.
+func LoneIn(argv, env []string) string {
+	words := withoutInterpreter(argv)
+	cmd := recognise(words)
+	if cmd.launcher != byTorchrun {
+		return ""
+	}
+	options := optionsOf(words[cmd.options:])
+	if said := loneTorchrun(options, false); said != "" {
+		return cmd.launcher + " " + said
+	}
+	told := env == nil || options["nnodes"] != "" || slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "PET_NNODES=") })
+	if told || slices.ContainsFunc(words, asksForHelp) {
+		return ""
+	}
+	return cmd.launcher
 }
 
 // loneTorchrun is the option by which a torchrun keeps to its own worker, "" for none.

@@ -42,6 +42,7 @@ type crew struct {
 
 	procs map[int]*proc // by index of the launch
 	kills int           // OOM kills of the container before it began
+	doubt doubt
 }
 
 type proc struct {

@@ -88,6 +88,7 @@ func (m *member) loop(ctx context.Context, signals worker.Signals, refused <-cha
 			m.cutOff(ctx)
 		case <-tick.C:
 			m.progress()
+			m.doubts()
 		}
 	}
 	return *m.verdict
@@ -155,6 +156,9 @@ func (m *member) begin(o barrier.Order) {
 	launch, err := m.cfg.launchOf(o.Table, o.Attempt, o.Port, m.here)
 	if err == nil {
 		m.crew, err = newCrew(m.reaper, launch, o.Attempt, m.here)
+	}
+	if err == nil {
+		m.crew.doubt = m.cfg.doubtOf(m.crew.find)
 	}
 	if err != nil {
 		m.broken = err.Error()

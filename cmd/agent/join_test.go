@@ -14,6 +14,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestATorchrunThatTrainsAlone is said once by each member, if nobody has asked for that.
+func TestATorchrunThatTrainsAlone(t *testing.T) {
+	const alone = "agent: torchrun is a job of its own on each of the 2 members; its environment lacks PET_NNODES and the like, which tell it the members\n"
+	const script = `exec env -u PET_NNODES bash -c 'l=torchrun; exec -a $l sleep 5'`
+	for name, row := range map[string]struct {
+		script string
+		flags  []string
+		said   int
+	}{
+		"it lacks the members":      {script, nil, 1},
+		"it is told the members":    {`exec bash -c 'l=torchrun; exec -a $l sleep 2'`, nil, 0},
+		"a framework was asked for": {`exec env -u PET_NNODES bash -c 'l=torchrun; exec -a $l sleep 2'`, []string{"--framework=plain"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := newGang(t, 2, row.script, row.flags...).startAll()
+			all(t, pods, 0)
+			for _, p := range pods {
+				require.Equal(t, row.said, strings.Count(p.out.String(), alone), p.out.String())
+			}
+		})
+	}
+}
+
 func TestMembersMeetAndEndTogether(t *testing.T) {
 	g := newGang(t, 3, `echo "rank $RANK of $WORLD_SIZE meets at $MASTER_ADDR:$MASTER_PORT, attempt $MUSTER_ATTEMPT, $X"
 		env > $SHARED/env-$RANK; sleep 0.$RANK; echo done > $SHARED/done-$RANK`, "--env=X=y")
