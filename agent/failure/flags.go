@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/agent/names"
 )
@@ -104,13 +105,36 @@ func ParseFlags(command string, set *flag.FlagSet, args []string, own ...string)
 	return OfFlags(command, set, err)
 }
 
-// OfFlags is the Failure of an error of set.Parse: an unknown flag gets a hint.
+// OfFlags is the Failure of an error of set.Parse: an unknown flag gets a hint, and of a wrong
+// value it says what is right.
 func OfFlags(command string, set *flag.FlagSet, err error) *Failure {
 	way := command + " --help lists the flags"
+	var value, name string
+	if n, _ := fmt.Sscanf(err.Error(), "invalid value %q for flag -%s", &value, &name); n == 2 {
+		if wrong := set.Lookup(strings.TrimSuffix(name, ":")); wrong != nil && Takes(wrong) != "" {
+			err = fmt.Errorf("--%s=%q: it takes %s", wrong.Name, value, Takes(wrong))
+		}
+	}
 	if typed, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: "); ok {
 		var known []string
 		set.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
 		err, way = fmt.Errorf("unknown flag: %s", typed), FlagHint(command, typed, known)
 	}
 	return &Failure{Code: names.ExitUsage, Err: err, Way: way}
+}
+
+// Takes says what the value of a flag looks like, for a message about one that does not: "a time,
+// as in --grace=90s, 10m or 1h". It knows numbers and times, "" for others.
+func Takes(f *flag.Flag) string {
+	getter, _ := f.Value.(flag.Getter)
+	if getter == nil {
+		return ""
+	}
+	switch getter.Get().(type) {
+	case int, int64, uint, uint64:
+		return "a number, as in --" + f.Name + "=4"
+	case time.Duration:
+		return "a time, as in --" + f.Name + "=90s, 10m or 1h"
+	}
+	return ""
 }

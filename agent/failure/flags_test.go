@@ -1,6 +1,9 @@
 package failure
 
 import (
+	"errors"
+	"flag"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +21,28 @@ func TestFlag(t *testing.T) {
 	}
 	require.Equal(t, "slots", Flag("nproc-per-node", []string{"slots"}), "the verb's own flags only")
 	require.Empty(t, Flag("np", []string{"output"}))
+}
+
+// TestOfFlags: a wrong value is answered with a right one.
+func TestOfFlags(t *testing.T) {
+	for line, want := range map[string]string{
+		"-grace=soon":     `--grace="soon": it takes a time, as in --grace=90s, 10m or 1h`,
+		"--slots=a: b":    `--slots="a: b": it takes a number, as in --slots=4`,
+		"--quick=perhaps": `invalid boolean value "perhaps" for -quick: parse error`,
+		"--own=x":         `invalid value "x" for flag -own: it takes y`,
+		"--slot=3":        "unknown flag: -slot",
+		"--grace":         "flag needs an argument: -grace",
+	} {
+		set := flag.NewFlagSet("x", flag.ContinueOnError)
+		set.SetOutput(io.Discard)
+		set.Duration("grace", 0, "")
+		set.Int("slots", 0, "")
+		set.Bool("quick", false, "")
+		set.Func("own", "", func(string) error { return errors.New("it takes y") })
+		f := OfFlags("agent x", set, set.Parse([]string{line}))
+		require.EqualError(t, f, want)
+		require.Contains(t, f.Way, "agent x --help lists the flags")
+	}
 }
 
 func TestFlagHint(t *testing.T) {

@@ -52,6 +52,11 @@ func TestBadInput(t *testing.T) {
 		{"--workers=1 --port=70000 -- true", "", "--port=70000: it takes 1024 to 64536", ""},
 		{"--workers=1 --timeout=-1s -- true", "", "--timeout=-1s lies in the past", ""},
 		{"--workers=1 --grace=1m -- true", "MUSTER_JOB=pi MUSTER_GRACE=25s", "--grace=1m0s is longer than the 30s that this pod has to end", "set terminationGracePeriodSeconds: 65 in the pod's template"},
+		{"--workers=1 --grace=soon -- true", "", `join: --grace="soon": it takes a time, as in --grace=90s, 10m or 1h`, "agent join --help"},
+		{"--workers=1 -- true", "MUSTER_GRACE=soon", `MUSTER_GRACE="soon", which counts as --grace: it takes a time, as in --grace=90s, 10m or 1h`, ""},
+		{"--workers=1 --grace=-5s -- true", "", "join: --grace=-5s lies in the past", "a time is written as 90s, 10m or 1h"},
+		{"--workers=many -- true", "", `join: --workers="many": it takes a number, as in --workers=4`, "agent join --help"},
+		{"--workers=1 --fail-on=nan -- true", "", "unknown flag: -fail-on", "agent join --help"},
 		{"--wrokers=1 -- true", "", "unknown flag: -wrokers", "agent join --help"},
 	} {
 		out, code := inPod(t, row.line, row.env)

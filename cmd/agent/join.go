@@ -130,7 +130,7 @@ func fromEnvironment(fs *flag.FlagSet) (err error) {
 			return
 		}
 		if serr := fs.Set(f.Name, value); serr != nil && err == nil {
-			err = fmt.Errorf("join: %s=%q, which counts as --%s: %w", name, value, f.Name, serr)
+			err = fmt.Errorf("join: %s=%q, which counts as --%s: it takes %s", name, value, f.Name, failure.Takes(f))
 		}
 	})
 	return err

@@ -94,12 +94,16 @@ func TestLaunchJobMistakes(t *testing.T) {
 			at(o, "spec")["framework"], at(o, "spec")["exitWithin"] = "torch", "5m"
 		}, "exitWithin needs a launcher"},
 		"ranks of MPI that outlast others": {func(o map[string]any) { at(o, "spec")["exitWithin"] = "5m" }, "exitWithin is for processes that Muster starts"},
-		"a size":                           {func(o map[string]any) { at(o, "spec")["shm"] = "big" }, "a size is written as 512Mi or 8Gi"},
-		"clean pods":                       {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"cleanPodPolicy": "Some"} }, `supported values: "None", "Running", "All"`},
-		"deadline":                         {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"activeDeadlineSeconds": 0} }, "spec.runPolicy.activeDeadlineSeconds"},
-		"delivery":                         {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "mail"} }, `supported values: "baked", "init", "imageVolume"`},
-		"gang":                             {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "yarn"} }, `supported values: "none", "volcano"`},
-		"queue":                            {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue needs gang.queue"},
+		"a line that must come": {func(o map[string]any) {
+			at(o, "spec")["progress"] = []any{map[string]any{"expect": "step (", "within": "10m"}}
+		}, "expect is no regular expression"},
+		"a line that must not come": {func(o map[string]any) { at(o, "spec")["progress"] = []any{map[string]any{"failOn": "("}} }, "failOn is no regular expression"},
+		"a size":                    {func(o map[string]any) { at(o, "spec")["shm"] = "big" }, "a size is written as 512Mi or 8Gi"},
+		"clean pods":                {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"cleanPodPolicy": "Some"} }, `supported values: "None", "Running", "All"`},
+		"deadline":                  {func(o map[string]any) { at(o, "spec")["runPolicy"] = map[string]any{"activeDeadlineSeconds": 0} }, "spec.runPolicy.activeDeadlineSeconds"},
+		"delivery":                  {func(o map[string]any) { at(o, "spec")["agent"] = map[string]any{"delivery": "mail"} }, `supported values: "baked", "init", "imageVolume"`},
+		"gang":                      {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "yarn"} }, `supported values: "none", "volcano"`},
+		"queue":                     {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "kueue"} }, "gang.backend kueue needs gang.queue"},
 		"queue for nobody": {func(o map[string]any) { at(o, "spec")["gang"] = map[string]any{"backend": "none", "queue": "x"} },
 			"gang.queue is for the backends volcano and kueue"},
 		"a scheduler without a gang": {func(o map[string]any) {
