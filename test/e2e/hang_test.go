@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/hangs"
 )
 
 // hangAfter is what launchers of jobs that do something are given: long beside
@@ -35,6 +37,9 @@ func (s *space) checkHangs() {
 		log, err := s.try(time.Minute, "logs", name)
 		if err != nil || name == "pod/hangs-launcher" {
 			continue // it never ran, or its node is gone
+		}
+		if dir := os.Getenv("MUSTER_OUT"); dir != "" {
+			assert.NoError(s.t, hangs.Note(dir, "e2e", s.t.Name()+" "+name, 0, log))
 		}
 		n := strings.Count(log, " seems to hang: ")
 		assert.Zero(s.t, n, "a false hang report of %s:\n%s", name, log)

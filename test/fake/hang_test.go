@@ -42,7 +42,7 @@ func still(t *testing.T, way string, seconds int, flags ...string) map[string]ca
 	return calls
 }
 
-const hangs = "seems to hang: for 4.0 s nothing was printed, and no rank has used a processor"
+const seemsToHang = "seems to hang: for 4.0 s nothing was printed, and no rank has used a processor"
 
 // TestHangIsReported: one rank sits in a receive that nobody sends. The report
 // names the ranks and the call, comes once, and changes nothing.
@@ -52,7 +52,7 @@ func TestHangIsReported(t *testing.T) {
 			t.Parallel()
 			o := run(t, c)
 			o.wants(t, 0)
-			require.Equal(t, 1, strings.Count(o.err, hangs), o.err)
+			require.Equal(t, 1, strings.Count(o.err, seemsToHang), o.err)
 			require.Equal(t, 1, o.report.Hangs)
 			require.Regexp(t, `(?m)^agent:   rank 1 on 127\.0\.0\.3: waiting for a socket at still\.py:\d+ <module> \(python3[0-9.]*, pid \d+; recvfrom`, o.err)
 			require.Regexp(t, `(?m)^agent:   ranks 0, 2: waiting for 127\.0\.0\.1:\d+ at still\.py:\d+ <module> \(python3[0-9.]*, pid \d+; recvfrom`, o.err)
@@ -72,7 +72,7 @@ func TestHangIsStopped(t *testing.T) {
 			t.Parallel()
 			o := run(t, c)
 			o.wants(t, names.ExitHung)
-			require.Equal(t, 1, strings.Count(o.err, hangs), o.err)
+			require.Equal(t, 1, strings.Count(o.err, seemsToHang), o.err)
 			require.Contains(t, o.err, " hung for 4.0 s and was stopped")
 			require.Less(t, o.took, 40*time.Second)
 		})
@@ -87,7 +87,7 @@ func TestHangIsBegunAgain(t *testing.T) {
 		if name == "group" {
 			o := run(t, c)
 			o.wants(t, names.ExitHung)
-			require.Equal(t, 2, strings.Count(o.err, hangs), o.err)
+			require.Equal(t, 2, strings.Count(o.err, seemsToHang), o.err)
 			require.Contains(t, o.err, "attempt 2 of 2")
 			require.Equal(t, 6, strings.Count(o.out, " begins\n"), o.out)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/test/suite/hangs"
 )
 
 // patience ends a run that hangs. It is no measure: machines may be busy.
@@ -126,6 +127,9 @@ func (j *job) waitOnly() outcome {
 			j.cmd.Args, remains(j.mark), tail(j.out.text()), tail(j.err.text()))
 	}
 	o := outcome{code: j.code, out: j.out.text(), err: j.err.text(), took: time.Since(j.began)}
+	if dir := os.Getenv("MUSTER_OUT"); dir != "" && !hangs.Asked(j.cmd.Args) && !hangs.Asked(j.cmd.Env) {
+		require.NoError(j.t, hangs.Note(dir, "fake", j.t.Name(), o.took, o.err))
+	}
 	if text, err := os.ReadFile(j.report); err == nil {
 		require.NoError(j.t, json.Unmarshal(text, &o.report))
 		require.Equal(j.t, o.code, o.report.Exit, "the report's exit code is another one")

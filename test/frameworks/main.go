@@ -15,6 +15,9 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/hangs"
 )
 
 //go:embed scripts
@@ -194,6 +197,15 @@ func runIn(ctx context.Context, o options, p place, where string, list []row, ve
 	return results
 }
 
+// noted takes down whether the launcher has reported a hang.
+func noted(key, where string, out outcome) error {
+	dir, err := figure.Dir()
+	if err != nil {
+		return err
+	}
+	return hangs.Note(dir, "frameworks-"+where, key, out.ended.Sub(out.began), out.err)
+}
+
 func runOne(ctx context.Context, o options, p place, where string, r row, venvs map[string]venv) result {
 	res := result{Key: r.key, Framework: r.framework, Way: r.way, Where: where, CI: r.ci}
 	if where == "fake" && r.notFake != "" {
@@ -207,6 +219,9 @@ func runOne(ctx context.Context, o options, p place, where string, r row, venvs 
 		res.Seen, err = r.judge(out)
 	}
 	res.Seconds = out.ended.Sub(out.began).Seconds()
+	if !hangs.Asked(r.flags) && out.err != "" {
+		err = errors.Join(err, noted(r.key, where, out))
+	}
 	res.Result = passed
 	if err != nil {
 		res.Result, res.Why = failed, err.Error()

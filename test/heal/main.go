@@ -14,6 +14,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/hangs"
 )
 
 //go:embed testdata/*.py
@@ -77,6 +80,15 @@ func run(ctx context.Context) error {
 }
 
 // runOnce runs a row once.
+// noted takes down whether the launcher has reported a hang.
+func noted(key string, took time.Duration, w *world) error {
+	dir, err := figure.Dir()
+	if err != nil {
+		return err
+	}
+	return hangs.Note(dir, "heal", key, took, strings.Join(w.text(), "\n"))
+}
+
 func runOnce(ctx context.Context, o options, r row, n int, dir string) result {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, r.deadline())
@@ -85,6 +97,9 @@ func runOnce(ctx context.Context, o options, r row, n int, dir string) result {
 	w, err := play(ctx, r, dir)
 	if err == nil {
 		res.Seen, err = judge(w, r)
+	}
+	if w != nil && !hangs.Asked(r.flags) {
+		err = errors.Join(err, noted(r.key, time.Since(began), w))
 	}
 	res.Pass, res.Seconds = err == nil, time.Since(began).Seconds()
 	if err != nil {

@@ -11,10 +11,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/hangs"
 )
 
 const usage = `usage:
   go run ./test/suite check [NAME...]   recompute every row; 1 if one differs, misses its bar, or a NAME has no row
+  go run ./test/suite hangs             false hang reports in the runs of our suites so far: 1 if there is one, or no run
   go run ./test/suite record --name N --log raw/FILE.json[#KEY] [--op '<=' --bar B] [--unit U] [--command C]`
 
 func main() {
@@ -32,6 +34,8 @@ func run(args []string) error {
 	switch {
 	case len(args) > 0 && args[0] == "check":
 		return check(dir, args[1:])
+	case len(args) == 1 && args[0] == "hangs":
+		return countHangs(dir)
 	case len(args) > 0 && args[0] == "record":
 		return record(dir, args[1:])
 	}
@@ -85,6 +89,41 @@ func check(dir string, wanted []string) error {
 	}
 	if bad > 0 {
 		return fmt.Errorf("%d of %d figures at fault", bad, len(verdicts))
+	}
+	return nil
+}
+
+// countHangs prints what the suites noted, and keeps the sum as a figure.
+func countHangs(dir string) error {
+	totals, err := hangs.Count(dir)
+	if err != nil {
+		return err
+	}
+	if len(totals) == 0 {
+		return fmt.Errorf("no suite has noted a run below %s: make fake, care, conform, frameworks, heal or e2e does", dir)
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "suite\truns\tlongest\tfalse hang reports")
+	var said []string
+	samples := figure.Series{Reduce: "sum"}
+	for _, t := range totals {
+		fmt.Fprintf(w, "%s\t%d\t%.0f s\t%d\n", t.Suite, t.Runs, t.Longest.Seconds(), len(t.Said))
+		said = append(said, t.Said...)
+		samples.Samples = append(samples.Samples, float64(len(t.Said)))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	const name = "false hang reports with the default"
+	log, err := figure.WriteRaw(dir, "hangs", map[string]figure.Series{name: samples})
+	if err != nil {
+		return err
+	}
+	if _, err := figure.Record(dir, figure.Row{Name: name, Op: "==", Bar: 0, Log: log + "#" + name, Command: "make hangs"}); err != nil {
+		return err
+	}
+	if len(said) > 0 {
+		return fmt.Errorf("false hang reports:\n%s", strings.Join(said, "\n"))
 	}
 	return nil
 }
