@@ -31,10 +31,10 @@ type saver struct {
 	ended        bool
 }
 
-// askSavers asks the ranks below the command to end: those of its sessions on workers, and
-// those that its mpirun has started here. counted gets their number once. It returns when
-// they have ended, or the last part of grace begins, or ctx has ended. living is how many
-// ranks there are still, and those of a worker that says nothing are one.
+// askSavers asks the ranks below the command to end: the ranks of its sessions on workers, and
+// the local ranks of its mpirun. counted gets their number once. It returns when all of them
+// have ended, when the last part of grace begins, or when ctx ends. living is the number of
+// ranks that still live; a worker that does not answer counts as one.
 func (c *command) askSavers(ctx context.Context, sig syscall.Signal, grace time.Duration, counted chan<- int) (all []saver, living int) {
 	var mu sync.Mutex
 	var asked, over sync.WaitGroup

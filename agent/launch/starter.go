@@ -32,8 +32,8 @@ type StarterEnd struct {
 	Bad []BadSession
 }
 
-// starterOf returns a starter that is known already, or takes a new one down. A new one shows
-// that the command has gone on from those that ended before.
+// starterOf returns the known starter of that process, or notes a new one. A new one shows that
+// the command has gone on from the earlier starters that ended.
 func (j *job) starterOf(by mpirun, says framework.Starter) *sshLauncher {
 	for _, s := range j.starters {
 		if s.proc.is(by) {
@@ -80,9 +80,9 @@ func (j *job) fulfilled(id string, well bool, bad *BadSession) {
 	}
 }
 
-// failed lists the sessions of a starter that count as failed, in the order of their ends: those
-// that ended badly by themselves and that it did not start again, and those that still run after
-// its own end. An elastic starter gets over failures as long as one session ends well.
+// failed lists the sessions of a starter that count as failed, in the order of their ends. A
+// session has failed if it ended badly by itself and was not started again, or if it outlives its
+// starter. An elastic starter tolerates failures as long as one session ends well.
 func (s *sshLauncher) failed() (list []BadSession) {
 	well := slices.ContainsFunc(s.orders, func(o *order) bool { return o.well })
 	if s.says.Elastic && well {

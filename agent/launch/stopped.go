@@ -118,7 +118,7 @@ func whatOf(members []group.Member) string {
 }
 
 // stoppedOf are the ranks of a member that was asked to end, or whose worker was: the member
-// itself, or those that a launcher such as torchrun has started.
+// itself, or the ranks that a launcher such as torchrun has started.
 func stoppedOf(e group.End, g *group.Group) (all []StoppedRank) {
 	preempted := e.Exit.Reason == wire.ReasonPreempted
 	if e.Err != nil || e.Asked.IsZero() && !preempted {

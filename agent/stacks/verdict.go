@@ -79,10 +79,11 @@ func indices(ranks []Rank, of activity) (list []int) {
 	return list
 }
 
-// missing are the ranks that surely do not wait for others: those that sit still elsewhere,
-// else those that compute (a rank that is about to fail computes, too), else those that
-// wait for a lock, which may be a wait for others in C code. Nobody is missing where more
-// than half of several ranks would be: what they do may be their work.
+// missing returns the ranks that do not wait for the others. Ranks that sit still elsewhere come
+// first. If there are none, it returns the ranks that compute, as a rank computes before it
+// fails. If there are none of these either, it returns the ranks that wait for a lock, which may
+// be a wait for others in C code. It returns none if that would be more than half of several
+// ranks: what they do may be their work.
 func missing(ranks []Rank) []int {
 	var still, busy, maybe []int
 	for i, r := range ranks {

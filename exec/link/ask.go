@@ -120,7 +120,7 @@ func (c *conn) unask(number uint64) {
 	delete(c.asking, number)
 }
 
-// answered hands an answer to who waits for it, if anybody still does: with its last part.
+// answered hands an answer to its caller, if that one still waits, when the last part has come.
 func (c *conn) answered(rec wire.AnswerRecord) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

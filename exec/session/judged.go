@@ -31,8 +31,8 @@ type judgedRank struct {
 }
 
 // judge follows the ranks that launchers start from p down until p ends, and returns a channel with
-// the one that failed, nil for none. A rank counts if no other has started since it ended: a launcher that starts
-// ranks anew has taken notice. The kernel tells how ranks ended from Linux 6.15 on.
+// the one that failed, nil for none. A rank counts if no other has started since it ended: a launcher that restarts
+// ranks has noticed the failure. The kernel tells how ranks ended from Linux 6.15 on.
 func (x *session) judge(p *reap.Process, wanted bool) <-chan *wire.RankRecord {
 	result := make(chan *wire.RankRecord, 1)
 	if !wanted {
@@ -86,7 +86,7 @@ func (j *judged) look(p reap.Proc, depth int) {
 	}
 }
 
-// take holds on to a new rank. It lets go of those that have ended.
+// take holds on to a new rank, and lets go of ended ones.
 func (j *judged) take(key being, number, comm string) {
 	j.known[key] = true
 	j.ranks = slices.DeleteFunc(j.ranks, func(r judgedRank) bool {
