@@ -64,7 +64,7 @@ func runWorker(args []string) int {
 	}
 	fs.Visit(func(f *flag.Flag) { cfg.GraceGiven = cfg.GraceGiven || f.Name == "grace" })
 	if cfg.Slots < 0 || cfg.Await < 0 || cfg.Grace < 0 {
-		return complainWith(names.ExitUsage, "a time is written as 90s, 10m or 1h; --slots=0 leaves the number to the launcher", errors.New("worker: --slots, --await and --grace cannot be negative"))
+		return complain(names.ExitUsage, errors.New("worker: --slots, --await and --grace cannot be negative: they take 0 or more, as in --slots=4 or --grace=90s"))
 	}
 	level := slog.LevelInfo
 	if *verbose {
