@@ -147,7 +147,7 @@ func (a *asking) launched(i int) (picks []int) {
 // worth says how likely a launcher's child is a rank; 0: it is none.
 func (a *asking) worth(k int) int {
 	switch {
-	case remote[a.all[k].Comm] || a.kinds[k] == tracker:
+	case remote[a.all[k].Comm] || a.kinds[k] == tracker || a.calls(k):
 		return 0
 	case a.kinds[k] == launcher || a.numbers[k].some() && a.kinds[k] != pooled:
 		return 3
@@ -155,6 +155,13 @@ func (a *asking) worth(k int) int {
 		return 2
 	}
 	return 1
+}
+
+// calls reports whether a launcher's child is there for a remote command alone: horovodrun has a
+// process of multiprocessing for each ssh.
+func (a *asking) calls(k int) bool {
+	below := a.unwrap(k)
+	return a.kinds[k] == pooled && len(below) > 0 && !slices.ContainsFunc(below, func(i int) bool { return !remote[a.all[i].Comm] })
 }
 
 // launches reports whether a program that we do not know starts ranks: its children

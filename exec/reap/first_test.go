@@ -87,6 +87,7 @@ func TestRanks(t *testing.T) {
 		"mp.spawn whose loaders have numbers":   {[]row{{2, 1, train, "", dies}, {3, 2, spawned, "", handles}, {4, 3, spawned, "RANK=0", handles}, {5, 2, spawned, "", handles}, {6, 5, spawned, "RANK=1", handles}}, []int{3, 5}},
 		"multiprocessing that numbers its own":  {[]row{{2, 1, train, "", handles}, {3, 2, spawned, "RANK=0", handles}, {4, 2, spawned, "RANK=1", handles}, {5, 2, tracking, "RANK=1", ignores}}, []int{3, 4}},
 		"Horovod with a process in between":     {[]row{{2, 1, "horovodrun", "", handles}, {3, 2, spawned, "", handles}, {4, 3, "sh -c", "", dies}, {5, 4, train, "HOROVOD_RANK=0", handles}}, []int{5}},
+		"Horovod over ssh":                      {[]row{{2, 1, "horovodrun", "", handles}, {3, 2, tracking, "", ignores}, {4, 2, spawned, "", dies}, {5, 4, "sh -c", "", dies}, {6, 5, "ssh", "", handles}, {7, 2, spawned, "", dies}, {8, 7, "ssh", "", handles}}, []int{}},
 		"JAX":                                   {[]row{{2, 1, train, "JAX_PROCESS_ID=0", handles}, {3, 2, train, "JAX_PROCESS_ID=0", dies}}, []int{2}},
 		"an unknown launcher of one":            {[]row{{2, 1, "launch", "", handles}, {3, 2, "train", "RANK=0", handles}}, []int{3}},
 		"an unknown launcher without numbers":   {[]row{{2, 1, "launch", "", handles}, {3, 2, "worker", "", handles}}, []int{2}},
