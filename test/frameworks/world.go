@@ -193,3 +193,13 @@ func says(words string) want {
 		return "says: " + words, nil
 	}
 }
+
+// allSaved wants every rank to have had the time to save.
+func allSaved(name string) want {
+	return func(r row, o outcome) (string, error) {
+		if n := len(said(o.out, name)); n != r.size() {
+			return "", fmt.Errorf("%d of %d ranks saved", n, r.size())
+		}
+		return "all ranks saved", nil
+	}
+}
