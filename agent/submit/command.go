@@ -101,15 +101,13 @@ func (r Request) hasRoles() bool { return r.PS > 0 || r.Chief || r.Evaluator }
 
 // needsLauncher: the command starts its ranks on other pods by itself.
 func needsLauncher(name, found string) bool {
-	if name == "horovod" || name == "deepspeed" {
+	switch name {
+	case "mpi", "openmpi", "mpich", "intelmpi":
+		return true
+	case "horovod", "deepspeed":
 		return found == name || found == "mpi"
 	}
-	return isMPI(name)
-}
-
-// isMPI reports whether the ranks are started by an mpirun.
-func isMPI(name string) bool {
-	return slices.Contains([]string{"mpi", "openmpi", "mpich", "intelmpi"}, name)
+	return false
 }
 
 // words gives the command as it is to be run, and as it can be looked at. One word

@@ -189,8 +189,6 @@ func (r Request) exitWithin(job *v1alpha1.LaunchJob) error {
 		return failure.Usage("--exit-within=5m", "--exit-within=%s: the shortest is 1s", r.ExitWithin)
 	case job.Spec.Launcher == nil:
 		return failure.Usage("--launcher adds one", "--exit-within without a launcher: nobody sees all members of such a job")
-	case isMPI(job.Spec.Framework):
-		return failure.Usage("leave --exit-within away: ranks of MPI end together, in MPI_Finalize", "--exit-within=%s is for processes that Muster starts, and mpirun starts its own", r.ExitWithin)
 	}
 	job.Spec.ExitWithin = timeOf(r.ExitWithin)
 	return nil

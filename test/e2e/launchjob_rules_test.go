@@ -93,7 +93,6 @@ func TestLaunchJobMistakes(t *testing.T) {
 			delete(at(o, "spec"), "launcher")
 			at(o, "spec")["framework"], at(o, "spec")["exitWithin"] = "torch", "5m"
 		}, "exitWithin needs a launcher"},
-		"ranks of MPI that outlast others": {func(o map[string]any) { at(o, "spec")["exitWithin"] = "5m" }, "exitWithin is for processes that Muster starts"},
 		"a line that must come": {func(o map[string]any) {
 			at(o, "spec")["progress"] = []any{map[string]any{"expect": "step (", "within": "10m"}}
 		}, "expect is no regular expression"},
@@ -140,7 +139,7 @@ func TestLaunchJobMistakes(t *testing.T) {
 			`{"spec":{"restartPolicy":{"maxRestarts":3}}}`:            "of a job that runs only runPolicy",
 			`{"spec":{"elastic":{"min":1,"max":9}}}`:                  "of a job that runs only runPolicy",
 			`{"spec":{"runPolicy":{"suspend":true},"workers":3}}`:     "does not change while it runs",
-			`{"spec":{"framework":null,"exitWithin":"9m"}}`:           "of a job that runs only runPolicy",
+			`{"spec":{"exitWithin":"9m"}}`:                            "of a job that runs only runPolicy",
 			`{"spec":{"agent":{"delivery":"init"},"hangAfter":"9m"}}`: "of a job that runs only runPolicy",
 		} {
 			_, err := s.try(0, "patch", "lj", "pi", "--type=merge", "-p", patch)
