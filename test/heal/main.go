@@ -79,7 +79,6 @@ func run(ctx context.Context) error {
 	return report(results)
 }
 
-// runOnce runs a row once.
 // noted takes down whether the launcher has reported a hang.
 func noted(key string, took time.Duration, w *world) error {
 	dir, err := figure.Dir()
@@ -89,6 +88,7 @@ func noted(key string, took time.Duration, w *world) error {
 	return hangs.Note(dir, "heal", key, took, strings.Join(w.text(), "\n"))
 }
 
+// runOnce runs a row once.
 func runOnce(ctx context.Context, o options, r row, n int, dir string) result {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, r.deadline())
