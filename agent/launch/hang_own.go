@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -21,7 +23,11 @@ func (c *command) scene() (s scene, written uint64, err error) {
 		return s, 0, fmt.Errorf("look at %s: %w", c.name, err)
 	}
 	var processes []wire.ProcessRecord
+	var env bytes.Buffer
 	for _, p := range members {
+		if inSession(p.PID, &env) {
+			continue // a fake worker on this machine tells of it
+		}
 		d := reap.Look(p.PID)
 		if !p.Alive() || !d.Counted && hasEnded(p) {
 			continue
@@ -36,6 +42,21 @@ func (c *command) scene() (s scene, written uint64, err error) {
 	}
 	s.actors = actorsOf("", processes)
 	return s, written, nil
+}
+
+// inSession reports whether a process is one of a worker's session. Hydra gives the ranks of
+// fake workers the environment of mpiexec, and with it the mark of the run.
+func inSession(pid int, env *bytes.Buffer) bool {
+	if reap.Environ(pid, env) != nil {
+		return false
+	}
+	own := os.Getenv(names.EnvSession)
+	for kv := range bytes.SplitSeq(env.Bytes(), []byte{0}) {
+		if value, ok := bytes.CutPrefix(kv, []byte(names.EnvSession+"=")); ok {
+			return string(value) != own
+		}
+	}
+	return false
 }
 
 // hasEnded reports whether a process has ended since it was listed.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
 )
 
@@ -26,4 +27,17 @@ func TestHasEnded(t *testing.T) {
 	require.NoError(t, child.Process.Kill())
 	require.Error(t, child.Wait())
 	require.True(t, hasEnded(p))
+}
+
+// TestASessionOfAWorker: a process that carries a session's mark is told of by its worker.
+func TestASessionOfAWorker(t *testing.T) {
+	t.Setenv(names.EnvSession, "outer")
+	for mark, want := range map[string]bool{"": false, names.EnvSession + "=outer": false, names.EnvSession + "=inner": true} {
+		child := osexec.Command("sleep", "60")
+		child.Env = []string{"A=b", mark}
+		require.NoError(t, child.Start())
+		require.Equal(t, want, inSession(child.Process.Pid, new(bytes.Buffer)), mark)
+		require.NoError(t, child.Process.Kill())
+		require.Error(t, child.Wait())
+	}
 }
