@@ -29,7 +29,9 @@ func (l *Link) Ask(ctx context.Context) (wire.AnswerRecord, error) {
 }
 
 // Stacks asks the worker where its ranks stand, as the record says: how long it may take,
-// and what else it may ask. Errors are those of Ask, with ErrNoStacks.
+// what else it may ask, and whether it looks for ranks that wait in MPI (Polls): their records
+// have MPICall then, and there are no stacks if a rank has no MPI library. Errors are those of
+// Ask, with ErrNoStacks.
 func (l *Link) Stacks(ctx context.Context, rec wire.AskRecord) (wire.AnswerRecord, error) {
 	rec.Stacks = true
 	return l.question(ctx, rec, func(w *wire.WelcomeRecord) error {

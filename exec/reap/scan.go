@@ -102,6 +102,20 @@ const (
 // Stat reads one process, with buf for a buffer. Its Marker is empty.
 func Stat(pid int, buf *bytes.Buffer) (Proc, error) { return readStat(pid, buf) }
 
+// MainTicks is the processor time of a process's first thread, with buf for a buffer; 0:
+// not known.
+func MainTicks(pid int, buf *bytes.Buffer) uint64 {
+	number := strconv.Itoa(pid)
+	if err := ReadFile("/proc/"+number+"/task/"+number+"/stat", buf); err != nil {
+		return 0
+	}
+	p, err := parseStat(buf.Bytes())
+	if err != nil {
+		return 0
+	}
+	return p.Ticks
+}
+
 func readStat(pid int, buf *bytes.Buffer) (Proc, error) {
 	if err := ReadFile("/proc/"+strconv.Itoa(pid)+"/stat", buf); err != nil {
 		return Proc{}, err

@@ -3,8 +3,10 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -92,7 +94,8 @@ func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
 }
 
 // stacksOf tells where the ranks of sessions stand. Each record fits a frame, and their
-// texts have at most mostStacks bytes together. ras is what NCCL's RAS service says.
+// texts have at most mostStacks bytes together. ras is what NCCL's RAS service says. A question
+// with Polls looks for ranks that wait in MPI, and takes no stack if a rank has no MPI library.
 func (s *Server) stacksOf(ctx context.Context, live []*session, asked wire.AskRecord) (list []wire.StackRecord, ras []byte) {
 	var procs []reap.Proc
 	for _, x := range live {
@@ -102,11 +105,17 @@ func (s *Server) stacksOf(ctx context.Context, live []*session, asked wire.AskRe
 		}
 		for _, p := range reap.Ranks(members, syscall.SIGTERM) {
 			one := wire.StackRecord{Session: x.id, Process: processRecord(p), MPI: usesMPI(p.PID)}
+			if asked.Polls {
+				one.MainCPU = mainTime(p.PID)
+			}
 			for _, t := range reap.Threads(p.PID, mostThreads) {
 				one.Threads = append(one.Threads, wire.ThreadRecord{Command: t.Comm, Call: t.Call, Waiting: t.Waiting})
 			}
 			procs, list = append(procs, p), append(list, one)
 		}
+	}
+	if asked.Polls && slices.ContainsFunc(list, func(r wire.StackRecord) bool { return !r.MPI }) {
+		return list, nil
 	}
 	take := stacks.Take
 	if asked.Programs != "" {
@@ -132,9 +141,21 @@ func (s *Server) stacksOf(ctx context.Context, live []*session, asked wire.AskRe
 		if f := flights[i]; f.Path != "" {
 			one.Flight = &wire.FlightRecord{Path: f.Path, Bytes: f.Bytes, Why: f.Why}
 		}
+		if asked.Polls {
+			one.Returned = taken.Returned
+			if one.MPICall = stacks.MPICall(ctx, one.Process.PID, one.Text); one.MPICall != "" && !stacks.Nudge(procs[i]) {
+				one.MPICall = "" // one call looks like many
+			}
+		}
 		bound(one)
 	}
 	return list, ras
+}
+
+// mainTime is the processor time of a process's first thread in milliseconds; 0: not known.
+func mainTime(pid int) int64 {
+	var buf bytes.Buffer
+	return int64(reap.MainTicks(pid, &buf)) * reap.TickTime.Milliseconds()
 }
 
 // bound cuts a record to what a frame holds: a text always fits.

@@ -7,6 +7,11 @@
 // handler: it answers while Python is busy, and while C code holds the GIL.
 // [Take] sends the signal and reads the file by /proc/PID/fd.
 //
+// [MPICall] says whether a rank waits in MPI, by the text of its line. With [ReturnSignal],
+// which [Nudge] sends, the rank tells when its first thread runs Python again: what is still
+// there later is one call, and not many. For that a Python function is registered, which
+// faulthandler is not: so it is sent only to ranks that are in such a call.
+//
 // # What is trusted
 //
 // A rank is not. A signal that a process does not catch ends it, so one is sent

@@ -14,6 +14,10 @@ import (
 // JVM, Go and CUDA use none.
 const Signal = syscall.Signal(59)
 
+// ReturnSignal makes the first thread write a line as soon as it runs Python: C code that
+// it was in has returned. It is sent only to ranks that seem to wait in MPI.
+const ReturnSignal = syscall.Signal(58)
+
 //go:embed sitecustomize.py
 var module []byte
 

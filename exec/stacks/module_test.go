@@ -18,7 +18,7 @@ func TestTheModule(t *testing.T) {
 	require.NoError(t, stacks.Lay(ours))
 	text, err := os.ReadFile(filepath.Join(ours, "sitecustomize.py"))
 	require.NoError(t, err)
-	require.Contains(t, string(text), fmt.Sprintf("SIGNAL = %d\n", stacks.Signal))
+	require.Contains(t, string(text), fmt.Sprintf("\nSIGNAL = %d\nRETURN_SIGNAL = %d\n", stacks.Signal, stacks.ReturnSignal))
 	require.NoError(t, os.WriteFile(filepath.Join(theirs, "sitecustomize.py"), []byte("print('theirs', __name__)"), 0o600))
 
 	for name, path := range map[string]string{"once": ours + ":" + theirs, "twice": ours + ":" + ours + ":" + theirs} {

@@ -14,6 +14,7 @@ except ImportError:
     PathFinder = None  # not CPython 3
 
 SIGNAL = 59
+RETURN_SIGNAL = 58
 
 
 def register():
@@ -40,6 +41,21 @@ def register():
     finally:
         os.close(again)
     faulthandler.register(SIGNAL, file=number, all_threads=True, chain=False)
+    tell_returns(number)
+
+
+def tell_returns(number):
+    """Write into the file when the main thread runs Python after the signal has come: C code has returned."""
+    import _signal
+    from os import write
+
+    def returned(_signum, _frame):
+        try:
+            write(number, b"\nreturned\n")
+        except OSError:
+            pass  # the program has closed it
+
+    _signal.signal(RETURN_SIGNAL, returned)
 
 
 def run_other():

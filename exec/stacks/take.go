@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +29,8 @@ type Stack struct {
 	Why    string // there is neither
 	// OnRequest: gdb is there, and was not allowed.
 	OnRequest bool
+	// Returned: the first thread has run Python since the last [Nudge].
+	Returned bool
 }
 
 const (
@@ -97,13 +100,32 @@ func (j job) take(ctx context.Context) Stack {
 	if size <= before.Size() {
 		return Stack{Why: j.silent()}
 	}
+	returned := before.Size() > 0
 	text := make([]byte, min(size-before.Size(), MostText))
 	n, err := j.file.ReadAt(text, before.Size())
 	if n == 0 && err != nil {
 		return Stack{Why: err.Error()}
 	}
 	_ = j.file.Truncate(0) // else its memory stays in use until the process ends
-	return Stack{Text: text[:n]}
+	return Stack{Text: text[:n], Returned: returned || bytes.Contains(text[:n], []byte(returnedLine))}
+}
+
+// returnedLine is what the module writes for ReturnSignal.
+const returnedLine = "\nreturned\n"
+
+// Nudge has a process tell when its first thread runs Python: [Take] reports it. It returns
+// false if the process cannot tell.
+func Nudge(p reap.Proc) bool {
+	f, _, _ := registered(p)
+	if f == nil {
+		return false
+	}
+	f.Close()
+	var buf bytes.Buffer
+	if err := reap.ReadFile("/proc/"+strconv.Itoa(p.PID)+"/status", &buf); err != nil || !catches(buf.Bytes(), ReturnSignal) {
+		return false
+	}
+	return reap.Signal(p, ReturnSignal) == nil
 }
 
 // silent says why a process has not answered.
@@ -144,7 +166,7 @@ func registered(p reap.Proc) (f *os.File, id [2]uint64, why string) {
 	if err := reap.ReadFile(base+"/status", &buf); err != nil {
 		return nil, id, hasEnded
 	}
-	if !catches(buf.Bytes()) {
+	if !catches(buf.Bytes(), Signal) {
 		return nil, id, unregistered(base, p.Comm)
 	}
 	f, id, err := openFile(base)
@@ -157,12 +179,12 @@ func registered(p reap.Proc) (f *os.File, id [2]uint64, why string) {
 	return f, id, ""
 }
 
-// catches reports whether the process with that status has a handler for Signal.
-func catches(status []byte) bool {
+// catches reports whether the process with that status has a handler for sig.
+func catches(status []byte, sig syscall.Signal) bool {
 	for line := range bytes.Lines(status) {
 		if value, ok := bytes.CutPrefix(line, []byte("SigCgt:")); ok {
 			set, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
-			return err == nil && set&(1<<(Signal-1)) != 0
+			return err == nil && set&(1<<(sig-1)) != 0
 		}
 	}
 	return false

@@ -9,6 +9,9 @@ type AskRecord struct {
 	// whose WELCOME says that they tell them. Such a question does not keep another
 	// one from being answered.
 	Stacks bool `json:"stacks,omitempty"`
+	// Polls asks for stacks to find ranks that wait in MPI: a worker where a rank has no MPI
+	// library signals none. Older workers take the stacks of all.
+	Polls bool `json:"polls,omitempty"`
 	// Millis is how long the worker may take for stacks.
 	Millis int64 `json:"millis,omitempty"`
 	// Programs are those of the image that may be asked for stacks which a rank does not
@@ -85,6 +88,15 @@ type StackRecord struct {
 	// MPI: it has an MPI library mapped.
 	MPI     bool           `json:"mpi,omitempty"`
 	Threads []ThreadRecord `json:"threads,omitempty"` // some of them, the first one first
+	// MPICall is the function of MPI that mpi4py calls where the first thread stands, by the
+	// text of that line: "Recv". It is known only of an answer to Polls; "": none.
+	MPICall string `json:"mpiCall,omitempty"`
+	// Returned: the first thread has run Python since the last such answer, so the call that
+	// MPICall names is another one.
+	Returned bool `json:"returned,omitempty"`
+	// MainCPU is the processor time of the first thread in milliseconds, at the time of
+	// Process.CPU; only of an answer to Polls.
+	MainCPU int64 `json:"mainCPUMillis,omitempty"`
 	// Text is what Python's faulthandler wrote, or the process in its name, or the program By:
 	// py-spy. Native is in its place what eu-stack or gdb printed. Why is the reason for
 	// which there is neither.
