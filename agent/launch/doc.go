@@ -25,7 +25,8 @@
 //	crew.go         or run it as a group on the workers; lay.go lays its files,
 //	                outlet.go carries its output
 //	meter.go        collect metrics from the output; tee.go
-//	supervise.go    watch command, workers and signals; trouble.go; hang.go for hangs, progress.go
+//	supervise.go    watch command, workers and signals; trouble.go; hang.go for hangs, hang_polls.go
+//	                for ranks of MPI that poll, progress.go
 //	                for rules about output lines, leftover.go for ranks that outlast others,
 //	                stacks.go for where ranks stand then
 //	judge.go        decide the exit code, and say why it is not the command's;

@@ -27,6 +27,9 @@ type hang struct {
 	// is no verdict.
 	unknown map[string]error
 	over    bool // what was reported to hang moves again
+	// polls: it is a suspicion alone, for ranks use processors. The stacks are there.
+	polls   bool
+	polling []int // which of the ranks poll
 	// stacks are where the ranks stand; nil: nobody has asked them.
 	stacks *standingAt
 }
@@ -55,10 +58,11 @@ type hangWatch struct {
 
 	// The watch's own goroutine's.
 	still   *stillness
-	busy    string // the worker that was seen to do something last
-	written uint64 // by own
-	told    bool   // of this standstill
-	doubted bool   // and that nothing can be said of it
+	busy    string  // the worker that was seen to do something last
+	written uint64  // by own
+	polling polling // ranks that wait by polling
+	told    bool    // of this standstill
+	doubted bool    // and that nothing can be said of it
 }
 
 // askTime is how long a worker may take to answer; one whose link is parked has
@@ -143,6 +147,7 @@ func (w *hangWatch) run(ctx context.Context) {
 		if quiet := time.Since(w.lastOutput()); w.own == nil && quiet < step {
 			pause = step - quiet
 			w.moved(ctx)
+			w.pollsNot(ctx)
 			continue
 		}
 		active, unknown := w.look(ctx)
@@ -151,8 +156,10 @@ func (w *hangWatch) run(ctx context.Context) {
 		}
 		if active {
 			w.moved(ctx)
+			w.seekPolls(ctx)
 			continue
 		}
+		w.pollsNot(ctx)
 		w.judge(ctx, unknown)
 	}
 }

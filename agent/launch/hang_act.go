@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/stacks"
 )
 
 // heard notes that output passes on its way to its writer, which may be nil.
@@ -60,6 +61,10 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 		s.voice.Say("nothing was printed for %s; whether %s hangs cannot be told: %s", seconds(s.cfg.HangAfter), s.name, unasked(h.unknown))
 		return false
 	}
+	if h.polls {
+		s.onPolls(h)
+		return false
+	}
 	s.hangs++
 	list := sitters(h.scenes, s.hang.labelOf)
 	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.name, seconds(s.cfg.HangAfter))
@@ -79,6 +84,21 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.name, hangStop, seconds(s.cfg.shortGrace()))
 	s.hung = fmt.Sprintf("%s hung for %s and was stopped", s.name, seconds(s.cfg.HangAfter))
 	return s.ending.onHang(s.cfg.shortGrace())
+}
+
+// onPolls says that the run may hang. Nothing else follows: ranks use processors, and what
+// they do can only be guessed.
+func (s *supervisor) onPolls(h hang) {
+	why := fmt.Sprintf("%s may hang: for %s nothing was printed, read or written, and %s", s.name, seconds(s.cfg.HangAfter), stacks.Polling(h.stacks.ranks, h.polling))
+	s.voice.Warn("%s", why)
+	v := stacks.OfHang(h.stacks.ranks)
+	for _, line := range h.stacks.lines(v) {
+		s.voice.Warn("%s", line)
+	}
+	if v.Sentence != "" {
+		why += "; " + v.Sentence
+	}
+	s.blames = append(s.blames, Blame{When: "suspicion", Sentence: why})
 }
 
 // tellPlaces says in which calls processes sit, and how to see more where that is wanted.

@@ -63,7 +63,10 @@ const (
 
 // stirred tells whether a process has done something between two looks, or is
 // being debugged; and output that waits for us is no rank's fault.
-func stirred(before, now scene) bool {
+func stirred(before, now scene) bool { return stirredBut(before, now, nil) }
+
+// stirredBut is stirred, but that some processes may use a processor.
+func stirredBut(before, now scene, may map[being]bool) bool {
 	if now.unread > 0 {
 		return true
 	}
@@ -80,7 +83,7 @@ func stirred(before, now scene) bool {
 		}
 		was, known := old[a.being()]
 		used := time.Duration(a.process.CPU-was.CPU) * time.Millisecond
-		if !known || used > little || a.process.Moved-was.Moved > littleMoved || a.process.State == tracedState {
+		if !known || used > little && !may[a.being()] || a.process.Moved-was.Moved > littleMoved || a.process.State == tracedState {
 			return true
 		}
 		delete(old, a.being())

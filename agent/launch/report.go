@@ -51,7 +51,7 @@ type Stall struct {
 // Blame is a verdict over ranks by their stacks, as the report has it.
 type Blame struct {
 	Attempt  int    `json:"attempt"`
-	When     string `json:"when"` // "failure", "hang" or "exit"
+	When     string `json:"when"` // "failure", "hang", "exit" or "suspicion" (of a hang)
 	Sentence string `json:"sentence"`
 }
 

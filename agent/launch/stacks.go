@@ -54,12 +54,22 @@ type standingAt struct {
 // (wire.AskRecord.Programs). If there is time, ranks dump their flight recorders, and the
 // first worker asks NCCL's RAS service. label names what a session runs.
 func takeStacks(ctx context.Context, limit time.Duration, programs string, workers map[string]asker, label func(session string) string) standingAt {
+	rasAt := ""
+	if limit >= besideTime {
+		rasAt = firstWorker(workers)
+	}
+	found := takeEach(ctx, limit, workers, label, func(worker string) wire.AskRecord {
+		return wire.AskRecord{Programs: programs, Flight: limit >= besideTime, RAS: worker == rasAt}
+	})
+	found.rasAt = rasAt
+	return found
+}
+
+// takeEach asks workers about stacks, each the question that belongs to its name.
+func takeEach(ctx context.Context, limit time.Duration, workers map[string]asker, label func(session string) string, question func(worker string) wire.AskRecord) standingAt {
 	ctx, stop := context.WithTimeoutCause(ctx, limit, errNoAnswer)
 	defer stop()
 	found := standingAt{unknown: map[string]error{}}
-	if limit >= besideTime {
-		found.rasAt = firstWorker(workers)
-	}
 	var mu sync.Mutex
 	turn := make(chan struct{}, mostStackAsks)
 	var asked sync.WaitGroup
@@ -70,14 +80,16 @@ func takeStacks(ctx context.Context, limit time.Duration, programs string, worke
 			var answer wire.AnswerRecord
 			err := errors.New("it cannot be asked")
 			if s, ok := worker.(stacker); ok {
-				answer, err = s.Stacks(ctx, wire.AskRecord{Millis: (limit - stackMargin).Milliseconds(), Programs: programs, Flight: limit >= besideTime, RAS: name == found.rasAt})
+				rec := question(name)
+				rec.Millis = (limit - stackMargin).Milliseconds()
+				answer, err = s.Stacks(ctx, rec)
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				found.unknown[name] = err
 			}
-			if name == found.rasAt {
+			if len(answer.RAS) > 0 {
 				found.ras = answer.RAS
 			}
 			for _, rec := range answer.Stacks {

@@ -6,6 +6,7 @@
 //	native.go   the text that eu-stack or gdb prints: frames of C
 //	doing.go    what one rank does: waits for others, sleeps, computes...
 //	verdict.go  the sentence: who is missing from what the others wait for
+//	polling.go  ranks that wait by polling
 //	places.go   ranks that stand in the same place, said once
 //	flights.go  dumps of PyTorch's flight recorder, and NCCL's status
 //

@@ -59,6 +59,9 @@ func (r Rank) doing() (activity, string) {
 	if name := collective(r.stack); name != "" {
 		return waits, "waiting in " + name
 	}
+	if r.Record.MPICall != "" {
+		return waits, "waiting in MPI " + visible(r.Record.MPICall)
+	}
 	if a, words := library(main(r.stack), p.Call); a != unknown {
 		return a, words
 	}

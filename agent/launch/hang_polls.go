@@ -1,0 +1,235 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"time"
+
+	"github.com/musterhq/muster/agent/stacks"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// A rank of MPI that waits may poll: it uses a processor, as one does that computes. Only
+// its stack tells the two apart, and only where a line of Python calls MPI and nothing else.
+// So a suspicion is said, and never acted upon, if for the whole time each rank of the job
+// has been in one such call, or has not moved at all. That the call has not returned in between is
+// known: the rank would have run Python.
+
+const (
+	// pollTakes is how often the stacks are taken again at each look, and pollProof how often
+	// before the suspicion is said.
+	pollTakes = 1
+	pollProof = 5
+	pollPause = 200 * time.Millisecond // between two of these
+)
+
+// placed names a rank of the job for ever.
+type placed struct {
+	worker string
+	being  being
+}
+
+// polling is the account of how long all ranks have stood in calls of MPI, or not moved.
+type polling struct {
+	since  time.Time // of the look at which all stood as they do now; zero: they do not
+	scenes map[string]scene
+	ranks  map[placed]stacks.Rank // as they were at the last look
+	told   bool
+	polls  []int // at the last look, of the ranks that it was given: those that poll
+}
+
+// drop ends the account.
+func (p *polling) drop() { *p = polling{} }
+
+// begin starts the account at a look.
+func (p *polling) begin(at time.Time, scenes map[string]scene, ranks []stacks.Rank) {
+	*p = polling{since: at, scenes: scenes}
+	p.keep(ranks)
+}
+
+func (p *polling) keep(ranks []stacks.Rank) {
+	p.ranks = map[placed]stacks.Rank{}
+	for _, r := range ranks {
+		p.ranks[placedOf(r)] = r
+	}
+}
+
+func placedOf(r stacks.Rank) placed {
+	return placed{r.Worker, being{r.Record.Process.PID, r.Record.Process.Start}}
+}
+
+// stand reports whether ranks stand where they stood at the last look.
+func (p *polling) stand(ranks []stacks.Rank) bool {
+	if len(ranks) != len(p.ranks) {
+		return false
+	}
+	for _, r := range ranks {
+		was, known := p.ranks[placedOf(r)]
+		if !known || was.Place() != r.Place() || was.Record.MPICall != r.Record.MPICall || r.Record.Returned {
+			return false
+		}
+	}
+	return true
+}
+
+// goOn takes the next look of an account: false if anything but polls has happened since
+// the last one.
+func (p *polling) goOn(scenes map[string]scene, ranks []stacks.Rank) bool {
+	if len(scenes) != len(p.scenes) || !p.stand(ranks) {
+		return false
+	}
+	p.polls = nil
+	may := map[string]map[being]bool{}
+	for i, r := range ranks {
+		was, now := p.ranks[placedOf(r)].Record, r.Record
+		little := max(littleTime, scenes[r.Worker].at.Sub(p.scenes[r.Worker].at)/littleShare)
+		used := millis(now.Process.CPU - was.Process.CPU)
+		others := used - millis(now.MainCPU-was.MainCPU)
+		switch {
+		case now.MPICall != "" && others > little, now.MPICall == "" && used > little:
+			return false // a thread computes
+		case used > little:
+			p.polls = append(p.polls, i)
+		}
+		if may[r.Worker] == nil {
+			may[r.Worker] = map[being]bool{}
+		}
+		may[r.Worker][placedOf(r).being] = true
+	}
+	for worker, now := range scenes {
+		before, known := p.scenes[worker]
+		if !known || stirredBut(before, now, may[worker]) {
+			return false
+		}
+	}
+	p.scenes = scenes
+	p.keep(ranks)
+	return true
+}
+
+func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// idle reports whether a rank that does not poll waits for what need not come.
+func (p *polling) idle(ranks []stacks.Rank) bool {
+	for _, r := range ranks {
+		if r.Record.MPICall == "" && isIdle(r.Record.Process) {
+			return true
+		}
+	}
+	return false
+}
+
+// pollsNot ends the account of ranks that poll.
+func (w *hangWatch) pollsNot(ctx context.Context) {
+	told := w.polling.told
+	w.polling.drop()
+	if told {
+		w.say(ctx, hang{over: true})
+	}
+}
+
+// seekPolls looks for ranks that poll, when the worker that is busy was seen to be so. The
+// others are asked only if its ranks may be in calls of MPI: ranks that compute cost one question.
+func (w *hangWatch) seekPolls(ctx context.Context) {
+	p := &w.polling
+	scenes, seen, ok := w.lookForPolls(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case !ok:
+		w.pollsNot(ctx)
+		return
+	case p.since.Before(w.lastOutput()) || !p.goOn(scenes, seen.ranks):
+		w.pollsNot(ctx)
+		p.begin(time.Now(), scenes, seen.ranks)
+	}
+	due := w.pollsDue(seen.ranks)
+	takes := pollTakes
+	if due {
+		takes = pollProof
+	}
+	for range takes {
+		if !sleep(ctx, pollPause) {
+			return
+		}
+		again := takePolls(ctx, w.workers(), w.labelOf)
+		if ctx.Err() != nil {
+			return
+		}
+		if len(again.unknown) > 0 || !p.stand(again.ranks) {
+			w.pollsNot(ctx)
+			return
+		}
+	}
+	if due && w.quiet() {
+		p.told = true
+		w.say(ctx, hang{polls: true, scenes: scenes, stacks: &seen, polling: p.polls})
+	}
+}
+
+// quiet reports whether nothing was printed for the whole time.
+func (w *hangWatch) quiet() bool { return time.Since(w.lastOutput()) >= w.after }
+
+// pollsDue reports whether the suspicion is to be said.
+func (w *hangWatch) pollsDue(ranks []stacks.Rank) bool {
+	p := &w.polling
+	if p.told || len(p.polls) == 0 || len(ranks) < 2 || time.Since(p.since) < w.after || !w.quiet() {
+		return false
+	}
+	return !w.wary || w.printed.Load() > 0 && !p.idle(ranks)
+}
+
+// lookForPolls looks at all workers and the command. It reports false if ranks do not poll, or
+// not all can be asked.
+func (w *hangWatch) lookForPolls(ctx context.Context) (scenes map[string]scene, seen standingAt, ok bool) {
+	workers := w.workers()
+	first := workers[w.busy]
+	if w.unstacked || first == nil {
+		return nil, seen, false
+	}
+	seen = takePolls(ctx, map[string]asker{w.busy: first}, w.labelOf)
+	if !mayPoll(seen) {
+		return nil, seen, false
+	}
+	scenes = map[string]scene{}
+	for name, r := range askAll(ctx, workers) {
+		if r.err != nil {
+			return nil, seen, false
+		}
+		scenes[name] = r.scene
+	}
+	if w.own != nil {
+		own, _, err := w.own()
+		if err != nil || holdsRanks(own) {
+			return nil, seen, false // ranks in the launcher tell no stacks
+		}
+		scenes[""] = own
+	}
+	seen = takePolls(ctx, workers, w.labelOf)
+	return scenes, seen, mayPoll(seen)
+}
+
+func holdsRanks(s scene) bool {
+	for _, a := range s.actors {
+		if a.process.Rank != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// mayPoll reports whether each of some ranks waits in MPI, or may sit still.
+func mayPoll(seen standingAt) bool {
+	for _, r := range seen.ranks {
+		if r.Record.Returned || r.Record.MPICall == "" && r.Record.Process.State == "R" {
+			return false
+		}
+	}
+	return len(seen.ranks) > 0 && len(seen.unknown) == 0
+}
+
+// takePolls asks workers where their ranks stand that may poll.
+func takePolls(ctx context.Context, workers map[string]asker, label func(string) string) standingAt {
+	return takeEach(ctx, hangStacks, workers, label, func(string) wire.AskRecord { return wire.AskRecord{Polls: true} })
+}
