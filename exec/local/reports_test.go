@@ -165,16 +165,21 @@ func (w *wayState) refuse(d time.Duration) {
 	w.refused = time.Now().Add(d)
 }
 
-// A rank's end is known where the kernel tells it: from Linux 6.15 on.
-func TestFailedRankIsReported(t *testing.T) {
+// tellsEnds reports whether the kernel tells how a process ended that another one collects.
+func tellsEnds(t *testing.T) bool {
 	var uts unix.Utsname
 	require.NoError(t, unix.Uname(&uts))
 	var major, minor int
 	_, err := fmt.Sscanf(unix.ByteSliceToString(uts.Release[:]), "%d.%d", &major, &minor)
 	require.NoError(t, err)
+	return major > 6 || major == 6 && minor >= 15
+}
+
+// A rank's end is known where the kernel tells it: from Linux 6.15 on.
+func TestFailedRankIsReported(t *testing.T) {
 	_, s, told, _ := daemon(t, nil, `PMI_RANK=5 sh -c 'sleep 5; exit 7'; sleep 1000`)
 	told.await(t, wire.ReportRanks)
-	if major < 6 || major == 6 && minor < 15 {
+	if !tellsEnds(t) {
 		time.Sleep(7 * time.Second)
 		require.Empty(t, told.of(wire.ReportRank))
 	} else {
@@ -184,7 +189,22 @@ func TestFailedRankIsReported(t *testing.T) {
 		require.False(t, rec.MPI)
 	}
 	s.Stop(time.Second)
-	_, err = s.Wait(t.Context())
+	_, err := s.Wait(t.Context())
+	require.NoError(t, err)
+}
+
+// The first of a session's ranks that ends with 0 is told, and no other one.
+func TestFirstRankThatIsDoneIsReported(t *testing.T) {
+	if !tellsEnds(t) {
+		t.Skip("Linux tells it from 6.15 on")
+	}
+	_, s, told, _ := daemon(t, nil, `for rank in 3 4; do PMI_RANK=$rank sh -c "sleep 4.\$PMI_RANK" & done; sh -c 'sleep 3'; wait; PMI_RANK=5 sh -c 'sleep 3; exit 7'; sleep 1000`)
+	rec := told.await(t, wire.ReportDone)
+	require.Equal(t, "3", rec.Rank)
+	require.Equal(t, "5", told.await(t, wire.ReportRank).Rank)
+	require.Len(t, told.of(wire.ReportDone), 1)
+	s.Stop(time.Second)
+	_, err := s.Wait(t.Context())
 	require.NoError(t, err)
 }
 

@@ -45,6 +45,7 @@ type session struct {
 	line         bool                 // it runs a line, as ssh has it
 	hasRanks     bool                 // a look has found one
 	hasMPI       bool                 // with an MPI library
+	hasDone      bool                 // and that one ended with 0 has been told
 	rankEnds     map[string]time.Time // when its ranks were found to have ended, by their numbers
 	ranksSeen    ranksSeen
 	holders      []being // processes of which a report has said that they hold a rank's output

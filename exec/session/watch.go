@@ -275,8 +275,13 @@ func (s *Server) endLocked(key being, st reap.Status) {
 	default:
 		s.rankEndedLocked(w.session, w.rank)
 		s.hasRanksLocked(w.session, w.mpi)
-		if st.Code == 0 {
+		if st.Code == 0 && (w.rank == "" || w.session.hasDone) {
 			return
+		}
+		if st.Code == 0 {
+			w.session.hasDone = true
+			rec.Kind = wire.ReportDone
+			break
 		}
 		w.session.unfinished = true
 		rec.Unseen = w.session.unseenLocked()

@@ -6,6 +6,7 @@ const (
 	ReportFrozen = "frozen" // an MPI daemon has been stopped for HelloRecord.FrozenMillis
 	ReportDaemon = "daemon" // an MPI daemon was ended by a signal that was not ours
 	ReportRank   = "rank"   // a rank ended with another code than 0
+	ReportDone   = "done"   // the first rank of the session to end with 0 has ended; only of one with a number
 	ReportHeld   = "held"   // a process has held the output of the session's first process, or of Rank, for 3 s since that ended
 	ReportMemory = "memory" // the kernel killed a process of the container for its memory
 	// ReportLeaving: the worker was told to stop from outside, and holds daemons of an mpirun until
