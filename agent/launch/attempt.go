@@ -154,6 +154,12 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	a.hang.over(a.command)
 	s := r.supervise(working, a, a.command.name, a.command)
 	s.alone = r.watchAlone(argv, a.command)
+	s.rest = newLeftover(r.cfg.ExitWithin)
+	r.tally.hearDone(s.rest.noteDone)
+	defer r.tally.hearDone(nil)
+	if r.cfg.ExitWithin > 0 && !s.reporting() {
+		r.voice.Warn("--exit-within=%s: when ranks end cannot be told: a worker's agent does not report it", brief(r.cfg.ExitWithin))
+	}
 	s.watch(ctx)
 	r.noteStopped(a, a.command.stopped())
 	status := a.command.proc.Status()

@@ -46,6 +46,8 @@ type hangWatch struct {
 	news chan hang
 	// unstacked: stacks are not wanted.
 	unstacked bool
+	// stillOnly: ranks that poll are not looked for.
+	stillOnly bool
 	// wary: nobody has asked for the watch, so it tells of sure hangs alone.
 	wary bool
 
@@ -61,8 +63,10 @@ type hangWatch struct {
 	busy    string  // the worker that was seen to do something last
 	written uint64  // by own
 	polling polling // ranks that wait by polling
-	told    bool    // of this standstill
-	doubted bool    // and that nothing can be said of it
+	// uncounted: what own had written when the watch began is not known.
+	uncounted bool
+	told      bool // of this standstill
+	doubted   bool // and that nothing can be said of it
 }
 
 // askTime is how long a worker may take to answer; one whose link is parked has
@@ -80,7 +84,7 @@ func newHangWatch(after time.Duration, workers func() map[string]asker) *hangWat
 func (w *hangWatch) follow(after time.Duration) *hangWatch {
 	f := newHangWatch(after, w.workers)
 	f.born, f.printed, f.unstacked = w.born, w.printed, w.unstacked
-	f.named = w.named
+	f.named, f.own, f.uncounted, f.stillOnly = w.named, w.own, true, true
 	return f
 }
 
@@ -251,6 +255,9 @@ func (w *hangWatch) look(ctx context.Context) (active bool, unknown map[string]e
 		if err != nil {
 			unknown["the launcher"] = err
 		} else {
+			if w.uncounted {
+				w.uncounted, w.written = false, written
+			}
 			if written != w.written {
 				w.written = written
 				w.wrote()

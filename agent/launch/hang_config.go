@@ -35,8 +35,6 @@ func (c Config) validateHang() error {
 		return usage("--hang-after=10m says when a run hangs", "--hang-action=%s needs --hang-after: the default of %s only reports", c.HangAction, brief(c.HangAfter))
 	case c.ExitWithin < 0:
 		return usage("a time is written as 90s, 10m or 1h", "--exit-within=%s lies in the past", c.ExitWithin)
-	case c.ExitWithin > 0 && len(c.Command) > 0 && IsMPIRun(c.Command[0]):
-		return usage("leave --exit-within away: ranks of MPI end together, in MPI_Finalize", "--exit-within=%s is for processes that Muster starts, and %s starts its own", c.ExitWithin, c.Command[0])
 	}
 	return nil
 }

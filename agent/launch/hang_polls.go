@@ -185,7 +185,7 @@ func (w *hangWatch) pollsDue(ranks []stacks.Rank) bool {
 func (w *hangWatch) lookForPolls(ctx context.Context) (scenes map[string]scene, seen standingAt, ok bool) {
 	workers := w.workers()
 	first := workers[w.busy]
-	if w.unstacked || first == nil {
+	if w.unstacked || w.stillOnly || first == nil {
 		return nil, seen, false
 	}
 	seen = takePolls(ctx, map[string]asker{w.busy: first}, w.labelOf)

@@ -31,6 +31,8 @@ type stage struct {
 	left  int
 	wait  uint64 // output that is not read
 	err   map[string]error
+
+	account *tally // of the supervisor
 }
 
 func newStage() *stage {

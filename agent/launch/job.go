@@ -113,6 +113,10 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 			trouble.likely, trouble.late = ofSession, true
 		}
 		t.job.trouble(trouble)
+	case wire.ReportDone:
+		if t.onDone != nil && c.launch > 0 {
+			t.onDone(c.launch, rec.Rank, at)
+		}
 	case wire.ReportMemory:
 		t.starveLocked(worker)
 	case wire.ReportRank:

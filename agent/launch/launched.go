@@ -95,6 +95,24 @@ func (l *launched) end() LaunchEnd {
 	return end
 }
 
+// launchRuns reports whether an mpirun runs still.
+func (t *tally) launchRuns(i int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.job.launches[i].proc.ended()
+}
+
+// sessionsOf lists the sessions that an mpirun has asked for.
+func (t *tally) sessionsOf(launch int) map[string]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[string]bool{}
+	for id, c := range t.job.calls {
+		all[id] = c.launch == launch
+	}
+	return all
+}
+
 // release lets go of the processes.
 func (j *job) release() {
 	for _, l := range j.launches[1:] {

@@ -4,12 +4,15 @@ package launch
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/agent/stacks"
 )
 
-// leftover watches over what is left of a group when a rank has ended with 0: ranks that
-// wait for it wait forever. A nil one does nothing.
+// leftover watches over what is left of a group, or of an mpirun's ranks, when a rank has
+// ended with 0: ranks that wait for it wait forever. A nil one does nothing.
 type leftover struct {
 	within time.Duration // after which it is ended; 0: never
 	timer  *time.Timer
@@ -19,6 +22,7 @@ type leftover struct {
 	first  string    // the rank that ended first
 	at     time.Time // when it did
 	failed bool      // one has failed: the rest is being stopped
+	launch int       // the index of its mpirun; 0: it is a group's
 
 	// The supervisor's own.
 	watch *hangWatch // nil: none has ended
@@ -46,6 +50,21 @@ func (r *leftover) note(label string, well, failed bool) {
 	}
 	r.first, r.at = label, time.Now()
 	r.news <- struct{}{} // the only one
+}
+
+// noteDone takes the first end with 0 of a rank of an mpirun. A script may start several
+// mpiruns: the latest that has had one counts.
+func (r *leftover) noteDone(launch int, rank string, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.launch == launch {
+		return
+	}
+	r.launch, r.first, r.at = launch, "rank "+rank, at
+	select {
+	case r.news <- struct{}{}:
+	default: // the supervisor has yet to hear of an earlier one
+	}
 }
 
 // ended is when the first rank has ended with 0.
@@ -87,9 +106,14 @@ func (r *leftover) since() (text string, over bool) {
 
 // onFinished begins to watch over the rest.
 func (s *supervisor) onFinished() {
+	s.rest.mu.Lock()
+	at := s.rest.at
+	s.rest.mu.Unlock()
 	if s.rest.within > 0 {
-		s.rest.timer.Reset(s.rest.within)
+		s.rest.timer.Reset(s.rest.within - time.Since(at))
 	}
+	s.rest.watch.end() // of an mpirun that has ended
+	s.rest.said = 0
 	s.rest.watch = s.hang.follow(restTime)
 	s.rest.watch.begin()
 }
@@ -97,13 +121,35 @@ func (s *supervisor) onFinished() {
 // ends reports whether the run ends anyway.
 func (s *supervisor) ends() bool { return s.ending.told != 0 || s.ending.lost || s.ending.ill }
 
+// restOf reports whether the mpirun of the rest runs still, and its sessions; nil: it is a group.
+func (s *supervisor) restOf() (runs bool, sessions map[string]bool) {
+	s.rest.mu.Lock()
+	launch := s.rest.launch
+	s.rest.mu.Unlock()
+	if launch == 0 {
+		return true, nil
+	}
+	return s.tally.launchRuns(launch), s.tally.sessionsOf(launch)
+}
+
 // onRest says who is still there and where it sits, where the rest has done nothing.
 func (s *supervisor) onRest(h hang) {
 	since, over := s.rest.since()
 	if over || s.ends() || h.over || len(h.unknown) > 0 {
 		return
 	}
+	runs, sessions := s.restOf()
 	list := sitters(h.scenes, s.hang.labelOf)
+	if sessions != nil {
+		list = slices.DeleteFunc(list, func(one sitter) bool { return !sessions[one.actor.session] || one.actor.process.Rank == "" })
+		if h.stacks != nil {
+			h.stacks.ranks = slices.DeleteFunc(h.stacks.ranks, func(r stacks.Rank) bool { return !sessions[r.Record.Session] })
+		}
+	}
+	if !runs || len(list) == 0 {
+		s.rest.watch.end()
+		return
+	}
 	s.voice.Warn("%s, and nothing has moved for %s; still there: %s (--exit-within ends them)", since, seconds(s.rest.watch.after), count(len(list), "process"))
 	if _, said := s.tellStacks(h, "exit"); !said {
 		s.tellPlaces(list, s.rest.said == 0, h.stacks)
@@ -117,10 +163,15 @@ func (s *supervisor) onRest(h hang) {
 // onRestDue ends the rest, which has had its time.
 func (s *supervisor) onRestDue() (changed bool) {
 	since, over := s.rest.since()
-	if over || s.ends() {
+	runs, sessions := s.restOf()
+	if over || s.ends() || !runs {
 		return false
 	}
-	s.voice.Warn("%s, and others are still there; stopping %s (--exit-within=%s), %s to go before it is killed", since, s.name, brief(s.rest.within), seconds(s.cfg.Grace))
-	s.hung = fmt.Sprintf("%s was stopped: %s, and others were still there (--exit-within=%s)", s.name, since, brief(s.rest.within))
+	is, was := "others are", "others were"
+	if sessions != nil { // the ranks may have ended, and it not yet
+		is, was = "its mpirun is", "its mpirun was"
+	}
+	s.voice.Warn("%s, and %s still there; stopping %s (--exit-within=%s), %s to go before it is killed", since, is, s.name, brief(s.rest.within), seconds(s.cfg.Grace))
+	s.hung = fmt.Sprintf("%s was stopped: %s, and %s still there (--exit-within=%s)", s.name, since, was, brief(s.rest.within))
 	return s.ending.onHang(s.cfg.Grace)
 }

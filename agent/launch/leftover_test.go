@@ -10,13 +10,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/exec/wire"
 )
 
 // outlasted runs a group of which ranks may end, for some time, and returns what is said
 // and whether the run was to end.
 func outlasted(t *testing.T, s *stage, within, span time.Duration, happens func(r *leftover, w *hangWatch, second int)) (said string, ended bool) {
 	out := &bytes.Buffer{}
-	sup := &supervisor{name: "train", voice: &voice{w: out}, links: &links{}, group: true, rest: newLeftover(within)}
+	sup := &supervisor{name: "train", voice: &voice{w: out}, links: &links{}, tally: s.account, group: true, rest: newLeftover(within)}
 	sup.cfg.Fake, sup.cfg.Grace = 1, time.Second
 	sup.hang = newHangWatch(0, func() map[string]asker { return map[string]asker{"1": seated{s, "1"}, "2": seated{s, "2"}} })
 	sup.hang.begin()
@@ -85,6 +87,52 @@ func TestWhatIsLeftWorks(t *testing.T) {
 				})
 				require.Empty(t, said)
 				require.False(t, ended)
+			})
+		})
+	}
+}
+
+// TestWhatIsLeftOfAnMpirun: the ranks of the latest one of which a rank has ended with 0,
+// for as long as it runs.
+func TestWhatIsLeftOfAnMpirun(t *testing.T) {
+	for name, row := range map[string]struct {
+		within time.Duration
+		ends   bool // the mpirun does
+		again  bool // a second one begins, and its first rank ends
+		want   string
+		ended  bool
+	}{
+		"it runs":                      {want: "agent: rank 0 ended with 0 75 s ago, and nothing has moved for 60 s; still there: 2 processes (--exit-within ends them)\n"},
+		"it has ended":                 {ends: true},
+		"it has ended, and is bounded": {ends: true, within: time.Minute},
+		"it runs, and is bounded":      {within: time.Minute, ended: true, want: "agent: rank 0 ended with 0 60 s ago, and its mpirun is still there; stopping train (--exit-within=1m), 1.0 s to go before it is killed\n"},
+		"a second one runs":            {ends: true, again: true, want: "agent: rank 1 ended with 0 75 s ago, and nothing has moved for 60 s; still there: 2 processes (--exit-within ends them)\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				account, one, two := newTally(), &scripted{}, &scripted{}
+				account.called("1", "s", one)
+				stage := newStage()
+				stage.account = account
+				said, ended := outlasted(t, stage, row.within, 2*time.Minute, func(r *leftover, w *hangWatch, second int) {
+					switch {
+					case second == 0:
+						account.hearDone(r.noteDone)
+					case second == 10:
+						account.report("1", wire.ReportRecord{Session: "s", Kind: wire.ReportDone, Rank: "0"})
+					case second == 20 && row.ends:
+						one.over = true
+					case second == 21 && row.again:
+						account.called("1", "s", two)
+						account.report("1", wire.ReportRecord{Session: "s", Kind: wire.ReportDone, Rank: "1"})
+					}
+				})
+				require.Equal(t, row.ended, ended)
+				if row.want == "" {
+					require.Empty(t, said)
+					return
+				}
+				require.Equal(t, row.want, said[:strings.IndexByte(said, '\n')+1])
 			})
 		})
 	}

@@ -18,8 +18,9 @@ type tally struct {
 	starved  []string
 	leaving  []string // workers whose sessions were ended by a stop from outside
 	job      job
-	labels   map[string]string // of processes that we started, by session
-	before   earlier           // of the attempts before
+	labels   map[string]string                           // of processes that we started, by session
+	onDone   func(launch int, rank string, at time.Time) // a rank of that mpirun was the first to end with 0; nil: nobody asks
+	before   earlier                                     // of the attempts before
 }
 
 // earlier is what attempts that are over leave for the report.
@@ -208,4 +209,11 @@ func (t *tally) anyLost() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.lost) > 0
+}
+
+// hearDone has f told of the first rank of each mpirun that ends with 0; nil: nobody.
+func (t *tally) hearDone(f func(launch int, rank string, at time.Time)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.onDone = f
 }

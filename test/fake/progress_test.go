@@ -4,6 +4,7 @@ package fake
 
 import (
 	_ "embed"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -136,4 +137,25 @@ func TestRanksThatOutlastAnotherAreEnded(t *testing.T) {
 	o.wants(t, names.ExitHung)
 	require.Contains(t, o.err, "agent: rank 0 ended with 0 3.0 s ago, and others are still there; stopping sh (--exit-within=3s)")
 	require.Contains(t, o.report.Why, "rank 0 ended with 0")
+}
+
+// TestRanksThatOutlastAnotherUnderMpirun: rank 0 of an mpirun, or of a script's, has ended with 0, and the
+// others stay. A rank of an earlier mpirun does not count.
+func TestRanksThatOutlastAnotherUnderMpirun(t *testing.T) {
+	every(t, func(t *testing.T, f family) {
+		leaves := fmt.Sprintf(`[ $%s = 0 ] || exec sleep 100; sleep 3`, f.rank)
+		o := run(t, agentRun(t, []string{"--fake=3", "--exit-within=6s"}, f.mpirun, "-np", "3", "sh", "-c", leaves))
+		o.wants(t, names.ExitHung)
+		require.Regexp(t, `(?m)^agent: rank 0 ended with 0 \d(\.\d)? s ago, and its mpirun is still there; stopping `+filepath.Base(f.mpirun)+` \(--exit-within=6s\)`, o.err)
+		require.Contains(t, o.report.Why, "rank 0 ended with 0")
+
+		twice := f.mpirun + ` -np 3 sleep 3 && ` + f.mpirun + ` -np 3 sh -c 'sleep 9'`
+		o = run(t, agentRun(t, []string{"--fake=3", "--exit-within=6s"}, "sh", "-c", twice))
+		o.wants(t, 0)
+		require.NotContains(t, o.err, "still there")
+
+		o = run(t, agentRun(t, []string{"--fake=3", "--exit-within=6s"}, "sh", "-c", f.mpirun+` -np 3 sh -c '`+leaves+`'; exit 5`))
+		o.wants(t, names.ExitHung)
+		require.Contains(t, o.report.Why, "rank 0 ended with 0")
+	})
 }
