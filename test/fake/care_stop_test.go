@@ -3,7 +3,6 @@
 package fake
 
 import (
-	"embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,21 +15,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/care"
 )
-
-//go:embed testdata/care.py testdata/care_torch.py testdata/care_jax.py testdata/loaders.py testdata/torchrun.py
-var careSources embed.FS
-
-// careProgram is a program that writes a checkpoint when it is told to end, and what starts
-// its ranks.
-type careProgram struct {
-	name      string
-	framework string   // "": the command runs in the launcher, as mpirun does
-	each      int      // ranks that save, of each worker
-	command   []string // a leading @ stands for the directory of the sources
-	missing   string   // what it needs and this machine lacks; "": nothing
-	lingers   bool     // it does not end when another rank has gone: JAX waits for it
-}
 
 // careWay is a way to stop a run. The ranks of all its workers save.
 type careWay struct {
@@ -68,75 +55,55 @@ func framework(name string) (python, missing string) {
 	return found[0], ""
 }
 
-func carePrograms(t *testing.T) []careProgram {
-	const python, plain, torchrun = "/usr/bin/python3", "plain", "torchrun"
-	torch, noTorch := framework("torch")
-	jax, noJAX := framework("jax")
-	noNuma := ""
+func carePrograms(t *testing.T) []care.Program {
+	const python = "/usr/bin/python3"
+	at := care.Tools{Python: python, Missing: map[string]string{}}
+	at.Torch, at.Missing["torch"] = framework("torch")
+	at.JAX, at.Missing["jax"] = framework("jax")
 	if _, err := os.Stat("/usr/bin/numactl"); err != nil {
-		noNuma = "numactl is not installed"
+		at.Missing["numactl"] = "numactl is not installed"
 	}
-	all := []careProgram{
-		{"loaders: fork", plain, 1, []string{python, "@loaders.py", "fork"}, "", false},
-		{"loaders: spawn", plain, 1, []string{python, "@loaders.py", "spawn"}, "", false},
-		{"loaders: forkserver", plain, 1, []string{python, "@loaders.py", "forkserver"}, "", false},
-		{"compile workers, stand-in", plain, 1, []string{python, "@care.py", "pool"}, "", false},
-		{"service in its own session", plain, 1, []string{python, "@care.py", "service"}, "", false},
-		{"subprocess", plain, 1, []string{python, "@care.py", "subprocess"}, "", false},
-		{"bash script", plain, 1, []string{"bash", "-c", "true; " + python + " @care.py subprocess; exit $?"}, "", false},
-		{"numactl", plain, 1, []string{"numactl", "--interleave=all", python, "@loaders.py", "fork"}, noNuma, false},
-		{"timeout", plain, 1, []string{"timeout", "1000", python, "@loaders.py", "fork"}, "", false},
-		{"mp.spawn, stand-in", plain, 2, []string{python, "@care.py", "spawned"}, "", false},
-		{"torchrun, stand-in", torchrun, 2, []string{python, "@torchrun.py", "2", "0.5", python, "@loaders.py", "fork"}, "", false},
-		{"PyTorch: DataLoader fork", plain, 1, []string{torch, "@care_torch.py", "fork"}, noTorch, false},
-		{"PyTorch: DataLoader spawn", plain, 1, []string{torch, "@care_torch.py", "spawn"}, noTorch, false},
-		{"PyTorch: DataLoader forkserver", plain, 1, []string{torch, "@care_torch.py", "forkserver"}, noTorch, false},
-		{"PyTorch: compile workers", plain, 1, []string{torch, "@care_torch.py", "compile"}, noTorch, false},
-		{"PyTorch: mp.spawn", plain, 2, []string{torch, "@care_torch.py", "spawned"}, noTorch, false},
-		{"PyTorch: torchrun", torchrun, 2, []string{torch, "-m", "torch.distributed.run", "--nproc-per-node=2", "@care_torch.py", "fork"}, noTorch, false},
-		{"JAX", "jax", 1, []string{jax, "@care_jax.py"}, noJAX, true},
-	}
-	mpis := mpiruns(t)
+	all, mpis := care.Programs(at), mpiruns(t)
 	for _, name := range []string{"openmpi4", "openmpi5", "mpich40", "mpich42", "intel"} {
-		all = append(all, careProgram{name, "", 1, []string{mpis[name], python, "@loaders.py", "fork"}, "", false})
+		all = append(all, care.MPI(name, mpis[name], python))
 	}
 	return all
 }
 
-// ranks is how many ranks save.
-func (p careProgram) ranks(w careWay) int {
-	if p.framework == "" {
+// careRanks is how many ranks save.
+func careRanks(p care.Program, w careWay) int {
+	if p.Framework == "" {
 		return 2
 	}
-	return p.each * w.workers
+	return p.Each * w.workers
 }
 
-// lacks says why there is no such cell; "": there is one.
-func (p careProgram) lacks(w careWay) string {
-	if p.framework == "" && w.verb == "join" {
+// careLacks says why there is no such cell; "": there is one.
+func careLacks(p care.Program, w careWay) string {
+	if p.Framework == "" && w.verb == "join" {
 		return "MPI has a launcher"
 	}
-	return p.missing
+	return p.Missing
 }
 
 // TestCareStops: however a run is stopped and whatever its ranks are, each writes its
 // checkpoint, and nothing is left. It prints the table.
 func TestCareStops(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, careSources))
-	sources := filepath.Join(dir, "testdata") + "/"
+	require.NoError(t, care.Lay(dir))
+	sources := dir + "/"
 	programs, ways := carePrograms(t), careWays()
 	var mu sync.Mutex
 	cells := map[string]string{}
 	t.Run("cells", func(t *testing.T) {
 		for _, p := range programs {
 			for _, w := range ways {
-				cell := p.name + "|" + w.name
+				cell := p.Name + "|" + w.name
 				cells[cell] = "-"
-				if p.lacks(w) != "" {
+				if careLacks(p, w) != "" {
 					continue
 				}
-				t.Run(p.name+"/"+w.name, func(t *testing.T) {
+				t.Run(p.Name+"/"+w.name, func(t *testing.T) {
 					cells[cell] = "0/1" // before any cell is played
 					t.Parallel()
 					careCell(t, p, w, sources)
@@ -151,24 +118,24 @@ func TestCareStops(t *testing.T) {
 }
 
 // careCell plays a cell.
-func careCell(t *testing.T, p careProgram, w careWay, sources string) {
+func careCell(t *testing.T, p care.Program, w careWay, sources string) {
 	dir := t.TempDir()
 	argv := append([]string{"agent", w.verb, "--grace=60s", "--chdir", dir}, w.flags...)
-	if p.framework != "" {
-		argv = append(argv, "--framework="+p.framework)
+	if p.Framework != "" {
+		argv = append(argv, "--framework="+p.Framework)
 	}
 	argv = append(argv, "--")
-	for _, word := range p.command {
+	for _, word := range p.Command {
 		argv = append(argv, strings.ReplaceAll(word, "@", sources))
 	}
 	j := start(t, call{argv: argv})
-	for rank := range p.ranks(w) {
+	for rank := range careRanks(p, w) {
 		require.Eventually(t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond, "rank %d: %s", rank, j.err)
 	}
 	asked := time.Now()
 	w.stop(t, j)
 	o := j.wait()
-	for rank := range p.ranks(w) {
+	for rank := range careRanks(p, w) {
 		number := strconv.Itoa(rank)
 		why, _ := os.ReadFile(filepath.Join(dir, "failed."+number))
 		require.True(t, exists(dir, "saved."+number), "rank %d: %s\n%s", rank, why, tail(o.err))
@@ -178,14 +145,14 @@ func careCell(t *testing.T, p careProgram, w careWay, sources string) {
 	if w.code != 0 {
 		o.wants(t, w.code)
 	}
-	if !p.lingers {
+	if !p.Lingers {
 		// The next attempt of an elastic run is part of it: PyTorch takes seconds to begin.
 		require.Less(t, time.Since(asked), 55*time.Second, "nobody waits for the end of the grace when all have saved")
 	}
 }
 
 // printCare prints which cells are good, and those left out with why.
-func printCare(t *testing.T, programs []careProgram, ways []careWay, cells map[string]string) {
+func printCare(t *testing.T, programs []care.Program, ways []careWay, cells map[string]string) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n%-32s", "checkpoints, nothing left")
 	for _, w := range ways {
@@ -194,9 +161,9 @@ func printCare(t *testing.T, programs []careProgram, ways []careWay, cells map[s
 	good, all := 0, 0
 	var missing []string
 	for _, p := range programs {
-		fmt.Fprintf(&text, "\n%-32s", p.name)
+		fmt.Fprintf(&text, "\n%-32s", p.Name)
 		for _, w := range ways {
-			cell := cells[p.name+"|"+w.name]
+			cell := cells[p.Name+"|"+w.name]
 			fmt.Fprintf(&text, "%12s", cell)
 			switch cell {
 			case "1/1":
@@ -205,8 +172,8 @@ func printCare(t *testing.T, programs []careProgram, ways []careWay, cells map[s
 				all++
 			}
 		}
-		if p.missing != "" && !slices.Contains(missing, p.missing) {
-			missing = append(missing, p.missing)
+		if p.Missing != "" && !slices.Contains(missing, p.Missing) {
+			missing = append(missing, p.Missing)
 		}
 	}
 	fmt.Fprintf(&text, "\n%d of %d cells are good", good, all)

@@ -261,7 +261,7 @@ func mpiWay(name, mpirun string) culpritWay {
 
 // groupWays are those whose processes we start ourselves.
 func groupWays(t *testing.T) []culpritWay {
-	standIn := torchrunStandIn(t)
+	standIn := laid(t, "torchrun.py")
 	return []culpritWay{
 		{name: "plain", job: func(t *testing.T, each int, flags []string, script, starter string) []*job {
 			c := agentRun(t, append([]string{"--fake=2", "--framework=plain", "--procs-per-worker=" + strconv.Itoa(each)}, flags...), "sh", "-c", script)

@@ -15,7 +15,7 @@ import (
 func TestBackgroundIsNamed(t *testing.T) {
 	t.Parallel()
 	agent := filepath.Join(bin, "agent")
-	standIn := torchrunStandIn(t)
+	standIn := laid(t, "torchrun.py")
 	ways := map[string]struct {
 		flags []string
 		words func(line string) []string

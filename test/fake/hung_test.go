@@ -3,10 +3,7 @@
 package fake
 
 import (
-	_ "embed"
 	"net"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,9 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-//go:embed testdata/hung.py
-var hungSource []byte
 
 // hungCell is a run of three ranks of hung.py.
 type hungCell struct {
@@ -41,8 +35,7 @@ var hungWays = map[string]string{
 // play runs a cell and returns all that is said.
 func (c hungCell) play(t *testing.T) (said string, o outcome) {
 	dir := t.TempDir()
-	script := filepath.Join(dir, "hung.py")
-	require.NoError(t, os.WriteFile(script, hungSource, 0o644))
+	script := laid(t, "hung.py")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)

@@ -3,7 +3,6 @@
 package fake
 
 import (
-	_ "embed"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,19 +11,25 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/care"
 )
 
-//go:embed testdata/loaders.py
-var loadersSource []byte
+// laid writes the program of that file name into a directory of its own, and returns its path.
+func laid(t *testing.T, name string) string {
+	source, err := care.Source(name)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, source, 0o644))
+	return path
+}
 
 // TestStopsLeaveLoadersToTheirRank: a rank whose data come from other processes writes its
 // checkpoint, however it is told to stop and however it has started these.
 func TestStopsLeaveLoadersToTheirRank(t *testing.T) {
 	t.Parallel()
 	const python = "/usr/bin/python3"
-	source := filepath.Join(t.TempDir(), "loaders.py")
-	require.NoError(t, os.WriteFile(source, loadersSource, 0o644))
-	standIn := torchrunStandIn(t)
+	source, standIn := laid(t, "loaders.py"), laid(t, "torchrun.py")
 	onWorkers := map[string][]string{"plain": {"--framework=plain"}, "torchrun": {"--framework=torchrun"}}
 	for way, c := range map[string]struct {
 		verb   string

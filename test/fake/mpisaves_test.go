@@ -4,8 +4,6 @@ package fake
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -13,13 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-// loaded lays testdata/loaders.py.
-func loaded(t *testing.T) string {
-	path := filepath.Join(t.TempDir(), "loaders.py")
-	require.NoError(t, os.WriteFile(path, loadersSource, 0o644))
-	return path
-}
 
 // TestStopLetsRanksOfMpirunSave: mpirun is told to end when its ranks have saved, on workers
 // and in the launcher.
@@ -37,7 +28,7 @@ func TestStopLetsRanksOfMpirunSave(t *testing.T) {
 			} {
 				t.Run(way+"/"+place, func(t *testing.T) {
 					t.Parallel()
-					dir, source := t.TempDir(), loaded(t)
+					dir, source := t.TempDir(), laid(t, "loaders.py")
 					command := []string{f.mpirun, "-n", strconv.Itoa(c.n), "/usr/bin/python3", source, "fork"}
 					if c.shell {
 						line := fmt.Sprintf("%s -n %d /usr/bin/python3 %s fork; exit $?", f.mpirun, c.n, source)
@@ -70,7 +61,7 @@ func TestStopLetsRanksOfMpirunSave(t *testing.T) {
 // mpirun, when those that handle it have ended: mpirun ends all ranks when one has died.
 func TestRanksOfMpirunThatDoNotSaveComeLast(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
-		dir, source := t.TempDir(), loaded(t)
+		dir, source := t.TempDir(), laid(t, "loaders.py")
 		line := fmt.Sprintf(`if [ "${%s}" = 1 ]; then touch up.1; exec sleep 4817; fi; exec /usr/bin/python3 %s fork`, f.rank, source)
 		j := start(t, agentRun(t, []string{"--fake=2", "--grace=40s", "--chdir", dir}, f.mpirun, "-n", "2", "sh", "-c", line))
 		for rank := range 2 {

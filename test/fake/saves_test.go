@@ -3,7 +3,6 @@
 package fake
 
 import (
-	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,16 +33,6 @@ open("up." + me, "w").close()
 while True: time.sleep(0.1)
 `
 
-//go:embed testdata/torchrun.py
-var torchrunSource []byte
-
-// torchrunStandIn lays the program that ends its ranks as torchrun does.
-func torchrunStandIn(t *testing.T) string {
-	path := filepath.Join(t.TempDir(), "torchrun.py")
-	require.NoError(t, os.WriteFile(path, torchrunSource, 0o644))
-	return path
-}
-
 // TestStopsLetRanksSave: whoever stops a run, its ranks have the grace to save in,
 // whatever stands between them and their worker.
 func TestStopsLetRanksSave(t *testing.T) {
@@ -55,7 +44,7 @@ func TestStopsLetRanksSave(t *testing.T) {
 	}
 	const python = "/usr/bin/python3"
 	long, itself, child := source(`time.sleep(7)`), source(`time.sleep(2)`), source(`subprocess.run(["sh", "-c", "sleep 2"], check=True)`)
-	standIn := torchrunStandIn(t)
+	standIn := laid(t, "torchrun.py")
 	ranks := map[string][]string{
 		"a rank":                      {python, long},
 		"a rank whose child saves":    {python, child},

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/test/care"
 )
 
 // TestStopSaysHowRanksEnded: a stop says how many ranks it asks and how long they have, and
@@ -42,8 +43,10 @@ func TestStopSaysHowRanksEnded(t *testing.T) {
 			dir := t.TempDir()
 			command := []string{"bash", "-c", line}
 			if place == "under torchrun" {
+				source, err := care.Source("torchrun.py")
+				require.NoError(t, err)
 				path := filepath.Join(t.TempDir(), "torchrun") // by this name it is known
-				require.NoError(t, os.WriteFile(path, append([]byte("#!/usr/bin/python3\n"), torchrunSource...), 0o755))
+				require.NoError(t, os.WriteFile(path, append([]byte("#!/usr/bin/python3\n"), source...), 0o755))
 				command = append([]string{path, "2", "100"}, command...)
 			}
 			j := start(t, agentRun(t, append(c.flags, "--chdir", dir), command...))

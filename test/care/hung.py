@@ -2,7 +2,7 @@
 
 TRANSPORT is gloo (PyTorch), plain (sockets) or mpi (mpi4py). All meet once; then rank 1
 hangs in load_batch, and the others wait for it in step, for SECONDS at most where
-that can be said; 0: for ever.
+that can be said; 0: for ever. plain meets at $HUNG_HOST, 127.0.0.1 if that is not set.
 """
 import ctypes
 import os
@@ -13,6 +13,7 @@ import threading
 import time
 
 transport, way, seconds, port = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
+host = os.environ.get("HUNG_HOST", "127.0.0.1")
 
 
 def load_batch():
@@ -43,12 +44,12 @@ class Plain:
     def __init__(self):
         self.rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         if self.rank == 0:
-            at = socket.create_server(("127.0.0.1", port))
+            at = socket.create_server((host, port))
             self.peers = [at.accept()[0] for _ in range(size - 1)]
             return
         while True:
             try:
-                self.peers = [socket.create_connection(("127.0.0.1", port))]
+                self.peers = [socket.create_connection((host, port))]
                 return
             except ConnectionRefusedError:
                 time.sleep(0.05)

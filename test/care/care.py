@@ -1,10 +1,10 @@
 """A rank that needs other processes to write its checkpoint: care.py HOW.
 
-On TERM or INT it works with them for two seconds more, writes its checkpoint and exits
+On TERM or INT it works with them for $CARE_SECONDS or two more, writes its checkpoint and exits
 with 0. HOW is what they are: pool (compile workers, as torch.compile has them), service (a
 server in a session of its own), subprocess, or spawned (the ranks are two children of a
 parent that waits, as torch.multiprocessing.spawn has it). If there is a checkpoint it ends at once."""
-import concurrent.futures, glob, multiprocessing, os, signal, socket, subprocess, sys, time
+import glob, os, signal, socket, subprocess, sys, time
 
 SERVER = """
 import socket, sys
@@ -24,6 +24,8 @@ def number():
 
 class Pool:
     def __init__(self, me):
+        import concurrent.futures, multiprocessing
+
         self.pool = concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
         self.work()
 
@@ -73,13 +75,13 @@ class Subprocess:
 
 
 def run(me, how):
-    asked = []
+    asked, seconds = [], float(os.environ.get("CARE_SECONDS", "2")) + float(os.environ.get("CARE_APART", "0")) * int(me)
     helper = {"pool": Pool, "service": Service, "subprocess": Subprocess}[how](me)
     signal.signal(signal.SIGTERM, lambda *_: asked.append(time.time()))
     signal.signal(signal.SIGINT, lambda *_: asked.append(time.time()))
     open("up." + me, "w").close()
     try:
-        while not asked or time.time() < asked[0] + 2:
+        while not asked or time.time() < asked[0] + seconds:
             helper.work()
             time.sleep(0.05)
     except BaseException as error:
@@ -100,6 +102,8 @@ if __name__ == "__main__":
     if sys.argv[1] != "spawned":
         run(number(), sys.argv[1])
         sys.exit(0)
+    import multiprocessing
+
     context = multiprocessing.get_context("spawn")
     children = [context.Process(target=spawned, args=(i, number())) for i in range(2)]
     for one in children:

@@ -1,7 +1,7 @@
 """A rank whose data come from other processes: loaders.py METHOD.
 
 The death of one of these is an error to it, as it is to PyTorch's DataLoader. It writes
-its checkpoint on TERM or INT, which takes two seconds, and exits with 0. METHOD is how
+its checkpoint on TERM or INT, which takes $CARE_SECONDS or two, and exits with 0. METHOD is how
 multiprocessing starts a process: fork, spawn or forkserver. If there is a checkpoint it ends at once."""
 import glob, multiprocessing, os, signal, sys, time
 
@@ -21,7 +21,7 @@ def load(number):
 
 
 def save(number, frame):
-    end = time.time() + 2
+    end = time.time() + float(os.environ.get("CARE_SECONDS", "2")) + float(os.environ.get("CARE_APART", "0")) * int(me)
     while time.time() < end:
         check()
         time.sleep(0.02)
