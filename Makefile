@@ -59,6 +59,7 @@ lint: fresh ## gofmt and go vet, for Linux and for other systems; generated file
 	$(GO) vet -tags mpi,speed,pauses,held,culprit ./test/fake
 	$(GO) vet -tags mpi,cells ./test/fake
 	$(GO) vet -tags mpi,care ./test/fake
+	$(GO) vet -tags e2e,care ./test/e2e
 	$(GO) vet -tags e2e ./test/e2e ./test/install/live ./agent/controller ./agent/kubeflow
 	$(GO) vet -tags soak ./test/soak
 	$(GO) vet -tags skew ./test/skew
@@ -185,6 +186,12 @@ launchjob-tests:
 .PHONY: killed
 killed: ## the controller killed at each of its writes, in memory (the tests of make test kill it at one in 19)
 	MUSTER_KILL_EVERY=1 $(GO) test -count=1 -timeout 30m -run '^TestMadeAgainWhenKilled$$' ./agent/controller
+
+.PHONY: e2e-care
+e2e-care: loaded frameworks-image ## ranks in pods save however their pods are ended, in the pod's own grace, and agent stacks JOB names the one that hangs (packages from PyPI)
+	@sh test/mpi/deps.sh --conform && sh test/frameworks/deps.sh --ci
+	@$(GO) run ./test/frameworks -install -rows torch,jax
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e,care -parallel 8 -timeout 40m -v -run '^TestCare(Stops|LongSaves|Stacks)$$$$' ./test/e2e
 
 .PHONY: e2e-install
 e2e-install: loaded ## the controller installed by file, kustomize and Helm, its leader's death, its rights: alone on the cluster

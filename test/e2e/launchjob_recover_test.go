@@ -35,11 +35,7 @@ func TestLaunchJobRecovers(t *testing.T) {
 	s.launch(launchJob(t, "deleted", checkpointed, withRestarts(1)), launchJob(t, "evicted", checkpointed, withRestarts(1)))
 	for name, take := range map[string]func(pod string){
 		"deleted": func(pod string) { s.kubectl("delete", "pod", pod, "--force", "--grace-period=0", "--wait=false") },
-		"evicted": func(pod string) {
-			body := fmt.Sprintf(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":%q,"namespace":%q}}`, pod, s.name)
-			_, err := kubectlCall{namespace: s.name, stdin: []byte(body)}.run("create", "--raw", "/api/v1/namespaces/"+s.name+"/pods/"+pod+"/eviction", "-f", "-")
-			require.NoError(t, err)
-		},
+		"evicted": s.evict,
 	} {
 		l := s.follow(name + "-launcher")
 		l.until(2*time.Minute, "waits")

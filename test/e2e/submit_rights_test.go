@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/names"
 )
@@ -36,14 +34,8 @@ func (s *space) configFor(account string) string {
 func TestSubmitRights(t *testing.T) {
 	s := newSpace(t)
 	withController(t)
-	page, err := os.ReadFile("../../docs/submit.md")
-	require.NoError(t, err)
-	block := regexp.MustCompile("(?s)```yaml\n(apiVersion: rbac.*?)```").FindSubmatch(page)
-	require.NotNil(t, block)
-	var role map[string]any
-	require.NoError(t, yaml.Unmarshal(block[1], &role))
 	s.kubectl("create", "serviceaccount", "person")
-	s.apply(role)
+	s.apply(submitRole(t))
 	s.kubectl("create", "rolebinding", "person", "--role=submit-jobs", "--serviceaccount="+s.name+":person")
 	agent, config := cli(t), s.configFor("person")
 	person := func(args ...string) typed {

@@ -1,0 +1,114 @@
+//go:build e2e && care
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/care"
+)
+
+// brought is where an environment lies on this machine, which other targets have made below
+// ~/.cache/muster; "": nowhere.
+func brought(t *testing.T, pattern string) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	found, err := filepath.Glob(filepath.Join(cache, "muster", pattern))
+	require.NoError(t, err)
+	if len(found) == 0 {
+		return ""
+	}
+	return found[len(found)-1]
+}
+
+// careAll are the cells of every program.
+func careAll(t *testing.T) (cells []careCell) {
+	torch, jax := brought(t, "frameworks/torch-*[0-9a-f]"), brought(t, "frameworks/jax-*[0-9a-f]")
+	at := care.Tools{Python: carePython, Torch: "/venv/torch/bin/python", JAX: "/venv/jax/bin/python",
+		Missing: map[string]string{"numactl": "no image has numactl"}}
+	mounts := map[string]map[string]string{}
+	for name, dir := range map[string]string{"torch": torch, "jax": jax} {
+		if dir == "" {
+			at.Missing[name] = name + " is not installed (make frameworks-ci)"
+		}
+		mounts[name] = map[string]string{"/venv/" + name: dir}
+	}
+	for _, p := range care.Programs(at) {
+		if p.Missing != "" {
+			t.Logf("%s is left out: %s", p.Name, p.Missing)
+			continue
+		}
+		c := careCell{program: p, image: "openmpi", workers: 1, seconds: 2}
+		switch p.Command[0] {
+		case at.Torch:
+			c.image, c.mounts = "frameworks", mounts["torch"]
+		case at.JAX:
+			c.image, c.mounts = "frameworks", mounts["jax"]
+		}
+		for _, member := range []bool{true, false} {
+			c.member = member
+			for _, c.way = range []careWay{evictWorker, evictAll, agentDelete} {
+				if member && c.way == evictAll {
+					continue // it has one pod
+				}
+				cells = append(cells, c)
+			}
+		}
+	}
+	return append(cells, careMPIs(t)...)
+}
+
+// careMPIs are the cells of every mpirun.
+func careMPIs(t *testing.T) (cells []careCell) {
+	cells = append(cells, careOfMPI(careCell{program: care.MPI("Open MPI 4", "mpirun", carePython), image: "openmpi"})...)
+	subprocess := care.MPI("MPICH 4.0", "mpiexec", carePython) // its image's Python has no multiprocessing
+	subprocess.Command = []string{"mpiexec", carePython, "@care.py", "subprocess"}
+	cells = append(cells, careOfMPI(careCell{program: subprocess, image: "mpich"})...)
+	for _, m := range []struct{ name, pattern, mpirun string }{
+		{"Open MPI 5", "mpi/openmpi-5*", "mpirun"}, {"MPICH 4.2", "mpi/mpich-4.2*", "mpiexec"}, {"Intel MPI 2021", "mpi/impi-rt-*", "mpiexec"},
+	} {
+		dir := brought(t, m.pattern)
+		if dir == "" {
+			t.Logf("%s is left out: it is not installed (test/mpi/deps.sh --conform)", m.name)
+			continue
+		}
+		at := "/mpi/" + filepath.Base(dir)
+		cells = append(cells, careOfMPI(careCell{program: care.MPI(m.name, at+"/bin/"+m.mpirun, carePython), image: "openmpi",
+			mounts: map[string]string{at: dir}})...)
+	}
+	return cells
+}
+
+func careOfMPI(c careCell) (cells []careCell) {
+	c.workers, c.seconds, c.apart = 2, 2, 3
+	for _, c.way = range []careWay{evictWorker, evictAll, agentDelete} {
+		cells = append(cells, c)
+	}
+	return cells
+}
+
+// TestCareStops: every program, by every way to end its pods.
+func TestCareStops(t *testing.T) { careCells(t, careAll(t)) }
+
+// TestCareLongSaves: a checkpoint takes 45 s, and the pods have 60 s to end. No flag says so.
+func TestCareLongSaves(t *testing.T) {
+	fork := care.Programs(care.Tools{Python: carePython})[0]
+	mpi := care.MPI("Open MPI 4", "mpirun", carePython)
+	mpi.Command = []string{"mpirun", "-n", "2", carePython, "@loaders.py", "fork"}
+	var cells []careCell
+	for _, c := range []careCell{{program: fork, member: true, workers: 1}, {program: fork, workers: 2}, {program: mpi, workers: 2}} {
+		c.image, c.seconds, c.period = "openmpi", 45, 60
+		for _, c.way = range []careWay{evictWorker, evictAll, agentDelete} {
+			if c.member && c.way == evictAll {
+				continue // it has one pod
+			}
+			cells = append(cells, c)
+		}
+	}
+	careCells(t, cells)
+}

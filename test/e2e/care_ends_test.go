@@ -1,0 +1,152 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// podEnd is how a pod has ended.
+type podEnd struct {
+	pod   corev1.Pod                       // as it was last seen
+	state *corev1.ContainerStateTerminated // of its first container; nil: that was not seen
+	over  bool
+}
+
+// endWatch sees the pods that a job has now end, and what they write. It sees them after
+// they are gone, too.
+type endWatch struct {
+	s     *space
+	names []string
+	mu    sync.Mutex
+	ends  map[types.UID]*podEnd
+	moved chan struct{} // something has changed
+	logs  map[string]*bytes.Buffer
+	texts sync.WaitGroup // writers of logs
+}
+
+// watchEnds begins to watch the pods of the job.
+func (s *careSpace) watchEnds(job string, c careCell) *endWatch {
+	s.t.Helper()
+	w := &endWatch{s: s.space, ends: map[types.UID]*podEnd{}, moved: make(chan struct{}, 1), logs: map[string]*bytes.Buffer{}}
+	var list corev1.PodList
+	s.read(&list, "get", "pods", "-l", "muster.dev/job="+job)
+	want := c.workers
+	if !c.member {
+		want++
+	}
+	require.Len(s.t, list.Items, want)
+	ctx, cancel := context.WithCancel(context.Background())
+	for _, pod := range list.Items {
+		w.ends[pod.UID] = &podEnd{pod: pod}
+		w.names = append(w.names, pod.Name)
+		text := &bytes.Buffer{}
+		w.logs[pod.Name] = text
+		cmd := exec.CommandContext(ctx, kubectlPath(), "--namespace", s.name, "logs", "-f", pod.Name)
+		cmd.Stdout, cmd.Stderr = text, text
+		require.NoError(s.t, cmd.Start())
+		w.texts.Go(func() { _ = cmd.Wait() }) // what it could not read is said in the text
+	}
+	cmd := exec.CommandContext(ctx, kubectlPath(), "--namespace", s.name, "get", "pods", "-l", "muster.dev/job="+job,
+		"--watch", "--output-watch-events", "-o", "json")
+	out, err := cmd.StdoutPipe()
+	require.NoError(s.t, err)
+	require.NoError(s.t, cmd.Start())
+	var reader sync.WaitGroup
+	reader.Go(func() { w.read(json.NewDecoder(out)) })
+	s.t.Cleanup(func() {
+		cancel()
+		reader.Wait()
+		_ = cmd.Wait() // we ended it
+		w.texts.Wait()
+	})
+	return w
+}
+
+func (w *endWatch) read(from *json.Decoder) {
+	for {
+		var event struct {
+			Type   string
+			Object corev1.Pod
+		}
+		if from.Decode(&event) != nil {
+			return
+		}
+		w.note(event.Type == "DELETED", event.Object)
+	}
+}
+
+func (w *endWatch) note(deleted bool, pod corev1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	end := w.ends[pod.UID]
+	if end == nil {
+		return // it replaces one of ours
+	}
+	end.pod = pod
+	if list := pod.Status.ContainerStatuses; len(list) > 0 && list[0].State.Terminated != nil {
+		end.state = list[0].State.Terminated
+	}
+	end.over = deleted || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	select {
+	case w.moved <- struct{}{}:
+	default:
+	}
+}
+
+// pods are those that are watched.
+func (w *endWatch) pods() (all []corev1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, end := range w.ends {
+		all = append(all, end.pod)
+	}
+	return all
+}
+
+// wait returns when all have ended.
+func (w *endWatch) wait(limit time.Duration) (all []podEnd) {
+	w.s.t.Helper()
+	timeout := time.After(limit)
+	for {
+		var living []string
+		all = nil
+		w.mu.Lock()
+		for _, end := range w.ends {
+			all = append(all, *end)
+			if !end.over {
+				living = append(living, end.pod.Name)
+			}
+		}
+		w.mu.Unlock()
+		if len(living) == 0 {
+			return all
+		}
+		select {
+		case <-w.moved:
+		case <-timeout:
+			w.s.t.Fatalf("after %s there are still %s", limit, strings.Join(living, ", "))
+		}
+	}
+}
+
+// said is what all pods have written. It is whole when they have ended.
+func (w *endWatch) said() string {
+	w.texts.Wait()
+	var b strings.Builder
+	for _, name := range w.names {
+		fmt.Fprintf(&b, "--- %s\n%s", name, w.logs[name])
+	}
+	return b.String()
+}
