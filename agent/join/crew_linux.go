@@ -192,7 +192,7 @@ func (c *crew) signal(sig syscall.Signal) {
 // takes the files away. It returns at once; the channel is closed when nothing
 // lives. reason is that of the ends, sig what the ranks are asked with; when ctx
 // ends, whatever lives is killed.
-func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, grace time.Duration) <-chan struct{} {
+func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, grace time.Duration, say func(format string, words ...any)) <-chan struct{} {
 	for _, p := range c.procs {
 		if !p.ended && p.reason == "" {
 			p.reason = reason
@@ -205,7 +205,13 @@ func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, gra
 		stop, cancel := context.WithTimeout(ctx, grace+killMargin)
 		defer cancel()
 		began := time.Now()
-		_, err := c.reaper.Drain(stop, c.find, sig, grace)
+		if reason == wire.ReasonPreempted {
+			c.sayStopping(sig, grace, say)
+		}
+		report, err := c.reaper.Drain(stop, c.find, sig, grace)
+		if reason == wire.ReasonPreempted {
+			sayStopped(report.Ranks, say)
+		}
 		if err == nil {
 			_, err = c.reaper.Drain(stop, below, syscall.SIGTERM, min(grace, max(grace-time.Since(began), restTime)))
 		}
@@ -225,6 +231,33 @@ func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, gra
 func below() ([]reap.Proc, error) {
 	procs, err := reap.Scan(names.EnvSession)
 	return reap.Below(procs, os.Getpid()), err
+}
+
+// sayStopping says how many ranks sig asks to end.
+func (c *crew) sayStopping(sig syscall.Signal, grace time.Duration, say func(format string, words ...any)) {
+	members, err := c.find()
+	if err != nil {
+		return
+	}
+	if n := len(reap.Apart(reap.Ranks(members, sig))); n > 0 {
+		say("%s: %s; a second one kills at once", signalName(sig), reap.Stopping(reap.Count(n, "rank"), grace))
+	}
+}
+
+// sayStopped says how they have ended.
+func sayStopped(ranks []reap.Outcome, say func(format string, words ...any)) {
+	if len(ranks) == 0 {
+		return
+	}
+	var all []reap.Ended
+	for _, r := range ranks {
+		name := ""
+		if r.Rank != "" {
+			name = "rank " + r.Rank
+		}
+		all = append(all, reap.Ended{Name: name, After: r.After, Killed: r.Killed})
+	}
+	say("%s", reap.Stopped(all, "rank"))
 }
 
 // find gives the processes of every tree, each once.

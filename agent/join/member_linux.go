@@ -236,7 +236,7 @@ func (m *member) clear(ctx context.Context, reason string, sig syscall.Signal, g
 	}
 	m.unnamed, m.held = nil, nil
 	ctx, m.hurry = context.WithCancel(ctx)
-	m.clearing = m.crew.clear(ctx, reason, sig, grace)
+	m.clearing = m.crew.clear(ctx, reason, sig, grace, m.say)
 }
 
 // cleared: nothing of the attempt lives. Its last ends are taken down, but for
