@@ -21,6 +21,7 @@ import (
 type podEnd struct {
 	pod   corev1.Pod                       // as it was last seen
 	state *corev1.ContainerStateTerminated // of its first container; nil: that was not seen
+	until time.Time                        // when the kubelet kills; zero: it was not told to stop
 	over  bool
 }
 
@@ -95,6 +96,9 @@ func (w *endWatch) note(deleted bool, pod corev1.Pod) {
 		return // it replaces one of ours
 	}
 	end.pod = pod
+	if at := pod.DeletionTimestamp; at != nil && end.until.IsZero() { // the last deletion, of what has ended, has no grace
+		end.until = at.Time
+	}
 	if list := pod.Status.ContainerStatuses; len(list) > 0 && list[0].State.Terminated != nil {
 		end.state = list[0].State.Terminated
 	}
