@@ -18,6 +18,7 @@ type Attach struct {
 	Pod       string // by name; "": as Rank says
 	Rank      *int   // nil: the launcher, or rank 0 where there is none
 	Container string
+	Launcher  bool     // only the launcher: a job without one is refused
 	Argv      []string // empty: a shell
 	In        *os.File
 	Out, Err  *os.File
@@ -32,6 +33,10 @@ func (a *API) Attach(ctx context.Context, at Attach) error {
 	if err != nil {
 		return err
 	}
+	if at.Launcher && job.Spec.Launcher == nil {
+		return failure.New(names.ExitUsage, a.Line("attach "+at.Job+" --rank N")+" opens a shell in the pod of a rank, where py-spy or gdb may be",
+			"%s has no launcher, and nobody else can ask all of its ranks", at.Job)
+	}
 	pods, err := a.pods(ctx, a.Namespace, at.Job)
 	if err != nil {
 		return a.explain(ctx, "list the pods of "+at.Job, err)
@@ -44,9 +49,13 @@ func (a *API) Attach(ctx context.Context, at Attach) error {
 	if len(argv) == 0 {
 		argv = []string{"sh", "-c", aShell}
 	}
-	return terminal.Run(ctx, a.config, terminal.Command{
+	err = terminal.Run(ctx, a.config, terminal.Command{
 		Namespace: a.Namespace, Pod: m.pod.Name, Container: m.container(at.Container), Argv: argv, In: at.In, Out: at.Out, Err: at.Err,
 	})
+	if denied(err) {
+		return a.explain(ctx, "reach "+at.Job, err)
+	}
+	return err
 }
 
 // place is the number of the pod that Rank runs in. Where mpirun puts its ranks nobody

@@ -41,7 +41,7 @@ func newStacks(streams Streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		err = api.Attach(cmd.Context(), jobs.Attach{Job: args[0], In: nothing, Out: streams.Out.file, Err: streams.Err.file,
+		err = api.Attach(cmd.Context(), jobs.Attach{Job: args[0], Launcher: true, In: nothing, Out: streams.Out.file, Err: streams.Err.file,
 			Argv: append([]string{names.AgentPath, "stacks"}, args[1:]...)})
 		var exit *terminal.ExitError
 		switch {

@@ -17,10 +17,11 @@ import (
 	"time"
 
 	"golang.org/x/term"
-	"k8s.io/apimachinery/pkg/util/httpstream"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // Command is what to run, and where.
@@ -42,7 +43,8 @@ const resizeEvery = 250 * time.Millisecond
 // Run returns when the command has ended, or ctx has.
 func Run(ctx context.Context, cfg *rest.Config, c Command) error {
 	tty := term.IsTerminal(int(c.In.Fd())) && term.IsTerminal(int(c.Out.Fd()))
-	executor, err := dial(cfg, c, tty)
+	var first error // of WebSocket, after which SPDY was tried
+	executor, err := dial(cfg, c, tty, func(err error) { first = err })
 	if err != nil {
 		return fmt.Errorf("exec in %s: %w", c.Pod, err)
 	}
@@ -59,17 +61,20 @@ func Run(ctx context.Context, cfg *rest.Config, c Command) error {
 	}
 	err = executor.StreamWithContext(ctx, options)
 	var exit utilexec.CodeExitError
+	var upgrade *httpstream.UpgradeFailureError
 	switch {
 	case errors.As(err, &exit):
 		return &ExitError{exit.Code}
+	case err != nil && errors.As(first, &upgrade) && apierrors.IsForbidden(upgrade.Cause): // SPDY's error is text
+		return fmt.Errorf("exec in %s: %w", c.Pod, upgrade.Cause)
 	case err != nil:
 		return fmt.Errorf("exec in %s: %w", c.Pod, err)
 	}
 	return nil
 }
 
-// dial prefers WebSocket, as kubectl does.
-func dial(cfg *rest.Config, c Command, tty bool) (remotecommand.Executor, error) {
+// dial prefers WebSocket, as kubectl does. refused gets its error if SPDY is tried then.
+func dial(cfg *rest.Config, c Command, tty bool, refused func(error)) (remotecommand.Executor, error) {
 	base, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
 		return nil, err
@@ -94,6 +99,7 @@ func dial(cfg *rest.Config, c Command, tty bool) (remotecommand.Executor, error)
 		return nil, err
 	}
 	return remotecommand.NewFallbackExecutor(socket, spdy, func(err error) bool {
+		refused(err)
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
 }
