@@ -72,10 +72,10 @@ func TestCareStacks(t *testing.T) {
 	var end typed
 	require.Eventually(t, func() bool {
 		end = s.agent(agent, time.Minute, "stacks", "--kubeconfig", person, "bert")
-		return end.code == 0 && strings.Contains(end.out, "Look at rank 1 first.")
+		return end.code == 0 && strings.Contains(end.out, "rank 1 on bert-worker-1 is not waiting")
 	}, 30*time.Second, time.Second, "%v", &end)
 	t.Log(end.out)
-	require.Regexp(t, `(?m)^.*; rank 1 on bert-worker-1 is not waiting: sleeping at hung\.py:\d+ load_batch\. Look at rank 1 first\.$`, end.out)
+	require.Regexp(t, `(?m)^ranks 0, 2 are waiting .*; rank 1 on bert-worker-1 is not waiting: sleeping at hung\.py:\d+ load_batch$`, end.out)
 	require.Regexp(t, `(?m)^ +rank 1 on bert-worker-1: sleeping at hung\.py:\d+ load_batch \(python3?, pid \d+`, end.out)
 	require.Regexp(t, `(?m)^ +File "/scripts/hung\.py", line \d+ in load_batch$`, end.out)
 	one := s.agent(agent, time.Minute, "stacks", "--kubeconfig", person, "bert", "2")
@@ -88,7 +88,6 @@ func TestCareStacks(t *testing.T) {
 	require.Contains(t, refused.err, "pods/exec")
 	s.becomes("alone", time.Minute, "running", inPhase(v1alpha1.PhaseRunning))
 	none := s.agent(agent, time.Minute, "stacks", "--kubeconfig", person, "alone")
-	t.Logf("without a launcher: %d %s%s", none.code, none.out, none.err)
-	require.NotZero(t, none.code)
-	require.Contains(t, none.err, "launcher")
+	require.Equal(t, names.ExitUsage, none.code, none.err)
+	require.Contains(t, none.err, "agent: alone has no launcher, and nobody else can ask all of its ranks\n")
 }
