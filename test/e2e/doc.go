@@ -25,6 +25,10 @@
 // docs/pipelines.md. But for the README's, these are no part of `make e2e`, as some take
 // packages of PyPI: make e2e-paste, e2e-python, e2e-pipelines.
 //
+// TestCareStops (make e2e-care) evicts and deletes the pods of the programs of test/care, each in
+// a LaunchJob of its own. They write their checkpoints to directories of this machine. make e2e
+// plays five of these cells.
+//
 // MUSTER_E2E_KEEP=1 keeps the namespaces of tests that failed.
 //
 // # Writing a row
