@@ -272,10 +272,14 @@ func (l *links) dismiss(w rendezvous.Worker, cause error) {
 	l.tally.forget(w.Name)
 }
 
+// leavingWait is for a worker that was told to stop from outside: it waits for 2 s for us,
+// and ends.
+const leavingWait = 3 * time.Second
+
 // end tells every worker that the job is over and waits until each has
-// confirmed, is lost, or ctx has ended; but not for silent ones. Errors name the
-// workers that could not be told.
-func (l *links) end(ctx context.Context, keep bool, grace time.Duration, silent map[string]bool) error {
+// confirmed, is lost, or ctx has ended; but not for silent ones, and leavingWait for those
+// that stop anyhow. Errors name the workers that could not be told.
+func (l *links) end(ctx context.Context, keep bool, grace time.Duration, silent map[string]bool, leaving func(worker string) bool) error {
 	var mu sync.Mutex
 	var errs []error
 	var group errgroup.Group
@@ -284,7 +288,13 @@ func (l *links) end(ctx context.Context, keep bool, grace time.Duration, silent 
 			continue // lost, or never ours to end
 		}
 		group.Go(func() error {
-			if err := s.link.End(ctx, keep, grace); err != nil {
+			ctx, stops := ctx, leaving(name)
+			if stops {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, leavingWait)
+				defer cancel()
+			}
+			if err := s.link.End(ctx, keep, grace); err != nil && !stops {
 				mu.Lock()
 				errs = append(errs, fmt.Errorf("worker %s: %w", name, err))
 				mu.Unlock()

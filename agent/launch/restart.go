@@ -141,7 +141,9 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 	telling, stop := context.WithTimeoutCause(working, limit, fmt.Errorf("no answer within %s", limit))
 	defer stop()
 	cleared := make(chan error, 1)
-	r.wg.Go(func() { cleared <- r.links.end(telling, true, min(r.cfg.Grace, clearGrace), going) })
+	r.wg.Go(func() {
+		cleared <- r.links.end(telling, true, min(r.cfg.Grace, clearGrace), going, func(string) bool { return false })
+	})
 	late := time.AfterFunc(clearTold, func() {
 		r.voice.Say("waiting until the workers have confirmed that nothing of the last attempt runs there%s", r.unheard())
 	})

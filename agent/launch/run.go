@@ -256,7 +256,7 @@ func (r *runner) teardown(working context.Context) {
 		case <-telling.Done():
 		}
 	})
-	if err := r.links.end(telling, r.cfg.KeepWorkers, grace, r.silent); err != nil {
+	if err := r.links.end(telling, r.cfg.KeepWorkers, grace, r.silent, r.tally.isLeaving); err != nil {
 		r.voice.Warn("%s", oneLine(err))
 		r.voice.Hint(fmt.Sprintf("a worker that does not hear from us stops everything after the lease (%s)", r.cfg.Lease))
 	}
