@@ -41,7 +41,7 @@ type Report struct {
 // Stop ends the processes that find returns, newly found ones too: TERM (then
 // CONT for those that are stopped), up to grace for them to end, KILL, until
 // two scans in a row find nothing alive. Processes that were started since the first
-// TERM get theirs in the last fifth of grace, at most 10 s before its end. The
+// TERM get theirs in the last fifth of grace, at most 5 s before its end. The
 // error joins the reasons why processes could not be signalled (another user's), or is ctx's, in which case
 // processes may live; or find's. A process in uninterruptible sleep survives
 // KILL: give ctx a deadline.
@@ -124,7 +124,9 @@ type stop struct {
 // started since the stop began: a fifth of it, and longestLast at most.
 func lastPart(grace time.Duration) time.Duration { return min(grace/5, longestLast) }
 
-const longestLast = 10 * time.Second
+// longestLast is enough for helpers and launchers to end, and leaves a rank that needs its
+// helpers 50 s of the 55 s that a pod with a period of 60 s has.
+const longestLast = 5 * time.Second
 
 func newStop(r *Reaper, find func() ([]Proc, error), grace time.Duration) *stop {
 	return &stop{r: r, find: find, pause: firstPause, sparing: time.Now().Add(grace - lastPart(grace)), asked: map[identity]bool{},
