@@ -62,8 +62,10 @@ func Savers(members []Proc, sig syscall.Signal) []Proc {
 		switch kind := kindOf(p, argv); {
 		case answers(p) != handles || kind == launcher:
 			return false
-		case kind == shell && sig == syscall.SIGINT: // bash catches INT while it waits for a command
-			return answerOf(p, syscall.SIGTERM, &buf) == handles
+		case kind == shell && sig == syscall.SIGINT: // shells catch INT while they wait for a command
+			return catches(p, syscall.SIGTERM, &buf)
+		case kind == shell:
+			return catches(p, sig, &buf)
 		}
 		return true
 	}

@@ -150,8 +150,18 @@ func answerOf(p Proc, sig syscall.Signal, buf *bytes.Buffer) answer {
 	return parseAnswer(buf.Bytes(), sig)
 }
 
-func parseAnswer(status []byte, sig syscall.Signal) answer {
-	var blocked, ignored, caught uint64
+// catches reports whether a process catches sig. A shell blocks all signals for a moment when it
+// starts a command, so for a shell this tells more than answerOf.
+func catches(p Proc, sig syscall.Signal, buf *bytes.Buffer) bool {
+	if ReadFile("/proc/"+strconv.Itoa(p.PID)+"/status", buf) != nil {
+		return false
+	}
+	_, _, caught := signalSets(buf.Bytes())
+	return caught&(1<<(sig-1)) != 0
+}
+
+// signalSets are the signals that a process blocks, ignores and catches, each as its bit.
+func signalSets(status []byte) (blocked, ignored, caught uint64) {
 	for line := range bytes.Lines(status) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		set, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
@@ -167,6 +177,11 @@ func parseAnswer(status []byte, sig syscall.Signal) answer {
 			caught = set
 		}
 	}
+	return blocked, ignored, caught
+}
+
+func parseAnswer(status []byte, sig syscall.Signal) answer {
+	blocked, ignored, caught := signalSets(status)
 	bit := uint64(1) << (sig - 1)
 	switch {
 	case sig == syscall.SIGTERM && caught&loaderSignals == loaderSignals && caught&(1<<(syscall.SIGABRT-1)) == 0 && blocked&bit == 0:
