@@ -244,7 +244,7 @@ func (c *crew) sayStopping(sig syscall.Signal, grace time.Duration, say func(for
 	}
 }
 
-// sayStopped says how they have ended.
+// sayStopped says how they have ended. A rank that has not is killed next: a second signal has come.
 func sayStopped(ranks []reap.Outcome, say func(format string, words ...any)) {
 	if len(ranks) == 0 {
 		return
@@ -255,7 +255,7 @@ func sayStopped(ranks []reap.Outcome, say func(format string, words ...any)) {
 		if r.Rank != "" {
 			name = "rank " + r.Rank
 		}
-		all = append(all, reap.Ended{Name: name, After: r.After, Killed: r.Killed})
+		all = append(all, reap.Ended{Name: name, After: r.After, Killed: r.Killed || !r.Ended()})
 	}
 	say("%s", reap.Stopped(all, "rank"))
 }

@@ -50,7 +50,7 @@ func (r *reports) of(kind string) []wire.ReportRecord {
 
 func (r *reports) await(t *testing.T, kind string) wire.ReportRecord {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(r.of(kind)) > 0 }, time.Minute, 10*time.Millisecond, "no report of kind %s: %v", kind, r.all)
+	require.Eventually(t, func() bool { return len(r.of(kind)) > 0 }, time.Minute, 10*time.Millisecond, "no report of kind %s", kind)
 	return r.of(kind)[0]
 }
 
