@@ -59,6 +59,7 @@ lint: fresh ## gofmt and go vet, for Linux and for other systems; generated file
 	$(GO) vet -tags mpi,speed,pauses,held,culprit ./test/fake
 	$(GO) vet -tags mpi,cells ./test/fake
 	$(GO) vet -tags mpi,care ./test/fake
+	$(GO) vet -tags mpi,polls ./test/fake
 	$(GO) vet -tags e2e,care ./test/e2e
 	$(GO) vet -tags e2e ./test/e2e ./test/install/live ./agent/controller ./agent/kubeflow
 	$(GO) vet -tags soak ./test/soak
@@ -104,6 +105,11 @@ fake-pauses: build ## pauses of up to two minutes between and after launches, un
 fake-held: build ## processes in the background that hold the output of commands and ranks, under shells, pdsh and five MPIs (packages from PyPI)
 	@sh test/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,held -timeout 10m -parallel 20 -run '^TestBackground' -v ./test/fake
+
+.PHONY: fake-polls
+fake-polls: build ## ranks of MPI that poll are suspected of a hang, and ranks that work are not
+	@sh test/mpi/deps.sh --test
+	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,polls -timeout 15m -parallel 1 -run '^Test(RanksThatPoll|SilentWork)' -v ./test/fake
 
 .PHONY: fake-culprit
 fake-culprit: build ## the rank that failed is named: 432 ends of ranks under five MPIs, torchrun, plain and join (packages from PyPI; root, a memory cgroup)

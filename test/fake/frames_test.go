@@ -52,6 +52,7 @@ load_batch()`
 // TestFramesByTheImagesPrograms: what a hang report says of ranks that do not tell their
 // stacks, by the programs that the image has.
 func TestFramesByTheImagesPrograms(t *testing.T) {
+	t.Parallel()
 	isolated := func(before string) []string {
 		return []string{"/usr/bin/python3", "-I", "-c", strings.Replace(sleepsIsolated, "%s", before, 1)}
 	}

@@ -94,6 +94,7 @@ func (c hungCell) named(t *testing.T) {
 // TestHungRankIsNamed: the peer that gave up is not all that the user learns, nor is a
 // list of system calls.
 func TestHungRankIsNamed(t *testing.T) {
+	t.Parallel()
 	for _, c := range []hungCell{
 		{transport: "plain", way: "sleep"},
 		{transport: "plain", way: "read", failure: true},

@@ -43,9 +43,22 @@ func polls(t *testing.T, f family, way string, seconds int, flags ...string) out
 	return o
 }
 
+// everyPlayed plays a way with each family of MPI, as far as the build plays it.
+func everyPlayed(t *testing.T, way string, test func(t *testing.T, f family)) {
+	for _, f := range families {
+		if isPollPlayed(way, f.name) {
+			t.Run(way+"/"+f.name, func(t *testing.T) {
+				t.Parallel()
+				test(t, f)
+			})
+		}
+	}
+}
+
 // TestRanksThatPollAreSuspected: ranks that wait for each other in MPI use processors. It is
 // said once, with where they stand, and changes nothing, whatever is to be done about a hang.
 func TestRanksThatPollAreSuspected(t *testing.T) {
+	t.Parallel()
 	exchange, meet, load := pollsLine(t, "comm.Recv(box, source=(rank"), pollsLine(t, "    comm.Barrier()"), pollsLine(t, "def load_batch")+1
 	for way, row := range map[string]struct{ said, blame string }{
 		"recv":  {fmt.Sprintf("all 3 ranks use a processor at polls.py:%d exchange (MPI Recv)", exchange), ""},
@@ -53,23 +66,21 @@ func TestRanksThatPollAreSuspected(t *testing.T) {
 		"apart": {fmt.Sprintf("2 of 3 ranks use a processor at polls.py:%d meet (MPI Barrier)", meet),
 			fmt.Sprintf("ranks 0, 2 are waiting in MPI Barrier at polls.py:%d meet; rank 1 on 127.0.0.3 is not waiting: sleeping at polls.py:%d load_batch. Look at rank 1 first.", meet, load)},
 	} {
-		t.Run(way, func(t *testing.T) {
-			every(t, func(t *testing.T, f family) {
-				o := polls(t, f, way, 40, "--hang-action=stop")
-				why := filepath.Base(f.mpirun) + " may hang: for 4.0 s nothing was printed, read or written, and " + row.said
-				require.Equal(t, 1, strings.Count(o.err, why+"\n"), o.err)
-				require.Equal(t, 1, strings.Count(o.err, "may hang"), o.err)
-				require.NotContains(t, o.err, "seems to hang")
-				require.Regexp(t, `(?m)^agent:     File ".*polls.py", line \d+ in (meet|exchange)$`, o.err)
-				require.Len(t, o.report.Blames, 1)
-				require.Equal(t, "suspicion", o.report.Blames[0].When)
-				if row.blame == "" {
-					require.Equal(t, why, o.report.Blames[0].Sentence)
-					return
-				}
-				require.Contains(t, o.err, "agent: "+row.blame+"\n")
-				require.Equal(t, why+"; "+row.blame, o.report.Blames[0].Sentence)
-			})
+		everyPlayed(t, way, func(t *testing.T, f family) {
+			o := polls(t, f, way, 40, "--hang-action=stop")
+			why := filepath.Base(f.mpirun) + " may hang: for 4.0 s nothing was printed, read or written, and " + row.said
+			require.Equal(t, 1, strings.Count(o.err, why+"\n"), o.err)
+			require.Equal(t, 1, strings.Count(o.err, "may hang"), o.err)
+			require.NotContains(t, o.err, "seems to hang")
+			require.Regexp(t, `(?m)^agent:     File ".*polls.py", line \d+ in (meet|exchange)$`, o.err)
+			require.Len(t, o.report.Blames, 1)
+			require.Equal(t, "suspicion", o.report.Blames[0].When)
+			if row.blame == "" {
+				require.Equal(t, why, o.report.Blames[0].Sentence)
+				return
+			}
+			require.Contains(t, o.err, "agent: "+row.blame+"\n")
+			require.Equal(t, why+"; "+row.blame, o.report.Blames[0].Sentence)
 		})
 	}
 }
@@ -77,13 +88,12 @@ func TestRanksThatPollAreSuspected(t *testing.T) {
 // TestSilentWorkIsNoSuspicion: ranks that compute, alone or while others wait for them, and ranks that
 // exchange messages.
 func TestSilentWorkIsNoSuspicion(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"compute", "count", "train", "alone", "aside", "overlap", "gossip", "tight"} {
-		t.Run(way, func(t *testing.T) {
-			every(t, func(t *testing.T, f family) {
-				o := polls(t, f, way, 22, "--hang-action=stop")
-				require.NotContains(t, o.err, "hang")
-				require.Empty(t, o.report.Blames)
-			})
+		everyPlayed(t, way, func(t *testing.T, f family) {
+			o := polls(t, f, way, 22, "--hang-action=stop")
+			require.NotContains(t, o.err, "hang")
+			require.Empty(t, o.report.Blames)
 		})
 	}
 }
