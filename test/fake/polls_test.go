@@ -69,11 +69,14 @@ func TestRanksThatPollAreSuspected(t *testing.T) {
 		everyPlayed(t, way, func(t *testing.T, f family) {
 			o := polls(t, f, way, 40, "--hang-action=stop")
 			why := filepath.Base(f.mpirun) + " may hang: for 4.0 s nothing was printed, read or written, and " + row.said
-			require.Equal(t, 1, strings.Count(o.err, why+"\n"), o.err)
-			require.Equal(t, 1, strings.Count(o.err, "may hang"), o.err)
+			said := strings.Count(o.err, why+"\n")
+			require.Positive(t, said, o.err)
+			require.Equal(t, said, strings.Count(o.err, "may hang"), o.err)
+			// Ranks that get no processor for a while seem to move.
+			require.LessOrEqual(t, said, max(1, strings.Count(o.err, "something moves again")), o.err)
 			require.NotContains(t, o.err, "seems to hang")
 			require.Regexp(t, `(?m)^agent:     File ".*polls.py", line \d+ in (meet|exchange)$`, o.err)
-			require.Len(t, o.report.Blames, 1)
+			require.Len(t, o.report.Blames, said)
 			require.Equal(t, "suspicion", o.report.Blames[0].When)
 			if row.blame == "" {
 				require.Equal(t, why, o.report.Blames[0].Sentence)
