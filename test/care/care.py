@@ -80,6 +80,7 @@ def run(me, how):
     signal.signal(signal.SIGTERM, lambda *_: asked.append(time.time()))
     signal.signal(signal.SIGINT, lambda *_: asked.append(time.time()))
     open("up." + me, "w").close()
+    print("rank", me, "is up", flush=True)
     try:
         while not asked or time.time() < asked[0] + seconds:
             helper.work()

@@ -14,6 +14,7 @@ signal.signal(signal.SIGTERM, lambda *_: asked.append(time.time()))
 signal.signal(signal.SIGINT, lambda *_: asked.append(time.time()))
 step(numpy.ones(8)).block_until_ready()
 open("up." + me, "w").close()
+print("rank", me, "is up", flush=True)
 while not asked or time.time() < asked[0] + seconds:
     out = step(numpy.ones(8)).block_until_ready()
     time.sleep(0.05)

@@ -52,6 +52,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, save)
     signal.signal(signal.SIGINT, save)
     open("up." + me, "w").close()
+    print("rank", me, "is up", flush=True)
     while True:
         check()
         time.sleep(0.1)

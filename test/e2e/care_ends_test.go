@@ -25,6 +25,24 @@ type podEnd struct {
 	over  bool
 }
 
+// logText is the log of a pod.
+type logText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // endWatch sees the pods that a job has now end, and what they write. It sees them after
 // they are gone, too.
 type endWatch struct {
@@ -33,14 +51,14 @@ type endWatch struct {
 	mu    sync.Mutex
 	ends  map[types.UID]*podEnd
 	moved chan struct{} // something has changed
-	logs  map[string]*bytes.Buffer
+	logs  map[string]*logText
 	texts sync.WaitGroup // writers of logs
 }
 
 // watchEnds begins to watch the pods of the job.
 func (s *careSpace) watchEnds(job string, c careCell) *endWatch {
 	s.t.Helper()
-	w := &endWatch{s: s.space, ends: map[types.UID]*podEnd{}, moved: make(chan struct{}, 1), logs: map[string]*bytes.Buffer{}}
+	w := &endWatch{s: s.space, ends: map[types.UID]*podEnd{}, moved: make(chan struct{}, 1), logs: map[string]*logText{}}
 	var list corev1.PodList
 	s.read(&list, "get", "pods", "-l", "muster.dev/job="+job)
 	want := c.workers
@@ -52,12 +70,15 @@ func (s *careSpace) watchEnds(job string, c careCell) *endWatch {
 	for _, pod := range list.Items {
 		w.ends[pod.UID] = &podEnd{pod: pod}
 		w.names = append(w.names, pod.Name)
-		text := &bytes.Buffer{}
+		text := &logText{}
 		w.logs[pod.Name] = text
 		cmd := exec.CommandContext(ctx, kubectlPath(), "--namespace", s.name, "logs", "-f", pod.Name)
 		cmd.Stdout, cmd.Stderr = text, text
 		require.NoError(s.t, cmd.Start())
 		w.texts.Go(func() { _ = cmd.Wait() }) // what it could not read is said in the text
+	}
+	for name, text := range w.logs { // kubectl may begin late, and meet the pod that replaces this one
+		require.Eventually(s.t, func() bool { return text.String() != "" }, time.Minute, 20*time.Millisecond, "%s says nothing", name)
 	}
 	cmd := exec.CommandContext(ctx, kubectlPath(), "--namespace", s.name, "get", "pods", "-l", "muster.dev/job="+job,
 		"--watch", "--output-watch-events", "-o", "json")
