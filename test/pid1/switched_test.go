@@ -3,13 +3,17 @@
 package pid1
 
 import (
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -68,4 +72,56 @@ func TestAttachIsNotLedToAnotherSocket(t *testing.T) {
 	wg.Wait()
 	require.Zero(t, led.Load(), "connections to the socket of another")
 	require.NotZero(t, reached.Load(), "connections to our own")
+}
+
+// TestAttachDistrustsAnotherUsersServer checks that no byte of the launcher's goes to
+// a server that runs as neither the socket's owner nor root.
+func TestAttachDistrustsAnotherUsersServer(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	l := listenAs(t, other, filepath.Join(dir, names.WorkerSocket))
+	require.NoError(t, l.SetDeadline(time.Now().Add(10*time.Second)))
+	received := make(chan string, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			received <- err.Error()
+			return
+		}
+		defer c.Close()
+		text, _ := io.ReadAll(c) // until attach closes
+		received <- string(text)
+	}()
+	cmd := exec.Command(agent, "attach")
+	cmd.Env, cmd.Stdin = []string{names.EnvDir + "=" + dir}, strings.NewReader("a token")
+	out, err := cmd.CombinedOutput()
+	require.Empty(t, <-received)
+	require.Error(t, err)
+	require.Contains(t, string(out), "served by uid 64102, not by 0")
+}
+
+// listenAs returns a listener on a socket that root owns and a server of that uid serves.
+func listenAs(t *testing.T, uid int, path string) *net.UnixListener {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	file := os.NewFile(uintptr(fd), path)
+	defer file.Close()
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrUnix{Name: path}))
+	listening := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread must not outlive its uid
+		const keep = ^uintptr(0)
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, uintptr(uid), keep); errno != 0 {
+			listening <- errno
+			return
+		}
+		listening <- unix.Listen(fd, 1) // the kernel remembers who called
+	}()
+	require.NoError(t, <-listening)
+	l, err := net.FileListener(file)
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	return l.(*net.UnixListener)
 }
