@@ -102,3 +102,40 @@ func TestLeavingWorkerWithoutDaemons(t *testing.T) {
 	w.Server.Preempt(context.Background(), syscall.SIGTERM, 40*time.Second)
 	require.Less(t, time.Since(began), 20*time.Second)
 }
+
+// TestSavingRankIsAskedOnce: a rank that the launcher has asked gets no other TERM from the stop
+// of its worker or session, which would make it begin its save again.
+func TestSavingRankIsAskedOnce(t *testing.T) {
+	const rank = `trap "echo asked; asked=1" TERM; asked=; echo up; while [ -z "$asked" ]; do sleep 0.05; done; for i in {1..50}; do sleep 0.05; done; echo saved; exit 0`
+	orted := filepath.Join(t.TempDir(), "orted")
+	require.NoError(t, os.Symlink("/bin/bash", orted))
+	under := `exec ` + orted + ` -c 'trap "exit 0" TERM; RANK=5 bash -c "$SAVES" & wait'`
+	preempt := func(w *contract.Worker, s *link.Session) {
+		w.Server.Preempt(context.Background(), syscall.SIGTERM, 20*time.Second)
+	}
+	for name, c := range map[string]struct {
+		line string
+		stop func(w *contract.Worker, s *link.Session)
+	}{
+		"the worker, with daemons":    {under, preempt},
+		"the worker, without daemons": {`RANK=5 exec bash -c "$SAVES"`, preempt},
+		"the session":                 {`RANK=5 exec bash -c "$SAVES"`, func(_ *contract.Worker, s *link.Session) { s.Stop(20 * time.Second) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := contract.NewWorker(t, nil)
+			l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
+			linked(t, l)
+			out := &said{}
+			s, err := l.Open(ctxFor(t), "", wire.Spec{Line: c.line, Env: []string{"SAVES=" + rank}}, link.Streams{Stdout: out})
+			require.NoError(t, err)
+			require.Eventually(t, func() bool { return out.text() == "up\n" }, 10*time.Second, 10*time.Millisecond)
+			got, err := l.EndRanks(ctxFor(t), wire.EndRanksRecord{Number: 1, Signal: int(syscall.SIGTERM), GraceMillis: 1000})
+			require.NoError(t, err)
+			require.Equal(t, 1, got.Asked)
+			c.stop(w, s)
+			_, err = s.Wait(ctxFor(t))
+			require.NoError(t, err)
+			require.Equal(t, "up\nasked\nsaved\n", out.text())
+		})
+	}
+}

@@ -17,7 +17,7 @@ import (
 // savers, before they are asked. Report.Others counts the ranks that live at the end.
 func (r *Reaper) Ask(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, asked func(ranks []Proc)) (Report, error) {
 	s := newStop(r, find, grace)
-	err := s.savers(ctx, sig, time.Now().Add(grace-lastPart(grace)), asked)
+	err := s.savers(ctx, sig, time.Now().Add(grace-LastPart(grace)), asked)
 	if alive, serr := s.scan(); serr == nil {
 		s.report.Others = len(Apart(Ranks(alive, sig)))
 	}
@@ -32,7 +32,7 @@ func (s *stop) savers(ctx context.Context, sig syscall.Signal, until time.Time, 
 		savers := Savers(alive, sig)
 		s.watched.watch(savers)
 		told = true
-		asked(Apart(savers))
+		asked(savers)
 		return savers
 	})
 	if !told {

@@ -11,9 +11,12 @@ import (
 // Hold keeps daemons of an MPI during a Drain: their mpirun runs elsewhere, and ends the ranks
 // on all machines when it loses a daemon.
 type Hold struct {
+	// Before have had their TERM, from another stop, and get none: a rank that saves would begin
+	// again. They are waited for.
+	Before []Proc
 	// Until is closed when the daemons may be asked.
 	Until <-chan struct{}
-	// Asked is called once with the ranks, before they are asked.
+	// Asked is called once with the savers (Savers), before they are asked.
 	Asked func(ranks []Proc)
 	// Saved is called once when the ranks have ended, or when the last part of the grace begins.
 	// living counts the ranks that live, those that were not asked among them.
@@ -25,6 +28,7 @@ type Hold struct {
 // die of it, which its mpirun takes for a failure.
 func (r *Reaper) DrainHolding(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, tell func([]Outcome), h Hold) (Report, error) {
 	s := newStop(r, find, grace)
+	s.askedBefore(h.Before)
 	s.watched.tell = tell
 	s.ordered = true
 	start := time.Now()

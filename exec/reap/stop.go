@@ -53,17 +53,19 @@ func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace ti
 
 // Drain is Stop with an order: the ranks of the first scan (Ranks) are asked alone, and
 // with sig: a program may be made to be stopped by INT or QUIT. All others are
-// asked when these have ended, or in the last part of grace (lastPart), helpers before
+// asked when these have ended, or in the last part of grace (LastPart), helpers before
 // launchers: torchrun and MPI daemons that are asked earlier kill what still saves. If sig is not
 // TERM, all are asked with TERM after half of grace, ranks that ignored sig too.
 func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration) (Report, error) {
-	return r.DrainTelling(ctx, find, sig, grace, func([]Outcome) {})
+	return r.DrainTelling(ctx, find, sig, grace, nil, func([]Outcome) {})
 }
 
 // DrainTelling is Drain, and calls tell each time that the outcome of a rank has changed, with
-// those of all: what ends with the last of them is told before.
-func (r *Reaper) DrainTelling(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, tell func([]Outcome)) (Report, error) {
+// those of all: what ends with the last of them is told before. Those of before have had their TERM
+// and get none: a rank that saves would begin again.
+func (r *Reaper) DrainTelling(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, before []Proc, tell func([]Outcome)) (Report, error) {
 	s := newStop(r, find, grace)
+	s.askedBefore(before)
 	s.watched.tell = tell
 	start := time.Now()
 	s.ordered = grace > 0
@@ -87,7 +89,7 @@ func alone(sig syscall.Signal, grace time.Duration) time.Duration {
 	if sig != syscall.SIGTERM {
 		return grace / 2
 	}
-	return grace - lastPart(grace)
+	return grace - LastPart(grace)
 }
 
 // Rest is Stop for what a process that has ended leaves behind. If since is not zero, processes that
@@ -120,16 +122,16 @@ type stop struct {
 	watched watched
 }
 
-// lastPart is how long before the end of a grace the processes are asked that were
-// started since the stop began: a fifth of it, and longestLast at most.
-func lastPart(grace time.Duration) time.Duration { return min(grace/5, longestLast) }
+// LastPart is how long before the end of a grace the processes are asked that were
+// started since the stop began: a fifth of it, and 5 s at most.
+func LastPart(grace time.Duration) time.Duration { return min(grace/5, longestLast) }
 
 // longestLast is enough for helpers and launchers to end, and leaves a rank that needs its
 // helpers 50 s of the 55 s that a pod with a period of 60 s has.
 const longestLast = 5 * time.Second
 
 func newStop(r *Reaper, find func() ([]Proc, error), grace time.Duration) *stop {
-	return &stop{r: r, find: find, pause: firstPause, sparing: time.Now().Add(grace - lastPart(grace)), asked: map[identity]bool{},
+	return &stop{r: r, find: find, pause: firstPause, sparing: time.Now().Add(grace - LastPart(grace)), asked: map[identity]bool{},
 		killed: map[identity]bool{}, found: map[identity]bool{}, present: map[identity]bool{}, refused: map[identity]error{}}
 }
 
@@ -229,6 +231,13 @@ func (s *stop) scan() ([]Proc, error) {
 // it to save its work.
 func (s *stop) spared(p Proc) bool {
 	return s.begun > 0 && p.Start >= s.begun && (s.anew || !s.present[p.identity()]) && time.Now().Before(s.sparing)
+}
+
+// askedBefore takes down that another stop has asked them with TERM.
+func (s *stop) askedBefore(all []Proc) {
+	for _, p := range all {
+		s.asked[p.identity()] = true
+	}
 }
 
 func (s *stop) ask(p Proc) { s.askWith(p, syscall.SIGTERM) }

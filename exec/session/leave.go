@@ -94,13 +94,15 @@ func (s *Server) drain(ctx context.Context, l *leaving, find func() ([]reap.Proc
 	if s.saving != nil && time.Now().Before(s.saving.until) {
 		l.led() // it has asked before
 	}
+	before := s.askedLocked()
 	s.mu.Unlock()
 	s.wg.Go(func() { l.await(ctx) })
 	one := l.saving
 	return s.cfg.Reaper.DrainHolding(ctx, find, sig, grace, tell, reap.Hold{
-		Until: l.release,
-		Asked: func(ranks []reap.Proc) {
-			one.ranks = ranks
+		Before: before,
+		Until:  l.release,
+		Asked: func(savers []reap.Proc) {
+			one.savers = savers
 			l.asked()
 		},
 		Saved: func(outcomes []reap.Outcome, living int) {

@@ -18,7 +18,8 @@ type saving struct {
 	cancel context.CancelFunc
 	asked  chan struct{}    // closed when the ranks have been asked
 	over   chan struct{}    // closed when they have ended, or the last part of the grace begins
-	ranks  []reap.Proc      // when asked is closed
+	signal syscall.Signal   // with which they are asked
+	savers []reap.Proc      // when asked is closed
 	answer wire.RanksRecord // when over is closed
 }
 
@@ -49,7 +50,7 @@ func (s *Server) endRanks(c *conn, seq uint64, rec wire.EndRanksRecord) {
 		case <-c.gone:
 			return
 		}
-		answer := wire.RanksRecord{Asked: len(one.ranks), Ranks: livingRanks(one.ranks)}
+		answer := livingRanks(reap.Apart(one.savers))
 		if rec.Wait {
 			answer = one.answer
 		}
@@ -67,7 +68,7 @@ func (s *Server) askRanksLocked(rec wire.EndRanksRecord) *saving {
 	}
 	grace := graceOf(rec.GraceMillis)
 	ctx, cancel := s.patience(grace)
-	one := &saving{number: rec.Number, until: time.Now().Add(grace), cancel: cancel, asked: make(chan struct{}), over: make(chan struct{})}
+	one := &saving{number: rec.Number, until: time.Now().Add(grace), signal: syscall.Signal(rec.Signal), cancel: cancel, asked: make(chan struct{}), over: make(chan struct{})}
 	var all []*session
 	for _, x := range s.sessions {
 		if x.lives() {
@@ -87,12 +88,31 @@ func (s *Server) askRanksLocked(rec wire.EndRanksRecord) *saving {
 			awaitAll(ctx, fences)
 			return
 		}
-		one.answer = s.askRanks(ctx, all, rec, grace, func(ranks []reap.Proc) {
-			one.ranks = ranks
+		one.answer = s.askRanks(ctx, all, rec, grace, func(savers []reap.Proc) {
+			one.savers = savers
 			close(one.asked)
 		})
 	})
 	return one
+}
+
+// askedLocked are those that have been asked with TERM on the launcher's word. Called with s.mu held.
+func (s *Server) askedLocked() []reap.Proc {
+	if one := s.saving; one != nil && one.signal == syscall.SIGTERM {
+		select {
+		case <-one.asked:
+			return one.savers
+		default:
+		}
+	}
+	return nil
+}
+
+// asked is askedLocked.
+func (s *Server) asked() []reap.Proc {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.askedLocked()
 }
 
 func awaitAll(ctx context.Context, all []<-chan struct{}) {
@@ -104,7 +124,7 @@ func awaitAll(ctx context.Context, all []<-chan struct{}) {
 	}
 }
 
-func (s *Server) askRanks(ctx context.Context, all []*session, rec wire.EndRanksRecord, grace time.Duration, asked func(ranks []reap.Proc)) wire.RanksRecord {
+func (s *Server) askRanks(ctx context.Context, all []*session, rec wire.EndRanksRecord, grace time.Duration, asked func(savers []reap.Proc)) wire.RanksRecord {
 	for _, x := range all {
 		x.awaitStart(ctx)
 		s.lookAt(x) // what ended before was not our doing
@@ -118,9 +138,10 @@ func (s *Server) askRanks(ctx context.Context, all []*session, rec wire.EndRanks
 }
 
 // livingRanks are ranks that have just been asked, as records have them.
-func livingRanks(ranks []reap.Proc) (all []wire.EndingRank) {
+func livingRanks(ranks []reap.Proc) wire.RanksRecord {
+	all := wire.RanksRecord{Asked: len(ranks)}
 	for _, p := range ranks[:min(len(ranks), mostEnded)] {
-		all = append(all, wire.EndingRank{Rank: p.Numbers.Rank(), Lives: true})
+		all.Ranks = append(all.Ranks, wire.EndingRank{Rank: p.Numbers.Rank(), Lives: true})
 	}
 	return all
 }
@@ -144,7 +165,7 @@ func (s *Server) awaitSaving(ctx context.Context, grace time.Duration) time.Dura
 		return grace
 	}
 	began := time.Now()
-	s.awaitStop(ctx, one.over, grace-grace/5)
+	s.awaitStop(ctx, one.over, grace-reap.LastPart(grace))
 	return max(0, grace-time.Since(began))
 }
 

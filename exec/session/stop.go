@@ -58,7 +58,7 @@ func (s *Server) stopSession(x *session, grace time.Duration) {
 		if grace == 0 {
 			x.noteKilled()
 		}
-		if _, err := s.cfg.Reaper.DrainTelling(ctx, x.tree.Find, syscall.SIGTERM, grace, x.noteAsked); err != nil && !s.hurried() {
+		if _, err := s.cfg.Reaper.DrainTelling(ctx, x.tree.Find, syscall.SIGTERM, grace, s.asked(), x.noteAsked); err != nil && !s.hurried() {
 			s.cfg.Log.Warn("stop session", "session", x.id, "err", err)
 		}
 		x.endOutput()
@@ -191,7 +191,7 @@ func (s *Server) stopLive(ctx context.Context, live []*session, reason string, g
 		if going != nil {
 			going.asked() // nobody is told more of its ranks than when they have ended
 		}
-		report, err = s.cfg.Reaper.DrainTelling(ctx, find, sig, grace, tell)
+		report, err = s.cfg.Reaper.DrainTelling(ctx, find, sig, grace, s.asked(), tell)
 	}
 	if err != nil && !s.hurried() {
 		s.cfg.Log.Warn("stop sessions", "reason", reason, "left", report.Left, "err", err)
