@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -59,12 +60,19 @@ type endWatch struct {
 func (s *careSpace) watchEnds(job string, c careCell) *endWatch {
 	s.t.Helper()
 	w := &endWatch{s: s.space, ends: map[types.UID]*podEnd{}, moved: make(chan struct{}, 1), logs: map[string]*logText{}}
-	var list corev1.PodList
-	s.read(&list, "get", "pods", "-l", "muster.dev/job="+job)
 	want := c.workers
 	if !c.member {
 		want++
 	}
+	var list corev1.PodList
+	require.Eventually(s.t, func() bool { // the API server may not know yet what runs, and gives no log of it
+		list = corev1.PodList{}
+		s.read(&list, "get", "pods", "-l", "muster.dev/job="+job)
+		return !slices.ContainsFunc(list.Items, func(p corev1.Pod) bool {
+			own := p.Status.ContainerStatuses
+			return len(own) == 0 || own[0].State.Waiting != nil
+		})
+	}, time.Minute, 100*time.Millisecond, "the pods of %s do not run", job)
 	require.Len(s.t, list.Items, want)
 	ctx, cancel := context.WithCancel(context.Background())
 	for _, pod := range list.Items {
