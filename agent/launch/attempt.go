@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
@@ -135,15 +137,17 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	a.progress = r.watchProgress(0)
 	a.words = r.listen()
 	a.command, err = r.teed(a.progress, a.words, func(s Streams) (c *command, err error) {
-		start := func() error {
-			c, err = startCommand(r.reaper, argv, env, r.cfg.Chdir, s, r.id)
+		err = onThread(func() (err error) {
+			deaf := false
+			if r.launchesOnly(argv) {
+				_ = filterSetpgid() // without it the race is as it was
+				deaf = r.links != nil && term.IsTerminal(int(s.In.Fd())) && blockInterrupt() == nil
+			}
+			if c, err = startCommand(r.reaper, argv, env, r.cfg.Chdir, s, r.id); err == nil {
+				c.deaf = deaf
+			}
 			return err
-		}
-		if r.launchesOnly(argv) {
-			err = startQuietly(start)
-		} else {
-			err = start()
-		}
+		})
 		return c, err
 	})
 	if err != nil {

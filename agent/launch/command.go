@@ -34,7 +34,9 @@ type command struct {
 	// shared: it is in our process group, because it may read the terminal.
 	// What the terminal sends then reaches it without us.
 	shared bool
-	links  *links // of workers that may run its ranks; nil: there are none
+	// deaf: it is shared, but blocks the terminal's INT (blockInterrupt), and ends by TERM.
+	deaf  bool
+	links *links // of workers that may run its ranks; nil: there are none
 	// drained ends the stop of its ranks, and returns what has become of them; nil: there is none.
 	drained func() []StoppedRank
 }
@@ -129,6 +131,8 @@ func (c *command) signal(sig syscall.Signal) {
 	case !c.shared:
 		// The group lives as long as a member does, also after its leader.
 		_ = syscall.Kill(-c.proc.PID(), sig) // ESRCH: nobody is left to tell
+	case c.deaf && sig == syscall.SIGINT:
+		_ = c.proc.Signal(syscall.SIGTERM) // os.ErrProcessDone: nobody is left to tell
 	case sig == syscall.SIGINT || sig == syscall.SIGQUIT:
 		// The terminal has sent it to the whole group; twice means "at once" to mpirun.
 	default:
@@ -141,7 +145,7 @@ func (c *command) signal(sig syscall.Signal) {
 // its whole process group, when these have ended (stopLast); at once if it has failed. It returns the number of ranks; 0: there is
 // one without a number, or later gets the number.
 func (c *command) stop(sig syscall.Signal, grace time.Duration, failed bool) (number int, later <-chan int) {
-	if c.shared && sig == syscall.SIGINT || c.drained != nil {
+	if c.shared && !c.deaf && sig == syscall.SIGINT || c.drained != nil {
 		return 0, nil // the terminal has sent it
 	}
 	ranks, mpi := c.ranksHere(sig)

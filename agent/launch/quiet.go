@@ -10,28 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startQuietly runs start on a thread of its own whose child processes cannot lose
-// a race in Open MPI's launcher. For each remote agent that launcher forks, and
-// parent and child both move the child to a process group of its own. If the
-// child has reached execve first, the parent's setpgid fails with EACCES, and
-// mpirun prints "plm:rsh: Warning: setpgid(...) failed in parent": on two
-// processors in one run of three.
-//
-// The filter answers 0 to setpgid(N, N), the parent's call; setpgid(0, 0), the
-// child's, goes through. A shell with job control makes the first call too, so the
-// filter is only for mpirun itself, and only where it starts no ranks here.
-func startQuietly(start func() error) (err error) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine, and the filter with it
-		_ = filterSetpgid()    // without it the race is as it was
-		err = start()
-	}()
-	<-ended
-	return err
-}
-
 // Offsets in struct seccomp_data of the words that the filter reads, on a
 // little-endian machine (linux/seccomp.h).
 const (
@@ -41,8 +19,17 @@ const (
 	offPGID   = 24
 )
 
-// filterSetpgid installs the filter in this thread and the processes that it
-// starts. It needs no privilege: they cannot gain any by setuid programs either.
+// filterSetpgid keeps the processes that this thread starts from losing a race in
+// Open MPI's launcher. For each remote agent that launcher forks, and
+// parent and child both move the child to a process group of its own. If the
+// child has reached execve first, the parent's setpgid fails with EACCES, and
+// mpirun prints "plm:rsh: Warning: setpgid(...) failed in parent": on two
+// processors in one run of three.
+//
+// The filter answers 0 to setpgid(N, N), the parent's call; setpgid(0, 0), the
+// child's, goes through. A shell with job control makes the first call too, so the
+// filter is only for mpirun itself, and only where it starts no ranks here. It needs no
+// privilege: the processes cannot gain any by setuid programs either.
 func filterSetpgid() error {
 	arch := uint32(unix.AUDIT_ARCH_X86_64)
 	if runtime.GOARCH == "arm64" {

@@ -25,7 +25,7 @@ type careWay struct {
 	verb    string
 	workers int
 	flags   []string
-	stop    func(t *testing.T, j *job)
+	stop    func(t *testing.T, j *job) // nil: Ctrl-C on a terminal
 	code    int
 }
 
@@ -34,7 +34,8 @@ func careWays() []careWay {
 	send := func(sig syscall.Signal) func(*testing.T, *job) { return func(_ *testing.T, j *job) { j.signal(sig) } }
 	return []careWay{
 		{"TERM", "run", 2, []string{"--fake=2"}, send(syscall.SIGTERM), 143},
-		{"Ctrl-C", "run", 2, []string{"--fake=2"}, send(syscall.SIGINT), 130},
+		{"INT", "run", 2, []string{"--fake=2"}, send(syscall.SIGINT), 130},
+		{"Ctrl-C", "run", 2, []string{"--fake=2"}, nil, 130},
 		{"drain", "run", 1, []string{"--fake=1", "--slots=2"}, worker, 0},
 		{"drain of one", "run", 2, []string{"--fake=2"}, worker, 0},
 		{"scale-down", "run", 2, []string{"--fake=2", "--min-workers=1"}, worker, 0},
@@ -128,12 +129,21 @@ func careCell(t *testing.T, p care.Program, w careWay, sources string) {
 	for _, word := range p.Command {
 		argv = append(argv, strings.ReplaceAll(word, "@", sources))
 	}
-	j := start(t, call{argv: argv})
+	c, stop := call{argv: argv}, w.stop
+	if stop == nil {
+		theirs, keys := terminal(t)
+		c.stdin = theirs
+		stop = func(t *testing.T, _ *job) {
+			_, err := keys.WriteString(ctrlC)
+			require.NoError(t, err)
+		}
+	}
+	j := start(t, c)
 	for rank := range careRanks(p, w) {
 		require.Eventually(t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond, "rank %d: %s", rank, j.err)
 	}
 	asked := time.Now()
-	w.stop(t, j)
+	stop(t, j)
 	o := j.wait()
 	for rank := range careRanks(p, w) {
 		number := strconv.Itoa(rank)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/term"
 
 	"github.com/musterhq/muster/agent/launch"
 	"github.com/musterhq/muster/test/suite/hangs"
@@ -29,7 +30,7 @@ const patience = 90 * time.Second
 // call is one command line and what it runs in.
 type call struct {
 	argv   []string
-	stdin  io.Reader // nil: /dev/null
+	stdin  io.Reader // nil: /dev/null; a terminal becomes its controlling one
 	env    []string
 	dir    string // "": that of the tests
 	shared bool   // no MUSTER_DIR of its own: the default place
@@ -74,6 +75,9 @@ func start(t *testing.T, c call) *job {
 	}
 	j.cmd = exec.Command(path, c.argv[1:]...)
 	j.cmd.Dir, j.cmd.Stdin, j.cmd.Stdout, j.cmd.Stderr = c.dir, c.stdin, j.out, j.err
+	if in, ok := c.stdin.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
+		j.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	}
 	j.cmd.WaitDelay = 5 * time.Second // what is left may hold our pipes; remains names it
 	env := append(plainEnv(), "FAKE_TEST="+j.mark)
 	if !c.shared {
