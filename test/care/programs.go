@@ -28,6 +28,7 @@ type Program struct {
 // Tools is where the programs find what they run with.
 type Tools struct {
 	Python     string
+	Numactl    string
 	Torch, JAX string            // Pythons of environments that have these packages
 	Missing    map[string]string // why torch, jax or numactl is not there
 }
@@ -44,7 +45,8 @@ func Programs(at Tools) []Program {
 		{"service in its own session", plain, 1, []string{python, "@care.py", "service"}, "", false},
 		{"subprocess", plain, 1, []string{python, "@care.py", "subprocess"}, "", false},
 		{"bash script", plain, 1, []string{"bash", "-c", "true; " + python + " @care.py subprocess; exit $?"}, "", false},
-		{"numactl", plain, 1, []string{"numactl", "--interleave=all", python, "@loaders.py", "fork"}, at.Missing["numactl"], false},
+		// Options that bind memory fail in pods: the runtime's seccomp profile refuses set_mempolicy.
+		{"numactl", plain, 1, []string{at.Numactl, "--cpunodebind=0", python, "@loaders.py", "fork"}, at.Missing["numactl"], false},
 		{"timeout", plain, 1, []string{"timeout", "1000", python, "@loaders.py", "fork"}, "", false},
 		{"mp.spawn, stand-in", plain, 2, []string{python, "@care.py", "spawned"}, "", false},
 		{"torchrun, stand-in", torchrun, 2, []string{python, "@torchrun.py", "2", "0.5", python, "@loaders.py", "fork"}, "", false},

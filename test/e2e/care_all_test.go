@@ -29,8 +29,11 @@ func brought(t *testing.T, pattern string) string {
 // careAll are the cells of every program.
 func careAll(t *testing.T) (cells []careCell) {
 	torch, jax := brought(t, "frameworks/torch-*[0-9a-f]"), brought(t, "frameworks/jax-*[0-9a-f]")
-	at := care.Tools{Python: carePython, Torch: "/venv/torch/bin/python", JAX: "/venv/jax/bin/python",
-		Missing: map[string]string{"numactl": "no image has numactl"}}
+	at := care.Tools{Python: carePython, Numactl: "/numactl/numactl", Torch: "/venv/torch/bin/python", JAX: "/venv/jax/bin/python",
+		Missing: map[string]string{}}
+	if _, err := os.Stat("/usr/bin/numactl"); err != nil {
+		at.Missing["numactl"] = "numactl is not installed (test/mpi/deps.sh --conform)"
+	}
 	mounts := map[string]map[string]string{}
 	for name, dir := range map[string]string{"torch": torch, "jax": jax} {
 		if dir == "" {
@@ -49,6 +52,8 @@ func careAll(t *testing.T) (cells []careCell) {
 			c.image, c.mounts = "frameworks", mounts["torch"]
 		case at.JAX:
 			c.image, c.mounts = "frameworks", mounts["jax"]
+		case at.Numactl: // the image has libnuma
+			c.mounts = map[string]string{"/numactl": "/usr/bin"}
 		}
 		for _, member := range []bool{true, false} {
 			c.member = member

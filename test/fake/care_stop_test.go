@@ -58,7 +58,7 @@ func framework(name string) (python, missing string) {
 
 func carePrograms(t *testing.T) []care.Program {
 	const python = "/usr/bin/python3"
-	at := care.Tools{Python: python, Missing: map[string]string{}}
+	at := care.Tools{Python: python, Numactl: "numactl", Missing: map[string]string{}}
 	at.Torch, at.Missing["torch"] = framework("torch")
 	at.JAX, at.Missing["jax"] = framework("jax")
 	if _, err := os.Stat("/usr/bin/numactl"); err != nil {
