@@ -195,8 +195,8 @@ killed: ## the controller killed at each of its writes, in memory (the tests of 
 
 .PHONY: e2e-care
 e2e-care: loaded frameworks-image ## ranks in pods save however their pods are ended, in the pod's own grace, and agent stacks JOB names the one that hangs (packages from PyPI)
-	@sh test/mpi/deps.sh --conform && sh test/frameworks/deps.sh --ci
-	@$(GO) run ./test/frameworks -install -rows torch,jax
+	@sh test/mpi/deps.sh --conform && sh test/frameworks/deps.sh --all
+	@$(GO) run ./test/frameworks -install -rows torch,jax,horovod
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e,care -parallel 8 -timeout 40m -v -run '^TestCare(Stops|LongSaves|Stacks)$$$$' ./test/e2e
 
 .PHONY: e2e-install

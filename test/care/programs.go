@@ -64,3 +64,9 @@ func Programs(at Tools) []Program {
 func MPI(name, mpirun, python string) Program {
 	return Program{name, "", 1, []string{mpirun, python, "@loaders.py", "fork"}, "", false}
 }
+
+// Horovod returns the program whose ranks horovodrun starts over ssh. PATH must have horovodrun
+// and the Python of its environment, and PYTHONPATH the packages of PyTorch.
+func Horovod() Program {
+	return Program{"Horovod", "", 1, []string{"horovodrun", "--gloo", "python", "@care_horovod.py"}, "", false}
+}

@@ -65,7 +65,19 @@ func careAll(t *testing.T) (cells []careCell) {
 			}
 		}
 	}
-	return append(cells, careMPIs(t)...)
+	return append(append(cells, careMPIs(t)...), careHorovod(t)...)
+}
+
+// careHorovod are the cells of horovodrun.
+func careHorovod(t *testing.T) []careCell {
+	mounts := map[string]string{"/venv/horovod": brought(t, "frameworks/horovod-*[0-9a-f]"), "/venv/torch": brought(t, "frameworks/torch-*[0-9a-f]")}
+	if mounts["/venv/horovod"] == "" || mounts["/venv/torch"] == "" {
+		t.Log("Horovod is left out: it is not installed (go run ./test/frameworks -install -rows horovod)")
+		return nil
+	}
+	env := map[string]string{"PATH": "/venv/horovod/bin:/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS": "1",
+		"PYTHONPATH": "/venv/torch/lib/python3.11/site-packages"}
+	return careOfMPI(careCell{program: care.Horovod(), framework: "horovod", image: "frameworks", mounts: mounts, env: env})
 }
 
 // careMPIs are the cells of every mpirun.

@@ -45,6 +45,9 @@ type careCell struct {
 	apart   int               // seconds that it takes more for each rank
 	period  int64             // terminationGracePeriodSeconds; 0: left away
 	mounts  map[string]string // directories of this machine by their paths in the pods
+	env     map[string]string // added to that of every cell
+	// framework is the job's; "": the program's.
+	framework string
 }
 
 // place is what the cell's column is called.
@@ -94,6 +97,9 @@ func (c careCell) job(t *testing.T, s *careSpace, name, dir string) *v1alpha1.La
 	if job.Spec.Framework == "" {
 		job.Spec.Framework = c.program.Framework
 	}
+	if c.framework != "" {
+		job.Spec.Framework = c.framework
+	}
 	job.Spec.Slots = 1
 	worker := &job.Spec.Roles[0].Template.Spec
 	pods := []*corev1.PodSpec{worker, &job.Spec.Launcher.Template.Spec}
@@ -106,6 +112,9 @@ func (c careCell) job(t *testing.T, s *careSpace, name, dir string) *v1alpha1.La
 		own.Image, own.WorkingDir = image(c.image), careDir
 		own.Env = append(own.Env, corev1.EnvVar{Name: "CARE_SECONDS", Value: strconv.Itoa(c.seconds)},
 			corev1.EnvVar{Name: "CARE_APART", Value: strconv.Itoa(c.apart)}, corev1.EnvVar{Name: "PYTHONDONTWRITEBYTECODE", Value: "1"})
+		for name, value := range c.env {
+			own.Env = append(own.Env, corev1.EnvVar{Name: name, Value: value})
+		}
 		if c.period != 0 {
 			pod.TerminationGracePeriodSeconds = &c.period
 		}

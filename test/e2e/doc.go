@@ -26,8 +26,9 @@
 // packages of PyPI: make e2e-paste, e2e-python, e2e-pipelines.
 //
 // TestCareStops (make e2e-care) evicts and deletes the pods of the programs of test/care, each in
-// a LaunchJob of its own. They write their checkpoints to directories of this machine. make e2e
-// plays five of these cells.
+// a LaunchJob of its own. They write their checkpoints to directories of this machine. numactl, other
+// MPIs, PyTorch, JAX and Horovod are mounted from it, too: only on the cluster of test/cluster.
+// make e2e plays five of these cells.
 //
 // MUSTER_E2E_KEEP=1 keeps the namespaces of tests that failed.
 //
