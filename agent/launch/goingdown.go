@@ -10,8 +10,9 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// goingDown is a worker that was told to stop from outside and holds daemons of an mpirun. That
-// ends the ranks of all workers when it loses a daemon, so all are asked to save.
+// goingDown is a worker that was told to stop from outside and holds daemons of an mpirun, or
+// ranks that horovodrun or another launcher has started. These end the ranks of all workers when
+// they lose one, so all are asked to save.
 type goingDown struct {
 	worker string
 	until  time.Time // when the worker kills what lives

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -87,20 +88,39 @@ func TestLeavingWorkerHoldsDaemons(t *testing.T) {
 	<-ended
 }
 
-// TestLeavingWorkerWithoutDaemons: nobody is told, and nothing is held.
-func TestLeavingWorkerWithoutDaemons(t *testing.T) {
-	w := contract.NewWorker(t, nil)
-	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) {
-		c.OnReport = func(rec wire.ReportRecord) { require.NotEqual(t, wire.ReportLeaving, rec.Kind) }
-	})
-	linked(t, l)
-	out := &said{}
-	_, err := l.Open(ctxFor(t), "", wire.Spec{Argv: []string{"/bin/bash", "-c", `trap 'exit 0' TERM; echo up; while :; do sleep 0.05; done`}}, link.Streams{Stdout: out})
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return out.text() != "" }, 10*time.Second, 10*time.Millisecond)
-	began := time.Now()
-	w.Server.Preempt(context.Background(), syscall.SIGTERM, 40*time.Second)
-	require.Less(t, time.Since(began), 20*time.Second)
+// TestLeavingWorkerTells: of ranks that a launcher elsewhere has started, as horovodrun does, and
+// of nothing else.
+func TestLeavingWorkerTells(t *testing.T) {
+	const saves = `trap 'exit 0' TERM; echo up; while :; do sleep 0.05; done`
+	for name, c := range map[string]struct {
+		spec wire.Spec
+		told bool
+	}{
+		"a rank that a launcher has started": {wire.Spec{Line: `HOROVOD_RANK=1 bash -c "` + saves + `"`}, true},
+		"a command without a number":         {wire.Spec{Line: saves}, false},
+		"a member":                           {wire.Spec{Argv: []string{"/bin/bash", "-c", saves}, Env: []string{"RANK=1"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := contract.NewWorker(t, nil)
+			var told atomic.Bool
+			l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) {
+				c.OnReport = func(rec wire.ReportRecord) {
+					if rec.Kind == wire.ReportLeaving {
+						told.Store(true)
+					}
+				}
+			})
+			linked(t, l)
+			out := &said{}
+			_, err := l.Open(ctxFor(t), "", c.spec, link.Streams{Stdout: out})
+			require.NoError(t, err)
+			require.Eventually(t, func() bool { return out.text() != "" }, 10*time.Second, 10*time.Millisecond)
+			began := time.Now()
+			w.Server.Preempt(context.Background(), syscall.SIGTERM, 40*time.Second)
+			require.Less(t, time.Since(began), 20*time.Second)
+			require.Equal(t, c.told, told.Load())
+		})
+	}
 }
 
 // TestSavingRankIsAskedOnce: a rank that the launcher has asked gets no other TERM from the stop

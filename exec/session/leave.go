@@ -19,6 +19,7 @@ const leadTime = 10 * time.Second
 
 // leaving is a stop from outside. If the worker has daemons of an mpirun, they are held until
 // the launcher has ended that mpirun: it ends the ranks of all workers when it loses a daemon.
+// The same holds for what horovodrun and others start over rsh.
 type leaving struct {
 	saving  *saving       // its first part, in which the ranks are asked
 	lead    chan struct{} // closed when the launcher asks the ranks of all workers
@@ -67,8 +68,9 @@ func (s *Server) freeLocked() {
 	}
 }
 
-// holdsDaemons reports whether one of the sessions has daemons of an mpirun that runs elsewhere.
-func holdsDaemons(all []*session) bool {
+// ledElsewhere reports whether one of the sessions has daemons of an mpirun that runs elsewhere,
+// or ranks that a launcher there, as horovodrun, has started: it ends all ranks when it loses one.
+func ledElsewhere(all []*session) bool {
 	for _, x := range all {
 		if !x.line {
 			continue
@@ -78,7 +80,7 @@ func holdsDaemons(all []*session) bool {
 			continue // the stop itself says it
 		}
 		for _, p := range members {
-			if p.Alive() && names.IsMPIDaemon(p.Comm) {
+			if p.Alive() && (names.IsMPIDaemon(p.Comm) || p.Numbers != (reap.Numbers{})) {
 				return true
 			}
 		}

@@ -185,7 +185,7 @@ func (s *Server) stopLive(ctx context.Context, live []*session, reason string, g
 	}
 	var report reap.Report
 	var err error
-	if going != nil && grace > 0 && holdsDaemons(live) {
+	if going != nil && grace > 0 && ledElsewhere(live) {
 		report, err = s.drain(ctx, going, find, sig, grace, tell)
 	} else {
 		if going != nil {
