@@ -60,8 +60,9 @@ type StoppedRank struct {
 	Attempt int     `json:"attempt"` // from 0
 	Rank    string  `json:"rank"`    // "rank 3", "ps 0", or the command in the launcher
 	Worker  string  `json:"worker,omitempty"`
-	Seconds float64 `json:"seconds"` // from when it was asked to its end; 0: its worker has asked it
-	Killed  bool    `json:"killed"`  // it had not ended when the grace was over
+	Seconds float64 `json:"seconds"`           // from when it was asked to its end; 0: its worker has asked it
+	Killed  bool    `json:"killed"`            // it had not ended when the grace was over
+	Unknown bool    `json:"unknown,omitempty"` // how it ended: its worker went without telling
 }
 
 // tookPart counts workers of an attempt, or those that joined it. A worker that was replaced under its name is

@@ -4,6 +4,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"syscall"
 	"time"
@@ -29,6 +30,7 @@ type saver struct {
 	rank, worker string // "": in the launcher
 	after        time.Duration
 	ended        bool
+	unknown      bool // its worker went without telling
 }
 
 // askSavers asks the ranks below the command to end: the ranks of its sessions on workers, and
@@ -76,7 +78,11 @@ func (c *command) askSavers(ctx context.Context, sig syscall.Signal, grace time.
 			if last, err := s.link.EndRanks(ctx, waiting); err == nil {
 				note(saversOf(last, name, 0), last.Living)
 			} else {
-				note(saversOf(first, name, time.Since(began)), 1)
+				list := saversOf(first, name, time.Since(began))
+				for i := range list {
+					list[i].unknown = !list[i].ended && !errors.Is(ctx.Err(), context.DeadlineExceeded)
+				}
+				note(list, 1)
 			}
 		})
 	}
@@ -89,7 +95,7 @@ func (c *command) askSavers(ctx context.Context, sig syscall.Signal, grace time.
 // saversOf returns the ranks of an answer. so is the time from the signal for ranks that still live.
 func saversOf(rec wire.RanksRecord, worker string, so time.Duration) (all []saver) {
 	for _, r := range rec.Ranks {
-		one := saver{r.Rank, worker, time.Duration(r.AfterMillis) * time.Millisecond, !r.Lives}
+		one := saver{rank: r.Rank, worker: worker, after: time.Duration(r.AfterMillis) * time.Millisecond, ended: !r.Lives}
 		if r.Lives {
 			one.after = max(one.after, so)
 		}
@@ -100,9 +106,9 @@ func saversOf(rec wire.RanksRecord, worker string, so time.Duration) (all []save
 
 // askOwn is askSavers for the ranks that the command's mpirun has started here.
 func (c *command) askOwn(ctx context.Context, sig syscall.Signal, grace time.Duration, counted func(int)) (all []saver, living int) {
-	report, _ := c.reaper.Ask(ctx, c.belowMPIRun, sig, grace, func(ranks []reap.Proc) { counted(len(ranks)) }) // the sweep says what it cannot find
+	report, _ := c.reaper.Ask(ctx, c.belowMPIRun, sig, grace, func(savers []reap.Proc) { counted(len(reap.Apart(savers))) }) // the sweep says what it cannot find
 	for _, o := range report.Ranks {
-		all = append(all, saver{o.Rank, "", o.After, o.Ended()})
+		all = append(all, saver{rank: o.Rank, after: o.After, ended: o.Ended()})
 	}
 	return all, report.Others
 }
@@ -180,7 +186,7 @@ func stoppedSavers(savers []saver) (all []StoppedRank) {
 		if s.rank != "" {
 			name += " " + s.rank
 		}
-		all = append(all, StoppedRank{Rank: name, Worker: s.worker, Seconds: s.after.Seconds(), Killed: !s.ended})
+		all = append(all, StoppedRank{Rank: name, Worker: s.worker, Seconds: s.after.Seconds(), Killed: !s.ended && !s.unknown, Unknown: s.unknown})
 	}
 	return all
 }

@@ -150,7 +150,7 @@ func (r *runner) noteStopped(a *attempt, all []StoppedRank) {
 		if all[i].Worker != "" {
 			name += " on " + all[i].Worker
 		}
-		ended = append(ended, reap.Ended{Name: name, After: time.Duration(all[i].Seconds * float64(time.Second)), Killed: all[i].Killed})
+		ended = append(ended, reap.Ended{Name: name, After: time.Duration(all[i].Seconds * float64(time.Second)), Killed: all[i].Killed, Unknown: all[i].Unknown})
 	}
 	r.report.Stopped = append(r.report.Stopped, all...)
 	if s := a.watcher; (s.ending.told != 0 || s.goingDown != nil) && len(ended) > 0 {

@@ -44,7 +44,13 @@ func (s *Server) endRanks(c *conn, seq uint64, rec wire.EndRanksRecord) {
 	if rec.Wait {
 		until = one.over
 	}
+	s.owed++
 	s.wg.Go(func() {
+		defer func() {
+			s.mu.Lock()
+			s.owed--
+			s.mu.Unlock()
+		}()
 		select {
 		case <-until:
 		case <-c.gone:
@@ -55,6 +61,7 @@ func (s *Server) endRanks(c *conn, seq uint64, rec wire.EndRanksRecord) {
 			answer = one.answer
 		}
 		c.record(wire.Answer, 0, wire.AnswerRecord{Seq: seq, Ranks: &answer})
+		c.flush()
 	})
 }
 
