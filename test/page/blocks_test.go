@@ -36,6 +36,18 @@ func TestEveryCommandIsPasted(t *testing.T) {
 	require.Greater(t, pasted, 30)
 }
 
+// TestNoCommandWaitsForAPodToBeReady: a pod that has ended before it was seen to be ready never
+// is, and the command waits for ever.
+func TestNoCommandWaitsForAPodToBeReady(t *testing.T) {
+	pages, err := Pages("../..")
+	require.NoError(t, err)
+	for _, blocks := range pages {
+		for _, b := range blocks {
+			require.NotRegexp(t, `condition=Ready pods?\b`, b.Commands(), b.At())
+		}
+	}
+}
+
 func TestBlocks(t *testing.T) {
 	text := "# a\n```sh\nagent list\n```\ntext\n\n    agent: printed\n    hint: so\n\n<!-- not run: needs a moon -->\n```sh launcher\nfly\n```\n```console\n$ a\nb\n$ c\n```\n- item\n    more of it\n```yaml pi.yaml\na: 1\n```"
 	blocks := Blocks("p.md", text)
