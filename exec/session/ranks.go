@@ -103,7 +103,7 @@ func (s *Server) askRanksLocked(rec wire.EndRanksRecord) *saving {
 	return one
 }
 
-// askedLocked are those that have been asked with TERM on the launcher's word. Called with s.mu held.
+// askedLocked returns the processes that the launcher has had asked with SIGTERM. Called with s.mu held.
 func (s *Server) askedLocked() []reap.Proc {
 	if one := s.saving; one != nil && one.signal == syscall.SIGTERM {
 		select {
@@ -115,7 +115,7 @@ func (s *Server) askedLocked() []reap.Proc {
 	return nil
 }
 
-// asked is askedLocked.
+// asked is askedLocked for a caller without the lock.
 func (s *Server) asked() []reap.Proc {
 	s.mu.Lock()
 	defer s.mu.Unlock()
