@@ -36,6 +36,7 @@ type Stack struct {
 const (
 	pollTime   = 2 * time.Millisecond
 	settleTime = 40 * time.Millisecond // without a byte more: the handler is done
+	lifeTime   = 20 * time.Millisecond // between looks whether a silent process lives
 )
 
 // Take asks all of procs for their stacks at once and returns when all have
@@ -80,6 +81,7 @@ func (j job) take(ctx context.Context) Stack {
 		return Stack{Why: whyNot(err)}
 	}
 	size, since := before.Size(), time.Now()
+	looked := since
 	tick := time.NewTicker(pollTime)
 	defer tick.Stop()
 	for ended := false; !ended; {
@@ -94,6 +96,9 @@ func (j job) take(ctx context.Context) Stack {
 		}
 		if now.Size() != size {
 			size, since = now.Size(), time.Now()
+		}
+		if size == before.Size() && time.Since(looked) >= lifeTime {
+			looked, ended = time.Now(), ended || !j.lives()
 		}
 		ended = ended || size > before.Size() && (time.Since(since) >= settleTime || size-before.Size() > MostText)
 	}
@@ -128,12 +133,19 @@ func Nudge(p reap.Proc) bool {
 	return reap.Signal(p, ReturnSignal) == nil
 }
 
+// lives reports whether the process has not ended.
+func (j job) lives() bool {
+	var buf bytes.Buffer
+	p, err := reap.Stat(j.proc.PID, &buf)
+	return err == nil && p.Start == j.proc.Start && p.Alive()
+}
+
 // silent says why a process has not answered.
 func (j job) silent() string {
 	var buf bytes.Buffer
 	p, err := reap.Stat(j.proc.PID, &buf)
 	switch {
-	case err != nil || p.Start != j.proc.Start || !p.Alive():
+	case err != nil || !j.lives():
 		return hasEnded
 	case p.State == 'D':
 		return "state D: it cannot be interrupted"

@@ -56,6 +56,14 @@ func take(t *testing.T, limit time.Duration, procs ...reap.Proc) []stacks.Stack 
 	return stacks.Take(ctx, procs)
 }
 
+// A rank that ends without an answer, as one that its mpirun kills, is not waited for.
+func TestOneThatEndsIsNotWaitedFor(t *testing.T) {
+	p := python(t, "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, {59})\nprint('on', flush=True)\ntime.sleep(0.5)")
+	began := time.Now()
+	require.Equal(t, "it has ended", take(t, time.Minute, p)[0].Why)
+	require.Less(t, time.Since(began), 30*time.Second)
+}
+
 // A rank that sits anywhere in Python or below it tells its line, twice, and lives on.
 func TestPythonTellsWhereItIs(t *testing.T) {
 	for name, wait := range map[string]string{
