@@ -150,6 +150,21 @@ func answerOf(p Proc, sig syscall.Signal, buf *bytes.Buffer) answer {
 	return parseAnswer(buf.Bytes(), sig)
 }
 
+// HasNotGot reports whether a process lives and sig would have ended it, so that it has not got
+// sig. It is false for one that handles, blocks or ignores sig.
+func HasNotGot(p Proc, sig syscall.Signal) bool {
+	var buf bytes.Buffer
+	if ReadFile("/proc/"+strconv.Itoa(p.PID)+"/status", &buf) != nil {
+		return false
+	}
+	blocked, ignored, caught := signalSets(buf.Bytes())
+	if (blocked|ignored|caught)&(1<<(sig-1)) != 0 {
+		return false
+	}
+	now, err := Stat(p.PID, &buf) // after that: a process that is ending has lost its handlers
+	return err == nil && now.Start == p.Start && now.Alive()
+}
+
 // catches reports whether a process catches sig. A shell blocks all signals for a moment when it
 // starts a command, so for a shell this tells more than answerOf.
 func catches(p Proc, sig syscall.Signal, buf *bytes.Buffer) bool {

@@ -135,6 +135,7 @@ func (s *Server) stacksOf(ctx context.Context, live []*session, asked wire.AskRe
 	for i, taken := range all {
 		one := &list[i]
 		one.Text, one.Native, one.By, one.Why, one.OnRequest = taken.Text, taken.Native, taken.By, taken.Why, taken.OnRequest
+		one.NoTerm = reap.HasNotGot(procs[i], syscall.SIGTERM)
 		if room -= len(one.Text) + len(one.Native); room < 0 {
 			one.Text, one.Native, one.By, one.Why = nil, nil, "", "its worker has more stacks than an answer holds"
 		}

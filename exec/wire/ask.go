@@ -104,6 +104,9 @@ type StackRecord struct {
 	Native []byte `json:"native,omitempty"`
 	By     string `json:"by,omitempty"`
 	Why    string `json:"why,omitempty"`
+	// NoTerm: when that was taken no SIGTERM had come, which would have ended the process. It is
+	// false if that cannot be told, and of older workers.
+	NoTerm bool `json:"noTerm,omitempty"`
 	// OnRequest: a program that ProgramsAll allows could tell more.
 	OnRequest bool `json:"onRequest,omitempty"`
 	// Flight is the dump of its flight recorder; nil: it keeps none, or was not asked.
