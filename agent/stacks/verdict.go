@@ -11,6 +11,7 @@ import (
 type Failure struct {
 	Sentence string   // "rank 1 on pi-worker-1 exited with 1"
 	Tail     []string // its last lines
+	Mixed    bool     // Tail has lines of other ranks, too, and of their mpirun
 }
 
 // Verdict is who the others wait for.
@@ -31,6 +32,9 @@ const mostNamed = 3
 // OfFailure judges where the ranks stood that lived when another one had failed. Only a
 // failure that was a timeout while it waited for others says anything about them.
 func OfFailure(f Failure, ranks []Rank) Verdict {
+	if f.Mixed {
+		f.Tail = timeouts(f.Tail)
+	}
 	waited := timedOut(f.Tail)
 	if waited == "" {
 		return Verdict{}
@@ -196,4 +200,33 @@ func timedOut(tail []string) string {
 		return "timed out"
 	}
 	return ""
+}
+
+var (
+	// rankTag is what an mpirun puts before each line of a rank, if it is asked to.
+	rankTag = regexp.MustCompile(`^\[\d[\d,:]*\](?:<std(?:out|err)>)?:? ?`)
+	// exception is the last line of a traceback.
+	exception = regexp.MustCompile(`^[\w.]*(?:Error|Exception|Interrupt|[Tt]imeout): `)
+)
+
+// timeouts returns the tracebacks in lines of several ranks, if all of them tell of timeouts: of
+// different ones, nobody knows which is that of the failed rank.
+func timeouts(lines []string) (found []string) {
+	var block []string
+	for _, line := range lines {
+		line = rankTag.ReplaceAllString(line, "")
+		switch {
+		case strings.HasPrefix(line, "Traceback "):
+			block = []string{line}
+		case !exception.MatchString(line):
+			if block != nil {
+				block = append(block, line)
+			}
+		case timedOut([]string{line}) == "":
+			return nil
+		default:
+			found, block = append(append(found, block...), line), nil
+		}
+	}
+	return found
 }

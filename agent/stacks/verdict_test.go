@@ -108,7 +108,33 @@ func TestFailureVerdict(t *testing.T) {
 		"without last words":              {nil, []Rank{rank(0, "S clock_nanosleep", load)}, ""},
 		"nobody lives":                    {gloo, nil, failed + " (timed out in all_reduce)"},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, OfFailure(Failure{failed, c.tail}, c.ranks).Sentence) })
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, OfFailure(Failure{Sentence: failed, Tail: c.tail}, c.ranks).Sentence)
+		})
+	}
+}
+
+// The output of an mpirun has the lines of all ranks: what tells of several causes tells of none.
+func TestFailureVerdictOfMixedLines(t *testing.T) {
+	const failed = "rank 1 on w1 exited with 1"
+	const named = "; rank 0 on w0 was not waiting: sleeping at train.py:31 load_batch. Look at rank 0 first."
+	for name, c := range map[string]struct {
+		tail []string
+		want string
+	}{
+		"a socket":     {[]string{"step 3: all_reduce timed out, and is tried again", "Traceback (most recent call last):", "  File \"x.py\"", "TimeoutError: timed out", "mpirun detected"}, failed + " (timed out)" + named},
+		"a collective": {[]string{"barrier", "Traceback (most recent call last):", "    dist.all_reduce(x)", "RuntimeError: [gloo] Timed out waiting", "mpirun has ended the barrier"}, failed + " (timed out in all_reduce)" + named},
+		"tagged":       {[]string{"[1,1]<stderr>:Traceback (most recent call last):", "[1,1]<stderr>:socket.timeout: timed out"}, failed + " (timed out)" + named},
+		"Hydra's tags": {[]string{"[1] TimeoutError: timed out"}, failed + " (timed out)" + named},
+		"two causes":   {[]string{"TimeoutError: timed out", "ValueError: NaN"}, ""},
+		"no peers":     {[]string{"requests.exceptions.ReadTimeout: HTTPS: Read timed out."}, ""},
+		"no traceback": {[]string{"all_reduce timed out"}, ""},
+		"nothing":      {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := OfFailure(Failure{Sentence: failed, Tail: c.tail, Mixed: true}, []Rank{rank(0, "S clock_nanosleep", load)})
+			require.Equal(t, c.want, v.Sentence)
+		})
 	}
 }
 
