@@ -161,6 +161,8 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	s.rest = newLeftover(r.cfg.ExitWithin)
 	r.tally.hearDone(s.rest.noteDone)
 	defer r.tally.hearDone(nil)
+	s.bystand = r.bystanders(a)
+	defer r.tally.hearFailed(nil)
 	if r.cfg.ExitWithin > 0 && !s.reporting() {
 		r.voice.Warn("--exit-within=%s: when ranks end cannot be told: a worker's agent does not report it", brief(r.cfg.ExitWithin))
 	}
@@ -182,6 +184,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 		e = e.latest()
 	}
 	a.evidence, a.verdict = e, Judge(e)
+	r.tellBystanders(a)
 	r.lookAtOutput(status.Code > 128)
 	a.verdict, a.said = r.cutShort(a.verdict, e.Told, len(e.Lost))
 	r.noteHang(a)

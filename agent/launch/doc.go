@@ -28,7 +28,7 @@
 //	supervise.go    watch command, workers and signals; trouble.go; hang.go for hangs, hang_polls.go
 //	                for ranks of MPI that poll, progress.go
 //	                for rules about output lines, leftover.go for ranks that outlast others,
-//	                stacks.go for where ranks stand then
+//	                stacks.go for where ranks stand then, bystanders.go when a rank of an mpirun has failed
 //	judge.go        decide the exit code, and say why it is not the command's;
 //	                judge_blame.go says where a failure began, judge_words.go by what
 //	                mpirun says of it, which words.go reads; judge_group.go is for

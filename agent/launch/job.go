@@ -122,6 +122,9 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 	case wire.ReportRank:
 		c.unseen = rec.Unseen > 0
 		t.job.rankEnded(c, name, rec, at)
+		if t.onFailed != nil {
+			t.onFailed()
+		}
 	}
 }
 

@@ -57,6 +57,7 @@ type supervisor struct {
 	// progress applies the rules for output lines; nil: there are none.
 	progress *progressWatch
 	alone    *aloneWatch
+	bystand  *bystanders // takes the stacks of an mpirun's ranks when one has failed; nil: nobody does
 
 	ending  ending
 	counted <-chan int // gets how many ranks a stop asks, which is then said; nil: nothing is to be said
@@ -107,8 +108,8 @@ func (s *supervisor) watch(ctx context.Context) {
 	defer s.finish()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
-	rearm := func() {
-		if wait := s.ending.wait(); wait >= 0 {
+	rearm := func(changed bool) {
+		if wait := s.ending.wait(); changed && wait >= 0 {
 			due.Reset(wait)
 		}
 	}
@@ -116,9 +117,7 @@ func (s *supervisor) watch(ctx context.Context) {
 	defer tick.Stop()
 	pace := newPace(s.links.changed)
 	defer pace.stop()
-	if s.incomplete() && s.ending.onLost(s.cfg.Grace) {
-		rearm()
-	}
+	rearm(s.incomplete() && s.ending.onLost(s.cfg.Grace))
 	for {
 		select {
 		case <-s.cmd.done():
@@ -126,51 +125,37 @@ func (s *supervisor) watch(ctx context.Context) {
 		case n := <-s.counted:
 			s.sayStopping(n)
 		case sig := <-s.signals:
-			if s.onSignal(sig) {
-				rearm()
-			}
+			rearm(s.onSignal(sig))
 		case <-due.C:
 			if sig, ok := s.ending.next(); ok {
 				s.ended = s.ended || s.ending.told == 0
 				s.pass(sig)
-				rearm()
+				rearm(true)
 			}
 		case shot := <-s.pods:
-			if s.onPods(shot, time.Now()) {
-				rearm()
-			}
+			rearm(s.onPods(shot, time.Now()))
 		case <-pace.due():
 			now := time.Now()
-			if s.onGoingDown(now) || s.onLinks(now) || s.onTrouble(now) {
-				rearm()
-			}
+			rearm(s.onGoingDown(now) || s.onLinks(now) || s.onTrouble(now))
 			pace.looked(now)
 		case <-pace.over():
 			pace.resume()
 		case h := <-s.hang.tell():
-			if s.onHang(h) {
-				rearm()
-			}
+			rearm(s.onHang(h))
+		case <-s.bystand.due():
+			s.onFailedRank(ctx)
 		case <-s.rest.ended():
 			s.onFinished()
 		case h := <-s.rest.tell():
 			s.onRest(h)
 		case <-s.rest.due():
-			if s.onRestDue() {
-				rearm()
-			}
+			rearm(s.onRestDue())
 		case <-s.progress.due():
-			if s.onProgressDue(time.Now()) {
-				rearm()
-			}
+			rearm(s.onProgressDue(time.Now()))
 		case <-s.progress.told():
-			if s.onProgress(time.Now()) {
-				rearm()
-			}
+			rearm(s.onProgress(time.Now()))
 		case <-tick.C:
-			if s.onTick(time.Now()) {
-				rearm()
-			}
+			rearm(s.onTick(time.Now()))
 		case <-ctx.Done():
 			s.cmd.signal(syscall.SIGKILL)
 			<-s.cmd.done()

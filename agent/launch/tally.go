@@ -20,6 +20,7 @@ type tally struct {
 	job      job
 	labels   map[string]string                           // of processes that we started, by session
 	onDone   func(launch int, rank string, at time.Time) // a rank of that mpirun was the first to end with 0; nil: nobody asks
+	onFailed func()                                      // a rank has failed; nil: nobody asks
 	before   earlier                                     // of the attempts before
 }
 
@@ -216,4 +217,12 @@ func (t *tally) hearDone(f func(launch int, rank string, at time.Time)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.onDone = f
+}
+
+// hearFailed has f told of each rank that fails; nil: nobody. f is called with the account
+// locked, and must not wait.
+func (t *tally) hearFailed(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.onFailed = f
 }

@@ -3,8 +3,11 @@
 package launch
 
 import (
+	"bytes"
 	"io"
 	"os"
+	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +16,10 @@ import (
 )
 
 // words listens to what mpiruns say of their ranks. A nil one hears nothing.
-type words struct{ readers []*notice.Reader }
+type words struct {
+	readers []*notice.Reader
+	tails   []*wordsEnd
+}
 
 // listen gives one for a command whose end is judged by its mpiruns, nil for others.
 func (r *runner) listen() *words {
@@ -40,8 +46,9 @@ func (w *words) reader(heard bool) io.WriteCloser {
 		return nowhere{io.Discard}
 	}
 	reader := notice.NewReader(time.Now)
-	w.readers = append(w.readers, reader)
-	return reader
+	last := &wordsEnd{}
+	w.readers, w.tails = append(w.readers, reader), append(w.tails, last)
+	return lookers{reader, last}
 }
 
 // ends are the ends of ranks that were heard of, each stream's in its order.
@@ -53,6 +60,57 @@ func (w *words) ends() (all []notice.End) {
 		all = append(all, r.Ends()...)
 	}
 	return all
+}
+
+// last are the last lines of all streams.
+func (w *words) last() (lines []string) {
+	if w == nil {
+		return nil
+	}
+	for _, one := range w.tails {
+		lines = append(lines, one.lines()...)
+	}
+	return lines
+}
+
+// mostWords bounds the last words of a stream in bytes: a traceback, and what an mpirun says
+// after it.
+const mostWords = 8 << 10
+
+// wordsEnd keeps the end of a stream. It is a writer that takes everything.
+type wordsEnd struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write implements io.Writer.
+func (l *wordsEnd) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(p)
+	if n > mostWords {
+		p, l.text = p[n-mostWords:], l.text[:0]
+	}
+	if len(l.text)+len(p) > 2*mostWords {
+		l.text = append(l.text[:0], l.text[len(l.text)-mostWords:]...)
+	}
+	l.text = append(l.text, p...)
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (l *wordsEnd) Close() error { return nil }
+
+// lines are the whole lines of the last mostWords bytes, and what follows them.
+func (l *wordsEnd) lines() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := l.text
+	if len(text) >= mostWords {
+		text = text[len(text)-mostWords:]
+		_, text, _ = bytes.Cut(text, []byte{'\n'})
+	}
+	return strings.Split(strings.ToValidUTF8(string(text), "\uFFFD"), "\n")
 }
 
 // isOnePlace reports whether two descriptors are of one pipe, socket or file.

@@ -1,0 +1,122 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"slices"
+
+	"github.com/musterhq/muster/agent/stacks"
+)
+
+// bystanders are the ranks of an mpirun that live when another one has failed. Their stacks
+// are taken at once, as the mpirun will end them: Open MPI sends TERM a second later, and
+// Hydra sends KILL without delay. A nil one does nothing.
+type bystanders struct {
+	witness
+	news chan struct{} // has one when a rank has failed
+}
+
+// bystanders returns what watches over the ranks of the attempt's command; nil: nobody does.
+func (r *runner) bystanders(a *attempt) *bystanders {
+	if r.cfg.Stacks == stacksNever || r.cfg.Rule() != ExitStrict {
+		return nil
+	}
+	b := &bystanders{witness: witness{run: r, hang: a.hang}, news: make(chan struct{}, 1)}
+	r.tally.hearFailed(func() { token(b.news) })
+	return b
+}
+
+// due has a value when a rank has failed and no stacks were taken yet.
+func (b *bystanders) due() <-chan struct{} {
+	if b == nil || b.done != nil {
+		return nil
+	}
+	return b.news
+}
+
+// onFailedRank begins to take the stacks of the others, unless we end the command ourselves.
+func (s *supervisor) onFailedRank(ctx context.Context) {
+	if s.ending.told == 0 && !s.ending.lost && !s.ending.going && !s.ended && s.hung == "" {
+		s.bystand.begin(ctx)
+	}
+}
+
+// found waits until the stacks are taken, failureStacks after the failure at most.
+func (b *bystanders) found() (standingAt, bool) {
+	if b == nil || b.done == nil {
+		return standingAt{}, false
+	}
+	<-b.done
+	return b.seen, true
+}
+
+// tellBystanders says who the failed rank has waited for, if its last words and the stacks of
+// the others tell.
+func (r *runner) tellBystanders(a *attempt) {
+	e := a.evidence
+	failed, known := firstOfItself(e)
+	if !known || e.Told != 0 || len(e.Lost) > 0 || a.verdict.Code == 0 {
+		return
+	}
+	f := stacks.Failure{Sentence: "rank " + failed.rank + " on " + failed.Worker + " " + howEnded(failed.Code, failed.Signal), Tail: a.words.last(), Mixed: true}
+	if stacks.OfFailure(f, nil).Sentence == "" {
+		return // the stacks of ranks that are fine explain no failure: they are not waited for
+	}
+	at, found := a.watcher.bystand.found()
+	at, missing := at.apartFrom(failed, e.Ranks)
+	if !found || len(at.unknown) > 0 || !at.told() {
+		return
+	}
+	v := stacks.OfFailure(f, slices.Concat(at.ranks, missing))
+	r.report.Blames = append(r.report.Blames, Blame{Attempt: a.number, When: "failure", Sentence: v.Sentence})
+	for _, line := range at.lines(v) {
+		r.voice.Warn("%s", line)
+	}
+}
+
+// firstOfItself is the rank that failed first, if it is known and was not killed.
+func firstOfItself(e Evidence) (RankEnd, bool) {
+	t, found := blame(e)
+	if !found || !t.rank || t.number == "" {
+		return RankEnd{}, false
+	}
+	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return r.rank == t.number && r.Worker == t.Worker && r.Code == t.Code })
+	if i < 0 || killed(e.Ranks[i].Signal) {
+		return RankEnd{}, false
+	}
+	return e.Ranks[i], true
+}
+
+// apartFrom leaves the ranks that lived when one had failed, and of which is known that
+// nobody had told them to end: a handler of SIGTERM is no place to be blamed for. missing
+// stands for the other ranks: what they did is not known.
+func (s standingAt) apartFrom(failed RankEnd, ends []RankEnd) (rest standingAt, missing []stacks.Rank) {
+	rest = s
+	rest.ranks = nil
+	type place struct {
+		worker string
+		pid    int
+	}
+	counted := map[place]bool{{failed.Worker, failed.pid}: true}
+	unknown := func(at place) {
+		if !counted[at] {
+			counted[at] = true
+			missing = append(missing, stacks.Rank{})
+		}
+	}
+	for _, r := range s.ranks {
+		at := place{r.Worker, r.Record.Process.PID}
+		switch {
+		case r.Number < 0 || counted[at]:
+		case r.Record.NoTerm:
+			rest.ranks, counted[at] = append(rest.ranks, r), true
+		default:
+			unknown(at)
+		}
+	}
+	for _, r := range ends {
+		unknown(place{r.Worker, r.pid})
+	}
+	return rest, missing
+}
