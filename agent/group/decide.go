@@ -32,6 +32,7 @@ func rankTiers(members []*member) (last int) {
 
 // look finds out what follows from what has ended.
 func (g *Group) look() {
+	g.release()
 	switch g.phase {
 	case running, settling, witnessing:
 		switch {
@@ -60,8 +61,12 @@ func (g *Group) look() {
 	}
 }
 
-// decided: the group has succeeded, whatever still runs.
+// decided: the group has succeeded, whatever still runs. Those that were asked to end because a
+// worker departs have not done their work.
 func (g *Group) decided() bool {
+	if g.departs != "" {
+		return false
+	}
 	deciders, well, _ := g.count(framework.Decides)
 	workers, good, _ := g.count(framework.Works)
 	switch {
@@ -144,7 +149,7 @@ func (g *Group) conclude() {
 		g.cfg.OnFailure(c, g.result.Others)
 	}
 	g.grace = g.cfg.FailGrace
-	if c.Exit.Reason == wire.ReasonPreempted || g.cfg.Calm != nil && g.cfg.Calm() {
+	if c.Exit.Reason == wire.ReasonPreempted || g.departs != "" || g.cfg.Calm != nil && g.cfg.Calm() {
 		g.grace = g.cfg.Grace
 	}
 	g.stop()
@@ -196,20 +201,26 @@ func (g *Group) nextTier() {
 // tell stops the members up to a tier. Those that were not started are no more.
 func (g *Group) tell(tier int, grace time.Duration) {
 	for _, m := range g.members {
-		if m.ended || m.tier > tier {
-			continue
+		held := m.Worker == g.departs && !g.released && grace > 0
+		if !m.ended && m.tier <= tier && !held {
+			m.tell(grace)
 		}
-		m.told = true
-		if m.asked.IsZero() && m.session != nil {
-			m.asked = time.Now()
-		}
-		if m.session == nil {
-			m.ended = true
-			m.close() // nothing has been written
-			continue
-		}
-		m.session.Stop(grace)
 	}
+}
+
+// tell stops the member; a second time only to kill it.
+func (m *member) tell(grace time.Duration) {
+	switch {
+	case m.session == nil:
+		m.told, m.ended = true, true
+		m.close() // nothing has been written
+		return
+	case !m.told:
+		m.told, m.asked = true, time.Now()
+	case grace > 0:
+		return
+	}
+	m.session.Stop(grace)
 }
 
 // abandon gives up those that should have ended.

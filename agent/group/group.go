@@ -20,7 +20,7 @@ type Result struct {
 	Code    int      // 0, or the cause's; 0 as well when it was told to stop
 	Cause   *Failure // nil: none
 	Others  int      // processes that failed besides, by themselves
-	Stopped bool     // it was told to stop
+	Stopped bool     // it was told to stop, or a worker that left was
 	Left    []string // processes that were given up: their ends were not told in time
 }
 
@@ -31,6 +31,7 @@ type Group struct {
 	events  chan event
 	signals chan syscall.Signal
 	joining chan joiner
+	leaving chan departure
 	gone    chan struct{} // closed when Run has returned
 	wg      sync.WaitGroup
 
@@ -45,6 +46,8 @@ type Group struct {
 	result   Result
 	told     bool          // by Signal
 	grace    time.Duration // of the stop
+	departs  string        // the worker of Leave; "": none
+	released bool          // its processes were told
 }
 
 // phase is where a run stands.
@@ -86,7 +89,7 @@ func New(cfg Config) *Group {
 		cfg.Dial = dialTCP
 	}
 	g := &Group{cfg: cfg, events: make(chan event), signals: make(chan syscall.Signal, 16), grace: cfg.Grace,
-		joining: make(chan joiner), gone: make(chan struct{})}
+		joining: make(chan joiner), leaving: make(chan departure), gone: make(chan struct{})}
 	for _, m := range cfg.Members {
 		g.members = append(g.members, &member{Member: m, err: &tail{to: m.Stderr}})
 	}
@@ -125,6 +128,8 @@ func (g *Group) Run(ctx context.Context) Result {
 			g.take(waiting, e)
 		case j := <-g.joining:
 			j.taken <- g.join(waiting, j.Member)
+		case d := <-g.leaving:
+			g.leave(d)
 		case <-g.timer.C:
 			g.due()
 		case <-g.seen:
@@ -142,7 +147,7 @@ func (g *Group) Run(ctx context.Context) Result {
 	if len(g.result.Left) > 0 && g.cfg.Release != nil {
 		g.cfg.Release()
 	}
-	g.result.Stopped = g.told
+	g.result.Stopped = g.told || g.departs != ""
 	return g.result
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
@@ -160,7 +161,7 @@ func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Ord
 	l.mu.Unlock()
 	following, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { l.follow(following, table) })
+	wg.Go(func() { l.follow(following, table, func(rank int) { l.part(g, rank, launch, run) }) })
 	result := g.Run(ctx)
 	stop()
 	wg.Wait()
@@ -172,6 +173,19 @@ func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Ord
 		l.say("%s was given up: its end was not told in time", left)
 	}
 	return result, nil
+}
+
+// part has the others asked to end when a rank's pod was told to stop: ranks that save together
+// need each other.
+func (l *lead) part(g *group.Group, rank int, launch framework.Launch, run barrier.Order) {
+	if launch.Any || l.cfg.Workers == 1 || l.quits() {
+		return
+	}
+	card := run.Table[rank]
+	run.Why = fmt.Sprintf("rank %d on %s was told to stop: %s", rank, card.Name, reap.Stopping("the other ranks", l.cfg.Grace))
+	run.Table = nil
+	_ = l.coord.Tell(run) // it is told again with the end
+	g.Leave(card.Name, l.cfg.Grace)
 }
 
 // over is the end of a job that cannot be run.

@@ -83,11 +83,14 @@ type lostError struct{ why string }
 func (e *lostError) Error() string { return e.why }
 
 // follow closes the sessions whose processes have ended, or whose members are
-// gone, until ctx ends.
-func (l *lead) follow(ctx context.Context, table []barrier.Card) {
+// gone, until ctx ends. leave is called with each rank whose pod has been told to stop.
+func (l *lead) follow(ctx context.Context, table []barrier.Card, leave func(rank int)) {
 	for {
 		changed := l.coord.Changed()
-		next := l.settle(l.coord.Seats(), table, time.Now())
+		next, leaves := l.settle(l.coord.Seats(), table, time.Now())
+		for _, rank := range leaves {
+			leave(rank)
+		}
 		timer := time.NewTimer(next)
 		select {
 		case <-changed:
@@ -101,14 +104,14 @@ func (l *lead) follow(ctx context.Context, table []barrier.Card) {
 }
 
 // settle looks at every session that is open; it returns when to look again even
-// if nothing changes.
-func (l *lead) settle(seats []barrier.Seat, table []barrier.Card, now time.Time) (next time.Duration) {
+// if nothing changes, and the ranks whose pods have been told to stop since.
+func (l *lead) settle(seats []barrier.Seat, table []barrier.Card, now time.Time) (next time.Duration, leaves []int) {
 	next = time.Hour
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for rank, card := range table {
-		if seats[rank].News.Leaving != "" && seats[rank].Card.Instance == card.Instance {
-			l.leavers[rank] = true
+		if seats[rank].News.Leaving != "" && seats[rank].Card.Instance == card.Instance && !l.leavers[rank] {
+			l.leavers[rank], leaves = true, append(leaves, rank)
 		}
 	}
 	told := map[int]*done{}
@@ -127,7 +130,7 @@ func (l *lead) settle(seats []barrier.Seat, table []barrier.Card, now time.Time)
 			next = min(next, max(time.Millisecond, seat.Left.Add(l.cfg.Lease).Sub(now)))
 		}
 	}
-	return next
+	return next, leaves
 }
 
 // judge says whether the session's process has ended, as its seat tells.

@@ -140,6 +140,11 @@ func (c *command) signal(sig syscall.Signal) {
 	}
 }
 
+// leave implements running.
+func (c *command) leave(_ string, grace time.Duration) (number int, later <-chan int) {
+	return c.stop(syscall.SIGTERM, grace, false)
+}
+
 // stop asks the command to end with sig. If ranks run here, they are asked before their
 // helpers and launchers, and killed after grace. A launcher of ranks on workers is told with
 // its whole process group, when these have ended (stopLast); at once if it has failed. It returns the number of ranks; 0: there is

@@ -29,8 +29,10 @@ import (
 type crew struct {
 	group  *group.Group
 	ended  chan struct{}
-	result group.Result // when ended is closed
-	live   atomic.Int64 // processes that have not ended
+	result group.Result                             // when ended is closed
+	live   atomic.Int64                             // processes that have not ended
+	lead   func(worker string, grace time.Duration) // asks that worker's ranks to end, and nobody else there
+	leaves atomic.Bool                              // a worker that was told to stop has ended the group
 }
 
 func (c *crew) done() <-chan struct{} { return c.ended }
@@ -40,6 +42,14 @@ func (c *crew) signal(sig syscall.Signal) { c.group.Signal(sig) }
 // stop implements running. The group has a grace of its own.
 func (c *crew) stop(sig syscall.Signal, _ time.Duration, _ bool) (number int, later <-chan int) {
 	c.group.Signal(sig)
+	return int(c.live.Load()), nil
+}
+
+// leave implements running. The worker holds what serves others, as it has heard of the launcher.
+func (c *crew) leave(worker string, grace time.Duration) (number int, later <-chan int) {
+	c.leaves.Store(true)
+	c.lead(worker, grace)
+	c.group.Leave(worker, grace)
 	return int(c.live.Load()), nil
 }
 
@@ -84,6 +94,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	}
 	c := &crew{ended: make(chan struct{})}
 	c.live.Store(int64(len(members)))
+	c.lead = func(worker string, grace time.Duration) { r.wg.Go(func() { r.lead(working, worker, grace) }) }
 	var stopped []StoppedRank
 	var s *supervisor // before the group runs
 	look := &witness{run: r, hang: a.hang, over: map[string]bool{}}
@@ -96,7 +107,9 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		},
 		Witness: r.witness(look), WitnessTime: failureStacks,
 		OnFailure: func(f group.Failure, others int) {
-			r.tellCause(f, others, len(members))
+			if !c.leaves.Load() || f.Exit.Reason != wire.ReasonPreempted { // that was said
+				r.tellCause(f, others, len(members))
+			}
 			r.tellBlame(a.number, f, look)
 		},
 		OnEnd: func(e group.End, failed bool) {
@@ -113,7 +126,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			if e.Exit.Reason == wire.ReasonPreempted {
 				r.tally.preempt(c.group.Worker(e.Member))
 			}
-			if failed && plan.Any && !(plan.Elastic && causeOfLost(e.Err)) { // see roster
+			if failed && plan.Any && !c.leaves.Load() && !(plan.Elastic && causeOfLost(e.Err)) { // see roster
 				r.voice.Say("%s on %s ended badly; the job goes on without it", c.group.Label(e.Member), c.group.Worker(e.Member))
 			}
 		},
@@ -121,7 +134,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	a.group, a.live = c.group, &c.live
 	s = r.supervise(working, a, filepath.Base(r.cfg.Command[0]), c)
 	s.starter = starterOf(plan.Processes)
-	s.group, s.what, s.rest = true, whatOf(members), newLeftover(r.cfg.ExitWithin)
+	s.group, s.spares, s.what, s.rest = true, plan.Any, whatOf(members), newLeftover(r.cfg.ExitWithin)
 	r.wg.Go(func() {
 		defer close(c.ended)
 		c.result = c.group.Run(ctx)
@@ -265,7 +278,7 @@ func (r *runner) judgeCrew(a *attempt, result group.Result) {
 		return
 	}
 	r.noteHang(a)
-	a.said = result.Cause != nil && !causeOfLost(result.Cause.Err) && a.verdict.Code == result.Code
+	a.said = s.goingDown == nil && result.Cause != nil && !causeOfLost(result.Cause.Err) && a.verdict.Code == result.Code
 	if c := result.Cause; a.said && c != nil && c.Exit.Reason == wire.ReasonPreempted {
 		if by := s.goneBy(c.Worker); by != "" {
 			a.verdict.Why, a.said = a.verdict.Why+": "+by, false

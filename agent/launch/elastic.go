@@ -60,7 +60,10 @@ func (s *supervisor) review(now time.Time) (changed bool) {
 	if !c.None() {
 		why := r.changed(c)
 		s.tell(c) // who reads that a worker has joined may use it at once
-		if why != "" {
+		switch {
+		case why != "" && s.group && len(c.Leaving) > 0:
+			changed = s.letGo(&goingDown{c.Leaving[0].Worker.Name, now.Add(s.cfg.Grace)}, now) || changed
+		case why != "":
 			changed = s.startAnew(why) || changed
 		}
 	}

@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"context"
 	"fmt"
 	"syscall"
 	"time"
@@ -11,8 +12,8 @@ import (
 )
 
 // goingDown is a worker that was told to stop from outside and holds daemons of an mpirun, or
-// ranks that horovodrun or another launcher has started. These end the ranks of all workers when
-// they lose one, so all are asked to save.
+// ranks of a group, or of horovodrun or another launcher. All ranks end when one is lost, so all
+// are asked to save.
 type goingDown struct {
 	worker string
 	until  time.Time // when the worker kills what lives
@@ -40,7 +41,13 @@ func (l *links) takeLeaving() *goingDown {
 // changed how the command is to end. All ranks have what is left of that worker's grace.
 func (s *supervisor) onGoingDown(now time.Time) (changed bool) {
 	one := s.links.takeLeaving()
-	if one == nil || s.group || s.roster != nil && !s.roster.needed || !s.ending.onGoingDown(one.until.Sub(now)) {
+	return one != nil && s.letGo(one, now)
+}
+
+// letGo is onGoingDown for that worker.
+func (s *supervisor) letGo(one *goingDown, now time.Time) (changed bool) {
+	grace := one.until.Sub(now)
+	if s.spares && s.roster == nil || s.roster != nil && !s.roster.needed || !s.ending.onGoingDown(grace) {
 		return false
 	}
 	s.tally.preempt(one.worker)
@@ -48,11 +55,20 @@ func (s *supervisor) onGoingDown(now time.Time) (changed bool) {
 	if s.roster != nil {
 		s.anew = "worker " + one.worker + " left"
 	}
-	ranks, later := s.pass(syscall.SIGTERM)
+	ranks, later := s.cmd.leave(one.worker, grace)
 	if s.counted = later; later == nil {
 		s.sayStopping(ranks)
 	}
 	return true
+}
+
+// lead asks the ranks of a worker that leaves: it has told so, or will, and holds everything else.
+func (r *runner) lead(ctx context.Context, worker string, grace time.Duration) {
+	if l := r.links.linkOf(worker); l != nil {
+		ctx, cancel := context.WithTimeout(ctx, min(countTime, grace/2))
+		defer cancel()
+		_, _ = l.EndRanks(ctx, wire.EndRanksRecord{Number: r.links.stops.Add(1), Signal: int(syscall.SIGTERM), GraceMillis: grace.Milliseconds()}) // one that is too old asks them itself
+	}
 }
 
 // isGoing reports whether the worker for which the command was stopped is not known to be lost yet.

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
 )
 
 // JudgeGroup decides the exit code of a group, told being the signal that told
@@ -21,6 +22,8 @@ func JudgeGroup(told int, r group.Result, lost []Lost) Verdict {
 	switch {
 	case told != 0:
 		return Verdict{128 + told, fmt.Sprintf("told to stop by %s", signalName(told))}
+	case r.Cause == nil && r.Stopped && len(lost) > 0:
+		return Verdict{names.ExitHopeless, fmt.Sprintf("worker %s lost: %s", lost[0].Worker, lost[0].Cause)}
 	case r.Cause == nil && r.Stopped:
 		return Verdict{names.ExitBug, "the group was stopped, and nobody knows why"}
 	case r.Cause == nil:
@@ -30,7 +33,7 @@ func JudgeGroup(told int, r group.Result, lost []Lost) Verdict {
 		if n := len(lost) - 1; n > 0 {
 			why += fmt.Sprintf(" (and %s)", count(n, "more worker"))
 		}
-		if !causeOfLost(r.Cause.Err) {
+		if gone := r.Cause.Exit.Reason == wire.ReasonPreempted && r.Cause.Worker == lost[0].Worker; !gone && !causeOfLost(r.Cause.Err) {
 			why += "; " + r.Cause.Sentence()
 		}
 		return Verdict{names.ExitHopeless, why}

@@ -17,6 +17,7 @@ func TestJudgeGroup(t *testing.T) {
 	several.Others = 2
 	lost := &link.LostError{Worker: "w-1", Kind: link.Gone, Err: errors.New("gone")}
 	away := group.Result{Code: 76, Cause: &group.Failure{Label: "rank 1", Worker: "w-1", End: group.End{Err: lost}}}
+	leaves := group.Result{Code: 76, Stopped: true, Cause: &group.Failure{Label: "rank 1", Worker: "w-1", End: group.End{Exit: wire.ExitRecord{Reason: wire.ReasonPreempted}}}}
 	gone := []Lost{{Worker: "w-1", Cause: "its node is lost"}}
 	for name, tc := range map[string]struct {
 		told   int
@@ -33,6 +34,8 @@ func TestJudgeGroup(t *testing.T) {
 		"peers noticed first":      {result: failed, lost: gone, want: Verdict{76, "worker w-1 lost: its node is lost; rank 1 on w-1 exited with 3"}},
 		"two lost":                 {result: away, lost: append(gone, Lost{Worker: "w-2", Cause: "x"}), want: Verdict{76, "worker w-1 lost: its node is lost (and 1 more worker)"}},
 		"a worker lost, yet well":  {lost: gone, want: Verdict{}},
+		"a worker left":            {result: leaves, lost: gone, want: Verdict{76, "worker w-1 lost: its node is lost"}},
+		"and was done":             {result: group.Result{Stopped: true}, lost: gone, want: Verdict{76, "worker w-1 lost: its node is lost"}},
 		"stopped, nobody told why": {result: group.Result{Stopped: true}, want: Verdict{70, "the group was stopped, and nobody knows why"}},
 	} {
 		require.Equal(t, tc.want, JudgeGroup(tc.told, tc.result, tc.lost), name)

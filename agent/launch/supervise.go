@@ -33,6 +33,8 @@ type running interface {
 	// that are asked; 0: sentences have the command's name. later gets the number if it is not
 	// known yet. failed: the command has failed already, and its launcher ends its ranks.
 	stop(sig syscall.Signal, grace time.Duration, failed bool) (number int, later <-chan int)
+	// leave is stop with SIGTERM because that worker was told to stop from outside.
+	leave(worker string, grace time.Duration) (number int, later <-chan int)
 }
 
 // supervisor watches the command, the workers and the signals of one run.
@@ -42,8 +44,9 @@ type supervisor struct {
 	name string // of the command, for sentences
 	// group: the command is one that notices lost workers, and knows what they
 	// mean for it.
-	group bool
-	what  string // its processes are, for sentences: "rank"; "": rank
+	group  bool
+	spares bool   // it goes on when some of its processes have failed
+	what   string // its processes are, for sentences: "rank"; "": rank
 	// starter is the launcher, such as torchrun, that each of the processes is; "": they are ranks.
 	starter string
 	links   *links

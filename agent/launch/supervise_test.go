@@ -163,6 +163,8 @@ func (c *stubborn) signal(sig syscall.Signal) {
 	}
 }
 
+func (c *stubborn) leave(string, time.Duration) (number int, later <-chan int) { return 0, nil }
+
 func (c *stubborn) stop(sig syscall.Signal, _ time.Duration, _ bool) (number int, later <-chan int) {
 	c.signal(sig)
 	return 0, nil

@@ -209,38 +209,6 @@ func TestALostMember(t *testing.T) {
 	require.Equal(t, 6, lines(g.file("started"))+1)
 }
 
-// TestPreemption: TERM to a pod uses up no restart; the job waits for the replacement.
-func TestPreemption(t *testing.T) {
-	for _, rank := range []int{1, 0} {
-		t.Run(same("rank %d", rank), func(t *testing.T) {
-			g := newGang(t, 2, `trap 'echo saved > $SHARED/checkpoint-$RANK; exit 3' TERM; `+twoAttempts, "--max-restarts=1")
-			pods := g.startAll()
-			require.Eventually(t, func() bool { return lines(g.file("started")) == 1 }, patience, 10*time.Millisecond)
-			pods[rank].signal(syscall.SIGTERM)
-			require.Equal(t, 143, pods[rank].code(), "%s", pods[rank].out)
-			require.NotEmpty(t, g.file(same("checkpoint-%d", rank)))
-			if rank == 0 {
-				g.knocked(1)
-			} else {
-				pods[0].says("attempt 2 of 3: ")
-			}
-			all(t, []*pod{pods[1-rank], g.start(rank)}, 0)
-			require.Contains(t, pods[1-rank].out.String(), "attempt 2 of 3: ", "none of two is used up")
-			require.Contains(t, pods[1-rank].out.String(), "told to stop from outside")
-		})
-	}
-}
-
-func TestPreemptionWithoutRestarts(t *testing.T) {
-	g := newGang(t, 2, twoAttempts)
-	pods := g.startAll()
-	require.Eventually(t, func() bool { return lines(g.file("started")) == 1 }, patience, 10*time.Millisecond)
-	pods[1].signal(syscall.SIGTERM)
-	require.Equal(t, 143, pods[1].code())
-	require.NotZero(t, pods[0].code())
-	require.Contains(t, pods[0].out.String(), "rank 1 on job-1 was ended because its worker was told to stop from outside")
-}
-
 // TestRankZeroIsReplaced: in the barrier, and while an attempt runs.
 func TestRankZeroIsReplaced(t *testing.T) {
 	g := newGang(t, 3, twoAttempts, "--max-restarts=1")
@@ -380,9 +348,9 @@ func TestPeersFailFirst(t *testing.T) {
 			all(t, []*pod{pods[0], g.start(1)}, 0)
 			want := "attempt 2 of 2: rank 1 on job-1 was lost: its pod or container was replaced by another one; rank 0 on job-0 exited with 1"
 			if sig == syscall.SIGTERM {
-				want = "attempt 2 of 3: rank 1 on job-1 was told to stop from outside; rank 0 on job-0 exited with 1"
+				want = "attempt 2 of 3: rank 1 on job-1 was (ended because its worker was )?told to stop from outside" // rank 0 is asked to end, and may have failed before
 			}
-			require.Contains(t, pods[0].out.String(), want)
+			require.Regexp(t, want, pods[0].out.String())
 		})
 	}
 }

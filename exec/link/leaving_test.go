@@ -88,8 +88,8 @@ func TestLeavingWorkerHoldsDaemons(t *testing.T) {
 	<-ended
 }
 
-// TestLeavingWorkerTells: of ranks that a launcher elsewhere has started, as horovodrun does, and
-// of nothing else.
+// TestLeavingWorkerTells: of ranks that a launcher elsewhere has started, as horovodrun does, of
+// processes of a group, and of nothing else.
 func TestLeavingWorkerTells(t *testing.T) {
 	const saves = `trap 'exit 0' TERM; echo up; while :; do sleep 0.05; done`
 	for name, c := range map[string]struct {
@@ -98,7 +98,8 @@ func TestLeavingWorkerTells(t *testing.T) {
 	}{
 		"a rank that a launcher has started": {wire.Spec{Line: `HOROVOD_RANK=1 bash -c "` + saves + `"`}, true},
 		"a command without a number":         {wire.Spec{Line: saves}, false},
-		"a member":                           {wire.Spec{Argv: []string{"/bin/bash", "-c", saves}, Env: []string{"RANK=1"}}, false},
+		"one of no group":                    {wire.Spec{Argv: []string{"/bin/bash", "-c", saves}, Env: []string{"RANK=1"}}, false},
+		"one of a group":                     {wire.Spec{Argv: []string{"/bin/bash", "-c", saves}, EndsOnFailure: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := contract.NewWorker(t, nil)

@@ -206,7 +206,7 @@ func (s *Server) find(c *conn, rec wire.OpenRecord) (*session, wire.OpenedRecord
 		return nil, wire.OpenedRecord{}, fmt.Errorf("%w: open without a spec that fits its hash", wire.ErrProtocol)
 	}
 	x := s.newSession(rec)
-	x.line = rec.Spec.Line != ""
+	x.line, x.inGroup = rec.Spec.Line != "", rec.Spec.EndsOnFailure
 	s.sessions[rec.ID] = x
 	return x, wire.OpenedRecord{Created: true}, nil
 }

@@ -19,7 +19,7 @@ const leadTime = 10 * time.Second
 
 // leaving is a stop from outside. If the worker has daemons of an mpirun, they are held until
 // the launcher has ended that mpirun: it ends the ranks of all workers when it loses a daemon.
-// The same holds for what horovodrun and others start over rsh.
+// The same holds for what horovodrun and others start over rsh, and for members of a group.
 type leaving struct {
 	saving  *saving       // its first part, in which the ranks are asked
 	lead    chan struct{} // closed when the launcher asks the ranks of all workers
@@ -69,10 +69,11 @@ func (s *Server) freeLocked() {
 }
 
 // ledElsewhere reports whether one of the sessions has daemons of an mpirun that runs elsewhere,
-// or ranks that a launcher there, as horovodrun, has started: it ends all ranks when it loses one.
+// or ranks that a launcher there has started, as horovodrun and agent run do: it ends all ranks
+// when it loses one.
 func ledElsewhere(all []*session) bool {
 	for _, x := range all {
-		if !x.line {
+		if !x.line && !x.inGroup {
 			continue
 		}
 		members, err := x.tree.Find()
@@ -80,7 +81,7 @@ func ledElsewhere(all []*session) bool {
 			continue // the stop itself says it
 		}
 		for _, p := range members {
-			if p.Alive() && (names.IsMPIDaemon(p.Comm) || p.Numbers != (reap.Numbers{})) {
+			if p.Alive() && (x.inGroup || names.IsMPIDaemon(p.Comm) || p.Numbers != (reap.Numbers{})) {
 				return true
 			}
 		}

@@ -43,6 +43,7 @@ type session struct {
 	exit         *wire.ExitRecord
 	detached     bool                 // the first process ended, members live on
 	line         bool                 // it runs a line, as ssh has it
+	inGroup      bool                 // its launcher ends the others when it fails
 	hasRanks     bool                 // a look has found one
 	hasMPI       bool                 // with an MPI library
 	hasDone      bool                 // and that one ended with 0 has been told

@@ -10,7 +10,8 @@ const (
 	ReportHeld   = "held"   // a process has held the output of the session's first process, or of Rank, for 3 s since that ended
 	ReportMemory = "memory" // the kernel killed a process of the container for its memory
 	// ReportLeaving: the worker was told to stop from outside, and holds daemons of an mpirun until
-	// that has been ended; or it has ranks that another launcher has started. It is of no session.
+	// that has been ended; or it has ranks that another launcher has started, or a group's
+	// processes. It is of no session.
 	ReportLeaving = "leaving"
 )
 

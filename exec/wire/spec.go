@@ -22,7 +22,7 @@ type Spec struct {
 	Dir string
 	// Stdin: the session reads standard input; otherwise it has /dev/null.
 	Stdin bool
-	// EndsOnFailure: when the first process ends badly, what it leaves behind is
+	// EndsOnFailure: the process is one of a group. When the first process ends badly, what it leaves behind is
 	// stopped, so that the end is told though a child of it holds the output open.
 	// It is no part of the Hash, which workers without it could not make.
 	EndsOnFailure bool
