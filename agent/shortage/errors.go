@@ -51,6 +51,9 @@ func HintIn(sentence string) string {
 			return Hint(errno)
 		}
 	}
+	if strings.HasSuffix(sentence, ": "+errNotPolled.Error()) {
+		return errNotPolled.Hint()
+	}
 	return ""
 }
 

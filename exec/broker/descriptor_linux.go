@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/agent/shortage"
 )
 
 // adopt makes a stream of a passed descriptor, for reading or for writing, and
@@ -40,8 +42,8 @@ func adopt(fd int, reads bool) (io.ReadWriteCloser, error) {
 
 // reopen gives a pipe's end a second open file description, which may be
 // non-blocking: O_NONBLOCK belongs to the description, not to the pipe
-// (open(2), pipe(7)). nil where it cannot be: no /proc, another owner, or a
-// pipe for writing that has no reader any more.
+// (open(2), pipe(7)). nil where it cannot be: no /proc, another owner, a
+// pipe for writing that has no reader any more, or no room in the poller.
 func reopen(fd int, reads bool) *os.File {
 	mode := unix.O_WRONLY
 	if reads {
@@ -51,7 +53,8 @@ func reopen(fd int, reads bool) *os.File {
 	if err != nil {
 		return nil
 	}
-	return os.NewFile(uintptr(own), "passed pipe")
+	file, _ := shortage.Polled(os.NewFile(uintptr(own), "passed pipe")) // watchSet says why
+	return file
 }
 
 // watchSet makes an epoll set that becomes readable when fd is ready. The set
@@ -74,7 +77,7 @@ func watchSet(fd int, reads bool) (*os.File, error) {
 		unix.Close(set)
 		return nil, err
 	}
-	return os.NewFile(uintptr(set), "watch set"), nil
+	return shortage.Polled(os.NewFile(uintptr(set), "watch set"))
 }
 
 // isNull tells whether fd is /dev/null (1:3 in Linux's devices.txt).

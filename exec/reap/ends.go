@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/agent/shortage"
 )
 
 // Ends tells of the ends of processes in their order. Goroutines that wait for one process
@@ -30,7 +32,11 @@ func NewEnds() (*Ends, error) {
 		_ = unix.Close(fd) // it was just made
 		return nil, fmt.Errorf("wait for the ends of processes: %w", err)
 	}
-	return &Ends{file: os.NewFile(uintptr(fd), "ends"), told: map[int32]func(){}}, nil
+	file, err := shortage.Polled(os.NewFile(uintptr(fd), "ends"))
+	if err != nil {
+		return nil, fmt.Errorf("wait for the ends of processes: %w", err)
+	}
+	return &Ends{file: file, told: map[int32]func(){}}, nil
 }
 
 // Add has ended called once, by Follow, when the process has ended; not after p is closed.

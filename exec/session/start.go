@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/flow"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
@@ -186,5 +187,13 @@ func pipe(read bool) (r, w *os.File, err error) {
 		unix.Close(fd[1])
 		return nil, nil, fmt.Errorf("make pipe: %w", err)
 	}
-	return os.NewFile(uintptr(fd[0]), "pipe"), os.NewFile(uintptr(fd[1]), "pipe"), nil
+	ends := [2]*os.File{os.NewFile(uintptr(fd[0]), "pipe"), os.NewFile(uintptr(fd[1]), "pipe")}
+	at, other := 1, 0
+	if read {
+		at, other = 0, 1
+	}
+	if _, err := shortage.Polled(ends[at]); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("make pipe: %w", err), ends[other].Close())
+	}
+	return ends[0], ends[1], nil
 }
