@@ -85,7 +85,7 @@ func TestStopsLetRanksSave(t *testing.T) {
 	}
 }
 
-// TestGraceBoundsADrain: a rank that does not end is killed when the run's grace is over.
+// TestGraceBoundsADrain: a rank that does not end is killed when the grace of its worker is over.
 func TestGraceBoundsADrain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -93,7 +93,7 @@ func TestGraceBoundsADrain(t *testing.T) {
 	require.Eventually(t, func() bool { return exists(dir, "up") }, patience, 10*time.Millisecond)
 	asked := time.Now()
 	require.NoError(t, syscall.Kill(j.worker(t), syscall.SIGTERM))
-	j.wait().wants(t, 137)
+	j.wait().wants(t, 76)
 	require.WithinRange(t, time.Now(), asked.Add(3*time.Second), asked.Add(15*time.Second))
 }
 
