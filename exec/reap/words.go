@@ -1,0 +1,84 @@
+package reap
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Stopping says that whom, as in "4 ranks", is asked to end.
+func Stopping(whom string, grace time.Duration) string {
+	return fmt.Sprintf("stopping %s, up to %s for saving", whom, short(grace))
+}
+
+// Ended is one process of a stop, for Stopped.
+type Ended struct {
+	Name   string // as in "rank 2 on pi-worker-1"
+	After  time.Duration
+	Killed bool
+	// Unknown: nobody has told how it ended.
+	Unknown bool
+}
+
+// Stopped says how processes that were asked to end have done so.
+func Stopped(all []Ended, what string) string {
+	var killed, unknown []string
+	var longest time.Duration
+	for _, e := range all {
+		switch {
+		case e.Killed:
+			killed = append(killed, e.Name)
+		case e.Unknown:
+			unknown = append(unknown, e.Name)
+		default:
+			longest = max(longest, e.After)
+		}
+	}
+	var rest []string
+	if n := len(killed); n > 0 {
+		rest = append(rest, few(killed)+map[bool]string{true: " was killed", false: " were killed"}[n == 1])
+	}
+	if len(unknown) > 0 {
+		rest = append(rest, "how "+few(unknown)+" ended is not known")
+	}
+	gone, ended := strings.Join(rest, "; "), len(all)-len(killed)-len(unknown)
+	switch {
+	case ended == 0:
+		return gone
+	case gone == "" && len(all) == 1:
+		return fmt.Sprintf("%s ended by itself after %s", cmp.Or(all[0].Name, "the "+what), short(longest))
+	case gone == "":
+		return fmt.Sprintf("%s ended by themselves after %s", Count(len(all), what), short(longest))
+	}
+	return fmt.Sprintf("%d of %d ended by themselves after %s; %s", ended, len(all), short(longest), gone)
+}
+
+// few joins three names at most, and counts the others.
+func few(names []string) string {
+	const most = 3
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if n := len(names); n > most {
+		text += fmt.Sprintf(" and %d more", n-most)
+	}
+	return text
+}
+
+// Count writes 1 rank, 2 ranks, 2 processes.
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "s") {
+		return fmt.Sprintf("%d %ses", n, what)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// short writes 0.3 s, and 12 s from ten on.
+func short(d time.Duration) string {
+	if d >= 10*time.Second {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return strings.Replace(fmt.Sprintf("%.1f s", d.Seconds()), ".0 s", " s", 1)
+}
