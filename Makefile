@@ -10,6 +10,8 @@ LDFLAGS := -s -w -T 0x411000
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcnotrace
 TOOL    := $(GO) tool -modfile=test/generate/go.mod
 CLUSTER := $(GO) -C test/cluster run .
+# Its shell checks are those of shellcheck, if that is installed.
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 FAULTS  := ^TestBreak(Launchers|Links|Workers)$$
 LJ      := LaunchJob|Submit
 # What takes packages of PyPI, or minutes of its own.
@@ -20,7 +22,7 @@ BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 # The groups of `make help`. Targets with a comment that are in no group belong to the lab: suites that run for long,
 # want an idle machine, or measure.
 FIRST   := run build lint unit test clean help-all
-TESTS   := deps fake convert size fuzz skew model killed fault-ci
+TESTS   := workflows deps fake convert size fuzz skew model killed fault-ci
 CLUSTER_TESTS := images cluster-up cluster-down e2e e2e-launchjob e2e-install e2e-convert e2e-paste frameworks-ci heal-ci
 RELEASE := generate fresh plugins vuln repro sbom
 GROUPED := help $(FIRST) $(TESTS) $(CLUSTER_TESTS) $(RELEASE)
@@ -85,6 +87,10 @@ lint: fresh ## gofmt and go vet, for Linux and for other systems; generated file
 	$(GO) vet -tags pypi ./test/pipelines
 	GOOS=darwin $(GO) vet ./cmd/...
 	GOOS=windows $(GO) vet ./cmd/launcher
+
+.PHONY: workflows
+workflows: ## check .github/workflows with actionlint
+	$(GO) run $(ACTIONLINT)
 
 .PHONY: unit
 unit: ## unit tests and fuzz seeds, with the race detector
