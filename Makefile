@@ -75,7 +75,7 @@ deps: ## install what the tests need and is missing (root, Debian)
 lint: fresh ## gofmt and go vet, for Linux and for other systems; generated files are fresh
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags mpi,speed,pauses,held,culprit ./test/fake
+	$(GO) vet -tags mpi,speed,pauses,held,cost,culprit ./test/fake
 	$(GO) vet -tags mpi,cells ./test/fake
 	$(GO) vet -tags mpi,care ./test/fake
 	$(GO) vet -tags mpi,polls ./test/fake
@@ -128,6 +128,10 @@ fake-pauses: build ## pauses of up to two minutes between and after launches, un
 fake-held: build ## processes in the background that hold the output of commands and ranks, under shells, pdsh and five MPIs (packages from PyPI)
 	@sh test/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,held -timeout 10m -parallel 20 -run '^TestBackground' -v ./test/fake
+
+.PHONY: rules-cost
+rules-cost: build ## processor time of a launcher with progress rules beside one without: 10,000 lines a second (an idle machine)
+	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,cost -timeout 10m -run '^TestRulesCostLittle$$' -v ./test/fake
 
 .PHONY: fake-polls
 fake-polls: build ## ranks of MPI that poll are suspected of a hang, and ranks that work are not
