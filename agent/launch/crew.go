@@ -289,7 +289,7 @@ func (r *runner) judgeCrew(a *attempt, result group.Result) {
 	}
 	r.noteHang(a)
 	a.said = s.goingDown == nil && result.Cause != nil && !causeOfLost(result.Cause.Err) && a.verdict.Code == result.Code
-	if c := result.Cause; a.said && c != nil && c.Exit.Reason == wire.ReasonPreempted {
+	if c := result.Cause; (a.said || s.goingDown != nil) && c != nil && c.Exit.Reason == wire.ReasonPreempted {
 		if by := s.goneBy(c.Worker); by != "" {
 			a.verdict.Why, a.said = a.verdict.Why+": "+by, false
 		}
