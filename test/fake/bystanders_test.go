@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -31,6 +32,10 @@ func timesOut(t *testing.T, f family, way string, flags ...string) call {
 func TestRankThatAnMPIRunsRankWaitedForIsNamed(t *testing.T) {
 	every(t, func(t *testing.T, f family) {
 		o := run(t, timesOut(t, f, "load"))
+		// A proxy of MPICH 4.0 may crash at a rank's end, and takes the other rank along.
+		for again := 0; again < 4 && strings.Contains(o.err, "demux engine error waiting for event"); again++ {
+			o = run(t, timesOut(t, f, "load"))
+		}
 		o.wants(t, 1)
 		const sentence = `rank 1 on 127\.0\.0\.3 exited with 1 \(timed out\); rank 0 on 127\.0\.0\.2 was not waiting: sleeping at times_out\.py:21 load_batch\. Look at rank 0 first\.`
 		require.Regexp(t, `(?m)^agent: `+sentence+`$`, o.err)
