@@ -29,6 +29,7 @@ def register():
     else:
         return
     import faulthandler
+    from _signal import SIG_IGN, signal
 
     made = os.memfd_create("muster-stacks-%d" % number)
     try:
@@ -40,13 +41,15 @@ def register():
         os.dup2(again, number, inheritable=False)
     finally:
         os.close(again)
+    signal(SIGNAL, SIG_IGN)  # what faulthandler puts back when Python ends: the default kills
     faulthandler.register(SIGNAL, file=number, all_threads=True, chain=False)
     tell_returns(number)
 
 
 def tell_returns(number):
     """Write into the file when the main thread runs Python after the signal has come: C code has returned."""
-    import _signal
+    import atexit
+    from _signal import SIG_IGN, signal
     from os import write
 
     def returned(_signum, _frame):
@@ -55,7 +58,8 @@ def tell_returns(number):
         except OSError:
             pass  # the program has closed it
 
-    _signal.signal(RETURN_SIGNAL, returned)
+    atexit.register(signal, RETURN_SIGNAL, SIG_IGN)  # Python puts back the default, which kills
+    signal(RETURN_SIGNAL, returned)
 
 
 def run_other():

@@ -77,6 +77,12 @@ func (j job) take(ctx context.Context) Stack {
 	if err != nil {
 		return Stack{Why: err.Error()}
 	}
+	// It may have become another program while others were asked: the signal would kill that.
+	again, _, why := registered(j.proc)
+	if again == nil {
+		return Stack{Why: why}
+	}
+	again.Close()
 	if err := reap.Signal(j.proc, Signal); err != nil {
 		return Stack{Why: whyNot(err)}
 	}

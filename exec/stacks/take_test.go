@@ -179,17 +179,22 @@ if pid == 0: two()
 print('on', flush=True)
 one()
 `)
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.PID, p.PID))
-	require.NoError(t, err)
-	var pid int
-	_, err = fmt.Sscan(string(children), &pid)
-	require.NoError(t, err)
-	child := look(t, pid)
-	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	child := childOf(t, p)
 	require.Eventually(t, func() bool {
 		got := take(t, 20*time.Second, p, child)
 		require.NotContains(t, string(got[0].Text), "in two")
 		require.NotContains(t, string(got[1].Text), "in one")
 		return strings.Contains(string(got[0].Text), "in one") && strings.Contains(string(got[1].Text), "in two")
 	}, 20*time.Second, time.Millisecond)
+}
+
+// childOf is the only child of a process. The test ends it.
+func childOf(t *testing.T, p reap.Proc) reap.Proc {
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.PID, p.PID))
+	require.NoError(t, err)
+	var pid int
+	_, err = fmt.Sscan(string(children), &pid)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	return look(t, pid)
 }
