@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
@@ -120,7 +121,7 @@ func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRe
 	w := wire.WelcomeRecord{Proto: proto, Version: s.cfg.Version, Instance: s.instance, Slots: s.cfg.Slots, Reports: true, Answers: true, Unpacks: true, AsksRanks: true, Stacks: true}
 	w.Hostname, _ = os.Hostname() // only for messages
 	w.Addresses, w.Interfaces = addresses(), interfaces()
-	w.NoRDMA, w.NoGPU = noRDMA("/sys/class"), noGPU("/dev")
+	w.NoRDMA, w.NoGPU = proc.NoRDMA("/sys/class"), proc.NoGPU("/dev")
 	w.Env = told(s.cfg.Env, h.Ask)
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err == nil {

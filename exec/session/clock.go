@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -79,7 +80,7 @@ func (s *Server) due() (time.Duration, bool) {
 	s.swept = true
 	s.stopAllLocked(wire.ReasonLease, syscall.SIGTERM, s.cfg.Grace)
 	// The sessions' ends take a moment; then the wait for a launcher counts.
-	return s.cfg.Grace + killMargin, true
+	return s.cfg.Grace + proc.KillMargin, true
 }
 
 // longestLease keeps a lease within what a Duration can hold, whatever a record says.

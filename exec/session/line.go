@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/shell"
 )
 
@@ -53,7 +54,7 @@ func startsDaemon(c shell.Command, env []string, dir string) bool {
 	if len(c.Argv) == 0 || c.Dir != "" || !names.IsMPIDaemon(names.Comm(filepath.Base(c.Argv[0]))) {
 		return false
 	}
-	path, err := lookPath(c.Argv[0], append(append([]string(nil), env...), c.Env...), dir)
+	path, err := proc.LookPath(c.Argv[0], append(append([]string(nil), env...), c.Env...), dir)
 	return err == nil && filepath.IsAbs(path) && unix.Access(path, unix.X_OK) == nil
 }
 

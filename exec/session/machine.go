@@ -3,14 +3,8 @@
 package session
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -45,36 +39,6 @@ func interfaces() []wire.Interface {
 		}
 	}
 	return out
-}
-
-// noRDMA tells whether the kernel shows no RDMA device below that directory,
-// sysfs's class. One that cannot be read proves nothing.
-func noRDMA(class string) bool {
-	if _, err := os.Stat(class); err != nil {
-		return false
-	}
-	entries, err := os.ReadDir(filepath.Join(class, "infiniband"))
-	return errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0
-}
-
-// accelerators are how the names of their device files begin: NVIDIA's (nvidia0,
-// dxg under WSL), AMD's (kfd), Habana's and Google's (accel), Huawei's, AWS's and
-// Cambricon's. dri is no sign: a machine's own display is there.
-const accelerators = "nvidia dxg kfd accel davinci neuron cambricon"
-
-// noGPU tells whether that directory, /dev, has no device file of an accelerator.
-// One that cannot be read proves nothing.
-func noGPU(dev string) bool {
-	entries, err := os.ReadDir(dev)
-	if err != nil {
-		return false
-	}
-	for _, name := range strings.Fields(accelerators) {
-		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), name) }) {
-			return false
-		}
-	}
-	return true
 }
 
 // listCPUs gives a set in Linux's list form.

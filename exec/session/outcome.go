@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -17,12 +18,8 @@ func (s *Server) sayStopping(reason string, find func() ([]reap.Proc, error), si
 	if reason != wire.ReasonPreempted {
 		return // the launcher says it
 	}
-	members, err := find()
-	if err != nil {
-		return // the stop itself says it
-	}
-	if n := len(reap.Apart(reap.Ranks(members, sig))); n > 0 {
-		s.cfg.Log.Info(reap.Stopping(reap.Count(n, "rank"), grace), "signal", sig.String())
+	if words := proc.Stopping(find, sig, grace); words != "" {
+		s.cfg.Log.Info(words, "signal", sig.String())
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -227,7 +228,7 @@ func TestWorkersGiveUp(t *testing.T) {
 				b.server.mu.Unlock()
 				time.Sleep(time.Until(heard.Add(row.patient - time.Second)))
 				require.EqualValues(t, -1, b.outcome())
-				time.Sleep(2*time.Second + killMargin + b.server.cfg.Grace)
+				time.Sleep(2*time.Second + proc.KillMargin + b.server.cfg.Grace)
 				require.Equal(t, NoLaunch, b.outcome())
 			})
 		})

@@ -137,8 +137,7 @@ func (s *Server) askRanks(ctx context.Context, all []*session, rec wire.EndRanks
 		x.awaitStart(ctx)
 		s.lookAt(x) // what ended before was not our doing
 	}
-	find := func() ([]reap.Proc, error) { return members(all) }
-	report, err := s.cfg.Reaper.Ask(ctx, find, syscall.Signal(rec.Signal), grace, asked)
+	report, err := s.cfg.Reaper.Ask(ctx, membersOf(all), syscall.Signal(rec.Signal), grace, asked)
 	if err != nil && ctx.Err() == nil {
 		s.cfg.Log.Warn("ask ranks to end", "err", err)
 	}

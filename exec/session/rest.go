@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 )
 
@@ -35,7 +36,7 @@ func (x *session) stopRest(st reap.Status, at time.Time) {
 	s.wg.Go(func() {
 		s.lookAt(x) // what ended before was not our doing
 		x.ours.Store(true)
-		ctx, cancel := s.patience(grace + killMargin)
+		ctx, cancel := s.patience(grace + proc.KillMargin)
 		defer cancel()
 		tell := time.AfterFunc(restTold, x.leave)
 		if _, err := s.cfg.Reaper.Rest(ctx, x.tree.Find, since, grace); err != nil && !s.hurried() {

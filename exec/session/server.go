@@ -16,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/flow"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -116,7 +117,7 @@ func New(cfg Config) *Server {
 		}
 	}
 	if cfg.Cgroup == "" {
-		cfg.Cgroup = "/sys/fs/cgroup"
+		cfg.Cgroup = proc.Cgroup
 	}
 	set(&cfg.HelloTimeout, 10*time.Second)
 	set(&cfg.DeadAfter, 15*time.Second)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/flow"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -113,7 +114,7 @@ func (x *session) ackStdin() {
 // newSession prepares a session; nothing runs yet.
 func (s *Server) newSession(rec wire.OpenRecord) *session {
 	x := &session{id: rec.ID, hash: rec.Hash, srv: s, born: time.Now(), tree: reap.NewTree(names.EnvSession, rec.ID),
-		oom:     s.memoryKills(),
+		oom:     proc.MemoryKills(s.cfg.Cgroup),
 		started: make(chan struct{}), ordered: make(chan struct{}, 1), dropped: make(chan struct{})}
 	x.stdin = flow.NewIn(wire.StreamWindow, x.ackStdin)
 	x.stdout = flow.NewOut(wire.StreamWindow, s.limits, x.kick)
@@ -167,8 +168,10 @@ func (x *session) ended(st reap.Status, at time.Time, failed *wire.RankRecord) {
 	if st.Code != 0 || x.ours.Load() {
 		failed = nil
 	}
-	x.finish(&wire.ExitRecord{Failed: failed, Unseen: unseen, Code: st.Code, Signal: int(st.Signal), Core: st.Core, Detached: anyLives(members) || x.outlived(),
-		OOM: x.srv.memoryKills() - x.oom, EndedMillis: at.UnixMilli()})
+	detached := anyLives(members) || x.outlived()
+	rec := proc.Ended(st, proc.MemoryKills(x.srv.cfg.Cgroup)-x.oom, at)
+	rec.Failed, rec.Unseen, rec.Detached = failed, unseen, detached
+	x.finish(&rec)
 }
 
 // outlived reports whether members live on after the first process. One that
@@ -201,11 +204,11 @@ func anyLives(members []reap.Proc) bool {
 // strangers reports whether somebody below us belongs to no session, or to this one
 // after all.
 func (x *session) strangers() bool {
-	procs, err := reap.Scan(names.EnvSession)
+	below, err := proc.Below()
 	if err != nil {
 		return false
 	}
-	for _, p := range reap.Below(procs, os.Getpid()) {
+	for _, p := range below {
 		if p.Alive() && !p.Exiting && (p.Marker == "" || p.Marker == x.id) {
 			return true
 		}
@@ -239,16 +242,12 @@ const longestSentence = 4 << 10
 
 // fail ends a session whose process never ran.
 func (x *session) fail(err error) {
-	code := 126
-	if isNotFound(err) {
-		code = 127
-	}
 	x.stdin.Abort()
-	sentence := err.Error()
-	if len(sentence) > longestSentence {
-		sentence = sentence[:longestSentence] + "..."
+	rec := proc.Unstarted(err)
+	if len(rec.Error) > longestSentence {
+		rec.Error = rec.Error[:longestSentence] + "..."
 	}
-	x.finish(&wire.ExitRecord{Code: code, Error: sentence})
+	x.finish(&rec)
 }
 
 // signal sends sig to the first process and its group.

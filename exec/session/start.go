@@ -6,16 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/flow"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -38,7 +35,7 @@ func (s *Server) start(x *session, spec wire.Spec) {
 		return
 	}
 	rs.Files = theirs
-	p, err := s.cfg.Reaper.Start(rs)
+	p, err := proc.Start(s.cfg.Reaper, x.tree, rs)
 	for _, f := range theirs {
 		if f != nil {
 			f.Close()
@@ -53,7 +50,6 @@ func (s *Server) start(x *session, spec wire.Spec) {
 		x.fail(err)
 		return
 	}
-	x.tree.Add(p)
 	for _, out := range []*flow.Out{x.stdout, x.stderr} {
 		out.Gather(time.Duration(spec.GatherMillis) * time.Millisecond)
 	}
@@ -82,66 +78,10 @@ func (s *Server) resolve(id string, spec wire.Spec) (reap.Spec, error) {
 	if len(rs.Argv) == 0 {
 		return rs, errors.New("no command")
 	}
-	rs.Env = s.tellStacks(dedup(append(env, names.EnvSession+"="+id)))
+	rs.Env = s.tellStacks(proc.Marked(env, id))
 	var err error
-	rs.Path, err = lookPath(rs.Argv[0], rs.Env, rs.Dir)
+	rs.Path, err = proc.LookPath(rs.Argv[0], rs.Env, rs.Dir)
 	return rs, err
-}
-
-// dedup keeps the last value of each variable.
-func dedup(env []string) []string {
-	at := make(map[string]int, len(env))
-	out := make([]string, 0, len(env))
-	for _, kv := range env {
-		k, _, _ := strings.Cut(kv, "=")
-		if i, ok := at[k]; ok {
-			out[i] = kv
-			continue
-		}
-		at[k] = len(out)
-		out = append(out, kv)
-	}
-	return out
-}
-
-// lookPath finds name in the PATH of env, as execvp does.
-func lookPath(name string, env []string, dir string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, nil
-	}
-	path := "/usr/local/bin:/usr/bin:/bin"
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
-			path = v
-		}
-	}
-	var denied error
-	for _, d := range filepath.SplitList(path) {
-		if d == "" {
-			d = "."
-		}
-		if !filepath.IsAbs(d) {
-			d = filepath.Join(dir, d)
-		}
-		p := filepath.Join(d, name)
-		st, err := os.Stat(p)
-		if err != nil || st.IsDir() {
-			continue
-		}
-		if err := unix.Access(p, unix.X_OK); err != nil {
-			denied = fmt.Errorf("start %s: %w", p, err)
-			continue
-		}
-		return p, nil
-	}
-	if denied != nil {
-		return "", denied
-	}
-	return "", fmt.Errorf("start %s: %w in PATH %s", name, syscall.ENOENT, path)
-}
-
-func isNotFound(err error) bool {
-	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // openPipes makes the streams of a process: our ends for the poller, the

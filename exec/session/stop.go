@@ -4,18 +4,13 @@ package session
 
 import (
 	"context"
-	"os"
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
-
-// killMargin is how long after the grace a stop waits for the kernel to end
-// what was killed; a process in uninterruptible sleep may take longer.
-const killMargin = 10 * time.Second
 
 // patience is a context for a stop: it ends after d, or when Stop says that
 // there is no time left.
@@ -49,7 +44,7 @@ func (s *Server) stopSession(x *session, grace time.Duration) {
 		s.mu.Lock()
 		s.freeLocked()
 		s.mu.Unlock()
-		ctx, cancel := s.patience(grace + killMargin)
+		ctx, cancel := s.patience(grace + proc.KillMargin)
 		defer cancel()
 		x.awaitStart(ctx)
 		if s.awaitStop(ctx, s.preempting(), grace) || s.awaitStop(ctx, x.restStop(), grace) {
@@ -144,7 +139,7 @@ func (s *Server) stopAllLocked(reason string, sig syscall.Signal, grace time.Dur
 // what is left of its own. going is the stop if it has come from outside; else nil.
 func (s *Server) stopTrees(all []*session, reason string, going *leaving, sig syscall.Signal, grace time.Duration) {
 	began := time.Now()
-	ctx, cancel := s.patience(grace + killMargin)
+	ctx, cancel := s.patience(grace + proc.KillMargin)
 	defer cancel()
 	for _, x := range all {
 		x.awaitStart(ctx) // what starts late must not be missed
@@ -172,12 +167,12 @@ func (s *Server) stopTrees(all []*session, reason string, going *leaving, sig sy
 		case <-s.hurry:
 		}
 	}
-	s.stopBelow(reason, min(grace, max(grace-time.Since(began), time.Second)))
+	s.stopBelow(reason, proc.RestGrace(grace, began))
 }
 
 // stopLive stops the processes of sessions whose ranks nobody has asked to end.
 func (s *Server) stopLive(ctx context.Context, live []*session, reason string, going *leaving, sig syscall.Signal, grace time.Duration) {
-	find := func() ([]reap.Proc, error) { return members(live) }
+	find := membersOf(live)
 	s.sayStopping(reason, find, sig, grace)
 	tell := live[0].noteAsked
 	if len(live) > 1 {
@@ -201,40 +196,24 @@ func (s *Server) stopLive(ctx context.Context, live []*session, reason string, g
 
 // stopBelow stops what descends from us and belongs to no session any more.
 func (s *Server) stopBelow(reason string, grace time.Duration) {
-	find := func() ([]reap.Proc, error) {
-		procs, err := reap.Scan(names.EnvSession)
-		return reap.Below(procs, os.Getpid()), err
-	}
-	ctx, cancel := s.patience(grace + killMargin)
+	ctx, cancel := s.patience(grace + proc.KillMargin)
 	defer cancel()
-	report, err := s.cfg.Reaper.Drain(ctx, find, syscall.SIGTERM, grace)
+	report, err := s.cfg.Reaper.Drain(ctx, proc.Below, syscall.SIGTERM, grace)
 	if s.hurried() {
-		kill, cancel := context.WithTimeout(context.Background(), killMargin)
-		defer cancel()
-		report, err = s.cfg.Reaper.Stop(kill, find, 0)
+		report, err = proc.KillBelow(s.cfg.Reaper)
 	}
 	if err != nil {
 		s.cfg.Log.Warn("stop what is left", "reason", reason, "left", report.Left, "err", err)
 	}
 }
 
-// members are the processes of all, each once.
-func members(all []*session) ([]reap.Proc, error) {
-	seen := map[int]bool{}
-	var found []reap.Proc
+// membersOf returns a function that finds the processes of all sessions, each once.
+func membersOf(all []*session) func() ([]reap.Proc, error) {
+	trees := make([]*reap.Tree, 0, len(all))
 	for _, x := range all {
-		tree, err := x.tree.Find()
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range tree {
-			if !seen[p.PID] {
-				seen[p.PID] = true
-				found = append(found, p)
-			}
-		}
+		trees = append(trees, x.tree)
 	}
-	return found, nil
+	return func() ([]reap.Proc, error) { return proc.Members(trees) }
 }
 
 // redialTime is how long a stop waits for a launcher whose link is down at the
@@ -278,7 +257,7 @@ func (s *Server) stop(ctx context.Context, reason string, sig syscall.Signal, gr
 	case <-done:
 	case <-ctx.Done():
 		s.rush()
-		<-done // within killMargin
+		<-done // within KillMargin
 		return
 	}
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -322,7 +323,7 @@ func (s *Server) orphaned(pid int, st reap.Status) {
 // began. mpirun tells a signal at most, and a daemon that has left its session no
 // exit record. Called with s.mu held.
 func (s *Server) starvedLocked() {
-	kills := s.memoryKills()
+	kills := proc.MemoryKills(s.cfg.Cgroup)
 	for _, x := range s.sessions {
 		if s.wantsReports && kills > x.oom+x.oomTold {
 			x.oomTold = kills - x.oom

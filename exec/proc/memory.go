@@ -1,6 +1,6 @@
 //go:build linux
 
-package session
+package proc
 
 import (
 	"bytes"
@@ -9,12 +9,15 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// memoryKills is how many processes of this container the kernel has killed for
+// Cgroup is where a container sees its own cgroup.
+const Cgroup = "/sys/fs/cgroup"
+
+// MemoryKills returns how many processes of this container the kernel has killed for
 // its memory so far: the field oom_kill of memory.events (Linux,
 // admin-guide/cgroup-v2.rst) or, since 4.13, of memory.oom_control
-// (cgroup-v1/memory.rst). 0 where neither can be read. On cgroup v2 Kubernetes
-// has the kernel kill the whole container, and nobody is left to ask.
-func memoryKills(root string) int {
+// (cgroup-v1/memory.rst), below root. 0 where neither can be read. On cgroup v2
+// Kubernetes has the kernel kill the whole container, and nobody is left to ask.
+func MemoryKills(root string) int {
 	var data bytes.Buffer
 	for _, file := range []string{"/memory.events", "/memory/memory.oom_control"} {
 		if reap.ReadFile(root+file, &data) != nil {
@@ -29,5 +32,3 @@ func memoryKills(root string) int {
 	}
 	return 0
 }
-
-func (s *Server) memoryKills() int { return memoryKills(s.cfg.Cgroup) }

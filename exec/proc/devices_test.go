@@ -1,6 +1,6 @@
 //go:build linux
 
-package session
+package proc
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 )
 
 func TestNoGPU(t *testing.T) {
-	require.False(t, noGPU(filepath.Join(t.TempDir(), "none")), "what cannot be read proves nothing")
+	require.False(t, NoGPU(filepath.Join(t.TempDir(), "none")), "what cannot be read proves nothing")
 	dev := t.TempDir()
 	file := func(name string) string {
 		path := filepath.Join(dev, name)
@@ -21,21 +21,21 @@ func TestNoGPU(t *testing.T) {
 	file("null")
 	file("ptmx")
 	require.NoError(t, os.Mkdir(filepath.Join(dev, "dri"), 0o700))
-	require.True(t, noGPU(dev))
+	require.True(t, NoGPU(dev))
 	for _, name := range []string{"nvidia0", "nvidiactl", "kfd", "accel0", "davinci1", "neuron0", "dxg"} {
 		path := file(name)
-		require.False(t, noGPU(dev), name)
+		require.False(t, NoGPU(dev), name)
 		require.NoError(t, os.Remove(path))
 	}
-	require.True(t, noGPU(dev))
+	require.True(t, NoGPU(dev))
 }
 
 func TestNoRDMA(t *testing.T) {
-	require.False(t, noRDMA(filepath.Join(t.TempDir(), "none")), "what cannot be read proves nothing")
+	require.False(t, NoRDMA(filepath.Join(t.TempDir(), "none")), "what cannot be read proves nothing")
 	class := t.TempDir()
-	require.True(t, noRDMA(class))
+	require.True(t, NoRDMA(class))
 	require.NoError(t, os.Mkdir(filepath.Join(class, "infiniband"), 0o700))
-	require.True(t, noRDMA(class))
+	require.True(t, NoRDMA(class))
 	require.NoError(t, os.Mkdir(filepath.Join(class, "infiniband", "mlx5_0"), 0o700))
-	require.False(t, noRDMA(class))
+	require.False(t, NoRDMA(class))
 }

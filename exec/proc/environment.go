@@ -1,0 +1,30 @@
+package proc
+
+import (
+	"strings"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// Marked returns env with the mark of a session, by which reap.Tree knows the
+// processes of that session. Each variable is there once (LastOfEach).
+func Marked(env []string, id string) []string {
+	return LastOfEach(append(env, names.EnvSession+"="+id))
+}
+
+// LastOfEach keeps the last value of each variable (K=V), at the place of its first
+// one: of two, getenv(3) would take the first.
+func LastOfEach(env []string) []string {
+	at := make(map[string]int, len(env))
+	kept := make([]string, 0, len(env))
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		if i, twice := at[name]; twice {
+			kept[i] = kv
+			continue
+		}
+		at[name] = len(kept)
+		kept = append(kept, kv)
+	}
+	return kept
+}
