@@ -4,28 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
-)
-
-const (
-	// killMargin is how long a stop waits for the kernel beyond its grace.
-	killMargin = 10 * time.Second
-	// restTime is the least grace of what no process of ours leads to any more.
-	restTime = time.Second
 )
 
 // crew are the processes of one attempt on this member. Its methods are called
@@ -40,12 +31,13 @@ type crew struct {
 
 	resolving context.CancelFunc
 
-	procs map[int]*proc // by index of the launch
-	kills int           // OOM kills of the container before it began
+	procs map[int]*child // by index of the launch
+	kills int            // memory kills kills of the container before it began
 	doubt doubt
 }
 
-type proc struct {
+// child is a process that a crew has started, or tried to.
+type child struct {
 	*reap.Process
 	tree   *reap.Tree
 	ended  bool
@@ -54,7 +46,7 @@ type proc struct {
 }
 
 func newCrew(reaper *reap.Reaper, launch framework.Launch, attempt int, here place) (*crew, error) {
-	c := &crew{reaper: reaper, launch: launch, attempt: attempt, ends: make(chan end), resolving: func() {}, procs: map[int]*proc{}, kills: memoryKills()}
+	c := &crew{reaper: reaper, launch: launch, attempt: attempt, ends: make(chan end), resolving: func() {}, procs: map[int]*child{}, kills: proc.MemoryKills(proc.Cgroup)}
 	if len(launch.Files) == 0 {
 		return c, nil
 	}
@@ -92,52 +84,25 @@ func (c *crew) resolve(hosts map[string]string, say func(format string, words ..
 // start starts a process; what goes wrong is its end.
 func (c *crew) start(index int, spec reap.Spec) {
 	id := wire.NewID()
-	spec.Env = lastOfEach(append(spec.Env, names.EnvSession+"="+id))
-	one := &proc{tree: reap.NewTree(names.EnvSession, id)}
+	spec.Env = proc.Marked(spec.Env, id)
+	one := &child{tree: reap.NewTree(names.EnvSession, id)}
 	c.procs[index] = one
-	path, err := lookPath(spec.Argv[0], spec.Dir)
+	path, err := proc.LookOwnPath(spec.Argv[0], spec.Dir)
 	if err == nil {
 		spec.Path = path
-		one.Process, err = c.reaper.Start(spec)
+		one.Process, err = proc.Start(c.reaper, one.tree, spec)
 	}
 	if err != nil {
 		one.ended = true
-		c.wg.Go(func() { c.ends <- end{index, failedStart(err)} })
+		x := proc.Unstarted(err)
+		x.EndedMillis = time.Now().UnixMilli()
+		c.wg.Go(func() { c.ends <- end{index, x} })
 		return
 	}
-	one.tree.Add(one.Process)
 	c.wg.Go(func() {
 		s := one.Status()
-		c.ends <- end{index, wire.ExitRecord{Code: s.Code, Signal: int(s.Signal), Core: s.Core,
-			OOM: memoryKills() - c.kills, EndedMillis: time.Now().UnixMilli()}}
+		c.ends <- end{index, proc.Ended(s, proc.MemoryKills(proc.Cgroup)-c.kills, time.Now())}
 	})
-}
-
-func failedStart(err error) wire.ExitRecord {
-	x := wire.ExitRecord{Code: names.ExitNotRunable, Error: err.Error(), EndedMillis: time.Now().UnixMilli()}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) || errors.Is(err, syscall.ENOTDIR) {
-		x.Code = names.ExitNotFound
-	}
-	return x
-}
-
-// lookPath finds a program as execvp does. os/exec starts nothing here: that is
-// the reaper's.
-func lookPath(name, dir string) (string, error) {
-	if strings.Contains(name, "/") {
-		if dir != "" && !filepath.IsAbs(name) {
-			return filepath.Join(dir, name), nil
-		}
-		return name, nil
-	}
-	path, err := exec.LookPath(name)
-	if errors.Is(err, exec.ErrDot) {
-		err = nil // PATH names the working directory: the user's own choice
-	}
-	if err != nil {
-		return "", fmt.Errorf("start %s: %w", name, err)
-	}
-	return path, nil
 }
 
 // note takes an end down, and says why it came where that was not the process's
@@ -163,20 +128,10 @@ func (c *crew) stop(index int, grace time.Duration) {
 		p.reason = wire.ReasonStopped
 	}
 	c.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), grace+killMargin)
+		ctx, cancel := context.WithTimeout(context.Background(), grace+proc.KillMargin)
 		defer cancel()
 		_, _ = c.reaper.Drain(ctx, p.tree.Find, syscall.SIGTERM, grace) // what is left is looked for again at the attempt's end
 	})
-}
-
-// alive: a process that was started has not ended.
-func (c *crew) alive() bool {
-	for _, p := range c.procs {
-		if !p.ended {
-			return true
-		}
-	}
-	return false
 }
 
 // signal passes a signal on, as tini -g does.
@@ -202,7 +157,7 @@ func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, gra
 	cleared := make(chan struct{})
 	c.wg.Go(func() {
 		defer close(cleared)
-		stop, cancel := context.WithTimeout(ctx, grace+killMargin)
+		stop, cancel := context.WithTimeout(ctx, grace+proc.KillMargin)
 		defer cancel()
 		began := time.Now()
 		if reason == wire.ReasonPreempted {
@@ -213,12 +168,10 @@ func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, gra
 			sayStopped(report.Ranks, say)
 		}
 		if err == nil {
-			_, err = c.reaper.Drain(stop, below, syscall.SIGTERM, min(grace, max(grace-time.Since(began), restTime)))
+			_, err = c.reaper.Drain(stop, proc.Below, syscall.SIGTERM, proc.RestGrace(grace, began))
 		}
 		if err != nil {
-			kill, cancel := context.WithTimeout(context.WithoutCancel(ctx), killMargin)
-			defer cancel()
-			_, _ = c.reaper.Stop(kill, below, 0) // in uninterruptible sleep, or another user's
+			_, _ = proc.KillBelow(c.reaper) // what is left is in uninterruptible sleep, or another user's
 		}
 		if c.files != "" {
 			_ = os.RemoveAll(c.files) // in our private directory
@@ -227,20 +180,10 @@ func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, gra
 	return cleared
 }
 
-// below is everything that descends from us.
-func below() ([]reap.Proc, error) {
-	procs, err := reap.Scan(names.EnvSession)
-	return reap.Below(procs, os.Getpid()), err
-}
-
 // sayStopping says how many ranks sig asks to end.
 func (c *crew) sayStopping(sig syscall.Signal, grace time.Duration, say func(format string, words ...any)) {
-	members, err := c.find()
-	if err != nil {
-		return
-	}
-	if n := len(reap.Apart(reap.Ranks(members, sig))); n > 0 {
-		say("%s: %s; a second one kills at once", signalName(sig), reap.Stopping(reap.Count(n, "rank"), grace))
+	if words := proc.Stopping(c.find, sig, grace); words != "" {
+		say("%s: %s; a second one kills at once", proc.SignalName(sig), words)
 	}
 }
 
@@ -262,22 +205,11 @@ func sayStopped(ranks []reap.Outcome, say func(format string, words ...any)) {
 
 // find gives the processes of every tree, each once.
 func (c *crew) find() ([]reap.Proc, error) {
-	seen := map[int]bool{}
-	var all []reap.Proc
+	var trees []*reap.Tree
 	for _, p := range c.procs {
-		if p.Process == nil {
-			continue
-		}
-		list, err := p.tree.Find()
-		if err != nil {
-			return nil, err
-		}
-		for _, one := range list {
-			if !seen[one.PID] {
-				seen[one.PID] = true
-				all = append(all, one)
-			}
+		if p.Process != nil {
+			trees = append(trees, p.tree)
 		}
 	}
-	return all, nil
+	return proc.Members(trees)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/worker"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous/barrier"
@@ -284,7 +285,7 @@ func (m *member) rest() {
 
 // farewell is the end of a member that was told to stop.
 func (m *member) farewell() *barrier.Order {
-	o := barrier.Order{Code: 128 + int(m.leaving), Why: fmt.Sprintf("told to stop by %s", signalName(m.leaving))}
+	o := barrier.Order{Code: 128 + int(m.leaving), Why: fmt.Sprintf("told to stop by %s", proc.SignalName(m.leaving))}
 	if m.cfg.Workers == 1 && len(m.ends) == 1 {
 		o.Code, o.Why = m.ends[0].Exit.Code, ""
 	}
@@ -301,7 +302,7 @@ func (m *member) told(ctx context.Context, sig syscall.Signal) {
 		return
 	}
 	m.leaving = sig
-	m.news.Leaving, m.news.Ready = "its pod was told to stop by "+signalName(sig), false
+	m.news.Leaving, m.news.Ready = "its pod was told to stop by "+proc.SignalName(sig), false
 	m.report()
 	if m.lead != nil {
 		m.lead.leave()

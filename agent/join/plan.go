@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
@@ -112,27 +113,10 @@ func (c Config) environment(p framework.Process, attempt int, files string, here
 	for _, v := range set {
 		own = append(own, v.Name+"="+v.Value)
 	}
-	return lastOfEach(own), warnings
+	return proc.LastOfEach(own), warnings
 }
 
 // withoutToken leaves the job's token out.
 func withoutToken(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, names.EnvToken+"=") })
-}
-
-// lastOfEach keeps the last value of each variable: of two, getenv(3) takes the
-// first.
-func lastOfEach(env []string) []string {
-	at := make(map[string]int, len(env))
-	kept := make([]string, 0, len(env))
-	for _, kv := range env {
-		name, _, _ := strings.Cut(kv, "=")
-		if i, twice := at[name]; twice {
-			kept[i] = kv
-			continue
-		}
-		at[name] = len(kept)
-		kept = append(kept, kv)
-	}
-	return kept
 }

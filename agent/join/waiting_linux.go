@@ -73,13 +73,6 @@ func (m *member) cutOff(ctx context.Context) {
 	m.clear(ctx, wire.ReasonLease, syscall.SIGTERM, min(m.cfg.Grace, failGrace))
 }
 
-func signalName(sig syscall.Signal) string {
-	if name := unix.SignalName(sig); name != "" {
-		return name
-	}
-	return fmt.Sprintf("signal %d", sig)
-}
-
 func isTerminal(fd int) bool {
 	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	return err == nil
