@@ -7,9 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -76,21 +75,13 @@ func (f Failure) Sentence() string {
 	case x.OOM > 0 && x.Signal == int(syscall.SIGKILL):
 		return who + " was killed by SIGKILL: the kernel killed a process there for its memory (OOM)"
 	case x.Signal != 0:
-		return who + " was killed by " + signalName(x.Signal)
+		return who + " was killed by " + proc.SignalName(syscall.Signal(x.Signal))
 	case x.Code == 0 && x.Failed != nil && x.Failed.Signal != 0:
-		return fmt.Sprintf("%s said 0, but %s, which it started as rank %s, was killed by %s", who, x.Failed.Command, x.Failed.Rank, signalName(x.Failed.Signal))
+		return fmt.Sprintf("%s said 0, but %s, which it started as rank %s, was killed by %s", who, x.Failed.Command, x.Failed.Rank, proc.SignalName(syscall.Signal(x.Failed.Signal)))
 	case x.Code == 0 && x.Failed != nil:
 		return fmt.Sprintf("%s said 0, but %s, which it started as rank %s, exited with %d", who, x.Failed.Command, x.Failed.Rank, x.Failed.Code)
 	}
 	return fmt.Sprintf("%s exited with %d", who, x.Code)
-}
-
-// signalName is SIGTERM for 15, "signal 64" for one without a name.
-func signalName(n int) string {
-	if name := unix.SignalName(syscall.Signal(n)); name != "" {
-		return name
-	}
-	return fmt.Sprintf("signal %d", n)
 }
 
 // settleTime is how long failures that come together may take to reach us: the
