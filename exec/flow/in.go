@@ -26,8 +26,6 @@ type In struct {
 	end     uint64
 	ended   bool
 	closed  bool
-	done    bool
-	err     error
 }
 
 // NewIn returns a receiving half that holds at most window bytes. It calls

@@ -31,7 +31,6 @@ type bond struct {
 	link   *link.Link
 	cut    bool // nobody reaches the worker
 	ends   chan *session
-	over   []Outcome
 	lost   error
 }
 
