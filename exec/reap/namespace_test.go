@@ -128,7 +128,7 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 func finder(id string) func() ([]Proc, error) {
 	return func() ([]Proc, error) {
 		procs, err := Scan(markEnv)
-		return Members(procs, id), err
+		return membersOf(procs, id), err
 	}
 }
 

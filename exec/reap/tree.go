@@ -9,13 +9,6 @@ import (
 	"sync"
 )
 
-// Members returns the processes of a session: those whose marker is id, and
-// every descendant of one. PID 1 and this process are never members, whatever
-// their environment says; nor is anybody for an empty id.
-func Members(procs []Proc, id string) []Proc {
-	return grow(procs, func(p Proc) bool { return id != "" && p.Marker == id })
-}
-
 // Below returns everything whose chain of parents leads to the process root,
 // which is left out. Processes that a container runtime started beside PID 1
 // (people's own shells) have parent 0 and are spared.
@@ -44,7 +37,8 @@ func Descends(pid, root int) (bool, error) {
 	return false, fmt.Errorf("find the parents of process %d: %w", pid, err)
 }
 
-// grow returns the seeds and their descendants, in the order of procs.
+// grow returns the seeds and their descendants, in the order of procs. PID 1 and this
+// process are never among them, whatever their environment says.
 func grow(procs []Proc, seed func(Proc) bool) []Proc {
 	self := os.Getpid()
 	children := make(map[int][]int, len(procs)) // pid -> indices
@@ -127,18 +121,26 @@ func (t *Tree) Add(p *Process) {
 func (t *Tree) Find() ([]Proc, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known := func(p Proc) bool { return t.now[p.identity()] || t.before[p.identity()] }
-	procs, err := scan(t.env, known)
+	procs, err := scan(t.env, t.known)
 	if err != nil {
 		return nil, err
 	}
-	found := grow(procs, func(p Proc) bool { return t.id != "" && p.Marker == t.id || known(p) })
+	found := t.among(procs)
 	t.before, t.now = t.now, make(map[identity]bool, len(found))
 	for _, p := range found {
 		t.now[p.identity()] = true
 	}
 	t.remember(found)
 	return found, nil
+}
+
+// known reports whether p was a member at one of the last two scans. Called with t.mu held.
+func (t *Tree) known(p Proc) bool { return t.now[p.identity()] || t.before[p.identity()] }
+
+// among returns the members among procs: those that have the session's mark or are known,
+// and every descendant of one. An empty id is nobody's mark. Called with t.mu held.
+func (t *Tree) among(procs []Proc) []Proc {
+	return grow(procs, func(p Proc) bool { return t.id != "" && p.Marker == t.id || t.known(p) })
 }
 
 // remember completes found with what was known of it before, and keeps what is new.

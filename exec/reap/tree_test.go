@@ -38,15 +38,20 @@ func table() []Proc {
 	}
 }
 
+// membersOf returns the processes of procs that a new Tree of that session would find.
+func membersOf(procs []Proc, id string) []Proc {
+	return NewTree(markEnv, id).among(procs)
+}
+
 func TestMembership(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		got, want []int
 	}{
-		{"marker and children", pids(Members(table(), "a")), []int{20, 23, 24, 25}},
-		{"another session", pids(Members(table(), "b")), []int{30, 31}},
-		{"unknown session", pids(Members(table(), "c")), []int{}},
-		{"no session", pids(Members(table(), "")), []int{}},
+		{"marker and children", pids(membersOf(table(), "a")), []int{20, 23, 24, 25}},
+		{"another session", pids(membersOf(table(), "b")), []int{30, 31}},
+		{"unknown session", pids(membersOf(table(), "c")), []int{}},
+		{"no session", pids(membersOf(table(), "")), []int{}},
 		{"below PID 1", pids(Below(table(), 1)), []int{20, 23, 24, 25, 30, 31, 50}},
 		{"below a shell", pids(Below(table(), 40)), []int{41}},
 	} {
@@ -67,7 +72,7 @@ func TestMembershipOfRandomTables(t *testing.T) {
 			procs[i] = Proc{PID: i + 2, PPID: rnd.IntN(n + 2), State: 'S', Marker: []string{"", "a", "b"}[rnd.IntN(3)]}
 		}
 		in := map[int]bool{}
-		for _, p := range Members(procs, "a") {
+		for _, p := range membersOf(procs, "a") {
 			require.False(t, in[p.PID], "listed twice")
 			in[p.PID] = true
 		}

@@ -283,7 +283,10 @@ func TestChildrenEnd(t *testing.T) {
 		}
 	}
 	sleeping := 0
-	for _, q := range reap.Members(procs, mark) {
+	members := reap.NewTree("MUSTER_RUN", mark)
+	left, err := members.Find()
+	require.NoError(t, err)
+	for _, q := range left {
 		if q.Comm == "sleep" && q.Alive() {
 			sleeping++
 		}
@@ -291,9 +294,9 @@ func TestChildrenEnd(t *testing.T) {
 	require.Equal(t, 2, sleeping)
 	require.NoError(t, p.Close())
 	require.NoError(t, p.Close(), "again")
-	procs, err = reap.Scan("MUSTER_RUN")
+	left, err = members.Find()
 	require.NoError(t, err)
-	for _, q := range reap.Members(procs, mark) {
+	for _, q := range left {
 		require.False(t, q.Alive(), "left: %+v", q)
 	}
 	_, err = p.Prepare(contract.Cluster(1, 1, []string{"true"}))
