@@ -20,7 +20,7 @@ func operand(word string) bool {
 		return true
 	}
 	upper := strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+") == ""
-	number := word != "" && word[0] >= '0' && word[0] <= '9' && strings.Trim(word, "0123456789abcdefx.,:+-smhdKMG") == ""
+	number := word != "" && word[0] >= '0' && word[0] <= '9' && strings.Trim(word, "0123456789abcdefx.,:+-smhKMG") == ""
 	return upper || number
 }
 

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	step    = `step (\d+)`
-	tenSecs = 10 * time.Second
+	step = `step (\d+)`
+	ten  = 10 * time.Second
 )
 
 func TestRules(t *testing.T) {
-	steps := Rule{Expect: step, Within: tenSecs}
-	byRank := Rule{Expect: step, Within: tenSecs, ByRank: true}
+	steps := Rule{Expect: step, Within: ten}
+	byRank := Rule{Expect: step, Within: ten, ByRank: true}
 	together := slices.Concat[[]event]
 	for name, row := range map[string]struct {
 		rules  []Rule
@@ -27,11 +27,11 @@ func TestRules(t *testing.T) {
 		want   []string
 	}{
 		"nothing comes": {rules: []Rule{steps}, want: []string{"10 no progress: no line has matched expect 'step (\\d+)' in the first 10 s"}},
-		"the first line may take longer": {rules: []Rule{{Expect: step, Within: tenSecs, FirstWithin: 30 * time.Second}}, events: every(25, 60, 9, 0, 1, "step "),
+		"the first line may take longer": {rules: []Rule{{Expect: step, Within: ten, FirstWithin: 30 * time.Second}}, events: every(25, 60, 9, 0, 1, "step "),
 			want: nil},
-		"the first line takes too long": {rules: []Rule{{Expect: step, Within: tenSecs, FirstWithin: 30 * time.Second}}, events: every(31, 60, 9, 0, 1, "step "),
+		"the first line takes too long": {rules: []Rule{{Expect: step, Within: ten, FirstWithin: 30 * time.Second}}, events: every(31, 60, 9, 0, 1, "step "),
 			want: []string{"30 no progress: no line has matched expect 'step (\\d+)' in the first 30 s", "31 progress again: expect 'step (\\d+)' matched a line of rank 0: step 1"}},
-		"only the first line must come": {rules: []Rule{{Expect: "loaded", FirstWithin: tenSecs}}, events: []event{say(9, 1, "data loaded")}},
+		"only the first line must come": {rules: []Rule{{Expect: "loaded", FirstWithin: ten}}, events: []event{say(9, 1, "data loaded")}},
 		"it stalls": {rules: []Rule{steps}, events: every(1, 21, 5, 3, 100, "step "),
 			want: []string{"31 no progress: the number of expect 'step (\\d+)' has not grown beyond 104 for 10 s; the last matching line (rank 3, 10 s ago): step 104"}},
 		"the same number again and again": {rules: []Rule{steps}, events: together(every(1, 5, 1, 0, 7, "step "), []event{say(6, 1, "step 11")}, every(8, 60, 60, 1, 11, "step "), []event{say(14, 0, "step 11 x")}),
@@ -40,11 +40,11 @@ func TestRules(t *testing.T) {
 			want: []string{"11 no progress: the number of expect 'step (\\d+)' has not grown beyond 1000 for 10 s; the last matching line (rank 0, 0.0 s ago): step 10"}},
 		"it shrinks after a restart":   {rules: []Rule{steps}, events: together([]event{say(1, 0, "step 1000"), {at: 2, do: "reset"}}, every(2, 60, 1, 0, 1, "step "))},
 		"slow but moving":              {rules: []Rule{steps}, events: every(0, 60, 9, 0, 1, "step ")},
-		"a number of letters":          {rules: []Rule{{Expect: "loss=(.*)", Within: tenSecs}}, events: []event{say(1, 0, "loss=nan"), say(9, 0, "loss=NaN")}, want: []string{"10 no progress: expect 'loss=(.*)' has captured no number in the first 10 s; the last matching line (rank 0, 1.0 s ago): loss=NaN"}},
-		"epochs of many steps":         {rules: []Rule{{Expect: `epoch (\d+) step (\d+)`, Within: tenSecs}}, events: together(every(0, 20, 5, 0, 10, "epoch 1 step "), every(25, 60, 5, 0, 1, "epoch 2 step "))},
-		"a group that is no number":    {rules: []Rule{{Expect: `(step|batch) (\d+)(/\d+)?`, Within: tenSecs}}, events: every(0, 60, 5, 0, 10, "step ")},
-		"lines without numbers stop":   {rules: []Rule{{Expect: "saved", Within: tenSecs}}, events: []event{say(5, 1, "saved")}, want: []string{"15 no progress: no line has matched expect 'saved' for 10 s; the last matching line (rank 1, 10 s ago): saved"}},
-		"lines without numbers":        {rules: []Rule{{Expect: "saved", Within: tenSecs}}, events: every(0, 60, 10-1, 5, 1, "saved as ")},
+		"a number of letters":          {rules: []Rule{{Expect: "loss=(.*)", Within: ten}}, events: []event{say(1, 0, "loss=nan"), say(9, 0, "loss=NaN")}, want: []string{"10 no progress: expect 'loss=(.*)' has captured no number in the first 10 s; the last matching line (rank 0, 1.0 s ago): loss=NaN"}},
+		"epochs of many steps":         {rules: []Rule{{Expect: `epoch (\d+) step (\d+)`, Within: ten}}, events: together(every(0, 20, 5, 0, 10, "epoch 1 step "), every(25, 60, 5, 0, 1, "epoch 2 step "))},
+		"a group that is no number":    {rules: []Rule{{Expect: `(step|batch) (\d+)(/\d+)?`, Within: ten}}, events: every(0, 60, 5, 0, 10, "step ")},
+		"lines without numbers stop":   {rules: []Rule{{Expect: "saved", Within: ten}}, events: []event{say(5, 1, "saved")}, want: []string{"15 no progress: no line has matched expect 'saved' for 10 s; the last matching line (rank 1, 10 s ago): saved"}},
+		"lines without numbers":        {rules: []Rule{{Expect: "saved", Within: ten}}, events: every(0, 60, 10-1, 5, 1, "saved as ")},
 		"colored lines":                {rules: []Rule{steps}, events: every(0, 60, 5, 0, 1, "\x1b[1mst\x1b[0mep \x1b[32m")},
 		"the output could not arrive":  {rules: []Rule{steps}, events: []event{say(1, 0, "step 1"), {at: 10, do: "excuse"}, {at: 19, do: "excuse"}, {at: 28, do: "excuse"}, {at: 37, do: "excuse"}, {at: 46, do: "excuse"}, {at: 55, do: "excuse"}}},
 		"other lines only":             {rules: []Rule{{FailOn: "loss.*nan"}}, events: every(0, 60, 1, 0, 1, "loss=")},
@@ -114,7 +114,7 @@ func TestItFiresExactlyWhenNothingCounts(t *testing.T) {
 			}
 		}
 		var got []int
-		for _, said := range play(t, []Rule{{Expect: step, Within: tenSecs}}, 5, 199, events...) {
+		for _, said := range play(t, []Rule{{Expect: step, Within: ten}}, 5, 199, events...) {
 			var second int
 			_, err := fmt.Sscan(said, &second)
 			require.NoError(t, err)

@@ -78,7 +78,7 @@ func writer(live *unstructured.Unstructured) string {
 // ownsStatus tells whether a writer of an object has written fields of its status.
 func ownsStatus(f metav1.ManagedFieldsEntry) bool {
 	var fields map[string]json.RawMessage
-	if f.FieldsV1 == nil || json.Unmarshal(f.FieldsV1.Raw, &fields) != nil {
+	if f.FieldsV1 == nil || json.Unmarshal(f.FieldsV1.GetRawBytes(), &fields) != nil {
 		return f.Subresource == "status"
 	}
 	return fields["f:status"] != nil

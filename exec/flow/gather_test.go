@@ -71,7 +71,7 @@ func TestGather(t *testing.T) {
 		time.Sleep(50*time.Millisecond - 1)
 		synctest.Wait()
 		require.Zero(t, g.sent(), "counted from the last piece")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		require.Greater(t, g.kicks.Load(), kicks, "offered again, though the timer had been set before that piece")
 		require.Equal(t, 10, g.sent())

@@ -115,12 +115,12 @@ func usesMPI(pid int) bool {
 	return err == nil && bytes.Contains(maps, []byte("/libmpi"))
 }
 
-// Fields of /proc/PID/stat behind the command's name (proc(5) counts from 1, and
-// the name is the second).
+// Fields of /proc/PID/stat behind the command's name, from 0. In proc_pid_stat(5), which
+// counts from 1, they are the fields 3, 22 and 52.
 const (
-	statState = 3 - 3
-	statStart = 22 - 3
-	statExit  = 52 - 3
+	statState = 0
+	statStart = 19
+	statExit  = 49
 )
 
 // zombieOf is the exit status of a process that has ended and that its parent
