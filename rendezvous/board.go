@@ -25,7 +25,6 @@ type Board struct {
 	want     int
 	grace    time.Duration
 	start    time.Time
-	at       time.Time
 	api      *APIError
 	seen     bool // a Snapshot arrived
 	pods     map[string]*corev1.Pod
@@ -60,7 +59,7 @@ func New(want int, grace time.Duration) *Board {
 // SetPods takes what the API server last said. With an error in it the pods
 // are the last known ones.
 func (b *Board) SetPods(s Snapshot) {
-	b.at, b.api = s.At, s.Err
+	b.api = s.Err
 	if s.Err != nil && len(s.Pods) == 0 && !b.seen {
 		return
 	}

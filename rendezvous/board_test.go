@@ -198,7 +198,9 @@ func linkState(t *testing.T, pod, word string) rendezvous.LinkState {
 		"agentmissing": rendezvous.LinkNoAgent(pod, "worker", "/muster/agent", "stat /muster/agent: no such file or directory"),
 		"unreachable":  rendezvous.LinkUnreachable(pod, "dial tcp 10.0.0.1:443: connect: connection refused"),
 		"noworker":     rendezvous.LinkNoWorker(pod, "worker", "no worker.sock of ours: looked for /run/muster/worker.sock"),
-		"superseded":   rendezvous.LinkSuperseded(pod, "uid-a", "uid-b"),
+		"superseded": {Code: rendezvous.Superseded, Pod: pod, Brief: "Superseded: a newer launcher has this worker",
+			Sentence: pod + ": launcher uid-b has claimed it; this launcher, uid-a, is older", Permanent: true, Grace: -1,
+			Hint: "two launchers run for one job: end one of them, or give them different jobs"},
 	}
 	if word == "ready" {
 		return rendezvous.LinkState{Ready: true}

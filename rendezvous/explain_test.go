@@ -127,8 +127,6 @@ func TestLinkReasonsNameThePodAndAWayOut(t *testing.T) {
 		rendezvous.Unauthorized:    rendezvous.LinkUnauthorized("w-3", "Unauthorized"),
 		rendezvous.NoAgent:         rendezvous.LinkNoAgent("w-3", "worker", "/muster/agent", "no such file or directory"),
 		rendezvous.RshAgentMissing: rendezvous.LinkRshAgentMissing("w-3", "/opt/agent"),
-		rendezvous.Incompatible:    rendezvous.LinkIncompatible("w-3", "v0.9 (protocol 3-4)", "v0.1 (protocol 1)"),
-		rendezvous.Superseded:      rendezvous.LinkSuperseded("w-3", "uid-old", "uid-new"),
 	} {
 		require.Equal(t, code, r.Code)
 		require.True(t, strings.HasPrefix(r.Sentence, "w-3: "), r.Sentence)
@@ -137,9 +135,6 @@ func TestLinkReasonsNameThePodAndAWayOut(t *testing.T) {
 		require.Equal(t, code != rendezvous.Connecting && code != rendezvous.Unreachable, r.Permanent, code)
 	}
 	require.Contains(t, rendezvous.LinkForbidden("w-3", "hpc", "").Hint, `resources: ["pods/exec"], verbs: ["get", "create"], resourceNames: [...]}, with the names of all workers`)
-	superseded := rendezvous.LinkSuperseded("w-3", "uid-old", "uid-new").Sentence
-	require.Contains(t, superseded, "uid-old")
-	require.Contains(t, superseded, "uid-new")
 }
 
 // BenchmarkExplain explains 10,000 pods, a mix of every shape.

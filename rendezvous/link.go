@@ -96,26 +96,6 @@ func LinkRshAgentMissing(pod, path string) Reason {
 	}
 }
 
-// LinkIncompatible says that launcher and worker have no protocol version in common.
-func LinkIncompatible(pod, ours, theirs string) Reason {
-	return Reason{
-		Code: Incompatible, Pod: pod, Brief: fmt.Sprintf("Incompatible: agent %s, launcher %s", theirs, ours),
-		Sentence:  fmt.Sprintf("%s: its agent is %s, the launcher is %s, and they share no protocol version", pod, theirs, ours),
-		Hint:      "use images whose agents are at most two minor releases apart",
-		Permanent: true,
-	}
-}
-
-// LinkSuperseded says that a newer launcher has claimed the worker; both are pod uids.
-func LinkSuperseded(pod, ours, theirs string) Reason {
-	return Reason{
-		Code: Superseded, Pod: pod, Brief: "Superseded: a newer launcher has this worker",
-		Sentence:  fmt.Sprintf("%s: launcher %s has claimed it; this launcher, %s, is older", pod, theirs, ours),
-		Hint:      "two launchers run for one job: end one of them, or give them different jobs",
-		Permanent: true, Grace: -1, // nothing can change it: an epoch never goes back
-	}
-}
-
 // after is what a cause says behind words that our sentence says already.
 func after(cause, words string) string {
 	if i := strings.LastIndex(cause, words); i >= 0 {

@@ -35,7 +35,6 @@ type Status struct {
 	Code   int            // exit code; 128+n when signal n ended it
 	Signal syscall.Signal // 0: it exited by itself
 	Core   bool           // it dumped core
-	Rusage syscall.Rusage // of the process and its collected children
 }
 
 // StatusOf reads what wait4 says of the end of a process.

@@ -118,8 +118,7 @@ func (r *Reaper) waitOne() (int, Status, *Process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var ws syscall.WaitStatus
-	var ru syscall.Rusage
-	pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, &ru)
+	pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
 	if err != nil || pid <= 0 {
 		return 0, Status{}, nil, err
 	}
@@ -134,9 +133,7 @@ func (r *Reaper) waitOne() (int, Status, *Process, error) {
 		close(r.reaped)
 		r.reaped = nil
 	}
-	status := StatusOf(ws)
-	status.Rusage = ru
-	return pid, status, p, nil
+	return pid, StatusOf(ws), p, nil
 }
 
 // nextReap returns a channel that is closed when the next process is collected.

@@ -46,7 +46,6 @@ type Job struct {
 	user    string
 	words   []string
 	exclude []string
-	getenv  func(string) string
 	stdin   io.Reader
 }
 
@@ -62,7 +61,7 @@ func (h *hinted) Hint() string { return h.tip }
 // option says otherwise. With `-w -` the list is read from stdin. ErrHelp and
 // rsh.ErrVersion are for -h and -V.
 func Parse(words []string, getenv func(string) string, stdin io.Reader) (Job, error) {
-	j := Job{FanOut: 32, users: map[string]string{}, getenv: getenv, stdin: stdin}
+	j := Job{FanOut: 32, users: map[string]string{}, stdin: stdin}
 	j.user = firstOf(getenv("USER"), getenv("LOGNAME"), "root")
 	way := firstOf(getenv("PDSH_RCMD_TYPE"), "ssh")
 	if n := getenv("FANOUT"); n != "" {
