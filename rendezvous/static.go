@@ -18,7 +18,7 @@ func Static(n int) ([]Worker, error) {
 		address := fmt.Sprintf("127.0.%d.%d", host/256, host%256)
 		workers[i] = Worker{
 			Name: address, IP: address, Hostname: address, UID: fmt.Sprintf("fake-%d", i),
-			Index: i, Labelled: true, Running: true, Ready: true,
+			Index: i, Labelled: true, Running: true,
 		}
 	}
 	return workers, nil

@@ -20,7 +20,6 @@ type Worker struct {
 	IP          string // empty until the kubelet reports it
 	Node        string
 	Hostname    string   // within the pod
-	Subdomain   string   // name of the headless Service, may be empty
 	Container   string   // where the agent runs; empty when the choice is ambiguous
 	ContainerID string   // of the running container; changes with each restart
 	Index       int      // from a label or the name; -1: none
@@ -34,7 +33,6 @@ type Worker struct {
 	Grace       time.Duration // the pod's terminationGracePeriodSeconds; 0: not known
 	Restarts    int
 	Running     bool // the container runs: a link can be tried
-	Ready       bool // the pod's Ready condition
 	Terminating bool // deletion has begun
 	Finished    bool // phase Succeeded or Failed
 }
@@ -48,11 +46,10 @@ func FromPod(pod *corev1.Pod, container string) Worker {
 	w := Worker{
 		Name: pod.Name, Namespace: pod.Namespace, UID: string(pod.UID),
 		IP: pod.Status.PodIP, Node: pod.Spec.NodeName,
-		Hostname: pod.Spec.Hostname, Subdomain: pod.Spec.Subdomain,
+		Hostname:  pod.Spec.Hostname,
 		Container: container, Index: index, Labelled: labelled,
 		Role: pod.Labels[names.LabelReplicaType], GPUs: gpusOf(pod, container), Env: envOf(pod, container),
 		HostNetwork: pod.Spec.HostNetwork, Created: pod.CreationTimestamp.Time,
-		Ready:       condition(pod, corev1.PodReady).Status == corev1.ConditionTrue,
 		Terminating: pod.DeletionTimestamp != nil,
 		Finished:    pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded,
 	}

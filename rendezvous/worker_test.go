@@ -53,12 +53,12 @@ func TestPick(t *testing.T) {
 func TestFromPod(t *testing.T) {
 	pod := shape(t, "running-ready")
 	pod.Annotations = map[string]string{rendezvous.AnnotationSlots: "8"}
-	pod.Spec.HostNetwork, pod.Spec.Subdomain = true, "pi"
+	pod.Spec.HostNetwork = true
 	w := rendezvous.FromPod(pod, "worker")
 	require.Equal(t, rendezvous.Worker{
-		Name: "w-3", Namespace: "hpc", UID: "u-w-3", IP: "10.0.0.3", Node: "n1", Hostname: "w-3", Subdomain: "pi",
+		Name: "w-3", Namespace: "hpc", UID: "u-w-3", IP: "10.0.0.3", Node: "n1", Hostname: "w-3",
 		Container: "worker", ContainerID: "containerd://c0", Index: 3, Slots: 8, HostNetwork: true,
-		Created: pod.CreationTimestamp.Time, Running: true, Ready: true,
+		Created: pod.CreationTimestamp.Time, Running: true,
 	}, w)
 	require.False(t, rendezvous.FromPod(shape(t, "creating"), "worker").Running)
 	require.True(t, rendezvous.FromPod(shape(t, "terminating"), "worker").Terminating)
