@@ -21,17 +21,21 @@ func main() {
 	if len(args) == 0 {
 		os.Exit(runHelp())
 	}
-	verbs := map[string]func([]string) int{
-		"worker": runWorker, "attach": runAttach, "rsh": runRsh, "ready": runReady, "install": runInstall, "lay": runLay, "join": runJoin,
-		"--help": func([]string) int { return runHelp() }, "-h": func([]string) int { return runHelp() },
-		"--version": func(args []string) int { return handOver(append([]string{"version"}, args...)) },
-	}
 	if args[0] == "help" {
 		// help VERB is VERB --help; help alone is ours, whatever lies beside us.
 		args = append(args[1:], "--help")
 	}
-	if verb, ok := verbs[args[0]]; ok {
+	if verb, ok := verbs()[args[0]]; ok {
 		os.Exit(verb(args[1:]))
 	}
 	os.Exit(handOver(args))
+}
+
+// verbs returns what this binary does itself, by the first word.
+func verbs() map[string]func(args []string) int {
+	return map[string]func([]string) int{
+		"worker": runWorker, "attach": runAttach, "rsh": runRsh, "ready": runReady, "install": runInstall, "lay": runLay, "join": runJoin,
+		"--help": func([]string) int { return runHelp() }, "-h": func([]string) int { return runHelp() },
+		"--version": func(args []string) int { return handOver(append([]string{"version"}, args...)) },
+	}
 }

@@ -116,7 +116,7 @@ func (m mistake) try(t *testing.T) string {
 
 var (
 	flags = regexp.MustCompile(`(?:^|[ (])(--[a-z][-a-z]*|-[a-z]\b)`)
-	verbs = regexp.MustCompile(`\b(agent (?:` + strings.Join(append(ownVerbs, otherVerbs...), "|") + `))\b`)
+	verbs = regexp.MustCompile(`\b(agent (?:` + strings.Join(allVerbs(), "|") + `))\b`)
 	other = regexp.MustCompile(`(?m)(kubectl|ulimit|df) .*?(;|, then|, and|$)`) // whose flags are not ours
 )
 

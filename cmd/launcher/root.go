@@ -90,7 +90,7 @@ func newRoot(streams Streams) *cobra.Command {
 	root.AddCommand(launching(streams)...)
 	root.AddCommand(newMetrics(streams), newConvert(streams), newVersion(streams))
 	root.AddCommand(managing(streams)...)
-	for _, verb := range otherVerbs {
+	for _, verb := range names.SmallVerbs() {
 		root.AddCommand(newElsewhere(verb))
 	}
 	return root

@@ -12,13 +12,12 @@ import (
 	"github.com/musterhq/muster/agent/names"
 )
 
-// ownVerbs are this binary's, otherVerbs those of the small one: what is typed
-// is always `agent`.
-var (
-	ownVerbs = []string{"run", "env", "hosts", "metrics", "convert", "version", "help",
-		"submit", "list", "get", "logs", "attach", "stacks", "scale", "delete", "prune", "top"}
-	otherVerbs = []string{"worker", "ready", "rsh", "install"}
-)
+// allVerbs returns the verbs of this binary, the most typed ones first, and those of the
+// small one: what is typed is always `agent`.
+func allVerbs() []string {
+	return append([]string{"run", "env", "hosts", "metrics", "convert", "version", "help",
+		"submit", "list", "get", "logs", "attach", "stacks", "scale", "delete", "prune", "top"}, names.SmallVerbs()...)
+}
 
 // verbOf complains of a first word that is no verb, before cobra does of the
 // flags that belong to the verb which was meant.
@@ -26,7 +25,7 @@ func verbOf(args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return nil
 	}
-	if slices.Contains(ownVerbs, args[0]) || slices.Contains(otherVerbs, args[0]) {
+	if slices.Contains(allVerbs(), args[0]) {
 		return nil
 	}
 	if framework.Detect(args[:1]) == "mpi" {
@@ -53,4 +52,4 @@ func unknownVerb(verb string) error {
 
 // nearest is the verb that typed is most like; of two, the one that people type
 // more.
-func nearest(typed string) string { return failure.Nearest(typed, slices.Concat(ownVerbs, otherVerbs)) }
+func nearest(typed string) string { return failure.Nearest(typed, allVerbs()) }

@@ -1,0 +1,17 @@
+//go:build linux
+
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+func TestEveryVerbOfTheListIsThere(t *testing.T) {
+	for _, verb := range names.SmallVerbs() {
+		require.Contains(t, verbs(), verb)
+	}
+}
