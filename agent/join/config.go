@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
@@ -56,24 +57,8 @@ func Defaults() Config {
 		RestartOn: retry.Default, TerminationLog: names.TerminationLog}
 }
 
-// Failure is an error with its exit code, and a way out.
-type Failure struct {
-	Code int
-	Err  error
-	Way  string
-}
-
-// Error implements error.
-func (f *Failure) Error() string { return f.Err.Error() }
-
-// Unwrap gives the error itself.
-func (f *Failure) Unwrap() error { return f.Err }
-
-// Hint is the way out, "" if there is none.
-func (f *Failure) Hint() string { return f.Way }
-
 func usage(way, format string, words ...any) error {
-	return &Failure{Code: names.ExitUsage, Err: fmt.Errorf("join: "+format, words...), Way: way}
+	return failure.Usage(way, "join: "+format, words...)
 }
 
 // leastToken is how many bytes a token needs: who has seen one proof can try

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/names"
@@ -191,7 +192,7 @@ func (l *lead) part(g *group.Group, rank int, launch framework.Launch, run barri
 // over is the end of a job that cannot be run.
 func over(o barrier.Order, err error) *barrier.Order {
 	end := barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt, Code: names.ExitBug, Why: err.Error()}
-	if f, ok := err.(*Failure); ok {
+	if f, ok := err.(*failure.Failure); ok {
 		end.Code, end.Hint = f.Code, f.Way
 	}
 	return &end

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/agent/shortage"
@@ -23,7 +24,7 @@ import (
 )
 
 // Run is the member role. say prints one line for people. It returns the exit
-// code; the error, a *Failure, says why it is not 0 in one sentence, which says
+// code; the error, a *failure.Failure, says why it is not 0 in one sentence, which says
 // more than the command itself has printed.
 func Run(ctx context.Context, cfg Config, say func(format string, words ...any)) (int, error) {
 	// Signals first: until they are taken, TERM ends PID 1 with code 2.
@@ -116,13 +117,13 @@ func (m *member) ending(o barrier.Order) (int, error) {
 	if o.Code == 0 || why == "" || plain || why == m.said && o.Hint == "" {
 		return o.Code, nil // a job of one says no more than any small init
 	}
-	return o.Code, &Failure{Code: o.Code, Err: errors.New(why), Way: o.Hint}
+	return o.Code, &failure.Failure{Code: o.Code, Err: errors.New(why), Way: o.Hint}
 }
 
 func placeOf() (place, error) {
 	dir, err := rundir.Create()
 	if err != nil {
-		return place{}, &Failure{Code: names.ExitUsage, Err: errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")),
+		return place{}, &failure.Failure{Code: names.ExitUsage, Err: errors.New(strings.ReplaceAll(err.Error(), "\n", "; ")),
 			Way: cmp.Or(shortage.Hint(err), "set "+names.EnvDir+" to a directory of yours with mode 0700")}
 	}
 	temp, err := rundir.Temp(dir)

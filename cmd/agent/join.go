@@ -152,7 +152,7 @@ func identify(cfg *join.Config, tokenFile string) (err error) {
 
 func complainOf(err error) int {
 	code := names.ExitUsage
-	var f *join.Failure
+	var f *failure.Failure
 	if errors.As(err, &f) {
 		code = f.Code
 	}

@@ -54,7 +54,7 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework", "agent/progress"}, leaves...),
 		"agent/jobs":       append([]string{"agent/api", "agent/failure", "agent/framework", "agent/metrics", "agent/outfile", "exec"}, leaves...),
 		"agent/worker":     roles,
-		"agent/join":       append([]string{"agent/worker", "agent/group", "agent/outfile", "agent/retry"}, roles...),
+		"agent/join":       append([]string{"agent/worker", "agent/failure", "agent/group", "agent/outfile", "agent/retry"}, roles...),
 		"agent/api":        nil,
 		"agent/controller": {"agent/api", "agent/framework", "agent/names", "agent/serve", "rendezvous"},
 		"agent/kubeflow":   {"agent/api", "agent/framework", "agent/names"},
