@@ -43,7 +43,6 @@ type service struct {
 	mu    sync.RWMutex
 	hosts *broker.Hosts
 	known []string
-	vars  []string
 	label func(session string) string // names what a session of the present attempt runs
 }
 
@@ -58,7 +57,7 @@ func (s *service) set(plan Plan, standings map[string]standing, label func(strin
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hosts, s.known, s.vars, s.label = hosts, known, assignments(plan), label
+	s.hosts, s.known, s.label = hosts, known, label
 }
 
 // Resolve implements broker.Resolver.
@@ -68,12 +67,10 @@ func (s *service) Resolve(host string) (broker.Target, error) {
 	return s.hosts.Resolve(host)
 }
 
-func (s *service) list(of *[]string) func() []string {
-	return func() []string {
-		s.mu.RLock()
-		defer s.mu.RUnlock()
-		return *of
-	}
+func (s *service) list() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.known
 }
 
 // newBroker serves the workers of s.
@@ -82,8 +79,7 @@ func newBroker(s *service, l *links, cfg Config, v *voice, run string) *broker.S
 	t, pdsh := s.tally, framework.IsProgram(cfg.Command, pdshName)
 	return &broker.Server{
 		Resolver: s,
-		Env:      s.list(&s.vars),
-		Hosts:    s.list(&s.known),
+		Hosts:    s.list,
 		Grace:    cfg.shortGrace(),
 		Stacks:   s.stacksOf(l, cfg),
 		OnCall: func(worker, id, command string, pid int) {
@@ -183,12 +179,4 @@ func (m *missing) note(worker string, exit wire.ExitRecord, err error) {
 // unstarted is the hint for a command that a worker could not start.
 func unstarted(why string) string {
 	return cmp.Or(shortage.HintIn(why), "is it in the image of the workers, executable, and in their PATH?")
-}
-
-func assignments(p Plan) []string {
-	var list []string
-	for _, v := range p.Vars {
-		list = append(list, v.Name+"="+v.Value)
-	}
-	return list
 }

@@ -20,7 +20,7 @@ import (
 func TestAnotherUserIsNotServed(t *testing.T) {
 	require.Zero(t, os.Getuid(), "this test becomes another user: run it as root")
 	backend := newLocal()
-	socket, _ := serve(t, &Server{Env: func() []string { return []string{"A=b"} }}, backend)
+	socket, _ := serve(t, &Server{Hosts: func() []string { return []string{"w-0"} }}, backend)
 	echo := []string{"198.18.0.2", "echo", "opened"}
 	as := func(uid uint32, words ...string) (int, string) {
 		cmd := call(socket, words...)

@@ -62,8 +62,6 @@ type Streams struct {
 // Server serves the stubs of one launcher.
 type Server struct {
 	Resolver Resolver
-	// Env tells the variables (K=V) that the launcher exports; nil: none.
-	Env func() []string
 	// Hosts tells the hosts, ranked; nil: none.
 	Hosts func() []string
 	// Stacks tells where the ranks with these numbers stand, or all; nil: none.
@@ -127,8 +125,6 @@ func (s *Server) handle(ctx context.Context, conn *net.UnixConn, large chan stru
 		return
 	}
 	switch ask.kind {
-	case rsh.KindEnv:
-		answer(conn, rsh.Reply{Lines: list(s.Env)})
 	case rsh.KindHosts:
 		answer(conn, rsh.Reply{Lines: list(s.Hosts)})
 	case rsh.KindStacks:

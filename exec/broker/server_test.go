@@ -251,28 +251,28 @@ func TestLauncherThatEndsLetsStubsGo(t *testing.T) {
 	<-p.ended
 }
 
-func TestEnvAndHosts(t *testing.T) {
+func TestStacksAndHosts(t *testing.T) {
 	hosts := &Hosts{}
 	for i := range 3 {
 		hosts.Add(Target{Name: fmt.Sprintf("w-%d", i)})
 	}
 	big := "BIG=" + strings.Repeat("x", 1<<20)
-	socket, end := serve(t, &Server{Resolver: hosts, Hosts: hosts.List, Env: func() []string { return []string{"A=b c", big, "N=\n"} }}, nil)
-	env, err := rsh.Env(socket)
+	socket, end := serve(t, &Server{Resolver: hosts, Hosts: hosts.List, Stacks: func(context.Context, []string) []string { return []string{"A=b c", big, "N=\n"} }}, nil)
+	stacks, err := rsh.Stacks(socket, nil)
 	require.NoError(t, err)
-	require.Equal(t, []string{"A=b c", big, "N=\n"}, env)
+	require.Equal(t, []string{"A=b c", big, "N=\n"}, stacks)
 	list, err := rsh.Hosts(socket)
 	require.NoError(t, err)
 	require.Equal(t, []string{"w-0", "w-1", "w-2"}, list)
 	end()
-	_, err = rsh.Env(socket)
+	_, err = rsh.Hosts(socket)
 	require.ErrorContains(t, err, "no launcher is running here")
 }
 
 func TestMalformedRequestsAreAnsweredAndLeakNothing(t *testing.T) {
 	socket, _ := serve(t, &Server{}, newLocal())
 	run := rsh.AppendRequest(nil, rsh.KindRun, rsh.Request{Host: "w-0", Command: "echo never"})
-	quiet := rsh.AppendRequest(nil, rsh.KindEnv, rsh.Request{})
+	quiet := rsh.AppendRequest(nil, rsh.KindHosts, rsh.Request{})
 	before := openDescriptors(t)
 	for name, c := range map[string]struct {
 		frame []byte

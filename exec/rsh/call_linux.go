@@ -57,10 +57,6 @@ func ended(reply Reply) (int, error) {
 	return reply.Code, s
 }
 
-// Env returns the variables, as K=V, that the launcher behind socket exports to
-// its command.
-func Env(socket string) ([]string, error) { return ask(socket, KindEnv, Request{}) }
-
 // Hosts returns the hosts that the launcher behind socket knows, ranked.
 func Hosts(socket string) ([]string, error) { return ask(socket, KindHosts, Request{}) }
 

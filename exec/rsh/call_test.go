@@ -60,7 +60,7 @@ func TestCallWithoutAGoodAnswerIs255(t *testing.T) {
 			code, err := Call(c.socket, Request{Host: "h", Command: "c"}, [3]int{0, 1, 2})
 			require.Equal(t, 255, code)
 			require.ErrorContains(t, err, c.want)
-			_, err = Env(c.socket)
+			_, err = Hosts(c.socket)
 			require.ErrorContains(t, err, c.want)
 			p, err := Begin(c.socket, Request{Host: "h", Command: "c"}, 1, 2)
 			if err == nil {

@@ -11,7 +11,6 @@ type Kind byte
 // The kinds of request.
 const (
 	KindRun   Kind = 'R' // run a command on a host
-	KindEnv   Kind = 'E' // tell the variables that the launcher exports
 	KindHosts Kind = 'H' // tell the hosts
 	// KindStacks: tell where the ranks stand whose numbers are in Command, separated by
 	// spaces; all, if there are none.
@@ -52,7 +51,7 @@ func ParseRequest(b []byte) (Kind, Request, error) {
 		return 0, Request{}, ErrMalformed
 	}
 	kind, flags := Kind(b[1]), b[2]
-	if kind != KindRun && kind != KindEnv && kind != KindHosts && kind != KindStacks {
+	if kind != KindRun && kind != KindHosts && kind != KindStacks {
 		return 0, Request{}, ErrMalformed
 	}
 	r := Request{NoStdin: flags&flagNoStdin != 0}
@@ -72,7 +71,7 @@ func ParseRequest(b []byte) (Kind, Request, error) {
 // Reply is the broker's answer.
 type Reply struct {
 	Code  int      // exit code, 0..255
-	Lines []string // a sentence for stderr, the variables, or the hosts
+	Lines []string // a sentence for stderr, the hosts, or the stacks
 }
 
 // AppendReply appends the frame of a reply, its length first.
