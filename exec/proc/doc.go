@@ -1,25 +1,25 @@
 // Package proc is what every PID 1 of ours does with processes beyond collecting
-// them: it looks a program up, starts it with the mark of its session, writes its
-// end down as a record, counts memory kills, and finds what a stop has to end. A
-// worker (exec/session) and a member (agent/join) use it. Both own one
-// reap.Reaper, on which the package sits.
+// them. It looks a program up and starts it with the mark of its session, writes its
+// end down as a record, counts memory kills, finds devices, and finds what a stop has
+// to end. A worker (exec/session) and a member (agent/join) use it, each over its own
+// reap.Reaper.
 //
-// The two roles differ on purpose in these points, and each keeps its part:
+// The two roles differ on purpose, and each keeps these parts:
 //
-//   - A worker looks a command up in the PATH of its session ([LookPath]), because
-//     sessions bring variables of their own. A member looks it up in its own PATH
-//     ([LookOwnPath]), as any init does.
-//   - The processes of a worker write into pipes that the worker reads, and their
-//     session lasts until these have ended. Those of a member have its descriptors,
-//     and the end of the first process is the end.
-//   - A worker cuts the sentence of an [Unstarted] record to what a frame holds, and
-//     leaves its time out. A member gives the time, by which rank 0 orders ends.
-//   - A stop of a worker waits for stops of single sessions before it ends the rest
-//     below it, and gives that rest time of its own. A member has one stop at a
-//     time, and kills the rest as soon as that stop fails.
-//   - A worker logs what became of ranks with their pids. A member of one rank says
-//     "the rank": its user never sees pids of the container.
+//   - Look-up: a worker searches the PATH of the session ([LookPath]), because sessions
+//     bring variables of their own. A member searches its own PATH ([LookOwnPath]), as
+//     any init does: --env is for the command, not for finding it.
+//   - Output: processes of a worker write into pipes, and their session lasts until the
+//     pipes have ended. Processes of a member have the member's own descriptors, so
+//     their end is the end.
+//   - Failed starts: a worker cuts the sentence of [Unstarted] to what a frame holds. A
+//     member adds the time, by which rank 0 orders ends.
+//   - Stops: a worker waits for the stops of single sessions, and then gives the rest
+//     below it time of its own. A member has one stop at a time with one limit, and
+//     kills everything below it ([KillBelow]) when that stop fails.
+//   - Words: a worker logs a rank without a number by its pid. A member says "the rank",
+//     because its user does not see the pids of the container.
 //
-// The package knows no frames, leases or members, and owns no goroutine. Apart from
-// the environment and the names of signals it works on Linux only.
+// The package knows no frames, leases or members, and starts no goroutine. It works on
+// Linux only, apart from environments and the names of signals.
 package proc
