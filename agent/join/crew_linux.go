@@ -32,7 +32,7 @@ type crew struct {
 	resolving context.CancelFunc
 
 	procs map[int]*child // by index of the launch
-	kills int            // memory kills kills of the container before it began
+	kills int            // memory kills of the container before it began
 	doubt doubt
 }
 
