@@ -146,14 +146,14 @@ func (w *waiter) linkState(s standing) rendezvous.LinkState {
 
 // hopeless ends the wait early.
 func (w *waiter) hopeless(r rendezvous.Reason) error {
-	return &Failure{Code: r.ExitCode(), Err: &rendezvous.HopelessError{Reason: r}, Way: r.Hint}
+	return &failure.Failure{Code: r.ExitCode(), Err: &rendezvous.HopelessError{Reason: r}, Way: r.Hint}
 }
 
 // gaveUp is the end of a wait whose pod watch is refused for good.
 func (w *waiter) gaveUp(err error) error {
 	var api *rendezvous.APIError
 	if errors.As(err, &api) {
-		return &Failure{Code: api.Reason().ExitCode(), Err: err, Way: api.Hint()}
+		return &failure.Failure{Code: api.Reason().ExitCode(), Err: err, Way: api.Hint()}
 	}
 	return err
 }
@@ -162,12 +162,12 @@ func (w *waiter) gaveUp(err error) error {
 func (w *waiter) late() error {
 	if api := w.board.API(); api != nil {
 		r := api.Reason()
-		return &Failure{Code: r.ExitCode(), Err: fmt.Errorf("wait for workers: %w", api), Way: r.Hint}
+		return &failure.Failure{Code: r.ExitCode(), Err: fmt.Errorf("wait for workers: %w", api), Way: r.Hint}
 	}
 	now := time.Now()
 	w.printer.Finish(w.board.Tick(now), now)
 	report := w.board.Report(now)
-	return fail(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %s", strings.TrimSpace(report))
+	return failure.New(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %s", strings.TrimSpace(report))
 }
 
 // toldWhileWaiting is the end of a wait by a signal; nil for those that are
@@ -177,7 +177,7 @@ func toldWhileWaiting(sig os.Signal) error {
 	if !ok || n == syscall.SIGUSR1 || n == syscall.SIGUSR2 {
 		return nil
 	}
-	return fail(128+int(n), "", "told to stop by %s while waiting for workers", signalName(int(n)))
+	return failure.New(128+int(n), "", "told to stop by %s while waiting for workers", signalName(int(n)))
 }
 
 // newPrinter shows the progress of the wait on f: live on a terminal, as lines

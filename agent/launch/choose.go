@@ -38,7 +38,7 @@ func choose(cfg Config) (framework.Framework, error) {
 		return f, err
 	}
 	if f, err = framework.Dynamic(f); err != nil {
-		return nil, usage("TensorFlow has it, with a ps: --framework=tensorflow --roles=ps=1,worker=1 --dynamic-workers", "--dynamic-workers: %w", err)
+		return nil, failure.Usage("TensorFlow has it, with a ps: --framework=tensorflow --roles=ps=1,worker=1 --dynamic-workers", "--dynamic-workers: %w", err)
 	}
 	return f, nil
 }
@@ -48,7 +48,7 @@ func chosen(cfg Config) (framework.Framework, error) {
 	if cfg.auto() {
 		if cfg.Compat == "" && framework.AloneBelow(cfg.below()) {
 			words := cfg.below()
-			return nil, usage("give it as the command itself: agent run -- "+strings.Join(words, " "),
+			return nil, failure.Usage("give it as the command itself: agent run -- "+strings.Join(words, " "),
 				"%s behind a script reaches no workers without --hostfile: the job would run in the launcher alone", words[0])
 		}
 		name = cmp.Or(cfg.detected(), launcherFramework)
@@ -59,13 +59,13 @@ func chosen(cfg Config) (framework.Framework, error) {
 	if cfg.Compat != "" {
 		f, err := framework.Compat(cfg.Compat, name)
 		if err != nil {
-			return nil, usage("--compat="+framework.KubeflowV1+" gives what that operator gave, for scripts written around it", "%w", err)
+			return nil, failure.Usage("--compat="+framework.KubeflowV1+" gives what that operator gave, for scripts written around it", "%w", err)
 		}
 		return f, nil
 	}
 	f, err := framework.Named(name)
 	if err != nil {
-		return nil, usage(frameworkHint(name), "%w", err)
+		return nil, failure.Usage(frameworkHint(name), "%w", err)
 	}
 	return f, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
 )
@@ -32,14 +33,14 @@ func TestChoose(t *testing.T) {
 		require.Equal(t, tc.want, got, name)
 	}
 	_, err := choose(Config{Framework: "troch"})
-	require.Equal(t, names.ExitUsage, CodeOf(err))
+	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	_, err = choose(Config{Framework: "torch", Compat: "v0"})
-	require.Equal(t, names.ExitUsage, CodeOf(err))
+	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	for _, cfg := range []Config{{Framework: "torch"}, {Command: []string{"mpirun"}}, {Framework: "torch", Compat: framework.KubeflowV1}} {
 		cfg.DynamicWorkers = true
 		_, err = choose(cfg)
 		require.ErrorContains(t, err, "--dynamic-workers: only tensorflow has it")
-		require.Equal(t, names.ExitUsage, CodeOf(err))
+		require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -56,7 +57,7 @@ func clusterOf(s situation, hosts []Host, temp string) (framework.Cluster, error
 func giveRoles(s situation, workers []framework.Node) error {
 	roles, err := framework.ParseRoles(s.cfg.Roles, len(workers))
 	if err != nil {
-		return usage("--roles names the workers in their order, as in chief=1,worker=2", "%w", err)
+		return failure.Usage("--roles names the workers in their order, as in chief=1,worker=2", "%w", err)
 	}
 	labelled := false
 	for _, w := range s.ranked {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/wire"
@@ -55,7 +56,7 @@ func TestRoles(t *testing.T) {
 	}
 	s := podsOf(Config{Roles: "chief=1,worker=3"}, "", "")
 	_, err := clusterOf(s, hostsOf(s.ranked, 1), "")
-	require.Equal(t, names.ExitUsage, CodeOf(err))
+	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 }
 
 func TestInterfaces(t *testing.T) {
@@ -70,8 +71,8 @@ func TestInterfaces(t *testing.T) {
 	s.welcomes["pi-worker-1"] = second
 	_, err := clusterOf(s, hostsOf(s.ranked, 1), "")
 	require.EqualError(t, err, "--interface=eth1: worker pi-worker-1 has no such interface")
-	require.Equal(t, names.ExitUsage, CodeOf(err))
-	var f *Failure
+	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
+	var f *failure.Failure
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, "it has lo (127.0.0.1, ::1), eth0 (10.0.0.2)", f.Hint())
 
@@ -123,7 +124,7 @@ func TestProcesses(t *testing.T) {
 	require.EqualError(t, err, "--only-ranks=0,4: there is no rank 4")
 	s.cfg.OnlyRanks, s.cfg.Success = "", "chief"
 	_, err = makePlan(s)
-	require.Equal(t, names.ExitUsage, CodeOf(err))
+	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 }
 
 // Search paths are extended over what the worker itself has; the files'

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
 )
@@ -42,11 +43,11 @@ type command struct {
 }
 
 // startCommand starts argv in dir, "" being the current directory, with our
-// descriptors. Errors are *Failure with 127 (not found), 126 (cannot be run) or
+// descriptors. Errors are *failure.Failure with 127 (not found), 126 (cannot be run) or
 // 64 (no such directory).
 func startCommand(r *reap.Reaper, argv, env []string, dir string, s Streams, run string) (*command, error) {
 	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
-		return nil, usage("the command runs in the launcher: the directory has to be there", "--chdir=%s is no directory here", dir)
+		return nil, failure.Usage("the command runs in the launcher: the directory has to be there", "--chdir=%s is no directory here", dir)
 	}
 	path, err := lookPath(argv[0])
 	if err != nil {
@@ -83,7 +84,7 @@ func lookPath(name string) (string, error) {
 
 func cannotRun(name string, err error) error {
 	if errors.Is(err, osexec.ErrNotFound) {
-		return fail(names.ExitNotFound, notFoundHint(name), "%s: command not found", name)
+		return failure.New(names.ExitNotFound, notFoundHint(name), "%s: command not found", name)
 	}
 	var errno syscall.Errno
 	reason := err
@@ -91,9 +92,9 @@ func cannotRun(name string, err error) error {
 		reason = errno
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fail(names.ExitNotFound, noFileHint(name), "%s: %w", name, reason)
+		return failure.New(names.ExitNotFound, noFileHint(name), "%s: %w", name, reason)
 	}
-	return fail(names.ExitNotRunable, "", "%s: %w", name, reason)
+	return failure.New(names.ExitNotRunable, "", "%s: %w", name, reason)
 }
 
 // notFoundHint is for a name that PATH does not lead to.

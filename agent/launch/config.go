@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/names"
@@ -142,7 +143,7 @@ func (c Config) jsonLines() bool { return c.LogFormat == names.LogJSON }
 // IsFake tells whether workers are processes on this machine.
 func (c Config) IsFake() bool { return c.FakeGiven || c.Fake != 0 }
 
-// Validate judges a Config as a whole. Errors are *Failure with code 64.
+// Validate judges a Config as a whole. Errors are *failure.Failure with code 64.
 func (c Config) Validate() error {
 	if err := c.validateCommand(); err != nil {
 		return err
@@ -153,10 +154,10 @@ func (c Config) Validate() error {
 // ValidateHosts judges what is needed to find workers, without a command.
 func (c Config) ValidateHosts() error {
 	if c.LauncherSlots < 0 || c.LauncherSlots > hostfile.MaxSlots {
-		return usage("--launcher-slots=2 gives the launcher two ranks besides the workers'", "--launcher-slots=%d is no number of ranks", c.LauncherSlots)
+		return failure.Usage("--launcher-slots=2 gives the launcher two ranks besides the workers'", "--launcher-slots=%d is no number of ranks", c.LauncherSlots)
 	}
 	if c.Slots < 1 {
-		return usage("--slots=2 gives every worker two slots", "--slots=%d: a worker has at least one slot", c.Slots)
+		return failure.Usage("--slots=2 gives every worker two slots", "--slots=%d: a worker has at least one slot", c.Slots)
 	}
 	if err := c.validateTimes(); err != nil {
 		return err
@@ -185,28 +186,28 @@ func (c Config) validateCommand() error {
 		example = fmt.Sprintf("agent run --fake=%d -- mpirun ./program", max(c.Fake, 2))
 	}
 	if len(c.Command) == 0 {
-		return usage(example, "no command given")
+		return failure.Usage(example, "no command given")
 	}
 	if c.Command[0] == "" {
-		return usage(example, "the command is an empty word")
+		return failure.Usage(example, "the command is an empty word")
 	}
 	if _, err := strconv.Atoi(c.Command[0]); err == nil {
 		// -np 2 before mpirun is our -n with the value p, and then the command 2.
 		example = strings.Replace(example, "mpirun", "mpirun -np "+c.Command[0], 1)
-		return usage("mpirun's options come after it: "+example, "the command is a number: %s", c.Command[0])
+		return failure.Usage("mpirun's options come after it: "+example, "the command is a number: %s", c.Command[0])
 	}
 	return nil
 }
 
 func (c Config) validateFake() error {
 	if c.Fake < 1 {
-		return usage("--fake=2 starts two workers on this machine", "--fake=%d starts no worker", c.Fake)
+		return failure.Usage("--fake=2 starts two workers on this machine", "--fake=%d starts no worker", c.Fake)
 	}
 	if c.Fake > maxFake {
-		return usage(fmt.Sprintf("--fake takes 1 to %d", maxFake), "--fake=%d is more than one machine carries", c.Fake)
+		return failure.Usage(fmt.Sprintf("--fake takes 1 to %d", maxFake), "--fake=%d is more than one machine carries", c.Fake)
 	}
 	if strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.Fake {
-		return usage("leave --workers away", "--fake=%d and --workers=%d contradict each other", c.Fake, c.Workers)
+		return failure.Usage("leave --workers away", "--fake=%d and --workers=%d contradict each other", c.Fake, c.Workers)
 	}
 	_, err := ParseFaults(c.FakeFaults, c.Fake+c.coming())
 	return err
@@ -214,22 +215,22 @@ func (c Config) validateFake() error {
 
 func (c Config) validateCluster() error {
 	if len(c.FakeFaults) > 0 {
-		return usage("add --fake=4", "--fake-fault needs --fake: faults are never made in a cluster")
+		return failure.Usage("add --fake=4", "--fake-fault needs --fake: faults are never made in a cluster")
 	}
 	if c.most() < 1 {
-		return usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment; without a cluster, on this machine: "+c.onThisMachine(),
+		return failure.Usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment; without a cluster, on this machine: "+c.onThisMachine(),
 			"how many workers to wait for is not known")
 	}
 	if len(c.Pods) > 0 {
 		return c.validatePods()
 	}
 	if c.Selector == "" && c.Job == "" {
-		return usage("--job=NAME for pods labelled "+names.LabelJob+"=NAME,"+names.LabelRole+"="+names.RoleWorker+
+		return failure.Usage("--job=NAME for pods labelled "+names.LabelJob+"=NAME,"+names.LabelRole+"="+names.RoleWorker+
 			", --selector=app=x for others, or MUSTER_JOB=NAME in the pod's environment",
 			"which pods are the workers is not known")
 	}
 	if _, err := labels.Parse(c.WorkerSelector()); err != nil {
-		return usage("a selector is written as label=value,label=value", "--selector=%q: %w", c.WorkerSelector(), err)
+		return failure.Usage("a selector is written as label=value,label=value", "--selector=%q: %w", c.WorkerSelector(), err)
 	}
 	return nil
 }
@@ -256,11 +257,11 @@ func (c Config) validateTimes() error {
 		{"lease", c.Lease}, {"grace", c.Grace}, {"frozen-after", c.FrozenAfter},
 	} {
 		if t.d < 0 {
-			return usage("a time is written as 90s, 10m or 1h", "--%s=%s lies in the past", t.flag, t.d)
+			return failure.Usage("a time is written as 90s, 10m or 1h", "--%s=%s lies in the past", t.flag, t.d)
 		}
 	}
 	if c.Lease < time.Second {
-		return usage("--lease=15m is the default", "--lease=%s is too short: a link that drops needs time to come back", c.Lease)
+		return failure.Usage("--lease=15m is the default", "--lease=%s is too short: a link that drops needs time to come back", c.Lease)
 	}
 	return nil
 }
@@ -275,7 +276,7 @@ func (c Config) validateWords() error {
 		{"log-level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {
 		if !slices.Contains(w.known, w.value) {
-			return usage("it takes "+strings.TrimPrefix(strings.Join(w.known, ", "), ", "), "--%s=%s is not known", w.flag, w.value)
+			return failure.Usage("it takes "+strings.TrimPrefix(strings.Join(w.known, ", "), ", "), "--%s=%s is not known", w.flag, w.value)
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ func (c Config) given(flag string) bool {
 // validateLaunch judges what says how processes are launched on the workers.
 func (c Config) validateLaunch() error {
 	if c.given("procs-per-worker") && c.ProcsPerWorker < 1 {
-		return usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d: a worker has at least one process", c.ProcsPerWorker)
+		return failure.Usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d: a worker has at least one process", c.ProcsPerWorker)
 	}
 	if !c.auto() || c.Compat != "" || c.DynamicWorkers {
 		if _, err := choose(c); err != nil {
@@ -38,16 +38,16 @@ func (c Config) validateLaunch() error {
 		}
 	}
 	if c.Compat != "" && c.Job == "" {
-		return usage("--job=NAME gives it, also beside a selector; without --compat hosts are addresses",
+		return failure.Usage("--job=NAME gives it, also beside a selector; without --compat hosts are addresses",
 			"--compat=%s: the job has no name, with which its hosts begin", c.Compat)
 	}
 	if n := c.size(); n > 0 {
 		if _, err := framework.ParseRoles(c.Roles, n); err != nil {
-			return usage("--roles names the workers in their order, as in chief=1,worker=2", "%w", err)
+			return failure.Usage("--roles names the workers in their order, as in chief=1,worker=2", "%w", err)
 		}
 	}
 	if c.given("port") && (c.Port < 1 || c.Port > 1<<16-framework.PortBlock) {
-		return usage(fmt.Sprintf("the %d ports from it on are used; without --port a free block is chosen", framework.PortBlock),
+		return failure.Usage(fmt.Sprintf("the %d ports from it on are used; without --port a free block is chosen", framework.PortBlock),
 			"--port=%d: it takes 1 to %d", c.Port, 1<<16-framework.PortBlock)
 	}
 	if err := c.validateElastic(); err != nil {
@@ -55,11 +55,11 @@ func (c Config) validateLaunch() error {
 	}
 	for _, kv := range c.Env {
 		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" {
-			return usage("--env OMP_NUM_THREADS=4 sets one variable", "--env %q is not NAME=VALUE", kv)
+			return failure.Usage("--env OMP_NUM_THREADS=4 sets one variable", "--env %q is not NAME=VALUE", kv)
 		}
 	}
 	if _, err := netip.ParsePrefix(c.Interface); strings.Contains(c.Interface, "/") && err != nil {
-		return usage("--interface=eth1, or --interface=10.1.0.0/16", "--interface=%s: %w", c.Interface, err)
+		return failure.Usage("--interface=eth1, or --interface=10.1.0.0/16", "--interface=%s: %w", c.Interface, err)
 	}
 	if err := c.validateRestarts(); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (c Config) validateOutput() error {
 		if like := failure.Nearest(c.Output, []string{"tag", "plain"}); like != "" {
 			hint = "did you mean --output=" + like + "? " + hint
 		}
-		return usage(hint, "--output=%s: %w", c.Output, err)
+		return failure.Usage(hint, "--output=%s: %w", c.Output, err)
 	}
 	if _, err := c.shown(); err != nil {
 		return err
@@ -98,12 +98,12 @@ func (c Config) ofMPIRun(mode output.Mode) error {
 	name := c.Command[0]
 	switch {
 	case mode.Kind == output.Dir && c.Output != "":
-		return usage(name+" has an option of its own for that: --output-filename (Open MPI), -outfile-pattern (MPICH, Intel MPI)",
+		return failure.Usage(name+" has an option of its own for that: --output-filename (Open MPI), -outfile-pattern (MPICH, Intel MPI)",
 			"--output=%s: %s starts the ranks and carries their output, not we", c.Output, name)
 	case c.OnlyRanks != "":
-		return usage("--output=tag marks each line with its rank, for grep", "--only-ranks=%s: %s starts the ranks and carries their output, not we", c.OnlyRanks, name)
+		return failure.Usage("--output=tag marks each line with its rank, for grep", "--only-ranks=%s: %s starts the ranks and carries their output, not we", c.OnlyRanks, name)
 	case c.given("procs-per-worker"):
-		return usage("--slots says how many ranks "+name+" puts on a worker", "--procs-per-worker=%d: %s starts the ranks, not we", c.ProcsPerWorker, name)
+		return failure.Usage("--slots says how many ranks "+name+" puts on a worker", "--procs-per-worker=%d: %s starts the ranks, not we", c.ProcsPerWorker, name)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (c Config) shown() ([]output.Span, error) {
 	}
 	spans, err := output.ParseRanks(c.OnlyRanks)
 	if err != nil {
-		return nil, usage("it takes ranks and ranges, as in --only-ranks=0,2-3", "--only-ranks=%s: %w", c.OnlyRanks, err)
+		return nil, failure.Usage("it takes ranks and ranges, as in --only-ranks=0,2-3", "--only-ranks=%s: %w", c.OnlyRanks, err)
 	}
 	return spans, nil
 }

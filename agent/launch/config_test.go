@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -72,8 +73,8 @@ func TestValidate(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, tc.want)
-			require.Equal(t, names.ExitUsage, CodeOf(err))
-			var f *Failure
+			require.Equal(t, names.ExitUsage, failure.CodeOf(err))
+			var f *failure.Failure
 			require.ErrorAs(t, err, &f)
 			require.Contains(t, f.Hint(), tc.hint)
 		})

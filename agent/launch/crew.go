@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/group/output"
@@ -235,10 +236,10 @@ func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer
 func outputFailure(err error) error {
 	for _, cause := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {
 		if errors.Is(err, cause) {
-			return fail(names.ExitOutput, "", "--output: %w", err)
+			return failure.New(names.ExitOutput, "", "--output: %w", err)
 		}
 	}
-	return usage(wayOf(err, "--output=dir=PATH takes a directory that can be made and written"), "--output: %w", err)
+	return failure.Usage(wayOf(err, "--output=dir=PATH takes a directory that can be made and written"), "--output: %w", err)
 }
 
 // colourful: a terminal whose user has not said no (no-color.org).

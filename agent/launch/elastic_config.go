@@ -3,6 +3,8 @@ package launch
 import (
 	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/agent/failure"
 )
 
 // elastic: the workers may come and go while the job runs.
@@ -38,23 +40,23 @@ func (c Config) coming() int {
 func (c Config) validateElastic() error {
 	switch {
 	case c.given("min-workers") && c.LeastWorkers < 1:
-		return usage("--min-workers=2 begins, and goes on, with two", "--min-workers=%d: a run has at least one worker", c.LeastWorkers)
+		return failure.Usage("--min-workers=2 begins, and goes on, with two", "--min-workers=%d: a run has at least one worker", c.LeastWorkers)
 	case c.given("max-workers") && c.MostWorkers < 1:
-		return usage("--max-workers=5 takes five", "--max-workers=%d: a run has at least one worker", c.MostWorkers)
+		return failure.Usage("--max-workers=5 takes five", "--max-workers=%d: a run has at least one worker", c.MostWorkers)
 	case c.MostWorkers > 0 && !c.elastic():
-		return usage("--min-workers=2 says how few will do; --workers waits for all", "--max-workers=%d: how many will do is not known", c.MostWorkers)
+		return failure.Usage("--min-workers=2 says how few will do; --workers waits for all", "--max-workers=%d: how many will do is not known", c.MostWorkers)
 	case !c.elastic() && c.coming() > 0:
-		return usage("--min-workers=2 makes it elastic", "--fake-fault join: the workers of a run come and go only when it is elastic")
+		return failure.Usage("--min-workers=2 makes it elastic", "--fake-fault join: the workers of a run come and go only when it is elastic")
 	case !c.elastic():
 		return nil
 	case c.most() > 0 && c.LeastWorkers > c.most():
-		return usage("the minimum comes first: --min-workers=2 --max-workers=5", "--min-workers=%d is more than there can be: %s", c.LeastWorkers, c.mostSaid())
+		return failure.Usage("the minimum comes first: --min-workers=2 --max-workers=5", "--min-workers=%d is more than there can be: %s", c.LeastWorkers, c.mostSaid())
 	case c.MostWorkers > 0 && !c.IsFake() && strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.MostWorkers:
-		return usage("leave --workers away", "--workers=%d and --max-workers=%d contradict each other", c.Workers, c.MostWorkers)
+		return failure.Usage("leave --workers away", "--workers=%d and --max-workers=%d contradict each other", c.Workers, c.MostWorkers)
 	case c.IsFake() && c.Fake+c.coming() > c.most():
-		return usage("a larger --max-workers, or fewer", "%s to be started, and --max-workers=%d", count(c.Fake+c.coming(), "fake worker"), c.MostWorkers)
+		return failure.Usage("a larger --max-workers, or fewer", "%s to be started, and --max-workers=%d", count(c.Fake+c.coming(), "fake worker"), c.MostWorkers)
 	case c.Roles != "":
-		return usage("the pods' label training.kubeflow.org/replica-type may tell them", "--roles=%s names the workers one by one, and those of an elastic run come and go", c.Roles)
+		return failure.Usage("the pods' label training.kubeflow.org/replica-type may tell them", "--roles=%s names the workers one by one, and those of an elastic run come and go", c.Roles)
 	}
 	return nil
 }

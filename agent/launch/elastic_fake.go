@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -95,7 +96,7 @@ func (f *fakes) reassemble(ctx context.Context, cfg Config, l *links, signals <-
 				return nil, err
 			}
 		case <-deadline:
-			return nil, fail(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %d of at least %d are ready", len(ready), cfg.LeastWorkers)
+			return nil, failure.New(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %d of at least %d are ready", len(ready), cfg.LeastWorkers)
 		case <-ctx.Done():
 			return nil, fmt.Errorf("wait for workers: %w", context.Cause(ctx))
 		}

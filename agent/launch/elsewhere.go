@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/names"
 )
@@ -37,5 +38,5 @@ func elsewhere(cfg Config) error {
 	for _, word := range cfg.Command {
 		words = append(words, quote(word))
 	}
-	return usage(strings.Join(words, " "), "launchers run on linux, this is %s: use a container", runtime.GOOS)
+	return failure.Usage(strings.Join(words, " "), "launchers run on linux, this is %s: use a container", runtime.GOOS)
 }

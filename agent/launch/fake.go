@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
@@ -192,7 +193,7 @@ func (f *fakes) await(ctx context.Context, cfg Config, l *links, signals <-chan 
 		for _, s := range l.standings() {
 			switch {
 			case s.err != nil:
-				return nil, fail(names.ExitHopeless, f.lastLine(s.worker), "fake worker %s did not come up: %s", s.worker.Name, causeOf(s.err))
+				return nil, failure.New(names.ExitHopeless, f.lastLine(s.worker), "fake worker %s did not come up: %s", s.worker.Name, causeOf(s.err))
 			case s.state.Linked:
 				ready++
 			default:
@@ -212,7 +213,7 @@ func (f *fakes) await(ctx context.Context, cfg Config, l *links, signals <-chan 
 			if last == nil {
 				last = errors.New("nothing heard yet")
 			}
-			return nil, fail(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %d of %d are ready: %w", ready, len(workers), last)
+			return nil, failure.New(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %d of %d are ready: %w", ready, len(workers), last)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -57,7 +58,7 @@ func (f *fakes) awaitEnd(ctx context.Context, w *fakeWorker, signals <-chan os.S
 				return err
 			}
 		case <-ctx.Done():
-			return fail(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %s does not end: %w", w.Name, context.Cause(ctx))
+			return failure.New(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %s does not end: %w", w.Name, context.Cause(ctx))
 		}
 	}
 }

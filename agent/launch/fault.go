@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/agent/failure"
 )
 
 // Fault is one --fake-fault, for rehearsing failures on one machine.
@@ -27,16 +29,16 @@ const leastEvery = 4 << 10
 const faultForms = "drop every=256KiB [worker=N] | drop after=3s [worker=N] | stall after=2s for=10s [worker=N] | kill after=3s worker=N | join after=5s"
 
 // ParseFaults reads every --fake-fault; n is the number of fake workers.
-// Errors are *Failure with code 64.
+// Errors are *failure.Failure with code 64.
 func ParseFaults(texts []string, n int) ([]Fault, error) {
 	var faults []Fault
 	for _, text := range texts {
 		f, err := parseFault(text)
 		if err != nil {
-			return nil, usage(faultForms, "--fake-fault %q: %w", text, err)
+			return nil, failure.Usage(faultForms, "--fake-fault %q: %w", text, err)
 		}
 		if f.Worker >= n {
-			return nil, usage(fmt.Sprintf("workers are numbered 0 to %d", n-1), "--fake-fault %q: there is no worker %d", text, f.Worker)
+			return nil, failure.Usage(fmt.Sprintf("workers are numbered 0 to %d", n-1), "--fake-fault %q: there is no worker %d", text, f.Worker)
 		}
 		faults = append(faults, f)
 	}

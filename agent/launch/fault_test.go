@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -35,7 +36,7 @@ func TestParseFaults(t *testing.T) {
 	} {
 		_, err := ParseFaults([]string{text}, 4)
 		require.Error(t, err, text)
-		require.Equal(t, names.ExitUsage, CodeOf(err), text)
+		require.Equal(t, names.ExitUsage, failure.CodeOf(err), text)
 	}
 }
 

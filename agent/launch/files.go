@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/hostfile"
 )
@@ -136,5 +137,5 @@ func agentPath() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fail(names.ExitBug, "install agent and agent-launcher in one directory", "no agent at %s or %s", beside, names.AgentPath)
+	return "", failure.New(names.ExitBug, "install agent and agent-launcher in one directory", "no agent at %s or %s", beside, names.AgentPath)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -49,6 +50,6 @@ func (c Config) graceWithin(period time.Duration, whose string) error {
 	if period == 0 || c.Grace <= period {
 		return nil
 	}
-	return usage(fmt.Sprintf("leave --grace away to use %s, or set terminationGracePeriodSeconds: %.0f in the pod's template", brief(names.Grace(period)),
+	return failure.Usage(fmt.Sprintf("leave --grace away to use %s, or set terminationGracePeriodSeconds: %.0f in the pod's template", brief(names.Grace(period)),
 		(c.Grace+5*time.Second).Seconds()), "--grace=%s is longer than the %s that %s has to end", brief(c.Grace), brief(period), whose)
 }

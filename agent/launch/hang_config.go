@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/agent/failure"
 )
 
 // What --hang-action takes.
@@ -22,19 +24,19 @@ const (
 func (c Config) validateHang() error {
 	switch {
 	case c.HangAfter < 0:
-		return usage("a time is written as 90s, 10m or 1h", "--hang-after=%s lies in the past", c.HangAfter)
+		return failure.Usage("a time is written as 90s, 10m or 1h", "--hang-after=%s lies in the past", c.HangAfter)
 	case c.HangAfter > 0 && c.HangAfter < leastHang:
-		return usage("minutes are usual, as in --hang-after=10m", "--hang-after=%s: the shortest is %s", c.HangAfter, leastHang)
+		return failure.Usage("minutes are usual, as in --hang-after=10m", "--hang-after=%s: the shortest is %s", c.HangAfter, leastHang)
 	case !slices.Contains([]string{"", hangReport, hangStop}, c.HangAction):
-		return usage("it takes report or stop", "--hang-action=%s is not known", c.HangAction)
+		return failure.Usage("it takes report or stop", "--hang-action=%s is not known", c.HangAction)
 	case !slices.Contains([]string{"", stacksAuto, stacksNever}, c.Stacks):
-		return usage("it takes auto or never", "--stacks=%s is not known", c.Stacks)
+		return failure.Usage("it takes auto or never", "--stacks=%s is not known", c.Stacks)
 	case c.HangAfter == 0 && strings.HasPrefix(c.Origin["hang-action"], "flag"):
-		return usage("--hang-after=10m looks for one", "--hang-action=%s says what to do about a hang, but none is looked for", c.HangAction)
+		return failure.Usage("--hang-after=10m looks for one", "--hang-action=%s says what to do about a hang, but none is looked for", c.HangAction)
 	case c.HangAction == hangStop && !c.given("hang-after") && strings.HasPrefix(c.Origin["hang-action"], "flag"):
-		return usage("--hang-after=10m says when a run hangs", "--hang-action=%s needs --hang-after: the default of %s only reports", c.HangAction, brief(c.HangAfter))
+		return failure.Usage("--hang-after=10m says when a run hangs", "--hang-action=%s needs --hang-after: the default of %s only reports", c.HangAction, brief(c.HangAfter))
 	case c.ExitWithin < 0:
-		return usage("a time is written as 90s, 10m or 1h", "--exit-within=%s lies in the past", c.ExitWithin)
+		return failure.Usage("a time is written as 90s, 10m or 1h", "--exit-within=%s lies in the past", c.ExitWithin)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -315,7 +316,7 @@ func TestValidateHang(t *testing.T) {
 	} {
 		err := c.validateHang()
 		require.ErrorContains(t, err, want)
-		require.Equal(t, 64, CodeOf(err))
+		require.Equal(t, 64, failure.CodeOf(err))
 	}
 	require.NoError(t, Config{}.validateHang())
 	require.NoError(t, Config{HangAfter: time.Minute, HangAction: hangStop, Origin: map[string]string{"hang-after": "flag --hang-after", "hang-action": "flag --hang-action"}}.validateHang())

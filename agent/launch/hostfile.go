@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/exec/broker"
 	"github.com/musterhq/muster/hostfile"
@@ -28,27 +29,27 @@ type given struct {
 func giveHostfile(cfg Config) (given, error) {
 	path, err := filepath.Abs(cfg.Hostfile)
 	if err != nil {
-		return given{}, usage("give an absolute path", "--hostfile=%s: %w", cfg.Hostfile, err)
+		return given{}, failure.Usage("give an absolute path", "--hostfile=%s: %w", cfg.Hostfile, err)
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // the link is the user's
 	} else if _, lerr := os.Lstat(path); lerr == nil {
-		return given{}, usage("name a file, or a path where none is", "--hostfile=%s leads nowhere: %w", cfg.Hostfile, err)
+		return given{}, failure.Usage("name a file, or a path where none is", "--hostfile=%s leads nowhere: %w", cfg.Hostfile, err)
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
-		return given{}, usage(hostfileTakes, "hostfile cannot be written: %w", &fs.PathError{Op: "write", Path: path, Err: errors.New("it is a directory")})
+		return given{}, failure.Usage(hostfileTakes, "hostfile cannot be written: %w", &fs.PathError{Op: "write", Path: path, Err: errors.New("it is a directory")})
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		return given{}, usage(hostfileTakes, "--hostfile=%s is not a regular file", cfg.Hostfile)
+		return given{}, failure.Usage(hostfileTakes, "--hostfile=%s is not a regular file", cfg.Hostfile)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return given{}, usage(hostfileTakes, "--hostfile=%s: %w", cfg.Hostfile, err)
+		return given{}, failure.Usage(hostfileTakes, "--hostfile=%s: %w", cfg.Hostfile, err)
 	}
 	if hostfile.Marked(text) || len(bytes.TrimSpace(text)) == 0 {
 		if err := writableFor(path); err != nil {
-			return given{}, usage(hostfileTakes, "hostfile cannot be written: %w", err)
+			return given{}, failure.Usage(hostfileTakes, "hostfile cannot be written: %w", err)
 		}
 		return given{path: path}, nil
 	}
@@ -57,11 +58,11 @@ func giveHostfile(cfg Config) (given, error) {
 		err = errors.New("it names no host")
 	}
 	if err != nil {
-		return given{}, usage("--hostfile reads a list of workers (w-0 slots=4), or writes one where no file is; remove this file, or name another",
+		return given{}, failure.Usage("--hostfile reads a list of workers (w-0 slots=4), or writes one where no file is; remove this file, or name another",
 			"--hostfile=%s exists and is not overwritten: %w", cfg.Hostfile, err)
 	}
 	if cfg.elastic() {
-		return given{}, usage("without --hostfile, or at a path where no file is, the list follows the workers", "--hostfile=%s lists workers, and with --min-workers they come and go", cfg.Hostfile)
+		return given{}, failure.Usage("without --hostfile, or at a path where no file is, the list follows the workers", "--hostfile=%s lists workers, and with --min-workers they come and go", cfg.Hostfile)
 	}
 	return given{path: path, listed: listed}, nil
 }
@@ -88,7 +89,7 @@ func (g given) choose(ranked []rendezvous.Worker) ([]rendezvous.Worker, error) {
 		}
 		target, err := table.Resolve(host)
 		if err != nil {
-			return nil, usage("it lists workers by pod name, host name or address; remove it, or name another path, to have it written", "--hostfile=%s: %w", g.path, err)
+			return nil, failure.Usage("it lists workers by pod name, host name or address; remove it, or name another path, to have it written", "--hostfile=%s: %w", g.path, err)
 		}
 		if i := slices.IndexFunc(chosen, func(w rendezvous.Worker) bool { return w.Name == target.Name }); i >= 0 {
 			chosen[i].Slots += line.Slots

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/rendezvous"
@@ -38,7 +39,7 @@ func imagine(ctx context.Context, cfg Config) (Plan, error) {
 		return Plan{}, err
 	}
 	if len(s.ranked) == 0 {
-		return Plan{}, fail(names.ExitDeadline, "agent run waits for them", "no worker is there yet: %s matches nothing", cfg.WorkerSelector())
+		return Plan{}, failure.New(names.ExitDeadline, "agent run waits for them", "no worker is there yet: %s matches nothing", cfg.WorkerSelector())
 	}
 	return makePlan(s)
 }

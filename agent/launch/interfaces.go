@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -28,7 +29,7 @@ func giveInterfaces(s situation, workers []framework.Node) error {
 		case len(has) > 0:
 			name, ok := wanted(has, s.cfg.Interface)
 			if !ok {
-				return usage("it has "+listInterfaces(has), "--interface=%s: worker %s has no such interface", s.cfg.Interface, w.Name)
+				return failure.Usage("it has "+listInterfaces(has), "--interface=%s: worker %s has no such interface", s.cfg.Interface, w.Name)
 			}
 			w.Interface = name
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/remote"
@@ -48,7 +49,7 @@ const tokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 func noCluster(cfg Config, err error, inPod bool, token string) error {
 	named := cfg.Kubeconfig != "" || cfg.Context != ""
 	if _, terr := os.Stat(token); inPod && !named && errors.Is(terr, fs.ErrNotExist) {
-		return fail(names.ExitNoCluster, "set serviceAccountName, and automountServiceAccountToken: true, in the launcher's pod template",
+		return failure.New(names.ExitNoCluster, "set serviceAccountName, and automountServiceAccountToken: true, in the launcher's pod template",
 			"find the cluster: this pod has no ServiceAccount token")
 	}
 	if !named && errors.Is(err, clientcmd.ErrEmptyConfig) {
@@ -57,10 +58,10 @@ func noCluster(cfg Config, err error, inPod bool, token string) error {
 			err = fmt.Errorf("%w at %s (KUBECONFIG)", err, at)
 		}
 	}
-	return fail(names.ExitNoCluster, "run it in a pod, give --kubeconfig, or rehearse on this machine with --fake=4", "find the cluster: %w", err)
+	return failure.New(names.ExitNoCluster, "run it in a pod, give --kubeconfig, or rehearse on this machine with --fake=4", "find the cluster: %w", err)
 }
 
-// newKube finds the cluster. Errors are *Failure with 69.
+// newKube finds the cluster. Errors are *failure.Failure with 69.
 func newKube(cfg Config, agent string) (*kube, error) {
 	restCfg, namespace, err := remote.LoadConfig(cfg.Kubeconfig, cfg.Context)
 	if err != nil {
@@ -69,7 +70,7 @@ func newKube(cfg Config, agent string) (*kube, error) {
 	restCfg.UserAgent = "muster-launcher/" + shortVersion()
 	client, err := rendezvous.Client(restCfg)
 	if err != nil {
-		return nil, fail(names.ExitNoCluster, "", "find the cluster: %w", err)
+		return nil, failure.New(names.ExitNoCluster, "", "find the cluster: %w", err)
 	}
 	if cfg.Namespace != "" {
 		namespace = cfg.Namespace
@@ -133,13 +134,13 @@ func (k *kube) find(ctx context.Context, cfg Config) (corev1.PodList, error) {
 
 func (k *kube) failure(what string, err error) error {
 	if apierrors.IsUnauthorized(err) {
-		return fail(names.ExitForbidden, "the credentials are wrong or have expired: in a pod see that its ServiceAccount still exists, elsewhere log in again",
+		return failure.New(names.ExitForbidden, "the credentials are wrong or have expired: in a pod see that its ServiceAccount still exists, elsewhere log in again",
 			"%s: %w", what, err)
 	}
 	if apierrors.IsForbidden(err) {
-		return fail(names.ExitForbidden, "the launcher's Role needs list and watch of pods in namespace "+k.namespace, "%s: %w", what, err)
+		return failure.New(names.ExitForbidden, "the launcher's Role needs list and watch of pods in namespace "+k.namespace, "%s: %w", what, err)
 	}
-	return fail(names.ExitNoCluster, "", "%s: %w", what, err)
+	return failure.New(names.ExitNoCluster, "", "%s: %w", what, err)
 }
 
 // epoch orders this launcher among those of the job: by our pod's creation
@@ -182,7 +183,7 @@ func (k *kube) epoch(ctx context.Context, cfg Config) (wire.Epoch, error) {
 			denied = time.Time{}
 		}
 		if !sleep(ctx, time.Second/2) {
-			return self, fail(names.ExitNoCluster, "see whether the API server runs and can be reached from this pod",
+			return self, failure.New(names.ExitNoCluster, "see whether the API server runs and can be reached from this pod",
 				"the cluster cannot be reached: %w", last)
 		}
 	}

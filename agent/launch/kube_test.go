@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 	"github.com/musterhq/muster/test/fakekube"
@@ -51,7 +52,7 @@ func TestNoCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", tc.named)
-			var f *Failure
+			var f *failure.Failure
 			require.ErrorAs(t, noCluster(tc.cfg, tc.err, tc.inPod, tc.token), &f)
 			require.Equal(t, tc.want, f.Error())
 			require.Contains(t, f.Hint(), tc.hint)
@@ -73,7 +74,7 @@ func TestEpochOfAClusterThatDoesNotAnswer(t *testing.T) {
 	require.ErrorContains(t, err, "connection refused")
 	require.NotContains(t, err.Error(), "\n", "every failure is one line")
 	require.Equal(t, 1, strings.Count(err.Error(), "cannot be reached"))
-	require.Equal(t, names.ExitNoCluster, CodeOf(err))
+	require.Equal(t, names.ExitNoCluster, failure.CodeOf(err))
 }
 
 // A launcher whose container was restarted is the newer one, though the pod's

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -56,7 +57,7 @@ func (r *runner) layFiles(ctx context.Context, plan *Plan, user [][]string) erro
 	dirs, theirs := make([]string, len(plan.Hosts)), make([][]string, len(plan.Hosts))
 	for i, host := range plan.Hosts {
 		if errs[i] != nil {
-			return fail(codeOfLay(errs[i]), "", "lay files on worker %s: %w", host.Name, errs[i])
+			return failure.New(codeOfLay(errs[i]), "", "lay files on worker %s: %w", host.Name, errs[i])
 		}
 		dirs[i] = answers[i].Dir
 		for name, value := range answers[i].Env {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/outfile"
 )
@@ -44,16 +45,16 @@ func (l *loss) err() error {
 // unwritable gives an error of writing its exit code, unless it has one: that of
 // SIGPIPE for a pipe that its reader has closed.
 func unwritable(err error) error {
-	var f *Failure
+	var f *failure.Failure
 	switch {
 	case errors.As(err, &f):
 		return err
 	case errors.Is(err, syscall.EPIPE):
-		return fail(128+int(syscall.SIGPIPE), "", "%w", err)
+		return failure.New(128+int(syscall.SIGPIPE), "", "%w", err)
 	case isTaken(err):
-		return fail(names.ExitOutput, outfile.Hint(err), "%w", err)
+		return failure.New(names.ExitOutput, outfile.Hint(err), "%w", err)
 	}
-	return fail(names.ExitOutput, "", "%w", err)
+	return failure.New(names.ExitOutput, "", "%w", err)
 }
 
 // isTaken reports whether err is that of a file which somebody else wrote.

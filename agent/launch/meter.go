@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/outfile"
@@ -124,5 +125,5 @@ func (m *meter) report(v *voice) error {
 		v.Warn("metrics are in no file (--metrics-file names a place): %v", err)
 		return nil
 	}
-	return fail(names.ExitOutput, "--metrics-file names another place", "write metrics: %w", err)
+	return failure.New(names.ExitOutput, "--metrics-file names another place", "write metrics: %w", err)
 }

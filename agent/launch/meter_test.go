@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -195,8 +196,8 @@ func TestMetricsFileElsewhere(t *testing.T) {
 	m = newMeter(Config{Metrics: []string{"loss"}, MetricsFile: m.paths[0]}, false)
 	err := m.report(&voice{w: said, quiet: true})
 	require.ErrorContains(t, err, "write metrics: write "+m.paths[0]+": ")
-	require.Equal(t, names.ExitOutput, CodeOf(err))
-	var f *Failure
+	require.Equal(t, names.ExitOutput, failure.CodeOf(err))
+	var f *failure.Failure
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, "--metrics-file names another place", f.Way)
 }

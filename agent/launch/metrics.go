@@ -1,14 +1,18 @@
 package launch
 
-import "github.com/musterhq/muster/agent/metrics"
+import (
+	"github.com/musterhq/muster/agent/metrics"
+
+	"github.com/musterhq/muster/agent/failure"
+)
 
 // validateMetrics judges --metric.
 func (c Config) validateMetrics() error {
 	if _, err := metrics.Parse(c.Metrics); err != nil {
-		return usage("--metric takes NAME, NAME:RAW or NAME:PERCENTAGE", "%w", err)
+		return failure.Usage("--metric takes NAME, NAME:RAW or NAME:PERCENTAGE", "%w", err)
 	}
 	if c.MetricsFile != "" && len(c.Metrics) == 0 {
-		return usage("--metric loss says which number to write there", "--metrics-file without --metric")
+		return failure.Usage("--metric loss says which number to write there", "--metrics-file without --metric")
 	}
 	return nil
 }

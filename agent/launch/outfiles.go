@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/outfile"
 )
@@ -16,7 +17,7 @@ func (c Config) checkOutfiles() error {
 			continue
 		}
 		if err := outfile.Check(file.path, file.ours); err != nil {
-			return usage(outfile.Hint(err), "--%s=%s: %w", file.flag, file.path, err)
+			return failure.Usage(outfile.Hint(err), "--%s=%s: %w", file.flag, file.path, err)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/hostfile"
 )
@@ -70,7 +71,7 @@ func lines(hosts []Host) []hostfile.Host {
 // ownRanks refuses ranks in the launcher where nobody would start them there.
 func (c Config) ownRanks(l framework.Launch) error {
 	if c.LauncherSlots > 0 && (len(l.Processes) > 0 || len(l.Argv) > 0 || l.Shims) {
-		return usage("leave --launcher-slots away, or start each pod by itself: agent join --workers=N",
+		return failure.Usage("leave --launcher-slots away, or start each pod by itself: agent join --workers=N",
 			"--launcher-slots=%d: %s starts no ranks in the launcher; mpirun does", c.LauncherSlots, c.Command[0])
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rundir"
 )
@@ -33,7 +34,7 @@ type place struct {
 // fixed path only when it is free, so that several may run at once.
 func findPlace(cfg Config) (p place, err error) {
 	if p.dir, err = rundir.Create(); err != nil {
-		return p, fail(names.ExitUsage, wayOf(err, "set "+names.EnvDir+" to a directory of yours with mode 0700"), "%s", oneLine(err))
+		return p, failure.New(names.ExitUsage, wayOf(err, "set "+names.EnvDir+" to a directory of yours with mode 0700"), "%s", oneLine(err))
 	}
 	p.socket = filepath.Join(p.dir, names.BrokerSocket)
 	p.listener, err = rundir.Listen(p.socket)
@@ -106,7 +107,7 @@ func answers(socket string) bool {
 
 // socketFailure gives the way out of a socket that cannot be opened.
 func socketFailure(err error) error {
-	return fail(names.ExitUsage, wayOf(err, "another agent run may be going on here; "+names.EnvDir+" gives this one a place of its own"), "%w", err)
+	return failure.New(names.ExitUsage, wayOf(err, "another agent run may be going on here; "+names.EnvDir+" gives this one a place of its own"), "%w", err)
 }
 
 // take hands the listener over to whoever serves it.

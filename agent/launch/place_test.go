@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/rundir"
@@ -64,7 +65,7 @@ func TestFindPlace(t *testing.T) {
 
 	_, err = findPlace(Config{})
 	require.ErrorContains(t, err, "another process listens there")
-	require.Equal(t, names.ExitUsage, CodeOf(err))
+	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	for _, p := range []place{first, second} {
 		plan, err := loadPlan(p.socket)
 		require.NoError(t, err, "each has its plan, and one that was refused takes none away")
@@ -86,7 +87,7 @@ func TestFindPlaceWithoutRoomForSockets(t *testing.T) {
 	t.Setenv(names.EnvDir, deep)
 	_, err := findPlace(Config{Fake: 2, FakeGiven: true})
 	require.ErrorContains(t, err, "a unix socket takes 107 at most")
-	require.Equal(t, names.ExitUsage, CodeOf(err))
+	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	left, err := os.ReadDir(deep)
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -249,7 +250,7 @@ func TestPlaceWithoutDescriptors(t *testing.T) {
 		{syscall.EACCES, "another agent run may be going on here; MUSTER_DIR gives this one a place of its own"},
 		{&rundir.PathTooLongError{}, "set MUSTER_DIR to a shorter directory"},
 	} {
-		var f *Failure
+		var f *failure.Failure
 		require.ErrorAs(t, socketFailure(c.err), &f)
 		require.Equal(t, c.want, f.Hint())
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rundir"
@@ -80,10 +81,10 @@ func makePlan(s situation) (Plan, error) {
 	}
 	launch, err := f.Prepare(cluster)
 	if err != nil {
-		return Plan{}, usage("docs/frameworks.md says what each framework needs", "%w", err)
+		return Plan{}, failure.Usage("docs/frameworks.md says what each framework needs", "%w", err)
 	}
 	if launch, err = framework.Decide(launch, s.cfg.Success); err != nil {
-		return Plan{}, usage("--success=auto leaves it to the framework", "%w", err)
+		return Plan{}, failure.Usage("--success=auto leaves it to the framework", "%w", err)
 	}
 	if err := s.cfg.ownRanks(launch); err != nil {
 		return Plan{}, err

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
 )
@@ -21,14 +22,14 @@ type outside struct {
 	log     *slog.Logger
 }
 
-// pluginNamed finds the program among --plugin. Errors are *Failure with code 64.
+// pluginNamed finds the program among --plugin. Errors are *failure.Failure with code 64.
 func pluginNamed(cfg Config) (framework.Framework, error) {
 	program, err := external.Find(cfg.Plugins, strings.TrimPrefix(cfg.Framework, external.Prefix))
 	if err != nil {
-		return nil, usage("--plugin NAME=/path/of/program@sha256:HEX, with the HEX that sha256sum prints", "%w", err)
+		return nil, failure.Usage("--plugin NAME=/path/of/program@sha256:HEX, with the HEX that sha256sum prints", "%w", err)
 	}
 	if cfg.OpenPlugin == nil {
-		return nil, usage("agent-launcher-plugins has them", "this launcher has no plugins")
+		return nil, failure.Usage("agent-launcher-plugins has them", "this launcher has no plugins")
 	}
 	return outside{program: program, open: cfg.OpenPlugin, starter: cfg.starter, log: cmp.Or(cfg.log, slog.New(slog.DiscardHandler))}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -154,7 +155,7 @@ func (c Config) ranksShown(ranks int) error {
 	}
 	for _, s := range spans {
 		if s.Last >= ranks {
-			return usage(fmt.Sprintf("the job has the ranks 0 to %d", ranks-1), "--only-ranks=%s: there is no rank %d", c.OnlyRanks, s.Last)
+			return failure.Usage(fmt.Sprintf("the job has the ranks 0 to %d", ranks-1), "--only-ranks=%s: there is no rank %d", c.OnlyRanks, s.Last)
 		}
 	}
 	return nil
@@ -166,11 +167,11 @@ func (c Config) hereOnly() error {
 	const way = "--framework=plain starts the command itself on every worker"
 	switch {
 	case c.given("procs-per-worker"):
-		return usage(way, "--procs-per-worker=%d: the command runs in the launcher and starts its processes itself", c.ProcsPerWorker)
+		return failure.Usage(way, "--procs-per-worker=%d: the command runs in the launcher and starts its processes itself", c.ProcsPerWorker)
 	case c.OnlyRanks != "":
-		return usage(way, "--only-ranks=%s: the command runs in the launcher and carries its ranks' output itself", c.OnlyRanks)
+		return failure.Usage(way, "--only-ranks=%s: the command runs in the launcher and carries its ranks' output itself", c.OnlyRanks)
 	case strings.HasPrefix(c.Output, "dir="):
-		return usage(way, "--output=%s: the command runs in the launcher and carries its ranks' output itself", c.Output)
+		return failure.Usage(way, "--output=%s: the command runs in the launcher and carries its ranks' output itself", c.Output)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/progress"
 )
 
@@ -11,17 +12,17 @@ func (c Config) validateProgress() error {
 	rules, err := progress.Read(c.Progress)
 	var bad *progress.RuleError
 	if errors.As(err, &bad) {
-		return usage(bad.Hint(), "%w", err)
+		return failure.Usage(bad.Hint(), "%w", err)
 	}
 	if err != nil {
-		return usage("", "%w", err)
+		return failure.Usage("", "%w", err)
 	}
 	for _, r := range rules {
 		switch {
 		case r.ByRank && len(c.Command) > 0 && IsMPIRun(c.Command[0]) && c.Output != "tag":
-			return usage("--output=tag has each line of mpirun's output carry its rank", "--expect-by=rank: nothing tells whose line it is in the output of %s", c.Command[0])
+			return failure.Usage("--output=tag has each line of mpirun's output carry its rank", "--expect-by=rank: nothing tells whose line it is in the output of %s", c.Command[0])
 		case r.ByRank && c.elastic():
-			return usage("--expect-by=job counts a line of any rank", "--expect-by=rank with --min-workers: ranks come and go")
+			return failure.Usage("--expect-by=job counts a line of any rank", "--expect-by=rank with --min-workers: ranks come and go")
 		}
 	}
 	return nil

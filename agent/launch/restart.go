@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/link"
@@ -62,7 +63,7 @@ func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worke
 // before it have done is told.
 func (r *runner) endEarly(number int, err error) error {
 	if number > 0 {
-		r.report.Exit = CodeOf(err)
+		r.report.Exit = failure.CodeOf(err)
 		r.conclude()
 	}
 	return err
@@ -102,7 +103,7 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 	r.place.trouble(r.voice, d.Sentence, time.Now().Add(restartShown))
 	r.tees.drain(r.voice)
 	if err := r.sweep(working, a); err != nil {
-		return nil, fail(names.ExitBug, "nothing is begun again beside what is left of an attempt", "restart: %w", err)
+		return nil, failure.New(names.ExitBug, "nothing is begun again beside what is left of an attempt", "restart: %w", err)
 	}
 	if err := r.clearBut(ctx, working, a.workers, a.departing()); err != nil {
 		return nil, err
@@ -158,7 +159,7 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 		select {
 		case err := <-cleared:
 			if err != nil && ctx.Err() == nil {
-				return fail(names.ExitDeadline, "--timeout is how long to wait", "restart: %s", oneLine(err))
+				return failure.New(names.ExitDeadline, "--timeout is how long to wait", "restart: %s", oneLine(err))
 			}
 			return context.Cause(ctx)
 		case sig := <-r.signals:
@@ -279,7 +280,7 @@ func (r *runner) prune(workers []rendezvous.Worker) error {
 	}
 	r.links.forget(old)
 	if r.superseded() {
-		return fail(names.ExitHopeless, "two launchers run for one job: end one of them", "restart: %w", errors.New("the workers are held by a newer launcher"))
+		return failure.New(names.ExitHopeless, "two launchers run for one job: end one of them", "restart: %w", errors.New("the workers are held by a newer launcher"))
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/link"
@@ -40,7 +41,7 @@ func TestRestIsInterrupted(t *testing.T) {
 		time.AfterFunc(10*time.Second, func() { r.signals <- syscall.SIGINT })
 		began = time.Now()
 		err := r.rest(t.Context(), time.Minute)
-		require.Equal(t, 130, CodeOf(err))
+		require.Equal(t, 130, failure.CodeOf(err))
 		require.Equal(t, 10*time.Second, time.Since(began))
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -121,7 +122,7 @@ func TestClearIsInterrupted(t *testing.T) {
 	r, workers := crewOf(t, 1)
 	leave(t, r, "w-0")
 	r.signals <- syscall.SIGTERM
-	require.Equal(t, 143, CodeOf(r.clear(t.Context(), t.Context(), workers)))
+	require.Equal(t, 143, failure.CodeOf(r.clear(t.Context(), t.Context(), workers)))
 }
 
 func TestClearDoesNotWaitForTheLost(t *testing.T) {
@@ -165,7 +166,7 @@ func TestClearWaitsForTheSilent(t *testing.T) {
 	quiet.lost.Store(true)
 	quiet.cut()
 	err := r.clear(t.Context(), t.Context(), workers)
-	require.Equal(t, names.ExitDeadline, CodeOf(err))
+	require.Equal(t, names.ExitDeadline, failure.CodeOf(err))
 	require.ErrorContains(t, err, "worker w-1")
 }
 
@@ -216,8 +217,8 @@ func TestRestartsOfTheUser(t *testing.T) {
 		change(&c)
 		err := c.validateRestarts()
 		require.ErrorContains(t, err, want)
-		require.Equal(t, names.ExitUsage, CodeOf(err))
-		var f *Failure
+		require.Equal(t, names.ExitUsage, failure.CodeOf(err))
+		var f *failure.Failure
 		require.ErrorAs(t, err, &f)
 		require.NotEmpty(t, f.Hint())
 	}

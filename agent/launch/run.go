@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/heed"
 	"github.com/musterhq/muster/exec/link"
@@ -64,7 +65,7 @@ type runner struct {
 }
 
 // Run is `agent run`: the launcher's life. The code is the process's exit
-// code; an error, a *Failure, says why the command was not run or not judged,
+// code; an error, a *failure.Failure, says why the command was not run or not judged,
 // and carries the same code. What the verdict has to say is said already.
 func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
@@ -84,7 +85,7 @@ func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (in
 	}
 	code, why := r.verdict.Code, r.verdict.Why
 	if err != nil {
-		code, why = CodeOf(err), err.Error()
+		code, why = failure.CodeOf(err), err.Error()
 	}
 	reported := ""
 	if cfg.Report != "" {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rsh"
@@ -49,7 +50,7 @@ func Env(ctx context.Context, cfg Config, w io.Writer, explain bool) error {
 // Hosts is `agent hosts`: the workers in the named format.
 func Hosts(ctx context.Context, cfg Config, w io.Writer, format string) error {
 	if !slices.Contains([]string{"openmpi", "hydra", "horovod", "json"}, format) {
-		return usage("it takes openmpi, hydra, horovod, json", "--format=%s is not known", format)
+		return failure.Usage("it takes openmpi, hydra, horovod, json", "--format=%s is not known", format)
 	}
 	plan, _, err := currentPlan(ctx, cfg)
 	if err != nil {
@@ -86,11 +87,11 @@ func currentPlan(ctx context.Context, cfg Config) (plan Plan, running bool, err 
 		}
 	}
 	if worker := os.Getenv(names.EnvWorker); worker != "" && !asksForWorkers(cfg) {
-		return plan, false, usage("call it in the launcher; on the workers --framework=plain sets MUSTER_ADDRESSES, all of them in rank order",
+		return plan, false, failure.Usage("call it in the launcher; on the workers --framework=plain sets MUSTER_ADDRESSES, all of them in rank order",
 			"no launcher runs here: this is worker %s", worker)
 	}
 	if !cfg.IsFake() && cfg.Job == "" && cfg.Selector == "" {
-		return plan, false, usage("call it beside agent run, as the same user; or say which workers: --fake=4, or --job=NAME", "no launcher runs here")
+		return plan, false, failure.Usage("call it beside agent run, as the same user; or say which workers: --fake=4, or --job=NAME", "no launcher runs here")
 	}
 	cfg.Workers = max(cfg.Workers, cfg.LeastWorkers, 1) // those that there are are listed, not waited for
 	plan, err = imagine(ctx, cfg)

@@ -15,15 +15,15 @@ import (
 // or all of them.
 func Stacks(w io.Writer, ranks []string) error {
 	if i := slices.IndexFunc(ranks, func(one string) bool { n, err := strconv.Atoi(one); return err != nil || n < 0 }); i >= 0 {
-		return usage("a rank is a number, as in agent stacks 3", "%q is no rank", ranks[i])
+		return failure.Usage("a rank is a number, as in agent stacks 3", "%q is no rank", ranks[i])
 	}
 	socket, err := rundir.Broker()
 	if err != nil {
-		return usage("call it beside agent run, as the same user; from anywhere else: agent stacks JOB", "no launcher runs here")
+		return failure.Usage("call it beside agent run, as the same user; from anywhere else: agent stacks JOB", "no launcher runs here")
 	}
 	lines, err := rsh.Stacks(socket, ranks)
 	if err != nil {
-		return usage("call it beside agent run, as the same user", "ask the launcher: %w", err)
+		return failure.Usage("call it beside agent run, as the same user", "ask the launcher: %w", err)
 	}
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(w, failure.Visible(line)); err != nil {

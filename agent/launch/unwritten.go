@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/shortage"
 )
 
@@ -39,7 +40,7 @@ func (r *runner) cutShort(v Verdict, told int, lost int) (Verdict, bool) {
 	if v.Why != "" {
 		why += "; after that, " + v.Why
 	}
-	return Verdict{CodeOf(err), why}, true
+	return Verdict{failure.CodeOf(err), why}, true
 }
 
 // settleCode is the exit code of a run with what could not be written counted: a 0
@@ -47,7 +48,7 @@ func (r *runner) cutShort(v Verdict, told int, lost int) (Verdict, bool) {
 func (r *runner) settleCode(code int, why string) (int, string) {
 	for _, err := range []error{r.lostOutput.err(), r.spoiled.err(), r.voice.lost.err()} {
 		if err != nil && code == 0 {
-			return CodeOf(err), err.Error()
+			return failure.CodeOf(err), err.Error()
 		}
 	}
 	return code, why

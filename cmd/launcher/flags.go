@@ -134,7 +134,7 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (launch.Config,
 		case value != "" && flag.Name != "help" && !failure.IsServiceLink(environ, name, value):
 			c.Origin[flag.Name] = "env " + name
 			if err := flag.Value.Set(value); err != nil && wrong == nil {
-				wrong = &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%s=%q: it takes %s", name, value, takes(flag)),
+				wrong = &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%s=%q: it takes %s", name, value, takes(flag)),
 					Way: "it counts as --" + flag.Name + "; unset it or give the flag"}
 			}
 		default:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/launch"
 	"github.com/musterhq/muster/agent/names"
@@ -29,8 +30,8 @@ func withPlugins(c *launch.Config) error {
 	path := filepath.Join(filepath.Dir(self), "agent-launcher-plugins")
 	err = syscall.Exec(path, append([]string{"agent"}, os.Args[1:]...), os.Environ())
 	if errors.Is(err, os.ErrNotExist) {
-		return &launch.Failure{Code: names.ExitUsage, Err: fmt.Errorf("--framework=%s: there is no %s", c.Framework, path),
+		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("--framework=%s: there is no %s", c.Framework, path),
 			Way: "it is agent-launcher built with -tags plugins; put it beside agent-launcher"}
 	}
-	return &launch.Failure{Code: names.ExitNotRunable, Err: fmt.Errorf("run %s: %w", path, err)}
+	return &failure.Failure{Code: names.ExitNotRunable, Err: fmt.Errorf("run %s: %w", path, err)}
 }
