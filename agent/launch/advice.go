@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
 // advice is the hint that follows a failed command: one, the likeliest.
@@ -54,7 +55,7 @@ func tooManyRanks(argv []string, slots, workers int) string {
 		return ""
 	}
 	perWorker := (ranks + workers - 1) / workers
-	return fmt.Sprintf("%s for %d ranks: --slots=%d before --, or --oversubscribe behind %s", count(slots, "slot"), ranks, perWorker, filepath.Base(argv[0]))
+	return fmt.Sprintf("%s for %d ranks: --slots=%d before --, or --oversubscribe behind %s", phrase.Count(slots, "slot"), ranks, perWorker, filepath.Base(argv[0]))
 }
 
 // askedRanks is how many ranks an mpirun's words ask for, 0 where they do not say;

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/wire"
@@ -164,7 +165,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	s.bystand = r.bystanders(a)
 	defer r.tally.hearFailed(nil)
 	if r.cfg.ExitWithin > 0 && !s.reporting() {
-		r.voice.Warn("--exit-within=%s: when ranks end cannot be told: a worker's agent does not report it", brief(r.cfg.ExitWithin))
+		r.voice.Warn("--exit-within=%s: when ranks end cannot be told: a worker's agent does not report it", phrase.Brief(r.cfg.ExitWithin))
 	}
 	s.watch(ctx)
 	r.noteStopped(a, a.command.stopped())
@@ -216,7 +217,7 @@ func (r *runner) pronounceCommand(a *attempt) {
 		r.voice.Hint(r.advice(a))
 	}
 	if r.alone(e) {
-		r.voice.Warn("%s ran in the launcher alone, and on none of the %s", e.Name, count(e.Workers, "worker"))
+		r.voice.Warn("%s ran in the launcher alone, and on none of the %s", e.Name, phrase.Count(e.Workers, "worker"))
 		name := r.meantFor(e)
 		if name == "" {
 			name = "torch, jax, tensorflow, plain..."

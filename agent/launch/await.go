@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -177,7 +178,7 @@ func toldWhileWaiting(sig os.Signal) error {
 	if !ok || n == syscall.SIGUSR1 || n == syscall.SIGUSR2 {
 		return nil
 	}
-	return failure.New(128+int(n), "", "told to stop by %s while waiting for workers", signalName(int(n)))
+	return failure.New(128+int(n), "", "told to stop by %s while waiting for workers", phrase.SignalName(int(n)))
 }
 
 // newPrinter shows the progress of the wait on f: live on a terminal, as lines

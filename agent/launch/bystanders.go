@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/stacks"
 )
 
@@ -59,7 +60,7 @@ func (r *runner) tellBystanders(a *attempt) {
 	if !known || e.Told != 0 || len(e.Lost) > 0 || a.verdict.Code == 0 {
 		return
 	}
-	f := stacks.Failure{Sentence: "rank " + failed.rank + " on " + failed.Worker + " " + howEnded(failed.Code, failed.Signal), Tail: a.words.last(), Mixed: true}
+	f := stacks.Failure{Sentence: "rank " + failed.rank + " on " + failed.Worker + " " + phrase.HowEnded(failed.Code, failed.Signal), Tail: a.words.last(), Mixed: true}
 	if stacks.OfFailure(f, nil).Sentence == "" {
 		return // the stacks of ranks that are fine explain no failure: they are not waited for
 	}

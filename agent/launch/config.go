@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/progress"
 	"github.com/musterhq/muster/agent/retry"
@@ -239,11 +240,11 @@ func (c Config) validateCluster() error {
 func (c Config) onThisMachine() string {
 	words := []string{"agent run --fake=4"}
 	if c.Framework != "" && c.Framework != framework.Auto {
-		words = append(words, "--framework="+quote(c.Framework)) // without it, it would run in the launcher alone
+		words = append(words, "--framework="+phrase.Quote(c.Framework)) // without it, it would run in the launcher alone
 	}
 	words = append(words, "--")
 	for _, word := range c.Command {
-		words = append(words, quote(word))
+		words = append(words, phrase.Quote(word))
 	}
 	return strings.Join(words, " ")
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
 // validatePods judges --pods: each worker once, by a name that a pod can have.
@@ -16,7 +17,7 @@ func (c Config) validatePods() error {
 		return failure.Usage("leave one of them away", "--pods names the workers and --selector=%s selects them", c.Selector)
 	}
 	if len(c.Pods) < c.Workers {
-		return failure.Usage(example, "--pods names %s, and there are to be %d", count(len(c.Pods), "worker"), c.Workers)
+		return failure.Usage(example, "--pods names %s, and there are to be %d", phrase.Count(len(c.Pods), "worker"), c.Workers)
 	}
 	for i, name := range c.Pods {
 		if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {

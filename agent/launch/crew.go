@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/group/output"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -105,7 +106,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		Release: func() { out.close(); complaints.close() },
 		Calm:    func() bool { return a.watcher.leaving.Load() },
 		OnWait: func(label, address string, soFar time.Duration) {
-			r.voice.Say("%s waits for somebody to listen on %s, for %s so far", label, address, seconds(soFar))
+			r.voice.Say("%s waits for somebody to listen on %s, for %s so far", label, address, phrase.Seconds(soFar))
 		},
 		Witness: r.witness(look), WitnessTime: failureStacks,
 		OnFailure: func(f group.Failure, others int) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -147,7 +148,7 @@ func taken(r rendezvous.Reason) bool {
 // tell says each change in a line.
 func (s *supervisor) tell(c rendezvous.Change) {
 	m := s.roster.members
-	there := fmt.Sprintf("%s, %d to %d wanted", count(len(m.Present()), "worker"), m.Least, m.Most)
+	there := fmt.Sprintf("%s, %d to %d wanted", phrase.Count(len(m.Present()), "worker"), m.Least, m.Most)
 	for _, loss := range c.Gone {
 		s.voice.Say("worker %s left (%s): %s", loss.Worker.Name, causeIn(loss.Reason), there)
 	}
@@ -172,9 +173,9 @@ func (s *supervisor) tooFew(now time.Time) (changed bool) {
 	case s.anew != "": // whoever begins again waits for them
 	case r.short.IsZero():
 		r.short = now
-		s.voice.Warn("%d of at least %s there; waiting%s for others", len(r.members.Present()), count(r.members.Least, "worker"), upTo(s.cfg.Timeout))
+		s.voice.Warn("%d of at least %s there; waiting%s for others", len(r.members.Present()), phrase.Count(r.members.Least, "worker"), phrase.UpTo(s.cfg.Timeout))
 	case r.late == "" && s.cfg.Timeout > 0 && now.Sub(r.short) >= s.cfg.Timeout:
-		r.late = fmt.Sprintf("%d of at least %s there for %s", len(r.members.Present()), count(r.members.Least, "worker"), seconds(s.cfg.Timeout))
+		r.late = fmt.Sprintf("%d of at least %s there for %s", len(r.members.Present()), phrase.Count(r.members.Least, "worker"), phrase.Seconds(s.cfg.Timeout))
 		return s.ending.onAnew(s.cfg.Grace)
 	}
 	return false

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
 // elastic: the workers may come and go while the job runs.
@@ -54,7 +55,7 @@ func (c Config) validateElastic() error {
 	case c.MostWorkers > 0 && !c.IsFake() && strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.MostWorkers:
 		return failure.Usage("leave --workers away", "--workers=%d and --max-workers=%d contradict each other", c.Workers, c.MostWorkers)
 	case c.IsFake() && c.Fake+c.coming() > c.most():
-		return failure.Usage("a larger --max-workers, or fewer", "%s to be started, and --max-workers=%d", count(c.Fake+c.coming(), "fake worker"), c.MostWorkers)
+		return failure.Usage("a larger --max-workers, or fewer", "%s to be started, and --max-workers=%d", phrase.Count(c.Fake+c.coming(), "fake worker"), c.MostWorkers)
 	case c.Roles != "":
 		return failure.Usage("the pods' label training.kubeflow.org/replica-type may tell them", "--roles=%s names the workers one by one, and those of an elastic run come and go", c.Roles)
 	}

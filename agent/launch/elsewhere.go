@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework/external"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -36,7 +37,7 @@ func elsewhere(cfg Config) error {
 	}
 	words = append(words, "--")
 	for _, word := range cfg.Command {
-		words = append(words, quote(word))
+		words = append(words, phrase.Quote(word))
 	}
 	return failure.Usage(strings.Join(words, " "), "launchers run on linux, this is %s: use a container", runtime.GOOS)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -61,7 +62,7 @@ func TestEndOfAnAttempt(t *testing.T) {
 
 func TestEndOfACommand(t *testing.T) {
 	rank := func(n, worker string, signal int) RankEnd {
-		return RankEnd{Worker: worker, Signal: signal, Code: 128 + signal, What: "rank " + n + ", solver (pid 7), " + howEnded(0, signal)}
+		return RankEnd{Worker: worker, Signal: signal, Code: 128 + signal, What: "rank " + n + ", solver (pid 7), " + phrase.HowEnded(0, signal)}
 	}
 	trouble := func(r RankEnd) Trouble {
 		return Trouble{Worker: r.Worker, What: r.What, Code: r.Code, likely: ofSession}

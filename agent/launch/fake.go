@@ -19,6 +19,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
@@ -234,7 +235,7 @@ func (f *fakes) watch(ctx context.Context, w *fakeWorker, l *links) {
 		}
 	default:
 		status := w.proc.Status()
-		cause := errors.New("its agent " + howEnded(status.Code, int(status.Signal)))
+		cause := errors.New("its agent " + phrase.HowEnded(status.Code, int(status.Signal)))
 		if status.Signal == 0 && slices.Contains([]int{0, 128 + int(syscall.SIGTERM), 128 + int(syscall.SIGINT)}, status.Code) {
 			cause = &departure{cause}
 		}

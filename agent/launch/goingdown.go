@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -81,7 +82,7 @@ func (s *supervisor) why() string {
 	if s.ending.told == 0 && s.goingDown != nil {
 		return fmt.Sprintf("worker %s was told to stop", s.goingDown.worker)
 	}
-	return signalName(s.ending.told)
+	return phrase.SignalName(s.ending.told)
 }
 
 // graceNow is the time from the first signal to KILL.

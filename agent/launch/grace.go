@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -50,6 +51,6 @@ func (c Config) graceWithin(period time.Duration, whose string) error {
 	if period == 0 || c.Grace <= period {
 		return nil
 	}
-	return failure.Usage(fmt.Sprintf("leave --grace away to use %s, or set terminationGracePeriodSeconds: %.0f in the pod's template", brief(names.Grace(period)),
-		(c.Grace+5*time.Second).Seconds()), "--grace=%s is longer than the %s that %s has to end", brief(c.Grace), brief(period), whose)
+	return failure.Usage(fmt.Sprintf("leave --grace away to use %s, or set terminationGracePeriodSeconds: %.0f in the pod's template", phrase.Brief(names.Grace(period)),
+		(c.Grace+5*time.Second).Seconds()), "--grace=%s is longer than the %s that %s has to end", phrase.Brief(c.Grace), phrase.Brief(period), whose)
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/stacks"
 )
@@ -58,7 +59,7 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 		s.complain(aHang, "")
 		return false
 	case len(h.unknown) > 0:
-		s.voice.Say("nothing was printed for %s; whether %s hangs cannot be told: %s", seconds(s.cfg.HangAfter), s.name, unasked(h.unknown))
+		s.voice.Say("nothing was printed for %s; whether %s hangs cannot be told: %s", phrase.Seconds(s.cfg.HangAfter), s.name, unasked(h.unknown))
 		return false
 	}
 	if h.polls {
@@ -67,7 +68,7 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 	}
 	s.hangs++
 	list := sitters(h.scenes, s.hang.labelOf)
-	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.name, seconds(s.cfg.HangAfter))
+	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.name, phrase.Seconds(s.cfg.HangAfter))
 	s.voice.Warn("%s", why)
 	verdict, said := s.tellStacks(h, "hang")
 	complaint := append([]string{why}, hangLines(list)...)
@@ -81,15 +82,15 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 	if !s.cfg.hangStops() {
 		return false
 	}
-	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.name, hangStop, seconds(s.cfg.shortGrace()))
-	s.hung = fmt.Sprintf("%s hung for %s and was stopped", s.name, seconds(s.cfg.HangAfter))
+	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.name, hangStop, phrase.Seconds(s.cfg.shortGrace()))
+	s.hung = fmt.Sprintf("%s hung for %s and was stopped", s.name, phrase.Seconds(s.cfg.HangAfter))
 	return s.ending.onHang(s.cfg.shortGrace())
 }
 
 // onPolls says that the run may hang. Nothing else follows: ranks use processors, and what
 // they do can only be guessed.
 func (s *supervisor) onPolls(h hang) {
-	why := fmt.Sprintf("%s may hang: for %s nothing was printed, read or written, and %s", s.name, seconds(s.cfg.HangAfter), stacks.Polling(h.stacks.ranks, h.polling))
+	why := fmt.Sprintf("%s may hang: for %s nothing was printed, read or written, and %s", s.name, phrase.Seconds(s.cfg.HangAfter), stacks.Polling(h.stacks.ranks, h.polling))
 	s.voice.Warn("%s", why)
 	v := stacks.OfHang(h.stacks.ranks)
 	for _, line := range h.stacks.lines(v) {
@@ -136,9 +137,9 @@ func (s *supervisor) stackHint(who sitter, at *standingAt) string {
 // unasked names one of the workers that could not be asked.
 func unasked(unknown map[string]error) string {
 	name := slices.Min(slices.Collect(maps.Keys(unknown)))
-	text := name + ": " + oneLine(unknown[name])
+	text := name + ": " + phrase.OneLine(unknown[name])
 	if more := len(unknown) - 1; more > 0 {
-		text += fmt.Sprintf(" (and %s)", count(more, "more worker"))
+		text += fmt.Sprintf(" (and %s)", phrase.Count(more, "more worker"))
 	}
 	return text
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
 // What --hang-action takes.
@@ -34,7 +35,7 @@ func (c Config) validateHang() error {
 	case c.HangAfter == 0 && strings.HasPrefix(c.Origin["hang-action"], "flag"):
 		return failure.Usage("--hang-after=10m looks for one", "--hang-action=%s says what to do about a hang, but none is looked for", c.HangAction)
 	case c.HangAction == hangStop && !c.given("hang-after") && strings.HasPrefix(c.Origin["hang-action"], "flag"):
-		return failure.Usage("--hang-after=10m says when a run hangs", "--hang-action=%s needs --hang-after: the default of %s only reports", c.HangAction, brief(c.HangAfter))
+		return failure.Usage("--hang-after=10m says when a run hangs", "--hang-action=%s needs --hang-after: the default of %s only reports", c.HangAction, phrase.Brief(c.HangAfter))
 	case c.ExitWithin < 0:
 		return failure.Usage("a time is written as 90s, 10m or 1h", "--exit-within=%s lies in the past", c.ExitWithin)
 	}

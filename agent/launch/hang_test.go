@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -328,7 +329,7 @@ func TestHangBeginsTheEnd(t *testing.T) {
 	require.False(t, e.onTrouble(time.Second, time.Second), "ranks that end now do so because of us")
 	sig, ok := e.next()
 	require.True(t, ok)
-	require.Equal(t, "SIGTERM", signalName(int(sig)))
+	require.Equal(t, "SIGTERM", phrase.SignalName(int(sig)))
 	require.Equal(t, 5*time.Second, e.wait())
 	told := ending{told: 15}
 	require.False(t, told.onHang(time.Second))

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
 // Bounds of a report: a job may have thousands of ranks.
@@ -124,7 +126,7 @@ func (s sitter) where() string {
 	}
 	text += fmt.Sprintf(" (%s, pid %d", s.actor.process.Command, s.actor.process.PID)
 	if s.more > 0 {
-		text += fmt.Sprintf(", and %s of it", count(s.more, "more process"))
+		text += fmt.Sprintf(", and %s of it", phrase.Count(s.more, "more process"))
 	}
 	return text + ")" + s.peer()
 }
@@ -148,7 +150,7 @@ func hangLines(list []sitter) (lines []string) {
 	groups := places(list)
 	for i, group := range groups {
 		if i == mostPlaces {
-			lines = append(lines, fmt.Sprintf("and %s in which others sit", count(len(groups)-i, "more place")))
+			lines = append(lines, fmt.Sprintf("and %s in which others sit", phrase.Count(len(groups)-i, "more place")))
 			break
 		}
 		var named []string

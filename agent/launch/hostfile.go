@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/exec/broker"
 	"github.com/musterhq/muster/hostfile"
@@ -120,14 +121,14 @@ func (g given) sentence(plan Plan, workers int) string {
 	for _, h := range plan.Hosts {
 		slots += h.Slots
 	}
-	what := fmt.Sprintf("%s, %s", count(len(plan.Hosts), "worker"), count(slots, "slot"))
+	what := fmt.Sprintf("%s, %s", phrase.Count(len(plan.Hosts), "worker"), phrase.Count(slots, "slot"))
 	switch {
 	case g.path == "":
 		return ""
 	case g.listed == nil:
 		return fmt.Sprintf("hostfile %s written: %s", g.path, what)
 	case len(plan.Hosts) < workers:
-		return fmt.Sprintf("hostfile %s read: %s; %s not listed", g.path, what, count(workers-len(plan.Hosts), "more worker"))
+		return fmt.Sprintf("hostfile %s read: %s; %s not listed", g.path, what, phrase.Count(workers-len(plan.Hosts), "more worker"))
 	}
 	return fmt.Sprintf("hostfile %s read: %s", g.path, what)
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -103,10 +104,10 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 		l := t.job.launches[c.launch]
 		c.ranked, l.hasRanks, l.hasMPI = true, true, l.hasMPI || rec.MPI
 	case wire.ReportFrozen:
-		stopped := seconds(time.Duration(rec.Millis) * time.Millisecond)
+		stopped := phrase.Seconds(time.Duration(rec.Millis) * time.Millisecond)
 		t.job.trouble(Trouble{Worker: worker, launch: c.launch, silent: true, What: "its " + name + " has been stopped, as by SIGSTOP, for " + stopped})
 	case wire.ReportDaemon:
-		trouble := Trouble{Worker: worker, launch: c.launch, Code: rec.Code, at: at, proxy: strings.HasPrefix(rec.Command, "hydra_"), What: "its " + name + " was killed by " + signalName(rec.Signal)}
+		trouble := Trouble{Worker: worker, launch: c.launch, Code: rec.Code, at: at, proxy: strings.HasPrefix(rec.Command, "hydra_"), What: "its " + name + " was killed by " + phrase.SignalName(rec.Signal)}
 		if rec.Finished {
 			c.finished = true
 			trouble.What += " when its ranks had ended with 0"
@@ -136,7 +137,7 @@ func (j *job) rankEnded(c *call, name string, rec wire.ReportRecord, at time.Tim
 	if rec.Rank != "" {
 		end.What = "rank " + rec.Rank + ", " + name
 	}
-	end.What += ", " + howEnded(rec.Code, rec.Signal)
+	end.What += ", " + phrase.HowEnded(rec.Code, rec.Signal)
 	later := slices.IndexFunc(j.ranks, func(r RankEnd) bool { return r.at.After(at) })
 	if later < 0 {
 		later = len(j.ranks)

@@ -3,9 +3,9 @@ package launch
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"syscall"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -83,7 +83,7 @@ func Judge(e Evidence) Verdict {
 	}
 	switch {
 	case e.Told != 0:
-		return Verdict{128 + e.Told, fmt.Sprintf("told to stop by %s", signalName(e.Told))}
+		return Verdict{128 + e.Told, fmt.Sprintf("told to stop by %s", phrase.SignalName(e.Told))}
 	case e.Start != nil:
 		return Verdict{e.Code, e.Start.Error()}
 	case len(e.Lost) > 0:
@@ -91,11 +91,11 @@ func Judge(e Evidence) Verdict {
 	case e.Rule == ExitStrict && len(e.Troubles) > 0 && (e.Ended || e.Code == 0):
 		return judgeTrouble(e)
 	case e.Code != 0 && e.Rule == ExitStrict:
-		return Verdict{ownCode(e), starvation(e) + culprit(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
+		return Verdict{ownCode(e), starvation(e) + culprit(e) + fmt.Sprintf("%s %s", e.Name, phrase.HowEnded(e.Code, e.Signal))}
 	case e.Code != 0 && e.Rule == ExitScript:
-		return Verdict{e.Code, starvation(e) + culprit(e) + failedOrder(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
+		return Verdict{e.Code, starvation(e) + culprit(e) + failedOrder(e) + fmt.Sprintf("%s %s", e.Name, phrase.HowEnded(e.Code, e.Signal))}
 	case e.Code != 0:
-		return Verdict{e.Code, starvation(e) + fmt.Sprintf("%s %s", e.Name, howEnded(e.Code, e.Signal))}
+		return Verdict{e.Code, starvation(e) + fmt.Sprintf("%s %s", e.Name, phrase.HowEnded(e.Code, e.Signal))}
 	case e.Rule == ExitStrict:
 		return judgeZero(e)
 	case keptToLauncher(e):
@@ -118,7 +118,7 @@ func withoutLate(all []Trouble) []Trouble {
 func judgeLost(e Evidence) Verdict {
 	why := fmt.Sprintf("worker %s lost: %s", e.Lost[0].Worker, e.Lost[0].Cause)
 	if n := len(e.Lost) - 1; n > 0 {
-		why += fmt.Sprintf(" (and %s)", count(n, "more worker"))
+		why += fmt.Sprintf(" (and %s)", phrase.Count(n, "more worker"))
 	}
 	if e.Ended {
 		return Verdict{names.ExitHopeless, why}
@@ -126,7 +126,7 @@ func judgeLost(e Evidence) Verdict {
 	if e.Code == 0 {
 		return Verdict{names.ExitHopeless, fmt.Sprintf("%s said 0, but %s", e.Name, why)}
 	}
-	return Verdict{names.ExitHopeless, fmt.Sprintf("%s; %s %s", why, e.Name, howEnded(e.Code, e.Signal))}
+	return Verdict{names.ExitHopeless, fmt.Sprintf("%s; %s %s", why, e.Name, phrase.HowEnded(e.Code, e.Signal))}
 }
 
 // starvation names the workers that ran out of memory, and the rank that was killed, as far
@@ -137,7 +137,7 @@ func starvation(e Evidence) string {
 	}
 	more := ""
 	if n := len(e.Starved) - 1; n > 0 {
-		more = fmt.Sprintf(" (and %s)", count(n, "more worker"))
+		more = fmt.Sprintf(" (and %s)", phrase.Count(n, "more worker"))
 	}
 	worker, rank := e.Starved[0], ""
 	if r, found := starvedRank(e); found {
@@ -284,29 +284,9 @@ func judgeHint(e Evidence, v Verdict) string {
 	return ""
 }
 
-// howEnded tells a signal from a code that looks like one: mpirun exits with
-// 128+n when a rank was killed, and with codes of its own in that range.
-func howEnded(code, signal int) string {
-	if signal != 0 {
-		return "was killed by " + signalName(signal)
-	}
-	return fmt.Sprintf("exited with %d", code)
-}
-
 func allWorkers(n int) string {
 	if n == 1 {
 		return "the one worker"
 	}
 	return fmt.Sprintf("any of the %d workers", n)
-}
-
-// count writes "1 link", "2 links".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if strings.HasSuffix(noun, "s") {
-		return fmt.Sprintf("%d %ses", n, noun)
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

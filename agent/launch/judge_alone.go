@@ -3,6 +3,7 @@ package launch
 import (
 	"fmt"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -17,7 +18,7 @@ func judgeAlone(e Evidence) Verdict {
 	if e.Group != "" {
 		return Verdict{names.ExitUsage, fmt.Sprintf("%s said 0, but it ran in the launcher only: it started nothing on %s", e.Name, allWorkers(e.Workers))}
 	}
-	return Verdict{names.ExitUsage, fmt.Sprintf("%s said 0, but %s ran in the launcher alone, and on none of the %s", e.Name, e.Alone, count(e.Workers, "worker"))}
+	return Verdict{names.ExitUsage, fmt.Sprintf("%s said 0, but %s ran in the launcher alone, and on none of the %s", e.Name, e.Alone, phrase.Count(e.Workers, "worker"))}
 }
 
 // aloneSentence is what the user is told of a command that has used no worker for a while, "" for

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
+
+	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
 // unknownFirst stands for the name of a culprit where only victims were seen.
@@ -36,7 +38,7 @@ func culprit(e Evidence) string {
 func saysQuiet(workers []string) string {
 	more := ""
 	if n := len(workers) - 1; n > 0 {
-		more = fmt.Sprintf(" (and %s)", count(n, "more worker"))
+		more = fmt.Sprintf(" (and %s)", phrase.Count(n, "more worker"))
 	}
 	return fmt.Sprintf("worker %s%s: its session ended with 0 before mpiexec did, and no rank was seen there", workers[0], more)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -21,7 +22,7 @@ import (
 func JudgeGroup(told int, r group.Result, lost []Lost) Verdict {
 	switch {
 	case told != 0:
-		return Verdict{128 + told, fmt.Sprintf("told to stop by %s", signalName(told))}
+		return Verdict{128 + told, fmt.Sprintf("told to stop by %s", phrase.SignalName(told))}
 	case r.Cause == nil && r.Stopped && len(lost) > 0:
 		return Verdict{names.ExitHopeless, fmt.Sprintf("worker %s lost: %s", lost[0].Worker, lost[0].Cause)}
 	case r.Cause == nil && r.Stopped:
@@ -31,7 +32,7 @@ func JudgeGroup(told int, r group.Result, lost []Lost) Verdict {
 	case len(lost) > 0:
 		why := fmt.Sprintf("worker %s lost: %s", lost[0].Worker, lost[0].Cause)
 		if n := len(lost) - 1; n > 0 {
-			why += fmt.Sprintf(" (and %s)", count(n, "more worker"))
+			why += fmt.Sprintf(" (and %s)", phrase.Count(n, "more worker"))
 		}
 		if r.Cause.Exit.Reason == wire.ReasonPreempted && r.Cause.Worker == lost[0].Worker {
 			return Verdict{names.ExitHopeless, "worker " + lost[0].Worker + " was told to stop from outside"}

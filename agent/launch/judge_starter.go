@@ -3,6 +3,7 @@ package launch
 import (
 	"fmt"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -16,7 +17,7 @@ func judgeStarters(e Evidence) Verdict {
 		case len(s.Bad) > 0:
 			return Verdict{codeOf(s.Bad[0]), e.Name + " said 0, but " + whose(e, s) + saysBad(s.Bad)}
 		case s.Code != 0:
-			return Verdict{s.Code, fmt.Sprintf("%s said 0, but %s %s", e.Name, s.Name, howEnded(s.Code, s.Signal))}
+			return Verdict{s.Code, fmt.Sprintf("%s said 0, but %s %s", e.Name, s.Name, phrase.HowEnded(s.Code, s.Signal))}
 		}
 	}
 	if e.Remote {
@@ -71,7 +72,7 @@ func saysBad(bad []BadSession) string {
 		why = fmt.Sprintf("session on worker %s %s", b.Worker, b.What)
 	}
 	if n := len(bad) - 1; n > 0 {
-		why += fmt.Sprintf(" (and %s)", count(n, "more session"))
+		why += fmt.Sprintf(" (and %s)", phrase.Count(n, "more session"))
 	}
 	return why
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/notice"
 )
 
@@ -143,7 +144,7 @@ func numbered(r RankEnd, name string, w Word) RankEnd {
 	if r.pid != 0 {
 		r.What += fmt.Sprintf(" (pid %d)", r.pid)
 	}
-	how := howEnded(r.Code, r.Signal)
+	how := phrase.HowEnded(r.Code, r.Signal)
 	if r.Code == 0 {
 		how = "exited without MPI_Finalize"
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/notice"
 )
 
@@ -14,7 +15,7 @@ import (
 // nothing that contradicts the workers or mpirun's own code is believed.
 func TestWords(t *testing.T) {
 	rank := func(n int, worker string, code, signal int) RankEnd {
-		return RankEnd{Worker: worker, rank: fmt.Sprint(n), pid: 70 + n, Code: code, Signal: signal, What: fmt.Sprintf("rank %d, solver (pid %d), %s", n, 70+n, howEnded(code, signal))}
+		return RankEnd{Worker: worker, rank: fmt.Sprint(n), pid: 70 + n, Code: code, Signal: signal, What: fmt.Sprintf("rank %d, solver (pid %d), %s", n, 70+n, phrase.HowEnded(code, signal))}
 	}
 	troubles := func(ranks ...RankEnd) (all []Trouble) {
 		for _, r := range ranks {

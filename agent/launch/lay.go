@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -106,7 +107,7 @@ func (r *runner) layOn(ctx context.Context, l *link.Link, request []byte) (wire.
 	case exit.Error != "":
 		return answer, fmt.Errorf("%s", exit.Error)
 	case exit.Code != 0:
-		return answer, fmt.Errorf("agent lay %s: %s", howEnded(exit.Code, exit.Signal), strings.TrimSpace(complaint.String()))
+		return answer, fmt.Errorf("agent lay %s: %s", phrase.HowEnded(exit.Code, exit.Signal), strings.TrimSpace(complaint.String()))
 	}
 	if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
 		return answer, fmt.Errorf("read its answer: %w", err)

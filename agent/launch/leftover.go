@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/stacks"
 )
 
@@ -101,7 +102,7 @@ func (r *leftover) end() {
 func (r *leftover) since() (text string, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return fmt.Sprintf("%s ended with 0 %s ago", r.first, seconds(time.Since(r.at))), r.failed
+	return fmt.Sprintf("%s ended with 0 %s ago", r.first, phrase.Seconds(time.Since(r.at))), r.failed
 }
 
 // onFinished begins to watch over the rest.
@@ -150,7 +151,7 @@ func (s *supervisor) onRest(h hang) {
 		s.rest.watch.end()
 		return
 	}
-	s.voice.Warn("%s, and nothing has moved for %s; still there: %s (--exit-within ends them)", since, seconds(s.rest.watch.after), count(len(list), "process"))
+	s.voice.Warn("%s, and nothing has moved for %s; still there: %s (--exit-within ends them)", since, phrase.Seconds(s.rest.watch.after), phrase.Count(len(list), "process"))
 	if _, said := s.tellStacks(h, "exit"); !said {
 		s.tellPlaces(list, s.rest.said == 0, h.stacks)
 	}
@@ -171,7 +172,7 @@ func (s *supervisor) onRestDue() (changed bool) {
 	if sessions != nil { // the ranks may have ended, and it not yet
 		is, was = "its mpirun is", "its mpirun was"
 	}
-	s.voice.Warn("%s, and %s still there; stopping %s (--exit-within=%s), %s to go before it is killed", since, is, s.name, brief(s.rest.within), seconds(s.cfg.Grace))
-	s.hung = fmt.Sprintf("%s was stopped: %s, and %s still there (--exit-within=%s)", s.name, since, was, brief(s.rest.within))
+	s.voice.Warn("%s, and %s still there; stopping %s (--exit-within=%s), %s to go before it is killed", since, is, s.name, phrase.Brief(s.rest.within), phrase.Seconds(s.cfg.Grace))
+	s.hung = fmt.Sprintf("%s was stopped: %s, and %s still there (--exit-within=%s)", s.name, since, was, phrase.Brief(s.rest.within))
 	return s.ending.onHang(s.cfg.Grace)
 }

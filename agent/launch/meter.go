@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/outfile"
@@ -109,7 +110,7 @@ func (m *meter) report(v *voice) error {
 		v.Warn("%s", note)
 	}
 	if n := m.seen.Long(); n > 0 {
-		v.Warn("%s of more than 64 KiB without an end of line not read for metrics", count(n, "piece"))
+		v.Warn("%s of more than 64 KiB without an end of line not read for metrics", phrase.Count(n, "piece"))
 	}
 	text, err := metrics.Encode(entries)
 	if err != nil {
@@ -117,7 +118,7 @@ func (m *meter) report(v *voice) error {
 	}
 	for _, path := range m.paths {
 		if err = outfile.Write(path, text, metrics.Ours); err == nil {
-			v.Say("%s written to %s", count(len(entries), "metric"), path)
+			v.Say("%s written to %s", phrase.Count(len(entries), "metric"), path)
 			return nil
 		}
 	}

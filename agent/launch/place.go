@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rundir"
 )
@@ -34,7 +35,7 @@ type place struct {
 // fixed path only when it is free, so that several may run at once.
 func findPlace(cfg Config) (p place, err error) {
 	if p.dir, err = rundir.Create(); err != nil {
-		return p, failure.New(names.ExitUsage, wayOf(err, "set "+names.EnvDir+" to a directory of yours with mode 0700"), "%s", oneLine(err))
+		return p, failure.New(names.ExitUsage, wayOf(err, "set "+names.EnvDir+" to a directory of yours with mode 0700"), "%s", phrase.OneLine(err))
 	}
 	p.socket = filepath.Join(p.dir, names.BrokerSocket)
 	p.listener, err = rundir.Listen(p.socket)

@@ -232,13 +232,6 @@ func TestPlanEnvironment(t *testing.T) {
 	require.Contains(t, env, "MUSTER_BROKER=/r/broker.sock", "an outer launcher's broker is not ours")
 }
 
-func TestQuote(t *testing.T) {
-	require.Equal(t, "plain-word_1.2/x:y=z", quote("plain-word_1.2/x:y=z"))
-	require.Equal(t, "''", quote(""))
-	require.Equal(t, `'a b'`, quote("a b"))
-	require.Equal(t, `'it'\''s $HOME'`, quote("it's $HOME"))
-}
-
 // A shortage of descriptors is no other agent run, and proves no run dead.
 func TestPlaceWithoutDescriptors(t *testing.T) {
 	base := privateDir(t)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -79,7 +80,7 @@ func badSession(worker string, code, signal int, reason, startError string) (b B
 	case reason != "":
 		b.What = "was ended: " + reason
 	case signal != 0:
-		b.What = "was killed by " + signalName(signal)
+		b.What = "was killed by " + phrase.SignalName(signal)
 	default:
 		b.What = fmt.Sprintf("exited with %d", code)
 	}

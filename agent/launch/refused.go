@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/broker"
 )
@@ -17,7 +18,7 @@ const refusedPatience = 5 * time.Second
 // refused notes a call of an mpirun that reached no worker: its host is none, or is
 // ambiguous.
 func (t *tally) refused(by mpirun, refusal error) {
-	trouble := Trouble{What: oneLine(refusal), Code: names.ExitTransport, likely: ofHost}
+	trouble := Trouble{What: phrase.OneLine(refusal), Code: names.ExitTransport, likely: ofHost}
 	var unknown *broker.UnknownHostError
 	if errors.As(refusal, &unknown) {
 		trouble.hint = "leave host names and hostfiles out of the command: `agent run` tells it the workers"

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/rendezvous"
@@ -85,16 +86,16 @@ func (r Report) Summary(verbose bool) string {
 	if r.Exit != 0 {
 		how = "ended after"
 	}
-	line := fmt.Sprintf("%s %s on %s, exit code %d", how, seconds(time.Duration(r.RunMS)*time.Millisecond), count(r.Workers, "worker"), r.Exit)
+	line := fmt.Sprintf("%s %s on %s, exit code %d", how, phrase.Seconds(time.Duration(r.RunMS)*time.Millisecond), phrase.Count(r.Workers, "worker"), r.Exit)
 	var parts []string
 	if n := len(r.Attempts); n > 1 {
-		parts = append(parts, count(n, "attempt"))
+		parts = append(parts, phrase.Count(n, "attempt"))
 	}
 	if verbose {
-		parts = append(parts, count(r.Sessions, "session"), count(r.LinksHeld, "link")+" held")
+		parts = append(parts, phrase.Count(r.Sessions, "session"), phrase.Count(r.LinksHeld, "link")+" held")
 	}
 	if n := len(r.Lost); n > 0 {
-		parts = append(parts, count(n, "worker")+" lost")
+		parts = append(parts, phrase.Count(n, "worker")+" lost")
 	}
 	if r.Redials > 0 || verbose {
 		parts = append(parts, r.redials())
@@ -109,12 +110,12 @@ func (r Report) redials() string {
 	if r.Redials == 0 {
 		return "0 redials"
 	}
-	text := count(r.Redialled, "link") + " redialled"
+	text := phrase.Count(r.Redialled, "link") + " redialled"
 	if r.Redials > r.Redialled {
-		text += " " + count(r.Redials, "time")
+		text += " " + phrase.Count(r.Redials, "time")
 	}
 	if gap := r.longestGap(); gap > 0 {
-		text += ", longest gap " + seconds(gap)
+		text += ", longest gap " + phrase.Seconds(gap)
 	}
 	return text
 }
@@ -125,14 +126,6 @@ func (r Report) longestGap() time.Duration {
 		longest = max(longest, ms)
 	}
 	return time.Duration(longest) * time.Millisecond
-}
-
-// seconds writes 3.4 s, and 12 s from ten on.
-func seconds(d time.Duration) string {
-	if d >= 10*time.Second {
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	}
-	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
 // save writes the report as one JSON object.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/link"
@@ -159,7 +160,7 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 		select {
 		case err := <-cleared:
 			if err != nil && ctx.Err() == nil {
-				return failure.New(names.ExitDeadline, "--timeout is how long to wait", "restart: %s", oneLine(err))
+				return failure.New(names.ExitDeadline, "--timeout is how long to wait", "restart: %s", phrase.OneLine(err))
 			}
 			return context.Cause(ctx)
 		case sig := <-r.signals:

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/heed"
 	"github.com/musterhq/muster/exec/link"
@@ -197,7 +198,7 @@ func (r *runner) await(working context.Context, past *past) ([]rendezvous.Worker
 	if past != nil {
 		w.setPods(r.shot)
 	} else if r.cfg.Timeout > 0 {
-		r.voice.Say("waiting for %s, %s at most (--timeout)", count(r.cfg.most(), "worker"), brief(r.cfg.Timeout))
+		r.voice.Say("waiting for %s, %s at most (--timeout)", phrase.Count(r.cfg.most(), "worker"), phrase.Brief(r.cfg.Timeout))
 	}
 	workers, err := w.await(working)
 	r.shot, r.waiter = w.shot, w
@@ -258,7 +259,7 @@ func (r *runner) teardown(working context.Context) {
 		}
 	})
 	if err := r.links.end(telling, r.cfg.KeepWorkers, grace, r.silent, r.tally.isLeaving); err != nil {
-		r.voice.Warn("%s", oneLine(err))
+		r.voice.Warn("%s", phrase.OneLine(err))
 		r.voice.Hint(fmt.Sprintf("a worker that does not hear from us stops everything after the lease (%s)", r.cfg.Lease))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rundir"
@@ -42,7 +43,7 @@ func Env(ctx context.Context, cfg Config, w io.Writer, explain bool) error {
 		return nil
 	}
 	for _, v := range set {
-		fmt.Fprintf(w, "export %s=%s\n", v.Name, quoted(v.Value))
+		fmt.Fprintf(w, "export %s=%s\n", v.Name, phrase.QuoteAlways(v.Value))
 	}
 	return nil
 }
@@ -152,7 +153,7 @@ func shownValue(v framework.Var) string {
 	if framework.LooksSecret(v.Name) {
 		return "***"
 	}
-	return quote(v.Value)
+	return phrase.Quote(v.Value)
 }
 
 // dryRun is run --dry-run: environment, hostfile and command.
@@ -182,7 +183,7 @@ func dryRunInto(ctx context.Context, cfg Config, w *bytes.Buffer) error {
 		return err
 	}
 	for _, v := range append(set, shims...) {
-		fmt.Fprintf(w, "export %s=%s\n", v.Name, quoted(v.Value))
+		fmt.Fprintf(w, "export %s=%s\n", v.Name, phrase.QuoteAlways(v.Value))
 	}
 	fmt.Fprintf(w, "\n# %s\n", plan.Hostfile)
 	for _, h := range plan.all() {
@@ -192,32 +193,6 @@ func dryRunInto(ctx context.Context, cfg Config, w *bytes.Buffer) error {
 	if len(plan.Argv) > 0 {
 		argv = plan.Argv
 	}
-	fmt.Fprintf(w, "\n%s\n", quoteAll(argv))
+	fmt.Fprintf(w, "\n%s\n", phrase.QuoteAll(argv))
 	return nil
-}
-
-func quoteAll(argv []string) string {
-	words := make([]string, 0, len(argv))
-	for _, word := range argv {
-		words = append(words, quote(word))
-	}
-	return strings.Join(words, " ")
-}
-
-// quote makes one word for a POSIX shell; plain words stay as they are.
-func quote(s string) string {
-	plain := s != ""
-	for _, c := range s {
-		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%^", c) {
-			plain = false
-		}
-	}
-	if plain {
-		return s
-	}
-	return quoted(s)
-}
-
-func quoted(s string) string {
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

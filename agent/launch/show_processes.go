@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
 // printProcesses lists the processes that a run would start, each as one line
@@ -19,13 +20,13 @@ func printProcesses(w io.Writer, cfg Config, plan Plan) {
 		fmt.Fprintf(w, "# %s\n", about(p, plan))
 		words := []string{"env"}
 		if cfg.Chdir != "" {
-			words = append(words, "-C", quote(cfg.Chdir))
+			words = append(words, "-C", phrase.Quote(cfg.Chdir))
 		}
 		for _, kv := range p.environment(cfg) {
 			name, value, _ := strings.Cut(kv, "=")
 			words = append(words, name+"="+shownValue(framework.Var{Name: name, Value: value}))
 		}
-		fmt.Fprintln(w, strings.Join(append(words, quoteAll(p.Argv)), " "))
+		fmt.Fprintln(w, strings.Join(append(words, phrase.QuoteAll(p.Argv)), " "))
 	}
 }
 

@@ -2,7 +2,11 @@
 
 package launch
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/agent/launch/phrase"
+)
 
 // loseSilent gives up workers that gave no sign of life although a failed
 // command's launcher looked for one all through verdictWait, and the pods'
@@ -20,9 +24,9 @@ func (s *supervisor) loseSilent() {
 		return
 	}
 	for _, st := range silent {
-		cause := fmt.Sprintf("no sign of life for %s", seconds(verdictWait))
+		cause := fmt.Sprintf("no sign of life for %s", phrase.Seconds(verdictWait))
 		if st.state.Last != nil {
-			cause += ": " + oneLine(st.state.Last)
+			cause += ": " + phrase.OneLine(st.state.Last)
 		}
 		s.lose(Lost{Worker: st.worker.Name, Cause: cause})
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -153,10 +154,10 @@ func (s standingAt) lines(v stacks.Verdict) (lines []string) {
 	lines = append(lines, s.beside()...)
 	for i, name := range slices.Sorted(maps.Keys(s.unknown)) {
 		if i == mostNamed {
-			lines = append(lines, fmt.Sprintf("  and %s", count(len(s.unknown)-i, "more worker")))
+			lines = append(lines, fmt.Sprintf("  and %s", phrase.Count(len(s.unknown)-i, "more worker")))
 			break
 		}
-		lines = append(lines, "  "+name+": no stacks: "+oneLine(s.unknown[name]))
+		lines = append(lines, "  "+name+": no stacks: "+phrase.OneLine(s.unknown[name]))
 	}
 	return lines
 }

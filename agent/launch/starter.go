@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -69,7 +70,7 @@ func (t *tally) refusedOrder(refusal error, by mpirun, says framework.Starter) {
 	s := t.job.starterOf(by, says)
 	t.job.moments++
 	s.orders = append(s.orders, &order{begun: t.job.moments, ended: t.job.moments,
-		bad: &BadSession{Code: names.ExitTransport, What: oneLine(refusal)}})
+		bad: &BadSession{Code: names.ExitTransport, What: phrase.OneLine(refusal)}})
 }
 
 // fulfilled notes the end of a session, bad being how it failed by itself, nil if it did not.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -36,7 +37,7 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 		s.sayStopping(ranks)
 	case changed && !first:
 		s.counted = nil
-		s.voice.Say("%s again: killing %s", signalName(int(n)), s.name)
+		s.voice.Say("%s again: killing %s", phrase.SignalName(int(n)), s.name)
 	}
 	return changed
 }
@@ -80,7 +81,7 @@ func (s *supervisor) sayCounted() {
 func (s *supervisor) stopping(ranks int) string {
 	whom := s.name
 	if s.starter != "" {
-		whom = s.starter + " on " + count(len(s.started), "worker")
+		whom = s.starter + " on " + phrase.Count(len(s.started), "worker")
 	} else if ranks > 0 {
 		whom = reap.Count(ranks, s.whatOf())
 	}

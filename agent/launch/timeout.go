@@ -3,7 +3,6 @@ package launch
 import (
 	"cmp"
 	"context"
-	"strings"
 	"time"
 )
 
@@ -28,23 +27,3 @@ func within(ctx context.Context, d time.Duration, cause error) (context.Context,
 // answerTime bounds a wait for something that runs already: an answer of a worker, a process that
 // is to listen. It has a limit even where the wait for workers has none.
 func (c Config) answerTime() time.Duration { return cmp.Or(c.Timeout, Defaults().Timeout) }
-
-// upTo returns " up to 10m", or nothing where there is no limit.
-func upTo(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return " up to " + brief(d)
-}
-
-// brief writes a duration as a user types it: 10m, 1h30m, 90s.
-func brief(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
 func (s *supervisor) strict() bool { return s.follows(ExitStrict) }
@@ -45,7 +47,7 @@ func (s *supervisor) onTrouble(now time.Time) (changed bool) {
 	}
 	if s.ending.ill && !s.ending.lost && !s.announced && (t.silent || now.Sub(s.illAt) >= announceAfter) {
 		s.announced = true
-		s.voice.Say("%s; %s has %s to end by itself", t.says(), s.name, seconds(patience-now.Sub(s.illAt)))
+		s.voice.Say("%s; %s has %s to end by itself", t.says(), s.name, phrase.Seconds(patience-now.Sub(s.illAt)))
 	}
 	return changed
 }
@@ -81,7 +83,7 @@ func (s *supervisor) endLaunches(now time.Time) {
 		waited, patience := now.Sub(ill.since), s.patience(t)
 		if !ill.announced && (t.silent || waited >= announceAfter) {
 			ill.announced = true
-			s.voice.Say("%s; its mpirun has %s to end by itself", t.says(), seconds(patience-waited))
+			s.voice.Say("%s; its mpirun has %s to end by itself", t.says(), phrase.Seconds(patience-waited))
 		}
 		if waited >= patience && !ill.killed {
 			ill.killed = true

@@ -5,9 +5,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/agent/failure"
 )
@@ -67,12 +64,4 @@ func (v *voice) at(level string) io.Writer {
 		return failure.JSONLines{Out: v.w, Level: level}
 	}
 	return v.w
-}
-
-// signalName is SIGTERM for 15, "signal 64" for one without a name.
-func signalName(n int) string {
-	if name := unix.SignalName(syscall.Signal(n)); name != "" {
-		return name
-	}
-	return fmt.Sprintf("signal %d", n)
 }
