@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/reap"
 )
 
@@ -36,7 +37,7 @@ type aloneWatch struct {
 
 // watchAlone is for a command of which nothing is known, without --exit.
 func (r *runner) watchAlone(argv []string, c *command) *aloneWatch {
-	if !r.cfg.auto() || r.cfg.Exit != ExitAuto || r.cfg.detected() != "" || IsMPIRun(argv[0]) {
+	if !r.cfg.auto() || r.cfg.Exit != verdict.ExitAuto || r.cfg.detected() != "" || IsMPIRun(argv[0]) {
 		return nil
 	}
 	return &aloneWatch{find: c.tree.Find, name: c.name, pause: firstAloneLook, begun: time.Now(),
@@ -56,7 +57,7 @@ func (w *aloneWatch) look(now time.Time, sessions int) {
 	if w.settled || now.Sub(w.begun) < aloneAfter {
 		return
 	}
-	if sentence := aloneSentence(w.name, cmp.Or(w.group, w.names), w.found); sentence != "" {
+	if sentence := verdict.AloneSentence(w.name, cmp.Or(w.group, w.names), w.found); sentence != "" {
 		w.settled = true
 		w.said(sentence)
 	}
@@ -77,7 +78,7 @@ func (w *aloneWatch) launcher() string {
 }
 
 // testify adds what was found to the evidence.
-func (w *aloneWatch) testify(e *Evidence) {
+func (w *aloneWatch) testify(e *verdict.Evidence) {
 	if w != nil {
 		e.Alone, e.Group = w.found, w.group
 	}

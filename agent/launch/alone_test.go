@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/reap"
 )
 
@@ -43,5 +44,5 @@ func TestLauncherOnlyIsSaidOnce(t *testing.T) {
 	}
 	var none *aloneWatch
 	none.look(time.Now(), 0)
-	none.testify(&Evidence{})
+	none.testify(&verdict.Evidence{})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/wire"
@@ -35,12 +36,12 @@ type attempt struct {
 	words    *words         // nil: nobody listens to the command's words
 	began    time.Time
 	ran      time.Duration
-	evidence Evidence
+	evidence verdict.Evidence
 	group    *group.Group                     // nil: the command runs in the launcher
 	live     *atomic.Int64                    // processes of the group that have not ended
 	member   func(Proc) (group.Member, error) // makes one of the group, with its output
 	result   group.Result                     // of a group
-	verdict  Verdict
+	verdict  verdict.Verdict
 	said     bool // all that the verdict has to say
 }
 
@@ -175,16 +176,16 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	s.notePreempted()
 	r.tally.conclude(status.Code != 0 && s.reporting())
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
-	e := Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started), Inquiry: isInquiry(r.cfg.Command), Remote: r.cfg.isRemote()}
+	e := verdict.Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started), Inquiry: isInquiry(r.cfg.Command), Remote: r.cfg.isRemote()}
 	s.alone.testify(&e)
 	r.tally.testify(&e)
 	r.tees.drain(r.voice)
 	e.Words, e.Own = wordsOf(a.words.ends(), a.plan.Hosts), a.plan.Own != nil
 	s.pardon(&e)
-	if e.Rule == ExitScript {
-		e = e.latest()
+	if e.Rule == verdict.ExitScript {
+		e = e.Latest()
 	}
-	a.evidence, a.verdict = e, Judge(e)
+	a.evidence, a.verdict = e, verdict.Judge(e)
 	r.tellBystanders(a)
 	r.lookAtOutput(status.Code > 128)
 	a.verdict, a.said = r.cutShort(a.verdict, e.Told, len(e.Lost))
@@ -233,21 +234,21 @@ func (r *runner) conclude() {
 		r.unwritten(err)
 	}
 	if code, why := r.settleCode(r.report.Exit, r.verdict.Why); code != r.report.Exit {
-		r.verdict, r.report.Exit = Verdict{code, why}, code
+		r.verdict, r.report.Exit = verdict.Verdict{Code: code, Why: why}, code
 	}
 	r.voice.Say("%s", r.report.Summary(r.cfg.Verbose))
 }
 
 // alone: a script that trains, which nobody has told to do so on the workers. It
 // ends with 0 all the same.
-func (r *runner) alone(e Evidence) bool {
+func (r *runner) alone(e verdict.Evidence) bool {
 	script := strings.HasPrefix(e.Name, "python") || strings.HasPrefix(e.Name, "pypy")
-	return script && r.cfg.auto() && r.cfg.Exit == ExitAuto && e.Code == 0 && e.Group == "" && e.Opened == 0 && e.Workers > 0
+	return script && r.cfg.auto() && r.cfg.Exit == verdict.ExitAuto && e.Code == 0 && e.Group == "" && e.Opened == 0 && e.Workers > 0
 }
 
 // lossSaid: the loss of the worker was said when it happened, and is all there is
 // to say.
-func (r *runner) lossSaid(e Evidence, v Verdict) bool {
+func (r *runner) lossSaid(e verdict.Evidence, v verdict.Verdict) bool {
 	return len(e.Lost) == 1 && v.Why == fmt.Sprintf("worker %s lost: %s", e.Lost[0].Worker, e.Lost[0].Cause)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/stacks"
 )
 
@@ -20,7 +21,7 @@ type bystanders struct {
 
 // bystanders returns what watches over the ranks of the attempt's command; nil: nobody does.
 func (r *runner) bystanders(a *attempt) *bystanders {
-	if r.cfg.Stacks == stacksNever || r.cfg.Rule() != ExitStrict {
+	if r.cfg.Stacks == stacksNever || r.cfg.Rule() != verdict.ExitStrict {
 		return nil
 	}
 	b := &bystanders{witness: witness{run: r, hang: a.hang}, news: make(chan struct{}, 1)}
@@ -56,11 +57,11 @@ func (b *bystanders) found() (standingAt, bool) {
 // the others tell.
 func (r *runner) tellBystanders(a *attempt) {
 	e := a.evidence
-	failed, known := firstOfItself(e)
+	failed, known := verdict.FirstOfItself(e)
 	if !known || e.Told != 0 || len(e.Lost) > 0 || a.verdict.Code == 0 {
 		return
 	}
-	f := stacks.Failure{Sentence: "rank " + failed.rank + " on " + failed.Worker + " " + phrase.HowEnded(failed.Code, failed.Signal), Tail: a.words.last(), Mixed: true}
+	f := stacks.Failure{Sentence: "rank " + failed.Rank + " on " + failed.Worker + " " + phrase.HowEnded(failed.Code, failed.Signal), Tail: a.words.last(), Mixed: true}
 	if stacks.OfFailure(f, nil).Sentence == "" {
 		return // the stacks of ranks that are fine explain no failure: they are not waited for
 	}
@@ -76,30 +77,17 @@ func (r *runner) tellBystanders(a *attempt) {
 	}
 }
 
-// firstOfItself is the rank that failed first, if it is known and was not killed.
-func firstOfItself(e Evidence) (RankEnd, bool) {
-	t, found := blame(e)
-	if !found || !t.rank || t.number == "" {
-		return RankEnd{}, false
-	}
-	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return r.rank == t.number && r.Worker == t.Worker && r.Code == t.Code })
-	if i < 0 || killed(e.Ranks[i].Signal) {
-		return RankEnd{}, false
-	}
-	return e.Ranks[i], true
-}
-
 // apartFrom leaves the ranks that lived when one had failed, and of which is known that
 // nobody had told them to end: a handler of SIGTERM is no place to be blamed for. missing
 // stands for the other ranks: what they did is not known.
-func (s standingAt) apartFrom(failed RankEnd, ends []RankEnd) (rest standingAt, missing []stacks.Rank) {
+func (s standingAt) apartFrom(failed verdict.RankEnd, ends []verdict.RankEnd) (rest standingAt, missing []stacks.Rank) {
 	rest = s
 	rest.ranks = nil
 	type place struct {
 		worker string
 		pid    int
 	}
-	counted := map[place]bool{{failed.Worker, failed.pid}: true}
+	counted := map[place]bool{{failed.Worker, failed.PID}: true}
 	unknown := func(at place) {
 		if !counted[at] {
 			counted[at] = true
@@ -117,7 +105,7 @@ func (s standingAt) apartFrom(failed RankEnd, ends []RankEnd) (rest standingAt, 
 		}
 	}
 	for _, r := range ends {
-		unknown(place{r.Worker, r.pid})
+		unknown(place{r.Worker, r.PID})
 	}
 	return rest, missing
 }

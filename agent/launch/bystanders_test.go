@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -22,24 +23,24 @@ func TestBystanders(t *testing.T) {
 	standing := func(n int, noTerm bool) stacks.Rank {
 		return stacks.New(fmt.Sprint("rank ", n), n, "w", wire.StackRecord{NoTerm: noTerm, Text: []byte(atStep), Process: wire.ProcessRecord{PID: 70 + n, Rank: fmt.Sprint(n), State: "S", Call: "clock_nanosleep"}})
 	}
-	ended := func(n, signal int) RankEnd {
-		return RankEnd{Worker: "w", rank: fmt.Sprint(n), pid: 70 + n, Code: 128 + signal, Signal: signal}
+	ended := func(n, signal int) verdict.RankEnd {
+		return verdict.RankEnd{Worker: "w", Rank: fmt.Sprint(n), PID: 70 + n, Code: 128 + signal, Signal: signal}
 	}
-	failed := RankEnd{Worker: "w", rank: "1", pid: 71, Code: 1}
+	failed := verdict.RankEnd{Worker: "w", Rank: "1", PID: 71, Code: 1}
 	daemon := stacks.New("orted", -1, "w", wire.StackRecord{NoTerm: true, Process: wire.ProcessRecord{PID: 50}})
 	for name, c := range map[string]struct {
 		ranks   []stacks.Rank
-		ends    []RankEnd
+		ends    []verdict.RankEnd
 		rest    int
 		missing int
 		blamed  bool
 	}{
-		"it was killed later":            {[]stacks.Rank{standing(0, true)}, []RankEnd{failed, ended(0, 15)}, 1, 0, true},
-		"it may be in a handler":         {[]stacks.Rank{standing(0, false)}, []RankEnd{failed, ended(0, 9)}, 0, 1, false},
-		"the failed one still stands":    {[]stacks.Rank{standing(0, true), standing(1, true)}, []RankEnd{failed}, 1, 0, true},
-		"most were killed before":        {[]stacks.Rank{standing(0, true)}, []RankEnd{failed, ended(2, 9), ended(3, 9)}, 1, 2, true},
-		"two of four do, and one is not": {[]stacks.Rank{standing(0, true), standing(2, true), standing(3, false)}, []RankEnd{failed}, 2, 1, false},
-		"a daemon is no rank":            {[]stacks.Rank{daemon, standing(0, true)}, []RankEnd{failed}, 1, 0, true},
+		"it was killed later":            {[]stacks.Rank{standing(0, true)}, []verdict.RankEnd{failed, ended(0, 15)}, 1, 0, true},
+		"it may be in a handler":         {[]stacks.Rank{standing(0, false)}, []verdict.RankEnd{failed, ended(0, 9)}, 0, 1, false},
+		"the failed one still stands":    {[]stacks.Rank{standing(0, true), standing(1, true)}, []verdict.RankEnd{failed}, 1, 0, true},
+		"most were killed before":        {[]stacks.Rank{standing(0, true)}, []verdict.RankEnd{failed, ended(2, 9), ended(3, 9)}, 1, 2, true},
+		"two of four do, and one is not": {[]stacks.Rank{standing(0, true), standing(2, true), standing(3, false)}, []verdict.RankEnd{failed}, 2, 1, false},
+		"a daemon is no rank":            {[]stacks.Rank{daemon, standing(0, true)}, []verdict.RankEnd{failed}, 1, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rest, missing := standingAt{ranks: c.ranks}.apartFrom(failed, c.ends)
@@ -54,7 +55,7 @@ func TestBystanders(t *testing.T) {
 // The ranks of all workers are asked once, when the first report of a failed rank comes.
 func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &runner{tally: newTally(), links: newLinks(nil, nil, wire.HelloRecord{}, 0, nil, nil), cfg: Config{Command: []string{"mpirun"}, Exit: ExitStrict}}
+		r := &runner{tally: newTally(), links: newLinks(nil, nil, wire.HelloRecord{}, 0, nil, nil), cfg: Config{Command: []string{"mpirun"}, Exit: verdict.ExitStrict}}
 		a := &attempt{hang: newHangWatch(0, nil)}
 		b := r.bystanders(a)
 		report := func(code int, kind string) {
@@ -80,26 +81,6 @@ func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 		_, found = b.found()
 		require.False(t, found)
 	})
-}
-
-// The rank must be known, and have ended by itself.
-func TestFirstOfItself(t *testing.T) {
-	own := RankEnd{Worker: "w", rank: "1", pid: 71, Code: 1, What: "rank 1"}
-	victim := RankEnd{Worker: "w", rank: "0", pid: 70, Code: 137, Signal: 9, What: "rank 0"}
-	for name, c := range map[string]struct {
-		e    Evidence
-		want bool
-	}{
-		"one failed":       {Evidence{Code: 1, Ranks: []RankEnd{own, victim}}, true},
-		"one was killed":   {Evidence{Code: 137, Ranks: []RankEnd{victim}}, false},
-		"it has no number": {Evidence{Code: 1, Ranks: []RankEnd{{Worker: "w", Code: 1, What: "a rank"}}}, false},
-		"none was seen":    {Evidence{Code: 1}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, known := firstOfItself(c.e)
-			require.Equal(t, c.want, known)
-		})
-	}
 }
 
 // The end of a long output is kept, in whole lines.

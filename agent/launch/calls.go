@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -23,13 +24,6 @@ type call struct {
 	// finished: a daemon of it died when its ranks had ended with 0.
 	finished bool
 	stays    bool // processes of it live on
-}
-
-// Cut is a session that did not end well, and whose agent ended before it.
-type Cut struct {
-	Worker string
-	moment int // as a Trouble's
-	launch int
 }
 
 // called notes a session that the command asks for by that mpirun, nil for none.
@@ -64,7 +58,7 @@ func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
 	if t.job.closed {
 		return
 	}
-	bad, well := badSession(c.worker, exit.Code, exit.Signal, exit.Reason, exit.Error)
+	bad, well := verdict.JudgeSession(c.worker, exit.Code, exit.Signal, exit.Reason, exit.Error)
 	switch {
 	case err != nil || exit.Reason == wire.ReasonStopped:
 		t.job.fulfilled(id, false, nil)
@@ -79,9 +73,9 @@ func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
 		c.cutOff = !c.finished
 	case !well:
 		c.cutOff = !c.finished
-		trouble := Trouble{Worker: c.worker, What: "its session " + bad.What, Code: bad.Code, likely: ofSession, launch: c.launch}
+		trouble := verdict.Trouble{Worker: c.worker, What: "its session " + bad.What, Code: bad.Code, Likely: verdict.OfSession, Launch: c.launch}
 		if c.finished {
-			trouble.likely, trouble.late = ofAftermath, true
+			trouble.Likely, trouble.Late = verdict.OfAftermath, true
 		}
 		t.job.trouble(trouble)
 	default:
@@ -108,7 +102,7 @@ func (t *tally) openCalls() int {
 
 // cut lists the sessions that were cut off, in the order in which their agents
 // ended.
-func (j *job) cut() []Cut {
+func (j *job) cut() []verdict.Cut {
 	var list []*call
 	for _, c := range j.calls {
 		if c.cutOff && c.left > 0 {
@@ -116,9 +110,9 @@ func (j *job) cut() []Cut {
 		}
 	}
 	slices.SortFunc(list, func(a, b *call) int { return a.left - b.left })
-	var cuts []Cut
+	var cuts []verdict.Cut
 	for _, c := range list {
-		cuts = append(cuts, Cut{c.worker, c.left, c.launch})
+		cuts = append(cuts, verdict.Cut{Worker: c.worker, Moment: c.left, Launch: c.launch})
 	}
 	return cuts
 }

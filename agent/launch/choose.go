@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
+	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
 // launcherFramework is for a command of which nothing is known: it runs in the
@@ -25,7 +26,7 @@ func (c Config) detected() string {
 // below are the words of the launcher that the command starts, where it is a script. With
 // --exit=command it is meant to run as it is.
 func (c Config) below() []string {
-	if c.Exit == ExitCommand {
+	if c.Exit == verdict.ExitCommand {
 		return nil
 	}
 	return framework.Below(c.Command, framework.Scripts(c.Chdir))

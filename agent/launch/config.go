@@ -15,23 +15,11 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/progress"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/hostfile"
-)
-
-// ExitRule says whose word counts for the exit code.
-type ExitRule string
-
-// The rules; see Judge.
-const (
-	ExitAuto    ExitRule = ""        // strict for mpirun and its like, else script
-	ExitStrict  ExitRule = "strict"  // 0 only when the work was really done
-	ExitCommand ExitRule = "command" // the command's own code
-	// ExitScript is the command's own code, but for a 0 that the last mpirun that it started
-	// contradicts. It is not a value of --exit.
-	ExitScript ExitRule = "script"
 )
 
 // Config is everything that a launcher can be told. Defaults gives the
@@ -67,11 +55,11 @@ type Config struct {
 	MaxRestarts   int             // how often a run that failed is begun again, in place
 	RestartOn     string          // after which ends; "": retry.Default
 
-	Hostfile string   // where to write the hostfile; "": /etc/mpi, else the run directory
-	Exit     ExitRule // whose word counts
-	Report   string   // file for the JSON report
-	DryRun   bool     // print what would be run
-	Shims    bool     // ssh, rsh and pdsh on PATH are the agent
+	Hostfile string           // where to write the hostfile; "": /etc/mpi, else the run directory
+	Exit     verdict.ExitRule // whose word counts
+	Report   string           // file for the JSON report
+	DryRun   bool             // print what would be run
+	Shims    bool             // ssh, rsh and pdsh on PATH are the agent
 
 	Framework      string   // its name; "" or auto: found by the command
 	Plugins        []string // --plugin as given
@@ -272,7 +260,7 @@ func (c Config) validateWords() error {
 		flag, value string
 		known       []string
 	}{
-		{"exit", string(c.Exit), []string{"", string(ExitStrict), string(ExitCommand)}},
+		{"exit", string(c.Exit), []string{"", string(verdict.ExitStrict), string(verdict.ExitCommand)}},
 		{"log-format", c.LogFormat, []string{"auto", "console", "json"}},
 		{"log-level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {
@@ -293,14 +281,14 @@ func (c Config) WorkerSelector() string {
 
 // Rule is the rule that counts for the command: --exit, else strict for a
 // command whose name is one of the MPI launchers', and script for all others.
-func (c Config) Rule() ExitRule {
-	if c.Exit != ExitAuto || len(c.Command) == 0 {
+func (c Config) Rule() verdict.ExitRule {
+	if c.Exit != verdict.ExitAuto || len(c.Command) == 0 {
 		return c.Exit
 	}
 	if IsMPIRun(c.Command[0]) {
-		return ExitStrict
+		return verdict.ExitStrict
 	}
-	return ExitScript
+	return verdict.ExitScript
 }
 
 // IsMPIRun tells whether argv[0] is an MPI launcher by its name: mpirun,

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -82,17 +83,17 @@ func TestValidate(t *testing.T) {
 }
 
 func TestRule(t *testing.T) {
-	for argv0, want := range map[string]ExitRule{
-		"mpirun": ExitStrict, "/usr/lib/openmpi/bin/mpirun": ExitStrict, "mpirun.openmpi": ExitStrict,
-		"mpiexec": ExitStrict, "mpiexec.hydra": ExitStrict, "mpiexec.mpich": ExitStrict,
-		"prterun": ExitStrict, "orterun": ExitStrict,
-		"sh": ExitScript, "./mpirun-wrapper": ExitScript, "horovodrun": ExitScript, "srun": ExitScript,
+	for argv0, want := range map[string]verdict.ExitRule{
+		"mpirun": verdict.ExitStrict, "/usr/lib/openmpi/bin/mpirun": verdict.ExitStrict, "mpirun.openmpi": verdict.ExitStrict,
+		"mpiexec": verdict.ExitStrict, "mpiexec.hydra": verdict.ExitStrict, "mpiexec.mpich": verdict.ExitStrict,
+		"prterun": verdict.ExitStrict, "orterun": verdict.ExitStrict,
+		"sh": verdict.ExitScript, "./mpirun-wrapper": verdict.ExitScript, "horovodrun": verdict.ExitScript, "srun": verdict.ExitScript,
 	} {
 		require.Equal(t, want, Config{Command: []string{argv0}}.Rule(), argv0)
 	}
-	require.Equal(t, ExitCommand, Config{Command: []string{"mpirun"}, Exit: ExitCommand}.Rule())
-	require.Equal(t, ExitStrict, Config{Command: []string{"sh"}, Exit: ExitStrict}.Rule())
-	require.Equal(t, ExitCommand, Config{Command: []string{"sh"}, Exit: ExitCommand}.Rule())
+	require.Equal(t, verdict.ExitCommand, Config{Command: []string{"mpirun"}, Exit: verdict.ExitCommand}.Rule())
+	require.Equal(t, verdict.ExitStrict, Config{Command: []string{"sh"}, Exit: verdict.ExitStrict}.Rule())
+	require.Equal(t, verdict.ExitCommand, Config{Command: []string{"sh"}, Exit: verdict.ExitCommand}.Rule())
 }
 
 func TestWorkerSelector(t *testing.T) {

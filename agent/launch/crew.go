@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/group/output"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -172,7 +173,7 @@ func (r *runner) lostBefore(ctx context.Context, a *attempt, err error) error {
 	s.notePreempted()
 	r.tally.testify(&a.evidence)
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
-	a.verdict = Verdict{names.ExitHopeless, err.Error()}
+	a.verdict = verdict.Verdict{Code: names.ExitHopeless, Why: err.Error()}
 	return nil
 }
 
@@ -188,7 +189,7 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 		worker := a.plan.Hosts[p.Worker].Name
 		m = group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{r.links.linkOf(worker), r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
 			Spec: wire.Spec{Argv: p.Argv, Dir: r.cfg.Chdir, EndsOnFailure: true, GatherMillis: gatherMillis(len(a.plan.Processes))}}
-		m.Spec.JudgesRanks = r.cfg.Exit != ExitCommand && framework.StartsRanksOnce(p.Argv, framework.Scripts(r.cfg.Chdir), slices.Concat(a.made.userEnvOn(worker), r.cfg.Env, p.environment(r.cfg)))
+		m.Spec.JudgesRanks = r.cfg.Exit != verdict.ExitCommand && framework.StartsRanksOnce(p.Argv, framework.Scripts(r.cfg.Chdir), slices.Concat(a.made.userEnvOn(worker), r.cfg.Env, p.environment(r.cfg)))
 		if m.Spec.Env, m.Spec.Packed, err = twice.apart(p.environmentOf(r.cfg, known), len(r.cfg.Env)); err != nil {
 			return m, err
 		}
@@ -256,7 +257,7 @@ func (r *runner) tellCause(f group.Failure, others, all int) {
 	if causeOfLost(f.Err) { // whose cause its pod's status may say better
 		r.voice.Say("%s ran on worker %s; stopping the rest", f.Label, f.Worker)
 	} else {
-		r.voice.Warn("%s%s%s", f.Sentence(), besides(others), stoppingRest(others, all))
+		r.voice.Warn("%s%s%s", f.Sentence(), verdict.Besides(others), stoppingRest(others, all))
 	}
 	for _, line := range f.Tail {
 		r.voice.Warn("  %s | %s", f.Label, line)
@@ -284,7 +285,7 @@ func (r *runner) judgeCrew(a *attempt, result group.Result) {
 	s := a.watcher
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
 	r.tally.testify(&a.evidence)
-	a.result, a.verdict = result, JudgeGroup(s.ending.told, result, lostOf(a.evidence.Lost, a.plan))
+	a.result, a.verdict = result, verdict.JudgeGroup(s.ending.told, groupEnd(result), lostOf(a.evidence.Lost, a.plan))
 	if v, cut := r.cutShort(a.verdict, s.ending.told, len(lostOf(a.evidence.Lost, a.plan))); cut {
 		a.verdict, a.said = v, true
 		return
@@ -299,6 +300,6 @@ func (r *runner) judgeCrew(a *attempt, result group.Result) {
 }
 
 // lostOf are the lost workers on which processes of the plan ran.
-func lostOf(all []Lost, plan Plan) []Lost {
-	return slices.DeleteFunc(slices.Clone(all), func(l Lost) bool { return !plan.uses(l.Worker) })
+func lostOf(all []verdict.Lost, plan Plan) []verdict.Lost {
+	return slices.DeleteFunc(slices.Clone(all), func(l verdict.Lost) bool { return !plan.uses(l.Worker) })
 }

@@ -29,20 +29,18 @@
 //	                for ranks of MPI that poll, progress.go
 //	                for rules about output lines, leftover.go for ranks that outlast others,
 //	                stacks.go for where ranks stand then, bystanders.go when a rank of an mpirun has failed
-//	judge.go        decide the exit code, and say why it is not the command's;
-//	                judge_blame.go says where a failure began, judge_words.go by what
-//	                mpirun says of it, which words.go reads; judge_group.go is for
-//	                a group, judge_script.go for a command that starts mpiruns:
-//	                launched.go knows them; judge_starter.go for launchers that
-//	                call ssh or pdsh: starter.go knows their sessions;
-//	                judge_alone.go for scripts that stay here: alone.go finds them
+//	verdict         decide the exit code, and say why it is not the command's. What it
+//	                is given comes from here: launched.go knows the mpiruns that a
+//	                script starts, starter.go the sessions of launchers that call ssh
+//	                or pdsh, alone.go finds scripts that stay here, words.go reads
+//	                what mpirun says of its ranks
 //	report.go       the summary line, the JSON report, the termination message
 //
 // A Reaper owns every child process of a run, so a kubeconfig that gets its
 // credentials from a program (exec plugin) is not supported by Run.
 //
 // It promises: the exit code is 0 only when the work was really done (see
-// Judge); nothing that it started is left behind when it returns; the user's
+// [verdict.Judge]); nothing that it started is left behind when it returns; the user's
 // standard output carries the command's bytes and nothing else; every failure
 // is one line that begins with "agent: " and, where there is a way out, one
 // that begins with "hint: ".

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -183,7 +184,7 @@ func (s *supervisor) tooFew(now time.Time) (changed bool) {
 
 // pardon leaves out what went wrong on workers that have left: the command got over
 // it. Horovod's processes on a host that was taken away end with 134.
-func (s *supervisor) pardon(e *Evidence) {
+func (s *supervisor) pardon(e *verdict.Evidence) {
 	if s.roster == nil {
 		return
 	}
@@ -199,10 +200,10 @@ func (s *supervisor) pardon(e *Evidence) {
 	if !s.roster.needed {
 		e.Launches, e.Starters = nil, nil // the word of a command that gets over losses counts
 	}
-	e.Bad = slices.DeleteFunc(e.Bad, func(b BadSession) bool { return away[b.Worker] })
-	e.Cut = slices.DeleteFunc(e.Cut, func(c Cut) bool { return away[c.Worker] })
-	e.Ranks = slices.DeleteFunc(e.Ranks, func(r RankEnd) bool { return away[r.Worker] })
-	e.Troubles = slices.DeleteFunc(e.Troubles, func(t Trouble) bool { return away[t.Worker] })
+	e.Bad = slices.DeleteFunc(e.Bad, func(b verdict.BadSession) bool { return away[b.Worker] })
+	e.Cut = slices.DeleteFunc(e.Cut, func(c verdict.Cut) bool { return away[c.Worker] })
+	e.Ranks = slices.DeleteFunc(e.Ranks, func(r verdict.RankEnd) bool { return away[r.Worker] })
+	e.Troubles = slices.DeleteFunc(e.Troubles, func(t verdict.Trouble) bool { return away[t.Worker] })
 }
 
 // lastLook is the aftermath of an elastic attempt: one that failed may have done so

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -133,9 +134,9 @@ func (a *attempt) outlast() {
 	switch {
 	case s.roster == nil || s.ending.told != 0:
 	case s.roster.late != "":
-		a.verdict, a.said, s.interrupted = Verdict{names.ExitDeadline, s.roster.late}, false, true
+		a.verdict, a.said, s.interrupted = verdict.Verdict{Code: names.ExitDeadline, Why: s.roster.late}, false, true
 	case s.roster.fault && a.result.Cause == nil && a.result.Stopped && len(a.evidence.Lost) > 0:
 		lost := a.evidence.Lost[0]
-		a.verdict, a.said = Verdict{names.ExitHopeless, "worker " + lost.Worker + " lost: " + lost.Cause}, false
+		a.verdict, a.said = verdict.Verdict{Code: names.ExitHopeless, Why: "worker " + lost.Worker + " lost: " + lost.Cause}, false
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/wire"
@@ -20,15 +21,15 @@ func (a *attempt) end() retry.End {
 	}
 	leaving := a.evidence.Leaving
 	for _, l := range lost {
-		e.Lost, e.OOM = true, e.OOM || l.starved
-		if l.leaving {
+		e.Lost, e.OOM = true, e.OOM || l.Starved
+		if l.Leaving {
 			leaving = append(leaving, l.Worker)
 		}
 	}
-	if r := a.evidence.Ranks; e.Code == hydraGaveUp && len(r) > 0 && killed(r[0].Signal) && len(a.evidence.Unseen) == 0 {
+	if r := a.evidence.Ranks; e.Code == verdict.HydraGaveUp && len(r) > 0 && verdict.Killed(r[0].Signal) && len(a.evidence.Unseen) == 0 {
 		e.Code = r[0].Code // mpiexec has killed all but one, and tells of none
 	}
-	e.Infra = a.infra() || hydraBroke(a.evidence)
+	e.Infra = a.infra() || verdict.HydraBroke(a.evidence)
 	if len(leaving) > 0 {
 		e.Preempted = true
 		told := "worker " + leaving[0] + " was told to go from outside"
@@ -43,14 +44,6 @@ func (a *attempt) end() retry.End {
 		e.Asked, e.Why = true, a.watcher.anew
 	}
 	return e
-}
-
-// hydraBroke: mpiexec gave up because a daemon of its own did, and nobody saw a
-// rank end badly. MPICH 4.0's proxies abort so now and then when a rank of theirs
-// is killed while they still begin.
-func hydraBroke(e Evidence) bool {
-	t, ok := cause(e.Troubles)
-	return e.Code == hydraGaveUp && ok && t.likely == ofSession && isGivenUp(t.Code) && len(e.Ranks) == 0
 }
 
 // stalled reports whether we ended the attempt because it broke a progress rule.
@@ -81,13 +74,13 @@ func (a *attempt) record(counted bool) retry.Tried {
 // origin is where a bad end began, as far as that is known.
 func (a *attempt) origin() (worker, rank string) {
 	e := a.evidence
-	trouble, ill := cause(e.Troubles)
-	culprit, found := blame(e)
-	starved, isKnown := starvedRank(e)
+	trouble, ill := verdict.Cause(e.Troubles)
+	culprit, found := verdict.Blame(e)
+	starved, isKnown := verdict.StarvedRank(e)
 	switch {
 	case a.stalled():
 		return "", *a.watcher.stalled
-	case a.verdict.Code == 0, ill && trouble.likely == ofHost && len(e.Lost) == 0:
+	case a.verdict.Code == 0, ill && trouble.Likely == verdict.OfHost && len(e.Lost) == 0:
 		return "", ""
 	case a.result.Cause != nil:
 		return a.result.Cause.Worker, a.result.Cause.Label
@@ -100,7 +93,7 @@ func (a *attempt) origin() (worker, rank string) {
 	case found:
 		return culprit.Worker, rankIn(culprit.What)
 	}
-	if s, failed := firstFailed(e); failed {
+	if s, failed := verdict.FirstFailed(e); failed {
 		return s.Bad[0].Worker, ""
 	}
 	return "", ""

@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -25,33 +26,33 @@ func TestEndOfAnAttempt(t *testing.T) {
 	killed := failure(group.End{Exit: wire.ExitRecord{Code: 137, Signal: 9}})
 	gone := failure(group.End{Err: &link.LostError{Worker: "w-1", Kind: link.Unknown, Err: errors.New("no such session")}})
 	told := failure(group.End{Exit: wire.ExitRecord{Code: 0, Reason: wire.ReasonPreempted}})
-	lost := func(name string) []Lost { return []Lost{{Worker: name, Cause: "the pod was deleted"}} }
+	lost := func(name string) []verdict.Lost { return []verdict.Lost{{Worker: name, Cause: "the pod was deleted"}} }
 	const rank1 = "rank 1 on w-1"
 	for name, tc := range map[string]struct {
 		result   group.Result
-		evidence Evidence
+		evidence verdict.Evidence
 		anew     string
 		want     retry.End
 	}{
 		"killed":     {result: killed, want: retry.End{Code: 137, Why: rank1 + " was killed by SIGKILL"}},
-		"for memory": {result: killed, evidence: Evidence{Starved: []string{"w-1"}}, want: retry.End{Code: 137, OOM: true, Why: rank1 + " was killed by SIGKILL"}},
-		"its worker is lost": {result: gone, evidence: Evidence{Lost: lost("w-1")},
+		"for memory": {result: killed, evidence: verdict.Evidence{Starved: []string{"w-1"}}, want: retry.End{Code: 137, OOM: true, Why: rank1 + " was killed by SIGKILL"}},
+		"its worker is lost": {result: gone, evidence: verdict.Evidence{Lost: lost("w-1")},
 			want: retry.End{Code: 76, Lost: true, Infra: true, Why: "worker w-1 lost: the pod was deleted"}},
-		"its container was killed for its memory": {result: gone, evidence: Evidence{Lost: []Lost{{Worker: "w-1", Cause: "OOMKilled", starved: true}}},
+		"its container was killed for its memory": {result: gone, evidence: verdict.Evidence{Lost: []verdict.Lost{{Worker: "w-1", Cause: "OOMKilled", Starved: true}}},
 			want: retry.End{Code: 76, Lost: true, Infra: true, OOM: true, Why: "worker w-1 lost: OOMKilled"}},
-		"a worker is lost that has no part": {result: killed, evidence: Evidence{Lost: lost("w-2")}, want: retry.End{Code: 137, Why: rank1 + " was killed by SIGKILL"}},
+		"a worker is lost that has no part": {result: killed, evidence: verdict.Evidence{Lost: lost("w-2")}, want: retry.End{Code: 137, Why: rank1 + " was killed by SIGKILL"}},
 		"the session is not known there":    {result: gone, want: retry.End{Code: 76, Infra: true, Why: rank1 + ": worker w-1 lost: no such session"}},
-		"told to stop from outside": {result: told, evidence: Evidence{Leaving: []string{"w-1"}},
+		"told to stop from outside": {result: told, evidence: verdict.Evidence{Leaving: []string{"w-1"}},
 			want: retry.End{Code: 76, Preempted: true, Why: rank1 + " was ended because its worker was told to stop from outside"}},
-		"a peer fails because of that": {result: killed, evidence: Evidence{Leaving: []string{"w-0"}},
+		"a peer fails because of that": {result: killed, evidence: verdict.Evidence{Leaving: []string{"w-0"}},
 			want: retry.End{Code: 137, Preempted: true, Why: "worker w-0 was told to go from outside; " + rank1 + " was killed by SIGKILL"}},
-		"lost when it was told to go": {result: gone, evidence: Evidence{Lost: []Lost{{Worker: "w-1", Cause: "evicted", leaving: true}}},
+		"lost when it was told to go": {result: gone, evidence: verdict.Evidence{Lost: []verdict.Lost{{Worker: "w-1", Cause: "evicted", Leaving: true}}},
 			want: retry.End{Code: 76, Lost: true, Infra: true, Preempted: true, Why: "worker w-1 was told to go from outside; worker w-1 lost: evicted"}},
 		"we ended it": {result: killed, anew: "worker w-3 joined", want: retry.End{Code: 137, Asked: true, Why: "worker w-3 joined"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &attempt{plan: plan, result: tc.result, evidence: tc.evidence, watcher: &supervisor{anew: tc.anew}, ran: time.Minute}
-			a.verdict = JudgeGroup(0, tc.result, lostOf(tc.evidence.Lost, plan))
+			a.verdict = verdict.JudgeGroup(0, groupEnd(tc.result), lostOf(tc.evidence.Lost, plan))
 			tc.want.Lasted = time.Minute
 			require.Equal(t, tc.want, a.end())
 			worker, rank := a.origin()
@@ -61,41 +62,41 @@ func TestEndOfAnAttempt(t *testing.T) {
 }
 
 func TestEndOfACommand(t *testing.T) {
-	rank := func(n, worker string, signal int) RankEnd {
-		return RankEnd{Worker: worker, Signal: signal, Code: 128 + signal, What: "rank " + n + ", solver (pid 7), " + phrase.HowEnded(0, signal)}
+	rank := func(n, worker string, signal int) verdict.RankEnd {
+		return verdict.RankEnd{Worker: worker, Signal: signal, Code: 128 + signal, What: "rank " + n + ", solver (pid 7), " + phrase.HowEnded(0, signal)}
 	}
-	trouble := func(r RankEnd) Trouble {
-		return Trouble{Worker: r.Worker, What: r.What, Code: r.Code, likely: ofSession}
+	trouble := func(r verdict.RankEnd) verdict.Trouble {
+		return verdict.Trouble{Worker: r.Worker, What: r.What, Code: r.Code, Likely: verdict.OfSession}
 	}
 	told, shot := rank("0", "w-0", 15), rank("1", "w-1", 9)
 	for name, tc := range map[string]struct {
-		e            Evidence
+		e            verdict.Evidence
 		want         retry.End
 		worker, rank string
 	}{
 		"mpirun tells of the rank that was killed first": {
-			Evidence{Code: 137, Ranks: []RankEnd{told, shot}, Troubles: []Trouble{trouble(told), trouble(shot)}},
+			verdict.Evidence{Code: 137, Ranks: []verdict.RankEnd{told, shot}, Troubles: []verdict.Trouble{trouble(told), trouble(shot)}},
 			retry.End{Code: 137, Why: "worker w-1: rank 1, solver (pid 7), was killed by SIGKILL; mpirun exited with 137"}, "w-1", "rank 1"},
 		"Hydra tells of none": {
-			Evidence{Code: 255, Ranks: []RankEnd{shot}, Troubles: []Trouble{{Worker: "w-0", What: "its session exited with 7", Code: 7, likely: ofSession}}},
+			verdict.Evidence{Code: 255, Ranks: []verdict.RankEnd{shot}, Troubles: []verdict.Trouble{{Worker: "w-0", What: "its session exited with 7", Code: 7, Likely: verdict.OfSession}}},
 			retry.End{Code: 137, Why: "worker w-0: its session exited with 7; mpirun exited with 255"}, "w-0", ""},
 		"Hydra's daemon breaks before a rank is seen": {
-			Evidence{Code: 255, Troubles: []Trouble{{Worker: "w-0", What: "its session exited with 7", Code: 7, likely: ofSession}}},
+			verdict.Evidence{Code: 255, Troubles: []verdict.Trouble{{Worker: "w-0", What: "its session exited with 7", Code: 7, Likely: verdict.OfSession}}},
 			retry.End{Code: 255, Infra: true, Why: "worker w-0: its session exited with 7; mpirun exited with 255"}, "w-0", ""},
-		"255 is permanent without such a rank": {Evidence{Code: 255}, retry.End{Code: 255, Why: "mpirun exited with 255"}, "", ""},
-		"a worker is lost": {Evidence{Code: 205, Lost: []Lost{{Worker: "w-1", Cause: "its node is lost"}}},
+		"255 is permanent without such a rank": {verdict.Evidence{Code: 255}, retry.End{Code: 255, Why: "mpirun exited with 255"}, "", ""},
+		"a worker is lost": {verdict.Evidence{Code: 205, Lost: []verdict.Lost{{Worker: "w-1", Cause: "its node is lost"}}},
 			retry.End{Code: 76, Lost: true, Why: "worker w-1 lost: its node is lost; mpirun exited with 205"}, "w-1", ""},
 		"a daemon was frozen": {
-			Evidence{Code: 143, Ended: true, Troubles: []Trouble{{Worker: "w-1", What: "its orted has been stopped", silent: true}}},
+			verdict.Evidence{Code: 143, Ended: true, Troubles: []verdict.Trouble{{Worker: "w-1", What: "its orted has been stopped", Silent: true}}},
 			retry.End{Code: 76, Infra: true, Why: "worker w-1: its orted has been stopped; mpirun did not end by itself"}, "w-1", ""},
-		"out of memory": {Evidence{Code: 137, Starved: []string{"w-2"}},
+		"out of memory": {verdict.Evidence{Code: 137, Starved: []string{"w-2"}},
 			retry.End{Code: 137, OOM: true, Why: "worker w-2 ran out of memory: the kernel killed a process there (OOM); mpirun exited with 137"}, "w-2", ""},
-		"everything ran in the launcher": {Evidence{}, retry.End{Code: 76,
+		"everything ran in the launcher": {verdict.Evidence{}, retry.End{Code: 76,
 			Why: "mpirun said 0, but it started nothing on any of the 3 workers: everything ran in the launcher"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.e.Name, tc.e.Rule, tc.e.Workers = "mpirun", ExitStrict, 3
-			a := &attempt{command: &command{}, evidence: tc.e, verdict: Judge(tc.e), watcher: &supervisor{}}
+			tc.e.Name, tc.e.Rule, tc.e.Workers = "mpirun", verdict.ExitStrict, 3
+			a := &attempt{command: &command{}, evidence: tc.e, verdict: verdict.Judge(tc.e), watcher: &supervisor{}}
 			require.Equal(t, tc.want, a.end())
 			worker, rank := a.origin()
 			require.Equal(t, []string{tc.worker, tc.rank}, []string{worker, rank})
@@ -104,9 +105,9 @@ func TestEndOfACommand(t *testing.T) {
 }
 
 func TestOriginOfAFailedSession(t *testing.T) {
-	e := Evidence{Name: "deepspeed", Rule: ExitScript, Workers: 2, Opened: 2, Starters: []StarterEnd{
-		{LaunchEnd: LaunchEnd{Name: "deepspeed"}, Bad: []BadSession{{Worker: "w-1", Code: 137, What: "was killed by SIGKILL"}}}}}
-	a := &attempt{command: &command{}, evidence: e, verdict: Judge(e), watcher: &supervisor{}}
+	e := verdict.Evidence{Name: "deepspeed", Rule: verdict.ExitScript, Workers: 2, Opened: 2, Starters: []verdict.StarterEnd{
+		{LaunchEnd: verdict.LaunchEnd{Name: "deepspeed"}, Bad: []verdict.BadSession{{Worker: "w-1", Code: 137, What: "was killed by SIGKILL"}}}}}
+	a := &attempt{command: &command{}, evidence: e, verdict: verdict.Judge(e), watcher: &supervisor{}}
 	require.Equal(t, retry.End{Code: 137, Why: "deepspeed said 0, but its session on worker w-1 was killed by SIGKILL"}, a.end())
 	worker, rank := a.origin()
 	require.Equal(t, []string{"w-1", ""}, []string{worker, rank})

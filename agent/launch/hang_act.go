@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/stacks"
 )
@@ -173,7 +174,7 @@ func (r *runner) noteHang(a *attempt) {
 		r.report.Stalls = append(r.report.Stalls, one)
 	}
 	if s.hung != "" && s.ending.told == 0 {
-		a.evidence.Code, a.verdict = names.ExitHung, Verdict{names.ExitHung, s.hung}
+		a.evidence.Code, a.verdict = names.ExitHung, verdict.Verdict{Code: names.ExitHung, Why: s.hung}
 	}
 }
 

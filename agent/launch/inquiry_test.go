@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
 // TestInquiriesAreZero: mpirun --version starts nothing, and its 0 is believed; a
@@ -24,7 +26,7 @@ func TestInquiriesAreZero(t *testing.T) {
 		"mpirun -H w0 ./train --version": 76,
 	} {
 		argv := strings.Fields(line)
-		got := Judge(Evidence{Name: argv[0], Rule: ExitStrict, Workers: 2, Inquiry: isInquiry(argv)})
+		got := verdict.Judge(verdict.Evidence{Name: argv[0], Rule: verdict.ExitStrict, Workers: 2, Inquiry: isInquiry(argv)})
 		require.Equal(t, code, got.Code, line)
 	}
 }

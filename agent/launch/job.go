@@ -4,65 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/wire"
 )
-
-// Trouble is something that an MPI job does not get over, though its mpirun may
-// not notice.
-type Trouble struct {
-	Worker string // "": of none
-	What   string // for people, after the worker's name
-	Code   int    // the true exit code where there is one, else 0
-	silent bool   // mpirun does not notice it by itself
-	likely int    // to be the cause of others, see below: lower first
-	moment int    // what came to light before it has a lower one
-	hint   string // the way out, where there is one
-	late   bool   // it came when the worker's ranks had ended with 0
-	launch int    // the index of its mpirun
-	rank   bool   // a rank ended
-	number string // of that rank; "": not known
-	proxy  bool   // a daemon of Hydra's ended, which mpiexec kills when a rank has failed
-
-	at time.Time // of a daemon's end, by the launcher's clock; zero: not known
-}
-
-// says is the trouble in words.
-func (t Trouble) says() string {
-	if t.Worker == "" {
-		return t.What
-	}
-	return "worker " + t.Worker + ": " + t.What
-}
-
-// Which trouble is the cause when there are several: a call for a host that is no worker
-// ends a launch before it began, and takes other daemons along; what a daemon suffers
-// takes ranks along; a session that fails, and a rank that is killed or aborts
-// because a peer has gone, may be the end of an MPI that fails elsewhere, so the
-// first of these counts; and what came to light after the command's end is in no
-// order any more.
-const (
-	ofHost = iota - 1
-	ofDaemon
-	ofRank
-	ofSession
-	ofAftermath
-)
-
-// RankEnd is a rank that ended with another code than 0.
-type RankEnd struct {
-	Worker, What string
-	Code, Signal int
-
-	rank   string    // its number; "": not known
-	pid    int       // as its worker counts
-	at     time.Time // by the launcher's clock
-	launch int       // the index of its mpirun
-	unborn bool      // it was not yet known to be a rank, and may have been a helper of its daemon's
-}
 
 // stallTime is how long mpirun may go on after a daemon's session has ended well
 // without a rank.
@@ -76,8 +23,8 @@ type job struct {
 	calls    map[string]*call // the command's sessions, by id
 	open     int              // of these, that run
 	moments  int              // counts what comes to light
-	troubles []Trouble
-	ranks    []RankEnd
+	troubles []verdict.Trouble
+	ranks    []verdict.RankEnd
 	launches []*launched // [0]: sessions that no mpirun asked for
 	starters []*sshLauncher
 	orders   map[string]*order // the starters' sessions, by id
@@ -105,13 +52,13 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 		c.ranked, l.hasRanks, l.hasMPI = true, true, l.hasMPI || rec.MPI
 	case wire.ReportFrozen:
 		stopped := phrase.Seconds(time.Duration(rec.Millis) * time.Millisecond)
-		t.job.trouble(Trouble{Worker: worker, launch: c.launch, silent: true, What: "its " + name + " has been stopped, as by SIGSTOP, for " + stopped})
+		t.job.trouble(verdict.Trouble{Worker: worker, Launch: c.launch, Silent: true, What: "its " + name + " has been stopped, as by SIGSTOP, for " + stopped})
 	case wire.ReportDaemon:
-		trouble := Trouble{Worker: worker, launch: c.launch, Code: rec.Code, at: at, proxy: strings.HasPrefix(rec.Command, "hydra_"), What: "its " + name + " was killed by " + phrase.SignalName(rec.Signal)}
+		trouble := verdict.Trouble{Worker: worker, Launch: c.launch, Code: rec.Code, At: at, Proxy: strings.HasPrefix(rec.Command, "hydra_"), What: "its " + name + " was killed by " + phrase.SignalName(rec.Signal)}
 		if rec.Finished {
 			c.finished = true
 			trouble.What += " when its ranks had ended with 0"
-			trouble.likely, trouble.late = ofSession, true
+			trouble.Likely, trouble.Late = verdict.OfSession, true
 		}
 		t.job.trouble(trouble)
 	case wire.ReportDone:
@@ -133,12 +80,12 @@ func (t *tally) report(worker string, rec wire.ReportRecord) {
 // the reports of two workers may arrive in another. Ranks without MPI do not wait for each
 // other: theirs is no trouble for the rest.
 func (j *job) rankEnded(c *call, name string, rec wire.ReportRecord, at time.Time) {
-	end := RankEnd{Worker: c.worker, rank: rec.Rank, pid: rec.PID, launch: c.launch, Code: rec.Code, Signal: rec.Signal, What: "a rank, " + name, at: at, unborn: rec.Command == ""}
+	end := verdict.RankEnd{Worker: c.worker, Rank: rec.Rank, PID: rec.PID, Launch: c.launch, Code: rec.Code, Signal: rec.Signal, What: "a rank, " + name, At: at, Unborn: rec.Command == ""}
 	if rec.Rank != "" {
 		end.What = "rank " + rec.Rank + ", " + name
 	}
 	end.What += ", " + phrase.HowEnded(rec.Code, rec.Signal)
-	later := slices.IndexFunc(j.ranks, func(r RankEnd) bool { return r.at.After(at) })
+	later := slices.IndexFunc(j.ranks, func(r verdict.RankEnd) bool { return r.At.After(at) })
 	if later < 0 {
 		later = len(j.ranks)
 	}
@@ -146,42 +93,28 @@ func (j *job) rankEnded(c *call, name string, rec wire.ReportRecord, at time.Tim
 	if !rec.MPI {
 		return
 	}
-	trouble := Trouble{Worker: c.worker, launch: c.launch, What: end.What, Code: rec.Code, likely: ofRank, rank: true, number: rec.Rank}
-	if killed(rec.Signal) || rec.Code == peerGone {
-		trouble.likely = ofSession
+	trouble := verdict.Trouble{Worker: c.worker, Launch: c.launch, What: end.What, Code: rec.Code, Likely: verdict.OfRank, Rank: true, Number: rec.Rank}
+	if verdict.Killed(rec.Signal) || rec.Code == verdict.PeerGone {
+		trouble.Likely = verdict.OfSession
 	}
 	j.trouble(trouble)
 }
 
-// killed: by a signal that mpirun ends the other ranks with; others are a rank's
-// own doing.
-func killed(signal int) bool {
-	return signal == int(syscall.SIGKILL) || signal == int(syscall.SIGTERM)
-}
-
 // trouble takes a trouble down.
-func (j *job) trouble(t Trouble) {
-	if j.over && t.likely >= ofSession {
-		t.likely = ofAftermath
+func (j *job) trouble(t verdict.Trouble) {
+	if j.over && t.Likely >= verdict.OfSession {
+		t.Likely = verdict.OfAftermath
 	}
 	j.moments++
-	t.moment = j.moments
+	t.Moment = j.moments
 	j.troubles = append(j.troubles, t)
 }
 
 // trouble is the likeliest cause of all that is known; false when there is none.
-func (t *tally) trouble() (Trouble, bool) {
+func (t *tally) trouble() (verdict.Trouble, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return cause(t.job.troubles)
-}
-
-// cause picks the first of the likeliest.
-func cause(all []Trouble) (Trouble, bool) {
-	if len(all) == 0 {
-		return Trouble{}, false
-	}
-	return slices.MinFunc(all, func(a, b Trouble) int { return a.likely - b.likely }), true
+	return verdict.Cause(t.job.troubles)
 }
 
 // noDaemon takes a session that ended well, without a rank, for one that started no daemon
@@ -199,7 +132,7 @@ func (j *job) noDaemon(now time.Time, lag time.Duration) {
 		before := l.until(now).Add(-lag)
 		if c.quiet && !busy[spot{c.launch, c.worker}] && c.ended.Before(before) && !c.told {
 			c.told = true
-			j.trouble(Trouble{Worker: c.worker, launch: c.launch, What: "its session ended with 0, but started no rank: there was no daemon", silent: true})
+			j.trouble(verdict.Trouble{Worker: c.worker, Launch: c.launch, What: "its session ended with 0, but started no rank: there was no daemon", Silent: true})
 		}
 	}
 }
@@ -244,7 +177,7 @@ func (t *tally) conclude(failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.job.noteEnds(t.now())
-	if c, ok := cause(t.job.troubles); failed && (!ok || c.likely >= ofAftermath) {
+	if c, ok := verdict.Cause(t.job.troubles); failed && (!ok || c.Likely >= verdict.OfAftermath) {
 		t.job.noDaemon(t.now(), daemonLag)
 	}
 	t.job.closed = true

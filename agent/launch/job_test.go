@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/broker"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -63,15 +64,15 @@ func TestJudgeJob(t *testing.T) {
 			0, false, 143, "mpirun said 0, but which rank ended first is not known"},
 		"a rank called MPI_Abort(0), Hydra's proxies failed": {func(t *tally) {
 			for _, id := range []string{"1", "0"} {
-				t.ended(BadSession{"w-" + id, 7, "exited with 7"})
+				t.ended(verdict.BadSession{Worker: "w-" + id, Code: 7, What: "exited with 7"})
 				t.answered(id, wire.ExitRecord{Code: 7}, nil)
 			}
 		}, 0, false, 7, "mpirun said 0, but 2 of its sessions exited with 7, as after MPI_Abort: which rank ended first is not known"},
 		"a rank called MPI_Abort(0), one of Hydra's proxies lost its connection": {func(t *tally) {
 			t.report("w-1", rank("1", 137, 9))
-			t.ended(BadSession{"w-1", 7, "exited with 7"})
+			t.ended(verdict.BadSession{Worker: "w-1", Code: 7, What: "exited with 7"})
 			t.answered("1", wire.ExitRecord{Code: 7}, nil)
-			t.ended(BadSession{"w-0", 5, "exited with 5"})
+			t.ended(verdict.BadSession{Worker: "w-0", Code: 5, What: "exited with 5"})
 			t.answered("0", wire.ExitRecord{Code: 5}, nil)
 		}, 0, false, 7, "mpirun said 0, but 2 of its sessions failed, as after MPI_Abort: which rank ended first is not known"},
 		"a rank crashed, then Hydra's proxy failed": {func(t *tally) {
@@ -267,12 +268,12 @@ func TestJudgeJob(t *testing.T) {
 			account := account()
 			tc.happens(account)
 			account.conclude(tc.code != 0)
-			e := Evidence{Name: "mpirun", Rule: ExitStrict, Workers: 3, Code: tc.code, Ended: tc.ended}
+			e := verdict.Evidence{Name: "mpirun", Rule: verdict.ExitStrict, Workers: 3, Code: tc.code, Ended: tc.ended}
 			account.testify(&e)
 			e.Opened = 3
-			require.Equal(t, Verdict{tc.want, tc.why}, Judge(e))
-			e.Rule = ExitCommand
-			require.Equal(t, tc.code, Judge(e).Code, "--exit=command takes the command's word")
+			require.Equal(t, verdict.Verdict{Code: tc.want, Why: tc.why}, verdict.Judge(e))
+			e.Rule = verdict.ExitCommand
+			require.Equal(t, tc.code, verdict.Judge(e).Code, "--exit=command takes the command's word")
 		})
 	}
 }

@@ -1,6 +1,10 @@
 package launch
 
-import "time"
+import (
+	"time"
+
+	"github.com/musterhq/muster/agent/launch/verdict"
+)
 
 // mpirun is the process of an mpirun, or of one of its like.
 type mpirun interface {
@@ -44,16 +48,6 @@ func (j *job) noteEnds(now time.Time) {
 	}
 }
 
-// LaunchEnd is how an mpirun of the command ended.
-type LaunchEnd struct {
-	Name         string
-	Code, Signal int  // of the process; 0 where nobody knows
-	Passed       bool // the command has started another one since
-	Stopped      bool // we ended it, because its job could not end well
-
-	began time.Time // when it asked for its first session
-}
-
 // launchOf returns the index of an mpirun, 0 for none. A new one shows that the command has
 // gone on from the mpiruns that ended before.
 func (j *job) launchOf(by mpirun, now time.Time) int {
@@ -82,15 +76,15 @@ func (j *job) goOn() {
 }
 
 // ends lists how the mpiruns ended, in the order of their starts.
-func (j *job) ends() (list []LaunchEnd) {
+func (j *job) ends() (list []verdict.LaunchEnd) {
 	for _, l := range j.launches[1:] {
 		list = append(list, l.end())
 	}
 	return list
 }
 
-func (l *launched) end() LaunchEnd {
-	end := LaunchEnd{Name: l.proc.name(), Passed: l.passed, Stopped: l.stopped, began: l.began}
+func (l *launched) end() verdict.LaunchEnd {
+	end := verdict.LaunchEnd{Name: l.proc.name(), Passed: l.passed, Stopped: l.stopped, Began: l.began}
 	end.Code, end.Signal, _ = l.proc.exit()
 	return end
 }
@@ -150,18 +144,18 @@ func (t *tally) launchers() int {
 }
 
 // ill returns the cause of trouble of each mpirun that still runs, by its index.
-func (t *tally) ill() map[int]Trouble {
+func (t *tally) ill() map[int]verdict.Trouble {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := map[int]Trouble{}
+	all := map[int]verdict.Trouble{}
 	for i, l := range t.job.launches {
-		var own []Trouble
+		var own []verdict.Trouble
 		for _, one := range t.job.troubles {
-			if one.launch == i {
+			if one.Launch == i {
 				own = append(own, one)
 			}
 		}
-		if worst, found := cause(own); i > 0 && found && !l.proc.ended() {
+		if worst, found := verdict.Cause(own); i > 0 && found && !l.proc.ended() {
 			all[i] = worst
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -16,14 +17,14 @@ import (
 type departure struct{ error }
 
 // lostLink is the loss of a worker as its link tells it.
-func lostLink(worker string, err error) Lost {
+func lostLink(worker string, err error) verdict.Lost {
 	var d *departure
-	return Lost{Worker: worker, Cause: causeOf(err), leaving: kindOf(err) == link.Ending || errors.As(err, &d)}
+	return verdict.Lost{Worker: worker, Cause: causeOf(err), Leaving: kindOf(err) == link.Ending || errors.As(err, &d)}
 }
 
 // lostPod is the loss of a worker as its pod tells it.
-func lostPod(r rendezvous.Reason) Lost {
-	return Lost{Worker: r.Pod, Cause: causeIn(r), starved: r.Code == rendezvous.OOMKilled, leaving: isLeaving(r)}
+func lostPod(r rendezvous.Reason) verdict.Lost {
+	return verdict.Lost{Worker: r.Pod, Cause: causeIn(r), Starved: r.Code == rendezvous.OOMKilled, Leaving: isLeaving(r)}
 }
 
 // isLeaving: the pod is taken away, by a drain, an eviction, a preemption or its

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -53,7 +54,7 @@ func TestWhatTookTheWorker(t *testing.T) {
 			r := &runner{tally: s.tally, links: s.links, voice: &voice{}}
 			a := &attempt{watcher: s}
 			r.judgeCrew(a, group.Result{Code: 143, Stopped: true, Cause: &group.Failure{Label: "rank 1", Worker: "w-1", End: group.End{Exit: wire.ExitRecord{Code: 143, Reason: wire.ReasonPreempted}}}})
-			require.Equal(t, Verdict{143, "rank 1 on w-1 was ended because its worker was told to stop from outside" + tc.want}, a.verdict)
+			require.Equal(t, verdict.Verdict{Code: 143, Why: "rank 1 on w-1 was ended because its worker was told to stop from outside" + tc.want}, a.verdict)
 			require.Equal(t, tc.want == "", a.said, "what is new is said")
 			require.Equal(t, a.verdict.Why, a.end().Why)
 		})

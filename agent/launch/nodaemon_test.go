@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -41,7 +42,7 @@ func TestNoDaemon(t *testing.T) {
 			require.Equal(t, tc.want, known)
 			if known {
 				require.Equal(t, "w-1", trouble.Worker)
-				require.True(t, trouble.silent)
+				require.True(t, trouble.Silent)
 			}
 		})
 	}
@@ -75,24 +76,24 @@ func TestSessionWithoutARankIsNamed(t *testing.T) {
 		code    int
 		why     string
 	}{
-		"before mpiexec": {func(a *tally) { a.answered("1", wire.ExitRecord{}, nil) }, hydraGaveUp,
+		"before mpiexec": {func(a *tally) { a.answered("1", wire.ExitRecord{}, nil) }, verdict.HydraGaveUp,
 			"worker w-1: its session ended with 0 before mpiexec did, and no rank was seen there; mpiexec exited with 255"},
 		"two of them, another proxy gave up first": {func(a *tally) {
 			a.answered("0", wire.ExitRecord{Code: 7}, nil)
 			a.answered("2", wire.ExitRecord{}, nil)
 			a.answered("1", wire.ExitRecord{}, nil)
-		}, hydraGaveUp, "worker w-2 (and 1 more worker): its session ended with 0 before mpiexec did, and no rank was seen there; mpiexec exited with 255"},
-		"after mpiexec":          {func(a *tally) { a.commandEnded(); a.answered("1", wire.ExitRecord{}, nil) }, hydraGaveUp, "mpiexec exited with 255"},
-		"a rank that nobody saw": {func(a *tally) { a.answered("1", wire.ExitRecord{Unseen: 1}, nil) }, hydraGaveUp, "mpiexec exited with 255"},
+		}, verdict.HydraGaveUp, "worker w-2 (and 1 more worker): its session ended with 0 before mpiexec did, and no rank was seen there; mpiexec exited with 255"},
+		"after mpiexec":          {func(a *tally) { a.commandEnded(); a.answered("1", wire.ExitRecord{}, nil) }, verdict.HydraGaveUp, "mpiexec exited with 255"},
+		"a rank that nobody saw": {func(a *tally) { a.answered("1", wire.ExitRecord{Unseen: 1}, nil) }, verdict.HydraGaveUp, "mpiexec exited with 255"},
 		"mpiexec tells a code":   {func(a *tally) { a.answered("1", wire.ExitRecord{}, nil) }, 3, "mpiexec exited with 3"},
 		"a rank failed": {func(a *tally) {
 			a.answered("1", wire.ExitRecord{}, nil)
 			a.report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRank, PID: 9, Command: "pi", Rank: "0", MPI: true, Code: 3})
-		}, hydraGaveUp, "worker w-0: rank 0, pi (pid 9), exited with 3; mpiexec exited with 255"},
+		}, verdict.HydraGaveUp, "worker w-0: rank 0, pi (pid 9), exited with 3; mpiexec exited with 255"},
 		"a session failed, its mpiexec killed a proxy": {func(a *tally) {
 			a.report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportDaemon, PID: 7, Command: "hydra_pmi_proxy", Code: 137, Signal: 9})
 			a.answered("1", wire.ExitRecord{Code: 1}, nil)
-		}, hydraGaveUp, "worker w-1: its session exited with 1; mpiexec exited with 255"},
+		}, verdict.HydraGaveUp, "worker w-1: its session exited with 1; mpiexec exited with 255"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			account, now := newTally(), time.Unix(0, 0)
@@ -102,9 +103,9 @@ func TestSessionWithoutARankIsNamed(t *testing.T) {
 			}
 			tc.happens(account)
 			account.conclude(true)
-			e := Evidence{Name: "mpiexec", Rule: ExitStrict, Workers: 3, Code: tc.code}
+			e := verdict.Evidence{Name: "mpiexec", Rule: verdict.ExitStrict, Workers: 3, Code: tc.code}
 			account.testify(&e)
-			require.Equal(t, tc.why, Judge(e).Why)
+			require.Equal(t, tc.why, verdict.Judge(e).Why)
 		})
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/rundir"
-	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -186,25 +185,6 @@ func TestNodeLost(t *testing.T) {
 		"replaced, and it is up": {link.State{Connected: true}, replaced, false, false},
 	} {
 		require.Equal(t, tc.want, nodeLost(tc.link, tc.loss, tc.woken, 30*time.Second, now), name)
-	}
-}
-
-func TestBadSession(t *testing.T) {
-	for _, tc := range []struct {
-		exit wire.ExitRecord
-		what string // "": it did well
-	}{
-		{wire.ExitRecord{}, ""},
-		{wire.ExitRecord{Detached: true}, ""},
-		{wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonStopped}, ""},
-		{wire.ExitRecord{Code: 7}, "exited with 7"},
-		{wire.ExitRecord{Code: 137, Signal: 9}, "was killed by SIGKILL"},
-		{wire.ExitRecord{Code: 143, Signal: 15, Reason: wire.ReasonPreempted}, "was ended: preempted"},
-		{wire.ExitRecord{Code: 127, Error: "x: not found"}, "could not be started: x: not found"},
-	} {
-		b, ok := badSession("w", tc.exit.Code, tc.exit.Signal, tc.exit.Reason, tc.exit.Error)
-		require.Equal(t, tc.what == "", ok, tc.exit)
-		require.Equal(t, tc.what, b.What)
 	}
 }
 

@@ -2,10 +2,11 @@ package launch
 
 import (
 	"errors"
-	"fmt"
 
-	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -67,22 +68,17 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// badSession says how a session ended badly; ok is true when it did not, or
-// when we ended it ourselves.
-func badSession(worker string, code, signal int, reason, startError string) (b BadSession, ok bool) {
-	if code == 0 && startError == "" || reason == "stopped" {
-		return BadSession{}, true
+// causeOfLost: the error is that of a worker that is lost.
+func causeOfLost(err error) bool {
+	var lost *link.LostError
+	return errors.As(err, &lost)
+}
+
+// groupEnd is what the verdict depends on of a group's result.
+func groupEnd(r group.Result) verdict.GroupEnd {
+	end := verdict.GroupEnd{Code: r.Code, Others: r.Others, Stopped: r.Stopped}
+	if c := r.Cause; c != nil {
+		end.Cause = &verdict.GroupFailure{Worker: c.Worker, Sentence: c.Sentence(), Preempted: c.Exit.Reason == wire.ReasonPreempted, OfLost: causeOfLost(c.Err)}
 	}
-	b = BadSession{Worker: worker, Code: code}
-	switch {
-	case startError != "":
-		b.What = "could not be started: " + startError
-	case reason != "":
-		b.What = "was ended: " + reason
-	case signal != 0:
-		b.What = "was killed by " + phrase.SignalName(signal)
-	default:
-		b.What = fmt.Sprintf("exited with %d", code)
-	}
-	return b, false
+	return end
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/broker"
 )
@@ -18,16 +19,16 @@ const refusedPatience = 5 * time.Second
 // refused notes a call of an mpirun that reached no worker: its host is none, or is
 // ambiguous.
 func (t *tally) refused(by mpirun, refusal error) {
-	trouble := Trouble{What: phrase.OneLine(refusal), Code: names.ExitTransport, likely: ofHost}
+	trouble := verdict.Trouble{What: phrase.OneLine(refusal), Code: names.ExitTransport, Likely: verdict.OfHost}
 	var unknown *broker.UnknownHostError
 	if errors.As(refusal, &unknown) {
-		trouble.hint = "leave host names and hostfiles out of the command: `agent run` tells it the workers"
+		trouble.Hint = "leave host names and hostfiles out of the command: `agent run` tells it the workers"
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.job.closed {
 		return
 	}
-	trouble.launch = t.job.launchOf(by, t.now())
+	trouble.Launch = t.job.launchOf(by, t.now())
 	t.job.trouble(trouble)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/rendezvous"
@@ -29,10 +30,10 @@ type Report struct {
 	Hangs     int     `json:"hangs"`      // that were reported
 	Stalls    []Stall `json:"stalls"`     // progress rules that fired, in their order
 	// Blames say who the other ranks waited for, where that was seen.
-	Blames   []Blame       `json:"blames,omitempty"`
-	RunMS    int64         `json:"run_ms"` // the command
-	Lost     []Lost        `json:"lost"`
-	Attempts []retry.Tried `json:"attempts"` // in their order
+	Blames   []Blame        `json:"blames,omitempty"`
+	RunMS    int64          `json:"run_ms"` // the command
+	Lost     []verdict.Lost `json:"lost"`
+	Attempts []retry.Tried  `json:"attempts"` // in their order
 	// Stopped are the ranks that were asked to end, by a signal or after a failure.
 	Stopped []StoppedRank `json:"stopped,omitempty"`
 
@@ -137,7 +138,7 @@ func (r Report) save(path string) error {
 		r.Stalls = []Stall{}
 	}
 	if r.Lost == nil {
-		r.Lost = []Lost{}
+		r.Lost = []verdict.Lost{}
 	}
 	if r.Attempts == nil {
 		r.Attempts = []retry.Tried{}

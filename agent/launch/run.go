@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/heed"
 	"github.com/musterhq/muster/exec/link"
@@ -54,7 +55,7 @@ type runner struct {
 	warned  map[string]bool     // sentences that have been said
 
 	report     Report
-	verdict    Verdict
+	verdict    verdict.Verdict
 	spoiled    loss // results that could not be written
 	lostOutput loss // the command's output that could not
 	tees       tees // of a command that runs here; none: it has our own descriptors

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/broker"
@@ -134,11 +135,11 @@ func noteExit(t *tally, worker, id string, exit wire.ExitRecord, err error) {
 	var lost *link.LostError
 	switch {
 	case errors.As(err, &lost):
-		t.ended(BadSession{Worker: worker, Code: 255, What: "ended with its worker: " + causeOf(err)})
+		t.ended(verdict.BadSession{Worker: worker, Code: 255, What: "ended with its worker: " + causeOf(err)})
 	case err != nil:
 		// The stub or the launcher went first: our own doing.
 	default:
-		if b, ok := badSession(worker, exit.Code, exit.Signal, exit.Reason, exit.Error); !ok && !t.finished(id) {
+		if b, ok := verdict.JudgeSession(worker, exit.Code, exit.Signal, exit.Reason, exit.Error); !ok && !t.finished(id) {
 			t.ended(b)
 		}
 	}

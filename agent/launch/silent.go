@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
 // loseSilent gives up workers that gave no sign of life although a failed
@@ -28,6 +29,6 @@ func (s *supervisor) loseSilent() {
 		if st.state.Last != nil {
 			cause += ": " + phrase.OneLine(st.state.Last)
 		}
-		s.lose(Lost{Worker: st.worker.Name, Cause: cause})
+		s.lose(verdict.Lost{Worker: st.worker.Name, Cause: cause})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
@@ -21,10 +22,10 @@ func TestLoseSilent(t *testing.T) {
 	down := link.State{Linked: true, Last: errors.New("container not found")}
 	for name, c := range map[string]struct {
 		states map[string]link.State
-		want   []Lost
+		want   []verdict.Lost
 	}{
 		"all answer":        {map[string]link.State{"a": up, "b": up}, nil},
-		"one does not":      {map[string]link.State{"a": up, "b": down}, []Lost{{Worker: "b", Cause: "no sign of life for 10 s: container not found"}}},
+		"one does not":      {map[string]link.State{"a": up, "b": down}, []verdict.Lost{{Worker: "b", Cause: "no sign of life for 10 s: container not found"}}},
 		"nobody does":       {map[string]link.State{"a": down, "b": down}, nil},
 		"closed on purpose": {map[string]link.State{"a": up, "b": {Linked: true, Parked: true}}, nil},
 		"never there":       {map[string]link.State{"a": up, "b": {}}, nil},
@@ -37,7 +38,7 @@ func TestLoseSilent(t *testing.T) {
 			s := &supervisor{links: all, tally: all.tally, voice: &voice{w: io.Discard}}
 			s.begin()
 			s.loseSilent()
-			var e Evidence
+			var e verdict.Evidence
 			s.tally.testify(&e)
 			require.Equal(t, c.want, e.Lost)
 		})

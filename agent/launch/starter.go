@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -20,17 +21,11 @@ type sshLauncher struct {
 // order is one session that a starter asked for.
 type order struct {
 	worker string
-	line   [sha256.Size]byte // of its command: lines may have 100 KB
-	begun  int               // the moment; see job.moments
-	ended  int               // 0: it has not
-	bad    *BadSession       // nil: it did not fail by itself
-	well   bool              // it ended with 0
-}
-
-// StarterEnd is how a starter ended, and which sessions of it count as failed.
-type StarterEnd struct {
-	LaunchEnd
-	Bad []BadSession
+	line   [sha256.Size]byte   // of its command: lines may have 100 KB
+	begun  int                 // the moment; see job.moments
+	ended  int                 // 0: it has not
+	bad    *verdict.BadSession // nil: it did not fail by itself
+	well   bool                // it ended with 0
 }
 
 // starterOf returns the known starter of that process, or notes a new one. A new one shows that
@@ -70,11 +65,11 @@ func (t *tally) refusedOrder(refusal error, by mpirun, says framework.Starter) {
 	s := t.job.starterOf(by, says)
 	t.job.moments++
 	s.orders = append(s.orders, &order{begun: t.job.moments, ended: t.job.moments,
-		bad: &BadSession{Code: names.ExitTransport, What: phrase.OneLine(refusal)}})
+		bad: &verdict.BadSession{Code: names.ExitTransport, What: phrase.OneLine(refusal)}})
 }
 
 // fulfilled notes the end of a session, bad being how it failed by itself, nil if it did not.
-func (j *job) fulfilled(id string, well bool, bad *BadSession) {
+func (j *job) fulfilled(id string, well bool, bad *verdict.BadSession) {
 	if o := j.orders[id]; o != nil {
 		j.moments++
 		o.ended, o.well, o.bad = j.moments, well, bad
@@ -84,7 +79,7 @@ func (j *job) fulfilled(id string, well bool, bad *BadSession) {
 // failed lists the sessions of a starter that count as failed, in the order of their ends. A
 // session has failed if it ended badly by itself and was not started again, or if it outlives its
 // starter. An elastic starter tolerates failures as long as one session ends well.
-func (s *sshLauncher) failed() (list []BadSession) {
+func (s *sshLauncher) failed() (list []verdict.BadSession) {
 	well := slices.ContainsFunc(s.orders, func(o *order) bool { return o.well })
 	if s.says.Elastic && well {
 		return nil
@@ -96,7 +91,7 @@ func (s *sshLauncher) failed() (list []BadSession) {
 		case o.bad != nil && !s.wonLater(o):
 			list = append(list, *o.bad)
 		case o.ended == 0 && !s.says.Elastic && s.proc.ended():
-			list = append(list, BadSession{Worker: o.worker, Code: names.ExitHopeless, What: "still ran when it ended"})
+			list = append(list, verdict.BadSession{Worker: o.worker, Code: names.ExitHopeless, What: "still ran when it ended"})
 		}
 	}
 	return list
@@ -111,9 +106,9 @@ func (s *sshLauncher) wonLater(old *order) bool {
 }
 
 // starterEnds lists how the starters ended, in the order of their starts.
-func (j *job) starterEnds() (list []StarterEnd) {
+func (j *job) starterEnds() (list []verdict.StarterEnd) {
 	for _, s := range j.starters {
-		end := StarterEnd{LaunchEnd: s.end(), Bad: s.failed()}
+		end := verdict.StarterEnd{LaunchEnd: s.end(), Bad: s.failed()}
 		end.Name, end.Passed = s.says.Name, end.Passed || s.says.Trials
 		list = append(list, end)
 	}

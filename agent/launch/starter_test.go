@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -139,15 +140,15 @@ func TestJudgeStarters(t *testing.T) {
 			account.opened()
 			tc.happens(account, &scripted{called: "python3"}, &scripted{called: "python3"})
 			account.conclude(false)
-			e := Evidence{Name: tc.name, Rule: ExitScript, Code: tc.code, Workers: 2}
+			e := verdict.Evidence{Name: tc.name, Rule: verdict.ExitScript, Code: tc.code, Workers: 2}
 			account.testify(&e)
-			e = e.latest()
-			require.Equal(t, Verdict{tc.want, tc.why}, Judge(e))
+			e = e.Latest()
+			require.Equal(t, verdict.Verdict{Code: tc.want, Why: tc.why}, verdict.Judge(e))
 			if tc.code == 0 && tc.want != 0 {
-				require.Contains(t, judgeHint(e, Judge(e)), "--exit=command")
+				require.Contains(t, verdict.Hint(e, verdict.Judge(e)), "--exit=command")
 			}
-			e.Rule = ExitCommand
-			require.Equal(t, tc.code, Judge(e).Code, "--exit=command takes the command's word")
+			e.Rule = verdict.ExitCommand
+			require.Equal(t, tc.code, verdict.Judge(e).Code, "--exit=command takes the command's word")
 		})
 	}
 }
@@ -172,7 +173,7 @@ func TestRemoteCommandsWorkOnWorkers(t *testing.T) {
 		{"", []string{"bash", "-c", "true"}, 0},
 	} {
 		cfg := Config{Command: tc.argv, Framework: tc.framework}
-		got := Judge(Evidence{Name: tc.argv[0], Rule: ExitScript, Workers: 2, Remote: cfg.isRemote(), Inquiry: isInquiry(tc.argv)})
+		got := verdict.Judge(verdict.Evidence{Name: tc.argv[0], Rule: verdict.ExitScript, Workers: 2, Remote: cfg.isRemote(), Inquiry: isInquiry(tc.argv)})
 		require.Equal(t, tc.want, got.Code, tc.argv)
 	}
 }

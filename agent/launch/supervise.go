@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -92,7 +93,7 @@ type supervisor struct {
 // suspicion is a worker whose link is lost while its pod's status still has to
 // say why.
 type suspicion struct {
-	lost  Lost
+	lost  verdict.Lost
 	since time.Time
 }
 
@@ -302,8 +303,8 @@ func (s *supervisor) settle(now time.Time) {
 
 // lose puts a lost worker on record and says so; true when that changed how the
 // command is to end.
-func (s *supervisor) lose(l Lost) bool {
-	l.leaving = l.leaving || s.unsure[l.Worker].lost.leaving
+func (s *supervisor) lose(l verdict.Lost) bool {
+	l.Leaving = l.Leaving || s.unsure[l.Worker].lost.Leaving
 	delete(s.unsure, l.Worker)
 	if s.tally.lose(l) {
 		s.voice.Warn("worker %s lost: %s", l.Worker, l.Cause)
@@ -350,7 +351,7 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 				s.lose(u.lost)
 			}
 			if s.isGoing() {
-				s.lose(Lost{Worker: s.goingDown.worker, Cause: "it was told to stop", leaving: true})
+				s.lose(verdict.Lost{Worker: s.goingDown.worker, Cause: "it was told to stop", Leaving: true})
 			}
 			if failed && !s.tally.anyLost() {
 				s.loseSilent()

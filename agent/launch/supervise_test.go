@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
 	"github.com/musterhq/muster/exec/wire"
@@ -95,7 +96,7 @@ func TestNodeLostBehindAParkedLink(t *testing.T) {
 	awaitLink(t, s, func(l link.State) bool { return !l.Parked })
 	require.Eventually(t, func() bool { s.onPods(s.last, time.Now()); return s.known("pi-worker-0") }, time.Minute, 10*time.Millisecond)
 	require.True(t, s.ending.lost)
-	var e Evidence
+	var e verdict.Evidence
 	s.tally.testify(&e)
 	require.Contains(t, e.Lost[0].Cause, "the kubelet of node n1 does not answer for 1m")
 }
@@ -179,7 +180,7 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 		cmd := &stubborn{ended: make(chan struct{})}
 		s := &supervisor{cfg: Config{Grace: time.Second}, cmd: cmd, name: "mpirun", links: all, tally: all.tally,
 			voice: &voice{w: io.Discard}, started: []rendezvous.Worker{{Name: "pi-worker-0"}, {Name: "pi-worker-1"}}}
-		all.tally.lose(Lost{Worker: "pi-worker-1", Cause: "gone"})
+		all.tally.lose(verdict.Lost{Worker: "pi-worker-1", Cause: "gone"})
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -194,7 +195,7 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 // elastic run does.
 func TestLostOnRecord(t *testing.T) {
 	s := &supervisor{cfg: Config{Grace: time.Second}, tally: newTally(), voice: &voice{w: io.Discard}}
-	gone := Lost{Worker: "pi-worker-1", Cause: "gone"}
+	gone := verdict.Lost{Worker: "pi-worker-1", Cause: "gone"}
 	s.tally.lose(gone)
 	require.True(t, s.lose(gone), "the command is to end")
 	require.False(t, s.lose(gone), "once")

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
 // tally keeps the account of links and sessions for judge and report.
@@ -13,8 +15,8 @@ type tally struct {
 	links    map[string]*linkAccount // by worker
 	gaps     []time.Duration
 	sessions int
-	bad      []BadSession
-	lost     []Lost
+	bad      []verdict.BadSession
+	lost     []verdict.Lost
 	starved  []string
 	leaving  []string // workers whose sessions were ended by a stop from outside
 	job      job
@@ -27,7 +29,7 @@ type tally struct {
 // earlier is what attempts that are over leave for the report.
 type earlier struct {
 	sessions int
-	lost     []Lost
+	lost     []verdict.Lost
 }
 
 type linkAccount struct {
@@ -120,7 +122,7 @@ func (t *tally) preempt(worker string) {
 }
 
 // ended notes a session that ended badly without our doing.
-func (t *tally) ended(b BadSession) {
+func (t *tally) ended(b verdict.BadSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bad = append(t.bad, b)
@@ -140,7 +142,7 @@ func (t *tally) starveLocked(worker string) {
 }
 
 // lose notes a lost worker; false when it was noted before.
-func (t *tally) lose(l Lost) bool {
+func (t *tally) lose(l verdict.Lost) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, known := range t.lost {
@@ -153,12 +155,12 @@ func (t *tally) lose(l Lost) bool {
 }
 
 // testify adds what is known to the evidence.
-func (t *tally) testify(e *Evidence) {
+func (t *tally) testify(e *verdict.Evidence) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.Opened = t.sessions
-	e.Lost = append([]Lost(nil), t.lost...)
-	e.Bad = append([]BadSession(nil), t.bad...)
+	e.Lost = append([]verdict.Lost(nil), t.lost...)
+	e.Bad = append([]verdict.BadSession(nil), t.bad...)
 	e.Starved, e.Leaving = slices.Clone(t.starved), slices.Clone(t.leaving)
 	e.Launches, e.Starters, e.Unseen = t.job.ends(), t.job.starterEnds(), t.job.unseen()
 	e.Quiet = t.job.quiet()

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
 func TestTally(t *testing.T) {
@@ -24,16 +26,16 @@ func TestTally(t *testing.T) {
 		a.link("w-1", true, false)
 		a.link("w-2", false, false)
 		a.opened()
-		a.ended(BadSession{"w-0", 7, "exited with 7"})
-		require.True(t, a.lose(Lost{Worker: "w-2", Cause: "gone"}))
-		require.False(t, a.lose(Lost{Worker: "w-2", Cause: "again"}))
+		a.ended(verdict.BadSession{Worker: "w-0", Code: 7, What: "exited with 7"})
+		require.True(t, a.lose(verdict.Lost{Worker: "w-2", Cause: "gone"}))
+		require.False(t, a.lose(verdict.Lost{Worker: "w-2", Cause: "again"}))
 
 		var r Report
 		a.fill(&r)
 		require.Equal(t, Report{Sessions: 1, Links: 3, LinksHeld: 2, Redials: 1, Redialled: 1, GapsMS: []int64{3000},
-			Lost: []Lost{{Worker: "w-2", Cause: "gone"}}}, r)
-		var e Evidence
+			Lost: []verdict.Lost{{Worker: "w-2", Cause: "gone"}}}, r)
+		var e verdict.Evidence
 		a.testify(&e)
-		require.Equal(t, Evidence{Opened: 1, Lost: []Lost{{Worker: "w-2", Cause: "gone"}}, Bad: []BadSession{{"w-0", 7, "exited with 7"}}}, e)
+		require.Equal(t, verdict.Evidence{Opened: 1, Lost: []verdict.Lost{{Worker: "w-2", Cause: "gone"}}, Bad: []verdict.BadSession{{Worker: "w-0", Code: 7, What: "exited with 7"}}}, e)
 	})
 }

@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
-func (s *supervisor) strict() bool { return s.follows(ExitStrict) }
+func (s *supervisor) strict() bool { return s.follows(verdict.ExitStrict) }
 
 // script reports whether the command is judged by the mpiruns that it starts.
-func (s *supervisor) script() bool { return s.follows(ExitScript) }
+func (s *supervisor) script() bool { return s.follows(verdict.ExitScript) }
 
-func (s *supervisor) follows(rule ExitRule) bool {
+func (s *supervisor) follows(rule verdict.ExitRule) bool {
 	return !s.group && s.cfg.Rule() == rule && (s.roster == nil || s.roster.needed)
 }
 
@@ -45,19 +46,19 @@ func (s *supervisor) onTrouble(now time.Time) (changed bool) {
 	if changed = s.ending.onTrouble(patience, s.cfg.Grace); changed {
 		s.illAt = now
 	}
-	if s.ending.ill && !s.ending.lost && !s.announced && (t.silent || now.Sub(s.illAt) >= announceAfter) {
+	if s.ending.ill && !s.ending.lost && !s.announced && (t.Silent || now.Sub(s.illAt) >= announceAfter) {
 		s.announced = true
-		s.voice.Say("%s; %s has %s to end by itself", t.says(), s.name, phrase.Seconds(patience-now.Sub(s.illAt)))
+		s.voice.Say("%s; %s has %s to end by itself", t.Says(), s.name, phrase.Seconds(patience-now.Sub(s.illAt)))
 	}
 	return changed
 }
 
 // patience is how long an mpirun has to notice trouble by itself.
-func (s *supervisor) patience(t Trouble) time.Duration {
+func (s *supervisor) patience(t verdict.Trouble) time.Duration {
 	switch {
-	case t.silent:
+	case t.Silent:
 		return silentPatience
-	case t.likely == ofHost:
+	case t.Likely == verdict.OfHost:
 		return refusedPatience
 	case s.cfg.MaxRestarts > 0:
 		return lostPatience // the next attempt waits, and says what this one would have
@@ -81,14 +82,14 @@ func (s *supervisor) endLaunches(now time.Time) {
 			s.illnesses[i] = ill
 		}
 		waited, patience := now.Sub(ill.since), s.patience(t)
-		if !ill.announced && (t.silent || waited >= announceAfter) {
+		if !ill.announced && (t.Silent || waited >= announceAfter) {
 			ill.announced = true
-			s.voice.Say("%s; its mpirun has %s to end by itself", t.says(), phrase.Seconds(patience-waited))
+			s.voice.Say("%s; its mpirun has %s to end by itself", t.Says(), phrase.Seconds(patience-waited))
 		}
 		if waited >= patience && !ill.killed {
 			ill.killed = true
 			name := s.tally.killLaunch(i)
-			s.voice.Warn("%s; %s did not end by itself, and is killed", t.says(), name)
+			s.voice.Warn("%s; %s did not end by itself, and is killed", t.Says(), name)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/shortage"
 )
 
@@ -31,7 +32,7 @@ func (r *runner) outputLost(err error) {
 
 // cutShort is the verdict of an attempt whose output could not be written: what
 // its processes did after that, such as dying of SIGPIPE, follows from it.
-func (r *runner) cutShort(v Verdict, told int, lost int) (Verdict, bool) {
+func (r *runner) cutShort(v verdict.Verdict, told int, lost int) (verdict.Verdict, bool) {
 	err := r.lostOutput.err()
 	if err == nil || told != 0 || lost > 0 {
 		return v, false
@@ -40,7 +41,7 @@ func (r *runner) cutShort(v Verdict, told int, lost int) (Verdict, bool) {
 	if v.Why != "" {
 		why += "; after that, " + v.Why
 	}
-	return Verdict{failure.CodeOf(err), why}, true
+	return verdict.Verdict{Code: failure.CodeOf(err), Why: why}, true
 }
 
 // settleCode is the exit code of a run with what could not be written counted: a 0

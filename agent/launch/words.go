@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/notice"
 )
 
@@ -23,7 +25,7 @@ type words struct {
 
 // listen gives one for a command whose end is judged by its mpiruns, nil for others.
 func (r *runner) listen() *words {
-	if rule := r.cfg.Rule(); rule != ExitStrict && rule != ExitScript {
+	if rule := r.cfg.Rule(); rule != verdict.ExitStrict && rule != verdict.ExitScript {
 		return nil
 	}
 	return &words{}
@@ -118,4 +120,19 @@ func isOnePlace(a, b *os.File) bool {
 	one, errOne := a.Stat()
 	other, errOther := b.Stat()
 	return errOne == nil && errOther == nil && os.SameFile(one, other)
+}
+
+// wordsOf are the ends with the workers of their hosts.
+func wordsOf(ends []notice.End, hosts []Host) (words []verdict.Word) {
+	for _, end := range ends {
+		word := verdict.Word{End: end}
+		i := slices.IndexFunc(hosts, func(h Host) bool {
+			return end.Host != "" && slices.Contains([]string{h.Host, h.Name, h.IP}, end.Host)
+		})
+		if i >= 0 {
+			word.Worker = hosts[i].Name
+		}
+		words = append(words, word)
+	}
+	return words
 }

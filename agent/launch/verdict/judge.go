@@ -1,4 +1,4 @@
-package launch
+package verdict
 
 import (
 	"fmt"
@@ -8,57 +8,6 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 )
-
-// Lost is a worker that was lost while the command ran, and the cause.
-type Lost struct {
-	Worker string `json:"worker"`
-	Cause  string `json:"cause"`
-
-	starved bool // its container was killed for its memory
-	leaving bool // it was told to go from outside
-}
-
-// BadSession is a session that ended badly without our doing.
-type BadSession struct {
-	Worker string // pod name
-	Code   int    // its exit code, 128+n for a signal, 255 for the transport
-	What   string // how it ended, for people: "exited with 7", "was killed by signal 9"
-}
-
-// Evidence is all that the verdict depends on.
-type Evidence struct {
-	Name   string // the command's base name
-	Rule   ExitRule
-	Code   int // the command's own code, 128+n when a signal ended it
-	Signal int // the signal that ended it; 0: it exited, be it with 128+n
-	// Inquiry: the command was asked for its version or its help, and runs nothing.
-	Inquiry bool
-	Alone   string // a launcher such as torchrun that the command started on this machine; "": none was seen
-	Group   string // the framework whose process group the command's script makes; "": none is known to
-	Start   error  // the command could not be started; Code is 126 or 127 then
-
-	Told  int  // the signal that told us to stop, 0 if none
-	Ended bool // we ended the command because a worker was lost
-
-	Workers  int // remote workers
-	Opened   int // sessions opened on them
-	Lost     []Lost
-	Bad      []BadSession
-	Troubles []Trouble // of the job's inside
-	Ranks    []RankEnd // that did not end with 0
-	Unseen   []string  // workers where there may have been ranks that nobody saw
-	Quiet    []string  // workers whose session ended with 0 while mpirun ran, and where no rank was seen
-	Cut      []Cut     // sessions that their agents did not outlive
-	Starved  []string  // workers where the kernel killed a process for its memory
-	Leaving  []string  // workers that were told to go from outside
-
-	Launches []LaunchEnd  // the mpiruns that the command is or has started
-	Words    []Word       // of these about their ranks
-	Own      bool         // the launcher has ranks, which no worker sees
-	Starters []StarterEnd // the launchers such as deepspeed that it is or has started
-	// Remote: the command is one of these, which has no work but on workers.
-	Remote bool
-}
 
 // Verdict is the launcher's exit code, and the sentence that says why when
 // the code is not simply the command's.
@@ -109,7 +58,7 @@ func Judge(e Evidence) Verdict {
 // withoutLate leaves out daemons that died when the ranks of their workers had ended
 // with 0: Open MPI 5's may crash on their way out, and the work is done.
 func withoutLate(all []Trouble) []Trouble {
-	return slices.DeleteFunc(slices.Clone(all), func(t Trouble) bool { return t.late })
+	return slices.DeleteFunc(slices.Clone(all), func(t Trouble) bool { return t.Late })
 }
 
 // judgeLost is the verdict after a worker was lost. Each launcher has codes of its own
@@ -140,7 +89,7 @@ func starvation(e Evidence) string {
 		more = fmt.Sprintf(" (and %s)", phrase.Count(n, "more worker"))
 	}
 	worker, rank := e.Starved[0], ""
-	if r, found := starvedRank(e); found {
+	if r, found := StarvedRank(e); found {
 		worker, rank = r.Worker, fmt.Sprintf("worker %s: %s; ", r.Worker, r.What)
 	}
 	return fmt.Sprintf("worker %s%s ran out of memory: the kernel killed a process there (OOM); %s", worker, more, rank)
@@ -149,19 +98,19 @@ func starvation(e Evidence) string {
 // judgeTrouble is for a command that did not notice, and was ended by us or
 // said 0.
 func judgeTrouble(e Evidence) Verdict {
-	t, _ := cause(e.Troubles)
-	if !e.Ended && (t.likely == ofSession || t.likely == ofAftermath) && len(e.Bad) > 0 {
+	t, _ := Cause(e.Troubles)
+	if !e.Ended && (t.Likely == OfSession || t.Likely == OfAftermath) && len(e.Bad) > 0 {
 		return judgeZero(e)
 	}
 	code := t.Code
 	if code < 1 || code > 255 {
 		code = names.ExitHopeless
 	}
-	why := t.says()
-	if t.rank && t.likely == ofSession { // which the command may have killed itself
+	why := t.Says()
+	if t.Rank && t.Likely == OfSession { // which the command may have killed itself
 		why = unknownFirst
-		if b, ok := blame(e); ok {
-			why = b.says()
+		if b, ok := Blame(e); ok {
+			why = b.Says()
 		}
 	}
 	if e.Ended {
@@ -178,19 +127,19 @@ func judgeTrouble(e Evidence) Verdict {
 // Killed by different signals, some ranks were killed by mpiexec, and nobody knows
 // which.
 func ownCode(e Evidence) int {
-	if r, found := byWord(e); found && r.Code != 0 && (e.Code == hydraGaveUp || e.Code == peerGone || e.Code == r.Signal) {
+	if r, found := byWord(e); found && r.Code != 0 && (e.Code == HydraGaveUp || e.Code == PeerGone || e.Code == r.Signal) {
 		return r.Code
 	}
-	if t, found := onHost(e); found && t.rank && e.Code == hydraGaveUp {
+	if t, found := onHost(e); found && t.Rank && e.Code == HydraGaveUp {
 		return t.Code
 	}
-	if r, found := fatal(e); found && (e.Code == hydraGaveUp || e.Code == r.Signal) {
+	if r, found := fatal(e); found && (e.Code == HydraGaveUp || e.Code == r.Signal) {
 		return r.Code
 	}
-	if e.Code != hydraGaveUp && e.Code != peerGone {
+	if e.Code != HydraGaveUp && e.Code != PeerGone {
 		return e.Code
 	}
-	if r, found := meant(e); found && e.Code == peerGone {
+	if r, found := meant(e); found && e.Code == PeerGone {
 		return r.Code
 	}
 	if r, found := ownEnd(e); found {
@@ -200,16 +149,16 @@ func ownCode(e Evidence) int {
 	for _, r := range e.Ranks {
 		killed[r.Code] = true
 	}
-	t, ok := cause(e.Troubles)
+	t, ok := Cause(e.Troubles)
 	switch {
-	case len(e.Starved) > 0 && e.Code == hydraGaveUp:
+	case len(e.Starved) > 0 && e.Code == HydraGaveUp:
 		return 128 + int(syscall.SIGKILL)
-	case cutFirst(e) || ok && t.likely != ofAftermath && t.Code == 0:
+	case cutFirst(e) || ok && t.Likely != OfAftermath && t.Code == 0:
 		return e.Code
-	case ok && t.likely == ofSession && isGivenUp(t.Code):
+	case ok && t.Likely == OfSession && isGivenUp(t.Code):
 		return e.Code
-	case ok && t.likely != ofAftermath:
-		if b, found := blame(e); found {
+	case ok && t.Likely != OfAftermath:
+		if b, found := Blame(e); found {
 			return b.Code
 		}
 		return e.Code
@@ -225,8 +174,8 @@ func ownCode(e Evidence) int {
 // cutFirst: a session was cut off before anything else came to light that may
 // follow from it.
 func cutFirst(e Evidence) bool {
-	t, ok := cause(e.Troubles)
-	return len(e.Cut) > 0 && (!ok || t.likely >= ofSession && e.Cut[0].moment < t.moment)
+	t, ok := Cause(e.Troubles)
+	return len(e.Cut) > 0 && (!ok || t.Likely >= OfSession && e.Cut[0].Moment < t.Moment)
 }
 
 // isGivenUp reports whether a session's code is one with which Hydra's daemon ends after an
@@ -234,12 +183,12 @@ func cutFirst(e Evidence) bool {
 // HYD_SOCK_ERROR and HYD_INTERNAL_ERROR (HYD_status in MPICH's hydra.h).
 func isGivenUp(code int) bool { return code == 5 || code == 7 }
 
-// hydraGaveUp is what mpiexec says when it does not say how the ranks ended.
-const hydraGaveUp = 255
+// HydraGaveUp is what mpiexec says when it does not say how the ranks ended.
+const HydraGaveUp = 255
 
-// peerGone is what a rank of Open MPI 5 aborts with when the connection to a
+// PeerGone is what a rank of Open MPI 5 aborts with when the connection to a
 // daemon or a peer is closed under it: MPI_ERR_UNKNOWN.
-const peerGone = 14
+const PeerGone = 14
 
 // judgeZero doubts a 0.
 func judgeZero(e Evidence) Verdict {
@@ -260,12 +209,12 @@ func judgeZero(e Evidence) Verdict {
 	return judgeIdle(e)
 }
 
-// judgeHint is the way out of a verdict, where there is one.
-func judgeHint(e Evidence, v Verdict) string {
-	t, ok := cause(e.Troubles)
+// Hint is the way out of a verdict, where there is one.
+func Hint(e Evidence, v Verdict) string {
+	t, ok := Cause(e.Troubles)
 	switch {
-	case ok && t.hint != "" && v.Code != 0 && e.Rule == ExitStrict && e.Told == 0 && len(e.Lost) == 0:
-		return t.hint
+	case ok && t.Hint != "" && v.Code != 0 && e.Rule == ExitStrict && e.Told == 0 && len(e.Lost) == 0:
+		return t.Hint
 	case len(e.Starved) > 0 && e.Code != 0 && e.Told == 0 && len(e.Lost) == 0:
 		return "raise resources.limits.memory of the workers' containers, or use less memory per worker"
 	case v.Code == 0 || e.Told != 0 || e.Start != nil || e.Code != 0:

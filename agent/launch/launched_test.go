@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -110,17 +111,17 @@ func TestJudgeScript(t *testing.T) {
 			account := newTally()
 			tc.happens(account, &scripted{called: "mpirun"}, &scripted{called: "mpiexec"})
 			account.conclude(tc.code != 0)
-			e := Evidence{Name: "bash", Rule: ExitScript, Workers: 3, Code: tc.code}
+			e := verdict.Evidence{Name: "bash", Rule: verdict.ExitScript, Workers: 3, Code: tc.code}
 			account.testify(&e)
 			e.Opened = 3
-			e = e.latest()
-			got := Judge(e)
-			require.Equal(t, Verdict{tc.want, tc.why}, got)
+			e = e.Latest()
+			got := verdict.Judge(e)
+			require.Equal(t, verdict.Verdict{Code: tc.want, Why: tc.why}, got)
 			if tc.code == 0 && tc.want != 0 {
-				require.Contains(t, judgeHint(e, got), "--exit=command")
+				require.Contains(t, verdict.Hint(e, got), "--exit=command")
 			}
-			e.Rule = ExitCommand
-			require.Equal(t, tc.code, Judge(e).Code, "--exit=command takes the command's word")
+			e.Rule = verdict.ExitCommand
+			require.Equal(t, tc.code, verdict.Judge(e).Code, "--exit=command takes the command's word")
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package launch
+package verdict
 
 import (
 	"fmt"
@@ -21,10 +21,10 @@ func judgeAlone(e Evidence) Verdict {
 	return Verdict{names.ExitUsage, fmt.Sprintf("%s said 0, but %s ran in the launcher alone, and on none of the %s", e.Name, e.Alone, phrase.Count(e.Workers, "worker"))}
 }
 
-// aloneSentence is what the user is told of a command that has used no worker for a while, "" for
+// AloneSentence is what the user is told of a command that has used no worker for a while, "" for
 // nothing: meant is the framework that its script is written for, found a framework's launcher that
 // it has started here.
-func aloneSentence(name, meant, found string) string {
+func AloneSentence(name, meant, found string) string {
 	switch {
 	case meant != "":
 		return name + " runs in the launcher only; " + wayToWorkers(meant) + " starts it on the workers"

@@ -1,6 +1,4 @@
-//go:build linux
-
-package launch
+package verdict
 
 import (
 	"strings"
@@ -26,7 +24,7 @@ func TestTooManyRanks(t *testing.T) {
 		"mpirun -np":                                         "",
 		"mpirun":                                             "",
 	} {
-		require.Equal(t, want, tooManyRanks(strings.Fields(line), 2, 2), line)
+		require.Equal(t, want, TooManyRanks(strings.Fields(line), 2, 2), line)
 	}
-	require.Contains(t, tooManyRanks([]string{"mpirun", "-np", "5", "x"}, 2, 2), "--slots=3")
+	require.Contains(t, TooManyRanks([]string{"mpirun", "-np", "5", "x"}, 2, 2), "--slots=3")
 }

@@ -1,4 +1,4 @@
-package launch
+package verdict
 
 import (
 	"fmt"
@@ -15,14 +15,14 @@ import (
 // nothing that contradicts the workers or mpirun's own code is believed.
 func TestWords(t *testing.T) {
 	rank := func(n int, worker string, code, signal int) RankEnd {
-		return RankEnd{Worker: worker, rank: fmt.Sprint(n), pid: 70 + n, Code: code, Signal: signal, What: fmt.Sprintf("rank %d, solver (pid %d), %s", n, 70+n, phrase.HowEnded(code, signal))}
+		return RankEnd{Worker: worker, Rank: fmt.Sprint(n), PID: 70 + n, Code: code, Signal: signal, What: fmt.Sprintf("rank %d, solver (pid %d), %s", n, 70+n, phrase.HowEnded(code, signal))}
 	}
 	troubles := func(ranks ...RankEnd) (all []Trouble) {
 		for _, r := range ranks {
 			one := r.trouble()
-			one.likely = ofRank
-			if killed(r.Signal) {
-				one.likely = ofSession
+			one.Likely = OfRank
+			if Killed(r.Signal) {
+				one.Likely = OfSession
 			}
 			all = append(all, one)
 		}
@@ -35,7 +35,7 @@ func TestWords(t *testing.T) {
 		return Word{End: notice.End{Rank: n, PID: 70 + n, Code: 128 + signal, Signal: signal, Hydra: true}, Worker: worker}
 	}
 	mpich := Word{End: notice.End{Rank: -1, Hydra: true}, Worker: "w-1"}
-	proxy := Trouble{Worker: "w-0", What: "its session exited with 7", Code: 7, likely: ofSession}
+	proxy := Trouble{Worker: "w-0", What: "its session exited with 7", Code: 7, Likely: OfSession}
 	daemon := Trouble{Worker: "w-0", What: "its orted (pid 5) was killed by SIGKILL", Code: 137}
 	victim := rank(0, "w-0", 137, 9)
 	unknown := unknownFirst + "; mpirun exited with "
@@ -48,7 +48,7 @@ func TestWords(t *testing.T) {
 			"worker w-1: rank 1 exited with 3, as mpirun said; mpirun exited with 3"},
 		"Open MPI 5 saw one and tells no host": {Evidence{Code: 139, Unseen: []string{"w-1", "w-0", "w-1"}, Words: []Word{word(1, 139, 11, "")}}, 139,
 			"rank 1 was killed by SIGSEGV, as mpirun said; mpirun exited with 139"},
-		"the worker knows the rank without its number": {Evidence{Code: 3, Ranks: []RankEnd{{Worker: "w-1", pid: 71, Code: 3, What: "a rank, (pid 71), exited with 3", unborn: true}},
+		"the worker knows the rank without its number": {Evidence{Code: 3, Ranks: []RankEnd{{Worker: "w-1", PID: 71, Code: 3, What: "a rank, (pid 71), exited with 3", Unborn: true}},
 			Unseen: []string{"w-1"}, Words: []Word{word(1, 3, 0, "")}}, 3, "worker w-1: rank 1 (pid 71) exited with 3, as mpirun said; mpirun exited with 3"},
 		"the worker saw it": {Evidence{Code: 3, Ranks: []RankEnd{rank(1, "w-1", 3, 0)}, Words: []Word{word(1, 3, 0, "")}}, 3,
 			"worker w-1: rank 1, solver (pid 71), exited with 3; mpirun exited with 3"},
@@ -100,7 +100,7 @@ func TestWordsOfAScript(t *testing.T) {
 	began := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	said := func(n int, at time.Time) Word { return Word{End: notice.End{Rank: n, Code: 3, At: at}} }
 	words := []Word{said(0, began.Add(time.Second)), said(1, began.Add(3*time.Second))}
-	first, second := LaunchEnd{Passed: true, began: began}, LaunchEnd{began: began.Add(2 * time.Second)}
+	first, second := LaunchEnd{Passed: true, Began: began}, LaunchEnd{Began: began.Add(2 * time.Second)}
 	for name, tc := range map[string]struct {
 		launches []LaunchEnd
 		want     []Word
@@ -111,16 +111,8 @@ func TestWordsOfAScript(t *testing.T) {
 		"no mpirun":                             {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, len(tc.want), len(Evidence{Launches: tc.launches, Words: words}.latest().Words))
-			require.ElementsMatch(t, tc.want, Evidence{Launches: tc.launches, Words: words}.latest().Words)
+			require.Equal(t, len(tc.want), len(Evidence{Launches: tc.launches, Words: words}.Latest().Words))
+			require.ElementsMatch(t, tc.want, Evidence{Launches: tc.launches, Words: words}.Latest().Words)
 		})
-	}
-}
-
-// TestWordsOf: a host is a worker by any of its names.
-func TestWordsOf(t *testing.T) {
-	hosts := []Host{{Name: "w-0", Host: "10.0.0.1", IP: "10.0.0.1"}, {Name: "w-1", Host: "node-1", IP: "10.0.0.2"}}
-	for host, want := range map[string]string{"10.0.0.1": "w-0", "w-0": "w-0", "node-1": "w-1", "10.0.0.2": "w-1", "launcher": "", "": ""} {
-		require.Equal(t, want, wordsOf([]notice.End{{Host: host}}, hosts)[0].Worker, host)
 	}
 }

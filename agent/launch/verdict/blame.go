@@ -1,4 +1,4 @@
-package launch
+package verdict
 
 import (
 	"fmt"
@@ -15,18 +15,18 @@ const unknownFirst = "which rank ended first is not known"
 // mpirun's own words name its host at most. Of several ranks that were killed,
 // mpirun has killed all but one.
 func culprit(e Evidence) string {
-	t, ill := cause(e.Troubles)
-	switch b, ok := blame(e); {
+	t, ill := Cause(e.Troubles)
+	switch b, ok := Blame(e); {
 	case len(e.Starved) > 0:
 		return ""
 	case cutFirst(e):
 		return fmt.Sprintf("the first session to be cut off, when its agent ended, was that on worker %s; ", e.Cut[0].Worker)
 	case ok:
-		return b.says() + "; "
-	case e.Code == hydraGaveUp && len(e.Quiet) > 0:
+		return b.Says() + "; "
+	case e.Code == HydraGaveUp && len(e.Quiet) > 0:
 		return saysQuiet(e.Quiet) + "; "
-	case ill && t.likely <= ofSession && !t.rank:
-		return fmt.Sprintf("%s (%s); ", unknownFirst, t.says())
+	case ill && t.Likely <= OfSession && !t.Rank:
+		return fmt.Sprintf("%s (%s); ", unknownFirst, t.Says())
 	case len(e.Ranks) > 0:
 		return unknownFirst + "; "
 	}
@@ -43,10 +43,10 @@ func saysQuiet(workers []string) string {
 	return fmt.Sprintf("worker %s%s: its session ended with 0 before mpiexec did, and no rank was seen there", workers[0], more)
 }
 
-// blame returns where a failure began: a rank, a daemon, a session or a host, false where
+// Blame returns where a failure began: a rank, a daemon, a session or a host, false where
 // that is not known. What mpirun says of it counts where it is told more, or more reliably,
 // than by what the workers saw.
-func blame(e Evidence) (Trouble, bool) {
+func Blame(e Evidence) (Trouble, bool) {
 	if r, found := byWord(e); found {
 		return r.trouble(), true
 	}
@@ -60,18 +60,18 @@ func blame(e Evidence) (Trouble, bool) {
 // have killed is blamed only when the command's code tells of its end, and a proxy of Hydra's
 // that gave up only when no rank may have failed unseen before.
 func seen(e Evidence) (Trouble, bool) {
-	t, ill := cause(e.Troubles)
-	ill = ill && t.likely != ofAftermath
+	t, ill := Cause(e.Troubles)
+	ill = ill && t.Likely != OfAftermath
 	own, found := ownEnd(e)
 	session := ownSession(e.Troubles)
 	switch {
-	case ill && t.likely == ofDaemon && found && own.at.Before(t.at):
+	case ill && t.Likely == OfDaemon && found && own.At.Before(t.At):
 		return own.trouble(), true // Hydra kills its proxies when a rank has failed
-	case ill && t.proxy && session != nil:
+	case ill && t.Proxy && session != nil:
 		return *session, true
-	case ill && t.proxy && len(e.Unseen) > 0:
+	case ill && t.Proxy && len(e.Unseen) > 0:
 		return Trouble{}, false
-	case ill && t.likely < ofSession:
+	case ill && t.Likely < OfSession:
 		return t, true
 	}
 	if r, found := meant(e); found && ill {
@@ -80,7 +80,7 @@ func seen(e Evidence) (Trouble, bool) {
 	if found {
 		return own.trouble(), true
 	}
-	if ill && (t.rank && e.tells(t.Code) || !t.rank && (!isGivenUp(t.Code) || len(e.Unseen) == 0 && !aborted(e))) {
+	if ill && (t.Rank && e.tells(t.Code) || !t.Rank && (!isGivenUp(t.Code) || len(e.Unseen) == 0 && !aborted(e))) {
 		return t, true
 	}
 	if len(e.Ranks) == 1 && e.tells(e.Ranks[0].Code) {
@@ -94,7 +94,7 @@ func seen(e Evidence) (Trouble, bool) {
 // killed, follows another one.
 func ownSession(all []Trouble) *Trouble {
 	i := slices.IndexFunc(all, func(t Trouble) bool {
-		return t.likely == ofSession && !t.rank && !t.late && t.Code > 0 && t.Code < 128 && !isGivenUp(t.Code)
+		return t.Likely == OfSession && !t.Rank && !t.Late && t.Code > 0 && t.Code < 128 && !isGivenUp(t.Code)
 	})
 	if i < 0 {
 		return nil
@@ -104,12 +104,12 @@ func ownSession(all []Trouble) *Trouble {
 
 // trouble is the end of a rank as a Trouble.
 func (r RankEnd) trouble() Trouble {
-	return Trouble{Worker: r.Worker, What: r.What, Code: r.Code, launch: r.launch, rank: true, number: r.rank}
+	return Trouble{Worker: r.Worker, What: r.What, Code: r.Code, Launch: r.Launch, Rank: true, Number: r.Rank}
 }
 
 // tells reports whether the command's code may tell of a rank that was killed with that code.
 func (e Evidence) tells(code int) bool {
-	return e.Code == code || len(e.Unseen) == 0 && (e.Code == hydraGaveUp || e.Code == peerGone || e.Ended)
+	return e.Code == code || len(e.Unseen) == 0 && (e.Code == HydraGaveUp || e.Code == PeerGone || e.Ended)
 }
 
 // ownEnd returns the first rank in time that ended badly by itself, false where none is known.
@@ -117,7 +117,7 @@ func (e Evidence) tells(code int) bool {
 // only where the command's code may be its.
 func ownEnd(e Evidence) (RankEnd, bool) {
 	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool {
-		return !killed(r.Signal) && (!r.unborn || r.Code == e.Code || e.Code == hydraGaveUp)
+		return !Killed(r.Signal) && (!r.Unborn || r.Code == e.Code || e.Code == HydraGaveUp)
 	})
 	if i < 0 {
 		return RankEnd{}, false
@@ -130,9 +130,9 @@ func ownEnd(e Evidence) (RankEnd, bool) {
 // their ends may be heard of first. An abort because a peer has gone tells of that
 // one: it was killed by KILL, or exited; Open MPI 5 itself ends ranks with TERM.
 func meant(e Evidence) (RankEnd, bool) {
-	if e.Code == peerGone {
+	if e.Code == PeerGone {
 		i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool {
-			return r.Signal == int(syscall.SIGKILL) || r.Signal == 0 && r.Code != peerGone
+			return r.Signal == int(syscall.SIGKILL) || r.Signal == 0 && r.Code != PeerGone
 		})
 		if i < 0 {
 			i = slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return r.Signal == 0 })
@@ -143,16 +143,16 @@ func meant(e Evidence) (RankEnd, bool) {
 		return e.Ranks[i], true
 	}
 	several := slices.ContainsFunc(e.Ranks, func(r RankEnd) bool { return r.Signal != e.Ranks[0].Signal })
-	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return killed(r.Signal) && r.Code == e.Code })
+	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return Killed(r.Signal) && r.Code == e.Code })
 	if !several || i < 0 {
 		return RankEnd{}, false
 	}
 	return e.Ranks[i], true
 }
 
-// starvedRank returns the first rank in time that SIGKILL ended on a worker that ran out of
+// StarvedRank returns the first rank in time that SIGKILL ended on a worker that ran out of
 // memory, false where none is known. Where some were not seen, it may be a victim.
-func starvedRank(e Evidence) (RankEnd, bool) {
+func StarvedRank(e Evidence) (RankEnd, bool) {
 	if r, found := byWord(e); found && r.Signal == int(syscall.SIGKILL) && slices.Contains(e.Starved, r.Worker) {
 		return r, true
 	}
@@ -168,7 +168,7 @@ func starvedRank(e Evidence) (RankEnd, bool) {
 // fatal returns the first rank in time that a signal ended which was not the command's,
 // false where none is known.
 func fatal(e Evidence) (RankEnd, bool) {
-	if r, found := starvedRank(e); found {
+	if r, found := StarvedRank(e); found {
 		return r, true
 	}
 	r, found := ownEnd(e)
@@ -179,4 +179,25 @@ func fatal(e Evidence) (RankEnd, bool) {
 // after MPI_Abort(0).
 func aborted(e Evidence) bool {
 	return e.Code == 0 && len(e.Bad) > 1 && !slices.ContainsFunc(e.Bad, func(b BadSession) bool { return !isGivenUp(b.Code) })
+}
+
+// FirstOfItself is the rank that failed first, if it is known and was not killed.
+func FirstOfItself(e Evidence) (RankEnd, bool) {
+	t, found := Blame(e)
+	if !found || !t.Rank || t.Number == "" {
+		return RankEnd{}, false
+	}
+	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool { return r.Rank == t.Number && r.Worker == t.Worker && r.Code == t.Code })
+	if i < 0 || Killed(e.Ranks[i].Signal) {
+		return RankEnd{}, false
+	}
+	return e.Ranks[i], true
+}
+
+// HydraBroke: mpiexec gave up because a daemon of its own did, and nobody saw a
+// rank end badly. MPICH 4.0's proxies abort so now and then when a rank of theirs
+// is killed while they still begin.
+func HydraBroke(e Evidence) bool {
+	t, ok := Cause(e.Troubles)
+	return e.Code == HydraGaveUp && ok && t.Likely == OfSession && isGivenUp(t.Code) && len(e.Ranks) == 0
 }

@@ -1,15 +1,27 @@
-package launch
+package verdict
 
 import (
-	"errors"
 	"fmt"
 
-	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/exec/link"
-	"github.com/musterhq/muster/exec/wire"
 )
+
+// GroupEnd is how a group of processes on the workers ended.
+type GroupEnd struct {
+	Code    int           // 0, or that of the first failure; 0 as well when it was told to stop
+	Cause   *GroupFailure // nil: no process failed
+	Others  int           // processes that failed besides, by themselves
+	Stopped bool          // it was told to stop, or a worker that left was
+}
+
+// GroupFailure is the first failure of a group.
+type GroupFailure struct {
+	Worker    string
+	Sentence  string // what failed and how
+	Preempted bool   // the worker was told to stop from outside
+	OfLost    bool   // the failure is the loss of the worker
+}
 
 // JudgeGroup decides the exit code of a group, told being the signal that told
 // us to stop, 0 if none, and lost the workers of the group that were lost.
@@ -19,7 +31,7 @@ import (
 // goes because a process failed. Else the code is that of the first failure.
 // --exit is for commands in the launcher: nobody else's word is to be doubted
 // here.
-func JudgeGroup(told int, r group.Result, lost []Lost) Verdict {
+func JudgeGroup(told int, r GroupEnd, lost []Lost) Verdict {
 	switch {
 	case told != 0:
 		return Verdict{128 + told, fmt.Sprintf("told to stop by %s", phrase.SignalName(told))}
@@ -34,24 +46,19 @@ func JudgeGroup(told int, r group.Result, lost []Lost) Verdict {
 		if n := len(lost) - 1; n > 0 {
 			why += fmt.Sprintf(" (and %s)", phrase.Count(n, "more worker"))
 		}
-		if r.Cause.Exit.Reason == wire.ReasonPreempted && r.Cause.Worker == lost[0].Worker {
+		if r.Cause.Preempted && r.Cause.Worker == lost[0].Worker {
 			return Verdict{names.ExitHopeless, "worker " + lost[0].Worker + " was told to stop from outside"}
 		}
-		if !causeOfLost(r.Cause.Err) {
-			why += "; " + r.Cause.Sentence()
+		if !r.Cause.OfLost {
+			why += "; " + r.Cause.Sentence
 		}
 		return Verdict{names.ExitHopeless, why}
 	}
-	return Verdict{r.Code, r.Cause.Sentence() + besides(r.Others)}
+	return Verdict{r.Code, r.Cause.Sentence + Besides(r.Others)}
 }
 
-// causeOfLost: the error is that of a worker that is lost.
-func causeOfLost(err error) bool {
-	var lost *link.LostError
-	return errors.As(err, &lost)
-}
-
-func besides(others int) string {
+// Besides is " (and 2 more failed)", or "" for none.
+func Besides(others int) string {
 	if others == 0 {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package launch
+package verdict
 
 import (
 	"errors"
@@ -76,9 +76,9 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeHint(t *testing.T) {
 	e := Evidence{Name: "mpirun", Rule: ExitStrict, Workers: 2}
-	require.Contains(t, judgeHint(e, Judge(e)), "--exit=command")
+	require.Contains(t, Hint(e, Judge(e)), "--exit=command")
 	e.Opened = 2
-	require.Empty(t, judgeHint(e, Judge(e)))
+	require.Empty(t, Hint(e, Judge(e)))
 	e.Bad = []BadSession{{"w", 3, "exited with 3"}}
-	require.Contains(t, judgeHint(e, Judge(e)), "--exit=command")
+	require.Contains(t, Hint(e, Judge(e)), "--exit=command")
 }

@@ -1,4 +1,4 @@
-package launch
+package verdict
 
 import (
 	"fmt"
@@ -35,9 +35,9 @@ func judgeIdle(e Evidence) Verdict {
 		e.Name, allWorkers(e.Workers))}
 }
 
-// firstFailed returns the first launcher such as deepspeed that lost a session on a worker, false
+// FirstFailed returns the first launcher such as deepspeed that lost a session on a worker, false
 // for none.
-func firstFailed(e Evidence) (StarterEnd, bool) {
+func FirstFailed(e Evidence) (StarterEnd, bool) {
 	for _, s := range e.Starters {
 		if !s.Passed && len(s.Bad) > 0 && s.Bad[0].Worker != "" {
 			return s, true
@@ -48,7 +48,7 @@ func firstFailed(e Evidence) (StarterEnd, bool) {
 
 // failedOrder names that session, before the code that its command ended with; "" for none.
 func failedOrder(e Evidence) string {
-	s, found := firstFailed(e)
+	s, found := FirstFailed(e)
 	if !found {
 		return ""
 	}

@@ -1,19 +1,19 @@
-package launch
+package verdict
 
 import (
 	"slices"
 	"strings"
 )
 
-// latest leaves in the evidence what belongs to the mpiruns that the command did not go on
+// Latest leaves in the evidence what belongs to the mpiruns that the command did not go on
 // from. A script that starts another mpirun after one that failed has taken notice: it
 // retries, or the first one was a probe. Sessions that no mpirun asked for tell their
 // callers how they ended.
-func (e Evidence) latest() Evidence {
+func (e Evidence) Latest() Evidence {
 	old := func(launch int) bool { return launch == 0 || launch > len(e.Launches) || e.Launches[launch-1].Passed }
-	e.Troubles = slices.DeleteFunc(slices.Clone(e.Troubles), func(t Trouble) bool { return old(t.launch) })
-	e.Ranks = slices.DeleteFunc(slices.Clone(e.Ranks), func(r RankEnd) bool { return old(r.launch) })
-	e.Cut = slices.DeleteFunc(slices.Clone(e.Cut), func(c Cut) bool { return old(c.launch) })
+	e.Troubles = slices.DeleteFunc(slices.Clone(e.Troubles), func(t Trouble) bool { return old(t.Launch) })
+	e.Ranks = slices.DeleteFunc(slices.Clone(e.Ranks), func(r RankEnd) bool { return old(r.Launch) })
+	e.Cut = slices.DeleteFunc(slices.Clone(e.Cut), func(c Cut) bool { return old(c.Launch) })
 	e.Bad = nil // which are among the troubles
 	e.Words = e.lastWords()
 	return e
@@ -22,9 +22,9 @@ func (e Evidence) latest() Evidence {
 // of is the evidence on one mpirun, as if it were the command.
 func (e Evidence) of(i int) Evidence {
 	l := e.Launches[i]
-	e.Troubles = slices.DeleteFunc(slices.Clone(e.Troubles), func(t Trouble) bool { return t.launch != i+1 })
-	e.Ranks = slices.DeleteFunc(slices.Clone(e.Ranks), func(r RankEnd) bool { return r.launch != i+1 })
-	e.Cut = slices.DeleteFunc(slices.Clone(e.Cut), func(c Cut) bool { return c.launch != i+1 })
+	e.Troubles = slices.DeleteFunc(slices.Clone(e.Troubles), func(t Trouble) bool { return t.Launch != i+1 })
+	e.Ranks = slices.DeleteFunc(slices.Clone(e.Ranks), func(r RankEnd) bool { return r.Launch != i+1 })
+	e.Cut = slices.DeleteFunc(slices.Clone(e.Cut), func(c Cut) bool { return c.Launch != i+1 })
 	e.Name, e.Rule, e.Code, e.Signal, e.Ended, e.Bad = l.Name, ExitStrict, l.Code, l.Signal, l.Stopped, nil
 	return e
 }

@@ -1,4 +1,4 @@
-package launch
+package verdict
 
 import (
 	"fmt"
@@ -17,21 +17,6 @@ type Word struct {
 	Worker string // of its host; "": not told, or no worker's
 }
 
-// wordsOf are the ends with the workers of their hosts.
-func wordsOf(ends []notice.End, hosts []Host) (words []Word) {
-	for _, end := range ends {
-		word := Word{End: end}
-		i := slices.IndexFunc(hosts, func(h Host) bool {
-			return end.Host != "" && slices.Contains([]string{h.Host, h.Name, h.IP}, end.Host)
-		})
-		if i >= 0 {
-			word.Worker = hosts[i].Name
-		}
-		words = append(words, word)
-	}
-	return words
-}
-
 // lastWords are those of the one mpirun that a script did not go on from; of several such,
 // nobody knows which one has spoken.
 func (e Evidence) lastWords() []Word {
@@ -39,7 +24,7 @@ func (e Evidence) lastWords() []Word {
 	if len(last) != 1 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(e.Words), func(w Word) bool { return w.At.Before(last[0].began) })
+	return slices.DeleteFunc(slices.Clone(e.Words), func(w Word) bool { return w.At.Before(last[0].Began) })
 }
 
 // byWord returns the end that mpirun has told of, where that is to be believed: false where it
@@ -50,11 +35,11 @@ func byWord(e Evidence) (RankEnd, bool) {
 		return RankEnd{}, false
 	}
 	switch b, ok := seen(e); {
-	case !ok, b.proxy:
+	case !ok, b.Proxy:
 		return said, true
-	case b.rank && b.Worker == said.Worker && b.Code == said.Code && b.number == "":
+	case b.Rank && b.Worker == said.Worker && b.Code == said.Code && b.Number == "":
 		return said, true // the same one, whose number was not known
-	case b.rank && !killed(b.Code-128) && fits(e, b.Code, b.Code-128), !b.rank && b.likely < ofRank:
+	case b.Rank && !Killed(b.Code-128) && fits(e, b.Code, b.Code-128), !b.Rank && b.Likely < OfRank:
 		return RankEnd{}, false
 	}
 	return said, true
@@ -76,7 +61,7 @@ func told(e Evidence) (RankEnd, bool) {
 // fits reports whether the command's code may tell of an end with that code, 0 being one that
 // is not known.
 func fits(e Evidence, code, signal int) bool {
-	return e.Code != 0 && (code == 0 || e.Code == code || e.Code == signal || e.Code == hydraGaveUp)
+	return e.Code != 0 && (code == 0 || e.Code == code || e.Code == signal || e.Code == HydraGaveUp)
 }
 
 // possible returns the end of the rank that a word is about: one that its worker reported, or
@@ -86,18 +71,18 @@ func possible(e Evidence, w Word) (RankEnd, bool) {
 	for _, r := range e.Ranks {
 		elsewhere := w.Worker != "" && r.Worker != w.Worker
 		switch {
-		case r.rank == number && (elsewhere || r.Code != w.Code):
+		case r.Rank == number && (elsewhere || r.Code != w.Code):
 			return RankEnd{}, false // it ended there, or in another way
-		case elsewhere, r.rank != "" && r.rank != number:
-		case r.rank == number, r.Code == w.Code && (w.PID == 0 || w.PID == r.pid):
+		case elsewhere, r.Rank != "" && r.Rank != number:
+		case r.Rank == number, r.Code == w.Code && (w.PID == 0 || w.PID == r.PID):
 			seenAs = append(seenAs, r)
 		}
 	}
 	if w.Code == 0 && len(seenAs) == 0 { // a rank that ended with 0 is not reported
-		return numbered(RankEnd{Worker: w.Worker, pid: w.PID}, e.Name, w), true
+		return numbered(RankEnd{Worker: w.Worker, PID: w.PID}, e.Name, w), true
 	}
 	if len(seenAs) > 1 {
-		seenAs = slices.DeleteFunc(seenAs, func(r RankEnd) bool { return r.rank == "" })
+		seenAs = slices.DeleteFunc(seenAs, func(r RankEnd) bool { return r.Rank == "" })
 	}
 	switch {
 	case len(seenAs) == 1 && (!w.maybeVictim() || seenAs[0] == e.Ranks[0] || slices.Contains(e.Starved, seenAs[0].Worker)):
@@ -109,11 +94,11 @@ func possible(e Evidence, w Word) (RankEnd, bool) {
 	if !unseen || w.maybeVictim() && !slices.Contains(e.Starved, worker) {
 		return RankEnd{}, false
 	}
-	return numbered(RankEnd{Worker: worker, pid: w.PID, Code: w.Code, Signal: w.Signal}, e.Name, w), true
+	return numbered(RankEnd{Worker: worker, PID: w.PID, Code: w.Code, Signal: w.Signal}, e.Name, w), true
 }
 
 // maybeVictim reports whether the word is Hydra's, of a rank that it may have killed itself.
-func (w Word) maybeVictim() bool { return w.Hydra && killed(w.Signal) }
+func (w Word) maybeVictim() bool { return w.Hydra && Killed(w.Signal) }
 
 // whereabouts returns the worker of a rank that was not seen, "" where that is not known, and
 // false where there is none for it.
@@ -136,13 +121,13 @@ func (w Word) whereabouts(e Evidence) (worker string, possible bool) {
 
 // numbered is a rank's end with the number that a word tells.
 func numbered(r RankEnd, name string, w Word) RankEnd {
-	if r.rank != "" {
+	if r.Rank != "" {
 		return r
 	}
-	r.rank = strconv.Itoa(w.Rank)
-	r.What = "rank " + r.rank
-	if r.pid != 0 {
-		r.What += fmt.Sprintf(" (pid %d)", r.pid)
+	r.Rank = strconv.Itoa(w.Rank)
+	r.What = "rank " + r.Rank
+	if r.PID != 0 {
+		r.What += fmt.Sprintf(" (pid %d)", r.PID)
 	}
 	how := phrase.HowEnded(r.Code, r.Signal)
 	if r.Code == 0 {
@@ -161,12 +146,12 @@ func onHost(e Evidence) (Trouble, bool) {
 	}
 	worker := e.Words[i].Worker
 	b, ok := seen(e)
-	if ok && (b.Worker == worker || !b.rank && !b.proxy && b.likely < ofRank || b.rank && !killed(b.Code-128)) {
+	if ok && (b.Worker == worker || !b.Rank && !b.Proxy && b.Likely < OfRank || b.Rank && !Killed(b.Code-128)) {
 		return Trouble{}, false
 	}
 	there := slices.DeleteFunc(slices.Clone(e.Ranks), func(r RankEnd) bool { return r.Worker != worker })
 	if len(there) == 1 && !slices.Contains(e.Unseen, worker) && fits(e, there[0].Code, there[0].Signal) {
 		return there[0].trouble(), true
 	}
-	return Trouble{Worker: worker, Code: e.Code, What: "which of its ranks ended first is not known", likely: ofSession}, true
+	return Trouble{Worker: worker, Code: e.Code, What: "which of its ranks ended first is not known", Likely: OfSession}, true
 }

@@ -1,0 +1,85 @@
+package rules
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// rooms are the packages below agent/launch, and the rooms that each may import.
+// The launcher itself may import all of them, and none imports the launcher.
+func rooms() map[string][]string {
+	return map[string][]string{
+		"phrase":  nil,
+		"verdict": {"phrase"},
+	}
+}
+
+// pureRooms decide by what they are given: they read no clock, file or socket, and start
+// no process.
+func pureRooms() []string { return []string{"phrase", "verdict"} }
+
+func TestRoomsOfTheLauncher(t *testing.T) {
+	const launch = module + "agent/launch"
+	for _, p := range list(t, launch+"/...") {
+		room := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, launch), "/")
+		if room == "" {
+			continue
+		}
+		may, known := rooms()[room]
+		require.True(t, known, "%s has no place among the rooms of agent/launch", p.ImportPath)
+		for _, i := range p.Imports {
+			if to, inside := strings.CutPrefix(i, launch); inside {
+				require.Contains(t, may, strings.TrimPrefix(to, "/"), "%s imports %s", p.ImportPath, i)
+			}
+		}
+	}
+}
+
+func TestPureRoomsDecideByWhatTheyAreGiven(t *testing.T) {
+	for _, room := range pureRooms() {
+		files, err := filepath.Glob(filepath.Join(root(t), "agent/launch", room, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, name, nil, 0)
+			require.NoError(t, err)
+			for _, i := range file.Imports {
+				path, err := strconv.Unquote(i.Path.Value)
+				require.NoError(t, err)
+				require.False(t, reachesOut(path), "%s imports %s", name, path)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if call, ok := n.(*ast.SelectorExpr); ok && readsClock(call) {
+					t.Errorf("%s: a pure room has no clock: its caller gives it the time", set.Position(n.Pos()))
+				}
+				return true
+			})
+		}
+	}
+}
+
+// reachesOut reports whether the package leads to files, processes, sockets, chance or
+// waiting, or is one of ours that does.
+func reachesOut(path string) bool {
+	return slices.ContainsFunc([]string{"os", "net", "context", "io/ioutil", "log/slog", "math/rand", "golang.org/x/sync", "k8s.io", module + "exec/link", module + "exec/reap", module + "exec/rundir"}, func(one string) bool {
+		return path == one || strings.HasPrefix(path, one+"/")
+	}) && path != "net/netip"
+}
+
+// readsClock reports whether a selector is one of package time's that depends on now.
+func readsClock(s *ast.SelectorExpr) bool {
+	x, ok := s.X.(*ast.Ident)
+	return ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}, s.Sel.Name)
+}
