@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
@@ -33,7 +34,7 @@ type attempt struct {
 	watcher  *supervisor
 	hang     *hangWatch     // nil: nobody looks for hangs
 	progress *progressWatch // nil: there are no rules for output lines
-	words    *words         // nil: nobody listens to the command's words
+	words    *console.Words // nil: nobody listens to the command's words
 	began    time.Time
 	ran      time.Duration
 	evidence verdict.Evidence
@@ -58,7 +59,7 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 		return nil, err
 	}
 	if err := r.place.paths.write(a.plan.all(), r.agent); err != nil {
-		return nil, unwritable(err)
+		return nil, console.Unwritable(err)
 	}
 	if said := r.place.paths.given.sentence(a.plan, len(workers)); said != "" && number == 0 {
 		r.voice.Say("%s", said)
@@ -132,13 +133,13 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 		return err
 	}
 	if a.number == 0 {
-		r.input = newInput(r.streams.In)
+		r.input = console.NewInput(r.streams.In)
 	} else {
-		r.input.again(r.voice)
+		r.input.Rewind(r.voice)
 	}
 	a.progress = r.watchProgress(0)
 	a.words = r.listen()
-	a.command, err = r.teed(a.progress, a.words, func(s Streams) (c *command, err error) {
+	a.command, err = r.teed(a.progress, a.words, func(s console.Streams) (c *command, err error) {
 		err = onThread(func() (err error) {
 			deaf := false
 			if r.launchesOnly(argv) {
@@ -179,8 +180,8 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	e := verdict.Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started), Inquiry: isInquiry(r.cfg.Command), Remote: r.cfg.isRemote()}
 	s.alone.testify(&e)
 	r.tally.testify(&e)
-	r.tees.drain(r.voice)
-	e.Words, e.Own = wordsOf(a.words.ends(), a.plan.Hosts), a.plan.Own != nil
+	r.tees.Drain(r.voice)
+	e.Words, e.Own = wordsOf(a.words.Ends(), a.plan.Hosts), a.plan.Own != nil
 	s.pardon(&e)
 	if e.Rule == verdict.ExitScript {
 		e = e.Latest()
@@ -230,7 +231,7 @@ func (r *runner) pronounceCommand(a *attempt) {
 // conclude writes the metrics and says the last line.
 func (r *runner) conclude() {
 	r.tally.fill(&r.report)
-	if err := r.meter.report(r.voice); err != nil {
+	if err := r.meter.Report(r.voice); err != nil {
 		r.unwritten(err)
 	}
 	if code, why := r.settleCode(r.report.Exit, r.verdict.Why); code != r.report.Exit {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -179,34 +178,4 @@ func toldWhileWaiting(sig os.Signal) error {
 		return nil
 	}
 	return failure.New(128+int(n), "", "told to stop by %s while waiting for workers", phrase.SignalName(int(n)))
-}
-
-// newPrinter shows the progress of the wait on f: live on a terminal, as lines
-// that begin like all of ours elsewhere.
-func newPrinter(f *os.File, cfg Config) *rendezvous.Printer {
-	p := rendezvous.NewPrinter(f)
-	switch {
-	case cfg.Quiet:
-		p.Out, p.TTY = io.Discard, false
-	case cfg.jsonLines():
-		p.Out, p.TTY = failure.JSONLines{Out: f, Level: "info"}, false
-	case !p.TTY:
-		p.Out = prefixed{f}
-	}
-	return p
-}
-
-// prefixed begins every line that is not indented with our name.
-type prefixed struct{ w io.Writer }
-
-func (p prefixed) Write(line []byte) (int, error) {
-	if len(line) > 0 && line[0] != ' ' {
-		line = append([]byte("agent: "), line...)
-	} else {
-		line = []byte(strings.TrimLeft(string(line), " "))
-	}
-	if _, err := p.w.Write(line); err != nil {
-		return 0, err
-	}
-	return len(line), nil
 }

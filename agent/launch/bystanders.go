@@ -61,7 +61,7 @@ func (r *runner) tellBystanders(a *attempt) {
 	if !known || e.Told != 0 || len(e.Lost) > 0 || a.verdict.Code == 0 {
 		return
 	}
-	f := stacks.Failure{Sentence: "rank " + failed.Rank + " on " + failed.Worker + " " + phrase.HowEnded(failed.Code, failed.Signal), Tail: a.words.last(), Mixed: true}
+	f := stacks.Failure{Sentence: "rank " + failed.Rank + " on " + failed.Worker + " " + phrase.HowEnded(failed.Code, failed.Signal), Tail: a.words.Last(), Mixed: true}
 	if stacks.OfFailure(f, nil).Sentence == "" {
 		return // the stacks of ranks that are fine explain no failure: they are not waited for
 	}

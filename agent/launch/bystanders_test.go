@@ -5,7 +5,6 @@ package launch
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,21 +80,4 @@ func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 		_, found = b.found()
 		require.False(t, found)
 	})
-}
-
-// The end of a long output is kept, in whole lines.
-func TestLastWordsOfAStream(t *testing.T) {
-	w := &words{}
-	stream := w.reader(true)
-	for i := range 10_000 {
-		fmt.Fprintf(stream, "line %d\n", i)
-	}
-	fmt.Fprint(stream, "no end")
-	lines := w.last()
-	require.Equal(t, []string{"line 9999", "no end"}, lines[len(lines)-2:])
-	require.Regexp(t, `^line \d+$`, lines[0])
-	require.LessOrEqual(t, len(strings.Join(lines, "\n")), mostWords)
-	fmt.Fprint(stream, strings.Repeat("x", 5*mostWords)+"\nlast")
-	require.Equal(t, []string{"last"}, w.last())
-	require.Empty(t, (*words)(nil).last())
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
 )
@@ -45,7 +46,7 @@ type command struct {
 // startCommand starts argv in dir, "" being the current directory, with our
 // descriptors. Errors are *failure.Failure with 127 (not found), 126 (cannot be run) or
 // 64 (no such directory).
-func startCommand(r *reap.Reaper, argv, env []string, dir string, s Streams, run string) (*command, error) {
+func startCommand(r *reap.Reaper, argv, env []string, dir string, s console.Streams, run string) (*command, error) {
 	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
 		return nil, failure.Usage("the command runs in the launcher: the directory has to be there", "--chdir=%s is no directory here", dir)
 	}

@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,11 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/group/output"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -89,9 +92,9 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			return fmt.Errorf("write plan: %w", err)
 		}
 	}
-	out, complaints := newOutlet(r.streams.Out), newOutlet(r.streams.Err)
+	out, complaints := console.NewOutlet(r.streams.Out), console.NewOutlet(r.streams.Err)
 	a.progress = r.watchProgress(plan.ranks())
-	members, err := r.members(a, named{placeName(standardOutput, r.streams.Out), out}, named{placeName(standardError, r.streams.Err), complaints})
+	members, err := r.members(a, console.Named{Name: console.PlaceName(console.StandardOutput, r.streams.Out), To: out}, console.Named{Name: console.PlaceName(console.StandardError, r.streams.Err), To: complaints})
 	if err != nil {
 		return err
 	}
@@ -104,7 +107,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	c.group = group.New(group.Config{
 		Members: members, Any: plan.Any, Grace: r.cfg.Grace, Linger: r.cfg.shortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.answerTime(),
 		Last: storeOf(plan), Ask: func(worker string, grace time.Duration) { c.lead(worker, grace) },
-		Release: func() { out.close(); complaints.close() },
+		Release: func() { out.Close(); complaints.Close() },
 		Calm:    func() bool { return a.watcher.leaving.Load() },
 		OnWait: func(label, address string, soFar time.Duration) {
 			r.voice.Say("%s waits for somebody to listen on %s, for %s so far", label, address, phrase.Seconds(soFar))
@@ -198,7 +201,7 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 		}
 		m.Stdout, m.Stderr = r.noteErrors(m.Stdout), r.noteErrors(m.Stderr)
 		m.Stdout, m.Stderr = a.progress.hear(p.Rank, m.Stdout), a.progress.hear(p.Rank, m.Stderr)
-		m.Stdout, m.Stderr = a.hang.hear(r.meter.watch(p.Rank, m.Stdout)), a.hang.hear(m.Stderr)
+		m.Stdout, m.Stderr = a.hang.hear(r.meter.Watch(p.Rank, m.Stdout)), a.hang.hear(m.Stderr)
 		return m, nil
 	}
 	for _, p := range a.plan.Processes {
@@ -241,7 +244,7 @@ func outputFailure(err error) error {
 			return failure.New(names.ExitOutput, "", "--output: %w", err)
 		}
 	}
-	return failure.Usage(wayOf(err, "--output=dir=PATH takes a directory that can be made and written"), "--output: %w", err)
+	return failure.Usage(cmp.Or(shortage.Way(err), "--output=dir=PATH takes a directory that can be made and written"), "--output: %w", err)
 }
 
 // colourful: a terminal whose user has not said no (no-color.org).
@@ -251,7 +254,7 @@ func colourful(f *os.File) bool {
 
 // tellCause names the root cause while the rest is still running.
 func (r *runner) tellCause(f group.Failure, others, all int) {
-	if r.lostOutput.err() != nil && f.Err == nil {
+	if r.lostOutput.Err() != nil && f.Err == nil {
 		return // it follows from that, or cannot be told from what does
 	}
 	if causeOfLost(f.Err) { // whose cause its pod's status may say better

@@ -21,10 +21,11 @@
 //	serve.go        serve `agent rsh`, and note how its sessions end; calls.go
 //	job.go          what PID 1 of the workers reports of daemons and ranks
 //	command.go      run the user's command; limit.go: its open files; sweep.go ends what it leaves; ending.go is how
-//	                it is ended; tagging.go
-//	crew.go         or run it as a group on the workers; lay.go lays its files,
-//	                outlet.go carries its output
-//	meter.go        collect metrics from the output; tee.go
+//	                it is ended; tagging.go has its mpirun mark each line
+//	crew.go         or run it as a group on the workers; lay.go lays its files
+//	console         what is printed, and the command's output on its way to the user;
+//	                streams.go says which of its streams pass through us, unwritten.go
+//	                what follows from output that could not be written
 //	supervise.go    watch command, workers and signals; trouble.go; hang.go for hangs, hang_polls.go
 //	                for ranks of MPI that poll, progress.go
 //	                for rules about output lines, leftover.go for ranks that outlast others,
@@ -32,8 +33,7 @@
 //	verdict         decide the exit code, and say why it is not the command's. What it
 //	                is given comes from here: launched.go knows the mpiruns that a
 //	                script starts, starter.go the sessions of launchers that call ssh
-//	                or pdsh, alone.go finds scripts that stay here, words.go reads
-//	                what mpirun says of its ranks
+//	                or pdsh, alone.go finds scripts that stay here
 //	report.go       the summary line, the JSON report, the termination message
 //
 // A Reaper owns every child process of a run, so a kubeconfig that gets its

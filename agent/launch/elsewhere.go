@@ -11,12 +11,13 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework/external"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 )
 
 // Run needs Linux: it says which container to use instead.
-func Run(_ context.Context, cfg Config, _ Streams, _ *slog.Logger) (int, error) {
+func Run(_ context.Context, cfg Config, _ console.Streams, _ *slog.Logger) (int, error) {
 	if err := cfg.Validate(); err != nil {
 		return names.ExitUsage, err
 	}

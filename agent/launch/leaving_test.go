@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
@@ -51,7 +52,7 @@ func TestWhatTookTheWorker(t *testing.T) {
 			s.links = &links{tally: s.tally}
 			s.tally.preempt("w-1")
 			require.Equal(t, tc.want == "", s.unexplained(), "the pod's status is waited for")
-			r := &runner{tally: s.tally, links: s.links, voice: &voice{}}
+			r := &runner{tally: s.tally, links: s.links, voice: &console.Voice{}}
 			a := &attempt{watcher: s}
 			r.judgeCrew(a, group.Result{Code: 143, Stopped: true, Cause: &group.Failure{Label: "rank 1", Worker: "w-1", End: group.End{Exit: wire.ExitRecord{Code: 143, Reason: wire.ReasonPreempted}}}})
 			require.Equal(t, verdict.Verdict{Code: 143, Why: "rank 1 on w-1 was ended because its worker was told to stop from outside" + tc.want}, a.verdict)

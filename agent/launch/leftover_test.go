@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -18,7 +19,7 @@ import (
 // and whether the run was to end.
 func outlasted(t *testing.T, s *stage, within, span time.Duration, happens func(r *leftover, w *hangWatch, second int)) (said string, ended bool) {
 	out := &bytes.Buffer{}
-	sup := &supervisor{name: "train", voice: &voice{w: out}, links: &links{}, tally: s.account, group: true, rest: newLeftover(within)}
+	sup := &supervisor{name: "train", voice: &console.Voice{Out: out}, links: &links{}, tally: s.account, group: true, rest: newLeftover(within)}
 	sup.cfg.Fake, sup.cfg.Grace = 1, time.Second
 	sup.hang = newHangWatch(0, func() map[string]asker { return map[string]asker{"1": seated{s, "1"}, "2": seated{s, "2"}} })
 	sup.hang.begin()

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -33,7 +34,7 @@ type links struct {
 	lease time.Duration
 	log   *slog.Logger
 	tally *tally
-	voice *voice // nil: nothing is said
+	voice *console.Voice // nil: nothing is said
 
 	changed chan struct{} // one token: some link has another state
 	whole   chan struct{} // one token: the last of those that are there has come up

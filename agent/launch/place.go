@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -15,8 +16,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/rundir"
 )
 
@@ -35,7 +38,7 @@ type place struct {
 // fixed path only when it is free, so that several may run at once.
 func findPlace(cfg Config) (p place, err error) {
 	if p.dir, err = rundir.Create(); err != nil {
-		return p, failure.New(names.ExitUsage, wayOf(err, "set "+names.EnvDir+" to a directory of yours with mode 0700"), "%s", phrase.OneLine(err))
+		return p, failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "set "+names.EnvDir+" to a directory of yours with mode 0700"), "%s", phrase.OneLine(err))
 	}
 	p.socket = filepath.Join(p.dir, names.BrokerSocket)
 	p.listener, err = rundir.Listen(p.socket)
@@ -108,7 +111,7 @@ func answers(socket string) bool {
 
 // socketFailure gives the way out of a socket that cannot be opened.
 func socketFailure(err error) error {
-	return failure.New(names.ExitUsage, wayOf(err, "another agent run may be going on here; "+names.EnvDir+" gives this one a place of its own"), "%w", err)
+	return failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "another agent run may be going on here; "+names.EnvDir+" gives this one a place of its own"), "%w", err)
 }
 
 // take hands the listener over to whoever serves it.
@@ -135,7 +138,7 @@ func (p *place) retire() {
 
 // trouble leaves word of what is wrong with the run for `agent ready`, which is how a
 // LaunchJob's status and events come to know of it; "" takes it back. See [rundir.SetTrouble].
-func (p *place) trouble(v *voice, sentence string, until time.Time) {
+func (p *place) trouble(v *console.Voice, sentence string, until time.Time) {
 	if err := rundir.SetTrouble(filepath.Dir(p.socket), sentence, until); err != nil {
 		v.Warn("cannot leave word for agent ready: %s", err)
 	}

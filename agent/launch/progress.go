@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/progress"
 )
@@ -140,7 +141,7 @@ func (w *progressWatch) hear(rank int, to io.WriteCloser) io.WriteCloser {
 // mixed gives a writer that looks at a stream of a command that runs here.
 func (w *progressWatch) mixed(tags metrics.Tags) io.WriteCloser {
 	if w == nil {
-		return nowhere{io.Discard}
+		return console.Nowhere()
 	}
 	return w.rules.Mixed(func(line []byte) (int, []byte) {
 		if rank, text, ok := tags.Split(line); ok {

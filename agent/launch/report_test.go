@@ -3,12 +3,10 @@ package launch
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -81,23 +79,6 @@ func TestLastWordsOfAttempts(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)
 	require.Contains(t, string(text), "\nearlier attempt 0 (exit code 3): ü")
-}
-
-func TestLogger(t *testing.T) {
-	var b bytes.Buffer
-	log := NewLogger(&b, "auto", "info", false)
-	log.Debug("hidden")
-	log.With("worker", "w-1").WithGroup("link").Info("redial", "error", errors.New("reset"), "after", 2*time.Second)
-	var got map[string]any
-	require.NoError(t, json.Unmarshal(b.Bytes(), &got), b.String())
-	require.Equal(t, "redial", got["msg"])
-	require.Equal(t, "w-1", got["worker"])
-	require.Equal(t, "reset", got["link.error"])
-	require.EqualValues(t, 2, got["link.after"])
-	b.Reset()
-	NewLogger(&b, "auto", "warn", true).Warn("careful")
-	require.Contains(t, b.String(), "WARN")
-	require.NotContains(t, b.String(), "{")
 }
 
 // TestWorkersThatTookPart: the last line counts every worker once, also those that joined, or came in another attempt.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
@@ -34,7 +35,7 @@ const (
 
 // repeat runs attempts until one is the last, and says the verdict of that one.
 func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worker) (err error) {
-	r.meter = newMeter(r.cfg, inPod())
+	r.meter = console.NewMeter(r.cfg.Metrics, r.cfg.MetricsFile, r.tags(), inPod())
 	r.ports = newPorts(r.cfg.Port)
 	if r.account.Policy, err = r.cfg.retries(); err != nil {
 		return err
@@ -75,7 +76,7 @@ func (r *runner) endEarly(number int, err error) error {
 func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	d := retry.Decision{Counted: true}
 	a.outlast()
-	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.superseded() && r.lostOutput.err() == nil {
+	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.superseded() && r.lostOutput.Err() == nil {
 		d = r.account.Decide(a.end())
 	}
 	tried := a.record(d.Counted)
@@ -102,7 +103,7 @@ func (r *runner) superseded() bool {
 func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decision, port *int) ([]rendezvous.Worker, error) {
 	r.voice.Warn("%s", d.Sentence)
 	r.place.trouble(r.voice, d.Sentence, time.Now().Add(restartShown))
-	r.tees.drain(r.voice)
+	r.tees.Drain(r.voice)
 	if err := r.sweep(working, a); err != nil {
 		return nil, failure.New(names.ExitBug, "nothing is begun again beside what is left of an attempt", "restart: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/link"
@@ -53,7 +54,7 @@ func TestRestIsInterrupted(t *testing.T) {
 // crewOf is a runner that has links to n real workers.
 func crewOf(t *testing.T, n int) (*runner, []rendezvous.Worker) {
 	t.Helper()
-	r := &runner{cfg: Defaults(), voice: &voice{w: io.Discard}, signals: make(chan os.Signal, 4), tally: newTally()}
+	r := &runner{cfg: Defaults(), voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4), tally: newTally()}
 	paths := map[string]string{}
 	r.links = newLinks(socketFleet(paths), nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), r.tally)
 	var workers []rendezvous.Worker

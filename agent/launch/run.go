@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/retry"
@@ -27,11 +28,11 @@ import (
 // runner is one call of Run.
 type runner struct {
 	cfg     Config
-	streams Streams
+	streams console.Streams
 	log     *slog.Logger
-	voice   *voice
+	voice   *console.Voice
 	tally   *tally
-	meter   *meter // nil: no --metric
+	meter   *console.Meter // nil: no --metric
 	signals chan os.Signal
 
 	id     string // of this run; marks its processes
@@ -50,16 +51,16 @@ type runner struct {
 	waiter  *waiter // of the workers that there are; nil: no cluster
 	absent  absent
 	begun   time.Time // when the first attempt's processes were
-	input   input
+	input   console.Input
 	shot    rendezvous.Snapshot // the last that was heard of the pods
 	warned  map[string]bool     // sentences that have been said
 
 	report     Report
 	verdict    verdict.Verdict
-	spoiled    loss // results that could not be written
-	lostOutput loss // the command's output that could not
-	tees       tees // of a command that runs here; none: it has our own descriptors
-	hurry      bool // a signal told us to stop, or nothing was begun on the workers
+	spoiled    console.Loss // results that could not be written
+	lostOutput console.Loss // the command's output that could not
+	tees       console.Tees // of a command that runs here; none: it has our own descriptors
+	hurry      bool         // a signal told us to stop, or nothing was begun on the workers
 	silent     map[string]bool
 	// epilogue are the last lines of a process that failed, for the termination
 	// message.
@@ -69,10 +70,10 @@ type runner struct {
 // Run is `agent run`: the launcher's life. The code is the process's exit
 // code; an error, a *failure.Failure, says why the command was not run or not judged,
 // and carries the same code. What the verdict has to say is said already.
-func Run(ctx context.Context, cfg Config, streams Streams, log *slog.Logger) (int, error) {
+func Run(ctx context.Context, cfg Config, streams console.Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
 	r := &runner{cfg: cfg, streams: streams, log: log, tally: newTally(), id: newRunID(), warned: map[string]bool{}, absent: newAbsent(),
-		voice: &voice{w: streams.Err, quiet: cfg.Quiet, json: cfg.jsonLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}
+		voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.jsonLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}
 	r.cfg.starter, r.cfg.log = NewStarter(r.reaper), log
 	if err == nil && cfg.DryRun {
 		return 0, dryRun(ctx, cfg, streams.Out)
@@ -191,7 +192,7 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 // that an attempt has lost.
 func (r *runner) await(working context.Context, past *past) ([]rendezvous.Worker, error) {
 	w := &waiter{cfg: r.cfg, links: r.links, feed: r.feed, agent: r.kube.agent, signals: r.signals,
-		printer: newPrinter(r.streams.Err, r.cfg), past: past}
+		printer: console.NewPrinter(r.streams.Err, r.cfg.Quiet, r.cfg.jsonLines()), past: past}
 	w.board = rendezvous.New(r.cfg.most(), r.cfg.HopelessAfter)
 	w.board.Least = r.cfg.LeastWorkers
 	w.board.Namespace, w.board.Selector = r.kube.namespace, r.cfg.WorkerSelector()

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/shortage"
@@ -75,7 +76,7 @@ func (s *service) list() []string {
 }
 
 // newBroker serves the workers of s.
-func newBroker(s *service, l *links, cfg Config, v *voice, run string) *broker.Server {
+func newBroker(s *service, l *links, cfg Config, v *console.Voice, run string) *broker.Server {
 	missed := &missing{voice: v, named: map[string]bool{}}
 	t, pdsh := s.tally, framework.IsProgram(cfg.Command, pdshName)
 	return &broker.Server{
@@ -148,7 +149,7 @@ func noteExit(t *tally, worker, id string, exit wire.ExitRecord, err error) {
 // missing names workers on which a command was not there: the shell's own
 // message tells the command, and not where; mpirun's tells neither.
 type missing struct {
-	voice *voice
+	voice *console.Voice
 	mu    sync.Mutex
 	named map[string]bool
 }

@@ -9,12 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/exec/wire"
 )
 
 func TestMissingNamesEachWorkerOnce(t *testing.T) {
 	var said bytes.Buffer
-	m := &missing{voice: &voice{w: &said, quiet: true}, named: map[string]bool{}}
+	m := &missing{voice: &console.Voice{Out: &said, Quiet: true}, named: map[string]bool{}}
 	m.note("w-0", wire.ExitRecord{Code: 7}, nil)
 	m.note("w-0", wire.ExitRecord{Code: 127, Signal: 1}, nil)
 	m.note("w-0", wire.ExitRecord{Code: 127}, errors.New("the stub is gone"))
@@ -30,7 +31,7 @@ agent: worker w-2: a session ended with 127: orted: not found in PATH
 `, said.String())
 
 	said.Reset()
-	m = &missing{voice: &voice{w: &said, quiet: true}, named: map[string]bool{}}
+	m = &missing{voice: &console.Voice{Out: &said, Quiet: true}, named: map[string]bool{}}
 	m.note("w-0", wire.ExitRecord{Code: 126, Error: "start /bin/sh: resource temporarily unavailable"}, nil)
 	require.Equal(t, `agent: worker w-0: a session ended with 126: start /bin/sh: resource temporarily unavailable
 hint: the limit of processes is reached: ulimit -u, or pids.max of the container

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rsh"
@@ -163,7 +164,7 @@ func dryRun(ctx context.Context, cfg Config, to io.Writer) error {
 		return err
 	}
 	if _, err := to.Write(w.Bytes()); err != nil {
-		return unwritable(called(standardOutput, err))
+		return console.Unwritable(console.Called(console.StandardOutput, err))
 	}
 	return nil
 }

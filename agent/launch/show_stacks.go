@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rundir"
 )
@@ -27,7 +28,7 @@ func Stacks(w io.Writer, ranks []string) error {
 	}
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(w, failure.Visible(line)); err != nil {
-			return unwritable(called(standardOutput, err))
+			return console.Unwritable(console.Called(console.StandardOutput, err))
 		}
 	}
 	return nil

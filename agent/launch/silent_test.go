@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -35,7 +36,7 @@ func TestLoseSilent(t *testing.T) {
 			for worker, state := range c.states {
 				all.members[worker] = &member{worker: rendezvous.Worker{Name: worker}, state: state}
 			}
-			s := &supervisor{links: all, tally: all.tally, voice: &voice{w: io.Discard}}
+			s := &supervisor{links: all, tally: all.tally, voice: &console.Voice{Out: io.Discard}}
 			s.begin()
 			s.loseSilent()
 			var e verdict.Evidence

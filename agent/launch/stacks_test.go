@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -88,7 +89,7 @@ func TestTellingStacksIsNoWork(t *testing.T) {
 // The verdict of a failure is said of ranks that lived then, once, and is in the report.
 func TestBlame(t *testing.T) {
 	out := &bytes.Buffer{}
-	r := &runner{voice: &voice{w: out}}
+	r := &runner{voice: &console.Voice{Out: out}}
 	w := &witness{run: r, hang: newHangWatch(0, nil), done: make(chan struct{}), over: map[string]bool{"rank 1": true}}
 	w.hang.name("s1", "rank 1")
 	record := func(session, rank, call string) stacks.Rank {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/rendezvous"
@@ -52,7 +53,7 @@ type supervisor struct {
 	starter string
 	links   *links
 	tally   *tally
-	voice   *voice
+	voice   *console.Voice
 	pods    <-chan rendezvous.Snapshot // nil without a cluster
 	signals <-chan os.Signal
 	started []rendezvous.Worker

@@ -15,7 +15,7 @@ func (r *runner) sweep(working context.Context, a *attempt) error {
 	if a.command == nil {
 		return nil
 	}
-	defer r.tees.finish()
+	defer r.tees.Finish()
 	grace := min(r.cfg.Grace, lostGrace)
 	e := a.watcher.ending
 	if e.told == 0 || a.command.proc.Status().Signal == syscall.SIGKILL {

@@ -5,10 +5,10 @@ package launch
 import (
 	"context"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/agent/group/output"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/exec/reap"
 )
 
@@ -30,26 +30,11 @@ func (r *runner) commandLine(ctx context.Context, plan Plan, env []string) ([]st
 	if err != nil {
 		return nil, err
 	}
-	option := tagOption(text)
+	option := console.TagOption(text)
 	if option == nil {
 		r.voice.Warn("--output=tag: the family of %s is not known by what `%s --version` says; its output is not tagged", argv[0], argv[0])
 	}
 	return append(append(append([]string(nil), argv[0]), option...), argv[1:]...), nil
-}
-
-// tagOption is the family's own option that puts the rank before each line, by
-// what its --version says; nil for one that is not known.
-func tagOption(version string) []string {
-	first, _, _ := strings.Cut(strings.TrimSpace(version), "\n")
-	switch {
-	case strings.Contains(first, "(Open MPI) 5"), strings.Contains(first, "(PRRTE)"), strings.Contains(first, "PRRTE"):
-		return []string{"--output", "tag"}
-	case strings.Contains(first, "(Open MPI)"), strings.Contains(first, "(OpenRTE)"):
-		return []string{"--tag-output"}
-	case strings.Contains(version, "Intel(R) MPI"), strings.Contains(version, "HYDRA"):
-		return []string{"-prepend-rank"}
-	}
-	return nil
 }
 
 // askVersion runs `COMMAND --version`.

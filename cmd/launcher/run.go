@@ -7,6 +7,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/console"
 )
 
 const runHelp = `usage: agent run [FLAGS] -- COMMAND...
@@ -35,8 +36,8 @@ func newRun(streams Streams) *cobra.Command {
 				return err
 			}
 			limitGarbage(max(cfg.Workers, cfg.MostWorkers, cfg.Fake))
-			log := launch.NewLogger(streams.Err.file, cfg.LogFormat, cfg.LogLevel, term.IsTerminal(int(streams.Err.Fd())))
-			code, err := launch.Run(cmd.Context(), cfg, launch.Streams{In: streams.In, Out: streams.Out.file, Err: streams.Err.file}, log)
+			log := console.NewLogger(streams.Err.file, cfg.LogFormat, cfg.LogLevel, term.IsTerminal(int(streams.Err.Fd())))
+			code, err := launch.Run(cmd.Context(), cfg, console.Streams{In: streams.In, Out: streams.Out.file, Err: streams.Err.file}, log)
 			if err != nil || code == 0 {
 				return err
 			}

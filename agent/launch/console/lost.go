@@ -1,4 +1,4 @@
-package launch
+package console
 
 import (
 	"errors"
@@ -14,19 +14,19 @@ import (
 
 // What people call our own descriptors.
 const (
-	standardOutput = "standard output"
-	standardError  = "standard error"
+	StandardOutput = "standard output"
+	StandardError  = "standard error"
 )
 
-// loss keeps the first of several errors of writing. It may be used by several
+// Loss keeps the first of several errors of writing. It may be used by several
 // goroutines.
-type loss struct {
+type Loss struct {
 	mu    sync.Mutex
 	first error
 }
 
-// note reports whether err is the first one.
-func (l *loss) note(err error) bool {
+// Note reports whether err is the first one.
+func (l *Loss) Note(err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.first != nil {
@@ -36,15 +36,16 @@ func (l *loss) note(err error) bool {
 	return true
 }
 
-func (l *loss) err() error {
+// Err is the first error; nil: there was none.
+func (l *Loss) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.first
 }
 
-// unwritable gives an error of writing its exit code, unless it has one: that of
+// Unwritable gives an error of writing its exit code, unless it has one: that of
 // SIGPIPE for a pipe that its reader has closed.
-func unwritable(err error) error {
+func Unwritable(err error) error {
 	var f *failure.Failure
 	switch {
 	case errors.As(err, &f):
@@ -63,9 +64,9 @@ func isTaken(err error) bool {
 	return errors.As(err, &taken)
 }
 
-// called puts the name that people know in the place of a descriptor's path:
+// Called puts the name that people know in the place of a descriptor's path:
 // "standard output: no space left on device".
-func called(name string, err error) error {
+func Called(name string, err error) error {
 	var perr *fs.PathError
 	if errors.As(err, &perr) {
 		return fmt.Errorf("%s: %w", name, perr.Err)

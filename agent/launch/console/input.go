@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package console
 
 import (
 	"io"
@@ -8,23 +8,24 @@ import (
 	"os"
 )
 
-// input is our standard input, as the attempts of a command in the launcher have it.
-type input struct {
+// Input is our standard input, as the attempts of a command in the launcher have it.
+type Input struct {
 	file  *os.File
 	begin int64 // of a file: where it stood
 }
 
-func newInput(f *os.File) input {
+// NewInput notes where standard input stands now.
+func NewInput(f *os.File) Input {
 	at, err := f.Seek(0, io.SeekCurrent)
 	if err != nil {
 		at = -1 // it can be read once
 	}
-	return input{f, at}
+	return Input{f, at}
 }
 
-// again lets another attempt read what the one before has read. Of a pipe it
+// Rewind lets another attempt read what the one before has read. Of a pipe it
 // cannot, and says so.
-func (in input) again(v *voice) {
+func (in Input) Rewind(v *Voice) {
 	info, err := in.file.Stat()
 	switch {
 	case err != nil: // closed: nobody reads it

@@ -1,4 +1,4 @@
-package launch
+package console
 
 import (
 	"fmt"
@@ -15,53 +15,56 @@ type Streams struct {
 	Out, Err *os.File
 }
 
-// voice speaks to people on stderr, one whole line at a time. What it says
+// Voice speaks to people on stderr, one whole line at a time. What it says
 // begins with "agent: "; --quiet leaves complaints only. With --log-format=json each
 // line is an object.
-type voice struct {
+type Voice struct {
 	mu    sync.Mutex
-	w     io.Writer
-	quiet bool
-	json  bool
-	lost  loss // errors of w
+	Out   io.Writer
+	Quiet bool
+	JSON  bool
+	lost  Loss // errors of w
 }
 
 // Say tells what happens.
-func (v *voice) Say(format string, args ...any) {
-	if !v.quiet {
+func (v *Voice) Say(format string, args ...any) {
+	if !v.Quiet {
 		v.line("info", "agent: "+format, args...)
 	}
 }
 
 // Warn tells what may be wrong; --quiet does not silence it.
-func (v *voice) Warn(format string, args ...any) { v.line("warn", "agent: "+format, args...) }
+func (v *Voice) Warn(format string, args ...any) { v.line("warn", "agent: "+format, args...) }
 
 // Hint follows a Warn.
-func (v *voice) Hint(hint string) {
+func (v *Voice) Hint(hint string) {
 	if hint != "" {
 		v.line("info", "hint: %s", hint)
 	}
 }
 
-func (v *voice) line(level, format string, args ...any) {
+func (v *Voice) line(level, format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if _, err := fmt.Fprintf(v.at(level), format+"\n", args...); err != nil {
-		v.lost.note(unwritable(called(standardError, err)))
+		v.lost.Note(Unwritable(Called(StandardError, err)))
 	}
 }
 
+// Lost is the first error of writing a line; nil: none was lost.
+func (v *Voice) Lost() error { return v.lost.Err() }
+
 // Write lets another printer share the lines' lock.
-func (v *voice) Write(p []byte) (int, error) {
+func (v *Voice) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.at("info").Write(p)
 }
 
 // at returns the writer for lines of level.
-func (v *voice) at(level string) io.Writer {
-	if v.json {
-		return failure.JSONLines{Out: v.w, Level: level}
+func (v *Voice) at(level string) io.Writer {
+	if v.JSON {
+		return failure.JSONLines{Out: v.Out, Level: level}
 	}
-	return v.w
+	return v.Out
 }

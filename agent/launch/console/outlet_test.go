@@ -1,4 +1,4 @@
-package launch
+package console
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ func TestOutlet(t *testing.T) {
 		b, _ := io.ReadAll(r)
 		got <- b
 	}()
-	n, err := newOutlet(w).Write(text)
+	n, err := NewOutlet(w).Write(text)
 	require.NoError(t, err)
 	require.Equal(t, len(text), n)
 	require.NoError(t, w.Close())
@@ -30,7 +30,7 @@ func TestOutlet(t *testing.T) {
 	f, err := os.Create(path)
 	require.NoError(t, err)
 	defer f.Close()
-	_, err = newOutlet(f).Write(text)
+	_, err = NewOutlet(f).Write(text)
 	require.NoError(t, err)
 	have, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestOutletThatNobodyReads(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	defer w.Close()
-	o := newOutlet(w)
+	o := NewOutlet(w)
 	failed := make(chan error, 1)
 	go func() {
 		_, err := o.Write(make([]byte, 1<<20))
@@ -52,7 +52,7 @@ func TestOutletThatNobodyReads(t *testing.T) {
 	one := make([]byte, 1)
 	_, err = r.Read(one) // it is under way
 	require.NoError(t, err)
-	o.close()
+	o.Close()
 	require.ErrorIs(t, <-failed, os.ErrClosed)
 	_, err = o.Write(one)
 	require.ErrorIs(t, err, os.ErrClosed)
@@ -63,6 +63,6 @@ func TestOutletWithoutAReader(t *testing.T) {
 	require.NoError(t, err)
 	defer w.Close()
 	require.NoError(t, r.Close())
-	_, err = newOutlet(w).Write([]byte("x"))
+	_, err = NewOutlet(w).Write([]byte("x"))
 	require.ErrorContains(t, err, "broken pipe")
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package console
 
 import (
 	"errors"
@@ -20,62 +20,64 @@ const (
 	localMetricsFile = "mlpipeline-metrics.json"
 )
 
-// meter collects what --metric names from the standard output of a run. A nil
+// Meter collects what --metric names from the standard output of a run. A nil
 // one, without --metric, does nothing.
-type meter struct {
+type Meter struct {
 	seen  *metrics.Collector
 	paths []string // where the file may go: the first that can be written
 	named bool     // by the user, who counts on it
 	tags  metrics.Tags
 }
 
-// newMeter makes the meter of a run; cfg is valid.
-func newMeter(cfg Config, isPod bool) *meter {
-	specs, err := metrics.Parse(cfg.Metrics)
+// NewMeter makes the meter of a run that collects what is wanted (--metric, valid words) and
+// writes it to file; "": to a default place, which depends on whether this is a pod. tags are
+// the marks of ranks in the output of a command that runs here. Without words it is nil.
+func NewMeter(wanted []string, file string, tags metrics.Tags, isPod bool) *Meter {
+	specs, err := metrics.Parse(wanted)
 	if err != nil || len(specs) == 0 {
 		return nil
 	}
-	m := &meter{seen: metrics.New(specs), paths: []string{localMetricsFile}}
+	m := &Meter{seen: metrics.New(specs), paths: []string{localMetricsFile}, tags: tags}
 	if isPod {
 		m.paths = []string{podMetricsFile, localMetricsFile}
 	}
-	if cfg.MetricsFile != "" {
-		m.paths, m.named = []string{cfg.MetricsFile}, true
-	}
-	if cfg.Output == "tag" && IsMPIRun(cfg.Command[0]) {
-		m.tags = metrics.TagsAll // each line has its rank: mpirun is asked for that
+	if file != "" {
+		m.paths, m.named = []string{file}, true
 	}
 	return m
 }
 
-// watch gives a writer for the standard output of a process with this rank (-1:
+// Watch gives a writer for the standard output of a process with this rank (-1:
 // it has none), which hands everything on to w as it is; nil: it is not shown.
 // Who writes also closes it.
-func (m *meter) watch(rank int, w io.WriteCloser) io.WriteCloser {
+func (m *Meter) Watch(rank int, w io.WriteCloser) io.WriteCloser {
 	if m == nil {
 		return w
 	}
 	return watched{m.seen.Writer(rank), w}
 }
 
-// mixed gives a writer for the standard output of a command that runs here.
-func (m *meter) mixed() io.WriteCloser {
+// Mixed gives a writer for the standard output of a command that runs here.
+func (m *Meter) Mixed() io.WriteCloser {
 	if m == nil {
-		return nowhere{io.Discard}
+		return Nowhere()
 	}
 	return m.seen.Mixed(m.tags)
 }
 
-// nowhere is for bytes that nobody looks at.
-type nowhere struct{ io.Writer }
+// Nowhere takes bytes that nobody looks at.
+func Nowhere() io.WriteCloser { return discarded{io.Discard} }
 
-func (nowhere) Close() error { return nil }
+type discarded struct{ io.Writer }
+
+func (discarded) Close() error { return nil }
 
 type watched struct {
 	seen *metrics.Writer
 	to   io.WriteCloser
 }
 
+// Write implements io.Writer.
 func (w watched) Write(p []byte) (int, error) {
 	_, _ = w.seen.Write(p) // it never fails
 	if w.to == nil {
@@ -84,6 +86,7 @@ func (w watched) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
+// Close implements io.Closer.
 func (w watched) Close() error {
 	err := w.seen.Close()
 	if w.to != nil {
@@ -92,10 +95,10 @@ func (w watched) Close() error {
 	return err
 }
 
-// report says what was seen and writes the file. The error is that of the place that the
+// Report says what was seen and writes the file. The error is that of the place that the
 // user named. A default place that cannot be written, as in a pod with a read-only root,
 // is a warning: the numbers have been said.
-func (m *meter) report(v *voice) error {
+func (m *Meter) Report(v *Voice) error {
 	if m == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package launch
+package console
 
 import (
 	"errors"
@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outlet writes to a descriptor of the user's and gives up when it is closed: a
+// Outlet writes to a descriptor of the user's and gives up when it is closed: a
 // write to a terminal that was stopped, or to a pipe that nobody reads, cannot
 // be ended otherwise, and the descriptor is not ours to make non-blocking.
-type outlet struct {
+type Outlet struct {
 	file  *os.File
 	plain bool // a regular file, which never makes wait
 	over  chan struct{}
-	close func()
+	Close func()
 }
 
 // pipeBuf is what a pipe that is ready takes without waiting (pipe(7)).
@@ -26,9 +26,10 @@ const pipeBuf = 4096
 // over.
 const lookEvery = 200
 
-func newOutlet(f *os.File) *outlet {
-	o := &outlet{file: f, over: make(chan struct{})}
-	o.close = sync.OnceFunc(func() { close(o.over) })
+// NewOutlet writes to f, and leaves it open.
+func NewOutlet(f *os.File) *Outlet {
+	o := &Outlet{file: f, over: make(chan struct{})}
+	o.Close = sync.OnceFunc(func() { close(o.over) })
 	if info, err := f.Stat(); err == nil {
 		o.plain = info.Mode()&fs.ModeType == 0
 	}
@@ -36,7 +37,7 @@ func newOutlet(f *os.File) *outlet {
 }
 
 // Write implements io.Writer. The error is that of the file, or os.ErrClosed.
-func (o *outlet) Write(p []byte) (n int, err error) {
+func (o *Outlet) Write(p []byte) (n int, err error) {
 	if o.plain {
 		return o.file.Write(p)
 	}
@@ -54,7 +55,7 @@ func (o *outlet) Write(p []byte) (n int, err error) {
 }
 
 // ready waits until a write will not wait.
-func (o *outlet) ready() error {
+func (o *Outlet) ready() error {
 	conn, err := o.file.SyscallConn()
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package launch
+package console
 
 import (
 	"context"
@@ -57,10 +57,12 @@ func zapLevel(l slog.Level) zapcore.Level {
 	return zapcore.DebugLevel
 }
 
+// Enabled implements slog.Handler.
 func (h *zapHandler) Enabled(_ context.Context, l slog.Level) bool {
 	return h.core.Enabled(zapLevel(l))
 }
 
+// Handle implements slog.Handler.
 func (h *zapHandler) Handle(_ context.Context, r slog.Record) error {
 	if !h.sink.ready() {
 		return nil
@@ -76,6 +78,7 @@ func (h *zapHandler) Handle(_ context.Context, r slog.Record) error {
 	return h.core.Write(zapcore.Entry{Level: zapLevel(r.Level), Time: r.Time, Message: r.Message}, fields)
 }
 
+// WithAttrs implements slog.Handler.
 func (h *zapHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	fields := make([]zapcore.Field, 0, len(attrs))
 	for _, a := range attrs {
@@ -84,6 +87,7 @@ func (h *zapHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &zapHandler{core: h.core.With(fields), group: h.group, sink: h.sink}
 }
 
+// WithGroup implements slog.Handler.
 func (h *zapHandler) WithGroup(name string) slog.Handler {
 	return &zapHandler{core: h.core, group: h.group + name + ".", sink: h.sink}
 }

@@ -1,39 +1,29 @@
 //go:build linux
 
-package launch
+package console
 
 import (
 	"bytes"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/notice"
 )
 
-// words listens to what mpiruns say of their ranks. A nil one hears nothing.
-type words struct {
+// Words listens to what mpiruns say of their ranks. A nil one hears nothing.
+type Words struct {
 	readers []*notice.Reader
 	tails   []*wordsEnd
 }
 
-// listen gives one for a command whose end is judged by its mpiruns, nil for others.
-func (r *runner) listen() *words {
-	if rule := r.cfg.Rule(); rule != verdict.ExitStrict && rule != verdict.ExitScript {
-		return nil
-	}
-	return &words{}
-}
-
-// hears reports whether a stream is listened to: a pipe, a socket or a file, which a pipe of
+// Hears reports whether a stream is listened to: a pipe, a socket or a file, which a pipe of
 // ours in its place changes nothing for. A terminal or another device stays the command's own.
-func (w *words) hears(f *os.File) bool {
+func (w *Words) Hears(f *os.File) bool {
 	var st unix.Stat_t
 	if w == nil || unix.Fstat(int(f.Fd()), &st) != nil {
 		return false
@@ -42,19 +32,19 @@ func (w *words) hears(f *os.File) bool {
 	return kind == unix.S_IFIFO || kind == unix.S_IFSOCK || kind == unix.S_IFREG
 }
 
-// reader gives a reader for one more stream, if that is heard.
-func (w *words) reader(heard bool) io.WriteCloser {
+// Reader gives a reader for one more stream, if that is heard.
+func (w *Words) Reader(heard bool) io.WriteCloser {
 	if !heard {
-		return nowhere{io.Discard}
+		return Nowhere()
 	}
 	reader := notice.NewReader(time.Now)
 	last := &wordsEnd{}
 	w.readers, w.tails = append(w.readers, reader), append(w.tails, last)
-	return lookers{reader, last}
+	return Lookers{reader, last}
 }
 
-// ends are the ends of ranks that were heard of, each stream's in its order.
-func (w *words) ends() (all []notice.End) {
+// Ends are the ends of ranks that were heard of, each stream's in its order.
+func (w *Words) Ends() (all []notice.End) {
 	if w == nil {
 		return nil
 	}
@@ -64,8 +54,8 @@ func (w *words) ends() (all []notice.End) {
 	return all
 }
 
-// last are the last lines of all streams.
-func (w *words) last() (lines []string) {
+// Last are the last lines of all streams.
+func (w *Words) Last() (lines []string) {
 	if w == nil {
 		return nil
 	}
@@ -115,24 +105,9 @@ func (l *wordsEnd) lines() []string {
 	return strings.Split(strings.ToValidUTF8(string(text), "\uFFFD"), "\n")
 }
 
-// isOnePlace reports whether two descriptors are of one pipe, socket or file.
-func isOnePlace(a, b *os.File) bool {
+// IsOnePlace reports whether two descriptors are of one pipe, socket or file.
+func IsOnePlace(a, b *os.File) bool {
 	one, errOne := a.Stat()
 	other, errOther := b.Stat()
 	return errOne == nil && errOther == nil && os.SameFile(one, other)
-}
-
-// wordsOf are the ends with the workers of their hosts.
-func wordsOf(ends []notice.End, hosts []Host) (words []verdict.Word) {
-	for _, end := range ends {
-		word := verdict.Word{End: end}
-		i := slices.IndexFunc(hosts, func(h Host) bool {
-			return end.Host != "" && slices.Contains([]string{h.Host, h.Name, h.IP}, end.Host)
-		})
-		if i >= 0 {
-			word.Worker = hosts[i].Name
-		}
-		words = append(words, word)
-	}
-	return words
 }

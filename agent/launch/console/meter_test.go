@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package console
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -41,21 +42,21 @@ func (s *slow) Write(p []byte) (int, error) {
 
 // metered is a meter whose bytes come through a tee.
 type metered struct {
-	*meter
-	tee  *tee
-	lost loss // errors of the place
+	*Meter
+	tee  *Tee
+	lost Loss // errors of the place
 }
 
-func newMetered(t *testing.T, to io.Writer) (*metered, *os.File, *voice, *bytes.Buffer, *sync.WaitGroup) {
+func newMetered(t *testing.T, to io.Writer) (*metered, *os.File, *Voice, *bytes.Buffer, *sync.WaitGroup) {
 	t.Helper()
-	m := &metered{meter: newMeter(Config{Metrics: []string{"loss"}, MetricsFile: filepath.Join(t.TempDir(), "m.json")}, false)}
-	tee, in, err := newTee(to, m.mixed(), func(err error) { m.lost.note(err) })
+	m := &metered{Meter: NewMeter([]string{"loss"}, filepath.Join(t.TempDir(), "m.json"), metrics.TagsSure, false)}
+	tee, in, err := NewTee(to, m.Mixed(), func(err error) { m.lost.Note(err) })
 	require.NoError(t, err)
 	m.tee = tee
 	var wg sync.WaitGroup
-	wg.Go(tee.copy)
+	wg.Go(tee.Copy)
 	said := &bytes.Buffer{}
-	return m, in, &voice{w: said}, said, &wg
+	return m, in, &Voice{Out: said}, said, &wg
 }
 
 func TestTeeIsByteIdentical(t *testing.T) {
@@ -77,7 +78,7 @@ func TestTeeIsByteIdentical(t *testing.T) {
 	}
 	require.NoError(t, in.Close())
 	m.tee.drain(v)
-	require.NoError(t, m.report(v))
+	require.NoError(t, m.Report(v))
 	m.tee.finish()
 	wg.Wait()
 	require.True(t, bytes.Equal(want, out.Bytes()))
@@ -94,7 +95,7 @@ func TestTeeWithoutAnEnd(t *testing.T) {
 	_, err := in.WriteString("loss=1\n")
 	require.NoError(t, err)
 	m.tee.drain(v)
-	require.NoError(t, m.report(v))
+	require.NoError(t, m.Report(v))
 	require.Contains(t, said.String(), "metric loss: last 1,")
 	_, err = in.WriteString("later\n")
 	require.NoError(t, err)
@@ -132,7 +133,7 @@ func TestTeeWhoseReaderIsGone(t *testing.T) {
 		require.ErrorIs(t, err, syscall.EPIPE, "the command learns of it")
 		m.tee.drain(v)
 		m.tee.finish()
-		require.ErrorIs(t, m.lost.err(), cause)
+		require.ErrorIs(t, m.lost.Err(), cause)
 		require.NoError(t, in.Close())
 	}
 }
@@ -159,15 +160,15 @@ func (c *closing) Close() error {
 }
 
 func TestWatch(t *testing.T) {
-	var none *meter
+	var none *Meter
 	place := &closing{}
-	require.Equal(t, io.WriteCloser(place), none.watch(0, place))
-	require.Nil(t, none.watch(0, nil))
-	require.NoError(t, none.report(nil))
+	require.Equal(t, io.WriteCloser(place), none.Watch(0, place))
+	require.Nil(t, none.Watch(0, nil))
+	require.NoError(t, none.Report(nil))
 
-	m := newMeter(Config{Metrics: []string{"loss"}}, true)
+	m := NewMeter([]string{"loss"}, "", metrics.TagsSure, true)
 	require.Equal(t, []string{"/mlpipeline-metrics.json", "mlpipeline-metrics.json"}, m.paths)
-	shown, hidden := m.watch(3, place), m.watch(2, nil)
+	shown, hidden := m.Watch(3, place), m.Watch(2, nil)
 	_, err := shown.Write([]byte("a loss=3\nlo"))
 	require.NoError(t, err)
 	n, err := hidden.Write([]byte("loss=2"))
@@ -178,23 +179,23 @@ func TestWatch(t *testing.T) {
 	require.Equal(t, "a loss=3\nlo", place.String())
 	require.Equal(t, 2.0, m.seen.Series()[0].Last)
 	require.Equal(t, 2, m.seen.Series()[0].Rank)
-	require.Nil(t, newMeter(Config{}, true))
+	require.Nil(t, NewMeter(nil, "", metrics.TagsSure, true))
 }
 
 func TestMetricsFileElsewhere(t *testing.T) {
 	dir := t.TempDir()
-	m := newMeter(Config{Metrics: []string{"loss"}}, false)
+	m := NewMeter([]string{"loss"}, "", metrics.TagsSure, false)
 	said := &bytes.Buffer{}
 	m.paths = []string{"/proc/sys/m.json", filepath.Join(dir, "m.json")}
-	require.NoError(t, m.report(&voice{w: said}))
+	require.NoError(t, m.Report(&Voice{Out: said}))
 	require.Equal(t, "agent: metric loss was never seen\nagent: 0 metrics written to "+m.paths[1]+"\n", said.String())
 	said.Reset()
 	m.paths = []string{filepath.Join(dir, "no", "m.json")}
-	require.NoError(t, m.report(&voice{w: said}), "nobody asked for a file")
+	require.NoError(t, m.Report(&Voice{Out: said}), "nobody asked for a file")
 	require.Contains(t, said.String(), "agent: metrics are in no file (--metrics-file names a place): write "+m.paths[0]+": ")
 	said.Reset()
-	m = newMeter(Config{Metrics: []string{"loss"}, MetricsFile: m.paths[0]}, false)
-	err := m.report(&voice{w: said, quiet: true})
+	m = NewMeter([]string{"loss"}, m.paths[0], metrics.TagsSure, false)
+	err := m.Report(&Voice{Out: said, Quiet: true})
 	require.ErrorContains(t, err, "write metrics: write "+m.paths[0]+": ")
 	require.Equal(t, names.ExitOutput, failure.CodeOf(err))
 	var f *failure.Failure

@@ -1,0 +1,20 @@
+//go:build linux
+
+package console
+
+import "strings"
+
+// TagOption is the family's own option that puts the rank before each line, by
+// what its --version says; nil for one that is not known.
+func TagOption(version string) []string {
+	first, _, _ := strings.Cut(strings.TrimSpace(version), "\n")
+	switch {
+	case strings.Contains(first, "(Open MPI) 5"), strings.Contains(first, "(PRRTE)"), strings.Contains(first, "PRRTE"):
+		return []string{"--output", "tag"}
+	case strings.Contains(first, "(Open MPI)"), strings.Contains(first, "(OpenRTE)"):
+		return []string{"--tag-output"}
+	case strings.Contains(version, "Intel(R) MPI"), strings.Contains(version, "HYDRA"):
+		return []string{"-prepend-rank"}
+	}
+	return nil
+}

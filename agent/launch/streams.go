@@ -1,0 +1,108 @@
+//go:build linux
+
+package launch
+
+import (
+	"io"
+	"os"
+	"slices"
+	"syscall"
+
+	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/agent/metrics"
+	"github.com/musterhq/muster/agent/notice"
+)
+
+// lookAtOutput notes output that a command which writes to our own descriptors
+// has lost, as far as that can be known: its disk is full, or nobody reads the
+// pipe and the command died, by a signal or with a code of that range. Open MPI 4
+// says 0 after the first, and crashes after the second.
+func (r *runner) lookAtOutput(died bool) {
+	if err := console.FullDisk(r.streams.Out); err != nil {
+		r.outputLost(console.Called(console.PlaceName(console.StandardOutput, r.streams.Out), err))
+	}
+	if died && console.Unread(r.streams.Out) {
+		r.outputLost(console.Called(console.StandardOutput, syscall.EPIPE))
+	}
+}
+
+// teed runs begin with streams that pass through a tee, where somebody looks at
+// them, or where the command's own writes would fail unseen. Progress rules look at
+// standard error, too: loggers and progress bars write there. So does w, at streams that are
+// pipes or files. The copying belongs to r.wg and goes on until r.tees.finish.
+func (r *runner) teed(p *progressWatch, w *console.Words, begin func(console.Streams) (*command, error)) (cmd *command, err error) {
+	streams := r.streams
+	var made console.Tees
+	var ins []*os.File
+	pass := func(name string, to **os.File, seen io.WriteCloser) error {
+		place := *to
+		t, in, err := console.NewTee(p.timed(place), seen, func(err error) { r.outputLost(console.Called(console.PlaceName(name, place), err)) })
+		if err == nil {
+			t.Name, t.Brief = name, p == nil && (r.meter == nil || name == console.StandardError)
+			made, ins, *to = append(made, t), append(ins, in), in
+		}
+		return err
+	}
+	heard := w.Hears(r.streams.Out)
+	if heard || r.meter != nil || p != nil || console.IsOddDevice(r.streams.Out) {
+		err = pass(console.StandardOutput, &streams.Out, console.Lookers{r.meter.Mixed(), p.mixed(r.tags()), w.Reader(heard)})
+	}
+	heard = w.Hears(r.streams.Err)
+	switch {
+	case err != nil:
+	case heard && r.meter == nil && p == nil && console.IsOnePlace(r.streams.Out, r.streams.Err):
+		streams.Err = streams.Out // one pipe keeps the order
+	case heard || p != nil:
+		err = pass(console.StandardError, &streams.Err, console.Lookers{p.mixed(r.tags()), w.Reader(heard)})
+	}
+	if err == nil {
+		cmd, err = begin(streams)
+	}
+	for _, in := range ins {
+		_ = in.Close() // a pipe's cannot fail
+	}
+	r.tees = made
+	for _, t := range made {
+		if err != nil {
+			_ = t.From.Close()
+			continue
+		}
+		r.wg.Go(t.Copy)
+	}
+	if err != nil {
+		r.tees = nil
+	}
+	return cmd, err
+}
+
+// tags are the marks of ranks in the output of a command that runs here.
+func (r *runner) tags() metrics.Tags {
+	if r.cfg.Output == "tag" && IsMPIRun(r.cfg.Command[0]) {
+		return metrics.TagsAll // each line has its rank: mpirun is asked for that
+	}
+	return metrics.TagsSure
+}
+
+// listen gives one for a command whose end is judged by its mpiruns, nil for others.
+func (r *runner) listen() *console.Words {
+	if rule := r.cfg.Rule(); rule != verdict.ExitStrict && rule != verdict.ExitScript {
+		return nil
+	}
+	return &console.Words{}
+}
+
+// wordsOf are the ends with the workers of their hosts.
+func wordsOf(ends []notice.End, hosts []Host) (words []verdict.Word) {
+	for _, end := range ends {
+		word := verdict.Word{End: end}
+		i := slices.IndexFunc(hosts, func(h Host) bool {
+			return end.Host != "" && slices.Contains([]string{h.Host, h.Name, h.IP}, end.Host)
+		})
+		if i >= 0 {
+			word.Worker = hosts[i].Name
+		}
+		words = append(words, word)
+	}
+	return words
+}
