@@ -177,7 +177,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	s.notePreempted()
 	r.tally.conclude(status.Code != 0 && s.reporting())
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
-	e := verdict.Evidence{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Told: s.ending.told, Ended: s.ended, Workers: len(s.started), Inquiry: isInquiry(r.cfg.Command), Remote: r.cfg.isRemote()}
+	e := verdict.Evidence{Command: verdict.Command{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Inquiry: isInquiry(r.cfg.Command), Remote: r.cfg.isRemote()}, Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
 	s.alone.testify(&e)
 	r.tally.testify(&e)
 	r.tees.Drain(r.voice)

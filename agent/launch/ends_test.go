@@ -75,21 +75,21 @@ func TestEndOfACommand(t *testing.T) {
 		worker, rank string
 	}{
 		"mpirun tells of the rank that was killed first": {
-			verdict.Evidence{Code: 137, Ranks: []verdict.RankEnd{told, shot}, Troubles: []verdict.Trouble{trouble(told), trouble(shot)}},
+			verdict.Evidence{Command: verdict.Command{Code: 137}, Ranks: []verdict.RankEnd{told, shot}, Troubles: []verdict.Trouble{trouble(told), trouble(shot)}},
 			retry.End{Code: 137, Why: "worker w-1: rank 1, solver (pid 7), was killed by SIGKILL; mpirun exited with 137"}, "w-1", "rank 1"},
 		"Hydra tells of none": {
-			verdict.Evidence{Code: 255, Ranks: []verdict.RankEnd{shot}, Troubles: []verdict.Trouble{{Worker: "w-0", What: "its session exited with 7", Code: 7, Likely: verdict.OfSession}}},
+			verdict.Evidence{Command: verdict.Command{Code: 255}, Ranks: []verdict.RankEnd{shot}, Troubles: []verdict.Trouble{{Worker: "w-0", What: "its session exited with 7", Code: 7, Likely: verdict.OfSession}}},
 			retry.End{Code: 137, Why: "worker w-0: its session exited with 7; mpirun exited with 255"}, "w-0", ""},
 		"Hydra's daemon breaks before a rank is seen": {
-			verdict.Evidence{Code: 255, Troubles: []verdict.Trouble{{Worker: "w-0", What: "its session exited with 7", Code: 7, Likely: verdict.OfSession}}},
+			verdict.Evidence{Command: verdict.Command{Code: 255}, Troubles: []verdict.Trouble{{Worker: "w-0", What: "its session exited with 7", Code: 7, Likely: verdict.OfSession}}},
 			retry.End{Code: 255, Infra: true, Why: "worker w-0: its session exited with 7; mpirun exited with 255"}, "w-0", ""},
-		"255 is permanent without such a rank": {verdict.Evidence{Code: 255}, retry.End{Code: 255, Why: "mpirun exited with 255"}, "", ""},
-		"a worker is lost": {verdict.Evidence{Code: 205, Lost: []verdict.Lost{{Worker: "w-1", Cause: "its node is lost"}}},
+		"255 is permanent without such a rank": {verdict.Evidence{Command: verdict.Command{Code: 255}}, retry.End{Code: 255, Why: "mpirun exited with 255"}, "", ""},
+		"a worker is lost": {verdict.Evidence{Command: verdict.Command{Code: 205}, Lost: []verdict.Lost{{Worker: "w-1", Cause: "its node is lost"}}},
 			retry.End{Code: 76, Lost: true, Why: "worker w-1 lost: its node is lost; mpirun exited with 205"}, "w-1", ""},
 		"a daemon was frozen": {
-			verdict.Evidence{Code: 143, Ended: true, Troubles: []verdict.Trouble{{Worker: "w-1", What: "its orted has been stopped", Silent: true}}},
+			verdict.Evidence{Command: verdict.Command{Code: 143}, Ended: true, Troubles: []verdict.Trouble{{Worker: "w-1", What: "its orted has been stopped", Silent: true}}},
 			retry.End{Code: 76, Infra: true, Why: "worker w-1: its orted has been stopped; mpirun did not end by itself"}, "w-1", ""},
-		"out of memory": {verdict.Evidence{Code: 137, Starved: []string{"w-2"}},
+		"out of memory": {verdict.Evidence{Command: verdict.Command{Code: 137}, Starved: []string{"w-2"}},
 			retry.End{Code: 137, OOM: true, Why: "worker w-2 ran out of memory: the kernel killed a process there (OOM); mpirun exited with 137"}, "w-2", ""},
 		"everything ran in the launcher": {verdict.Evidence{}, retry.End{Code: 76,
 			Why: "mpirun said 0, but it started nothing on any of the 3 workers: everything ran in the launcher"}, "", ""},
@@ -105,7 +105,7 @@ func TestEndOfACommand(t *testing.T) {
 }
 
 func TestOriginOfAFailedSession(t *testing.T) {
-	e := verdict.Evidence{Name: "deepspeed", Rule: verdict.ExitScript, Workers: 2, Opened: 2, Starters: []verdict.StarterEnd{
+	e := verdict.Evidence{Command: verdict.Command{Name: "deepspeed", Rule: verdict.ExitScript}, Workers: 2, Opened: 2, Starters: []verdict.StarterEnd{
 		{LaunchEnd: verdict.LaunchEnd{Name: "deepspeed"}, Bad: []verdict.BadSession{{Worker: "w-1", Code: 137, What: "was killed by SIGKILL"}}}}}
 	a := &attempt{command: &command{}, evidence: e, verdict: verdict.Judge(e), watcher: &supervisor{}}
 	require.Equal(t, retry.End{Code: 137, Why: "deepspeed said 0, but its session on worker w-1 was killed by SIGKILL"}, a.end())

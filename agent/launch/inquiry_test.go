@@ -26,7 +26,7 @@ func TestInquiriesAreZero(t *testing.T) {
 		"mpirun -H w0 ./train --version": 76,
 	} {
 		argv := strings.Fields(line)
-		got := verdict.Judge(verdict.Evidence{Name: argv[0], Rule: verdict.ExitStrict, Workers: 2, Inquiry: isInquiry(argv)})
+		got := verdict.Judge(verdict.Evidence{Command: verdict.Command{Name: argv[0], Rule: verdict.ExitStrict, Inquiry: isInquiry(argv)}, Workers: 2})
 		require.Equal(t, code, got.Code, line)
 	}
 }

@@ -268,7 +268,7 @@ func TestJudgeJob(t *testing.T) {
 			account := account()
 			tc.happens(account)
 			account.conclude(tc.code != 0)
-			e := verdict.Evidence{Name: "mpirun", Rule: verdict.ExitStrict, Workers: 3, Code: tc.code, Ended: tc.ended}
+			e := verdict.Evidence{Command: verdict.Command{Name: "mpirun", Rule: verdict.ExitStrict, Code: tc.code}, Workers: 3, Ended: tc.ended}
 			account.testify(&e)
 			e.Opened = 3
 			require.Equal(t, verdict.Verdict{Code: tc.want, Why: tc.why}, verdict.Judge(e))

@@ -111,7 +111,7 @@ func TestJudgeScript(t *testing.T) {
 			account := newTally()
 			tc.happens(account, &scripted{called: "mpirun"}, &scripted{called: "mpiexec"})
 			account.conclude(tc.code != 0)
-			e := verdict.Evidence{Name: "bash", Rule: verdict.ExitScript, Workers: 3, Code: tc.code}
+			e := verdict.Evidence{Command: verdict.Command{Name: "bash", Rule: verdict.ExitScript, Code: tc.code}, Workers: 3}
 			account.testify(&e)
 			e.Opened = 3
 			e = e.Latest()

@@ -103,7 +103,7 @@ func TestSessionWithoutARankIsNamed(t *testing.T) {
 			}
 			tc.happens(account)
 			account.conclude(true)
-			e := verdict.Evidence{Name: "mpiexec", Rule: verdict.ExitStrict, Workers: 3, Code: tc.code}
+			e := verdict.Evidence{Command: verdict.Command{Name: "mpiexec", Rule: verdict.ExitStrict, Code: tc.code}, Workers: 3}
 			account.testify(&e)
 			require.Equal(t, tc.why, verdict.Judge(e).Why)
 		})

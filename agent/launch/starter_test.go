@@ -140,7 +140,7 @@ func TestJudgeStarters(t *testing.T) {
 			account.opened()
 			tc.happens(account, &scripted{called: "python3"}, &scripted{called: "python3"})
 			account.conclude(false)
-			e := verdict.Evidence{Name: tc.name, Rule: verdict.ExitScript, Code: tc.code, Workers: 2}
+			e := verdict.Evidence{Command: verdict.Command{Name: tc.name, Rule: verdict.ExitScript, Code: tc.code}, Workers: 2}
 			account.testify(&e)
 			e = e.Latest()
 			require.Equal(t, verdict.Verdict{Code: tc.want, Why: tc.why}, verdict.Judge(e))
@@ -173,7 +173,7 @@ func TestRemoteCommandsWorkOnWorkers(t *testing.T) {
 		{"", []string{"bash", "-c", "true"}, 0},
 	} {
 		cfg := Config{Command: tc.argv, Framework: tc.framework}
-		got := verdict.Judge(verdict.Evidence{Name: tc.argv[0], Rule: verdict.ExitScript, Workers: 2, Remote: cfg.isRemote(), Inquiry: isInquiry(tc.argv)})
+		got := verdict.Judge(verdict.Evidence{Command: verdict.Command{Name: tc.argv[0], Rule: verdict.ExitScript, Remote: cfg.isRemote(), Inquiry: isInquiry(tc.argv)}, Workers: 2})
 		require.Equal(t, tc.want, got.Code, tc.argv)
 	}
 }

@@ -84,3 +84,25 @@ func readsClock(s *ast.SelectorExpr) bool {
 	x, ok := s.X.(*ast.Ident)
 	return ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}, s.Sel.Name)
 }
+
+// mostFields is of a struct in a room: more are several things.
+const mostFields = 20
+
+func TestRoomsHaveSmallStructs(t *testing.T) {
+	for room := range rooms() {
+		files, err := filepath.Glob(filepath.Join(root(t), "agent/launch", room, "*.go"))
+		require.NoError(t, err)
+		for _, name := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+			require.NoError(t, err)
+			ast.Inspect(file, func(n ast.Node) bool {
+				if s, ok := n.(*ast.TypeSpec); ok {
+					if fields, ok := s.Type.(*ast.StructType); ok {
+						require.LessOrEqual(t, fields.Fields.NumFields(), mostFields, "fields of %s in %s", s.Name.Name, name)
+					}
+				}
+				return true
+			})
+		}
+	}
+}

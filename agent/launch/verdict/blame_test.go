@@ -14,10 +14,10 @@ func TestFirstOfItself(t *testing.T) {
 		e    Evidence
 		want bool
 	}{
-		"one failed":       {Evidence{Code: 1, Ranks: []RankEnd{own, victim}}, true},
-		"one was killed":   {Evidence{Code: 137, Ranks: []RankEnd{victim}}, false},
-		"it has no number": {Evidence{Code: 1, Ranks: []RankEnd{{Worker: "w", Code: 1, What: "a rank"}}}, false},
-		"none was seen":    {Evidence{Code: 1}, false},
+		"one failed":       {Evidence{Command: Command{Code: 1}, Ranks: []RankEnd{own, victim}}, true},
+		"one was killed":   {Evidence{Command: Command{Code: 137}, Ranks: []RankEnd{victim}}, false},
+		"it has no number": {Evidence{Command: Command{Code: 1}, Ranks: []RankEnd{{Worker: "w", Code: 1, What: "a rank"}}}, false},
+		"none was seen":    {Evidence{Command: Command{Code: 1}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, known := FirstOfItself(c.e)

@@ -112,17 +112,24 @@ type BadSession struct {
 	What   string // how it ended, for people: "exited with 7", "was killed by signal 9"
 }
 
+// Command is what is known of the user's command and its end.
+type Command struct {
+	Name   string // its base name
+	Rule   ExitRule
+	Code   int // its own code, 128+n when a signal ended it
+	Signal int // the signal that ended it; 0: it exited, be it with 128+n
+	// Inquiry: it was asked for its version or its help, and runs nothing.
+	Inquiry bool
+	Alone   string // a launcher such as torchrun that it started on this machine; "": none was seen
+	Group   string // the framework whose process group its script makes; "": none is known to
+	Start   error  // it could not be started; Code is 126 or 127 then
+	// Remote: it is a launcher such as deepspeed, which has no work but on workers.
+	Remote bool
+}
+
 // Evidence is all that the verdict depends on.
 type Evidence struct {
-	Name   string // the command's base name
-	Rule   ExitRule
-	Code   int // the command's own code, 128+n when a signal ended it
-	Signal int // the signal that ended it; 0: it exited, be it with 128+n
-	// Inquiry: the command was asked for its version or its help, and runs nothing.
-	Inquiry bool
-	Alone   string // a launcher such as torchrun that the command started on this machine; "": none was seen
-	Group   string // the framework whose process group the command's script makes; "": none is known to
-	Start   error  // the command could not be started; Code is 126 or 127 then
+	Command
 
 	Told  int  // the signal that told us to stop, 0 if none
 	Ended bool // we ended the command because a worker was lost
@@ -143,8 +150,6 @@ type Evidence struct {
 	Words    []Word       // of these about their ranks
 	Own      bool         // the launcher has ranks, which no worker sees
 	Starters []StarterEnd // the launchers such as deepspeed that it is or has started
-	// Remote: the command is one of these, which has no work but on workers.
-	Remote bool
 }
 
 // LaunchEnd is how an mpirun of the command ended.

@@ -8,7 +8,7 @@ import (
 )
 
 func TestJudge(t *testing.T) {
-	mpirun := Evidence{Name: "mpirun", Rule: ExitStrict, Workers: 2, Opened: 2}
+	mpirun := Evidence{Command: Command{Name: "mpirun", Rule: ExitStrict}, Workers: 2, Opened: 2}
 	with := func(change func(*Evidence)) Evidence {
 		e := mpirun
 		change(&e)
@@ -75,7 +75,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestJudgeHint(t *testing.T) {
-	e := Evidence{Name: "mpirun", Rule: ExitStrict, Workers: 2}
+	e := Evidence{Command: Command{Name: "mpirun", Rule: ExitStrict}, Workers: 2}
 	require.Contains(t, Hint(e, Judge(e)), "--exit=command")
 	e.Opened = 2
 	require.Empty(t, Hint(e, Judge(e)))
