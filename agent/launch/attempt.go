@@ -53,7 +53,7 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 	r.report.tookPart(workers)
 	a := &attempt{number: number, port: port, workers: workers, began: time.Now(), hang: r.watchHang()}
 	a.made = situation{cfg: r.cfg, ranked: workers, welcomes: r.welcomes(), paths: r.place.paths,
-		dir: r.place.dir, broker: r.place.socket, agent: r.agent, env: os.Environ(), attempt: number, port: port}
+		dir: r.place.dir, broker: r.place.socket, agent: r.agent, env: os.Environ(), attempt: number, port: port, plugins: plugins(r.cfg, NewStarter(r.reaper), r.log)}
 	var err error
 	if a.plan, err = makePlan(a.made); err != nil {
 		return nil, err
@@ -128,8 +128,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
-	r.cfg.Shims = r.cfg.Shims || a.plan.Shims
-	if argv, env, err = withShims(r.cfg, r.place.dir, r.agent, argv, env); err != nil {
+	if argv, env, err = withShims(r.cfg.Shims || a.plan.Shims, r.place.dir, r.agent, argv, env); err != nil {
 		return err
 	}
 	if a.number == 0 {

@@ -32,9 +32,12 @@ func (c Config) below() []string {
 	return framework.Below(c.Command, framework.Scripts(c.Chdir))
 }
 
-// choose finds the framework by --framework, else by the command.
-func choose(cfg Config) (framework.Framework, error) {
-	f, err := chosen(cfg)
+// openPlugin makes the framework of a plugin's program.
+type openPlugin func(external.Program) framework.Framework
+
+// choose finds the framework by --framework, else by the command. A plugin's is made by open.
+func choose(cfg Config, open openPlugin) (framework.Framework, error) {
+	f, err := chosen(cfg, open)
 	if err != nil || !cfg.DynamicWorkers {
 		return f, err
 	}
@@ -44,7 +47,7 @@ func choose(cfg Config) (framework.Framework, error) {
 	return f, nil
 }
 
-func chosen(cfg Config) (framework.Framework, error) {
+func chosen(cfg Config, open openPlugin) (framework.Framework, error) {
 	name := cfg.Framework
 	if cfg.auto() {
 		if cfg.Compat == "" && framework.AloneBelow(cfg.below()) {
@@ -55,7 +58,7 @@ func chosen(cfg Config) (framework.Framework, error) {
 		name = cmp.Or(cfg.detected(), launcherFramework)
 	}
 	if strings.HasPrefix(name, external.Prefix) {
-		return pluginNamed(cfg)
+		return pluginNamed(cfg, open)
 	}
 	if cfg.Compat != "" {
 		f, err := framework.Compat(cfg.Compat, name)
@@ -71,14 +74,6 @@ func chosen(cfg Config) (framework.Framework, error) {
 	return f, nil
 }
 
-// frameworkHint is for a name that no framework has.
-func frameworkHint(name string) string {
-	if like := failure.Nearest(name, framework.Names()); like != "" {
-		return "did you mean --framework=" + like + "?"
-	}
-	return "without --framework it is found by the command; --framework=plain starts the command on every worker"
-}
-
 // Ports of an attempt are taken from below the kernel's ephemeral ones (32768 and
 // up), anew each time: one that was used a minute ago cannot be bound.
 const (
@@ -86,16 +81,30 @@ const (
 	lastPort  = 30000
 )
 
-func (s situation) firstPort() int {
-	if s.port != 0 {
-		return s.port
-	}
-	return s.cfg.port()
-}
-
-func (c Config) port() int {
-	if c.Port != 0 {
-		return c.Port
+// anyPort is the port that the user has given, not 0, else one of those for attempts.
+func anyPort(given int) int {
+	if given != 0 {
+		return given
 	}
 	return firstPort + rand.IntN(lastPort-firstPort+1)
+}
+
+// pluginNamed finds the program among --plugin. Errors are *failure.Failure with code 64.
+func pluginNamed(cfg Config, open openPlugin) (framework.Framework, error) {
+	program, err := external.Find(cfg.Plugins, strings.TrimPrefix(cfg.Framework, external.Prefix))
+	if err != nil {
+		return nil, failure.Usage("--plugin NAME=/path/of/program@sha256:HEX, with the HEX that sha256sum prints", "%w", err)
+	}
+	if cfg.OpenPlugin == nil {
+		return nil, failure.Usage("agent-launcher-plugins has them", "this launcher has no plugins")
+	}
+	return open(program), nil
+}
+
+// frameworkHint is for a name that no framework has.
+func frameworkHint(name string) string {
+	if like := failure.Nearest(name, framework.Names()); like != "" {
+		return "did you mean --framework=" + like + "?"
+	}
+	return "without --framework it is found by the command; --framework=plain starts the command on every worker"
 }

@@ -28,27 +28,27 @@ func TestChoose(t *testing.T) {
 			framework.Kubeflow{Kind: "TFJob", Sparse: true}},
 		"named, for an mpirun": {Config{Framework: "plain", Command: []string{"mpirun"}}, framework.Plain{}},
 	} {
-		got, err := choose(tc.cfg)
+		got, err := choose(tc.cfg, nil)
 		require.NoError(t, err, name)
 		require.Equal(t, tc.want, got, name)
 	}
-	_, err := choose(Config{Framework: "troch"})
+	_, err := choose(Config{Framework: "troch"}, nil)
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
-	_, err = choose(Config{Framework: "torch", Compat: "v0"})
+	_, err = choose(Config{Framework: "torch", Compat: "v0"}, nil)
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	for _, cfg := range []Config{{Framework: "torch"}, {Command: []string{"mpirun"}}, {Framework: "torch", Compat: framework.KubeflowV1}} {
 		cfg.DynamicWorkers = true
-		_, err = choose(cfg)
+		_, err = choose(cfg, nil)
 		require.ErrorContains(t, err, "--dynamic-workers: only tensorflow has it")
 		require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	}
 }
 
 func TestPorts(t *testing.T) {
-	require.Equal(t, 4711, Config{Port: 4711}.port())
+	require.Equal(t, 4711, anyPort(4711))
 	seen := map[int]bool{}
 	for range 100 {
-		p := Config{}.port()
+		p := anyPort(0)
 		require.GreaterOrEqual(t, p, 20000)
 		require.LessOrEqual(t, p+framework.PortBlock, 31000)
 		seen[p] = true

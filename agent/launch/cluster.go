@@ -31,7 +31,7 @@ func clusterOf(s situation, hosts []Host, temp string) (framework.Cluster, error
 		Command:     s.cfg.Command,
 		Below:       s.cfg.below(),
 		Procs:       s.cfg.ProcsPerWorker,
-		Port:        s.firstPort(),
+		Port:        s.port,
 		Attempt:     s.attempt,
 
 		LeastWorkers: s.cfg.LeastWorkers,

@@ -18,7 +18,7 @@ import (
 // podsOf is a situation of pods with these roles as labels, each with eth0 that
 // holds its address.
 func podsOf(cfg Config, roles ...string) situation {
-	s := situation{cfg: cfg, welcomes: map[string]wire.WelcomeRecord{}, dir: "/run/m", broker: "/run/m/broker.sock", agent: "/muster/agent",
+	s := situation{cfg: cfg, port: anyPort(cfg.Port), welcomes: map[string]wire.WelcomeRecord{}, dir: "/run/m", broker: "/run/m/broker.sock", agent: "/muster/agent",
 		paths: paths{Hostfile: "/run/m/hostfile", Hydra: "/run/m/hostfile.hydra", Rsh: "/run/m/rsh"}}
 	for i, role := range roles {
 		name, ip := "pi-worker-"+string(rune('0'+i)), "10.0.0."+string(rune('1'+i))

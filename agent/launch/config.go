@@ -2,7 +2,6 @@ package launch
 
 import (
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,7 +22,8 @@ import (
 )
 
 // Config is everything that a launcher can be told. Defaults gives the
-// defaults, flags and MUSTER_* variables overwrite them, Validate judges.
+// defaults, flags and MUSTER_* variables overwrite them, Validate judges. From
+// then on it does not change: WithNamespace and WithPodGrace return another one.
 type Config struct {
 	Command []string // argv of the user's command
 
@@ -88,16 +88,13 @@ type Config struct {
 	Quiet     bool   // only errors
 	Verbose   bool   // sessions, links and redials in the last line
 
-	Dir            string // private directory; "": found, see exec/rundir
 	PodName        string // our pod, by the downward API
 	PodUID         string // its uid
 	PodIP          string // its address
 	MPIDir         string // where old manifests look for the hostfile
 	TerminationLog string // where the kubelet reads our last words
 
-	OpenPlugin external.Opener  // nil: plugins are another binary's
-	starter    external.Starter // of plugins; nil: no reaper runs
-	log        *slog.Logger
+	OpenPlugin external.Opener // nil: plugins are another binary's
 
 	podsGrace bool // Grace is that of our pod
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/group/output"
 )
 
@@ -33,7 +34,7 @@ func (c Config) validateLaunch() error {
 		return failure.Usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d: a worker has at least one process", c.ProcsPerWorker)
 	}
 	if !c.auto() || c.Compat != "" || c.DynamicWorkers {
-		if _, err := choose(c); err != nil {
+		if _, err := choose(c, func(external.Program) framework.Framework { return nil }); err != nil {
 			return err
 		}
 	}

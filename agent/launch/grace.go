@@ -20,17 +20,23 @@ func (c Config) shortGrace() time.Duration {
 	return min(c.Grace, Defaults().Grace)
 }
 
-// limitGrace takes the grace from the launcher's own pod, which has period to end; 0: it is
+// WithNamespace is c for workers in that namespace.
+func (c Config) WithNamespace(name string) Config {
+	c.Namespace = name
+	return c
+}
+
+// WithPodGrace is c with the grace of the launcher's own pod, which has period to end; 0: it is
 // not known. A --grace that is longer is refused.
-func (r *runner) limitGrace(period time.Duration) error {
+func (c Config) WithPodGrace(period time.Duration) (Config, error) {
 	switch {
 	case period == 0:
-		return nil
-	case r.cfg.given("grace"):
-		return r.cfg.graceWithin(period, "the launcher's pod")
+		return c, nil
+	case c.given("grace"):
+		return c, c.graceWithin(period, "the launcher's pod")
 	}
-	r.cfg.Grace, r.cfg.podsGrace = names.Grace(period), true
-	return nil
+	c.Grace, c.podsGrace = names.Grace(period), true
+	return c, nil
 }
 
 // graceFits refuses a --grace that is longer than the time a worker's pod has.

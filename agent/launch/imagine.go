@@ -4,6 +4,7 @@ package launch
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -34,7 +35,8 @@ func imagine(ctx context.Context, cfg Config) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	s := situation{cfg: cfg, paths: files, dir: dir, broker: filepath.Join(dir, names.BrokerSocket), agent: agent, env: os.Environ()}
+	s := situation{cfg: cfg, paths: files, dir: dir, broker: filepath.Join(dir, names.BrokerSocket), agent: agent, env: os.Environ(),
+		port: anyPort(cfg.Port), plugins: plugins(cfg, nil, slog.New(slog.DiscardHandler))}
 	if s.ranked, err = workersNow(ctx, cfg, agent); err != nil {
 		return Plan{}, err
 	}

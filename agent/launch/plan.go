@@ -47,9 +47,10 @@ type situation struct {
 	agent    string // the agent's binary
 	env      []string
 	attempt  int    // number of the run of the command or the group, from 0
-	port     int    // first of the attempt's; 0: any
+	port     int    // first of the attempt's
 	store    string // worker that holds an elastic run's store; "": the first
 
+	plugins   openPlugin
 	framework framework.Framework // nil: see choose
 }
 
@@ -75,7 +76,7 @@ func makePlan(s situation) (Plan, error) {
 	}
 	f := s.framework
 	if f == nil {
-		if f, err = choose(s.cfg); err != nil {
+		if f, err = choose(s.cfg, s.plugins); err != nil {
 			return Plan{}, err
 		}
 	}

@@ -1,14 +1,11 @@
 package launch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 
-	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
 )
@@ -22,16 +19,11 @@ type outside struct {
 	log     *slog.Logger
 }
 
-// pluginNamed finds the program among --plugin. Errors are *failure.Failure with code 64.
-func pluginNamed(cfg Config) (framework.Framework, error) {
-	program, err := external.Find(cfg.Plugins, strings.TrimPrefix(cfg.Framework, external.Prefix))
-	if err != nil {
-		return nil, failure.Usage("--plugin NAME=/path/of/program@sha256:HEX, with the HEX that sha256sum prints", "%w", err)
+// plugins makes frameworks of plugins' programs.
+func plugins(cfg Config, starter external.Starter, log *slog.Logger) openPlugin {
+	return func(program external.Program) framework.Framework {
+		return outside{program: program, open: cfg.OpenPlugin, starter: starter, log: log}
 	}
-	if cfg.OpenPlugin == nil {
-		return nil, failure.Usage("agent-launcher-plugins has them", "this launcher has no plugins")
-	}
-	return outside{program: program, open: cfg.OpenPlugin, starter: cfg.starter, log: cmp.Or(cfg.log, slog.New(slog.DiscardHandler))}, nil
 }
 
 // Prepare implements framework.Framework. Errors begin with "plugin NAME:".

@@ -74,7 +74,6 @@ func Run(ctx context.Context, cfg Config, streams console.Streams, log *slog.Log
 	err := cfg.Validate()
 	r := &runner{cfg: cfg, streams: streams, log: log, tally: newTally(), id: newRunID(), warned: map[string]bool{}, absent: newAbsent(),
 		voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.jsonLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}
-	r.cfg.starter, r.cfg.log = NewStarter(r.reaper), log
 	if err == nil && cfg.DryRun {
 		return 0, dryRun(ctx, cfg, streams.Out)
 	}
@@ -167,14 +166,14 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 	if err != nil {
 		return nil, err
 	}
-	r.kube, r.cfg.Namespace = k, k.namespace
+	r.kube, r.cfg = k, r.cfg.WithNamespace(k.namespace)
 	starting, cancel := within(ctx, r.cfg.Timeout, errors.New("deadline passed"))
 	defer cancel()
 	epoch, err := k.epoch(starting, r.cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.limitGrace(k.grace); err != nil {
+	if r.cfg, err = r.cfg.WithPodGrace(k.grace); err != nil {
 		return nil, err
 	}
 	r.links = newLinks(k, k.gate, r.hello(epoch), r.cfg.Lease, r.log, r.tally)

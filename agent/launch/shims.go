@@ -46,10 +46,10 @@ func pathWith(shims string, env []string) framework.Var {
 	return framework.Var{Name: "PATH", Value: strings.TrimSuffix(path, ":"), Why: "ssh, rsh and pdsh are the agent (--shims)"}
 }
 
-// withShims is a command and its environment with shims in dir, if cfg asks for
-// them. The command itself may be one.
-func withShims(cfg Config, dir, agent string, argv, env []string) (newArgv, newEnv []string, err error) {
-	if !cfg.Shims {
+// withShims is a command and its environment with shims in dir, if they are
+// wanted. The command itself may be one.
+func withShims(wanted bool, dir, agent string, argv, env []string) (newArgv, newEnv []string, err error) {
+	if !wanted {
 		return argv, env, nil
 	}
 	shims, err := makeShims(dir, agent)

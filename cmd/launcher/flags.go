@@ -146,7 +146,6 @@ func (f *flagSets) resolve(cmd *cobra.Command, command []string) (launch.Config,
 	if wrong == nil {
 		wrong = withPlugins(c)
 	}
-	c.Dir = os.Getenv(names.EnvDir)
 	c.PodName, c.PodUID, c.PodIP = os.Getenv(names.EnvPodName), os.Getenv(names.EnvPodUID), os.Getenv(names.EnvPodIP)
 	c.TerminationLog = envOr("MUSTER_TERMINATION_LOG", c.TerminationLog)
 	c.MPIDir = envOr("MUSTER_MPI_DIR", c.MPIDir)
