@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 // Detect recognises the framework whose launcher the command is: "mpi", "torch",
@@ -53,7 +55,7 @@ func recognise(argv []string) command {
 
 func ofProgram(name string) command {
 	switch {
-	case isMPIRun(name):
+	case names.IsMPIRun(name):
 		return command{framework: "mpi"}
 	case name == "torchrun":
 		return command{framework: "torch", launcher: byTorchrun}
@@ -84,13 +86,6 @@ func ofModule(name string) command {
 		return command{framework: "deepspeed"}
 	}
 	return command{}
-}
-
-// isMPIRun tells mpirun and its like, with a variant's suffix (mpirun.openmpi)
-// or without.
-func isMPIRun(program string) bool {
-	stem, _, _ := strings.Cut(program, ".")
-	return slices.Contains([]string{"mpirun", "mpiexec", "orterun", "prterun"}, stem)
 }
 
 // isPython tells python, python3, python3.11, pypy3.

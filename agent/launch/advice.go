@@ -5,6 +5,7 @@ package launch
 import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/agent/names"
 )
 
 // advice is the hint that follows a failed command: one, the likeliest.
@@ -16,7 +17,7 @@ func (r *runner) advice(a *attempt) string {
 	if e.Code == 0 || e.Told != 0 || e.Start != nil || len(e.Lost) > 0 {
 		return ""
 	}
-	if IsMPIRun(e.Name) && len(e.Ranks) == 0 {
+	if names.IsMPIRun(e.Name) && len(e.Ranks) == 0 {
 		slots := 0
 		for _, h := range a.plan.all() {
 			slots += h.Slots
@@ -35,7 +36,7 @@ func (r *runner) advice(a *attempt) string {
 // meantFor is the framework that a Python script which ran in the launcher alone is
 // written for; "" where it was meant to run here, or nobody knows.
 func (r *runner) meantFor(e verdict.Evidence) string {
-	if !r.cfg.auto() || r.cfg.Exit != verdict.ExitAuto || e.Opened > 0 || e.Workers == 0 {
+	if !r.cfg.Auto() || r.cfg.Exit != verdict.ExitAuto || e.Opened > 0 || e.Workers == 0 {
 		return ""
 	}
 	return r.namedByScript()

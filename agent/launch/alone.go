@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
 )
 
@@ -37,7 +38,7 @@ type aloneWatch struct {
 
 // watchAlone is for a command of which nothing is known, without --exit.
 func (r *runner) watchAlone(argv []string, c *command) *aloneWatch {
-	if !r.cfg.auto() || r.cfg.Exit != verdict.ExitAuto || r.cfg.detected() != "" || IsMPIRun(argv[0]) {
+	if !r.cfg.Auto() || r.cfg.Exit != verdict.ExitAuto || r.cfg.Detected() != "" || names.IsMPIRun(argv[0]) {
 		return nil
 	}
 	return &aloneWatch{find: c.tree.Find, name: c.name, pause: firstAloneLook, begun: time.Now(),

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -121,7 +122,7 @@ func (r *runner) observer(workers []rendezvous.Worker) *supervisor {
 func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	env, kept := a.plan.merge(withAssignments(os.Environ(), r.cfg.Env))
 	r.warn(append(a.plan.Warnings, kept...))
-	if r.cfg.jsonLines() { // agent rsh writes to the same stream
+	if r.cfg.JSONLines() { // agent rsh writes to the same stream
 		env = withAssignments(env, []string{names.EnvLogFormat + "=" + names.LogJSON})
 	}
 	argv, err := r.commandLine(ctx, a.plan, env)
@@ -176,7 +177,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	s.notePreempted()
 	r.tally.conclude(status.Code != 0 && s.reporting())
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
-	e := verdict.Evidence{Command: verdict.Command{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Inquiry: isInquiry(r.cfg.Command), Remote: r.cfg.isRemote()}, Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
+	e := verdict.Evidence{Command: verdict.Command{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Inquiry: config.IsInquiry(r.cfg.Command), Remote: r.cfg.IsRemote()}, Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
 	s.alone.testify(&e)
 	r.tally.testify(&e)
 	r.tees.Drain(r.voice)
@@ -243,7 +244,7 @@ func (r *runner) conclude() {
 // ends with 0 all the same.
 func (r *runner) alone(e verdict.Evidence) bool {
 	script := strings.HasPrefix(e.Name, "python") || strings.HasPrefix(e.Name, "pypy")
-	return script && r.cfg.auto() && r.cfg.Exit == verdict.ExitAuto && e.Code == 0 && e.Group == "" && e.Opened == 0 && e.Workers > 0
+	return script && r.cfg.Auto() && r.cfg.Exit == verdict.ExitAuto && e.Code == 0 && e.Group == "" && e.Opened == 0 && e.Workers > 0
 }
 
 // lossSaid: the loss of the worker was said when it happened, and is all there is

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
@@ -44,7 +45,7 @@ func (f *feed) run(ctx context.Context, w rendezvous.Watch) {
 
 // waiter is what the rendezvous needs.
 type waiter struct {
-	cfg     Config
+	cfg     config.Config
 	board   *rendezvous.Board
 	links   *links
 	feed    *feed
@@ -138,7 +139,7 @@ func (w *waiter) linkState(s standing) rendezvous.LinkState {
 	if w.past.going(welcome) {
 		return rendezvous.LinkState{Reason: reasonOf(s.worker, w.agent, errGoing)}
 	}
-	if welcome.RshAgentError != "" && w.cfg.startsDaemons() == surelyMPIRun {
+	if welcome.RshAgentError != "" && w.cfg.StartsDaemons() == config.SurelyMPIRun {
 		return rendezvous.LinkState{Reason: rendezvous.LinkRshAgentMissing(s.worker.Name, w.links.hello.RshAgent)}
 	}
 	return rendezvous.LinkState{Ready: true}

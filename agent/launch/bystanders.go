@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/stacks"
@@ -21,7 +22,7 @@ type bystanders struct {
 
 // bystanders returns what watches over the ranks of the attempt's command; nil: nobody does.
 func (r *runner) bystanders(a *attempt) *bystanders {
-	if r.cfg.Stacks == stacksNever || r.cfg.Rule() != verdict.ExitStrict {
+	if r.cfg.Stacks == config.StacksNever || r.cfg.Rule() != verdict.ExitStrict {
 		return nil
 	}
 	b := &bystanders{witness: witness{run: r, hang: a.hang}, news: make(chan struct{}, 1)}

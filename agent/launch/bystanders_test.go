@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/wire"
@@ -54,7 +55,7 @@ func TestBystanders(t *testing.T) {
 // The ranks of all workers are asked once, when the first report of a failed rank comes.
 func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &runner{tally: newTally(), links: newLinks(nil, nil, wire.HelloRecord{}, 0, nil, nil), cfg: Config{Command: []string{"mpirun"}, Exit: verdict.ExitStrict}}
+		r := &runner{tally: newTally(), links: newLinks(nil, nil, wire.HelloRecord{}, 0, nil, nil), cfg: config.Config{Command: []string{"mpirun"}, Launching: config.Launching{Exit: verdict.ExitStrict}}}
 		a := &attempt{hang: newHangWatch(0, nil)}
 		b := r.bystanders(a)
 		report := func(code int, kind string) {
@@ -74,7 +75,7 @@ func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 		require.LessOrEqual(t, time.Since(began), failureStacks)
 		r.wg.Wait()
 
-		r.cfg.Stacks = stacksNever
+		r.cfg.Stacks = config.StacksNever
 		b = r.bystanders(a)
 		require.Nil(t, b.due())
 		_, found = b.found()

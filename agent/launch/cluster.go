@@ -29,13 +29,13 @@ func clusterOf(s situation, hosts []Host, temp string) (framework.Cluster, error
 		NoGPU:       noGPU(s),
 		UserEnv:     s.env,
 		Command:     s.cfg.Command,
-		Below:       s.cfg.below(),
+		Below:       s.cfg.Below(),
 		Procs:       s.cfg.ProcsPerWorker,
 		Port:        s.port,
 		Attempt:     s.attempt,
 
 		LeastWorkers: s.cfg.LeastWorkers,
-		MostWorkers:  s.cfg.mostElastic(),
+		MostWorkers:  s.cfg.MostElastic(),
 		Store:        max(0, slices.IndexFunc(s.ranked, func(w rendezvous.Worker) bool { return w.Name == s.store })),
 	}
 	if c.Fake {

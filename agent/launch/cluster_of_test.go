@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
@@ -17,7 +18,7 @@ import (
 
 // podsOf is a situation of pods with these roles as labels, each with eth0 that
 // holds its address.
-func podsOf(cfg Config, roles ...string) situation {
+func podsOf(cfg config.Config, roles ...string) situation {
 	s := situation{cfg: cfg, port: anyPort(cfg.Port), welcomes: map[string]wire.WelcomeRecord{}, dir: "/run/m", broker: "/run/m/broker.sock", agent: "/muster/agent",
 		paths: paths{Hostfile: "/run/m/hostfile", Hydra: "/run/m/hostfile.hydra", Rsh: "/run/m/rsh"}}
 	for i, role := range roles {
@@ -49,23 +50,23 @@ func TestRoles(t *testing.T) {
 		"flag over labels": {"ps=1,worker=2", []string{"master", "worker", "worker"}, "ps:0 worker:0 worker:1"},
 	} {
 		var got []string
-		for _, w := range clusterIn(t, podsOf(Config{Roles: tc.flag}, tc.labels...)).Workers {
+		for _, w := range clusterIn(t, podsOf(config.Config{Launching: config.Launching{Roles: tc.flag}}, tc.labels...)).Workers {
 			got = append(got, w.Role+":"+string(rune('0'+w.RoleIndex)))
 		}
 		require.Equal(t, tc.want, strings.Join(got, " "), name)
 	}
-	s := podsOf(Config{Roles: "chief=1,worker=3"}, "", "")
+	s := podsOf(config.Config{Launching: config.Launching{Roles: "chief=1,worker=3"}}, "", "")
 	_, err := clusterOf(s, hostsOf(s.ranked, 1), "")
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 }
 
 func TestInterfaces(t *testing.T) {
 	for flag, want := range map[string]string{"": "eth0", "eth1": "eth1", "192.168.0.0/16": "eth1", "10.0.0.0/24": "eth0", "fd00::/8": "eth1", "lo": "lo"} {
-		c := clusterIn(t, podsOf(Config{Interface: flag}, "", ""))
+		c := clusterIn(t, podsOf(config.Config{Launching: config.Launching{Interface: flag}}, "", ""))
 		require.Equal(t, want, c.Workers[0].Interface, flag)
 		require.Equal(t, want, c.Workers[1].Interface, flag)
 	}
-	s := podsOf(Config{Interface: "eth1"}, "", "")
+	s := podsOf(config.Config{Launching: config.Launching{Interface: "eth1"}}, "", "")
 	second := s.welcomes["pi-worker-1"]
 	second.Interfaces = second.Interfaces[:2]
 	s.welcomes["pi-worker-1"] = second
@@ -83,14 +84,14 @@ func TestInterfaces(t *testing.T) {
 }
 
 func TestLauncherInterface(t *testing.T) {
-	require.Equal(t, "lo", launcherInterface(Config{Interface: "lo"}))
-	require.Equal(t, "lo", launcherInterface(Config{Interface: "127.0.0.0/8"}))
-	require.Equal(t, ownInterface(Config{}), launcherInterface(Config{Interface: "nosuch0"}), "it may lack what the workers have")
-	require.Equal(t, ownInterface(Config{}), launcherInterface(Config{}))
+	require.Equal(t, "lo", launcherInterface(config.Config{Launching: config.Launching{Interface: "lo"}}))
+	require.Equal(t, "lo", launcherInterface(config.Config{Launching: config.Launching{Interface: "127.0.0.0/8"}}))
+	require.Equal(t, ownInterface(config.Config{}), launcherInterface(config.Config{Launching: config.Launching{Interface: "nosuch0"}}), "it may lack what the workers have")
+	require.Equal(t, ownInterface(config.Config{}), launcherInterface(config.Config{}))
 }
 
 func TestWhatWorkersSay(t *testing.T) {
-	s := podsOf(Config{}, "", "")
+	s := podsOf(config.Config{}, "", "")
 	c := clusterIn(t, s)
 	require.True(t, c.NoRDMA)
 	require.Equal(t, 2, c.Workers[1].GPUs)
@@ -99,7 +100,7 @@ func TestWhatWorkersSay(t *testing.T) {
 }
 
 func TestProcesses(t *testing.T) {
-	s := podsOf(Config{Framework: "torch", ProcsPerWorker: 2, Command: []string{"python", "t.py"}, Env: []string{"A=b", "WORLD_SIZE=9"}, Port: 25000}, "", "")
+	s := podsOf(config.Config{Launching: config.Launching{Framework: "torch", ProcsPerWorker: 2, Env: []string{"A=b", "WORLD_SIZE=9"}, Port: 25000}, Command: []string{"python", "t.py"}}, "", "")
 	s.ranked[1].Env = []string{"MASTER_ADDR=mine", "LOCAL_RANK=0"}
 	plan, err := makePlan(s)
 	require.NoError(t, err)
@@ -135,8 +136,8 @@ func TestSettleWithFiles(t *testing.T) {
 		{Worker: 1, ours: []framework.Var{{Name: "PYTHONPATH", Value: framework.FilesDir, Extend: ":"}, {Name: "CONF", Value: framework.FilesDir + "/x.json"}}},
 	}}
 	require.Equal(t, []string{"PYTHONPATH"}, p.extended())
-	warnings := p.settleProcesses(Config{}, [][]string{{"PYTHONPATH=/image"}, nil}, []string{"/a", "/b"})
+	warnings := p.settleProcesses(config.Config{}, [][]string{{"PYTHONPATH=/image"}, nil}, []string{"/a", "/b"})
 	require.Empty(t, warnings)
-	require.Equal(t, []string{"PYTHONPATH=/a:/image"}, p.Processes[0].environment(Config{}))
-	require.Equal(t, []string{"PYTHONPATH=/b", "CONF=/b/x.json"}, p.Processes[1].environment(Config{}))
+	require.Equal(t, []string{"PYTHONPATH=/a:/image"}, p.Processes[0].environment(config.Config{}))
+	require.Equal(t, []string{"PYTHONPATH=/b", "CONF=/b/x.json"}, p.Processes[1].environment(config.Config{}))
 }

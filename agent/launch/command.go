@@ -185,7 +185,7 @@ func (c *command) ranksHere(sig syscall.Signal) (ranks []reap.Proc, mpi bool) {
 		ranks = slices.DeleteFunc(reap.Ranks(members, sig), func(p reap.Proc) bool {
 			return p.PID != c.proc.PID() && !slices.ContainsFunc(below, func(b reap.Proc) bool { return b.PID == p.PID })
 		})
-		mpi = slices.ContainsFunc(members, func(p reap.Proc) bool { return p.Alive() && IsMPIRun(p.Comm) })
+		mpi = slices.ContainsFunc(members, func(p reap.Proc) bool { return p.Alive() && names.IsMPIRun(p.Comm) })
 	}
 	return ranks, mpi
 }

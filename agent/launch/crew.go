@@ -105,7 +105,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	var s *supervisor // before the group runs
 	look := &witness{run: r, hang: a.hang, over: map[string]bool{}}
 	c.group = group.New(group.Config{
-		Members: members, Any: plan.Any, Grace: r.cfg.Grace, Linger: r.cfg.shortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.answerTime(),
+		Members: members, Any: plan.Any, Grace: r.cfg.Grace, Linger: r.cfg.ShortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.AnswerTime(),
 		Last: storeOf(plan), Ask: func(worker string, grace time.Duration) { c.lead(worker, grace) },
 		Release: func() { out.Close(); complaints.Close() },
 		Calm:    func() bool { return a.watcher.leaving.Load() },
@@ -217,14 +217,14 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 // printer carries the group's output, tagged where there is more than one.
 func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer, error) {
 	plan := a.plan
-	mode, err := r.cfg.outputMode()
+	mode, err := r.cfg.OutputMode()
 	if err != nil {
 		return nil, err
 	}
-	if r.cfg.Output == "" && len(plan.Processes) == 1 && !r.cfg.elastic() {
+	if r.cfg.Output == "" && len(plan.Processes) == 1 && !r.cfg.Elastic() {
 		mode.Kind = output.Plain
 	}
-	only, err := r.cfg.shown()
+	only, err := r.cfg.Shown()
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,8 @@
 //
 // Run goes one way and each step has a file of its own:
 //
-//	config.go       one Config out of flags, environment and defaults; Validate
+//	config          one Config out of flags, environment and defaults; outfiles.go looks
+//	                whether the files that it names can be written
 //	place.go        the private directory, the broker's socket, a free place for files
 //	kube.go         where workers come from in a cluster; fake.go on one machine
 //	await.go        wait for the workers with an explained progress line; pace.go
@@ -16,7 +17,7 @@
 //	                the next attempt, elastic_fake.go on one machine
 //	attempt.go      one attempt: plan, run, judge
 //	plan.go         hosts and environment; hostnames.go, files.go, cluster.go,
-//	                interfaces.go; choose.go finds the framework
+//	                interfaces.go; plugin.go has frameworks in programs of their own
 //	processes.go    processes on the workers, where the framework has them started
 //	serve.go        serve `agent rsh`, and note how its sessions end; calls.go
 //	job.go          what PID 1 of the workers reports of daemons and ranks
@@ -74,10 +75,10 @@
 //
 // Standard output and standard error of a command that may start mpiruns are pipes of ours
 // where ours are pipes, sockets or files, and one pipe where ours are one. Bytes are handed on
-// as they are. A terminal stays the command's own, unless Config.Metrics needs its output or
-// Config.Progress needs both.
+// as they are. A terminal stays the command's own, unless --metric needs its output or
+// a progress rule needs both.
 //
-// With Config.MaxRestarts a run that failed begins again in place. The next attempt
+// With --max-restarts a run that failed begins again in place. The next attempt
 // starts when PID 1 of every worker that is not lost has confirmed that nothing of
 // the last one runs there, has ports that none before it had, and takes those for
 // workers that were made anew in the place of lost ones. docs/restart.md has the
@@ -89,5 +90,5 @@
 //
 // When the command has ended the workers are told that the job is over,
 // whatever its outcome, so that no worker keeps a GPU for nothing;
-// Config.KeepWorkers leaves them for a next launcher.
+// --keep-workers leaves them for a next launcher.
 package launch

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -22,7 +23,7 @@ func (r *runner) joinFake(working context.Context) {
 }
 
 // join starts one more worker; who looks for those that are ready finds it.
-func (f *fakes) join(cfg Config) error {
+func (f *fakes) join(cfg config.Config) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -78,7 +79,7 @@ func (f *fakes) depart(name string) {
 }
 
 // reassemble waits until enough workers are there.
-func (f *fakes) reassemble(ctx context.Context, cfg Config, l *links, signals <-chan os.Signal) ([]rendezvous.Worker, error) {
+func (f *fakes) reassemble(ctx context.Context, cfg config.Config, l *links, signals <-chan os.Signal) ([]rendezvous.Worker, error) {
 	deadline, stop := limit(cfg.Timeout)
 	defer stop()
 	tick := time.NewTicker(time.Second)
@@ -86,7 +87,7 @@ func (f *fakes) reassemble(ctx context.Context, cfg Config, l *links, signals <-
 	for {
 		ready := f.ready(ctx, l)
 		if len(ready) >= cfg.LeastWorkers {
-			return ready[:min(len(ready), cfg.most())], nil
+			return ready[:min(len(ready), cfg.Most())], nil
 		}
 		select {
 		case <-l.changed:

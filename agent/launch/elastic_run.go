@@ -15,12 +15,12 @@ import (
 
 // enroll gives the attempt's supervisor its roster, where the run is elastic.
 func (r *runner) enroll(working context.Context, a *attempt) {
-	if !r.cfg.elastic() {
+	if !r.cfg.Elastic() {
 		return
 	}
 	a.made.store = a.workers[0].Name
-	one := &roster{left: map[string]bool{}, hear: func(rendezvous.Snapshot) {}, members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.most()}, absent: &r.absent,
-		needed: len(a.plan.Processes) > 0 || IsMPIRun(r.cfg.Command[0]), takes: a.plan.Elastic, changed: func(c rendezvous.Change) string { return r.adapt(a, c) }}
+	one := &roster{left: map[string]bool{}, hear: func(rendezvous.Snapshot) {}, members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, absent: &r.absent,
+		needed: len(a.plan.Processes) > 0 || names.IsMPIRun(r.cfg.Command[0]), takes: a.plan.Elastic, changed: func(c rendezvous.Change) string { return r.adapt(a, c) }}
 	one.members.Look(a.workers, nil)
 	if r.fakes != nil {
 		one.ready = func() []rendezvous.Worker { return r.fakes.ready(working, r.links) }

@@ -11,13 +11,14 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework/external"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 )
 
 // Run needs Linux: it says which container to use instead.
-func Run(_ context.Context, cfg Config, _ console.Streams, _ *slog.Logger) (int, error) {
+func Run(_ context.Context, cfg config.Config, _ console.Streams, _ *slog.Logger) (int, error) {
 	if err := cfg.Validate(); err != nil {
 		return names.ExitUsage, err
 	}
@@ -28,10 +29,10 @@ func Run(_ context.Context, cfg Config, _ console.Streams, _ *slog.Logger) (int,
 // ownStarter is never called: nothing is launched here.
 func ownStarter() (external.Starter, func()) { return nil, func() {} }
 
-func imagine(_ context.Context, cfg Config) (Plan, error) { return Plan{}, elsewhere(cfg) }
+func imagine(_ context.Context, cfg config.Config) (Plan, error) { return Plan{}, elsewhere(cfg) }
 
 // elsewhere is the one sentence for other systems.
-func elsewhere(cfg Config) error {
+func elsewhere(cfg config.Config) error {
 	words := []string{"docker run --rm -v \"$PWD\":/work -w /work musterhq/openmpi agent run"}
 	if cfg.IsFake() {
 		words = append(words, "--fake="+strconv.Itoa(cfg.Fake))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
@@ -40,7 +41,7 @@ const (
 
 // fakeLease is the lease of fake workers: shorter than in a cluster, unless the
 // user says otherwise.
-func fakeLease(cfg Config) time.Duration {
+func fakeLease(cfg config.Config) time.Duration {
 	if cfg.Origin["lease"] == "default" {
 		return fakeTime
 	}
@@ -49,7 +50,7 @@ func fakeLease(cfg Config) time.Duration {
 
 // fakeAwait is how long a fake worker stays when it has no session and hears
 // nothing: no longer than one with a session would.
-func fakeAwait(cfg Config) time.Duration {
+func fakeAwait(cfg config.Config) time.Duration {
 	return min(fakeTime, max(leastAwait, fakeLease(cfg)))
 }
 
@@ -59,7 +60,7 @@ func fakeDir(dir string, i int) string { return filepath.Join(dir, "w"+strconv.I
 // fakes is the fleet of --fake: worker processes on this machine.
 type fakes struct {
 	reaper *reap.Reaper
-	faults []Fault
+	faults []config.Fault
 	place  fakePlace
 	wg     sync.WaitGroup
 
@@ -84,12 +85,12 @@ type fakeWorker struct {
 
 // startFakes starts cfg.Fake workers below dir, each with a directory, a
 // TMPDIR and a log of its own.
-func startFakes(r *reap.Reaper, cfg Config, dir, agent, run string) (*fakes, error) {
+func startFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*fakes, error) {
 	list, err := rendezvous.Static(cfg.Fake)
 	if err != nil {
 		return nil, err
 	}
-	faults, err := ParseFaults(cfg.FakeFaults, cfg.Fake+cfg.coming())
+	faults, err := config.ParseFaults(cfg.FakeFaults, cfg.Fake+cfg.Coming())
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func startFakes(r *reap.Reaper, cfg Config, dir, agent, run string) (*fakes, err
 }
 
 // start starts worker i and makes the way to it.
-func (f *fakes) start(cfg Config, i int, w rendezvous.Worker) (*fakeWorker, error) {
+func (f *fakes) start(cfg config.Config, i int, w rendezvous.Worker) (*fakeWorker, error) {
 	one, err := startFake(f.reaper, cfg, fakeDir(f.place.dir, i), f.place.agent, f.place.run, w)
 	if err == nil {
 		one.line = newFaulty(&patient{inner: local.Dialer{Path: filepath.Join(one.dir, names.WorkerSocket)}}, i, f.faults)
@@ -113,7 +114,7 @@ func (f *fakes) start(cfg Config, i int, w rendezvous.Worker) (*fakeWorker, erro
 	return one, err
 }
 
-func startFake(r *reap.Reaper, cfg Config, dir, agent, run string, w rendezvous.Worker) (*fakeWorker, error) {
+func startFake(r *reap.Reaper, cfg config.Config, dir, agent, run string, w rendezvous.Worker) (*fakeWorker, error) {
 	tmp := filepath.Join(dir, "tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		return nil, fmt.Errorf("make fake worker: %w", err)
@@ -176,7 +177,7 @@ func (f *fakes) all() []*fakeWorker {
 }
 
 // await waits until every fake worker has answered.
-func (f *fakes) await(ctx context.Context, cfg Config, l *links, signals <-chan os.Signal) ([]rendezvous.Worker, error) {
+func (f *fakes) await(ctx context.Context, cfg config.Config, l *links, signals <-chan os.Signal) ([]rendezvous.Worker, error) {
 	var workers []rendezvous.Worker
 	for _, w := range f.all() {
 		workers = append(workers, w.Worker)
@@ -289,7 +290,7 @@ func (f *fakes) rehearse(ctx context.Context, say func(format string, args ...an
 				return
 			}
 			for i, w := range f.all() {
-				if fault.hits(i) {
+				if fault.Hits(i) {
 					say("rehearsing: %s worker %s", fault.Verb, w.Name)
 					f.wg.Go(func() { f.strike(ctx, fault, w) })
 				}
@@ -298,7 +299,7 @@ func (f *fakes) rehearse(ctx context.Context, say func(format string, args ...an
 	}
 }
 
-func (f *fakes) strike(ctx context.Context, fault Fault, w *fakeWorker) {
+func (f *fakes) strike(ctx context.Context, fault config.Fault, w *fakeWorker) {
 	switch fault.Verb {
 	case "drop":
 		w.line.drop()

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/names"
 )
 
 // renew makes others in the place of workers that are gone, as a controller does
 // for pods: under the same name and address, with nothing of the old one left. One
 // that is about to end is waited for.
-func (f *fakes) renew(ctx context.Context, cfg Config, gone []string, signals <-chan os.Signal) error {
+func (f *fakes) renew(ctx context.Context, cfg config.Config, gone []string, signals <-chan os.Signal) error {
 	ctx, cancel := within(ctx, cfg.Timeout, errors.New("--timeout has passed"))
 	defer cancel()
 	for i, w := range f.all() {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/launch/config"
 )
 
 func TestFakeTimes(t *testing.T) {
@@ -23,7 +25,7 @@ func TestFakeTimes(t *testing.T) {
 		"very short":   {"flag --lease", 2 * time.Second, 2 * time.Second, 10 * time.Second},
 		"long":         {"env MUSTER_LEASE", time.Hour, time.Hour, time.Minute},
 	} {
-		cfg := Config{Lease: tc.given, Origin: map[string]string{"lease": tc.origin}}
+		cfg := config.Config{Limits: config.Limits{Lease: tc.given}, Origin: map[string]string{"lease": tc.origin}}
 		require.Equal(t, tc.lease, fakeLease(cfg), name)
 		require.Equal(t, tc.wait, fakeAwait(cfg), name)
 	}

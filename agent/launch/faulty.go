@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/exec/link"
 )
 
@@ -26,7 +27,7 @@ type faulty struct {
 	clear chan struct{} // closed while bytes may pass
 }
 
-func newFaulty(inner link.Dialer, worker int, faults []Fault) *faulty {
+func newFaulty(inner link.Dialer, worker int, faults []config.Fault) *faulty {
 	f := &faulty{
 		inner: inner,
 		rand:  rand.New(rand.NewPCG(1, uint64(worker))),
@@ -35,14 +36,12 @@ func newFaulty(inner link.Dialer, worker int, faults []Fault) *faulty {
 	}
 	close(f.clear)
 	for _, fault := range faults {
-		if fault.Verb == "drop" && fault.hits(worker) {
+		if fault.Verb == "drop" && fault.Hits(worker) {
 			f.every = max(f.every, fault.Every)
 		}
 	}
 	return f
 }
-
-func (f Fault) hits(worker int) bool { return f.Worker < 0 || f.Worker == worker }
 
 // Dial implements link.Dialer.
 func (f *faulty) Dial(ctx context.Context) (io.ReadWriteCloser, error) {

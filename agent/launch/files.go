@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/hostfile"
 )
@@ -26,7 +27,7 @@ type paths struct {
 // workers whether --hostfile can be read or written. dir is the private
 // directory. Only in a pod, and never for fake workers, is anything made in
 // /etc/mpi: elsewhere it is the machine's.
-func choosePaths(cfg Config, dir string, inPod bool) (paths, error) {
+func choosePaths(cfg config.Config, dir string, inPod bool) (paths, error) {
 	p := paths{
 		Hostfile: filepath.Join(dir, "hostfile"),
 		Hydra:    filepath.Join(dir, "hostfile.hydra"),

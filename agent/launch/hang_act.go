@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
@@ -80,12 +81,12 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 	if !said {
 		s.tellPlaces(list, true, h.stacks)
 	}
-	if !s.cfg.hangStops() {
+	if !s.cfg.HangStops() {
 		return false
 	}
-	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.name, hangStop, phrase.Seconds(s.cfg.shortGrace()))
+	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.name, config.HangStop, phrase.Seconds(s.cfg.ShortGrace()))
 	s.hung = fmt.Sprintf("%s hung for %s and was stopped", s.name, phrase.Seconds(s.cfg.HangAfter))
-	return s.ending.onHang(s.cfg.shortGrace())
+	return s.ending.onHang(s.cfg.ShortGrace())
 }
 
 // onPolls says that the run may hang. Nothing else follows: ranks use processors, and what
@@ -149,7 +150,7 @@ func unasked(unknown map[string]error) string {
 // output on, and looks for no hang.
 func (r *runner) watchHang() *hangWatch {
 	w := newHangWatch(r.cfg.HangAfter, r.links.askers)
-	w.wary, w.unstacked = !r.cfg.given("hang-after"), r.cfg.Stacks == stacksNever
+	w.wary, w.unstacked = !r.cfg.Given("hang-after"), r.cfg.Stacks == config.StacksNever
 	return w
 }
 

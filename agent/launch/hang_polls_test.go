@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -71,7 +72,7 @@ func pollAndWatch(t *testing.T, after time.Duration, ranks int, set func(s *stag
 		return all
 	})
 	w.wary = s.wary
-	sup := &supervisor{name: "train.py", trouble: func(string) {}, voice: &console.Voice{Out: out}, cfg: Config{HangAfter: after, HangAction: hangStop, Origin: map[string]string{"hang-after": "flag"}}, links: &links{}, hang: w}
+	sup := &supervisor{name: "train.py", trouble: func(string) {}, voice: &console.Voice{Out: out}, cfg: config.Config{Limits: config.Limits{HangAfter: after, HangAction: config.HangStop}, Origin: map[string]string{"hang-after": "flag"}}, links: &links{}, hang: w}
 	w.wrote()
 	w.begin()
 	began := time.Now()

@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -305,22 +304,6 @@ func TestHangWords(t *testing.T) {
 	require.Len(t, lines, mostPlaces+1)
 	require.Contains(t, lines[0], " and 42 more: sleeps in syscall")
 	require.Equal(t, "and 8 more places in which others sit", lines[mostPlaces])
-}
-
-func TestValidateHang(t *testing.T) {
-	for want, c := range map[string]Config{
-		"--hang-after=-1s lies in the past":                   {HangAfter: -time.Second},
-		"--hang-after=10ms: the shortest is 1s":               {HangAfter: 10 * time.Millisecond},
-		"--hang-action=kill is not known":                     {HangAfter: time.Minute, HangAction: "kill"},
-		"needs --hang-after: the default of 30m only reports": {HangAfter: defaultHang, HangAction: hangStop, Origin: map[string]string{"hang-after": "default", "hang-action": "flag --hang-action"}},
-		"but none is looked for":                              {HangAction: hangStop, Origin: map[string]string{"hang-action": "flag --hang-action"}},
-	} {
-		err := c.validateHang()
-		require.ErrorContains(t, err, want)
-		require.Equal(t, 64, failure.CodeOf(err))
-	}
-	require.NoError(t, Config{}.validateHang())
-	require.NoError(t, Config{HangAfter: time.Minute, HangAction: hangStop, Origin: map[string]string{"hang-after": "flag --hang-after", "hang-action": "flag --hang-action"}}.validateHang())
 }
 
 func TestHangBeginsTheEnd(t *testing.T) {

@@ -44,12 +44,3 @@ func TestAWaryWatch(t *testing.T) {
 		})
 	}
 }
-
-func TestOnlyAnExplicitHangStops(t *testing.T) {
-	c := Defaults()
-	c.HangAction = hangStop
-	require.Equal(t, 30*time.Minute, c.HangAfter)
-	require.False(t, c.hangStops(), "by MUSTER_HANG_ACTION alone")
-	c.Origin = map[string]string{"hang-after": "env MUSTER_HANG_AFTER"}
-	require.True(t, c.hangStops())
-}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/exec/broker"
@@ -27,7 +28,7 @@ type given struct {
 
 // giveHostfile finds out what --hostfile stands for. A file that is neither a
 // list of hosts nor ours is refused: it would be lost.
-func giveHostfile(cfg Config) (given, error) {
+func giveHostfile(cfg config.Config) (given, error) {
 	path, err := filepath.Abs(cfg.Hostfile)
 	if err != nil {
 		return given{}, failure.Usage("give an absolute path", "--hostfile=%s: %w", cfg.Hostfile, err)
@@ -62,7 +63,7 @@ func giveHostfile(cfg Config) (given, error) {
 		return given{}, failure.Usage("--hostfile reads a list of workers (w-0 slots=4), or writes one where no file is; remove this file, or name another",
 			"--hostfile=%s exists and is not overwritten: %w", cfg.Hostfile, err)
 	}
-	if cfg.elastic() {
+	if cfg.Elastic() {
 		return given{}, failure.Usage("without --hostfile, or at a path where no file is, the list follows the workers", "--hostfile=%s lists workers, and with --min-workers they come and go", cfg.Hostfile)
 	}
 	return given{path: path, listed: listed}, nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/rendezvous"
@@ -16,7 +17,7 @@ import (
 
 // imagine makes the plan that a launcher with cfg would make of the workers
 // that there are now, without starting or waiting for anything.
-func imagine(ctx context.Context, cfg Config) (Plan, error) {
+func imagine(ctx context.Context, cfg config.Config) (Plan, error) {
 	if err := cfg.ValidateHosts(); err != nil {
 		return Plan{}, err
 	}
@@ -47,7 +48,7 @@ func imagine(ctx context.Context, cfg Config) (Plan, error) {
 }
 
 // workersNow lists the workers that there are.
-func workersNow(ctx context.Context, cfg Config, agent string) ([]rendezvous.Worker, error) {
+func workersNow(ctx context.Context, cfg config.Config, agent string) ([]rendezvous.Worker, error) {
 	if cfg.IsFake() {
 		return rendezvous.Static(cfg.Fake)
 	}

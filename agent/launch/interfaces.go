@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -39,7 +40,7 @@ func giveInterfaces(s situation, workers []framework.Node) error {
 
 // launcherInterface is the launcher's own: the one that --interface means, where
 // it has that, else as ownInterface finds it.
-func launcherInterface(cfg Config) string {
+func launcherInterface(cfg config.Config) string {
 	if cfg.Interface == "" || cfg.IsFake() {
 		return ownInterface(cfg)
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/remote"
@@ -46,7 +47,7 @@ type kube struct {
 const tokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 // noCluster says what is missing, rather than what client-go tried last.
-func noCluster(cfg Config, err error, inPod bool, token string) error {
+func noCluster(cfg config.Config, err error, inPod bool, token string) error {
 	named := cfg.Kubeconfig != "" || cfg.Context != ""
 	if _, terr := os.Stat(token); inPod && !named && errors.Is(terr, fs.ErrNotExist) {
 		return failure.New(names.ExitNoCluster, "set serviceAccountName, and automountServiceAccountToken: true, in the launcher's pod template",
@@ -62,7 +63,7 @@ func noCluster(cfg Config, err error, inPod bool, token string) error {
 }
 
 // newKube finds the cluster. Errors are *failure.Failure with 69.
-func newKube(cfg Config, agent string) (*kube, error) {
+func newKube(cfg config.Config, agent string) (*kube, error) {
 	restCfg, namespace, err := remote.LoadConfig(cfg.Kubeconfig, cfg.Context)
 	if err != nil {
 		return nil, noCluster(cfg, err, inPod(), tokenFile)
@@ -90,12 +91,12 @@ func (k *kube) dialer(w rendezvous.Worker) link.Dialer {
 }
 
 // watch describes the pod watch of the job.
-func (k *kube) watch(cfg Config) rendezvous.Watch {
+func (k *kube) watch(cfg config.Config) rendezvous.Watch {
 	return rendezvous.Watch{Client: k.client, Namespace: k.namespace, Selector: cfg.WorkerSelector(), Names: cfg.Pods, Gate: k.gate}
 }
 
 // list asks once which workers there are, for env and hosts.
-func (k *kube) list(ctx context.Context, cfg Config) ([]rendezvous.Worker, error) {
+func (k *kube) list(ctx context.Context, cfg config.Config) ([]rendezvous.Worker, error) {
 	pods, err := k.find(ctx, cfg)
 	if err != nil {
 		return nil, k.failure("list pods", err)
@@ -111,7 +112,7 @@ func (k *kube) list(ctx context.Context, cfg Config) ([]rendezvous.Worker, error
 }
 
 // find lists the workers' pods, or gets them one by one where they are named.
-func (k *kube) find(ctx context.Context, cfg Config) (corev1.PodList, error) {
+func (k *kube) find(ctx context.Context, cfg config.Config) (corev1.PodList, error) {
 	var pods corev1.PodList
 	if len(cfg.Pods) == 0 {
 		err := k.client.Get().Namespace(k.namespace).Resource("pods").Param("labelSelector", cfg.WorkerSelector()).
@@ -146,7 +147,7 @@ func (k *kube) failure(what string, err error) error {
 // epoch orders this launcher among those of the job: by our pod's creation
 // time and its containers' restarts. Outside of a pod the launcher is as old
 // as this call. It waits while the API server does not answer.
-func (k *kube) epoch(ctx context.Context, cfg Config) (wire.Epoch, error) {
+func (k *kube) epoch(ctx context.Context, cfg config.Config) (wire.Epoch, error) {
 	name := cfg.PodName
 	if name == "" && inPod() {
 		name, _ = os.Hostname() // the kubelet's default; empty: no pod

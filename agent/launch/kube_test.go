@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 	"github.com/musterhq/muster/test/fakekube"
@@ -34,7 +35,7 @@ func TestNoCluster(t *testing.T) {
 	empty := fmt.Errorf("read kubeconfig: %w", clientcmd.ErrEmptyConfig)
 	broken := errors.New("read kubeconfig: line 3: not yaml")
 	for name, tc := range map[string]struct {
-		cfg        Config
+		cfg        config.Config
 		named      string // KUBECONFIG
 		err        error
 		inPod      bool
@@ -47,7 +48,7 @@ func TestNoCluster(t *testing.T) {
 		"a pod without a token":     {err: empty, inPod: true, token: nowhere, want: "find the cluster: this pod has no ServiceAccount token", hint: "serviceAccountName"},
 		"a kubeconfig that is none": {err: broken, token: nowhere, want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
 		"a token that is no use":    {err: broken, inPod: true, token: token, want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
-		"a kubeconfig in a pod": {cfg: Config{Kubeconfig: "/x"}, err: broken, inPod: true, token: nowhere,
+		"a kubeconfig in a pod": {cfg: config.Config{Selection: config.Selection{Kubeconfig: "/x"}}, err: broken, inPod: true, token: nowhere,
 			want: "find the cluster: read kubeconfig: line 3: not yaml", hint: "--kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +70,7 @@ func TestEpochOfAClusterThatDoesNotAnswer(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 700*time.Millisecond, errors.New("deadline passed"))
 	defer cancel()
-	_, err = (&kube{client: client, namespace: "ns"}).epoch(ctx, Config{PodName: "pi-launcher"})
+	_, err = (&kube{client: client, namespace: "ns"}).epoch(ctx, config.Config{Pod: config.Pod{PodName: "pi-launcher"}})
 	require.ErrorContains(t, err, "the cluster cannot be reached: get our own pod pi-launcher: ")
 	require.ErrorContains(t, err, "connection refused")
 	require.NotContains(t, err.Error(), "\n", "every failure is one line")
@@ -85,9 +86,9 @@ func TestEpochOfARestartedContainer(t *testing.T) {
 	client, err := rendezvous.Client(&rest.Config{Host: api.URL()})
 	require.NoError(t, err)
 	k := &kube{client: client, namespace: "ns"}
-	first, err := k.epoch(t.Context(), Config{PodName: "pi-launcher"})
+	first, err := k.epoch(t.Context(), config.Config{Pod: config.Pod{PodName: "pi-launcher"}})
 	require.NoError(t, err)
-	second, err := k.epoch(t.Context(), Config{PodName: "pi-launcher"})
+	second, err := k.epoch(t.Context(), config.Config{Pod: config.Pod{PodName: "pi-launcher"}})
 	require.NoError(t, err)
 	require.Equal(t, first.Restarts, second.Restarts)
 	require.Positive(t, second.Compare(first))

@@ -2,7 +2,11 @@
 
 package launch
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/agent/names"
+)
 
 // filesBase and filesPerWorker are twice what an MPI launcher needs: it holds a connection to
 // each worker and, in Hydra, three pipes of its agent. Nobody gets less than filesLeast, which
@@ -33,5 +37,5 @@ func (r *runner) limitFiles(argv []string, pid, workers int) {
 // launchesOnly reports whether argv is an MPI launcher that starts no ranks as its
 // own children.
 func (r *runner) launchesOnly(argv []string) bool {
-	return IsMPIRun(argv[0]) && r.cfg.LauncherSlots == 0
+	return names.IsMPIRun(argv[0]) && r.cfg.LauncherSlots == 0
 }

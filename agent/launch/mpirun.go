@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
 )
 
@@ -27,7 +28,7 @@ func mpirunAbove(pid int) mpirun {
 		switch {
 		case err != nil || pid == os.Getpid():
 			return nil
-		case IsMPIRun(p.Comm):
+		case names.IsMPIRun(p.Comm):
 			return heldMPIRun{p, reap.OpenPidfd(pid)}
 		}
 		pid = p.PPID

@@ -7,12 +7,13 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/hostfile"
 )
 
 // ownHost is the launcher as a host of its own mpirun, which knows it by an address
 // of this pod, and starts the ranks there without the agent; nil: it takes none.
-func ownHost(cfg Config) *Host {
+func ownHost(cfg config.Config) *Host {
 	if cfg.LauncherSlots == 0 {
 		return nil
 	}
@@ -69,7 +70,7 @@ func lines(hosts []Host) []hostfile.Host {
 }
 
 // ownRanks refuses ranks in the launcher where nobody would start them there.
-func (c Config) ownRanks(l framework.Launch) error {
+func ownRanks(c config.Config, l framework.Launch) error {
 	if c.LauncherSlots > 0 && (len(l.Processes) > 0 || len(l.Argv) > 0 || l.Shims) {
 		return failure.Usage("leave --launcher-slots away, or start each pod by itself: agent join --workers=N",
 			"--launcher-slots=%d: %s starts no ranks in the launcher; mpirun does", c.LauncherSlots, c.Command[0])

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
@@ -36,7 +37,7 @@ type place struct {
 // findPlace makes the private directory, opens the broker's socket at its fixed
 // path, and chooses the files. Fake runs have a directory each and take the
 // fixed path only when it is free, so that several may run at once.
-func findPlace(cfg Config) (p place, err error) {
+func findPlace(cfg config.Config) (p place, err error) {
 	if p.dir, err = rundir.Create(); err != nil {
 		return p, failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "set "+names.EnvDir+" to a directory of yours with mode 0700"), "%s", phrase.OneLine(err))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/rundir"
@@ -46,7 +47,7 @@ func TestFindPlace(t *testing.T) {
 		require.NoError(t, os.Chtimes(dir, time.Time{}, time.Now().Add(-2*tidyAfter)))
 	}
 
-	fake := Config{Fake: 1, FakeGiven: true}
+	fake := config.Config{Rehearsal: config.Rehearsal{Fake: 1, FakeGiven: true}}
 	first, err := findPlace(fake)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(base, names.BrokerSocket), first.socket)
@@ -62,7 +63,7 @@ func TestFindPlace(t *testing.T) {
 
 	require.NoError(t, second.note(Plan{Job: "second"}))
 
-	_, err = findPlace(Config{})
+	_, err = findPlace(config.Config{})
 	require.ErrorContains(t, err, "another process listens there")
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	for _, p := range []place{first, second} {
@@ -84,29 +85,29 @@ func TestFindPlaceWithoutRoomForSockets(t *testing.T) {
 	base := privateDir(t)
 	deep := filepath.Join(base, strings.Repeat("d", rundir.MaxSocketPath-len(base)-len("/broker.sock")-1))
 	t.Setenv(names.EnvDir, deep)
-	_, err := findPlace(Config{Fake: 2, FakeGiven: true})
+	_, err := findPlace(config.Config{Rehearsal: config.Rehearsal{Fake: 2, FakeGiven: true}})
 	require.ErrorContains(t, err, "a unix socket takes 107 at most")
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	left, err := os.ReadDir(deep)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	p, err := findPlace(Config{})
+	p, err := findPlace(config.Config{})
 	require.NoError(t, err, "there is room for the broker's own")
 	p.close()
 }
 
 func TestChoosePaths(t *testing.T) {
 	dir, mpi := t.TempDir(), filepath.Join(t.TempDir(), "mpi")
-	p, err := choosePaths(Config{MPIDir: mpi}, dir, false)
+	p, err := choosePaths(config.Config{Pod: config.Pod{MPIDir: mpi}}, dir, false)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "outside of a pod nothing is made in /etc")
 	require.NoDirExists(t, mpi)
-	p, err = choosePaths(Config{MPIDir: t.TempDir()}, dir, false)
+	p, err = choosePaths(config.Config{Pod: config.Pod{MPIDir: t.TempDir()}}, dir, false)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "nor written in one that is there")
 	require.Empty(t, p.Legacy)
 
-	p, err = choosePaths(Config{MPIDir: mpi}, dir, true)
+	p, err = choosePaths(config.Config{Pod: config.Pod{MPIDir: mpi}}, dir, true)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(mpi, "hostfile"), p.Hostfile)
 	require.NoError(t, p.write([]Host{{Host: "10.0.0.1", Slots: 2}}, "/muster/agent"))
@@ -123,15 +124,15 @@ func TestChoosePaths(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "/muster/agent", target)
 
-	p, err = choosePaths(Config{MPIDir: mpi, Fake: 1}, dir, true)
+	p, err = choosePaths(config.Config{Pod: config.Pod{MPIDir: mpi}, Rehearsal: config.Rehearsal{Fake: 1}}, dir, true)
 	require.NoError(t, err)
 	require.Empty(t, p.Legacy)
 	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "a laptop's /etc is left alone")
 
-	p, err = choosePaths(Config{MPIDir: mpi, Hostfile: filepath.Join(dir, "mine")}, dir, true)
+	p, err = choosePaths(config.Config{Pod: config.Pod{MPIDir: mpi}, Launching: config.Launching{Hostfile: filepath.Join(dir, "mine")}}, dir, true)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "mine"), p.Hostfile)
-	_, err = choosePaths(Config{MPIDir: mpi, Hostfile: "/proc/x/hosts"}, dir, true)
+	_, err = choosePaths(config.Config{Pod: config.Pod{MPIDir: mpi}, Launching: config.Launching{Hostfile: "/proc/x/hosts"}}, dir, true)
 	require.ErrorContains(t, err, "hostfile cannot be written")
 }
 
@@ -193,7 +194,7 @@ func TestPlanEnvironment(t *testing.T) {
 	t.Setenv("TMPDIR", "")
 	dir := t.TempDir()
 	plan, err := makePlan(situation{
-		cfg:    Config{Fake: 2, FakeGiven: true, Slots: 2},
+		cfg:    config.Config{Rehearsal: config.Rehearsal{Fake: 2, FakeGiven: true}, Selection: config.Selection{Slots: 2}},
 		ranked: []rendezvous.Worker{{Name: "a", IP: "127.0.0.2"}, {Name: "b", IP: "127.0.0.3"}},
 		paths:  paths{Hostfile: "/r/hostfile", Hydra: "/r/hydra", Rsh: "/r/rsh"}, dir: dir, broker: "/r/broker.sock", agent: "/bin/agent",
 	})

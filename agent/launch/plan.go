@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
@@ -38,7 +39,7 @@ type Plan struct {
 
 // situation is all that a plan depends on.
 type situation struct {
-	cfg      Config
+	cfg      config.Config
 	ranked   []rendezvous.Worker
 	welcomes map[string]wire.WelcomeRecord // by worker; empty where nobody has asked yet
 	paths    paths
@@ -50,7 +51,7 @@ type situation struct {
 	port     int    // first of the attempt's
 	store    string // worker that holds an elastic run's store; "": the first
 
-	plugins   openPlugin
+	plugins   config.MakePlugin
 	framework framework.Framework // nil: see choose
 }
 
@@ -76,7 +77,7 @@ func makePlan(s situation) (Plan, error) {
 	}
 	f := s.framework
 	if f == nil {
-		if f, err = choose(s.cfg, s.plugins); err != nil {
+		if f, err = config.Choose(s.cfg, s.plugins); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -87,7 +88,7 @@ func makePlan(s situation) (Plan, error) {
 	if launch, err = framework.Decide(launch, s.cfg.Success); err != nil {
 		return Plan{}, failure.Usage("--success=auto leaves it to the framework", "%w", err)
 	}
-	if err := s.cfg.ownRanks(launch); err != nil {
+	if err := ownRanks(s.cfg, launch); err != nil {
 		return Plan{}, err
 	}
 	plan := Plan{Job: s.cfg.Job, Hosts: hosts, Own: ownHost(s.cfg), Hostfile: s.paths.Hostfile, Hydra: s.paths.Hydra, Broker: s.broker,
@@ -96,7 +97,7 @@ func makePlan(s situation) (Plan, error) {
 		plan.Vars = byHand(s, cluster)
 		return plan.withProcesses(s, launch.Processes)
 	}
-	if err := s.cfg.hereOnly(); err != nil {
+	if err := s.cfg.HereOnly(); err != nil {
 		return Plan{}, err
 	}
 	wordAgent(launch.Env, s.agent)
@@ -189,7 +190,7 @@ func withVars(env []string, vars []framework.Var) []string {
 // lo for fake ones, else that of our pod's address, else the first that is not
 // loopback. Hydra then gives a numeric address to its proxies, which need no
 // DNS for it. "" when there is none.
-func ownInterface(cfg Config) string {
+func ownInterface(cfg config.Config) string {
 	if cfg.IsFake() {
 		return "lo"
 	}

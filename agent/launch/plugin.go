@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
+	"github.com/musterhq/muster/agent/launch/config"
 )
 
 // outside is a framework in a program of its own, --framework plugin:NAME. The
@@ -20,7 +21,7 @@ type outside struct {
 }
 
 // plugins makes frameworks of plugins' programs.
-func plugins(cfg Config, starter external.Starter, log *slog.Logger) openPlugin {
+func plugins(cfg config.Config, starter external.Starter, log *slog.Logger) config.MakePlugin {
 	return func(program external.Program) framework.Framework {
 		return outside{program: program, open: cfg.OpenPlugin, starter: starter, log: log}
 	}

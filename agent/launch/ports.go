@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 )
 
 // portRest is how long a port that was used cannot be bound in some frameworks:
@@ -27,14 +28,11 @@ type ports struct {
 // ago.
 func newPorts(port int) *ports {
 	if port != 0 {
-		return &ports{first: port, left: make([]time.Time, portBlocks(port)), at: -1}
+		return &ports{first: port, left: make([]time.Time, config.PortBlocks(port)), at: -1}
 	}
 	n := (lastPort - firstPort) / framework.PortBlock
 	return &ports{first: firstPort + rand.IntN(framework.PortBlock), left: make([]time.Time, n), at: rand.IntN(n)}
 }
-
-// portBlocks is how many blocks there are from a port on.
-func portBlocks(port int) int { return (1<<16 - port) / framework.PortBlock }
 
 // next gives the next attempt its first port, and how long to wait before it may
 // be used.
@@ -48,4 +46,19 @@ func (p *ports) next(now time.Time) (port int, wait time.Duration) {
 		wait = max(0, portRest-now.Sub(last))
 	}
 	return p.first + p.at*framework.PortBlock, wait
+}
+
+// Ports of an attempt are taken from below the kernel's ephemeral ones (32768 and
+// up), anew each time: one that was used a minute ago cannot be bound.
+const (
+	firstPort = 20000
+	lastPort  = 30000
+)
+
+// anyPort is the port that the user has given, not 0, else one of those for attempts.
+func anyPort(given int) int {
+	if given != 0 {
+		return given
+	}
+	return firstPort + rand.IntN(lastPort-firstPort+1)
 }

@@ -47,3 +47,15 @@ func TestPortsOfTheUser(t *testing.T) {
 	require.Zero(t, wait)
 	require.Len(t, newPorts(1<<16-framework.PortBlock).left, 1)
 }
+
+func TestPorts(t *testing.T) {
+	require.Equal(t, 4711, anyPort(4711))
+	seen := map[int]bool{}
+	for range 100 {
+		p := anyPort(0)
+		require.GreaterOrEqual(t, p, 20000)
+		require.LessOrEqual(t, p+framework.PortBlock, 31000)
+		seen[p] = true
+	}
+	require.Greater(t, len(seen), 50, "another block for each run")
+}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -35,7 +35,7 @@ func (p Plan) withProcesses(s situation, list []framework.Process) (Plan, error)
 			ours: append(one.Env, attemptVar(s.attempt))}
 		p.Processes = append(p.Processes, proc)
 	}
-	if err := s.cfg.ranksShown(p.ranks()); err != nil && !s.cfg.elastic() {
+	if err := s.cfg.RanksShown(p.ranks()); err != nil && !s.cfg.Elastic() {
 		return Plan{}, err
 	}
 	p.Warnings = append(p.Warnings, p.settleProcesses(s.cfg, s.userEnv(), nil)...)
@@ -61,7 +61,7 @@ func (p Plan) ranks() int {
 // settleProcesses decides each process's variables over what the user has set on
 // its worker, and puts the directory of files in their place. Warnings name
 // each variable of the user's once, not per rank.
-func (p Plan) settleProcesses(cfg Config, user [][]string, dirs []string) (warnings []string) {
+func (p Plan) settleProcesses(cfg config.Config, user [][]string, dirs []string) (warnings []string) {
 	warned := map[string]bool{}
 	for i := range p.Processes {
 		one := &p.Processes[i]
@@ -85,7 +85,7 @@ func (p Plan) settleProcesses(cfg Config, user [][]string, dirs []string) (warni
 }
 
 // environment is what a process's session adds to its worker's own.
-func (p Proc) environment(cfg Config) []string {
+func (p Proc) environment(cfg config.Config) []string {
 	return p.environmentOf(cfg, assigned{})
 }
 
@@ -93,7 +93,7 @@ func (p Proc) environment(cfg Config) []string {
 // thousand workers, in each one's environment, are kept once.
 type assigned map[[2]string]string
 
-func (p Proc) environmentOf(cfg Config, known assigned) []string {
+func (p Proc) environmentOf(cfg config.Config, known assigned) []string {
 	env := append(make([]string, 0, len(cfg.Env)+len(p.Vars)), cfg.Env...)
 	for _, v := range p.Vars {
 		key := [2]string{v.Name, v.Value}
@@ -136,44 +136,6 @@ func (s situation) userEnvOn(name string) []string {
 		return nil
 	}
 	return s.userEnvOf(s.ranked[i])
-}
-
-// asked are the variables of which workers tell what they have. Fake ones have
-// the launcher's environment.
-func (c Config) asked() []string {
-	if c.IsFake() {
-		return nil
-	}
-	return framework.Exported()
-}
-
-// ranksShown checks --only-ranks against the ranks that there are.
-func (c Config) ranksShown(ranks int) error {
-	spans, err := c.shown()
-	if err != nil {
-		return err
-	}
-	for _, s := range spans {
-		if s.Last >= ranks {
-			return failure.Usage(fmt.Sprintf("the job has the ranks 0 to %d", ranks-1), "--only-ranks=%s: there is no rank %d", c.OnlyRanks, s.Last)
-		}
-	}
-	return nil
-}
-
-// hereOnly refuses, for a command in the launcher, what is for processes that we
-// start.
-func (c Config) hereOnly() error {
-	const way = "--framework=plain starts the command itself on every worker"
-	switch {
-	case c.given("procs-per-worker"):
-		return failure.Usage(way, "--procs-per-worker=%d: the command runs in the launcher and starts its processes itself", c.ProcsPerWorker)
-	case c.OnlyRanks != "":
-		return failure.Usage(way, "--only-ranks=%s: the command runs in the launcher and carries its ranks' output itself", c.OnlyRanks)
-	case strings.HasPrefix(c.Output, "dir="):
-		return failure.Usage(way, "--output=%s: the command runs in the launcher and carries its ranks' output itself", c.Output)
-	}
-	return nil
 }
 
 // withoutMuster leaves our own variables behind: those of an outer launcher or

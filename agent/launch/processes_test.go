@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 )
 
 // What the environments of processes have in common is in memory once.
 func TestSharedAssignments(t *testing.T) {
-	cfg := Config{Env: []string{"A=1"}}
+	cfg := config.Config{Launching: config.Launching{Env: []string{"A=1"}}}
 	addresses := framework.Var{Name: "ADDRESSES", Value: "10.0.0.1,10.0.0.2"}
 	known := assigned{}
 	first := Proc{Vars: []framework.Var{addresses, {Name: "RANK", Value: "0"}}}.environmentOf(cfg, known)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/progress"
 )
@@ -91,7 +92,7 @@ func (s *supervisor) onVerdict(v progress.Verdict) (changed bool) {
 	if !v.Rule.Stop || s.hung != "" {
 		return false
 	}
-	s.voice.Warn("stopping %s (--%s=%s), %s to go before it is killed", s.name, progress.FlagAction, hangStop, phrase.Seconds(s.cfg.Grace))
+	s.voice.Warn("stopping %s (--%s=%s), %s to go before it is killed", s.name, progress.FlagAction, config.HangStop, phrase.Seconds(s.cfg.Grace))
 	rank := v.RankName()
 	s.hung, s.stalled = s.name+" was stopped: "+why, &rank
 	return s.ending.onHang(s.cfg.Grace)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/group/output"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/progress"
@@ -132,7 +133,7 @@ func BenchmarkProgressRules(b *testing.B) {
 	}
 	for name, words := range map[string][]progress.Word{"without": nil, "with": append(every10s, progress.Word{Flag: "fail-on", Value: "loss.*nan"})} {
 		b.Run(name, func(b *testing.B) {
-			r := &runner{cfg: Config{Progress: words}}
+			r := &runner{cfg: config.Config{Limits: config.Limits{Progress: words}}}
 			p, err := output.New(output.Config{Out: io.Discard, Err: io.Discard, Ranks: 1000, Members: 1000})
 			require.NoError(b, err)
 			watch := r.watchProgress(1000)

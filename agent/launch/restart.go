@@ -37,7 +37,7 @@ const (
 func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worker) (err error) {
 	r.meter = console.NewMeter(r.cfg.Metrics, r.cfg.MetricsFile, r.tags(), inPod())
 	r.ports = newPorts(r.cfg.Port)
-	if r.account.Policy, err = r.cfg.retries(); err != nil {
+	if r.account.Policy, err = r.cfg.Retries(); err != nil {
 		return err
 	}
 	port, _ := r.ports.next(time.Now())
@@ -118,7 +118,7 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 	}
 	gone := r.gone(ctx, a)
 	r.tally.again()
-	if r.cfg.elastic() {
+	if r.cfg.Elastic() {
 		return r.reassemble(ctx, working, gone)
 	}
 	if len(gone) == 0 {
@@ -140,7 +140,7 @@ func (r *runner) clear(ctx, working context.Context, workers []rendezvous.Worker
 
 // clearBut is clear without those that are about to go, which end what they ran.
 func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Worker, going map[string]bool) error {
-	limit := r.cfg.answerTime()
+	limit := r.cfg.AnswerTime()
 	telling, stop := context.WithTimeoutCause(working, limit, fmt.Errorf("no answer within %s", limit))
 	defer stop()
 	cleared := make(chan error, 1)

@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
 	"github.com/musterhq/muster/exec/session"
@@ -54,7 +54,7 @@ func TestRestIsInterrupted(t *testing.T) {
 // crewOf is a runner that has links to n real workers.
 func crewOf(t *testing.T, n int) (*runner, []rendezvous.Worker) {
 	t.Helper()
-	r := &runner{cfg: Defaults(), voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4), tally: newTally()}
+	r := &runner{cfg: config.Defaults(), voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4), tally: newTally()}
 	paths := map[string]string{}
 	r.links = newLinks(socketFleet(paths), nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), r.tally)
 	var workers []rendezvous.Worker
@@ -203,31 +203,4 @@ func TestGoneWorkers(t *testing.T) {
 	w.setPods(rendezvous.Snapshot{At: time.Now(), Pods: []*corev1.Pod{pod(workers[0], func(*corev1.Pod) {}), failed}})
 	require.Len(t, w.board.Workers(), 2, "another one's failure counts")
 	require.True(t, (&past{instances: map[string]bool{"i": true}}).going(wire.WelcomeRecord{Instance: "i"}))
-}
-
-func TestRestartsOfTheUser(t *testing.T) {
-	for want, change := range map[string]func(*Config){
-		"--max-restarts=-1: there are no fewer than none":                     func(c *Config) { c.MaxRestarts = -1 },
-		`--restart-on=137,sigsegv: "sigsegv" is no exit code`:                 func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "137,sigsegv" },
-		"--restart-on=1 says after what to restart":                           func(c *Config) { c.RestartOn, c.Origin = "1", map[string]string{"restart-on": "flag --restart-on"} },
-		"--port=64000 leaves no ports for a second attempt":                   func(c *Config) { c.MaxRestarts, c.Port = 1, 64000 },
-		"--restart-on=999: 999 is no exit code: they are 1 to 255":            func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "999" },
-		`--restart-on=+1,137: "137" has no + or - before it, and others have`: func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "+1,137" },
-	} {
-		c := Defaults()
-		change(&c)
-		err := c.validateRestarts()
-		require.ErrorContains(t, err, want)
-		require.Equal(t, names.ExitUsage, failure.CodeOf(err))
-		var f *failure.Failure
-		require.ErrorAs(t, err, &f)
-		require.NotEmpty(t, f.Hint())
-	}
-	c := Defaults()
-	require.NoError(t, c.validateRestarts())
-	c.RestartOn, c.Origin = "1", map[string]string{"restart-on": "env MUSTER_RESTART_ON"}
-	require.NoError(t, c.validateRestarts(), "a pod's environment is for many commands")
-	policy, err := Config{MaxRestarts: 2}.retries()
-	require.NoError(t, err)
-	require.True(t, (&retry.Account{Policy: policy}).Decide(retry.End{Code: 137}).Again)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -27,7 +28,7 @@ import (
 
 // runner is one call of Run.
 type runner struct {
-	cfg     Config
+	cfg     config.Config
 	streams console.Streams
 	log     *slog.Logger
 	voice   *console.Voice
@@ -70,15 +71,15 @@ type runner struct {
 // Run is `agent run`: the launcher's life. The code is the process's exit
 // code; an error, a *failure.Failure, says why the command was not run or not judged,
 // and carries the same code. What the verdict has to say is said already.
-func Run(ctx context.Context, cfg Config, streams console.Streams, log *slog.Logger) (int, error) {
+func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
 	r := &runner{cfg: cfg, streams: streams, log: log, tally: newTally(), id: newRunID(), warned: map[string]bool{}, absent: newAbsent(),
-		voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.jsonLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}
+		voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}
 	if err == nil && cfg.DryRun {
 		return 0, dryRun(ctx, cfg, streams.Out)
 	}
 	if err == nil {
-		if err = cfg.checkOutfiles(); err != nil {
+		if err = checkOutfiles(cfg); err != nil {
 			cfg.Report = "" // it may be the one
 		}
 	}
@@ -182,7 +183,7 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 	r.wg.Go(func() { r.feed.run(working, k.watch(r.cfg)) })
 	workers, err := r.await(working, nil)
 	if err == nil {
-		err = r.cfg.graceFits(workers)
+		err = r.cfg.GraceFits(workers)
 	}
 	return workers, err
 }
@@ -191,15 +192,15 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 // that an attempt has lost.
 func (r *runner) await(working context.Context, past *past) ([]rendezvous.Worker, error) {
 	w := &waiter{cfg: r.cfg, links: r.links, feed: r.feed, agent: r.kube.agent, signals: r.signals,
-		printer: console.NewPrinter(r.streams.Err, r.cfg.Quiet, r.cfg.jsonLines()), past: past}
-	w.board = rendezvous.New(r.cfg.most(), r.cfg.HopelessAfter)
+		printer: console.NewPrinter(r.streams.Err, r.cfg.Quiet, r.cfg.JSONLines()), past: past}
+	w.board = rendezvous.New(r.cfg.Most(), r.cfg.HopelessAfter)
 	w.board.Least = r.cfg.LeastWorkers
 	w.board.Namespace, w.board.Selector = r.kube.namespace, r.cfg.WorkerSelector()
 	w.board.Containers = rendezvous.Containers{Flag: r.cfg.Container}
 	if past != nil {
 		w.setPods(r.shot)
 	} else if r.cfg.Timeout > 0 {
-		r.voice.Say("waiting for %s, %s at most (--timeout)", phrase.Count(r.cfg.most(), "worker"), phrase.Brief(r.cfg.Timeout))
+		r.voice.Say("waiting for %s, %s at most (--timeout)", phrase.Count(r.cfg.Most(), "worker"), phrase.Brief(r.cfg.Timeout))
 	}
 	workers, err := w.await(working)
 	r.shot, r.waiter = w.shot, w
@@ -220,8 +221,8 @@ func (r *runner) gatherFakes(working context.Context) ([]rendezvous.Worker, erro
 
 func (r *runner) hello(epoch wire.Epoch) wire.HelloRecord {
 	h := wire.HelloRecord{Version: shortVersion(), Job: r.cfg.Job, Epoch: epoch, RshAgent: r.agent,
-		FrozenMillis: r.cfg.FrozenAfter.Milliseconds(), Ask: r.cfg.asked(), NoStacks: r.cfg.Stacks == stacksNever}
-	if r.cfg.given("grace") { // the default is shorter than what workers have
+		FrozenMillis: r.cfg.FrozenAfter.Milliseconds(), Ask: r.cfg.Asked(), NoStacks: r.cfg.Stacks == config.StacksNever}
+	if r.cfg.Given("grace") { // the default is shorter than what workers have
 		h.GraceMillis = r.cfg.Grace.Milliseconds()
 	}
 	return h
@@ -246,7 +247,7 @@ func (r *runner) teardown(working context.Context) {
 		wait = urgentWait
 	}
 	longest := grace
-	if r.cfg.given("grace") {
+	if r.cfg.Given("grace") {
 		longest = r.cfg.Grace // what a failed rank has left behind has all of it
 	}
 	telling, cancel := context.WithTimeoutCause(working, longest+wait, errors.New("no answer in time"))

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -124,7 +125,7 @@ func (c *command) belowMPIRun() ([]reap.Proc, error) {
 	mpirun := map[int]bool{}
 	for _, p := range members {
 		parents[p.PID] = p.PPID
-		mpirun[p.PID] = IsMPIRun(p.Comm)
+		mpirun[p.PID] = names.IsMPIRun(p.Comm)
 	}
 	var found []reap.Proc
 	for _, p := range members {

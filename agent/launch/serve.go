@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
@@ -76,13 +77,13 @@ func (s *service) list() []string {
 }
 
 // newBroker serves the workers of s.
-func newBroker(s *service, l *links, cfg Config, v *console.Voice, run string) *broker.Server {
+func newBroker(s *service, l *links, cfg config.Config, v *console.Voice, run string) *broker.Server {
 	missed := &missing{voice: v, named: map[string]bool{}}
-	t, pdsh := s.tally, framework.IsProgram(cfg.Command, pdshName)
+	t, pdsh := s.tally, framework.IsProgram(cfg.Command, config.Pdsh)
 	return &broker.Server{
 		Resolver: s,
 		Hosts:    s.list,
-		Grace:    cfg.shortGrace(),
+		Grace:    cfg.ShortGrace(),
 		Stacks:   s.stacksOf(l, cfg),
 		OnCall: func(worker, id, command string, pid int) {
 			if !ofCommand(pid, run) {

@@ -8,13 +8,12 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 )
 
 // shimNames are the programs that the agent stands in for, by links of these
 // names to it.
-func shimNames() []string { return []string{"ssh", "rsh", pdshName} }
-
-const pdshName = "pdsh"
+func shimNames() []string { return []string{"ssh", "rsh", config.Pdsh} }
 
 // makeShims makes the links in a directory of their own below dir, which is a
 // private directory, and returns it. The machine's own ssh stays what it is.
@@ -64,7 +63,7 @@ func withShims(wanted bool, dir, agent string, argv, env []string) (newArgv, new
 
 // shimVars is what `agent env --shims` exports besides the plan's: the links lie
 // beside the broker's socket.
-func shimVars(cfg Config, plan Plan, env []string) ([]framework.Var, error) {
+func shimVars(cfg config.Config, plan Plan, env []string) ([]framework.Var, error) {
 	if !cfg.Shims {
 		return nil, nil
 	}

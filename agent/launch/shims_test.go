@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/launch/config"
 )
 
 func TestShimsAreLinksAndLeadPATH(t *testing.T) {
@@ -35,7 +37,7 @@ func TestNoShimsUnlessAskedFor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"ssh"}, argv)
 	require.Equal(t, []string{"PATH=/bin"}, env)
-	vars, err := shimVars(Config{}, Plan{Broker: filepath.Join(dir, "s")}, env)
+	vars, err := shimVars(config.Config{}, Plan{Broker: filepath.Join(dir, "s")}, env)
 	require.NoError(t, err)
 	require.Empty(t, vars)
 	left, err := os.ReadDir(dir)

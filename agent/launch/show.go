@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/names"
@@ -24,7 +25,7 @@ import (
 // beside us where one runs, otherwise what cfg would give. With explain, each
 // variable's value, its reason, and where the settings come from; values whose
 // names look like secrets are masked there.
-func Env(ctx context.Context, cfg Config, w io.Writer, explain bool) error {
+func Env(ctx context.Context, cfg config.Config, w io.Writer, explain bool) error {
 	plan, running, err := currentPlan(ctx, cfg)
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func Env(ctx context.Context, cfg Config, w io.Writer, explain bool) error {
 }
 
 // Hosts is `agent hosts`: the workers in the named format.
-func Hosts(ctx context.Context, cfg Config, w io.Writer, format string) error {
+func Hosts(ctx context.Context, cfg config.Config, w io.Writer, format string) error {
 	if !slices.Contains([]string{"openmpi", "hydra", "horovod", "json"}, format) {
 		return failure.Usage("it takes openmpi, hydra, horovod, json", "--format=%s is not known", format)
 	}
@@ -81,7 +82,7 @@ func Hosts(ctx context.Context, cfg Config, w io.Writer, format string) error {
 
 // currentPlan is the plan of the launcher beside us, unless the flags ask for
 // other workers, and otherwise one made from cfg without waiting for anybody.
-func currentPlan(ctx context.Context, cfg Config) (plan Plan, running bool, err error) {
+func currentPlan(ctx context.Context, cfg config.Config) (plan Plan, running bool, err error) {
 	if !asksForWorkers(cfg) {
 		if socket, err := rundir.Broker(); err == nil && alive(socket) {
 			plan, err := loadPlan(socket)
@@ -107,7 +108,7 @@ func alive(socket string) bool {
 }
 
 // asksForWorkers tells whether flags name workers; variables of the pod do not.
-func asksForWorkers(cfg Config) bool {
+func asksForWorkers(cfg config.Config) bool {
 	for _, name := range []string{"fake", "workers", "selector", "job"} {
 		if strings.HasPrefix(cfg.Origin[name], "flag") {
 			return true
@@ -116,7 +117,7 @@ func asksForWorkers(cfg Config) bool {
 	return false
 }
 
-func explainPlan(w io.Writer, cfg Config, plan Plan, running bool, warnings []string) {
+func explainPlan(w io.Writer, cfg config.Config, plan Plan, running bool, warnings []string) {
 	from := "no launcher runs here; this is what the flags give"
 	if running {
 		from = "from the launcher behind " + plan.Broker
@@ -158,7 +159,7 @@ func shownValue(v framework.Var) string {
 }
 
 // dryRun is run --dry-run: environment, hostfile and command.
-func dryRun(ctx context.Context, cfg Config, to io.Writer) error {
+func dryRun(ctx context.Context, cfg config.Config, to io.Writer) error {
 	w := &bytes.Buffer{}
 	if err := dryRunInto(ctx, cfg, w); err != nil {
 		return err
@@ -169,7 +170,7 @@ func dryRun(ctx context.Context, cfg Config, to io.Writer) error {
 	return nil
 }
 
-func dryRunInto(ctx context.Context, cfg Config, w *bytes.Buffer) error {
+func dryRunInto(ctx context.Context, cfg config.Config, w *bytes.Buffer) error {
 	plan, err := imagine(ctx, cfg)
 	if err != nil {
 		return err

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
 // printProcesses lists the processes that a run would start, each as one line
 // for a shell on its worker.
-func printProcesses(w io.Writer, cfg Config, plan Plan) {
+func printProcesses(w io.Writer, cfg config.Config, plan Plan) {
 	for i, p := range plan.Processes {
 		if i > 0 {
 			fmt.Fprintln(w)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/wire"
@@ -238,7 +239,7 @@ func (w *witness) judge(f stacks.Failure) (sentence string, lines []string) {
 
 // witness is what the group has called at its first failure; nil: nobody looks.
 func (r *runner) witness(w *witness) func(context.Context) <-chan struct{} {
-	if r.cfg.Stacks == stacksNever {
+	if r.cfg.Stacks == config.StacksNever {
 		return nil
 	}
 	return w.begin
@@ -264,8 +265,8 @@ func (r *runner) tellBlame(attempt int, f group.Failure, w *witness) {
 
 // stacksOf tells people, by the broker, where ranks stand. Nothing says that the job
 // hangs, so nobody is blamed.
-func (s *service) stacksOf(l *links, cfg Config) func(context.Context, []string) []string {
-	if cfg.Stacks == stacksNever {
+func (s *service) stacksOf(l *links, cfg config.Config) func(context.Context, []string) []string {
+	if cfg.Stacks == config.StacksNever {
 		return func(context.Context, []string) []string {
 			return []string{"stacks are not taken here: agent run was given --stacks=never"}
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/exec/reap"
 )
 
@@ -20,8 +21,8 @@ func starterAbove(pid int, pdsh bool) (by mpirun, says framework.Starter) {
 		}
 		argv := argvOf(pid)
 		one, found := framework.StarterIn(argv)
-		if !found && pdsh && framework.IsProgram(argv, pdshName) {
-			one, found = framework.Starter{Name: pdshName}, true
+		if !found && pdsh && framework.IsProgram(argv, config.Pdsh) {
+			one, found = framework.Starter{Name: config.Pdsh}, true
 		}
 		switch {
 		case found && by == nil:

@@ -152,28 +152,3 @@ func TestJudgeStarters(t *testing.T) {
 		})
 	}
 }
-
-// TestRemoteCommandsWorkOnWorkers: a launcher that started nothing has done nothing.
-func TestRemoteCommandsWorkOnWorkers(t *testing.T) {
-	for _, tc := range []struct {
-		framework string
-		argv      []string
-		want      int
-	}{
-		{"", []string{"deepspeed", "train.py"}, 76},
-		{"deepspeed", []string{"deepspeed", "train.py"}, 76},
-		{"", []string{"timeout", "60", "horovodrun", "python", "train.py"}, 76},
-		{"", []string{"pdsh", "-a", "true"}, 76},
-		{"mpi", []string{"deepspeed", "train.py"}, 0}, // meant to run in the launcher
-		{"", []string{"deepspeed", "--autotuning", "run", "train.py"}, 0},
-		{"", []string{"deepspeed", "--help"}, 0},
-		{"", []string{"horovodrun", "-v"}, 0},
-		{"", []string{"horovodrun", "--check-build"}, 0},
-		{"", []string{"ray", "status"}, 0},
-		{"", []string{"bash", "-c", "true"}, 0},
-	} {
-		cfg := Config{Command: tc.argv, Framework: tc.framework}
-		got := verdict.Judge(verdict.Evidence{Command: verdict.Command{Name: tc.argv[0], Rule: verdict.ExitScript, Remote: cfg.isRemote(), Inquiry: isInquiry(tc.argv)}, Workers: 2})
-		require.Equal(t, tc.want, got.Code, tc.argv)
-	}
-}

@@ -86,7 +86,7 @@ func (s *supervisor) stopping(ranks int) string {
 		whom = reap.Count(ranks, s.whatOf())
 	}
 	text := reap.Stopping(whom, s.graceNow())
-	if s.ending.told != 0 && !s.cfg.given("grace") && !s.cfg.podsGrace {
+	if s.ending.told != 0 && !s.cfg.Given("grace") && !s.cfg.HasPodGrace() {
 		text += " (the default of --grace)"
 	}
 	return text

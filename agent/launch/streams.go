@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/metrics"
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/notice"
 )
 
@@ -78,7 +79,7 @@ func (r *runner) teed(p *progressWatch, w *console.Words, begin func(console.Str
 
 // tags are the marks of ranks in the output of a command that runs here.
 func (r *runner) tags() metrics.Tags {
-	if r.cfg.Output == "tag" && IsMPIRun(r.cfg.Command[0]) {
+	if r.cfg.Output == "tag" && names.IsMPIRun(r.cfg.Command[0]) {
 		return metrics.TagsAll // each line has its rank: mpirun is asked for that
 	}
 	return metrics.TagsSure

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
@@ -41,7 +42,7 @@ type running interface {
 
 // supervisor watches the command, the workers and the signals of one run.
 type supervisor struct {
-	cfg  Config
+	cfg  config.Config
 	cmd  running
 	name string // of the command, for sentences
 	// group: the command is one that notices lost workers, and knows what they

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
@@ -65,7 +66,7 @@ func parkedRun(t *testing.T, r *road) *supervisor {
 	require.NoError(t, err)
 	_, err = daemon.Wait(ctx)
 	require.NoError(t, err)
-	s := &supervisor{cfg: Config{NodeLostAfter: 100 * time.Millisecond, Grace: time.Second}, links: all, tally: all.tally,
+	s := &supervisor{cfg: config.Config{Limits: config.Limits{NodeLostAfter: 100 * time.Millisecond, Grace: time.Second}}, links: all, tally: all.tally,
 		voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{worker}}
 	s.begin()
 	awaitLink(t, s, func(l link.State) bool { return l.Parked })
@@ -179,7 +180,7 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), newTally())
 		cmd := &stubborn{ended: make(chan struct{})}
-		s := &supervisor{cfg: Config{Grace: time.Second}, cmd: cmd, name: "mpirun", links: all, tally: all.tally,
+		s := &supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, cmd: cmd, name: "mpirun", links: all, tally: all.tally,
 			voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{{Name: "pi-worker-0"}, {Name: "pi-worker-1"}}}
 		all.tally.lose(verdict.Lost{Worker: "pi-worker-1", Cause: "gone"})
 		began := time.Now()
@@ -195,7 +196,7 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 // The same where the watch learns only then that a worker on record is gone, as an
 // elastic run does.
 func TestLostOnRecord(t *testing.T) {
-	s := &supervisor{cfg: Config{Grace: time.Second}, tally: newTally(), voice: &console.Voice{Out: io.Discard}}
+	s := &supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, tally: newTally(), voice: &console.Voice{Out: io.Discard}}
 	gone := verdict.Lost{Worker: "pi-worker-1", Cause: "gone"}
 	s.tally.lose(gone)
 	require.True(t, s.lose(gone), "the command is to end")

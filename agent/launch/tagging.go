@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/agent/group/output"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
 )
 
@@ -22,8 +23,8 @@ func (r *runner) commandLine(ctx context.Context, plan Plan, env []string) ([]st
 	if len(plan.Argv) > 0 {
 		argv = plan.Argv
 	}
-	mode, err := r.cfg.outputMode()
-	if err != nil || r.cfg.Output == "" || mode.Kind != output.Tag || !IsMPIRun(argv[0]) {
+	mode, err := r.cfg.OutputMode()
+	if err != nil || r.cfg.Output == "" || mode.Kind != output.Tag || !names.IsMPIRun(argv[0]) {
 		return argv, err
 	}
 	text, err := r.askVersion(ctx, argv[0], env)

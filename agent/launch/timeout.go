@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"cmp"
 	"context"
 	"time"
 )
@@ -23,7 +22,3 @@ func within(ctx context.Context, d time.Duration, cause error) (context.Context,
 	}
 	return context.WithTimeoutCause(ctx, d, cause)
 }
-
-// answerTime bounds a wait for something that runs already: an answer of a worker, a process that
-// is to listen. It has a limit even where the wait for workers has none.
-func (c Config) answerTime() time.Duration { return cmp.Or(c.Timeout, Defaults().Timeout) }

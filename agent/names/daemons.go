@@ -1,5 +1,12 @@
 package names
 
+import (
+	"path/filepath"
+	"strings"
+
+	"slices"
+)
+
 // MPI daemons, as /proc/PID/comm has them: the kernel keeps 15 bytes.
 const (
 	daemonORTE   = "orted"           // Open MPI 4
@@ -20,4 +27,12 @@ func IsMPIDaemon(comm string) bool {
 		return true
 	}
 	return false
+}
+
+// IsMPIRun tells whether argv[0] is an MPI launcher by its name: mpirun,
+// mpiexec, orterun, prterun, with a family's suffix (mpiexec.hydra,
+// mpirun.openmpi, mpiexec.mpich) or without.
+func IsMPIRun(argv0 string) bool {
+	stem, _, _ := strings.Cut(filepath.Base(argv0), ".")
+	return slices.Contains([]string{"mpirun", "mpiexec", "orterun", "prterun"}, stem)
 }

@@ -12,18 +12,18 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/names"
 )
 
 // flagSets binds a launch.Config to flags.
 type flagSets struct {
-	config launch.Config
+	config config.Config
 	groups []group
 }
 
 func newFlags() *flagSets {
-	f := &flagSets{config: launch.Defaults()}
+	f := &flagSets{config: config.Defaults()}
 	f.workers(f.group("which workers"))
 	f.waiting(f.group("waiting for them"))
 	f.running(f.group("running the command"))
@@ -119,7 +119,7 @@ func (f *flagSets) bind(cmd *cobra.Command) {
 
 // resolve completes the Config: a flag counts before its variable, a variable
 // before the default. Errors are usage errors that name the variable.
-func (f *flagSets) resolve(cmd *cobra.Command, command []string) (launch.Config, error) {
+func (f *flagSets) resolve(cmd *cobra.Command, command []string) (config.Config, error) {
 	c := &f.config
 	c.Command = command
 	c.Origin = map[string]string{}

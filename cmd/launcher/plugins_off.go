@@ -12,14 +12,14 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework/external"
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/names"
 )
 
 // withPlugins becomes agent-launcher-plugins where --framework names a plugin:
 // the same program, with go-plugin and gRPC, whose packages alone take more than
 // a millisecond at every start. It lies beside this binary.
-func withPlugins(c *launch.Config) error {
+func withPlugins(c *config.Config) error {
 	if !strings.HasPrefix(c.Framework, external.Prefix) {
 		return nil
 	}

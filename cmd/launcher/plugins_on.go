@@ -4,11 +4,11 @@ package main
 
 import (
 	"github.com/musterhq/muster/agent/framework/plugin"
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/config"
 )
 
 // withPlugins gives plugins to c: this is agent-launcher-plugins.
-func withPlugins(c *launch.Config) error {
+func withPlugins(c *config.Config) error {
 	c.OpenPlugin = plugin.Open
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 // The launcher itself may import all of them, and none imports the launcher.
 func rooms() map[string][]string {
 	return map[string][]string{
+		"config":  {"phrase", "verdict"},
 		"console": {"phrase"},
 		"phrase":  nil,
 		"verdict": {"phrase"},

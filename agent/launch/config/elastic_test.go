@@ -1,4 +1,4 @@
-package launch
+package config
 
 import (
 	"testing"
@@ -65,8 +65,8 @@ func TestValidateElastic(t *testing.T) {
 			err := tc.config.Validate()
 			if tc.want == "" {
 				require.NoError(t, err)
-				require.Equal(t, tc.most, tc.config.most())
-				require.True(t, tc.config.elastic())
+				require.Equal(t, tc.most, tc.config.Most())
+				require.True(t, tc.config.Elastic())
 				return
 			}
 			require.ErrorContains(t, err, tc.want)

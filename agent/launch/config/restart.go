@@ -1,4 +1,4 @@
-package launch
+package config
 
 import (
 	"fmt"
@@ -11,20 +11,20 @@ import (
 
 // validateRestarts judges --max-restarts and --restart-on.
 func (c Config) validateRestarts() error {
-	if _, err := c.retries(); err != nil {
+	if _, err := c.Retries(); err != nil {
 		return err
 	}
 	switch {
 	case c.MaxRestarts == 0 && strings.HasPrefix(c.Origin["restart-on"], "flag"):
 		return failure.Usage("--max-restarts=3 allows three", "--restart-on=%s says after what to restart, but no restart is allowed", c.RestartOn)
-	case c.MaxRestarts > 0 && c.Port != 0 && portBlocks(c.Port) < 2:
+	case c.MaxRestarts > 0 && c.Port != 0 && PortBlocks(c.Port) < 2:
 		return failure.Usage("without --port free ones are chosen", "--port=%d leaves no ports for a second attempt: each has %d of its own, from there up", c.Port, framework.PortBlock)
 	}
 	return nil
 }
 
-// retries is what the user allows.
-func (c Config) retries() (retry.Policy, error) {
+// Retries is what the user allows.
+func (c Config) Retries() (retry.Policy, error) {
 	if c.MaxRestarts < 0 {
 		return retry.Policy{}, failure.Usage("--max-restarts=3 allows three, 0 none", "--max-restarts=%d: there are no fewer than none", c.MaxRestarts)
 	}
@@ -39,3 +39,6 @@ func (c Config) retries() (retry.Policy, error) {
 	}
 	return retry.Policy{Max: c.MaxRestarts, On: classes}, nil
 }
+
+// PortBlocks is how many blocks there are from a port on.
+func PortBlocks(port int) int { return (1<<16 - port) / framework.PortBlock }

@@ -1,4 +1,4 @@
-package launch
+package config
 
 import (
 	"fmt"
@@ -141,3 +141,6 @@ func parseSize(value string) (int64, error) {
 	}
 	return n, nil
 }
+
+// Hits reports whether the fault is for the worker with that index.
+func (f Fault) Hits(worker int) bool { return f.Worker < 0 || f.Worker == worker }

@@ -1,4 +1,4 @@
-package launch
+package config
 
 import (
 	"slices"
@@ -12,13 +12,13 @@ import (
 // What --hang-action takes.
 const (
 	hangReport = "report"
-	hangStop   = "stop"
+	HangStop   = "stop"
 )
 
 // What --stacks takes.
 const (
 	stacksAuto  = "auto"
-	stacksNever = "never"
+	StacksNever = "never"
 )
 
 // validateHang judges --hang-after, --hang-action, --exit-within and --stacks.
@@ -28,13 +28,13 @@ func (c Config) validateHang() error {
 		return failure.Usage("a time is written as 90s, 10m or 1h", "--hang-after=%s lies in the past", c.HangAfter)
 	case c.HangAfter > 0 && c.HangAfter < leastHang:
 		return failure.Usage("minutes are usual, as in --hang-after=10m", "--hang-after=%s: the shortest is %s", c.HangAfter, leastHang)
-	case !slices.Contains([]string{"", hangReport, hangStop}, c.HangAction):
+	case !slices.Contains([]string{"", hangReport, HangStop}, c.HangAction):
 		return failure.Usage("it takes report or stop", "--hang-action=%s is not known", c.HangAction)
-	case !slices.Contains([]string{"", stacksAuto, stacksNever}, c.Stacks):
+	case !slices.Contains([]string{"", stacksAuto, StacksNever}, c.Stacks):
 		return failure.Usage("it takes auto or never", "--stacks=%s is not known", c.Stacks)
 	case c.HangAfter == 0 && strings.HasPrefix(c.Origin["hang-action"], "flag"):
 		return failure.Usage("--hang-after=10m looks for one", "--hang-action=%s says what to do about a hang, but none is looked for", c.HangAction)
-	case c.HangAction == hangStop && !c.given("hang-after") && strings.HasPrefix(c.Origin["hang-action"], "flag"):
+	case c.HangAction == HangStop && !c.Given("hang-after") && strings.HasPrefix(c.Origin["hang-action"], "flag"):
 		return failure.Usage("--hang-after=10m says when a run hangs", "--hang-action=%s needs --hang-after: the default of %s only reports", c.HangAction, phrase.Brief(c.HangAfter))
 	case c.ExitWithin < 0:
 		return failure.Usage("a time is written as 90s, 10m or 1h", "--exit-within=%s lies in the past", c.ExitWithin)
@@ -46,8 +46,8 @@ func (c Config) validateHang() error {
 // than most steps that print nothing, and is only reported.
 const defaultHang = 30 * time.Minute
 
-// hangStops reports whether a hang ends the run: never by the default alone.
-func (c Config) hangStops() bool { return c.HangAction == hangStop && c.given("hang-after") }
+// HangStops reports whether a hang ends the run: never by the default alone.
+func (c Config) HangStops() bool { return c.HangAction == HangStop && c.Given("hang-after") }
 
 // leastHang leaves the looks at /proc a few of its ticks.
 const leastHang = time.Second

@@ -1,9 +1,10 @@
-package launch
+package config
 
 import (
 	"errors"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/progress"
 )
 
@@ -19,9 +20,9 @@ func (c Config) validateProgress() error {
 	}
 	for _, r := range rules {
 		switch {
-		case r.ByRank && len(c.Command) > 0 && IsMPIRun(c.Command[0]) && c.Output != "tag":
+		case r.ByRank && len(c.Command) > 0 && names.IsMPIRun(c.Command[0]) && c.Output != "tag":
 			return failure.Usage("--output=tag has each line of mpirun's output carry its rank", "--expect-by=rank: nothing tells whose line it is in the output of %s", c.Command[0])
-		case r.ByRank && c.elastic():
+		case r.ByRank && c.Elastic():
 			return failure.Usage("--expect-by=job counts a line of any rank", "--expect-by=rank with --min-workers: ranks come and go")
 		}
 	}

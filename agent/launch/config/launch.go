@@ -1,4 +1,4 @@
-package launch
+package config
 
 import (
 	"fmt"
@@ -9,13 +9,14 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/group/output"
+	"github.com/musterhq/muster/agent/names"
 )
 
 // size is how many workers there are to be; 0: as many as are found, or as many
 // as come.
 func (c Config) size() int {
 	switch {
-	case c.elastic():
+	case c.Elastic():
 		return 0
 	case c.IsFake():
 		return c.Fake
@@ -23,18 +24,18 @@ func (c Config) size() int {
 	return c.Workers
 }
 
-// given tells whether a flag, or its variable, was set.
-func (c Config) given(flag string) bool {
+// Given tells whether a flag, or its variable, was set.
+func (c Config) Given(flag string) bool {
 	return c.Origin[flag] != "" && c.Origin[flag] != "default"
 }
 
 // validateLaunch judges what says how processes are launched on the workers.
 func (c Config) validateLaunch() error {
-	if c.given("procs-per-worker") && c.ProcsPerWorker < 1 {
+	if c.Given("procs-per-worker") && c.ProcsPerWorker < 1 {
 		return failure.Usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d: a worker has at least one process", c.ProcsPerWorker)
 	}
-	if !c.auto() || c.Compat != "" || c.DynamicWorkers {
-		if _, err := choose(c, func(external.Program) framework.Framework { return nil }); err != nil {
+	if !c.Auto() || c.Compat != "" || c.DynamicWorkers {
+		if _, err := Choose(c, func(external.Program) framework.Framework { return nil }); err != nil {
 			return err
 		}
 	}
@@ -47,7 +48,7 @@ func (c Config) validateLaunch() error {
 			return failure.Usage("--roles names the workers in their order, as in chief=1,worker=2", "%w", err)
 		}
 	}
-	if c.given("port") && (c.Port < 1 || c.Port > 1<<16-framework.PortBlock) {
+	if c.Given("port") && (c.Port < 1 || c.Port > 1<<16-framework.PortBlock) {
 		return failure.Usage(fmt.Sprintf("the %d ports from it on are used; without --port a free block is chosen", framework.PortBlock),
 			"--port=%d: it takes 1 to %d", c.Port, 1<<16-framework.PortBlock)
 	}
@@ -72,7 +73,7 @@ func (c Config) validateLaunch() error {
 }
 
 func (c Config) validateOutput() error {
-	mode, err := c.outputMode()
+	mode, err := c.OutputMode()
 	if err != nil {
 		hint := "it takes tag, plain or dir=PATH"
 		if like := failure.Nearest(c.Output, []string{"tag", "plain"}); like != "" {
@@ -80,16 +81,16 @@ func (c Config) validateOutput() error {
 		}
 		return failure.Usage(hint, "--output=%s: %w", c.Output, err)
 	}
-	if _, err := c.shown(); err != nil {
+	if _, err := c.Shown(); err != nil {
 		return err
 	}
 	switch {
-	case len(c.Command) == 0 || !c.auto() && c.Framework != launcherFramework:
+	case len(c.Command) == 0 || !c.Auto() && c.Framework != launcherFramework:
 		return nil
-	case IsMPIRun(c.Command[0]):
+	case names.IsMPIRun(c.Command[0]):
 		return c.ofMPIRun(mode)
-	case c.detected() == "" && c.Compat == "":
-		return c.hereOnly()
+	case c.Detected() == "" && c.Compat == "":
+		return c.HereOnly()
 	}
 	return nil
 }
@@ -103,22 +104,22 @@ func (c Config) ofMPIRun(mode output.Mode) error {
 			"--output=%s: %s starts the ranks and carries their output, not we", c.Output, name)
 	case c.OnlyRanks != "":
 		return failure.Usage("--output=tag marks each line with its rank, for grep", "--only-ranks=%s: %s starts the ranks and carries their output, not we", c.OnlyRanks, name)
-	case c.given("procs-per-worker"):
+	case c.Given("procs-per-worker"):
 		return failure.Usage("--slots says how many ranks "+name+" puts on a worker", "--procs-per-worker=%d: %s starts the ranks, not we", c.ProcsPerWorker, name)
 	}
 	return nil
 }
 
-// outputMode reads --output; the zero Mode, tags, where it says nothing.
-func (c Config) outputMode() (output.Mode, error) {
+// OutputMode reads --output; the zero Mode, tags, where it says nothing.
+func (c Config) OutputMode() (output.Mode, error) {
 	if c.Output == "" {
 		return output.Mode{}, nil
 	}
 	return output.ParseMode(c.Output)
 }
 
-// shown are the ranks of --only-ranks; nil: all.
-func (c Config) shown() ([]output.Span, error) {
+// Shown are the ranks of --only-ranks; nil: all.
+func (c Config) Shown() ([]output.Span, error) {
 	if c.OnlyRanks == "" {
 		return nil, nil
 	}

@@ -1,8 +1,7 @@
-//go:build linux
-
-package launch
+package config
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -12,9 +11,9 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// shortGrace is for what is not worth a pod's whole grace: it serves no checkpoint.
-func (c Config) shortGrace() time.Duration {
-	if c.given("grace") {
+// ShortGrace is for what is not worth a pod's whole grace: it serves no checkpoint.
+func (c Config) ShortGrace() time.Duration {
+	if c.Given("grace") {
 		return c.Grace
 	}
 	return min(c.Grace, Defaults().Grace)
@@ -32,16 +31,16 @@ func (c Config) WithPodGrace(period time.Duration) (Config, error) {
 	switch {
 	case period == 0:
 		return c, nil
-	case c.given("grace"):
+	case c.Given("grace"):
 		return c, c.graceWithin(period, "the launcher's pod")
 	}
 	c.Grace, c.podsGrace = names.Grace(period), true
 	return c, nil
 }
 
-// graceFits refuses a --grace that is longer than the time a worker's pod has.
-func (c Config) graceFits(workers []rendezvous.Worker) error {
-	if !c.given("grace") {
+// GraceFits refuses a --grace that is longer than the time a worker's pod has.
+func (c Config) GraceFits(workers []rendezvous.Worker) error {
+	if !c.Given("grace") {
 		return nil
 	}
 	for _, w := range workers {
@@ -60,3 +59,10 @@ func (c Config) graceWithin(period time.Duration, whose string) error {
 	return failure.Usage(fmt.Sprintf("leave --grace away to use %s, or set terminationGracePeriodSeconds: %.0f in the pod's template", phrase.Brief(names.Grace(period)),
 		(c.Grace+5*time.Second).Seconds()), "--grace=%s is longer than the %s that %s has to end", phrase.Brief(c.Grace), phrase.Brief(period), whose)
 }
+
+// AnswerTime bounds a wait for something that runs already: an answer of a worker, a process that
+// is to listen. It has a limit even where the wait for workers has none.
+func (c Config) AnswerTime() time.Duration { return cmp.Or(c.Timeout, Defaults().Timeout) }
+
+// HasPodGrace reports whether the grace is that of the launcher's pod.
+func (c Config) HasPodGrace() bool { return c.podsGrace }

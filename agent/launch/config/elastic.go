@@ -1,4 +1,4 @@
-package launch
+package config
 
 import (
 	"strconv"
@@ -8,22 +8,22 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
-// elastic: the workers may come and go while the job runs.
-func (c Config) elastic() bool { return c.LeastWorkers > 0 }
+// Elastic: the workers may come and go while the job runs.
+func (c Config) Elastic() bool { return c.LeastWorkers > 0 }
 
-// most is how many workers there are to be, at most; 0: nobody has said.
-func (c Config) most() int {
+// Most is how many workers there are to be, at most; 0: nobody has said.
+func (c Config) Most() int {
 	switch {
 	case c.MostWorkers > 0:
 		return c.MostWorkers
 	case c.IsFake():
-		return c.Fake + c.coming()
+		return c.Fake + c.Coming()
 	}
 	return c.Workers
 }
 
-// coming is how many fake workers are to join.
-func (c Config) coming() int {
+// Coming is how many fake workers are to join.
+func (c Config) Coming() int {
 	faults, err := ParseFaults(c.FakeFaults, maxFake)
 	if err != nil {
 		return 0 // validateFake says what is wrong
@@ -40,22 +40,22 @@ func (c Config) coming() int {
 // validateElastic judges --min-workers and --max-workers.
 func (c Config) validateElastic() error {
 	switch {
-	case c.given("min-workers") && c.LeastWorkers < 1:
+	case c.Given("min-workers") && c.LeastWorkers < 1:
 		return failure.Usage("--min-workers=2 begins, and goes on, with two", "--min-workers=%d: a run has at least one worker", c.LeastWorkers)
-	case c.given("max-workers") && c.MostWorkers < 1:
+	case c.Given("max-workers") && c.MostWorkers < 1:
 		return failure.Usage("--max-workers=5 takes five", "--max-workers=%d: a run has at least one worker", c.MostWorkers)
-	case c.MostWorkers > 0 && !c.elastic():
+	case c.MostWorkers > 0 && !c.Elastic():
 		return failure.Usage("--min-workers=2 says how few will do; --workers waits for all", "--max-workers=%d: how many will do is not known", c.MostWorkers)
-	case !c.elastic() && c.coming() > 0:
+	case !c.Elastic() && c.Coming() > 0:
 		return failure.Usage("--min-workers=2 makes it elastic", "--fake-fault join: the workers of a run come and go only when it is elastic")
-	case !c.elastic():
+	case !c.Elastic():
 		return nil
-	case c.most() > 0 && c.LeastWorkers > c.most():
+	case c.Most() > 0 && c.LeastWorkers > c.Most():
 		return failure.Usage("the minimum comes first: --min-workers=2 --max-workers=5", "--min-workers=%d is more than there can be: %s", c.LeastWorkers, c.mostSaid())
 	case c.MostWorkers > 0 && !c.IsFake() && strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.MostWorkers:
 		return failure.Usage("leave --workers away", "--workers=%d and --max-workers=%d contradict each other", c.Workers, c.MostWorkers)
-	case c.IsFake() && c.Fake+c.coming() > c.most():
-		return failure.Usage("a larger --max-workers, or fewer", "%s to be started, and --max-workers=%d", phrase.Count(c.Fake+c.coming(), "fake worker"), c.MostWorkers)
+	case c.IsFake() && c.Fake+c.Coming() > c.Most():
+		return failure.Usage("a larger --max-workers, or fewer", "%s to be started, and --max-workers=%d", phrase.Count(c.Fake+c.Coming(), "fake worker"), c.MostWorkers)
 	case c.Roles != "":
 		return failure.Usage("the pods' label training.kubeflow.org/replica-type may tell them", "--roles=%s names the workers one by one, and those of an elastic run come and go", c.Roles)
 	}
@@ -73,10 +73,10 @@ func (c Config) mostSaid() string {
 	return "--workers=" + strconv.Itoa(c.Workers)
 }
 
-// mostElastic is what a framework is told; 0: not elastic.
-func (c Config) mostElastic() int {
-	if !c.elastic() {
+// MostElastic is what a framework is told; 0: not elastic.
+func (c Config) MostElastic() int {
+	if !c.Elastic() {
 		return 0
 	}
-	return c.most()
+	return c.Most()
 }

@@ -1,4 +1,4 @@
-package launch
+package config
 
 import (
 	"testing"
@@ -91,12 +91,12 @@ func TestRule(t *testing.T) {
 	} {
 		require.Equal(t, want, Config{Command: []string{argv0}}.Rule(), argv0)
 	}
-	require.Equal(t, verdict.ExitCommand, Config{Command: []string{"mpirun"}, Exit: verdict.ExitCommand}.Rule())
-	require.Equal(t, verdict.ExitStrict, Config{Command: []string{"sh"}, Exit: verdict.ExitStrict}.Rule())
-	require.Equal(t, verdict.ExitCommand, Config{Command: []string{"sh"}, Exit: verdict.ExitCommand}.Rule())
+	require.Equal(t, verdict.ExitCommand, Config{Command: []string{"mpirun"}, Launching: Launching{Exit: verdict.ExitCommand}}.Rule())
+	require.Equal(t, verdict.ExitStrict, Config{Command: []string{"sh"}, Launching: Launching{Exit: verdict.ExitStrict}}.Rule())
+	require.Equal(t, verdict.ExitCommand, Config{Command: []string{"sh"}, Launching: Launching{Exit: verdict.ExitCommand}}.Rule())
 }
 
 func TestWorkerSelector(t *testing.T) {
-	require.Equal(t, "muster.dev/job=pi,muster.dev/role=worker", Config{Job: "pi"}.WorkerSelector())
-	require.Equal(t, "app=x", Config{Job: "pi", Selector: "app=x"}.WorkerSelector())
+	require.Equal(t, "muster.dev/job=pi,muster.dev/role=worker", Config{Selection: Selection{Job: "pi"}}.WorkerSelector())
+	require.Equal(t, "app=x", Config{Selection: Selection{Job: "pi", Selector: "app=x"}}.WorkerSelector())
 }

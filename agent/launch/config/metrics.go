@@ -1,4 +1,4 @@
-package launch
+package config
 
 import (
 	"github.com/musterhq/muster/agent/metrics"

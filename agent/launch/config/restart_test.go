@@ -1,0 +1,38 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/retry"
+)
+
+func TestRestartsOfTheUser(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"--max-restarts=-1: there are no fewer than none":                     func(c *Config) { c.MaxRestarts = -1 },
+		`--restart-on=137,sigsegv: "sigsegv" is no exit code`:                 func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "137,sigsegv" },
+		"--restart-on=1 says after what to restart":                           func(c *Config) { c.RestartOn, c.Origin = "1", map[string]string{"restart-on": "flag --restart-on"} },
+		"--port=64000 leaves no ports for a second attempt":                   func(c *Config) { c.MaxRestarts, c.Port = 1, 64000 },
+		"--restart-on=999: 999 is no exit code: they are 1 to 255":            func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "999" },
+		`--restart-on=+1,137: "137" has no + or - before it, and others have`: func(c *Config) { c.MaxRestarts, c.RestartOn = 1, "+1,137" },
+	} {
+		c := Defaults()
+		change(&c)
+		err := c.validateRestarts()
+		require.ErrorContains(t, err, want)
+		require.Equal(t, names.ExitUsage, failure.CodeOf(err))
+		var f *failure.Failure
+		require.ErrorAs(t, err, &f)
+		require.NotEmpty(t, f.Hint())
+	}
+	c := Defaults()
+	require.NoError(t, c.validateRestarts())
+	c.RestartOn, c.Origin = "1", map[string]string{"restart-on": "env MUSTER_RESTART_ON"}
+	require.NoError(t, c.validateRestarts(), "a pod's environment is for many commands")
+	policy, err := Config{Limits: Limits{MaxRestarts: 2}}.Retries()
+	require.NoError(t, err)
+	require.True(t, (&retry.Account{Policy: policy}).Decide(retry.End{Code: 137}).Again)
+}

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/hostfile"
+)
+
+// Validate judges a Config as a whole. Errors are *failure.Failure with code 64.
+func (c Config) Validate() error {
+	if err := c.validateCommand(); err != nil {
+		return err
+	}
+	return c.ValidateHosts()
+}
+
+// ValidateHosts judges what is needed to find workers, without a command.
+func (c Config) ValidateHosts() error {
+	if c.LauncherSlots < 0 || c.LauncherSlots > hostfile.MaxSlots {
+		return failure.Usage("--launcher-slots=2 gives the launcher two ranks besides the workers'", "--launcher-slots=%d is no number of ranks", c.LauncherSlots)
+	}
+	if c.Slots < 1 {
+		return failure.Usage("--slots=2 gives every worker two slots", "--slots=%d: a worker has at least one slot", c.Slots)
+	}
+	if err := c.validateTimes(); err != nil {
+		return err
+	}
+	if err := c.validateWords(); err != nil {
+		return err
+	}
+	if err := c.validateHang(); err != nil {
+		return err
+	}
+	if err := c.validateProgress(); err != nil {
+		return err
+	}
+	if err := c.validateLaunch(); err != nil {
+		return err
+	}
+	if c.IsFake() {
+		return c.validateFake()
+	}
+	return c.validateCluster()
+}
+
+func (c Config) validateCommand() error {
+	example := "agent run --workers=4 --job=NAME -- mpirun ./program"
+	if c.IsFake() {
+		example = fmt.Sprintf("agent run --fake=%d -- mpirun ./program", max(c.Fake, 2))
+	}
+	if len(c.Command) == 0 {
+		return failure.Usage(example, "no command given")
+	}
+	if c.Command[0] == "" {
+		return failure.Usage(example, "the command is an empty word")
+	}
+	if _, err := strconv.Atoi(c.Command[0]); err == nil {
+		// -np 2 before mpirun is our -n with the value p, and then the command 2.
+		example = strings.Replace(example, "mpirun", "mpirun -np "+c.Command[0], 1)
+		return failure.Usage("mpirun's options come after it: "+example, "the command is a number: %s", c.Command[0])
+	}
+	return nil
+}
+
+func (c Config) validateFake() error {
+	if c.Fake < 1 {
+		return failure.Usage("--fake=2 starts two workers on this machine", "--fake=%d starts no worker", c.Fake)
+	}
+	if c.Fake > maxFake {
+		return failure.Usage(fmt.Sprintf("--fake takes 1 to %d", maxFake), "--fake=%d is more than one machine carries", c.Fake)
+	}
+	if strings.HasPrefix(c.Origin["workers"], "flag") && c.Workers != c.Fake {
+		return failure.Usage("leave --workers away", "--fake=%d and --workers=%d contradict each other", c.Fake, c.Workers)
+	}
+	_, err := ParseFaults(c.FakeFaults, c.Fake+c.Coming())
+	return err
+}
+
+func (c Config) validateCluster() error {
+	if len(c.FakeFaults) > 0 {
+		return failure.Usage("add --fake=4", "--fake-fault needs --fake: faults are never made in a cluster")
+	}
+	if c.Most() < 1 {
+		return failure.Usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment; without a cluster, on this machine: "+c.onThisMachine(),
+			"how many workers to wait for is not known")
+	}
+	if len(c.Pods) > 0 {
+		return c.validatePods()
+	}
+	if c.Selector == "" && c.Job == "" {
+		return failure.Usage("--job=NAME for pods labelled "+names.LabelJob+"=NAME,"+names.LabelRole+"="+names.RoleWorker+
+			", --selector=app=x for others, or MUSTER_JOB=NAME in the pod's environment",
+			"which pods are the workers is not known")
+	}
+	if _, err := labels.Parse(c.WorkerSelector()); err != nil {
+		return failure.Usage("a selector is written as label=value,label=value", "--selector=%q: %w", c.WorkerSelector(), err)
+	}
+	return nil
+}
+
+// onThisMachine is the user's command over fake workers.
+func (c Config) onThisMachine() string {
+	words := []string{"agent run --fake=4"}
+	if c.Framework != "" && c.Framework != framework.Auto {
+		words = append(words, "--framework="+phrase.Quote(c.Framework)) // without it, it would run in the launcher alone
+	}
+	words = append(words, "--")
+	for _, word := range c.Command {
+		words = append(words, phrase.Quote(word))
+	}
+	return strings.Join(words, " ")
+}
+
+func (c Config) validateTimes() error {
+	for _, t := range []struct {
+		flag string
+		d    time.Duration
+	}{
+		{"timeout", c.Timeout}, {"hopeless-after", c.HopelessAfter}, {"node-lost-after", c.NodeLostAfter},
+		{"lease", c.Lease}, {"grace", c.Grace}, {"frozen-after", c.FrozenAfter},
+	} {
+		if t.d < 0 {
+			return failure.Usage("a time is written as 90s, 10m or 1h", "--%s=%s lies in the past", t.flag, t.d)
+		}
+	}
+	if c.Lease < time.Second {
+		return failure.Usage("--lease=15m is the default", "--lease=%s is too short: a link that drops needs time to come back", c.Lease)
+	}
+	return nil
+}
+
+func (c Config) validateWords() error {
+	for _, w := range []struct {
+		flag, value string
+		known       []string
+	}{
+		{"exit", string(c.Exit), []string{"", string(verdict.ExitStrict), string(verdict.ExitCommand)}},
+		{"log-format", c.LogFormat, []string{"auto", "console", "json"}},
+		{"log-level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
+	} {
+		if !slices.Contains(w.known, w.value) {
+			return failure.Usage("it takes "+strings.TrimPrefix(strings.Join(w.known, ", "), ", "), "--%s=%s is not known", w.flag, w.value)
+		}
+	}
+	return nil
+}
