@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/names"
 )
 
-// flagSets binds a launch.Config to flags.
+// flagSets binds a config.Config to flags.
 type flagSets struct {
 	config config.Config
 	groups []group
