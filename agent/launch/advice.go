@@ -19,7 +19,7 @@ func (r *runner) advice(a *attempt) string {
 	}
 	if names.IsMPIRun(e.Name) && len(e.Ranks) == 0 {
 		slots := 0
-		for _, h := range a.plan.all() {
+		for _, h := range a.plan.All() {
 			slots += h.Slots
 		}
 		if hint := verdict.TooManyRanks(r.cfg.Command, slots, e.Workers); hint != "" {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
@@ -29,9 +29,9 @@ type attempt struct {
 	number   int
 	port     int // the first of its own
 	workers  []rendezvous.Worker
-	plan     Plan
-	made     situation // what the plan was made of
-	command  *command  // nil: a group, or the plan could not be carried out
+	plan     plan.Plan
+	made     plan.Situation // what the plan was made of
+	command  *command       // nil: a group, or the plan could not be carried out
 	watcher  *supervisor
 	hang     *hangWatch     // nil: nobody looks for hangs
 	progress *progressWatch // nil: there are no rules for output lines
@@ -39,10 +39,10 @@ type attempt struct {
 	began    time.Time
 	ran      time.Duration
 	evidence verdict.Evidence
-	group    *group.Group                     // nil: the command runs in the launcher
-	live     *atomic.Int64                    // processes of the group that have not ended
-	member   func(Proc) (group.Member, error) // makes one of the group, with its output
-	result   group.Result                     // of a group
+	group    *group.Group                             // nil: the command runs in the launcher
+	live     *atomic.Int64                            // processes of the group that have not ended
+	member   func(plan.Process) (group.Member, error) // makes one of the group, with its output
+	result   group.Result                             // of a group
 	verdict  verdict.Verdict
 	said     bool // all that the verdict has to say
 }
@@ -53,13 +53,13 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 	r.epilogue = ""
 	r.report.tookPart(workers)
 	a := &attempt{number: number, port: port, workers: workers, began: time.Now(), hang: r.watchHang()}
-	a.made = situation{cfg: r.cfg, ranked: workers, welcomes: r.welcomes(), paths: r.place.paths,
-		dir: r.place.dir, broker: r.place.socket, agent: r.agent, env: os.Environ(), attempt: number, port: port, plugins: plugins(r.cfg, NewStarter(r.reaper), r.log)}
+	a.made = plan.Situation{Config: r.cfg, Ranked: workers, Welcomes: r.welcomes(), Files: r.place.paths.Files,
+		Dir: r.place.dir, Broker: r.place.socket, Agent: r.agent, Env: os.Environ(), Attempt: number, Port: port, Plugins: plugins(r.cfg, NewStarter(r.reaper), r.log)}
 	var err error
-	if a.plan, err = makePlan(a.made); err != nil {
+	if a.plan, err = makePlan(a.made, r.place.paths.given); err != nil {
 		return nil, err
 	}
-	if err := r.place.paths.write(a.plan.all(), r.agent); err != nil {
+	if err := r.place.paths.write(a.plan.All(), r.agent); err != nil {
 		return nil, console.Unwritable(err)
 	}
 	if said := r.place.paths.given.sentence(a.plan, len(workers)); said != "" && number == 0 {
@@ -71,7 +71,7 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 	r.serve(working, a.plan, a.hang.labelOf)
 	if len(a.plan.Processes) > 0 {
 		r.warn(a.plan.Warnings)
-		err = r.runGroup(ctx, working, a, a.made.userEnv())
+		err = r.runGroup(ctx, working, a, a.made.UserEnv())
 	} else {
 		r.lacksRshAgent(a)
 		err = r.runCommand(ctx, working, a)
@@ -120,10 +120,10 @@ func (r *runner) observer(workers []rendezvous.Worker) *supervisor {
 
 // runCommand runs the command in the launcher and judges its end.
 func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
-	env, kept := a.plan.merge(withAssignments(os.Environ(), r.cfg.Env))
+	env, kept := a.plan.Merge(plan.WithAssignments(os.Environ(), r.cfg.Env))
 	r.warn(append(a.plan.Warnings, kept...))
 	if r.cfg.JSONLines() { // agent rsh writes to the same stream
-		env = withAssignments(env, []string{names.EnvLogFormat + "=" + names.LogJSON})
+		env = plan.WithAssignments(env, []string{names.EnvLogFormat + "=" + names.LogJSON})
 	}
 	argv, err := r.commandLine(ctx, a.plan, env)
 	if err != nil {
@@ -265,13 +265,13 @@ func (r *runner) welcomes() map[string]wire.WelcomeRecord {
 
 // serve answers the rsh agents until working ends, from now on about this plan. label names what a
 // session runs.
-func (r *runner) serve(working context.Context, plan Plan, label func(session string) string) {
+func (r *runner) serve(working context.Context, planned plan.Plan, label func(session string) string) {
 	if r.broker != nil {
-		r.broker.set(plan, r.links.standings(), label)
+		r.broker.set(planned, r.links.standings(), label)
 		return
 	}
 	r.broker = &service{tally: r.tally}
-	r.broker.set(plan, r.links.standings(), label)
+	r.broker.set(planned, r.links.standings(), label)
 	server := newBroker(r.broker, r.links, r.cfg, r.voice, r.id)
 	listener := r.place.take()
 	r.wg.Go(func() {
@@ -279,9 +279,4 @@ func (r *runner) serve(working context.Context, plan Plan, label func(session st
 			r.voice.Warn("serve rsh agents: %v", err)
 		}
 	})
-}
-
-// uses: a process of the group is on that worker.
-func (p Plan) uses(worker string) bool {
-	return slices.ContainsFunc(p.Processes, func(one Proc) bool { return p.Hosts[one.Worker].Name == worker })
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/agent/group/output"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/shortage"
@@ -86,14 +87,14 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	} else if err != nil {
 		return err
 	}
-	plan := a.plan
-	if len(plan.Files) > 0 { // their directories are in it now
-		if err := r.place.note(plan); err != nil {
+	planned := a.plan
+	if len(planned.Files) > 0 { // their directories are in it now
+		if err := r.place.note(planned); err != nil {
 			return fmt.Errorf("write plan: %w", err)
 		}
 	}
 	out, complaints := console.NewOutlet(r.streams.Out), console.NewOutlet(r.streams.Err)
-	a.progress = r.watchProgress(plan.ranks())
+	a.progress = r.watchProgress(planned.Ranks())
 	members, err := r.members(a, console.Named{Name: console.PlaceName(console.StandardOutput, r.streams.Out), To: out}, console.Named{Name: console.PlaceName(console.StandardError, r.streams.Err), To: complaints})
 	if err != nil {
 		return err
@@ -105,8 +106,8 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	var s *supervisor // before the group runs
 	look := &witness{run: r, hang: a.hang, over: map[string]bool{}}
 	c.group = group.New(group.Config{
-		Members: members, Any: plan.Any, Grace: r.cfg.Grace, Linger: r.cfg.ShortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.AnswerTime(),
-		Last: storeOf(plan), Ask: func(worker string, grace time.Duration) { c.lead(worker, grace) },
+		Members: members, Any: planned.Any, Grace: r.cfg.Grace, Linger: r.cfg.ShortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.AnswerTime(),
+		Last: plan.Store(planned), Ask: func(worker string, grace time.Duration) { c.lead(worker, grace) },
 		Release: func() { out.Close(); complaints.Close() },
 		Calm:    func() bool { return a.watcher.leaving.Load() },
 		OnWait: func(label, address string, soFar time.Duration) {
@@ -123,9 +124,9 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			c.live.Add(-1)
 			look.over[c.group.Label(e.Member)] = true
 			stopped = append(stopped, stoppedOf(e, c.group)...)
-			if e.Member < len(plan.Processes) {
-				a.progress.ended(plan.Processes[e.Member].Rank)
-				s.rest.note(c.group.Label(e.Member), plan.Processes[e.Member].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !plan.Any)
+			if e.Member < len(planned.Processes) {
+				a.progress.ended(planned.Processes[e.Member].Rank)
+				s.rest.note(c.group.Label(e.Member), planned.Processes[e.Member].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !planned.Any)
 			}
 			if e.Exit.OOM > 0 {
 				r.tally.starve(c.group.Worker(e.Member))
@@ -133,15 +134,15 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			if e.Exit.Reason == wire.ReasonPreempted {
 				r.tally.preempt(c.group.Worker(e.Member))
 			}
-			if failed && plan.Any && !c.leaves.Load() && !(plan.Elastic && causeOfLost(e.Err)) { // see roster
+			if failed && planned.Any && !c.leaves.Load() && !(planned.Elastic && causeOfLost(e.Err)) { // see roster
 				r.voice.Say("%s on %s ended badly; the job goes on without it", c.group.Label(e.Member), c.group.Worker(e.Member))
 			}
 		},
 	})
 	a.group, a.live = c.group, &c.live
 	s = r.supervise(working, a, filepath.Base(r.cfg.Command[0]), c)
-	s.starter = starterOf(plan.Processes)
-	s.group, s.spares, s.what, s.rest = true, plan.Any, whatOf(members), newLeftover(r.cfg.ExitWithin)
+	s.starter = plan.Starter(planned.Processes)
+	s.group, s.spares, s.what, s.rest = true, planned.Any, whatOf(members), newLeftover(r.cfg.ExitWithin)
 	r.wg.Go(func() {
 		defer close(c.ended)
 		c.result = c.group.Run(ctx)
@@ -155,15 +156,6 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	}
 	r.judgeCrew(a, c.result)
 	return nil
-}
-
-// storeOf is the worker that holds torchrun's store in an elastic group: without it, torchrun on
-// the others ends its ranks. "": there is none.
-func storeOf(p Plan) string {
-	if !p.Elastic || starterOf(p.Processes) == "" || len(p.Hosts) == 0 {
-		return ""
-	}
-	return p.Hosts[0].Name
 }
 
 // lostBefore judges an attempt whose worker was lost before anything was started.
@@ -187,13 +179,13 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 		return nil, err
 	}
 	var members []group.Member
-	known, twice := assigned{}, packed{}
-	a.member = func(p Proc) (m group.Member, err error) {
+	known, twice := plan.Assigned{}, plan.Packed{}
+	a.member = func(p plan.Process) (m group.Member, err error) {
 		worker := a.plan.Hosts[p.Worker].Name
 		m = group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{r.links.linkOf(worker), r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
-			Spec: wire.Spec{Argv: p.Argv, Dir: r.cfg.Chdir, EndsOnFailure: true, GatherMillis: gatherMillis(len(a.plan.Processes))}}
-		m.Spec.JudgesRanks = r.cfg.Exit != verdict.ExitCommand && framework.StartsRanksOnce(p.Argv, framework.Scripts(r.cfg.Chdir), slices.Concat(a.made.userEnvOn(worker), r.cfg.Env, p.environment(r.cfg)))
-		if m.Spec.Env, m.Spec.Packed, err = twice.apart(p.environmentOf(r.cfg, known), len(r.cfg.Env)); err != nil {
+			Spec: wire.Spec{Argv: p.Argv, Dir: r.cfg.Chdir, EndsOnFailure: true, GatherMillis: plan.GatherMillis(len(a.plan.Processes))}}
+		m.Spec.JudgesRanks = r.cfg.Exit != verdict.ExitCommand && framework.StartsRanksOnce(p.Argv, framework.Scripts(r.cfg.Chdir), slices.Concat(a.made.UserEnvOn(worker), r.cfg.Env, p.Environment(r.cfg)))
+		if m.Spec.Env, m.Spec.Packed, err = twice.Apart(p.EnvironmentOf(r.cfg, known), len(r.cfg.Env)); err != nil {
 			return m, err
 		}
 		if m.Stdout, m.Stderr, err = printer.Streams(p.Rank, p.Label); err != nil {
@@ -216,12 +208,12 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 
 // printer carries the group's output, tagged where there is more than one.
 func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer, error) {
-	plan := a.plan
+	planned := a.plan
 	mode, err := r.cfg.OutputMode()
 	if err != nil {
 		return nil, err
 	}
-	if r.cfg.Output == "" && len(plan.Processes) == 1 && !r.cfg.Elastic() {
+	if r.cfg.Output == "" && len(planned.Processes) == 1 && !r.cfg.Elastic() {
 		mode.Kind = output.Plain
 	}
 	only, err := r.cfg.Shown()
@@ -229,7 +221,7 @@ func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer
 		return nil, err
 	}
 	p, err := output.New(output.Config{Mode: mode, Out: out, Err: complaints, ColorOut: colourful(r.streams.Out),
-		ColorErr: colourful(r.streams.Err), Only: only, Ranks: plan.ranks(), Members: len(plan.Processes), Append: a.number > 0})
+		ColorErr: colourful(r.streams.Err), Only: only, Ranks: planned.Ranks(), Members: len(planned.Processes), Append: a.number > 0})
 	if err != nil {
 		return nil, outputFailure(err)
 	}
@@ -303,6 +295,6 @@ func (r *runner) judgeCrew(a *attempt, result group.Result) {
 }
 
 // lostOf are the lost workers on which processes of the plan ran.
-func lostOf(all []verdict.Lost, plan Plan) []verdict.Lost {
-	return slices.DeleteFunc(slices.Clone(all), func(l verdict.Lost) bool { return !plan.uses(l.Worker) })
+func lostOf(all []verdict.Lost, planned plan.Plan) []verdict.Lost {
+	return slices.DeleteFunc(slices.Clone(all), func(l verdict.Lost) bool { return !planned.Uses(l.Worker) })
 }

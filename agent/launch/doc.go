@@ -11,14 +11,15 @@
 //	                has looks at all of them take a fortieth of the time
 //	links.go        one link per worker, opened while the wait goes on
 //	restart.go      attempts, one after the other: ends.go says how one ended,
-//	                agent/retry whether there is another; past.go, leaving.go, ports.go
+//	                agent/retry whether there is another; past.go, leaving.go
 //	elastic.go      who takes part while an attempt of an elastic run goes on;
 //	                elastic_run.go what follows from a change, elastic_again.go
 //	                the next attempt, elastic_fake.go on one machine
 //	attempt.go      one attempt: plan, run, judge
-//	plan.go         hosts and environment; hostnames.go, files.go, cluster.go,
-//	                interfaces.go; plugin.go has frameworks in programs of their own
-//	processes.go    processes on the workers, where the framework has them started
+//	plan            hosts, environment and processes of an attempt; machine.go says
+//	                what it depends on of the machine that we are on, hostfile.go
+//	                and files.go which files it gets, plugin.go has frameworks in
+//	                programs of their own
 //	serve.go        serve `agent rsh`, and note how its sessions end; calls.go
 //	job.go          what PID 1 of the workers reports of daemons and ranks
 //	command.go      run the user's command; limit.go: its open files; sweep.go ends what it leaves; ending.go is how

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
@@ -18,7 +19,7 @@ func (r *runner) enroll(working context.Context, a *attempt) {
 	if !r.cfg.Elastic() {
 		return
 	}
-	a.made.store = a.workers[0].Name
+	a.made.Store = a.workers[0].Name
 	one := &roster{left: map[string]bool{}, hear: func(rendezvous.Snapshot) {}, members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, absent: &r.absent,
 		needed: len(a.plan.Processes) > 0 || names.IsMPIRun(r.cfg.Command[0]), takes: a.plan.Elastic, changed: func(c rendezvous.Change) string { return r.adapt(a, c) }}
 	one.members.Look(a.workers, nil)
@@ -36,10 +37,10 @@ func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
 	present := a.watcher.roster.members.Present()
 	a.workers = a.watcher.roster.members.All()
 	r.report.tookPart(present)
-	plan, err := r.rewrite(a, present)
+	planned, err := r.rewrite(a, present)
 	if err != nil {
 		r.voice.Warn("the workers have changed, and it could not be told: %v", err)
-		plan = a.plan
+		planned = a.plan
 	}
 	for _, w := range slices.Concat(c.Joined, c.Back) {
 		r.tally.back(w.Name)
@@ -51,7 +52,7 @@ func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
 	case !who.takes, len(c.Gone)+len(c.Leaving) > 0:
 		return regroupFor(c)
 	}
-	a.plan = plan
+	a.plan = planned
 	for _, w := range c.Joined {
 		if err := r.enlist(a, w); err != nil {
 			r.voice.Warn("worker %s joined, and nothing could be started there: %v", w.Name, err)
@@ -75,23 +76,23 @@ func regroupFor(c rendezvous.Change) string {
 
 // rewrite brings plan, hostfiles and broker up to date, and returns the plan. The
 // attempt's own stays that of the processes that it has.
-func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) (plan Plan, err error) {
-	plan = a.plan
-	plan.Hosts, plan.Processes = nil, nil
+func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) (planned plan.Plan, err error) {
+	planned = a.plan
+	planned.Hosts, planned.Processes = nil, nil
 	if len(present) > 0 {
-		a.made.ranked, a.made.welcomes = present, r.welcomes()
-		if plan, err = makePlan(a.made); err != nil {
-			return plan, err
+		a.made.Ranked, a.made.Welcomes = present, r.welcomes()
+		if planned, err = makePlan(a.made, r.place.paths.given); err != nil {
+			return planned, err
 		}
 	}
-	r.broker.set(plan, r.links.standings(), a.hang.labelOf) // before the files: a reader of a file may call its hosts
-	if err := r.place.paths.write(plan.all(), r.agent); err != nil {
-		return plan, err
+	r.broker.set(planned, r.links.standings(), a.hang.labelOf) // before the files: a reader of a file may call its hosts
+	if err := r.place.paths.write(planned.All(), r.agent); err != nil {
+		return planned, err
 	}
-	if err := r.place.note(plan); err != nil {
-		return plan, fmt.Errorf("write plan: %w", err)
+	if err := r.place.note(planned); err != nil {
+		return planned, fmt.Errorf("write plan: %w", err)
 	}
-	return plan, nil
+	return planned, nil
 }
 
 // enlist starts the plan's processes on a worker that has joined.

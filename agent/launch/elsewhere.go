@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -29,7 +30,9 @@ func Run(_ context.Context, cfg config.Config, _ console.Streams, _ *slog.Logger
 // ownStarter is never called: nothing is launched here.
 func ownStarter() (external.Starter, func()) { return nil, func() {} }
 
-func imagine(_ context.Context, cfg config.Config) (Plan, error) { return Plan{}, elsewhere(cfg) }
+func imagine(_ context.Context, cfg config.Config) (plan.Plan, error) {
+	return plan.Plan{}, elsewhere(cfg)
+}
 
 // elsewhere is the one sentence for other systems.
 func elsewhere(cfg config.Config) error {

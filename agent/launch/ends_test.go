@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/link"
@@ -18,7 +19,7 @@ import (
 )
 
 func TestEndOfAnAttempt(t *testing.T) {
-	plan := Plan{Hosts: []Host{{Name: "w-0"}, {Name: "w-1"}, {Name: "w-2"}}, Processes: []Proc{{Worker: 0}, {Worker: 1}}}
+	planned := plan.Plan{Hosts: []plan.Host{{Name: "w-0"}, {Name: "w-1"}, {Name: "w-2"}}, Processes: []plan.Process{{Worker: 0}, {Worker: 1}}}
 	failure := func(e group.End) group.Result {
 		f := group.Failure{End: e, Label: "rank 1", Worker: "w-1"}
 		return group.Result{Code: f.Code(), Cause: &f}
@@ -51,8 +52,8 @@ func TestEndOfAnAttempt(t *testing.T) {
 		"we ended it": {result: killed, anew: "worker w-3 joined", want: retry.End{Code: 137, Asked: true, Why: "worker w-3 joined"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &attempt{plan: plan, result: tc.result, evidence: tc.evidence, watcher: &supervisor{anew: tc.anew}, ran: time.Minute}
-			a.verdict = verdict.JudgeGroup(0, groupEnd(tc.result), lostOf(tc.evidence.Lost, plan))
+			a := &attempt{plan: planned, result: tc.result, evidence: tc.evidence, watcher: &supervisor{anew: tc.anew}, ran: time.Minute}
+			a.verdict = verdict.JudgeGroup(0, groupEnd(tc.result), lostOf(tc.evidence.Lost, planned))
 			tc.want.Lasted = time.Minute
 			require.Equal(t, tc.want, a.end())
 			worker, rank := a.origin()

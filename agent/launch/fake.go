@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
@@ -126,7 +127,7 @@ func startFake(r *reap.Reaper, cfg config.Config, dir, agent, run string, w rend
 	defer log.Close()
 	// Whatever still ends what the one before it ran does not find this one.
 	marker := fmt.Sprintf("%s-%d-%s", run, w.Restarts, w.Name)
-	env := withVars(withoutMuster(os.Environ()), append(framework.FakeWorker(tmp),
+	env := plan.WithVars(plan.WithoutMuster(os.Environ()), append(framework.FakeWorker(tmp),
 		framework.Var{Name: names.EnvDir, Value: dir},
 		framework.Var{Name: names.EnvSlots, Value: strconv.Itoa(cfg.Slots)},
 		framework.Var{Name: envWorker, Value: w.Name},

@@ -9,18 +9,16 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/hostfile"
 )
 
 // paths are the files that a launcher makes.
 type paths struct {
-	Hostfile string // Open MPI's dialect
-	Hydra    string // Hydra's
-	Rsh      string // the agent under a name that makes it the rsh agent, for programs that take no arguments
-	Discover string // a script that lists the hosts, for elastic horovodrun
-	Legacy   string // directory for kubexec.sh and discover_hosts.sh; "": none
-	given    given  // --hostfile
+	plan.Files
+	Legacy string // directory for kubexec.sh and discover_hosts.sh; "": none
+	given  given  // --hostfile
 }
 
 // choosePaths decides where the files go, and finds out before the wait for
@@ -28,12 +26,12 @@ type paths struct {
 // directory. Only in a pod, and never for fake workers, is anything made in
 // /etc/mpi: elsewhere it is the machine's.
 func choosePaths(cfg config.Config, dir string, inPod bool) (paths, error) {
-	p := paths{
+	p := paths{Files: plan.Files{
 		Hostfile: filepath.Join(dir, "hostfile"),
 		Hydra:    filepath.Join(dir, "hostfile.hydra"),
 		Rsh:      filepath.Join(dir, "rsh"),
 		Discover: filepath.Join(dir, "discover_hosts.sh"),
-	}
+	}}
 	if inPod && !cfg.IsFake() && legacyDir(cfg.MPIDir) {
 		p.Legacy = cfg.MPIDir
 		p.Hostfile = filepath.Join(p.Legacy, "hostfile")
@@ -75,8 +73,8 @@ func writableFor(path string) error {
 }
 
 // write makes the files for hosts; agent is the agent's binary.
-func (p paths) write(hosts []Host, agent string) error {
-	list := lines(hosts)
+func (p paths) write(hosts []plan.Host, agent string) error {
+	list := plan.HostfileLines(hosts)
 	if p.Hostfile == p.given.path {
 		if err := p.given.write(hostfile.OpenMPI(list)); err != nil {
 			return fmt.Errorf("--hostfile: %w", err)

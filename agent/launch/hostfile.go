@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/exec/broker"
 	"github.com/musterhq/muster/hostfile"
@@ -117,19 +118,19 @@ func (g given) write(list []byte) error {
 }
 
 // sentence says which of the two --hostfile was; "" without it.
-func (g given) sentence(plan Plan, workers int) string {
+func (g given) sentence(planned plan.Plan, workers int) string {
 	slots := 0
-	for _, h := range plan.Hosts {
+	for _, h := range planned.Hosts {
 		slots += h.Slots
 	}
-	what := fmt.Sprintf("%s, %s", phrase.Count(len(plan.Hosts), "worker"), phrase.Count(slots, "slot"))
+	what := fmt.Sprintf("%s, %s", phrase.Count(len(planned.Hosts), "worker"), phrase.Count(slots, "slot"))
 	switch {
 	case g.path == "":
 		return ""
 	case g.listed == nil:
 		return fmt.Sprintf("hostfile %s written: %s", g.path, what)
-	case len(plan.Hosts) < workers:
-		return fmt.Sprintf("hostfile %s read: %s; %s not listed", g.path, what, phrase.Count(workers-len(plan.Hosts), "more worker"))
+	case len(planned.Hosts) < workers:
+		return fmt.Sprintf("hostfile %s read: %s; %s not listed", g.path, what, phrase.Count(workers-len(planned.Hosts), "more worker"))
 	}
 	return fmt.Sprintf("hostfile %s read: %s", g.path, what)
 }

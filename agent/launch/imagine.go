@@ -5,11 +5,13 @@ package launch
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/rendezvous"
@@ -17,34 +19,34 @@ import (
 
 // imagine makes the plan that a launcher with cfg would make of the workers
 // that there are now, without starting or waiting for anything.
-func imagine(ctx context.Context, cfg config.Config) (Plan, error) {
+func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
 	if err := cfg.ValidateHosts(); err != nil {
-		return Plan{}, err
+		return plan.Plan{}, err
 	}
 	if len(cfg.Command) == 0 {
 		cfg.Command = []string{"COMMAND"} // any: its environment is asked for
 	}
 	agent, err := agentPath()
 	if err != nil {
-		return Plan{}, err
+		return plan.Plan{}, err
 	}
 	dir, err := rundir.Create()
 	if err != nil {
-		return Plan{}, err
+		return plan.Plan{}, err
 	}
 	files, err := choosePaths(cfg, dir, inPod())
 	if err != nil {
-		return Plan{}, err
+		return plan.Plan{}, err
 	}
-	s := situation{cfg: cfg, paths: files, dir: dir, broker: filepath.Join(dir, names.BrokerSocket), agent: agent, env: os.Environ(),
-		port: anyPort(cfg.Port), plugins: plugins(cfg, nil, slog.New(slog.DiscardHandler))}
-	if s.ranked, err = workersNow(ctx, cfg, agent); err != nil {
-		return Plan{}, err
+	s := plan.Situation{Config: cfg, Files: files.Files, Dir: dir, Broker: filepath.Join(dir, names.BrokerSocket), Agent: agent, Env: os.Environ(),
+		Port: plan.AnyPort(cfg.Port, rand.IntN), Plugins: plugins(cfg, nil, slog.New(slog.DiscardHandler))}
+	if s.Ranked, err = workersNow(ctx, cfg, agent); err != nil {
+		return plan.Plan{}, err
 	}
-	if len(s.ranked) == 0 {
-		return Plan{}, failure.New(names.ExitDeadline, "agent run waits for them", "no worker is there yet: %s matches nothing", cfg.WorkerSelector())
+	if len(s.Ranked) == 0 {
+		return plan.Plan{}, failure.New(names.ExitDeadline, "agent run waits for them", "no worker is there yet: %s matches nothing", cfg.WorkerSelector())
 	}
-	return makePlan(s)
+	return makePlan(s, files.given)
 }
 
 // workersNow lists the workers that there are.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
@@ -31,12 +32,12 @@ const mostAnswer = 1 << 20
 // process, and puts the directories in their place. Nothing is opened when there
 // are no files. Search paths are extended over what the worker's own environment
 // has, which nobody knows before.
-func (r *runner) layFiles(ctx context.Context, plan *Plan, user [][]string) error {
-	if len(plan.Files) == 0 {
+func (r *runner) layFiles(ctx context.Context, planned *plan.Plan, user [][]string) error {
+	if len(planned.Files) == 0 {
 		return nil
 	}
-	request := wire.LayRequest{Ask: plan.extended()}
-	for _, f := range plan.Files {
+	request := wire.LayRequest{Ask: planned.Extended()}
+	for _, f := range planned.Files {
 		request.Files = append(request.Files, wire.LayFile{Name: f.Name, Data: f.Data})
 	}
 	text, err := json.Marshal(request)
@@ -45,18 +46,18 @@ func (r *runner) layFiles(ctx context.Context, plan *Plan, user [][]string) erro
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, layTime, fmt.Errorf("no answer within %s", layTime))
 	defer cancel()
-	answers := make([]wire.LayAnswer, len(plan.Hosts))
-	errs := make([]error, len(plan.Hosts))
+	answers := make([]wire.LayAnswer, len(planned.Hosts))
+	errs := make([]error, len(planned.Hosts))
 	standings := r.links.standings()
 	var all sync.WaitGroup
-	for i, host := range plan.Hosts {
-		if slices.ContainsFunc(plan.Processes, func(p Proc) bool { return p.Worker == i }) {
+	for i, host := range planned.Hosts {
+		if slices.ContainsFunc(planned.Processes, func(p plan.Process) bool { return p.Worker == i }) {
 			all.Go(func() { answers[i], errs[i] = r.layOn(ctx, standings[host.Name].link, text) })
 		}
 	}
 	all.Wait()
-	dirs, theirs := make([]string, len(plan.Hosts)), make([][]string, len(plan.Hosts))
-	for i, host := range plan.Hosts {
+	dirs, theirs := make([]string, len(planned.Hosts)), make([][]string, len(planned.Hosts))
+	for i, host := range planned.Hosts {
 		if errs[i] != nil {
 			return failure.New(codeOfLay(errs[i]), "", "lay files on worker %s: %w", host.Name, errs[i])
 		}
@@ -66,7 +67,7 @@ func (r *runner) layFiles(ctx context.Context, plan *Plan, user [][]string) erro
 		}
 		theirs[i] = append(theirs[i], user[i]...)
 	}
-	plan.settleProcesses(r.cfg, theirs, dirs) // its warnings have been given
+	planned.SettleProcesses(r.cfg, theirs, dirs) // its warnings have been given
 	return nil
 }
 
@@ -75,19 +76,6 @@ func codeOfLay(err error) int {
 		return names.ExitHopeless
 	}
 	return names.ExitNotRunable
-}
-
-// extended are the names of search paths that processes extend.
-func (p Plan) extended() []string {
-	var names []string
-	for _, one := range p.Processes {
-		for _, v := range one.ours {
-			if v.Extend != "" && !slices.Contains(names, v.Name) {
-				names = append(names, v.Name)
-			}
-		}
-	}
-	return names
 }
 
 // layOn runs `agent lay` on one worker.

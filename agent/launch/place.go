@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/rundir"
@@ -123,9 +124,9 @@ func (p *place) take() *net.UnixListener {
 }
 
 // note leaves the plan beside the socket, for `agent env` and `agent hosts`.
-func (p *place) note(plan Plan) error {
+func (p *place) note(planned plan.Plan) error {
 	p.planned = true
-	return plan.save(filepath.Dir(p.socket))
+	return savePlan(planned, filepath.Dir(p.socket))
 }
 
 // retire takes the plan away. It comes before the socket is given up: after

@@ -16,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/rundir"
@@ -54,22 +55,22 @@ func TestFindPlace(t *testing.T) {
 	require.NoDirExists(t, stale, "a killed run's")
 	require.DirExists(t, busy, "a living run's")
 	require.DirExists(t, young, "of a run that is about to open its socket")
-	require.NoError(t, first.note(Plan{Job: "first"}))
+	require.NoError(t, first.note(plan.Plan{Job: "first"}))
 
 	second, err := findPlace(fake)
 	require.NoError(t, err, "two fake runs at once")
 	require.Equal(t, filepath.Join(second.dir, names.BrokerSocket), second.socket)
 	require.NotEqual(t, first.dir, second.dir)
 
-	require.NoError(t, second.note(Plan{Job: "second"}))
+	require.NoError(t, second.note(plan.Plan{Job: "second"}))
 
 	_, err = findPlace(config.Config{})
 	require.ErrorContains(t, err, "another process listens there")
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	for _, p := range []place{first, second} {
-		plan, err := loadPlan(p.socket)
+		planned, err := loadPlan(p.socket)
 		require.NoError(t, err, "each has its plan, and one that was refused takes none away")
-		require.Equal(t, p.dir == first.dir, plan.Job == "first")
+		require.Equal(t, p.dir == first.dir, planned.Job == "first")
 	}
 
 	second.close()
@@ -110,8 +111,8 @@ func TestChoosePaths(t *testing.T) {
 	p, err = choosePaths(config.Config{Pod: config.Pod{MPIDir: mpi}}, dir, true)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(mpi, "hostfile"), p.Hostfile)
-	require.NoError(t, p.write([]Host{{Host: "10.0.0.1", Slots: 2}}, "/muster/agent"))
-	require.NoError(t, p.write([]Host{{Host: "10.0.0.1", Slots: 3}}, "/muster/agent"), "again, over the old files")
+	require.NoError(t, p.write([]plan.Host{{Host: "10.0.0.1", Slots: 2}}, "/muster/agent"))
+	require.NoError(t, p.write([]plan.Host{{Host: "10.0.0.1", Slots: 3}}, "/muster/agent"), "again, over the old files")
 	for name, want := range map[string]string{
 		"hostfile": "10.0.0.1 slots=3\n", "hostfile.hydra": "10.0.0.1:3\n",
 		"discover_hosts.sh": "#!/bin/sh\nexec /muster/agent hosts --format horovod\n",
@@ -193,13 +194,13 @@ func TestPlanEnvironment(t *testing.T) {
 	t.Setenv("HOME", "")
 	t.Setenv("TMPDIR", "")
 	dir := t.TempDir()
-	plan, err := makePlan(situation{
-		cfg:    config.Config{Rehearsal: config.Rehearsal{Fake: 2, FakeGiven: true}, Selection: config.Selection{Slots: 2}},
-		ranked: []rendezvous.Worker{{Name: "a", IP: "127.0.0.2"}, {Name: "b", IP: "127.0.0.3"}},
-		paths:  paths{Hostfile: "/r/hostfile", Hydra: "/r/hydra", Rsh: "/r/rsh"}, dir: dir, broker: "/r/broker.sock", agent: "/bin/agent",
-	})
+	planned, err := makePlan(plan.Situation{
+		Config: config.Config{Rehearsal: config.Rehearsal{Fake: 2, FakeGiven: true}, Selection: config.Selection{Slots: 2}},
+		Ranked: []rendezvous.Worker{{Name: "a", IP: "127.0.0.2"}, {Name: "b", IP: "127.0.0.3"}},
+		Files:  plan.Files{Hostfile: "/r/hostfile", Hydra: "/r/hydra", Rsh: "/r/rsh"}, Dir: dir, Broker: "/r/broker.sock", Agent: "/bin/agent",
+	}, given{})
 	require.NoError(t, err)
-	env, warnings := plan.merge([]string{"HOME=", "A=b", "HYDRA_LAUNCHER=ssh", "MUSTER_BROKER=/old"})
+	env, warnings := planned.Merge([]string{"HOME=", "A=b", "HYDRA_LAUNCHER=ssh", "MUSTER_BROKER=/old"})
 	require.Contains(t, env, "OMPI_MCA_plm_rsh_agent=/bin/agent rsh")
 	require.Contains(t, env, "PRTE_MCA_plm_ssh_agent=/bin/agent rsh")
 	require.Contains(t, env, "HYDRA_LAUNCHER_EXEC=/r/rsh")

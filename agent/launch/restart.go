@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/link"
@@ -36,11 +38,11 @@ const (
 // repeat runs attempts until one is the last, and says the verdict of that one.
 func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worker) (err error) {
 	r.meter = console.NewMeter(r.cfg.Metrics, r.cfg.MetricsFile, r.tags(), inPod())
-	r.ports = newPorts(r.cfg.Port)
+	r.ports = plan.NewPorts(r.cfg.Port, rand.IntN)
 	if r.account.Policy, err = r.cfg.Retries(); err != nil {
 		return err
 	}
-	port, _ := r.ports.next(time.Now())
+	port, _ := r.ports.Next(time.Now())
 	for number := 0; ; {
 		a, err := r.attempt(ctx, working, number, port, workers)
 		if err != nil {
@@ -111,7 +113,7 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 		return nil, err
 	}
 	r.hearTheLast(ctx)
-	next, rest := r.ports.next(time.Now())
+	next, rest := r.ports.Next(time.Now())
 	*port = next
 	if err := r.rest(ctx, max(d.Pause, rest)); err != nil {
 		return nil, err

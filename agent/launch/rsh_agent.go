@@ -16,7 +16,7 @@ func (r *runner) lacksRshAgent(a *attempt) {
 		return
 	}
 	for _, w := range a.workers {
-		if a.made.welcomes[w.Name].RshAgentError != "" && a.number == 0 {
+		if a.made.Welcomes[w.Name].RshAgentError != "" && a.number == 0 {
 			reason := rendezvous.LinkRshAgentMissing(w.Name, r.agent)
 			r.voice.Warn("%s", fmt.Sprintf("%s if the command starts Open MPI's", reason.Sentence))
 			r.voice.Hint(reason.Hint)

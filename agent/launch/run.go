@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/heed"
@@ -47,7 +48,7 @@ type runner struct {
 	wg     sync.WaitGroup
 
 	broker  *service // nil: it does not serve yet
-	ports   *ports
+	ports   *plan.Ports
 	account retry.Account
 	waiter  *waiter // of the workers that there are; nil: no cluster
 	absent  absent

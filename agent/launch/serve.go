@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/shortage"
@@ -50,12 +51,12 @@ type service struct {
 }
 
 // set names the workers of a plan and the ways to them.
-func (s *service) set(plan Plan, standings map[string]standing, label func(string) string) {
+func (s *service) set(planned plan.Plan, standings map[string]standing, label func(string) string) {
 	hosts := &broker.Hosts{}
 	var known []string
-	for _, h := range plan.Hosts {
+	for _, h := range planned.Hosts {
 		one := standings[h.Name]
-		hosts.Add(broker.Target{Name: h.Name, Opener: opener{one.link, s.tally, plan.Attempt}}, h.Host, h.IP, one.worker.Hostname)
+		hosts.Add(broker.Target{Name: h.Name, Opener: opener{one.link, s.tally, planned.Attempt}}, h.Host, h.IP, one.worker.Hostname)
 		known = append(known, h.Host)
 	}
 	s.mu.Lock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/plan"
 )
 
 // shimNames are the programs that the agent stands in for, by links of these
@@ -58,12 +59,12 @@ func withShims(wanted bool, dir, agent string, argv, env []string) (newArgv, new
 	if slices.Contains(shimNames(), argv[0]) {
 		argv = append([]string{filepath.Join(shims, argv[0])}, argv[1:]...)
 	}
-	return argv, withVars(env, []framework.Var{pathWith(shims, env)}), nil
+	return argv, plan.WithVars(env, []framework.Var{pathWith(shims, env)}), nil
 }
 
 // shimVars is what `agent env --shims` exports besides the plan's: the links lie
 // beside the broker's socket.
-func shimVars(cfg config.Config, plan Plan, env []string) ([]framework.Var, error) {
+func shimVars(cfg config.Config, planned plan.Plan, env []string) ([]framework.Var, error) {
 	if !cfg.Shims {
 		return nil, nil
 	}
@@ -71,7 +72,7 @@ func shimVars(cfg config.Config, plan Plan, env []string) ([]framework.Var, erro
 	if err != nil {
 		return nil, err
 	}
-	shims, err := makeShims(filepath.Dir(plan.Broker), agent)
+	shims, err := makeShims(filepath.Dir(planned.Broker), agent)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/plan"
 )
 
 func TestShimsAreLinksAndLeadPATH(t *testing.T) {
@@ -37,7 +38,7 @@ func TestNoShimsUnlessAskedFor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"ssh"}, argv)
 	require.Equal(t, []string{"PATH=/bin"}, env)
-	vars, err := shimVars(config.Config{}, Plan{Broker: filepath.Join(dir, "s")}, env)
+	vars, err := shimVars(config.Config{}, plan.Plan{Broker: filepath.Join(dir, "s")}, env)
 	require.NoError(t, err)
 	require.Empty(t, vars)
 	left, err := os.ReadDir(dir)

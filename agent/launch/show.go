@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rundir"
@@ -26,22 +27,22 @@ import (
 // variable's value, its reason, and where the settings come from; values whose
 // names look like secrets are masked there.
 func Env(ctx context.Context, cfg config.Config, w io.Writer, explain bool) error {
-	plan, running, err := currentPlan(ctx, cfg)
+	planned, running, err := currentPlan(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	set, warnings := plan.settle(os.Environ())
-	shims, err := shimVars(cfg, plan, os.Environ())
+	set, warnings := planned.Settle(os.Environ())
+	shims, err := shimVars(cfg, planned, os.Environ())
 	if err != nil {
 		return err
 	}
-	set, plan.Vars = append(set, shims...), append(plan.Vars, shims...)
+	set, planned.Vars = append(set, shims...), append(planned.Vars, shims...)
 	if explain {
-		explainPlan(w, cfg, plan, running, warnings)
+		explainPlan(w, cfg, planned, running, warnings)
 		return nil
 	}
-	if !running && len(plan.Processes) > 0 {
-		printProcesses(w, cfg, plan)
+	if !running && len(planned.Processes) > 0 {
+		printProcesses(w, cfg, planned)
 		return nil
 	}
 	for _, v := range set {
@@ -55,17 +56,17 @@ func Hosts(ctx context.Context, cfg config.Config, w io.Writer, format string) e
 	if !slices.Contains([]string{"openmpi", "hydra", "horovod", "json"}, format) {
 		return failure.Usage("it takes openmpi, hydra, horovod, json", "--format=%s is not known", format)
 	}
-	plan, _, err := currentPlan(ctx, cfg)
+	planned, _, err := currentPlan(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	hosts := plan.all()
-	list := lines(hosts)
+	hosts := planned.All()
+	list := plan.HostfileLines(hosts)
 	var text []byte
 	switch format {
 	case "json":
 		if hosts == nil {
-			hosts = []Host{}
+			hosts = []plan.Host{}
 		}
 		if text, err = json.MarshalIndent(hosts, "", "  "); err != nil {
 			return fmt.Errorf("encode hosts: %w", err)
@@ -82,23 +83,23 @@ func Hosts(ctx context.Context, cfg config.Config, w io.Writer, format string) e
 
 // currentPlan is the plan of the launcher beside us, unless the flags ask for
 // other workers, and otherwise one made from cfg without waiting for anybody.
-func currentPlan(ctx context.Context, cfg config.Config) (plan Plan, running bool, err error) {
+func currentPlan(ctx context.Context, cfg config.Config) (planned plan.Plan, running bool, err error) {
 	if !asksForWorkers(cfg) {
 		if socket, err := rundir.Broker(); err == nil && alive(socket) {
-			plan, err := loadPlan(socket)
-			return plan, true, err
+			planned, err := loadPlan(socket)
+			return planned, true, err
 		}
 	}
 	if worker := os.Getenv(names.EnvWorker); worker != "" && !asksForWorkers(cfg) {
-		return plan, false, failure.Usage("call it in the launcher; on the workers --framework=plain sets MUSTER_ADDRESSES, all of them in rank order",
+		return planned, false, failure.Usage("call it in the launcher; on the workers --framework=plain sets MUSTER_ADDRESSES, all of them in rank order",
 			"no launcher runs here: this is worker %s", worker)
 	}
 	if !cfg.IsFake() && cfg.Job == "" && cfg.Selector == "" {
-		return plan, false, failure.Usage("call it beside agent run, as the same user; or say which workers: --fake=4, or --job=NAME", "no launcher runs here")
+		return planned, false, failure.Usage("call it beside agent run, as the same user; or say which workers: --fake=4, or --job=NAME", "no launcher runs here")
 	}
 	cfg.Workers = max(cfg.Workers, cfg.LeastWorkers, 1) // those that there are are listed, not waited for
-	plan, err = imagine(ctx, cfg)
-	return plan, false, err
+	planned, err = imagine(ctx, cfg)
+	return planned, false, err
 }
 
 // alive asks the broker for something cheap: a socket file proves nothing.
@@ -117,17 +118,17 @@ func asksForWorkers(cfg config.Config) bool {
 	return false
 }
 
-func explainPlan(w io.Writer, cfg config.Config, plan Plan, running bool, warnings []string) {
+func explainPlan(w io.Writer, cfg config.Config, planned plan.Plan, running bool, warnings []string) {
 	from := "no launcher runs here; this is what the flags give"
 	if running {
-		from = "from the launcher behind " + plan.Broker
+		from = "from the launcher behind " + planned.Broker
 	}
 	fmt.Fprintf(w, "# %s\n", from)
-	if len(plan.Processes) > 0 {
-		explainProcesses(w, plan)
-		warnings = plan.Warnings // the launcher's variables are for commands typed by hand
+	if len(planned.Processes) > 0 {
+		explainProcesses(w, planned)
+		warnings = planned.Warnings // the launcher's variables are for commands typed by hand
 	} else {
-		for _, v := range plan.Vars {
+		for _, v := range planned.Vars {
 			fmt.Fprintf(w, "%s=%s\n    %s\n", v.Name, shownValue(v), v.Why)
 		}
 	}
@@ -137,7 +138,7 @@ func explainPlan(w io.Writer, cfg config.Config, plan Plan, running bool, warnin
 	if running {
 		return
 	}
-	if len(plan.Processes) > 0 && !cfg.IsFake() {
+	if len(planned.Processes) > 0 && !cfg.IsFake() {
 		fmt.Fprintf(w, "# what the workers' images set besides is known when agent run has reached them, and is kept as well\n")
 	}
 	fmt.Fprintf(w, "\n# settings\n")
@@ -171,29 +172,29 @@ func dryRun(ctx context.Context, cfg config.Config, to io.Writer) error {
 }
 
 func dryRunInto(ctx context.Context, cfg config.Config, w *bytes.Buffer) error {
-	plan, err := imagine(ctx, cfg)
+	planned, err := imagine(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	if len(plan.Processes) > 0 {
-		printProcesses(w, cfg, plan)
+	if len(planned.Processes) > 0 {
+		printProcesses(w, cfg, planned)
 		return nil
 	}
-	set, _ := plan.settle(os.Environ())
-	shims, err := shimVars(cfg, plan, os.Environ())
+	set, _ := planned.Settle(os.Environ())
+	shims, err := shimVars(cfg, planned, os.Environ())
 	if err != nil {
 		return err
 	}
 	for _, v := range append(set, shims...) {
 		fmt.Fprintf(w, "export %s=%s\n", v.Name, phrase.QuoteAlways(v.Value))
 	}
-	fmt.Fprintf(w, "\n# %s\n", plan.Hostfile)
-	for _, h := range plan.all() {
+	fmt.Fprintf(w, "\n# %s\n", planned.Hostfile)
+	for _, h := range planned.All() {
 		fmt.Fprintf(w, "# %s slots=%d\n", h.Host, h.Slots)
 	}
 	argv := cfg.Command
-	if len(plan.Argv) > 0 {
-		argv = plan.Argv
+	if len(planned.Argv) > 0 {
+		argv = planned.Argv
 	}
 	fmt.Fprintf(w, "\n%s\n", phrase.QuoteAll(argv))
 	return nil

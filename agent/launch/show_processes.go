@@ -9,21 +9,22 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/plan"
 )
 
 // printProcesses lists the processes that a run would start, each as one line
 // for a shell on its worker.
-func printProcesses(w io.Writer, cfg config.Config, plan Plan) {
-	for i, p := range plan.Processes {
+func printProcesses(w io.Writer, cfg config.Config, planned plan.Plan) {
+	for i, p := range planned.Processes {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "# %s\n", about(p, plan))
+		fmt.Fprintf(w, "# %s\n", about(p, planned))
 		words := []string{"env"}
 		if cfg.Chdir != "" {
 			words = append(words, "-C", phrase.Quote(cfg.Chdir))
 		}
-		for _, kv := range p.environment(cfg) {
+		for _, kv := range p.Environment(cfg) {
 			name, value, _ := strings.Cut(kv, "=")
 			words = append(words, name+"="+shownValue(framework.Var{Name: name, Value: value}))
 		}
@@ -32,8 +33,8 @@ func printProcesses(w io.Writer, cfg config.Config, plan Plan) {
 }
 
 // about tells who a process is, where it is, and what its end means.
-func about(p Proc, plan Plan) string {
-	text := p.Label + " on " + plan.Hosts[p.Worker].Name
+func about(p plan.Process, planned plan.Plan) string {
+	text := p.Label + " on " + planned.Hosts[p.Worker].Name
 	if p.Role != "" && !strings.HasPrefix(p.Label, p.Role) {
 		text += ", " + p.Role
 	}
@@ -51,14 +52,14 @@ func about(p Proc, plan Plan) string {
 
 // explainProcesses prints each variable of the processes and where its value
 // comes from, by process where they differ.
-func explainProcesses(w io.Writer, plan Plan) {
-	for _, p := range plan.Processes {
-		fmt.Fprintf(w, "# %s\n", about(p, plan))
+func explainProcesses(w io.Writer, planned plan.Plan) {
+	for _, p := range planned.Processes {
+		fmt.Fprintf(w, "# %s\n", about(p, planned))
 	}
-	for _, name := range varNames(plan.Processes) {
+	for _, name := range varNames(planned.Processes) {
 		var lines []string
 		same, why := true, ""
-		for _, p := range plan.Processes {
+		for _, p := range planned.Processes {
 			line := "not set, or the user's"
 			for _, v := range p.Vars {
 				if v.Name == name {
@@ -74,13 +75,13 @@ func explainProcesses(w io.Writer, plan Plan) {
 		}
 		fmt.Fprintf(w, "%s\n    %s\n", name, why)
 		for i, line := range lines {
-			fmt.Fprintf(w, "    %s: %s\n", plan.Processes[i].Label, line)
+			fmt.Fprintf(w, "    %s: %s\n", planned.Processes[i].Label, line)
 		}
 	}
 }
 
 // varNames are the names of all variables, in the order in which they come.
-func varNames(list []Proc) []string {
+func varNames(list []plan.Process) []string {
 	var names []string
 	seen := map[string]bool{}
 	for _, p := range list {

@@ -5,12 +5,10 @@ package launch
 import (
 	"cmp"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/exec/reap"
@@ -93,20 +91,6 @@ func (s *supervisor) stopping(ranks int) string {
 }
 
 func (s *supervisor) whatOf() string { return cmp.Or(s.what, "rank") }
-
-// starterOf names the launcher that each of the processes is, which starts the ranks of its
-// worker; "": they are ranks.
-func starterOf(processes []Proc) string {
-	for _, p := range processes {
-		has := func(name string) bool {
-			return slices.ContainsFunc(p.ours, func(v framework.Var) bool { return v.Name == name })
-		}
-		if has("PET_NPROC_PER_NODE") && !has("RANK") { // torchrun sets it itself
-			return "torchrun"
-		}
-	}
-	return ""
-}
 
 // whatOf is what sentences call the members: ranks if they are numbered so.
 func whatOf(members []group.Member) string {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/names"
@@ -94,10 +95,10 @@ func (r *runner) listen() *console.Words {
 }
 
 // wordsOf are the ends with the workers of their hosts.
-func wordsOf(ends []notice.End, hosts []Host) (words []verdict.Word) {
+func wordsOf(ends []notice.End, hosts []plan.Host) (words []verdict.Word) {
 	for _, end := range ends {
 		word := verdict.Word{End: end}
-		i := slices.IndexFunc(hosts, func(h Host) bool {
+		i := slices.IndexFunc(hosts, func(h plan.Host) bool {
 			return end.Host != "" && slices.Contains([]string{h.Host, h.Name, h.IP}, end.Host)
 		})
 		if i >= 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/agent/group/output"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
 )
@@ -18,10 +19,10 @@ const versionTime = 10 * time.Second
 
 // commandLine is the command in the launcher: the framework's where it has one,
 // with its own option for tags where the user asks for them and it has one.
-func (r *runner) commandLine(ctx context.Context, plan Plan, env []string) ([]string, error) {
+func (r *runner) commandLine(ctx context.Context, planned plan.Plan, env []string) ([]string, error) {
 	argv := r.cfg.Command
-	if len(plan.Argv) > 0 {
-		argv = plan.Argv
+	if len(planned.Argv) > 0 {
+		argv = planned.Argv
 	}
 	mode, err := r.cfg.OutputMode()
 	if err != nil || r.cfg.Output == "" || mode.Kind != output.Tag || !names.IsMPIRun(argv[0]) {

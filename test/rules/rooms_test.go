@@ -20,13 +20,14 @@ func rooms() map[string][]string {
 		"config":  {"phrase", "verdict"},
 		"console": {"phrase"},
 		"phrase":  nil,
+		"plan":    {"config", "phrase"},
 		"verdict": {"phrase"},
 	}
 }
 
 // pureRooms decide by what they are given: they read no clock, file or socket, and start
 // no process.
-func pureRooms() []string { return []string{"phrase", "verdict"} }
+func pureRooms() []string { return []string{"phrase", "plan", "verdict"} }
 
 func TestRoomsOfTheLauncher(t *testing.T) {
 	const launch = module + "agent/launch"

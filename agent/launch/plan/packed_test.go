@@ -1,4 +1,4 @@
-package launch
+package plan
 
 import (
 	"strings"
@@ -13,10 +13,10 @@ import (
 // own assignments stay in their order.
 func TestPacked(t *testing.T) {
 	long, mine := "ADDRESSES="+strings.Repeat("x", longAssignment), "MINE="+strings.Repeat("y", longAssignment)
-	twice := packed{}
+	twice := Packed{}
 	for i, rank := range []string{"RANK=0", "RANK=1", "RANK=2"} {
 		env := []string{mine, "MINE=", long, rank}
-		rest, apart, err := twice.apart(env, 2)
+		rest, apart, err := twice.Apart(env, 2)
 		require.NoError(t, err)
 		require.ElementsMatch(t, env, wire.Spec{Env: rest, Packed: apart}.Unpacked().Env)
 		require.Equal(t, []string{mine, "MINE="}, rest[:2])

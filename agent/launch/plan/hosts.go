@@ -1,11 +1,20 @@
-package launch
+package plan
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/hostfile"
 	"github.com/musterhq/muster/rendezvous"
 )
+
+// Uses: a process of the group is on that worker.
+func (p Plan) Uses(worker string) bool {
+	return slices.ContainsFunc(p.Processes, func(one Process) bool { return p.Hosts[one.Worker].Name == worker })
+}
 
 // Host is one worker as it stands in the hostfile.
 type Host struct {
@@ -42,20 +51,46 @@ func hostsOf(ranked []rendezvous.Worker, slots int) []Host {
 	return hosts
 }
 
+// All are the hosts that mpirun knows: the launcher first, where it takes ranks.
+func (p Plan) All() []Host {
+	if p.Own == nil {
+		return p.Hosts
+	}
+	return append([]Host{*p.Own}, p.Hosts...)
+}
+
+// HostfileLines are hosts for a hostfile.
+func HostfileLines(hosts []Host) []hostfile.Host {
+	list := make([]hostfile.Host, 0, len(hosts))
+	for _, h := range hosts {
+		list = append(list, hostfile.Host{Name: h.Host, Slots: h.Slots})
+	}
+	return list
+}
+
+// ownRanks refuses ranks in the launcher where nobody would start them there.
+func ownRanks(c config.Config, l framework.Launch) error {
+	if c.LauncherSlots > 0 && (len(l.Processes) > 0 || len(l.Argv) > 0 || l.Shims) {
+		return failure.Usage("leave --launcher-slots away, or start each pod by itself: agent join --workers=N",
+			"--launcher-slots=%d: %s starts no ranks in the launcher; mpirun does", c.LauncherSlots, c.Command[0])
+	}
+	return nil
+}
+
 // sharedCores tells whether workers may compute on the same processors as each
 // other or as a stranger; see framework.SharedCores.
 //
 // A worker does not know which processors its machine has online, but a list
 // that holds CPU 0 is the node's common pool: the kubelet's static policy, which
 // gives processors to one pod alone, always keeps CPU 0 back.
-func sharedCores(s situation) bool {
+func sharedCores(s Situation) bool {
 	type one struct{ node, set string }
 	var all []one
-	for _, w := range s.ranked {
-		all = append(all, one{w.Node, s.welcomes[w.Name].CPUSet})
+	for _, w := range s.Ranked {
+		all = append(all, one{w.Node, s.Welcomes[w.Name].CPUSet})
 	}
-	if s.cfg.LauncherSlots > 0 {
-		all = append(all, one{"", ownCPUs()}) // whose node is not known
+	if s.Config.LauncherSlots > 0 {
+		all = append(all, one{"", s.Machine.CPUs}) // whose node is not known
 	}
 	places := make([]framework.Place, 0, len(all))
 	for _, w := range all {

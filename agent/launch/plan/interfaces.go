@@ -1,14 +1,12 @@
-package launch
+package plan
 
 import (
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
-	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -16,21 +14,21 @@ import (
 // one that holds its address. Workers that have not said what they have get none,
 // unless the user names it. A worker that lacks what the user asks for is an
 // error that lists what it has.
-func giveInterfaces(s situation, workers []framework.Node) error {
+func giveInterfaces(s Situation, workers []framework.Node) error {
 	for i := range workers {
 		w := &workers[i]
-		has := s.welcomes[w.Name].Interfaces
+		has := s.Welcomes[w.Name].Interfaces
 		switch {
-		case s.cfg.Interface == "" && s.cfg.IsFake():
+		case s.Config.Interface == "" && s.Config.IsFake():
 			// lo, which the framework knows
-		case s.cfg.Interface == "":
+		case s.Config.Interface == "":
 			w.Interface, _ = holding(has, func(a netip.Addr) bool { return a.String() == w.IP })
-		case len(has) == 0 && !strings.Contains(s.cfg.Interface, "/"):
-			w.Interface = s.cfg.Interface // nobody has asked the worker yet
+		case len(has) == 0 && !strings.Contains(s.Config.Interface, "/"):
+			w.Interface = s.Config.Interface // nobody has asked the worker yet
 		case len(has) > 0:
-			name, ok := wanted(has, s.cfg.Interface)
+			name, ok := InterfaceOf(has, s.Config.Interface)
 			if !ok {
-				return failure.Usage("it has "+listInterfaces(has), "--interface=%s: worker %s has no such interface", s.cfg.Interface, w.Name)
+				return failure.Usage("it has "+listInterfaces(has), "--interface=%s: worker %s has no such interface", s.Config.Interface, w.Name)
 			}
 			w.Interface = name
 		}
@@ -38,36 +36,9 @@ func giveInterfaces(s situation, workers []framework.Node) error {
 	return nil
 }
 
-// launcherInterface is the launcher's own: the one that --interface means, where
-// it has that, else as ownInterface finds it.
-func launcherInterface(cfg config.Config) string {
-	if cfg.Interface == "" || cfg.IsFake() {
-		return ownInterface(cfg)
-	}
-	list, err := net.Interfaces()
-	if err != nil {
-		return ownInterface(cfg)
-	}
-	var has []wire.Interface
-	for _, i := range list {
-		one := wire.Interface{Name: i.Name}
-		addrs, _ := i.Addrs() // none, then
-		for _, a := range addrs {
-			if n, ok := a.(*net.IPNet); ok {
-				one.Addresses = append(one.Addresses, n.IP.String())
-			}
-		}
-		has = append(has, one)
-	}
-	if name, ok := wanted(has, cfg.Interface); ok {
-		return name
-	}
-	return ownInterface(cfg)
-}
-
-// wanted finds an interface by its name, else by a network that one of its
+// InterfaceOf finds an interface by its name, else by a network that one of its
 // addresses is in.
-func wanted(has []wire.Interface, which string) (name string, ok bool) {
+func InterfaceOf(has []wire.Interface, which string) (name string, ok bool) {
 	if slices.ContainsFunc(has, func(i wire.Interface) bool { return i.Name == which }) {
 		return which, true
 	}

@@ -1,4 +1,4 @@
-package launch
+package plan
 
 import (
 	"testing"
@@ -14,9 +14,9 @@ import (
 func TestSharedAssignments(t *testing.T) {
 	cfg := config.Config{Launching: config.Launching{Env: []string{"A=1"}}}
 	addresses := framework.Var{Name: "ADDRESSES", Value: "10.0.0.1,10.0.0.2"}
-	known := assigned{}
-	first := Proc{Vars: []framework.Var{addresses, {Name: "RANK", Value: "0"}}}.environmentOf(cfg, known)
-	second := Proc{Vars: []framework.Var{addresses, {Name: "RANK", Value: "1"}, {Name: "EMPTY"}}}.environmentOf(cfg, known)
+	known := Assigned{}
+	first := Process{Vars: []framework.Var{addresses, {Name: "RANK", Value: "0"}}}.EnvironmentOf(cfg, known)
+	second := Process{Vars: []framework.Var{addresses, {Name: "RANK", Value: "1"}, {Name: "EMPTY"}}}.EnvironmentOf(cfg, known)
 	require.Equal(t, []string{"A=1", "ADDRESSES=10.0.0.1,10.0.0.2", "RANK=0"}, first)
 	require.Equal(t, []string{"A=1", "ADDRESSES=10.0.0.1,10.0.0.2", "RANK=1", "EMPTY="}, second)
 	require.Same(t, unsafe.StringData(first[1]), unsafe.StringData(second[1]))

@@ -1,6 +1,7 @@
-package launch
+package plan
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -11,11 +12,11 @@ import (
 
 func TestPortsAreFresh(t *testing.T) {
 	for range 200 {
-		p := newPorts(0)
+		p := NewPorts(0, rand.IntN)
 		now := time.Now()
 		used := map[int]bool{}
 		for range len(p.left) {
-			port, wait := p.next(now)
+			port, wait := p.Next(now)
 			require.Zero(t, wait)
 			require.GreaterOrEqual(t, port, firstPort)
 			require.Less(t, port+framework.PortBlock, 32768, "the kernel's own begin there")
@@ -25,7 +26,7 @@ func TestPortsAreFresh(t *testing.T) {
 			used[port] = true
 		}
 		require.GreaterOrEqual(t, len(used), 10, "attempts of a minute, with the pauses between them")
-		port, wait := p.next(now.Add(10 * time.Second))
+		port, wait := p.Next(now.Add(10 * time.Second))
 		require.True(t, used[port])
 		require.Positive(t, wait)
 		require.LessOrEqual(t, wait, portRest)
@@ -33,26 +34,26 @@ func TestPortsAreFresh(t *testing.T) {
 }
 
 func TestPortsOfTheUser(t *testing.T) {
-	p := newPorts(63000)
+	p := NewPorts(63000, rand.IntN)
 	now := time.Now()
 	var got []int
 	for range 4 {
-		port, _ := p.next(now)
+		port, _ := p.Next(now)
 		got = append(got, port)
 	}
 	require.Equal(t, []int{63000, 64000, 63000, 64000}, got)
-	_, wait := p.next(now.Add(20 * time.Second))
+	_, wait := p.Next(now.Add(20 * time.Second))
 	require.Equal(t, 40*time.Second, wait)
-	_, wait = p.next(now.Add(2 * time.Minute))
+	_, wait = p.Next(now.Add(2 * time.Minute))
 	require.Zero(t, wait)
-	require.Len(t, newPorts(1<<16-framework.PortBlock).left, 1)
+	require.Len(t, NewPorts(1<<16-framework.PortBlock, rand.IntN).left, 1)
 }
 
 func TestPorts(t *testing.T) {
-	require.Equal(t, 4711, anyPort(4711))
+	require.Equal(t, 4711, AnyPort(4711, rand.IntN))
 	seen := map[int]bool{}
 	for range 100 {
-		p := anyPort(0)
+		p := AnyPort(0, rand.IntN)
 		require.GreaterOrEqual(t, p, 20000)
 		require.LessOrEqual(t, p+framework.PortBlock, 31000)
 		seen[p] = true

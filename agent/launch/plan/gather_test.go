@@ -1,4 +1,4 @@
-package launch
+package plan
 
 import (
 	"testing"
@@ -8,6 +8,6 @@ import (
 
 func TestGatherMillis(t *testing.T) {
 	for processes, want := range map[int]int{1: 0, 49: 0, 50: 20, 1000: 400, 2000: 400, 100_000: 400} {
-		require.Equal(t, want, gatherMillis(processes), processes)
+		require.Equal(t, want, GatherMillis(processes), processes)
 	}
 }

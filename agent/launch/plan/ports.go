@@ -1,7 +1,6 @@
-package launch
+package plan
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/musterhq/muster/agent/framework"
@@ -12,31 +11,31 @@ import (
 // the kernel keeps its closed connections for a minute (tcp(7), TIME_WAIT).
 const portRest = time.Minute
 
-// ports gives each attempt of a run a block of framework.PortBlock ports. No block
+// Ports gives each attempt of a run a block of framework.PortBlock ports. No block
 // is given out twice as long as there is another, and none within portRest of its
 // last use.
-type ports struct {
+type Ports struct {
 	first int
 	left  []time.Time // by block: when its attempt had ended; zero: never used
 	at    int         // the present block
 	begun bool        // there is one
 }
 
-// newPorts takes --port for the first block, and those above it for the attempts
+// NewPorts takes --port for the first block, and those above it for the attempts
 // after it. Else the blocks lie below the kernel's ephemeral ports, at a place of
 // their own for each run: another launcher may have used these workers a moment
-// ago.
-func newPorts(port int) *ports {
+// ago. random returns a number from 0 to n-1.
+func NewPorts(port int, random func(n int) int) *Ports {
 	if port != 0 {
-		return &ports{first: port, left: make([]time.Time, config.PortBlocks(port)), at: -1}
+		return &Ports{first: port, left: make([]time.Time, config.PortBlocks(port)), at: -1}
 	}
 	n := (lastPort - firstPort) / framework.PortBlock
-	return &ports{first: firstPort + rand.IntN(framework.PortBlock), left: make([]time.Time, n), at: rand.IntN(n)}
+	return &Ports{first: firstPort + random(framework.PortBlock), left: make([]time.Time, n), at: random(n)}
 }
 
-// next gives the next attempt its first port, and how long to wait before it may
+// Next gives the next attempt its first port, and how long to wait before it may
 // be used.
-func (p *ports) next(now time.Time) (port int, wait time.Duration) {
+func (p *Ports) Next(now time.Time) (port int, wait time.Duration) {
 	if p.begun {
 		p.left[p.at] = now
 	}
@@ -55,10 +54,10 @@ const (
 	lastPort  = 30000
 )
 
-// anyPort is the port that the user has given, not 0, else one of those for attempts.
-func anyPort(given int) int {
+// AnyPort is the port that the user has given, not 0, else one of those for attempts.
+func AnyPort(given int, random func(n int) int) int {
 	if given != 0 {
 		return given
 	}
-	return firstPort + rand.IntN(lastPort-firstPort+1)
+	return firstPort + random(lastPort-firstPort+1)
 }

@@ -1,8 +1,7 @@
-//go:build linux
-
-package launch
+package plan
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -18,21 +17,21 @@ import (
 
 // podsOf is a situation of pods with these roles as labels, each with eth0 that
 // holds its address.
-func podsOf(cfg config.Config, roles ...string) situation {
-	s := situation{cfg: cfg, port: anyPort(cfg.Port), welcomes: map[string]wire.WelcomeRecord{}, dir: "/run/m", broker: "/run/m/broker.sock", agent: "/muster/agent",
-		paths: paths{Hostfile: "/run/m/hostfile", Hydra: "/run/m/hostfile.hydra", Rsh: "/run/m/rsh"}}
+func podsOf(cfg config.Config, roles ...string) Situation {
+	s := Situation{Config: cfg, Port: AnyPort(cfg.Port, rand.IntN), Welcomes: map[string]wire.WelcomeRecord{}, Dir: "/run/m", Broker: "/run/m/broker.sock", Agent: "/muster/agent",
+		Files: Files{Hostfile: "/run/m/hostfile", Hydra: "/run/m/hostfile.hydra", Rsh: "/run/m/rsh"}}
 	for i, role := range roles {
 		name, ip := "pi-worker-"+string(rune('0'+i)), "10.0.0."+string(rune('1'+i))
-		s.ranked = append(s.ranked, rendezvous.Worker{Name: name, IP: ip, Index: i, Role: role, GPUs: 2})
-		s.welcomes[name] = wire.WelcomeRecord{NoRDMA: true, Interfaces: []wire.Interface{{Name: "lo", Addresses: []string{"127.0.0.1", "::1"}},
+		s.Ranked = append(s.Ranked, rendezvous.Worker{Name: name, IP: ip, Index: i, Role: role, GPUs: 2})
+		s.Welcomes[name] = wire.WelcomeRecord{NoRDMA: true, Interfaces: []wire.Interface{{Name: "lo", Addresses: []string{"127.0.0.1", "::1"}},
 			{Name: "eth0", Addresses: []string{ip}}, {Name: "eth1", Addresses: []string{"192.168.7." + string(rune('1'+i)), "fd00::1"}}}}
 	}
 	return s
 }
 
-func clusterIn(t *testing.T, s situation) framework.Cluster {
+func clusterIn(t *testing.T, s Situation) framework.Cluster {
 	t.Helper()
-	c, err := clusterOf(s, hostsOf(s.ranked, 1), "")
+	c, err := clusterOf(s, hostsOf(s.Ranked, 1))
 	require.NoError(t, err)
 	return c
 }
@@ -56,7 +55,7 @@ func TestRoles(t *testing.T) {
 		require.Equal(t, tc.want, strings.Join(got, " "), name)
 	}
 	s := podsOf(config.Config{Launching: config.Launching{Roles: "chief=1,worker=3"}}, "", "")
-	_, err := clusterOf(s, hostsOf(s.ranked, 1), "")
+	_, err := clusterOf(s, hostsOf(s.Ranked, 1))
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 }
 
@@ -67,27 +66,20 @@ func TestInterfaces(t *testing.T) {
 		require.Equal(t, want, c.Workers[1].Interface, flag)
 	}
 	s := podsOf(config.Config{Launching: config.Launching{Interface: "eth1"}}, "", "")
-	second := s.welcomes["pi-worker-1"]
+	second := s.Welcomes["pi-worker-1"]
 	second.Interfaces = second.Interfaces[:2]
-	s.welcomes["pi-worker-1"] = second
-	_, err := clusterOf(s, hostsOf(s.ranked, 1), "")
+	s.Welcomes["pi-worker-1"] = second
+	_, err := clusterOf(s, hostsOf(s.Ranked, 1))
 	require.EqualError(t, err, "--interface=eth1: worker pi-worker-1 has no such interface")
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	var f *failure.Failure
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, "it has lo (127.0.0.1, ::1), eth0 (10.0.0.2)", f.Hint())
 
-	delete(s.welcomes, "pi-worker-1")
+	delete(s.Welcomes, "pi-worker-1")
 	require.Equal(t, "eth1", clusterIn(t, s).Workers[1].Interface, "nobody has asked it yet")
-	s.cfg.Interface = ""
+	s.Config.Interface = ""
 	require.Empty(t, clusterIn(t, s).Workers[1].Interface)
-}
-
-func TestLauncherInterface(t *testing.T) {
-	require.Equal(t, "lo", launcherInterface(config.Config{Launching: config.Launching{Interface: "lo"}}))
-	require.Equal(t, "lo", launcherInterface(config.Config{Launching: config.Launching{Interface: "127.0.0.0/8"}}))
-	require.Equal(t, ownInterface(config.Config{}), launcherInterface(config.Config{Launching: config.Launching{Interface: "nosuch0"}}), "it may lack what the workers have")
-	require.Equal(t, ownInterface(config.Config{}), launcherInterface(config.Config{}))
 }
 
 func TestWhatWorkersSay(t *testing.T) {
@@ -95,49 +87,49 @@ func TestWhatWorkersSay(t *testing.T) {
 	c := clusterIn(t, s)
 	require.True(t, c.NoRDMA)
 	require.Equal(t, 2, c.Workers[1].GPUs)
-	delete(s.welcomes, "pi-worker-1")
+	delete(s.Welcomes, "pi-worker-1")
 	require.False(t, clusterIn(t, s).NoRDMA, "one that does not say may have a device")
 }
 
 func TestProcesses(t *testing.T) {
 	s := podsOf(config.Config{Launching: config.Launching{Framework: "torch", ProcsPerWorker: 2, Env: []string{"A=b", "WORLD_SIZE=9"}, Port: 25000}, Command: []string{"python", "t.py"}}, "", "")
-	s.ranked[1].Env = []string{"MASTER_ADDR=mine", "LOCAL_RANK=0"}
-	plan, err := makePlan(s)
+	s.Ranked[1].Env = []string{"MASTER_ADDR=mine", "LOCAL_RANK=0"}
+	plan, err := Make(s)
 	require.NoError(t, err)
 	require.Len(t, plan.Processes, 4)
-	require.Equal(t, 4, plan.ranks())
+	require.Equal(t, 4, plan.Ranks())
 	last := plan.Processes[3]
 	require.Equal(t, "rank 3", last.Label)
 	require.Equal(t, 1, last.Worker)
-	env := last.environment(s.cfg)
+	env := last.Environment(s.Config)
 	require.Contains(t, env, "RANK=3")
 	require.Contains(t, env, "MUSTER_ATTEMPT=0")
 	require.Contains(t, env, "GLOO_SOCKET_IFNAME=eth0")
 	require.Contains(t, env, "WORLD_SIZE=9")
 	require.NotContains(t, env, "WORLD_SIZE=4")
 	require.NotContains(t, env, "LOCAL_RANK=1", "the pod's own counts")
-	require.Contains(t, plan.Processes[1].environment(s.cfg), "LOCAL_RANK=1")
+	require.Contains(t, plan.Processes[1].Environment(s.Config), "LOCAL_RANK=1")
 	require.Len(t, plan.Warnings, 3, "once a name: %q", plan.Warnings)
 	require.Contains(t, strings.Join(plan.Warnings, "\n"), `MASTER_ADDR="mine" is set and kept in place of "10.0.0.1"`)
 
-	s.cfg.OnlyRanks = "0,4"
-	_, err = makePlan(s)
+	s.Config.OnlyRanks = "0,4"
+	_, err = Make(s)
 	require.EqualError(t, err, "--only-ranks=0,4: there is no rank 4")
-	s.cfg.OnlyRanks, s.cfg.Success = "", "chief"
-	_, err = makePlan(s)
+	s.Config.OnlyRanks, s.Config.Success = "", "chief"
+	_, err = Make(s)
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 }
 
 // Search paths are extended over what the worker itself has; the files'
 // directory is another on each.
 func TestSettleWithFiles(t *testing.T) {
-	p := Plan{Processes: []Proc{
+	p := Plan{Processes: []Process{
 		{Worker: 0, ours: []framework.Var{{Name: "PYTHONPATH", Value: framework.FilesDir, Extend: ":"}}},
 		{Worker: 1, ours: []framework.Var{{Name: "PYTHONPATH", Value: framework.FilesDir, Extend: ":"}, {Name: "CONF", Value: framework.FilesDir + "/x.json"}}},
 	}}
-	require.Equal(t, []string{"PYTHONPATH"}, p.extended())
-	warnings := p.settleProcesses(config.Config{}, [][]string{{"PYTHONPATH=/image"}, nil}, []string{"/a", "/b"})
+	require.Equal(t, []string{"PYTHONPATH"}, p.Extended())
+	warnings := p.SettleProcesses(config.Config{}, [][]string{{"PYTHONPATH=/image"}, nil}, []string{"/a", "/b"})
 	require.Empty(t, warnings)
-	require.Equal(t, []string{"PYTHONPATH=/a:/image"}, p.Processes[0].environment(config.Config{}))
-	require.Equal(t, []string{"PYTHONPATH=/b", "CONF=/b/x.json"}, p.Processes[1].environment(config.Config{}))
+	require.Equal(t, []string{"PYTHONPATH=/a:/image"}, p.Processes[0].Environment(config.Config{}))
+	require.Equal(t, []string{"PYTHONPATH=/b", "CONF=/b/x.json"}, p.Processes[1].Environment(config.Config{}))
 }

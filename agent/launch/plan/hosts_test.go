@@ -1,4 +1,4 @@
-package launch
+package plan
 
 import (
 	"testing"
@@ -42,7 +42,7 @@ func TestSharedCores(t *testing.T) {
 		"unknown":                {"2-3", "4-5", "", true},
 	} {
 		welcomes := map[string]wire.WelcomeRecord{"a": {CPUSet: tc.a}, "b": {CPUSet: tc.b}, "c": {CPUSet: tc.c}}
-		require.Equal(t, tc.want, sharedCores(situation{ranked: workers, welcomes: welcomes}), name)
+		require.Equal(t, tc.want, sharedCores(Situation{Ranked: workers, Welcomes: welcomes}), name)
 	}
-	require.False(t, sharedCores(situation{}))
+	require.False(t, sharedCores(Situation{}))
 }

@@ -1,22 +1,16 @@
-package launch
+package plan
 
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
-	"github.com/musterhq/muster/hostfile"
 )
 
-// planName is the plan's file within the private directory.
-const planName = "plan.json"
-
-// planFile is what stands in it. Long values of the processes' variables stand there
+// planFile is a plan as its file has it. Long values of the processes' variables stand there
 // once: each of a thousand workers has the addresses of all.
 type planFile struct {
 	Plan
@@ -27,8 +21,8 @@ type planFile struct {
 // can have a NUL.
 const longMark = "\x00"
 
-// save keeps the plan for env and hosts.
-func (p Plan) save(dir string) error {
+// Encode is the plan as a file for env and hosts; decodePlan reads it.
+func (p Plan) Encode() ([]byte, error) {
 	file := planFile{Plan: p}
 	file.Processes = slices.Clone(p.Processes)
 	places := map[string]string{}
@@ -47,17 +41,13 @@ func (p Plan) save(dir string) error {
 	}
 	text, err := json.Marshal(file)
 	if err != nil {
-		return fmt.Errorf("encode plan: %w", err)
+		return nil, fmt.Errorf("encode plan: %w", err)
 	}
-	return hostfile.Write(filepath.Join(dir, planName), text, 0o600)
+	return text, nil
 }
 
-// loadPlan reads the plan of the launcher whose broker is at socket.
-func loadPlan(socket string) (Plan, error) {
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(socket), planName))
-	if err != nil {
-		return Plan{}, fmt.Errorf("read plan: %w", err)
-	}
+// Decode reads a plan's file.
+func Decode(text []byte) (Plan, error) {
 	var file planFile
 	if err := json.Unmarshal(text, &file); err != nil {
 		return Plan{}, fmt.Errorf("read plan: %w", err)

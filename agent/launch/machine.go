@@ -1,0 +1,165 @@
+package launch
+
+import (
+	"net"
+	"os"
+	"os/user"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// makePlan plans for the workers that --hostfile lists, all by default, and for the machine that
+// we are on.
+func makePlan(s plan.Situation, listed given) (plan.Plan, error) {
+	var err error
+	if s.Ranked, err = listed.choose(s.Ranked); err != nil {
+		return plan.Plan{}, err
+	}
+	if s.Machine, err = machineOf(s.Config, s.Dir); err != nil {
+		return plan.Plan{}, err
+	}
+	return plan.Make(s)
+}
+
+// machineOf looks at the machine that we are on. dir is the private directory.
+func machineOf(cfg config.Config, dir string) (plan.Machine, error) {
+	m := plan.Machine{Root: os.Getuid() == 0, NoPasswd: !hasPasswd(os.Getuid()), Home: homeIfNone(dir), Interface: launcherInterface(cfg),
+		Processors: runtime.NumCPU(), Own: ownHost(cfg)}
+	if cfg.LauncherSlots > 0 {
+		m.CPUs = ownCPUs()
+	}
+	temporary := rundir.Temp
+	if cfg.IsFake() { // runs of one machine: of two mpiruns, the one that ends takes the other's directory away
+		temporary = rundir.OwnTemp
+	}
+	var err error
+	m.Temp, err = temporary(dir)
+	return m, err
+}
+
+// launcherInterface is the launcher's own: the one that --interface means, where
+// it has that, else as ownInterface finds it.
+func launcherInterface(cfg config.Config) string {
+	if cfg.Interface == "" || cfg.IsFake() {
+		return ownInterface(cfg)
+	}
+	list, err := net.Interfaces()
+	if err != nil {
+		return ownInterface(cfg)
+	}
+	var has []wire.Interface
+	for _, i := range list {
+		one := wire.Interface{Name: i.Name}
+		addrs, _ := i.Addrs() // none, then
+		for _, a := range addrs {
+			if n, ok := a.(*net.IPNet); ok {
+				one.Addresses = append(one.Addresses, n.IP.String())
+			}
+		}
+		has = append(has, one)
+	}
+	if name, ok := plan.InterfaceOf(has, cfg.Interface); ok {
+		return name
+	}
+	return ownInterface(cfg)
+}
+
+// ownHost is the launcher as a host of its own mpirun, which knows it by an address
+// of this pod, and starts the ranks there without the agent; nil: it takes none.
+func ownHost(cfg config.Config) *plan.Host {
+	if cfg.LauncherSlots == 0 {
+		return nil
+	}
+	h := &plan.Host{Index: -1, Name: cfg.PodName, IP: cfg.PodIP, Slots: cfg.LauncherSlots}
+	if cfg.IsFake() {
+		h.IP = "127.0.0.1"
+	}
+	if h.IP == "" {
+		h.IP = addressOn(ownInterface(cfg))
+	}
+	if name, err := os.Hostname(); err == nil && h.Name == "" {
+		h.Name = name
+	}
+	if h.Host = h.IP; h.Host == "" {
+		h.Host = h.Name
+	}
+	return h
+}
+
+// addressOn is the first address of an interface that others can reach; "" where
+// there is none.
+func addressOn(name string) string {
+	i, err := net.InterfaceByName(name)
+	if err != nil {
+		return ""
+	}
+	addrs, err := i.Addrs()
+	if err != nil {
+		return ""
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	return ""
+}
+
+// ownCPUs are the processors that this pod may use, as workers tell theirs.
+func ownCPUs() string {
+	status, _ := os.ReadFile("/proc/self/status") // elsewhere than on Linux it is not known
+	_, rest, _ := strings.Cut(string(status), "Cpus_allowed_list:")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(line)
+}
+
+// homeIfNone is a HOME for who has none.
+func homeIfNone(dir string) string {
+	if os.Getenv("HOME") == "" {
+		return dir
+	}
+	return ""
+}
+
+// hasPasswd reports whether uid has an entry in /etc/passwd, where mpirun looks.
+func hasPasswd(uid int) bool {
+	_, err := user.LookupId(strconv.Itoa(uid))
+	return err == nil
+}
+
+// ownInterface names the network interface whose address workers can reach:
+// lo for fake ones, else that of our pod's address, else the first that is not
+// loopback. Hydra then gives a numeric address to its proxies, which need no
+// DNS for it. "" when there is none.
+func ownInterface(cfg config.Config) string {
+	if cfg.IsFake() {
+		return "lo"
+	}
+	list, err := net.Interfaces()
+	if err != nil {
+		return ""
+	}
+	first := ""
+	for _, i := range list {
+		addrs, err := i.Addrs()
+		if err != nil || i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		for _, a := range addrs {
+			n, ok := a.(*net.IPNet)
+			if ok && cfg.PodIP != "" && n.IP.Equal(net.ParseIP(cfg.PodIP)) {
+				return i.Name
+			}
+			if ok && first == "" && n.IP.IsGlobalUnicast() {
+				first = i.Name
+			}
+		}
+	}
+	return first
+}

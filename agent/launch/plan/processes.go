@@ -1,0 +1,176 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// Process is one process on a worker, as the plan has it.
+type Process struct {
+	Label  string          `json:"label"` // "rank 3", "ps 0"
+	Worker int             `json:"worker"`
+	Rank   int             `json:"rank"` // -1: none
+	Role   string          `json:"role,omitempty"`
+	Vars   []framework.Var `json:"vars"` // what we set, the user's left out
+	Argv   []string        `json:"argv"`
+	After  string          `json:"after,omitempty"`
+	Part   framework.Part  `json:"part,omitempty"`
+
+	ours []framework.Var // before Merge
+}
+
+// withProcesses adds the processes to a plan, each with its own environment.
+func (p Plan) withProcesses(s Situation, list []framework.Process) (Plan, error) {
+	for _, one := range list {
+		if i := s.Ranked[one.Worker].Index; p.Elastic && i >= 0 {
+			one.Rank = i // its place among those that are there changes
+		}
+		proc := Process{Label: labelOf(one), Worker: one.Worker, Rank: one.Rank, Role: one.Role, Argv: one.Argv, After: one.After, Part: one.Part,
+			ours: append(one.Env, attemptVar(s.Attempt))}
+		p.Processes = append(p.Processes, proc)
+	}
+	if err := s.Config.RanksShown(p.Ranks()); err != nil && !s.Config.Elastic() {
+		return Plan{}, err
+	}
+	p.Warnings = append(p.Warnings, p.SettleProcesses(s.Config, s.UserEnv(), nil)...)
+	return p, nil
+}
+
+func labelOf(p framework.Process) string {
+	if p.Rank >= 0 {
+		return fmt.Sprintf("rank %d", p.Rank)
+	}
+	return fmt.Sprintf("%s %d", p.Role, p.Index)
+}
+
+// Ranks is how many processes have a rank.
+func (p Plan) Ranks() int {
+	n := 0
+	for _, one := range p.Processes {
+		n = max(n, one.Rank+1)
+	}
+	return n
+}
+
+// SettleProcesses decides each process's variables over what the user has set on
+// its worker, and puts the directory of files in their place. Warnings name
+// each variable of the user's once, not per rank.
+func (p Plan) SettleProcesses(cfg config.Config, user [][]string, dirs []string) (warnings []string) {
+	warned := map[string]bool{}
+	for i := range p.Processes {
+		one := &p.Processes[i]
+		one.Vars = nil
+		theirs := slices.Concat(user[one.Worker], cfg.Env)
+		for _, v := range one.ours {
+			if dirs != nil {
+				v.Value = strings.ReplaceAll(v.Value, framework.FilesDir, dirs[one.Worker])
+			}
+			set, kept := framework.Merge(theirs, []framework.Var{v})
+			one.Vars = append(one.Vars, set...)
+			for _, sentence := range kept {
+				if !warned[v.Name] {
+					warned[v.Name] = true
+					warnings = append(warnings, sentence)
+				}
+			}
+		}
+	}
+	return warnings
+}
+
+// Environment is what a process's session adds to its worker's own.
+func (p Process) Environment(cfg config.Config) []string {
+	return p.EnvironmentOf(cfg, Assigned{})
+}
+
+// Assigned has the assignments of processes that are alike: the addresses of a
+// thousand workers, in each one's environment, are kept once.
+type Assigned map[[2]string]string
+
+// EnvironmentOf is Environment with assignments that are kept once in known.
+func (p Process) EnvironmentOf(cfg config.Config, known Assigned) []string {
+	env := append(make([]string, 0, len(cfg.Env)+len(p.Vars)), cfg.Env...)
+	for _, v := range p.Vars {
+		key := [2]string{v.Name, v.Value}
+		if known[key] == "" {
+			known[key] = v.Name + "=" + v.Value
+		}
+		env = append(env, known[key])
+	}
+	return env
+}
+
+// UserEnv is what the user has set on each worker, as far as it is known: what
+// stands in the pod's spec and what the worker has told, its image's among it; for
+// fake workers the launcher's environment, which they have.
+func (s Situation) UserEnv() [][]string {
+	all := make([][]string, 0, len(s.Ranked))
+	for _, w := range s.Ranked {
+		all = append(all, s.userEnvOf(w))
+	}
+	return all
+}
+
+// userEnvOf is that of one worker.
+func (s Situation) userEnvOf(w rendezvous.Worker) []string {
+	if s.Config.IsFake() {
+		return WithoutMuster(s.Env)
+	}
+	env := slices.Clone(w.Env)
+	told := s.Welcomes[w.Name].Env
+	for _, name := range slices.Sorted(maps.Keys(told)) {
+		env = append(env, name+"="+told[name])
+	}
+	return env
+}
+
+// UserEnvOn is that of the worker with that name, which may have joined; nil for none.
+func (s Situation) UserEnvOn(name string) []string {
+	i := slices.IndexFunc(s.Ranked, func(w rendezvous.Worker) bool { return w.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.userEnvOf(s.Ranked[i])
+}
+
+// Extended are the names of search paths that processes extend.
+func (p Plan) Extended() []string {
+	var names []string
+	for _, one := range p.Processes {
+		for _, v := range one.ours {
+			if v.Extend != "" && !slices.Contains(names, v.Name) {
+				names = append(names, v.Name)
+			}
+		}
+	}
+	return names
+}
+
+// Starter names the launcher that each of the processes is, which starts the ranks of its
+// worker; "": they are ranks.
+func Starter(processes []Process) string {
+	for _, p := range processes {
+		has := func(name string) bool {
+			return slices.ContainsFunc(p.ours, func(v framework.Var) bool { return v.Name == name })
+		}
+		if has("PET_NPROC_PER_NODE") && !has("RANK") { // torchrun sets it itself
+			return "torchrun"
+		}
+	}
+	return ""
+}
+
+// Store names the worker that holds torchrun's store in an elastic group: without it, torchrun
+// on the others ends its ranks. It returns "" if there is none.
+func Store(p Plan) string {
+	if !p.Elastic || Starter(p.Processes) == "" || len(p.Hosts) == 0 {
+		return ""
+	}
+	return p.Hosts[0].Name
+}
