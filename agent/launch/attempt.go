@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -33,7 +34,7 @@ type attempt struct {
 	made     plan.Situation // what the plan was made of
 	command  *command       // nil: a group, or the plan could not be carried out
 	watcher  *supervisor
-	hang     *hangWatch     // nil: nobody looks for hangs
+	hang     *hang.Watch    // nil: nobody looks for hangs
 	progress *progressWatch // nil: there are no rules for output lines
 	words    *console.Words // nil: nobody listens to the command's words
 	began    time.Time
@@ -68,7 +69,7 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 	if err := r.place.note(a.plan); err != nil {
 		return nil, fmt.Errorf("write plan: %w", err)
 	}
-	r.serve(working, a.plan, a.hang.labelOf)
+	r.serve(working, a.plan, a.hang.LabelOf)
 	if len(a.plan.Processes) > 0 {
 		r.warn(a.plan.Warnings)
 		err = r.runGroup(ctx, working, a, a.made.UserEnv())
@@ -158,7 +159,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	}
 	a.command.links = r.links
 	r.limitFiles(argv, a.command.proc.PID(), len(a.workers))
-	a.hang.over(a.command)
+	a.hang.Over(a.command.scene)
 	s := r.supervise(working, a, a.command.name, a.command)
 	s.alone = r.watchAlone(argv, a.command)
 	s.rest = newLeftover(r.cfg.ExitWithin)

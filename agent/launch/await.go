@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -38,7 +39,7 @@ func (f *feed) run(ctx context.Context, w rendezvous.Watch) {
 			case f.failed <- err:
 			default:
 			}
-			sleep(ctx, deniedFor)
+			wait.Sleep(ctx, deniedFor)
 		}
 	}
 }
@@ -61,12 +62,12 @@ type waiter struct {
 // the API server cannot be reached), which 0 leaves out, by a reason that waiting cannot help (76,
 // 77), or by a signal (128+n).
 func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
-	deadline, stop := limit(w.cfg.Timeout)
+	deadline, stop := wait.Limit(w.cfg.Timeout)
 	defer stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	pace := newPace(w.links.changed)
-	defer pace.stop()
+	pace := wait.NewPace(w.links.changed)
+	defer pace.Stop()
 	if w.past != nil { // what there is may be enough, and nothing may change
 		if done, err := w.look(ctx, time.Now()); done != nil || err != nil {
 			return done, err
@@ -78,10 +79,10 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 			w.setPods(shot)
 		case err := <-w.feed.failed:
 			return nil, w.gaveUp(err)
-		case <-pace.due():
+		case <-pace.Due():
 		case <-w.links.whole: // a rest would only make all wait
-		case <-pace.over():
-			pace.resume()
+		case <-pace.Over():
+			pace.Resume()
 			continue
 		case <-tick.C:
 		case sig := <-w.signals:
@@ -97,7 +98,7 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 		if done, err := w.look(ctx, now); done != nil || err != nil {
 			return done, err
 		}
-		pace.looked(now)
+		pace.Looked(now)
 	}
 }
 

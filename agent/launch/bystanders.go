@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/stacks"
@@ -16,7 +17,7 @@ import (
 // are taken at once, as the mpirun will end them: Open MPI sends TERM a second later, and
 // Hydra sends KILL without delay. A nil one does nothing.
 type bystanders struct {
-	witness
+	*hang.Witness
 	news chan struct{} // has one when a rank has failed
 }
 
@@ -25,14 +26,14 @@ func (r *runner) bystanders(a *attempt) *bystanders {
 	if r.cfg.Stacks == config.StacksNever || r.cfg.Rule() != verdict.ExitStrict {
 		return nil
 	}
-	b := &bystanders{witness: witness{run: r, hang: a.hang}, news: make(chan struct{}, 1)}
+	b := &bystanders{Witness: hang.NewWitness(r.wg.Go, r.links.askers, a.hang), news: make(chan struct{}, 1)}
 	r.tally.hearFailed(func() { token(b.news) })
 	return b
 }
 
 // due has a value when a rank has failed and no stacks were taken yet.
 func (b *bystanders) due() <-chan struct{} {
-	if b == nil || b.done != nil {
+	if b == nil || b.Begun() {
 		return nil
 	}
 	return b.news
@@ -41,17 +42,16 @@ func (b *bystanders) due() <-chan struct{} {
 // onFailedRank begins to take the stacks of the others, unless we end the command ourselves.
 func (s *supervisor) onFailedRank(ctx context.Context) {
 	if s.ending.told == 0 && !s.ending.lost && !s.ending.going && !s.ended && s.hung == "" {
-		s.bystand.begin(ctx)
+		s.bystand.Begin(ctx)
 	}
 }
 
 // found waits until the stacks are taken, failureStacks after the failure at most.
-func (b *bystanders) found() (standingAt, bool) {
-	if b == nil || b.done == nil {
-		return standingAt{}, false
+func (b *bystanders) found() (hang.Standing, bool) {
+	if b == nil || !b.Begun() {
+		return hang.Standing{}, false
 	}
-	<-b.done
-	return b.seen, true
+	return b.Witness.Found(), true
 }
 
 // tellBystanders says who the failed rank has waited for, if its last words and the stacks of
@@ -67,13 +67,13 @@ func (r *runner) tellBystanders(a *attempt) {
 		return // the stacks of ranks that are fine explain no failure: they are not waited for
 	}
 	at, found := a.watcher.bystand.found()
-	at, missing := at.apartFrom(failed, e.Ranks)
-	if !found || len(at.unknown) > 0 || !at.told() {
+	at, missing := apartFrom(at, failed, e.Ranks)
+	if !found || len(at.Unknown) > 0 || !at.Told() {
 		return
 	}
-	v := stacks.OfFailure(f, slices.Concat(at.ranks, missing))
+	v := stacks.OfFailure(f, slices.Concat(at.Ranks, missing))
 	r.report.Blames = append(r.report.Blames, Blame{Attempt: a.number, When: "failure", Sentence: v.Sentence})
-	for _, line := range at.lines(v) {
+	for _, line := range at.Lines(v) {
 		r.voice.Warn("%s", line)
 	}
 }
@@ -81,9 +81,9 @@ func (r *runner) tellBystanders(a *attempt) {
 // apartFrom leaves the ranks that lived when one had failed, and of which is known that
 // nobody had told them to end: a handler of SIGTERM is no place to be blamed for. missing
 // stands for the other ranks: what they did is not known.
-func (s standingAt) apartFrom(failed verdict.RankEnd, ends []verdict.RankEnd) (rest standingAt, missing []stacks.Rank) {
+func apartFrom(s hang.Standing, failed verdict.RankEnd, ends []verdict.RankEnd) (rest hang.Standing, missing []stacks.Rank) {
 	rest = s
-	rest.ranks = nil
+	rest.Ranks = nil
 	type place struct {
 		worker string
 		pid    int
@@ -95,12 +95,12 @@ func (s standingAt) apartFrom(failed verdict.RankEnd, ends []verdict.RankEnd) (r
 			missing = append(missing, stacks.Rank{})
 		}
 	}
-	for _, r := range s.ranks {
+	for _, r := range s.Ranks {
 		at := place{r.Worker, r.Record.Process.PID}
 		switch {
 		case r.Number < 0 || counted[at]:
 		case r.Record.NoTerm:
-			rest.ranks, counted[at] = append(rest.ranks, r), true
+			rest.Ranks, counted[at] = append(rest.Ranks, r), true
 		default:
 			unknown(at)
 		}

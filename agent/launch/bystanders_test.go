@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/wire"
@@ -43,10 +44,10 @@ func TestBystanders(t *testing.T) {
 		"a daemon is no rank":            {[]stacks.Rank{daemon, standing(0, true)}, []verdict.RankEnd{failed}, 1, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rest, missing := standingAt{ranks: c.ranks}.apartFrom(failed, c.ends)
-			require.Len(t, rest.ranks, c.rest)
+			rest, missing := apartFrom(hang.Standing{Ranks: c.ranks}, failed, c.ends)
+			require.Len(t, rest.Ranks, c.rest)
 			require.Len(t, missing, c.missing)
-			v := stacks.OfFailure(stacks.Failure{Sentence: "rank 1 failed", Tail: []string{"TimeoutError: timed out"}}, append(rest.ranks, missing...))
+			v := stacks.OfFailure(stacks.Failure{Sentence: "rank 1 failed", Tail: []string{"TimeoutError: timed out"}}, append(rest.Ranks, missing...))
 			require.Equal(t, c.blamed, len(v.Suspects) > 0)
 		})
 	}
@@ -56,7 +57,7 @@ func TestBystanders(t *testing.T) {
 func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &runner{tally: newTally(), links: newLinks(nil, nil, wire.HelloRecord{}, 0, nil, nil), cfg: config.Config{Command: []string{"mpirun"}, Launching: config.Launching{Exit: verdict.ExitStrict}}}
-		a := &attempt{hang: newHangWatch(0, nil)}
+		a := &attempt{hang: hang.NewWatch(0, nil)}
 		b := r.bystanders(a)
 		report := func(code int, kind string) {
 			r.tally.report("w", wire.ReportRecord{Session: "s", Kind: kind, PID: 71, Rank: "1", MPI: true, Code: code})
@@ -67,12 +68,12 @@ func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 		report(1, wire.ReportRank)
 		report(1, wire.ReportRank)
 		require.Len(t, b.due(), 1)
-		b.begin(context.Background())
+		b.Begin(context.Background())
 		require.Nil(t, b.due())
 		began := time.Now()
 		_, found := b.found()
 		require.True(t, found)
-		require.LessOrEqual(t, time.Since(began), failureStacks)
+		require.LessOrEqual(t, time.Since(began), hang.FailureStacks)
 		r.wg.Wait()
 
 		r.cfg.Stacks = config.StacksNever
@@ -82,3 +83,5 @@ func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 		require.False(t, found)
 	})
 }
+
+const atStep = "Current thread 0x1 (most recent call first):\n  File \"/app/train.py\", line 40 in step\n"

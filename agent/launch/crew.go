@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/group/output"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -64,13 +65,13 @@ func (c *crew) leave(worker string, grace time.Duration) (number int, later <-ch
 type seat struct {
 	link  *link.Link
 	tally *tally
-	hang  *hangWatch
+	hang  *hang.Watch
 	label string // of the process
 }
 
 // Open implements group.Opener.
 func (s seat) Open(ctx context.Context, id string, spec wire.Spec, stdout, stderr io.Writer) (group.Session, error) {
-	s.hang.name(id, s.label)
+	s.hang.Name(id, s.label)
 	s.tally.name(id, s.label)
 	session, err := s.link.Open(ctx, id, spec, link.Streams{Stdout: stdout, Stderr: stderr})
 	if err != nil {
@@ -104,7 +105,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	c.lead = func(worker string, grace time.Duration) { r.wg.Go(func() { r.lead(working, worker, grace) }) }
 	var stopped []StoppedRank
 	var s *supervisor // before the group runs
-	look := &witness{run: r, hang: a.hang, over: map[string]bool{}}
+	look := hang.NewWitness(r.wg.Go, r.links.askers, a.hang)
 	c.group = group.New(group.Config{
 		Members: members, Any: planned.Any, Grace: r.cfg.Grace, Linger: r.cfg.ShortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.AnswerTime(),
 		Last: plan.Store(planned), Ask: func(worker string, grace time.Duration) { c.lead(worker, grace) },
@@ -113,7 +114,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		OnWait: func(label, address string, soFar time.Duration) {
 			r.voice.Say("%s waits for somebody to listen on %s, for %s so far", label, address, phrase.Seconds(soFar))
 		},
-		Witness: r.witness(look), WitnessTime: failureStacks,
+		Witness: r.witness(look), WitnessTime: hang.FailureStacks,
 		OnFailure: func(f group.Failure, others int) {
 			if !c.leaves.Load() || f.Exit.Reason != wire.ReasonPreempted { // that was said
 				r.tellCause(f, others, len(members))
@@ -122,7 +123,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		},
 		OnEnd: func(e group.End, failed bool) {
 			c.live.Add(-1)
-			look.over[c.group.Label(e.Member)] = true
+			look.Ended(c.group.Label(e.Member))
 			stopped = append(stopped, stoppedOf(e, c.group)...)
 			if e.Member < len(planned.Processes) {
 				a.progress.ended(planned.Processes[e.Member].Rank)
@@ -193,7 +194,7 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 		}
 		m.Stdout, m.Stderr = r.noteErrors(m.Stdout), r.noteErrors(m.Stderr)
 		m.Stdout, m.Stderr = a.progress.hear(p.Rank, m.Stdout), a.progress.hear(p.Rank, m.Stderr)
-		m.Stdout, m.Stderr = a.hang.hear(r.meter.Watch(p.Rank, m.Stdout)), a.hang.hear(m.Stderr)
+		m.Stdout, m.Stderr = a.hang.Hear(r.meter.Watch(p.Rank, m.Stdout)), a.hang.Hear(m.Stderr)
 		return m, nil
 	}
 	for _, p := range a.plan.Processes {

@@ -7,8 +7,7 @@
 //	                whether the files that it names can be written
 //	place.go        the private directory, the broker's socket, a free place for files
 //	kube.go         where workers come from in a cluster; fake.go on one machine
-//	await.go        wait for the workers with an explained progress line; pace.go
-//	                has looks at all of them take a fortieth of the time
+//	await.go        wait for the workers with an explained progress line
 //	links.go        one link per worker, opened while the wait goes on
 //	restart.go      attempts, one after the other: ends.go says how one ended,
 //	                agent/retry whether there is another; past.go, leaving.go
@@ -28,10 +27,11 @@
 //	console         what is printed, and the command's output on its way to the user;
 //	                streams.go says which of its streams pass through us, unwritten.go
 //	                what follows from output that could not be written
-//	supervise.go    watch command, workers and signals; trouble.go; hang.go for hangs, hang_polls.go
-//	                for ranks of MPI that poll, progress.go
-//	                for rules about output lines, leftover.go for ranks that outlast others,
-//	                stacks.go for where ranks stand then, bystanders.go when a rank of an mpirun has failed
+//	supervise.go    watch command, workers and signals; trouble.go; hang_act.go for hangs,
+//	                progress.go for rules about output lines, leftover.go for ranks that
+//	                outlast others, bystanders.go when a rank of an mpirun has failed
+//	hang            whether the run has come to a stop; stacks_told.go says where its
+//	                ranks stand then
 //	verdict         decide the exit code, and say why it is not the command's. What it
 //	                is given comes from here: launched.go knows the mpiruns that a
 //	                script starts, starter.go the sessions of launchers that call ssh

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -80,7 +81,7 @@ func (f *fakes) depart(name string) {
 
 // reassemble waits until enough workers are there.
 func (f *fakes) reassemble(ctx context.Context, cfg config.Config, l *links, signals <-chan os.Signal) ([]rendezvous.Worker, error) {
-	deadline, stop := limit(cfg.Timeout)
+	deadline, stop := wait.Limit(cfg.Timeout)
 	defer stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -85,7 +85,7 @@ func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) (planned plan.
 			return planned, err
 		}
 	}
-	r.broker.set(planned, r.links.standings(), a.hang.labelOf) // before the files: a reader of a file may call its hosts
+	r.broker.set(planned, r.links.standings(), a.hang.LabelOf) // before the files: a reader of a file may call its hosts
 	if err := r.place.paths.write(planned.All(), r.agent); err != nil {
 		return planned, err
 	}

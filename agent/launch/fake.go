@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
@@ -161,7 +162,7 @@ func (p *patient) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 		if err == nil {
 			p.came.Store(true)
 		}
-		if err == nil || i == tries || p.came.Load() || !sleep(ctx, pause) {
+		if err == nil || i == tries || p.came.Load() || !wait.Sleep(ctx, pause) {
 			return c, err
 		}
 	}
@@ -188,7 +189,7 @@ func (f *fakes) await(ctx context.Context, cfg config.Config, l *links, signals 
 			f.wg.Go(func() { f.watch(ctx, w, l) })
 		}
 	}
-	deadline, stop := limit(cfg.Timeout)
+	deadline, stop := wait.Limit(cfg.Timeout)
 	defer stop()
 	for {
 		ready := 0
@@ -232,7 +233,7 @@ func (f *fakes) watch(ctx context.Context, w *fakeWorker, l *links) {
 	}
 	select {
 	case <-w.ended:
-		if sleep(ctx, time.Second) { // its answer may be on its way
+		if wait.Sleep(ctx, time.Second) { // its answer may be on its way
 			l.lose(w.Name, errors.New("its agent has ended"))
 		}
 	default:
@@ -282,7 +283,7 @@ func (f *fakes) rehearse(ctx context.Context, say func(format string, args ...an
 			continue
 		}
 		f.wg.Go(func() {
-			if !sleep(ctx, fault.After) {
+			if !wait.Sleep(ctx, fault.After) {
 				return
 			}
 			if fault.Verb == "join" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/names"
 )
 
@@ -19,7 +20,7 @@ import (
 // for pods: under the same name and address, with nothing of the old one left. One
 // that is about to end is waited for.
 func (f *fakes) renew(ctx context.Context, cfg config.Config, gone []string, signals <-chan os.Signal) error {
-	ctx, cancel := within(ctx, cfg.Timeout, errors.New("--timeout has passed"))
+	ctx, cancel := wait.Within(ctx, cfg.Timeout, errors.New("--timeout has passed"))
 	defer cancel()
 	for i, w := range f.all() {
 		if !slices.Contains(gone, w.Name) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/exec/link"
 )
 
@@ -80,7 +81,7 @@ func (f *faulty) stall(ctx context.Context, d time.Duration) {
 	f.mu.Lock()
 	f.clear = clear
 	f.mu.Unlock()
-	sleep(ctx, d)
+	wait.Sleep(ctx, d)
 	close(clear)
 }
 
@@ -160,16 +161,4 @@ func (c *faultyConn) Close() error {
 		c.line.mu.Unlock()
 	})
 	return err
-}
-
-// sleep waits for d; false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -4,82 +4,52 @@ package launch
 
 import (
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/stacks"
 )
 
-// heard notes that output passes on its way to its writer, which may be nil.
-type heard struct {
-	watch *hangWatch
-	to    io.WriteCloser
-}
-
-func (h heard) Write(p []byte) (int, error) {
-	h.watch.wrote()
-	if h.to == nil {
-		return len(p), nil
-	}
-	return h.to.Write(p)
-}
-
-func (h heard) Close() error {
-	if h.to == nil {
-		return nil
-	}
-	return h.to.Close()
-}
-
-// hear lets the watch know of what is written to w. A nil watch leaves w alone.
-func (w *hangWatch) hear(to io.WriteCloser) io.WriteCloser {
-	if w == nil {
-		return to
-	}
-	return heard{w, to}
-}
-
 // aHang is the key of a hang among what is wrong with a run.
 const aHang = "hang"
 
 // onHang says what the watch over the run has seen, and ends the run where the
 // user wants that: true when it changed how the command is to end.
-func (s *supervisor) onHang(h hang) (changed bool) {
+func (s *supervisor) onHang(h hang.Finding) (changed bool) {
 	switch {
 	case s.ending.told != 0 || s.ending.lost || s.ending.ill:
 		return false // it ends anyway
-	case h.over:
+	case h.Over:
 		s.voice.Say("%s goes on: something moves again", s.name)
 		s.complain(aHang, "")
 		return false
-	case len(h.unknown) > 0:
-		s.voice.Say("nothing was printed for %s; whether %s hangs cannot be told: %s", phrase.Seconds(s.cfg.HangAfter), s.name, unasked(h.unknown))
+	case len(h.Unknown) > 0:
+		s.voice.Say("nothing was printed for %s; whether %s hangs cannot be told: %s", phrase.Seconds(s.cfg.HangAfter), s.name, hang.Unasked(h.Unknown))
 		return false
 	}
-	if h.polls {
+	if h.Polls {
 		s.onPolls(h)
 		return false
 	}
 	s.hangs++
-	list := sitters(h.scenes, s.hang.labelOf)
+	list := hang.Sitters(h.Scenes, s.hang.LabelOf)
 	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.name, phrase.Seconds(s.cfg.HangAfter))
 	s.voice.Warn("%s", why)
 	verdict, said := s.tellStacks(h, "hang")
-	complaint := append([]string{why}, hangLines(list)...)
+	complaint := append([]string{why}, hang.Lines(list)...)
 	if verdict != "" {
 		complaint = slices.Insert(complaint, 1, verdict)
 	}
 	s.complain(aHang, strings.Join(complaint, "; "))
 	if !said {
-		s.tellPlaces(list, true, h.stacks)
+		s.tellPlaces(list, true, h.Stacks)
 	}
 	if !s.cfg.HangStops() {
 		return false
@@ -91,11 +61,11 @@ func (s *supervisor) onHang(h hang) (changed bool) {
 
 // onPolls says that the run may hang. Nothing else follows: ranks use processors, and what
 // they do can only be guessed.
-func (s *supervisor) onPolls(h hang) {
-	why := fmt.Sprintf("%s may hang: for %s nothing was printed, read or written, and %s", s.name, phrase.Seconds(s.cfg.HangAfter), stacks.Polling(h.stacks.ranks, h.polling))
+func (s *supervisor) onPolls(h hang.Finding) {
+	why := fmt.Sprintf("%s may hang: for %s nothing was printed, read or written, and %s", s.name, phrase.Seconds(s.cfg.HangAfter), stacks.Polling(h.Stacks.Ranks, h.Polling))
 	s.voice.Warn("%s", why)
-	v := stacks.OfHang(h.stacks.ranks)
-	for _, line := range h.stacks.lines(v) {
+	v := stacks.OfHang(h.Stacks.Ranks)
+	for _, line := range h.Stacks.Lines(v) {
 		s.voice.Warn("%s", line)
 	}
 	if v.Sentence != "" {
@@ -106,59 +76,42 @@ func (s *supervisor) onPolls(h hang) {
 
 // tellPlaces says in which calls processes sit, and how to see more where that is wanted.
 // at is nil if no stacks were asked for.
-func (s *supervisor) tellPlaces(list []sitter, hint bool, at *standingAt) {
-	for _, line := range hangLines(list) {
+func (s *supervisor) tellPlaces(list []hang.Sitter, hint bool, at *hang.Standing) {
+	for _, line := range hang.Lines(list) {
 		s.voice.Warn("  %s", line)
 	}
 	if hint && len(list) > 0 {
-		s.voice.Hint(s.stackHint(places(list)[0][0], at))
+		s.voice.Hint(s.stackHint(hang.Places(list)[0][0], at))
 	}
 }
 
 // stackHint says how to see where a process is in its own code.
-func (s *supervisor) stackHint(who sitter, at *standingAt) string {
-	switch rank := at.of(who); {
+func (s *supervisor) stackHint(who hang.Sitter, at *hang.Standing) string {
+	switch rank := at.Of(who); {
 	case rank.Record.OnRequest && s.cfg.Job != "" && !s.cfg.IsFake():
 		return "its stack: agent stacks " + s.cfg.Job
 	case rank.Record.OnRequest:
 		return "its stack: agent stacks"
 	case rank.Record.Why != "":
-		return fmt.Sprintf("no stack of %s: %s", who.who, rank.Why())
+		return fmt.Sprintf("no stack of %s: %s", who.Who, rank.Why())
 	}
-	stack := stackOf(who)
-	w := s.links.standings()[who.worker].worker
+	stack := hang.StackOf(who)
+	w := s.links.standings()[who.Worker].worker
 	switch {
-	case who.worker == "" || s.cfg.IsFake():
+	case who.Worker == "" || s.cfg.IsFake():
 		return "its stack: " + stack
 	case w.Container != "":
-		return fmt.Sprintf("its stack: kubectl exec -n %s %s -c %s -- %s", s.cfg.Namespace, who.worker, w.Container, stack)
+		return fmt.Sprintf("its stack: kubectl exec -n %s %s -c %s -- %s", s.cfg.Namespace, who.Worker, w.Container, stack)
 	}
-	return fmt.Sprintf("its stack: kubectl exec -n %s %s -- %s", s.cfg.Namespace, who.worker, stack)
-}
-
-// unasked names one of the workers that could not be asked.
-func unasked(unknown map[string]error) string {
-	name := slices.Min(slices.Collect(maps.Keys(unknown)))
-	text := name + ": " + phrase.OneLine(unknown[name])
-	if more := len(unknown) - 1; more > 0 {
-		text += fmt.Sprintf(" (and %s)", phrase.Count(more, "more worker"))
-	}
-	return text
+	return fmt.Sprintf("its stack: kubectl exec -n %s %s -- %s", s.cfg.Namespace, who.Worker, stack)
 }
 
 // watchHang returns the watch over an attempt. With --hang-after=0 the watch only passes
 // output on, and looks for no hang.
-func (r *runner) watchHang() *hangWatch {
-	w := newHangWatch(r.cfg.HangAfter, r.links.askers)
-	w.wary, w.unstacked = !r.cfg.Given("hang-after"), r.cfg.Stacks == config.StacksNever
+func (r *runner) watchHang() *hang.Watch {
+	w := hang.NewWatch(r.cfg.HangAfter, r.links.askers)
+	w.Wary, w.Unstacked = !r.cfg.Given("hang-after"), r.cfg.Stacks == config.StacksNever
 	return w
-}
-
-// over has the watch look at the command in the launcher, too.
-func (w *hangWatch) over(c *command) {
-	if w != nil {
-		w.own = c.scene
-	}
 }
 
 // noteHang is for the verdict of an attempt that we ended because it hung, or broke
@@ -187,4 +140,15 @@ func (e *ending) onHang(grace time.Duration) (changed bool) {
 	e.ill = true
 	e.steps = []step{{0, syscall.SIGTERM}, {grace, syscall.SIGKILL}}
 	return true
+}
+
+// askers are the workers of a run that are not lost.
+func (l *links) askers() map[string]hang.Asker {
+	all := map[string]hang.Asker{}
+	for name, s := range l.standings() {
+		if s.err == nil {
+			all[name] = s.link
+		}
+	}
+	return all
 }

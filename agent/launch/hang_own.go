@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
@@ -16,8 +17,8 @@ import (
 
 // scene is what the command's processes in the launcher do, and the bytes that
 // they have written: mpirun prints what its ranks print.
-func (c *command) scene() (s scene, written uint64, err error) {
-	s.at = time.Now()
+func (c *command) scene() (s hang.Scene, written uint64, err error) {
+	at := time.Now()
 	members, err := c.tree.Find()
 	if err != nil {
 		return s, 0, fmt.Errorf("look at %s: %w", c.name, err)
@@ -40,8 +41,7 @@ func (c *command) scene() (s scene, written uint64, err error) {
 			CPU: int64(p.Ticks) * reap.TickTime.Milliseconds(), Moved: int64(d.Read + d.Written), Call: d.Call, Waiting: d.Waiting, Refused: d.Refused,
 			Peer: d.Peer.Address, PeerClosed: d.Peer.Closed, PeerUnheard: d.Peer.Unheard})
 	}
-	s.actors = actorsOf("", processes)
-	return s, written, nil
+	return hang.NewScene(at, processes), written, nil
 }
 
 // inSession reports whether a process is one of a worker's session. Hydra gives the ranks of

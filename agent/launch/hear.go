@@ -6,7 +6,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/launch/hang"
+	"github.com/musterhq/muster/agent/launch/wait"
 )
 
 // hearOut waits for what the workers have to say of a command that has ended:
@@ -19,7 +20,7 @@ func (s *supervisor) hearOut(ctx context.Context, failed bool) {
 	if s.script() {
 		open = func() int { return s.tally.openLaunched() + s.tally.openOrders() }
 	}
-	for open() > 0 && sleep(hearing, 5*time.Millisecond) {
+	for open() > 0 && wait.Sleep(hearing, 5*time.Millisecond) {
 	}
 	s.links.heard(hearing)
 	if !failed {
@@ -37,35 +38,21 @@ func (s *supervisor) outlast(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, verdictWait)
 	defer stop()
 	sessions := s.tally.detached()
-	workers := map[string]asker{}
+	workers := map[string]hang.Asker{}
 	for name, worker := range s.links.askers() {
 		if len(sessions[name]) > 0 {
 			workers[name] = worker
 		}
 	}
 	for len(workers) > 0 {
-		still := map[string]asker{}
-		for name, r := range askAll(ctx, workers) {
-			if r.err == nil && hasRanks(r.scene, sessions[name]) {
+		still := map[string]hang.Asker{}
+		for name, r := range hang.AskAll(ctx, workers) {
+			if r.Err == nil && hang.HasRanks(r.Scene, sessions[name]) {
 				still[name] = workers[name]
 			}
 		}
-		if workers = still; len(still) > 0 && !sleep(ctx, outlastPause) {
+		if workers = still; len(still) > 0 && !wait.Sleep(ctx, outlastPause) {
 			return
 		}
 	}
-}
-
-// hasRanks reports whether a daemon of these sessions has a rank.
-func hasRanks(s scene, sessions map[string]bool) bool {
-	daemons := map[int]bool{}
-	for _, a := range s.actors {
-		daemons[a.process.PID] = names.IsMPIDaemon(a.process.Command)
-	}
-	for _, a := range s.actors {
-		if sessions[a.session] && a.process.Rank != "" && daemons[a.process.Parent] {
-			return true
-		}
-	}
-	return false
 }

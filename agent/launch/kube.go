@@ -17,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/remote"
@@ -183,7 +184,7 @@ func (k *kube) epoch(ctx context.Context, cfg config.Config) (wire.Epoch, error)
 		default:
 			denied = time.Time{}
 		}
-		if !sleep(ctx, time.Second/2) {
+		if !wait.Sleep(ctx, time.Second/2) {
 			return self, failure.New(names.ExitNoCluster, "see whether the API server runs and can be reached from this pod",
 				"the cluster cannot be reached: %w", last)
 		}

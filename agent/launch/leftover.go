@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/stacks"
 )
@@ -26,8 +27,8 @@ type leftover struct {
 	launch int       // the index of its mpirun; 0: it is a group's
 
 	// The supervisor's own.
-	watch *hangWatch // nil: none has ended
-	said  int        // how often it was told
+	watch *hang.Watch // nil: none has ended
+	said  int         // how often it was told
 }
 
 // restTime is how long the rest may do nothing until it is told first; each further
@@ -77,11 +78,11 @@ func (r *leftover) ended() <-chan struct{} {
 }
 
 // tell is when the rest has done nothing for a time; due is when it has to end.
-func (r *leftover) tell() <-chan hang {
+func (r *leftover) tell() <-chan hang.Finding {
 	if r == nil {
 		return nil
 	}
-	return r.watch.tell()
+	return r.watch.Tell()
 }
 
 func (r *leftover) due() <-chan time.Time {
@@ -94,7 +95,7 @@ func (r *leftover) due() <-chan time.Time {
 func (r *leftover) end() {
 	if r != nil {
 		r.timer.Stop()
-		r.watch.end()
+		r.watch.End()
 	}
 }
 
@@ -113,10 +114,10 @@ func (s *supervisor) onFinished() {
 	if s.rest.within > 0 {
 		s.rest.timer.Reset(s.rest.within - time.Since(at))
 	}
-	s.rest.watch.end() // of an mpirun that has ended
+	s.rest.watch.End() // of an mpirun that has ended
 	s.rest.said = 0
-	s.rest.watch = s.hang.follow(restTime)
-	s.rest.watch.begin()
+	s.rest.watch = s.hang.Follow(restTime)
+	s.rest.watch.Begin()
 }
 
 // ends reports whether the run ends anyway.
@@ -134,31 +135,31 @@ func (s *supervisor) restOf() (runs bool, sessions map[string]bool) {
 }
 
 // onRest says who is still there and where it sits, where the rest has done nothing.
-func (s *supervisor) onRest(h hang) {
+func (s *supervisor) onRest(h hang.Finding) {
 	since, over := s.rest.since()
-	if over || s.ends() || h.over || len(h.unknown) > 0 {
+	if over || s.ends() || h.Over || len(h.Unknown) > 0 {
 		return
 	}
 	runs, sessions := s.restOf()
-	list := sitters(h.scenes, s.hang.labelOf)
+	list := hang.Sitters(h.Scenes, s.hang.LabelOf)
 	if sessions != nil {
-		list = slices.DeleteFunc(list, func(one sitter) bool { return !sessions[one.actor.session] || one.actor.process.Rank == "" })
-		if h.stacks != nil {
-			h.stacks.ranks = slices.DeleteFunc(h.stacks.ranks, func(r stacks.Rank) bool { return !sessions[r.Record.Session] })
+		list = slices.DeleteFunc(list, func(one hang.Sitter) bool { return !sessions[one.Actor.Session] || one.Actor.Process.Rank == "" })
+		if h.Stacks != nil {
+			h.Stacks.Ranks = slices.DeleteFunc(h.Stacks.Ranks, func(r stacks.Rank) bool { return !sessions[r.Record.Session] })
 		}
 	}
 	if !runs || len(list) == 0 {
-		s.rest.watch.end()
+		s.rest.watch.End()
 		return
 	}
-	s.voice.Warn("%s, and nothing has moved for %s; still there: %s (--exit-within ends them)", since, phrase.Seconds(s.rest.watch.after), phrase.Count(len(list), "process"))
+	s.voice.Warn("%s, and nothing has moved for %s; still there: %s (--exit-within ends them)", since, phrase.Seconds(s.rest.watch.After), phrase.Count(len(list), "process"))
 	if _, said := s.tellStacks(h, "exit"); !said {
-		s.tellPlaces(list, s.rest.said == 0, h.stacks)
+		s.tellPlaces(list, s.rest.said == 0, h.Stacks)
 	}
 	s.rest.said++
-	s.rest.watch.end()
-	s.rest.watch = s.hang.follow(restTime << min(s.rest.said, 10))
-	s.rest.watch.begin()
+	s.rest.watch.End()
+	s.rest.watch = s.hang.Follow(restTime << min(s.rest.said, 10))
+	s.rest.watch.Begin()
 }
 
 // onRestDue ends the rest, which has had its time.

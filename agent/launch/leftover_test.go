@@ -12,17 +12,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/hang"
+	"github.com/musterhq/muster/agent/launch/hang/hangtest"
 	"github.com/musterhq/muster/exec/wire"
 )
 
 // outlasted runs a group of which ranks may end, for some time, and returns what is said
 // and whether the run was to end.
-func outlasted(t *testing.T, s *stage, within, span time.Duration, happens func(r *leftover, w *hangWatch, second int)) (said string, ended bool) {
+func outlasted(t *testing.T, s *hangtest.Stage, account *tally, within, span time.Duration, happens func(r *leftover, w *hang.Watch, second int)) (said string, ended bool) {
 	out := &bytes.Buffer{}
-	sup := &supervisor{name: "train", voice: &console.Voice{Out: out}, links: &links{}, tally: s.account, group: true, rest: newLeftover(within)}
+	sup := &supervisor{name: "train", voice: &console.Voice{Out: out}, links: &links{}, tally: account, group: true, rest: newLeftover(within)}
 	sup.cfg.Fake, sup.cfg.Grace = 1, time.Second
-	sup.hang = newHangWatch(0, func() map[string]asker { return map[string]asker{"1": seated{s, "1"}, "2": seated{s, "2"}} })
-	sup.hang.begin()
+	sup.hang = hang.NewWatch(0, func() map[string]hang.Asker {
+		return map[string]hang.Asker{"1": hangtest.Worker{Stage: s, Name: "1"}, "2": hangtest.Worker{Stage: s, Name: "2"}}
+	})
+	sup.hang.Begin()
 	defer sup.rest.end()
 	began := time.Now()
 	for second := 0; time.Since(began) < span; second++ {
@@ -45,7 +49,7 @@ func outlasted(t *testing.T, s *stage, within, span time.Duration, happens func(
 }
 
 // first lets rank 0 end with 0 at second 10.
-func first(r *leftover, _ *hangWatch, second int) {
+func first(r *leftover, _ *hang.Watch, second int) {
 	if second == 10 {
 		r.note("rank 0", true, false)
 	}
@@ -55,7 +59,7 @@ func first(r *leftover, _ *hangWatch, second int) {
 // nobody waits any more.
 func TestWhatIsLeftIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		said, ended := outlasted(t, newStage(), 0, time.Hour, first)
+		said, ended := outlasted(t, hangtest.New(), nil, 0, time.Hour, first)
 		require.False(t, ended)
 		require.Contains(t, said, "agent: rank 0 ended with 0 75 s ago, and nothing has moved for 60 s; still there: 2 processes (--exit-within ends them)\nagent:   rank 1 on 1 (python, pid 2), rank 2 on 2 (python, pid 2): sleeps in recvfrom\nhint: its stack: py-spy dump --pid 2\n")
 		require.Equal(t, 5, strings.Count(said, "still there"), said)
@@ -64,21 +68,25 @@ func TestWhatIsLeftIsTold(t *testing.T) {
 }
 
 func TestWhatIsLeftWorks(t *testing.T) {
-	for name, happens := range map[string]func(s *stage, r *leftover, w *hangWatch, second int){
-		"it computes":         nil,
-		"it prints":           func(_ *stage, _ *leftover, w *hangWatch, second int) { w.wrote() },
-		"nobody has ended":    func(_ *stage, r *leftover, _ *hangWatch, second int) {},
-		"one has failed":      func(_ *stage, r *leftover, _ *hangWatch, second int) { r.note("rank 2", false, true) },
-		"it reads its data":   func(s *stage, _ *leftover, _ *hangWatch, second int) { s.change(func() { s.moved["1"] += 1 << 20 }) },
-		"one came to its end": func(s *stage, _ *leftover, _ *hangWatch, second int) { s.change(func() { s.used["2"] += 500 }) },
+	for name, happens := range map[string]func(s *hangtest.Stage, r *leftover, w *hang.Watch, second int){
+		"it computes":      nil,
+		"it prints":        func(_ *hangtest.Stage, _ *leftover, w *hang.Watch, second int) { w.Wrote() },
+		"nobody has ended": func(_ *hangtest.Stage, r *leftover, _ *hang.Watch, second int) {},
+		"one has failed":   func(_ *hangtest.Stage, r *leftover, _ *hang.Watch, second int) { r.note("rank 2", false, true) },
+		"it reads its data": func(s *hangtest.Stage, _ *leftover, _ *hang.Watch, second int) {
+			s.Change(func() { s.Moved["1"] += 1 << 20 })
+		},
+		"one came to its end": func(s *hangtest.Stage, _ *leftover, _ *hang.Watch, second int) {
+			s.Change(func() { s.Used["2"] += 500 })
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStage()
+				s := hangtest.New()
 				if happens == nil {
-					s.cpu["2"] = 1
+					s.CPU["2"] = 1
 				}
-				said, ended := outlasted(t, s, 0, 20*time.Minute, func(r *leftover, w *hangWatch, second int) {
+				said, ended := outlasted(t, s, nil, 0, 20*time.Minute, func(r *leftover, w *hang.Watch, second int) {
 					if name != "nobody has ended" {
 						first(r, w, second)
 					}
@@ -113,9 +121,7 @@ func TestWhatIsLeftOfAnMpirun(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				account, one, two := newTally(), &scripted{}, &scripted{}
 				account.called("1", "s", one)
-				stage := newStage()
-				stage.account = account
-				said, ended := outlasted(t, stage, row.within, 2*time.Minute, func(r *leftover, w *hangWatch, second int) {
+				said, ended := outlasted(t, hangtest.New(), account, row.within, 2*time.Minute, func(r *leftover, w *hang.Watch, second int) {
 					switch {
 					case second == 0:
 						account.hearDone(r.noteDone)
@@ -142,9 +148,9 @@ func TestWhatIsLeftOfAnMpirun(t *testing.T) {
 // TestWhatIsLeftIsEnded: by --exit-within, though it works.
 func TestWhatIsLeftIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage()
-		s.cpu["2"] = 1
-		said, ended := outlasted(t, s, 5*time.Minute, 6*time.Minute, first)
+		s := hangtest.New()
+		s.CPU["2"] = 1
+		said, ended := outlasted(t, s, nil, 5*time.Minute, 6*time.Minute, first)
 		require.True(t, ended)
 		require.Equal(t, "agent: rank 0 ended with 0 300 s ago, and others are still there; stopping train (--exit-within=5m), 1.0 s to go before it is killed\n", said)
 	})

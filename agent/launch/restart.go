@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/link"
@@ -189,7 +190,7 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 func (r *runner) hearTheLast(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, heardWait)
 	defer stop()
-	for r.tally.openCalls() > 0 && sleep(ctx, 5*time.Millisecond) {
+	for r.tally.openCalls() > 0 && wait.Sleep(ctx, 5*time.Millisecond) {
 	}
 }
 

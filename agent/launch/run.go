@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/heed"
 	"github.com/musterhq/muster/exec/link"
@@ -169,7 +170,7 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 		return nil, err
 	}
 	r.kube, r.cfg = k, r.cfg.WithNamespace(k.namespace)
-	starting, cancel := within(ctx, r.cfg.Timeout, errors.New("deadline passed"))
+	starting, cancel := wait.Within(ctx, r.cfg.Timeout, errors.New("deadline passed"))
 	defer cancel()
 	epoch, err := k.epoch(starting, r.cfg)
 	if err != nil {

@@ -13,7 +13,9 @@ import (
 
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -58,8 +60,8 @@ type supervisor struct {
 	pods    <-chan rendezvous.Snapshot // nil without a cluster
 	signals <-chan os.Signal
 	started []rendezvous.Worker
-	hang    *hangWatch // nil: nobody looks for hangs
-	rest    *leftover  // what ranks that ended with 0 have left running
+	hang    *hang.Watch // nil: nobody looks for hangs
+	rest    *leftover   // what ranks that ended with 0 have left running
 	// progress applies the rules for output lines; nil: there are none.
 	progress *progressWatch
 	alone    *aloneWatch
@@ -108,8 +110,8 @@ func (s *supervisor) begin() {
 // was needed. When ctx ends it is killed.
 func (s *supervisor) watch(ctx context.Context) {
 	s.begin()
-	s.hang.begin()
-	defer s.hang.end()
+	s.hang.Begin()
+	defer s.hang.End()
 	s.progress.begin()
 	defer s.progress.end()
 	defer s.finish()
@@ -122,8 +124,8 @@ func (s *supervisor) watch(ctx context.Context) {
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	pace := newPace(s.links.changed)
-	defer pace.stop()
+	pace := wait.NewPace(s.links.changed)
+	defer pace.Stop()
 	rearm(s.incomplete() && s.ending.onLost(s.cfg.Grace))
 	for {
 		select {
@@ -141,13 +143,13 @@ func (s *supervisor) watch(ctx context.Context) {
 			}
 		case shot := <-s.pods:
 			rearm(s.onPods(shot, time.Now()))
-		case <-pace.due():
+		case <-pace.Due():
 			now := time.Now()
 			rearm(s.onGoingDown(now) || s.onLinks(now) || s.onTrouble(now))
-			pace.looked(now)
-		case <-pace.over():
-			pace.resume()
-		case h := <-s.hang.tell():
+			pace.Looked(now)
+		case <-pace.Over():
+			pace.Resume()
+		case h := <-s.hang.Tell():
 			rearm(s.onHang(h))
 		case <-s.bystand.due():
 			s.onFailedRank(ctx)

@@ -19,9 +19,13 @@ func rooms() map[string][]string {
 	return map[string][]string{
 		"config":  {"phrase", "verdict"},
 		"console": {"phrase"},
+		"hang":    {"phrase", "wait"},
 		"phrase":  nil,
 		"plan":    {"config", "phrase"},
 		"verdict": {"phrase"},
+		"wait":    nil,
+
+		"hang/hangtest": nil, // for tests
 	}
 }
 

@@ -70,6 +70,7 @@ func Nowhere() io.WriteCloser { return discarded{io.Discard} }
 
 type discarded struct{ io.Writer }
 
+// Close implements io.Closer.
 func (discarded) Close() error { return nil }
 
 type watched struct {

@@ -1,11 +1,10 @@
-//go:build linux
-
-package launch
+package hang
 
 import (
 	"context"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -33,7 +32,7 @@ type placed struct {
 // polling is the account of how long all ranks have stood in calls of MPI, or not moved.
 type polling struct {
 	since  time.Time // of the look at which all stood as they do now; zero: they do not
-	scenes map[string]scene
+	scenes map[string]Scene
 	ranks  map[placed]stacks.Rank // as they were at the last look
 	told   bool
 	polls  []int // at the last look, of the ranks that it was given: those that poll
@@ -43,7 +42,7 @@ type polling struct {
 func (p *polling) drop() { *p = polling{} }
 
 // begin starts the account at a look.
-func (p *polling) begin(at time.Time, scenes map[string]scene, ranks []stacks.Rank) {
+func (p *polling) begin(at time.Time, scenes map[string]Scene, ranks []stacks.Rank) {
 	*p = polling{since: at, scenes: scenes}
 	p.keep(ranks)
 }
@@ -75,7 +74,7 @@ func (p *polling) stand(ranks []stacks.Rank) bool {
 
 // goOn takes the next look of an account: false if anything but polls has happened since
 // the last one.
-func (p *polling) goOn(scenes map[string]scene, ranks []stacks.Rank) bool {
+func (p *polling) goOn(scenes map[string]Scene, ranks []stacks.Rank) bool {
 	if len(scenes) != len(p.scenes) || !p.stand(ranks) {
 		return false
 	}
@@ -121,17 +120,17 @@ func (p *polling) idle(ranks []stacks.Rank) bool {
 }
 
 // pollsNot ends the account of ranks that poll.
-func (w *hangWatch) pollsNot(ctx context.Context) {
+func (w *Watch) pollsNot(ctx context.Context) {
 	told := w.polling.told
 	w.polling.drop()
 	if told {
-		w.say(ctx, hang{over: true})
+		w.say(ctx, Finding{Over: true})
 	}
 }
 
 // seekPolls looks for ranks that poll, when the worker that is busy was seen to be so. The
 // others are asked only if its ranks may be in calls of MPI: ranks that compute cost one question.
-func (w *hangWatch) seekPolls(ctx context.Context) {
+func (w *Watch) seekPolls(ctx context.Context) {
 	p := &w.polling
 	scenes, seen, ok := w.lookForPolls(ctx)
 	switch {
@@ -140,64 +139,64 @@ func (w *hangWatch) seekPolls(ctx context.Context) {
 	case !ok:
 		w.pollsNot(ctx)
 		return
-	case p.since.Before(w.lastOutput()) || !p.goOn(scenes, seen.ranks):
+	case p.since.Before(w.lastOutput()) || !p.goOn(scenes, seen.Ranks):
 		w.pollsNot(ctx)
-		p.begin(time.Now(), scenes, seen.ranks)
+		p.begin(time.Now(), scenes, seen.Ranks)
 	}
-	due := w.pollsDue(seen.ranks)
+	due := w.pollsDue(seen.Ranks)
 	takes := pollTakes
 	if due {
 		takes = pollProof
 	}
 	for range takes {
-		if !sleep(ctx, pollPause) {
+		if !wait.Sleep(ctx, pollPause) {
 			return
 		}
-		again := takePolls(ctx, w.workers(), w.labelOf)
+		again := takePolls(ctx, w.workers(), w.LabelOf)
 		if ctx.Err() != nil {
 			return
 		}
-		if len(again.unknown) > 0 || !p.stand(again.ranks) {
+		if len(again.Unknown) > 0 || !p.stand(again.Ranks) {
 			w.pollsNot(ctx)
 			return
 		}
 	}
 	if due && w.quiet() {
 		p.told = true
-		w.say(ctx, hang{polls: true, scenes: scenes, stacks: &seen, polling: p.polls})
+		w.say(ctx, Finding{Polls: true, Scenes: scenes, Stacks: &seen, Polling: p.polls})
 	}
 }
 
 // quiet reports whether nothing was printed for the whole time.
-func (w *hangWatch) quiet() bool { return time.Since(w.lastOutput()) >= w.after }
+func (w *Watch) quiet() bool { return time.Since(w.lastOutput()) >= w.After }
 
 // pollsDue reports whether the suspicion is to be said.
-func (w *hangWatch) pollsDue(ranks []stacks.Rank) bool {
+func (w *Watch) pollsDue(ranks []stacks.Rank) bool {
 	p := &w.polling
-	if p.told || len(p.polls) == 0 || len(ranks) < 2 || time.Since(p.since) < w.after || !w.quiet() {
+	if p.told || len(p.polls) == 0 || len(ranks) < 2 || time.Since(p.since) < w.After || !w.quiet() {
 		return false
 	}
-	return !w.wary || w.printed.Load() > 0 && !p.idle(ranks)
+	return !w.Wary || w.printed.Load() > 0 && !p.idle(ranks)
 }
 
 // lookForPolls looks at all workers and the command. It reports false if ranks do not poll, or
 // not all can be asked.
-func (w *hangWatch) lookForPolls(ctx context.Context) (scenes map[string]scene, seen standingAt, ok bool) {
+func (w *Watch) lookForPolls(ctx context.Context) (scenes map[string]Scene, seen Standing, ok bool) {
 	workers := w.workers()
 	first := workers[w.busy]
-	if w.unstacked || w.stillOnly || first == nil {
+	if w.Unstacked || w.stillOnly || first == nil {
 		return nil, seen, false
 	}
-	seen = takePolls(ctx, map[string]asker{w.busy: first}, w.labelOf)
+	seen = takePolls(ctx, map[string]Asker{w.busy: first}, w.LabelOf)
 	if !mayPoll(seen) {
 		return nil, seen, false
 	}
-	scenes = map[string]scene{}
-	for name, r := range askAll(ctx, workers) {
-		if r.err != nil {
+	scenes = map[string]Scene{}
+	for name, r := range AskAll(ctx, workers) {
+		if r.Err != nil {
 			return nil, seen, false
 		}
-		scenes[name] = r.scene
+		scenes[name] = r.Scene
 	}
 	if w.own != nil {
 		own, _, err := w.own()
@@ -206,13 +205,13 @@ func (w *hangWatch) lookForPolls(ctx context.Context) (scenes map[string]scene, 
 		}
 		scenes[""] = own
 	}
-	seen = takePolls(ctx, workers, w.labelOf)
+	seen = takePolls(ctx, workers, w.LabelOf)
 	return scenes, seen, mayPoll(seen)
 }
 
-func holdsRanks(s scene) bool {
+func holdsRanks(s Scene) bool {
 	for _, a := range s.actors {
-		if a.process.Rank != "" {
+		if a.Process.Rank != "" {
 			return true
 		}
 	}
@@ -220,16 +219,16 @@ func holdsRanks(s scene) bool {
 }
 
 // mayPoll reports whether each of some ranks waits in MPI, or may sit still.
-func mayPoll(seen standingAt) bool {
-	for _, r := range seen.ranks {
+func mayPoll(seen Standing) bool {
+	for _, r := range seen.Ranks {
 		if r.Record.Returned || r.Record.MPICall == "" && r.Record.Process.State == "R" {
 			return false
 		}
 	}
-	return len(seen.ranks) > 0 && len(seen.unknown) == 0
+	return len(seen.Ranks) > 0 && len(seen.Unknown) == 0
 }
 
 // takePolls asks workers where their ranks stand that may poll.
-func takePolls(ctx context.Context, workers map[string]asker, label func(string) string) standingAt {
+func takePolls(ctx context.Context, workers map[string]Asker, label func(string) string) Standing {
 	return takeEach(ctx, hangStacks, workers, label, func(string) wire.AskRecord { return wire.AskRecord{Polls: true} })
 }

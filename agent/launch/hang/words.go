@@ -1,8 +1,9 @@
-package launch
+package hang
 
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,45 +17,45 @@ const (
 	mostNamed  = 8  // of those that sit in one
 )
 
-// sitter is a process as the report names it.
-type sitter struct {
-	who    string // "rank 1", or the command's name
+// Sitter is a process as the report names it.
+type Sitter struct {
+	Who    string // "rank 1", or the command's name
 	rank   int    // for the order; -1: none
-	worker string // "": the launcher
+	Worker string // "": the launcher
 	more   int    // processes of the same rank
-	actor  actor
+	Actor  actor
 }
 
-// sitters picks one process for each rank: the oldest that does not merely wait
+// Sitters picks one process for each rank: the oldest that does not merely wait
 // for a child of its own. Without ranks they are all processes there are.
-func sitters(scenes map[string]scene, label func(session string) string) (list []sitter) {
+func Sitters(scenes map[string]Scene, label func(session string) string) (list []Sitter) {
 	type owner struct{ worker, session, rank string }
 	found := map[owner]int{}
 	remote := 0
 	for worker, s := range scenes {
 		parents := map[int]bool{}
 		for _, a := range s.actors {
-			parents[a.process.Parent] = parents[a.process.Parent] || a.rests
+			parents[a.Process.Parent] = parents[a.Process.Parent] || a.rests
 		}
 		for _, a := range s.actors {
-			waits := parents[a.process.PID] && (a.process.Call == "wait4" || a.process.Call == "waitid")
+			waits := parents[a.Process.PID] && (a.Process.Call == "wait4" || a.Process.Call == "waitid")
 			if !a.rests || waits {
 				continue
 			}
-			one := sitter{who: whoIs(a, label), rank: -1, worker: worker, actor: a}
-			if n, err := strconv.Atoi(a.process.Rank); err == nil {
+			one := Sitter{Who: whoIs(a, label), rank: -1, Worker: worker, Actor: a}
+			if n, err := strconv.Atoi(a.Process.Rank); err == nil {
 				one.rank = n
 			}
 			if worker != "" {
 				remote++
 			}
-			key := owner{worker, a.session, one.who}
+			key := owner{worker, a.Session, one.Who}
 			at, there := found[key]
 			switch {
 			case !there:
 				found[key] = len(list)
 				list = append(list, one)
-			case a.process.Start < list[at].actor.process.Start:
+			case a.Process.Start < list[at].Actor.Process.Start:
 				one.more = list[at].more + 1
 				list[at] = one
 			default:
@@ -63,28 +64,28 @@ func sitters(scenes map[string]scene, label func(session string) string) (list [
 		}
 	}
 	if remote > 0 { // else it is the launch itself that hangs
-		list = slices.DeleteFunc(list, func(s sitter) bool { return s.worker == "" })
+		list = slices.DeleteFunc(list, func(s Sitter) bool { return s.Worker == "" })
 	}
-	slices.SortFunc(list, func(a, b sitter) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.worker, b.worker), cmp.Compare(a.who, b.who))
+	slices.SortFunc(list, func(a, b Sitter) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Who, b.Who))
 	})
 	return list
 }
 
 func whoIs(a actor, label func(string) string) string {
-	if a.process.Rank != "" {
-		return "rank " + a.process.Rank
+	if a.Process.Rank != "" {
+		return "rank " + a.Process.Rank
 	}
-	return cmp.Or(label(a.session), a.process.Command)
+	return cmp.Or(label(a.Session), a.Process.Command)
 }
 
-// places puts together those that sit in the same call; the fewest first, as
+// Places puts together those that sit in the same call; the fewest first, as
 // they are likelier what the others wait for.
-func places(list []sitter) [][]sitter {
+func Places(list []Sitter) [][]Sitter {
 	index := map[string]int{}
-	var groups [][]sitter
+	var groups [][]Sitter
 	for _, s := range list {
-		key := s.actor.process.Command + "\x00" + sits(s.actor)
+		key := s.Actor.Process.Command + "\x00" + sits(s.Actor)
 		at, there := index[key]
 		if !there {
 			at = len(groups)
@@ -93,13 +94,13 @@ func places(list []sitter) [][]sitter {
 		}
 		groups[at] = append(groups[at], s)
 	}
-	slices.SortStableFunc(groups, func(a, b []sitter) int { return len(a) - len(b) })
+	slices.SortStableFunc(groups, func(a, b []Sitter) int { return len(a) - len(b) })
 	return groups
 }
 
 // sits says where a process is.
 func sits(a actor) string {
-	p := a.process
+	p := a.Process
 	state := map[string]string{"S": "sleeps", "D": "sleeps and cannot be woken", "I": "sleeps", "R": "runs", "T": "is stopped, as by SIGSTOP"}[p.State]
 	if state == "" {
 		state = "is in state " + p.State
@@ -119,12 +120,12 @@ func sits(a actor) string {
 }
 
 // where names a process and its place.
-func (s sitter) where() string {
-	text := s.who + " on " + s.worker
-	if s.worker == "" {
-		text = s.who + " in the launcher"
+func (s Sitter) where() string {
+	text := s.Who + " on " + s.Worker
+	if s.Worker == "" {
+		text = s.Who + " in the launcher"
 	}
-	text += fmt.Sprintf(" (%s, pid %d", s.actor.process.Command, s.actor.process.PID)
+	text += fmt.Sprintf(" (%s, pid %d", s.Actor.Process.Command, s.Actor.Process.PID)
 	if s.more > 0 {
 		text += fmt.Sprintf(", and %s of it", phrase.Count(s.more, "more process"))
 	}
@@ -132,8 +133,8 @@ func (s sitter) where() string {
 }
 
 // peer says which socket a process waits for, as far as that is known.
-func (s sitter) peer() string {
-	p := s.actor.process
+func (s Sitter) peer() string {
+	p := s.Actor.Process
 	switch {
 	case p.Peer == "":
 		return ""
@@ -145,9 +146,9 @@ func (s sitter) peer() string {
 	return " waiting for " + p.Peer
 }
 
-// hangLines is the report, one line for each call that somebody sits in.
-func hangLines(list []sitter) (lines []string) {
-	groups := places(list)
+// Lines is the report, one line for each call that somebody sits in.
+func Lines(list []Sitter) (lines []string) {
+	groups := Places(list)
 	for i, group := range groups {
 		if i == mostPlaces {
 			lines = append(lines, fmt.Sprintf("and %s in which others sit", phrase.Count(len(groups)-i, "more place")))
@@ -161,16 +162,26 @@ func hangLines(list []sitter) (lines []string) {
 		if more := len(group) - len(named); more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
-		lines = append(lines, text+": "+sits(group[0].actor))
+		lines = append(lines, text+": "+sits(group[0].Actor))
 	}
 	return lines
 }
 
-// stackOf is a command that prints the stacks of a process, for its container.
-func stackOf(s sitter) string {
-	pid := s.actor.process.PID
-	if strings.HasPrefix(s.actor.process.Command, "python") || strings.HasPrefix(s.actor.process.Command, "pt_main_thread") {
+// StackOf is a command that prints the stacks of a process, for its container.
+func StackOf(s Sitter) string {
+	pid := s.Actor.Process.PID
+	if strings.HasPrefix(s.Actor.Process.Command, "python") || strings.HasPrefix(s.Actor.Process.Command, "pt_main_thread") {
 		return fmt.Sprintf("py-spy dump --pid %d", pid)
 	}
 	return fmt.Sprintf("gdb -p %d -batch -ex 'thread apply all bt'", pid)
+}
+
+// Unasked names one of the workers that could not be asked.
+func Unasked(unknown map[string]error) string {
+	name := slices.Min(slices.Collect(maps.Keys(unknown)))
+	text := name + ": " + phrase.OneLine(unknown[name])
+	if more := len(unknown) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %s)", phrase.Count(more, "more worker"))
+	}
+	return text
 }

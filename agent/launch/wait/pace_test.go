@@ -1,4 +1,4 @@
-package launch
+package wait
 
 import (
 	"testing"
@@ -13,42 +13,42 @@ import (
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := make(chan struct{}, 1)
-		p := newPace(changes)
-		defer p.stop()
+		p := NewPace(changes)
+		defer p.Stop()
 		over := time.NewTimer(9990 * time.Millisecond) // during a rest
 		looks := 0
 		changes <- struct{}{}
 		for busy := true; busy; {
 			select {
-			case <-p.due():
+			case <-p.Due():
 				began := time.Now()
 				time.Sleep(5 * time.Millisecond) // so many workers
 				looks++
 				changes <- struct{}{}
-				p.looked(began)
-			case <-p.over():
-				p.resume()
+				p.Looked(began)
+			case <-p.Over():
+				p.Resume()
 			case <-over.C:
 				busy = false
 			}
 		}
 		require.Equal(t, 50, looks)
-		<-p.over()
-		p.resume()
-		<-p.due() // the change that came during the rest
+		<-p.Over()
+		p.Resume()
+		<-p.Due() // the change that came during the rest
 
 		// One that took long is not followed by as long a rest.
 		began := time.Now()
 		time.Sleep(50 * time.Millisecond)
-		p.looked(began)
+		p.Looked(began)
 		began = time.Now()
-		<-p.over()
-		p.resume()
+		<-p.Over()
+		p.Resume()
 		require.Equal(t, longestRest, time.Since(began))
 
 		// A look that took no time lets the next one follow at once.
-		p.looked(time.Now())
+		p.Looked(time.Now())
 		changes <- struct{}{}
-		<-p.due()
+		<-p.Due()
 	})
 }

@@ -1,6 +1,4 @@
-//go:build linux
-
-package launch
+package hang
 
 import (
 	"context"
@@ -12,44 +10,45 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// asker tells what the processes on one worker do.
-type asker interface {
+// Asker tells what the processes on one worker do.
+type Asker interface {
 	Ask(ctx context.Context) (wire.AnswerRecord, error)
 }
 
-// hang is what the watch over a run has to say.
-type hang struct {
-	scenes map[string]scene // what is seen, by worker; "" is the launcher
-	// unknown are the workers that could not be asked, and why: with some there
+// Finding is what the watch over a run has to say.
+type Finding struct {
+	Scenes map[string]Scene // what is seen, by worker; "" is the launcher
+	// Unknown are the workers that could not be asked, and why: with some there
 	// is no verdict.
-	unknown map[string]error
-	over    bool // what was reported to hang moves again
-	// polls: it is a suspicion alone, for ranks use processors. The stacks are there.
-	polls   bool
-	polling []int // which of the ranks poll
-	// stacks are where the ranks stand; nil: nobody has asked them.
-	stacks *standingAt
+	Unknown map[string]error
+	Over    bool // what was reported to hang moves again
+	// Polls: it is a suspicion alone, for ranks use processors. The stacks are there.
+	Polls   bool
+	Polling []int // which of the ranks poll
+	// Stacks are where the ranks stand; nil: nobody has asked them.
+	Stacks *Standing
 }
 
-// hangWatch looks for a run that has come to a stop without an end. It asks
+// Watch looks for a run that has come to a stop without an end. It asks
 // nobody while output flows, and then the one worker that was busy last: only
 // when that rests all are asked, four times before the verdict.
-type hangWatch struct {
-	after   time.Duration
-	workers func() map[string]asker
+type Watch struct {
+	After   time.Duration
+	workers func() map[string]Asker
 	// own looks at the command in the launcher, and counts the bytes that it has
 	// written; nil: there is none, and output is noted by wrote.
-	own  func() (scene, uint64, error)
-	news chan hang
-	// unstacked: stacks are not wanted.
-	unstacked bool
+	own  func() (Scene, uint64, error)
+	news chan Finding
+	// Unstacked: stacks are not wanted.
+	Unstacked bool
 	// stillOnly: ranks that poll are not looked for.
 	stillOnly bool
-	// wary: nobody has asked for the watch, so it tells of sure hangs alone.
-	wary bool
+	// Wary: nobody has asked for the watch, so it tells of sure hangs alone.
+	Wary bool
 
 	born    time.Time
 	printed *atomic.Int64 // when output came last, in nanoseconds from born: setting the clock is no silence
@@ -76,27 +75,29 @@ const askTime = 20 * time.Second
 // parts is in how many steps the time is watched.
 const parts = 4
 
-func newHangWatch(after time.Duration, workers func() map[string]asker) *hangWatch {
-	return &hangWatch{after: after, workers: workers, born: time.Now(), printed: &atomic.Int64{}, news: make(chan hang), named: &sessionNames{of: map[string]string{}}}
+// NewWatch calls it a hang if nothing has happened for after. workers returns those that can be
+// asked; it is called at each look.
+func NewWatch(after time.Duration, workers func() map[string]Asker) *Watch {
+	return &Watch{After: after, workers: workers, born: time.Now(), printed: &atomic.Int64{}, news: make(chan Finding), named: &sessionNames{of: map[string]string{}}}
 }
 
-// follow is another watch over the same run, which hears of the same output.
-func (w *hangWatch) follow(after time.Duration) *hangWatch {
-	f := newHangWatch(after, w.workers)
-	f.born, f.printed, f.unstacked = w.born, w.printed, w.unstacked
+// Follow is another watch over the same run, which hears of the same output.
+func (w *Watch) Follow(after time.Duration) *Watch {
+	f := NewWatch(after, w.workers)
+	f.born, f.printed, f.Unstacked = w.born, w.printed, w.Unstacked
 	f.named, f.own, f.uncounted, f.stillOnly = w.named, w.own, true, true
 	return f
 }
 
-// wrote notes that there was output. A nil watch does nothing, here and below.
-func (w *hangWatch) wrote() {
+// Wrote notes that there was output. A nil watch does nothing, here and below.
+func (w *Watch) Wrote() {
 	if w != nil {
 		w.printed.Store(int64(time.Since(w.born)) + 1) // 0: nothing yet
 	}
 }
 
-// name notes what a session runs.
-func (w *hangWatch) name(session, label string) {
+// Name notes what a session runs.
+func (w *Watch) Name(session, label string) {
 	if w == nil {
 		return
 	}
@@ -105,7 +106,8 @@ func (w *hangWatch) name(session, label string) {
 	w.named.of[session] = label
 }
 
-func (w *hangWatch) labelOf(session string) string {
+// LabelOf returns what Name has noted of a session; "": nothing.
+func (w *Watch) LabelOf(session string) string {
 	w.named.mu.Lock()
 	defer w.named.mu.Unlock()
 	return w.named.of[session]
@@ -117,36 +119,37 @@ type sessionNames struct {
 	of map[string]string
 }
 
-// begin starts the watch; end ends it and waits for it.
-func (w *hangWatch) begin() {
-	if w == nil || w.after == 0 {
+// Begin starts the watch; End ends it and waits for it.
+func (w *Watch) Begin() {
+	if w == nil || w.After == 0 {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
-	w.still = newStillness(w.after, time.Now())
+	w.still = newStillness(w.After, time.Now())
 	w.wg.Go(func() { w.run(ctx) })
 }
 
-func (w *hangWatch) end() {
+// End ends the watch and waits for it. It does nothing if the watch has not begun.
+func (w *Watch) End() {
 	if w != nil && w.stop != nil {
 		w.stop()
 		w.wg.Wait()
 	}
 }
 
-// tell is where the watch's news come from; nil for none.
-func (w *hangWatch) tell() <-chan hang {
+// Tell is where the watch's news come from; nil for none.
+func (w *Watch) Tell() <-chan Finding {
 	if w == nil {
 		return nil
 	}
 	return w.news
 }
 
-func (w *hangWatch) run(ctx context.Context) {
-	step := max(w.after/parts, time.Millisecond)
+func (w *Watch) run(ctx context.Context) {
+	step := max(w.After/parts, time.Millisecond)
 	pause := step
-	for sleep(ctx, pause) {
+	for wait.Sleep(ctx, pause) {
 		pause = step
 		if quiet := time.Since(w.lastOutput()); w.own == nil && quiet < step {
 			pause = step - quiet
@@ -169,7 +172,7 @@ func (w *hangWatch) run(ctx context.Context) {
 }
 
 // lastOutput brings the account up to what was noted.
-func (w *hangWatch) lastOutput() time.Time {
+func (w *Watch) lastOutput() time.Time {
 	if at := w.born.Add(time.Duration(w.printed.Load())); at.After(w.still.printed) {
 		w.still.printed = at
 	}
@@ -177,29 +180,29 @@ func (w *hangWatch) lastOutput() time.Time {
 }
 
 // moved is for a run that does something.
-func (w *hangWatch) moved(ctx context.Context) {
+func (w *Watch) moved(ctx context.Context) {
 	if w.told {
-		w.say(ctx, hang{over: true})
+		w.say(ctx, Finding{Over: true})
 	}
 	w.told, w.doubted = false, false
 }
 
 // judge says what there is to say when nothing was seen to move.
-func (w *hangWatch) judge(ctx context.Context, unknown map[string]error) {
+func (w *Watch) judge(ctx context.Context, unknown map[string]error) {
 	now := time.Now()
-	quiet := now.Sub(w.lastOutput()) >= w.after
+	quiet := now.Sub(w.lastOutput()) >= w.After
 	switch {
 	case len(unknown) > 0:
-		if quiet && !w.told && !w.doubted && !w.wary {
+		if quiet && !w.told && !w.doubted && !w.Wary {
 			w.doubted = true
-			w.say(ctx, hang{unknown: unknown})
+			w.say(ctx, Finding{Unknown: unknown})
 		}
-	case !w.told && w.still.hangs(now) && (!w.wary || w.sure()):
+	case !w.told && w.still.hangs(now) && (!w.Wary || w.sure()):
 		w.told = true
-		h := hang{scenes: maps.Clone(w.still.scenes)}
-		if !w.unstacked {
-			at := takeStacks(ctx, hangStacks, wire.ProgramsBrief, w.workers(), w.labelOf)
-			h.stacks = &at
+		h := Finding{Scenes: maps.Clone(w.still.scenes)}
+		if !w.Unstacked {
+			at := TakeStacks(ctx, hangStacks, wire.ProgramsBrief, w.workers(), w.LabelOf)
+			h.Stacks = &at
 			w.look(ctx) // telling its stack takes a rank some time: that is no work
 		}
 		w.say(ctx, h)
@@ -209,7 +212,7 @@ func (w *hangWatch) judge(ctx context.Context, unknown map[string]error) {
 // sure reports whether a standstill is one for a user who has not asked: there are
 // ranks on workers, something was printed before, and no rank waits for time to pass
 // or for clients to call, as idle services do.
-func (w *hangWatch) sure() bool {
+func (w *Watch) sure() bool {
 	ranks := 0
 	for worker, s := range w.still.scenes {
 		for _, a := range s.actors {
@@ -217,7 +220,7 @@ func (w *hangWatch) sure() bool {
 				continue
 			}
 			ranks++
-			if isIdle(a.process) {
+			if isIdle(a.Process) {
 				return false
 			}
 		}
@@ -239,7 +242,7 @@ func isIdle(p wire.ProcessRecord) bool {
 	return false
 }
 
-func (w *hangWatch) say(ctx context.Context, h hang) {
+func (w *Watch) say(ctx context.Context, h Finding) {
 	select {
 	case w.news <- h:
 	case <-ctx.Done():
@@ -248,7 +251,7 @@ func (w *hangWatch) say(ctx context.Context, h hang) {
 
 // look looks at the launcher's own command, then at the worker that was busy
 // last, then at all. It stops at the first that has done something.
-func (w *hangWatch) look(ctx context.Context) (active bool, unknown map[string]error) {
+func (w *Watch) look(ctx context.Context) (active bool, unknown map[string]error) {
 	unknown = map[string]error{}
 	if w.own != nil {
 		scene, written, err := w.own()
@@ -260,7 +263,7 @@ func (w *hangWatch) look(ctx context.Context) (active bool, unknown map[string]e
 			}
 			if written != w.written {
 				w.written = written
-				w.wrote()
+				w.Wrote()
 				active = true
 			}
 			if active = w.still.take("", scene) || active; active {
@@ -272,27 +275,27 @@ func (w *hangWatch) look(ctx context.Context) (active bool, unknown map[string]e
 	w.still.keep(func(name string) bool { return name == "" || workers[name] != nil })
 	if first := workers[w.busy]; first != nil {
 		delete(workers, w.busy)
-		if w.take(map[string]result{w.busy: ask(ctx, first)}, unknown) {
+		if w.take(map[string]Answer{w.busy: ask(ctx, first)}, unknown) {
 			return true, nil
 		}
 	}
-	return w.take(askAll(ctx, workers), unknown), unknown
+	return w.take(AskAll(ctx, workers), unknown), unknown
 }
 
-// result is what became of a question.
-type result struct {
-	scene scene
-	err   error
+// Answer is what became of a question.
+type Answer struct {
+	Scene Scene
+	Err   error
 }
 
 // take puts answers on the account, and tells whether one shows work.
-func (w *hangWatch) take(results map[string]result, unknown map[string]error) (active bool) {
+func (w *Watch) take(results map[string]Answer, unknown map[string]error) (active bool) {
 	for name, r := range results {
-		if r.err != nil {
-			unknown[name] = r.err
+		if r.Err != nil {
+			unknown[name] = r.Err
 			continue
 		}
-		if w.still.take(name, r.scene) {
+		if w.still.take(name, r.Scene) {
 			active, w.busy = true, name
 		}
 	}
@@ -302,10 +305,10 @@ func (w *hangWatch) take(results map[string]result, unknown map[string]error) (a
 // askersAtOnce bounds the questions under way: parked links have to be dialled.
 const askersAtOnce = 32
 
-// askAll asks workers, many at once.
-func askAll(ctx context.Context, workers map[string]asker) map[string]result {
+// AskAll asks workers, many at once.
+func AskAll(ctx context.Context, workers map[string]Asker) map[string]Answer {
 	var mu sync.Mutex
-	all := make(map[string]result, len(workers))
+	all := make(map[string]Answer, len(workers))
 	turn := make(chan struct{}, askersAtOnce)
 	var asked sync.WaitGroup
 	for name, worker := range workers {
@@ -324,23 +327,20 @@ func askAll(ctx context.Context, workers map[string]asker) map[string]result {
 
 var errNoAnswer = errors.New("no answer in time")
 
-func ask(ctx context.Context, worker asker) result {
+func ask(ctx context.Context, worker Asker) Answer {
 	ctx, stop := context.WithTimeoutCause(ctx, askTime, errNoAnswer)
 	defer stop()
 	answer, err := worker.Ask(ctx)
 	if err == nil && answer.Left > 0 {
 		err = fmt.Errorf("%d of its processes have no room in its answer", answer.Left)
 	}
-	return result{sceneOf(answer, time.Now()), err}
+	return Answer{SceneOf(answer, time.Now()), err}
 }
 
-// askers are the workers of a run that are not lost.
-func (l *links) askers() map[string]asker {
-	all := map[string]asker{}
-	for name, s := range l.standings() {
-		if s.err == nil {
-			all[name] = s.link
-		}
+// Over has the watch look at the command in the launcher, too: own is what its processes do, and
+// how many bytes they have written.
+func (w *Watch) Over(own func() (Scene, uint64, error)) {
+	if w != nil {
+		w.own = own
 	}
-	return all
 }

@@ -1,14 +1,15 @@
-package launch
+package hang
 
 import (
 	"time"
 
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// scene is what one worker's processes, or the command's in the launcher, did at
+// Scene is what one worker's processes, or the command's in the launcher, did at
 // one moment.
-type scene struct {
+type Scene struct {
 	at     time.Time
 	unread uint64 // bytes of output that wait for their reader, which is us
 	actors []actor
@@ -16,8 +17,8 @@ type scene struct {
 
 // actor is one process of a scene.
 type actor struct {
-	session string
-	process wire.ProcessRecord
+	Session string
+	Process wire.ProcessRecord
 	// rests: the run hangs only if this one does nothing: it is a rank, or none of
 	// its session is.
 	rests bool
@@ -29,14 +30,19 @@ type being struct {
 	start uint64
 }
 
-// sceneOf is the scene that an answer tells of.
-func sceneOf(answer wire.AnswerRecord, at time.Time) scene {
-	s := scene{at: at}
+// SceneOf is the scene that an answer tells of.
+func SceneOf(answer wire.AnswerRecord, at time.Time) Scene {
+	s := Scene{at: at}
 	for _, x := range answer.Sessions {
 		s.unread += x.Unread
 		s.actors = append(s.actors, actorsOf(x.ID, x.Processes)...)
 	}
 	return s
+}
+
+// NewScene is a scene of processes that belong to no session.
+func NewScene(at time.Time, processes []wire.ProcessRecord) Scene {
+	return Scene{at: at, actors: actorsOf("", processes)}
 }
 
 func actorsOf(session string, processes []wire.ProcessRecord) (actors []actor) {
@@ -45,7 +51,7 @@ func actorsOf(session string, processes []wire.ProcessRecord) (actors []actor) {
 		ranked = ranked || p.Rank != ""
 	}
 	for _, p := range processes {
-		actors = append(actors, actor{session: session, process: p, rests: p.Rank != "" || !ranked})
+		actors = append(actors, actor{Session: session, Process: p, rests: p.Rank != "" || !ranked})
 	}
 	return actors
 }
@@ -63,17 +69,17 @@ const (
 
 // stirred tells whether a process has done something between two looks, or is
 // being debugged; and output that waits for us is no rank's fault.
-func stirred(before, now scene) bool { return stirredBut(before, now, nil) }
+func stirred(before, now Scene) bool { return stirredBut(before, now, nil) }
 
 // stirredBut is stirred, but that some processes may use a processor.
-func stirredBut(before, now scene, may map[being]bool) bool {
+func stirredBut(before, now Scene, may map[being]bool) bool {
 	if now.unread > 0 {
 		return true
 	}
 	old := map[being]wire.ProcessRecord{}
 	for _, a := range before.actors {
 		if a.rests {
-			old[a.being()] = a.process
+			old[a.being()] = a.Process
 		}
 	}
 	little := max(littleTime, now.at.Sub(before.at)/littleShare)
@@ -82,8 +88,8 @@ func stirredBut(before, now scene, may map[being]bool) bool {
 			continue
 		}
 		was, known := old[a.being()]
-		used := time.Duration(a.process.CPU-was.CPU) * time.Millisecond
-		if !known || used > little && !may[a.being()] || a.process.Moved-was.Moved > littleMoved || a.process.State == tracedState {
+		used := time.Duration(a.Process.CPU-was.CPU) * time.Millisecond
+		if !known || used > little && !may[a.being()] || a.Process.Moved-was.Moved > littleMoved || a.Process.State == tracedState {
 			return true
 		}
 		delete(old, a.being())
@@ -94,23 +100,23 @@ func stirredBut(before, now scene, may map[being]bool) bool {
 // tracedState is a process that a debugger has stopped.
 const tracedState = "t"
 
-func (a actor) being() being { return being{a.process.PID, a.process.Start} }
+func (a actor) being() being { return being{a.Process.PID, a.Process.Start} }
 
 // stillness keeps the account of how long a run has done nothing at all.
 type stillness struct {
 	after   time.Duration
 	printed time.Time
-	scenes  map[string]scene     // the last one of each worker
+	scenes  map[string]Scene     // the last one of each worker
 	idle    map[string]time.Time // since when a worker has been seen to do nothing
 }
 
 func newStillness(after time.Duration, now time.Time) *stillness {
-	return &stillness{after: after, printed: now, scenes: map[string]scene{}, idle: map[string]time.Time{}}
+	return &stillness{after: after, printed: now, scenes: map[string]Scene{}, idle: map[string]time.Time{}}
 }
 
 // take notes a scene, and tells whether the worker has done something since the
 // one before it.
-func (s *stillness) take(worker string, now scene) bool {
+func (s *stillness) take(worker string, now Scene) bool {
 	before, known := s.scenes[worker]
 	active := known && stirred(before, now)
 	if !known || active {
@@ -144,4 +150,18 @@ func (s *stillness) hangs(now time.Time) bool {
 		actors += len(s.scenes[name].actors)
 	}
 	return actors > 0
+}
+
+// HasRanks reports whether a daemon of these sessions has a rank.
+func HasRanks(s Scene, sessions map[string]bool) bool {
+	daemons := map[int]bool{}
+	for _, a := range s.actors {
+		daemons[a.Process.PID] = names.IsMPIDaemon(a.Process.Command)
+	}
+	for _, a := range s.actors {
+		if sessions[a.Session] && a.Process.Rank != "" && daemons[a.Process.Parent] {
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,84 @@
+package hang
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/launch/hang/hangtest"
+	"github.com/musterhq/muster/agent/stacks"
+	"github.com/musterhq/muster/exec/wire"
+)
+
+// telling is a worker of a stage that tells stacks; for that its rank uses a processor.
+type telling struct {
+	hangtest.Worker
+	text string
+	err  error
+	took time.Duration
+}
+
+func (w telling) Stacks(ctx context.Context, _ wire.AskRecord) (wire.AnswerRecord, error) {
+	select {
+	case <-time.After(w.took):
+	case <-ctx.Done():
+		return wire.AnswerRecord{}, context.Cause(ctx)
+	}
+	w.Change(func() { w.Used[w.Name] += 5000 })
+	return wire.AnswerRecord{Stacks: []wire.StackRecord{{Session: "s", Text: []byte(w.text), Process: wire.ProcessRecord{PID: 2, Command: "python3", Rank: w.Name, State: "S", Call: "recvfrom", Peer: "10.0.0.1:80"}}}}, w.err
+}
+
+const atStep = "Current thread 0x1 (most recent call first):\n  File \"/app/train.py\", line 40 in step\n"
+
+// A worker that does not answer, or is too old, costs no more than the time, and takes
+// nothing from the others.
+func TestTakeStacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := hangtest.New()
+		workers := map[string]Asker{
+			"w-0": telling{Worker: hangtest.Worker{Stage: s, Name: "0"}, text: atStep},
+			"w-1": telling{Worker: hangtest.Worker{Stage: s, Name: "1"}, took: time.Hour},
+			"w-2": telling{Worker: hangtest.Worker{Stage: s, Name: "2"}, err: errors.New("its agent is too old to take stacks")},
+			"w-3": hangtest.Worker{Stage: s, Name: "3"},
+		}
+		began := time.Now()
+		at := TakeStacks(t.Context(), FailureStacks, wire.ProgramsBrief, workers, func(string) string { return "" })
+		require.Equal(t, FailureStacks, time.Since(began))
+		require.True(t, at.Told())
+		require.Equal(t, []string{
+			"rank 0 on w-0: waiting for 10.0.0.1:80 at train.py:40 step (python3, pid 2; recvfrom)",
+			`  File "/app/train.py", line 40 in step`,
+		}, stacks.Lines(at.Ranks[:1], nil))
+		require.Equal(t, []string{"  w-1: no stacks: no answer in time", "  w-2: no stacks: its agent is too old to take stacks", "  w-3: no stacks: it cannot be asked"},
+			at.Lines(stacks.Verdict{})[len(at.Lines(stacks.Verdict{}))-3:])
+	})
+}
+
+// The time that ranks take to tell their stacks is no sign that the run goes on.
+func TestTellingStacksIsNoWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := hangtest.New()
+		w := NewWatch(10*time.Minute, func() map[string]Asker {
+			all := map[string]Asker{}
+			for i := range 2 {
+				all[fmt.Sprint(i)] = telling{Worker: hangtest.Worker{Stage: s, Name: fmt.Sprint(i)}, text: atStep}
+			}
+			return all
+		})
+		w.Begin()
+		h := <-w.Tell()
+		require.NotNil(t, h.Stacks)
+		require.True(t, h.Stacks.Told())
+		select {
+		case h := <-w.Tell():
+			require.Fail(t, "it was told again", "%+v", h)
+		case <-time.After(4 * time.Hour):
+		}
+		w.End()
+	})
+}
