@@ -102,21 +102,15 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 	r.enroll(working, a)
 	if r.begun.IsZero() {
 		r.begun = a.began
-		if r.fakes != nil {
-			r.fakes.rehearse(working, r.voice.Say, func() { r.joinFake(working) })
-		}
+		r.fleet.rehearse(working)
 	}
 	return s
 }
 
 // observer is a supervisor of workers alone.
 func (r *runner) observer(workers []rendezvous.Worker) *supervisor {
-	s := &supervisor{cfg: r.cfg, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers, last: r.shot,
+	return &supervisor{cfg: r.cfg, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers, last: r.shot, pods: r.fleet.pods(),
 		trouble: func(sentence string) { r.place.trouble(r.voice, sentence, time.Time{}) }}
-	if r.feed != nil {
-		s.pods = r.feed.pods
-	}
-	return s
 }
 
 // runCommand runs the command in the launcher and judges its end.

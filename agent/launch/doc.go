@@ -6,7 +6,9 @@
 //	config          one Config out of flags, environment and defaults; outfiles.go looks
 //	                whether the files that it names can be written
 //	place.go        the private directory, the broker's socket, a free place for files
-//	kube.go         where workers come from in a cluster; fake.go on one machine
+//	fleet.go        the workers behind one interface: cluster.go is a cluster's, fake.go
+//	                that of one machine
+//	kube.go         where workers come from in a cluster
 //	await.go        wait for the workers with an explained progress line
 //	links.go        one link per worker, opened while the wait goes on
 //	restart.go      attempts, one after the other: ends.go says how one ended,

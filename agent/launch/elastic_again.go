@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -82,26 +81,4 @@ func (w *waiter) ready(working context.Context) []rendezvous.Worker {
 		w.board.SetLink(s.worker.UID, w.linkState(s))
 	}
 	return w.board.Ready()
-}
-
-// reassemble returns the workers of the next attempt of an elastic run: those that
-// are there, when they will do.
-func (r *runner) reassemble(ctx, working context.Context, gone []string) ([]rendezvous.Worker, error) {
-	waited := time.Now()
-	defer func() { r.report.WaitMS += time.Since(waited).Milliseconds() }()
-	past := newPast(gone, r.links.standings())
-	r.absent.pods(past.pods)
-	r.links.forget(gone)
-	var workers []rendezvous.Worker
-	var err error
-	if r.fakes != nil {
-		workers, err = r.fakes.reassemble(working, r.cfg, r.links, r.signals)
-	} else if workers, err = r.await(working, past); err == nil {
-		err = r.prune(workers)
-	}
-	if err != nil {
-		r.hurry = true
-		return nil, err
-	}
-	return workers, r.clear(ctx, working, workers)
 }

@@ -20,14 +20,10 @@ func (r *runner) enroll(working context.Context, a *attempt) {
 		return
 	}
 	a.made.Store = a.workers[0].Name
-	one := &roster{left: map[string]bool{}, hear: func(rendezvous.Snapshot) {}, members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, absent: &r.absent,
+	one := &roster{left: map[string]bool{}, hear: r.fleet.hear, members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, absent: &r.absent,
 		needed: len(a.plan.Processes) > 0 || names.IsMPIRun(r.cfg.Command[0]), takes: a.plan.Elastic, changed: func(c rendezvous.Change) string { return r.adapt(a, c) }}
 	one.members.Look(a.workers, nil)
-	if r.fakes != nil {
-		one.ready = func() []rendezvous.Worker { return r.fakes.ready(working, r.links) }
-	} else {
-		one.ready, one.hear = func() []rendezvous.Worker { return r.fit(working, r.waiter.ready(working)) }, r.waiter.setPods
-	}
+	one.ready = func() []rendezvous.Worker { return r.fleet.ready(working) }
 	a.watcher.roster = one
 }
 

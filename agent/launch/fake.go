@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/wait"
@@ -61,10 +62,14 @@ func fakeDir(dir string, i int) string { return filepath.Join(dir, "w"+strconv.I
 
 // fakes is the fleet of --fake: worker processes on this machine.
 type fakes struct {
-	reaper *reap.Reaper
-	faults []config.Fault
-	place  fakePlace
-	wg     sync.WaitGroup
+	cfg     config.Config
+	reaper  *reap.Reaper
+	faults  []config.Fault
+	place   fakePlace
+	links   *links // to them
+	voice   *console.Voice
+	signals <-chan os.Signal
+	wg      sync.WaitGroup
 
 	mu      sync.Mutex
 	workers []*fakeWorker // by index
@@ -96,9 +101,9 @@ func startFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*fak
 	if err != nil {
 		return nil, err
 	}
-	f := &fakes{reaper: r, faults: faults, place: fakePlace{dir, agent, run}}
+	f := &fakes{cfg: cfg, reaper: r, faults: faults, place: fakePlace{dir, agent, run}}
 	for i, w := range list {
-		one, err := f.start(cfg, i, w)
+		one, err := f.start(i, w)
 		if err != nil {
 			return nil, errors.Join(err, f.sweep(context.Background()))
 		}
@@ -108,8 +113,8 @@ func startFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*fak
 }
 
 // start starts worker i and makes the way to it.
-func (f *fakes) start(cfg config.Config, i int, w rendezvous.Worker) (*fakeWorker, error) {
-	one, err := startFake(f.reaper, cfg, fakeDir(f.place.dir, i), f.place.agent, f.place.run, w)
+func (f *fakes) start(i int, w rendezvous.Worker) (*fakeWorker, error) {
+	one, err := startFake(f.reaper, f.cfg, fakeDir(f.place.dir, i), f.place.agent, f.place.run, w)
 	if err == nil {
 		one.line = newFaulty(&patient{inner: local.Dialer{Path: filepath.Join(one.dir, names.WorkerSocket)}}, i, f.faults)
 	}
@@ -168,7 +173,7 @@ func (p *patient) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	}
 }
 
-// dialer implements fleet.
+// dialer implements dialers.
 func (f *fakes) dialer(w rendezvous.Worker) link.Dialer { return f.all()[w.Index].line }
 
 // all are the workers that there are now.
@@ -178,23 +183,23 @@ func (f *fakes) all() []*fakeWorker {
 	return slices.Clone(f.workers)
 }
 
-// await waits until every fake worker has answered.
-func (f *fakes) await(ctx context.Context, cfg config.Config, l *links, signals <-chan os.Signal) ([]rendezvous.Worker, error) {
+// gather implements fleet.
+func (f *fakes) gather(ctx context.Context) ([]rendezvous.Worker, error) {
 	var workers []rendezvous.Worker
 	for _, w := range f.all() {
 		workers = append(workers, w.Worker)
-		l.follow(ctx, w.Worker)
+		f.links.follow(ctx, w.Worker)
 		if !w.watched {
 			w.watched = true
-			f.wg.Go(func() { f.watch(ctx, w, l) })
+			f.wg.Go(func() { f.watch(ctx, w) })
 		}
 	}
-	deadline, stop := wait.Limit(cfg.Timeout)
+	deadline, stop := wait.Limit(f.cfg.Timeout)
 	defer stop()
 	for {
 		ready := 0
 		var last error
-		for _, s := range l.standings() {
+		for _, s := range f.links.standings() {
 			switch {
 			case s.err != nil:
 				return nil, failure.New(names.ExitHopeless, f.lastLine(s.worker), "fake worker %s did not come up: %s", s.worker.Name, causeOf(s.err))
@@ -208,8 +213,8 @@ func (f *fakes) await(ctx context.Context, cfg config.Config, l *links, signals 
 			return workers, nil
 		}
 		select {
-		case <-l.changed:
-		case sig := <-signals:
+		case <-f.links.changed:
+		case sig := <-f.signals:
 			if err := toldWhileWaiting(sig); err != nil {
 				return nil, err
 			}
@@ -225,7 +230,7 @@ func (f *fakes) await(ctx context.Context, cfg config.Config, l *links, signals 
 }
 
 // watch gives the worker up when its process has ended unasked.
-func (f *fakes) watch(ctx context.Context, w *fakeWorker, l *links) {
+func (f *fakes) watch(ctx context.Context, w *fakeWorker) {
 	select {
 	case <-w.proc.Done():
 	case <-ctx.Done():
@@ -234,7 +239,7 @@ func (f *fakes) watch(ctx context.Context, w *fakeWorker, l *links) {
 	select {
 	case <-w.ended:
 		if wait.Sleep(ctx, time.Second) { // its answer may be on its way
-			l.lose(w.Name, errors.New("its agent has ended"))
+			f.links.lose(w.Name, errors.New("its agent has ended"))
 		}
 	default:
 		status := w.proc.Status()
@@ -242,7 +247,7 @@ func (f *fakes) watch(ctx context.Context, w *fakeWorker, l *links) {
 		if status.Signal == 0 && slices.Contains([]int{0, 128 + int(syscall.SIGTERM), 128 + int(syscall.SIGINT)}, status.Code) {
 			cause = &departure{cause}
 		}
-		l.lose(w.Name, cause)
+		f.links.lose(w.Name, cause)
 	}
 }
 
@@ -275,9 +280,9 @@ func lastWordsIn(log string) string {
 	return strings.TrimPrefix(last, "hint: ")
 }
 
-// rehearse carries out the faults that are due at a time, counted from now,
+// rehearse implements fleet: it carries out the faults that are due at a time, counted from now,
 // until ctx ends.
-func (f *fakes) rehearse(ctx context.Context, say func(format string, args ...any), join func()) {
+func (f *fakes) rehearse(ctx context.Context) {
 	for _, fault := range f.faults {
 		if fault.After == 0 {
 			continue
@@ -287,13 +292,13 @@ func (f *fakes) rehearse(ctx context.Context, say func(format string, args ...an
 				return
 			}
 			if fault.Verb == "join" {
-				say("rehearsing: a worker joins")
-				join()
+				f.voice.Say("rehearsing: a worker joins")
+				f.joinOne()
 				return
 			}
 			for i, w := range f.all() {
 				if fault.Hits(i) {
-					say("rehearsing: %s worker %s", fault.Verb, w.Name)
+					f.voice.Say("rehearsing: %s worker %s", fault.Verb, w.Name)
 					f.wg.Go(func() { f.strike(ctx, fault, w) })
 				}
 			}
@@ -315,7 +320,7 @@ func (f *fakes) strike(ctx context.Context, fault config.Fault, w *fakeWorker) {
 	}
 }
 
-// release says that the workers are about to be told that the job is over.
+// release implements fleet: it says that the workers are about to be told that the job is over.
 func (f *fakes) release() {
 	f.mu.Lock()
 	f.closed = true
@@ -325,7 +330,7 @@ func (f *fakes) release() {
 	}
 }
 
-// sweep ends whatever is left of the workers and waits for it.
+// sweep implements fleet: it ends whatever is left of the workers and waits for it.
 func (f *fakes) sweep(ctx context.Context) error {
 	const patience = 2 * time.Second
 	leave, stop := context.WithTimeout(ctx, patience)

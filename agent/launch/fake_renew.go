@@ -11,22 +11,33 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/rendezvous"
 )
+
+// replace implements fleet.
+func (f *fakes) replace(ctx, working context.Context, v vacancies) ([]rendezvous.Worker, error) {
+	if f.cfg.Elastic() {
+		return f.reassemble(working)
+	}
+	if err := f.renew(ctx, v.names); err != nil {
+		return nil, err
+	}
+	return f.gather(working)
+}
 
 // renew makes others in the place of workers that are gone, as a controller does
 // for pods: under the same name and address, with nothing of the old one left. One
 // that is about to end is waited for.
-func (f *fakes) renew(ctx context.Context, cfg config.Config, gone []string, signals <-chan os.Signal) error {
-	ctx, cancel := wait.Within(ctx, cfg.Timeout, errors.New("--timeout has passed"))
+func (f *fakes) renew(ctx context.Context, gone []string) error {
+	ctx, cancel := wait.Within(ctx, f.cfg.Timeout, errors.New("--timeout has passed"))
 	defer cancel()
 	for i, w := range f.all() {
 		if !slices.Contains(gone, w.Name) {
 			continue
 		}
-		if err := f.awaitEnd(ctx, w, signals); err != nil {
+		if err := f.awaitEnd(ctx, w); err != nil {
 			return err
 		}
 		if err := f.sweepOne(ctx, w); err != nil {
@@ -38,7 +49,7 @@ func (f *fakes) renew(ctx context.Context, cfg config.Config, gone []string, sig
 		next := w.Worker
 		next.Restarts++
 		next.UID = fmt.Sprintf("fake-%d-r%d", i, next.Restarts)
-		one, err := f.start(cfg, i, next)
+		one, err := f.start(i, next)
 		if err != nil {
 			return err
 		}
@@ -50,12 +61,12 @@ func (f *fakes) renew(ctx context.Context, cfg config.Config, gone []string, sig
 }
 
 // awaitEnd waits until the worker's process has ended.
-func (f *fakes) awaitEnd(ctx context.Context, w *fakeWorker, signals <-chan os.Signal) error {
+func (f *fakes) awaitEnd(ctx context.Context, w *fakeWorker) error {
 	for {
 		select {
 		case <-w.proc.Done():
 			return nil
-		case sig := <-signals:
+		case sig := <-f.signals:
 			if err := toldWhileWaiting(sig); err != nil {
 				return err
 			}

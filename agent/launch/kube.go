@@ -33,7 +33,7 @@ const (
 	deniedFor = 5 * time.Second
 )
 
-// kube is the fleet of a cluster: pods, reached through pods/exec.
+// kube is the way to a cluster: pods, reached through pods/exec.
 type kube struct {
 	cfg       *rest.Config
 	client    rest.Interface
@@ -84,7 +84,7 @@ func newKube(cfg config.Config, agent string) (*kube, error) {
 		gate: link.NewGate(), proto: &remote.Protocol{}}, nil
 }
 
-// dialer implements fleet.
+// dialer implements dialers.
 func (k *kube) dialer(w rendezvous.Worker) link.Dialer {
 	return remote.New(k.cfg, k.client, remote.Target{
 		Namespace: w.Namespace, Pod: w.Name, UID: w.UID, Container: w.Container, Agent: k.agent,

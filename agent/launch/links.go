@@ -20,15 +20,15 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// fleet is how workers are reached: pods through the API server, or processes
+// dialers are the ways to workers: to pods through the API server, or to processes
 // on this machine.
-type fleet interface {
+type dialers interface {
 	dialer(w rendezvous.Worker) link.Dialer
 }
 
 // links keeps one link per worker, from the moment its container runs.
 type links struct {
-	fleet fleet
+	ways  dialers
 	gate  *link.Gate // nil: no API server to spare
 	hello wire.HelloRecord
 	lease time.Duration
@@ -57,8 +57,8 @@ type member struct {
 	err    error // a *link.LostError: the link is over
 }
 
-func newLinks(f fleet, gate *link.Gate, hello wire.HelloRecord, lease time.Duration, log *slog.Logger, t *tally) *links {
-	return &links{fleet: f, gate: gate, hello: hello, lease: lease, log: log, tally: t,
+func newLinks(ways dialers, gate *link.Gate, hello wire.HelloRecord, lease time.Duration, log *slog.Logger, t *tally) *links {
+	return &links{ways: ways, gate: gate, hello: hello, lease: lease, log: log, tally: t,
 		changed: make(chan struct{}, 1), whole: make(chan struct{}, 1), members: map[string]*member{}}
 }
 
@@ -91,7 +91,7 @@ func (l *links) open(ctx context.Context, w rendezvous.Worker) {
 	ctx, stop := context.WithCancel(ctx)
 	m := &member{worker: w, stop: stop, done: make(chan struct{})}
 	m.link = link.New(link.Config{
-		Worker: w.Name, Dialer: l.fleet.dialer(w), Gate: l.gate, Hello: l.helloTo(w), Lease: l.lease,
+		Worker: w.Name, Dialer: l.ways.dialer(w), Gate: l.gate, Hello: l.helloTo(w), Lease: l.lease,
 		PingEvery: pingEvery(l.lease), ParkAfter: l.parkAfter(),
 		Log:      l.log,
 		OnState:  func(s link.State) { l.note(m, s) },

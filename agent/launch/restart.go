@@ -4,7 +4,6 @@ package launch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
-	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -79,7 +77,7 @@ func (r *runner) endEarly(number int, err error) error {
 func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	d := retry.Decision{Counted: true}
 	a.outlast()
-	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.superseded() && r.lostOutput.Err() == nil {
+	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.links.superseded() && r.lostOutput.Err() == nil {
 		d = r.account.Decide(a.end())
 	}
 	tried := a.record(d.Counted)
@@ -90,16 +88,6 @@ func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 
 // over: somebody wants the whole run to end.
 func (a *attempt) over() bool { return a.watcher.ending.told != 0 || a.watcher.interrupted }
-
-// superseded: the workers are another launcher's now.
-func (r *runner) superseded() bool {
-	for _, s := range r.links.standings() {
-		if kindOf(s.err) == link.Superseded {
-			return true
-		}
-	}
-	return false
-}
 
 // prepare makes sure that nothing of the attempt runs any more, anywhere, and
 // returns the workers of the next one, waiting for those that are made anew.
@@ -121,10 +109,7 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 	}
 	gone := r.gone(ctx, a)
 	r.tally.again()
-	if r.cfg.Elastic() {
-		return r.reassemble(ctx, working, gone)
-	}
-	if len(gone) == 0 {
+	if len(gone) == 0 && !r.cfg.Elastic() {
 		return a.workers, nil
 	}
 	workers, err := r.replace(ctx, working, gone)
@@ -248,44 +233,23 @@ func (r *runner) gone(ctx context.Context, a *attempt) []string {
 		case s.err != nil, taken[w.Name], r.tally.isLeaving(w.Name), r.tally.isLost(w.Name) && !s.link.Prove(ctx):
 			gone = append(gone, w.Name)
 		}
-		if r.fakes != nil && r.tally.isLeaving(w.Name) {
-			r.fakes.depart(w.Name)
+		if r.tally.isLeaving(w.Name) {
+			r.fleet.depart(w.Name)
 		}
 	}
 	return gone
 }
 
-// replace waits until there are others in the place of workers that are gone.
+// replace waits until there are others in the place of workers that are gone. Of an elastic
+// run it returns those that are there, when they will do.
 func (r *runner) replace(ctx, working context.Context, gone []string) ([]rendezvous.Worker, error) {
 	waited := time.Now()
 	defer func() { r.report.WaitMS += time.Since(waited).Milliseconds() }()
-	past := newPast(gone, r.links.standings())
+	v := vacancies{names: gone, past: newPast(gone, r.links.standings()), shot: r.shot}
+	r.absent.pods(v.past.pods)
 	r.links.forget(gone)
-	if r.fakes != nil {
-		if err := r.fakes.renew(ctx, r.cfg, gone, r.signals); err != nil {
-			return nil, err
-		}
-		return r.fakes.await(working, r.cfg, r.links, r.signals)
-	}
-	workers, err := r.await(working, past)
-	if err != nil {
-		r.hurry = true
-		return nil, err
-	}
-	return workers, r.prune(workers)
-}
-
-// prune takes the links of pods down that are no workers any more.
-func (r *runner) prune(workers []rendezvous.Worker) error {
-	var old []string
-	for name := range r.links.standings() {
-		if !slices.ContainsFunc(workers, func(w rendezvous.Worker) bool { return w.Name == name }) {
-			old = append(old, name)
-		}
-	}
-	r.links.forget(old)
-	if r.superseded() {
-		return failure.New(names.ExitHopeless, "two launchers run for one job: end one of them", "restart: %w", errors.New("the workers are held by a newer launcher"))
-	}
-	return nil
+	workers, err := r.fleet.replace(ctx, working, v)
+	r.shot = r.fleet.seen()
+	r.hurry = r.hurry || err != nil
+	return workers, err
 }

@@ -54,7 +54,7 @@ func TestRestIsInterrupted(t *testing.T) {
 // crewOf is a runner that has links to n real workers.
 func crewOf(t *testing.T, n int) (*runner, []rendezvous.Worker) {
 	t.Helper()
-	r := &runner{cfg: config.Defaults(), voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4), tally: newTally()}
+	r := &runner{fleet: &fakes{}, cfg: config.Defaults(), voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4), tally: newTally()}
 	paths := map[string]string{}
 	r.links = newLinks(socketFleet(paths), nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), r.tally)
 	var workers []rendezvous.Worker
@@ -139,7 +139,7 @@ func TestClearDoesNotWaitForTheLost(t *testing.T) {
 func TestClearWaitsForTheSilent(t *testing.T) {
 	r, workers := crewOf(t, 2)
 	quiet := &road{}
-	quiet.Path = r.links.fleet.(socketFleet)["w-1"]
+	quiet.Path = r.links.ways.(socketFleet)["w-1"]
 	r.links.forget([]string{"w-1"})
 	ctx, stop := context.WithCancel(t.Context())
 	m := &member{worker: rendezvous.Worker{Name: "w-1", UID: "uid-1"}, stop: stop, done: make(chan struct{})}

@@ -22,7 +22,6 @@ import (
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/heed"
-	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
@@ -43,15 +42,12 @@ type runner struct {
 	place  place
 	reaper *reap.Reaper
 	links  *links
-	kube   *kube
-	feed   *feed  // nil: no cluster
-	fakes  *fakes // nil: a cluster
+	fleet  fleet
 	wg     sync.WaitGroup
 
 	broker  *service // nil: it does not serve yet
 	ports   *plan.Ports
 	account retry.Account
-	waiter  *waiter // of the workers that there are; nil: no cluster
 	absent  absent
 	begun   time.Time // when the first attempt's processes were
 	input   console.Input
@@ -162,63 +158,54 @@ func (r *runner) run(ctx context.Context) (err error) {
 // gather starts or finds the workers and waits for them. Links live in
 // working, the wait in ctx.
 func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, error) {
+	find := r.findCluster
 	if r.cfg.IsFake() {
-		return r.gatherFakes(working)
+		find = r.startFakes
 	}
-	k, err := newKube(r.cfg, r.agent)
-	if err != nil {
+	if err := find(ctx, working); err != nil {
 		return nil, err
 	}
-	r.kube, r.cfg = k, r.cfg.WithNamespace(k.namespace)
+	workers, err := r.fleet.gather(working)
+	r.shot = r.fleet.seen()
+	return workers, err
+}
+
+// findCluster makes the fleet of a cluster.
+func (r *runner) findCluster(ctx, working context.Context) error {
+	k, err := newKube(r.cfg, r.agent)
+	if err != nil {
+		return err
+	}
+	r.cfg = r.cfg.WithNamespace(k.namespace)
 	starting, cancel := wait.Within(ctx, r.cfg.Timeout, errors.New("deadline passed"))
 	defer cancel()
 	epoch, err := k.epoch(starting, r.cfg)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if r.cfg, err = r.cfg.WithPodGrace(k.grace); err != nil {
-		return nil, err
+		return err
 	}
 	r.links = newLinks(k, k.gate, r.hello(epoch), r.cfg.Lease, r.log, r.tally)
 	r.links.voice = r.voice
-	r.feed = newFeed()
-	r.wg.Go(func() { r.feed.run(working, k.watch(r.cfg)) })
-	workers, err := r.await(working, nil)
-	if err == nil {
-		err = r.cfg.GraceFits(workers)
-	}
-	return workers, err
+	c := &cluster{cfg: r.cfg, kube: k, feed: newFeed(), links: r.links, fit: r.fit, voice: r.voice, stderr: r.streams.Err, signals: r.signals}
+	r.wg.Go(func() { c.feed.run(working, k.watch(c.cfg)) })
+	r.fleet = c
+	return nil
 }
 
-// await waits for the workers of a cluster; past, nil at first, are the workers
-// that an attempt has lost.
-func (r *runner) await(working context.Context, past *past) ([]rendezvous.Worker, error) {
-	w := &waiter{cfg: r.cfg, links: r.links, feed: r.feed, agent: r.kube.agent, signals: r.signals,
-		printer: console.NewPrinter(r.streams.Err, r.cfg.Quiet, r.cfg.JSONLines()), past: past}
-	w.board = rendezvous.New(r.cfg.Most(), r.cfg.HopelessAfter)
-	w.board.Least = r.cfg.LeastWorkers
-	w.board.Namespace, w.board.Selector = r.kube.namespace, r.cfg.WorkerSelector()
-	w.board.Containers = rendezvous.Containers{Flag: r.cfg.Container}
-	if past != nil {
-		w.setPods(r.shot)
-	} else if r.cfg.Timeout > 0 {
-		r.voice.Say("waiting for %s, %s at most (--timeout)", phrase.Count(r.cfg.Most(), "worker"), phrase.Brief(r.cfg.Timeout))
-	}
-	workers, err := w.await(working)
-	r.shot, r.waiter = w.shot, w
-	return workers, err
-}
-
-func (r *runner) gatherFakes(working context.Context) ([]rendezvous.Worker, error) {
-	fakes, err := startFakes(r.reaper, r.cfg, r.place.dir, r.agent, r.id)
+// startFakes makes the fleet of fake workers.
+func (r *runner) startFakes(_, _ context.Context) error {
+	f, err := startFakes(r.reaper, r.cfg, r.place.dir, r.agent, r.id)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r.fakes = fakes
 	epoch := wire.Epoch{Created: time.Now().UnixNano(), UID: r.id}
-	r.links = newLinks(fakes, nil, r.hello(epoch), fakeLease(r.cfg), r.log, r.tally)
+	r.links = newLinks(f, nil, r.hello(epoch), fakeLease(r.cfg), r.log, r.tally)
 	r.links.voice = r.voice
-	return fakes.await(working, r.cfg, r.links, r.signals)
+	f.links, f.voice, f.signals = r.links, r.voice, r.signals
+	r.fleet = f
+	return nil
 }
 
 func (r *runner) hello(epoch wire.Epoch) wire.HelloRecord {
@@ -235,13 +222,9 @@ func (r *runner) teardown(working context.Context) {
 	if r.links == nil {
 		return
 	}
-	if r.fakes != nil {
-		r.fakes.release()
-	}
-	for _, s := range r.links.standings() {
-		if kindOf(s.err) == link.Superseded {
-			return // the workers are another launcher's now
-		}
+	r.fleet.release()
+	if r.links.superseded() {
+		return // the workers are another launcher's now
 	}
 	grace := min(r.cfg.Grace, lostGrace)
 	wait := endWait
@@ -280,9 +263,7 @@ const (
 func (r *runner) close() {
 	if r.links != nil {
 		r.links.close()
-	}
-	if r.fakes != nil {
-		if err := r.fakes.sweep(context.Background()); err != nil {
+		if err := r.fleet.sweep(context.Background()); err != nil {
 			r.log.Warn("fake workers left something behind", "error", err)
 		}
 	}
