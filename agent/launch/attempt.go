@@ -102,14 +102,14 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 	r.enroll(working, a)
 	if r.begun.IsZero() {
 		r.begun = a.began
-		r.fleet.rehearse(working)
+		r.fleet.Rehearse(working)
 	}
 	return s
 }
 
 // observer is a supervisor of workers alone.
 func (r *runner) observer(workers []rendezvous.Worker) *supervisor {
-	return &supervisor{cfg: r.cfg, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers, last: r.shot, pods: r.fleet.pods(),
+	return &supervisor{cfg: r.cfg, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers, last: r.shot, pods: r.fleet.Pods(),
 		trouble: func(sentence string) { r.place.trouble(r.voice, sentence, time.Time{}) }}
 }
 
@@ -250,8 +250,8 @@ func (r *runner) lossSaid(e verdict.Evidence, v verdict.Verdict) bool {
 
 func (r *runner) welcomes() map[string]wire.WelcomeRecord {
 	all := map[string]wire.WelcomeRecord{}
-	for name, s := range r.links.standings() {
-		if w, ok := s.link.Welcome(); ok {
+	for name, s := range r.links.Standings() {
+		if w, ok := s.Link.Welcome(); ok {
 			all[name] = w
 		}
 	}
@@ -262,11 +262,11 @@ func (r *runner) welcomes() map[string]wire.WelcomeRecord {
 // session runs.
 func (r *runner) serve(working context.Context, planned plan.Plan, label func(session string) string) {
 	if r.broker != nil {
-		r.broker.set(planned, r.links.standings(), label)
+		r.broker.set(planned, r.links.Standings(), label)
 		return
 	}
 	r.broker = &service{tally: r.tally}
-	r.broker.set(planned, r.links.standings(), label)
+	r.broker.set(planned, r.links.Standings(), label)
 	server := newBroker(r.broker, r.links, r.cfg, r.voice, r.id)
 	listener := r.place.take()
 	r.wg.Go(func() {

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/stacks"
 )
 
@@ -26,8 +27,8 @@ func (r *runner) bystanders(a *attempt) *bystanders {
 	if r.cfg.Stacks == config.StacksNever || r.cfg.Rule() != verdict.ExitStrict {
 		return nil
 	}
-	b := &bystanders{Witness: hang.NewWitness(r.wg.Go, r.links.askers, a.hang), news: make(chan struct{}, 1)}
-	r.tally.hearFailed(func() { token(b.news) })
+	b := &bystanders{Witness: hang.NewWitness(r.wg.Go, r.links.Askers, a.hang), news: make(chan struct{}, 1)}
+	r.tally.hearFailed(func() { wait.Token(b.news) })
 	return b
 }
 

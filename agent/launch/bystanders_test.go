@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/stacks"
@@ -56,7 +57,7 @@ func TestBystanders(t *testing.T) {
 // The ranks of all workers are asked once, when the first report of a failed rank comes.
 func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &runner{tally: newTally(), links: newLinks(nil, nil, wire.HelloRecord{}, 0, nil, nil), cfg: config.Config{Command: []string{"mpirun"}, Launching: config.Launching{Exit: verdict.ExitStrict}}}
+		r := &runner{tally: newTally(), links: fleet.NewLinks(nil, nil, wire.HelloRecord{}, 0, nil, nil), cfg: config.Config{Command: []string{"mpirun"}, Launching: config.Launching{Exit: verdict.ExitStrict}}}
 		a := &attempt{hang: hang.NewWatch(0, nil)}
 		b := r.bystanders(a)
 		report := func(code int, kind string) {

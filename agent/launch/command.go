@@ -19,6 +19,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
 )
@@ -38,7 +39,7 @@ type command struct {
 	shared bool
 	// deaf: it is shared, but blocks the terminal's INT (blockInterrupt), and ends by TERM.
 	deaf  bool
-	links *links // of workers that may run its ranks; nil: there are none
+	links *fleet.Links // of workers that may run its ranks; nil: there are none
 	// drained ends the stop of its ranks, and returns what has become of them; nil: there is none.
 	drained func() []StoppedRank
 }
@@ -103,7 +104,7 @@ func notFoundHint(name string) string {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		return "did you mean ./" + name + "?"
 	}
-	if inPod() {
+	if fleet.InPod() {
 		return "is it in the launcher's image? PATH is " + os.Getenv("PATH")
 	}
 	return "is it installed? PATH is " + os.Getenv("PATH")

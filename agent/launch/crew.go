@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/group/output"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
@@ -83,7 +84,7 @@ func (s seat) Open(ctx context.Context, id string, spec wire.Spec, stdout, stder
 
 // runGroup runs the processes of the attempt's plan and judges their end.
 func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]string) error {
-	if err := r.layFiles(ctx, &a.plan, user); causeOfLost(err) {
+	if err := r.layFiles(ctx, &a.plan, user); fleet.CauseOfLost(err) {
 		return r.lostBefore(ctx, a, err)
 	} else if err != nil {
 		return err
@@ -105,7 +106,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	c.lead = func(worker string, grace time.Duration) { r.wg.Go(func() { r.lead(working, worker, grace) }) }
 	var stopped []StoppedRank
 	var s *supervisor // before the group runs
-	look := hang.NewWitness(r.wg.Go, r.links.askers, a.hang)
+	look := hang.NewWitness(r.wg.Go, r.links.Askers, a.hang)
 	c.group = group.New(group.Config{
 		Members: members, Any: planned.Any, Grace: r.cfg.Grace, Linger: r.cfg.ShortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.AnswerTime(),
 		Last: plan.Store(planned), Ask: func(worker string, grace time.Duration) { c.lead(worker, grace) },
@@ -135,7 +136,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			if e.Exit.Reason == wire.ReasonPreempted {
 				r.tally.preempt(c.group.Worker(e.Member))
 			}
-			if failed && planned.Any && !c.leaves.Load() && !(planned.Elastic && causeOfLost(e.Err)) { // see roster
+			if failed && planned.Any && !c.leaves.Load() && !(planned.Elastic && fleet.CauseOfLost(e.Err)) { // see roster
 				r.voice.Say("%s on %s ended badly; the job goes on without it", c.group.Label(e.Member), c.group.Worker(e.Member))
 			}
 		},
@@ -183,7 +184,7 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 	known, twice := plan.Assigned{}, plan.Packed{}
 	a.member = func(p plan.Process) (m group.Member, err error) {
 		worker := a.plan.Hosts[p.Worker].Name
-		m = group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{r.links.linkOf(worker), r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
+		m = group.Member{Label: p.Label, Worker: worker, Role: p.Role, Opener: seat{r.links.LinkOf(worker), r.tally, a.hang, p.Label}, Part: p.Part, After: p.After,
 			Spec: wire.Spec{Argv: p.Argv, Dir: r.cfg.Chdir, EndsOnFailure: true, GatherMillis: plan.GatherMillis(len(a.plan.Processes))}}
 		m.Spec.JudgesRanks = r.cfg.Exit != verdict.ExitCommand && framework.StartsRanksOnce(p.Argv, framework.Scripts(r.cfg.Chdir), slices.Concat(a.made.UserEnvOn(worker), r.cfg.Env, p.Environment(r.cfg)))
 		if m.Spec.Env, m.Spec.Packed, err = twice.Apart(p.EnvironmentOf(r.cfg, known), len(r.cfg.Env)); err != nil {
@@ -250,7 +251,7 @@ func (r *runner) tellCause(f group.Failure, others, all int) {
 	if r.lostOutput.Err() != nil && f.Err == nil {
 		return // it follows from that, or cannot be told from what does
 	}
-	if causeOfLost(f.Err) { // whose cause its pod's status may say better
+	if fleet.CauseOfLost(f.Err) { // whose cause its pod's status may say better
 		r.voice.Say("%s ran on worker %s; stopping the rest", f.Label, f.Worker)
 	} else {
 		r.voice.Warn("%s%s%s", f.Sentence(), verdict.Besides(others), stoppingRest(others, all))
@@ -287,7 +288,7 @@ func (r *runner) judgeCrew(a *attempt, result group.Result) {
 		return
 	}
 	r.noteHang(a)
-	a.said = s.goingDown == nil && result.Cause != nil && !causeOfLost(result.Cause.Err) && a.verdict.Code == result.Code
+	a.said = s.goingDown == nil && result.Cause != nil && !fleet.CauseOfLost(result.Cause.Err) && a.verdict.Code == result.Code
 	if c := result.Cause; (a.said || s.goingDown != nil) && c != nil && c.Exit.Reason == wire.ReasonPreempted {
 		if by := s.goneBy(c.Worker); by != "" {
 			a.verdict.Why, a.said = a.verdict.Why+": "+by, false

@@ -6,16 +6,13 @@
 //	config          one Config out of flags, environment and defaults; outfiles.go looks
 //	                whether the files that it names can be written
 //	place.go        the private directory, the broker's socket, a free place for files
-//	fleet.go        the workers behind one interface: cluster.go is a cluster's, fake.go
-//	                that of one machine
-//	kube.go         where workers come from in a cluster
-//	await.go        wait for the workers with an explained progress line
-//	links.go        one link per worker, opened while the wait goes on
+//	fleet           the workers of a cluster or of this machine, and a link to each; pool.go
+//	                is what a run needs of them
 //	restart.go      attempts, one after the other: ends.go says how one ended,
-//	                agent/retry whether there is another; past.go, leaving.go
+//	                agent/retry whether there is another; leaving.go
 //	elastic.go      who takes part while an attempt of an elastic run goes on;
 //	                elastic_run.go what follows from a change, elastic_again.go
-//	                the next attempt, elastic_fake.go on one machine
+//	                the next attempt
 //	attempt.go      one attempt: plan, run, judge
 //	plan            hosts, environment and processes of an attempt; machine.go says
 //	                what it depends on of the machine that we are on, hostfile.go

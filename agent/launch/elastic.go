@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/rendezvous"
@@ -64,7 +65,7 @@ func (s *supervisor) review(now time.Time) (changed bool) {
 		s.tell(c) // who reads that a worker has joined may use it at once
 		switch {
 		case why != "" && s.group && len(c.Leaving) > 0:
-			changed = s.letGo(&goingDown{c.Leaving[0].Worker.Name, now.Add(s.cfg.Grace)}, now) || changed
+			changed = s.letGo(&fleet.GoingDown{Worker: c.Leaving[0].Worker.Name, Until: now.Add(s.cfg.Grace)}, now) || changed
 		case why != "":
 			changed = s.startAnew(why) || changed
 		}
@@ -76,15 +77,15 @@ func (s *supervisor) review(now time.Time) (changed bool) {
 // and their links.
 func (s *supervisor) losses(now time.Time) []rendezvous.Loss {
 	var list []rendezvous.Loss
-	standings := s.links.standings()
+	standings := s.links.Standings()
 	gone := map[string]bool{}
 	members := s.roster.members.All()
 	if !s.last.At.IsZero() {
 		for _, loss := range rendezvous.Lost(members, s.last, now) {
 			st := standings[loss.Worker.Name]
-			if !loss.Gone && st.link != nil {
+			if !loss.Gone && st.Link != nil {
 				_, woken := s.woken[loss.Worker.Name]
-				loss.Gone = nodeLost(st.state, loss, woken, s.cfg.NodeLostAfter, now)
+				loss.Gone = nodeLost(st.State, loss, woken, s.cfg.NodeLostAfter, now)
 				s.wake(loss.Worker.Name, st, loss.Reason)
 			}
 			gone[loss.Worker.Name] = loss.Gone
@@ -93,12 +94,12 @@ func (s *supervisor) losses(now time.Time) []rendezvous.Loss {
 	}
 	for _, w := range members {
 		st := standings[w.Name]
-		if st.err == nil || gone[w.Name] || !same(st.worker, w) {
+		if st.Err == nil || gone[w.Name] || !fleet.Same(st.Worker, w) {
 			continue
 		}
 		u, known := s.unsure[w.Name]
 		if !known {
-			u = suspicion{lostLink(w.Name, st.err), now}
+			u = suspicion{lostLink(w.Name, st.Err), now}
 			s.unsure[w.Name] = u
 		}
 		if s.pods == nil || now.Sub(u.since) >= statusWait {
@@ -109,11 +110,6 @@ func (s *supervisor) losses(now time.Time) []rendezvous.Loss {
 	return list
 }
 
-// same: neither the pod nor its container is another.
-func same(a, b rendezvous.Worker) bool {
-	return a.Name == b.Name && a.UID == b.UID && a.ContainerID == b.ContainerID
-}
-
 // dismiss takes a worker's link down for good. One that ended by itself may be the
 // program's fault, and is lost as in any run to a command that needs it.
 func (s *supervisor) dismiss(loss rendezvous.Loss, now time.Time) (changed bool) {
@@ -121,7 +117,7 @@ func (s *supervisor) dismiss(loss rendezvous.Loss, now time.Time) (changed bool)
 	delete(s.unsure, name)
 	s.roster.left[name] = true
 	s.roster.absent.note(loss.Worker)
-	s.links.dismiss(loss.Worker, errors.New(causeIn(loss.Reason)))
+	s.links.Dismiss(loss.Worker, errors.New(causeIn(loss.Reason)))
 	if taken(loss.Reason) {
 		s.roster.lost, s.roster.whose = now, name
 		return false
@@ -218,21 +214,21 @@ func (s *supervisor) lastLook(ctx context.Context, failed bool) {
 			s.startAnew("it did not get over the loss of worker " + r.whose)
 			return
 		}
-		if len(s.unsure) == 0 && s.links.alive(ctx) {
+		if len(s.unsure) == 0 && s.links.Alive(ctx) {
 			return
 		}
 		select {
 		case shot := <-s.pods:
 			s.onPods(shot, time.Now())
-		case <-s.links.changed:
+		case <-s.links.Changed:
 			s.review(time.Now())
 		case <-time.After(time.Second):
 			s.review(time.Now())
 		case sig := <-s.signals:
-			s.interrupted = s.interrupted || toldWhileWaiting(sig) != nil
+			s.interrupted = s.interrupted || fleet.ToldWhileWaiting(sig) != nil
 			return
 		case <-ctx.Done():
-			if s.loseSilent(); s.tally.anyLost() {
+			if s.loseSilent(s.links.Standings()); s.tally.anyLost() {
 				s.startAnew("a worker was lost")
 			}
 			return

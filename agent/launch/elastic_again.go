@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -62,23 +63,10 @@ func (r *runner) fit(working context.Context, ready []rendezvous.Worker) []rende
 }
 
 func (r *runner) clearOne(working context.Context, w rendezvous.Worker) {
-	st := r.links.standings()[w.Name]
-	ok := st.link != nil && same(st.worker, w) && st.link.End(working, true, clearGrace) == nil
+	st := r.links.Standings()[w.Name]
+	ok := st.Link != nil && fleet.Same(st.Worker, w) && st.Link.End(working, true, clearGrace) == nil
 	r.absent.mu.Lock()
 	r.absent.gone[whole(w)] = lapse{clearing: ok, clear: ok}
 	r.absent.mu.Unlock()
-	r.links.nudge()
-}
-
-// ready opens links to those that may take part, and returns those that can.
-func (w *waiter) ready(working context.Context) []rendezvous.Worker {
-	for _, one := range w.board.Workers() {
-		if one.Running && one.Container != "" {
-			w.links.follow(working, one)
-		}
-	}
-	for _, s := range w.links.standings() {
-		w.board.SetLink(s.worker.UID, w.linkState(s))
-	}
-	return w.board.Ready()
+	r.links.Nudge()
 }

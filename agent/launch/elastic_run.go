@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
@@ -20,10 +21,10 @@ func (r *runner) enroll(working context.Context, a *attempt) {
 		return
 	}
 	a.made.Store = a.workers[0].Name
-	one := &roster{left: map[string]bool{}, hear: r.fleet.hear, members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, absent: &r.absent,
+	one := &roster{left: map[string]bool{}, hear: r.fleet.Hear, members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, absent: &r.absent,
 		needed: len(a.plan.Processes) > 0 || names.IsMPIRun(r.cfg.Command[0]), takes: a.plan.Elastic, changed: func(c rendezvous.Change) string { return r.adapt(a, c) }}
 	one.members.Look(a.workers, nil)
-	one.ready = func() []rendezvous.Worker { return r.fleet.ready(working) }
+	one.ready = func() []rendezvous.Worker { return r.fleet.Ready(working) }
 	a.watcher.roster = one
 }
 
@@ -81,7 +82,7 @@ func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) (planned plan.
 			return planned, err
 		}
 	}
-	r.broker.set(planned, r.links.standings(), a.hang.LabelOf) // before the files: a reader of a file may call its hosts
+	r.broker.set(planned, r.links.Standings(), a.hang.LabelOf) // before the files: a reader of a file may call its hosts
 	if err := r.place.paths.write(planned.All(), r.agent); err != nil {
 		return planned, err
 	}
@@ -118,7 +119,7 @@ func (a *attempt) departing() map[string]bool {
 	going := map[string]bool{}
 	if who := a.watcher.roster; who != nil {
 		for _, w := range who.members.All() {
-			going[w.Name] = !slices.ContainsFunc(who.members.Present(), func(p rendezvous.Worker) bool { return same(p, w) })
+			going[w.Name] = !slices.ContainsFunc(who.members.Present(), func(p rendezvous.Worker) bool { return fleet.Same(p, w) })
 		}
 	}
 	return going

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
@@ -58,7 +60,7 @@ func (a *attempt) infra() bool {
 		return a.evidence.Ended && a.verdict.Code == names.ExitHopeless
 	}
 	c := a.result.Cause
-	return c == nil && a.verdict.Code == names.ExitHopeless || c != nil && (causeOfLost(c.Err) || c.Exit.Reason == wire.ReasonLease)
+	return c == nil && a.verdict.Code == names.ExitHopeless || c != nil && (fleet.CauseOfLost(c.Err) || c.Exit.Reason == wire.ReasonLease)
 }
 
 // record puts the attempt into the words of the report.
@@ -106,4 +108,13 @@ func rankIn(what string) string {
 		return ""
 	}
 	return fmt.Sprintf("rank %d", n)
+}
+
+// groupEnd is what the verdict depends on of a group's result.
+func groupEnd(r group.Result) verdict.GroupEnd {
+	end := verdict.GroupEnd{Code: r.Code, Others: r.Others, Stopped: r.Stopped}
+	if c := r.Cause; c != nil {
+		end.Cause = &verdict.GroupFailure{Worker: c.Worker, Sentence: c.Sentence(), Preempted: c.Exit.Reason == wire.ReasonPreempted, OfLost: fleet.CauseOfLost(c.Err)}
+	}
+	return end
 }

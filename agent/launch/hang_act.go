@@ -96,7 +96,7 @@ func (s *supervisor) stackHint(who hang.Sitter, at *hang.Standing) string {
 		return fmt.Sprintf("no stack of %s: %s", who.Who, rank.Why())
 	}
 	stack := hang.StackOf(who)
-	w := s.links.standings()[who.Worker].worker
+	w := s.links.Standings()[who.Worker].Worker
 	switch {
 	case who.Worker == "" || s.cfg.IsFake():
 		return "its stack: " + stack
@@ -109,7 +109,7 @@ func (s *supervisor) stackHint(who hang.Sitter, at *hang.Standing) string {
 // watchHang returns the watch over an attempt. With --hang-after=0 the watch only passes
 // output on, and looks for no hang.
 func (r *runner) watchHang() *hang.Watch {
-	w := hang.NewWatch(r.cfg.HangAfter, r.links.askers)
+	w := hang.NewWatch(r.cfg.HangAfter, r.links.Askers)
 	w.Wary, w.Unstacked = !r.cfg.Given("hang-after"), r.cfg.Stacks == config.StacksNever
 	return w
 }
@@ -140,15 +140,4 @@ func (e *ending) onHang(grace time.Duration) (changed bool) {
 	e.ill = true
 	e.steps = []step{{0, syscall.SIGTERM}, {grace, syscall.SIGKILL}}
 	return true
-}
-
-// askers are the workers of a run that are not lost.
-func (l *links) askers() map[string]hang.Asker {
-	all := map[string]hang.Asker{}
-	for name, s := range l.standings() {
-		if s.err == nil {
-			all[name] = s.link
-		}
-	}
-	return all
 }

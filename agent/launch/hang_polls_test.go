@@ -16,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/hang/hangtest"
 	"github.com/musterhq/muster/exec/wire"
@@ -75,7 +76,7 @@ func pollAndWatch(t *testing.T, after time.Duration, ranks int, set func(s *hang
 		return all
 	})
 	w.Wary = s.Wary
-	sup := &supervisor{name: "train.py", trouble: func(string) {}, voice: &console.Voice{Out: out}, cfg: config.Config{Limits: config.Limits{HangAfter: after, HangAction: config.HangStop}, Origin: map[string]string{"hang-after": "flag"}}, links: &links{}, hang: w}
+	sup := &supervisor{name: "train.py", trouble: func(string) {}, voice: &console.Voice{Out: out}, cfg: config.Config{Limits: config.Limits{HangAfter: after, HangAction: config.HangStop}, Origin: map[string]string{"hang-after": "flag"}}, links: &fleet.Links{}, hang: w}
 	w.Wrote()
 	w.Begin()
 	began := time.Now()

@@ -22,7 +22,7 @@ func (s *supervisor) hearOut(ctx context.Context, failed bool) {
 	}
 	for open() > 0 && wait.Sleep(hearing, 5*time.Millisecond) {
 	}
-	s.links.heard(hearing)
+	s.links.Heard(hearing)
 	if !failed {
 		s.outlast(ctx)
 	}
@@ -39,7 +39,7 @@ func (s *supervisor) outlast(ctx context.Context) {
 	defer stop()
 	sessions := s.tally.detached()
 	workers := map[string]hang.Asker{}
-	for name, worker := range s.links.askers() {
+	for name, worker := range s.links.Askers() {
 		if len(sessions[name]) > 0 {
 			workers[name] = worker
 		}

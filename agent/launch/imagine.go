@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/rundir"
@@ -34,7 +35,7 @@ func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	files, err := choosePaths(cfg, dir, inPod())
+	files, err := choosePaths(cfg, dir, fleet.InPod())
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -54,9 +55,9 @@ func workersNow(ctx context.Context, cfg config.Config, agent string) ([]rendezv
 	if cfg.IsFake() {
 		return rendezvous.Static(cfg.Fake)
 	}
-	k, err := newKube(cfg, agent)
+	k, err := fleet.NewKube(cfg, agent, shortVersion())
 	if err != nil {
 		return nil, err
 	}
-	return k.list(ctx, cfg)
+	return k.List(ctx, cfg)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
@@ -48,11 +49,11 @@ func (r *runner) layFiles(ctx context.Context, planned *plan.Plan, user [][]stri
 	defer cancel()
 	answers := make([]wire.LayAnswer, len(planned.Hosts))
 	errs := make([]error, len(planned.Hosts))
-	standings := r.links.standings()
+	standings := r.links.Standings()
 	var all sync.WaitGroup
 	for i, host := range planned.Hosts {
 		if slices.ContainsFunc(planned.Processes, func(p plan.Process) bool { return p.Worker == i }) {
-			all.Go(func() { answers[i], errs[i] = r.layOn(ctx, standings[host.Name].link, text) })
+			all.Go(func() { answers[i], errs[i] = r.layOn(ctx, standings[host.Name].Link, text) })
 		}
 	}
 	all.Wait()
@@ -72,7 +73,7 @@ func (r *runner) layFiles(ctx context.Context, planned *plan.Plan, user [][]stri
 }
 
 func codeOfLay(err error) int {
-	if causeOfLost(err) {
+	if fleet.CauseOfLost(err) {
 		return names.ExitHopeless
 	}
 	return names.ExitNotRunable

@@ -8,18 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// departure is the cause of a lost worker that was told to go from outside.
-type departure struct{ error }
-
 // lostLink is the loss of a worker as its link tells it.
 func lostLink(worker string, err error) verdict.Lost {
-	var d *departure
-	return verdict.Lost{Worker: worker, Cause: causeOf(err), Leaving: kindOf(err) == link.Ending || errors.As(err, &d)}
+	var d *fleet.Departure
+	return verdict.Lost{Worker: worker, Cause: fleet.CauseOf(err), Leaving: fleet.KindOf(err) == link.Ending || errors.As(err, &d)}
 }
 
 // lostPod is the loss of a worker as its pod tells it.

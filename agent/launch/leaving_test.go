@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
@@ -49,7 +50,7 @@ func TestWhatTookTheWorker(t *testing.T) {
 				tally: newTally(), pods: pods, started: []rendezvous.Worker{{Name: "w-1", UID: "u", Node: "n-1", Container: "main"}},
 				last: rendezvous.Snapshot{At: time.Now(), Pods: []*corev1.Pod{pod}},
 			}
-			s.links = &links{tally: s.tally}
+			s.links = &fleet.Links{}
 			s.tally.preempt("w-1")
 			require.Equal(t, tc.want == "", s.unexplained(), "the pod's status is waited for")
 			r := &runner{tally: s.tally, links: s.links, voice: &console.Voice{}}

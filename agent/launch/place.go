@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/names"
@@ -53,7 +54,7 @@ func findPlace(cfg config.Config) (p place, err error) {
 			return p, fmt.Errorf("make a private directory: %w", err)
 		}
 		p.remove = true
-		if path := filepath.Join(fakeDir(p.dir, cfg.Fake-1), names.WorkerSocket); len(path) > rundir.MaxSocketPath {
+		if path := filepath.Join(fleet.FakeDir(p.dir, cfg.Fake-1), names.WorkerSocket); len(path) > rundir.MaxSocketPath {
 			p.close()
 			return p, socketFailure(&rundir.PathTooLongError{Path: path})
 		}
@@ -66,7 +67,7 @@ func findPlace(cfg config.Config) (p place, err error) {
 		p.close()
 		return p, socketFailure(err)
 	}
-	if p.paths, err = choosePaths(cfg, p.dir, inPod()); err != nil {
+	if p.paths, err = choosePaths(cfg, p.dir, fleet.InPod()); err != nil {
 		p.close()
 	}
 	return p, err

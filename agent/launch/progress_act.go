@@ -55,8 +55,8 @@ func (s *supervisor) cannotHear(now time.Time) string {
 	case !s.group:
 		return "" // the ranks' lines come by the command's own connections
 	}
-	for name, st := range s.links.standings() {
-		if st.err == nil && st.state.Linked && !st.state.Connected && !st.state.Parked {
+	for name, st := range s.links.Standings() {
+		if st.Err == nil && st.State.Linked && !st.State.Connected && !st.State.Parked {
 			return "the link to worker " + name + " is down"
 		}
 	}

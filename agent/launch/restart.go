@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/wait"
@@ -36,7 +37,7 @@ const (
 
 // repeat runs attempts until one is the last, and says the verdict of that one.
 func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worker) (err error) {
-	r.meter = console.NewMeter(r.cfg.Metrics, r.cfg.MetricsFile, r.tags(), inPod())
+	r.meter = console.NewMeter(r.cfg.Metrics, r.cfg.MetricsFile, r.tags(), fleet.InPod())
 	r.ports = plan.NewPorts(r.cfg.Port, rand.IntN)
 	if r.account.Policy, err = r.cfg.Retries(); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (r *runner) endEarly(number int, err error) error {
 func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	d := retry.Decision{Counted: true}
 	a.outlast()
-	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.links.superseded() && r.lostOutput.Err() == nil {
+	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.links.Superseded() && r.lostOutput.Err() == nil {
 		d = r.account.Decide(a.end())
 	}
 	tried := a.record(d.Counted)
@@ -133,7 +134,7 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 	defer stop()
 	cleared := make(chan error, 1)
 	r.wg.Go(func() {
-		cleared <- r.links.end(telling, true, min(r.cfg.Grace, clearGrace), going, func(string) bool { return false })
+		cleared <- r.links.End(telling, true, min(r.cfg.Grace, clearGrace), going, func(string) bool { return false })
 	})
 	late := time.AfterFunc(clearTold, func() {
 		r.voice.Say("waiting until the workers have confirmed that nothing of the last attempt runs there%s", r.unheard())
@@ -153,13 +154,13 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 			}
 			return context.Cause(ctx)
 		case sig := <-r.signals:
-			if err := toldWhileWaiting(sig); err != nil {
+			if err := fleet.ToldWhileWaiting(sig); err != nil {
 				r.hurry = true
 				return err
 			}
 		case shot := <-s.pods:
 			s.onPods(shot, time.Now())
-		case <-r.links.changed:
+		case <-r.links.Changed:
 			s.onLinks(time.Now())
 		case <-tick.C:
 			s.onPods(s.last, time.Now())
@@ -182,8 +183,8 @@ func (r *runner) hearTheLast(ctx context.Context) {
 // unheard names the workers whose links are down.
 func (r *runner) unheard() string {
 	var list []string
-	for name, s := range r.links.standings() {
-		if s.err == nil && !s.state.Connected {
+	for name, s := range r.links.Standings() {
+		if s.Err == nil && !s.State.Connected {
 			list = append(list, name)
 		}
 	}
@@ -206,7 +207,7 @@ func (r *runner) rest(ctx context.Context, pause time.Duration) error {
 		case <-over.C:
 			return nil
 		case sig := <-r.signals:
-			if err := toldWhileWaiting(sig); err != nil {
+			if err := fleet.ToldWhileWaiting(sig); err != nil {
 				r.hurry = true
 				return err
 			}
@@ -221,7 +222,7 @@ func (r *runner) rest(ctx context.Context, pause time.Duration) error {
 func (r *runner) gone(ctx context.Context, a *attempt) []string {
 	ctx, cancel := context.WithTimeout(ctx, proveTime)
 	defer cancel()
-	standings := r.links.standings()
+	standings := r.links.Standings()
 	taken := map[string]bool{}
 	for _, loss := range losses(a.workers, r.shot) {
 		taken[loss.Worker.Name] = loss.Gone || isLeaving(loss.Reason)
@@ -230,11 +231,11 @@ func (r *runner) gone(ctx context.Context, a *attempt) []string {
 	for _, w := range a.workers {
 		s := standings[w.Name]
 		switch {
-		case s.err != nil, taken[w.Name], r.tally.isLeaving(w.Name), r.tally.isLost(w.Name) && !s.link.Prove(ctx):
+		case s.Err != nil, taken[w.Name], r.tally.isLeaving(w.Name), r.tally.isLost(w.Name) && !s.Link.Prove(ctx):
 			gone = append(gone, w.Name)
 		}
 		if r.tally.isLeaving(w.Name) {
-			r.fleet.depart(w.Name)
+			r.fleet.Depart(w.Name)
 		}
 	}
 	return gone
@@ -245,11 +246,11 @@ func (r *runner) gone(ctx context.Context, a *attempt) []string {
 func (r *runner) replace(ctx, working context.Context, gone []string) ([]rendezvous.Worker, error) {
 	waited := time.Now()
 	defer func() { r.report.WaitMS += time.Since(waited).Milliseconds() }()
-	v := vacancies{names: gone, past: newPast(gone, r.links.standings()), shot: r.shot}
-	r.absent.pods(v.past.pods)
-	r.links.forget(gone)
-	workers, err := r.fleet.replace(ctx, working, v)
-	r.shot = r.fleet.seen()
+	v := fleet.Vacancies{Names: gone, Past: fleet.NewPast(gone, r.links.Standings()), Shot: r.shot}
+	r.absent.pods(v.Past.Pods)
+	r.links.Forget(gone)
+	workers, err := r.fleet.Replace(ctx, working, v)
+	r.shot = r.fleet.Seen()
 	r.hurry = r.hurry || err != nil
 	return workers, err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
@@ -54,9 +55,16 @@ func TestRestIsInterrupted(t *testing.T) {
 // crewOf is a runner that has links to n real workers.
 func crewOf(t *testing.T, n int) (*runner, []rendezvous.Worker) {
 	t.Helper()
-	r := &runner{fleet: &fakes{}, cfg: config.Defaults(), voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4), tally: newTally()}
+	r, workers, _ := crewAt(t, n)
+	return r, workers
+}
+
+// crewAt is crewOf, with the workers' sockets by name.
+func crewAt(t *testing.T, n int) (*runner, []rendezvous.Worker, map[string]string) {
+	t.Helper()
+	r := &runner{fleet: &fleet.Fakes{}, cfg: config.Defaults(), voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4), tally: newTally()}
 	paths := map[string]string{}
-	r.links = newLinks(socketFleet(paths), nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), r.tally)
+	r.links = fleet.NewLinks(socketFleet(paths), nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), accounts{r.tally})
 	var workers []rendezvous.Worker
 	var first *contract.Worker // its reaper is the process's
 	for i := range n {
@@ -70,19 +78,19 @@ func crewOf(t *testing.T, n int) (*runner, []rendezvous.Worker) {
 			first = one
 		}
 		paths[w.Name] = one.Socket
-		r.links.follow(t.Context(), w)
+		r.links.Follow(t.Context(), w)
 		workers = append(workers, w)
 	}
-	t.Cleanup(func() { r.links.close(); r.wg.Wait() })
-	for name, s := range r.links.standings() {
-		require.Eventually(t, func() bool { return s.link.State().Connected }, time.Minute, time.Millisecond, name)
+	t.Cleanup(func() { r.links.Close(); r.wg.Wait() })
+	for name, s := range r.links.Standings() {
+		require.Eventually(t, func() bool { return s.Link.State().Connected }, time.Minute, time.Millisecond, name)
 	}
-	return r, workers
+	return r, workers, paths
 }
 
 type socketFleet map[string]string
 
-func (f socketFleet) dialer(w rendezvous.Worker) link.Dialer { return local.Dialer{Path: f[w.Name]} }
+func (f socketFleet) Dialer(w rendezvous.Worker) link.Dialer { return local.Dialer{Path: f[w.Name]} }
 
 // leave starts a session on a worker that leaves a process behind which has left
 // its group and does not heed TERM, and gives the session's id.
@@ -91,7 +99,7 @@ func leave(t *testing.T, r *runner, worker string) string {
 	id := wire.NewID()
 	out := &contract.Text{}
 	line := "setsid sh -c 'trap \"\" TERM; while :; do sleep 0.1; done' >/dev/null 2>&1 & sleep 0.1; echo left; exit 3"
-	s, err := r.links.standings()[worker].link.Open(t.Context(), id, wire.Spec{Line: line}, link.Streams{Stdout: out})
+	s, err := r.links.Standings()[worker].Link.Open(t.Context(), id, wire.Spec{Line: line}, link.Streams{Stdout: out})
 	require.NoError(t, err)
 	exit, err := s.Wait(t.Context())
 	require.NoError(t, err)
@@ -129,7 +137,7 @@ func TestClearIsInterrupted(t *testing.T) {
 func TestClearDoesNotWaitForTheLost(t *testing.T) {
 	r, workers := crewOf(t, 2)
 	leave(t, r, "w-0")
-	r.links.lose("w-1", io.ErrUnexpectedEOF)
+	r.links.Lose("w-1", io.ErrUnexpectedEOF)
 	require.NoError(t, r.clear(t.Context(), t.Context(), workers))
 	require.Equal(t, []string{"w-1"}, r.gone(t.Context(), &attempt{workers: workers}))
 }
@@ -137,18 +145,14 @@ func TestClearDoesNotWaitForTheLost(t *testing.T) {
 // A worker that does not answer, and is not known to be lost, may run the last
 // attempt: there is no next one beside it.
 func TestClearWaitsForTheSilent(t *testing.T) {
-	r, workers := crewOf(t, 2)
+	r, workers, paths := crewAt(t, 2)
 	quiet := &road{}
-	quiet.Path = r.links.ways.(socketFleet)["w-1"]
-	r.links.forget([]string{"w-1"})
-	ctx, stop := context.WithCancel(t.Context())
-	m := &member{worker: rendezvous.Worker{Name: "w-1", UID: "uid-1"}, stop: stop, done: make(chan struct{})}
-	m.link = link.New(link.Config{Worker: "w-1", Dialer: quiet, OnState: func(s link.State) { r.links.note(m, s) }})
-	r.links.mu.Lock()
-	r.links.members["w-1"] = m
-	r.links.mu.Unlock()
-	r.links.run(ctx, m)
-	require.Eventually(t, func() bool { return r.links.standings()["w-1"].state.Connected }, time.Minute, time.Millisecond)
+	quiet.Path = paths["w-1"]
+	r.links.Forget([]string{"w-1"})
+	r.links.Keep(t.Context(), rendezvous.Worker{Name: "w-1", UID: "uid-1"}, func(note func(link.State)) *link.Link {
+		return link.New(link.Config{Worker: "w-1", Dialer: quiet, OnState: note})
+	})
+	require.Eventually(t, func() bool { return r.links.Standings()["w-1"].State.Connected }, time.Minute, time.Millisecond)
 	id := leave(t, r, "w-1")
 	quiet.lost.Store(true)
 	quiet.cut()
@@ -193,14 +197,4 @@ func TestGoneWorkers(t *testing.T) {
 	r.tally.preempt("w-2")
 	require.Equal(t, []string{"w-1", "w-2", "w-3"}, r.gone(t.Context(), &attempt{workers: workers}))
 
-	// The wait for those in their place does not stumble over what they end with.
-	over := &past{pods: map[string]bool{"uid-1": true}}
-	w := &waiter{board: rendezvous.New(2, 0), past: over}
-	failed := pod(workers[1], func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
-	w.setPods(rendezvous.Snapshot{At: time.Now(), Pods: []*corev1.Pod{pod(workers[0], func(*corev1.Pod) {}), failed}})
-	require.Len(t, w.board.Workers(), 1)
-	failed = pod(workers[2], func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
-	w.setPods(rendezvous.Snapshot{At: time.Now(), Pods: []*corev1.Pod{pod(workers[0], func(*corev1.Pod) {}), failed}})
-	require.Len(t, w.board.Workers(), 2, "another one's failure counts")
-	require.True(t, (&past{instances: map[string]bool{"i": true}}).going(wire.WelcomeRecord{Instance: "i"}))
 }

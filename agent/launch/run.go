@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -41,8 +42,8 @@ type runner struct {
 	agent  string
 	place  place
 	reaper *reap.Reaper
-	links  *links
-	fleet  fleet
+	links  *fleet.Links
+	fleet  pool
 	wg     sync.WaitGroup
 
 	broker  *service // nil: it does not serve yet
@@ -165,45 +166,45 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 	if err := find(ctx, working); err != nil {
 		return nil, err
 	}
-	workers, err := r.fleet.gather(working)
-	r.shot = r.fleet.seen()
+	workers, err := r.fleet.Gather(working)
+	r.shot = r.fleet.Seen()
 	return workers, err
 }
 
 // findCluster makes the fleet of a cluster.
 func (r *runner) findCluster(ctx, working context.Context) error {
-	k, err := newKube(r.cfg, r.agent)
+	k, err := fleet.NewKube(r.cfg, r.agent, shortVersion())
 	if err != nil {
 		return err
 	}
-	r.cfg = r.cfg.WithNamespace(k.namespace)
+	r.cfg = r.cfg.WithNamespace(k.Namespace)
 	starting, cancel := wait.Within(ctx, r.cfg.Timeout, errors.New("deadline passed"))
 	defer cancel()
-	epoch, err := k.epoch(starting, r.cfg)
+	epoch, err := k.Epoch(starting, r.cfg, newRunID())
 	if err != nil {
 		return err
 	}
-	if r.cfg, err = r.cfg.WithPodGrace(k.grace); err != nil {
+	if r.cfg, err = r.cfg.WithPodGrace(k.Grace); err != nil {
 		return err
 	}
-	r.links = newLinks(k, k.gate, r.hello(epoch), r.cfg.Lease, r.log, r.tally)
-	r.links.voice = r.voice
-	c := &cluster{cfg: r.cfg, kube: k, feed: newFeed(), links: r.links, fit: r.fit, voice: r.voice, stderr: r.streams.Err, signals: r.signals}
-	r.wg.Go(func() { c.feed.run(working, k.watch(c.cfg)) })
+	r.links = fleet.NewLinks(k, k.Gate, r.hello(epoch), r.cfg.Lease, r.log, accounts{r.tally})
+	r.links.Voice = r.voice
+	c := fleet.NewCluster(fleet.Cluster{Config: r.cfg, Kube: k, Links: r.links, Fit: r.fit, Voice: r.voice, Stderr: r.streams.Err, Signals: r.signals})
+	r.wg.Go(func() { c.Watch(working) })
 	r.fleet = c
 	return nil
 }
 
 // startFakes makes the fleet of fake workers.
 func (r *runner) startFakes(_, _ context.Context) error {
-	f, err := startFakes(r.reaper, r.cfg, r.place.dir, r.agent, r.id)
+	f, err := fleet.StartFakes(r.reaper, r.cfg, r.place.dir, r.agent, r.id)
 	if err != nil {
 		return err
 	}
 	epoch := wire.Epoch{Created: time.Now().UnixNano(), UID: r.id}
-	r.links = newLinks(f, nil, r.hello(epoch), fakeLease(r.cfg), r.log, r.tally)
-	r.links.voice = r.voice
-	f.links, f.voice, f.signals = r.links, r.voice, r.signals
+	r.links = fleet.NewLinks(f, nil, r.hello(epoch), fleet.FakeLease(r.cfg), r.log, accounts{r.tally})
+	r.links.Voice = r.voice
+	f.Links, f.Voice, f.Signals = r.links, r.voice, r.signals
 	r.fleet = f
 	return nil
 }
@@ -222,8 +223,8 @@ func (r *runner) teardown(working context.Context) {
 	if r.links == nil {
 		return
 	}
-	r.fleet.release()
-	if r.links.superseded() {
+	r.fleet.Release()
+	if r.links.Superseded() {
 		return // the workers are another launcher's now
 	}
 	grace := min(r.cfg.Grace, lostGrace)
@@ -245,7 +246,7 @@ func (r *runner) teardown(working context.Context) {
 		case <-telling.Done():
 		}
 	})
-	if err := r.links.end(telling, r.cfg.KeepWorkers, grace, r.silent, r.tally.isLeaving); err != nil {
+	if err := r.links.End(telling, r.cfg.KeepWorkers, grace, r.silent, r.tally.isLeaving); err != nil {
 		r.voice.Warn("%s", phrase.OneLine(err))
 		r.voice.Hint(fmt.Sprintf("a worker that does not hear from us stops everything after the lease (%s)", r.cfg.Lease))
 	}
@@ -262,8 +263,8 @@ const (
 // close waits for everything of this run.
 func (r *runner) close() {
 	if r.links != nil {
-		r.links.close()
-		if err := r.fleet.sweep(context.Background()); err != nil {
+		r.links.Close()
+		if err := r.fleet.Sweep(context.Background()); err != nil {
 			r.log.Warn("fake workers left something behind", "error", err)
 		}
 	}

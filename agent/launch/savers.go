@@ -56,15 +56,15 @@ func (c *command) askSavers(ctx context.Context, sig syscall.Signal, grace time.
 	}
 	asked.Add(1)
 	over.Go(func() { note(c.askOwn(ctx, sig, grace, func(n int) { count(n); asked.Done() })) })
-	rec := wire.EndRanksRecord{Number: c.links.stops.Add(1), Signal: int(sig), GraceMillis: grace.Milliseconds()}
-	for name, s := range c.links.standings() {
-		if s.err != nil {
+	rec := wire.EndRanksRecord{Number: c.links.Stops.Add(1), Signal: int(sig), GraceMillis: grace.Milliseconds()}
+	for name, s := range c.links.Standings() {
+		if s.Err != nil {
 			continue
 		}
 		asked.Add(1)
 		over.Go(func() {
 			soon, cancel := context.WithTimeout(ctx, min(countTime, grace/2))
-			first, err := s.link.EndRanks(soon, rec)
+			first, err := s.Link.EndRanks(soon, rec)
 			cancel()
 			count(first.Asked)
 			asked.Done()
@@ -76,7 +76,7 @@ func (c *command) askSavers(ctx context.Context, sig syscall.Signal, grace time.
 			waiting.Wait = true
 			ctx, cancel := context.WithTimeout(ctx, grace)
 			defer cancel()
-			if last, err := s.link.EndRanks(ctx, waiting); err == nil {
+			if last, err := s.Link.EndRanks(ctx, waiting); err == nil {
 				note(saversOf(last, name, 0), last.Living)
 			} else {
 				list := saversOf(first, name, time.Since(began))

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
@@ -51,12 +52,12 @@ type service struct {
 }
 
 // set names the workers of a plan and the ways to them.
-func (s *service) set(planned plan.Plan, standings map[string]standing, label func(string) string) {
+func (s *service) set(planned plan.Plan, standings map[string]fleet.Standing, label func(string) string) {
 	hosts := &broker.Hosts{}
 	var known []string
 	for _, h := range planned.Hosts {
 		one := standings[h.Name]
-		hosts.Add(broker.Target{Name: h.Name, Opener: opener{one.link, s.tally, planned.Attempt}}, h.Host, h.IP, one.worker.Hostname)
+		hosts.Add(broker.Target{Name: h.Name, Opener: opener{one.Link, s.tally, planned.Attempt}}, h.Host, h.IP, one.Worker.Hostname)
 		known = append(known, h.Host)
 	}
 	s.mu.Lock()
@@ -78,7 +79,7 @@ func (s *service) list() []string {
 }
 
 // newBroker serves the workers of s.
-func newBroker(s *service, l *links, cfg config.Config, v *console.Voice, run string) *broker.Server {
+func newBroker(s *service, l *fleet.Links, cfg config.Config, v *console.Voice, run string) *broker.Server {
 	missed := &missing{voice: v, named: map[string]bool{}}
 	t, pdsh := s.tally, framework.IsProgram(cfg.Command, config.Pdsh)
 	return &broker.Server{
@@ -114,7 +115,7 @@ func newBroker(s *service, l *links, cfg config.Config, v *console.Voice, run st
 			missed.note(worker, exit, err)
 			noteExit(t, worker, id, exit, err)
 			t.answered(id, exit, err)
-			l.nudge()
+			l.Nudge()
 		},
 		OnTrouble: func(err error) {
 			if err != nil {
@@ -138,7 +139,7 @@ func noteExit(t *tally, worker, id string, exit wire.ExitRecord, err error) {
 	var lost *link.LostError
 	switch {
 	case errors.As(err, &lost):
-		t.ended(verdict.BadSession{Worker: worker, Code: 255, What: "ended with its worker: " + causeOf(err)})
+		t.ended(verdict.BadSession{Worker: worker, Code: 255, What: "ended with its worker: " + fleet.CauseOf(err)})
 	case err != nil:
 		// The stub or the launcher went first: our own doing.
 	default:

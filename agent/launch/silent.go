@@ -5,6 +5,7 @@ package launch
 import (
 	"fmt"
 
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
 )
@@ -13,11 +14,10 @@ import (
 // command's launcher looked for one all through verdictWait, and the pods'
 // status tells nothing either. When nobody answers it is the API server that is
 // away, and no worker's fault.
-func (s *supervisor) loseSilent() {
-	all := s.links.standings()
-	var silent []standing
+func (s *supervisor) loseSilent(all map[string]fleet.Standing) {
+	var silent []fleet.Standing
 	for _, st := range all {
-		if st.state.Linked && !st.state.Connected && !st.state.Parked {
+		if st.State.Linked && !st.State.Connected && !st.State.Parked {
 			silent = append(silent, st)
 		}
 	}
@@ -26,9 +26,9 @@ func (s *supervisor) loseSilent() {
 	}
 	for _, st := range silent {
 		cause := fmt.Sprintf("no sign of life for %s", phrase.Seconds(verdictWait))
-		if st.state.Last != nil {
-			cause += ": " + phrase.OneLine(st.state.Last)
+		if st.State.Last != nil {
+			cause += ": " + phrase.OneLine(st.State.Last)
 		}
-		s.lose(verdict.Lost{Worker: st.worker.Name, Cause: cause})
+		s.lose(verdict.Lost{Worker: st.Worker.Name, Cause: cause})
 	}
 }

@@ -5,16 +5,14 @@ package launch
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
-	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -32,13 +30,13 @@ func TestLoseSilent(t *testing.T) {
 		"never there":       {map[string]link.State{"a": up, "b": {}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := newLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), newTally())
+			all := map[string]fleet.Standing{}
 			for worker, state := range c.states {
-				all.members[worker] = &member{worker: rendezvous.Worker{Name: worker}, state: state}
+				all[worker] = fleet.Standing{Worker: rendezvous.Worker{Name: worker}, State: state}
 			}
-			s := &supervisor{links: all, tally: all.tally, voice: &console.Voice{Out: io.Discard}}
+			s := &supervisor{tally: newTally(), voice: &console.Voice{Out: io.Discard}}
 			s.begin()
-			s.loseSilent()
+			s.loseSilent(all)
 			var e verdict.Evidence
 			s.tally.testify(&e)
 			require.Equal(t, c.want, e.Lost)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/wire"
@@ -67,7 +68,7 @@ func (r *runner) tellBlame(attempt int, f group.Failure, w *hang.Witness) {
 
 // stacksOf tells people, by the broker, where ranks stand. Nothing says that the job
 // hangs, so nobody is blamed.
-func (s *service) stacksOf(l *links, cfg config.Config) func(context.Context, []string) []string {
+func (s *service) stacksOf(l *fleet.Links, cfg config.Config) func(context.Context, []string) []string {
 	if cfg.Stacks == config.StacksNever {
 		return func(context.Context, []string) []string {
 			return []string{"stacks are not taken here: agent run was given --stacks=never"}
@@ -77,7 +78,7 @@ func (s *service) stacksOf(l *links, cfg config.Config) func(context.Context, []
 		s.mu.RLock()
 		label := s.label
 		s.mu.RUnlock()
-		at := hang.TakeStacks(ctx, hang.AskedStacks, wire.ProgramsAll, l.askers(), label)
+		at := hang.TakeStacks(ctx, hang.AskedStacks, wire.ProgramsAll, l.Askers(), label)
 		if len(numbers) > 0 {
 			at.Ranks = slices.DeleteFunc(at.Ranks, func(r stacks.Rank) bool { return !slices.Contains(numbers, strconv.Itoa(r.Number)) })
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/launch/wait"
@@ -54,7 +55,7 @@ type supervisor struct {
 	what   string // its processes are, for sentences: "rank"; "": rank
 	// starter is the launcher, such as torchrun, that each of the processes is; "": they are ranks.
 	starter string
-	links   *links
+	links   *fleet.Links
 	tally   *tally
 	voice   *console.Voice
 	pods    <-chan rendezvous.Snapshot // nil without a cluster
@@ -88,7 +89,7 @@ type supervisor struct {
 
 	leaving     atomic.Bool       // the pod of a worker is being taken away
 	takenBy     map[string]string // what takes away the pods of workers that are, or have been
-	goingDown   *goingDown        // the worker for which the command was stopped; nil: none
+	goingDown   *fleet.GoingDown  // the worker for which the command was stopped; nil: none
 	roster      *roster           // nil: the run is not elastic
 	interrupted bool              // told to stop when the command had ended by itself
 	anew        string            // why we ended the command ourselves, to begin it again; "": we did not
@@ -124,7 +125,7 @@ func (s *supervisor) watch(ctx context.Context) {
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	pace := wait.NewPace(s.links.changed)
+	pace := wait.NewPace(s.links.Changed)
 	defer pace.Stop()
 	rearm(s.incomplete() && s.ending.onLost(s.cfg.Grace))
 	for {
@@ -190,11 +191,11 @@ func (s *supervisor) onLinks(now time.Time) (changed bool) {
 	if s.roster != nil {
 		return s.review(now)
 	}
-	for _, st := range s.links.standings() {
-		if _, known := s.unsure[st.worker.Name]; st.err == nil || known || s.known(st.worker.Name) {
+	for _, st := range s.links.Standings() {
+		if _, known := s.unsure[st.Worker.Name]; st.Err == nil || known || s.known(st.Worker.Name) {
 			continue
 		}
-		s.unsure[st.worker.Name] = suspicion{lostLink(st.worker.Name, st.err), now}
+		s.unsure[st.Worker.Name] = suspicion{lostLink(st.Worker.Name, st.Err), now}
 		changed = !s.group && s.ending.onLost(s.cfg.Grace) || changed
 	}
 	if s.pods == nil {
@@ -218,14 +219,14 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 	if len(losses) == 0 {
 		return false
 	}
-	standings := s.links.standings()
+	standings := s.links.Standings()
 	for _, loss := range losses {
 		name := loss.Worker.Name
 		if s.known(name) {
 			continue
 		}
 		_, woken := s.woken[name]
-		if !loss.Gone && !nodeLost(standings[name].state, loss, woken, s.cfg.NodeLostAfter, now) {
+		if !loss.Gone && !nodeLost(standings[name].State, loss, woken, s.cfg.NodeLostAfter, now) {
 			s.wake(name, standings[name], loss.Reason)
 			if !loss.Reason.Ordinary() && !s.warned[name] {
 				s.warned[name] = true
@@ -239,7 +240,7 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 				s.ending.hurry()
 			}
 		}
-		s.links.lose(name, errors.New(causeIn(loss.Reason)))
+		s.links.Lose(name, errors.New(causeIn(loss.Reason)))
 	}
 	return changed
 }
@@ -247,12 +248,12 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 // wake asks a parked link, once each time that it is parked, whether a worker
 // whose pod looks lost is there: parked, it would never tell. Nor would one that is being taken
 // away tell that it holds daemons.
-func (s *supervisor) wake(worker string, st standing, r rendezvous.Reason) {
-	if !st.state.Parked || !suspect(r) && !isLeaving(r) || s.woken[worker].Equal(st.state.Since) {
+func (s *supervisor) wake(worker string, st fleet.Standing, r rendezvous.Reason) {
+	if !st.State.Parked || !suspect(r) && !isLeaving(r) || s.woken[worker].Equal(st.State.Since) {
 		return
 	}
-	s.woken[worker] = st.state.Since
-	st.link.Wake()
+	s.woken[worker] = st.State.Since
+	st.Link.Wake()
 }
 
 // silent are the workers that nothing can be told to: their links are down, and
@@ -262,9 +263,9 @@ func (s *supervisor) silent() map[string]bool {
 	if s.last.At.IsZero() {
 		return all
 	}
-	standings := s.links.standings()
+	standings := s.links.Standings()
 	for _, loss := range rendezvous.Lost(s.started, s.last, time.Now()) {
-		if !standings[loss.Worker.Name].state.Connected && loss.Reason.Code == rendezvous.NodeLost {
+		if !standings[loss.Worker.Name].State.Connected && loss.Reason.Code == rendezvous.NodeLost {
 			all[loss.Worker.Name] = true
 		}
 	}
@@ -345,20 +346,20 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 		select {
 		case shot := <-s.pods:
 			s.onPods(shot, time.Now())
-		case <-s.links.changed:
+		case <-s.links.Changed:
 			s.onLinks(time.Now())
 		case sig := <-s.signals: // told to stop while it ends anyway
-			s.interrupted = s.interrupted || toldWhileWaiting(sig) != nil
+			s.interrupted = s.interrupted || fleet.ToldWhileWaiting(sig) != nil
 			return
 		case <-waiting.Done():
 			for _, u := range s.unsure {
 				s.lose(u.lost)
 			}
 			if s.isGoing() {
-				s.lose(verdict.Lost{Worker: s.goingDown.worker, Cause: "it was told to stop", Leaving: true})
+				s.lose(verdict.Lost{Worker: s.goingDown.Worker, Cause: "it was told to stop", Leaving: true})
 			}
 			if failed && !s.tally.anyLost() {
-				s.loseSilent()
+				s.loseSilent(s.links.Standings())
 			}
 			return
 		}
@@ -376,5 +377,5 @@ func (s *supervisor) inDoubt(ctx context.Context, failed bool) bool {
 	case !failed || s.tally.anyLost():
 		return false
 	}
-	return !s.links.alive(ctx)
+	return !s.links.Alive(ctx)
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
@@ -52,21 +53,19 @@ func parkedRun(t *testing.T, r *road) *supervisor {
 	t.Helper()
 	worker := rendezvous.Worker{Name: "pi-worker-0", UID: "uid-0", Container: "main"}
 	r.Path = contract.NewWorker(t, nil).Socket
-	all := newLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), newTally())
-	running, stop := context.WithCancel(context.Background())
-	m := &member{worker: worker, stop: stop, done: make(chan struct{})}
-	m.link = link.New(link.Config{Worker: worker.Name, Dialer: r, ParkAfter: 400 * time.Millisecond, PingEvery: 20 * time.Millisecond,
-		OnState: func(s link.State) { all.note(m, s) }})
-	all.members[worker.Name] = m
-	all.run(running, m)
-	t.Cleanup(all.close)
+	counts := newTally()
+	all := fleet.NewLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), accounts{counts})
+	all.Keep(context.Background(), worker, func(note func(link.State)) *link.Link {
+		return link.New(link.Config{Worker: worker.Name, Dialer: r, ParkAfter: 400 * time.Millisecond, PingEvery: 20 * time.Millisecond, OnState: note})
+	})
+	t.Cleanup(all.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	daemon, err := m.link.Open(ctx, "", wire.Spec{Line: "setsid sleep 1000 >/dev/null 2>&1 </dev/null &"}, link.Streams{})
+	daemon, err := all.LinkOf(worker.Name).Open(ctx, "", wire.Spec{Line: "setsid sleep 1000 >/dev/null 2>&1 </dev/null &"}, link.Streams{})
 	require.NoError(t, err)
 	_, err = daemon.Wait(ctx)
 	require.NoError(t, err)
-	s := &supervisor{cfg: config.Config{Limits: config.Limits{NodeLostAfter: 100 * time.Millisecond, Grace: time.Second}}, links: all, tally: all.tally,
+	s := &supervisor{cfg: config.Config{Limits: config.Limits{NodeLostAfter: 100 * time.Millisecond, Grace: time.Second}}, links: all, tally: counts,
 		voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{worker}}
 	s.begin()
 	awaitLink(t, s, func(l link.State) bool { return l.Parked })
@@ -75,7 +74,7 @@ func parkedRun(t *testing.T, r *road) *supervisor {
 
 func awaitLink(t *testing.T, s *supervisor, ok func(link.State) bool) {
 	t.Helper()
-	require.Eventually(t, func() bool { return ok(s.links.standings()["pi-worker-0"].state) }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return ok(s.links.Standings()["pi-worker-0"].State) }, time.Minute, time.Millisecond)
 }
 
 // notReady is what the API server says of a pod whose node is silent.
@@ -105,7 +104,7 @@ func TestNodeLostBehindAParkedLink(t *testing.T) {
 
 func TestReadinessThatFailsBehindAParkedLink(t *testing.T) {
 	s := parkedRun(t, &road{})
-	parked := s.links.standings()["pi-worker-0"].state.Since
+	parked := s.links.Standings()["pi-worker-0"].State.Since
 	s.onPods(notReady(), time.Now())
 	awaitLink(t, s, func(l link.State) bool { return l.Parked && l.Since.After(parked) })
 	s.onPods(s.last, time.Now().Add(time.Hour))
@@ -132,14 +131,14 @@ func TestAftermath(t *testing.T) {
 			s.ending.told = tc.told
 			awaitLink(t, s, func(l link.State) bool {
 				if l.Parked { // it may have come and gone between two looks
-					s.links.standings()["pi-worker-0"].link.Wake()
+					s.links.Standings()["pi-worker-0"].Link.Wake()
 				}
 				return l.Connected
 			})
 			if tc.lost { // the launcher has yet to notice
 				r.lost.Store(true)
 				r.cut()
-				told := time.AfterFunc(300*time.Millisecond, func() { s.links.lose("pi-worker-0", errors.New("gone")) })
+				told := time.AfterFunc(300*time.Millisecond, func() { s.links.Lose("pi-worker-0", errors.New("gone")) })
 				defer told.Stop()
 			}
 			began := time.Now()
@@ -178,11 +177,12 @@ func (c *stubborn) stop(sig syscall.Signal, _ time.Duration, _ bool) (number int
 // no news to a watch.
 func TestLostBeforeTheCommandBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := newLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), newTally())
+		counts := newTally()
+		all := fleet.NewLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), accounts{counts})
 		cmd := &stubborn{ended: make(chan struct{})}
-		s := &supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, cmd: cmd, name: "mpirun", links: all, tally: all.tally,
+		s := &supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, cmd: cmd, name: "mpirun", links: all, tally: counts,
 			voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{{Name: "pi-worker-0"}, {Name: "pi-worker-1"}}}
-		all.tally.lose(verdict.Lost{Worker: "pi-worker-1", Cause: "gone"})
+		counts.lose(verdict.Lost{Worker: "pi-worker-1", Cause: "gone"})
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -96,8 +96,8 @@ func (s *supervisor) endLaunches(now time.Time) {
 
 // reporting: every worker tells of its daemons and ranks.
 func (s *supervisor) reporting() bool {
-	for _, st := range s.links.standings() {
-		if w, ok := st.link.Welcome(); !ok || !w.Reports {
+	for _, st := range s.links.Standings() {
+		if w, ok := st.Link.Welcome(); !ok || !w.Reports {
 			return false
 		}
 	}

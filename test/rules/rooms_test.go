@@ -19,6 +19,7 @@ func rooms() map[string][]string {
 	return map[string][]string{
 		"config":  {"phrase", "verdict"},
 		"console": {"phrase"},
+		"fleet":   {"config", "console", "hang", "phrase", "plan", "wait"},
 		"hang":    {"phrase", "wait"},
 		"phrase":  nil,
 		"plan":    {"config", "phrase"},

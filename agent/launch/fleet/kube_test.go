@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package fleet
 
 import (
 	"context"
@@ -70,7 +70,7 @@ func TestEpochOfAClusterThatDoesNotAnswer(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 700*time.Millisecond, errors.New("deadline passed"))
 	defer cancel()
-	_, err = (&kube{client: client, namespace: "ns"}).epoch(ctx, config.Config{Pod: config.Pod{PodName: "pi-launcher"}})
+	_, err = (&Kube{client: client, Namespace: "ns"}).Epoch(ctx, config.Config{Pod: config.Pod{PodName: "pi-launcher"}}, "id")
 	require.ErrorContains(t, err, "the cluster cannot be reached: get our own pod pi-launcher: ")
 	require.ErrorContains(t, err, "connection refused")
 	require.NotContains(t, err.Error(), "\n", "every failure is one line")
@@ -85,10 +85,10 @@ func TestEpochOfARestartedContainer(t *testing.T) {
 	api.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pi-launcher", UID: "u1"}})
 	client, err := rendezvous.Client(&rest.Config{Host: api.URL()})
 	require.NoError(t, err)
-	k := &kube{client: client, namespace: "ns"}
-	first, err := k.epoch(t.Context(), config.Config{Pod: config.Pod{PodName: "pi-launcher"}})
+	k := &Kube{client: client, Namespace: "ns"}
+	first, err := k.Epoch(t.Context(), config.Config{Pod: config.Pod{PodName: "pi-launcher"}}, "id")
 	require.NoError(t, err)
-	second, err := k.epoch(t.Context(), config.Config{Pod: config.Pod{PodName: "pi-launcher"}})
+	second, err := k.Epoch(t.Context(), config.Config{Pod: config.Pod{PodName: "pi-launcher"}}, "id")
 	require.NoError(t, err)
 	require.Equal(t, first.Restarts, second.Restarts)
 	require.Positive(t, second.Compare(first))
@@ -106,7 +106,7 @@ func TestOwnPodByListOrGet(t *testing.T) {
 		}, Code: http.StatusForbidden})
 		client, err := rendezvous.Client(&rest.Config{Host: api.URL()})
 		require.NoError(t, err)
-		k := &kube{client: client, namespace: "ns"}
+		k := &Kube{client: client, Namespace: "ns"}
 		pod, err := k.get(t.Context(), "pi-launcher")
 		require.NoError(t, err)
 		require.Equal(t, "u1", string(pod.UID))

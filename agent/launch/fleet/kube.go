@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package fleet
 
 import (
 	"context"
@@ -33,15 +33,15 @@ const (
 	deniedFor = 5 * time.Second
 )
 
-// kube is the way to a cluster: pods, reached through pods/exec.
-type kube struct {
+// Kube is the way to a cluster: pods, reached through pods/exec.
+type Kube struct {
 	cfg       *rest.Config
 	client    rest.Interface
-	namespace string
+	Namespace string
 	agent     string // path of the agent in the workers
-	gate      *link.Gate
+	Gate      *link.Gate
 	proto     *remote.Protocol
-	grace     time.Duration // of our own pod, when epoch has seen it; 0: not known
+	Grace     time.Duration // of our own pod, when epoch has seen it; 0: not known
 }
 
 // tokenFile is where a pod's service account token lies; client-go looks there.
@@ -63,13 +63,13 @@ func noCluster(cfg config.Config, err error, inPod bool, token string) error {
 	return failure.New(names.ExitNoCluster, "run it in a pod, give --kubeconfig, or rehearse on this machine with --fake=4", "find the cluster: %w", err)
 }
 
-// newKube finds the cluster. Errors are *failure.Failure with 69.
-func newKube(cfg config.Config, agent string) (*kube, error) {
+// NewKube finds the cluster. agent is the path of the agent, version ours. Errors are *failure.Failure with 69.
+func NewKube(cfg config.Config, agent, version string) (*Kube, error) {
 	restCfg, namespace, err := remote.LoadConfig(cfg.Kubeconfig, cfg.Context)
 	if err != nil {
-		return nil, noCluster(cfg, err, inPod(), tokenFile)
+		return nil, noCluster(cfg, err, InPod(), tokenFile)
 	}
-	restCfg.UserAgent = "muster-launcher/" + shortVersion()
+	restCfg.UserAgent = "muster-launcher/" + version
 	client, err := rendezvous.Client(restCfg)
 	if err != nil {
 		return nil, failure.New(names.ExitNoCluster, "", "find the cluster: %w", err)
@@ -80,24 +80,24 @@ func newKube(cfg config.Config, agent string) (*kube, error) {
 	if cfg.WorkerAgent != "" {
 		agent = cfg.WorkerAgent
 	}
-	return &kube{cfg: restCfg, client: client, namespace: namespace, agent: agent,
-		gate: link.NewGate(), proto: &remote.Protocol{}}, nil
+	return &Kube{cfg: restCfg, client: client, Namespace: namespace, agent: agent,
+		Gate: link.NewGate(), proto: &remote.Protocol{}}, nil
 }
 
-// dialer implements dialers.
-func (k *kube) dialer(w rendezvous.Worker) link.Dialer {
+// Dialer implements Dialers.
+func (k *Kube) Dialer(w rendezvous.Worker) link.Dialer {
 	return remote.New(k.cfg, k.client, remote.Target{
 		Namespace: w.Namespace, Pod: w.Name, UID: w.UID, Container: w.Container, Agent: k.agent,
 	}, k.proto)
 }
 
 // watch describes the pod watch of the job.
-func (k *kube) watch(cfg config.Config) rendezvous.Watch {
-	return rendezvous.Watch{Client: k.client, Namespace: k.namespace, Selector: cfg.WorkerSelector(), Names: cfg.Pods, Gate: k.gate}
+func (k *Kube) watch(cfg config.Config) rendezvous.Watch {
+	return rendezvous.Watch{Client: k.client, Namespace: k.Namespace, Selector: cfg.WorkerSelector(), Names: cfg.Pods, Gate: k.Gate}
 }
 
-// list asks once which workers there are, for env and hosts.
-func (k *kube) list(ctx context.Context, cfg config.Config) ([]rendezvous.Worker, error) {
+// List asks once which workers there are, for env and hosts.
+func (k *Kube) List(ctx context.Context, cfg config.Config) ([]rendezvous.Worker, error) {
 	pods, err := k.find(ctx, cfg)
 	if err != nil {
 		return nil, k.failure("list pods", err)
@@ -113,16 +113,16 @@ func (k *kube) list(ctx context.Context, cfg config.Config) ([]rendezvous.Worker
 }
 
 // find lists the workers' pods, or gets them one by one where they are named.
-func (k *kube) find(ctx context.Context, cfg config.Config) (corev1.PodList, error) {
+func (k *Kube) find(ctx context.Context, cfg config.Config) (corev1.PodList, error) {
 	var pods corev1.PodList
 	if len(cfg.Pods) == 0 {
-		err := k.client.Get().Namespace(k.namespace).Resource("pods").Param("labelSelector", cfg.WorkerSelector()).
+		err := k.client.Get().Namespace(k.Namespace).Resource("pods").Param("labelSelector", cfg.WorkerSelector()).
 			SetHeader("Accept", "application/json").Do(ctx).Into(&pods)
 		return pods, err
 	}
 	for _, name := range cfg.Pods {
 		var pod corev1.Pod
-		err := k.client.Get().Namespace(k.namespace).Resource("pods").Name(name).SetHeader("Accept", "application/json").Do(ctx).Into(&pod)
+		err := k.client.Get().Namespace(k.Namespace).Resource("pods").Name(name).SetHeader("Accept", "application/json").Do(ctx).Into(&pod)
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
@@ -134,29 +134,29 @@ func (k *kube) find(ctx context.Context, cfg config.Config) (corev1.PodList, err
 	return pods, nil
 }
 
-func (k *kube) failure(what string, err error) error {
+func (k *Kube) failure(what string, err error) error {
 	if apierrors.IsUnauthorized(err) {
 		return failure.New(names.ExitForbidden, "the credentials are wrong or have expired: in a pod see that its ServiceAccount still exists, elsewhere log in again",
 			"%s: %w", what, err)
 	}
 	if apierrors.IsForbidden(err) {
-		return failure.New(names.ExitForbidden, "the launcher's Role needs list and watch of pods in namespace "+k.namespace, "%s: %w", what, err)
+		return failure.New(names.ExitForbidden, "the launcher's Role needs list and watch of pods in namespace "+k.Namespace, "%s: %w", what, err)
 	}
 	return failure.New(names.ExitNoCluster, "", "%s: %w", what, err)
 }
 
-// epoch orders this launcher among those of the job: by our pod's creation
+// Epoch orders this launcher among those of the job: by our pod's creation
 // time and its containers' restarts. Outside of a pod the launcher is as old
-// as this call. It waits while the API server does not answer.
-func (k *kube) epoch(ctx context.Context, cfg config.Config) (wire.Epoch, error) {
+// as this call, and has id for a uid. It waits while the API server does not answer.
+func (k *Kube) Epoch(ctx context.Context, cfg config.Config, id string) (wire.Epoch, error) {
 	name := cfg.PodName
-	if name == "" && inPod() {
+	if name == "" && InPod() {
 		name, _ = os.Hostname() // the kubelet's default; empty: no pod
 	}
 	now := time.Now().UnixNano()
 	self := wire.Epoch{Created: now, UID: cfg.PodUID, Started: now}
 	if self.UID == "" {
-		self.UID = newRunID()
+		self.UID = id
 	}
 	if name == "" {
 		return self, nil
@@ -170,7 +170,7 @@ func (k *kube) epoch(ctx context.Context, cfg config.Config) (wire.Epoch, error)
 		}
 		switch {
 		case err == nil && (cfg.PodUID == "" || string(pod.UID) == cfg.PodUID):
-			k.grace = rendezvous.GraceOf(pod)
+			k.Grace = rendezvous.GraceOf(pod)
 			return epochOf(pod, now), nil
 		case err == nil, apierrors.IsNotFound(err):
 			return self, nil // the name is not our pod's
@@ -193,11 +193,11 @@ func (k *kube) epoch(ctx context.Context, cfg config.Config) (wire.Epoch, error)
 
 // get reads our own pod, by list, which launchers have the right to; where they
 // have get of their own pods only, by that.
-func (k *kube) get(ctx context.Context, name string) (*corev1.Pod, error) {
+func (k *Kube) get(ctx context.Context, name string) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, ownPodTime)
 	defer cancel()
 	request := func() *rest.Request {
-		return k.client.Get().Namespace(k.namespace).Resource("pods").SetHeader("Accept", "application/json")
+		return k.client.Get().Namespace(k.Namespace).Resource("pods").SetHeader("Accept", "application/json")
 	}
 	var pod corev1.Pod
 	var list corev1.PodList
@@ -224,5 +224,5 @@ func epochOf(pod *corev1.Pod, started int64) wire.Epoch {
 	return e
 }
 
-// inPod tells whether a kubelet started us.
-func inPod() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
+// InPod tells whether a kubelet started us.
+func InPod() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package fleet
 
 import (
 	"context"
@@ -42,9 +42,9 @@ const (
 	leastAwait = 10 * time.Second
 )
 
-// fakeLease is the lease of fake workers: shorter than in a cluster, unless the
+// FakeLease is the lease of fake workers: shorter than in a cluster, unless the
 // user says otherwise.
-func fakeLease(cfg config.Config) time.Duration {
+func FakeLease(cfg config.Config) time.Duration {
 	if cfg.Origin["lease"] == "default" {
 		return fakeTime
 	}
@@ -54,21 +54,21 @@ func fakeLease(cfg config.Config) time.Duration {
 // fakeAwait is how long a fake worker stays when it has no session and hears
 // nothing: no longer than one with a session would.
 func fakeAwait(cfg config.Config) time.Duration {
-	return min(fakeTime, max(leastAwait, fakeLease(cfg)))
+	return min(fakeTime, max(leastAwait, FakeLease(cfg)))
 }
 
-// fakeDir is the directory of worker i below the run's.
-func fakeDir(dir string, i int) string { return filepath.Join(dir, "w"+strconv.Itoa(i)) }
+// FakeDir is the directory of worker i below the run's.
+func FakeDir(dir string, i int) string { return filepath.Join(dir, "w"+strconv.Itoa(i)) }
 
-// fakes is the fleet of --fake: worker processes on this machine.
-type fakes struct {
+// Fakes is the fleet of --fake: worker processes on this machine.
+type Fakes struct {
 	cfg     config.Config
 	reaper  *reap.Reaper
 	faults  []config.Fault
 	place   fakePlace
-	links   *links // to them
-	voice   *console.Voice
-	signals <-chan os.Signal
+	Links   *Links // to them
+	Voice   *console.Voice
+	Signals <-chan os.Signal
 	wg      sync.WaitGroup
 
 	mu      sync.Mutex
@@ -90,9 +90,9 @@ type fakeWorker struct {
 	ended   chan struct{} // told to end: its end is no loss
 }
 
-// startFakes starts cfg.Fake workers below dir, each with a directory, a
+// StartFakes starts cfg.Fake workers below dir, each with a directory, a
 // TMPDIR and a log of its own.
-func startFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*fakes, error) {
+func StartFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*Fakes, error) {
 	list, err := rendezvous.Static(cfg.Fake)
 	if err != nil {
 		return nil, err
@@ -101,11 +101,11 @@ func startFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*fak
 	if err != nil {
 		return nil, err
 	}
-	f := &fakes{cfg: cfg, reaper: r, faults: faults, place: fakePlace{dir, agent, run}}
+	f := &Fakes{cfg: cfg, reaper: r, faults: faults, place: fakePlace{dir, agent, run}}
 	for i, w := range list {
 		one, err := f.start(i, w)
 		if err != nil {
-			return nil, errors.Join(err, f.sweep(context.Background()))
+			return nil, errors.Join(err, f.Sweep(context.Background()))
 		}
 		f.workers = append(f.workers, one)
 	}
@@ -113,8 +113,8 @@ func startFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*fak
 }
 
 // start starts worker i and makes the way to it.
-func (f *fakes) start(i int, w rendezvous.Worker) (*fakeWorker, error) {
-	one, err := startFake(f.reaper, f.cfg, fakeDir(f.place.dir, i), f.place.agent, f.place.run, w)
+func (f *Fakes) start(i int, w rendezvous.Worker) (*fakeWorker, error) {
+	one, err := startFake(f.reaper, f.cfg, FakeDir(f.place.dir, i), f.place.agent, f.place.run, w)
 	if err == nil {
 		one.line = newFaulty(&patient{inner: local.Dialer{Path: filepath.Join(one.dir, names.WorkerSocket)}}, i, f.faults)
 	}
@@ -173,22 +173,22 @@ func (p *patient) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	}
 }
 
-// dialer implements dialers.
-func (f *fakes) dialer(w rendezvous.Worker) link.Dialer { return f.all()[w.Index].line }
+// Dialer implements Dialers.
+func (f *Fakes) Dialer(w rendezvous.Worker) link.Dialer { return f.all()[w.Index].line }
 
 // all are the workers that there are now.
-func (f *fakes) all() []*fakeWorker {
+func (f *Fakes) all() []*fakeWorker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.workers)
 }
 
-// gather implements fleet.
-func (f *fakes) gather(ctx context.Context) ([]rendezvous.Worker, error) {
+// Gather waits until every fake worker has answered.
+func (f *Fakes) Gather(ctx context.Context) ([]rendezvous.Worker, error) {
 	var workers []rendezvous.Worker
 	for _, w := range f.all() {
 		workers = append(workers, w.Worker)
-		f.links.follow(ctx, w.Worker)
+		f.Links.Follow(ctx, w.Worker)
 		if !w.watched {
 			w.watched = true
 			f.wg.Go(func() { f.watch(ctx, w) })
@@ -199,23 +199,23 @@ func (f *fakes) gather(ctx context.Context) ([]rendezvous.Worker, error) {
 	for {
 		ready := 0
 		var last error
-		for _, s := range f.links.standings() {
+		for _, s := range f.Links.Standings() {
 			switch {
-			case s.err != nil:
-				return nil, failure.New(names.ExitHopeless, f.lastLine(s.worker), "fake worker %s did not come up: %s", s.worker.Name, causeOf(s.err))
-			case s.state.Linked:
+			case s.Err != nil:
+				return nil, failure.New(names.ExitHopeless, f.lastLine(s.Worker), "fake worker %s did not come up: %s", s.Worker.Name, CauseOf(s.Err))
+			case s.State.Linked:
 				ready++
 			default:
-				last = s.state.Last
+				last = s.State.Last
 			}
 		}
 		if ready == len(workers) {
 			return workers, nil
 		}
 		select {
-		case <-f.links.changed:
-		case sig := <-f.signals:
-			if err := toldWhileWaiting(sig); err != nil {
+		case <-f.Links.Changed:
+		case sig := <-f.Signals:
+			if err := ToldWhileWaiting(sig); err != nil {
 				return nil, err
 			}
 		case <-deadline:
@@ -230,7 +230,7 @@ func (f *fakes) gather(ctx context.Context) ([]rendezvous.Worker, error) {
 }
 
 // watch gives the worker up when its process has ended unasked.
-func (f *fakes) watch(ctx context.Context, w *fakeWorker) {
+func (f *Fakes) watch(ctx context.Context, w *fakeWorker) {
 	select {
 	case <-w.proc.Done():
 	case <-ctx.Done():
@@ -239,20 +239,20 @@ func (f *fakes) watch(ctx context.Context, w *fakeWorker) {
 	select {
 	case <-w.ended:
 		if wait.Sleep(ctx, time.Second) { // its answer may be on its way
-			f.links.lose(w.Name, errors.New("its agent has ended"))
+			f.Links.Lose(w.Name, errors.New("its agent has ended"))
 		}
 	default:
 		status := w.proc.Status()
 		cause := errors.New("its agent " + phrase.HowEnded(status.Code, int(status.Signal)))
 		if status.Signal == 0 && slices.Contains([]int{0, 128 + int(syscall.SIGTERM), 128 + int(syscall.SIGINT)}, status.Code) {
-			cause = &departure{cause}
+			cause = &Departure{cause}
 		}
-		f.links.lose(w.Name, cause)
+		f.Links.Lose(w.Name, cause)
 	}
 }
 
 // lastLine is the end of a fake worker's log, for a hint.
-func (f *fakes) lastLine(w rendezvous.Worker) string {
+func (f *Fakes) lastLine(w rendezvous.Worker) string {
 	text, err := os.ReadFile(filepath.Join(f.all()[w.Index].dir, "log"))
 	if err != nil {
 		return ""
@@ -280,9 +280,9 @@ func lastWordsIn(log string) string {
 	return strings.TrimPrefix(last, "hint: ")
 }
 
-// rehearse implements fleet: it carries out the faults that are due at a time, counted from now,
+// Rehearse carries out the faults that are due at a time, counted from now,
 // until ctx ends.
-func (f *fakes) rehearse(ctx context.Context) {
+func (f *Fakes) Rehearse(ctx context.Context) {
 	for _, fault := range f.faults {
 		if fault.After == 0 {
 			continue
@@ -292,13 +292,13 @@ func (f *fakes) rehearse(ctx context.Context) {
 				return
 			}
 			if fault.Verb == "join" {
-				f.voice.Say("rehearsing: a worker joins")
+				f.Voice.Say("rehearsing: a worker joins")
 				f.joinOne()
 				return
 			}
 			for i, w := range f.all() {
 				if fault.Hits(i) {
-					f.voice.Say("rehearsing: %s worker %s", fault.Verb, w.Name)
+					f.Voice.Say("rehearsing: %s worker %s", fault.Verb, w.Name)
 					f.wg.Go(func() { f.strike(ctx, fault, w) })
 				}
 			}
@@ -306,7 +306,7 @@ func (f *fakes) rehearse(ctx context.Context) {
 	}
 }
 
-func (f *fakes) strike(ctx context.Context, fault config.Fault, w *fakeWorker) {
+func (f *Fakes) strike(ctx context.Context, fault config.Fault, w *fakeWorker) {
 	switch fault.Verb {
 	case "drop":
 		w.line.drop()
@@ -320,8 +320,8 @@ func (f *fakes) strike(ctx context.Context, fault config.Fault, w *fakeWorker) {
 	}
 }
 
-// release implements fleet: it says that the workers are about to be told that the job is over.
-func (f *fakes) release() {
+// Release says that the workers are about to be told that the job is over.
+func (f *Fakes) Release() {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
@@ -330,8 +330,8 @@ func (f *fakes) release() {
 	}
 }
 
-// sweep implements fleet: it ends whatever is left of the workers and waits for it.
-func (f *fakes) sweep(ctx context.Context) error {
+// Sweep ends whatever is left of the workers and waits for it.
+func (f *Fakes) Sweep(ctx context.Context) error {
 	const patience = 2 * time.Second
 	leave, stop := context.WithTimeout(ctx, patience)
 	defer stop()

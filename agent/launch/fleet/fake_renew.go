@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package fleet
 
 import (
 	"context"
@@ -16,21 +16,22 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// replace implements fleet.
-func (f *fakes) replace(ctx, working context.Context, v vacancies) ([]rendezvous.Worker, error) {
+// Replace makes others in the place of workers that are gone. Of an elastic run it waits until
+// there are enough.
+func (f *Fakes) Replace(ctx, working context.Context, v Vacancies) ([]rendezvous.Worker, error) {
 	if f.cfg.Elastic() {
 		return f.reassemble(working)
 	}
-	if err := f.renew(ctx, v.names); err != nil {
+	if err := f.renew(ctx, v.Names); err != nil {
 		return nil, err
 	}
-	return f.gather(working)
+	return f.Gather(working)
 }
 
 // renew makes others in the place of workers that are gone, as a controller does
 // for pods: under the same name and address, with nothing of the old one left. One
 // that is about to end is waited for.
-func (f *fakes) renew(ctx context.Context, gone []string) error {
+func (f *Fakes) renew(ctx context.Context, gone []string) error {
 	ctx, cancel := wait.Within(ctx, f.cfg.Timeout, errors.New("--timeout has passed"))
 	defer cancel()
 	for i, w := range f.all() {
@@ -61,13 +62,13 @@ func (f *fakes) renew(ctx context.Context, gone []string) error {
 }
 
 // awaitEnd waits until the worker's process has ended.
-func (f *fakes) awaitEnd(ctx context.Context, w *fakeWorker) error {
+func (f *Fakes) awaitEnd(ctx context.Context, w *fakeWorker) error {
 	for {
 		select {
 		case <-w.proc.Done():
 			return nil
-		case sig := <-f.signals:
-			if err := toldWhileWaiting(sig); err != nil {
+		case sig := <-f.Signals:
+			if err := ToldWhileWaiting(sig); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -77,7 +78,7 @@ func (f *fakes) awaitEnd(ctx context.Context, w *fakeWorker) error {
 }
 
 // sweepOne ends what a worker that has ended left behind.
-func (f *fakes) sweepOne(ctx context.Context, w *fakeWorker) error {
+func (f *Fakes) sweepOne(ctx context.Context, w *fakeWorker) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	_, err := f.reaper.Stop(ctx, w.tree.Find, 0)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package fleet
 
 import (
 	"context"
@@ -48,12 +48,12 @@ func (f *feed) run(ctx context.Context, w rendezvous.Watch) {
 type waiter struct {
 	cfg     config.Config
 	board   *rendezvous.Board
-	links   *links
+	links   *Links
 	feed    *feed
 	agent   string // path of the agent in the workers, for sentences
 	printer *rendezvous.Printer
 	signals <-chan os.Signal
-	past    *past               // workers that an attempt has lost; nil: it is the first
+	past    *Past               // workers that an attempt has lost; nil: it is the first
 	shot    rendezvous.Snapshot // the last that was heard of the pods
 }
 
@@ -66,7 +66,7 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 	defer stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	pace := wait.NewPace(w.links.changed)
+	pace := wait.NewPace(w.links.Changed)
 	defer pace.Stop()
 	if w.past != nil { // what there is may be enough, and nothing may change
 		if done, err := w.look(ctx, time.Now()); done != nil || err != nil {
@@ -86,7 +86,7 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 			continue
 		case <-tick.C:
 		case sig := <-w.signals:
-			if err := toldWhileWaiting(sig); err != nil {
+			if err := ToldWhileWaiting(sig); err != nil {
 				return nil, err
 			}
 		case <-deadline:
@@ -107,11 +107,11 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 func (w *waiter) look(ctx context.Context, now time.Time) ([]rendezvous.Worker, error) {
 	for _, worker := range w.board.Workers() {
 		if worker.Running && worker.Container != "" {
-			w.links.follow(ctx, worker)
+			w.links.Follow(ctx, worker)
 		}
 	}
-	for _, s := range w.links.standings() {
-		w.board.SetLink(s.worker.UID, w.linkState(s))
+	for _, s := range w.links.Standings() {
+		w.board.SetLink(s.Worker.UID, w.linkState(s))
 	}
 	progress := w.board.Tick(now)
 	workers, done := w.board.Done()
@@ -129,19 +129,19 @@ func (w *waiter) look(ctx context.Context, now time.Time) ([]rendezvous.Worker, 
 }
 
 // linkState says in the board's words how a link stands.
-func (w *waiter) linkState(s standing) rendezvous.LinkState {
-	if s.err != nil {
-		return rendezvous.LinkState{Reason: reasonOf(s.worker, w.agent, s.err)}
+func (w *waiter) linkState(s Standing) rendezvous.LinkState {
+	if s.Err != nil {
+		return rendezvous.LinkState{Reason: reasonOf(s.Worker, w.agent, s.Err)}
 	}
-	if !s.state.Connected && !s.state.Parked {
-		return rendezvous.LinkState{Reason: reasonOf(s.worker, w.agent, s.state.Last)}
+	if !s.State.Connected && !s.State.Parked {
+		return rendezvous.LinkState{Reason: reasonOf(s.Worker, w.agent, s.State.Last)}
 	}
-	welcome, _ := s.link.Welcome()
+	welcome, _ := s.Link.Welcome()
 	if w.past.going(welcome) {
-		return rendezvous.LinkState{Reason: reasonOf(s.worker, w.agent, errGoing)}
+		return rendezvous.LinkState{Reason: reasonOf(s.Worker, w.agent, errGoing)}
 	}
 	if welcome.RshAgentError != "" && w.cfg.StartsDaemons() == config.SurelyMPIRun {
-		return rendezvous.LinkState{Reason: rendezvous.LinkRshAgentMissing(s.worker.Name, w.links.hello.RshAgent)}
+		return rendezvous.LinkState{Reason: rendezvous.LinkRshAgentMissing(s.Worker.Name, w.links.hello.RshAgent)}
 	}
 	return rendezvous.LinkState{Ready: true}
 }
@@ -172,12 +172,25 @@ func (w *waiter) late() error {
 	return failure.New(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %s", strings.TrimSpace(report))
 }
 
-// toldWhileWaiting is the end of a wait by a signal; nil for those that are
+// ToldWhileWaiting is the end of a wait by a signal; nil for those that are
 // meant for a command.
-func toldWhileWaiting(sig os.Signal) error {
+func ToldWhileWaiting(sig os.Signal) error {
 	n, ok := sig.(syscall.Signal)
 	if !ok || n == syscall.SIGUSR1 || n == syscall.SIGUSR2 {
 		return nil
 	}
 	return failure.New(128+int(n), "", "told to stop by %s while waiting for workers", phrase.SignalName(int(n)))
+}
+
+// ready opens links to those that may take part, and returns those that can.
+func (w *waiter) ready(working context.Context) []rendezvous.Worker {
+	for _, one := range w.board.Workers() {
+		if one.Running && one.Container != "" {
+			w.links.Follow(working, one)
+		}
+	}
+	for _, s := range w.links.Standings() {
+		w.board.SetLink(s.Worker.UID, w.linkState(s))
+	}
+	return w.board.Ready()
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package fleet
 
 import (
 	"testing"
@@ -16,16 +16,24 @@ import (
 // grace. One whose link was given up since is not.
 func TestTakeLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLinks(nil, nil, wire.HelloRecord{}, time.Minute, nil, newTally())
-		require.Nil(t, l.takeLeaving())
+		l := NewLinks(nil, nil, wire.HelloRecord{}, time.Minute, nil, noAccount{})
+		require.Nil(t, l.TakeLeaving())
 		l.reported("w0", wire.ReportRecord{Kind: wire.ReportLeaving, GraceMillis: 30_000, AgoMillis: 4_000})
 		l.reported("w1", wire.ReportRecord{Kind: wire.ReportLeaving, GraceMillis: 60_000})
-		require.Equal(t, &goingDown{"w0", time.Now().Add(26 * time.Second)}, l.takeLeaving())
-		require.Nil(t, l.takeLeaving())
+		require.Equal(t, &GoingDown{"w0", time.Now().Add(26 * time.Second)}, l.TakeLeaving())
+		require.Nil(t, l.TakeLeaving())
 
 		l.members["w2"] = &member{stop: func() {}}
 		l.reported("w2", wire.ReportRecord{Kind: wire.ReportLeaving, GraceMillis: 30_000})
-		l.forget([]string{"w2"})
-		require.Nil(t, l.takeLeaving())
+		l.Forget([]string{"w2"})
+		require.Nil(t, l.TakeLeaving())
 	})
 }
+
+// noAccount keeps none.
+type noAccount struct{}
+
+func (noAccount) Link(string, bool, bool)          {}
+func (noAccount) Forget(string)                    {}
+func (noAccount) Report(string, wire.ReportRecord) {}
+func (noAccount) LabelOf(string) string            { return "" }

@@ -1,12 +1,9 @@
-package launch
+package fleet
 
 import (
 	"errors"
 
-	"github.com/musterhq/muster/agent/group"
-	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
-	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -16,8 +13,8 @@ func reasonOf(w rendezvous.Worker, agent string, err error) rendezvous.Reason {
 	if err == nil {
 		return rendezvous.ConnectingTo(w.Name)
 	}
-	cause := causeOf(err)
-	switch kindOf(err) {
+	cause := CauseOf(err)
+	switch KindOf(err) {
 	case link.Unauthorized:
 		return rendezvous.LinkUnauthorized(w.Name, cause)
 	case link.Forbidden:
@@ -45,8 +42,8 @@ func permanent(w rendezvous.Worker, code rendezvous.Code, cause, hint string) re
 		Sentence: w.Name + ": " + cause, Hint: hint, Permanent: true}
 }
 
-// kindOf finds the kind of a link's error; Dropped where it has none.
-func kindOf(err error) link.Kind {
+// KindOf finds the kind of a link's error; Dropped where it has none.
+func KindOf(err error) link.Kind {
 	var lost *link.LostError
 	if errors.As(err, &lost) {
 		return lost.Kind
@@ -58,9 +55,9 @@ func kindOf(err error) link.Kind {
 	return link.Dropped
 }
 
-// causeOf is the error without the words "worker W lost", which our sentences
+// CauseOf is the error without the words "worker W lost", which our sentences
 // say themselves.
-func causeOf(err error) string {
+func CauseOf(err error) string {
 	var lost *link.LostError
 	if errors.As(err, &lost) && lost.Err != nil {
 		return lost.Err.Error()
@@ -68,17 +65,8 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// causeOfLost: the error is that of a worker that is lost.
-func causeOfLost(err error) bool {
+// CauseOfLost: the error is that of a worker that is lost.
+func CauseOfLost(err error) bool {
 	var lost *link.LostError
 	return errors.As(err, &lost)
-}
-
-// groupEnd is what the verdict depends on of a group's result.
-func groupEnd(r group.Result) verdict.GroupEnd {
-	end := verdict.GroupEnd{Code: r.Code, Others: r.Others, Stopped: r.Stopped}
-	if c := r.Cause; c != nil {
-		end.Cause = &verdict.GroupFailure{Worker: c.Worker, Sentence: c.Sentence(), Preempted: c.Exit.Reason == wire.ReasonPreempted, OfLost: causeOfLost(c.Err)}
-	}
-	return end
 }

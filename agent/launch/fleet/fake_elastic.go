@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package fleet
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 )
 
 // joinOne starts one more fake worker.
-func (f *fakes) joinOne() {
+func (f *Fakes) joinOne() {
 	if err := f.join(); err != nil {
-		f.voice.Warn("rehearse: %v", err)
+		f.Voice.Warn("rehearse: %v", err)
 	}
-	f.links.nudge()
+	f.Links.Nudge()
 }
 
 // join starts one more worker; who looks for those that are ready finds it.
-func (f *fakes) join() error {
+func (f *Fakes) join() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -41,10 +41,10 @@ func (f *fakes) join() error {
 	return nil
 }
 
-// ready implements fleet: it opens links to the workers whose processes run, and returns
-// those that answer. As gather, it is called by the run alone.
-func (f *fakes) ready(ctx context.Context) []rendezvous.Worker {
-	standings := f.links.standings()
+// Ready opens links to the workers whose processes run, and returns those that answer.
+// As Gather, it is called by the run alone.
+func (f *Fakes) Ready(ctx context.Context) []rendezvous.Worker {
+	standings := f.Links.Standings()
 	var ready []rendezvous.Worker
 	for _, w := range f.all() {
 		select {
@@ -55,10 +55,10 @@ func (f *fakes) ready(ctx context.Context) []rendezvous.Worker {
 		if w.leaving {
 			continue
 		}
-		if st, known := standings[w.Name]; known && st.err == nil && st.state.Linked {
+		if st, known := standings[w.Name]; known && st.Err == nil && st.State.Linked {
 			ready = append(ready, w.Worker)
 		}
-		f.links.follow(ctx, w.Worker)
+		f.Links.Follow(ctx, w.Worker)
 		if !w.watched {
 			w.watched = true
 			f.wg.Go(func() { f.watch(ctx, w) })
@@ -67,9 +67,9 @@ func (f *fakes) ready(ctx context.Context) []rendezvous.Worker {
 	return ready
 }
 
-// depart implements fleet: it notes that a worker was told to stop: it takes part no more, though it may
+// Depart notes that a worker was told to stop: it takes part no more, though it may
 // answer for a while.
-func (f *fakes) depart(name string) {
+func (f *Fakes) Depart(name string) {
 	for _, w := range f.all() {
 		if w.Name == name {
 			w.leaving = true
@@ -78,21 +78,21 @@ func (f *fakes) depart(name string) {
 }
 
 // reassemble waits until enough workers are there.
-func (f *fakes) reassemble(ctx context.Context) ([]rendezvous.Worker, error) {
+func (f *Fakes) reassemble(ctx context.Context) ([]rendezvous.Worker, error) {
 	deadline, stop := wait.Limit(f.cfg.Timeout)
 	defer stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		ready := f.ready(ctx)
+		ready := f.Ready(ctx)
 		if len(ready) >= f.cfg.LeastWorkers {
 			return ready[:min(len(ready), f.cfg.Most())], nil
 		}
 		select {
-		case <-f.links.changed:
+		case <-f.Links.Changed:
 		case <-tick.C:
-		case sig := <-f.signals:
-			if err := toldWhileWaiting(sig); err != nil {
+		case sig := <-f.Signals:
+			if err := ToldWhileWaiting(sig); err != nil {
 				return nil, err
 			}
 		case <-deadline:
@@ -103,11 +103,11 @@ func (f *fakes) reassemble(ctx context.Context) ([]rendezvous.Worker, error) {
 	}
 }
 
-// pods implements fleet: there is no API server.
-func (f *fakes) pods() <-chan rendezvous.Snapshot { return nil }
+// Pods is nil: there is no API server.
+func (f *Fakes) Pods() <-chan rendezvous.Snapshot { return nil }
 
-// hear implements fleet.
-func (f *fakes) hear(rendezvous.Snapshot) {}
+// Hear does nothing.
+func (f *Fakes) Hear(rendezvous.Snapshot) {}
 
-// seen implements fleet.
-func (f *fakes) seen() rendezvous.Snapshot { return rendezvous.Snapshot{} }
+// Seen is empty.
+func (f *Fakes) Seen() rendezvous.Snapshot { return rendezvous.Snapshot{} }

@@ -1,4 +1,4 @@
-package launch
+package fleet
 
 import (
 	"context"
@@ -96,6 +96,7 @@ type faultyConn struct {
 	left int64 // bytes until the cut; 0: no cut
 }
 
+// Read implements io.Reader.
 func (c *faultyConn) Read(p []byte) (int, error) {
 	n, err := c.ReadWriteCloser.Read(p)
 	if waitErr := c.pass(); waitErr != nil {
@@ -108,6 +109,7 @@ func (c *faultyConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Write implements io.Writer.
 func (c *faultyConn) Write(p []byte) (int, error) {
 	if err := c.pass(); err != nil {
 		return 0, err

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package fleet
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func TestFakeTimes(t *testing.T) {
 		"long":         {"env MUSTER_LEASE", time.Hour, time.Hour, time.Minute},
 	} {
 		cfg := config.Config{Limits: config.Limits{Lease: tc.given}, Origin: map[string]string{"lease": tc.origin}}
-		require.Equal(t, tc.lease, fakeLease(cfg), name)
+		require.Equal(t, tc.lease, FakeLease(cfg), name)
 		require.Equal(t, tc.wait, fakeAwait(cfg), name)
 	}
 }

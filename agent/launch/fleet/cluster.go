@@ -1,0 +1,132 @@
+//go:build linux
+
+package fleet
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// Cluster is the fleet of a Kubernetes cluster. It is for the run alone.
+type Cluster struct {
+	Config  config.Config
+	Kube    *Kube
+	feed    *feed
+	Links   *Links
+	Fit     func(working context.Context, ready []rendezvous.Worker) []rendezvous.Worker // leaves out those that may not take part yet
+	Voice   *console.Voice
+	Stderr  *os.File
+	Signals <-chan os.Signal
+
+	waiter *waiter             // of the last wait
+	shot   rendezvous.Snapshot // the last that it has heard
+}
+
+// NewCluster makes a cluster of what is known of it.
+func NewCluster(c Cluster) *Cluster {
+	c.feed = newFeed()
+	return &c
+}
+
+// Watch follows the pods until ctx ends.
+func (c *Cluster) Watch(ctx context.Context) { c.feed.run(ctx, c.Kube.watch(c.Config)) }
+
+// Gather waits until every worker has answered, and returns them ranked. It refuses a --grace that
+// is longer than their pods have.
+func (c *Cluster) Gather(working context.Context) ([]rendezvous.Worker, error) {
+	workers, err := c.await(working, nil)
+	if err == nil {
+		err = c.Config.GraceFits(workers)
+	}
+	return workers, err
+}
+
+// await waits for the workers; v are those that an attempt has lost, nil at first.
+func (c *Cluster) await(working context.Context, v *Vacancies) ([]rendezvous.Worker, error) {
+	w := &waiter{cfg: c.Config, links: c.Links, feed: c.feed, agent: c.Kube.agent, signals: c.Signals,
+		printer: console.NewPrinter(c.Stderr, c.Config.Quiet, c.Config.JSONLines())}
+	w.board = rendezvous.New(c.Config.Most(), c.Config.HopelessAfter)
+	w.board.Least = c.Config.LeastWorkers
+	w.board.Namespace, w.board.Selector = c.Kube.Namespace, c.Config.WorkerSelector()
+	w.board.Containers = rendezvous.Containers{Flag: c.Config.Container}
+	if v != nil {
+		w.past = v.Past
+		w.setPods(v.Shot)
+	} else if c.Config.Timeout > 0 {
+		c.Voice.Say("waiting for %s, %s at most (--timeout)", phrase.Count(c.Config.Most(), "worker"), phrase.Brief(c.Config.Timeout))
+	}
+	workers, err := w.await(working)
+	c.shot, c.waiter = w.shot, w
+	return workers, err
+}
+
+// Replace waits until there are others in the place of workers that are gone, and returns all. The
+// links of pods that are no workers any more are taken down.
+func (c *Cluster) Replace(_, working context.Context, v Vacancies) ([]rendezvous.Worker, error) {
+	workers, err := c.await(working, &v)
+	if err != nil {
+		return nil, err
+	}
+	return workers, c.Links.prune(workers)
+}
+
+// prune takes the links of pods down that are no workers any more.
+func (l *Links) prune(workers []rendezvous.Worker) error {
+	var old []string
+	for name := range l.Standings() {
+		if !slices.ContainsFunc(workers, func(w rendezvous.Worker) bool { return w.Name == name }) {
+			old = append(old, name)
+		}
+	}
+	l.Forget(old)
+	if l.Superseded() {
+		return failure.New(names.ExitHopeless, "two launchers run for one job: end one of them", "restart: %w", errors.New("the workers are held by a newer launcher"))
+	}
+	return nil
+}
+
+// Superseded: the workers are another launcher's now.
+func (l *Links) Superseded() bool {
+	for _, s := range l.Standings() {
+		if KindOf(s.Err) == link.Superseded {
+			return true
+		}
+	}
+	return false
+}
+
+// Ready opens links to pods that may take part in an elastic run, and returns those that can.
+func (c *Cluster) Ready(working context.Context) []rendezvous.Worker {
+	return c.Fit(working, c.waiter.ready(working))
+}
+
+// Pods is where the API server's word of the pods comes from.
+func (c *Cluster) Pods() <-chan rendezvous.Snapshot { return c.feed.pods }
+
+// Hear takes what the caller has got from Pods.
+func (c *Cluster) Hear(shot rendezvous.Snapshot) { c.waiter.setPods(shot) }
+
+// Seen is what the last wait has heard of the pods last.
+func (c *Cluster) Seen() rendezvous.Snapshot { return c.shot }
+
+// Depart does nothing: the pod's status says it.
+func (c *Cluster) Depart(string) {}
+
+// Rehearse does nothing: faults are never made in a cluster.
+func (c *Cluster) Rehearse(context.Context) {}
+
+// Release does nothing.
+func (c *Cluster) Release() {}
+
+// Sweep does nothing: the kubelets end what is left.
+func (c *Cluster) Sweep(context.Context) error { return nil }

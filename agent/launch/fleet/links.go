@@ -1,0 +1,357 @@
+//go:build linux
+
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/hang"
+	"github.com/musterhq/muster/agent/launch/wait"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// Dialers are the ways to workers: to pods through the API server, or to processes
+// on this machine.
+type Dialers interface {
+	Dialer(w rendezvous.Worker) link.Dialer
+}
+
+// Account is told what becomes of links, and what workers report over them.
+type Account interface {
+	// Link notes the state of a worker's link. parked: it was closed on purpose.
+	Link(worker string, connected, parked bool)
+	// Forget ends the account of a link whose worker is no more.
+	Forget(worker string)
+	// Report takes what PID 1 of a worker saw.
+	Report(worker string, rec wire.ReportRecord)
+	// LabelOf returns what a session runs; "": not known.
+	LabelOf(session string) string
+}
+
+// Links keeps one link per worker, from the moment its container runs.
+type Links struct {
+	ways    Dialers
+	gate    *link.Gate // nil: no API server to spare
+	hello   wire.HelloRecord
+	lease   time.Duration
+	log     *slog.Logger
+	account Account
+	Voice   *console.Voice // nil: nothing is said
+
+	Changed chan struct{} // one token: some link has another state
+	whole   chan struct{} // one token: the last of those that are there has come up
+	wg      sync.WaitGroup
+	Stops   atomic.Uint64 // of ranks alone, numbered for the workers
+
+	mu      sync.Mutex
+	members map[string]*member // by worker name
+	up      int                // of them connected
+	leaving *GoingDown         // the first that told of its stop and has not been taken; nil: none
+}
+
+// member is one worker and its link.
+type member struct {
+	worker rendezvous.Worker
+	link   *link.Link
+	stop   context.CancelFunc
+	done   chan struct{}
+	state  link.State
+	err    error // a *link.LostError: the link is over
+}
+
+// NewLinks has no link yet. gate spares an API server; nil: there is none. hello is what workers
+// are told first.
+func NewLinks(ways Dialers, gate *link.Gate, hello wire.HelloRecord, lease time.Duration, log *slog.Logger, a Account) *Links {
+	return &Links{ways: ways, gate: gate, hello: hello, lease: lease, log: log, account: a,
+		Changed: make(chan struct{}, 1), whole: make(chan struct{}, 1), members: map[string]*member{}}
+}
+
+// Follow opens the link of w unless it is there already. A pod that took
+// another's name, or a container that was restarted, gets a new link.
+func (l *Links) Follow(ctx context.Context, w rendezvous.Worker) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m := l.members[w.Name]; m != nil {
+		if m.worker.UID == w.UID && m.worker.ContainerID == w.ContainerID {
+			return
+		}
+		l.remove(m)
+		m.stop()
+	}
+	l.open(ctx, w)
+}
+
+// remove takes a member out. It is called with mu held.
+func (l *Links) remove(m *member) {
+	delete(l.members, m.worker.Name)
+	if m.state.Connected {
+		l.up--
+	}
+}
+
+// open opens a link. It is called with mu held, and apart from follow, whose
+// looks at links that are there allocate nothing.
+func (l *Links) open(ctx context.Context, w rendezvous.Worker) {
+	l.add(ctx, w, func(note func(link.State)) *link.Link {
+		return link.New(link.Config{
+			Worker: w.Name, Dialer: l.ways.Dialer(w), Gate: l.gate, Hello: l.helloTo(w), Lease: l.lease,
+			PingEvery: pingEvery(l.lease), ParkAfter: l.parkAfter(),
+			Log:      l.log,
+			OnState:  note,
+			OnReport: func(rec wire.ReportRecord) { l.reported(w.Name, rec) },
+		})
+	})
+}
+
+// Keep keeps a link to w up that is made by the caller, who has note told of its states.
+func (l *Links) Keep(ctx context.Context, w rendezvous.Worker, open func(note func(link.State)) *link.Link) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.add(ctx, w, open)
+}
+
+// add is keep, with mu held.
+func (l *Links) add(ctx context.Context, w rendezvous.Worker, open func(note func(link.State)) *link.Link) {
+	ctx, stop := context.WithCancel(ctx)
+	m := &member{worker: w, stop: stop, done: make(chan struct{})}
+	m.link = open(func(s link.State) { l.note(m, s) })
+	l.members[w.Name] = m
+	l.run(ctx, m)
+}
+
+// helloTo is what w is told: its pod's grace as well, which bounds that of the run. The workers of
+// the beginning are known to have enough.
+func (l *Links) helloTo(w rendezvous.Worker) wire.HelloRecord {
+	h := l.hello
+	h.PodGraceMillis = w.Grace.Milliseconds()
+	if w.Grace > 0 && h.GraceMillis > h.PodGraceMillis {
+		h.GraceMillis = names.Grace(w.Grace).Milliseconds()
+	}
+	return h
+}
+
+// run keeps m's link up until ctx ends or the worker is lost.
+func (l *Links) run(ctx context.Context, m *member) {
+	l.wg.Go(func() {
+		defer close(m.done)
+		defer m.stop()
+		err := m.link.Run(ctx)
+		l.mu.Lock()
+		m.err = err
+		l.mu.Unlock()
+		l.Nudge()
+	})
+}
+
+// parkAfter is how long an idle link stays open; 0: the default. Without an API
+// server there is nothing to spare. An open link also tells a fake worker at once
+// that its launcher was killed.
+func (l *Links) parkAfter() time.Duration {
+	if l.gate == nil {
+		return -1
+	}
+	return 0
+}
+
+// pingEvery keeps idle links within the shortest of leases: every byte of ours
+// renews it.
+func pingEvery(lease time.Duration) time.Duration { return min(5*time.Second, lease/4) }
+
+func (l *Links) note(m *member, s link.State) {
+	l.mu.Lock()
+	current := l.members[m.worker.Name] == m
+	if current && s.Connected != m.state.Connected {
+		if s.Connected {
+			l.up++
+		} else {
+			l.up--
+		}
+	}
+	m.state = s
+	whole := current && l.up == len(l.members)
+	l.mu.Unlock()
+	if current {
+		l.account.Link(m.worker.Name, s.Connected, s.Parked)
+	}
+	l.Nudge()
+	if whole {
+		wait.Token(l.whole)
+	}
+}
+
+// Nudge has whoever waits for Changed look again.
+func (l *Links) Nudge() { wait.Token(l.Changed) }
+
+// Standing is a copy of what is known of one worker's link.
+type Standing struct {
+	Worker rendezvous.Worker
+	Link   *link.Link
+	State  link.State
+	Err    error
+}
+
+// LinkOf is the present link of a worker; nil: there is none.
+func (l *Links) LinkOf(worker string) *link.Link {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m := l.members[worker]; m != nil {
+		return m.link
+	}
+	return nil
+}
+
+// Standings copies all.
+func (l *Links) Standings() map[string]Standing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make(map[string]Standing, len(l.members))
+	for name, m := range l.members {
+		all[name] = Standing{m.worker, m.link, m.state, m.err}
+	}
+	return all
+}
+
+// Alive asks all workers at once for a sign of life, and reports whether every
+// one gave it before ctx ended. A parked link is woken and cannot tell yet.
+func (l *Links) Alive(ctx context.Context) bool {
+	var silent atomic.Bool
+	var asked sync.WaitGroup
+	for _, s := range l.Standings() {
+		if s.State.Parked {
+			s.Link.Wake()
+		}
+		asked.Go(func() {
+			if !s.Link.Prove(ctx) {
+				silent.Store(true)
+			}
+		})
+	}
+	asked.Wait()
+	return !silent.Load()
+}
+
+// Heard waits until every worker that is connected has given a sign of life, and
+// with it has told what it had to tell, or ctx has ended.
+func (l *Links) Heard(ctx context.Context) {
+	var asked sync.WaitGroup
+	for _, s := range l.Standings() {
+		if s.State.Connected {
+			asked.Go(func() { s.Link.Prove(ctx) })
+		}
+	}
+	asked.Wait()
+}
+
+// Lose gives workers up on the word of the pod watch.
+func (l *Links) Lose(worker string, cause error) {
+	l.mu.Lock()
+	m := l.members[worker]
+	l.mu.Unlock()
+	if m != nil {
+		m.link.Lose(link.Gone, cause)
+	}
+}
+
+// Forget takes the links of these workers down for good, so that follow opens new
+// ones to whatever comes in their place.
+func (l *Links) Forget(workers []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range workers {
+		if m := l.members[name]; m != nil {
+			m.stop()
+			l.remove(m)
+			l.account.Forget(name)
+			if l.leaving != nil && l.leaving.Worker == name {
+				l.leaving = nil
+			}
+		}
+	}
+}
+
+// Dismiss takes the link of a worker down that is gone. What has come in its place
+// under the same name is another worker.
+func (l *Links) Dismiss(w rendezvous.Worker, cause error) {
+	l.mu.Lock()
+	m := l.members[w.Name]
+	if m == nil || !Same(m.worker, w) {
+		l.mu.Unlock()
+		return
+	}
+	l.remove(m)
+	l.mu.Unlock()
+	m.link.Lose(link.Gone, cause)
+	l.account.Forget(w.Name)
+}
+
+// leavingWait is for a worker that was told to stop from outside: it waits for 2 s for us,
+// and ends.
+const leavingWait = 3 * time.Second
+
+// End tells every worker that the job is over and waits until each has
+// confirmed, is lost, or ctx has ended; but not for silent ones, and leavingWait for those
+// that stop anyhow. Errors name the workers that could not be told.
+func (l *Links) End(ctx context.Context, keep bool, grace time.Duration, silent map[string]bool, leaving func(worker string) bool) error {
+	var mu sync.Mutex
+	var errs []error
+	var group errgroup.Group
+	for name, s := range l.Standings() {
+		if s.Err != nil || !s.State.Linked || silent[name] {
+			continue // lost, or never ours to end
+		}
+		group.Go(func() error {
+			ctx, stops := ctx, leaving(name)
+			if stops {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, leavingWait)
+				defer cancel()
+			}
+			if err := s.Link.End(ctx, keep, grace); err != nil && !stops {
+				mu.Lock()
+				errs = append(errs, fmt.Errorf("worker %s: %w", name, err))
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // its functions return nil
+	return errors.Join(errs...)
+}
+
+// Close takes every link down and waits for it.
+func (l *Links) Close() {
+	l.mu.Lock()
+	for _, m := range l.members {
+		m.stop()
+	}
+	l.mu.Unlock()
+	l.wg.Wait()
+}
+
+// Same: neither the pod nor its container is another.
+func Same(a, b rendezvous.Worker) bool {
+	return a.Name == b.Name && a.UID == b.UID && a.ContainerID == b.ContainerID
+}
+
+// Askers are the workers of a run that are not lost.
+func (l *Links) Askers() map[string]hang.Asker {
+	all := map[string]hang.Asker{}
+	for name, s := range l.Standings() {
+		if s.Err == nil {
+			all[name] = s.Link
+		}
+	}
+	return all
+}
