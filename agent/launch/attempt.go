@@ -157,24 +157,24 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	s := r.supervise(working, a, a.command.name, a.command)
 	s.alone = r.watchAlone(argv, a.command)
 	s.rest = newLeftover(r.cfg.ExitWithin)
-	r.tally.hearDone(s.rest.noteDone)
-	defer r.tally.hearDone(nil)
+	r.tally.HearDone(s.rest.noteDone)
+	defer r.tally.HearDone(nil)
 	s.bystand = r.bystanders(a)
-	defer r.tally.hearFailed(nil)
+	defer r.tally.HearFailed(nil)
 	if r.cfg.ExitWithin > 0 && !s.reporting() {
 		r.voice.Warn("--exit-within=%s: when ranks end cannot be told: a worker's agent does not report it", phrase.Brief(r.cfg.ExitWithin))
 	}
 	s.watch(ctx)
 	r.noteStopped(a, a.command.stopped())
 	status := a.command.proc.Status()
-	r.tally.commandEnded()
+	r.tally.CommandEnded()
 	s.aftermath(ctx, status.Code != 0)
 	s.notePreempted()
-	r.tally.conclude(status.Code != 0 && s.reporting())
+	r.tally.Conclude(status.Code != 0 && s.reporting())
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
 	e := verdict.Evidence{Command: verdict.Command{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Inquiry: config.IsInquiry(r.cfg.Command), Remote: r.cfg.IsRemote()}, Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
 	s.alone.testify(&e)
-	r.tally.testify(&e)
+	r.tally.Testify(&e)
 	r.tees.Drain(r.voice)
 	e.Words, e.Own = wordsOf(a.words.Ends(), a.plan.Hosts), a.plan.Own != nil
 	s.pardon(&e)
@@ -225,7 +225,7 @@ func (r *runner) pronounceCommand(a *attempt) {
 
 // conclude writes the metrics and says the last line.
 func (r *runner) conclude() {
-	r.tally.fill(&r.report)
+	r.report.count(r.tally.Figures())
 	if err := r.meter.Report(r.voice); err != nil {
 		r.unwritten(err)
 	}

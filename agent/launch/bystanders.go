@@ -28,7 +28,7 @@ func (r *runner) bystanders(a *attempt) *bystanders {
 		return nil
 	}
 	b := &bystanders{Witness: hang.NewWitness(r.wg.Go, r.links.Askers, a.hang), news: make(chan struct{}, 1)}
-	r.tally.hearFailed(func() { wait.Token(b.news) })
+	r.tally.HearFailed(func() { wait.Token(b.news) })
 	return b
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/wire"
@@ -57,13 +58,13 @@ func TestBystanders(t *testing.T) {
 // The ranks of all workers are asked once, when the first report of a failed rank comes.
 func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &runner{tally: newTally(), links: fleet.NewLinks(nil, nil, wire.HelloRecord{}, 0, nil, nil), cfg: config.Config{Command: []string{"mpirun"}, Launching: config.Launching{Exit: verdict.ExitStrict}}}
+		r := &runner{tally: tally.New(), links: fleet.NewLinks(nil, nil, wire.HelloRecord{}, 0, nil, nil), cfg: config.Config{Command: []string{"mpirun"}, Launching: config.Launching{Exit: verdict.ExitStrict}}}
 		a := &attempt{hang: hang.NewWatch(0, nil)}
 		b := r.bystanders(a)
 		report := func(code int, kind string) {
-			r.tally.report("w", wire.ReportRecord{Session: "s", Kind: kind, PID: 71, Rank: "1", MPI: true, Code: code})
+			r.tally.Report("w", wire.ReportRecord{Session: "s", Kind: kind, PID: 71, Rank: "1", MPI: true, Code: code})
 		}
-		r.tally.called("w", "s", nil)
+		r.tally.Called("w", "s", nil)
 		report(0, wire.ReportDone)
 		require.Empty(t, b.due())
 		report(1, wire.ReportRank)

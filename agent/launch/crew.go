@@ -27,6 +27,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/shortage"
@@ -65,7 +66,7 @@ func (c *crew) leave(worker string, grace time.Duration) (number int, later <-ch
 // seat opens sessions of the group on one worker's link, and counts them.
 type seat struct {
 	link  *link.Link
-	tally *tally
+	tally *tally.Tally
 	hang  *hang.Watch
 	label string // of the process
 }
@@ -73,12 +74,12 @@ type seat struct {
 // Open implements group.Opener.
 func (s seat) Open(ctx context.Context, id string, spec wire.Spec, stdout, stderr io.Writer) (group.Session, error) {
 	s.hang.Name(id, s.label)
-	s.tally.name(id, s.label)
+	s.tally.Name(id, s.label)
 	session, err := s.link.Open(ctx, id, spec, link.Streams{Stdout: stdout, Stderr: stderr})
 	if err != nil {
 		return nil, err
 	}
-	s.tally.opened()
+	s.tally.Opened()
 	return session, nil
 }
 
@@ -131,10 +132,10 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 				s.rest.note(c.group.Label(e.Member), planned.Processes[e.Member].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !planned.Any)
 			}
 			if e.Exit.OOM > 0 {
-				r.tally.starve(c.group.Worker(e.Member))
+				r.tally.Starve(c.group.Worker(e.Member))
 			}
 			if e.Exit.Reason == wire.ReasonPreempted {
-				r.tally.preempt(c.group.Worker(e.Member))
+				r.tally.Preempt(c.group.Worker(e.Member))
 			}
 			if failed && planned.Any && !c.leaves.Load() && !(planned.Elastic && fleet.CauseOfLost(e.Err)) { // see roster
 				r.voice.Say("%s on %s ended badly; the job goes on without it", c.group.Label(e.Member), c.group.Worker(e.Member))
@@ -168,7 +169,7 @@ func (r *runner) lostBefore(ctx context.Context, a *attempt, err error) error {
 	a.watcher = s
 	s.aftermath(ctx, true)
 	s.notePreempted()
-	r.tally.testify(&a.evidence)
+	r.tally.Testify(&a.evidence)
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
 	a.verdict = verdict.Verdict{Code: names.ExitHopeless, Why: err.Error()}
 	return nil
@@ -281,7 +282,7 @@ func stoppingRest(others, all int) string {
 func (r *runner) judgeCrew(a *attempt, result group.Result) {
 	s := a.watcher
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
-	r.tally.testify(&a.evidence)
+	r.tally.Testify(&a.evidence)
 	a.result, a.verdict = result, verdict.JudgeGroup(s.ending.told, groupEnd(result), lostOf(a.evidence.Lost, a.plan))
 	if v, cut := r.cutShort(a.verdict, s.ending.told, len(lostOf(a.evidence.Lost, a.plan))); cut {
 		a.verdict, a.said = v, true

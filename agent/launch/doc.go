@@ -18,8 +18,8 @@
 //	                what it depends on of the machine that we are on, hostfile.go
 //	                and files.go which files it gets, plugin.go has frameworks in
 //	                programs of their own
-//	serve.go        serve `agent rsh`, and note how its sessions end; calls.go
-//	job.go          what PID 1 of the workers reports of daemons and ranks
+//	serve.go        serve `agent rsh`, and note how its sessions end
+//	tally           the account of links, sessions, daemons and ranks
 //	command.go      run the user's command; limit.go: its open files; sweep.go ends what it leaves; ending.go is how
 //	                it is ended; tagging.go has its mpirun mark each line
 //	crew.go         or run it as a group on the workers; lay.go lays its files
@@ -31,10 +31,8 @@
 //	                outlast others, bystanders.go when a rank of an mpirun has failed
 //	hang            whether the run has come to a stop; stacks_told.go says where its
 //	                ranks stand then
-//	verdict         decide the exit code, and say why it is not the command's. What it
-//	                is given comes from here: launched.go knows the mpiruns that a
-//	                script starts, starter.go the sessions of launchers that call ssh
-//	                or pdsh, alone.go finds scripts that stay here
+//	verdict         decide the exit code, and say why it is not the command's; alone.go
+//	                finds scripts that stay here, mpirun.go the mpirun of a session
 //	report.go       the summary line, the JSON report, the termination message
 //
 // A Reaper owns every child process of a run, so a kubeconfig that gets its

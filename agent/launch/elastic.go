@@ -228,7 +228,7 @@ func (s *supervisor) lastLook(ctx context.Context, failed bool) {
 			s.interrupted = s.interrupted || fleet.ToldWhileWaiting(sig) != nil
 			return
 		case <-ctx.Done():
-			if s.loseSilent(s.links.Standings()); s.tally.anyLost() {
+			if s.loseSilent(s.links.Standings()); s.tally.AnyLost() {
 				s.startAnew("a worker was lost")
 			}
 			return

@@ -40,7 +40,7 @@ func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
 		planned = a.plan
 	}
 	for _, w := range slices.Concat(c.Joined, c.Back) {
-		r.tally.back(w.Name)
+		r.tally.Back(w.Name)
 	}
 	a.progress.again()
 	switch who := a.watcher.roster; {

@@ -26,7 +26,7 @@ func (s *supervisor) letGo(one *fleet.GoingDown, now time.Time) (changed bool) {
 	if s.spares && s.roster == nil || s.roster != nil && !s.roster.needed || !s.ending.onGoingDown(grace) {
 		return false
 	}
-	s.tally.preempt(one.Worker)
+	s.tally.Preempt(one.Worker)
 	s.goingDown, s.ended = one, true
 	if s.roster != nil {
 		s.anew = "worker " + one.Worker + " left"

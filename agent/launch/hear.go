@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/hang"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/wait"
 )
 
@@ -14,11 +15,11 @@ import (
 // until its sessions have ended and all have given a sign of life since. Of a script those
 // of its mpiruns count.
 func (s *supervisor) hearOut(ctx context.Context, failed bool) {
-	hearing, stop := context.WithTimeout(ctx, heardWait)
+	hearing, stop := context.WithTimeout(ctx, tally.HeardWait)
 	defer stop()
-	open := s.tally.openCalls
+	open := s.tally.OpenCalls
 	if s.script() {
-		open = func() int { return s.tally.openLaunched() + s.tally.openOrders() }
+		open = func() int { return s.tally.OpenLaunched() + s.tally.OpenOrders() }
 	}
 	for open() > 0 && wait.Sleep(hearing, 5*time.Millisecond) {
 	}
@@ -37,7 +38,7 @@ const outlastPause = 100 * time.Millisecond
 func (s *supervisor) outlast(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, verdictWait)
 	defer stop()
-	sessions := s.tally.detached()
+	sessions := s.tally.Detached()
 	workers := map[string]hang.Asker{}
 	for name, worker := range s.links.Askers() {
 		if len(sessions[name]) > 0 {

@@ -57,7 +57,7 @@ func (s *supervisor) noteLeaving() {
 func (s *supervisor) notePreempted() {
 	for _, loss := range losses(s.started, s.last) {
 		if isLeaving(loss.Reason) {
-			s.tally.preempt(loss.Worker.Name)
+			s.tally.Preempt(loss.Worker.Name)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func (s *supervisor) goneBy(worker string) string {
 // unexplained reports whether a worker was told to stop and the status of its pod has not said why.
 func (s *supervisor) unexplained() bool {
 	return s.pods != nil && !s.last.At.IsZero() && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool {
-		return s.tally.isLeaving(w.Name) && s.goneBy(w.Name) == "" && !s.known(w.Name)
+		return s.tally.IsLeaving(w.Name) && s.goneBy(w.Name) == "" && !s.known(w.Name)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
@@ -47,11 +48,11 @@ func TestWhatTookTheWorker(t *testing.T) {
 			tc.change(pod)
 			pods := make(chan rendezvous.Snapshot)
 			s := &supervisor{
-				tally: newTally(), pods: pods, started: []rendezvous.Worker{{Name: "w-1", UID: "u", Node: "n-1", Container: "main"}},
+				tally: tally.New(), pods: pods, started: []rendezvous.Worker{{Name: "w-1", UID: "u", Node: "n-1", Container: "main"}},
 				last: rendezvous.Snapshot{At: time.Now(), Pods: []*corev1.Pod{pod}},
 			}
 			s.links = &fleet.Links{}
-			s.tally.preempt("w-1")
+			s.tally.Preempt("w-1")
 			require.Equal(t, tc.want == "", s.unexplained(), "the pod's status is waited for")
 			r := &runner{tally: s.tally, links: s.links, voice: &console.Voice{}}
 			a := &attempt{watcher: s}

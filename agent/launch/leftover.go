@@ -131,7 +131,7 @@ func (s *supervisor) restOf() (runs bool, sessions map[string]bool) {
 	if launch == 0 {
 		return true, nil
 	}
-	return s.tally.launchRuns(launch), s.tally.sessionsOf(launch)
+	return s.tally.LaunchRuns(launch), s.tally.SessionsOf(launch)
 }
 
 // onRest says who is still there and where it sits, where the rest has done nothing.

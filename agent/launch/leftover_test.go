@@ -15,12 +15,13 @@ import (
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/hang/hangtest"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/exec/wire"
 )
 
 // outlasted runs a group of which ranks may end, for some time, and returns what is said
 // and whether the run was to end.
-func outlasted(t *testing.T, s *hangtest.Stage, account *tally, within, span time.Duration, happens func(r *leftover, w *hang.Watch, second int)) (said string, ended bool) {
+func outlasted(t *testing.T, s *hangtest.Stage, account *tally.Tally, within, span time.Duration, happens func(r *leftover, w *hang.Watch, second int)) (said string, ended bool) {
 	out := &bytes.Buffer{}
 	sup := &supervisor{name: "train", voice: &console.Voice{Out: out}, links: &fleet.Links{}, tally: account, group: true, rest: newLeftover(within)}
 	sup.cfg.Fake, sup.cfg.Grace = 1, time.Second
@@ -120,19 +121,19 @@ func TestWhatIsLeftOfAnMpirun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				account, one, two := newTally(), &scripted{}, &scripted{}
-				account.called("1", "s", one)
+				account, one, two := tally.New(), &mpirunOf{}, &mpirunOf{}
+				account.Called("1", "s", one)
 				said, ended := outlasted(t, hangtest.New(), account, row.within, 2*time.Minute, func(r *leftover, w *hang.Watch, second int) {
 					switch {
 					case second == 0:
-						account.hearDone(r.noteDone)
+						account.HearDone(r.noteDone)
 					case second == 10:
-						account.report("1", wire.ReportRecord{Session: "s", Kind: wire.ReportDone, Rank: "0"})
+						account.Report("1", wire.ReportRecord{Session: "s", Kind: wire.ReportDone, Rank: "0"})
 					case second == 20 && row.ends:
 						one.over = true
 					case second == 21 && row.again:
-						account.called("1", "s", two)
-						account.report("1", wire.ReportRecord{Session: "s", Kind: wire.ReportDone, Rank: "1"})
+						account.Called("1", "s", two)
+						account.Report("1", wire.ReportRecord{Session: "s", Kind: wire.ReportDone, Rank: "1"})
 					}
 				})
 				require.Equal(t, row.ended, ended)
@@ -156,3 +157,13 @@ func TestWhatIsLeftIsEnded(t *testing.T) {
 		require.Equal(t, "agent: rank 0 ended with 0 300 s ago, and others are still there; stopping train (--exit-within=5m), 1.0 s to go before it is killed\n", said)
 	})
 }
+
+// mpirunOf is an mpirun that runs until it is over.
+type mpirunOf struct{ over bool }
+
+func (m *mpirunOf) Name() string                 { return "mpirun" }
+func (m *mpirunOf) Is(other tally.Launcher) bool { return other == tally.Launcher(m) }
+func (m *mpirunOf) Ended() bool                  { return m.over }
+func (m *mpirunOf) Exit() (int, int, bool)       { return 0, 0, false }
+func (m *mpirunOf) Kill()                        {}
+func (m *mpirunOf) Close()                       {}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/reap"
 )
@@ -21,7 +22,7 @@ type heldMPIRun struct {
 const mostAbove = 16
 
 // mpirunAbove returns the nearest mpirun above a process of the command, nil for none.
-func mpirunAbove(pid int) mpirun {
+func mpirunAbove(pid int) tally.Launcher {
 	var buf bytes.Buffer
 	for range mostAbove {
 		p, err := reap.Stat(pid, &buf)
@@ -36,26 +37,32 @@ func mpirunAbove(pid int) mpirun {
 	return nil
 }
 
-func (m heldMPIRun) name() string { return m.proc.Comm }
+// Name implements tally.Launcher.
+func (m heldMPIRun) Name() string { return m.proc.Comm }
 
-func (m heldMPIRun) is(other mpirun) bool {
+// Is implements tally.Launcher.
+func (m heldMPIRun) Is(other tally.Launcher) bool {
 	o, ok := other.(heldMPIRun)
 	return ok && o.proc.PID == m.proc.PID && o.proc.Start == m.proc.Start
 }
 
-func (m heldMPIRun) ended() bool {
+// Ended implements tally.Launcher.
+func (m heldMPIRun) Ended() bool {
 	var buf bytes.Buffer
 	now, err := reap.Stat(m.proc.PID, &buf)
 	return err != nil || now.Start != m.proc.Start || !now.Alive()
 }
 
-func (m heldMPIRun) exit() (code, signal int, known bool) {
+// Exit implements tally.Launcher.
+func (m heldMPIRun) Exit() (code, signal int, known bool) {
 	st, known, _ := m.fd.Exit()
 	return st.Code, int(st.Signal), known
 }
 
-func (m heldMPIRun) kill() {
+// Kill implements tally.Launcher.
+func (m heldMPIRun) Kill() {
 	_ = reap.Signal(m.proc, syscall.SIGKILL) // it has just ended
 }
 
-func (m heldMPIRun) close() { m.fd.Close() }
+// Close implements tally.Launcher.
+func (m heldMPIRun) Close() { m.fd.Close() }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/agent/retry"
@@ -65,6 +66,12 @@ type StoppedRank struct {
 	Seconds float64 `json:"seconds"`           // from when it was asked to its end; 0: its worker has asked it
 	Killed  bool    `json:"killed"`            // it had not ended when the grace was over
 	Unknown bool    `json:"unknown,omitempty"` // how it ended: its worker went without telling
+}
+
+// count takes the figures of a tally.
+func (r *Report) count(f tally.Figures) {
+	r.Sessions, r.Lost, r.Links, r.LinksHeld = f.Sessions, f.Lost, f.Links, f.LinksHeld
+	r.Redials, r.Redialled, r.GapsMS = f.Redials, f.Redialled, f.GapsMS
 }
 
 // tookPart counts workers of an attempt, or those that joined it. A worker that was replaced under its name is

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
@@ -109,7 +110,7 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 		return nil, err
 	}
 	gone := r.gone(ctx, a)
-	r.tally.again()
+	r.tally.Again()
 	if len(gone) == 0 && !r.cfg.Elastic() {
 		return a.workers, nil
 	}
@@ -174,9 +175,9 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 // hearTheLast waits until the ends of the command's sessions have been taken down:
 // told later, they would be the next attempt's.
 func (r *runner) hearTheLast(ctx context.Context) {
-	ctx, stop := context.WithTimeout(ctx, heardWait)
+	ctx, stop := context.WithTimeout(ctx, tally.HeardWait)
 	defer stop()
-	for r.tally.openCalls() > 0 && wait.Sleep(ctx, 5*time.Millisecond) {
+	for r.tally.OpenCalls() > 0 && wait.Sleep(ctx, 5*time.Millisecond) {
 	}
 }
 
@@ -231,10 +232,10 @@ func (r *runner) gone(ctx context.Context, a *attempt) []string {
 	for _, w := range a.workers {
 		s := standings[w.Name]
 		switch {
-		case s.Err != nil, taken[w.Name], r.tally.isLeaving(w.Name), r.tally.isLost(w.Name) && !s.Link.Prove(ctx):
+		case s.Err != nil, taken[w.Name], r.tally.IsLeaving(w.Name), r.tally.IsLost(w.Name) && !s.Link.Prove(ctx):
 			gone = append(gone, w.Name)
 		}
-		if r.tally.isLeaving(w.Name) {
+		if r.tally.IsLeaving(w.Name) {
 			r.fleet.Depart(w.Name)
 		}
 	}

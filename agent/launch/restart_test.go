@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
@@ -62,9 +63,9 @@ func crewOf(t *testing.T, n int) (*runner, []rendezvous.Worker) {
 // crewAt is crewOf, with the workers' sockets by name.
 func crewAt(t *testing.T, n int) (*runner, []rendezvous.Worker, map[string]string) {
 	t.Helper()
-	r := &runner{fleet: &fleet.Fakes{}, cfg: config.Defaults(), voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4), tally: newTally()}
+	r := &runner{fleet: &fleet.Fakes{}, cfg: config.Defaults(), voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4), tally: tally.New()}
 	paths := map[string]string{}
-	r.links = fleet.NewLinks(socketFleet(paths), nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), accounts{r.tally})
+	r.links = fleet.NewLinks(socketFleet(paths), nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), r.tally)
 	var workers []rendezvous.Worker
 	var first *contract.Worker // its reaper is the process's
 	for i := range n {
@@ -194,7 +195,7 @@ func TestGoneWorkers(t *testing.T) {
 		pod(workers[2], func(*corev1.Pod) {}),
 		pod(workers[3], func(p *corev1.Pod) { p.UID = "another" }),
 	}}
-	r.tally.preempt("w-2")
+	r.tally.Preempt("w-2")
 	require.Equal(t, []string{"w-1", "w-2", "w-3"}, r.gone(t.Context(), &attempt{workers: workers}))
 
 }

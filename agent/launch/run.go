@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/retry"
@@ -34,7 +35,7 @@ type runner struct {
 	streams console.Streams
 	log     *slog.Logger
 	voice   *console.Voice
-	tally   *tally
+	tally   *tally.Tally
 	meter   *console.Meter // nil: no --metric
 	signals chan os.Signal
 
@@ -72,7 +73,7 @@ type runner struct {
 // and carries the same code. What the verdict has to say is said already.
 func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
-	r := &runner{cfg: cfg, streams: streams, log: log, tally: newTally(), id: newRunID(), warned: map[string]bool{}, absent: newAbsent(),
+	r := &runner{cfg: cfg, streams: streams, log: log, tally: tally.New(), id: newRunID(), warned: map[string]bool{}, absent: newAbsent(),
 		voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}
 	if err == nil && cfg.DryRun {
 		return 0, dryRun(ctx, cfg, streams.Out)
@@ -187,7 +188,7 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 	if r.cfg, err = r.cfg.WithPodGrace(k.Grace); err != nil {
 		return err
 	}
-	r.links = fleet.NewLinks(k, k.Gate, r.hello(epoch), r.cfg.Lease, r.log, accounts{r.tally})
+	r.links = fleet.NewLinks(k, k.Gate, r.hello(epoch), r.cfg.Lease, r.log, r.tally)
 	r.links.Voice = r.voice
 	c := fleet.NewCluster(fleet.Cluster{Config: r.cfg, Kube: k, Links: r.links, Fit: r.fit, Voice: r.voice, Stderr: r.streams.Err, Signals: r.signals})
 	r.wg.Go(func() { c.Watch(working) })
@@ -202,7 +203,7 @@ func (r *runner) startFakes(_, _ context.Context) error {
 		return err
 	}
 	epoch := wire.Epoch{Created: time.Now().UnixNano(), UID: r.id}
-	r.links = fleet.NewLinks(f, nil, r.hello(epoch), fleet.FakeLease(r.cfg), r.log, accounts{r.tally})
+	r.links = fleet.NewLinks(f, nil, r.hello(epoch), fleet.FakeLease(r.cfg), r.log, r.tally)
 	r.links.Voice = r.voice
 	f.Links, f.Voice, f.Signals = r.links, r.voice, r.signals
 	r.fleet = f
@@ -246,7 +247,7 @@ func (r *runner) teardown(working context.Context) {
 		case <-telling.Done():
 		}
 	})
-	if err := r.links.End(telling, r.cfg.KeepWorkers, grace, r.silent, r.tally.isLeaving); err != nil {
+	if err := r.links.End(telling, r.cfg.KeepWorkers, grace, r.silent, r.tally.IsLeaving); err != nil {
 		r.voice.Warn("%s", phrase.OneLine(err))
 		r.voice.Hint(fmt.Sprintf("a worker that does not hear from us stops everything after the lease (%s)", r.cfg.Lease))
 	}

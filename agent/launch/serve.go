@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/shortage"
@@ -26,7 +27,7 @@ import (
 // them of the attempt: daemons hand their environment on to the ranks.
 type opener struct {
 	link    *link.Link
-	tally   *tally
+	tally   *tally.Tally
 	attempt int
 }
 
@@ -37,13 +38,13 @@ func (o opener) Open(ctx context.Context, id string, spec wire.Spec, s broker.St
 	if err != nil {
 		return nil, err
 	}
-	o.tally.opened()
+	o.tally.Opened()
 	return session, nil
 }
 
 // service is what stubs are told: the workers of the present attempt.
 type service struct {
-	tally *tally
+	tally *tally.Tally
 
 	mu    sync.RWMutex
 	hosts *broker.Hosts
@@ -92,12 +93,12 @@ func newBroker(s *service, l *fleet.Links, cfg config.Config, v *console.Voice, 
 				return
 			}
 			m := mpirunAbove(pid)
-			t.called(worker, id, m)
+			t.Called(worker, id, m)
 			if m != nil {
 				return
 			}
 			if by, says := starterAbove(pid, pdsh); by != nil {
-				t.ordered(worker, id, command, by, says)
+				t.Ordered(worker, id, command, by, says)
 			}
 		},
 		OnRefused: func(pid int, err error) {
@@ -105,16 +106,16 @@ func newBroker(s *service, l *fleet.Links, cfg config.Config, v *console.Voice, 
 				return
 			}
 			if m := mpirunAbove(pid); m != nil {
-				t.refused(m, err)
+				t.Refused(m, err)
 			} else if by, says := starterAbove(pid, pdsh); by != nil {
-				t.refusedOrder(err, by, says)
+				t.RefusedOrder(err, by, says)
 			}
 		},
-		OnLeft: t.left,
+		OnLeft: t.Left,
 		OnExit: func(worker, id string, exit wire.ExitRecord, err error) {
 			missed.note(worker, exit, err)
 			noteExit(t, worker, id, exit, err)
-			t.answered(id, exit, err)
+			t.Answered(id, exit, err)
 			l.Nudge()
 		},
 		OnTrouble: func(err error) {
@@ -129,22 +130,22 @@ func newBroker(s *service, l *fleet.Links, cfg config.Config, v *console.Voice, 
 
 // noteExit puts a session's end on record where it was a bad one of its own
 // making.
-func noteExit(t *tally, worker, id string, exit wire.ExitRecord, err error) {
+func noteExit(t *tally.Tally, worker, id string, exit wire.ExitRecord, err error) {
 	if exit.OOM > 0 {
-		t.starve(worker)
+		t.Starve(worker)
 	}
 	if exit.Reason == wire.ReasonPreempted {
-		t.preempt(worker)
+		t.Preempt(worker)
 	}
 	var lost *link.LostError
 	switch {
 	case errors.As(err, &lost):
-		t.ended(verdict.BadSession{Worker: worker, Code: 255, What: "ended with its worker: " + fleet.CauseOf(err)})
+		t.Ended(verdict.BadSession{Worker: worker, Code: 255, What: "ended with its worker: " + fleet.CauseOf(err)})
 	case err != nil:
 		// The stub or the launcher went first: our own doing.
 	default:
-		if b, ok := verdict.JudgeSession(worker, exit.Code, exit.Signal, exit.Reason, exit.Error); !ok && !t.finished(id) {
-			t.ended(b)
+		if b, ok := verdict.JudgeSession(worker, exit.Code, exit.Signal, exit.Reason, exit.Error); !ok && !t.Finished(id) {
+			t.Ended(b)
 		}
 	}
 }

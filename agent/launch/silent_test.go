@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/rendezvous"
@@ -34,11 +35,11 @@ func TestLoseSilent(t *testing.T) {
 			for worker, state := range c.states {
 				all[worker] = fleet.Standing{Worker: rendezvous.Worker{Name: worker}, State: state}
 			}
-			s := &supervisor{tally: newTally(), voice: &console.Voice{Out: io.Discard}}
+			s := &supervisor{tally: tally.New(), voice: &console.Voice{Out: io.Discard}}
 			s.begin()
 			s.loseSilent(all)
 			var e verdict.Evidence
-			s.tally.testify(&e)
+			s.tally.Testify(&e)
 			require.Equal(t, c.want, e.Lost)
 		})
 	}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/exec/reap"
 )
 
 // starterAbove returns the nearest starter above a process of the command, nil for none. pdsh
 // is one only where it is the command itself: a script has its own reasons to call it.
-func starterAbove(pid int, pdsh bool) (by mpirun, says framework.Starter) {
+func starterAbove(pid int, pdsh bool) (by tally.Launcher, says framework.Starter) {
 	var buf bytes.Buffer
 	for range mostAbove {
 		p, err := reap.Stat(pid, &buf)

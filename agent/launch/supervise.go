@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/exec/link"
@@ -56,7 +57,7 @@ type supervisor struct {
 	// starter is the launcher, such as torchrun, that each of the processes is; "": they are ranks.
 	starter string
 	links   *fleet.Links
-	tally   *tally
+	tally   *tally.Tally
 	voice   *console.Voice
 	pods    <-chan rendezvous.Snapshot // nil without a cluster
 	signals <-chan os.Signal
@@ -179,10 +180,10 @@ func (s *supervisor) onTick(now time.Time) (changed bool) {
 	// A node that is lost sends nothing new: the same pods, seen later.
 	changed = s.onPods(s.last, now)
 	s.settle(now)
-	if (s.strict() || s.script() && s.tally.launches() > 0) && s.reporting() {
-		s.tally.stalled()
+	if (s.strict() || s.script() && s.tally.Launches() > 0) && s.reporting() {
+		s.tally.Stalled()
 	}
-	s.alone.look(now, s.tally.sessionCount())
+	s.alone.look(now, s.tally.SessionCount())
 	return s.onTrouble(now) || changed
 }
 
@@ -311,7 +312,7 @@ func (s *supervisor) settle(now time.Time) {
 func (s *supervisor) lose(l verdict.Lost) bool {
 	l.Leaving = l.Leaving || s.unsure[l.Worker].lost.Leaving
 	delete(s.unsure, l.Worker)
-	if s.tally.lose(l) {
+	if s.tally.Lose(l) {
 		s.voice.Warn("worker %s lost: %s", l.Worker, l.Cause)
 	}
 	return !s.group && s.ending.onLost(s.cfg.Grace)
@@ -323,12 +324,12 @@ func (s *supervisor) incomplete() bool {
 	return !s.group && s.roster == nil && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool { return s.known(w.Name) })
 }
 
-func (s *supervisor) known(worker string) bool { return s.tally.isLost(worker) }
+func (s *supervisor) known(worker string) bool { return s.tally.IsLost(worker) }
 
 // aftermath looks for the cause of a failure a moment longer, where a worker
 // may be lost: mpirun is often the first to notice.
 func (s *supervisor) aftermath(ctx context.Context, failed bool) {
-	if (s.strict() || s.script() && s.tally.launchers() > 0) && s.ending.told == 0 {
+	if (s.strict() || s.script() && s.tally.Launchers() > 0) && s.ending.told == 0 {
 		s.hearOut(ctx, failed)
 	}
 	s.onLinks(time.Now())
@@ -358,7 +359,7 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 			if s.isGoing() {
 				s.lose(verdict.Lost{Worker: s.goingDown.Worker, Cause: "it was told to stop", Leaving: true})
 			}
-			if failed && !s.tally.anyLost() {
+			if failed && !s.tally.AnyLost() {
 				s.loseSilent(s.links.Standings())
 			}
 			return
@@ -374,7 +375,7 @@ func (s *supervisor) inDoubt(ctx context.Context, failed bool) bool {
 		return false
 	case len(s.unsure) > 0, s.unexplained(), s.isGoing():
 		return true
-	case !failed || s.tally.anyLost():
+	case !failed || s.tally.AnyLost():
 		return false
 	}
 	return !s.links.Alive(ctx)

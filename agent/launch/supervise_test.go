@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
@@ -53,8 +54,8 @@ func parkedRun(t *testing.T, r *road) *supervisor {
 	t.Helper()
 	worker := rendezvous.Worker{Name: "pi-worker-0", UID: "uid-0", Container: "main"}
 	r.Path = contract.NewWorker(t, nil).Socket
-	counts := newTally()
-	all := fleet.NewLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), accounts{counts})
+	counts := tally.New()
+	all := fleet.NewLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), counts)
 	all.Keep(context.Background(), worker, func(note func(link.State)) *link.Link {
 		return link.New(link.Config{Worker: worker.Name, Dialer: r, ParkAfter: 400 * time.Millisecond, PingEvery: 20 * time.Millisecond, OnState: note})
 	})
@@ -98,7 +99,7 @@ func TestNodeLostBehindAParkedLink(t *testing.T) {
 	require.Eventually(t, func() bool { s.onPods(s.last, time.Now()); return s.known("pi-worker-0") }, time.Minute, 10*time.Millisecond)
 	require.True(t, s.ending.lost)
 	var e verdict.Evidence
-	s.tally.testify(&e)
+	s.tally.Testify(&e)
 	require.Contains(t, e.Lost[0].Cause, "the kubelet of node n1 does not answer for 1m")
 }
 
@@ -109,8 +110,7 @@ func TestReadinessThatFailsBehindAParkedLink(t *testing.T) {
 	awaitLink(t, s, func(l link.State) bool { return l.Parked && l.Since.After(parked) })
 	s.onPods(s.last, time.Now().Add(time.Hour))
 	require.False(t, s.known("pi-worker-0"), "the worker answers, whatever its pod's status says")
-	var figures Report
-	s.tally.fill(&figures)
+	figures := s.tally.Figures()
 	require.Zero(t, figures.Redials)
 }
 
@@ -177,12 +177,12 @@ func (c *stubborn) stop(sig syscall.Signal, _ time.Duration, _ bool) (number int
 // no news to a watch.
 func TestLostBeforeTheCommandBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		counts := newTally()
-		all := fleet.NewLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), accounts{counts})
+		counts := tally.New()
+		all := fleet.NewLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), counts)
 		cmd := &stubborn{ended: make(chan struct{})}
 		s := &supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, cmd: cmd, name: "mpirun", links: all, tally: counts,
 			voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{{Name: "pi-worker-0"}, {Name: "pi-worker-1"}}}
-		counts.lose(verdict.Lost{Worker: "pi-worker-1", Cause: "gone"})
+		counts.Lose(verdict.Lost{Worker: "pi-worker-1", Cause: "gone"})
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -196,9 +196,9 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 // The same where the watch learns only then that a worker on record is gone, as an
 // elastic run does.
 func TestLostOnRecord(t *testing.T) {
-	s := &supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, tally: newTally(), voice: &console.Voice{Out: io.Discard}}
+	s := &supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, tally: tally.New(), voice: &console.Voice{Out: io.Discard}}
 	gone := verdict.Lost{Worker: "pi-worker-1", Cause: "gone"}
-	s.tally.lose(gone)
+	s.tally.Lose(gone)
 	require.True(t, s.lose(gone), "the command is to end")
 	require.False(t, s.lose(gone), "once")
 	require.Equal(t, lostPatience, s.ending.wait())

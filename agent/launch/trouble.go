@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
@@ -38,7 +39,7 @@ func (s *supervisor) onTrouble(now time.Time) (changed bool) {
 		s.endLaunches(now)
 		return false
 	}
-	t, ok := s.tally.trouble()
+	t, ok := s.tally.Trouble()
 	if !ok || !s.strict() {
 		return false
 	}
@@ -59,7 +60,7 @@ func (s *supervisor) patience(t verdict.Trouble) time.Duration {
 	case t.Silent:
 		return silentPatience
 	case t.Likely == verdict.OfHost:
-		return refusedPatience
+		return tally.RefusedPatience
 	case s.cfg.MaxRestarts > 0:
 		return lostPatience // the next attempt waits, and says what this one would have
 	}
@@ -75,7 +76,7 @@ type illness struct {
 // endLaunches kills each mpirun of a script that has trouble and does not notice in time: it
 // may wait forever, and after TERM MPICH 4.0 would tell the script 0. The script goes on.
 func (s *supervisor) endLaunches(now time.Time) {
-	for i, t := range s.tally.ill() {
+	for i, t := range s.tally.Ill() {
 		ill := s.illnesses[i]
 		if ill == nil {
 			ill = &illness{since: now}
@@ -88,7 +89,7 @@ func (s *supervisor) endLaunches(now time.Time) {
 		}
 		if waited >= patience && !ill.killed {
 			ill.killed = true
-			name := s.tally.killLaunch(i)
+			name := s.tally.KillLaunch(i)
 			s.voice.Warn("%s; %s did not end by itself, and is killed", t.Says(), name)
 		}
 	}

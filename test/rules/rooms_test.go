@@ -23,6 +23,7 @@ func rooms() map[string][]string {
 		"hang":    {"phrase", "wait"},
 		"phrase":  nil,
 		"plan":    {"config", "phrase"},
+		"tally":   {"phrase", "verdict"},
 		"verdict": {"phrase"},
 		"wait":    nil,
 

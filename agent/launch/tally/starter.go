@@ -1,4 +1,4 @@
-package launch
+package tally
 
 import (
 	"crypto/sha256"
@@ -30,10 +30,10 @@ type order struct {
 
 // starterOf returns the known starter of that process, or notes a new one. A new one shows that
 // the command has gone on from the earlier starters that ended.
-func (j *job) starterOf(by mpirun, says framework.Starter) *sshLauncher {
+func (j *job) starterOf(by Launcher, says framework.Starter) *sshLauncher {
 	for _, s := range j.starters {
-		if s.proc.is(by) {
-			by.close()
+		if s.proc.Is(by) {
+			by.Close()
 			return s
 		}
 	}
@@ -43,9 +43,9 @@ func (j *job) starterOf(by mpirun, says framework.Starter) *sshLauncher {
 	return s
 }
 
-// ordered notes that a starter asks for a session with that command. Probes are not noted: how
+// Ordered notes that a starter asks for a session with that command. Probes are not noted: how
 // they end is an answer.
-func (t *tally) ordered(worker, id, line string, by mpirun, says framework.Starter) {
+func (t *Tally) Ordered(worker, id, line string, by Launcher, says framework.Starter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.job.starterOf(by, says)
@@ -58,8 +58,8 @@ func (t *tally) ordered(worker, id, line string, by mpirun, says framework.Start
 	t.job.orders[id] = o
 }
 
-// refusedOrder notes a session that a starter asked for on a host that is no worker.
-func (t *tally) refusedOrder(refusal error, by mpirun, says framework.Starter) {
+// RefusedOrder notes a session that a starter asked for on a host that is no worker.
+func (t *Tally) RefusedOrder(refusal error, by Launcher, says framework.Starter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.job.starterOf(by, says)
@@ -90,7 +90,7 @@ func (s *sshLauncher) failed() (list []verdict.BadSession) {
 		switch {
 		case o.bad != nil && !s.wonLater(o):
 			list = append(list, *o.bad)
-		case o.ended == 0 && !s.says.Elastic && s.proc.ended():
+		case o.ended == 0 && !s.says.Elastic && s.proc.Ended():
 			list = append(list, verdict.BadSession{Worker: o.worker, Code: names.ExitHopeless, What: "still ran when it ended"})
 		}
 	}
@@ -115,8 +115,8 @@ func (j *job) starterEnds() (list []verdict.StarterEnd) {
 	return list
 }
 
-// openOrders counts the running sessions that starters have asked for.
-func (t *tally) openOrders() (n int) {
+// OpenOrders counts the running sessions that starters have asked for.
+func (t *Tally) OpenOrders() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.job.starters {

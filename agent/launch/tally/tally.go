@@ -1,4 +1,4 @@
-package launch
+package tally
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
-// tally keeps the account of links and sessions for judge and report.
-type tally struct {
+// Tally keeps the account of links and sessions for judge and report.
+type Tally struct {
 	mu       sync.Mutex
 	now      func() time.Time
 	links    map[string]*linkAccount // by worker
@@ -40,13 +40,14 @@ type linkAccount struct {
 	ever      bool
 }
 
-func newTally() *tally {
-	return &tally{now: time.Now, links: map[string]*linkAccount{}, job: newJob(), labels: map[string]string{}}
+// New is the tally of a run that has not begun.
+func New() *Tally {
+	return &Tally{now: time.Now, links: map[string]*linkAccount{}, job: newJob(), labels: map[string]string{}}
 }
 
-// link notes the state of a worker's link. parked: it was closed on purpose,
+// Link notes the state of a worker's link. parked: it was closed on purpose,
 // which is no gap.
-func (t *tally) link(worker string, connected, parked bool) {
+func (t *Tally) Link(worker string, connected, parked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.links[worker]
@@ -69,22 +70,22 @@ func (t *tally) link(worker string, connected, parked bool) {
 	a.ever = a.ever || connected
 }
 
-// opened notes a session that a worker has confirmed.
-func (t *tally) opened() {
+// Opened notes a session that a worker has confirmed.
+func (t *Tally) Opened() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sessions++
 }
 
-// sessionCount is how many sessions workers have confirmed in this attempt.
-func (t *tally) sessionCount() int {
+// SessionCount is how many sessions workers have confirmed in this attempt.
+func (t *Tally) SessionCount() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sessions
 }
 
-// again begins the account of another attempt; that of links goes on.
-func (t *tally) again() {
+// Again begins the account of another attempt; that of links goes on.
+func (t *Tally) Again() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.before.sessions += t.sessions
@@ -94,9 +95,9 @@ func (t *tally) again() {
 	t.job = newJob()
 }
 
-// forget ends the account of a link whose worker is no more: what comes in its
+// Forget ends the account of a link whose worker is no more: what comes in its
 // place has lost nothing.
-func (t *tally) forget(worker string) {
+func (t *Tally) Forget(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if a := t.links[worker]; a != nil {
@@ -104,16 +105,16 @@ func (t *tally) forget(worker string) {
 	}
 }
 
-// back: another worker has come under that name, or the same one again.
-func (t *tally) back(worker string) {
+// Back: another worker has come under that name, or the same one again.
+func (t *Tally) Back(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	same := func(name string) bool { return name == worker }
 	t.leaving, t.starved = slices.DeleteFunc(t.leaving, same), slices.DeleteFunc(t.starved, same)
 }
 
-// preempt notes a worker whose sessions were ended by a stop from outside.
-func (t *tally) preempt(worker string) {
+// Preempt notes a worker whose sessions were ended by a stop from outside.
+func (t *Tally) Preempt(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !slices.Contains(t.leaving, worker) {
@@ -121,28 +122,28 @@ func (t *tally) preempt(worker string) {
 	}
 }
 
-// ended notes a session that ended badly without our doing.
-func (t *tally) ended(b verdict.BadSession) {
+// Ended notes a session that ended badly without our doing.
+func (t *Tally) Ended(b verdict.BadSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bad = append(t.bad, b)
 }
 
-// starve notes a worker where the kernel killed a process for its memory.
-func (t *tally) starve(worker string) {
+// Starve notes a worker where the kernel killed a process for its memory.
+func (t *Tally) Starve(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.starveLocked(worker)
 }
 
-func (t *tally) starveLocked(worker string) {
+func (t *Tally) starveLocked(worker string) {
 	if !slices.Contains(t.starved, worker) {
 		t.starved = append(t.starved, worker)
 	}
 }
 
-// lose notes a lost worker; false when it was noted before.
-func (t *tally) lose(l verdict.Lost) bool {
+// Lose notes a lost worker; false when it was noted before.
+func (t *Tally) Lose(l verdict.Lost) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, known := range t.lost {
@@ -154,8 +155,8 @@ func (t *tally) lose(l verdict.Lost) bool {
 	return true
 }
 
-// testify adds what is known to the evidence.
-func (t *tally) testify(e *verdict.Evidence) {
+// Testify adds what is known to the evidence.
+func (t *Tally) Testify(e *verdict.Evidence) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.Opened = t.sessions
@@ -167,31 +168,43 @@ func (t *tally) testify(e *verdict.Evidence) {
 	e.Troubles, e.Ranks, e.Cut = slices.Clone(t.job.troubles), slices.Clone(t.job.ranks), t.job.cut()
 }
 
-// fill adds the figures to a report.
-func (t *tally) fill(r *Report) {
+// Figures are what a tally counts for the report.
+type Figures struct {
+	Sessions  int // that workers have confirmed, of all attempts
+	Lost      []verdict.Lost
+	Links     int     // that were ever connected
+	LinksHeld int     // that are connected
+	Redials   int     // times that links were made again after they had been there
+	Redialled int     // links that this happened to
+	GapsMS    []int64 // from each loss of a link to its return, in milliseconds
+}
+
+// Figures counts.
+func (t *Tally) Figures() (f Figures) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r.Sessions = t.before.sessions + t.sessions
-	r.Lost = slices.Concat(t.before.lost, t.lost)
-	r.Redials, r.Redialled, r.Links, r.LinksHeld, r.GapsMS = 0, 0, 0, 0, nil
+	f.Sessions = t.before.sessions + t.sessions
+	f.Lost = slices.Concat(t.before.lost, t.lost)
 	for _, a := range t.links {
-		r.Redials += a.redials
+		f.Redials += a.redials
 		if a.redials > 0 {
-			r.Redialled++
+			f.Redialled++
 		}
 		if a.connected {
-			r.LinksHeld++
+			f.LinksHeld++
 		}
 		if a.ever {
-			r.Links++
+			f.Links++
 		}
 	}
 	for _, gap := range t.gaps {
-		r.GapsMS = append(r.GapsMS, gap.Milliseconds())
+		f.GapsMS = append(f.GapsMS, gap.Milliseconds())
 	}
+	return f
 }
 
-func (t *tally) isLost(worker string) bool {
+// IsLost reports whether a worker was noted as lost in this attempt.
+func (t *Tally) IsLost(worker string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range t.lost {
@@ -202,29 +215,45 @@ func (t *tally) isLost(worker string) bool {
 	return false
 }
 
-func (t *tally) isLeaving(worker string) bool {
+// IsLeaving reports whether a worker was told to stop from outside.
+func (t *Tally) IsLeaving(worker string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Contains(t.leaving, worker)
 }
 
-func (t *tally) anyLost() bool {
+// AnyLost reports whether a worker was lost in this attempt.
+func (t *Tally) AnyLost() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.lost) > 0
 }
 
-// hearDone has f told of the first rank of each mpirun that ends with 0; nil: nobody.
-func (t *tally) hearDone(f func(launch int, rank string, at time.Time)) {
+// HearDone has f told of the first rank of each mpirun that ends with 0; nil: nobody.
+func (t *Tally) HearDone(f func(launch int, rank string, at time.Time)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.onDone = f
 }
 
-// hearFailed has f told of each rank that fails; nil: nobody. f is called with the account
+// HearFailed has f told of each rank that fails; nil: nobody. f is called with the account
 // locked, and must not wait.
-func (t *tally) hearFailed(f func()) {
+func (t *Tally) HearFailed(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.onFailed = f
+}
+
+// Name notes what a session runs, for LabelOf.
+func (t *Tally) Name(session, label string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.labels[session] = label
+}
+
+// LabelOf returns what Name has noted of a session; "": nothing.
+func (t *Tally) LabelOf(session string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.labels[session]
 }

@@ -1,4 +1,4 @@
-package launch
+package tally
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 // without a rank.
 const stallTime = 10 * time.Second
 
-// heardWait is how long the ends of sessions may take after the command's own.
-const heardWait = 2 * time.Second
+// HeardWait is how long the ends of sessions may take after the command's own.
+const HeardWait = 2 * time.Second
 
 // job is what the tally knows of an MPI job's inside.
 type job struct {
@@ -36,8 +36,8 @@ func newJob() job {
 	return job{calls: map[string]*call{}, orders: map[string]*order{}, launches: []*launched{{}}}
 }
 
-// report takes what PID 1 of a worker saw.
-func (t *tally) report(worker string, rec wire.ReportRecord) {
+// Report takes what PID 1 of a worker saw.
+func (t *Tally) Report(worker string, rec wire.ReportRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.job.calls[rec.Session]
@@ -110,8 +110,8 @@ func (j *job) trouble(t verdict.Trouble) {
 	j.troubles = append(j.troubles, t)
 }
 
-// trouble is the likeliest cause of all that is known; false when there is none.
-func (t *tally) trouble() (verdict.Trouble, bool) {
+// Trouble is the likeliest cause of all that is known; false when there is none.
+func (t *Tally) Trouble() (verdict.Trouble, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return verdict.Cause(t.job.troubles)
@@ -137,10 +137,10 @@ func (j *job) noDaemon(now time.Time, lag time.Duration) {
 	}
 }
 
-// stalled notes a launch that cannot come to an end: long after such a session
+// Stalled notes a launch that cannot come to an end: long after such a session
 // the command still runs. Only workers that report ranks can prove that there
 // are none, and not while their links are down.
-func (t *tally) stalled() {
+func (t *Tally) Stalled() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.job.noteEnds(t.now())
@@ -151,17 +151,17 @@ func (t *tally) stalled() {
 
 // deaf: a worker where a session of the command runs cannot be heard, or could
 // not a moment ago. Called with t.mu held.
-func (t *tally) deaf() bool {
+func (t *Tally) deaf() bool {
 	for _, c := range t.job.calls {
-		if a := t.links[c.worker]; a != nil && !c.over && (!a.connected || t.now().Sub(a.since) < heardWait) {
+		if a := t.links[c.worker]; a != nil && !c.over && (!a.connected || t.now().Sub(a.since) < HeardWait) {
 			return true
 		}
 	}
 	return false
 }
 
-// commandEnded: sessions that end badly from now on may do so because of that.
-func (t *tally) commandEnded() {
+// CommandEnded: sessions that end badly from now on may do so because of that.
+func (t *Tally) CommandEnded() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.job.over = true
@@ -171,9 +171,9 @@ func (t *tally) commandEnded() {
 // within that time, its ranks may have been too short to be seen.
 const daemonLag = 5 * time.Second
 
-// conclude closes the account, before the command is judged. For a command that
+// Conclude closes the account, before the command is judged. For a command that
 // failed soon it draws the conclusion that stalled draws later.
-func (t *tally) conclude(failed bool) {
+func (t *Tally) Conclude(failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.job.noteEnds(t.now())

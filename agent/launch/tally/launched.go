@@ -1,4 +1,4 @@
-package launch
+package tally
 
 import (
 	"time"
@@ -6,21 +6,21 @@ import (
 	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
-// mpirun is the process of an mpirun, or of one of its like.
-type mpirun interface {
-	name() string
-	is(other mpirun) bool
-	ended() bool
+// Launcher is the process of an mpirun, or of one of its like.
+type Launcher interface {
+	Name() string
+	Is(other Launcher) bool
+	Ended() bool
 	// exit returns its exit code, false while it runs or if the kernel does not tell.
-	exit() (code, signal int, known bool)
-	kill()
-	close()
+	Exit() (code, signal int, known bool)
+	Kill()
+	Close()
 }
 
 // launched is an mpirun that the command is or has started, and what is known of its job.
 // A script may start several.
 type launched struct {
-	proc     mpirun
+	proc     Launcher
 	began    time.Time // when it asked for its first session
 	passed   bool      // the command has started another one since this one ended
 	stopped  bool      // we told it to end
@@ -42,7 +42,7 @@ func (l *launched) until(now time.Time) time.Time {
 // noteEnds notes which mpiruns have ended since the last call.
 func (j *job) noteEnds(now time.Time) {
 	for _, l := range j.launches[1:] {
-		if l.over.IsZero() && l.proc.ended() {
+		if l.over.IsZero() && l.proc.Ended() {
 			l.over = now
 		}
 	}
@@ -50,13 +50,13 @@ func (j *job) noteEnds(now time.Time) {
 
 // launchOf returns the index of an mpirun, 0 for none. A new one shows that the command has
 // gone on from the mpiruns that ended before.
-func (j *job) launchOf(by mpirun, now time.Time) int {
+func (j *job) launchOf(by Launcher, now time.Time) int {
 	if by == nil {
 		return 0
 	}
 	for i, l := range j.launches {
-		if i > 0 && l.proc.is(by) {
-			by.close()
+		if i > 0 && l.proc.Is(by) {
+			by.Close()
 			return i
 		}
 	}
@@ -68,10 +68,10 @@ func (j *job) launchOf(by mpirun, now time.Time) int {
 // goOn notes that the command has gone on from the mpiruns and starters that have ended.
 func (j *job) goOn() {
 	for _, l := range j.launches[1:] {
-		l.passed = l.passed || l.proc.ended()
+		l.passed = l.passed || l.proc.Ended()
 	}
 	for _, s := range j.starters {
-		s.passed = s.passed || s.proc.ended()
+		s.passed = s.passed || s.proc.Ended()
 	}
 }
 
@@ -84,20 +84,20 @@ func (j *job) ends() (list []verdict.LaunchEnd) {
 }
 
 func (l *launched) end() verdict.LaunchEnd {
-	end := verdict.LaunchEnd{Name: l.proc.name(), Passed: l.passed, Stopped: l.stopped, Began: l.began}
-	end.Code, end.Signal, _ = l.proc.exit()
+	end := verdict.LaunchEnd{Name: l.proc.Name(), Passed: l.passed, Stopped: l.stopped, Began: l.began}
+	end.Code, end.Signal, _ = l.proc.Exit()
 	return end
 }
 
-// launchRuns reports whether an mpirun runs still.
-func (t *tally) launchRuns(i int) bool {
+// LaunchRuns reports whether an mpirun runs still.
+func (t *Tally) LaunchRuns(i int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.job.launches[i].proc.ended()
+	return !t.job.launches[i].proc.Ended()
 }
 
-// sessionsOf lists the sessions that an mpirun has asked for.
-func (t *tally) sessionsOf(launch int) map[string]bool {
+// SessionsOf lists the sessions that an mpirun has asked for.
+func (t *Tally) SessionsOf(launch int) map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := map[string]bool{}
@@ -110,15 +110,15 @@ func (t *tally) sessionsOf(launch int) map[string]bool {
 // release lets go of the processes.
 func (j *job) release() {
 	for _, l := range j.launches[1:] {
-		l.proc.close()
+		l.proc.Close()
 	}
 	for _, s := range j.starters {
-		s.proc.close()
+		s.proc.Close()
 	}
 }
 
-// openLaunched counts the running sessions that an mpirun has asked for.
-func (t *tally) openLaunched() (n int) {
+// OpenLaunched counts the running sessions that an mpirun has asked for.
+func (t *Tally) OpenLaunched() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, c := range t.job.calls {
@@ -129,22 +129,22 @@ func (t *tally) openLaunched() (n int) {
 	return n
 }
 
-// launches counts the mpiruns that have asked for sessions.
-func (t *tally) launches() int {
+// Launches counts the mpiruns that have asked for sessions.
+func (t *Tally) Launches() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.job.launches) - 1
 }
 
-// launchers counts the mpiruns and starters that have asked for sessions.
-func (t *tally) launchers() int {
+// Launchers counts the mpiruns and starters that have asked for sessions.
+func (t *Tally) Launchers() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.job.launches) - 1 + len(t.job.starters)
 }
 
-// ill returns the cause of trouble of each mpirun that still runs, by its index.
-func (t *tally) ill() map[int]verdict.Trouble {
+// Ill returns the cause of trouble of each mpirun that still runs, by its index.
+func (t *Tally) Ill() map[int]verdict.Trouble {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := map[int]verdict.Trouble{}
@@ -155,19 +155,19 @@ func (t *tally) ill() map[int]verdict.Trouble {
 				own = append(own, one)
 			}
 		}
-		if worst, found := verdict.Cause(own); i > 0 && found && !l.proc.ended() {
+		if worst, found := verdict.Cause(own); i > 0 && found && !l.proc.Ended() {
 			all[i] = worst
 		}
 	}
 	return all
 }
 
-// killLaunch kills an mpirun whose job cannot end well, and returns its name.
-func (t *tally) killLaunch(i int) string {
+// KillLaunch kills an mpirun whose job cannot end well, and returns its name.
+func (t *Tally) KillLaunch(i int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.job.launches[i]
 	l.stopped = true
-	l.proc.kill()
-	return l.proc.name()
+	l.proc.Kill()
+	return l.proc.Name()
 }

@@ -1,4 +1,4 @@
-package launch
+package tally
 
 import (
 	"slices"
@@ -26,16 +26,16 @@ type call struct {
 	stays    bool // processes of it live on
 }
 
-// called notes a session that the command asks for by that mpirun, nil for none.
-func (t *tally) called(worker, id string, by mpirun) {
+// Called notes a session that the command asks for by that mpirun, nil for none.
+func (t *Tally) Called(worker, id string, by Launcher) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.job.calls[id] = &call{worker: worker, launch: t.job.launchOf(by, t.now())}
 	t.job.open++
 }
 
-// left notes that the agent of a session ended, which ends the session.
-func (t *tally) left(id string) {
+// Left notes that the agent of a session ended, which ends the session.
+func (t *Tally) Left(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c := t.job.calls[id]; c != nil && !t.job.closed {
@@ -44,8 +44,8 @@ func (t *tally) left(id string) {
 	}
 }
 
-// answered notes the end of a session, if it is one of the command's.
-func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
+// Answered notes the end of a session, if it is one of the command's.
+func (t *Tally) Answered(id string, exit wire.ExitRecord, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.job.calls[id]
@@ -85,16 +85,16 @@ func (t *tally) answered(id string, exit wire.ExitRecord, err error) {
 	}
 }
 
-// finished reports whether a daemon of a session died when its ranks had ended with 0.
-func (t *tally) finished(id string) bool {
+// Finished reports whether a daemon of a session died when its ranks had ended with 0.
+func (t *Tally) Finished(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.job.calls[id]
 	return c != nil && c.finished
 }
 
-// openCalls counts the command's sessions that run.
-func (t *tally) openCalls() int {
+// OpenCalls counts the command's sessions that run.
+func (t *Tally) OpenCalls() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.job.open
@@ -117,9 +117,9 @@ func (j *job) cut() []verdict.Cut {
 	return cuts
 }
 
-// detached lists the sessions of an mpirun that have left processes behind, by worker. It
+// Detached lists the sessions of an mpirun that have left processes behind, by worker. It
 // leaves out what a script went on from.
-func (t *tally) detached() map[string]map[string]bool {
+func (t *Tally) Detached() map[string]map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := map[string]map[string]bool{}

@@ -1,6 +1,4 @@
-//go:build linux
-
-package launch
+package tally
 
 import (
 	"errors"
@@ -12,13 +10,13 @@ import (
 	"github.com/musterhq/muster/exec/broker"
 )
 
-// refusedPatience is how long an MPI launcher may go on after `agent rsh` refused one of
+// RefusedPatience is how long an MPI launcher may go on after `agent rsh` refused one of
 // its calls. MPICH 4.0 would wait forever.
-const refusedPatience = 5 * time.Second
+const RefusedPatience = 5 * time.Second
 
-// refused notes a call of an mpirun that reached no worker: its host is none, or is
+// Refused notes a call of an mpirun that reached no worker: its host is none, or is
 // ambiguous.
-func (t *tally) refused(by mpirun, refusal error) {
+func (t *Tally) Refused(by Launcher, refusal error) {
 	trouble := verdict.Trouble{What: phrase.OneLine(refusal), Code: names.ExitTransport, Likely: verdict.OfHost}
 	var unknown *broker.UnknownHostError
 	if errors.As(refusal, &unknown) {

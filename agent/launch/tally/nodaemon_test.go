@@ -1,6 +1,4 @@
-//go:build linux
-
-package launch
+package tally
 
 import (
 	"testing"
@@ -27,18 +25,18 @@ func TestNoDaemon(t *testing.T) {
 		"a kind that is not known": {wire.ReportRecord{Session: "0", Kind: "later"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			account, now := newTally(), time.Unix(0, 0)
+			account, now := New(), time.Unix(0, 0)
 			account.now = func() time.Time { return now }
-			account.called("w-0", "0", nil)
-			account.called("w-1", "1", nil)
-			account.report("w-0", tc.others)
-			account.answered("1", wire.ExitRecord{}, nil)
-			account.stalled()
-			_, known := account.trouble()
+			account.Called("w-0", "0", nil)
+			account.Called("w-1", "1", nil)
+			account.Report("w-0", tc.others)
+			account.Answered("1", wire.ExitRecord{}, nil)
+			account.Stalled()
+			_, known := account.Trouble()
 			require.False(t, known, "too early")
 			now = now.Add(stallTime + 1)
-			account.stalled()
-			trouble, known := account.trouble()
+			account.Stalled()
+			trouble, known := account.Trouble()
 			require.Equal(t, tc.want, known)
 			if known {
 				require.Equal(t, "w-1", trouble.Worker)
@@ -56,13 +54,13 @@ func TestShortRanksHadADaemon(t *testing.T) {
 		want   bool
 	}{"with the command": {time.Second, false}, "long before it": {daemonLag + time.Second, true}} {
 		t.Run(name, func(t *testing.T) {
-			account, now := newTally(), time.Unix(0, 0)
+			account, now := New(), time.Unix(0, 0)
 			account.now = func() time.Time { return now }
-			account.called("w-1", "1", nil)
-			account.answered("1", wire.ExitRecord{}, nil)
+			account.Called("w-1", "1", nil)
+			account.Answered("1", wire.ExitRecord{}, nil)
 			now = now.Add(tc.before)
-			account.conclude(true)
-			_, known := account.trouble()
+			account.Conclude(true)
+			_, known := account.Trouble()
 			require.Equal(t, tc.want, known)
 		})
 	}
@@ -72,39 +70,39 @@ func TestShortRanksHadADaemon(t *testing.T) {
 // not said to be the cause.
 func TestSessionWithoutARankIsNamed(t *testing.T) {
 	for name, tc := range map[string]struct {
-		happens func(*tally)
+		happens func(*Tally)
 		code    int
 		why     string
 	}{
-		"before mpiexec": {func(a *tally) { a.answered("1", wire.ExitRecord{}, nil) }, verdict.HydraGaveUp,
+		"before mpiexec": {func(a *Tally) { a.Answered("1", wire.ExitRecord{}, nil) }, verdict.HydraGaveUp,
 			"worker w-1: its session ended with 0 before mpiexec did, and no rank was seen there; mpiexec exited with 255"},
-		"two of them, another proxy gave up first": {func(a *tally) {
-			a.answered("0", wire.ExitRecord{Code: 7}, nil)
-			a.answered("2", wire.ExitRecord{}, nil)
-			a.answered("1", wire.ExitRecord{}, nil)
+		"two of them, another proxy gave up first": {func(a *Tally) {
+			a.Answered("0", wire.ExitRecord{Code: 7}, nil)
+			a.Answered("2", wire.ExitRecord{}, nil)
+			a.Answered("1", wire.ExitRecord{}, nil)
 		}, verdict.HydraGaveUp, "worker w-2 (and 1 more worker): its session ended with 0 before mpiexec did, and no rank was seen there; mpiexec exited with 255"},
-		"after mpiexec":          {func(a *tally) { a.commandEnded(); a.answered("1", wire.ExitRecord{}, nil) }, verdict.HydraGaveUp, "mpiexec exited with 255"},
-		"a rank that nobody saw": {func(a *tally) { a.answered("1", wire.ExitRecord{Unseen: 1}, nil) }, verdict.HydraGaveUp, "mpiexec exited with 255"},
-		"mpiexec tells a code":   {func(a *tally) { a.answered("1", wire.ExitRecord{}, nil) }, 3, "mpiexec exited with 3"},
-		"a rank failed": {func(a *tally) {
-			a.answered("1", wire.ExitRecord{}, nil)
-			a.report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRank, PID: 9, Command: "pi", Rank: "0", MPI: true, Code: 3})
+		"after mpiexec":          {func(a *Tally) { a.CommandEnded(); a.Answered("1", wire.ExitRecord{}, nil) }, verdict.HydraGaveUp, "mpiexec exited with 255"},
+		"a rank that nobody saw": {func(a *Tally) { a.Answered("1", wire.ExitRecord{Unseen: 1}, nil) }, verdict.HydraGaveUp, "mpiexec exited with 255"},
+		"mpiexec tells a code":   {func(a *Tally) { a.Answered("1", wire.ExitRecord{}, nil) }, 3, "mpiexec exited with 3"},
+		"a rank failed": {func(a *Tally) {
+			a.Answered("1", wire.ExitRecord{}, nil)
+			a.Report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRank, PID: 9, Command: "pi", Rank: "0", MPI: true, Code: 3})
 		}, verdict.HydraGaveUp, "worker w-0: rank 0, pi (pid 9), exited with 3; mpiexec exited with 255"},
-		"a session failed, its mpiexec killed a proxy": {func(a *tally) {
-			a.report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportDaemon, PID: 7, Command: "hydra_pmi_proxy", Code: 137, Signal: 9})
-			a.answered("1", wire.ExitRecord{Code: 1}, nil)
+		"a session failed, its mpiexec killed a proxy": {func(a *Tally) {
+			a.Report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportDaemon, PID: 7, Command: "hydra_pmi_proxy", Code: 137, Signal: 9})
+			a.Answered("1", wire.ExitRecord{Code: 1}, nil)
 		}, verdict.HydraGaveUp, "worker w-1: its session exited with 1; mpiexec exited with 255"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			account, now := newTally(), time.Unix(0, 0)
+			account, now := New(), time.Unix(0, 0)
 			account.now = func() time.Time { now = now.Add(time.Millisecond); return now }
 			for _, id := range []string{"0", "1", "2"} {
-				account.called("w-"+id, id, nil)
+				account.Called("w-"+id, id, nil)
 			}
 			tc.happens(account)
-			account.conclude(true)
+			account.Conclude(true)
 			e := verdict.Evidence{Command: verdict.Command{Name: "mpiexec", Rule: verdict.ExitStrict, Code: tc.code}, Workers: 3}
-			account.testify(&e)
+			account.Testify(&e)
 			require.Equal(t, tc.why, verdict.Judge(e).Why)
 		})
 	}
@@ -122,17 +120,17 @@ func TestNoDaemonBehindAScript(t *testing.T) {
 		"mpirun has not ended at the end": {0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			account, now, proc := newTally(), time.Unix(0, 0), &scripted{}
+			account, now, proc := New(), time.Unix(0, 0), &Scripted{}
 			account.now = func() time.Time { return now }
-			account.called("w-1", "1", proc)
-			account.answered("1", wire.ExitRecord{}, nil)
+			account.Called("w-1", "1", proc)
+			account.Answered("1", wire.ExitRecord{}, nil)
 			for passed := time.Duration(0); passed <= time.Minute; passed += time.Second {
-				proc.over = tc.ends > 0 && passed >= tc.ends
-				account.stalled()
+				proc.Over = tc.ends > 0 && passed >= tc.ends
+				account.Stalled()
 				now = now.Add(time.Second)
 			}
-			account.conclude(true)
-			_, known := account.trouble()
+			account.Conclude(true)
+			_, known := account.Trouble()
 			require.Equal(t, tc.want, known)
 		})
 	}
@@ -140,33 +138,33 @@ func TestNoDaemonBehindAScript(t *testing.T) {
 
 // While the others cannot be heard nobody knows what their ranks are.
 func TestNoDaemonIsNotSaidOfTheUnheard(t *testing.T) {
-	account, now := newTally(), time.Unix(0, 0)
+	account, now := New(), time.Unix(0, 0)
 	account.now = func() time.Time { return now }
-	account.link("w-0", true, false)
-	account.called("w-0", "0", nil)
-	account.called("w-1", "1", nil)
-	account.answered("1", wire.ExitRecord{}, nil)
-	account.link("w-0", false, false)
+	account.Link("w-0", true, false)
+	account.Called("w-0", "0", nil)
+	account.Called("w-1", "1", nil)
+	account.Answered("1", wire.ExitRecord{}, nil)
+	account.Link("w-0", false, false)
 	unknown := func(why string) {
-		account.stalled()
-		_, known := account.trouble()
+		account.Stalled()
+		_, known := account.Trouble()
 		require.False(t, known, why)
 	}
 	now = now.Add(2 * stallTime)
 	unknown("the link is down")
-	account.link("w-0", true, false)
+	account.Link("w-0", true, false)
 	unknown("it has just come back")
-	account.report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRanks})
+	account.Report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRanks})
 	now = now.Add(stallTime)
 	unknown("its ranks do not use MPI")
 
-	account.report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRanks, MPI: true})
-	account.link("w-0", false, false)
+	account.Report("w-0", wire.ReportRecord{Session: "0", Kind: wire.ReportRanks, MPI: true})
+	account.Link("w-0", false, false)
 	now = now.Add(time.Minute)
 	unknown("down again")
-	account.answered("0", wire.ExitRecord{}, nil)
-	account.stalled()
-	_, known := account.trouble()
+	account.Answered("0", wire.ExitRecord{}, nil)
+	account.Stalled()
+	_, known := account.Trouble()
 	require.True(t, known, "nothing runs there any more")
 }
 
@@ -174,10 +172,10 @@ func TestNoDaemonIsNotSaidOfTheUnheard(t *testing.T) {
 func TestProbeIsNoDaemon(t *testing.T) {
 	account, now := account(), time.Unix(0, 0)
 	account.now = func() time.Time { return now }
-	account.called("w-1", "probe", nil)
-	account.answered("probe", wire.ExitRecord{}, nil)
+	account.Called("w-1", "probe", nil)
+	account.Answered("probe", wire.ExitRecord{}, nil)
 	now = now.Add(time.Hour)
-	account.stalled()
-	_, known := account.trouble()
+	account.Stalled()
+	_, known := account.Trouble()
 	require.False(t, known)
 }
