@@ -26,7 +26,8 @@
 //	console         what is printed, and the command's output on its way to the user;
 //	                streams.go says which of its streams pass through us, unwritten.go
 //	                what follows from output that could not be written
-//	supervise.go    watch command, workers and signals; trouble.go; hang_act.go for hangs,
+//	supervisor.go   what watches command, workers and signals; supervise.go is how;
+//	                trouble.go, hang_act.go for hangs,
 //	                progress.go for rules about output lines, leftover.go for ranks that
 //	                outlast others, bystanders.go when a rank of an mpirun has failed
 //	hang            whether the run has come to a stop; stacks_told.go says where its

@@ -76,7 +76,7 @@ func pollAndWatch(t *testing.T, after time.Duration, ranks int, set func(s *hang
 		return all
 	})
 	w.Wary = s.Wary
-	sup := &supervisor{name: "train.py", trouble: func(string) {}, voice: &console.Voice{Out: out}, cfg: config.Config{Limits: config.Limits{HangAfter: after, HangAction: config.HangStop}, Origin: map[string]string{"hang-after": "flag"}}, links: &fleet.Links{}, hang: w}
+	sup := &supervisor{subject: subject{name: "train.py"}, trouble: func(string) {}, voice: &console.Voice{Out: out}, cfg: config.Config{Limits: config.Limits{HangAfter: after, HangAction: config.HangStop}, Origin: map[string]string{"hang-after": "flag"}}, links: &fleet.Links{}, watches: watches{hang: w}}
 	w.Wrote()
 	w.Begin()
 	began := time.Now()

@@ -54,7 +54,7 @@ func TestWhatTookTheWorker(t *testing.T) {
 			s.links = &fleet.Links{}
 			s.tally.Preempt("w-1")
 			require.Equal(t, tc.want == "", s.unexplained(), "the pod's status is waited for")
-			r := &runner{tally: s.tally, links: s.links, voice: &console.Voice{}}
+			r := &runner{tally: s.tally, links: s.links, means: means{voice: &console.Voice{}}}
 			a := &attempt{watcher: s}
 			r.judgeCrew(a, group.Result{Code: 143, Stopped: true, Cause: &group.Failure{Label: "rank 1", Worker: "w-1", End: group.End{Exit: wire.ExitRecord{Code: 143, Reason: wire.ReasonPreempted}}}})
 			require.Equal(t, verdict.Verdict{Code: 143, Why: "rank 1 on w-1 was ended because its worker was told to stop from outside" + tc.want}, a.verdict)

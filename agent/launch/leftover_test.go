@@ -23,7 +23,7 @@ import (
 // and whether the run was to end.
 func outlasted(t *testing.T, s *hangtest.Stage, account *tally.Tally, within, span time.Duration, happens func(r *leftover, w *hang.Watch, second int)) (said string, ended bool) {
 	out := &bytes.Buffer{}
-	sup := &supervisor{name: "train", voice: &console.Voice{Out: out}, links: &fleet.Links{}, tally: account, group: true, rest: newLeftover(within)}
+	sup := &supervisor{subject: subject{name: "train", group: true}, voice: &console.Voice{Out: out}, links: &fleet.Links{}, tally: account, watches: watches{rest: newLeftover(within)}}
 	sup.cfg.Fake, sup.cfg.Grace = 1, time.Second
 	sup.hang = hang.NewWatch(0, func() map[string]hang.Asker {
 		return map[string]hang.Asker{"1": hangtest.Worker{Stage: s, Name: "1"}, "2": hangtest.Worker{Stage: s, Name: "2"}}

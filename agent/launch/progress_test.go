@@ -25,7 +25,7 @@ import (
 // ruled is a supervisor with rules for output lines, and what it says.
 func ruled(t *testing.T, words ...progress.Word) (*supervisor, *bytes.Buffer) {
 	said := &bytes.Buffer{}
-	s := &supervisor{name: "train", voice: &console.Voice{Out: said}, links: &fleet.Links{}, trouble: func(sentence string) { fmt.Fprintf(said, "trouble: %s\n", sentence) }}
+	s := &supervisor{subject: subject{name: "train"}, voice: &console.Voice{Out: said}, links: &fleet.Links{}, trouble: func(sentence string) { fmt.Fprintf(said, "trouble: %s\n", sentence) }}
 	s.cfg.Progress, s.cfg.Grace = words, time.Second
 	s.progress = (&runner{cfg: s.cfg}).watchProgress(2)
 	s.progress.begin()

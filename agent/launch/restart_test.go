@@ -34,7 +34,7 @@ import (
 
 func TestRestIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &runner{signals: make(chan os.Signal, 4)}
+		r := &runner{means: means{signals: make(chan os.Signal, 4)}}
 		began := time.Now()
 		require.NoError(t, r.rest(t.Context(), 30*time.Second))
 		require.Equal(t, 30*time.Second, time.Since(began))
@@ -63,7 +63,7 @@ func crewOf(t *testing.T, n int) (*runner, []rendezvous.Worker) {
 // crewAt is crewOf, with the workers' sockets by name.
 func crewAt(t *testing.T, n int) (*runner, []rendezvous.Worker, map[string]string) {
 	t.Helper()
-	r := &runner{fleet: &fleet.Fakes{}, cfg: config.Defaults(), voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4), tally: tally.New()}
+	r := &runner{fleet: &fleet.Fakes{}, cfg: config.Defaults(), means: means{voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4)}, tally: tally.New()}
 	paths := map[string]string{}
 	r.links = fleet.NewLinks(socketFleet(paths), nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), r.tally)
 	var workers []rendezvous.Worker

@@ -32,35 +32,41 @@ import (
 // runner is one call of Run.
 type runner struct {
 	cfg     config.Config
-	streams console.Streams
-	log     *slog.Logger
-	voice   *console.Voice
 	tally   *tally.Tally
-	meter   *console.Meter // nil: no --metric
-	signals chan os.Signal
-
-	id     string // of this run; marks its processes
-	agent  string
-	place  place
-	reaper *reap.Reaper
-	links  *fleet.Links
-	fleet  pool
-	wg     sync.WaitGroup
-
+	links   *fleet.Links
+	fleet   pool
+	wg      sync.WaitGroup
 	broker  *service // nil: it does not serve yet
 	ports   *plan.Ports
 	account retry.Account
 	absent  absent
-	begun   time.Time // when the first attempt's processes were
-	input   console.Input
+	begun   time.Time           // when the first attempt's processes were
 	shot    rendezvous.Snapshot // the last that was heard of the pods
 	warned  map[string]bool     // sentences that have been said
 
+	means
+	outcome
+	passing
+}
+
+// means are what a run works with.
+type means struct {
+	streams console.Streams
+	log     *slog.Logger
+	voice   *console.Voice
+	signals chan os.Signal
+	reaper  *reap.Reaper
+	agent   string
+	id      string // of this run; marks its processes
+	place   place
+}
+
+// outcome is what a run comes to.
+type outcome struct {
 	report     Report
 	verdict    verdict.Verdict
 	spoiled    console.Loss // results that could not be written
 	lostOutput console.Loss // the command's output that could not
-	tees       console.Tees // of a command that runs here; none: it has our own descriptors
 	hurry      bool         // a signal told us to stop, or nothing was begun on the workers
 	silent     map[string]bool
 	// epilogue are the last lines of a process that failed, for the termination
@@ -68,13 +74,19 @@ type runner struct {
 	epilogue string
 }
 
+// passing is the input and output of a command that runs here.
+type passing struct {
+	meter *console.Meter // nil: no --metric
+	input console.Input
+	tees  console.Tees // of a command that runs here; none: it has our own descriptors
+}
+
 // Run is `agent run`: the launcher's life. The code is the process's exit
 // code; an error, a *failure.Failure, says why the command was not run or not judged,
 // and carries the same code. What the verdict has to say is said already.
 func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
-	r := &runner{cfg: cfg, streams: streams, log: log, tally: tally.New(), id: newRunID(), warned: map[string]bool{}, absent: newAbsent(),
-		voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}
+	r := &runner{cfg: cfg, means: means{streams: streams, log: log, id: newRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}, tally: tally.New(), warned: map[string]bool{}, absent: newAbsent()}
 	if err == nil && cfg.DryRun {
 		return 0, dryRun(ctx, cfg, streams.Out)
 	}

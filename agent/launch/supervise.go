@@ -5,17 +5,11 @@ package launch
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
-	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/agent/launch/config"
-	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
-	"github.com/musterhq/muster/agent/launch/hang"
-	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/exec/link"
@@ -31,77 +25,6 @@ const (
 	// us, whose kubelets may take seconds. The end of the job waits for it as long.
 	verdictWait = 10 * time.Second
 )
-
-// running is the user's command, here or as a group on the workers.
-type running interface {
-	done() <-chan struct{}
-	signal(sig syscall.Signal)
-	// stop asks for the end with sig, for a KILL after grace. It returns the number of ranks
-	// that are asked; 0: sentences have the command's name. later gets the number if it is not
-	// known yet. failed: the command has failed already, and its launcher ends its ranks.
-	stop(sig syscall.Signal, grace time.Duration, failed bool) (number int, later <-chan int)
-	// leave is stop with SIGTERM because that worker was told to stop from outside.
-	leave(worker string, grace time.Duration) (number int, later <-chan int)
-}
-
-// supervisor watches the command, the workers and the signals of one run.
-type supervisor struct {
-	cfg  config.Config
-	cmd  running
-	name string // of the command, for sentences
-	// group: the command is one that notices lost workers, and knows what they
-	// mean for it.
-	group  bool
-	spares bool   // it goes on when some of its processes have failed
-	what   string // its processes are, for sentences: "rank"; "": rank
-	// starter is the launcher, such as torchrun, that each of the processes is; "": they are ranks.
-	starter string
-	links   *fleet.Links
-	tally   *tally.Tally
-	voice   *console.Voice
-	pods    <-chan rendezvous.Snapshot // nil without a cluster
-	signals <-chan os.Signal
-	started []rendezvous.Worker
-	hang    *hang.Watch // nil: nobody looks for hangs
-	rest    *leftover   // what ranks that ended with 0 have left running
-	// progress applies the rules for output lines; nil: there are none.
-	progress *progressWatch
-	alone    *aloneWatch
-	bystand  *bystanders // takes the stacks of an mpirun's ranks when one has failed; nil: nobody does
-
-	ending  ending
-	counted <-chan int // gets how many ranks a stop asks, which is then said; nil: nothing is to be said
-	last    rendezvous.Snapshot
-	ended   bool // we signalled the command because a worker was lost, or of trouble
-	// illAt is when the trouble came to light; announced: it was said.
-	illAt     time.Time
-	announced bool
-	illnesses map[int]*illness // of a script's mpiruns, by their indices
-	hung      string           // why we ended a run that hung, or broke a progress rule
-	stalled   *string          // the rank that broke the rule for which we ended it; nil: none did
-	hangs     int              // that were reported
-	blames    []Blame          // by the ranks' stacks
-	stalls    []Stall          // progress rules that fired
-	wrongs    []wrong          // what is wrong with the run now
-	trouble   func(sentence string)
-	unsure    map[string]suspicion
-	warned    map[string]bool
-	woken     map[string]time.Time // parked links that were woken, and when they had been parked
-
-	leaving     atomic.Bool       // the pod of a worker is being taken away
-	takenBy     map[string]string // what takes away the pods of workers that are, or have been
-	goingDown   *fleet.GoingDown  // the worker for which the command was stopped; nil: none
-	roster      *roster           // nil: the run is not elastic
-	interrupted bool              // told to stop when the command had ended by itself
-	anew        string            // why we ended the command ourselves, to begin it again; "": we did not
-}
-
-// suspicion is a worker whose link is lost while its pod's status still has to
-// say why.
-type suspicion struct {
-	lost  verdict.Lost
-	since time.Time
-}
 
 func (s *supervisor) begin() {
 	s.unsure, s.warned, s.woken = map[string]suspicion{}, map[string]bool{}, map[string]time.Time{}

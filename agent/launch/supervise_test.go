@@ -180,8 +180,7 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 		counts := tally.New()
 		all := fleet.NewLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), counts)
 		cmd := &stubborn{ended: make(chan struct{})}
-		s := &supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, cmd: cmd, name: "mpirun", links: all, tally: counts,
-			voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{{Name: "pi-worker-0"}, {Name: "pi-worker-1"}}}
+		s := &supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, subject: subject{cmd: cmd, name: "mpirun"}, links: all, tally: counts, voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{{Name: "pi-worker-0"}, {Name: "pi-worker-1"}}}
 		counts.Lose(verdict.Lost{Worker: "pi-worker-1", Cause: "gone"})
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
