@@ -8,8 +8,9 @@
 //	place.go        the private directory, the broker's socket, a free place for files
 //	fleet           the workers of a cluster or of this machine, and a link to each; pool.go
 //	                is what a run needs of them
-//	restart.go      attempts, one after the other: ends.go says how one ended,
-//	                agent/retry whether there is another; leaving.go
+//	loop.go         attempts, one after the other: ends.go says how one ended,
+//	                agent/retry whether there is another; restart.go prepares it,
+//	                leaving.go
 //	elastic.go      who takes part while an attempt of an elastic run goes on;
 //	                elastic_run.go what follows from a change, elastic_again.go
 //	                the next attempt

@@ -32,7 +32,7 @@ func (r *runner) lookAtOutput(died bool) {
 // teed runs begin with streams that pass through a tee, where somebody looks at
 // them, or where the command's own writes would fail unseen. Progress rules look at
 // standard error, too: loggers and progress bars write there. So does w, at streams that are
-// pipes or files. The copying belongs to r.wg and goes on until r.tees.finish.
+// pipes or files. The copying belongs to r.wg and goes on until r.tees.Finish.
 func (r *runner) teed(p *progressWatch, w *console.Words, begin func(console.Streams) (*command, error)) (cmd *command, err error) {
 	streams := r.streams
 	var made console.Tees

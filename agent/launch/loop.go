@@ -1,0 +1,72 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// repeat is the loop of a run: it runs attempts until one is the last, and says the verdict of that one.
+func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worker) (err error) {
+	r.meter = console.NewMeter(r.cfg.Metrics, r.cfg.MetricsFile, r.tags(), fleet.InPod())
+	r.ports = plan.NewPorts(r.cfg.Port, rand.IntN)
+	if r.account.Policy, err = r.cfg.Retries(); err != nil {
+		return err
+	}
+	port, _ := r.ports.Next(time.Now())
+	for number := 0; ; {
+		a, err := r.attempt(ctx, working, number, port, workers)
+		if err != nil {
+			return r.endEarly(number, err)
+		}
+		d := r.decide(ctx, a)
+		if !d.Again {
+			r.pronounce(a, d)
+			if err := r.sweep(working, a); err != nil {
+				r.log.Warn("the command left something behind", "error", err)
+			}
+			return nil
+		}
+		if workers, err = r.prepare(ctx, working, a, d, &port); err != nil {
+			return r.endEarly(d.Next, err)
+		}
+		number = d.Next
+	}
+}
+
+// endEarly ends a run whose attempt of that number could not be begun. What those
+// before it have done is told.
+func (r *runner) endEarly(number int, err error) error {
+	if number > 0 {
+		r.report.Exit = failure.CodeOf(err)
+		r.conclude()
+	}
+	return err
+}
+
+// decide says whether the run begins again after the attempt, and puts the attempt
+// on record.
+func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
+	d := retry.Decision{Counted: true}
+	a.outlast()
+	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.links.Superseded() && r.lostOutput.Err() == nil {
+		d = r.account.Decide(a.end())
+	}
+	tried := a.record(d.Counted)
+	tried.Words = strings.TrimPrefix(r.epilogue, "\n")
+	r.report.Attempts = append(r.report.Attempts, tried)
+	return d
+}
+
+// over: somebody wants the whole run to end.
+func (a *attempt) over() bool { return a.watcher.ending.told != 0 || a.watcher.interrupted }
