@@ -177,7 +177,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	r.tally.Testify(&e)
 	r.tees.Drain(r.voice)
 	e.Words, e.Own = wordsOf(a.words.Ends(), a.plan.Hosts), a.plan.Own != nil
-	s.pardon(&e)
+	s.membership().pardon(&e)
 	if e.Rule == verdict.ExitScript {
 		e = e.Latest()
 	}

@@ -11,9 +11,9 @@
 //	loop.go         attempts, one after the other: ends.go says how one ended,
 //	                agent/retry whether there is another; restart.go prepares it,
 //	                leaving.go
-//	elastic.go      who takes part while an attempt of an elastic run goes on;
-//	                elastic_run.go what follows from a change, elastic_again.go
-//	                the next attempt
+//	membership.go   who takes part in an attempt: fixed.go has the same workers all the
+//	                time, elastic.go those that come and go; elastic_run.go what
+//	                follows from a change, elastic_again.go for the next attempt
 //	attempt.go      one attempt: plan, run, judge
 //	plan            hosts, environment and processes of an attempt; machine.go says
 //	                what it depends on of the machine that we are on, hostfile.go
@@ -28,9 +28,9 @@
 //	                streams.go says which of its streams pass through us, unwritten.go
 //	                what follows from output that could not be written
 //	supervisor.go   what watches command, workers and signals; supervise.go is how;
-//	                trouble.go, hang_act.go for hangs,
-//	                progress.go for rules about output lines, leftover.go for ranks that
-//	                outlast others, bystanders.go when a rank of an mpirun has failed
+//	                trouble.go for what PID 1 reports, hang_act.go for hangs, progress.go
+//	                for rules about output lines, leftover.go for ranks that outlast
+//	                others, bystanders.go when a rank of an mpirun has failed
 //	hang            whether the run has come to a stop; stacks_told.go says where its
 //	                ranks stand then
 //	verdict         decide the exit code, and say why it is not the command's; alone.go

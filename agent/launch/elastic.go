@@ -178,12 +178,9 @@ func (s *supervisor) tooFew(now time.Time) (changed bool) {
 	return false
 }
 
-// pardon leaves out what went wrong on workers that have left: the command got over
+// pardon implements membership: it leaves out what went wrong on workers that have left: the command got over
 // it. Horovod's processes on a host that was taken away end with 134.
-func (s *supervisor) pardon(e *verdict.Evidence) {
-	if s.roster == nil {
-		return
-	}
+func (s elastic) pardon(e *verdict.Evidence) {
 	away := map[string]bool{}
 	for name := range s.roster.left {
 		away[name] = true
@@ -202,10 +199,10 @@ func (s *supervisor) pardon(e *verdict.Evidence) {
 	e.Troubles = slices.DeleteFunc(e.Troubles, func(t verdict.Trouble) bool { return away[t.Worker] })
 }
 
-// lastLook is the aftermath of an elastic attempt: one that failed may have done so
+// lastLook implements membership: it is the aftermath of an elastic attempt: one that failed may have done so
 // because of a worker whose loss nobody has told yet. A command that gets over a
 // loss has its own reasons.
-func (s *supervisor) lastLook(ctx context.Context, failed bool) {
+func (s elastic) lastLook(ctx context.Context, failed bool) {
 	failed = failed && s.roster.needed
 	ctx, stop := context.WithTimeout(ctx, verdictWait)
 	defer stop()

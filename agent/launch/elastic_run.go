@@ -115,22 +115,19 @@ func (r *runner) enlist(a *attempt, w rendezvous.Worker) error {
 func (a *attempt) endedAnew() bool { return a.watcher.anew != "" && a.watcher.ended }
 
 // departing are the workers of an elastic attempt that are leaving.
-func (a *attempt) departing() map[string]bool {
+func (s elastic) departing() map[string]bool {
 	going := map[string]bool{}
-	if who := a.watcher.roster; who != nil {
-		for _, w := range who.members.All() {
-			going[w.Name] = !slices.ContainsFunc(who.members.Present(), func(p rendezvous.Worker) bool { return fleet.Same(p, w) })
-		}
+	for _, w := range s.roster.members.All() {
+		going[w.Name] = !slices.ContainsFunc(s.roster.members.Present(), func(p rendezvous.Worker) bool { return fleet.Same(p, w) })
 	}
 	return going
 }
 
 // outlast puts the verdict on an attempt that we ended: it had too few workers for
 // too long, or one ended by itself.
-func (a *attempt) outlast() {
-	s := a.watcher
+func (s elastic) outlast(a *attempt) {
 	switch {
-	case s.roster == nil || s.ending.told != 0:
+	case s.ending.told != 0:
 	case s.roster.late != "":
 		a.verdict, a.said, s.interrupted = verdict.Verdict{Code: names.ExitDeadline, Why: s.roster.late}, false, true
 	case s.roster.fault && a.result.Cause == nil && a.result.Stopped && len(a.evidence.Lost) > 0:

@@ -23,14 +23,12 @@ func (s *supervisor) onGoingDown(now time.Time) (changed bool) {
 // letGo is onGoingDown for that worker.
 func (s *supervisor) letGo(one *fleet.GoingDown, now time.Time) (changed bool) {
 	grace := one.Until.Sub(now)
-	if s.spares && s.roster == nil || s.roster != nil && !s.roster.needed || !s.ending.onGoingDown(grace) {
+	if s.membership().spares() || !s.ending.onGoingDown(grace) {
 		return false
 	}
 	s.tally.Preempt(one.Worker)
 	s.goingDown, s.ended = one, true
-	if s.roster != nil {
-		s.anew = "worker " + one.Worker + " left"
-	}
+	s.anew = s.membership().anewWithout(one.Worker)
 	ranks, later := s.cmd.leave(one.Worker, grace)
 	if s.counted = later; later == nil {
 		s.sayStopping(ranks)
@@ -45,11 +43,6 @@ func (r *runner) lead(ctx context.Context, worker string, grace time.Duration) {
 		defer cancel()
 		_, _ = l.EndRanks(ctx, wire.EndRanksRecord{Number: r.links.Stops.Add(1), Signal: int(syscall.SIGTERM), GraceMillis: grace.Milliseconds()}) // one that is too old asks them itself
 	}
-}
-
-// isGoing reports whether the worker for which the command was stopped is not known to be lost yet.
-func (s *supervisor) isGoing() bool {
-	return s.goingDown != nil && s.roster == nil && !s.known(s.goingDown.Worker)
 }
 
 // why says what has told the command to stop.

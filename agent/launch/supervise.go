@@ -4,8 +4,6 @@ package launch
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"syscall"
 	"time"
 
@@ -51,7 +49,7 @@ func (s *supervisor) watch(ctx context.Context) {
 	defer tick.Stop()
 	pace := wait.NewPace(s.links.Changed)
 	defer pace.Stop()
-	rearm(s.incomplete() && s.ending.onLost(s.cfg.Grace))
+	rearm(s.membership().incomplete() && s.ending.onLost(s.cfg.Grace))
 	for {
 		select {
 		case <-s.cmd.done():
@@ -111,62 +109,13 @@ func (s *supervisor) onTick(now time.Time) (changed bool) {
 }
 
 // onLinks looks for links that are lost for good.
-func (s *supervisor) onLinks(now time.Time) (changed bool) {
-	if s.roster != nil {
-		return s.review(now)
-	}
-	for _, st := range s.links.Standings() {
-		if _, known := s.unsure[st.Worker.Name]; st.Err == nil || known || s.known(st.Worker.Name) {
-			continue
-		}
-		s.unsure[st.Worker.Name] = suspicion{lostLink(st.Worker.Name, st.Err), now}
-		changed = !s.group && s.ending.onLost(s.cfg.Grace) || changed
-	}
-	if s.pods == nil {
-		s.settle(now)
-	}
-	return changed
-}
+func (s *supervisor) onLinks(now time.Time) (changed bool) { return s.membership().lostLinks(now) }
 
 // onPods looks for pods that are gone, and for nodes that are.
 func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
 	s.last = shot
 	s.noteLeaving()
-	if s.roster != nil {
-		s.roster.hear(shot)
-		return s.review(now)
-	}
-	if shot.At.IsZero() {
-		return false // no cluster, or nothing heard yet
-	}
-	losses := rendezvous.Lost(s.started, shot, now)
-	if len(losses) == 0 {
-		return false
-	}
-	standings := s.links.Standings()
-	for _, loss := range losses {
-		name := loss.Worker.Name
-		if s.known(name) {
-			continue
-		}
-		_, woken := s.woken[name]
-		if !loss.Gone && !nodeLost(standings[name].State, loss, woken, s.cfg.NodeLostAfter, now) {
-			s.wake(name, standings[name], loss.Reason)
-			if !loss.Reason.Ordinary() && !s.warned[name] {
-				s.warned[name] = true
-				s.voice.Say("%s", loss.Reason.Sentence)
-			}
-			continue
-		}
-		if s.lose(lostPod(loss.Reason)) {
-			changed = true
-			if !loss.Gone {
-				s.ending.hurry()
-			}
-		}
-		s.links.Lose(name, errors.New(causeIn(loss.Reason)))
-	}
-	return changed
+	return s.membership().lostPods(shot, now)
 }
 
 // wake asks a parked link, once each time that it is parked, whether a worker
@@ -219,16 +168,7 @@ func nodeLost(s link.State, loss rendezvous.Loss, woken bool, limit time.Duratio
 
 // settle names the cause that the link gave where the pod's status has not said
 // more in time.
-func (s *supervisor) settle(now time.Time) {
-	if s.roster != nil {
-		return // see losses
-	}
-	for _, u := range s.unsure {
-		if s.pods == nil || now.Sub(u.since) >= statusWait {
-			s.lose(u.lost)
-		}
-	}
-}
+func (s *supervisor) settle(now time.Time) { s.membership().settleLinks(now) }
 
 // lose puts a lost worker on record and says so; true when that changed how the
 // command is to end.
@@ -241,12 +181,6 @@ func (s *supervisor) lose(l verdict.Lost) bool {
 	return !s.group && s.ending.onLost(s.cfg.Grace)
 }
 
-// incomplete: one of the workers was lost before the command began, after all had
-// been there. No mpirun can be relied on to notice.
-func (s *supervisor) incomplete() bool {
-	return !s.group && s.roster == nil && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool { return s.known(w.Name) })
-}
-
 func (s *supervisor) known(worker string) bool { return s.tally.IsLost(worker) }
 
 // aftermath looks for the cause of a failure a moment longer, where a worker
@@ -256,50 +190,5 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 		s.hearOut(ctx, failed)
 	}
 	s.onLinks(time.Now())
-	if s.roster != nil {
-		s.lastLook(ctx, failed)
-		return
-	}
-	wait := verdictWait
-	if len(s.unsure) > 0 || s.unexplained() || s.isGoing() {
-		wait = statusWait
-	}
-	waiting, stop := context.WithTimeout(ctx, wait)
-	defer stop()
-	for s.inDoubt(waiting, failed) {
-		select {
-		case shot := <-s.pods:
-			s.onPods(shot, time.Now())
-		case <-s.links.Changed:
-			s.onLinks(time.Now())
-		case sig := <-s.signals: // told to stop while it ends anyway
-			s.interrupted = s.interrupted || fleet.ToldWhileWaiting(sig) != nil
-			return
-		case <-waiting.Done():
-			for _, u := range s.unsure {
-				s.lose(u.lost)
-			}
-			if s.isGoing() {
-				s.lose(verdict.Lost{Worker: s.goingDown.Worker, Cause: "it was told to stop", Leaving: true})
-			}
-			if failed && !s.tally.AnyLost() {
-				s.loseSilent(s.links.Standings())
-			}
-			return
-		}
-	}
-}
-
-// inDoubt: the verdict may still change. A job that failed with all its workers
-// alive has one round trip to wait.
-func (s *supervisor) inDoubt(ctx context.Context, failed bool) bool {
-	switch {
-	case s.ending.told != 0:
-		return false
-	case len(s.unsure) > 0, s.unexplained(), s.isGoing():
-		return true
-	case !failed || s.tally.AnyLost():
-		return false
-	}
-	return !s.links.Alive(ctx)
+	s.membership().lastLook(ctx, failed)
 }

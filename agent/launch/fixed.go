@@ -1,0 +1,150 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// fixed is the membership of a run whose workers are the same from the beginning of an attempt
+// to its end.
+type fixed struct{ *supervisor }
+
+// lostLinks implements membership.
+func (s fixed) lostLinks(now time.Time) (changed bool) {
+	for _, st := range s.links.Standings() {
+		if _, known := s.unsure[st.Worker.Name]; st.Err == nil || known || s.known(st.Worker.Name) {
+			continue
+		}
+		s.unsure[st.Worker.Name] = suspicion{lostLink(st.Worker.Name, st.Err), now}
+		changed = !s.group && s.ending.onLost(s.cfg.Grace) || changed
+	}
+	if s.pods == nil {
+		s.settle(now)
+	}
+	return changed
+}
+
+// lostPods implements membership.
+func (s fixed) lostPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
+	if shot.At.IsZero() {
+		return false // no cluster, or nothing heard yet
+	}
+	losses := rendezvous.Lost(s.started, shot, now)
+	if len(losses) == 0 {
+		return false
+	}
+	standings := s.links.Standings()
+	for _, loss := range losses {
+		name := loss.Worker.Name
+		if s.known(name) {
+			continue
+		}
+		_, woken := s.woken[name]
+		if !loss.Gone && !nodeLost(standings[name].State, loss, woken, s.cfg.NodeLostAfter, now) {
+			s.wake(name, standings[name], loss.Reason)
+			if !loss.Reason.Ordinary() && !s.warned[name] {
+				s.warned[name] = true
+				s.voice.Say("%s", loss.Reason.Sentence)
+			}
+			continue
+		}
+		if s.lose(lostPod(loss.Reason)) {
+			changed = true
+			if !loss.Gone {
+				s.ending.hurry()
+			}
+		}
+		s.links.Lose(name, errors.New(causeIn(loss.Reason)))
+	}
+	return changed
+}
+
+// settleLinks implements membership.
+func (s fixed) settleLinks(now time.Time) {
+	for _, u := range s.unsure {
+		if s.pods == nil || now.Sub(u.since) >= statusWait {
+			s.lose(u.lost)
+		}
+	}
+}
+
+// incomplete implements membership: one of the workers was lost before the command began, after
+// all had been there. No mpirun can be relied on to notice.
+func (s fixed) incomplete() bool {
+	return !s.group && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool { return s.known(w.Name) })
+}
+
+// lastLook implements membership: mpirun is often the first to notice.
+func (s fixed) lastLook(ctx context.Context, failed bool) {
+	wait := verdictWait
+	if len(s.unsure) > 0 || s.unexplained() || s.isGoing() {
+		wait = statusWait
+	}
+	waiting, stop := context.WithTimeout(ctx, wait)
+	defer stop()
+	for s.inDoubt(waiting, failed) {
+		select {
+		case shot := <-s.pods:
+			s.onPods(shot, time.Now())
+		case <-s.links.Changed:
+			s.onLinks(time.Now())
+		case sig := <-s.signals: // told to stop while it ends anyway
+			s.interrupted = s.interrupted || fleet.ToldWhileWaiting(sig) != nil
+			return
+		case <-waiting.Done():
+			for _, u := range s.unsure {
+				s.lose(u.lost)
+			}
+			if s.isGoing() {
+				s.lose(verdict.Lost{Worker: s.goingDown.Worker, Cause: "it was told to stop", Leaving: true})
+			}
+			if failed && !s.tally.AnyLost() {
+				s.loseSilent(s.links.Standings())
+			}
+			return
+		}
+	}
+}
+
+// isGoing reports whether the worker for which the command was stopped is not known to be lost yet.
+func (s fixed) isGoing() bool { return s.goingDown != nil && !s.known(s.goingDown.Worker) }
+
+// needed implements membership.
+func (s fixed) needed() bool { return true }
+
+// spares implements membership.
+func (s fixed) spares() bool { return s.subject.spares }
+
+// anewWithout implements membership.
+func (s fixed) anewWithout(string) string { return "" }
+
+// pardon implements membership: it got over nothing.
+func (s fixed) pardon(*verdict.Evidence) {}
+
+// departing implements membership.
+func (s fixed) departing() map[string]bool { return map[string]bool{} }
+
+// outlast implements membership.
+func (s fixed) outlast(*attempt) {}
+
+// inDoubt: the verdict may still change. A job that failed with all its workers
+// alive has one round trip to wait.
+func (s fixed) inDoubt(ctx context.Context, failed bool) bool {
+	switch {
+	case s.ending.told != 0:
+		return false
+	case len(s.unsure) > 0, s.unexplained(), s.isGoing():
+		return true
+	case !failed || s.tally.AnyLost():
+		return false
+	}
+	return !s.links.Alive(ctx)
+}
