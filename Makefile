@@ -44,13 +44,13 @@ plugins: build ## besides, bin/agent-launcher-plugins: the launcher for --framew
 
 .PHONY: run
 run: build ## compute pi over 4 fake workers with a real mpirun (installs Open MPI if it is missing)
-	@sh test/mpi/deps.sh --run
-	@mpicc.openmpi -O2 -o $(BIN)/pi test/mpi/pi.c -lm
+	@sh test/fake/mpi/deps.sh --run
+	@mpicc.openmpi -O2 -o $(BIN)/pi test/fake/mpi/pi.c -lm
 	$(BIN)/agent run --fake 4 --slots 2 -- mpirun.openmpi $(BIN)/pi
 
 .PHONY: deps
 deps:
-	@sh test/mpi/deps.sh --test
+	@sh test/fake/mpi/deps.sh --test
 
 .PHONY: lint
 lint: fresh ## gofmt and go vet, for Linux and for other systems; generated files are fresh
@@ -65,7 +65,7 @@ lint: fresh ## gofmt and go vet, for Linux and for other systems; generated file
 	$(GO) vet -tags soak ./test/soak
 	$(GO) vet -tags skew ./test/skew
 	$(GO) vet -tags plugins ./cmd/launcher
-	$(GO) vet -tags pypi ./test/pipelines
+	$(GO) vet -tags pypi ./test/suite/pipelines
 	GOOS=darwin $(GO) vet ./cmd/...
 	GOOS=windows $(GO) vet ./cmd/launcher
 
@@ -80,7 +80,7 @@ unit:
 fake: build ## real mpirun and mpiexec over fake workers, as root and as an ordinary user
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -parallel 4 -timeout 10m ./test/fake
 	$(GO) run ./test/conform -bin $(BIN) -quick -parallel 4
-	MUSTER_OUT=$(OUT) $(GO) run ./test/errno -bin $(BIN) -subset 40 -seed 5
+	MUSTER_OUT=$(OUT) $(GO) run ./test/fake/errno -bin $(BIN) -subset 40 -seed 5
 	@$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
 	MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 4 -test.timeout 10m
 
@@ -98,27 +98,27 @@ below: build ## torchrun and accelerate behind scripts, with and without --frame
 
 .PHONY: fake-pauses
 fake-pauses: build ## pauses of up to two minutes between and after launches, under five MPIs, and ranks that end at once (packages from PyPI)
-	@sh test/mpi/deps.sh --conform
+	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,pauses -timeout 15m -parallel 40 -run '^Test(Pauses|RanksThatEndAtOnce)' -v ./test/fake
 
 .PHONY: fake-held
 fake-held: build ## processes in the background that hold the output of commands and ranks, under shells, pdsh and five MPIs (packages from PyPI)
-	@sh test/mpi/deps.sh --conform
+	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,held -timeout 10m -parallel 20 -run '^TestBackground' -v ./test/fake
 
 .PHONY: fake-polls
 fake-polls: build ## ranks of MPI that poll are suspected of a hang, and ranks that work are not
-	@sh test/mpi/deps.sh --test
+	@sh test/fake/mpi/deps.sh --test
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,polls -timeout 15m -parallel 1 -run '^Test(RanksThatPoll|SilentWork)' -v ./test/fake
 
 .PHONY: fake-culprit
 fake-culprit: build ## the rank that failed is named: 432 ends of ranks under five MPIs, torchrun, plain and join (packages from PyPI; root, a memory cgroup)
-	@sh test/mpi/deps.sh --conform
+	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,culprit -timeout 15m -parallel 40 -run '^TestCulprit$$' -v ./test/fake
 
 .PHONY: care
 care: build ## ranks that run are looked after: saves at every stop, hangs, ends and zeros, under five MPIs, PyTorch and JAX (packages from PyPI)
-	@sh test/mpi/deps.sh --conform
+	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,care -run '^TestCare' -v -timeout 20m -parallel 4 ./test/fake
 
 .PHONY: hangs
@@ -148,7 +148,7 @@ fuzz: ## each fuzz target for a minute
 
 .PHONY: size
 size: build ## sizes, start times and memory of the binaries, what they link: against their bars
-	MUSTER_OUT=$(OUT) $(GO) run ./test/size -bin $(BIN)
+	MUSTER_OUT=$(OUT) $(GO) run ./test/rules/size -bin $(BIN)
 
 .PHONY: images
 images: build ## build the images that the e2e tests run
@@ -164,7 +164,7 @@ cluster-down: ## end it
 
 .PHONY: e2e
 e2e: build ## the cluster tests, on the cluster that cluster-up makes
-	@sh test/mpi/deps.sh --test
+	@sh test/fake/mpi/deps.sh --test
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@sh test/e2e/torch.sh > $(OUT)/torch.txt & torch=$$!; eval "$$($(CLUSTER) env)" && \
@@ -174,7 +174,7 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 
 .PHONY: loaded
 loaded: build
-	@sh test/mpi/deps.sh --test
+	@sh test/fake/mpi/deps.sh --test
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
@@ -195,7 +195,7 @@ killed: ## the controller killed at each of its writes, in memory (the tests of 
 
 .PHONY: e2e-care
 e2e-care: loaded frameworks-image ## ranks in pods save however their pods are ended, in the pod's own grace, and agent stacks JOB names the one that hangs (packages from PyPI)
-	@sh test/mpi/deps.sh --conform && sh test/frameworks/deps.sh --all
+	@sh test/fake/mpi/deps.sh --conform && sh test/frameworks/deps.sh --all
 	@$(GO) run ./test/frameworks -install -rows torch,jax,horovod
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e,care -parallel 8 -timeout 40m -v -run '^TestCare(Stops|LongSaves|Stacks)$$$$' ./test/e2e
 
@@ -224,7 +224,7 @@ e2e-scale: loaded ## what LaunchJobs cost: 20 launches of 20 workers; 200 jobs o
 .PHONY: pipelines
 pipelines: ## the component of Kubeflow Pipelines, loaded and compiled by its SDKs 1.8 and 2 (packages from PyPI)
 	@sh test/frameworks/deps.sh --ci
-	$(GO) test -count=1 -tags pypi -timeout 10m ./test/pipelines
+	$(GO) test -count=1 -tags pypi -timeout 10m ./test/suite/pipelines
 
 .PHONY: e2e-pipelines
 e2e-pipelines: loaded pipelines ## that, and the component's container on the cluster, as each SDK calls it
@@ -296,8 +296,8 @@ fault-test:
 
 .PHONY: errno
 errno: build ## system calls that fail in PID 1, broker, barrier and launcher, 900 small jobs: the table, out/errno.json, the figures (root)
-	@sh test/mpi/deps.sh --errno
-	MUSTER_OUT=$(OUT) $(GO) run ./test/errno -bin $(BIN)
+	@sh test/fake/mpi/deps.sh --errno
+	MUSTER_OUT=$(OUT) $(GO) run ./test/fake/errno -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: stall
@@ -310,7 +310,7 @@ soak: build ## one session for an hour: idle spells, connections lost silently, 
 
 .PHONY: conform
 conform: build ## what each mpirun does when something fails, by itself and under agent run (MPIs from PyPI)
-	@sh test/mpi/deps.sh --conform
+	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_OUT=$(OUT) $(GO) run ./test/conform -bin $(BIN) -parallel 6 -doc docs/mpi-conformance.md
 
 .PHONY: pid1
@@ -342,7 +342,7 @@ sbom: build release-tool ## bin/*.cdx.json: CycloneDX out of the binaries
 
 .PHONY: model
 model: ## check the model of the session protocol with spin, and that its mutations fail
-	@sh test/mpi/deps.sh --model
+	@sh test/fake/mpi/deps.sh --model
 	MUSTER_OUT=$(OUT) sh test/model/run.sh
 
 # Each part of the benchmarks measures alone. LOADED: what those on the cluster need before; bench does it once.

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // TestTheServerTakesThem: every LaunchJob that comes out of testdata passes a dry run

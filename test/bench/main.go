@@ -10,8 +10,8 @@ import (
 
 	"github.com/musterhq/muster/test/bench/picture"
 	"github.com/musterhq/muster/test/bench/report"
-	"github.com/musterhq/muster/test/page"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/page"
 )
 
 func main() {

@@ -37,7 +37,7 @@ var (
 	intelAgents = []string{"I_MPI_HYDRA_BOOTSTRAP_EXEC"}
 )
 
-// columns are all of the matrix. wheels is where test/mpi/deps.sh --conform
+// columns are all of the matrix. wheels is where test/fake/mpi/deps.sh --conform
 // put those of PyPI.
 func columns(wheels string) []column {
 	hydra := []string{"hydra_pmi_proxy"}
@@ -76,7 +76,7 @@ func (c *column) prepare(source, out string, wheels string) error {
 	}
 	path, err := exec.LookPath(c.mpirun)
 	if err != nil {
-		return fmt.Errorf("%s from %s is not there (test/mpi/deps.sh --conform installs it): %w", c.title, c.from, err)
+		return fmt.Errorf("%s from %s is not there (test/fake/mpi/deps.sh --conform installs it): %w", c.title, c.from, err)
 	}
 	if c.dir == "" {
 		said, err := exec.Command(path, "--version").CombinedOutput()

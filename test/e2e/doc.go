@@ -21,11 +21,11 @@
 // directory, 1.2 GB): only on the cluster of test/cluster, too.
 //
 // TestPasteReadme and TestPastePages paste the command blocks of README.md and docs, as
-// test/page finds them. TestNotebook and TestPipelines run the programs of docs/python.md and
+// test/suite/page finds them. TestNotebook and TestPipelines run the programs of docs/python.md and
 // docs/pipelines.md. But for the README's, these are no part of `make e2e`, as some take
 // packages of PyPI: make e2e-paste, e2e-python, e2e-pipelines.
 //
-// TestCareStops (make e2e-care) evicts and deletes the pods of the programs of test/care, each in
+// TestCareStops (make e2e-care) evicts and deletes the pods of the programs of test/suite/care, each in
 // a LaunchJob of its own. They write their checkpoints to directories of this machine. numactl, other
 // MPIs, PyTorch, JAX and Horovod are mounted from it, too: only on the cluster of test/cluster.
 // make e2e plays five of these cells.

@@ -16,12 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/musterhq/muster/test/hosts"
+	"github.com/musterhq/muster/test/suite/hosts"
 )
 
 const hostsDir = "/hosts"
 
-// hostPrograms is a volume with the programs of test/hosts.
+// hostPrograms is a volume with the programs of test/suite/hosts.
 func hostPrograms() (corev1.ConfigMap, corev1.Volume) {
 	files := corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Name: "programs"}, Data: map[string]string{}}

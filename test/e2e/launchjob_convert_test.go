@@ -13,7 +13,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/kubeflow"
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // TestLaunchJobConverted: manifests of five kinds, through agent convert, with the agent

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/test/audit"
+	"github.com/musterhq/muster/test/suite/audit"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 

@@ -15,8 +15,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/musterhq/muster/test/kube"
-	"github.com/musterhq/muster/test/program"
+	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // pageRole is the Role in the YAML of a page of docs, and the text around it.
@@ -46,7 +46,7 @@ func lacksVerb(role rbacv1.Role, rule int, verb string) rbacv1.Role {
 func TestNotebook(t *testing.T) {
 	s := newSpaceWith(t, "privileged") // the environment is mounted from the node
 	withController(t)
-	files, err := kube.Files("files", map[string]string{"python.md": "../../docs/python.md", "notebook.py": "../python/notebook.py"})
+	files, err := kube.Files("files", map[string]string{"python.md": "../../docs/python.md", "notebook.py": "notebook.py"})
 	require.NoError(t, err)
 	venv, err := program.Venv(t.Context(), "kubernetes")
 	require.NoError(t, err)

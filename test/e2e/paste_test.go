@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/musterhq/muster/test/page"
+	"github.com/musterhq/muster/test/suite/page"
 )
 
 // agentDir builds the agent as it stands here, for commands that people type.

@@ -15,8 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/test/kube"
-	"github.com/musterhq/muster/test/pipelines"
+	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/pipelines"
 )
 
 const componentFile = "../../images/pipelines/component.yaml"

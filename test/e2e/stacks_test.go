@@ -15,7 +15,7 @@ import (
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/test/care"
+	"github.com/musterhq/muster/test/suite/care"
 )
 
 // submitRole is the Role of docs/submit.md.
@@ -30,7 +30,7 @@ func submitRole(t *testing.T) map[string]any {
 	return role
 }
 
-// withScript mounts a program of test/care at /scripts, and an empty directory to work in.
+// withScript mounts a program of test/suite/care at /scripts, and an empty directory to work in.
 func withScript(j *v1alpha1.LaunchJob) {
 	for _, pod := range []*corev1.PodSpec{&j.Spec.Launcher.Template.Spec, &j.Spec.Roles[0].Template.Spec} {
 		pod.Volumes = append(pod.Volumes,

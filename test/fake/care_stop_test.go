@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/test/care"
+	"github.com/musterhq/muster/test/suite/care"
 )
 
 // careWay is a way to stop a run. The ranks of all its workers save.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/test/care"
+	"github.com/musterhq/muster/test/suite/care"
 )
 
 // laid writes the program of that file name into a directory of its own, and returns its path.

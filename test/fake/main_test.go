@@ -103,7 +103,7 @@ func needTools() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("these tests need %s: install them with test/mpi/deps.sh --test", strings.Join(missing, ", "))
+		return fmt.Errorf("these tests need %s: install them with test/fake/mpi/deps.sh --test", strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func sources() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("$MUSTER_PROGRAMS is not set: %w", err)
 	}
-	return filepath.Join(root, "test", "mpi"), nil
+	return filepath.Join(root, "test", "fake", "mpi"), nil
 }
 
 func compile(dir string) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/launch"
-	"github.com/musterhq/muster/test/care"
+	"github.com/musterhq/muster/test/suite/care"
 )
 
 // TestStopSaysHowRanksEnded: a stop says how many ranks it asks and how long they have, and

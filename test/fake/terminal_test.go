@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/test/care"
+	"github.com/musterhq/muster/test/suite/care"
 )
 
 // ctrlC is what a terminal turns into SIGINT for its foreground processes.

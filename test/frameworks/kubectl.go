@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // terminated waits until the first container of a pod has ended, and gives its

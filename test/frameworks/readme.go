@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	prepare "github.com/musterhq/muster/agent/framework"
-	"github.com/musterhq/muster/test/page"
+	"github.com/musterhq/muster/test/suite/page"
 )
 
 // writeList puts what was run into the README at path: by CI, by `make

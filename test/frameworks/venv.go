@@ -47,7 +47,7 @@ func recipes() map[string]recipe {
 		{name: "horovod", source: source{requirement: "horovod==0.28.1", over: "torch", patch: patchHorovod,
 			env: []string{"HOROVOD_WITH_PYTORCH=1", "HOROVOD_WITHOUT_TENSORFLOW=1", "HOROVOD_WITHOUT_MXNET=1",
 				"HOROVOD_WITH_GLOO=1", "HOROVOD_WITH_MPI=1"}}},
-		// No rows: what test/pipelines and test/e2e take by -venv.
+		// No rows: what test/suite/pipelines and test/e2e take by -venv.
 		{name: "kfp1", pure: true}, {name: "kfp2", pure: true}, {name: "kubeflow"},
 	} {
 		all[r.name] = r

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 const noGang = "NoGangScheduler"

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // stuckFor is how long a deadlock is looked at.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // elasticRows: workers come and go while the job runs.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // join is what the members of a job without a launcher run.

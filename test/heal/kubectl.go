@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // cluster is a verb of test/cluster.

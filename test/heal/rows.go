@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // line is one record that a script said.

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/musterhq/muster/test/program"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // Played marks nodes that kwok plays, as a label and as a taint.

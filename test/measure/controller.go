@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/musterhq/muster/test/audit"
-	"github.com/musterhq/muster/test/kube"
-	"github.com/musterhq/muster/test/program"
+	"github.com/musterhq/muster/test/suite/audit"
+	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // Line is one that a container has written, and when, by containerd's stamp.

@@ -11,8 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/musterhq/muster/test/kube"
-	"github.com/musterhq/muster/test/program"
+	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // MPI is mpi-operator. Paths are those from the repository's root.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/test/audit"
-	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/measure"
+	"github.com/musterhq/muster/test/suite/audit"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // launch is how long one took, in seconds.

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/test/audit"
 	"github.com/musterhq/muster/test/measure"
-	"github.com/musterhq/muster/test/program"
+	"github.com/musterhq/muster/test/suite/audit"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // podsPerJob: a launcher and three workers.

@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // noKinds: the cluster has none, and could not store this one.

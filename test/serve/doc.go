@@ -25,6 +25,6 @@
 // environment, logs. What was seen stays in raw/serve-ROW.json of $MUSTER_OUT. A row that
 // did not go as it says fails the command.
 //
-// The row sdk runs test/python/sdk.py in a pod of images/frameworks: kubeflow-training 1.9.4
+// The row sdk runs test/serve/testdata/sdk.py in a pod of images/frameworks: kubeflow-training 1.9.4
 // and PyTorch from PyPI (test/frameworks -venv), mounted from the nodes.
 package main

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/operator"
+	"github.com/musterhq/muster/test/suite/kube"
 	"github.com/musterhq/muster/test/table"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 const mpiEnd = "Created=True(MPIJobCreated) Running=False(MPIJobRunning) Succeeded=True(MPIJobSucceeded)"

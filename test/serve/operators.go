@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/musterhq/muster/test/operator"
-	"github.com/musterhq/muster/test/program"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // trainingOperator are the files of its custom resources.

@@ -10,11 +10,11 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/musterhq/muster/test/kube"
-	"github.com/musterhq/muster/test/program"
+	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
-// sdk runs test/python/sdk.py in a pod, as a notebook of theirs would: with kubeflow-training
+// sdk runs test/serve/testdata/sdk.py in a pod, as a notebook of theirs would: with kubeflow-training
 // from PyPI, and an account that may touch Kubeflow's kinds and nothing of ours.
 func sdk(ctx context.Context, w *world) error {
 	venv, err := program.Venv(ctx, "kubeflow")
@@ -25,7 +25,7 @@ func sdk(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	files, err := kube.Files("files", map[string]string{"sdk.py": "test/python/sdk.py"})
+	files, err := kube.Files("files", map[string]string{"sdk.py": "test/serve/testdata/sdk.py"})
 	if err != nil {
 		return err
 	}

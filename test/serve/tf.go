@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/operator"
-	"github.com/musterhq/muster/test/program"
+	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // tensorflow runs a TFJob whose PS waits for ever, under Volcano's scheduler: it ends with its Chief.

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/musterhq/muster/test/audit"
-	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/measure"
+	"github.com/musterhq/muster/test/suite/audit"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 //go:embed testdata

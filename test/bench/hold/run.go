@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/musterhq/muster/test/audit"
-	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/measure"
+	"github.com/musterhq/muster/test/suite/audit"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 const (

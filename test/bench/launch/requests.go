@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/musterhq/muster/test/audit"
+	"github.com/musterhq/muster/test/suite/audit"
 )
 
 // settle is how long after its end a request's line may be missing in the audit log: a watch's

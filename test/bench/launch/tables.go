@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/test/bench/report"
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 const command = "make bench-launch"

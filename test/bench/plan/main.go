@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/musterhq/muster/test/bench/report"
-	"github.com/musterhq/muster/test/page"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/page"
 )
 
 func main() {

@@ -14,7 +14,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 //go:embed testdata/hpccinf.txt

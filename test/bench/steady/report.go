@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/test/bench/report"
-	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 const command = "make bench-steady"

@@ -18,8 +18,8 @@ import (
 
 	certv1 "k8s.io/api/certificates/v1"
 
-	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/kwok"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // pair is a certificate and its key, as PEM.

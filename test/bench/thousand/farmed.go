@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/test/program"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // farm is the process of the nodes' side, seen from here.

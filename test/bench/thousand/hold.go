@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/test/audit"
+	"github.com/musterhq/muster/test/suite/audit"
 )
 
 // run is one launch, held, and ended. Times are in seconds, memory in 10^6 bytes.

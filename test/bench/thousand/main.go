@@ -18,8 +18,8 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/musterhq/muster/test/audit"
 	"github.com/musterhq/muster/test/measure"
+	"github.com/musterhq/muster/test/suite/audit"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 

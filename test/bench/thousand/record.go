@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/test/bench/report"
-	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/kwok"
 	"github.com/musterhq/muster/test/measure"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // notes are the versions and conditions of all that is measured here.

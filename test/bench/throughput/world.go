@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/test/bench/pods"
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 //go:embed testdata/flow.py

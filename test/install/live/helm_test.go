@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/test/program"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 var built sync.Mutex

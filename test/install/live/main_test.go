@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 const (

@@ -12,7 +12,7 @@ const mostNotRun = 10
 // TestEveryCommandIsPasted: a block with commands says so, and make e2e-paste runs it; the
 // few that cannot be run here say why, each beside itself.
 func TestEveryCommandIsPasted(t *testing.T) {
-	pages, err := Pages("../..")
+	pages, err := Pages("../../..")
 	require.NoError(t, err)
 	pasted, left := 0, 0
 	for _, blocks := range pages {
@@ -39,7 +39,7 @@ func TestEveryCommandIsPasted(t *testing.T) {
 // TestNoCommandWaitsForAPodToBeReady: a pod that has ended before it was seen to be ready never
 // is, and the command waits for ever.
 func TestNoCommandWaitsForAPodToBeReady(t *testing.T) {
-	pages, err := Pages("../..")
+	pages, err := Pages("../../..")
 	require.NoError(t, err)
 	for _, blocks := range pages {
 		for _, b := range blocks {

@@ -99,7 +99,7 @@ var sample = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "nodelist")
-	out, err := exec.Command("go", "build", "-o", path, "../../agent/framework/plugin/sample").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", path, "../../../agent/framework/plugin/sample").CombinedOutput()
 	if err != nil {
 		return string(out), err
 	}

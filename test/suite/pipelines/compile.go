@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/musterhq/muster/test/program"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 //go:embed compile.py

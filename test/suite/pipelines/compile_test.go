@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/musterhq/muster/test/program"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
-const component = "../../images/pipelines/component.yaml"
+const component = "../../../images/pipelines/component.yaml"
 
 // TestCompile: both SDKs load the file and make the same words of it.
 func TestCompile(t *testing.T) {
@@ -72,7 +72,7 @@ func TestCompile(t *testing.T) {
 
 // TestPage: the example of docs/pipelines.md is a pipeline to both SDKs.
 func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/pipelines.md")
+	page, err := os.ReadFile("../../../docs/pipelines.md")
 	require.NoError(t, err)
 	block := regexp.MustCompile("(?s)\n```python\n(.*?)\n```\n").FindSubmatch(page)
 	require.NotNil(t, block)
@@ -82,7 +82,7 @@ func TestPage(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "pipeline.yaml")
 		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "bin", "python3"), "-c",
 			string(block[1])+"\nfrom kfp import compiler\ncompiler.Compiler().compile(training, "+strconv.Quote(out)+")\n")
-		cmd.Dir = "../../images/pipelines"
+		cmd.Dir = "../../../images/pipelines"
 		said, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s: %s", sdk, said)
 		text, err := os.ReadFile(out)

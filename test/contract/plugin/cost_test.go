@@ -14,7 +14,7 @@ import (
 // It is in agent-launcher-plugins.
 func TestNoPluginCostsNothing(t *testing.T) {
 	for tags, there := range map[string]bool{"grpcnotrace": false, "grpcnotrace,plugins": true} {
-		cmd := exec.Command("go", "list", "-deps", "-tags", tags, "../../cmd/launcher")
+		cmd := exec.Command("go", "list", "-deps", "-tags", tags, "../../../cmd/launcher")
 		cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
 		out, err := cmd.Output()
 		require.NoError(t, err)

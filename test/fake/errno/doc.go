@@ -1,9 +1,9 @@
 // Command errno shows that a failing system call neither hangs a job nor makes it
 // end with a 0 that was not earned.
 //
-//	go run ./test/errno                        all runs, several at once
-//	go run ./test/errno -subset 40 -seed 5     some of the short ones, chosen by a seed
-//	go run ./test/errno -only pid1/accept -v   those of a cell
+//	go run ./test/fake/errno                        all runs, several at once
+//	go run ./test/fake/errno -subset 40 -seed 5     some of the short ones, chosen by a seed
+//	go run ./test/fake/errno -only pid1/accept -v   those of a cell
 //
 // # Runs
 //
