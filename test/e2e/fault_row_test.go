@@ -166,7 +166,7 @@ func shown(h *hit, table *faultTable) []figure.Row {
 	}
 }
 
-// onBothNodes runs a verb of test/cluster for each node, one at once.
+// onBothNodes runs a verb of test/lab/cluster for each node, one at once.
 func onBothNodes(h *hit, verb ...string) {
 	h.t.Helper()
 	done := make(chan error, 2)

@@ -26,7 +26,7 @@ func (s *space) recordRequests(since time.Time) {
 		return
 	}
 	all, err := audit.Since(path, since)
-	require.NoError(t, err, "test/cluster up starts an API server that writes one")
+	require.NoError(t, err, "test/lab/cluster up starts an API server that writes one")
 	ours := audit.Of(all, "muster-controller", s.name)
 	require.NotEmpty(t, ours)
 	count := audit.Count(ours)

@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 // prepare finds the cluster and removes what an interrupted run left.
 func prepare() error {
 	if os.Getenv("KUBECONFIG") == "" {
-		return fmt.Errorf("no cluster: make cluster-up, then eval \"$(cd test/cluster && go run . env)\"")
+		return fmt.Errorf("no cluster: make cluster-up, then eval \"$(cd test/lab/cluster && go run . env)\"")
 	}
 	kubectl := kubectlCall{namespace: "default"}
 	out, err := kubectl.run("get", "namespaces", "-l", owner, "--request-timeout=20s",
@@ -72,7 +72,7 @@ func prepare() error {
 	return nil
 }
 
-// cluster runs a verb of test/cluster, for tests that break things.
+// cluster runs a verb of test/lab/cluster, for tests that break things.
 func cluster(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := clusterVerb(args...)

@@ -17,7 +17,7 @@ import (
 )
 
 // process is a process of a pod's first container, as the machine sees it: the
-// nodes of test/cluster are namespaces of this machine.
+// nodes of test/lab/cluster are namespaces of this machine.
 type process struct {
 	pid   int    // here
 	inner int    // in its container

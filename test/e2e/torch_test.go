@@ -22,7 +22,7 @@ import (
 
 const scriptsDir = "/scripts"
 
-// torchRank is what a rank of the scripts says (test/frameworks/scripts/seen.py).
+// torchRank is what a rank of the scripts says (test/lab/frameworks/scripts/seen.py).
 type torchRank struct {
 	Framework  string
 	Rank       int
@@ -47,13 +47,13 @@ func debianTorch(t *testing.T) corev1.Volume {
 		HostPath: &corev1.HostPathVolumeSource{Path: strings.TrimSpace(string(out)), Type: &directory}}}
 }
 
-// torchScripts is a volume with scripts of test/frameworks.
+// torchScripts is a volume with scripts of test/lab/frameworks.
 func torchScripts(t *testing.T, names ...string) (corev1.ConfigMap, corev1.Volume) {
 	t.Helper()
 	files := corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Name: "scripts"}, Data: map[string]string{}}
 	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join("..", "frameworks", "scripts", name))
+		text, err := os.ReadFile(filepath.Join("..", "lab", "frameworks", "scripts", name))
 		require.NoError(t, err)
 		files.Data[name] = string(text)
 	}

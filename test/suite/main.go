@@ -1,4 +1,3 @@
-// Command suite shows and checks the figures of the tests.
 package main
 
 import (

@@ -15,7 +15,7 @@ import (
 //go:embed compile.py
 var script string
 
-// SDKs are the environments of test/frameworks with a Pipelines SDK.
+// SDKs are the environments of test/lab/frameworks with a Pipelines SDK.
 var SDKs = []string{"kfp1", "kfp2"}
 
 // Step is what the step's container is given.

@@ -1,0 +1,175 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/musterhq/muster/test/lab/measure"
+	"github.com/musterhq/muster/test/suite/audit"
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// options are the command line.
+type options struct {
+	bin, only string
+	sizes     []int // ascending
+	rounds    int
+	hold      time.Duration // in the first round; brief in the others
+	seconds   int           // of output
+}
+
+// brief is a hold that serves to see that nothing falls off.
+const brief = 5 * time.Second
+
+func main() {
+	log.SetLogger(logr.Discard()) // controller-runtime's
+	klog.SetLogger(logr.Discard())
+	if len(os.Args) != 3 || os.Args[1] != farmVerb {
+		measure.Main("thousand", play)
+		return
+	}
+	if err := farmMain(os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "thousand: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func read() (o options, err error) {
+	flag.StringVar(&o.bin, "bin", "bin", "`DIR` of the agent's binaries")
+	flag.StringVar(&o.only, "only", "", "scale or output (default: both)")
+	sizes := flag.String("workers", "100,300,1000", "how many, as in `N,N`")
+	flag.IntVar(&o.rounds, "rounds", 7, "measure scale `N` times, output half as often")
+	flag.DurationVar(&o.hold, "hold", time.Minute, "in the first round; 5s in the others")
+	flag.IntVar(&o.seconds, "seconds", 30, "of output, `N`")
+	flag.Parse()
+	for _, text := range strings.Split(*sizes, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return o, fmt.Errorf("-workers=%s: %q is no number of workers", *sizes, text)
+		}
+		o.sizes = append(o.sizes, n)
+	}
+	slices.Sort(o.sizes)
+	o.sizes = slices.Compact(o.sizes)
+	if o.only != "" && o.only != "scale" && o.only != "output" {
+		return o, fmt.Errorf("-only=%s: there are scale and output", o.only)
+	}
+	return o, nil
+}
+
+func play(ctx context.Context) (err error) {
+	o, err := read()
+	if err != nil {
+		return err
+	}
+	dir, err := figure.Dir()
+	if err != nil {
+		return err
+	}
+	w, err := newWorld(o.bin)
+	defer func() { err = errors.Join(err, w.undo()) }()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := errors.Join(w.build(ctx), w.certify(ctx)); err != nil {
+		return err
+	}
+	say("making %d pods", o.most())
+	if err := w.populate(ctx, o.sizes, o.most(), filepath.Join(dir, "raw", "bench-thousand-kwok.log")); err != nil {
+		return err
+	}
+	if _, err := audit.Since(w.audit, began); err != nil {
+		return fmt.Errorf("%w; test/lab/cluster up starts an API server that writes it", err)
+	}
+	var notes []string
+	if notes, err = w.notes(ctx); err != nil {
+		return err
+	}
+	var missed error // of bars: what was measured is recorded, and the rest is still measured
+	if o.only != "output" {
+		all, err := w.scale(ctx, o)
+		if err != nil {
+			return err
+		}
+		missed = recordScale(o, all, notes)
+	}
+	if o.only != "scale" {
+		outputs, err := w.outputs(ctx, o)
+		if err != nil {
+			return errors.Join(missed, err)
+		}
+		missed = errors.Join(missed, recordOutput(outputs, o, notes))
+	}
+	return missed
+}
+
+func (o options) most() int { return o.sizes[len(o.sizes)-1] }
+
+// turn is a round: the fewest workers come before and after the others, since their
+// short launches differ most from each other.
+func (o options) turn() []int {
+	if len(o.sizes) == 1 {
+		return o.sizes
+	}
+	return append(slices.Clone(o.sizes), o.sizes[0])
+}
+
+// scale takes the sizes in turn, so many times. What the most workers take of the
+// machine's memory, they take once before: where it is a virtual machine, pages that
+// nobody has touched yet come slowly.
+func (w *world) scale(ctx context.Context, o options) (all []run, err error) {
+	r, err := w.hold(ctx, o.most(), brief)
+	if err != nil {
+		return nil, fmt.Errorf("%d workers, not counted: %w", o.most(), err)
+	}
+	say("%d workers, not counted: %+v", o.most(), r)
+	for round := range o.rounds {
+		for _, size := range o.turn() {
+			span := o.hold
+			if round > 0 {
+				span = min(brief, span)
+			}
+			r, err := w.hold(ctx, size, span)
+			if err != nil {
+				return nil, fmt.Errorf("%d workers: %w", size, err)
+			}
+			say("%d workers: %+v", size, r)
+			all = append(all, r)
+		}
+	}
+	return all, nil
+}
+
+// outputs has the most ranks print, so many times; once with real workers.
+func (w *world) outputs(ctx context.Context, o options) (all []outcome, err error) {
+	rounds := (o.rounds + 1) / 2
+	for round := range rounds + 1 {
+		one, err := w.output(ctx, o.most(), o.seconds, round < rounds)
+		if err != nil {
+			return nil, fmt.Errorf("output of %d ranks: %w", o.most(), err)
+		}
+		say("%+v", one)
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// say tells how far we are.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "thousand: "+time.Now().UTC().Format("15:04:05")+" "+format+"\n", args...)
+}

@@ -1,0 +1,86 @@
+//go:build linux
+
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/test/lab/bench/report"
+)
+
+func TestParseLine(t *testing.T) {
+	l, ok := parseLine([]byte("  3: begun 1500000000\n"))
+	require.True(t, ok)
+	require.Equal(t, line{rank: 3, kind: "begun", said: time.Unix(1, 5e8)}, l)
+	l, ok = parseLine([]byte("999: line 17 1500000000\n"))
+	require.True(t, ok)
+	require.Equal(t, line{rank: 999, kind: "line", seq: 17, said: time.Unix(1, 5e8)}, l)
+	for _, text := range []string{"\n", "begun 5\n", "3: begun\n", "3: begun x\n", "x: begun 5\n", "3: line x 5\n"} {
+		_, ok := parseLine([]byte(text))
+		require.False(t, ok, text)
+	}
+}
+
+func TestParseMetrics(t *testing.T) {
+	text := `# HELP go_goroutines Number of goroutines that currently exist.
+go_goroutines 1234
+process_cpu_seconds_total 56.5
+process_resident_memory_bytes 2.5e+08
+process_virtual_memory_bytes 1e+12
+apiserver_longrunning_requests{component="apiserver",resource="pods",scope="resource",subresource="exec",verb="CONNECT"} 7
+apiserver_longrunning_requests{component="apiserver",resource="pods",scope="cluster",subresource="",verb="WATCH"} 30
+apiserver_longrunning_requests{component="apiserver",resource="pods",scope="resource",subresource="exec",verb="GET"} 2
+`
+	s, err := parseMetrics(strings.NewReader(text))
+	require.NoError(t, err)
+	require.Equal(t, apiServer{CPUSeconds: 56.5, Goroutines: 1234, MemoryMB: 250, Streams: 9}, s)
+	_, err = parseMetrics(strings.NewReader("go_goroutines 5\n"))
+	require.ErrorContains(t, err, "1 of 3")
+	_, err = parseMetrics(strings.NewReader("go_goroutines five\n"))
+	require.ErrorContains(t, err, "read metrics")
+}
+
+func TestTimes(t *testing.T) {
+	at := time.Unix(100, 0)
+	say := func(rank, seq int, late time.Duration) line {
+		return line{rank: rank, kind: "line", seq: seq, said: at, came: at.Add(late)}
+	}
+	x := newTimes(2, 2)
+	for _, l := range []line{{kind: "begun"}, say(0, 0, time.Second), say(1, 0, 2*time.Second), say(0, 1, 4*time.Second), say(1, 1, 3*time.Second)} {
+		x.take(l)
+	}
+	require.Zero(t, x.lost())
+	require.Equal(t, []float64{3, 4}, []float64{x.part(0.5), x.part(1)})
+	require.Equal(t, 2*time.Second, x.last.Sub(x.first))
+
+	x = newTimes(2, 2)
+	for _, l := range []line{say(0, 0, 0), say(0, 0, 0), say(1, 1, 0), say(2, 0, 0)} {
+		x.take(l)
+	}
+	require.Equal(t, 3+3, x.lost(), "three that were not to come, three that did not")
+}
+
+func TestTable(t *testing.T) {
+	all := []run{{Size: 10, Launched: 1}, {Size: 100, Launched: 5}, {Size: 10, Launched: 2}}
+	made := table(report.Table{Name: "x"}, all, func(r run) (string, int) { return "Muster", r.Size }, []column[run]{
+		{"size", "workers", func(r run) float64 { return float64(r.Size) }, false},
+		{"launched", "s", func(r run) float64 { return r.Launched }, true},
+	})
+	require.Equal(t, []int{1}, made.Drawn)
+	require.Equal(t, []report.Row{{Name: "Muster", Size: 10, Cells: [][]float64{{10, 10}, {1, 2}}}, {Name: "Muster", Size: 100, Cells: [][]float64{{100}, {5}}}}, made.Rows)
+	require.Equal(t, []float64{1, 2}, samples(all, 10, func(r run) float64 { return r.Launched }))
+}
+
+func TestParseBusy(t *testing.T) {
+	busy, err := parseBusy("cpu  100 20 300 9000 50 1 2 3 0 0\ncpu0 1 2 3\n")
+	require.NoError(t, err)
+	require.InDelta(t, 4.26, busy, 1e-9)
+	_, err = parseBusy("cpu x\n")
+	require.ErrorContains(t, err, "read CPU time")
+	_, err = machineCPU()
+	require.NoError(t, err)
+}

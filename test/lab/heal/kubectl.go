@@ -1,0 +1,36 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/musterhq/muster/test/suite/kube"
+)
+
+// cluster is a verb of test/lab/cluster.
+func cluster(ctx context.Context, args ...string) error {
+	_, err := kube.Program(ctx, nil, os.Getenv("MUSTER_CLUSTER"), args...)
+	return err
+}
+
+// terminated waits until the container of a pod has ended, and gives its exit code.
+// It asks again and again: a watch may break off with its node.
+func terminated(ctx context.Context, namespace, pod string) (code int, err error) {
+	for {
+		text, err := kube.Kubectl(ctx, namespace, nil, "get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}")
+		if err == nil && text != "" {
+			_, err = fmt.Sscan(text, &code)
+			return code, err
+		}
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+			return 0, fmt.Errorf("%s did not end in time: %w", pod, errors.Join(err, ctx.Err()))
+		}
+	}
+}

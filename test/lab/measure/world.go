@@ -1,0 +1,159 @@
+//go:build linux
+
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// World is the cluster, and what we have changed in it.
+type World struct {
+	Config *rest.Config
+	Client client.Client
+	Audit  string // path of the API server's log
+	Root   string // of the module
+	Dir    string // for files of ours
+	name   string // of the program
+	steps  []step // that undo what was done, the last first
+}
+
+type step struct {
+	what string
+	do   func(context.Context) error
+}
+
+// New reaches the cluster of $KUBECONFIG as the user agent name. Its caller calls Close.
+func New(name string) (*World, error) {
+	if os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_AUDIT_LOG") == "" {
+		return nil, errors.New("no cluster: make cluster-up, then eval \"$(go -C test/lab/cluster run . env)\"")
+	}
+	log.SetLogger(logr.Discard()) // controller-runtime's
+	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	if err != nil {
+		return nil, fmt.Errorf("read KUBECONFIG: %w", err)
+	}
+	cfg.UserAgent, cfg.QPS, cfg.Burst = name, 1000, 1000
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	root, err := figure.Root()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "muster-"+name)
+	return &World{Config: cfg, Client: c, Audit: os.Getenv("MUSTER_AUDIT_LOG"), Root: root, Dir: dir, name: name}, err
+}
+
+// Close takes everything back.
+func (w *World) Close() error { return errors.Join(w.Undo(0), os.RemoveAll(w.Dir)) }
+
+// Say tells how far we are.
+func (w *World) Say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, w.name+": "+time.Now().UTC().Format("15:04:05")+" "+format+"\n", args...)
+}
+
+// Later notes how something is taken back.
+func (w *World) Later(what string, do func(context.Context) error) {
+	w.steps = append(w.steps, step{what, do})
+}
+
+// Steps is how many things there are to take back.
+func (w *World) Steps() int { return len(w.steps) }
+
+// Undo takes back everything after the first steps, whether or not the program's own context has ended.
+func (w *World) Undo(first int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	var errs []error
+	for _, s := range slices.Backward(w.steps[first:]) {
+		if err := s.do(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.what, err))
+		}
+	}
+	w.steps = w.steps[:first]
+	return errors.Join(errs...)
+}
+
+// Spaces makes namespaces of a level of Pod Security, which go with all that is in them.
+// What a run that was killed has left of them goes first.
+func (w *World) Spaces(ctx context.Context, level string, names ...string) error {
+	remove := func(ctx context.Context) error {
+		var errs []error
+		for _, name := range names { // all at once: the garbage collector takes its time with each
+			errs = append(errs, client.IgnoreNotFound(w.Client.Delete(ctx, namespace(name, level))))
+		}
+		for _, name := range names {
+			errs = append(errs, w.Gone(ctx, namespace(name, level)))
+		}
+		return errors.Join(errs...)
+	}
+	if err := remove(ctx); err != nil {
+		return fmt.Errorf("remove namespaces that are left: %w", err)
+	}
+	w.Later("remove namespaces", remove)
+	for _, name := range names {
+		if err := w.Client.Create(ctx, namespace(name, level)); err != nil {
+			return fmt.Errorf("make namespace: %w", err)
+		}
+		if err := w.Await(ctx, time.Minute, "a service account", func() (bool, error) {
+			err := w.Client.Get(ctx, client.ObjectKey{Namespace: name, Name: "default"}, &corev1.ServiceAccount{})
+			return err == nil, client.IgnoreNotFound(err)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func namespace(name, level string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": level}}}
+}
+
+// Gone waits until an object is not there any more.
+func (w *World) Gone(ctx context.Context, object client.Object) error {
+	return w.Await(ctx, 3*time.Minute, object.GetName()+" to go", func() (bool, error) {
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+}
+
+// Await asks until it is so; what it is told then is its answer. An error before that is
+// asked again about.
+func (w *World) Await(ctx context.Context, limit time.Duration, what string, so func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		yes, err := so()
+		if yes {
+			return err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w", what, errors.Join(err, ctx.Err()))
+		}
+	}
+}
