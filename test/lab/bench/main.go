@@ -84,7 +84,10 @@ func writeDocs(dir string, all []report.Table, bars []figure.Row) error {
 	}
 	drawn := map[string]bool{}
 	for _, t := range all {
-		svg := picture.Draw(t)
+		svg, err := picture.Draw(t)
+		if err != nil {
+			return err
+		}
 		if svg == nil {
 			continue
 		}

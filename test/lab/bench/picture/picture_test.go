@@ -10,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot"
 
 	"github.com/musterhq/muster/test/lab/bench/report"
 )
@@ -51,31 +53,37 @@ func bars() report.Table {
 	}
 }
 
+func drawn(t *testing.T, table report.Table) []byte {
+	svg, err := Draw(table)
+	require.NoError(t, err)
+	return svg
+}
+
 func TestGolden(t *testing.T) {
 	for _, table := range []report.Table{lines(), bars()} {
 		file := filepath.Join("testdata", table.Name+".svg")
-		got := Draw(table)
+		got := drawn(t, table)
 		if *update {
 			require.NoError(t, os.WriteFile(file, got, 0o644))
 		}
 		want, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got))
-		require.Equal(t, string(got), string(Draw(table)), "the same table gives the same bytes")
+		require.Equal(t, string(got), string(drawn(t, table)), "the same table gives the same bytes")
 	}
 }
 
 func TestNothingToDraw(t *testing.T) {
 	none := lines()
 	none.Drawn = nil
-	require.Nil(t, Draw(none))
+	require.Nil(t, drawn(t, none))
 	none.Drawn = []int{0}
 	for i := range none.Rows {
 		none.Rows[i].Cells[0] = nil
 	}
-	require.Nil(t, Draw(none))
+	require.Nil(t, drawn(t, none))
 	none.Rows = nil
-	require.Nil(t, Draw(none))
+	require.Nil(t, drawn(t, none))
 }
 
 // crowd is a table with as many sizes, or rows, as nobody measures.
@@ -107,7 +115,7 @@ func edges() (all []report.Table) {
 func TestItIsXMLAndNoTextsMeet(t *testing.T) {
 	tables := append(edges(), lines(), bars(), crowd(1), crowd(12))
 	for n, table := range tables {
-		texts, names := parse(t, Draw(table))
+		texts, names := parse(t, drawn(t, table))
 		require.NotEmpty(t, texts)
 		for i, a := range texts {
 			require.True(t, a.x0 >= 0 && a.x1 <= width+0.1, "table %d: %q is off the page", n, a.text)
@@ -118,7 +126,7 @@ func TestItIsXMLAndNoTextsMeet(t *testing.T) {
 		}
 		require.Contains(t, names, "svg")
 	}
-	texts, _ := parse(t, Draw(bars()))
+	texts, _ := parse(t, drawn(t, bars()))
 	require.Contains(t, fmt.Sprint(texts), "Muster <agent rsh> & co")
 }
 
@@ -131,7 +139,7 @@ type box struct {
 func parse(t *testing.T, svg []byte) (texts []box, names []string) {
 	t.Helper()
 	var attr map[string]string
-	inText := false
+	high, inText := 0.0, false
 	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -147,66 +155,65 @@ func parse(t *testing.T, svg []byte) (texts []box, names []string) {
 				require.NotContains(t, a.Value, "Inf")
 			}
 			inText = e.Name.Local == "text"
+			if e.Name.Local == "svg" {
+				high = place(t, strings.TrimSuffix(attr["height"], "pt"))
+			}
 		case xml.EndElement:
 			inText = false
 		case xml.CharData:
 			if inText {
-				texts = append(texts, boxOf(t, string(e), attr))
+				// y counts from the bottom of the page, downwards.
+				x, y, text := place(t, attr["x"]), high+place(t, attr["y"]), string(e)
+				texts = append(texts, box{text, x, y - 0.75*size, x + letter*float64(len([]rune(text))), y + 0.22*size})
 			}
 		}
 	}
 }
 
-func boxOf(t *testing.T, text string, attr map[string]string) box {
-	place := func(name string) float64 {
-		v, err := strconv.ParseFloat(attr[name], 64)
-		require.NoError(t, err)
-		return v
-	}
-	x, y, size := place("x"), place("y"), place("font-size")
-	w := 0.57 * size * float64(len([]rune(text))) // as wide as letters are on the average of a wide face
-	switch attr["text-anchor"] {
-	case "middle":
-		x -= w / 2
-	case "end":
-		x -= w
-	}
-	return box{text, x, y - 0.75*size, x + w, y + 0.22*size}
+func place(t *testing.T, text string) float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	require.NoError(t, err)
+	return v
 }
 
+// TestScale: an axis is logarithmic where its values span more than a decade.
 func TestScale(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
 		log    bool
+		low    float64
 		ticks  []string
 	}{
-		{[]float64{0.4, 3}, false, []string{"0", "0.5", "1", "1.5", "2", "2.5", "3"}},
-		{[]float64{1, 10}, false, []string{"0", "2", "4", "6", "8", "10"}},
-		{[]float64{1, 11}, true, []string{"1", "2", "5", "10", "20"}},
-		{[]float64{0, 90}, false, []string{"0", "20", "40", "60", "80", "100"}},
-		{[]float64{3, 4500}, true, []string{"10", "100", "1k"}},
-		{[]float64{1000, 2e7}, true, []string{"1k", "10k", "100k", "1M", "10M"}},
-		{[]float64{0, 0}, false, []string{"0", "0.2", "0.4", "0.6", "0.8", "1"}},
-		{[]float64{-1, 3}, false, []string{"-1", "0", "1", "2", "3"}},
-		{[]float64{-1, 400}, false, []string{"-100", "0", "100", "200", "300", "400"}},
+		{[]float64{0.4, 3}, false, 0, nil},
+		{[]float64{1, 10}, false, 0, nil},
+		{[]float64{1, 11}, true, 1, []string{"1", "2", "5", "10"}},
+		{[]float64{0, 90}, false, 0, nil},
+		{[]float64{3, 4500}, true, 3, []string{"10", "100", "1k"}},
+		{[]float64{1000, 2e7}, true, 1000, []string{"1k", "10k", "100k", "1M", "10M"}},
+		{[]float64{0, 0}, false, 0, nil},
+		{[]float64{-1, 3}, false, -1, nil},
+		{[]float64{-1, 400}, false, -1, nil},
 	} {
-		s := fit(c.values, 100, 0)
-		require.Equal(t, c.log, s.log, "%v", c.values)
-		var ticks []string
-		for _, v := range s.ticks() {
-			ticks = append(ticks, short(v))
-		}
-		require.Equal(t, c.ticks, ticks, "%v", c.values)
+		p := plot.New()
+		scale(&p.Y, c.values, true)
+		require.Equal(t, c.log, p.Y.Scale == plot.LogScale{}, "%v", c.values)
+		require.Equal(t, c.low, p.Y.Min)
+		require.Greater(t, p.Y.Max, p.Y.Min)
 		for _, v := range c.values {
-			require.True(t, s.at(v) >= -1e-9 && s.at(v) <= 100+1e-9, "%v lies at %v", v, s.at(v))
+			require.True(t, p.Y.Norm(v) >= -1e-9 && p.Y.Norm(v) <= 1+1e-9, "%v lies at %v", v, p.Y.Norm(v))
 		}
-		require.InDelta(t, 100, s.at(s.low), 1e-9)
-		require.InDelta(t, 0, s.at(s.high), 1e-9)
+		var ticks []string
+		for _, tick := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
+			ticks = append(ticks, tick.Label)
+		}
+		if c.log {
+			require.Equal(t, c.ticks, ticks, "%v", c.values)
+		}
 	}
 }
 
 func TestWrap(t *testing.T) {
-	require.Equal(t, []string{"one two", "three"}, wrap("one two  three", 7*0.6*10, 10))
-	require.Equal(t, []string{"abcdef…"}, wrap("abcdefghijk", 7*0.6*10, 10))
-	require.Empty(t, wrap("", 100, 10))
+	require.Equal(t, []string{"one two", "three"}, wrap("one two  three", 7*letter))
+	require.Equal(t, []string{"abcdef…"}, wrap("abcdefghijk", 7*letter))
+	require.Empty(t, wrap("", 100))
 }
