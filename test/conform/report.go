@@ -134,26 +134,18 @@ func (m *matrix) figures() error {
 	for _, key := range []string{"cells", "hangs", "falseSuccesses", "faults", "left", "bareHangs", "bareFalseSuccesses"} {
 		raw[key] = counts[key]
 	}
-	log, err := figure.WriteRaw(dir, "conform", raw)
-	if err != nil {
-		return err
+	kept, err := figure.Keep(dir, "make conform", "conform", raw,
+		figure.Row{Name: "hangs in the conformance matrix", Log: "hangs", Op: "=="},
+		figure.Row{Name: "conformance cells that ended with a false success", Log: "falseSuccesses", Op: "=="},
+		figure.Row{Name: "conformance cells with a fault of any kind", Log: "faults", Op: "=="},
+		figure.Row{Name: "processes left in workers after a conformance cell", Log: "left", Op: "=="},
+		figure.Row{Name: "conformance cells under agent run", Log: "cells"},
+		figure.Row{Name: "hangs of mpirun by itself in the same cells", Log: "bareHangs"},
+		figure.Row{Name: "false successes of mpirun by itself in the same cells", Log: "bareFalseSuccesses"})
+	for _, row := range kept {
+		fmt.Println(row)
 	}
-	for _, row := range []figure.Row{
-		{Name: "hangs in the conformance matrix", Log: log + "#hangs", Op: "=="},
-		{Name: "conformance cells that ended with a false success", Log: log + "#falseSuccesses", Op: "=="},
-		{Name: "conformance cells with a fault of any kind", Log: log + "#faults", Op: "=="},
-		{Name: "processes left in workers after a conformance cell", Log: log + "#left", Op: "=="},
-		{Name: "conformance cells under agent run", Log: log + "#cells"},
-		{Name: "hangs of mpirun by itself in the same cells", Log: log + "#bareHangs"},
-		{Name: "false successes of mpirun by itself in the same cells", Log: log + "#bareFalseSuccesses"},
-	} {
-		row.Command = "make conform"
-		if row, err = figure.Record(dir, row); err != nil {
-			return err
-		}
-		fmt.Printf("%s: %v\n", row.Name, row.Value)
-	}
-	return nil
+	return err
 }
 
 func one(is bool) int {

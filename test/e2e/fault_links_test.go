@@ -59,8 +59,8 @@ func cuts(_ *hit, table *faultTable) []figure.Row {
 		table.Resumed = max(table.Resumed, c.Seconds)
 	}
 	return []figure.Row{
-		{Name: "links cut", Op: ">=", Bar: 10 * 3 * faultWorkers, Log: "#links_cut"},
-		resumedWithin(figure.Row{Name: fmt.Sprintf("%d links cut at once: all resumed", 3*faultWorkers), Unit: "s", Log: "#resumed_s"}),
+		{Name: "links cut", Op: ">=", Bar: 10 * 3 * faultWorkers, Log: "links_cut"},
+		resumedWithin(figure.Row{Name: fmt.Sprintf("%d links cut at once: all resumed", 3*faultWorkers), Unit: "s", Log: "resumed_s"}),
 	}
 }
 
@@ -83,7 +83,7 @@ func restartContainerd(h *hit) {
 
 func bridges(h *hit, table *faultTable) []figure.Row {
 	table.Extra = h.bridges
-	return []figure.Row{{Name: "bridges in any worker 20 s later", Op: "<=", Bar: 1, Log: "#extra"}}
+	return []figure.Row{{Name: "bridges in any worker 20 s later", Op: "<=", Bar: 1, Log: "extra"}}
 }
 
 func dropFor20s(h *hit) {

@@ -72,9 +72,9 @@ func (row fault) run(t *testing.T, f *faults) {
 	row.leftovers(h, &table)
 	var rows []figure.Row
 	if row.survived {
-		rows = append(rows, figure.Row{Name: "lines lost or doubled", Op: "==", Bar: 0, Log: "#wrong"})
+		rows = append(rows, figure.Row{Name: "lines lost or doubled", Op: "==", Bar: 0, Log: "wrong"})
 	} else {
-		rows = append(rows, figure.Row{Name: "seconds to the launcher's exit", Unit: "s", Op: "<=", Bar: row.limit.Seconds(), Log: "#worst_s"})
+		rows = append(rows, figure.Row{Name: "seconds to the launcher's exit", Unit: "s", Op: "<=", Bar: row.limit.Seconds(), Log: "worst_s"})
 	}
 	if row.after != nil {
 		rows = append(rows, row.after(h, &table)...)
@@ -161,8 +161,8 @@ func shown(h *hit, table *faultTable) []figure.Row {
 		table.Resumed = max(table.Resumed, last.Sub(h.back).Seconds())
 	}
 	return []figure.Row{
-		{Name: "links made again", Op: ">=", Bar: 3 * faultWorkers, Log: "#links_cut"},
-		{Name: fmt.Sprintf("all %d links resumed after the server answers again", 3*faultWorkers), Unit: "s", Log: "#resumed_s"},
+		{Name: "links made again", Op: ">=", Bar: 3 * faultWorkers, Log: "links_cut"},
+		{Name: fmt.Sprintf("all %d links resumed after the server answers again", 3*faultWorkers), Unit: "s", Log: "resumed_s"},
 	}
 }
 

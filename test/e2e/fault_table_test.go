@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/test/suite/figure"
@@ -68,19 +69,15 @@ func (f *faultTable) record(t *testing.T, event string, rows ...figure.Row) {
 	}
 	dir, err := figure.Dir()
 	require.NoError(t, err)
-	raw, err := figure.WriteRaw(dir, faultRaw+faultSlug(event), f)
-	require.NoError(t, err)
 	rows = append(rows,
-		figure.Row{Name: "exit codes that say the wrong thing", Op: "==", Bar: 0, Log: "#bad_codes"},
-		figure.Row{Name: "processes left in workers once the lease has passed", Op: "==", Bar: 0, Log: "#left"})
-	for _, row := range rows {
-		row.Name, row.Command, row.Log = "cluster, "+event+": "+row.Name, "make e2e", raw+row.Log
-		got, err := figure.Record(dir, row)
-		require.NoError(t, err)
-		if !got.Pass {
-			t.Errorf("%s: %v %s, wanted %s %v", got.Name, got.Value, got.Unit, got.Op, got.Bar)
-		}
+		figure.Row{Name: "exit codes that say the wrong thing", Op: "==", Bar: 0, Log: "bad_codes"},
+		figure.Row{Name: "processes left in workers once the lease has passed", Op: "==", Bar: 0, Log: "left"})
+	for i := range rows {
+		rows[i].Name = "cluster, " + event + ": " + rows[i].Name
 	}
+	kept, err := figure.Keep(dir, "make e2e", faultRaw+faultSlug(event), f, rows...)
+	require.NoError(t, err)
+	assert.NoError(t, figure.Missed(kept))
 }
 
 // printFaults prints the table of the rows that were recorded since begin.

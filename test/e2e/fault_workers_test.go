@@ -86,7 +86,7 @@ func checkpoints(h *hit, table *faultTable) []figure.Row {
 	}
 	table.Extra = missing
 	oneOfTheNode(h, table)
-	return []figure.Row{{Name: "checkpoints missing", Op: "==", Bar: 0, Log: "#extra"}}
+	return []figure.Row{{Name: "checkpoints missing", Op: "==", Bar: 0, Log: "extra"}}
 }
 
 // powerOff: a node without power sends no FIN and no RST.

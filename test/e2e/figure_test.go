@@ -16,14 +16,11 @@ func record(t *testing.T, row figure.Row, raw map[string]figure.Series) {
 	t.Helper()
 	dir, err := figure.Dir()
 	require.NoError(t, err)
-	row.Log, err = figure.WriteRaw(dir, "e2e-"+row.Name, raw)
+	row.Log = row.Name
+	kept, err := figure.Keep(dir, "make e2e", "e2e-"+row.Name, raw, row)
 	require.NoError(t, err)
-	row.Log += "#" + row.Name
-	row.Command = "make e2e"
-	row, err = figure.Record(dir, row)
-	require.NoError(t, err)
-	t.Logf("%s: %.3g %s (bar %s %.3g)", row.Name, row.Value, row.Unit, row.Op, row.Bar)
-	require.True(t, row.Pass, "%+v", row)
+	t.Log(kept)
+	require.NoError(t, figure.Missed(kept))
 }
 
 // pairRatios divides pair by pair: what else goes on in the machine disturbs

@@ -79,10 +79,7 @@ func record(t *testing.T, name string, series figure.Series, row figure.Row) {
 		t.Logf("not recorded: %v", err)
 		return
 	}
-	row.Command = "make test"
-	row.Log, err = figure.WriteRaw(dir, name, series)
+	kept, err := figure.Keep(dir, "make test", name, series, row)
 	require.NoError(t, err)
-	row, err = figure.Record(dir, row)
-	require.NoError(t, err)
-	t.Logf("%s: %.3g %s", row.Name, row.Value, row.Unit)
+	t.Log(kept)
 }

@@ -77,16 +77,12 @@ func record(dir string, results []result, subset bool) error {
 	for _, r := range results {
 		count[r.End]++
 	}
-	log, err := figure.WriteRaw(dir, raw, count)
-	if err != nil {
-		return err
-	}
+	var rows []figure.Row
 	for end, name := range figures {
-		if _, err := figure.Record(dir, figure.Row{Name: of + name, Op: "==", Command: command, Log: log + "#" + end}); err != nil {
-			return err
-		}
+		rows = append(rows, figure.Row{Name: of + name, Op: "==", Log: end})
 	}
-	return nil
+	_, err := figure.Keep(dir, command, raw, count, rows...)
+	return err
 }
 
 // print prints the worst end of each cell, and how many runs ended in each way.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -70,32 +69,12 @@ func fields(test string, list bool, raw map[string]figure.Series) error {
 
 // record writes the rows.
 func record(raw map[string]figure.Series) error {
-	dir, err := figure.Dir()
-	if err != nil {
-		return err
-	}
-	log, err := figure.WriteRaw(dir, "crds", raw)
-	if err != nil {
-		return err
-	}
-	var missed error
-	for _, row := range []figure.Row{
-		{Name: "fields of the kinds' CRDs that convert neither carries nor names", Log: log + "#neither", Op: "==", Bar: 0},
-		{Name: "fields of the kinds' CRDs that were walked", Log: log + "#walked"},
-		{Name: "manifests in agent/kubeflow/testdata that do not convert", Log: log + "#refused", Op: "==", Bar: 0},
-		{Name: "manifests in agent/kubeflow/testdata", Log: log + "#manifests", Op: ">=", Bar: 30},
-		{Name: "example jobs of the kinds' own projects", Log: log + "#examples"},
-		{Name: "of these, jobs that do not convert and say no way out", Log: log + "#stuck", Op: "==", Bar: 0},
-		{Name: "hand-written code per kind, median", Log: log + "#lines"},
-	} {
-		row.Command = "make convert"
-		row, err := figure.Record(dir, row)
-		if err != nil {
-			return err
-		}
-		if !row.Pass {
-			missed = errors.Join(missed, fmt.Errorf("%s: %v misses %s %v", row.Name, row.Value, row.Op, row.Bar))
-		}
-	}
-	return missed
+	return figure.Report("make convert", "crds", raw,
+		figure.Row{Name: "fields of the kinds' CRDs that convert neither carries nor names", Log: "neither", Op: "==", Bar: 0},
+		figure.Row{Name: "fields of the kinds' CRDs that were walked", Log: "walked"},
+		figure.Row{Name: "manifests in agent/kubeflow/testdata that do not convert", Log: "refused", Op: "==", Bar: 0},
+		figure.Row{Name: "manifests in agent/kubeflow/testdata", Log: "manifests", Op: ">=", Bar: 30},
+		figure.Row{Name: "example jobs of the kinds' own projects", Log: "examples"},
+		figure.Row{Name: "of these, jobs that do not convert and say no way out", Log: "stuck", Op: "==", Bar: 0},
+		figure.Row{Name: "hand-written code per kind, median", Log: "lines"})
 }

@@ -87,18 +87,10 @@ func save(results []result) error {
 		counts[r.Where][r.Result]++
 	}
 	for where, count := range counts {
-		log, err := figure.WriteRaw(dir, "frameworks-"+where, map[string]any{"failed": count[failed], "passed": count[passed]})
-		if err != nil {
+		if _, err := figure.Keep(dir, "make frameworks", "frameworks-"+where, map[string]any{"failed": count[failed], "passed": count[passed]},
+			figure.Row{Name: "frameworks, " + where + ": rows that failed", Log: "failed", Op: "==", Bar: 0},
+			figure.Row{Name: "frameworks, " + where + ": rows that passed", Log: "passed", Op: ">=", Bar: 1}); err != nil {
 			return err
-		}
-		for _, row := range []figure.Row{
-			{Name: "frameworks, " + where + ": rows that failed", Log: log + "#failed", Op: "==", Bar: 0},
-			{Name: "frameworks, " + where + ": rows that passed", Log: log + "#passed", Op: ">=", Bar: 1},
-		} {
-			row.Command = "make frameworks"
-			if _, err := figure.Record(dir, row); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -3,7 +3,7 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 
 	"github.com/musterhq/muster/test/suite/figure"
 )
@@ -11,26 +11,12 @@ import (
 // figure keeps a figure; name says what it counts in this row.
 func (w *world) figure(name string, value any, op string, bar float64, unit string) {
 	w.raw[name] = value
-	w.figures = append(w.figures, figure.Row{Name: "gang " + w.row.key + ": " + name, Log: name, Op: op, Bar: bar, Unit: unit, Command: "make e2e-gang"})
+	w.figures = append(w.figures, figure.Row{Name: "gang " + w.row.key + ": " + name, Log: name, Op: op, Bar: bar, Unit: unit})
 }
 
 // record writes what was seen, and the row's figures. The error says which one
 // missed its bar.
 func (w *world) record() error {
-	log, err := figure.WriteRaw(w.out, "gang-"+w.row.key, w.raw)
-	if err != nil {
-		return err
-	}
-	var missed error
-	for _, f := range w.figures {
-		f.Log = log + "#" + f.Log
-		f, err := figure.Record(w.out, f)
-		if err != nil {
-			return err
-		}
-		if !f.Pass {
-			missed = fmt.Errorf("%s: %v %s, not %s %v", f.Name, f.Value, f.Unit, f.Op, f.Bar)
-		}
-	}
-	return missed
+	kept, err := figure.Keep(w.out, "make e2e-gang", "gang-"+w.row.key, w.raw, w.figures...)
+	return errors.Join(err, figure.Missed(kept))
 }

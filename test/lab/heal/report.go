@@ -149,15 +149,6 @@ func record(dir string, results []result) error {
 		}
 		list = append(list, row)
 	}
-	log, err := figure.WriteRaw(dir, "heal", raw)
-	if err != nil {
-		return err
-	}
-	for _, row := range list {
-		row.Log, row.Command = log+"#"+row.Log, "make heal"
-		if _, err := figure.Record(dir, row); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := figure.Keep(dir, "make heal", "heal", raw, list...)
+	return err
 }

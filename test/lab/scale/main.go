@@ -60,5 +60,5 @@ type world struct{ *measure.World }
 
 // record records figures, and prints them.
 func record(name string, raw any, rows ...figure.Row) error {
-	return measure.Record("make e2e-scale", name, raw, rows...)
+	return figure.Report("make e2e-scale", name, raw, rows...)
 }

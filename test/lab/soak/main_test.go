@@ -83,19 +83,14 @@ func prepared(m *testing.M) (int, error) {
 
 // record writes a figure where $MUSTER_OUT is set, and requires its bar in any
 // case.
-func record(t *testing.T, raw string, rows []figure.Row, numbers any) {
+func record(t *testing.T, command, raw string, rows []figure.Row, numbers any) {
 	t.Helper()
 	dir := os.Getenv("MUSTER_OUT")
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	log, err := figure.WriteRaw(dir, raw, numbers)
+	kept, err := figure.Keep(dir, command, raw, numbers, rows...)
 	require.NoError(t, err)
-	for _, row := range rows {
-		row.Log = log + row.Log
-		got, err := figure.Record(dir, row)
-		require.NoError(t, err)
-		t.Logf("%s: %g %s (bar %s %g)", got.Name, got.Value, got.Unit, got.Op, got.Bar)
-		require.True(t, got.Pass, "%+v", got)
-	}
+	t.Log(kept)
+	require.NoError(t, figure.Missed(kept))
 }

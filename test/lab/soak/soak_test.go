@@ -145,20 +145,17 @@ func (s *soaked) finish(t *testing.T, w *world, e *echo) {
 	s.Launches = strings.Count(string(starts), "\n")
 	name := fmt.Sprintf("one session, idle %d times for %s, lost silently each time", *spells, *spell)
 	rows := []figure.Row{
-		{Name: name + ": exit code", Log: "#exit_code", Op: "==", Bar: 0},
-		{Name: name + ": stdout equal by SHA-256", Log: "#stdout_equal", Op: "==", Bar: 1},
-		{Name: name + ": stderr equal by SHA-256", Log: "#stderr_equal", Op: "==", Bar: 1},
-		{Name: name + ": launches", Log: "#launches", Op: "==", Bar: 1},
-		{Name: name + ": minutes", Log: "#minutes", Op: ">=", Bar: (time.Duration(*spells) * *spell).Minutes()},
-		{Name: name + ": connections lost in a spell, least", Log: "#connections_lost", Op: ">=", Bar: 1},
-		{Name: name + ": bytes of the session in the spells", Log: "#idle_bytes", Op: "==", Bar: 0},
-		{Name: name + ": from loss to redial, longest", Log: "#redial", Op: "<=", Bar: 15},
-		{Name: name + ": answer to an old token", Log: "#old_token_status", Op: "==", Bar: http.StatusUnauthorized},
+		{Name: name + ": exit code", Log: "exit_code", Op: "==", Bar: 0},
+		{Name: name + ": stdout equal by SHA-256", Log: "stdout_equal", Op: "==", Bar: 1},
+		{Name: name + ": stderr equal by SHA-256", Log: "stderr_equal", Op: "==", Bar: 1},
+		{Name: name + ": launches", Log: "launches", Op: "==", Bar: 1},
+		{Name: name + ": minutes", Log: "minutes", Op: ">=", Bar: (time.Duration(*spells) * *spell).Minutes()},
+		{Name: name + ": connections lost in a spell, least", Log: "connections_lost", Op: ">=", Bar: 1},
+		{Name: name + ": bytes of the session in the spells", Log: "idle_bytes", Op: "==", Bar: 0},
+		{Name: name + ": from loss to redial, longest", Log: "redial", Op: "<=", Bar: 15},
+		{Name: name + ": answer to an old token", Log: "old_token_status", Op: "==", Bar: http.StatusUnauthorized},
 	}
-	for i := range rows {
-		rows[i].Command = "make soak"
-	}
-	record(t, fmt.Sprintf("soak-%d-%s", *spells, *spell), rows, s)
+	record(t, "make soak", fmt.Sprintf("soak-%d-%s", *spells, *spell), rows, s)
 }
 
 // ended waits for a worker that was told to end.

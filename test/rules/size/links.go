@@ -11,10 +11,10 @@ import (
 )
 
 // links counts what each binary links; the bars are those of test/rules.
-func links(raw map[string]figure.Series) (rows []bar, err error) {
+func links(raw map[string]figure.Series) (rows []figure.Row, err error) {
 	count := func(name, key, unit string, n, most int) {
 		raw[key] = figure.Series{Unit: unit, Samples: []float64{float64(n)}, Reduce: "last"}
-		rows = append(rows, bar{name, key, "<=", float64(most)})
+		rows = append(rows, figure.Row{Name: name, Log: key, Op: "<=", Bar: float64(most)})
 	}
 	for _, b := range linked.Binaries() {
 		found, err := b.Look()

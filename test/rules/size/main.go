@@ -12,7 +12,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -33,10 +32,6 @@ func main() {
 func run() error {
 	bin := flag.String("bin", "", "directory of the binaries; default: bin of the module")
 	flag.Parse()
-	out, err := figure.Dir()
-	if err != nil {
-		return err
-	}
 	if *bin == "" {
 		root, err := figure.Root()
 		if err != nil {
@@ -61,7 +56,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return record(out, raw, append(bars(), more...))
+	return figure.Report("make size", "size", raw, append(bars(), more...)...)
 }
 
 func measure(agent, bin, dir string) (map[string]figure.Series, error) {
@@ -90,44 +85,19 @@ func measure(agent, bin, dir string) (map[string]figure.Series, error) {
 	return raw, err
 }
 
-// bar is a figure's name, its key among the raw numbers, and what it is held to.
-type bar struct {
-	name, key, op string
-	bar           float64
-}
-
-func bars() []bar {
-	return []bar{
-		{"agent binary", "agent", "<=", 6e6},
-		{"agent start, version", "start", "<=", 5},
-		{"agent start, version handed to agent-launcher", "handover", "", 0},
-		{"PID 1 + attach with one idle link, PSS", "pss", "<=", 8e6},
-		{"agent-launcher binary", "launcher", "<=", 30e6},
-		{"stub start, to its request sent", "stub_start", "<=", 2.5},
-		{"stub RSS, while it waits", "stub_rss", "<=", 3e6},
-		{"stub RSS, peak while it starts", "stub_peak", "", 0},
-		{"agent-launcher, its worker linked and its command waiting, PSS", "launcher_pss", "<=", 18e6},
-		{"controller binary", "controller", "<=", 40e6},
+func bars() []figure.Row {
+	return []figure.Row{
+		{Name: "agent binary", Log: "agent", Op: "<=", Bar: 6e6},
+		{Name: "agent start, version", Log: "start", Op: "<=", Bar: 5},
+		{Name: "agent start, version handed to agent-launcher", Log: "handover"},
+		{Name: "PID 1 + attach with one idle link, PSS", Log: "pss", Op: "<=", Bar: 8e6},
+		{Name: "agent-launcher binary", Log: "launcher", Op: "<=", Bar: 30e6},
+		{Name: "stub start, to its request sent", Log: "stub_start", Op: "<=", Bar: 2.5},
+		{Name: "stub RSS, while it waits", Log: "stub_rss", Op: "<=", Bar: 3e6},
+		{Name: "stub RSS, peak while it starts", Log: "stub_peak"},
+		{Name: "agent-launcher, its worker linked and its command waiting, PSS", Log: "launcher_pss", Op: "<=", Bar: 18e6},
+		{Name: "controller binary", Log: "controller", Op: "<=", Bar: 40e6},
 	}
-}
-
-func record(out string, raw map[string]figure.Series, bars []bar) error {
-	log, err := figure.WriteRaw(out, "size", raw)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, r := range bars {
-		row, err := figure.Record(out, figure.Row{Name: r.name, Op: r.op, Bar: r.bar, Command: "make size", Log: log + "#" + r.key})
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%-62s %12.6g %-6s %s %g\n", row.Name, row.Value, row.Unit, row.Op, row.Bar)
-		if !row.Pass {
-			errs = append(errs, fmt.Errorf("%s misses its bar", row.Name))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func copyBinary(from, to string) error {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/test/lab/bench/report"
-	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/lab/operator"
 	"github.com/musterhq/muster/test/suite/figure"
 )
@@ -89,5 +88,5 @@ func figures(o options, results []result) error {
 			}
 		}
 	}
-	return measure.Record("make bench-apply", "bench-apply", raw, rows...)
+	return figure.Report("make bench-apply", "bench-apply", raw, rows...)
 }

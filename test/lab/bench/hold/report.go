@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/test/lab/bench/report"
-	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
@@ -110,5 +109,5 @@ func (w *world) figures(o options, results []result) error {
 		add("muster", fmt.Sprintf("API requests per worker in 2 minutes of an Open MPI 4 job of %d workers", n), n, meanwhile, "median", figure.Row{})
 		add("muster", fmt.Sprintf("API requests per worker, start to end of an Open MPI 4 job of %d workers and over 2 minutes", n), n, whole, "median", figure.Row{})
 	}
-	return measure.Record("make bench-hold", "bench-hold", raw, rows...)
+	return figure.Report("make bench-hold", "bench-hold", raw, rows...)
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,7 +30,7 @@ func (r *raw) over(all results, skip int, name, other string, bar float64, get f
 	}
 	name = fmt.Sprintf("%d workers, %s, over %s", barred, name, titles[other])
 	r.series[name] = figure.Series{Unit: "ratio", Reduce: "ratio", Samples: mine, Over: theirs}
-	r.rows = append(r.rows, figure.Row{Name: name, Op: "<=", Bar: bar})
+	r.rows = append(r.rows, figure.Row{Name: name, Log: name, Op: "<=", Bar: bar})
 }
 
 func recordAll(launches, readies results) error {
@@ -56,32 +55,7 @@ func recordAll(launches, readies results) error {
 		}
 		name := fmt.Sprintf("%d workers, API requests a worker from start to end", size)
 		r.series[name] = figure.Series{Unit: "requests", Reduce: "median", Samples: requests}
-		r.rows = append(r.rows, figure.Row{Name: name, Op: "<=", Bar: 1.5})
+		r.rows = append(r.rows, figure.Row{Name: name, Log: name, Op: "<=", Bar: 1.5})
 	}
-	return r.record()
-}
-
-// record writes and prints the rows. One that misses its bar is an error.
-func (r *raw) record() error {
-	dir, err := figure.Dir()
-	if err != nil {
-		return err
-	}
-	log, err := figure.WriteRaw(dir, "bench-launch", r.series)
-	if err != nil {
-		return err
-	}
-	var missed error
-	for _, row := range r.rows {
-		row.Log, row.Command = log+"#"+row.Name, command
-		row, err := figure.Record(dir, row)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%-90s %8.3g %s (bar %s %.4g)\n", row.Name, row.Value, row.Unit, row.Op, row.Bar)
-		if !row.Pass {
-			missed = errors.Join(missed, fmt.Errorf("%s: %.4g %s misses %s %.4g", row.Name, row.Value, row.Unit, row.Op, row.Bar))
-		}
-	}
-	return missed
+	return figure.Report(command, "bench-launch", r.series, r.rows...)
 }

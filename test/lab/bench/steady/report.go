@@ -34,10 +34,6 @@ func save(ctx context.Context, o options, all []compared) error {
 			slicesInBlock, o.turns, o.blocks, o.launches, o.settle),
 		"Without Muster: PID 1 is a shell in a read.",
 	}
-	dir, err := figure.Dir()
-	if err != nil {
-		return err
-	}
 	raw, rows := map[string]any{}, []figure.Row(nil)
 	for _, c := range all {
 		table.Rows = append(table.Rows,
@@ -57,22 +53,7 @@ func save(ctx context.Context, o options, all []compared) error {
 			table.Notes = append(table.Notes, fmt.Sprintf("Agents: PID 1 and its bridge while the loop's slices count; the worst of %d workers and %d launches %.4f %% of a core.", c.load.workers, o.launches, slices.Max(c.Agents)))
 		}
 	}
-	log, err := figure.WriteRaw(dir, "bench-steady", raw)
-	if err != nil {
-		return err
-	}
-	missed := report.Save(table)
-	for _, row := range rows {
-		row.Log, row.Command = log+"#"+row.Log, command
-		row, err := figure.Record(dir, row)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%-80s %8.4g %s\n", row.Name, row.Value, row.Unit)
-		if !row.Pass {
-			missed = errors.Join(missed, fmt.Errorf("%s: %.4g misses %s %.4g", row.Name, row.Value, row.Op, row.Bar))
-		}
-	}
+	missed := errors.Join(report.Save(table), figure.Report(command, "bench-steady", raw, rows...))
 	for _, note := range table.Notes {
 		fmt.Println(note)
 	}

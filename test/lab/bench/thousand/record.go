@@ -13,7 +13,6 @@ import (
 
 	"github.com/musterhq/muster/test/lab/bench/report"
 	"github.com/musterhq/muster/test/lab/kwok"
-	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/kube"
 )
@@ -117,7 +116,7 @@ func recordScale(o options, all []run, notes []string) error {
 	launched, peak := func(r run) float64 { return r.Launched }, func(r run) float64 { return r.PeakMB }
 	name := fmt.Sprintf("%d workers: ", most)
 	over := fmt.Sprintf(" per worker, over that at %d workers", least)
-	return errors.Join(report.Save(t), measure.Record(command, "bench-scale", map[string]any{
+	return errors.Join(report.Save(t), figure.Report(command, "bench-scale", map[string]any{
 		"runs": all, "time": series("s", most, launched), "memory": series("MB", most, peak),
 		"time growth": growth(launched), "memory growth": growth(peak),
 		"requests": series("requests", most, func(r run) float64 { return r.Requests }),
@@ -170,7 +169,7 @@ func recordOutput(all []outcome, o options, notes []string) error {
 		}
 	}
 	name := fmt.Sprintf("%d ranks each printing %d lines/s: ", o.most(), rate)
-	return errors.Join(report.Save(t), measure.Record(command, "bench-output", map[string]any{"outcomes": all, "late": late, "lost": lost},
+	return errors.Join(report.Save(t), figure.Report(command, "bench-output", map[string]any{"outcomes": all, "late": late, "lost": lost},
 		figure.Row{Name: name + "the latest line", Log: "late", Op: "<=", Bar: 1},
 		figure.Row{Name: name + "lines lost", Log: "lost", Op: "=="},
 	))

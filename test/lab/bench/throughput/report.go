@@ -56,33 +56,12 @@ func save(ctx context.Context, o options, all []samples) error {
 }
 
 func record(all []samples, rates map[string][]float64) error {
-	dir, err := figure.Dir()
-	if err != nil {
-		return err
-	}
 	over := func(a, b string) figure.Series {
 		return figure.Series{Unit: "ratio", Reduce: "ratio", Samples: rates[a], Over: rates[b]}
 	}
-	log, err := figure.WriteRaw(dir, "bench-throughput", map[string]any{
+	return figure.Report(command, "bench-throughput", map[string]any{
 		"transfers": all, "stdout": over("Muster", "kubectl exec"), "stdin": over("Muster, standard input", "kubectl exec, standard input"),
-	})
-	if err != nil {
-		return err
-	}
-	var missed error
-	for _, row := range []figure.Row{
-		{Name: "stdout throughput of one session through the whole path, of kubectl exec's in the same run", Log: "stdout", Op: ">=", Bar: 1},
-		{Name: "stdin throughput of one session through the whole path, of kubectl exec's in the same run", Log: "stdin"},
-	} {
-		row.Log, row.Command = log+"#"+row.Log, command
-		row, err := figure.Record(dir, row)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%-100s %8.4g %s\n", row.Name, row.Value, row.Unit)
-		if !row.Pass {
-			missed = errors.Join(missed, fmt.Errorf("%s: %.4g misses %s %.4g", row.Name, row.Value, row.Op, row.Bar))
-		}
-	}
-	return missed
+	},
+		figure.Row{Name: "stdout throughput of one session through the whole path, of kubectl exec's in the same run", Log: "stdout", Op: ">=", Bar: 1},
+		figure.Row{Name: "stdin throughput of one session through the whole path, of kubectl exec's in the same run", Log: "stdin"})
 }
