@@ -13,27 +13,27 @@ func (r *running) onVictim(p process) bool { return p.host == victim }
 // or leave their own parent behind.
 func (r *running) daemon() func(process) bool {
 	above := map[int]bool{}
-	is := func(p process) bool { return p.host == victim && slices.Contains(r.column.daemons, p.comm) }
+	is := func(p process) bool { return p.host == victim && slices.Contains(r.column.daemons, p.Comm) }
 	for _, p := range processes(r.mark) {
-		above[p.parent] = above[p.parent] || is(p)
+		above[p.Parent] = above[p.Parent] || is(p)
 	}
-	return func(p process) bool { return is(p) && !above[p.pid] }
+	return func(p process) bool { return is(p) && !above[p.PID] }
 }
 
 // isAgent: the remote agent for the victim, in the launcher: `agent rsh HOST`,
 // or the stand-in of a bare mpirun.
 func (r *running) isAgent(p process) bool {
-	return slices.Contains(p.argv, victim) && p.host == "" && !r.isRun(p)
+	return slices.Contains(p.Argv, victim) && p.host == "" && !r.isRun(p)
 }
 
-func (r *running) isRun(p process) bool { return p.pid == r.cmd.Process.Pid }
+func (r *running) isRun(p process) bool { return p.PID == r.cmd.Process.Pid }
 
 // isMPIRun: the command itself, as opposed to the agents below it.
 func (r *running) isMPIRun(p process) bool {
 	if r.bare {
 		return r.isRun(p)
 	}
-	return p.host == "" && p.parent == r.cmd.Process.Pid && !slices.Contains(p.argv, "worker")
+	return p.host == "" && p.Parent == r.cmd.Process.Pid && !slices.Contains(p.Argv, "worker")
 }
 
 func killAgent(r *running) int { return chosen(r.mark, syscall.SIGKILL, r.isAgent) }
@@ -59,7 +59,7 @@ func killWorker(r *running) int {
 }
 
 // isWorker: PID 1 of a fake worker.
-func isWorker(p process) bool { return p.comm == "agent" && slices.Contains(p.argv, "worker") }
+func isWorker(p process) bool { return p.Comm == "agent" && slices.Contains(p.Argv, "worker") }
 
 func signalMPIRun(sig syscall.Signal) func(*running) int {
 	return func(r *running) int { return chosen(r.mark, sig, r.isMPIRun) }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 const (
@@ -91,13 +92,13 @@ func (s *space) nsenterFloor(j job) func(lines int, command []string) string {
 	dir := s.t.TempDir()
 	agent, hosts := filepath.Join(dir, "agent"), filepath.Join(dir, "hosts")
 	require.NoError(s.t, os.Mkdir(hosts, 0o755))
-	pids := containerPIDs(s.t)
+	containers, err := proc.Containers()
+	require.NoError(s.t, err)
 	var hostfile strings.Builder
 	for _, pod := range s.pods() {
-		pid, ok := pids[pod.Name]
-		require.True(s.t, ok, "no process of %s on this machine", pod.Name)
+		require.NotEmpty(s.t, containers[pod.Name], "no process of %s on this machine", pod.Name)
 		if isWorker(&pod) {
-			require.NoError(s.t, os.WriteFile(filepath.Join(hosts, pod.Status.PodIP), []byte(strconv.Itoa(pid)+"\n"), 0o644))
+			require.NoError(s.t, os.WriteFile(filepath.Join(hosts, pod.Status.PodIP), []byte(strconv.Itoa(containers[pod.Name][0].PID)+"\n"), 0o644))
 			fmt.Fprintf(&hostfile, "%s slots=%d\n", pod.Status.PodIP, j.slots)
 		}
 	}
@@ -111,7 +112,7 @@ func (s *space) nsenterFloor(j job) func(lines int, command []string) string {
 		"OMPI_MCA_plm_rsh_no_tree_spawn=1", "OMPI_MCA_plm_rsh_num_concurrent=128",
 		"OMPI_MCA_orte_keep_fqdn_hostnames=0", "OMPI_MCA_hwloc_base_binding_policy=none"}
 	return func(lines int, command []string) string {
-		args := append([]string{"--target", strconv.Itoa(pids[j.launcherName()]), "--net", "--uts", "--",
+		args := append([]string{"--target", strconv.Itoa(containers[j.launcherName()][0].PID), "--net", "--uts", "--",
 			"/usr/bin/python3", "-c", firstLines, strconv.Itoa(lines)}, command...)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -121,32 +122,4 @@ func (s *space) nsenterFloor(j job) func(lines int, command []string) string {
 		require.NoError(s.t, err)
 		return string(out)
 	}
-}
-
-// containerPIDs finds this machine's number for PID 1 of each container, by
-// the host name that the kubelet gave it.
-func containerPIDs(t *testing.T) map[string]int {
-	t.Helper()
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	require.NoError(t, err)
-	found := map[string]int{}
-	for _, dir := range dirs {
-		status, err := os.ReadFile(dir + "/status")
-		if err != nil {
-			continue // it has ended
-		}
-		_, ids, _ := strings.Cut(string(status), "\nNSpid:")
-		ids, _, _ = strings.Cut(ids, "\n")
-		if words := strings.Fields(ids); len(words) < 2 || words[len(words)-1] != "1" {
-			continue
-		}
-		environ, _ := os.ReadFile(dir + "/environ")
-		for variable := range strings.SplitSeq(string(environ), "\x00") {
-			if name, ok := strings.CutPrefix(variable, "HOSTNAME="); ok {
-				found[name], err = strconv.Atoi(filepath.Base(dir))
-				require.NoError(t, err)
-			}
-		}
-	}
-	return found
 }

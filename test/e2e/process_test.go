@@ -3,15 +3,13 @@
 package e2e
 
 import (
-	"bytes"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -49,46 +47,27 @@ func processesOf(t *testing.T, pods []corev1.Pod) map[string][]process {
 			byID[id] = pod.Name
 		}
 	}
-	entries, err := os.ReadDir("/proc")
+	all, err := procfs.AllProcs()
 	require.NoError(t, err)
 	found := map[string][]process{}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		dir := filepath.Join("/proc", e.Name())
-		groups, err := os.ReadFile(filepath.Join(dir, "cgroup"))
-		if err != nil {
+	for _, p := range all {
+		groups, err := p.Cgroups()
+		if err != nil || len(groups) == 0 {
 			continue // it has ended
 		}
-		line, _, _ := strings.Cut(string(groups), "\n")
-		pod, ours := byID[filepath.Base(line)]
+		pod, ours := byID[filepath.Base(groups[0].Path)]
 		if !ours {
 			continue
 		}
-		status, err := os.ReadFile(filepath.Join(dir, "status"))
-		if err != nil || statusField(status, "State")[0] == "Z" {
+		stat, err := p.Stat()
+		status, serr := p.NewStatus()
+		if err != nil || serr != nil || stat.State == "Z" {
 			continue
 		}
-		argv, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		inner := statusField(status, "NSpid")
-		n, _ := strconv.Atoi(inner[len(inner)-1])
-		words := strings.ReplaceAll(strings.TrimRight(string(argv), "\x00"), "\x00", " ")
-		found[pod] = append(found[pod], process{pid: pid, inner: n, argv: words})
+		argv, _ := p.CmdLine()
+		found[pod] = append(found[pod], process{pid: p.PID, inner: int(status.NSpids[len(status.NSpids)-1]), argv: strings.Join(argv, " ")})
 	}
 	return found
-}
-
-// statusField gives the words of a line of /proc/PID/status; one empty word
-// when it is not there.
-func statusField(status []byte, name string) []string {
-	for line := range bytes.Lines(status) {
-		if rest, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
-			return strings.Fields(string(rest))
-		}
-	}
-	return []string{""}
 }
 
 // killFirst kills PID 1 of pods' first containers from the node, all at once.

@@ -3,47 +3,25 @@
 package fake
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/test/contract"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // process is one that carries a mark.
-type process struct {
-	pid  int
-	argv string
-	env  string
-}
-
-func (p process) String() string { return fmt.Sprintf("%d (%s)", p.pid, p.argv) }
+type process struct{ proc.Process }
 
 // onWorker tells whether it is a fake worker or runs in one.
-func (p process) onWorker() bool { return strings.Contains(p.env, "\x00"+names.EnvFake+"=") }
+func (p process) onWorker() bool { return p.Getenv(names.EnvFake) != "" }
 
-// remains looks through /proc for the processes with the mark. Those that have
-// ended and only wait to be collected have no environment any more.
-func remains(mark string) []process {
-	var found []process
-	for _, pid := range contract.Marked("FAKE_TEST=" + mark) {
-		dir := filepath.Join("/proc", strconv.Itoa(pid))
-		env, err := os.ReadFile(filepath.Join(dir, "environ"))
-		if err != nil {
-			continue
-		}
-		argv, err := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if err != nil {
-			continue
-		}
-		found = append(found, process{pid, strings.TrimSpace(strings.ReplaceAll(string(argv), "\x00", " ")), "\x00" + string(env)})
+// remains looks for the living processes with the mark.
+func remains(mark string) (found []process) {
+	for _, p := range proc.Marked("FAKE_TEST=" + mark) {
+		found = append(found, process{p})
 	}
 	return found
 }
@@ -57,7 +35,7 @@ func TestRemainsSees(t *testing.T) {
 	workers := 0
 	var all []string
 	for _, p := range remains(j.mark) {
-		all = append(all, p.argv)
+		all = append(all, p.Line())
 		if p.onWorker() {
 			workers++
 		}

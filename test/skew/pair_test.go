@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // patience ends a run that hangs; machines may be busy.
@@ -72,15 +73,8 @@ func (p pair) run(t *testing.T, script string, flags ...string) outcome {
 // requireNobodyLeft: no process has dir in its environment.
 func requireNobodyLeft(t *testing.T, dir string) {
 	t.Helper()
-	left := func() (pids []string) {
-		files, err := filepath.Glob("/proc/[0-9]*/environ")
-		require.NoError(t, err)
-		for _, file := range files {
-			if env, err := os.ReadFile(file); err == nil && strings.Contains(string(env), "="+dir) {
-				pids = append(pids, file)
-			}
-		}
-		return pids
+	left := func() []proc.Process {
+		return proc.Find(func(env []string) bool { return strings.Contains(strings.Join(env, "\x00"), "="+dir) })
 	}
 	require.Eventually(t, func() bool { return len(left()) == 0 }, 10*time.Second, 50*time.Millisecond, "left: %v", left())
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // Ways in which a run ends, from good to bad.
@@ -70,7 +72,7 @@ func (p *player) play(ctx context.Context, c cell) (r result, err error) {
 	}
 	defer os.RemoveAll(dir)
 	s := &stage{cell: c, player: p, dir: dir, trace: filepath.Join(dir, "trace"), mark: markName + "=" + filepath.Base(dir)}
-	defer s.sweep()
+	defer proc.Wipe(s.mark)
 	began := time.Now()
 	job, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
@@ -184,37 +186,10 @@ func (s *stage) traced(words ...string) []string {
 // cleared waits until no process of the run is left.
 func (s *stage) cleared(ctx context.Context) bool {
 	for end := time.Now().Add(s.limit); time.Now().Before(end) && ctx.Err() == nil; {
-		if len(s.processes()) == 0 {
+		if len(proc.Marked(s.mark)) == 0 {
 			return true
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	return false
-}
-
-// processes lists the run's processes by the mark in their environment.
-func (s *stage) processes() (pids []int) {
-	list, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range list {
-		env, err := os.ReadFile(path)
-		var pid int
-		if _, serr := fmt.Sscanf(path, "/proc/%d/", &pid); err == nil && serr == nil && bytes.Contains(env, []byte(s.mark)) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// sweep ends what is left.
-func (s *stage) sweep() {
-	for range 100 {
-		pids := s.processes()
-		if len(pids) == 0 {
-			return
-		}
-		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
 }

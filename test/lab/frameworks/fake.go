@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // place runs rows.
@@ -148,23 +150,10 @@ func clean(env []string) (kept []string) {
 
 // left gives the living processes of a row, and ends them.
 func left(mark string) (words []string) {
-	time.Sleep(200 * time.Millisecond)                // what was killed a moment ago may still be listed
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is right
-	for _, file := range files {
-		env, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(env, []byte(envMark+"="+mark)) {
-			continue
-		}
-		argv, err := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-		if err != nil || len(argv) == 0 { // a zombie has none
-			continue
-		}
-		var pid int
-		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err != nil {
-			continue
-		}
-		words = append(words, strings.ReplaceAll(string(bytes.TrimRight(argv, "\x00")), "\x00", " "))
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+	time.Sleep(200 * time.Millisecond) // what was killed a moment ago may still be listed
+	for _, p := range proc.Marked(envMark + "=" + mark) {
+		words = append(words, p.Line())
 	}
+	proc.Wipe(envMark + "=" + mark)
 	return words
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 var (
@@ -118,13 +119,9 @@ func (s *soaked) sample(t *testing.T, launcher, worker int) {
 		fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.pid))
 		require.NoError(t, err)
 		p.fds.Samples = append(p.fds.Samples, float64(len(fds)))
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
+		bytes, err := proc.PSS(p.pid)
 		require.NoError(t, err)
-		_, rest, _ := strings.Cut(string(text), "\nPss:")
-		var kb float64
-		_, err = fmt.Sscan(rest, &kb)
-		require.NoError(t, err)
-		p.kb.Samples = append(p.kb.Samples, kb)
+		p.kb.Samples = append(p.kb.Samples, bytes/1024)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // bridge dials as pods/exec does: it runs `agent attach` and speaks through its
@@ -97,11 +98,10 @@ func loaded(ctx context.Context, worker int, b bridge, s *figure.Series) error {
 	for i := 0; i < 20 && err == nil; i++ {
 		time.Sleep(100 * time.Millisecond) // the figure is a state over time
 		var one, two float64
-		one, err = kilobytes(worker, "smaps_rollup", "Pss:")
-		if err == nil {
-			two, err = kilobytes(attach, "smaps_rollup", "Pss:")
+		if one, err = proc.PSS(worker); err == nil {
+			two, err = proc.PSS(attach)
 		}
-		s.Samples = append(s.Samples, (one+two)*1024)
+		s.Samples = append(s.Samples, one+two)
 	}
 	if n := l.State().Redials; err == nil && n > 0 {
 		err = fmt.Errorf("the link was redialled %d times", n)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // launcherIdle measures the proportional set size of a launcher whose one worker's link
@@ -35,8 +36,8 @@ func launcherIdle(launcher, dir string) (figure.Series, error) {
 	for i := 0; i < 20 && err == nil; i++ {
 		time.Sleep(100 * time.Millisecond) // the figure is a state over time
 		var pss float64
-		pss, err = kilobytes(pid, "smaps_rollup", "Pss:")
-		s.Samples = append(s.Samples, pss*1024)
+		pss, err = proc.PSS(pid)
+		s.Samples = append(s.Samples, pss)
 	}
 	var ws syscall.WaitStatus
 	err = errors.Join(err, syscall.Kill(pid, syscall.SIGTERM)) // it is ours and not collected yet

@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/prometheus/procfs"
 )
 
 // spawn forks without os/exec, whose own goroutines would be measured too.
@@ -131,14 +131,16 @@ func stub(agent, dir string, l *net.UnixListener) (took time.Duration, now, high
 	if err := asleep(pid); err != nil {
 		return 0, 0, 0, err
 	}
-	if now, err = kilobytes(pid, "status", "VmRSS:"); err != nil {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
 		return 0, 0, 0, err
 	}
-	if high, err = kilobytes(pid, "status", "VmHWM:"); err != nil {
+	status, err := p.NewStatus()
+	if err != nil {
 		return 0, 0, 0, err
 	}
 	_, err = conn.Write(rsh.AppendReply(nil, rsh.Reply{}))
-	return took, now * 1024, high * 1024, err
+	return took, float64(status.VmRSS), float64(status.VmHWM), err
 }
 
 // asleep polls until every thread of pid waits in the kernel, and did so 20 ms
@@ -183,18 +185,4 @@ func waits(pid int) (string, error) {
 		all += thread + " " + string(switches)
 	}
 	return all, nil
-}
-
-// kilobytes reads a line like "VmHWM:   2345 kB" of /proc/PID/FILE.
-func kilobytes(pid int, file, field string) (float64, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(data)) {
-		if words := strings.Fields(line); len(words) == 3 && words[0] == field && words[2] == "kB" {
-			return strconv.ParseFloat(words[1], 64)
-		}
-	}
-	return 0, fmt.Errorf("no %s in /proc/%d/%s", field, pid, file)
 }

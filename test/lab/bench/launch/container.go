@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // container is one of the nodes' on this machine, by its first process.
@@ -24,50 +25,26 @@ type container struct {
 
 // containers finds the containers of pods by the host name that the kubelet gave them.
 func containers(pods []string) (map[string]container, error) {
-	wanted := map[string]bool{}
-	for _, pod := range pods {
-		wanted[pod] = true
-	}
-	dirs, err := filepath.Glob("/proc/[0-9]*")
+	all, err := proc.Containers()
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]container{}
-	for _, dir := range dirs {
-		status, err := os.ReadFile(dir + "/status")
-		if err != nil || !first(status) {
-			continue // or it has ended
-		}
-		environ, _ := os.ReadFile(dir + "/environ")
-		env := strings.Split(strings.TrimRight(string(environ), "\x00"), "\x00")
-		for _, variable := range env {
-			if name, ok := strings.CutPrefix(variable, "HOSTNAME="); ok && wanted[name] {
-				if _, twice := found[name]; twice {
-					return nil, fmt.Errorf("find container: two of %s", name)
-				}
-				c := container{env: env}
-				if c.pid, err = strconv.Atoi(filepath.Base(dir)); err == nil {
-					err = c.readCgroups()
-				}
-				if err != nil {
-					return nil, err
-				}
-				found[name] = c
+	for _, pod := range pods {
+		switch here := all[pod]; len(here) {
+		case 0:
+			return nil, fmt.Errorf("find containers: that of %s is not on this machine", pod)
+		case 1:
+			c := container{pid: here[0].PID, env: here[0].Env}
+			if err := c.readCgroups(); err != nil {
+				return nil, err
 			}
+			found[pod] = c
+		default:
+			return nil, fmt.Errorf("find container: %d of %s", len(here), pod)
 		}
-	}
-	if len(found) != len(pods) {
-		return nil, fmt.Errorf("find containers: %d of %d are on this machine", len(found), len(pods))
 	}
 	return found, nil
-}
-
-// first tells whether a process is number 1 in its own namespace, and not in ours.
-func first(status []byte) bool {
-	_, ids, _ := bytes.Cut(status, []byte("\nNSpid:"))
-	ids, _, _ = bytes.Cut(ids, []byte("\n"))
-	words := bytes.Fields(ids)
-	return len(words) > 1 && string(words[len(words)-1]) == "1"
 }
 
 func (c *container) readCgroups() error {
@@ -130,18 +107,13 @@ func (c container) pss() (mb float64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("read memory: %w", err)
 	}
-	for pid := range strings.FieldsSeq(string(list)) {
-		text, err := os.ReadFile("/proc/" + pid + "/smaps_rollup")
+	for word := range strings.FieldsSeq(string(list)) {
+		pid, err := strconv.Atoi(word)
 		if err != nil {
-			continue // it has ended
+			return 0, fmt.Errorf("read memory: %w", err)
 		}
-		_, size, _ := strings.Cut(string(text), "\nPss:")
-		if size, _, _ = strings.Cut(size, "kB"); size != "" {
-			kb, err := strconv.Atoi(strings.TrimSpace(size))
-			if err != nil {
-				return 0, fmt.Errorf("read memory: %w", err)
-			}
-			mb += float64(kb) * 1024 / 1e6
+		if bytes, err := proc.PSS(pid); err == nil { // or it has ended
+			mb += bytes / 1e6
 		}
 	}
 	if mb == 0 {

@@ -38,13 +38,6 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-func TestFirst(t *testing.T) {
-	require.True(t, first([]byte("Name:\tsleep\nNSpid:\t4711\t1\nNSpgid:\t1\n")))
-	require.True(t, first([]byte("Name:\tsleep\nNSpid:\t4711\t17\t1\n")), "of a node with processes of its own")
-	require.False(t, first([]byte("Name:\tinit\nNSpid:\t1\n")), "ours")
-	require.False(t, first([]byte("Name:\tsh\nNSpid:\t4711\t21\n")))
-}
-
 func TestCgroups(t *testing.T) {
 	dirs, usage := cgroups("4:memory:/k8s.io/ab\n2:cpu,cpuacct:/k8s.io/ab\n9:name=systemd:/k8s.io/ab\n0::/k8s.io/ab\n", false)
 	require.Equal(t, []string{"/sys/fs/cgroup/memory/k8s.io/ab", "/sys/fs/cgroup/cpu/k8s.io/ab", "/sys/fs/cgroup/systemd/k8s.io/ab"}, dirs)

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // agents are Muster's processes on this machine, by the pod that they are in.
@@ -22,24 +25,11 @@ func findAgents(a *arm) (agents, error) {
 		names = append(names, a.job.WorkerName(i))
 	}
 	found := agents{}
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return nil, err
-	}
-	for _, dir := range dirs {
-		name, nerr := os.ReadFile(dir + "/comm")
-		env, eerr := os.ReadFile(dir + "/environ")
-		if nerr != nil || eerr != nil || !strings.HasPrefix(string(name), "agent") {
-			continue // ended meanwhile, or not ours
-		}
-		for _, pod := range names {
-			if strings.Contains("\x00"+string(env), "\x00HOSTNAME="+pod+"\x00") {
-				pid, err := strconv.Atoi(filepath.Base(dir))
-				if err != nil {
-					return nil, err
-				}
-				found[pod] = append(found[pod], pid)
-			}
+	for _, p := range proc.Find(func(env []string) bool {
+		return slices.ContainsFunc(names, func(pod string) bool { return slices.Contains(env, "HOSTNAME="+pod) })
+	}) {
+		if strings.HasPrefix(p.Comm, "agent") {
+			found[p.Getenv("HOSTNAME")] = append(found[p.Getenv("HOSTNAME")], p.PID)
 		}
 	}
 	if len(found) != len(names) {

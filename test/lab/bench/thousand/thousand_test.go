@@ -75,12 +75,8 @@ func TestTable(t *testing.T) {
 	require.Equal(t, []float64{1, 2}, samples(all, 10, func(r run) float64 { return r.Launched }))
 }
 
-func TestParseBusy(t *testing.T) {
-	busy, err := parseBusy("cpu  100 20 300 9000 50 1 2 3 0 0\ncpu0 1 2 3\n")
+func TestMachineCPU(t *testing.T) {
+	busy, err := machineCPU()
 	require.NoError(t, err)
-	require.InDelta(t, 4.26, busy, 1e-9)
-	_, err = parseBusy("cpu x\n")
-	require.ErrorContains(t, err, "read CPU time")
-	_, err = machineCPU()
-	require.NoError(t, err)
+	require.Positive(t, busy)
 }
