@@ -3,7 +3,9 @@ module github.com/musterhq/muster/test/lab
 go 1.26.0
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/go-logr/logr v1.4.4
+	github.com/google/licensecheck v0.3.1
 	github.com/musterhq/muster v0.0.0
 	github.com/prometheus/procfs v0.21.1
 	github.com/stretchr/testify v1.12.1

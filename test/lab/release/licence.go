@@ -1,37 +1,21 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
+	"slices"
+
+	"github.com/CycloneDX/cyclonedx-go"
+	"github.com/google/licensecheck"
 )
 
-// marks tell a licence by words that no other one of the list has. All of them
-// must stand in the text, white space aside.
-var marks = []struct {
-	id    string // SPDX
-	words []string
-}{
-	{"Apache-2.0", []string{"Apache License", "Version 2.0, January 2004"}},
-	{"MPL-2.0", []string{"Mozilla Public License", "2.0"}},
-	{"BSD-3-Clause", []string{"Redistribution and use in source and binary forms", "Neither the name"}},
-	{"BSD-2-Clause", []string{"Redistribution and use in source and binary forms"}},
-	{"ISC", []string{"Permission to use, copy, modify, and/or distribute this software for any purpose"}},
-	{"ISC", []string{"Permission to use, copy, modify, and distribute this software for any purpose"}},
-	{"MIT", []string{"Permission is hereby granted, free of charge", "without restriction"}},
-}
-
-var (
-	licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying)([-.].*)?$`)
-	space       = regexp.MustCompile(`\s+`)
-)
+var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying)([-.].*)?$`)
 
 // licences reads the licences of a module from the files in its directory. One
 // that is not recognised is an error: somebody must read it.
-func licences(dir, module string) ([]license, error) {
+func licences(dir, module string) (*cyclonedx.Licenses, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("%s: its files are not here", module)
 	}
@@ -39,8 +23,7 @@ func licences(dir, module string) ([]license, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found []license
-	seen := map[string]bool{}
+	var found []string
 	for _, e := range entries {
 		if e.IsDir() || !licenceFile.MatchString(e.Name()) {
 			continue
@@ -49,41 +32,31 @@ func licences(dir, module string) ([]license, error) {
 		if err != nil {
 			return nil, err
 		}
-		ids := recognise(string(text))
+		ids := recognise(text)
 		if len(ids) == 0 {
 			return nil, fmt.Errorf("%s: %s is no licence that is known here", module, e.Name())
 		}
-		for _, id := range ids {
-			if !seen[id] {
-				seen[id] = true
-				var l license
-				l.License.ID = id
-				found = append(found, l)
-			}
-		}
+		found = append(found, ids...)
 	}
 	if len(found) == 0 {
-		return nil, errors.New(module + " has no licence file")
+		return nil, fmt.Errorf("%s has no licence file", module)
 	}
-	return found, nil
+	slices.Sort(found)
+	var list cyclonedx.Licenses
+	for _, id := range slices.Compact(found) {
+		list = append(list, cyclonedx.LicenseChoice{License: &cyclonedx.License{ID: id}})
+	}
+	return &list, nil
 }
 
-// recognise names the licences whose words stand in text. Some files hold two,
-// for parts that came from elsewhere; three clauses include the two.
-func recognise(text string) []string {
-	text = space.ReplaceAllString(text, " ")
-	var ids []string
-	seen := map[string]bool{}
-	for _, m := range marks {
-		all := true
-		for _, words := range m.words {
-			all = all && strings.Contains(text, words)
+// recognise gives the SPDX identifiers of the licences in text. Some files hold two, for parts
+// that came from elsewhere.
+func recognise(text []byte) (ids []string) {
+	for _, m := range licensecheck.Scan(text).Match {
+		if !m.IsURL && !slices.Contains(ids, m.ID) {
+			ids = append(ids, m.ID)
 		}
-		if !all || seen[m.id] || m.id == "BSD-2-Clause" && seen["BSD-3-Clause"] {
-			continue
-		}
-		seen[m.id] = true
-		ids = append(ids, m.id)
 	}
+	slices.Sort(ids)
 	return ids
 }

@@ -1,16 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"debug/buildinfo"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/CycloneDX/cyclonedx-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/test/suite/figure"
@@ -47,20 +49,20 @@ func TestSBOM(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(text), string(again))
 
-	var doc document
-	require.NoError(t, json.Unmarshal(text, &doc))
+	var doc cyclonedx.BOM
+	require.NoError(t, cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&doc))
 	require.Equal(t, "agent", doc.Metadata.Component.Name)
 	sum, err := sumFile(binary)
 	require.NoError(t, err)
-	require.Equal(t, []hash{{"SHA-256", sum}}, doc.Metadata.Component.Hashes)
+	require.Equal(t, []cyclonedx.Hash{{Algorithm: "SHA-256", Value: sum}}, *doc.Metadata.Component.Hashes)
 	info, err := buildinfo.ReadFile(binary)
 	require.NoError(t, err)
 	require.NotEmpty(t, info.Deps)
-	found := map[string]component{}
-	for _, c := range doc.Components {
+	found := map[string]cyclonedx.Component{}
+	for _, c := range *doc.Components {
 		found[c.Name] = c
-		require.NotEmpty(t, c.Licenses, c.Name)
-		require.Contains(t, doc.Dependencies[0].DependsOn, c.Ref)
+		require.NotEmpty(t, *c.Licenses, c.Name)
+		require.Contains(t, *(*doc.Dependencies)[0].Dependencies, c.BOMRef)
 	}
 	require.Len(t, found, len(info.Deps)+1)
 	require.Equal(t, info.GoVersion, "go"+found["std"].Version)
@@ -68,30 +70,54 @@ func TestSBOM(t *testing.T) {
 	for _, m := range info.Deps {
 		c := found[m.Path]
 		require.Equal(t, m.Version, c.Version)
-		require.Equal(t, "pkg:golang/"+m.Path+"@"+m.Version, c.PURL)
-		require.Contains(t, c.Properties, property{"go:sum", m.Sum})
+		require.Equal(t, "pkg:golang/"+m.Path+"@"+m.Version, c.PackageURL)
+		require.Contains(t, *c.Properties, cyclonedx.Property{Name: "go:sum", Value: m.Sum})
 	}
 }
 
 func TestLicences(t *testing.T) {
-	const bsd2 = "Redistribution and use in source\n and binary forms, with or without"
-	const mit = "Permission is hereby granted, free of charge, to any person\ndealing in the Software without restriction"
+	const mit = `Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
+`
+	root, err := figure.Root()
+	require.NoError(t, err)
+	apache, err := os.ReadFile(filepath.Join(root, "LICENSE"))
+	require.NoError(t, err)
+	goroot, err := output(t.Context(), root, "go", "env", "GOROOT")
+	require.NoError(t, err)
+	bsd3, err := os.ReadFile(filepath.Join(strings.TrimSpace(goroot), "LICENSE"))
+	require.NoError(t, err)
 	for _, c := range []struct {
 		name, text string
 		want       []string
 	}{
-		{"apache", "Apache License\n   Version 2.0, January 2004", []string{"Apache-2.0"}},
-		{"two clauses", bsd2, []string{"BSD-2-Clause"}},
-		{"three clauses", bsd2 + "\nNeither the name of", []string{"BSD-3-Clause"}},
+		{"apache", string(apache), []string{"Apache-2.0"}},
+		{"two clauses", regexp.MustCompile(`(?s)   \* Neither the name.*?permission\.\n`).ReplaceAllString(string(bsd3), ""), []string{"BSD-2-Clause"}},
+		{"three clauses", string(bsd3), []string{"BSD-3-Clause"}},
 		{"mit", mit, []string{"MIT"}},
-		{"two licences", mit + "\nApache License Version 2.0, January 2004", []string{"Apache-2.0", "MIT"}},
+		{"two licences", mit + string(apache), []string{"Apache-2.0", "MIT"}},
 		{"words", "all rights reserved", nil},
 	} {
-		require.Equal(t, c.want, recognise(c.text), c.name)
+		require.Equal(t, c.want, recognise([]byte(c.text)), c.name)
 	}
 
 	dir := t.TempDir()
-	_, err := licences(dir, "example.com/m")
+	_, err = licences(dir, "example.com/m")
 	require.EqualError(t, err, "example.com/m has no licence file")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "LICENSE.txt"), []byte("ask us"), 0o644))
 	_, err = licences(dir, "example.com/m")
@@ -99,7 +125,7 @@ func TestLicences(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "LICENSE.txt"), []byte(mit), 0o644))
 	got, err := licences(dir, "example.com/m")
 	require.NoError(t, err)
-	require.Len(t, got, 1)
+	require.Len(t, *got, 1)
 	_, err = licences("", "example.com/m")
 	require.Error(t, err)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"debug/buildinfo"
 	"encoding/base64"
@@ -13,49 +14,8 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/CycloneDX/cyclonedx-go"
 	"github.com/musterhq/muster/test/suite/figure"
-)
-
-// The part of CycloneDX 1.6 that is used, https://cyclonedx.org/docs/1.6/json.
-type (
-	document struct {
-		Format       string       `json:"bomFormat"`
-		SpecVersion  string       `json:"specVersion"`
-		Version      int          `json:"version"`
-		Metadata     metadata     `json:"metadata"`
-		Components   []component  `json:"components"`
-		Dependencies []dependency `json:"dependencies"`
-	}
-	metadata struct {
-		Component component `json:"component"`
-	}
-	component struct {
-		Type       string     `json:"type"`
-		Ref        string     `json:"bom-ref"`
-		Name       string     `json:"name"`
-		Version    string     `json:"version"`
-		PURL       string     `json:"purl"`
-		Hashes     []hash     `json:"hashes,omitempty"`
-		Licenses   []license  `json:"licenses,omitempty"`
-		Properties []property `json:"properties,omitempty"`
-	}
-	hash struct {
-		Algorithm string `json:"alg"`
-		Content   string `json:"content"`
-	}
-	license struct {
-		License struct {
-			ID string `json:"id"`
-		} `json:"license"`
-	}
-	property struct {
-		Name  string `json:"name"`
-		Value string `json:"value"`
-	}
-	dependency struct {
-		Ref       string   `json:"ref"`
-		DependsOn []string `json:"dependsOn"`
-	}
 )
 
 func sbom(ctx context.Context, files []string) error {
@@ -83,15 +43,15 @@ func sbom(ctx context.Context, files []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		text, err := json.MarshalIndent(doc, "", "  ")
-		if err != nil {
+		var text bytes.Buffer
+		if err := cyclonedx.NewBOMEncoder(&text, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(doc, cyclonedx.SpecVersion1_6); err != nil {
 			return err
 		}
 		out := file + ".cdx.json"
-		if err := os.WriteFile(out, append(text, '\n'), 0o644); err != nil {
+		if err := os.WriteFile(out, text.Bytes(), 0o644); err != nil {
 			return err
 		}
-		fmt.Printf("%s: %d modules\n", out, len(doc.Components))
+		fmt.Printf("%s: %d modules\n", out, len(*doc.Components))
 	}
 	return nil
 }
@@ -137,57 +97,53 @@ func actual(m *debug.Module) *debug.Module {
 func at(m *debug.Module) string { return m.Path + "@" + m.Version }
 
 // describe makes the document of one binary. dirs are moduleDirs'.
-func describe(name, sum string, info *debug.BuildInfo, dirs map[string]string) (*document, error) {
-	main := module(info.Main.Path, info.Main.Version)
-	main.Type, main.Name = "application", name
-	main.Ref += "#" + strings.TrimPrefix(info.Path, info.Main.Path+"/")
-	main.Hashes = []hash{{"SHA-256", sum}}
+func describe(name, sum string, info *debug.BuildInfo, dirs map[string]string) (*cyclonedx.BOM, error) {
+	main, err := module(info.Main.Path, info.Main.Version, dirs[info.Main.Path])
+	if err != nil {
+		return nil, err
+	}
+	main.Type, main.Name = cyclonedx.ComponentTypeApplication, name
+	main.BOMRef += "#" + strings.TrimPrefix(info.Path, info.Main.Path+"/")
+	main.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: sum}}
+	var settings []cyclonedx.Property
 	for _, s := range info.Settings {
-		main.Properties = append(main.Properties, property{"go:build:" + s.Key, s.Value})
+		settings = append(settings, cyclonedx.Property{Name: "go:build:" + s.Key, Value: s.Value})
 	}
-	doc := &document{Format: "CycloneDX", SpecVersion: "1.6", Version: 1}
-	own := dependency{Ref: main.Ref}
-	var err error
-	if main.Licenses, err = licences(dirs[info.Main.Path], info.Main.Path); err != nil {
-		return nil, err
-	}
-	doc.Metadata.Component = main
+	main.Properties = &settings
 
-	std := module("std", strings.TrimPrefix(info.GoVersion, "go"))
-	if std.Licenses, err = licences(dirs["std"], "std"); err != nil {
+	std, err := module("std", strings.TrimPrefix(info.GoVersion, "go"), dirs["std"])
+	if err != nil {
 		return nil, err
 	}
-	doc.Components = append(doc.Components, std)
+	components, parts := []cyclonedx.Component{std}, []string{std.BOMRef}
 	for _, m := range info.Deps {
 		m = actual(m)
-		c := module(m.Path, m.Version)
-		if c.Licenses, err = licences(dirs[at(m)], at(m)); err != nil {
+		c, err := module(m.Path, m.Version, dirs[at(m)])
+		if err != nil {
 			return nil, err
 		}
 		if m.Sum != "" {
-			c.Properties = []property{{"go:sum", m.Sum}}
 			// A dirhash, not one of a file: the list of the module's files and their
 			// hashes, golang.org/x/mod/sumdb/dirhash.
 			raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:"))
 			if err != nil || len(raw) != 32 {
 				return nil, fmt.Errorf("%s has the checksum %q", at(m), m.Sum)
 			}
-			c.Properties = append(c.Properties, property{"go:dirhash:sha256", hex.EncodeToString(raw)})
+			c.Properties = &[]cyclonedx.Property{{Name: "go:sum", Value: m.Sum}, {Name: "go:dirhash:sha256", Value: hex.EncodeToString(raw)}}
 		}
-		doc.Components = append(doc.Components, c)
+		components, parts = append(components, c), append(parts, c.BOMRef)
 	}
-	for _, c := range doc.Components {
-		own.DependsOn = append(own.DependsOn, c.Ref)
-	}
-	doc.Dependencies = []dependency{own}
-	return doc, nil
+	return &cyclonedx.BOM{BOMFormat: cyclonedx.BOMFormat, SpecVersion: cyclonedx.SpecVersion1_6, Version: 1,
+		Metadata: &cyclonedx.Metadata{Component: &main}, Components: &components,
+		Dependencies: &[]cyclonedx.Dependency{{Ref: main.BOMRef, Dependencies: &parts}}}, nil
 }
 
 // module begins a component; see https://github.com/package-url/purl-spec, type golang.
-func module(path, version string) component {
+func module(path, version, dir string) (cyclonedx.Component, error) {
 	purl := "pkg:golang/" + path
 	if version != "(devel)" { // a build outside of version control
 		purl += "@" + strings.ReplaceAll(version, "+", "%2B")
 	}
-	return component{Type: "library", Ref: purl, Name: path, Version: version, PURL: purl}
+	licenses, err := licences(dir, strings.TrimPrefix(purl, "pkg:golang/"))
+	return cyclonedx.Component{Type: cyclonedx.ComponentTypeLibrary, BOMRef: purl, Name: path, Version: version, PackageURL: purl, Licenses: licenses}, err
 }
