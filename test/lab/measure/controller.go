@@ -7,11 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
-
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/musterhq/muster/test/suite/audit"
 	"github.com/musterhq/muster/test/suite/kube"
@@ -81,17 +77,8 @@ func (w *World) Start(log string, env []string, argv ...string) (*program.Proces
 
 // Controller starts bin/controller with a token of its own account.
 func (w *World) Controller(ctx context.Context, bin, log string) (*program.Process, error) {
-	token, err := kube.Kubectl(ctx, system, nil, "create", "token", "muster-controller", "--duration=1h")
+	path, err := w.Access(ctx, system, "muster-controller", "1h")
 	if err != nil {
-		return nil, err
-	}
-	file := clientcmdapi.NewConfig()
-	file.Clusters["c"] = &clientcmdapi.Cluster{Server: w.Config.Host, CertificateAuthorityData: w.Config.CAData}
-	file.AuthInfos["c"] = &clientcmdapi.AuthInfo{Token: strings.TrimSpace(token)}
-	file.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "c"}
-	file.CurrentContext = "c"
-	path := filepath.Join(w.Dir, "controller.kubeconfig")
-	if err := clientcmd.WriteToFile(*file, path); err != nil {
 		return nil, err
 	}
 	w.Say("the controller starts")

@@ -3,6 +3,7 @@
 package measure
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -66,5 +67,37 @@ func TestSizes(t *testing.T) {
 	require.Equal(t, "2,20,60", s.String())
 	for _, bad := range []string{"", "2,", "2,0", "-1", "two"} {
 		require.ErrorContains(t, s.Set(bad), "is no number of workers", bad)
+	}
+}
+
+func TestParseServer(t *testing.T) {
+	const text = `# HELP apiserver_longrunning_requests [STABLE] Gauge of all active long-running apiserver requests.
+# TYPE apiserver_longrunning_requests gauge
+apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="resource",subresource="",verb="WATCH",version="v1"} 7
+apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="resource",subresource="exec",verb="CONNECT",version="v1"} 20
+apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="resource",subresource="exec",verb="GET",version="v1"} 1
+apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="resource",subresource="log",verb="CONNECT",version="v1"} 3
+apiserver_longrunning_requests{resource="nodes",subresource="exec"} 7
+go_goroutines 1200
+go_memstats_heap_alloc_bytes 2.5e+08
+go_memstats_heap_alloc_bytes_total 9e+12
+go_memstats_stack_inuse_bytes 1.5e+07
+process_cpu_seconds_total 56.5
+process_resident_memory_bytes 6.64612e+08
+process_virtual_memory_bytes 1e+12
+`
+	s, err := parseServer([]byte(text))
+	require.NoError(t, err)
+	require.Equal(t, Server{Streams: 21, CPUSeconds: 56.5, Goroutines: 1200, Live: 2.65e8, Resident: 6.64612e8}, s)
+
+	none, err := parseServer([]byte(text[strings.Index(text, "go_goroutines"):]))
+	require.NoError(t, err)
+	require.Zero(t, none.Streams, "there has been none yet")
+
+	_, err = parseServer([]byte(strings.ReplaceAll(text, "go_goroutines", "go_threads")))
+	require.ErrorContains(t, err, "no go_goroutines")
+	for _, bad := range []string{"go_goroutines many\n", `apiserver_longrunning_requests{resource="pods",subresource="exec"} x`} {
+		_, err = parseServer([]byte(bad))
+		require.ErrorContains(t, err, "read metrics")
 	}
 }

@@ -6,8 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,20 +21,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // World is the cluster, and what we have changed in it.
 type World struct {
 	Config *rest.Config
-	Client client.Client
+	Client client.WithWatch
 	Audit  string // path of the API server's log
 	Root   string // of the module
 	Dir    string // for files of ours
+	http   *http.Client
 	name   string // of the program
 	steps  []step // that undo what was done, the last first
 }
@@ -50,12 +57,16 @@ func New(name string) (*World, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read KUBECONFIG: %w", err)
 	}
-	cfg.UserAgent, cfg.QPS, cfg.Burst = name, 1000, 1000
+	cfg.UserAgent, cfg.QPS = name, -1
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
@@ -64,7 +75,7 @@ func New(name string) (*World, error) {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "muster-"+name)
-	return &World{Config: cfg, Client: c, Audit: os.Getenv("MUSTER_AUDIT_LOG"), Root: root, Dir: dir, name: name}, err
+	return &World{Config: cfg, Client: c, Audit: os.Getenv("MUSTER_AUDIT_LOG"), Root: root, Dir: dir, http: httpClient, name: name}, err
 }
 
 // Close takes everything back.
@@ -73,6 +84,33 @@ func (w *World) Close() error { return errors.Join(w.Undo(0), os.RemoveAll(w.Dir
 // Say tells how far we are.
 func (w *World) Say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, w.name+": "+time.Now().UTC().Format("15:04:05")+" "+format+"\n", args...)
+}
+
+// Build makes a program of test/lab for a pod, and gives its path.
+func (w *World) Build(ctx context.Context, program string) (path string, err error) {
+	path = filepath.Join(w.Dir, filepath.Base(program))
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "./"+program)
+	cmd.Dir, cmd.Env = filepath.Join(w.Root, "test", "lab"), append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", program, err, out)
+	}
+	return path, nil
+}
+
+// Access writes a kubeconfig with a token of a service account, whose namespace is the one that
+// it stands for, and gives its path.
+func (w *World) Access(ctx context.Context, namespace, account, duration string) (path string, err error) {
+	token, err := kube.Kubectl(ctx, namespace, nil, "create", "token", account, "--duration="+duration)
+	if err != nil {
+		return "", err
+	}
+	file := clientcmdapi.NewConfig()
+	file.Clusters["c"] = &clientcmdapi.Cluster{Server: w.Config.Host, CertificateAuthorityData: w.Config.CAData}
+	file.AuthInfos["c"] = &clientcmdapi.AuthInfo{Token: strings.TrimSpace(token)}
+	file.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "c", Namespace: namespace}
+	file.CurrentContext = "c"
+	path = filepath.Join(w.Dir, account+".kubeconfig")
+	return path, clientcmd.WriteToFile(*file, path)
 }
 
 // Later notes how something is taken back.
@@ -85,7 +123,7 @@ func (w *World) Steps() int { return len(w.steps) }
 
 // Undo takes back everything after the first steps, whether or not the program's own context has ended.
 func (w *World) Undo(first int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	var errs []error
 	for _, s := range slices.Backward(w.steps[first:]) {

@@ -46,10 +46,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	w, err := newWorld(m, o)
-	if err != nil {
-		return err
-	}
+	w := &world{World: m, image: o.image, kubectl: o.kubectl}
 	results, err := w.all(ctx, o, chosen)
 	if err != nil {
 		return err

@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/test/lab/measure"
@@ -32,15 +30,9 @@ const logPath = "/api/v1/namespaces/" + space + "/pods/" + launcher + "/log"
 // world is the cluster, and a client for the API server's own numbers.
 type world struct {
 	*measure.World
-	http     *http.Client
 	image    string
 	kubectl  string
 	versions []string // of what runs
-}
-
-func newWorld(m *measure.World, o options) (*world, error) {
-	client, err := rest.HTTPClientFor(m.Config)
-	return &world{World: m, http: client, image: o.image, kubectl: o.kubectl}, err
 }
 
 // result is what was seen in one run.
@@ -176,8 +168,8 @@ func (w *world) printed(ctx context.Context, n int) (bool, error) {
 	if over, err := w.ended(ctx); over || err != nil {
 		return over, errors.Join(err, errors.New("the job has ended before all ranks had printed"))
 	}
-	log, err := w.fetch(ctx, logPath)
-	return strings.Count("\n"+log, "\nrank ") == n, err
+	log, err := w.Fetch(ctx, logPath)
+	return strings.Count("\n"+string(log), "\nrank ") == n, err
 }
 
 // ended: mpirun has, and well.
@@ -187,7 +179,7 @@ func (w *world) ended(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if p.Status.Phase == corev1.PodFailed {
-		log, _ := w.fetch(ctx, logPath) // it is said beside the error
+		log, _ := w.Fetch(ctx, logPath) // it is said beside the error
 		return true, fmt.Errorf("the launcher has failed:\n%s", log)
 	}
 	return p.Status.Phase == corev1.PodSucceeded, nil

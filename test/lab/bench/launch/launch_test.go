@@ -57,21 +57,6 @@ func TestCPUSeconds(t *testing.T) {
 	require.ErrorContains(t, err, "read CPU time")
 }
 
-func TestExecStreams(t *testing.T) {
-	for line, want := range map[string]float64{
-		`apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="resource",subresource="exec",verb="CONNECT",version="v1"} 60`: 60,
-		`apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="namespace",subresource="",verb="WATCH",version="v1"} 7`:       0,
-		`apiserver_longrunning_requests{resource="nodes",subresource="exec"} 7`:                                                                             0,
-		`# HELP apiserver_longrunning_requests pods exec`:                                                                                                   0,
-	} {
-		got, err := execStreams(line)
-		require.NoError(t, err)
-		require.Equal(t, want, got, line)
-	}
-	_, err := execStreams(`apiserver_longrunning_requests{resource="pods",subresource="exec"} x`)
-	require.ErrorContains(t, err, "read metrics")
-}
-
 func TestFill(t *testing.T) {
 	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
 	samples := []sample{{from: at(10), to: at(20)}, {from: at(30), to: at(40)}}

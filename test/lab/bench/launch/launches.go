@@ -77,7 +77,7 @@ func (w *world) launchOn(ctx context.Context, o options, size int, all results) 
 			if err != nil {
 				return err
 			}
-			say("%d workers, round %d, %-15s first %.2f s, last %.2f s, CPU %.2f s, with what was before %.2f s, %.0f MB held, %.0f streams",
+			w.Say("%d workers, round %d, %-15s first %.2f s, last %.2f s, CPU %.2f s, with what was before %.2f s, %.0f MB held, %.0f streams",
 				size, round, c.name, s.First, s.Last, s.CPU, s.Whole, s.Held, s.Streams)
 			all.add(size, c.name, s)
 		}
@@ -86,7 +86,7 @@ func (w *world) launchOn(ctx context.Context, o options, size int, all results) 
 			if err != nil {
 				return err
 			}
-			say("%d workers, round %d, %-15s %.2f s", size, round, execFloor, s.Last)
+			w.Say("%d workers, round %d, %-15s %.2f s", size, round, execFloor, s.Last)
 			all.add(size, execFloor, s)
 		}
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,10 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/musterhq/muster/test/lab/measure"
 )
@@ -33,15 +30,12 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_AUDIT_LOG") == "" {
-		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/lab/cluster run . env)\"")
-	}
-	log.SetLogger(logr.Discard()) // controller-runtime's
-	w, err := newWorld()
+	m, err := measure.New("launch")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.undo()) }()
+	w := &world{World: m, ns: "launch-" + strings.ToLower(rand.Text()[:5])}
+	defer func() { err = errors.Join(err, w.Close()) }()
 	if err := w.prepare(ctx); err != nil {
 		return err
 	}
@@ -99,8 +93,3 @@ func numbers(list string) (all []int, err error) {
 
 // takes tells whether a contender is wanted.
 func (o options) takes(name string) bool { return len(o.only) == 0 || slices.Contains(o.only, name) }
-
-// say tells how far we are.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "launch: "+time.Now().UTC().Format("15:04:05")+" "+format+"\n", args...)
-}

@@ -25,7 +25,7 @@ func (w *world) readies(ctx context.Context, o options) (results, error) {
 				if err != nil {
 					return nil, fmt.Errorf("ready, %s, %d workers: %w", c.name, size, err)
 				}
-				say("ready, %d workers, round %d, %-10s last rank's line %.2f s after the last Ready", size, round+1, c.name, s.Last)
+				w.Say("ready, %d workers, round %d, %-10s last rank's line %.2f s after the last Ready", size, round+1, c.name, s.Last)
 				all.add(size, c.name, s)
 			}
 		}

@@ -3,15 +3,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"net/http"
-	"strconv"
-	"strings"
 	"time"
-
-	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/test/suite/audit"
 )
@@ -27,7 +20,7 @@ func (w *world) count(ctx context.Context, workers int, from time.Time, all map[
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	list, err := audit.Since(w.audit, from)
+	list, err := audit.Since(w.Audit, from)
 	if err != nil {
 		return err
 	}
@@ -48,48 +41,4 @@ func fill(samples []sample, list []audit.Request, user string, workers int) {
 		}
 		samples[i].Requests = float64(n) / float64(workers)
 	}
-}
-
-// streams is how many exec streams the API server holds.
-func (w *world) streams(ctx context.Context) (float64, error) {
-	httpClient, err := rest.HTTPClientFor(w.cfg)
-	if err != nil {
-		return 0, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.cfg.Host+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	resp, err := httpClient.Do(req)
-	if err != nil {
-		return 0, fmt.Errorf("read metrics: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("read metrics: %s", resp.Status)
-	}
-	scan := bufio.NewScanner(resp.Body)
-	scan.Buffer(nil, 1<<20)
-	total := 0.0
-	for scan.Scan() {
-		n, err := execStreams(scan.Text())
-		if err != nil {
-			return 0, err
-		}
-		total += n
-	}
-	return total, scan.Err()
-}
-
-// execStreams is a line's share of the open exec streams.
-func execStreams(line string) (float64, error) {
-	labels, ok := strings.CutPrefix(line, "apiserver_longrunning_requests{")
-	if !ok || !strings.Contains(labels, `resource="pods"`) || !strings.Contains(labels, `subresource="exec"`) {
-		return 0, nil
-	}
-	n, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
-	if err != nil {
-		return 0, fmt.Errorf("read metrics: %w", err)
-	}
-	return n, nil
 }

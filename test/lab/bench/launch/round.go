@@ -173,7 +173,8 @@ func (w *world) held(ctx context.Context, box container, s *sample) (err error) 
 	if s.Held, err = box.pss(); err != nil {
 		return err
 	}
-	s.Streams, err = w.streams(ctx)
+	server, err := w.Server(ctx)
+	s.Streams = server.Streams
 	return err
 }
 

@@ -65,7 +65,7 @@ func authorized(point []byte) []byte {
 // serveSSH runs sshd in workers whose PID 1 is another, until ctx ends and the workers are gone.
 // Its parent is not in the container: to PID 1 it is nobody's.
 func (w *world) serveSSH(ctx context.Context, workers map[string]container, addresses map[string]string) (wait func(), err error) {
-	log, err := os.Create(filepath.Join(w.dir, "sshd.log"))
+	log, err := os.Create(filepath.Join(w.Dir, "sshd.log"))
 	if err != nil {
 		return nil, err
 	}

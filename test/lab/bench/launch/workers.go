@@ -38,7 +38,7 @@ func (w *world) remove(ctx context.Context) error {
 func (w *world) ready(ctx context.Context, n int) (addresses map[string]string, at time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
-	news, err := w.client.Watch(ctx, &corev1.PodList{}, client.InNamespace(w.ns), selector)
+	news, err := w.Client.Watch(ctx, &corev1.PodList{}, client.InNamespace(w.ns), selector)
 	if err != nil {
 		return nil, at, fmt.Errorf("watch workers: %w", err)
 	}

@@ -4,75 +4,31 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // world is the cluster, and what we have made in it.
 type world struct {
-	cfg       *rest.Config
-	client    client.WithWatch
-	audit     string // path of the API server's log
+	*measure.World
 	ns        string
-	dir       string               // for files of ours
 	launchers map[string]container // by pod
-	steps     []func(context.Context) error
-}
-
-func newWorld() (*world, error) {
-	cfg, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
-	if err != nil {
-		return nil, fmt.Errorf("read KUBECONFIG: %w", err)
-	}
-	cfg.UserAgent, cfg.QPS, cfg.Burst = "bench-launch", 1000, 1000
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	c, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("reach the cluster: %w", err)
-	}
-	dir, err := os.MkdirTemp("", "muster-launch")
-	w := &world{cfg: cfg, client: c, audit: os.Getenv("MUSTER_AUDIT_LOG"), dir: dir, ns: "launch-" + strings.ToLower(rand.Text()[:5])}
-	w.later(func(context.Context) error { return os.RemoveAll(dir) })
-	return w, err
-}
-
-// later notes how something is taken back.
-func (w *world) later(do func(context.Context) error) { w.steps = append(w.steps, do) }
-
-// undo takes everything back, the last first, whether or not the program's own context has ended.
-func (w *world) undo() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
-	var errs []error
-	for _, do := range slices.Backward(w.steps) {
-		errs = append(errs, do(ctx))
-	}
-	return errors.Join(errs...)
 }
 
 // prepare makes the namespace and the launchers, and puts into them what they need.
 func (w *world) prepare(ctx context.Context) error {
-	inpod, err := w.build(ctx)
+	path, err := w.Build(ctx, "bench/launch/inpod")
+	if err != nil {
+		return err
+	}
+	inpod, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -80,7 +36,7 @@ func (w *world) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read kubectl: %w", err)
 	}
-	w.later(func(ctx context.Context) error {
+	w.Later("remove namespace", func(ctx context.Context) error {
 		_, err := kube.Kubectl(ctx, w.ns, nil, "delete", "namespace", w.ns, "--ignore-not-found", "--timeout=150s")
 		return err
 	})
@@ -131,7 +87,7 @@ func (w *world) slowDNS(ctx context.Context) error {
 		stop()
 		return fmt.Errorf("start DNS: %w", err)
 	}
-	w.later(func(context.Context) error {
+	w.Later("end the DNS", func(context.Context) error {
 		stop()
 		_ = server.Wait() // the way in; what is inside ends with its pod
 		return nil
@@ -143,21 +99,6 @@ func (w *world) slowDNS(ctx context.Context) error {
 	}
 	text = regexp.MustCompile(`(?m)^nameserver .*`).ReplaceAll(text, []byte("nameserver "+address))
 	return os.WriteFile(path, text, 0o644)
-}
-
-// build compiles inpod.
-func (w *world) build(ctx context.Context) ([]byte, error) {
-	root, err := figure.Root()
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(w.dir, "inpod")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "./bench/launch/inpod")
-	cmd.Dir, cmd.Env = filepath.Join(root, "test", "lab"), append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build inpod: %w\n%s", err, out)
-	}
-	return os.ReadFile(path)
 }
 
 // put writes a program.

@@ -54,7 +54,7 @@ func (w *world) certify(ctx context.Context) error {
 	if err := remove(ctx); err != nil { // of a run that was killed
 		return err
 	}
-	w.later("remove the certificate's request", remove)
+	w.Later("remove the certificate's request", remove)
 	if _, err := kube.Kubectl(ctx, space, text, "create", "-f", "-", "--as="+node, "--as-group=system:nodes", "--as-group=system:authenticated"); err != nil {
 		return err
 	}

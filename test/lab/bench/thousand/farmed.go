@@ -36,12 +36,12 @@ func (w *world) startFarm(ctx context.Context, workers, lines int) (*farm, error
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(w.dir, "f")
+	dir, err := os.MkdirTemp(w.Dir, "f")
 	if err != nil {
 		return nil, err
 	}
 	config, err := w.write("farm.json", farmConfig{Workers: workers, Agent: filepath.Join(w.bin, "agent"), Pod: w.pod, Dir: dir,
-		Certificate: w.pair.certificate, Key: w.pair.key, Authority: w.cfg.CAData,
+		Certificate: w.pair.certificate, Key: w.pair.key, Authority: w.Config.CAData,
 		Lines: lines, Rate: rate})
 	if err != nil {
 		return nil, err

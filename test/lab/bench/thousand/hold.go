@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/audit"
 )
 
@@ -36,7 +37,7 @@ type run struct {
 	Requests           float64 // per worker, from start to end
 	Redials            int
 	RequestsBy         map[string]int
-	Before, AtOnce, On apiServer // what the API server said: before, when all had begun, at the end of the hold
+	Before, AtOnce, On measure.Server // what the API server said: before, when all had begun, at the end of the hold
 }
 
 // hold launches a no-op on so many workers, holds it, and ends it.
@@ -48,7 +49,7 @@ func (w *world) hold(ctx context.Context, size int, span time.Duration) (r run, 
 		return r, err
 	}
 	r.Size = size
-	if r.Before, err = w.metrics(ctx); err == nil {
+	if r.Before, err = w.Server(ctx); err == nil {
 		err = w.play(ctx, &r, f, span)
 	}
 	if err != nil {
@@ -94,7 +95,7 @@ func (w *world) play(ctx context.Context, r *run, f *farm, span time.Duration) (
 	if err != nil {
 		return err
 	}
-	if r.AtOnce, err = w.metrics(ctx); err != nil {
+	if r.AtOnce, err = w.Server(ctx); err != nil {
 		return err
 	}
 	r.MachineS = all - busy
@@ -130,7 +131,7 @@ func (w *world) stay(ctx context.Context, r *run, l *launcher, span time.Duratio
 	if err != nil {
 		return err
 	}
-	server, err := w.metrics(ctx)
+	server, err := w.Server(ctx)
 	if err != nil {
 		return err
 	}
@@ -148,12 +149,12 @@ func (w *world) stay(ctx context.Context, r *run, l *launcher, span time.Duratio
 		return err
 	}
 	spent := time.Since(began).Seconds()
-	if r.On, err = w.metrics(ctx); err != nil {
+	if r.On, err = w.Server(ctx); err != nil {
 		return err
 	}
 	n := float64(r.Size)
 	r.Held, r.HeldMB = span.Seconds(), to.PeakMB
-	r.Streams, r.Goroutines, r.ServerMB = r.On.Streams, (r.On.Goroutines-r.Before.Goroutines)/n, (r.On.MemoryMB-r.Before.MemoryMB)/n
+	r.Streams, r.Goroutines, r.ServerMB = r.On.Streams, (r.On.Goroutines-r.Before.Goroutines)/n, (r.On.Resident-r.Before.Resident)/1e6/n
 	r.HoldingCPU, r.ServerCPU = (to.CPUSeconds-from.CPUSeconds)/spent, (r.On.CPUSeconds-server.CPUSeconds)/spent
 	return nil
 }
@@ -161,7 +162,7 @@ func (w *world) stay(ctx context.Context, r *run, l *launcher, span time.Duratio
 // count counts the launcher's requests, watches and streams among them, each of which
 // the API server writes down when it has ended.
 func (w *world) count(r *run, from time.Time) error {
-	all, err := audit.Since(w.audit, from)
+	all, err := audit.Since(w.Audit, from)
 	if err != nil {
 		return err
 	}

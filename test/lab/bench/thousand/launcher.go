@@ -48,12 +48,12 @@ type line struct {
 
 // gatePath is the FIFO that the ranks read. Thousands that wait for the lock on a file
 // would each be compared with all others.
-func (w *world) gatePath() string { return filepath.Join(w.dir, "gate") }
+func (w *world) gatePath() string { return filepath.Join(w.Dir, "gate") }
 
 // launch starts `agent run` on the first so many pods; verb is for
 // the program in the pods. Its ranks wait for release.
 func (w *world) launch(size int, verb string) (l *launcher, err error) {
-	l = &launcher{report: filepath.Join(w.dir, "report.json"), words: filepath.Join(w.dir, "launcher.log"), lines: make(chan line, 1<<16), ended: make(chan error, 1)}
+	l = &launcher{report: filepath.Join(w.Dir, "report.json"), words: filepath.Join(w.Dir, "launcher.log"), lines: make(chan line, 1<<16), ended: make(chan error, 1)}
 	path := w.gatePath()
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -79,7 +79,7 @@ func (w *world) launch(size int, verb string) (l *launcher, err error) {
 	l.cmd = exec.Command(filepath.Join(w.bin, "agent"), argv...)
 	l.cmd.Stdout, l.cmd.Stderr = in, words
 	l.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "MUSTER_") || strings.HasPrefix(kv, "KUBE") }),
-		names.EnvDir+"="+filepath.Join(w.dir, "l"))
+		names.EnvDir+"="+filepath.Join(w.Dir, "l"))
 	l.began = time.Now()
 	if err := startBound(l.cmd, l.ended); err != nil {
 		return nil, errors.Join(err, out.Close(), l.gate.Close())

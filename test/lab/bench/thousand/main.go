@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -26,7 +24,7 @@ import (
 // options are the command line.
 type options struct {
 	bin, only string
-	sizes     []int // ascending
+	sizes     measure.Sizes // ascending
 	rounds    int
 	hold      time.Duration // in the first round; brief in the others
 	seconds   int           // of output
@@ -51,18 +49,12 @@ func main() {
 func read() (o options, err error) {
 	flag.StringVar(&o.bin, "bin", "bin", "`DIR` of the agent's binaries")
 	flag.StringVar(&o.only, "only", "", "scale or output (default: both)")
-	sizes := flag.String("workers", "100,300,1000", "how many, as in `N,N`")
+	o.sizes = measure.Sizes{100, 300, 1000}
+	flag.Var(&o.sizes, "workers", "how many, as in `N,N`")
 	flag.IntVar(&o.rounds, "rounds", 7, "measure scale `N` times, output half as often")
 	flag.DurationVar(&o.hold, "hold", time.Minute, "in the first round; 5s in the others")
 	flag.IntVar(&o.seconds, "seconds", 30, "of output, `N`")
 	flag.Parse()
-	for _, text := range strings.Split(*sizes, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return o, fmt.Errorf("-workers=%s: %q is no number of workers", *sizes, text)
-		}
-		o.sizes = append(o.sizes, n)
-	}
 	slices.Sort(o.sizes)
 	o.sizes = slices.Compact(o.sizes)
 	if o.only != "" && o.only != "scale" && o.only != "output" {
@@ -81,19 +73,24 @@ func play(ctx context.Context) (err error) {
 		return err
 	}
 	w, err := newWorld(o.bin)
-	defer func() { err = errors.Join(err, w.undo()) }()
+	if w != nil {
+		defer func() { err = errors.Join(err, w.Close()) }()
+	}
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := errors.Join(w.build(ctx), w.certify(ctx)); err != nil {
+	if w.pod, err = w.Build(ctx, "bench/thousand/pod"); err != nil {
 		return err
 	}
-	say("making %d pods", o.most())
+	if err := w.certify(ctx); err != nil {
+		return err
+	}
+	w.Say("making %d pods", o.most())
 	if err := w.populate(ctx, o.sizes, o.most(), filepath.Join(dir, "raw", "bench-thousand-kwok.log")); err != nil {
 		return err
 	}
-	if _, err := audit.Since(w.audit, began); err != nil {
+	if _, err := audit.Since(w.Audit, began); err != nil {
 		return fmt.Errorf("%w; test/lab/cluster up starts an API server that writes it", err)
 	}
 	var notes []string
@@ -137,7 +134,7 @@ func (w *world) scale(ctx context.Context, o options) (all []run, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%d workers, not counted: %w", o.most(), err)
 	}
-	say("%d workers, not counted: %+v", o.most(), r)
+	w.Say("%d workers, not counted: %+v", o.most(), r)
 	for round := range o.rounds {
 		for _, size := range o.turn() {
 			span := o.hold
@@ -148,7 +145,7 @@ func (w *world) scale(ctx context.Context, o options) (all []run, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("%d workers: %w", size, err)
 			}
-			say("%d workers: %+v", size, r)
+			w.Say("%d workers: %+v", size, r)
 			all = append(all, r)
 		}
 	}
@@ -163,13 +160,8 @@ func (w *world) outputs(ctx context.Context, o options) (all []outcome, err erro
 		if err != nil {
 			return nil, fmt.Errorf("output of %d ranks: %w", o.most(), err)
 		}
-		say("%+v", one)
+		w.Say("%+v", one)
 		all = append(all, one)
 	}
 	return all, nil
-}
-
-// say tells how far we are.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "thousand: "+time.Now().UTC().Format("15:04:05")+" "+format+"\n", args...)
 }

@@ -120,7 +120,7 @@ func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) err
 type spent struct{ launcher, server, nodes, machine float64 }
 
 func (w *world) spent(ctx context.Context, l *launcher, f *farm) (spent, error) {
-	server, err := w.metrics(ctx)
+	server, err := w.Server(ctx)
 	nodes, nerr := f.usage()
 	machine, merr := machineCPU()
 	return spent{l.last.Load().CPUSeconds, server.CPUSeconds, nodes.CPUSeconds, machine}, errors.Join(err, nerr, merr)

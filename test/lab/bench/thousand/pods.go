@@ -42,8 +42,8 @@ func (w *world) populate(ctx context.Context, sizes []int, most int, log string)
 		node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(w.kubelet.Port)
 		nodes = append(nodes, node)
 	}
-	stop, err := kwok.Play(ctx, w.client, nodes, log)
-	w.later("end played nodes", stop)
+	stop, err := kwok.Play(ctx, w.Client, nodes, log)
+	w.Later("end played nodes", stop)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (w *world) populate(ctx context.Context, sizes []int, most int, log string)
 	group.SetLimit(8)
 	for i := range most {
 		group.Go(func() error {
-			if err := w.client.Create(making, workerPod(i, sizes)); err != nil {
+			if err := w.Client.Create(making, workerPod(i, sizes)); err != nil {
 				return fmt.Errorf("make pod: %w", err)
 			}
 			return nil
@@ -87,7 +87,7 @@ func (w *world) awaitPods(ctx context.Context, most int) error {
 	defer cancel()
 	for {
 		var list corev1.PodList
-		err := w.client.List(ctx, &list, client.InNamespace(space))
+		err := w.Client.List(ctx, &list, client.InNamespace(space))
 		running := 0
 		for _, pod := range list.Items {
 			if pod.Status.Phase == corev1.PodRunning {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -23,25 +22,6 @@ func TestParseLine(t *testing.T) {
 		_, ok := parseLine([]byte(text))
 		require.False(t, ok, text)
 	}
-}
-
-func TestParseMetrics(t *testing.T) {
-	text := `# HELP go_goroutines Number of goroutines that currently exist.
-go_goroutines 1234
-process_cpu_seconds_total 56.5
-process_resident_memory_bytes 2.5e+08
-process_virtual_memory_bytes 1e+12
-apiserver_longrunning_requests{component="apiserver",resource="pods",scope="resource",subresource="exec",verb="CONNECT"} 7
-apiserver_longrunning_requests{component="apiserver",resource="pods",scope="cluster",subresource="",verb="WATCH"} 30
-apiserver_longrunning_requests{component="apiserver",resource="pods",scope="resource",subresource="exec",verb="GET"} 2
-`
-	s, err := parseMetrics(strings.NewReader(text))
-	require.NoError(t, err)
-	require.Equal(t, apiServer{CPUSeconds: 56.5, Goroutines: 1234, MemoryMB: 250, Streams: 9}, s)
-	_, err = parseMetrics(strings.NewReader("go_goroutines 5\n"))
-	require.ErrorContains(t, err, "1 of 3")
-	_, err = parseMetrics(strings.NewReader("go_goroutines five\n"))
-	require.ErrorContains(t, err, "read metrics")
 }
 
 func TestTimes(t *testing.T) {

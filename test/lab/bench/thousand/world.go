@@ -5,25 +5,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
@@ -34,49 +22,26 @@ const (
 
 // world is the cluster, and what we have made in it and beside it.
 type world struct {
-	cfg      *rest.Config
-	client   client.Client
-	audit    string // path of the API server's log
-	dir      string // for files of ours
+	*measure.World
 	bin      string // of the agent
 	pod      string // the program that runs in the pods
 	listener *os.File
 	kubelet  *net.TCPAddr
 	pair     pair
 	access   string // kubeconfig of the launcher
-	steps    []step // that undo what was done, the last first
-}
-
-type step struct {
-	what string
-	do   func(context.Context) error
 }
 
 // newWorld reaches the cluster, and listens on the address that its API server has.
 func newWorld(bin string) (w *world, err error) {
-	w = &world{audit: os.Getenv("MUSTER_AUDIT_LOG")}
-	if os.Getenv("KUBECONFIG") == "" || w.audit == "" {
-		return w, errors.New("no cluster: make cluster-up, then eval \"$(go -C test/lab/cluster run . env)\"")
+	m, err := measure.New("thousand")
+	if err != nil {
+		return nil, err
 	}
+	w = &world{World: m}
 	if w.bin, err = filepath.Abs(bin); err != nil {
 		return w, err
 	}
-	if w.cfg, err = clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG")); err != nil {
-		return w, fmt.Errorf("read KUBECONFIG: %w", err)
-	}
-	w.cfg.UserAgent, w.cfg.QPS = "bench", -1
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		return w, err
-	}
-	if w.client, err = client.New(w.cfg, client.Options{Scheme: scheme}); err != nil {
-		return w, fmt.Errorf("reach the cluster: %w", err)
-	}
-	if w.dir, err = os.MkdirTemp("", "muster-thousand"); err != nil {
-		return w, err
-	}
-	w.later("remove files", func(context.Context) error { return os.RemoveAll(w.dir) })
-	at, err := url.Parse(w.cfg.Host)
+	at, err := url.Parse(w.Config.Host)
 	if err != nil {
 		return w, fmt.Errorf("read the API server's address: %w", err)
 	}
@@ -90,46 +55,13 @@ func newWorld(bin string) (w *world, err error) {
 	return w, err
 }
 
-// later notes how something is taken back.
-func (w *world) later(what string, do func(context.Context) error) {
-	w.steps = append(w.steps, step{what, do})
-}
-
-// undo takes back everything, whether or not the program's own context has ended.
-func (w *world) undo() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
-	defer cancel()
-	var errs []error
-	for _, s := range slices.Backward(w.steps) {
-		if err := s.do(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", s.what, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// build makes the program of the pods.
-func (w *world) build(ctx context.Context) error {
-	root, err := figure.Root()
-	if err != nil {
-		return err
-	}
-	w.pod = filepath.Join(w.dir, "pod")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", w.pod, "./bench/thousand/pod")
-	cmd.Dir, cmd.Env = filepath.Join(root, "test", "lab"), append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the program of the pods: %w\n%s", err, out)
-	}
-	return nil
-}
-
 // admit gives the launcher an account with the rights of the README's Role, and a
 // kubeconfig with its token.
 func (w *world) admit(ctx context.Context, workers int) error {
 	if err := kube.Apply(ctx, space, kube.Space(space, "muster.dev/bench")); err != nil {
 		return err
 	}
-	w.later("remove namespace", func(ctx context.Context) error {
+	w.Later("remove namespace", func(ctx context.Context) error {
 		_, err := kube.Kubectl(ctx, space, nil, "delete", "namespace", space, "--ignore-not-found", "--timeout=3m")
 		return err
 	})
@@ -139,17 +71,9 @@ func (w *world) admit(ctx context.Context, workers int) error {
 	if err := kube.Apply(ctx, space, kube.Access(account, podNames(workers))...); err != nil {
 		return err
 	}
-	token, err := kube.Kubectl(ctx, space, nil, "create", "token", account, "--duration=2h")
-	if err != nil {
-		return err
-	}
-	file := clientcmdapi.NewConfig()
-	file.Clusters["c"] = &clientcmdapi.Cluster{Server: w.cfg.Host, CertificateAuthorityData: w.cfg.CAData}
-	file.AuthInfos["c"] = &clientcmdapi.AuthInfo{Token: strings.TrimSpace(token)}
-	file.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "c", Namespace: space}
-	file.CurrentContext = "c"
-	w.access = filepath.Join(w.dir, "launcher.kubeconfig")
-	return clientcmd.WriteToFile(*file, w.access)
+	var err error
+	w.access, err = w.Access(ctx, space, account, "2h")
+	return err
 }
 
 // write keeps something for another process.
@@ -158,6 +82,6 @@ func (w *world) write(name string, v any) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(w.dir, name)
+	path = filepath.Join(w.Dir, name)
 	return path, os.WriteFile(path, text, 0o600)
 }
