@@ -389,7 +389,7 @@ bench-micro: ## go benchmarks of the parts; out/bench/micro.txt is for benchstat
 
 .PHONY: bench-plan
 bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/scale.md
-	MUSTER_OUT=$(OUT) $(LAB) bench/plan -doc docs/scale.md
+	MUSTER_OUT=$(OUT) $(LAB) bench/plan
 
 BENCH := launch hold apply throughput scale output steady micro plan
 

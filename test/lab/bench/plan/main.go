@@ -12,7 +12,6 @@ import (
 
 	"github.com/musterhq/muster/test/lab/bench/report"
 	"github.com/musterhq/muster/test/suite/figure"
-	"github.com/musterhq/muster/test/suite/page"
 )
 
 func main() {
@@ -25,7 +24,6 @@ func main() {
 func run() error {
 	sizes := flag.String("workers", "1000,10000,100000", "`SIZES` to simulate")
 	fanout := flag.Int("fanout", 64, "a tree's relay links `N` others")
-	doc := flag.String("doc", "", "`FILE` whose tables are written anew; default: none")
 	seed := flag.Uint64("seed", 10, "`N` for the luck of the work's costs; 0: none")
 	flag.Parse()
 	if *fanout < 2 {
@@ -55,12 +53,9 @@ func run() error {
 	checks := compare(costs, tables, *seed)
 	fmt.Println("\nagainst what was measured (table scale):\n" + checks + fmt.Sprintf("\nseed %d", *seed))
 	t := play(costs, large(), ns, *fanout, *seed)
-	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d costs are assumed, the others measured: docs/scale.md has the list", assumed(list), len(list)))
+	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d costs are assumed, the others measured: test/lab/bench/plan/costs.json has the list", assumed(list), len(list)))
 	fmt.Println(t.Text())
-	if err := report.Save(t); err != nil || *doc == "" {
-		return err
-	}
-	return errors.Join(page.Put(*doc, "plan", t.Markdown()+"\n"+notes(t)), page.Put(*doc, "costs", costsTable(list)), page.Put(*doc, "check", checks))
+	return report.Save(t)
 }
 
 func printCosts(list []Cost) {

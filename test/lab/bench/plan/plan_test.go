@@ -225,5 +225,4 @@ func TestTable(t *testing.T) {
 		require.Len(t, r.Cells, len(table.Columns))
 	}
 	require.Equal(t, table, play(costs(), large(), []int{10, 20}, 4, 3))
-	require.True(t, strings.HasSuffix(costsTable([]Cost{{What: "it", Value: 1.5, Unit: "ms", Known: "assumed", Where: "a|b"}}), "\n| it | 1.5 ms | assumed | a\\|b |\n"))
 }

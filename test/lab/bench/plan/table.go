@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/musterhq/muster/test/lab/bench/report"
 )
@@ -34,11 +33,6 @@ func play(costs Costs, s site, sizes []int, fanout int, seed uint64) report.Tabl
 	return t
 }
 
-// notes are the table's, as a list.
-func notes(t report.Table) string {
-	return "- " + strings.Join(t.Notes, "\n- ") + "\n"
-}
-
 func assumed(list []Cost) (n int) {
 	for _, c := range list {
 		if c.Known == "assumed" {
@@ -46,14 +40,4 @@ func assumed(list []Cost) (n int) {
 		}
 	}
 	return n
-}
-
-// costsTable is the list as a page has it.
-func costsTable(list []Cost) string {
-	var b strings.Builder
-	b.WriteString("| cost | | known | by |\n|---|---:|---|---|\n")
-	for _, c := range list {
-		fmt.Fprintf(&b, "| %s | %s %s | %s | %s |\n", c.What, report.Number(c.Value), c.Unit, c.Known, strings.ReplaceAll(c.Where, "|", `\|`))
-	}
-	return b.String()
 }
