@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/test/suite/await"
 )
 
 // work is what rank $1 does.
@@ -105,7 +107,7 @@ func (s *stage) serve(ctx context.Context) (string, int, error) {
 // attach traces a process that runs, once the command is ready, and lets the command
 // go on.
 func (s *stage) attach(ctx context.Context, pid int) (*exec.Cmd, error) {
-	if err := await(ctx, "the command", func() bool { _, err := os.Stat(filepath.Join(s.dir, "ready")); return err == nil }); err != nil {
+	if err := await.Until(ctx, 10*time.Millisecond, "the command", func() (bool, error) { _, err := os.Stat(filepath.Join(s.dir, "ready")); return err == nil, nil }); err != nil {
 		return nil, err
 	}
 	tracer := exec.Command("strace", append([]string{"-f", "-b", "execve", "-o", s.trace, "-p", strconv.Itoa(pid)}, s.inject()...)...)
@@ -118,9 +120,9 @@ func (s *stage) attach(ctx context.Context, pid int) (*exec.Cmd, error) {
 	if err := tracer.Start(); err != nil {
 		return nil, fmt.Errorf("start strace: %w", err)
 	}
-	err = await(ctx, "strace", func() bool {
+	err = await.Until(ctx, 10*time.Millisecond, "strace", func() (bool, error) {
 		text, _ := os.ReadFile(said.Name())
-		return bytes.Contains(text, []byte("attached"))
+		return bytes.Contains(text, []byte("attached")), nil
 	})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o644)
@@ -130,17 +132,6 @@ func (s *stage) attach(ctx context.Context, pid int) (*exec.Cmd, error) {
 		_ = tracer.Wait()
 	}
 	return tracer, err
-}
-
-func await(ctx context.Context, what string, ok func() bool) error {
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w", what, ctx.Err())
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	return nil
 }
 
 // gather plays a job without a launcher, whose rank 0 gets the faults. The code is the

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/test/suite/await"
 )
 
 // live is a row that is running.
@@ -53,20 +55,11 @@ func befall(ctx context.Context, r row, l live) func() ([]time.Time, error) {
 // spoken waits until so many of a framework have spoken.
 func spoken(ctx context.Context, l live, name string, n int) error {
 	for len(said(l.output(ctx), name)) < n {
-		if err := pause(ctx, lookEvery); err != nil {
+		if err := await.Pause(ctx, lookEvery); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // stopWhen sends SIGTERM to agent run when n ranks have spoken.
@@ -87,7 +80,7 @@ func cutting(ctx context.Context, l live) (struck []time.Time, err error) {
 		return nil, err
 	}
 	for {
-		if err := pause(ctx, cutEvery); err != nil {
+		if err := await.Pause(ctx, cutEvery); err != nil {
 			return struck, err
 		}
 		// There may be no connection just now: what counts is those that were cut.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/kube"
 )
@@ -69,7 +70,7 @@ func (w *world) full(ctx context.Context, names []string) (s sample, err error) 
 		if one.Pods == members && two.Pods == members && one.Worker+two.Worker == 4 {
 			return s, nil
 		}
-		if err := pause(ctx, period); err != nil {
+		if err := await.Pause(ctx, period); err != nil {
 			return s, err
 		}
 	}
@@ -95,7 +96,7 @@ func (w *world) stuck(ctx context.Context, names []string) error {
 			}
 		}
 		bound, running = append(bound, float64(b)), append(running, float64(r))
-		if err := pause(ctx, period); err != nil {
+		if err := await.Pause(ctx, period); err != nil {
 			return err
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
@@ -90,7 +91,7 @@ func (w *world) queues(ctx context.Context) error {
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
-		if err := pause(ctx, time.Second); err != nil {
+		if err := await.Pause(ctx, time.Second); err != nil {
 			return err
 		}
 	}

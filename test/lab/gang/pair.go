@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
@@ -79,7 +80,7 @@ func (w *world) race(ctx context.Context, names []string) (first, second string,
 				return name, names[1-i], nil
 			}
 		}
-		if err := pause(ctx, period); err != nil {
+		if err := await.Pause(ctx, period); err != nil {
 			return "", "", err
 		}
 	}

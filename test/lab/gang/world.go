@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/kube"
 )
@@ -134,17 +135,8 @@ func (w *world) becomes(ctx context.Context, name, what string, limit time.Durat
 		if time.Now().After(deadline) {
 			return job.Status, fmt.Errorf("%s is not %s within %s: %s %s: %s", name, what, limit, job.Status.Phase, job.Status.Reason, job.Status.Message)
 		}
-		if err := pause(ctx, 250*time.Millisecond); err != nil {
+		if err := await.Pause(ctx, 250*time.Millisecond); err != nil {
 			return job.Status, err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

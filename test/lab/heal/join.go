@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
@@ -47,7 +48,7 @@ func joinRows() []row {
 // when the cluster calls it ready.
 func comesLate(i int) func(ctx context.Context, w *world) error {
 	return func(ctx context.Context, w *world) error {
-		if err := wait(ctx, lateBy); err != nil {
+		if err := await.Pause(ctx, lateBy); err != nil {
 			return err
 		}
 		if err := w.make(ctx, i); err != nil {
@@ -56,15 +57,6 @@ func comesLate(i int) func(ctx context.Context, w *world) error {
 		_, err := kube.Kubectl(ctx, w.ns, nil, "wait", "--for=condition=Ready", "pod/"+worker(i), "--timeout=2m")
 		w.struck = time.Now()
 		return err
-	}
-}
-
-func wait(ctx context.Context, span time.Duration) error {
-	select {
-	case <-time.After(span):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -77,10 +69,10 @@ func replacesZero(ctx context.Context, w *world) error {
 	if _, err := kube.Kubectl(ctx, w.ns, nil, "delete", "pod", worker(0), "--force", "--grace-period=0", "--wait=false"); err != nil {
 		return err
 	}
-	if err := wait(ctx, 2*time.Second); err != nil {
+	if err := await.Pause(ctx, 2*time.Second); err != nil {
 		return err
 	}
-	if err := errors.Join(w.make(ctx, 0), wait(ctx, 5*time.Second)); err != nil {
+	if err := errors.Join(w.make(ctx, 0), await.Pause(ctx, 5*time.Second)); err != nil {
 		return err
 	}
 	return w.make(ctx, 2)

@@ -4,11 +4,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
@@ -21,16 +21,13 @@ func cluster(ctx context.Context, args ...string) error {
 // terminated waits until the container of a pod has ended, and gives its exit code.
 // It asks again and again: a watch may break off with its node.
 func terminated(ctx context.Context, namespace, pod string) (code int, err error) {
-	for {
+	err = await.Until(ctx, 500*time.Millisecond, pod+" to end", func() (bool, error) {
 		text, err := kube.Kubectl(ctx, namespace, nil, "get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[0].state.terminated.exitCode}")
-		if err == nil && text != "" {
-			_, err = fmt.Sscan(text, &code)
-			return code, err
+		if err != nil || text == "" {
+			return false, err
 		}
-		select {
-		case <-time.After(500 * time.Millisecond):
-		case <-ctx.Done():
-			return 0, fmt.Errorf("%s did not end in time: %w", pod, errors.Join(err, ctx.Err()))
-		}
-	}
+		_, err = fmt.Sscan(text, &code)
+		return true, err
+	})
+	return code, err
 }

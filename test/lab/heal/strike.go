@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
@@ -78,12 +79,7 @@ func unplugs(step int, span time.Duration) func(ctx context.Context, w *world) e
 		if err := cluster(ctx, "node", "unplug", nodes[1]); err != nil {
 			return err
 		}
-		select {
-		case <-time.After(span):
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		return await.Pause(ctx, span)
 	}
 }
 
@@ -95,9 +91,7 @@ func (w *world) remake(ctx context.Context) error {
 		if err := w.remakeOnce(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
+		if await.Pause(ctx, time.Second) != nil {
 			return nil
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
@@ -158,10 +159,7 @@ func (w *world) follow(ctx context.Context, pod string) {
 			}
 			_ = cmd.Wait() // its end is no news: the container is waiting, has ended, or the stream broke
 		}
-		select {
-		case <-time.After(300 * time.Millisecond):
-		case <-ctx.Done():
-		}
+		_ = await.Pause(ctx, 300*time.Millisecond) // the loop asks
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/program"
 )
@@ -63,7 +64,7 @@ func Play(ctx context.Context, c client.Client, nodes []*corev1.Node, log string
 	if err != nil {
 		return stop, err
 	}
-	return stop, await(ctx, c, len(nodes))
+	return stop, played(ctx, c, len(nodes))
 }
 
 // Version of kwok that plays.
@@ -80,22 +81,15 @@ func module() (program.Module, error) {
 	return program.Module{Dir: filepath.Join(root, "test/lab/kwok/pinned"), Path: "sigs.k8s.io/kwok", Name: "kwok", Commands: []string{"cmd/kwok"}}, err
 }
 
-// await waits until so many nodes are Ready.
-func await(ctx context.Context, c client.Client, nodes int) error {
+// played waits until so many nodes are Ready.
+func played(ctx context.Context, c client.Client, nodes int) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for {
+	return await.Until(ctx, 100*time.Millisecond, "played nodes", func() (bool, error) {
 		var list corev1.NodeList
 		err := c.List(ctx, &list, client.MatchingLabels{Played: "true"})
-		if err == nil && ready(list) >= nodes {
-			return nil
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("wait for played nodes: %w", errors.Join(err, ctx.Err()))
-		}
-	}
+		return err == nil && ready(list) >= nodes, err
+	})
 }
 
 func ready(list corev1.NodeList) (n int) {

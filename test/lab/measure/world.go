@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/kube"
 )
@@ -183,15 +184,5 @@ func (w *World) Gone(ctx context.Context, object client.Object) error {
 func (w *World) Await(ctx context.Context, limit time.Duration, what string, so func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for {
-		yes, err := so()
-		if yes {
-			return err
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w", what, errors.Join(err, ctx.Err()))
-		}
-	}
+	return await.Until(ctx, 100*time.Millisecond, what, so)
 }

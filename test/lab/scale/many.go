@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/audit"
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/program"
 )
@@ -101,10 +102,8 @@ func (w *world) crowd(ctx context.Context, space string, jobs int, controller *p
 		return c, err
 	}
 	c = crowd{Jobs: jobs, PodsRunning: measure.Last(seen.Running).Sub(applied).Seconds(), JobsRunning: time.Since(applied).Seconds()}
-	select {
-	case <-time.After(quiet):
-	case <-ctx.Done():
-		return c, ctx.Err()
+	if err := await.Pause(ctx, quiet); err != nil {
+		return c, err
 	}
 	after, err := controller.Usage()
 	if err != nil {

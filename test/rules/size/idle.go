@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/proc"
 )
@@ -69,9 +70,9 @@ func idle(agent, dir string) (figure.Series, error) {
 	defer cancel()
 	b := bridge{agent, env, make(chan int, 16)}
 	err = func() error {
-		if err := until(ctx, "the worker's socket", func() bool {
+		if err := await.Until(ctx, 10*time.Millisecond, "the worker's socket", func() (bool, error) {
 			_, err := os.Stat(filepath.Join(dir, names.WorkerSocket))
-			return err == nil
+			return err == nil, nil
 		}); err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func loaded(ctx context.Context, worker int, b bridge, s *figure.Series) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ran := make(chan error, 1)
 	go func() { ran <- l.Run(ctx) }()
-	err := until(ctx, "the link", func() bool { return l.State().Connected })
+	err := await.Until(ctx, 10*time.Millisecond, "the link", func() (bool, error) { return l.State().Connected, nil })
 	attach := 0
 	if err == nil {
 		attach = <-b.pids
@@ -116,15 +117,4 @@ func loaded(ctx context.Context, worker int, b bridge, s *figure.Series) error {
 		_, _ = syscall.Wait4(attach, &ws, 0, nil) // its code means nothing
 	}
 	return err
-}
-
-func until(ctx context.Context, what string, ok func() bool) error {
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w", what, ctx.Err())
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	return nil
 }

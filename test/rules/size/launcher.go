@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/proc"
 )
@@ -29,9 +30,9 @@ func launcherIdle(launcher, dir string) (figure.Series, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	err = until(ctx, "the launcher's command", func() bool {
+	err = await.Until(ctx, 10*time.Millisecond, "the launcher's command", func() (bool, error) {
 		_, err := os.Stat(began)
-		return err == nil
+		return err == nil, nil
 	})
 	for i := 0; i < 20 && err == nil; i++ {
 		time.Sleep(100 * time.Millisecond) // the figure is a state over time

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/test/suite/await"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -13,16 +14,9 @@ import (
 func Served(ctx context.Context, which ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for {
+	return await.Until(ctx, 100*time.Millisecond, strings.Join(which, " "), func() (bool, error) {
 		_, err := Kubectl(ctx, corev1.NamespaceDefault, nil, append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, which...)...)
 		// One that is so new that its conditions are null is an error to kubectl, at once.
-		if err == nil || !strings.Contains(err.Error(), "conditions accessor error") {
-			return err
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return err
-		}
-	}
+		return err == nil || !strings.Contains(err.Error(), "conditions accessor error"), err
+	})
 }

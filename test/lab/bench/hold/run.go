@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/audit"
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
@@ -84,7 +85,7 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 	if err := w.Await(ctx, 3*time.Minute, "workers to run", func() (bool, error) { return w.running(ctx, n) }); err != nil {
 		return r, err
 	}
-	if err := pause(ctx, settle); err != nil {
+	if err := await.Pause(ctx, settle); err != nil {
 		return r, err
 	}
 	if w.versions == nil {
@@ -107,7 +108,7 @@ func (w *world) run(ctx context.Context, c contender, n int) (r result, err erro
 	if r.Launched, err = w.read(ctx); err != nil {
 		return r, err
 	}
-	if err := pause(ctx, into); err != nil {
+	if err := await.Pause(ctx, into); err != nil {
 		return r, err
 	}
 	if r.Into, err = w.read(ctx); err != nil {
@@ -189,13 +190,4 @@ func (w *world) ended(ctx context.Context) (bool, error) {
 func (w *world) clear(ctx context.Context) error {
 	_, err := kube.Kubectl(ctx, space, nil, "delete", "pods", "--all", "--grace-period=1", "--timeout=100s")
 	return err
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

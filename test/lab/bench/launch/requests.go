@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/test/suite/audit"
+	"github.com/musterhq/muster/test/suite/await"
 )
 
 // settle is how long after its end a request's line may be missing in the audit log: a watch's
@@ -15,10 +16,8 @@ const settle = 2 * time.Second
 
 // count fills in the requests of launches that began after from, by the audit log.
 func (w *world) count(ctx context.Context, workers int, from time.Time, all map[string][]sample) error {
-	select {
-	case <-time.After(settle):
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := await.Pause(ctx, settle); err != nil {
+		return err
 	}
 	list, err := audit.Since(w.Audit, from)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/test/suite/await"
 )
 
 const (
@@ -165,10 +167,8 @@ func (w *world) launch(ctx context.Context, c contender, workers int, sampled bo
 
 // held measures what is there while ranks only sleep.
 func (w *world) held(ctx context.Context, box container, s *sample) (err error) {
-	select {
-	case <-time.After(heldAt):
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := await.Pause(ctx, heldAt); err != nil {
+		return err
 	}
 	if s.Held, err = box.pss(); err != nil {
 		return err

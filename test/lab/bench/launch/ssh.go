@@ -11,7 +11,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -21,6 +20,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
@@ -95,15 +95,11 @@ func (w *world) serveSSH(ctx context.Context, workers map[string]container, addr
 func answers(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	for {
+	return await.Until(ctx, 50*time.Millisecond, address, func() (bool, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err == nil {
-			return conn.Close()
+		if err != nil {
+			return false, err
 		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
-		}
-	}
+		return true, conn.Close()
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/audit"
+	"github.com/musterhq/muster/test/suite/await"
 )
 
 // run is one launch, held, and ended. Times are in seconds, memory in 10^6 bytes.
@@ -122,10 +123,8 @@ func (w *world) play(ctx context.Context, r *run, f *farm, span time.Duration) (
 
 // stay holds the sessions, and looks at who holds them.
 func (w *world) stay(ctx context.Context, r *run, l *launcher, span time.Duration) error {
-	select {
-	case <-time.After(2 * time.Second): // the launch's own garbage and stragglers
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := await.Pause(ctx, 2*time.Second); err != nil { // the launch's own garbage and stragglers
+		return err
 	}
 	from, err := l.usage()
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/musterhq/muster/test/suite/await"
 )
 
 // rate is how many lines a second each rank writes.
@@ -67,10 +69,8 @@ func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) err
 	if _, err := l.allBegun(ctx, o.Size); err != nil {
 		return err
 	}
-	select {
-	case <-time.After(calm - time.Second):
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := await.Pause(ctx, calm-time.Second); err != nil {
+		return err
 	}
 	before, err := w.spent(ctx, l, f)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/test/lab/kwok"
+	"github.com/musterhq/muster/test/suite/await"
 )
 
 // played is how many nodes the pods are on.
@@ -85,7 +86,7 @@ func workerPod(i int, sizes []int) *corev1.Pod {
 func (w *world) awaitPods(ctx context.Context, most int) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	for {
+	return await.Until(ctx, time.Second, "pods", func() (bool, error) {
 		var list corev1.PodList
 		err := w.Client.List(ctx, &list, client.InNamespace(space))
 		running := 0
@@ -95,12 +96,8 @@ func (w *world) awaitPods(ctx context.Context, most int) error {
 			}
 		}
 		if running == most {
-			return nil
+			return true, nil
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return fmt.Errorf("wait for pods, %d of %d run: %w", running, most, errors.Join(err, ctx.Err()))
-		}
-	}
+		return false, errors.Join(err, fmt.Errorf("%d of %d run", running, most))
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/test/lab/bench/pods"
+	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
@@ -59,20 +60,16 @@ func (w *world) prepare(ctx context.Context, mib int) error {
 func (w *world) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for {
+	return await.Until(ctx, 200*time.Millisecond, "the link", func() (bool, error) {
 		said, err := w.space.Kubectl(ctx, nil, "logs", w.job.LauncherName())
 		if err != nil {
-			return err
+			return true, err
 		}
 		if strings.Contains(said, "1/1 ready") {
-			return nil
+			return true, nil
 		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the link: %w; the launcher said:\n%s", ctx.Err(), said)
-		}
-	}
+		return false, fmt.Errorf("the launcher said:\n%s", said)
+	})
 }
 
 // contender is one way to the worker.
