@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
@@ -40,7 +38,7 @@ func (c cluster) run(ctx context.Context, r row, venvs map[string]venv) (o outco
 	if err != nil {
 		return o, err
 	}
-	if err := kube.Apply(ctx, name, kube.Space(name, owner)); err != nil {
+	if err := kube.Open(ctx, name, owner); err != nil {
 		return o, err
 	}
 	defer func() {
@@ -52,15 +50,12 @@ func (c cluster) run(ctx context.Context, r row, venvs map[string]venv) (o outco
 		_, gone := kube.Kubectl(after, name, nil, "delete", "namespace", name, "--wait=false")
 		err = errors.Join(err, gone)
 	}()
-	if _, err := kube.Kubectl(ctx, name, nil, "wait", "--for=create", "serviceaccount/default", "--timeout=60s"); err != nil {
-		return o, err
-	}
 	o.began = time.Now()
 	if err := kube.Apply(ctx, name, append(append(kube.Access(launcher, names(r.size())), text), pods(r, venvs, shared)...)...); err != nil {
 		return o, err
 	}
 	told := befall(ctx, r, c.live(name))
-	o.code, err = terminated(ctx, name, launcher)
+	o.code, err = kube.Terminated(ctx, name, launcher)
 	o.ended = time.Now()
 	var terr, rerr error
 	o.struck, terr = told()
@@ -82,7 +77,7 @@ func (c cluster) workersLeft(ctx context.Context, namespace string, r row) (left
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for i := range r.size() {
-		code, err := terminated(ctx, namespace, worker(i))
+		code, err := kube.Terminated(ctx, namespace, worker(i))
 		if err != nil {
 			left = append(left, worker(i)+" goes on")
 		} else if code != 0 {
@@ -104,19 +99,15 @@ func (c cluster) workersLeft(ctx context.Context, namespace string, r row) (left
 }
 
 func (c cluster) configMap() (any, error) {
-	m := corev1.ConfigMap{TypeMeta: kube.Kind("v1", "ConfigMap"), ObjectMeta: kube.Named("scripts"), Data: map[string]string{}}
 	files, err := filepath.Glob(filepath.Join(c.scripts, "*.py"))
 	if err != nil {
 		return nil, err
 	}
+	paths := map[string]string{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		m.Data[filepath.Base(file)] = string(text)
+		paths[filepath.Base(file)] = file
 	}
-	return m, nil
+	return kube.Files("scripts", paths)
 }
 
 // live is what can be done to the launcher of a row.

@@ -172,18 +172,6 @@ func ends(within time.Duration) want {
 	}
 }
 
-// complains: the launcher's words hold this.
-func complains(words ...string) want {
-	return func(_ row, o outcome) (string, error) {
-		for _, word := range words {
-			if !strings.Contains(o.err, word) {
-				return "", fmt.Errorf("no word of %q on stderr", word)
-			}
-		}
-		return "", nil
-	}
-}
-
 // says wants words on the launcher's stderr.
 func says(words string) want {
 	return func(_ row, o outcome) (string, error) {

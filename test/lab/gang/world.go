@@ -56,11 +56,7 @@ func newClient() (client.WithWatch, error) {
 // open makes the row's namespace.
 func (w *world) open(ctx context.Context) error {
 	w.ns, w.began = "gang-"+w.row.key+"-"+strings.ToLower(rand.Text()[:5]), time.Now()
-	if err := kube.Apply(ctx, w.ns, kube.Space(w.ns, owner)); err != nil {
-		return err
-	}
-	_, err := kube.Kubectl(ctx, w.ns, nil, "wait", "--for=create", "serviceaccount/default", "--timeout=60s")
-	return err
+	return kube.Open(ctx, w.ns, owner)
 }
 
 // close takes the namespace away, and waits for it: schedulers and custom resources

@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/test/suite/kube"
 )
@@ -45,10 +43,7 @@ func workers(n int) (names []string) {
 // create makes the namespace of a run and the job in it.
 func (w *world) create(ctx context.Context) error {
 	w.ns = "heal-" + strings.ReplaceAll(w.row.key, "/", "-") + "-" + strings.ToLower(rand.Text()[:5])
-	if err := kube.Apply(ctx, w.ns, kube.Space(w.ns, owner)); err != nil {
-		return err
-	}
-	if _, err := kube.Kubectl(ctx, w.ns, nil, "wait", "--for=create", "serviceaccount/default", "--timeout=60s"); err != nil {
+	if err := kube.Open(ctx, w.ns, owner); err != nil {
 		return err
 	}
 	text, err := scriptMap()
@@ -102,15 +97,13 @@ func meeting() any {
 		Selector: map[string]string{"muster.dev/job": jobName, "muster.dev/role": "worker"}}}
 }
 
-func (w *world) launcherPod() (corev1.Pod, error) {
+func (w *world) launcherPod() (*corev1.Pod, error) {
 	args := []string{"run", "--job=" + jobName}
 	if !w.row.elastic() {
 		args = append(args, fmt.Sprintf("--workers=%d", w.row.size()))
 	}
 	args = append(args, w.words(w.row.flags)...)
-	pod, err := w.pod(launcher, "launcher", nodes[0], append(append(args, "--"), w.words(w.row.argv)...))
-	pod.Spec.ServiceAccountName = launcher
-	return pod, err
+	return w.pod(launcher, "launcher", nodes[0], append(append(args, "--"), w.words(w.row.argv)...))
 }
 
 // make makes worker i.
@@ -123,16 +116,18 @@ func (w *world) make(ctx context.Context, i int) error {
 }
 
 // workerPod is worker i, on a node; "" for any.
-func (w *world) workerPod(i int, node string) (corev1.Pod, error) {
+func (w *world) workerPod(i int, node string) (*corev1.Pod, error) {
 	args := []string{"worker"}
 	if w.row.worker != nil {
 		args = w.words(w.row.worker)
 	}
 	pod, err := w.pod(worker(i), "worker", node, args)
+	if err != nil {
+		return nil, err
+	}
 	pod.Labels["muster.dev/index"] = fmt.Sprint(i)
-	pod.Spec.AutomountServiceAccountToken = new(bool)
 	pod.Spec.Hostname, pod.Spec.Subdomain = worker(i), jobName
-	return pod, err
+	return pod, nil
 }
 
 // words fills the places of a run into a row's words.
@@ -145,7 +140,7 @@ func (w *world) words(words []string) (filled []string) {
 }
 
 // environment is what every container of a run has.
-func (w *world) environment() (env []corev1.EnvVar) {
+func (w *world) environment() []corev1.EnvVar {
 	path, packages := "/usr/local/bin:/usr/bin:/bin", []string{mountScripts}
 	for _, name := range w.row.venvs() {
 		path = mountVenvs + "/" + name + "/bin:" + path
@@ -153,11 +148,7 @@ func (w *world) environment() (env []corev1.EnvVar) {
 	}
 	all := append([]string{"PATH=" + path, "PYTHONPATH=" + strings.Join(packages, ":"), "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1",
 		"OMP_NUM_THREADS=1", "HOME=/tmp", "HEAL_SHARED=" + mountShared}, w.words(w.row.env)...)
-	for _, kv := range all {
-		name, value, _ := strings.Cut(kv, "=")
-		env = append(env, corev1.EnvVar{Name: name, Value: value})
-	}
-	return env
+	return kube.Environment(all...)
 }
 
 func (r row) venvs() (list []string) {
@@ -167,38 +158,22 @@ func (r row) venvs() (list []string) {
 	return append(list, r.also...)
 }
 
-func (w *world) pod(name, role, node string, args []string) (corev1.Pod, error) {
-	id, grace := int64(1000), int64(max(w.row.grace, 1))
+func (w *world) pod(name, role, node string, args []string) (*corev1.Pod, error) {
+	grace := int64(max(w.row.grace, 1))
 	if w.row.grace == 0 {
 		grace = 30
 	}
-	yes, no := true, false
-	c := corev1.Container{
-		Name: role, Image: podImage, ImagePullPolicy: corev1.PullNever, Args: args, Env: w.environment(),
-		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")}},
-		VolumeMounts: []corev1.VolumeMount{{Name: "scripts", MountPath: mountScripts, ReadOnly: true}, {Name: "shared", MountPath: mountShared}},
-	}
-	directory := corev1.HostPathDirectory
-	volumes := []corev1.Volume{
-		{Name: "scripts", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "scripts"}}}},
-		{Name: "shared", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: w.shared, Type: &directory}}},
-	}
+	pod := kube.Restricted(name, jobName, role, podImage, args)
+	pod.Spec.NodeName, pod.Spec.TerminationGracePeriodSeconds = node, &grace
+	pod.Spec.Containers[0].Env = w.environment()
+	kube.MountFiles(pod, "scripts", mountScripts)
+	kube.Mount(pod, "shared", w.shared, mountShared, false)
 	for _, venv := range w.row.venvs() {
 		dir, err := venvDir(venv)
 		if err != nil {
-			return corev1.Pod{}, err
+			return nil, err
 		}
-		volumes = append(volumes, corev1.Volume{Name: venv, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir, Type: &directory}}})
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: venv, MountPath: mountVenvs + "/" + venv, ReadOnly: true})
+		kube.Mount(pod, venv, dir, mountVenvs+"/"+venv, true)
 	}
-	return corev1.Pod{TypeMeta: kube.Kind("v1", "Pod"),
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"muster.dev/job": jobName, "muster.dev/role": role}},
-		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{c}, Volumes: volumes, NodeName: node,
-			TerminationGracePeriodSeconds: &grace,
-			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &id, RunAsGroup: &id,
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-		}}, nil
+	return pod, nil
 }

@@ -90,7 +90,7 @@ func play(ctx context.Context, r row, dir string) (w *world, err error) {
 	})
 	var ended []string
 	for _, pod := range w.pods() {
-		code, terr := terminated(ctx, w.ns, pod)
+		code, terr := kube.Terminated(ctx, w.ns, pod)
 		if err = errors.Join(err, terr); terr == nil {
 			w.codes, ended = append(w.codes, code), append(ended, pod)
 		}

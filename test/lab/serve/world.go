@@ -58,13 +58,10 @@ func turn(ctx context.Context, mode string) error {
 // open makes the row's namespace, labelled to be served.
 func (w *world) open(ctx context.Context) error {
 	w.ns = "serve-" + w.row.key + "-" + strings.ToLower(rand.Text()[:5])
-	if err := kube.Apply(ctx, w.ns, kube.Space(w.ns, owner)); err != nil {
+	if err := kube.Open(ctx, w.ns, owner); err != nil {
 		return err
 	}
-	if err := w.kubectl(ctx, "label", "namespace", w.ns, label+"=true"); err != nil {
-		return err
-	}
-	return w.kubectl(ctx, "wait", "--for=create", "serviceaccount/default", "--timeout=60s")
+	return w.kubectl(ctx, "label", "namespace", w.ns, label+"=true")
 }
 
 func (w *world) close(ctx context.Context) error {

@@ -10,21 +10,18 @@ import (
 // images/frameworks, with the environment of venv, a directory that the nodes see, and
 // the files of a ConfigMap at /files.
 func Python(name, account, venv, files string, args ...string) corev1.Pod {
-	directory := corev1.HostPathDirectory
-	return corev1.Pod{TypeMeta: Kind("v1", "Pod"), ObjectMeta: Named(name), Spec: corev1.PodSpec{
+	pod := corev1.Pod{TypeMeta: Kind("v1", "Pod"), ObjectMeta: Named(name), Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, ServiceAccountName: account,
 		Containers: []corev1.Container{{
 			Name: "python", Image: "localhost/muster-frameworks:dev", ImagePullPolicy: corev1.PullNever,
 			Command: append([]string{"python3"}, args...),
-			Env: []corev1.EnvVar{{Name: "PYTHONPATH", Value: "/venv/lib/python3.11/site-packages"}, {Name: "PYTHONDONTWRITEBYTECODE", Value: "1"},
-				{Name: "PYTHONUNBUFFERED", Value: "1"}},
-			VolumeMounts: []corev1.VolumeMount{{Name: "venv", MountPath: "/venv", ReadOnly: true}, {Name: "files", MountPath: "/files", ReadOnly: true}},
+			Env:     Environment("PYTHONPATH=/venv/lib/python3.11/site-packages", "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1"),
 		}},
-		Volumes: []corev1.Volume{
-			{Name: "venv", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: venv, Type: &directory}}},
-			{Name: "files", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: files}}}},
-		},
 	}}
+	Mount(&pod, "venv", venv, "/venv", true)
+	mount(&pod, corev1.VolumeMount{Name: "files", MountPath: "/files", ReadOnly: true},
+		corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: files}}})
+	return pod
 }
 
 // Files is a ConfigMap of files of this machine, by the names that they get.

@@ -40,10 +40,7 @@ func (w *world) prepare(ctx context.Context) error {
 		_, err := kube.Kubectl(ctx, w.ns, nil, "delete", "namespace", w.ns, "--ignore-not-found", "--timeout=150s")
 		return err
 	})
-	if err := kube.Apply(ctx, w.ns, kube.Space(w.ns, "muster.dev/bench")); err != nil {
-		return err
-	}
-	if _, err := kube.Kubectl(ctx, w.ns, nil, "wait", "--for=create", "serviceaccount/default", "--timeout=60s"); err != nil {
+	if err := kube.Open(ctx, w.ns, "muster.dev/bench"); err != nil {
 		return err
 	}
 	keys, err := sshKeys()

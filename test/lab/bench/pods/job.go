@@ -1,7 +1,6 @@
 package pods
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -13,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/test/suite/kube"
 )
@@ -29,11 +27,7 @@ type Space struct{ Name string }
 // NewSpace makes a namespace for a benchmark.
 func NewSpace(ctx context.Context, bench string) (Space, error) {
 	s := Space{Name: "bench-" + bench + "-" + strings.ToLower(rand.Text()[:5])}
-	if err := kube.Apply(ctx, s.Name, kube.Space(s.Name, owner)); err != nil {
-		return s, err
-	}
-	_, err := s.Kubectl(ctx, nil, "wait", "--for=create", "serviceaccount/default", "--timeout=60s")
-	return s, err
+	return s, kube.Open(ctx, s.Name, owner)
 }
 
 // Kubectl runs kubectl in the namespace.
@@ -122,35 +116,21 @@ func (s Space) pods(ctx context.Context, j Job) ([]corev1.Pod, error) {
 	return list, nil
 }
 
-func (j Job) pod(name, role, node string, args []string) corev1.Pod {
-	id, grace, yes, no := int64(1000), int64(2), true, false
-	c := corev1.Container{
-		Name: role, Image: "localhost/muster-" + j.Image + ":dev", ImagePullPolicy: corev1.PullNever, Args: args,
-		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse(cmp.Or(j.CPU, "10m")), corev1.ResourceMemory: resource.MustParse("32Mi")}},
+func (j Job) pod(name, role, node string, args []string) *corev1.Pod {
+	grace := int64(2)
+	pod := kube.Restricted(name, j.Name, role, "localhost/muster-"+j.Image+":dev", args)
+	pod.Spec.NodeName, pod.Spec.TerminationGracePeriodSeconds = node, &grace
+	c := &pod.Spec.Containers[0]
+	if j.CPU != "" {
+		c.Resources.Requests[corev1.ResourceCPU] = resource.MustParse(j.CPU)
 	}
 	if j.Shell {
 		c.Command, c.Args = []string{"sh", "-c"}, args
 	}
-	spec := corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever, NodeName: node, TerminationGracePeriodSeconds: &grace,
-		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &id, RunAsGroup: &id,
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-	}
-	if role == "launcher" {
-		spec.ServiceAccountName = name
-	} else {
-		spec.AutomountServiceAccountToken = &no
-	}
 	for _, m := range []struct{ name, from, to string }{{"shared", j.Shared, "/shared"}, {"bin", j.Bin, "/muster"}} {
 		if m.from != "" {
-			directory := corev1.HostPathDirectory
-			spec.Volumes = append(spec.Volumes, corev1.Volume{Name: m.name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: m.from, Type: &directory}}})
-			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: m.name, MountPath: m.to})
+			kube.Mount(pod, m.name, m.from, m.to, false)
 		}
 	}
-	spec.Containers = []corev1.Container{c}
-	return corev1.Pod{TypeMeta: kube.Kind("v1", "Pod"), Spec: spec,
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"muster.dev/job": j.Name, "muster.dev/role": role}}}
+	return pod
 }

@@ -58,14 +58,11 @@ func newWorld(bin string) (w *world, err error) {
 // admit gives the launcher an account with the rights of the README's Role, and a
 // kubeconfig with its token.
 func (w *world) admit(ctx context.Context, workers int) error {
-	if err := kube.Apply(ctx, space, kube.Space(space, "muster.dev/bench")); err != nil {
-		return err
-	}
 	w.Later("remove namespace", func(ctx context.Context) error {
 		_, err := kube.Kubectl(ctx, space, nil, "delete", "namespace", space, "--ignore-not-found", "--timeout=3m")
 		return err
 	})
-	if _, err := kube.Kubectl(ctx, space, nil, "wait", "--for=create", "serviceaccount/default", "--timeout=60s"); err != nil {
+	if err := kube.Open(ctx, space, "muster.dev/bench"); err != nil {
 		return err
 	}
 	if err := kube.Apply(ctx, space, kube.Access(account, podNames(workers))...); err != nil {
