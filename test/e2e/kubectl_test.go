@@ -6,20 +6,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
-)
 
-// kubectlPath is the cluster's own kubectl; comparisons with another version
-// would not be fair.
-func kubectlPath() string {
-	if path := os.Getenv("MUSTER_KUBECTL"); path != "" {
-		return path
-	}
-	return "kubectl"
-}
+	"github.com/musterhq/muster/test/suite/kube"
+)
 
 // kubectlCall is one call of kubectl in a namespace.
 type kubectlCall struct {
@@ -35,7 +27,7 @@ func (c kubectlCall) run(args ...string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, kubectlPath(), append([]string{"--namespace", c.namespace}, args...)...)
+	cmd := exec.CommandContext(ctx, kube.Path(), append([]string{"--namespace", c.namespace}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.stdin), &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/musterhq/muster/test/suite/kube"
 	"github.com/musterhq/muster/test/suite/page"
 )
 
@@ -50,7 +51,7 @@ func (s *space) shell(dir, bin, kubeconfig, lines string) (string, error) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", lines)
 	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "NAMESPACE="+s.name,
-		"PATH="+bin+":"+filepath.Dir(kubectlPath())+":"+os.Getenv("PATH"))
+		"PATH="+bin+":"+filepath.Dir(kube.Path())+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

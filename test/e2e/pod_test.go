@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // ended is a container that has ended.
@@ -135,7 +136,7 @@ func (s *space) follow(pod string) *lines {
 	s.kubectl("wait", "--for=create", "pod/"+pod, "--timeout=55s")
 	s.kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].containerID}", "pod/"+pod, "--timeout=55s")
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, kubectlPath(), "--namespace", s.name, "logs", "-f", pod)
+	cmd := exec.CommandContext(ctx, kube.Path(), "--namespace", s.name, "logs", "-f", pod)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(s.t, err)
 	require.NoError(s.t, cmd.Start())

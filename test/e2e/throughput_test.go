@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 const (
@@ -89,7 +90,7 @@ func readPods(namespace string) []any {
 // there with the pod's service account.
 func (s *space) putKubectl(pod string) {
 	s.t.Helper()
-	program, err := os.ReadFile(kubectlPath())
+	program, err := os.ReadFile(kube.Path())
 	require.NoError(s.t, err)
 	_, err = kubectlCall{namespace: s.name, stdin: program, limit: 2 * time.Minute}.run(
 		"exec", "-i", pod, "--", "sh", "-c", "cat > /tmp/kubectl && chmod 755 /tmp/kubectl")
