@@ -3,20 +3,30 @@ package plugin
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	goplugin "github.com/hashicorp/go-plugin"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/framework/plugin"
+	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/exec/reap"
 )
 
 // modes are the plugins that this program can be, by name. None of them gets an
@@ -148,3 +158,104 @@ func TestHostileSetIsWhole(t *testing.T) {
 }
 
 func ignoreTERM() { signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) }
+
+// TestMain is a plugin when it is called by the name of one: what runs is a copy
+// of this program.
+func TestMain(m *testing.M) {
+	if run, ok := modes[filepath.Base(os.Args[0])]; ok {
+		run()
+		os.Exit(0)
+	}
+	if err := reap.Subreaper(); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// lab is a reaper, a directory for the plugin's file and one for its socket.
+type lab struct {
+	reaper   *reap.Reaper
+	bin, dir string
+	log      *slog.Logger
+}
+
+func newLab(t *testing.T) *lab {
+	l := &lab{reaper: reap.New(), bin: t.TempDir(), log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	// A socket's path has 107 bytes: t.TempDir's own would not do.
+	dir, err := os.MkdirTemp("", "p")
+	require.NoError(t, err)
+	l.dir = dir
+	require.NoError(t, os.Chmod(l.bin, 0o755))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.reaper.Run(ctx) }()
+	t.Cleanup(func() {
+		left, err := filepath.Glob(filepath.Join(l.dir, "*"))
+		require.NoError(t, err)
+		require.Empty(t, left, "files left in the private directory")
+		require.Zero(t, l.reaper.Running(), "processes left")
+		cancel()
+		require.NoError(t, <-ended)
+		require.NoError(t, os.RemoveAll(l.dir))
+	})
+	return l
+}
+
+// self is this program and its sum.
+var self = sync.OnceValues(func() (string, [sha256.Size]byte) {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		panic(err)
+	}
+	return path, sha256.Sum256(text)
+})
+
+// mode puts the plugin of that name into the lab's directory.
+func (l *lab) mode(t *testing.T, name string) external.Config {
+	from, sum := self()
+	path := filepath.Join(l.bin, name)
+	if os.Link(from, path) != nil { // another file system
+		text, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, text, 0o755))
+	}
+	return l.config(path, sum)
+}
+
+func (l *lab) config(path string, sum [sha256.Size]byte) external.Config {
+	return external.Config{Program: external.Program{Name: "p", Path: path, Sum: sum},
+		Dir: l.dir, Starter: launch.NewStarter(l.reaper), Log: l.log, Patience: 30 * time.Second}
+}
+
+// sample is the sample plugin, built once.
+var sample = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "sample")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "nodelist")
+	out, err := exec.Command("go", "build", "-o", path, "../../../agent/framework/plugin/sample").CombinedOutput()
+	if err != nil {
+		return string(out), err
+	}
+	return path, nil
+})
+
+// No plugin configured costs nothing: what speaks with them is not in
+// agent-launcher at all, where its packages would be initialised at every start.
+// It is in agent-launcher-plugins.
+func TestNoPluginCostsNothing(t *testing.T) {
+	for tags, there := range map[string]bool{"grpcnotrace": false, "grpcnotrace,plugins": true} {
+		cmd := exec.Command("go", "list", "-deps", "-tags", tags, "../../../cmd/launcher")
+		cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		for _, lib := range []string{"github.com/hashicorp/go-plugin", "google.golang.org/grpc", "google.golang.org/protobuf/proto", "net/rpc"} {
+			require.Equal(t, there, strings.Contains(string(out), "\n"+lib+"\n"), "%s with tags %s", lib, tags)
+		}
+	}
+}

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
@@ -9,8 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
+	"net/netip"
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -136,4 +143,113 @@ func (c cluster) writeKubeconfig(path, cert string) error {
 		parts[i] = data
 	}
 	return writeFile(path, renderKubeconfig(apiURL(), parts[0], parts[1], parts[2]), 0o600)
+}
+
+// tokenVerb lets a service account's token end sooner than any API server
+// agrees to (ten minutes at least): the same claims, signed anew with its key.
+func (c cluster) tokenVerb(args []string) error {
+	if len(args) != 2 || args[0] != "expire" {
+		return usageError{"token: expire SECONDS is all it can do"}
+	}
+	seconds, err := strconv.Atoi(args[1])
+	if err != nil {
+		return usageError{"token expire: what is " + args[1] + "?"}
+	}
+	der, err := readPEM(c.pki("service-account.key"))
+	if err != nil {
+		return err
+	}
+	key, err := x509.ParseECPrivateKey(der)
+	if err != nil {
+		return fmt.Errorf("service account key: %w", err)
+	}
+	token, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<16))
+	if err != nil {
+		return fmt.Errorf("read the token: %w", err)
+	}
+	out, err := expiring(strings.TrimSpace(string(token)), key, time.Now().Add(time.Duration(seconds)*time.Second))
+	if err != nil {
+		return err
+	}
+	fmt.Println(out)
+	return nil
+}
+
+// expiring is token (a JWT) with another end, signed by key: ES256, RFC 7518
+// section 3.4, where a signature is r and s, 32 bytes each.
+func expiring(token string, key *ecdsa.PrivateKey, end time.Time) (string, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", fmt.Errorf("token: %d parts, not 3", len(parts))
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return "", fmt.Errorf("token: %w", err)
+	}
+	var claims map[string]json.RawMessage
+	if err := json.Unmarshal(payload, &claims); err != nil {
+		return "", fmt.Errorf("token: %w", err)
+	}
+	claims["exp"] = json.RawMessage(strconv.FormatInt(end.Unix(), 10))
+	if payload, err = json.Marshal(claims); err != nil {
+		return "", fmt.Errorf("token: %w", err)
+	}
+	signed := parts[0] + "." + base64.RawURLEncoding.EncodeToString(payload)
+	sum := sha256.Sum256([]byte(signed))
+	r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])
+	if err != nil {
+		return "", fmt.Errorf("sign the token: %w", err)
+	}
+	signature := append(padded(r), padded(s)...)
+	return signed + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+}
+
+func padded(n *big.Int) []byte { return n.FillBytes(make([]byte, 32)) }
+
+// connectionVerb breaks the API server's connections with some addresses, those of pods: the other clients go on.
+func (c cluster) connectionVerb(verb string, addresses []string) error {
+	for _, a := range addresses {
+		ip, err := netip.ParseAddr(a)
+		if err != nil || !netip.MustParsePrefix(podNetwork).Contains(ip) {
+			return usageError{"apiserver " + verb + ": " + a + " is no pod's address"}
+		}
+	}
+	list := strings.Join(addresses, " ")
+	switch verb {
+	case "cut":
+		return c.say.step("connections with "+list+" reset", func() error { return cutConnections(addresses) })
+	case "drop":
+		return c.say.step("packets of "+list+" lost", func() error { return dropPackets(addresses) })
+	}
+	return c.say.step("packets pass", dropRules)
+}
+
+// cutConnections resets both ends of every connection at once (SOCK_DESTROY of the kernel, `ss -K`).
+func cutConnections(addresses []string) error {
+	var peers []string
+	for _, a := range addresses {
+		peers = append(peers, "dst "+a)
+	}
+	filter := fmt.Sprintf("( sport = :%s and ( %s ) )", apiPort, strings.Join(peers, " or "))
+	out, err := exec.Command("ss", "-H", "-K", "-t", "-n", "state", "established", filter).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ss -K %s: %w: %s", filter, err, strings.TrimSpace(string(out)))
+	}
+	// Without CONFIG_INET_DIAG_DESTROY nothing is destroyed, and nothing is said.
+	if len(strings.TrimSpace(string(out))) == 0 {
+		return fmt.Errorf("ss -K %s: no connection was there, or this kernel cannot destroy any", filter)
+	}
+	return nil
+}
+
+// dropPackets puts rules in front of the others of our chain; dropRules takes them away again.
+func dropPackets(addresses []string) error {
+	for _, a := range addresses {
+		for _, rule := range []string{"-s " + a + " -p tcp --dport " + apiPort, "-d " + a + " -p tcp --sport " + apiPort} {
+			if err := iptables("-I " + chain + " " + rule + " -j DROP"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

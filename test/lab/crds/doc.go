@@ -14,7 +14,7 @@
 // comes out differs from what comes out without it, and holds its value where the value
 // is a text that stands nowhere else; it is named if a finding that is not there without
 // the field has its path, or one above it or below it. Whatever has an enum or a
-// meaning (values.go) is walked with a value that is another than the default.
+// meaning (walk.go) is walked with a value that is another than the default.
 //
 // The projects' own examples are converted too.
 //

@@ -17,7 +17,7 @@
 // its content; what lies there is whole, and can be mounted anywhere. The wheel of
 // torch is linked against CUDA, so libraries that say "no device" are made for it
 // (standins.go). DeepSpeed and Horovod have no wheel and are compiled against it, once
-// (source.go; Horovod takes ten minutes). It takes an x86-64 Debian 12 with what
+// (venv.go; Horovod takes ten minutes). It takes an x86-64 Debian 12 with what
 // deps.sh installs, and 6 GB for all of it.
 //
 // # Rows
@@ -31,7 +31,7 @@
 // that is killed has to end the run, with its own code, in the time that the row
 // says. After each row nothing may be left running.
 //
-// A row may be struck while it runs (during.go): SIGTERM when the ranks have spoken,
+// A row may be struck while it runs (fake.go): SIGTERM when the ranks have spoken,
 // or the launcher's connections reset again and again. Then the moments count: ranks
 // that are deaf last as long as the grace and no longer, and a transfer is whole
 // though links were cut between its begin and its end.

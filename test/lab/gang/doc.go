@@ -14,7 +14,7 @@
 // kubeconfig while a row wants it. Its custom resources are those of its module. Both
 // are gone when the row has ended. Kueue's webhooks see the pods of our
 // namespaces alone (kueue.go). What a run that was killed has left, the next one
-// takes away (sweep.go).
+// takes away (scheduler.go).
 //
 // # GPUs
 //
@@ -24,10 +24,10 @@
 //
 // # Rows
 //
-// A row (rows.go) has a namespace of its own and the controller of images/deploy, and
+// A row (main.go) has a namespace of its own and the controller of images/deploy, and
 // says what has to be seen. What the API server says about pods and jobs is
 // sampled four times a second all the while, and kept: raw/gang-ROW.json in
 // $MUSTER_OUT, with what kubectl prints; the schedulers' own words are in
-// raw/gang-PROGRAM.log. Figures go into SUITE.json (report.go). A row that did not
+// raw/gang-PROGRAM.log. Figures go into SUITE.json (main.go). A row that did not
 // go as it says fails the command.
 package main

@@ -12,6 +12,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/musterhq/muster/test/suite/kube"
 	"github.com/musterhq/muster/test/suite/program"
@@ -142,4 +147,72 @@ func undefine(ctx context.Context, m module) error {
 	}
 	_, err = kube.Kubectl(ctx, corev1.NamespaceDefault, nil, args...)
 	return err
+}
+
+// module is where programs and custom resources of a scheduler come from.
+type module struct {
+	program.Module
+	folder string   // of its go.mod, below this one
+	crds   []string // files below its path
+}
+
+func modules() []module { return []module{volcano(), coscheduling(), kueue()} }
+
+// pinned is the module of a folder.
+func pinned(folder, path string, commands ...string) module {
+	return module{folder: folder, Module: program.Module{
+		Dir: filepath.Join("test", "lab", "gang", folder), Path: path, Name: filepath.Base(path), Commands: commands,
+	}}
+}
+
+// files are the paths of the module's custom resources.
+func (m module) files(ctx context.Context) (list []string, err error) {
+	dir, err := m.Source(ctx)
+	for _, name := range m.crds {
+		list = append(list, filepath.Join(dir, name))
+	}
+	return list, err
+}
+
+// sweep takes away what a run that was killed has left.
+func sweep(ctx context.Context, c client.Client) error {
+	if err := errors.Join(unhook(ctx), release(ctx, c)); err != nil {
+		return err
+	}
+	if _, err := kube.Kubectl(ctx, "default", nil, "delete", "namespace", "-l", owner, "--timeout=90s"); err != nil {
+		return err
+	}
+	for _, m := range modules() {
+		if err := undefine(ctx, m); err != nil {
+			return err
+		}
+	}
+	return kube.GPUs(ctx, gpuNode, 0)
+}
+
+// release takes off the finalizers that nobody is left to take off.
+func release(ctx context.Context, c client.Client) error {
+	for _, kind := range []schema.GroupVersionKind{
+		{Version: "v1", Kind: "Pod"},
+		{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "Workload"}, {Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "ClusterQueue"},
+		{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "ResourceFlavor"},
+	} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		if err := c.List(ctx, list); err != nil {
+			if meta.IsNoMatchError(err) {
+				continue
+			}
+			return err
+		}
+		for _, o := range list.Items {
+			if kind.Kind == "Pod" && !strings.HasPrefix(o.GetNamespace(), "gang-") || len(o.GetFinalizers()) == 0 {
+				continue
+			}
+			if err := c.Patch(ctx, &o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

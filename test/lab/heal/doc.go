@@ -9,7 +9,7 @@
 //
 // # Rows
 //
-// A row (rows.go) is a job: pods of images/frameworks on both nodes, a script of
+// A row (row.go) is a job: pods of images/frameworks on both nodes, a script of
 // testdata, what happens to it meanwhile, and what has to be seen. The scripts
 // say what they do in lines of JSON, by this machine's clock, which is that of the
 // nodes too (testdata/heal.py): where an attempt begins, from which step it goes
@@ -25,7 +25,7 @@
 //
 // # Figures
 //
-// heal.json in $MUSTER_OUT has every run; SUITE.json the figures with bars (report.go): runs
+// heal.json in $MUSTER_OUT has every run; SUITE.json the figures with bars (main.go): runs
 // that did not recover, processes of an old attempt that were still there, ports
 // used twice, seconds from a loss to the first line of the next attempt. A run
 // that did not go as its row says fails the command.

@@ -3,16 +3,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+	"text/tabwriter"
 	"time"
 
 	"github.com/musterhq/muster/test/suite/figure"
@@ -133,4 +138,141 @@ func chosen(all []row, o options) (list []row) {
 		list = append(list, r)
 	}
 	return list
+}
+
+// result is one run of a row.
+type result struct {
+	Key     string             `json:"key"`
+	What    string             `json:"what"`
+	Run     int                `json:"run"`
+	Wanted  bool               `json:"wanted"` // else it is only shown
+	Pass    bool               `json:"pass"`
+	Seen    string             `json:"seen,omitempty"`
+	Why     string             `json:"why,omitempty"`
+	Seconds float64            `json:"seconds"`
+	Old     int                `json:"old"`   // processes of an earlier attempt that lived beside a later one
+	Ports   int                `json:"ports"` // used by two attempts
+	Figures map[string]float64 `json:"figures,omitempty"`
+}
+
+func verdict(r result) string {
+	switch {
+	case r.Pass && r.Wanted:
+		return "pass"
+	case r.Wanted:
+		return "FAIL"
+	}
+	return "shown"
+}
+
+// bars are those of issue 7's figures; what has none is only kept.
+var bars = map[string]float64{
+	"seconds from a rank's death to the new attempt's first line, 20 workers, without the program's own start": 3,
+	"seconds from a pod's deletion to the new attempt's first line":                                            90,
+	"seconds from a node's loss to the new attempt's first line":                                               90,
+	"seconds from the last of 20 members being ready to the first rank's line":                                 1,
+}
+
+// report prints the table, and writes heal.json and the figures. The error says
+// that something did not go as its row says.
+func report(results []result) error {
+	dir, err := figure.Dir()
+	if err != nil {
+		return err
+	}
+	if err := table(results); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "heal.json"), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	if err := record(dir, results); err != nil {
+		return err
+	}
+	for _, r := range results {
+		if r.Wanted && !r.Pass {
+			return errors.New("not all went as it should")
+		}
+	}
+	return nil
+}
+
+func table(results []result) error {
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "row\truns\tpassed\twhat happens\twhat was seen last")
+	for _, key := range keys(results) {
+		runs, passed, last := 0, 0, result{}
+		for _, r := range results {
+			if r.Key == key {
+				runs++
+				if r.Pass && (r.Wanted || r.recovered()) {
+					passed++
+				}
+				last = r
+			}
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\n", key, runs, passed, last.What, cmp.Or(last.Why, last.Seen))
+	}
+	return t.Flush()
+}
+
+// recovered: a run that is only shown came to a good end by itself.
+func (r result) recovered() bool { return r.Seen == "ended with 0" }
+
+func keys(results []result) (list []string) {
+	for _, r := range results {
+		if !slices.Contains(list, r.Key) {
+			list = append(list, r.Key)
+		}
+	}
+	return list
+}
+
+// record writes the figures with their raw numbers.
+func record(dir string, results []result) error {
+	failed := map[string]int{}
+	series := map[string]figure.Series{}
+	old, ports := 0, 0
+	for _, r := range results {
+		if r.Wanted && !r.Pass {
+			failed[r.Key]++
+		} else if r.Wanted {
+			failed[r.Key] += 0
+		}
+		if r.Wanted { // torchrun's own restarts are shown beside ours: they are not ours
+			old, ports = old+r.Old, ports+r.Ports
+		}
+		for name, value := range r.Figures {
+			s := series[name]
+			s.Unit, s.Reduce = "s", "max"
+			s.Samples = append(s.Samples, value)
+			series[name] = s
+		}
+	}
+	raw := map[string]any{"old": old, "ports": ports}
+	list := []figure.Row{
+		{Name: "heal: processes of an old attempt alive when the new one starts", Log: "old", Op: "==", Bar: 0},
+		{Name: "heal: ports used by two attempts", Log: "ports", Op: "==", Bar: 0},
+	}
+	for _, key := range slices.Sorted(maps.Keys(failed)) {
+		raw["failed "+key] = failed[key]
+		list = append(list, figure.Row{Name: "heal: runs that did not recover, " + key, Log: "failed " + key, Op: "==", Bar: 0})
+	}
+	for _, name := range slices.Sorted(maps.Keys(series)) {
+		raw[name] = series[name]
+		row := figure.Row{Name: "heal: " + name, Log: name, Unit: "s"}
+		if bar, there := bars[name]; there {
+			row.Op, row.Bar = "<=", bar
+		}
+		list = append(list, row)
+	}
+	_, err := figure.Keep(dir, "make heal", "heal", raw, list...)
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -157,4 +158,10 @@ func readyNodes(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	return ready, nil
+}
+
+// cluster is a verb of test/lab/cluster.
+func cluster(ctx context.Context, args ...string) error {
+	_, err := kube.Program(ctx, nil, os.Getenv("MUSTER_CLUSTER"), args...)
+	return err
 }

@@ -18,7 +18,7 @@
 //
 // # Rows
 //
-// A row (rows.go) has a namespace of its own, labelled muster.dev/serve, and the
+// A row (main.go) has a namespace of its own, labelled muster.dev/serve, and the
 // controller of images/deploy-kubeflow. It applies manifests of testdata as they would
 // be applied to their own operator, and looks at what a user, a dashboard or a script
 // looks at: conditions, counts, columns, names and labels of pods, Services, the

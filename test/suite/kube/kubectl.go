@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/test/suite/await"
 )
@@ -76,4 +79,69 @@ func Terminated(ctx context.Context, namespace, pod string) (code int, err error
 		return true, err
 	})
 	return code, err
+}
+
+// Served waits until custom resources that were just defined are served; which are
+// arguments of kubectl wait: crd/NAME, or -f FILE.
+func Served(ctx context.Context, which ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return await.Until(ctx, 100*time.Millisecond, strings.Join(which, " "), func() (bool, error) {
+		_, err := Kubectl(ctx, corev1.NamespaceDefault, nil, append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, which...)...)
+		// One that is so new that its conditions are null is an error to kubectl, at once.
+		return err == nil || !strings.Contains(err.Error(), "conditions accessor error"), err
+	})
+}
+
+// Controller installs the controller of deploy, which is the path of images/deploy, with
+// the images of images/build.sh, and waits until it runs. Another mark starts it
+// anew. It stays, as the cluster does.
+func Controller(ctx context.Context, deploy, mark string) error {
+	dir, err := os.MkdirTemp("", "muster-deploy")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	deploy, err = filepath.Abs(deploy)
+	if err != nil {
+		return err
+	}
+	back, err := filepath.Rel(dir, deploy) // kustomize wants relative paths
+	if err != nil {
+		return err
+	}
+	overlay := fmt.Sprintf(`resources: [%q]
+images:
+  - {name: ghcr.io/musterhq/muster-controller, newName: localhost/muster-controller, newTag: dev}
+  - {name: ghcr.io/musterhq/muster-agent, newName: localhost/muster-agent, newTag: dev}
+patches:
+  - target: {kind: Deployment}
+    patch: |-
+      - {op: replace, path: /spec/template/spec/containers/0/env/1/value, value: localhost/muster-agent:dev}
+      - {op: add, path: /spec/template/metadata/annotations, value: {muster.dev/mark: %q}}
+`, back, mark)
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
+		return err
+	}
+	const namespace = "muster-system"
+	if _, err := Kubectl(ctx, namespace, nil, "apply", "-k", dir); err != nil {
+		return err
+	}
+	if _, err = Kubectl(ctx, namespace, nil, "rollout", "status", "deployment/muster-controller", "--timeout=100s"); err != nil {
+		out, _ := Kubectl(ctx, namespace, nil, "describe", "pods")
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// GPUs writes n nvidia.com/gpu into a node's status, as a device plugin would; the
+// scheduler and the kubelet count pods against them. 0 takes them away.
+func GPUs(ctx context.Context, node string, n int) error {
+	amount := fmt.Sprintf(`"%d"`, n)
+	if n == 0 {
+		amount = "null"
+	}
+	patch := fmt.Sprintf(`{"status":{"capacity":{"nvidia.com/gpu":%s},"allocatable":{"nvidia.com/gpu":%s}}}`, amount, amount)
+	_, err := Kubectl(ctx, corev1.NamespaceDefault, nil, "patch", "node", node, "--subresource=status", "--type=merge", "--patch", patch)
+	return err
 }

@@ -1,9 +1,11 @@
 package kube
 
 import (
+	"os"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -59,4 +61,70 @@ func Environment(words ...string) (env []corev1.EnvVar) {
 		env = append(env, corev1.EnvVar{Name: name, Value: value})
 	}
 	return env
+}
+
+// Python is a pod that runs a script as a service account: Debian's Python of
+// images/frameworks, with the environment of venv, a directory that the nodes see, and
+// the files of a ConfigMap at /files.
+func Python(name, account, venv, files string, args ...string) corev1.Pod {
+	pod := corev1.Pod{TypeMeta: Kind("v1", "Pod"), ObjectMeta: Named(name), Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, ServiceAccountName: account,
+		Containers: []corev1.Container{{
+			Name: "python", Image: "localhost/muster-frameworks:dev", ImagePullPolicy: corev1.PullNever,
+			Command: append([]string{"python3"}, args...),
+			Env:     Environment("PYTHONPATH=/venv/lib/python3.11/site-packages", "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1"),
+		}},
+	}}
+	Mount(&pod, "venv", venv, "/venv", true)
+	mount(&pod, corev1.VolumeMount{Name: "files", MountPath: "/files", ReadOnly: true},
+		corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: files}}})
+	return pod
+}
+
+// Files is a ConfigMap of files of this machine, by the names that they get.
+func Files(name string, paths map[string]string) (corev1.ConfigMap, error) {
+	files := corev1.ConfigMap{TypeMeta: Kind("v1", "ConfigMap"), ObjectMeta: Named(name), Data: map[string]string{}}
+	for file, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return files, err
+		}
+		files.Data[file] = string(text)
+	}
+	return files, nil
+}
+
+// Kind is an object's kind and its API's version.
+func Kind(version, name string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: version, Kind: name}
+}
+
+// Named is an object's name alone.
+func Named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+
+// Space is a namespace, with a label of its maker's. Pods in it may mount the
+// node's files, which is beyond "restricted" and "baseline".
+func Space(name, owner string) any {
+	return corev1.Namespace{TypeMeta: Kind("v1", "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		owner: "row", "pod-security.kubernetes.io/enforce": "privileged"}}}
+}
+
+// Access is all that a launcher may do: look at pods, and start the agent in its
+// workers.
+func Access(launcher string, workers []string) []any {
+	exec := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"get", "create"}, ResourceNames: workers}
+	look := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}}
+	return Bound(launcher, look, exec)
+}
+
+// Bound is a service account with rights, of one name.
+func Bound(name string, rules ...rbacv1.PolicyRule) []any {
+	const group = "rbac.authorization.k8s.io"
+	return []any{
+		corev1.ServiceAccount{TypeMeta: Kind("v1", "ServiceAccount"), ObjectMeta: Named(name)},
+		rbacv1.Role{TypeMeta: Kind(group+"/v1", "Role"), ObjectMeta: Named(name), Rules: rules},
+		rbacv1.RoleBinding{TypeMeta: Kind(group+"/v1", "RoleBinding"), ObjectMeta: Named(name),
+			RoleRef:  rbacv1.RoleRef{APIGroup: group, Kind: "Role", Name: name},
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: name}}},
+	}
 }

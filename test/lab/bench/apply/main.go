@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"path/filepath"
+	"strings"
 
+	"github.com/musterhq/muster/test/lab/bench/report"
 	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/lab/operator"
 	"github.com/musterhq/muster/test/suite/figure"
@@ -88,4 +91,84 @@ func (w *world) prepare(ctx context.Context, bin string) error {
 	}
 	w.Later("end mpi-operator", func(context.Context) error { return theirs.End() })
 	return nil
+}
+
+// column is one of the table.
+type column struct {
+	name, unit string
+	of         func(result) float64
+}
+
+func columns() []column {
+	return []column{
+		{"apply to first rank's line", "s", func(r result) float64 { return r.FirstLine }},
+		{"apply to last rank's line", "s", func(r result) float64 { return r.LastLine }},
+		{"apply to Succeeded", "s", func(r result) float64 { return r.Ended }},
+		{"launcher restarts", "restarts", func(r result) float64 { return float64(r.Restarts) }},
+		{"API requests of the job", "requests", func(r result) float64 { return float64(r.Requests) }},
+		{"objects made, pods included", "objects", func(r result) float64 { return float64(r.Objects) }},
+	}
+}
+
+// samples are a column's, of one contender at one size.
+func samples(results []result, key string, n int, of func(result) float64) (list []float64) {
+	for _, r := range results {
+		if r.Contender == key && r.Workers == n {
+			list = append(list, of(r))
+		}
+	}
+	return list
+}
+
+// report saves the table and the figures.
+func (w *world) report(o options, results []result) error {
+	t := report.Table{Name: "apply", Title: "From kubectl apply to the ranks", Order: 40, Over: "workers", Drawn: []int{0}, Command: "make bench-apply"}
+	for _, c := range columns() {
+		t.Columns = append(t.Columns, report.Column{Name: c.name, Unit: c.unit})
+	}
+	for _, n := range o.workers {
+		for _, c := range contenders() {
+			row := report.Row{Name: c.name, Size: n}
+			for _, column := range columns() {
+				row.Cells = append(row.Cells, samples(results, c.key, n, column.of))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	version, err := operator.MPI().Version()
+	if err != nil {
+		return err
+	}
+	t.Notes = []string{
+		"mpi-operator " + version + "; " + strings.Join(w.versions, "; ") + ".",
+		fmt.Sprintf("%d jobs of each, taking turns, one at a time; one image, present on both nodes; one rank a worker. Both operators run as processes beside the cluster.", o.rounds),
+		"mpi-operator has its defaults, of which 5 requests a second is one. Its launcher is a Job, which begins it again when ssh does not reach a worker.",
+		"Requests: of the operator and of the job's own service accounts, without watches of the operators'; not of kubelets, scheduler and Kubernetes' own controllers.",
+	}
+	if err := report.Save(t); err != nil {
+		return err
+	}
+	return figures(o, results)
+}
+
+// figures records the first rank's line of each, and ours over theirs.
+func figures(o options, results []result) error {
+	raw := map[string]any{"jobs": results}
+	var rows []figure.Row
+	first := columns()[0].of
+	for _, n := range o.workers {
+		name := fmt.Sprintf("apply to first rank's line, %d workers: ", n)
+		ours := samples(results, "muster", n, first)
+		for _, c := range contenders() {
+			key := fmt.Sprintf("%s %d", c.key, n)
+			list := samples(results, c.key, n, first)
+			raw[key] = figure.Series{Unit: "s", Reduce: "median", Samples: list}
+			rows = append(rows, figure.Row{Name: name + c.name, Log: key})
+			if c.key != "muster" {
+				raw["over "+key] = figure.Series{Unit: "ratio", Reduce: "ratio", Samples: ours, Over: list}
+				rows = append(rows, figure.Row{Name: name + "LaunchJob over " + c.name, Log: "over " + key})
+			}
+		}
+	}
+	return figure.Report("make bench-apply", "bench-apply", raw, rows...)
 }

@@ -16,7 +16,7 @@
 //
 // # Contenders
 //
-// They have the same image and the same ranks, and take turns (contenders.go). A run
+// They have the same image and the same ranks, and take turns (run.go). A run
 // takes less than three minutes; attached and flat run once, at the first size:
 //
 //	muster    agent run, agent worker, and nothing else said

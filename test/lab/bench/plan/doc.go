@@ -35,7 +35,7 @@
 //
 // # Files
 //
-// costs.go reads the costs; clock.go has events, stations and gates; world.go what there
-// is and what happens on it; design.go the designs; launch.go plays one; table.go what
-// is made of the results; check.go compares with the table "scale".
+// costs.go reads the costs. world.go has events, stations, gates, and what happens on them.
+// launch.go has the designs and plays one. main.go makes the table and compares it with the
+// table "scale".
 package main

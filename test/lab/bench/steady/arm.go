@@ -10,12 +10,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/test/lab/bench/pods"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 //go:embed testdata/launcher.sh
@@ -169,4 +172,173 @@ func parameters(env string) (words []string) {
 		words = append(words, name+"='"+strings.ReplaceAll(value, "'", `'\''`)+"'")
 	}
 	return words
+}
+
+// agents are Muster's processes on this machine, by the pod that they are in.
+type agents map[string][]int
+
+// findAgents looks for them by their names, and for their pods by the host name that the
+// kubelet puts into a container's environment.
+func findAgents(a *arm) (agents, error) {
+	names := []string{a.job.LauncherName()}
+	for i := range a.job.Workers {
+		names = append(names, a.job.WorkerName(i))
+	}
+	found := agents{}
+	for _, p := range proc.Find(func(env []string) bool {
+		return slices.ContainsFunc(names, func(pod string) bool { return slices.Contains(env, "HOSTNAME="+pod) })
+	}) {
+		if strings.HasPrefix(p.Comm, "agent") {
+			found[p.Getenv("HOSTNAME")] = append(found[p.Getenv("HOSTNAME")], p.PID)
+		}
+	}
+	if len(found) != len(names) {
+		return nil, fmt.Errorf("find agents: in %d of %d pods", len(found), len(names))
+	}
+	return found, nil
+}
+
+// spent is the CPU time of a process by the scheduler's count, in seconds; false when it
+// is gone.
+func spent(pid int) (seconds float64, there bool) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(tasks) == 0 {
+		return 0, false
+	}
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			continue // a thread that ends; Go's stay
+		}
+		ran, _, _ := strings.Cut(string(text), " ")
+		ns, err := strconv.ParseFloat(ran, 64)
+		if err != nil {
+			return 0, false
+		}
+		seconds += ns / 1e9
+	}
+	return seconds, true
+}
+
+// watch counts the CPU time of a job's agents.
+type watch struct {
+	arm         *arm
+	found       agents
+	first, last map[int]float64 // by PID; again and again: an attach ends when its link is given up
+	began       time.Time
+}
+
+// watchAgents begins to count.
+func watchAgents(a *arm) (*watch, error) {
+	found, err := findAgents(a)
+	if err != nil {
+		return nil, err
+	}
+	w := &watch{arm: a, found: found, first: map[int]float64{}, last: map[int]float64{}, began: time.Now()}
+	w.into(w.first)
+	w.look()
+	return w, nil
+}
+
+func (w *watch) look() { w.into(w.last) }
+
+func (w *watch) into(seen map[int]float64) {
+	for _, pids := range w.found {
+		for _, pid := range pids {
+			if seconds, there := spent(pid); there {
+				seen[pid] = seconds
+			}
+		}
+	}
+}
+
+// percent is, for each worker, the CPU time of its agents over the time that passed, in
+// percent of a core.
+func (w *watch) percent() (percent []float64) {
+	passed := time.Since(w.began).Seconds()
+	for i := range w.arm.job.Workers {
+		sum := 0.0
+		for _, pid := range w.found[w.arm.job.WorkerName(i)] {
+			sum += w.last[pid] - w.first[pid]
+		}
+		percent = append(percent, 100*sum/passed)
+	}
+	return percent
+}
+
+// gate lets the ranks of an arm compute for a slice at a time. They sleep in front of a
+// lock that is ours until their slice begins; slices take two locks in turn, so that one
+// is shut again before anybody comes back to it.
+type gate struct {
+	path  string
+	locks [2]*os.File
+	told  *os.File // FIFO: rank 0's seconds of each slice
+	lines *bufio.Reader
+	next  int
+}
+
+const sliceLimit = time.Minute
+
+// newGate makes an arm's gate, which is open.
+func newGate(a *arm) (*gate, error) {
+	g := &gate{path: filepath.Join(a.dir, a.name)}
+	for i := range g.locks {
+		path := g.path + "-" + strconv.Itoa(i)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return g, err
+		}
+		g.locks[i] = f
+		if err := os.Chmod(path, 0o666); err != nil {
+			return g, err
+		}
+	}
+	var err error
+	g.told, err = a.fifo(a.name + "-slices") // the arm closes it
+	g.lines = bufio.NewReader(g.told)
+	return g, err
+}
+
+// shut is for ranks that are yet to start.
+func (g *gate) shut() error {
+	g.next = 0
+	err := os.RemoveAll(g.path + "-end")
+	for _, f := range g.locks {
+		err = errors.Join(err, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+	}
+	return err
+}
+
+// slice lets the ranks compute for one, and gives its seconds.
+func (g *gate) slice(ctx context.Context) (float64, error) {
+	lock := int(g.locks[g.next%2].Fd())
+	g.next++
+	if err := errors.Join(unix.Flock(lock, unix.LOCK_UN), g.told.SetReadDeadline(time.Now().Add(sliceLimit))); err != nil {
+		return 0, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = g.told.SetReadDeadline(time.Now()) })
+	defer stop()
+	line, err := g.lines.ReadString('\n')
+	if err != nil {
+		return 0, fmt.Errorf("await the end of a slice: %w", errors.Join(err, ctx.Err()))
+	}
+	seconds, err := strconv.ParseFloat(strings.TrimSpace(line), 64)
+	return seconds, errors.Join(err, unix.Flock(lock, unix.LOCK_EX))
+}
+
+// end lets the ranks go.
+func (g *gate) end() error {
+	err := os.WriteFile(g.path+"-end", nil, 0o644)
+	for _, f := range g.locks {
+		err = errors.Join(err, unix.Flock(int(f.Fd()), unix.LOCK_UN))
+	}
+	return err
+}
+
+func (g *gate) close() {
+	for _, f := range g.locks {
+		if f != nil {
+			f.Close()
+		}
+	}
 }

@@ -20,7 +20,7 @@
 // Runs differ by several percent with nothing changed, whatever they compute: what else the
 // machine and its neighbours do comes and goes within seconds. So both jobs start at once, and
 // their ranks compute for a second at most in turn, asleep in front of a lock otherwise
-// (gate.go, testdata/gate.h).
+// (arm.go, testdata/gate.h).
 //
 // HPL of Debian's hpcc, 2 ranks on 2 workers, by its own clock: a solution each in turn, and
 // a new launch after a dozen. Each solution is a sample.

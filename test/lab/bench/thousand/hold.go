@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/audit"
 	"github.com/musterhq/muster/test/suite/await"
@@ -176,4 +178,16 @@ func (w *world) count(r *run, from time.Time) error {
 	}
 	r.RequestsBy, r.Requests = audit.Count(ours), float64(len(ours))/float64(r.Size)
 	return nil
+}
+
+// machineCPU is the time in seconds that all processors of the machine have been
+// busy, with whatever: all but idle and iowait.
+func machineCPU() (float64, error) {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return 0, fmt.Errorf("read CPU time: %w", err)
+	}
+	stat, err := fs.Stat()
+	all := stat.CPUTotal
+	return all.User + all.Nice + all.System + all.IRQ + all.SoftIRQ + all.Steal, err
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,4 +145,77 @@ func codeLines(text string) int {
 		}
 	}
 	return n
+}
+
+// A time of the wall clock that went through a number has lost its monotonic part.
+// A duration from it is wrong by every step of the clock meanwhile: a link would be
+// given up, or a dead one kept.
+func TestDurationsAreMonotonic(t *testing.T) {
+	for _, top := range []string{"agent", "cmd", "exec", "rendezvous"} {
+		err := filepath.WalkDir(filepath.Join(root(t), top), func(path string, d fs.DirEntry, err error) error {
+			require.NoError(t, err)
+			if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return nil
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, path, nil, 0)
+			require.NoError(t, err)
+			ast.Inspect(file, func(n ast.Node) bool {
+				if n != nil && wallDuration(n) {
+					t.Errorf("%s: a duration by the wall clock; keep a time.Time, or time.Since of one", set.Position(n.Pos()))
+				}
+				return true
+			})
+			return nil
+		})
+		require.NoError(t, err)
+	}
+}
+
+// wallDuration reports whether n makes a duration out of a time that was a number.
+func wallDuration(n ast.Node) bool {
+	unix := []string{"Unix", "UnixMilli", "UnixMicro", "UnixNano"}
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		return len(n.Args) == 1 && slices.Contains([]string{"Since", "Until", "Sub"}, called(n)) && slices.Contains(unix, called(n.Args[0]))
+	case *ast.BinaryExpr:
+		return n.Op == token.SUB && (slices.Contains(unix, called(n.X)) || slices.Contains(unix, called(n.Y)))
+	}
+	return false
+}
+
+// called returns the name of the method or function that e calls, or "".
+func called(e ast.Expr) string {
+	if call, ok := e.(*ast.CallExpr); ok {
+		if f, ok := call.Fun.(*ast.SelectorExpr); ok {
+			return f.Sel.Name
+		}
+	}
+	return ""
+}
+
+// TestNothingStraysIntoTheRoot: programs that tests start write where they are started.
+func TestNothingStraysIntoTheRoot(t *testing.T) {
+	known := []string{"agent", "bin", "cmd", "docs", "examples", "exec", "hostfile", "images", "out", "rendezvous", "test",
+		"go.mod", "go.sum", "LICENSE", "Makefile"}
+	entries, err := os.ReadDir(root(t))
+	require.NoError(t, err)
+	for _, e := range entries {
+		name := e.Name()
+		require.True(t, slices.Contains(known, name) || filepath.Ext(name) == ".md" || strings.HasPrefix(name, "."), "%s in the root: is it meant to be there?", name)
+	}
+}
+
+// TestTestsHaveFewRooms: a reader finds a suite at a glance, and its folder says what it proves.
+func TestTestsHaveFewRooms(t *testing.T) {
+	const most = 12
+	entries, err := os.ReadDir(filepath.Join(root(t), "test"))
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(entries), most, "what only full suites need belongs below test/lab, what suites share below test/suite")
+	for _, e := range entries {
+		dir := filepath.Join(root(t), "test", e.Name())
+		_, doc := os.Stat(filepath.Join(dir, "doc.go"))
+		_, readme := os.Stat(filepath.Join(dir, "README.md"))
+		require.True(t, doc == nil || readme == nil, "test/%s has no doc.go that says what it proves and how to run it", e.Name())
+	}
 }
