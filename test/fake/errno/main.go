@@ -10,16 +10,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // options are the command line.
@@ -36,12 +35,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "errno: "+withoutForks(os.Args[2], os.Args[3:]).Error())
 		os.Exit(1)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "errno: "+err.Error())
-		os.Exit(1)
-	}
+	program.Main("errno", run)
 }
 
 func run(ctx context.Context) error {

@@ -12,28 +12,20 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"text/tabwriter"
 
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/hangs"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 //go:embed scripts
 var scripts embed.FS
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "frameworks: "+err.Error())
-		os.Exit(1)
-	}
-}
+func main() { program.Main("frameworks", run) }
 
 // options are the command line.
 type options struct {

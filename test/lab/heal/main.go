@@ -12,16 +12,15 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/hangs"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 //go:embed testdata/*.py
@@ -34,14 +33,7 @@ type options struct {
 	times             int
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "heal: "+err.Error())
-		os.Exit(1)
-	}
-}
+func main() { program.Main("heal", run) }
 
 func run(ctx context.Context) error {
 	var o options

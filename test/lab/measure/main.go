@@ -3,24 +3,10 @@
 package measure
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 )
-
-// Main runs a program until it has ended or is interrupted. It ends with 1 when there was an error.
-func Main(name string, run func(context.Context) error) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, name+": "+err.Error())
-		os.Exit(1)
-	}
-}
 
 // Sizes is a flag: numbers separated by commas.
 type Sizes []int

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // options are the command line.
@@ -19,7 +20,7 @@ type options struct {
 	jobs, jobsAlone, nodes int
 }
 
-func main() { measure.Main("scale", run) }
+func main() { program.Main("scale", run) }
 
 func run(ctx context.Context) (err error) {
 	o := options{workers: 20, jobsAlone: 5, nodes: 4}

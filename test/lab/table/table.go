@@ -10,14 +10,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // Row is something that happens on a cluster, and what has to be seen.
@@ -40,14 +39,7 @@ type Program struct {
 
 // Main plays the rows that the command line asks for. It ends with 1 when one did not go
 // as it should.
-func (p Program) Main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := p.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, p.Name+": "+err.Error())
-		os.Exit(1)
-	}
-}
+func (p Program) Main() { program.Main(p.Name, p.run) }
 
 func (p Program) run(ctx context.Context) error {
 	only := flag.String("rows", "", "only these, separated by commas")

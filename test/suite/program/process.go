@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"syscall"
@@ -106,3 +107,13 @@ func UsageOf(pid int) (u Usage, err error) {
 
 // Usage is the process's so far.
 func (p *Process) Usage() (Usage, error) { return UsageOf(p.PID()) }
+
+// Main runs a program until it has ended or is interrupted. It ends with 1 when there was an error.
+func Main(name string, run func(context.Context) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, name+": "+err.Error())
+		os.Exit(1)
+	}
+}

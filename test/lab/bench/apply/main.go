@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/lab/operator"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 const space = "bench-apply"
@@ -34,7 +35,7 @@ type world struct {
 	jobs     int      // applied so far
 }
 
-func main() { measure.Main("apply", run) }
+func main() { program.Main("apply", run) }
 
 func run(ctx context.Context) (err error) {
 	o := options{workers: measure.Sizes{2, 20, 60}}

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/test/lab/bench/report"
 	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // options are the command line.
@@ -25,7 +26,7 @@ type options struct {
 	kubectl string
 }
 
-func main() { measure.Main("hold", run) }
+func main() { program.Main("hold", run) }
 
 func run(ctx context.Context) (err error) {
 	o := options{workers: measure.Sizes{20, 60}}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // options are the command line.
@@ -27,7 +28,7 @@ type options struct {
 	only         []string // contenders
 }
 
-func main() { measure.Main("launch", run) }
+func main() { program.Main("launch", run) }
 
 func run(ctx context.Context) (err error) {
 	o, err := parse(os.Args[1:])

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/test/lab/bench/report"
-	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // options are the command line.
@@ -26,7 +26,7 @@ type options struct {
 	image, bin, only                        string
 }
 
-func main() { measure.Main("steady", run) }
+func main() { program.Main("steady", run) }
 
 func run(ctx context.Context) error {
 	var o options

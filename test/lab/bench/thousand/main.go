@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/test/suite/audit"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // options are the command line.
@@ -41,7 +42,7 @@ func main() {
 	log.SetLogger(logr.Discard()) // controller-runtime's
 	klog.SetLogger(logr.Discard())
 	if len(os.Args) != 3 || os.Args[1] != farmVerb {
-		measure.Main("thousand", play)
+		program.Main("thousand", play)
 		return
 	}
 	if err := farmMain(os.Args[2]); err != nil {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/musterhq/muster/test/lab/bench/pods"
 	"github.com/musterhq/muster/test/lab/bench/report"
-	"github.com/musterhq/muster/test/lab/measure"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/program"
 )
 
 // options are the command line.
@@ -24,7 +24,7 @@ type options struct {
 	image, bin           string
 }
 
-func main() { measure.Main("throughput", run) }
+func main() { program.Main("throughput", run) }
 
 func run(ctx context.Context) (err error) {
 	var o options
