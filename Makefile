@@ -11,6 +11,8 @@ BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcn
 TOOL    := $(GO) tool -modfile=test/lab/generate/go.mod
 CLUSTER := $(GO) -C test/lab/cluster run .
 LAB     := GO=$(GO) test/lab/run
+# Its shell checks are those of shellcheck, if that is installed.
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 FAULTS  := ^TestBreak(Launchers|Links|Workers)$$
 LJ      := LaunchJob|Submit
 # What takes packages of PyPI, or minutes of its own.
@@ -18,9 +20,26 @@ BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 
 .DEFAULT_GOAL := help
 
+# The groups of `make help`. Targets with a comment that are in no group belong to the lab: suites that run for long,
+# want an idle machine, or measure.
+FIRST   := run build lint unit test clean help-all
+TESTS   := workflows deps fake convert size fuzz skew model killed fault-ci
+CLUSTER_TESTS := images cluster-up cluster-down e2e e2e-launchjob e2e-install e2e-convert e2e-paste frameworks-ci heal-ci
+RELEASE := generate fresh plugins vuln repro sbom
+GROUPED := help $(FIRST) $(TESTS) $(CLUSTER_TESTS) $(RELEASE)
+# list prints a heading and the comments of these targets.
+list     = printf '%s\n' '$(1)'; for t in $(2); do sed -n "s/^$$t:.*\#\# /$$(printf '  %-16s ' $$t)/p" Makefile; done
+
 .PHONY: help
-help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+help: ## list the usual targets
+	@$(call list,first steps,$(FIRST))
+	@$(call list,tests,$(TESTS))
+	@$(call list,cluster,$(CLUSTER_TESTS))
+	@$(call list,release,$(RELEASE))
+
+.PHONY: help-all
+help-all: help ## list these and the lab: suites that run for long, or measure
+	@$(call list,lab,$$(sed -n 's/^\([a-z0-9-]*\):.*## .*/\1/p' Makefile | grep -vx $(GROUPED:%=-e %)))
 
 .PHONY: build
 build: ## build bin/agent, bin/agent-launcher and bin/controller
@@ -40,7 +59,7 @@ fresh: generate ## what is generated is what is committed
 		{ echo "hint: make generate, and commit what it changed"; exit 1; }
 
 .PHONY: plugins
-plugins: build ## besides, bin/agent-launcher-plugins: the launcher for --framework plugin:NAME
+plugins: build ## bin/agent-launcher-plugins: the launcher for --framework plugin:NAME
 	$(BUILD),plugins -o $(BIN)/agent-launcher-plugins ./cmd/launcher
 
 .PHONY: run
@@ -50,7 +69,7 @@ run: build ## compute pi over 4 fake workers with a real mpirun (installs Open M
 	$(BIN)/agent run --fake 4 --slots 2 -- mpirun.openmpi $(BIN)/pi
 
 .PHONY: deps
-deps:
+deps: ## install what the tests need and is missing (root, Debian)
 	@sh test/fake/mpi/deps.sh --test
 
 .PHONY: lint
@@ -58,7 +77,7 @@ lint: fresh ## gofmt and go vet, for Linux and for other systems; generated file
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
 	$(GO) -C test/lab vet ./...
-	$(GO) vet -tags mpi,speed,pauses,held,culprit ./test/fake
+	$(GO) vet -tags mpi,speed,pauses,held,cost,culprit ./test/fake
 	$(GO) vet -tags mpi,cells ./test/fake
 	$(GO) vet -tags mpi,care ./test/fake
 	$(GO) vet -tags mpi,polls ./test/fake
@@ -71,8 +90,12 @@ lint: fresh ## gofmt and go vet, for Linux and for other systems; generated file
 	GOOS=darwin $(GO) vet ./cmd/...
 	GOOS=windows $(GO) vet ./cmd/launcher
 
+.PHONY: workflows
+workflows: ## check .github/workflows with actionlint
+	$(GO) run $(ACTIONLINT)
+
 .PHONY: unit
-unit:
+unit: ## unit tests and fuzz seeds, with the race detector
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -race -timeout 10m ./...
 	MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -race -timeout 10m ./...
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -run 'TestManyCuts' ./exec/local
@@ -109,6 +132,10 @@ fake-held: build ## processes in the background that hold the output of commands
 	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,held -timeout 10m -parallel 20 -run '^TestBackground' -v ./test/fake
 
+.PHONY: rules-cost
+rules-cost: build ## processor time of a launcher with progress rules beside one without: 10,000 lines a second (an idle machine)
+	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,cost -timeout 10m -run '^TestRulesCostLittle$$' -v ./test/fake
+
 .PHONY: fake-polls
 fake-polls: build ## ranks of MPI that poll are suspected of a hang, and ranks that work are not
 	@sh test/fake/mpi/deps.sh --test
@@ -129,13 +156,13 @@ hangs: ## false hang reports in the runs of fake, care, conform, frameworks, hea
 	@MUSTER_OUT=$(OUT) $(GO) run ./test/suite hangs
 
 .PHONY: convert
-convert: ## agent convert: every field of the kinds' CRDs is carried or named, every manifest converts (modules of the kinds; no cluster)
+convert: ## agent convert: every field of the kinds' CRDs, every manifest (modules of the kinds; no cluster)
 	$(GO) test -count=1 -race -timeout 5m ./agent/kubeflow
 	MUSTER_OUT=$(OUT) $(LAB) crds
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-convert
-e2e-convert: ## the API server of cluster-up takes every LaunchJob that convert makes of its manifests (dry runs)
+e2e-convert: ## the API server takes every LaunchJob that agent convert makes of the manifests
 	@$(CLUSTER) up
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -run '^TestTheServerTakesThem$$' -v ./agent/kubeflow
 	@$(GO) run ./test/suite check
@@ -162,7 +189,7 @@ cluster-up: ## a real two-node Kubernetes on this machine (root, Debian); $KUBEC
 	@$(CLUSTER) up
 
 .PHONY: cluster-down
-cluster-down: ## end it
+cluster-down: ## end that cluster
 	@$(CLUSTER) down
 
 .PHONY: e2e
@@ -183,7 +210,7 @@ loaded: build
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
 
 .PHONY: e2e-launchjob
-e2e-launchjob: loaded ## of these: LaunchJobs and their controller
+e2e-launchjob: loaded ## of make e2e: LaunchJobs and their controller
 	@$(MAKE) --no-print-directory launchjob-tests
 
 .PHONY: launchjob-tests
@@ -193,7 +220,7 @@ launchjob-tests:
 	@$(GO) run ./test/suite check
 
 .PHONY: killed
-killed: ## the controller killed at each of its writes, in memory (the tests of make test kill it at one in 19)
+killed: ## the controller killed at each of its writes, in memory (make test: at one in 19)
 	MUSTER_KILL_EVERY=1 $(GO) test -count=1 -timeout 30m -run '^TestMadeAgainWhenKilled$$' ./agent/controller
 
 .PHONY: e2e-care
@@ -203,7 +230,7 @@ e2e-care: loaded frameworks-image ## ranks in pods save however their pods are e
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e,care -parallel 8 -timeout 40m -v -run '^TestCare(Stops|LongSaves|Stacks)$$$$' ./test/e2e
 
 .PHONY: e2e-install
-e2e-install: loaded ## the controller installed by file, kustomize and Helm, its leader's death, its rights: alone on the cluster
+e2e-install: loaded ## the controller installed by file, kustomize and Helm, its rights: alone on the cluster
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -tags e2e -timeout 20m -v ./install/live
 	@$(GO) run ./test/suite check
 
@@ -230,7 +257,7 @@ pipelines: ## the component of Kubeflow Pipelines, loaded and compiled by its SD
 	$(GO) test -count=1 -tags pypi -timeout 10m ./test/suite/pipelines
 
 .PHONY: e2e-pipelines
-e2e-pipelines: loaded pipelines ## that, and the component's container on the cluster, as each SDK calls it
+e2e-pipelines: loaded pipelines ## make pipelines, and the component's container on the cluster, as each SDK calls it
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestPipelines$$' ./test/e2e
 
 .PHONY: e2e-python
@@ -239,11 +266,11 @@ e2e-python: loaded frameworks-image ## docs/python.md run as a notebook, with th
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestNotebook$$' ./test/e2e
 
 .PHONY: e2e-paste
-e2e-paste: loaded ## every command block of README.md and docs, pasted as it stands, each page into a namespace of its own (a package from PyPI)
+e2e-paste: loaded ## every command block of README.md and docs, pasted as it stands (a package from PyPI)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -parallel 4 -v -run '^TestPaste' ./test/e2e
 
 .PHONY: e2e-fault
-e2e-fault: loaded ## of these: what a cluster can do to three jobs of 20 workers, alone, with bars on times (an idle machine)
+e2e-fault: loaded ## of make e2e: what a cluster can do to three jobs of 20 workers, alone, with bars on times (an idle machine)
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) MUSTER_E2E_IDLE=1 $(GO) test -count=1 -tags e2e -timeout 45m -run '$(FAULTS)' ./test/e2e
 	@$(GO) run ./test/suite check
 
@@ -255,7 +282,7 @@ frameworks: build ## real frameworks (packages from PyPI): on fake workers, then
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks-ci
-frameworks-ci: build ## of these: PyTorch, JAX, XGBoost and Open MPI 5, as pods
+frameworks-ci: build ## of make frameworks: PyTorch, JAX, XGBoost and Open MPI 5, as pods
 	@sh test/lab/frameworks/deps.sh --ci
 	@$(MAKE) --no-print-directory frameworks-image
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -ci -where cluster
@@ -277,7 +304,7 @@ heal: build ## jobs that go on by themselves: ranks, pods, nodes and cables take
 	@$(GO) run ./test/suite check
 
 .PHONY: heal-ci
-heal-ci: build ## of these: a short subset
+heal-ci: build ## a short subset of make heal
 	@sh test/lab/frameworks/deps.sh --ci
 	@$(LAB) frameworks -install -rows torch,openmpi
 	@$(MAKE) --no-print-directory frameworks-image
@@ -290,7 +317,7 @@ fault: fault-test ## more than 10,000 injected faults, leg x fault x moment: the
 	MUSTER_OUT=$(OUT) $(GO) -C test/fault run .
 
 .PHONY: fault-ci
-fault-ci: fault-test ## a seeded subset of them
+fault-ci: fault-test ## a seeded subset of the faults that make fault injects
 	MUSTER_OUT=$(OUT) $(GO) -C test/fault run . -subset -seed 5
 
 .PHONY: fault-test

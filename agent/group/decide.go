@@ -64,7 +64,7 @@ func (g *Group) look() {
 // decided: the group has succeeded, whatever still runs. Those that were asked to end because a
 // worker departs have not done their work.
 func (g *Group) decided() bool {
-	if g.departs != "" {
+	if g.departs.worker != "" {
 		return false
 	}
 	deciders, well, _ := g.count(framework.Decides)
@@ -149,7 +149,7 @@ func (g *Group) conclude() {
 		g.cfg.OnFailure(c, g.result.Others)
 	}
 	g.grace = g.cfg.FailGrace
-	if c.Exit.Reason == wire.ReasonPreempted || g.departs != "" || g.cfg.Calm != nil && g.cfg.Calm() {
+	if c.Exit.Reason == wire.ReasonPreempted || g.departs.worker != "" || g.cfg.Calm != nil && g.cfg.Calm() {
 		g.grace = g.cfg.Grace
 	}
 	g.stop()
@@ -201,8 +201,8 @@ func (g *Group) nextTier() {
 // tell stops the members up to a tier. Those that were not started are no more.
 func (g *Group) tell(tier int, grace time.Duration) {
 	for _, m := range g.members {
-		held := m.Worker == g.departs && !g.released && grace > 0
-		if !m.ended && m.tier <= tier && !held {
+		isHeld := grace > 0 && (g.departs.holds(m) || g.keeps.holds(m) && m.session != nil)
+		if !m.ended && m.tier <= tier && !isHeld {
 			m.tell(grace)
 		}
 	}
@@ -239,7 +239,9 @@ func (g *Group) obey(sig syscall.Signal) {
 	case syscall.SIGTERM, syscall.SIGINT:
 		if g.phase != stopping {
 			g.told = true
+			g.keepLast(g.grace)
 			g.stop()
+			g.release()
 		}
 	case syscall.SIGKILL:
 		g.told = g.told || g.phase != stopping

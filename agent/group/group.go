@@ -46,8 +46,8 @@ type Group struct {
 	result   Result
 	told     bool          // by Signal
 	grace    time.Duration // of the stop
-	departs  string        // the worker of Leave; "": none
-	released bool          // its processes were told
+	departs  held          // the worker of Leave
+	keeps    held          // Config.Last
 }
 
 // phase is where a run stands.
@@ -147,7 +147,7 @@ func (g *Group) Run(ctx context.Context) Result {
 	if len(g.result.Left) > 0 && g.cfg.Release != nil {
 		g.cfg.Release()
 	}
-	g.result.Stopped = g.told || g.departs != ""
+	g.result.Stopped = g.told || g.departs.worker != ""
 	return g.result
 }
 

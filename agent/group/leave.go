@@ -8,6 +8,15 @@ type departure struct {
 	grace  time.Duration
 }
 
+// held is a worker whose processes are told to stop when others have ended.
+type held struct {
+	worker string // "": none
+	until  time.Time
+	told   bool
+}
+
+func (h *held) holds(m *member) bool { return h.worker == m.Worker && !h.told }
+
 // Leave asks the processes on all other workers to end, as that worker was told to stop from
 // outside: ranks that save together need each other. The worker asks its own. They are told
 // when the others have ended, as one of them may hold what serves these, like torchrun's
@@ -21,32 +30,55 @@ func (g *Group) Leave(worker string, grace time.Duration) {
 
 // leave carries out a departure. What serves is told later, as ever.
 func (g *Group) leave(d departure) {
-	if g.phase != running || g.departs != "" {
+	if g.phase != running || g.departs.worker != "" {
 		return
 	}
-	g.departs = d.worker
-	for _, m := range g.members {
-		if m.Worker != d.worker && m.tier == 0 {
-			m.tell(d.grace)
-		}
-	}
+	g.departs = held{worker: d.worker, until: time.Now().Add(d.grace)}
+	g.keepLast(d.grace)
+	g.tell(0, d.grace)
 	g.look()
 }
 
-// release tells the processes of the worker that departs, when the others have ended.
-func (g *Group) release() {
-	if g.departs == "" || g.released {
+// keepLast has the processes on the last worker told when all others have ended. Their ranks are
+// asked now.
+func (g *Group) keepLast(grace time.Duration) {
+	if g.cfg.Last == "" || g.cfg.Last == g.departs.worker || g.keeps.worker != "" {
 		return
 	}
+	g.keeps = held{worker: g.cfg.Last, until: time.Now().Add(grace)}
 	for _, m := range g.members {
-		if !m.ended && m.Worker != g.departs && m.tier == 0 {
-			return
+		if m.Worker == g.cfg.Last && m.session != nil && !m.ended && !m.told {
+			m.told, m.asked = true, time.Now()
 		}
 	}
-	g.released = true
+	g.cfg.Ask(g.cfg.Last, grace)
+}
+
+// release tells the processes that are held, when those have ended that they are held for.
+func (g *Group) release() {
+	if h := &g.departs; h.worker != "" && !h.told && g.endedBut(h.worker, g.keeps.worker) {
+		g.letGo(h)
+	}
+	if h := &g.keeps; h.worker != "" && !h.told && g.endedBut(h.worker, h.worker) {
+		g.letGo(h)
+	}
+}
+
+func (g *Group) letGo(h *held) {
+	h.told = true
 	for _, m := range g.members {
-		if !m.ended && m.Worker == g.departs && m.session != nil {
-			m.session.Stop(g.cfg.Grace)
+		if !m.ended && m.Worker == h.worker && m.session != nil {
+			m.session.Stop(max(0, time.Until(h.until)))
 		}
 	}
+}
+
+// endedBut reports whether all that works elsewhere has ended.
+func (g *Group) endedBut(one, other string) bool {
+	for _, m := range g.members {
+		if !m.ended && m.tier == 0 && m.Worker != one && m.Worker != other {
+			return false
+		}
+	}
+	return true
 }

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,6 +65,55 @@ func TestLeave(t *testing.T) {
 						continue
 					}
 					require.Equal(t, []time.Duration{at}, told, "rank %d", i)
+				}
+			})
+		})
+	}
+}
+
+// TestLastIsToldLast: what serves all others ends after them, however the group is stopped, within
+// what is left of the grace.
+func TestLastIsToldLast(t *testing.T) {
+	for name, tc := range map[string]struct {
+		acts []act
+		stop func(g *Group)
+		told [][]time.Duration // by rank: when, and the grace
+		took time.Duration
+	}{
+		"told to stop": {[]act{{term: time.Second}, {term: 3 * time.Second}, {term: 5 * time.Second}}, func(g *Group) { g.Signal(syscall.SIGTERM) },
+			[][]time.Duration{{6 * time.Second, 5 * time.Second}, {time.Second, 10 * time.Second}, {time.Second, 10 * time.Second}}, 7 * time.Second},
+		"another worker departs": {[]act{{term: time.Second}, {after: 8 * time.Second, mute: true, reason: wire.ReasonPreempted}, {term: 5 * time.Second}},
+			func(g *Group) { g.Leave("w-1", 10*time.Second) },
+			[][]time.Duration{{8 * time.Second, 3 * time.Second}, {6 * time.Second, 5 * time.Second}, {time.Second, 10 * time.Second}}, 9 * time.Second},
+		"its own worker departs": {[]act{{after: 8 * time.Second, mute: true, reason: wire.ReasonPreempted}, {term: time.Second}, {term: 5 * time.Second}},
+			func(g *Group) { g.Leave("w-0", 10*time.Second) },
+			[][]time.Duration{{6 * time.Second, 5 * time.Second}, {time.Second, 10 * time.Second}, {time.Second, 10 * time.Second}}, 8 * time.Second},
+		"nobody else is left": {[]act{{term: time.Second}, {after: time.Millisecond}, {after: time.Millisecond}}, func(g *Group) { g.Signal(syscall.SIGTERM) },
+			[][]time.Duration{{time.Second, 10 * time.Second}, nil, nil}, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg, stages := cast(nil, tc.acts...)
+				var asked []string
+				cfg.Last, cfg.Ask = "w-0", func(worker string, _ time.Duration) { asked = append(asked, worker) }
+				g := New(cfg)
+				began := time.Now()
+				done := make(chan Result, 1)
+				go func() { done <- g.Run(t.Context()) }()
+				time.Sleep(time.Second)
+				tc.stop(g)
+				r := <-done
+				require.True(t, r.Stopped)
+				require.Equal(t, tc.took, time.Since(began))
+				if name != "its own worker departs" {
+					require.Equal(t, []string{"w-0"}, asked)
+				}
+				for i, want := range tc.told {
+					var got []time.Duration
+					for k, at := range stages[i].stopped {
+						got = append(got, at.Sub(began), stages[i].graces[k])
+					}
+					require.Equal(t, want, got, "rank %d", i)
 				}
 			})
 		})

@@ -43,6 +43,11 @@ type Config struct {
 	// Grace lies between TERM and KILL when the group is told to stop or has
 	// succeeded, FailGrace when it has failed.
 	Grace, FailGrace time.Duration
+	// Last is a worker whose processes are told last when the group is told to stop, with what
+	// is left of Grace: they serve all others, as torchrun's store does; "": none. Ask asks the
+	// ranks of that worker to end at once, and nobody else there; it does not wait.
+	Last string
+	Ask  func(worker string, grace time.Duration)
 	// Linger is how long the others may end by themselves when the first one is
 	// enough; 0: Grace.
 	Linger time.Duration

@@ -100,6 +100,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	look := &witness{run: r, hang: a.hang, over: map[string]bool{}}
 	c.group = group.New(group.Config{
 		Members: members, Any: plan.Any, Grace: r.cfg.Grace, Linger: r.cfg.shortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.answerTime(),
+		Last: storeOf(plan), Ask: func(worker string, grace time.Duration) { c.lead(worker, grace) },
 		Release: func() { out.close(); complaints.close() },
 		Calm:    func() bool { return a.watcher.leaving.Load() },
 		OnWait: func(label, address string, soFar time.Duration) {
@@ -148,6 +149,15 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	}
 	r.judgeCrew(a, c.result)
 	return nil
+}
+
+// storeOf is the worker that holds torchrun's store in an elastic group: without it, torchrun on
+// the others ends its ranks. "": there is none.
+func storeOf(p Plan) string {
+	if !p.Elastic || starterOf(p.Processes) == "" || len(p.Hosts) == 0 {
+		return ""
+	}
+	return p.Hosts[0].Name
 }
 
 // lostBefore judges an attempt whose worker was lost before anything was started.
@@ -279,7 +289,7 @@ func (r *runner) judgeCrew(a *attempt, result group.Result) {
 	}
 	r.noteHang(a)
 	a.said = s.goingDown == nil && result.Cause != nil && !causeOfLost(result.Cause.Err) && a.verdict.Code == result.Code
-	if c := result.Cause; a.said && c != nil && c.Exit.Reason == wire.ReasonPreempted {
+	if c := result.Cause; (a.said || s.goingDown != nil) && c != nil && c.Exit.Reason == wire.ReasonPreempted {
 		if by := s.goneBy(c.Worker); by != "" {
 			a.verdict.Why, a.said = a.verdict.Why+": "+by, false
 		}

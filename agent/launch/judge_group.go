@@ -33,7 +33,10 @@ func JudgeGroup(told int, r group.Result, lost []Lost) Verdict {
 		if n := len(lost) - 1; n > 0 {
 			why += fmt.Sprintf(" (and %s)", count(n, "more worker"))
 		}
-		if gone := r.Cause.Exit.Reason == wire.ReasonPreempted && r.Cause.Worker == lost[0].Worker; !gone && !causeOfLost(r.Cause.Err) {
+		if r.Cause.Exit.Reason == wire.ReasonPreempted && r.Cause.Worker == lost[0].Worker {
+			return Verdict{names.ExitHopeless, "worker " + lost[0].Worker + " was told to stop from outside"}
+		}
+		if !causeOfLost(r.Cause.Err) {
 			why += "; " + r.Cause.Sentence()
 		}
 		return Verdict{names.ExitHopeless, why}

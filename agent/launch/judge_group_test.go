@@ -34,7 +34,7 @@ func TestJudgeGroup(t *testing.T) {
 		"peers noticed first":      {result: failed, lost: gone, want: Verdict{76, "worker w-1 lost: its node is lost; rank 1 on w-1 exited with 3"}},
 		"two lost":                 {result: away, lost: append(gone, Lost{Worker: "w-2", Cause: "x"}), want: Verdict{76, "worker w-1 lost: its node is lost (and 1 more worker)"}},
 		"a worker lost, yet well":  {lost: gone, want: Verdict{}},
-		"a worker left":            {result: leaves, lost: gone, want: Verdict{76, "worker w-1 lost: its node is lost"}},
+		"a worker left":            {result: leaves, lost: gone, want: Verdict{76, "worker w-1 was told to stop from outside"}},
 		"and was done":             {result: group.Result{Stopped: true}, lost: gone, want: Verdict{76, "worker w-1 lost: its node is lost"}},
 		"stopped, nobody told why": {result: group.Result{Stopped: true}, want: Verdict{70, "the group was stopped, and nobody knows why"}},
 	} {

@@ -41,9 +41,16 @@ func losses(workers []rendezvous.Worker, shot rendezvous.Snapshot) []rendezvous.
 	return rendezvous.Lost(workers, shot, time.Now())
 }
 
-// noteLeaving keeps in mind whether a worker is being taken away.
+// noteLeaving keeps in mind which workers are being taken away, and what takes them.
 func (s *supervisor) noteLeaving() {
-	s.leaving.Store(slices.ContainsFunc(losses(s.started, s.last), func(l rendezvous.Loss) bool { return isLeaving(l.Reason) }))
+	leaving := false
+	for _, loss := range losses(s.started, s.last) {
+		if isLeaving(loss.Reason) {
+			leaving = true
+			s.takenBy[loss.Worker.Name] = causeIn(loss.Reason)
+		}
+	}
+	s.leaving.Store(leaving)
 }
 
 // notePreempted puts the workers on record whose pods are being taken away: they
@@ -56,14 +63,14 @@ func (s *supervisor) notePreempted() {
 	}
 }
 
-// goneBy says what takes the worker's pod away, as far as its status tells; "" otherwise.
+// goneBy says what takes the worker's pod away, as far as its status tells or has told; "" otherwise.
 func (s *supervisor) goneBy(worker string) string {
 	for _, loss := range losses(s.started, s.last) {
 		if loss.Worker.Name == worker && isLeaving(loss.Reason) {
 			return causeIn(loss.Reason)
 		}
 	}
-	return ""
+	return s.takenBy[worker]
 }
 
 // unexplained reports whether a worker was told to stop and the status of its pod has not said why.

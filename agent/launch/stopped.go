@@ -125,8 +125,10 @@ func stoppedOf(e group.End, g *group.Group) (all []StoppedRank) {
 		return nil
 	}
 	label, worker := g.Label(e.Member), g.Worker(e.Member)
+	lives := false
 	for _, r := range e.Exit.Asked {
 		if r.Rank != "" {
+			lives = lives || r.Lives
 			all = append(all, StoppedRank{Rank: "rank " + r.Rank, Worker: worker, Seconds: float64(r.AfterMillis) / 1000, Killed: r.Killed})
 		}
 	}
@@ -136,6 +138,9 @@ func stoppedOf(e group.End, g *group.Group) (all []StoppedRank) {
 	s := StoppedRank{Rank: label, Worker: worker, Killed: e.Exit.Signal == int(syscall.SIGKILL) && e.Exit.OOM == 0}
 	if !e.Asked.IsZero() {
 		s.Seconds = max(0, e.At.Sub(e.Asked).Seconds())
+	}
+	if len(all) == 1 && !all[0].Killed && !lives && !s.Killed {
+		s.Seconds = min(s.Seconds, all[0].Seconds) // its launcher may have been held
 	}
 	return []StoppedRank{s}
 }

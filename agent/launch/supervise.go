@@ -81,11 +81,12 @@ type supervisor struct {
 	warned    map[string]bool
 	woken     map[string]time.Time // parked links that were woken, and when they had been parked
 
-	leaving     atomic.Bool // the pod of a worker is being taken away
-	goingDown   *goingDown  // the worker for which the command was stopped; nil: none
-	roster      *roster     // nil: the run is not elastic
-	interrupted bool        // told to stop when the command had ended by itself
-	anew        string      // why we ended the command ourselves, to begin it again; "": we did not
+	leaving     atomic.Bool       // the pod of a worker is being taken away
+	takenBy     map[string]string // what takes away the pods of workers that are, or have been
+	goingDown   *goingDown        // the worker for which the command was stopped; nil: none
+	roster      *roster           // nil: the run is not elastic
+	interrupted bool              // told to stop when the command had ended by itself
+	anew        string            // why we ended the command ourselves, to begin it again; "": we did not
 }
 
 // suspicion is a worker whose link is lost while its pod's status still has to
@@ -97,7 +98,7 @@ type suspicion struct {
 
 func (s *supervisor) begin() {
 	s.unsure, s.warned, s.woken = map[string]suspicion{}, map[string]bool{}, map[string]time.Time{}
-	s.illnesses = map[int]*illness{}
+	s.illnesses, s.takenBy = map[int]*illness{}, map[string]string{}
 }
 
 // watch returns when the command has ended, having brought it there where that

@@ -165,6 +165,7 @@ func TestAnswer(t *testing.T) {
 		"none":                         {"SigBlk:\t0\nSigIgn:\t0000000001001000\nSigCgt:\t0000000000000002\n", dies},
 		"a data loader of PyTorch":     {"SigBlk:\t0\nSigIgn:\t0\nSigCgt:\t00000000000044c2\n", dies},
 		"a handler and a faulthandler": {"SigBlk:\t0\nSigIgn:\t0\nSigCgt:\t00000000000044fa\n", handles},
+		"a rank of MPICH with UCX":     {"SigBlk:\t0\nSigIgn:\t0000000000100000\nSigCgt:\t00000001000046c9\n", handles},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, parseAnswer([]byte(c.status), syscall.SIGTERM)) })
 	}

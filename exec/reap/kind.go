@@ -139,8 +139,11 @@ const (
 
 // loaderSignals are caught by a worker of PyTorch's DataLoader in its main process's
 // stead: its handlers report the end and let the signal kill it. Python's faulthandler
-// catches SIGABRT, too.
-const loaderSignals = 1<<(syscall.SIGTERM-1) | 1<<(syscall.SIGBUS-1) | 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGFPE-1)
+// catches SIGABRT, too, and a rank with UCX (MPICH) SIGILL: UCX_ERROR_SIGNALS.
+const (
+	loaderSignals = 1<<(syscall.SIGTERM-1) | 1<<(syscall.SIGBUS-1) | 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGFPE-1)
+	noLoader      = 1<<(syscall.SIGABRT-1) | 1<<(syscall.SIGILL-1)
+)
 
 // answerOf reads what a process does with sig from /proc/PID/status (proc_pid_status(5)).
 func answerOf(p Proc, sig syscall.Signal, buf *bytes.Buffer) answer {
@@ -199,7 +202,7 @@ func parseAnswer(status []byte, sig syscall.Signal) answer {
 	blocked, ignored, caught := signalSets(status)
 	bit := uint64(1) << (sig - 1)
 	switch {
-	case sig == syscall.SIGTERM && caught&loaderSignals == loaderSignals && caught&(1<<(syscall.SIGABRT-1)) == 0 && blocked&bit == 0:
+	case sig == syscall.SIGTERM && caught&loaderSignals == loaderSignals && caught&noLoader == 0 && blocked&bit == 0:
 		return dies
 	case (blocked|caught)&bit != 0:
 		return handles

@@ -4,6 +4,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"syscall"
 	"time"
 
@@ -141,6 +142,9 @@ func (s *Server) askRanks(ctx context.Context, all []*session, rec wire.EndRanks
 	if err != nil && ctx.Err() == nil {
 		s.cfg.Log.Warn("ask ranks to end", "err", err)
 	}
+	if len(all) == 1 { // else whose rank is which is not looked for
+		all[0].noteAsked(report.Ranks)
+	}
 	return wire.RanksRecord{Asked: len(report.Ranks), Living: report.Others, Ranks: endedRanks(report.Ranks)}
 }
 
@@ -176,7 +180,8 @@ func (s *Server) awaitSaving(ctx context.Context, grace time.Duration) time.Dura
 	return max(0, grace-time.Since(began))
 }
 
-// noteAsked puts on record what has become of the ranks that a stop of x has asked to end.
+// noteAsked puts on record what has become of the ranks that a stop of x has asked to end. Those
+// that another stop has asked before stay.
 func (x *session) noteAsked(outcomes []reap.Outcome) {
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()
@@ -185,9 +190,13 @@ func (x *session) noteAsked(outcomes []reap.Outcome) {
 		x.askedAt = time.Now()
 	}
 	x.asked = endedRanks(outcomes)
-	for i := range min(len(before), len(x.asked)) {
-		if before[i].Killed { // by another stop
-			x.asked[i] = before[i]
+	for _, was := range before {
+		i := slices.IndexFunc(x.asked, func(r wire.EndingRank) bool { return r.Rank == was.Rank })
+		switch {
+		case i < 0 && len(x.asked) < mostEnded:
+			x.asked = append(x.asked, was)
+		case i >= 0 && was.Killed: // by another stop
+			x.asked[i] = was
 		}
 	}
 }

@@ -161,7 +161,7 @@ func TestDrainOfAMemberLetsAllSave(t *testing.T) {
 		flags []string
 		serve bool      // torchrun starts the rank
 		took  [2]string // that each rank needs to save
-		first int       // the worker that is drained
+		first int       // the worker that is drained; 2: both, and the launcher, as when the job is deleted
 		code  int
 		again string // what the next attempt prints
 	}{
@@ -172,6 +172,7 @@ func TestDrainOfAMemberLetsAllSave(t *testing.T) {
 		"scaled down":                     {[]string{"--min-workers=1"}, false, [2]string{"1", "4"}, 1, 0, "of 1\n"},
 		"scaled down, without its store":  {[]string{"--min-workers=1"}, true, [2]string{"1", "8"}, 0, 0, "of 1\n"},
 		"restarted with another store":    {[]string{"--max-restarts=1"}, true, [2]string{"1", "8"}, 0, 0, "of 2\n"},
+		"all of the job":                  {[]string{"--min-workers=1"}, true, [2]string{"1", "8"}, 2, 143, ""},
 		"without a grace for the slowest": {[]string{"--grace=10s"}, false, [2]string{"1", "60"}, 0, 76, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -186,8 +187,16 @@ func TestDrainOfAMemberLetsAllSave(t *testing.T) {
 			for rank := range 2 {
 				require.Eventually(t, func() bool { return exists(dir, "up."+strconv.Itoa(rank)) }, patience, 10*time.Millisecond, "%s", j.err)
 			}
-			asked := time.Now()
-			require.NoError(t, syscall.Kill(j.workers(t)[c.first], syscall.SIGTERM))
+			asked, told := time.Now(), j.workers(t)
+			if c.first < 2 {
+				told = told[c.first : c.first+1]
+			}
+			for _, pid := range told {
+				require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
+			}
+			if c.first == 2 {
+				j.signal(syscall.SIGTERM)
+			}
 			o := j.wait()
 			for rank, took := range c.took {
 				require.Equal(t, took != "60", exists(dir, "saved."+strconv.Itoa(rank)), "rank %d: %s", rank, tail(o.err))
@@ -195,6 +204,14 @@ func TestDrainOfAMemberLetsAllSave(t *testing.T) {
 			o.wants(t, c.code)
 			require.Less(t, time.Since(asked), 30*time.Second, "nobody waits when all have saved")
 			require.Contains(t, o.out, c.again)
+			if c.first == 2 {
+				require.Contains(t, o.err, "agent: 2 ranks ended by themselves after ")
+				require.Len(t, o.report.Stopped, 2)
+				for _, one := range o.report.Stopped {
+					require.Equal(t, one.Rank == "rank 0", one.Seconds < 5, "the time that its torchrun was held is not its own: %v", o.report.Stopped)
+				}
+				return
+			}
 			whom := "2 ranks"
 			if c.serve {
 				whom = "torchrun on 2 workers"

@@ -249,6 +249,22 @@ func TestStopLetsRanksOfMpirunSave(t *testing.T) {
 	})
 }
 
+// TestCompiledRanksSave: an MPI's library may catch signals of its own.
+func TestCompiledRanksSave(t *testing.T) {
+	every(t, func(t *testing.T, f family) {
+		dir := t.TempDir()
+		j := start(t, agentRun(t, []string{"--fake=2", "--grace=20s", "--chdir", dir}, f.mpirun, "-n", "2", f.program("act"), "save", "2"))
+		j.out.await(t, "ready\n")
+		j.signal(syscall.SIGTERM)
+		o := j.wait()
+		for rank := range 2 {
+			require.True(t, exists(dir, "saved."+strconv.Itoa(rank)), "rank %d: %s", rank, tail(o.err))
+		}
+		o.wants(t, 143)
+		require.Contains(t, o.err, ": stopping 2 ranks, up to 20 s for saving; a second one kills at once\n")
+	})
+}
+
 // TestRanksOfMpirunThatDoNotSaveComeLast: a rank that would die of the signal gets it from
 // mpirun, when those that handle it have ended: mpirun ends all ranks when one has died.
 func TestRanksOfMpirunThatDoNotSaveComeLast(t *testing.T) {

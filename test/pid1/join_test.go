@@ -93,7 +93,7 @@ func TestJoinStops(t *testing.T) {
 		{"a checkpoint is written", `trap "echo saved; exit 5" TERM; mkfifo $MUSTER_DIR/never; echo up; exec 2>/dev/null; read x < $MUSTER_DIR/never`, "20s", false, 5, "up\nsaved\n", "rank 0 ended by itself after"},
 		{"deaf", `trap '' TERM; echo up; while :; do sleep 0.05; done`, "1s", false, 137, "up\n", "rank 0 was killed"},
 		{"deaf and told twice", `trap '' TERM; echo up; while :; do sleep 0.05; done`, "1h", true, 137, "up\n", "rank 0 was killed"},
-		{"a daemon", `setsid sh -c "trap '' TERM; while :; do sleep 0.05; done" & echo up; exit 3`, "1s", false, 3, "up\n", ""},
+		{"a daemon", `trap '' TERM; setsid sh -c "while :; do sleep 0.05; done" & echo up; exit 3`, "1s", false, 3, "up\n", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

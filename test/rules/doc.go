@@ -1,3 +1,4 @@
-// Package rules holds tests of the tree itself: who may import whom, and how
-// long a file and a function may be. ARCHITECTURE.md says why.
+// Package rules holds tests of the tree itself: who may import whom, how
+// long a file and a function may be, and whether pages name commands and files
+// that exist. ARCHITECTURE.md says why.
 package rules

@@ -5,6 +5,7 @@
  *   act kill SIGNAL RANK  that rank kills itself
  *   act lines N MS        every rank writes N numbered lines, MS milliseconds apart
  *   act wait              rank 0 says "ready" when all are there; all wait for ever
+ *   act save SECONDS      that, and on SIGTERM each makes saved.RANK after SECONDS
  * A fourth argument is how many seconds pass before. */
 #include <mpi.h>
 #include <signal.h>
@@ -12,6 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static volatile sig_atomic_t asked;
+
+static void ask(int number)
+{
+	(void)number;
+	asked = 1;
+}
 
 static int is(const char *word, const char *other) { return strcmp(word, other) == 0; }
 
@@ -47,6 +56,21 @@ int main(int argc, char **argv)
 		}
 		for (;;)
 			pause();
+	}
+	if (is(what, "save")) {
+		char name[32];
+		signal(SIGTERM, ask);
+		MPI_Barrier(MPI_COMM_WORLD);
+		if (rank == 0) {
+			puts("ready");
+			fflush(stdout);
+		}
+		while (!asked)
+			usleep(20000);
+		for (int i = 0; i < first * 50; i++)
+			usleep(20000);
+		snprintf(name, sizeof name, "saved.%d", rank);
+		fclose(fopen(name, "w"));
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Finalize();

@@ -1,0 +1,116 @@
+package rules
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+// pages returns the text of every file below the root that matches a pattern, by its path.
+func pages(t *testing.T, patterns ...string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(filepath.Join(root(t), pattern))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			all[file] = string(text)
+		}
+	}
+	return all
+}
+
+// targets returns the targets of the Makefile, and those of them with a comment, which help lists.
+func targets(t *testing.T) (all, listed []string) {
+	t.Helper()
+	makefile, err := os.ReadFile(filepath.Join(root(t), "Makefile"))
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`(?m)^([a-z0-9-]+):(?:[^=].*)?$`).FindAllStringSubmatch(string(makefile), -1) {
+		all = append(all, m[1])
+		if strings.Contains(m[0], "## ") && m[1] != "help" {
+			listed = append(listed, m[1])
+		}
+	}
+	return all, listed
+}
+
+// TestEachMakeTargetOnAPageExists reads commands in back quotes, commands of blocks and hooks, and the lists of targets
+// in workflows.
+func TestEachMakeTargetOnAPageExists(t *testing.T) {
+	all, _ := targets(t)
+	command := regexp.MustCompile("(?m)(?:`|^ *(?:- )?(?:run: |entry: )?)make ([a-z0-9-]+)\\b")
+	list := regexp.MustCompile(`(?m)^ +(?:targets|options): \[(.+)\]$`)
+	seen := 0
+	for file, text := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", ".github/*.md", ".github/workflows/*.yml", ".pre-commit-config.yaml", ".ci/run") {
+		var named []string
+		for _, m := range command.FindAllStringSubmatch(text, -1) {
+			named = append(named, m[1])
+		}
+		for _, m := range list.FindAllStringSubmatch(text, -1) {
+			named = append(named, strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == ' ' })...)
+		}
+		require.Subset(t, all, named, file)
+		seen += len(named)
+	}
+	require.Greater(t, seen, 100)
+}
+
+// TestLinksOfPagesLeadSomewhere looks at links to files of this repository.
+func TestLinksOfPagesLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([\w./-]+)(?:#[^)]*)?\)`)
+	for file, text := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", "exec/*.md") {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			_, err := os.Stat(filepath.Join(filepath.Dir(file), m[1]))
+			require.NoError(t, err, "%s links to %s", file, m[1])
+		}
+	}
+}
+
+func TestDependabotLooksWhereModulesAre(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root(t), ".github", "dependabot.yml"))
+	require.NoError(t, err)
+	var config struct {
+		Updates []struct {
+			Ecosystem   string `json:"package-ecosystem"`
+			Directories []string
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(text, &config))
+	seen := 0
+	for _, u := range config.Updates {
+		for _, dir := range u.Directories {
+			require.FileExists(t, filepath.Join(root(t), dir, "go.mod"))
+			seen++
+		}
+	}
+	require.Greater(t, seen, 1)
+}
+
+// TestHelpFitsOneScreen runs make: help has 40 lines at most, and help-all has every target with a comment once.
+func TestHelpFitsOneScreen(t *testing.T) {
+	listed := func(target string) (lines int, names []string) {
+		out, err := exec.Command("make", "--no-print-directory", "-C", root(t), target).Output()
+		require.NoError(t, err)
+		for line := range strings.Lines(string(out)) {
+			lines++
+			if strings.HasPrefix(line, "  ") {
+				names = append(names, strings.Fields(line)[0])
+			}
+		}
+		return lines, names
+	}
+	lines, _ := listed("help")
+	require.LessOrEqual(t, lines, 40)
+	_, want := targets(t)
+	_, names := listed("help-all")
+	require.ElementsMatch(t, want, names)
+}
