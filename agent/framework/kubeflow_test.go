@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kfGolden is a file of testdata/kubeflow; test/kubeflow/golden says what is in it.
+// kfGolden is a file of testdata/kubeflow; test/lab/kubeflow/golden says what is in it.
 type kfGolden struct {
 	Kind, Job, Namespace, Refused string
 	Spec                          struct {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/test/kube"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // TestTheServerTakesThem: every LaunchJob that comes out of testdata passes a dry run
@@ -53,8 +53,6 @@ func TestTheServerTakesThem(t *testing.T) {
 	const name = "LaunchJobs of these manifests that a server-side dry run refuses"
 	dir, err := figure.Dir()
 	require.NoError(t, err)
-	log, err := figure.WriteRaw(dir, "convert-dry-run", map[string]figure.Series{"refused": refused})
-	require.NoError(t, err)
-	_, err = figure.Record(dir, figure.Row{Name: name, Op: "==", Bar: 0, Log: log + "#refused", Command: "make e2e-convert"})
+	_, err = figure.Keep(dir, "make e2e-convert", "convert-dry-run", map[string]figure.Series{"refused": refused}, figure.Row{Name: name, Op: "==", Bar: 0, Log: "refused"})
 	require.NoError(t, err)
 }

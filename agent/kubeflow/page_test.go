@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/test/page"
+	"github.com/musterhq/muster/test/suite/page"
 )
 
 // TestThePageIsTrue: the example of docs/convert.md becomes what stands below it, and

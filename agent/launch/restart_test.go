@@ -30,6 +30,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 	"github.com/musterhq/muster/test/contract"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 func TestRestIsInterrupted(t *testing.T) {
@@ -106,12 +107,12 @@ func leave(t *testing.T, r *runner, worker string) string {
 	require.NoError(t, err)
 	require.Equal(t, 3, exit.Code)
 	require.NotEmpty(t, marked(id), "the test would show nothing")
-	t.Cleanup(func() { contract.KillMarked(names.EnvSession + "=" + id) })
+	t.Cleanup(func() { proc.Wipe(names.EnvSession + "=" + id) })
 	return id
 }
 
 // marked are the processes of a session.
-func marked(id string) []int { return contract.Marked(names.EnvSession + "=" + id) }
+func marked(id string) []proc.Process { return proc.Marked(names.EnvSession + "=" + id) }
 
 func TestClearLeavesNothing(t *testing.T) {
 	r, workers := crewOf(t, 3)

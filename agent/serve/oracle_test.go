@@ -13,7 +13,7 @@ import (
 )
 
 // TestOperatorSaysTheSame: what training-operator's own code made of the same counts
-// (test/kubeflow/statuses) is what is written here: conditions in their order, reasons,
+// (test/lab/kubeflow/statuses) is what is written here: conditions in their order, reasons,
 // and messages, behind which we may have more to say.
 func TestOperatorSaysTheSame(t *testing.T) {
 	var lives []struct {

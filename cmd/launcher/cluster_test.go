@@ -26,6 +26,7 @@ import (
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/test/contract"
 	"github.com/musterhq/muster/test/fakekube"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 const namespace = "ns"
@@ -52,7 +53,7 @@ func newCluster(t *testing.T) *cluster {
 	dir, err := os.MkdirTemp("", "muster") // a test's own may be too long for sockets
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		contract.KillMarked(markOf(dir)) // what its killed workers have left
+		proc.Wipe(markOf(dir)) // what its killed workers have left
 		os.RemoveAll(dir)
 	})
 	c := &cluster{t: t, api: fakekube.New(t), dir: dir, workers: map[string]*osexec.Cmd{}}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/test/suite/hangs"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 const (
@@ -252,7 +253,7 @@ func (r *running) code() int {
 
 // cleanUp ends by pid whatever is left of the cell.
 func (r *running) cleanUp() {
-	wipe(r.mark)
+	proc.Wipe(envMark + "=" + r.mark)
 	<-r.ended
 	_ = os.RemoveAll(r.home) // below the bench's directory, which goes at the end
 }

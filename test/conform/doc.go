@@ -3,7 +3,7 @@
 //
 // A row is an event (event.go), a column an MPI (column.go). A cell starts three
 // fake workers with a rank each and a real mpirun, waits until the ranks meet,
-// makes the event (strike.go), and looks at what came out: the exit code, the
+// makes the event (event.go, too), and looks at what came out: the exit code, the
 // seconds from the event to the end, the line that names the worker, and the
 // processes that are left. It has a deadline of its own, and one that hangs is
 // shown as such. A cell of `agent run` is at fault when it hangs or takes too
@@ -16,7 +16,7 @@
 //	go run ./test/conform -bin bin -quick          Debian's MPIs under agent run
 //	go run ./test/conform -bin bin -columns intel -events daemon-frozen -v
 //
-// It needs Debian's Open MPI and MPICH, gcc, and the wheels that test/mpi/deps.sh
+// It needs Debian's Open MPI and MPICH, gcc, and the wheels that test/fake/mpi/deps.sh
 // --conform puts into ~/.cache/muster/mpi. The whole matrix writes
 // docs/mpi-conformance.md (-doc) and two figures. It runs on Linux only.
 package main

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -134,26 +135,18 @@ func (m *matrix) figures() error {
 	for _, key := range []string{"cells", "hangs", "falseSuccesses", "faults", "left", "bareHangs", "bareFalseSuccesses"} {
 		raw[key] = counts[key]
 	}
-	log, err := figure.WriteRaw(dir, "conform", raw)
-	if err != nil {
-		return err
+	kept, err := figure.Keep(dir, "make conform", "conform", raw,
+		figure.Row{Name: "hangs in the conformance matrix", Log: "hangs", Op: "=="},
+		figure.Row{Name: "conformance cells that ended with a false success", Log: "falseSuccesses", Op: "=="},
+		figure.Row{Name: "conformance cells with a fault of any kind", Log: "faults", Op: "=="},
+		figure.Row{Name: "processes left in workers after a conformance cell", Log: "left", Op: "=="},
+		figure.Row{Name: "conformance cells under agent run", Log: "cells"},
+		figure.Row{Name: "hangs of mpirun by itself in the same cells", Log: "bareHangs"},
+		figure.Row{Name: "false successes of mpirun by itself in the same cells", Log: "bareFalseSuccesses"})
+	for _, row := range kept {
+		fmt.Println(row)
 	}
-	for _, row := range []figure.Row{
-		{Name: "hangs in the conformance matrix", Log: log + "#hangs", Op: "=="},
-		{Name: "conformance cells that ended with a false success", Log: log + "#falseSuccesses", Op: "=="},
-		{Name: "conformance cells with a fault of any kind", Log: log + "#faults", Op: "=="},
-		{Name: "processes left in workers after a conformance cell", Log: log + "#left", Op: "=="},
-		{Name: "conformance cells under agent run", Log: log + "#cells"},
-		{Name: "hangs of mpirun by itself in the same cells", Log: log + "#bareHangs"},
-		{Name: "false successes of mpirun by itself in the same cells", Log: log + "#bareFalseSuccesses"},
-	} {
-		row.Command = "make conform"
-		if row, err = figure.Record(dir, row); err != nil {
-			return err
-		}
-		fmt.Printf("%s: %v\n", row.Name, row.Value)
-	}
-	return nil
+	return err
 }
 
 func one(is bool) int {
@@ -161,4 +154,103 @@ func one(is bool) int {
 		return 1
 	}
 	return 0
+}
+
+const pageHead = `# What each mpirun does when something fails, by itself and under Muster
+
+Made by ` + "`make conform`" + ` (test/conform); do not edit. Three fake workers with a rank each; the event happens to the third. Real mpiruns, real daemons, an MPI
+program whose ranks meet every 100 ms (a shell script in the row without MPI). Times are from the event to the end of the command, in whole seconds on a
+busy machine of two cores. The bare mpirun has the same environment; its remote agent is a script that runs its line on this machine.
+
+`
+
+const pageTail = `
+**hangs**: still there %d s after the event (%d s for the frozen daemon), and ended by the test. **false 0**: exit code 0 although the job was not done.
+**leaves N**: processes of the job that were there 2 s after the command's end.
+
+Under ` + "`agent run`" + ` every cell ended within %d s (the frozen daemon: %d s) with the code shown, and nothing was left in the workers; where the event
+happened to a worker, a line of ` + "`agent run`" + ` named it.
+
+## How
+PID 1 of each worker looks at the daemons of mpirun and at their children, the ranks, and reports to the launcher: a daemon that was killed, one that has
+been stopped for ` + "`--frozen-after`" + ` (30 s; 0 turns it off), and a rank that ended with another code than 0. The launcher gives mpirun 10 s to notice by itself
+(1 s where it cannot), then ends it, and says what happened, where, with the true code: a rank's own, 128+n for a daemon killed by signal n, 76 where there is none and for a lost worker.
+
+* It is done for commands that are judged strictly (mpirun and its like; ` + "`--exit=strict`" + `). ` + "`--exit=command`" + ` takes the command's word and ends nothing: for jobs that
+  are meant to outlive a daemon or a rank (ULFM, ` + "`-disable-auto-cleanup`" + `).
+* Only daemons count as frozen, by name (orted, prted, hydra_pmi_proxy, hydra_bstrap_proxy), and only in state T: ranks may be stopped, and
+  daemons may be traced (state t, as under gdb). A daemon that is stopped on purpose for longer: ` + "`--frozen-after=0`" + `.
+* How a rank ended that is no child of PID 1's is known from Linux 6.15 on (PIDFD_INFO_EXIT). On older kernels mpirun's word counts: MPICH's job whose
+  rank exits without MPI_Finalize hangs there as it does by itself, and Intel MPI's 255 stays 255.
+* A rank whose MPI library is linked statically, or that lived less than half a second, may go unseen; a rank without MPI never ends the others.
+* A launcher whose link is parked (Open MPI 4's daemons detach) is not there to decide: PID 1 then ends the frozen daemon's session itself, mpirun
+  notices, and the launcher asks and is told.
+`
+
+// page is the matrix for people.
+func (m *matrix) page() string {
+	var b strings.Builder
+	b.WriteString(pageHead)
+	head, rule := "| event | |", "|---|---|"
+	for _, c := range m.columns {
+		head += fmt.Sprintf(" %s (%s) |", c.title, c.from)
+		rule += "---|"
+	}
+	b.WriteString(head + "\n" + rule + "\n")
+	for _, e := range m.events {
+		for _, bare := range []bool{true, false} {
+			title, how := "", "`agent run`"
+			if bare {
+				title, how = e.title, "bare"
+			}
+			fmt.Fprintf(&b, "| %s | %s |", title, how)
+			for _, c := range m.columns {
+				fmt.Fprintf(&b, " %s |", m.text(c.key, e.key, bare))
+			}
+			b.WriteString("\n")
+		}
+	}
+	beyond := int(margin.Seconds())
+	fmt.Fprintf(&b, pageTail, int(limit.Seconds())+beyond, int(frozenLimit.Seconds())+beyond, int(limit.Seconds()), int(frozenLimit.Seconds()))
+	return b.String()
+}
+
+func (m *matrix) text(column, event string, bare bool) string {
+	for _, r := range m.results {
+		if r.Column == column && r.Event == event && r.Bare == bare {
+			return m.cellText(r)
+		}
+	}
+	return "not run"
+}
+
+func (m *matrix) cellText(r result) string {
+	switch {
+	case r.Cannot != "" && r.Bare:
+		return "-"
+	case r.Cannot != "":
+		return r.Cannot
+	case len(r.Faults) > 0:
+		return "**FAULT**: " + strings.Join(r.Faults, "; ")
+	case r.Hang:
+		return "**hangs**"
+	}
+	text := fmt.Sprintf("%d, %s", r.Code, whole(r.Seconds))
+	if m.falseSuccess(r) {
+		text = fmt.Sprintf("**false 0**, %s", whole(r.Seconds))
+	}
+	if r.Named && !r.Bare && m.event(r).named {
+		text += ", named"
+	}
+	if len(r.Left) > 0 {
+		text += fmt.Sprintf(", leaves %d", len(r.Left))
+	}
+	return text
+}
+
+func whole(seconds float64) string {
+	if seconds < 1.5 {
+		return "1 s"
+	}
+	return fmt.Sprintf("%d s", int(math.Round(seconds)))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
@@ -77,23 +78,20 @@ func (o *outage) record(t *testing.T, when string) {
 	t.Helper()
 	dir, err := figure.Dir()
 	require.NoError(t, err)
-	raw, err := figure.WriteRaw(dir, "api-server-"+strings.NewReplacer(" ", "-", ".", "_").Replace(when), o)
-	require.NoError(t, err)
-	for _, row := range []figure.Row{
-		{Name: "exit code", Op: "==", Bar: 0, Log: raw + "#code"},
-		{Name: "lines lost or doubled", Op: "==", Bar: 0, Log: raw + "#wrong"},
-		{Name: "links redialled", Op: ">=", Bar: outageWorkers, Log: raw + "#redials"},
-		{Name: "seconds to resumed", Unit: "s", Log: raw + "#resumed_s"},
-		{Name: "seconds until it was ready itself", Unit: "s", Log: raw + "#answer_s"},
-	} {
-		row.Name, row.Command = "api server killed "+when+": "+row.Name, "make e2e"
-		got, err := figure.Record(dir, row)
-		require.NoError(t, err)
-		t.Logf("%s: %v %s", got.Name, got.Value, got.Unit)
-		if !got.Pass {
-			t.Errorf("%s: %v, wanted %s %v", got.Name, got.Value, got.Op, got.Bar)
-		}
+	rows := []figure.Row{
+		{Name: "exit code", Op: "==", Bar: 0, Log: "code"},
+		{Name: "lines lost or doubled", Op: "==", Bar: 0, Log: "wrong"},
+		{Name: "links redialled", Op: ">=", Bar: outageWorkers, Log: "redials"},
+		{Name: "seconds to resumed", Unit: "s", Log: "resumed_s"},
+		{Name: "seconds until it was ready itself", Unit: "s", Log: "answer_s"},
 	}
+	for i := range rows {
+		rows[i].Name = "api server killed " + when + ": " + rows[i].Name
+	}
+	kept, err := figure.Keep(dir, "make e2e", "api-server-"+strings.NewReplacer(" ", "-", ".", "_").Replace(when), o, rows...)
+	require.NoError(t, err)
+	t.Log(kept)
+	assert.NoError(t, figure.Missed(kept))
 	table := faultTable{Cases: []faultCase{{Event: "API server killed for 3 s", Load: when, At: o.Killed, Sees: o.Sees, Code: o.Code,
 		Seconds: o.Resumed, Lines: o.Lines, Wrong: o.Wrong, Redials: o.Redials, Left: o.Left}}}
 	if o.Code != 0 {

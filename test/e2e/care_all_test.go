@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/test/care"
+	"github.com/musterhq/muster/test/suite/care"
 )
 
 // brought is where an environment lies on this machine, which other targets have made below
@@ -32,7 +32,7 @@ func careAll(t *testing.T) (cells []careCell) {
 	at := care.Tools{Python: carePython, Numactl: "/numactl/numactl", Torch: "/venv/torch/bin/python", JAX: "/venv/jax/bin/python",
 		Missing: map[string]string{}}
 	if _, err := os.Stat("/usr/bin/numactl"); err != nil {
-		at.Missing["numactl"] = "numactl is not installed (test/mpi/deps.sh --conform)"
+		at.Missing["numactl"] = "numactl is not installed (test/fake/mpi/deps.sh --conform)"
 	}
 	mounts := map[string]map[string]string{}
 	for name, dir := range map[string]string{"torch": torch, "jax": jax} {
@@ -72,7 +72,7 @@ func careAll(t *testing.T) (cells []careCell) {
 func careHorovod(t *testing.T) []careCell {
 	mounts := map[string]string{"/venv/horovod": brought(t, "frameworks/horovod-*[0-9a-f]"), "/venv/torch": brought(t, "frameworks/torch-*[0-9a-f]")}
 	if mounts["/venv/horovod"] == "" || mounts["/venv/torch"] == "" {
-		t.Log("Horovod is left out: it is not installed (go run ./test/frameworks -install -rows horovod)")
+		t.Log("Horovod is left out: it is not installed (test/lab/run frameworks -install -rows horovod)")
 		return nil
 	}
 	env := map[string]string{"PATH": "/venv/horovod/bin:/usr/local/bin:/usr/bin:/bin", "OMP_NUM_THREADS": "1",
@@ -95,7 +95,7 @@ func careMPIs(t *testing.T) (cells []careCell) {
 	} {
 		dir := brought(t, m.pattern)
 		if dir == "" {
-			t.Logf("%s is left out: it is not installed (test/mpi/deps.sh --conform)", m.name)
+			t.Logf("%s is left out: it is not installed (test/fake/mpi/deps.sh --conform)", m.name)
 			continue
 		}
 		at := "/mpi/" + filepath.Base(dir)

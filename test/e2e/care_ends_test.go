@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/test/suite/kube"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -80,7 +81,7 @@ func (s *careSpace) watchEnds(job string, c careCell) *endWatch {
 		w.names = append(w.names, pod.Name)
 		text := &logText{}
 		w.logs[pod.Name] = text
-		cmd := exec.CommandContext(ctx, kubectlPath(), "--namespace", s.name, "logs", "-f", pod.Name)
+		cmd := exec.CommandContext(ctx, kube.Path(), "--namespace", s.name, "logs", "-f", pod.Name)
 		cmd.Stdout, cmd.Stderr = text, text
 		require.NoError(s.t, cmd.Start())
 		w.texts.Go(func() { _ = cmd.Wait() }) // what it could not read is said in the text
@@ -88,7 +89,7 @@ func (s *careSpace) watchEnds(job string, c careCell) *endWatch {
 	for name, text := range w.logs { // kubectl may begin late, and meet the pod that replaces this one
 		require.Eventually(s.t, func() bool { return text.String() != "" }, time.Minute, 20*time.Millisecond, "%s says nothing", name)
 	}
-	cmd := exec.CommandContext(ctx, kubectlPath(), "--namespace", s.name, "get", "pods", "-l", "muster.dev/job="+job,
+	cmd := exec.CommandContext(ctx, kube.Path(), "--namespace", s.name, "get", "pods", "-l", "muster.dev/job="+job,
 		"--watch", "--output-watch-events", "-o", "json")
 	out, err := cmd.StdoutPipe()
 	require.NoError(s.t, err)

@@ -10,24 +10,24 @@
 //
 // # What it takes
 //
-// The environment that `test/cluster env` prints: KUBECONFIG, MUSTER_KUBECTL,
+// The environment that `test/lab/cluster env` prints: KUBECONFIG, MUSTER_KUBECTL,
 // and, on the cluster that it made itself, MUSTER_CLUSTER, the program that
 // breaks things. Tests that need that program fail without it; on a cluster of
 // your own leave them away with -skip Break. The images must be there:
 //
-//	images/build.sh | xargs test/cluster load    (make e2e does so)
+//	images/build.sh | xargs test/lab/cluster load    (make e2e does so)
 //
 // TestTorch mounts Debian's PyTorch from the nodes' disk (torch.sh makes the
-// directory, 1.2 GB): only on the cluster of test/cluster, too.
+// directory, 1.2 GB): only on the cluster of test/lab/cluster, too.
 //
 // TestPasteReadme and TestPastePages paste the command blocks of README.md and docs, as
-// test/page finds them. TestNotebook and TestPipelines run the programs of docs/python.md and
+// test/suite/page finds them. TestNotebook and TestPipelines run the programs of docs/python.md and
 // docs/pipelines.md. But for the README's, these are no part of `make e2e`, as some take
 // packages of PyPI: make e2e-paste, e2e-python, e2e-pipelines.
 //
-// TestCareStops (make e2e-care) evicts and deletes the pods of the programs of test/care, each in
+// TestCareStops (make e2e-care) evicts and deletes the pods of the programs of test/suite/care, each in
 // a LaunchJob of its own. They write their checkpoints to directories of this machine. numactl, other
-// MPIs, PyTorch, JAX and Horovod are mounted from it, too: only on the cluster of test/cluster.
+// MPIs, PyTorch, JAX and Horovod are mounted from it, too: only on the cluster of test/lab/cluster.
 // make e2e plays five of these cells.
 //
 // MUSTER_E2E_KEEP=1 keeps the namespaces of tests that failed.
@@ -67,7 +67,7 @@
 //
 //	{event: "a worker's disk is full", limit: 30 * time.Second, victim: 2, strike: fill}
 //
-// These look into /proc of the nodes: only on the cluster of test/cluster.
+// These look into /proc of the nodes: only on the cluster of test/lab/cluster.
 //
 // Figures go through test/suite/figure with their raw numbers.
 package e2e

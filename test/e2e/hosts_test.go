@@ -5,7 +5,10 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"net"
+	"os"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -16,12 +19,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/musterhq/muster/test/hosts"
+	"github.com/musterhq/muster/test/suite/hosts"
 )
 
 const hostsDir = "/hosts"
 
-// hostPrograms is a volume with the programs of test/hosts.
+// hostPrograms is a volume with the programs of test/suite/hosts.
 func hostPrograms() (corev1.ConfigMap, corev1.Volume) {
 	files := corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Name: "programs"}, Data: map[string]string{}}
@@ -108,4 +111,46 @@ func TestEveryHostIsReached(t *testing.T) {
 		wrong := hosts.Judge(found, w, who)
 		require.Empty(t, wrong, "%d are wrong, the first: %q", len(wrong), wrong[:min(len(wrong), 1)])
 	}
+}
+
+var boundLine = regexp.MustCompile(`(?m)^bound (\S+)$`)
+
+// TestHostNetwork: two jobs of two workers with the host's network, all four on
+// one node: every process's own port and both master ports differ, and can be
+// bound at the same time.
+func TestHostNetwork(t *testing.T) {
+	t.Parallel()
+	s := newSpaceWith(t, "privileged")
+	script, err := os.ReadFile("testdata/ports.py")
+	require.NoError(t, err)
+	var nodes corev1.NodeList
+	s.read(&nodes, "get", "nodes")
+	node := nodes.Items[0]
+	jobs := []string{"left", "right"}
+	for _, name := range jobs {
+		s.start(job{name: name, image: "openmpi", workers: 2, slots: 1, flags: []string{"--framework=paddle", "--output=plain"},
+			command: []string{"python3", "-c", string(script)},
+			edit: func(pod *corev1.Pod) {
+				if isWorker(pod) {
+					pod.Spec.HostNetwork, pod.Spec.TopologySpreadConstraints = true, nil
+					pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
+				}
+			}})
+	}
+	bound, hosts := map[string]string{}, map[string]bool{}
+	for _, name := range jobs {
+		end := s.end(name+"-launcher", 2*time.Minute)
+		require.Zero(t, end.code, end.log)
+		lines := boundLine.FindAllStringSubmatch(end.log, -1)
+		require.Len(t, lines, 3, end.log)
+		for _, m := range lines {
+			require.Empty(t, bound[m[1]], "%s of %s is bound by %s as well", m[1], name, bound[m[1]])
+			bound[m[1]] = name
+			host, _, err := net.SplitHostPort(m[1])
+			require.NoError(t, err)
+			hosts[host] = true
+		}
+	}
+	require.Len(t, bound, 6)
+	require.Len(t, hosts, 1, "all on one address: %v", bound)
 }

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/test/kube"
+	"github.com/musterhq/muster/agent/kubeflow"
+	"github.com/musterhq/muster/test/suite/kube"
 )
 
 // controllerNamespace is where images/deploy puts the controller.
@@ -90,4 +92,59 @@ func (s *space) becomes(name string, limit time.Duration, what string, ok func(v
 
 func inPhase(phase string) func(v1alpha1.LaunchJobStatus) bool {
 	return func(s v1alpha1.LaunchJobStatus) bool { return s.Phase == phase }
+}
+
+// TestLaunchJobConverted: manifests of five kinds, through agent convert, with the agent
+// brought along, run to their ends; with GPUs that are not there but are counted, for
+// which it is alone.
+func TestLaunchJobConverted(t *testing.T) {
+	s := newSpace(t)
+	// What people have runs as root.
+	s.kubectl("label", "namespace", s.name, "pod-security.kubernetes.io/enforce=privileged", "--overwrite")
+	require.NoError(t, kube.GPUs(t.Context(), "node1", 4))
+	t.Cleanup(func() { require.NoError(t, kube.GPUs(context.WithoutCancel(t.Context()), "node1", 0)) })
+	text, err := os.Open("manifests/benchmarks-v1alpha2.yaml")
+	require.NoError(t, err)
+	defer text.Close()
+	docs, err := kubeflow.Read(text)
+	require.NoError(t, err)
+	for _, d := range docs {
+		r := kubeflow.Convert(d.Object, kubeflow.Options{})
+		require.NotNil(t, r.Job, "%v", r.Findings)
+		r.Job.Spec.Gang = nil // there is no Volcano on this cluster
+		if r.Job.Name == "torch" {
+			r.Job.Spec.Success = "all" // a master that ends at once ends workers that have not begun
+		}
+		s.launch(r.Job)
+	}
+	over := func(name string) {
+		s.becomes(name, 3*time.Minute, "over", func(st v1alpha1.LaunchJobStatus) bool {
+			return st.Phase == v1alpha1.PhaseSucceeded || st.Phase == v1alpha1.PhaseFailed
+		})
+		require.Equal(t, v1alpha1.PhaseSucceeded, s.lj(name).Status.Phase, "%+v\n%s", s.lj(name).Status, s.kubectl("get", "pods", "-o", "wide"))
+	}
+
+	over("benchmarks")
+	log := s.logs("benchmarks-launcher")
+	require.Contains(t, log, "rank 0 on benchmarks-worker-0")
+	require.Contains(t, log, "rank 1 on benchmarks-worker-1")
+	require.Contains(t, log, "total images/sec: 215.32")
+	require.Equal(t, "node1", s.pod("benchmarks-worker-0").Spec.NodeName)
+
+	over("ssh")
+	require.Equal(t, []int{2, 2}, ranksPerWorker(t, s.logs("ssh-launcher"), job{name: "ssh", workers: 2}))
+	pod := s.pod("ssh-worker-1")
+	require.Equal(t, "1", pod.Labels["training.kubeflow.org/replica-index"])
+	require.Equal(t, "worker", pod.Labels["training.kubeflow.org/job-role"])
+
+	over("torch")
+	for i, name := range []string{"torch-master-0", "torch-worker-0", "torch-worker-1"} {
+		require.Contains(t, s.logs(name), "rank "+string(rune('0'+i))+" of 3 at torch-master-0\n")
+		require.Equal(t, strings.Split(name, "-")[1], s.pod(name).Labels["training.kubeflow.org/replica-type"])
+	}
+	over("tf")
+	require.Contains(t, s.logs("tf-chief-0"), `"ps":["tf-ps-0.`+s.name+`.svc:2222"]`)
+
+	over("volcano")
+	require.Equal(t, []int{1, 1}, ranksPerWorker(t, s.logs("volcano-launcher"), job{name: "volcano", workers: 2}))
 }

@@ -4,13 +4,22 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/test/suite/audit"
+	"github.com/musterhq/muster/test/suite/figure"
 )
 
 // TestLaunchJobMistakes: each is rejected when it is applied, with a sentence.
@@ -162,4 +171,124 @@ func at(o map[string]any, keys ...string) map[string]any {
 		o = o[key].(map[string]any)
 	}
 	return o
+}
+
+// TestLaunchJobNames: with discovery names, and an agent that an init container
+// brings, the launcher's token may get and exec the job's own pods, and list none.
+func TestLaunchJobNames(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	s.launch(launchJob(t, "byname", []string{"sh", "-c", "mpirun /opt/muster-test/hello && sleep 15"}, func(j *v1alpha1.LaunchJob) {
+		j.Spec.Discovery, j.Spec.Agent = "names", &v1alpha1.Agent{Delivery: "init"}
+	}))
+	s.kubectl("wait", "--for=condition=Launched", "launchjob/byname", "--timeout=2m")
+	may := func(args ...string) bool {
+		out, _ := s.try(time.Minute, append([]string{"auth", "can-i", "--as=system:serviceaccount:" + s.name + ":byname-launcher"}, args...)...)
+		return strings.TrimSpace(out) == "yes"
+	}
+	require.True(t, may("get", "pods/byname-worker-0"))
+	require.True(t, may("create", "pods/byname-worker-0", "--subresource=exec"))
+	require.False(t, may("list", "pods"))
+	require.False(t, may("watch", "pods"))
+	require.False(t, may("get", "pods/another"))
+	require.False(t, may("create", "pods/byname-launcher", "--subresource=exec"))
+
+	s.becomes("byname", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
+	require.Equal(t, each(2, 2), ranksPerWorker(t, s.logs("byname-launcher"), job{name: "byname", workers: 2}))
+	require.Eventually(t, func() bool { return !may("create", "pods/byname-worker-0", "--subresource=exec") }, 20*time.Second, time.Second,
+		"the right outlives the job")
+}
+
+// TestLaunchJobHostNetwork: two workers share a node's network.
+func TestLaunchJobHostNetwork(t *testing.T) {
+	t.Parallel()
+	s := newSpaceWith(t, "privileged")
+	s.launch(launchJob(t, "host", []string{"mpirun", "/opt/muster-test/hello"}, func(j *v1alpha1.LaunchJob) {
+		spec := &j.Spec.Roles[0].Template.Spec
+		spec.HostNetwork, spec.NodeSelector = true, map[string]string{corev1.LabelHostname: "node1"}
+	}))
+	s.becomes("host", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
+	require.Equal(t, each(2, 2), ranksPerWorker(t, s.logs("host-launcher"), job{name: "host", workers: 2}))
+}
+
+// TestLaunchJobLauncherTakesRanks: the launcher is a host of the job as well.
+func TestLaunchJobLauncherTakesRanks(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	s.launch(launchJob(t, "both", []string{"mpirun", "/opt/muster-test/hello"}, func(j *v1alpha1.LaunchJob) { j.Spec.Launcher.Slots = 2 }))
+	s.becomes("both", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
+	log := s.logs("both-launcher")
+	require.Equal(t, 6, strings.Count(log, " of 6 on "), log)
+	require.Regexp(t, `(?m)^rank 1 of 6 on \S+ session none `, log)
+}
+
+// TestLaunchJobCompat: scripts written around Kubeflow's operator find its variables,
+// and under the names in them every pod of the job.
+func TestLaunchJobCompat(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	as := func(framework string) func(*v1alpha1.LaunchJob) {
+		return func(job *v1alpha1.LaunchJob) {
+			for i := range job.Spec.Roles {
+				job.Spec.Roles[i].Template.Labels = map[string]string{"team": "ml"}
+				job.Spec.Roles[i].Template.Annotations = map[string]string{"sidecar.example.com/inject": "false"}
+			}
+
+			job.Spec.Framework, job.Spec.Compat, job.Spec.Success = framework, "kubeflow-v1", "all"
+		}
+	}
+	s.launch(
+		members(t, "pt", `set -e; echo "rank $RANK of $WORLD_SIZE"; getent hosts $MASTER_ADDR`, as("torch")),
+		members(t, "tf", `set -e; echo "$TF_CONFIG"; for h in master-0 worker-0 worker-1; do getent hosts tf-$h.$MUSTER_NAMESPACE.svc; done`, as("tensorflow")),
+	)
+	s.becomes("pt", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
+	for rank, name := range []string{"pt-master-0", "pt-worker-0", "pt-worker-1"} {
+		pod := s.pod(name)
+		log := s.logs(name)
+		require.Contains(t, log, fmt.Sprintf("rank %d of 3\n", rank))
+		require.Contains(t, log, s.pod("pt-master-0").Status.PodIP+" ")
+		require.Equal(t, "ml", pod.Labels["team"])
+		require.Equal(t, "false", pod.Annotations["sidecar.example.com/inject"])
+		require.Equal(t, fmt.Sprint(max(rank-1, 0)), pod.Labels[names.LabelReplicaIndex])
+	}
+	s.becomes("tf", 2*time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
+	for _, name := range s.podsOf("tf") {
+		log := s.logs(name)
+		require.Contains(t, log, fmt.Sprintf(`"worker":["tf-worker-0.%s.svc:2222","tf-worker-1.%s.svc:2222"]`, s.name, s.name))
+		for _, other := range s.podsOf("tf") {
+			require.Contains(t, log, s.pod(other).Status.PodIP)
+		}
+	}
+}
+
+// recordRequests records what the API server was asked for one job of 20 workers, by
+// its own log: the controller's requests, and answers 403 to it, to the launcher,
+// and to whoever had a token. Events count.
+func (s *space) recordRequests(since time.Time) {
+	t := s.t
+	t.Helper()
+	path := os.Getenv("MUSTER_AUDIT_LOG")
+	if path == "" && os.Getenv("MUSTER_CLUSTER") == "" {
+		t.Log("a cluster of your own, with an audit log that we do not know: requests are not counted")
+		return
+	}
+	all, err := audit.Since(path, since)
+	require.NoError(t, err, "test/lab/cluster up starts an API server that writes one")
+	ours := audit.Of(all, "muster-controller", s.name)
+	require.NotEmpty(t, ours)
+	count := audit.Count(ours)
+	for _, what := range slices.Sorted(maps.Keys(count)) {
+		t.Logf("%s: %d", what, count[what])
+	}
+	denied := audit.Forbidden(all, s.name)
+	for _, r := range denied {
+		t.Logf("403: %+v", r)
+	}
+	const name, refused = "controller's requests for a LaunchJob of 20 workers", "answers 403 during it"
+	raw := map[string]figure.Series{
+		name:    {Unit: "requests", Reduce: "last", Samples: []float64{float64(len(ours))}},
+		refused: {Unit: "requests", Reduce: "last", Samples: []float64{float64(len(denied))}},
+	}
+	record(t, figure.Row{Name: name, Op: "<=", Bar: 60}, raw)
+	record(t, figure.Row{Name: refused, Op: "==", Bar: 0}, raw)
 }

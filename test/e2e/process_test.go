@@ -3,21 +3,24 @@
 package e2e
 
 import (
-	"bytes"
+	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 )
 
 // process is a process of a pod's first container, as the machine sees it: the
-// nodes of test/cluster are namespaces of this machine.
+// nodes of test/lab/cluster are namespaces of this machine.
 type process struct {
 	pid   int    // here
 	inner int    // in its container
@@ -49,46 +52,27 @@ func processesOf(t *testing.T, pods []corev1.Pod) map[string][]process {
 			byID[id] = pod.Name
 		}
 	}
-	entries, err := os.ReadDir("/proc")
+	all, err := procfs.AllProcs()
 	require.NoError(t, err)
 	found := map[string][]process{}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		dir := filepath.Join("/proc", e.Name())
-		groups, err := os.ReadFile(filepath.Join(dir, "cgroup"))
-		if err != nil {
+	for _, p := range all {
+		groups, err := p.Cgroups()
+		if err != nil || len(groups) == 0 {
 			continue // it has ended
 		}
-		line, _, _ := strings.Cut(string(groups), "\n")
-		pod, ours := byID[filepath.Base(line)]
+		pod, ours := byID[filepath.Base(groups[0].Path)]
 		if !ours {
 			continue
 		}
-		status, err := os.ReadFile(filepath.Join(dir, "status"))
-		if err != nil || statusField(status, "State")[0] == "Z" {
+		stat, err := p.Stat()
+		status, serr := p.NewStatus()
+		if err != nil || serr != nil || stat.State == "Z" {
 			continue
 		}
-		argv, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		inner := statusField(status, "NSpid")
-		n, _ := strconv.Atoi(inner[len(inner)-1])
-		words := strings.ReplaceAll(strings.TrimRight(string(argv), "\x00"), "\x00", " ")
-		found[pod] = append(found[pod], process{pid: pid, inner: n, argv: words})
+		argv, _ := p.CmdLine()
+		found[pod] = append(found[pod], process{pid: p.PID, inner: int(status.NSpids[len(status.NSpids)-1]), argv: strings.Join(argv, " ")})
 	}
 	return found
-}
-
-// statusField gives the words of a line of /proc/PID/status; one empty word
-// when it is not there.
-func statusField(status []byte, name string) []string {
-	for line := range bytes.Lines(status) {
-		if rest, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
-			return strings.Fields(string(rest))
-		}
-	}
-	return []string{""}
 }
 
 // killFirst kills PID 1 of pods' first containers from the node, all at once.
@@ -124,3 +108,123 @@ func left(t *testing.T, pods []corev1.Pod, limit time.Duration) (words []string)
 		}
 	}
 }
+
+var numberedLine = regexp.MustCompile(`(?m)^(?:(\S+Z) )?line (\d+) (\d+)$`)
+
+var numberedTotal = regexp.MustCompile(`(?m)^total (\d+) (\d+)$`)
+
+// numbered is what came of ranks that wrote "line RANK NUMBER", from 0 on.
+type numbered struct {
+	lines, wrong int               // expected; lost, doubled, or not as they should be
+	begun        map[int]time.Time // each rank's first line, where log has times
+}
+
+// countNumbered compares the lines in log with what was written: perRank lines,
+// or, where that is 0, what each rank says itself by "total RANK LINES". With --timestamps
+// log has the kubelet's time in front of each line.
+func countNumbered(log string, ranks, perRank int) numbered {
+	n := numbered{begun: map[int]time.Time{}}
+	seen := map[[2]int]int{}
+	for _, m := range numberedLine.FindAllStringSubmatch(log, -1) {
+		rank, _ := strconv.Atoi(m[2]) // digits, by the expression
+		i, _ := strconv.Atoi(m[3])
+		seen[[2]int{rank, i}]++
+		at, err := time.Parse(time.RFC3339Nano, m[1])
+		if i == 0 && err == nil {
+			n.begun[rank] = at
+		}
+	}
+	totals := map[int]int{}
+	for _, m := range numberedTotal.FindAllStringSubmatch(log, -1) {
+		rank, _ := strconv.Atoi(m[1])
+		totals[rank], _ = strconv.Atoi(m[2])
+	}
+	for rank := range ranks {
+		want := perRank
+		if want == 0 {
+			want = totals[rank]
+		}
+		if want == 0 {
+			n.wrong++ // it never said how many
+		}
+		n.lines += want
+		for i := range want {
+			if seen[[2]int{rank, i}] != 1 {
+				n.wrong++
+			}
+			delete(seen, [2]int{rank, i})
+		}
+	}
+	n.wrong += len(seen)
+	return n
+}
+
+// rawLoad is testdata/sessions.py: a raw session of `agent rsh` to each worker,
+// with numbered lines both ways at the same pace.
+type rawLoad struct {
+	seconds, beat float64
+	lines         int // each beat
+}
+
+// command is what the launcher runs.
+func (l rawLoad) command(t *testing.T, j job) []string {
+	t.Helper()
+	script, err := os.ReadFile("testdata/sessions.py")
+	require.NoError(t, err)
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	command := []string{"python3", "-c", string(script), number(l.seconds), number(l.beat), strconv.Itoa(l.lines)}
+	for i := range j.workers {
+		command = append(command, j.workerName(i))
+	}
+	return command
+}
+
+// total is how many lines a session has, each way.
+func (l rawLoad) total() int { return int(math.Round(l.seconds/l.beat)) * l.lines }
+
+// rawSession is what the script prints of a session.
+type rawSession struct {
+	Host     string `json:"host"`
+	Code     int    `json:"code"`
+	Sent     int    `json:"sent"`
+	Received int    `json:"received"`
+	Wrong    int    `json:"wrong"`
+	SentSum  string `json:"sent_sum"`
+	Arrived  string `json:"arrived_sum"`
+	Written  string `json:"written_sum"`
+	Got      string `json:"received_sum"`
+	Arrive   int    `json:"arrived"`
+	Wrote    int    `json:"written"`
+	Said     string `json:"said"`
+}
+
+// sessions reads what the script printed.
+func (l rawLoad) sessions(t *testing.T, log string) []rawSession {
+	t.Helper()
+	var all []rawSession
+	for line := range strings.Lines(log) {
+		if text, ok := strings.CutPrefix(line, "session "); ok {
+			var one rawSession
+			require.NoError(t, json.Unmarshal([]byte(text), &one))
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// wrong counts lines that were lost, doubled or changed, by their numbers and
+// by both ends' SHA-256.
+func (l rawLoad) wrong(t *testing.T, sessions []rawSession) (wrong, lines int) {
+	t.Helper()
+	for _, one := range sessions {
+		lines += one.Wrote + one.Sent
+		wrong += one.Wrong + abs(one.Received-one.Wrote) + abs(one.Sent-one.Arrive)
+		if one.SentSum != one.Arrived || one.Written != one.Got {
+			wrong++
+			t.Errorf("%s: what arrived is not what was sent: %+v", one.Host, one)
+		}
+	}
+	return wrong, lines
+}
+
+func abs(n int) int { return max(n, -n) }

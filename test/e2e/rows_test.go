@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -104,5 +106,193 @@ func TestWorkerKilled(t *testing.T) {
 				require.Zero(t, s.terminated(j.workerName(i), 30*time.Second).ExitCode)
 			}
 		})
+	}
+}
+
+// TestByHand: `agent run -- sleep inf` in the launcher, and people who type
+// mpirun through kubectl exec. What they type arrives as given.
+func TestByHand(t *testing.T) {
+	for _, c := range []struct {
+		image string
+		rows  []handRow
+	}{
+		{"openmpi", openmpiByHand},
+		{"mpich", mpichByHand},
+	} {
+		t.Run(c.image, func(t *testing.T) {
+			t.Parallel()
+			s := newSpace(t)
+			j := job{name: "hand", image: c.image, workers: 2, slots: 2, command: []string{"sleep", "inf"}}
+			s.start(j)
+			s.follow("hand-launcher").until(2*time.Minute, "2/2 ready")
+			for _, row := range c.rows {
+				t.Run(row.name, func(t *testing.T) {
+					got := s.exec(2*time.Minute, "hand-launcher", "sh", "-c", `eval "$(agent env)"; `+row.line)
+					row.check(t, got, j)
+				})
+			}
+			s.kubectl("delete", "pod", "hand-launcher", "--wait=false")
+			s.requireWorkersDone(j)
+		})
+	}
+}
+
+// handRow is a line typed by hand and what it must come to.
+type handRow struct {
+	name, line string
+	check      func(t *testing.T, got result, j job)
+}
+
+// onRanks: the line ran well and these were the ranks of each worker.
+func onRanks(want ...int) func(*testing.T, result, job) {
+	return func(t *testing.T, got result, j job) {
+		require.Zero(t, got.code, "%+v", got)
+		require.Equal(t, want, ranksPerWorker(t, got.stdout, j))
+	}
+}
+
+// prints: the line ran well and printed word so many times.
+func prints(times int, word string) func(*testing.T, result, job) {
+	return func(t *testing.T, got result, _ job) {
+		require.Zero(t, got.code, "%+v", got)
+		require.Equal(t, times, strings.Count(got.stdout, word), "%+v", got)
+	}
+}
+
+// printsLines: the line ran well, and printed each of these lines so many times.
+// mpirun mixes the lines of ranks.
+func printsLines(times int, lines ...string) func(*testing.T, result, job) {
+	return func(t *testing.T, got result, j job) {
+		for _, line := range lines {
+			prints(times, line+"\n")(t, got, j)
+		}
+	}
+}
+
+// complains: the line ended badly, with these words of mpirun's own, and
+// without any of the agent's.
+func complains(words string) func(*testing.T, result, job) {
+	return func(t *testing.T, got result, _ job) {
+		require.NotZero(t, got.code, "%+v", got)
+		require.Contains(t, got.stdout+got.stderr, words)
+		require.NotContains(t, got.stdout+got.stderr, "agent:")
+	}
+}
+
+var openmpiByHand = []handRow{
+	{"every slot without -np", "mpirun /opt/muster-test/hello", onRanks(2, 2)},
+	{"quiet", "mpirun true 2>&1", func(t *testing.T, got result, _ job) { require.Equal(t, result{}, got) }},
+	{"beyond the slots", "mpirun -np 5 /opt/muster-test/hello", complains("There are not enough slots available in the system to satisfy the 5")},
+	{"-x NAME", "GREETING='two words' mpirun -x GREETING /opt/muster-test/where GREETING", prints(4, "GREETING=two words\n")},
+	{"-mca btl", "mpirun -mca btl self,tcp -mca btl_tcp_progress_thread 1 /opt/muster-test/where OMPI_MCA_btl OMPI_MCA_btl_tcp_progress_thread",
+		printsLines(4, "OMPI_MCA_btl=self,tcp", "OMPI_MCA_btl_tcp_progress_thread=1")},
+	{"-mca btl works", "mpirun -mca btl self,tcp /opt/muster-test/hello", onRanks(2, 2)},
+	{"--hostfile", "echo hand-worker-1 slots=1 > /tmp/own; mpirun --hostfile /tmp/own /opt/muster-test/hello", onRanks(0, 1)},
+	{"-H", "mpirun -H hand-worker-0:1 /opt/muster-test/hello", onRanks(1, 0)},
+	{"a rank's exit code", "mpirun sh -c 'exit 9'", func(t *testing.T, got result, _ job) { require.Equal(t, 9, got.code, "%+v", got) }},
+	{"stdin", "seq 1000 | mpirun -np 1 wc -l", prints(1, "1000\n")},
+	{"unknown host", "agent rsh nowhere true", func(t *testing.T, got result, j job) {
+		require.Equal(t, 255, got.code, "%+v", got)
+		require.Contains(t, got.stderr, "hand-worker-0")
+	}},
+	{"a raw session", "agent rsh hand-worker-1 'echo $(hostname); exit 3'", func(t *testing.T, got result, j job) {
+		require.Equal(t, result{3, "hand-worker-1\n", got.stderr}, got)
+	}},
+}
+
+var mpichByHand = []handRow{
+	{"every slot without -n", "mpiexec /opt/muster-test/hello", onRanks(2, 2)},
+	{"quiet", "mpiexec true 2>&1", func(t *testing.T, got result, _ job) { require.Equal(t, result{}, got) }},
+	{"-genv NAME", "mpiexec -genv GREETING 'two words' /opt/muster-test/where GREETING", prints(4, "GREETING=two words\n")},
+	{"-f hostfile", "echo hand-worker-1:1 > /tmp/own; mpiexec -f /tmp/own /opt/muster-test/hello", onRanks(0, 1)},
+	{"a rank's exit code", "mpiexec -n 4 sh -c '[ $PMI_RANK != 3 ] || exit 9'", func(t *testing.T, got result, _ job) {
+		require.Equal(t, 9, got.code, "%+v", got)
+	}},
+}
+
+var rankLine = regexp.MustCompile(`(?m)^rank (\d+) of (\d+) on (\S+)`)
+
+// ranksPerWorker counts the ranks that said they run on each of j's workers.
+// Host names of pods are their names.
+func ranksPerWorker(t *testing.T, log string, j job) []int {
+	t.Helper()
+	byName := map[string]int{}
+	seen := map[string]bool{}
+	for _, m := range rankLine.FindAllStringSubmatch(log, -1) {
+		require.False(t, seen[m[1]], "rank %s twice:\n%s", m[1], log)
+		seen[m[1]] = true
+		byName[m[3]]++
+	}
+	counts := make([]int, j.workers)
+	for i := range counts {
+		counts[i] = byName[j.workerName(i)]
+		delete(byName, j.workerName(i))
+	}
+	require.Empty(t, byName, "ranks on hosts that are no workers:\n%s", log)
+	return counts
+}
+
+// each is n times v.
+func each(n, v int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = v
+	}
+	return all
+}
+
+// TestAllreduce: an allreduce of mpi4py, its sum checked by the ranks
+// themselves, on every slot of every worker, the workers on all nodes.
+func TestAllreduce(t *testing.T) {
+	for _, c := range []struct {
+		image   string
+		command string
+		workers int
+	}{
+		{"openmpi", "mpirun", 2},
+		{"mpich", "mpiexec", 2},
+		{"openmpi", "mpirun", 20},
+		{"mpich", "mpiexec", 20},
+	} {
+		t.Run(fmt.Sprintf("%s-%d", c.image, c.workers), func(t *testing.T) {
+			t.Parallel()
+			s := newSpace(t)
+			j := job{name: "sum", image: c.image, workers: c.workers, slots: 2,
+				command: []string{c.command, "python3", "/opt/muster-test/allreduce.py"}}
+			s.start(j)
+			end := s.end("sum-launcher", 5*time.Minute)
+			require.Zero(t, end.code, end.log)
+			n := 2 * c.workers
+			require.Contains(t, end.log, fmt.Sprintf("sum ok: %d ranks, %d", n, n*(n+1)/2))
+			require.Equal(t, each(c.workers, 2), ranksPerWorker(t, end.log, j))
+
+			report := s.report(end)
+			require.Equal(t, c.workers, report.Workers)
+			require.Equal(t, c.workers, report.Sessions, "one session of %s for each worker", c.command)
+			require.Empty(t, report.Lost)
+			s.requireBothNodes(j)
+			s.requireWorkersDone(j)
+		})
+	}
+}
+
+// requireBothNodes: the workers ran on every node.
+func (s *space) requireBothNodes(j job) {
+	s.t.Helper()
+	nodes := map[string]bool{}
+	for _, pod := range s.pods() {
+		if isWorker(&pod) {
+			nodes[pod.Spec.NodeName] = true
+		}
+	}
+	require.GreaterOrEqual(s.t, len(nodes), 2, "the workers ran on %v", nodes)
+}
+
+// requireWorkersDone: the workers were told that the job is over, and ended
+// with 0 by themselves.
+func (s *space) requireWorkersDone(j job) {
+	s.t.Helper()
+	for i := range j.workers {
+		require.Zero(s.t, s.terminated(j.workerName(i), 30*time.Second).ExitCode)
 	}
 }

@@ -5,14 +5,14 @@
 //
 // They carry the build tag mpi, for they need Open MPI, MPICH, mpi4py for both,
 // a C compiler, rsync, git, pdsh and OpenSSH's scp, sftp and sftp-server
-// (test/mpi/deps.sh --test installs them; no sshd). A missing one is a
+// (test/fake/mpi/deps.sh --test installs them; no sshd). A missing one is a
 // failure with a sentence, never a skip.
 //
 //	go test -tags mpi -parallel 4 ./test/fake     much of it waits
 //	MUSTER_BIN=bin test/fake/unprivileged.sh fake.test   a second time, as nobody
 //
 // $MUSTER_BIN names a directory with agent and agent-launcher; without it they
-// are built. $MUSTER_PROGRAMS names the sources of test/mpi; without it they
+// are built. $MUSTER_PROGRAMS names the sources of test/fake/mpi; without it they
 // are looked for beside this package. Everything else goes to the directory of
 // temporary files: the current directory need not be writable.
 //

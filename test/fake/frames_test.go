@@ -26,7 +26,7 @@ func imageOf(t *testing.T, names ...string) string {
 		if name == "py-spy" && err != nil {
 			path, err = exec.LookPath("/usr/local/lib/muster/py-spy/bin/py-spy")
 		}
-		require.NoError(t, err, "test/mpi/deps.sh --test installs it")
+		require.NoError(t, err, "test/fake/mpi/deps.sh --test installs it")
 		require.NoError(t, os.Symlink(path, filepath.Join(dir, name)))
 	}
 	require.NoError(t, os.Chmod(dir, 0o755))

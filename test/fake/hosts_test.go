@@ -14,10 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/test/hosts"
+	"github.com/musterhq/muster/test/suite/hosts"
 )
 
-// hostPrograms lays the programs of test/hosts into a directory.
+// hostPrograms lays the programs of test/suite/hosts into a directory.
 func hostPrograms(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -4,11 +4,17 @@ package fake
 
 import (
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/test/suite/care"
 )
 
 // Mistakes get their exit code and a sentence that says what to do.
@@ -139,4 +145,97 @@ func TestTypedByHand(t *testing.T) {
 		last.wants(t, 143)
 		require.Equal(t, 4, last.report.Sessions)
 	})
+}
+
+// ctrlC is what a terminal turns into SIGINT for its foreground processes.
+const ctrlC = "\x03"
+
+// apart is for two signals that do not count as one.
+const apart = 300 * time.Millisecond
+
+// terminal returns a terminal for a program, and what a person types and sees.
+func terminal(t *testing.T) (theirs, keys *os.File) {
+	t.Helper()
+	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { keys.Close() })
+	require.NoError(t, unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
+	require.NoError(t, err)
+	theirs, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { theirs.Close() })
+	return theirs, keys
+}
+
+// TestCtrlCLetsRanksSave: a terminal sends its Ctrl-C to mpirun, too, which would end ranks
+// and their loaders at once.
+func TestCtrlCLetsRanksSave(t *testing.T) {
+	t.Parallel()
+	sources := t.TempDir()
+	require.NoError(t, care.Lay(sources))
+	for _, mpirun := range []string{"mpirun.openmpi", "mpiexec.mpich"} {
+		t.Run(mpirun, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			theirs, keys := terminal(t)
+			c := agentRun(t, []string{"--fake=2", "--grace=60s", "--chdir", dir}, mpirun, "-n", "2", "/usr/bin/python3", filepath.Join(sources, "loaders.py"), "fork")
+			c.stdin = theirs
+			j := start(t, c)
+			for _, rank := range []string{"0", "1"} {
+				require.Eventually(t, func() bool { return exists(dir, "up."+rank) }, patience, 10*time.Millisecond, "rank %s: %s", rank, j.err)
+			}
+			_, err := keys.WriteString(ctrlC)
+			require.NoError(t, err)
+			o := j.wait()
+			o.wants(t, 130)
+			require.Contains(t, o.err, "agent: 2 ranks ended by themselves")
+			for _, rank := range []string{"0", "1"} {
+				require.False(t, exists(dir, "asked."+rank), "a loader of rank %s was asked\n%s", rank, o.err)
+				require.True(t, exists(dir, "saved."+rank), "rank %s has no checkpoint\n%s", rank, o.err)
+			}
+		})
+	}
+}
+
+// TestCtrlCTwiceKills: whatever the ranks make of the first one.
+func TestCtrlCTwiceKills(t *testing.T) {
+	t.Parallel()
+	for _, mpirun := range []string{"mpirun.openmpi", "mpiexec.mpich"} {
+		t.Run(mpirun, func(t *testing.T) {
+			t.Parallel()
+			theirs, keys := terminal(t)
+			c := agentRun(t, []string{"--fake=2", "--grace=10m"}, mpirun, "-n", "2", "bash", "-c", `trap "echo asked" TERM INT; echo up; while :; do sleep 0.1; done`)
+			c.stdin = theirs
+			j := start(t, c)
+			for _, word := range []string{"up", "asked"} {
+				require.Eventually(t, func() bool { return strings.Count(j.out.text(), word) >= 2 }, patience, 10*time.Millisecond, "%s: %s", word, j.err)
+				time.Sleep(apart)
+				_, err := keys.WriteString(ctrlC)
+				require.NoError(t, err)
+			}
+			o := j.wait()
+			o.wants(t, 130)
+			require.Contains(t, o.err, "agent: SIGINT again: killing "+mpirun)
+		})
+	}
+}
+
+// TestMpirunReadsTheTerminal: it stays in the foreground.
+func TestMpirunReadsTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, mpirun := range []string{"mpirun.openmpi", "mpiexec.mpich"} {
+		t.Run(mpirun, func(t *testing.T) {
+			t.Parallel()
+			theirs, keys := terminal(t)
+			c := agentRun(t, []string{"--fake=1"}, mpirun, "-n", "1", "cat")
+			c.stdin = theirs
+			j := start(t, c)
+			_, err := keys.WriteString("a line\n\x04")
+			require.NoError(t, err)
+			o := j.wait()
+			o.wants(t, 0)
+			require.Contains(t, o.out, "a line")
+		})
+	}
 }

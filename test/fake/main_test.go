@@ -11,8 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // bin is the directory of agent and agent-launcher, programs that of the
@@ -103,7 +108,7 @@ func needTools() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("these tests need %s: install them with test/mpi/deps.sh --test", strings.Join(missing, ", "))
+		return fmt.Errorf("these tests need %s: install them with test/fake/mpi/deps.sh --test", strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -140,7 +145,7 @@ func sources() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("$MUSTER_PROGRAMS is not set: %w", err)
 	}
-	return filepath.Join(root, "test", "mpi"), nil
+	return filepath.Join(root, "test", "fake", "mpi"), nil
 }
 
 func compile(dir string) error {
@@ -207,5 +212,59 @@ func every(t *testing.T, test func(t *testing.T, f family)) {
 			t.Parallel()
 			test(t, f)
 		})
+	}
+}
+
+// process is one that carries a mark.
+type process struct{ proc.Process }
+
+// onWorker tells whether it is a fake worker or runs in one.
+func (p process) onWorker() bool { return p.Getenv(names.EnvFake) != "" }
+
+// remains looks for the living processes with the mark.
+func remains(mark string) (found []process) {
+	for _, p := range proc.Marked("FAKE_TEST=" + mark) {
+		found = append(found, process{p})
+	}
+	return found
+}
+
+// TestRemainsSees keeps the other tests honest: a scan that sees nothing would
+// pass them all.
+func TestRemainsSees(t *testing.T) {
+	t.Parallel()
+	j := start(t, agentRun(t, []string{"--fake=2"}, "sh", "-c", "echo ready; exec sleep inf"))
+	j.out.await(t, "ready\n")
+	workers := 0
+	var all []string
+	for _, p := range remains(j.mark) {
+		all = append(all, p.Line())
+		if p.onWorker() {
+			workers++
+		}
+	}
+	require.Equal(t, 2, workers, "%q", all)
+	require.Contains(t, all, "sleep inf")
+	require.GreaterOrEqual(t, len(all), 4, "%q", all)
+	j.signal(15)
+	j.wait().wants(t, 143)
+}
+
+// gone waits until no process with the mark is chosen any more.
+func gone(t *testing.T, mark string, within time.Duration, chosen func(process) bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for {
+		var left []process
+		for _, p := range remains(mark) {
+			if chosen(p) {
+				left = append(left, p)
+			}
+		}
+		if len(left) == 0 {
+			return time.Since(began)
+		}
+		require.Less(t, time.Since(began), within, "still there: %v", left)
+		time.Sleep(50 * time.Millisecond) // nothing tells when another process ends
 	}
 }

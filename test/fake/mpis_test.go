@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mpiruns are the five MPIs; test/mpi/deps.sh --conform installs those of PyPI.
+// mpiruns are the five MPIs; test/fake/mpi/deps.sh --conform installs those of PyPI.
 func mpiruns(t *testing.T) map[string]string {
 	wheels := os.Getenv("MUSTER_MPIS")
 	if wheels == "" {
@@ -27,7 +27,7 @@ func mpiruns(t *testing.T) map[string]string {
 	}
 	for name, path := range all {
 		if filepath.IsAbs(path) {
-			require.FileExists(t, path, "%s: test/mpi/deps.sh --conform installs it", name)
+			require.FileExists(t, path, "%s: test/fake/mpi/deps.sh --conform installs it", name)
 		}
 	}
 	return all

@@ -154,7 +154,7 @@ func (j *job) cleanUp() {
 			break
 		}
 		for _, p := range left {
-			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+			_ = syscall.Kill(p.PID, syscall.SIGKILL)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -3,7 +3,6 @@
 package fake
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/agent/names"
 	"github.com/stretchr/testify/require"
 )
 
@@ -67,25 +67,24 @@ type mishap struct {
 // told signals mpirun.
 func told(sig syscall.Signal) func(*testing.T, *job) int {
 	return func(t *testing.T, j *job) int {
-		return hit(t, j, sig, func(p process, comm string) bool {
-			return !p.onWorker() && (comm == "mpirun.openmpi" || comm == "mpiexec.mpich")
+		return hit(t, j, sig, func(p process) bool {
+			return !p.onWorker() && (p.Comm == "mpirun.openmpi" || p.Comm == "mpiexec.mpich")
 		})
 	}
 }
 
 // daemonKilled kills the daemon on the last worker.
 func daemonKilled(t *testing.T, j *job) int {
-	return hit(t, j, syscall.SIGKILL, func(p process, comm string) bool {
-		return strings.Contains(p.env, "-127.0.0.3\x00") && p.onWorker() && (comm == "orted" || comm == "hydra_pmi_proxy")
+	return hit(t, j, syscall.SIGKILL, func(p process) bool {
+		return strings.HasSuffix(p.Getenv(names.EnvFake), "-127.0.0.3") && (p.Comm == "orted" || p.Comm == "hydra_pmi_proxy")
 	})
 }
 
 // hit signals each process of a job that is chosen.
-func hit(t *testing.T, j *job, sig syscall.Signal, chosen func(p process, comm string) bool) (n int) {
+func hit(t *testing.T, j *job, sig syscall.Signal, chosen func(process) bool) (n int) {
 	for _, p := range remains(j.mark) {
-		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.pid))
-		if err == nil && chosen(p, strings.TrimSpace(string(comm))) {
-			require.NoError(t, syscall.Kill(p.pid, sig))
+		if chosen(p) {
+			require.NoError(t, syscall.Kill(p.PID, sig))
 			n++
 		}
 	}

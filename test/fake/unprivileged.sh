@@ -14,14 +14,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ $# -gt 0 ] || { echo "usage: MUSTER_BIN=DIR unprivileged.sh TEST [FLAG...]" >&2; exit 64; }
 : "${MUSTER_BIN:?the directory of agent and agent-launcher}"
 [ "$(id -u)" = 0 ] || { echo "unprivileged.sh: only root can become another user" >&2; exit 1; }
-command -v setpriv >/dev/null || { echo "unprivileged.sh: no setpriv here; test/mpi/deps.sh --test installs it" >&2; exit 1; }
+command -v setpriv >/dev/null || { echo "unprivileged.sh: no setpriv here; test/fake/mpi/deps.sh --test installs it" >&2; exit 1; }
 
 stage=$(mktemp -d /tmp/unprivileged.XXXXXX)
 trap 'rm -rf "$stage"' EXIT
 mkdir "$stage/bin" "$stage/mpi" "$stage/readonly"
 install -m 755 "$1" "$stage/fake.test"
 install -m 755 "$MUSTER_BIN/agent" "$MUSTER_BIN/agent-launcher" "$stage/bin"
-install -m 644 "$here"/../mpi/*.c "$here"/../mpi/*.h "$here"/../mpi/*.py "$stage/mpi"
+install -m 644 "$here"/mpi/*.c "$here"/mpi/*.h "$here"/mpi/*.py "$stage/mpi"
 chmod 555 "$stage/readonly"
 chmod 755 "$stage" "$stage/bin" "$stage/mpi"
 shift

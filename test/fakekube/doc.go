@@ -14,6 +14,6 @@
 // resources (Serve), which nothing judges.
 //
 // It has no admission, no RBAC, no kubelet and no other kinds; where a test
-// needs those it needs a real cluster (test/cluster). It refuses what it does
+// needs those it needs a real cluster (test/lab/cluster). It refuses what it does
 // not know with 404 rather than guess.
 package fakekube

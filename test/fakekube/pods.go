@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,4 +134,183 @@ func (s *Server) list(namespace string, selector labels.Selector, field fields.S
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)
+}
+
+// Objects are the custom resources of one kind: list, get, create, delete and the
+// merge patch of scale. They are trees of JSON; nothing judges them.
+type Objects struct {
+	s      *Server
+	kind   string
+	plural string
+	held   map[string]map[string]any // by namespace/name; guarded by s.mu
+}
+
+// Serve adds a kind. Call it before the first request.
+func (s *Server) Serve(groupVersion, kind, plural string) *Objects {
+	o := &Objects{s: s, kind: kind, plural: plural, held: map[string]map[string]any{}}
+	all := "/apis/" + groupVersion + "/" + plural
+	in := "/apis/" + groupVersion + "/namespaces/{ns}/" + plural
+	s.Handle("GET "+all, http.HandlerFunc(o.list))
+	s.Handle("GET "+in, http.HandlerFunc(o.list))
+	s.Handle("POST "+in, http.HandlerFunc(o.create))
+	s.Handle("GET "+in+"/{name}", http.HandlerFunc(o.get))
+	s.Handle("DELETE "+in+"/{name}", http.HandlerFunc(o.delete))
+	s.Handle("PATCH "+in+"/{name}/scale", http.HandlerFunc(o.scale))
+	return o
+}
+
+// Put creates the object, or replaces it; uid and resource version are filled in.
+// v is what json.Marshal makes an object of.
+func (o *Objects) Put(v any) {
+	text, err := json.Marshal(v)
+	var tree map[string]any
+	if err == nil {
+		err = json.Unmarshal(text, &tree)
+	}
+	if err != nil {
+		o.s.tb.Errorf("put object: %v", err)
+		return
+	}
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	o.put(tree)
+}
+
+func (o *Objects) put(tree map[string]any) {
+	meta := metaOf(tree)
+	o.s.rv++
+	meta["resourceVersion"] = strconv.FormatUint(o.s.rv, 10)
+	if meta["uid"] == nil {
+		meta["uid"] = fmt.Sprintf("uid-%v-%d", meta["name"], o.s.rv)
+	}
+	o.held[fmt.Sprintf("%v/%v", meta["namespace"], meta["name"])] = tree
+}
+
+// Get decodes the object into v; it reports whether there is one.
+func (o *Objects) Get(namespace, name string, v any) bool {
+	o.s.mu.Lock()
+	tree, ok := o.held[namespace+"/"+name]
+	text, err := json.Marshal(tree)
+	o.s.mu.Unlock()
+	if ok && err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	return ok && err == nil
+}
+
+func metaOf(tree map[string]any) map[string]any {
+	meta, _ := tree["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+		tree["metadata"] = meta
+	}
+	return meta
+}
+
+func (o *Objects) list(w http.ResponseWriter, r *http.Request) {
+	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
+	if err != nil {
+		WriteStatus(w, http.StatusBadRequest, "unable to parse requirement: "+err.Error())
+		return
+	}
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	items := []any{}
+	for _, key := range slices.Sorted(maps.Keys(o.held)) {
+		if ns := r.PathValue("ns"); ns != "" && !strings.HasPrefix(key, ns+"/") {
+			continue
+		}
+		have := labels.Set{}
+		if m, ok := metaOf(o.held[key])["labels"].(map[string]any); ok {
+			for k, v := range m {
+				have[k] = fmt.Sprint(v)
+			}
+		}
+		if selector.Matches(have) {
+			items = append(items, o.held[key])
+		}
+	}
+	writeJSON(w, map[string]any{"kind": o.kind + "List", "items": items, "metadata": map[string]string{"resourceVersion": strconv.FormatUint(o.s.rv, 10)}})
+}
+
+// find answers 404 for what is not there. The caller holds s.mu.
+func (o *Objects) find(w http.ResponseWriter, r *http.Request) (tree map[string]any, key string) {
+	key = r.PathValue("ns") + "/" + r.PathValue("name")
+	if tree = o.held[key]; tree == nil {
+		WriteNotFound(w, o.plural, r.PathValue("name"))
+	}
+	return tree, key
+}
+
+func (o *Objects) get(w http.ResponseWriter, r *http.Request) {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	if tree, _ := o.find(w, r); tree != nil {
+		writeJSON(w, tree)
+	}
+}
+
+func (o *Objects) create(w http.ResponseWriter, r *http.Request) {
+	var tree map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&tree); err != nil {
+		WriteStatus(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	meta := metaOf(tree)
+	meta["namespace"] = r.PathValue("ns")
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	if key := fmt.Sprintf("%v/%v", meta["namespace"], meta["name"]); o.held[key] != nil {
+		WriteStatus(w, http.StatusConflict, fmt.Sprintf("%s %q already exists", o.plural, meta["name"]))
+		return
+	}
+	if r.URL.Query().Get("dryRun") != "All" {
+		o.put(tree)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(tree)
+}
+
+func (o *Objects) delete(w http.ResponseWriter, r *http.Request) {
+	var options struct {
+		Preconditions struct{ UID string }
+	}
+	_ = json.NewDecoder(r.Body).Decode(&options)
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	tree, key := o.find(w, r)
+	switch uid := options.Preconditions.UID; {
+	case tree == nil:
+	case uid != "" && uid != metaOf(tree)["uid"]:
+		WriteStatus(w, http.StatusConflict, "the UID in the precondition does not match")
+	default:
+		delete(o.held, key)
+		writeJSON(w, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
+	}
+}
+
+// scale takes a merge patch of spec.replicas for spec.workers.
+func (o *Objects) scale(w http.ResponseWriter, r *http.Request) {
+	var patch struct {
+		Spec struct{ Replicas int }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&patch); err != nil {
+		WriteStatus(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	tree, _ := o.find(w, r)
+	if tree == nil {
+		return
+	}
+	spec, _ := tree["spec"].(map[string]any)
+	if spec == nil {
+		spec = map[string]any{}
+		tree["spec"] = spec
+	}
+	spec["workers"] = patch.Spec.Replicas
+	o.put(tree)
+	writeJSON(w, map[string]any{"kind": "Scale", "apiVersion": "autoscaling/v1", "spec": map[string]int{"replicas": patch.Spec.Replicas}})
 }

@@ -5,13 +5,182 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/wire"
+	"github.com/musterhq/muster/test/fault/leg"
 	"github.com/musterhq/muster/test/suite/figure"
 )
+
+// resume measures, while a process writes every 5 ms and the server is up, from
+// the cut of a connection to the first byte that its reader gets over the next
+// one. Timers are the product's own.
+func resume(y *yard, o options, b *book) error {
+	cuts := 50 // of each leg, over each transport, FIN and RST in turn
+	if o.subset {
+		cuts = 8
+	}
+	var mu sync.Mutex
+	var samples []float64
+	var errs []error
+	var all sync.WaitGroup
+	for i := range 2 * legCount {
+		all.Go(func() {
+			took, err := y.cuts(fmt.Sprintf("c%d", i), []string{webSocket, spdy}[i%2], i/2, cuts, o.seed+uint64(i))
+			mu.Lock()
+			defer mu.Unlock()
+			samples, errs = append(samples, took...), append(errs, err)
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	log, err := b.raw("fault-resume", map[string]any{
+		"p50": figure.Series{Unit: "ms", Samples: samples, Reduce: "median"},
+		"p99": figure.Series{Unit: "ms", Samples: samples, Reduce: "p99"},
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		b.row(fmt.Sprintf("resume after a cut, server up, p50 of %d", len(samples)), log+"#p50", "<=", 300),
+		b.row(fmt.Sprintf("resume after a cut, server up, p99 of %d", len(samples)), log+"#p99", "<=", 3000),
+	)
+}
+
+// cuts cuts one leg n times at random moments and returns the gaps in milliseconds.
+func (y *yard) cuts(name, transport string, at, n int, seed uint64) (took []float64, err error) {
+	r, err := y.newRig(name, transport, false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	var up atomic.Bool // the link has come back since the cut
+	back := make(chan time.Time, 1)
+	t := &ticks{came: func() {
+		if up.CompareAndSwap(true, false) {
+			back <- time.Now()
+		}
+	}}
+	var cut atomic.Bool
+	l := r.link(func(c *link.Config) {
+		c.OnState = func(st link.State) {
+			if st.Connected && cut.CompareAndSwap(true, false) {
+				up.Store(true)
+			}
+		}
+	})
+	defer func() { err = errors.Join(err, l.stop()) }()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if err := l.proven(ctx); err != nil {
+		return nil, err
+	}
+	s, err := l.Open(ctx, "", wire.Spec{Argv: []string{y.child, "tick"}}, link.Streams{Stdout: t})
+	if err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(seed, 2))
+	for i := range n {
+		time.Sleep(time.Duration(300+rng.IntN(200)) * time.Millisecond)
+		struck := make(chan time.Time, 1)
+		r.legs[at].Arm(&leg.Strike{Fault: []leg.Fault{leg.FIN, leg.RST}[i%2], Way: leg.Up, After: rng.IntN(64),
+			Begin: func() { cut.Store(true); struck <- time.Now() }})
+		select {
+		case began := <-struck:
+			took = append(took, float64((<-back).Sub(began).Microseconds())/1000)
+		case <-time.After(10 * time.Second):
+			return took, fmt.Errorf("cut %d did not come", i)
+		}
+	}
+	s.Stop(0)
+	if _, err := s.Wait(ctx); err != nil {
+		return took, err
+	}
+	return took, t.check()
+}
+
+// mortal carries 64 MiB of output over connections that die after 256 KiB each,
+// and 16 MiB of input: a reset takes back more of that, which waits in the
+// servers' buffers.
+func mortal(y *yard, o options, b *book) error {
+	size, input := 64<<20, 16<<20
+	if o.subset {
+		size, input = 8<<20, 2<<20
+	}
+	type outcome struct {
+		Whole   bool    `json:"sha256_equal"`
+		Bytes   int     `json:"bytes"`
+		Redials int     `json:"redials"`
+		Seconds float64 `json:"seconds"`
+	}
+	raw := map[string]any{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var errs []error
+	for i, c := range []struct {
+		name, transport string
+		way             leg.Way
+		load            load
+	}{
+		{"stdout", webSocket, leg.Up, load{seed: o.seed, stdin: 1, stdout: size, code: 42}},
+		{"stdin", webSocket, leg.Down, load{seed: o.seed, stdin: input, stdout: 1, code: 42}},
+		{"stdout_spdy", spdy, leg.Up, load{seed: o.seed, stdin: 1, stdout: size, code: 42}},
+		{"stdin_spdy", spdy, leg.Down, load{seed: o.seed, stdin: input, stdout: 1, code: 42}},
+	} {
+		all.Go(func() {
+			began := time.Now()
+			res, err := y.dying(fmt.Sprintf("m%d", i), c.transport, c.way, c.load)
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+			out := outcome{Whole: err == nil && !res.bad(), Bytes: c.load.stdin + c.load.stdout, Redials: res.Redials, Seconds: time.Since(began).Seconds()}
+			raw[c.name+"_equal"], raw[c.name] = out.Whole, out
+			raw[c.name+"_redials"] = out.Redials
+			fmt.Printf("  %s: %+v\n", c.name, out)
+		})
+	}
+	all.Wait()
+	log, err := b.raw("fault-mortal", raw)
+	if err = errors.Join(append(errs, err)...); err != nil {
+		return err
+	}
+	for _, name := range []string{"stdout", "stdin", "stdout_spdy", "stdin_spdy"} {
+		bytes := size
+		if strings.HasPrefix(name, "stdin") {
+			bytes = input
+		}
+		what := fmt.Sprintf("%d MiB of %s over a link that dies every 256 KiB", bytes>>20, name)
+		err = errors.Join(err,
+			b.row(what+": SHA-256 equal", log+"#"+name+"_equal", "==", 1),
+			b.row(what+": redials", log+"#"+name+"_redials", ">=", float64(bytes>>18)-2))
+	}
+	return err
+}
+
+func (y *yard) dying(name, transport string, way leg.Way, what load) (res result, err error) {
+	r, err := y.newRig(name, transport, false)
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.warm(); err != nil {
+		return res, err
+	}
+	what.starts = r.dir + "/starts"
+	r.legs[clientLeg].Mortal(way, 256<<10)
+	l := r.link(nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	err = r.carry(ctx, l, what, &res)
+	res.Redials = l.State().Redials
+	return res, errors.Join(err, l.stop())
+}
 
 // standing follows a link's state.
 type standing struct {

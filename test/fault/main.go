@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"runtime/pprof"
 	"strings"
 	"time"
@@ -156,4 +158,104 @@ func moreFiles() {
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil && l.Max < want {
 		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: want, Max: want})
 	}
+}
+
+// book takes down figures: raw numbers first, rows over them.
+type book struct {
+	dir     string
+	command string
+	subset  bool
+	rows    []figure.Row
+	missed  []error
+}
+
+// raw writes raw numbers and returns where they are.
+func (b *book) raw(name string, v any) (string, error) {
+	if b.subset {
+		name += "-subset"
+	}
+	return figure.WriteRaw(b.dir, name, v)
+}
+
+// row records one figure; a missed bar is for close to say.
+func (b *book) row(name, log, op string, bar float64) error {
+	if b.subset {
+		name = "subset: " + name
+	}
+	row, err := figure.Record(b.dir, figure.Row{Name: name, Log: log, Op: op, Bar: bar, Command: b.command})
+	if err != nil {
+		return err
+	}
+	b.rows = append(b.rows, row)
+	verdict := "ok"
+	if !row.Pass {
+		verdict = "MISSED"
+		b.missed = append(b.missed, fmt.Errorf("%s: %v misses %s %v", name, row.Value, op, bar))
+	}
+	fmt.Printf("  %-72s %10.4g %-3s %s %v  %s\n", name, row.Value, row.Unit, op, bar, verdict)
+	return nil
+}
+
+// json writes a file for people and programs that want more than rows.
+func (b *book) json(name string, v any) error {
+	data, err := json.MarshalIndent(v, "", " ")
+	if err == nil {
+		err = os.MkdirAll(b.dir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(b.dir, name), append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// close says which bars were missed.
+func (b *book) close() error { return errors.Join(b.missed...) }
+
+// spaceVar marks the program inside its own PID namespace.
+const spaceVar = "FAULT_PID_NAMESPACE"
+
+// inOwnSpace runs this program again as PID 1 of a PID namespace with its own
+// /proc, and reports its exit code. There a worker's look at all processes sees
+// ours alone, as in a container, whatever else the machine runs; and nothing
+// can be left behind. Without the right to do so, or inside, done is false.
+func inOwnSpace() (code int, done bool) {
+	if os.Getenv(spaceVar) != "" || os.Geteuid() != 0 {
+		return 0, false
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return 0, false
+	}
+	runtime.LockOSThread() // the child is killed when the thread that made it ends
+	cmd := exec.Command(exe, os.Args[1:]...)
+	cmd.Env = append(os.Environ(), spaceVar+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
+	if err := cmd.Start(); errors.Is(err, unix.EPERM) {
+		return 0, false
+	} else if err != nil {
+		fmt.Fprintln(os.Stderr, "fault: "+err.Error())
+		return 1, true
+	}
+	if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() <= 0 {
+		return 1, true
+	}
+	return cmd.ProcessState.ExitCode(), true
+}
+
+// ownProc mounts the namespace's /proc, in this namespace only.
+func ownProc() error {
+	if os.Getenv(spaceVar) == "" || os.Getpid() != 1 {
+		return nil
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keep mounts private: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	return nil
 }

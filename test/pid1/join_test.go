@@ -5,6 +5,8 @@ package pid1
 import (
 	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/names"
 )
 
 // alone starts `agent join` as PID 1 over one command.
@@ -127,5 +131,41 @@ func TestJoinMembers(t *testing.T) {
 		require.Equal(t, 0, w.end(t), "rank %d: %s", rank, w.out)
 		require.Contains(t, w.out.String(), "agent: attempt 2 of 2: rank 1 on job-1 exited with 9\n")
 		require.Contains(t, w.out.String(), "\n2 processes\n", "PID 1 and the shell: rank %d", rank)
+	}
+}
+
+// No process of a session can take the worker from its launcher, not even one that
+// has left its parents behind. Probes from there are answered, and what pods/exec
+// starts beside PID 1 is served.
+func TestRanksCannotTakeTheirWorker(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for _, role := range []string{"init", "pause"} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, role, nil).up(t)
+			l := w.link(t, nil)
+			newer := "env " + roleEnv + "=dial " + self + " " + w.socket + " a newer launcher"
+			for name, line := range map[string]string{
+				"rank":   "exec " + newer,
+				"child":  newer + "; :",
+				"orphan": "(env -i setsid sh -c 'sleep 0.2; " + newer + "; :' &); sleep 0.1; exit 0",
+			} {
+				rec, said := sh(t, l, line)
+				require.Zero(t, rec.Code, name)
+				require.Contains(t, said, `"reason":"peer"`, name)
+				require.NotContains(t, said, "launcher-a", "the holder's epoch")
+			}
+			rec, said := sh(t, l, names.EnvDir+"="+w.dir+" "+agent+" ready")
+			require.Zero(t, rec.Code, said)
+			rec, said = sh(t, l, "exit 3")
+			require.Equal(t, 3, rec.Code, "the launcher has its link: %s", said)
+
+			beside := exec.Command("nsenter", "-t", strconv.Itoa(w.pid), "-p", "-m", "sh", "-c", newer+"; :")
+			out, err := beside.CombinedOutput()
+			require.NoError(t, err)
+			require.Equal(t, "welcome\n", string(out))
+		})
 	}
 }

@@ -3,9 +3,12 @@
 package pid1
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -144,4 +147,87 @@ func TestNothingWritable(t *testing.T) {
 	for _, place := range []string{"/run/muster", "/muster/run", "/tmp/muster-64101", "/dev/shm/muster-64101"} {
 		require.Contains(t, w.out.String(), place)
 	}
+}
+
+// guest runs a line in the worker's namespaces as `kubectl exec` does: with a
+// parent outside, not below PID 1.
+func guest(t *testing.T, w *worker, line string) (ended chan struct{}) {
+	cmd := exec.Command("nsenter", "-t", strconv.Itoa(w.pid), "-p", "-m", "sh", "-c", line)
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	ended = make(chan struct{})
+	b := make([]byte, 6)
+	_, err = out.Read(b)
+	require.NoError(t, err)
+	require.Equal(t, "ready\n", string(b))
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		in.Close() // it reads
+		<-ended
+	})
+	return ended
+}
+
+// People's own shells in the container live through the end of a job; they get
+// no signal that PID 1 forwards, and their orphans are collected.
+func TestGuestsAreSpared(t *testing.T) {
+	t.Parallel()
+	w := start(t, "init", nil).up(t)
+	l := w.link(t, nil)
+	s := open(t, l, wire.Spec{Line: "echo ready; exec sleep 1010"})
+	s.says(t, "ready\n")
+	ended := guest(t, w, `(: &); echo ready; read x; exit 0`)
+	rec, _ := sh(t, l, "trap '' USR1; kill -USR1 1; exit 0")
+	require.Zero(t, rec.Code)
+	require.Equal(t, 128+10, s.record(t).Code, "the session got it")
+	open(t, l, wire.Spec{Line: "echo ready; exec sleep 1010"}).says(t, "ready\n")
+	require.NoError(t, l.End(bounded(t), true, time.Second))
+	waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
+	select {
+	case <-ended:
+		require.Fail(t, "the guest was stopped")
+	default:
+	}
+}
+
+// gate is a writer that waits to be opened.
+type gate struct {
+	opened chan struct{}
+	n      int
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	<-g.opened
+	g.n += len(p)
+	return len(p), nil
+}
+
+// A limit on file sizes makes the kernel send SIGXFSZ to a worker that spills:
+// it lives, and no byte is lost.
+func TestFileSizeLimit(t *testing.T) {
+	t.Parallel()
+	w := start(t, "init", nil).up(t)
+	l := w.link(t, nil)
+	require.NoError(t, unix.Prlimit(w.pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 4096, Max: unix.RLIM_INFINITY}, nil))
+	g := &gate{opened: make(chan struct{})}
+	const size = 8 << 20
+	s, err := l.Open(t.Context(), "", wire.Spec{Argv: []string{"head", "-c", "8388608", "/dev/zero"}}, link.Streams{Stdout: g, Stderr: io.Discard})
+	require.NoError(t, err)
+	waitFor(t, "the worker says that it cannot spill", func() bool { return strings.Contains(w.out.String(), "file too large") })
+	rec, _ := sh(t, l, "exit 31")
+	require.Equal(t, 31, rec.Code, "others go on")
+	close(g.opened)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	rec, err = s.Wait(ctx)
+	require.NoError(t, err)
+	require.Zero(t, rec.Code)
+	require.EqualValues(t, size, rec.Stdout)
+	require.Equal(t, size, g.n)
 }

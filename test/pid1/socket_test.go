@@ -3,7 +3,9 @@
 package pid1
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -15,8 +17,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -183,4 +187,94 @@ func TestSecondWorker(t *testing.T) {
 	third.socket = first.socket
 	rec, _ := sh(t, third.link(t, nil), "exit 12")
 	require.Equal(t, 12, rec.Code)
+}
+
+// ready is what `agent ready` says of w: its exit code and its words.
+func (w *worker) ready(t testing.TB) (int, string) {
+	t.Helper()
+	cmd := exec.Command(agent, "ready")
+	cmd.Env = []string{names.EnvDir + "=" + w.dir}
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return 0, string(out)
+	}
+	var failed *exec.ExitError
+	require.ErrorAs(t, err, &failed)
+	return failed.ExitCode(), string(out)
+}
+
+// files bounds how many descriptors w may have open.
+func (w *worker) files(t testing.TB, most uint64) {
+	t.Helper()
+	var old unix.Rlimit
+	require.NoError(t, unix.Prlimit(w.pid, unix.RLIMIT_NOFILE, nil, &old))
+	require.NoError(t, unix.Prlimit(w.pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: old.Max}, nil))
+}
+
+// A worker that has no descriptor left takes its launcher back as soon as it has one.
+func TestOutOfDescriptors(t *testing.T) {
+	t.Parallel()
+	w := start(t, "init", nil).up(t)
+	code, words := w.ready(t)
+	require.Equal(t, 0, code, words)
+
+	w.files(t, 3)
+	began := time.Now()
+	code, words = w.ready(t)
+	require.Equal(t, 1, code)
+	require.Contains(t, words, "the worker does not answer")
+	require.NotContains(t, words, "hint: ", "a worker does run here")
+	require.Less(t, time.Since(began), 15*time.Second)
+	require.Contains(t, w.out.String(), "cannot accept connections, trying again")
+	require.Contains(t, w.out.String(), "ulimit -n")
+
+	w.files(t, 256)
+	waitFor(t, "the worker answers", func() bool { code, _ := w.ready(t); return code == 0 })
+	rec, _ := sh(t, w.link(t, nil), "exit 21")
+	require.Equal(t, 21, rec.Code)
+	require.NotContains(t, w.out.String(), "refused a launcher", "a probe is no launcher")
+}
+
+// The worker's last words, ENDED among them, reach the launcher although that
+// one is still writing when the worker closes.
+func TestAttachDeliversWhatTheWorkerSaidLast(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "pid1-")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	ln, err := rundir.Listen(filepath.Join(dir, names.WorkerSocket))
+	require.NoError(t, err)
+	defer ln.Close()
+	words := bytes.Repeat([]byte("the last words "), 256<<10) // more than the sockets hold
+	for range 30 {
+		cmd := exec.Command(agent, "attach")
+		cmd.Env = []string{names.EnvDir + "=" + dir}
+		in, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		written := make(chan struct{})
+		go func() {
+			defer close(written)
+			for _, err := in.Write([]byte("ping")); err == nil; _, err = in.Write([]byte("ping")) {
+			}
+		}()
+		require.NoError(t, ln.SetDeadline(time.Now().Add(patience)))
+		c, err := ln.AcceptUnix()
+		require.NoError(t, err)
+		_, err = io.ReadFull(c, make([]byte, 4))
+		require.NoError(t, err)
+		require.NoError(t, c.SetWriteBuffer(1<<20))
+		go func() {
+			_, _ = c.Write(words)
+			c.Close()
+		}()
+		got, err := io.ReadAll(out)
+		require.NoError(t, err)
+		require.Equal(t, len(words), len(got))
+		in.Close()
+		<-written
+		_ = cmd.Wait() // 255 or 0: its stream was cut either way
+	}
 }

@@ -3,15 +3,26 @@
 package skew
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/musterhq/muster/agent/launch"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/proc"
 )
 
 // within are the pairs that must work; the last one shows that nothing of these
@@ -98,4 +109,128 @@ func TestBeyond(t *testing.T) {
 			require.Contains(t, o.err, "hint: ")
 		})
 	}
+}
+
+// release is one build of both binaries.
+type release struct {
+	version  string // what it calls itself
+	tag      string // build tag; "": today's
+	min, max int    // the protocols it speaks
+}
+
+var (
+	before = release{"v1.1.0", "muster_proto_old", 1, 1}
+	today  = release{"v1.2.0", "", 1, 2}
+	next   = release{"v1.9.0", "muster_proto_next", 3, 3}
+)
+
+// built is where the releases lie: VERSION/agent, VERSION/agent-launcher.
+var built string
+
+func TestMain(m *testing.M) {
+	code, err := prepared(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "test/skew:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func prepared(m *testing.M) (code int, err error) {
+	if built, err = os.MkdirTemp("", "skew"); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(built)) }()
+	for _, r := range []release{before, today, next} {
+		if err := r.build(); err != nil {
+			return 1, err
+		}
+	}
+	return m.Run(), nil
+}
+
+// build makes both binaries with the flags of `make build`, so that packages
+// which do not differ are not compiled again.
+func (r release) build() error {
+	root, err := figure.Root()
+	if err != nil {
+		return err
+	}
+	tags := "grpcnotrace"
+	if r.tag != "" {
+		tags += "," + r.tag
+	}
+	for name, where := range map[string]struct{ pkg, variable string }{
+		"agent":          {"./cmd/agent", "main.release"},
+		"agent-launcher": {"./cmd/launcher", "github.com/musterhq/muster/agent/launch.release"},
+	} {
+		cmd := exec.Command("go", "build", "-trimpath", "-tags", tags, "-ldflags", "-s -w -X "+where.variable+"="+r.version,
+			"-o", r.path(name), where.pkg)
+		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s %s: %w\n%s", name, r.version, err, out)
+		}
+	}
+	return nil
+}
+
+func (r release) path(name string) string { return filepath.Join(built, r.version, name) }
+
+// patience ends a run that hangs; machines may be busy.
+const patience = 90 * time.Second
+
+// pair is a launcher of one release over workers of another.
+type pair struct{ launcher, workers release }
+
+func (p pair) String() string { return p.launcher.version + "-over-" + p.workers.version }
+
+// outcome is how a run ended.
+type outcome struct {
+	code     int
+	out, err string
+	report   launch.Report
+}
+
+// run is `agent run --fake=2 FLAGS -- sh -c SCRIPT`; the script finds the
+// launcher's side of the agent in $AGENT. Fake workers are made of the agent
+// beside the launcher's binary, so each pair has a directory of its own.
+func (p pair) run(t *testing.T, script string, flags ...string) outcome {
+	t.Helper()
+	bin := t.TempDir()
+	require.NoError(t, os.Link(p.launcher.path("agent-launcher"), filepath.Join(bin, "agent-launcher")))
+	require.NoError(t, os.Link(p.workers.path("agent"), filepath.Join(bin, "agent")))
+	// Sockets have short paths.
+	dir, err := os.MkdirTemp("", "s")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+
+	report := filepath.Join(bin, "report.json")
+	argv := append([]string{"run", "--fake=2", "--exit=command", "--report=" + report, "--log-level=debug"}, flags...)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "agent-launcher"), append(argv, "--", "sh", "-c", script)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, 5*time.Second
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "MUSTER_DIR=" + dir, "AGENT=" + p.launcher.path("agent")}
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(t, err, stderr.String())
+	}
+	require.NoError(t, ctx.Err(), "it hangs:\n%s", stderr.String())
+	o := outcome{code: cmd.ProcessState.ExitCode(), out: stdout.String(), err: stderr.String()}
+	text, err := os.ReadFile(report)
+	require.NoError(t, err, o.err)
+	require.NoError(t, json.Unmarshal(text, &o.report))
+	requireNobodyLeft(t, dir)
+	return o
+}
+
+// requireNobodyLeft: no process has dir in its environment.
+func requireNobodyLeft(t *testing.T, dir string) {
+	t.Helper()
+	left := func() []proc.Process {
+		return proc.Find(func(env []string) bool { return strings.Contains(strings.Join(env, "\x00"), "="+dir) })
+	}
+	require.Eventually(t, func() bool { return len(left()) == 0 }, 10*time.Second, 50*time.Millisecond, "left: %v", left())
 }

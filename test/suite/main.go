@@ -1,4 +1,3 @@
-// Command suite shows and checks the figures of the tests.
 package main
 
 import (
@@ -115,11 +114,7 @@ func countHangs(dir string) error {
 		return err
 	}
 	const name = "false hang reports with the default"
-	log, err := figure.WriteRaw(dir, "hangs", map[string]figure.Series{name: samples})
-	if err != nil {
-		return err
-	}
-	if _, err := figure.Record(dir, figure.Row{Name: name, Op: "==", Bar: 0, Log: log + "#" + name, Command: "make hangs"}); err != nil {
+	if _, err := figure.Keep(dir, "make hangs", "hangs", map[string]figure.Series{name: samples}, figure.Row{Name: name, Op: "==", Bar: 0, Log: name}); err != nil {
 		return err
 	}
 	if len(said) > 0 {

@@ -14,5 +14,5 @@
 //   - an error comes without a launch, and no workers is an error.
 //
 // It does not start anything, so it cannot tell whether a library reads these
-// variables: test/frameworks does.
+// variables: test/lab/frameworks does.
 package contract

@@ -3,9 +3,15 @@ package leg
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/musterhq/muster/exec/link"
 )
 
 // Leg is a proxy in front of one address.
@@ -122,4 +128,127 @@ func (l *Leg) Close() {
 	l.ln.Close()
 	l.Cut()
 	l.wg.Wait()
+}
+
+// Dialer taps what a launcher sends, before it goes onto the first leg.
+type Dialer struct {
+	link.Dialer
+	Tap *Tap
+}
+
+// Dial implements link.Dialer.
+func (d Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	c, err := d.Dialer.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &tapped{ReadWriteCloser: c, from: d}, nil
+}
+
+type tapped struct {
+	io.ReadWriteCloser
+	from    Dialer
+	scanner scanner
+}
+
+// Write sends what comes before the frame waited for, calls back, and goes on.
+func (c *tapped) Write(p []byte) (int, error) {
+	done := 0
+	for done < len(p) {
+		n := c.from.Tap.before(&c.scanner, p[done:])
+		if n == 0 {
+			n = len(p) - done
+		}
+		c.scanner.advance(p[done : done+n])
+		m, err := c.ReadWriteCloser.Write(p[done : done+n])
+		done += m
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// Fault is what a leg does to a connection.
+type Fault string
+
+// Faults.
+const (
+	FIN       Fault = "FIN"       // orderly end of both halves; what still comes is dropped
+	RST       Fault = "RST"       // reset of both halves; on a unix socket a close with bytes unread
+	Stall     Fault = "stall"     // nothing passes any more, and nobody is told
+	Throttle  Fault = "throttle"  // 10 KB/s for half a second
+	Bytewise  Fault = "bytewise"  // 2 KiB of each direction in writes of one byte
+	Close1000 Fault = "close1000" // the protocol's orderly close without a status, then FIN
+	Forge     Fault = "forge"     // `Status: Success` on the error channel, orderly close, FIN
+)
+
+// Way is a direction.
+type Way int
+
+// Directions.
+const (
+	Down Way = iota // launcher to worker
+	Up              // worker to launcher
+)
+
+// Strike is one fault at one place of a connection.
+type Strike struct {
+	Fault Fault
+	Way   Way
+	// After is how many bytes of Way still pass on the connection.
+	After int
+	// OneWay, for Stall: the other direction goes on.
+	OneWay bool
+	// Begin, if set, is called when it strikes, before anything is done.
+	Begin func()
+
+	struck atomic.Bool
+}
+
+// Struck reports whether the fault has been carried out.
+func (s *Strike) Struck() bool { return s.struck.Load() }
+
+// Cuts reports whether the fault ends a connection, sooner or later.
+func (f Fault) Cuts() bool { return f != Throttle && f != Bytewise }
+
+// Stall silences the newest connection now, in both directions, and reports
+// whether there was one.
+func (l *Leg) Stall() bool {
+	l.mu.Lock()
+	p := l.newest
+	l.mu.Unlock()
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stalled = [2]bool{true, true}
+	return true
+}
+
+// End ends every connection at once, by FIN or by RST, and returns how many
+// there were.
+func (l *Leg) End(f Fault) int {
+	l.mu.Lock()
+	all := slices.Collect(maps.Keys(l.pairs))
+	l.newest = nil
+	l.mu.Unlock()
+	for _, p := range all {
+		if f == FIN {
+			p.finish()
+		} else {
+			p.cut()
+		}
+	}
+	return len(all)
+}
+
+// Accepted returns when connections came, and forgets them.
+func (l *Leg) Accepted() []time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.accepted
+	l.accepted = nil
+	return at
 }

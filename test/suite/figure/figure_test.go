@@ -134,3 +134,23 @@ func oneTo(n int) (list []float64) {
 	}
 	return list
 }
+
+func TestKeep(t *testing.T) {
+	dir := t.TempDir()
+	raw := map[string]Series{"a": {Unit: "s", Reduce: "max", Samples: []float64{1, 3}}, "b": {Reduce: "sum", Samples: []float64{0}}}
+	kept, err := Keep(dir, "make x", "few", raw, Row{Name: "most", Log: "a", Op: "<=", Bar: 2}, Row{Name: "lost", Log: "b", Op: "=="})
+	require.NoError(t, err)
+	rows, err := Read(dir)
+	require.NoError(t, err)
+	require.Equal(t, kept, rows)
+	require.Equal(t, Row{Name: "most", Value: 3, Op: "<=", Bar: 2, Unit: "s", Command: "make x", Log: "raw/few.json#a"}, kept[0])
+	require.EqualError(t, Missed(kept), "most: 3 s misses <= 2")
+	require.Regexp(t, `^most +3 s \(bar <= 2\)$`, kept[0].String())
+
+	kept, err = Keep(dir, "make x", "whole", 7, Row{Name: "shown"})
+	require.NoError(t, err)
+	require.Equal(t, "raw/whole.json", kept[0].Log)
+	require.NoError(t, Missed(kept))
+	_, err = Keep(dir, "make x", "few", raw, Row{Name: "none", Log: "c"})
+	require.ErrorContains(t, err, `no member "c"`)
+}

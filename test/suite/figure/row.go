@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -159,4 +160,110 @@ func replace(path string, data []byte) error {
 		return err
 	}
 	return os.Rename(tmp.Name(), path)
+}
+
+// Keep writes raw numbers to raw/NAME.json below dir, and records the rows that are computed from
+// them: the Log of each is its key there, or empty for the file as a whole. It returns the rows as
+// they were written; a missed bar is no error.
+func Keep(dir, command, name string, raw any, rows ...Row) ([]Row, error) {
+	log, err := WriteRaw(dir, name, raw)
+	if err != nil {
+		return nil, err
+	}
+	var kept []Row
+	for _, row := range rows {
+		row.Command = command
+		if row.Log != "" {
+			row.Log = "#" + row.Log
+		}
+		row.Log = log + row.Log
+		row, err := Record(dir, row)
+		if err != nil {
+			return kept, err
+		}
+		kept = append(kept, row)
+	}
+	return kept, nil
+}
+
+// Report keeps rows in Dir, and prints them. A row that misses its bar is an error.
+func Report(command, name string, raw any, rows ...Row) error {
+	dir, err := Dir()
+	if err != nil {
+		return err
+	}
+	kept, err := Keep(dir, command, name, raw, rows...)
+	for _, row := range kept {
+		fmt.Println(row)
+	}
+	return errors.Join(err, Missed(kept))
+}
+
+// Missed is an error with a line for every row that misses its bar.
+func Missed(rows []Row) error {
+	var missed error
+	for _, row := range rows {
+		if !row.Pass {
+			missed = errors.Join(missed, fmt.Errorf("%s: %.4g %s misses %s %.4g", row.Name, row.Value, row.Unit, row.Op, row.Bar))
+		}
+	}
+	return missed
+}
+
+// String is the row for a terminal: its value, and its bar if it has one.
+func (r Row) String() string {
+	line := fmt.Sprintf("%-80s %10.4g %s", r.Name, r.Value, r.Unit)
+	if r.Op != "" {
+		line += fmt.Sprintf(" (bar %s %.4g)", r.Op, r.Bar)
+	}
+	return line
+}
+
+// Verdict is what Check found about a row.
+type Verdict struct {
+	Row
+	Faults []string // empty: the row is true, and passes
+}
+
+// Check computes every row again from its raw numbers. A row is faulty when its
+// value or pass differ from that, when it does not pass, or when its raw
+// numbers cannot be read; so is each wanted name that has no row.
+func Check(dir string, wanted []string) ([]Verdict, error) {
+	rows, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	var verdicts []Verdict
+	var names []string
+	for _, row := range rows {
+		v := Verdict{Row: row}
+		if slices.Contains(names, row.Name) {
+			v.Faults = append(v.Faults, "a second row of this name")
+		}
+		names = append(names, row.Name)
+		again := row
+		if err := again.fill(dir); err != nil {
+			v.Faults = append(v.Faults, err.Error())
+		} else {
+			if again.Value != row.Value {
+				v.Faults = append(v.Faults, fmt.Sprintf("written as %v, the raw numbers give %v", row.Value, again.Value))
+			}
+			if again.Pass != row.Pass {
+				v.Faults = append(v.Faults, fmt.Sprintf("written as pass=%t, the raw numbers give %t", row.Pass, again.Pass))
+			}
+			if !again.Pass {
+				v.Faults = append(v.Faults, "misses the bar")
+			}
+		}
+		verdicts = append(verdicts, v)
+	}
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
+			verdicts = append(verdicts, Verdict{Row: Row{Name: name}, Faults: []string{"no such row"}})
+		}
+	}
+	if len(verdicts) == 0 {
+		return nil, fmt.Errorf("check figures: %s/SUITE.json has none", dir)
+	}
+	return verdicts, nil
 }

@@ -1,0 +1,268 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	authv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/musterhq/muster/agent/names"
+)
+
+// bearer speaks to the API server with a token and nothing else.
+type bearer struct {
+	t      *testing.T
+	server string
+	token  string
+	http   *http.Client
+}
+
+// asLauncher takes the token out of a launcher that runs.
+func (s *space) asLauncher(pod string) bearer {
+	s.t.Helper()
+	var config struct {
+		Clusters []struct {
+			Cluster struct {
+				Server string `json:"server"`
+				CA     string `json:"certificate-authority-data"`
+			} `json:"cluster"`
+		} `json:"clusters"`
+	}
+	require.NoError(s.t, json.Unmarshal([]byte(s.kubectl("config", "view", "--raw", "--flatten", "--minify", "-o", "json")), &config))
+	require.Len(s.t, config.Clusters, 1)
+	ca, err := base64.StdEncoding.DecodeString(config.Clusters[0].Cluster.CA)
+	require.NoError(s.t, err)
+	roots := x509.NewCertPool()
+	require.True(s.t, roots.AppendCertsFromPEM(ca))
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	s.t.Cleanup(transport.CloseIdleConnections)
+	token := s.exec(30*time.Second, pod, "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token")
+	require.Zero(s.t, token.code)
+	return bearer{t: s.t, server: config.Clusters[0].Cluster.Server, token: strings.TrimSpace(token.stdout),
+		http: &http.Client{Transport: transport, Timeout: 20 * time.Second}}
+}
+
+// do makes one request and gives the answer's status and body.
+func (b bearer) do(method, path string, body any) (int, []byte) {
+	b.t.Helper()
+	text, err := json.Marshal(body)
+	require.NoError(b.t, err)
+	req, err := http.NewRequestWithContext(b.t.Context(), method, b.server+path, bytes.NewReader(text))
+	require.NoError(b.t, err)
+	req.Header.Set("Authorization", "Bearer "+b.token)
+	req.Header.Set("Content-Type", map[bool]string{true: "application/merge-patch+json", false: "application/json"}[method == http.MethodPatch])
+	answer, err := b.http.Do(req)
+	require.NoError(b.t, err)
+	defer answer.Body.Close()
+	text, err = io.ReadAll(answer.Body)
+	require.NoError(b.t, err)
+	return answer.StatusCode, text
+}
+
+// rules are the rights of the token in a namespace, as the API server tells
+// them, without those that everybody has.
+func (b bearer) rules(namespace string) []string {
+	b.t.Helper()
+	review := authv1.SelfSubjectRulesReview{Spec: authv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SelfSubjectRulesReview"
+	code, text := b.do(http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review)
+	require.Equal(b.t, http.StatusCreated, code, string(text))
+	require.NoError(b.t, json.Unmarshal(text, &review))
+	require.False(b.t, review.Status.Incomplete)
+	var rules []string
+	for _, rule := range review.Status.ResourceRules {
+		if slices.Equal(rule.APIGroups, []string{"authorization.k8s.io"}) || slices.Equal(rule.APIGroups, []string{"authentication.k8s.io"}) {
+			continue // everybody may ask who they are and what they may do
+		}
+		rules = append(rules, fmt.Sprintf("%v %v %v %v", rule.APIGroups, rule.Resources, rule.Verbs, rule.ResourceNames))
+	}
+	slices.Sort(rules)
+	return rules
+}
+
+// TestRights: what the launcher's token may do is what its job needs, to the
+// letter: list and watch pods, start the agent in the job's own workers.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	s, other := newSpace(t), newSpace(t)
+	j := job{name: "rights", image: "openmpi", workers: 2, slots: 1, command: untilTold}
+	stranger := job{name: "stranger", image: "openmpi", workers: 1, slots: 1}
+	secret := corev1.Secret{StringData: map[string]string{"key": "word"}}
+	secret.APIVersion, secret.Kind, secret.Name = "v1", "Secret", "treasure"
+	s.apply(append(j.objects(t), stranger.worker(t, 0), secret)...)
+	other.apply(append(stranger.access(t), stranger.worker(t, 0), secret)...)
+	s.ready(time.Minute, j.launcherName(), stranger.workerName(0))
+	s.follow(j.launcherName()).until(time.Minute, "2/2 ready")
+
+	b := s.asLauncher(j.launcherName())
+	require.Equal(t, []string{
+		"[] [pods/exec] [get create] [rights-worker-0 rights-worker-1]",
+		"[] [pods] [list watch] []",
+	}, b.rules(s.name))
+	require.Empty(t, b.rules(other.name))
+
+	here, there := "/api/v1/namespaces/"+s.name, "/api/v1/namespaces/"+other.name
+	for _, row := range []struct {
+		method, path string
+		code         int
+	}{
+		{"GET", here + "/pods", http.StatusOK},
+		{"GET", here + "/pods?watch=true&timeoutSeconds=1", http.StatusOK},
+		{"GET", here + "/pods/rights-worker-0/exec?command=true&stdout=true", http.StatusBadRequest}, // no upgrade was asked for
+		{"POST", here + "/pods/rights-worker-1/exec?command=true&stdout=true", http.StatusBadRequest},
+	} {
+		code, text := b.do(row.method, row.path, nil)
+		require.Equal(t, row.code, code, "%s %s: %s", row.method, row.path, text)
+	}
+	for _, row := range deniedCalls(here, there) {
+		code, text := b.do(row.method, row.path, row.body)
+		require.Equal(t, http.StatusForbidden, code, "%s %s: %s", row.method, row.path, text)
+	}
+	s.requireTokens(j)
+	s.kubectl("exec", j.launcherName(), "--", "touch", "/tmp/told")
+	end := s.end(j.launcherName(), time.Minute)
+	require.Zero(t, end.code, end.log)
+}
+
+// apiCall is a request to the API server.
+type apiCall struct {
+	method, path string
+	body         any
+}
+
+// deniedCalls are requests that a launcher's token must not be good for.
+func deniedCalls(here, there string) []apiCall {
+	pod := map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "new"}, "spec": map[string]any{
+		"containers": []any{map[string]any{"name": "c", "image": image("agent")}}}}
+	label := map[string]any{"metadata": map[string]any{"labels": map[string]any{"muster.dev/job": "mine"}}}
+	rbac := "/apis/rbac.authorization.k8s.io/v1" + strings.TrimPrefix(here, "/api/v1")
+	more := map[string]any{"rules": []any{map[string]any{"apiGroups": []string{"*"}, "resources": []string{"*"}, "verbs": []string{"*"}}}}
+	calls := []apiCall{
+		// Pods that are not the job's workers, among them its own launcher.
+		{"GET", here + "/pods/stranger-worker-0/exec?command=true&stdout=true", nil},
+		{"POST", here + "/pods/stranger-worker-0/exec?command=true&stdout=true", nil},
+		{"POST", here + "/pods/rights-launcher/exec?command=true&stdout=true", nil},
+		{"POST", here + "/pods/rights-worker-2/exec?command=true&stdout=true", nil}, // not there yet
+		// Its workers, in other ways.
+		{"GET", here + "/pods/rights-worker-0", nil},
+		{"GET", here + "/pods/rights-worker-0/log", nil},
+		{"POST", here + "/pods/rights-worker-0/attach?stdout=true", nil},
+		{"POST", here + "/pods/rights-worker-0/portforward?ports=22", nil},
+		{"GET", here + "/pods/rights-worker-0/proxy/", nil},
+		{"PATCH", here + "/pods/rights-worker-0/ephemeralcontainers", label},
+		{"POST", here + "/pods/rights-worker-0/eviction", nil},
+		{"PATCH", here + "/pods/rights-worker-0", label},
+		{"PATCH", here + "/pods/rights-worker-0/status", label},
+		{"DELETE", here + "/pods/rights-worker-0", nil},
+		{"DELETE", here + "/pods", nil},
+		{"POST", here + "/pods", pod},
+		// What else is there.
+		{"GET", here + "/secrets", nil},
+		{"GET", here + "/secrets/treasure", nil},
+		{"GET", here + "/configmaps", nil},
+		{"GET", here + "/events", nil},
+		{"POST", here + "/serviceaccounts/rights-launcher/token", map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": map[string]any{}}},
+		{"GET", rbac + "/roles", nil},
+		{"PATCH", rbac + "/roles/rights-launcher", more},
+		{"POST", rbac + "/rolebindings", map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": map[string]any{"name": "more"},
+			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+			"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "rights-launcher"}}}},
+		{"POST", "/apis/batch/v1" + strings.TrimPrefix(here, "/api/v1") + "/jobs", nil},
+		// Elsewhere.
+		{"GET", there + "/pods", nil},
+		{"GET", there + "/pods?watch=true&timeoutSeconds=1", nil},
+		{"GET", there + "/pods/stranger-worker-0", nil},
+		{"POST", there + "/pods/stranger-worker-0/exec?command=true&stdout=true", nil},
+		{"GET", there + "/secrets", nil},
+		{"POST", there + "/pods", pod},
+		{"GET", "/api/v1/pods", nil},
+		{"GET", "/api/v1/secrets", nil},
+		{"GET", "/api/v1/nodes", nil},
+		{"GET", "/api/v1/namespaces", nil},
+	}
+	return calls
+}
+
+// lacking takes one verb away from the rule for a resource.
+func lacking(resource, verb string) func(*rbacv1.Role) {
+	return func(role *rbacv1.Role) {
+		for i, rule := range role.Rules {
+			if slices.Contains(rule.Resources, resource) {
+				role.Rules[i].Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(v string) bool { return v == verb })
+			}
+		}
+	}
+}
+
+// TestRightsDropped: each right taken away in turn; the launcher says which one
+// is missing, and the rule that gives it. Whole rules are among TestExplainLinks.
+func TestRightsDropped(t *testing.T) {
+	t.Parallel()
+	const rule = `^hint: add this rule to the Role .* namespace NS: `
+	explain(t, newSpace(t), []explainRow{
+		{
+			name: "nolistverb", code: names.ExitForbidden, role: lacking("pods", "list"), within: 75 * time.Second,
+			says: []string{`^agent: .*list pods.* forbidden: User .* cannot list resource "pods"`, rule + `.*"pods".*\["list", "watch"\]`},
+		},
+		{
+			// What a launcher lists it can begin with; for the worker that comes
+			// later it needs the watch.
+			name: "nowatchverb", workers: 2, created: 1, code: names.ExitForbidden, role: lacking("pods", "watch"), within: 75 * time.Second,
+			says: []string{`^agent: 1/2 ready, .*Forbidden: the launcher may not watch pods`,
+				`^agent: (wait for workers: )?watch pods: .* is forbidden: User .* cannot watch resource "pods"`, rule + `.*"pods".*\["list", "watch"\]`},
+		},
+		{
+			name: "oneworker", workers: 2, code: names.ExitForbidden, within: 75 * time.Second,
+			role: func(role *rbacv1.Role) { role.Rules[1].ResourceNames = []string{"x-oneworker-worker-1"} },
+			says: []string{`^agent: 1/2 ready, .*POD Forbidden: no right to exec into the pod`,
+				`^agent: wait for workers: POD: the launcher may not exec into it: User .* cannot (get|create) resource "pods/exec"`,
+				rule + `.*pods/exec.*\["get", "create"\], resourceNames: \[\.\.\.\]}, with the names of all workers`},
+		},
+		{
+			// SPDY asks for create alone.
+			name: "noexecget", role: lacking("pods/exec", "get"),
+			says: []string{`^agent: 1/1 ready`},
+		},
+		{
+			// Then it is a WebSocket, of which API servers before 1.35 ask for get alone,
+			// later ones for both: the row says which of the two this one is.
+			name: "noexeccreate", code: execWithoutCreate(t), role: lacking("pods/exec", "create"),
+			says: []string{`^agent: (1/1 ready|.*cannot create resource "pods/exec")`},
+		},
+	})
+}
+
+// execWithoutCreate is the exit code of a launcher that has get of pods/exec only.
+func execWithoutCreate(t *testing.T) int {
+	t.Helper()
+	var version struct {
+		ServerVersion struct {
+			Minor string `json:"minor"`
+		} `json:"serverVersion"`
+	}
+	text, err := kubectlCall{namespace: "default"}.run("version", "-o", "json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal([]byte(text), &version))
+	minor, err := strconv.Atoi(strings.TrimRight(version.ServerVersion.Minor, "+"))
+	require.NoError(t, err)
+	if minor < 35 {
+		return 0
+	}
+	return names.ExitForbidden
+}

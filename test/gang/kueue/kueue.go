@@ -1,9 +1,0 @@
-//go:build tools
-
-// Package kueue pins the manager of Kueue that test/gang runs, as its neighbour
-// volcano does for Volcano's commands.
-package kueue
-
-import (
-	_ "sigs.k8s.io/kueue/cmd/kueue"
-)

@@ -1,8 +1,0 @@
-//go:build linux
-
-package main
-
-const (
-	gpu     = "nvidia.com/gpu"
-	gpuNode = "node1"
-)

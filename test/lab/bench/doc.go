@@ -1,0 +1,18 @@
+// Command bench puts together what the benchmarks have measured: make bench.
+//
+//	test/lab/run bench -readme README.md
+//
+// It reads the tables below out/bench (test/lab/bench/report) and writes
+//
+//	out/bench.json           all of them: samples, median, least and most of each cell
+//	docs/bench/NAME.svg      a picture of each (test/lab/bench/picture)
+//	docs/bench/README.md     tables, pictures, notes, and the bars that were held or missed
+//	the README               its table "Compared", between the marks
+//
+// and prints the tables. Without tables it changes nothing and says so; without those
+// of the comparison the README stays as it is. It measures nothing itself: each part is
+// a command of its own in a folder below.
+//
+// The properties of the README's table stand in compared.md; the figures below them
+// come from the tables alone.
+package main

@@ -1,0 +1,178 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/test/lab/bench/report"
+	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/kube"
+)
+
+const command = "make bench-launch"
+
+// titles of the contenders, as readers know them.
+var titles = map[string]string{
+	"kubexec": "kubexec.sh", "kubexec-unknown": "kubexec.sh, names unknown",
+	"kubexec-slowdns": "kubexec.sh, names unknown, slow DNS", "ssh": "ssh", "muster": "Muster",
+	"nsenter": "mpirun's floor (nsenter)", execFloor: "exec floor (client-go)",
+}
+
+// rows of a table: for each contender and size, its samples but the first skip ones.
+func rows(all results, skip int, columns ...func(sample) (float64, bool)) (list []report.Row) {
+	for _, name := range names() {
+		for _, size := range sorted(all) {
+			samples := all[size][name]
+			if len(samples) == 0 {
+				continue
+			}
+			row := report.Row{Name: titles[name], Size: size, Cells: make([][]float64, len(columns))}
+			for i, column := range columns {
+				row.Cells[i] = values(samples, skip, column)
+			}
+			list = append(list, row)
+		}
+	}
+	return list
+}
+
+func saveLaunches(all results, notes []string) error {
+	if len(all) == 0 {
+		return nil
+	}
+	launcher := func(get func(sample) float64) func(sample) (float64, bool) {
+		return func(s sample) (float64, bool) { return get(s), s.Held > 0 && s.Requests > 0 } // a launcher's, and not a floor's
+	}
+	t := report.Table{
+		Name: "launch", Title: "mpirun's start to the last rank's first line, and what it costs", Order: 10, Over: "workers", Command: command, Drawn: []int{0, 1, 4},
+		Columns: []report.Column{{Name: "last rank's first line", Unit: "s"}, {Name: "launcher's CPU from mpirun's start", Unit: "s"},
+			{Name: "with dialling", Unit: "s"}, {Name: "launcher's memory, peak of launch", Unit: "MB"}, {Name: "held", Unit: "MB"},
+			{Name: "API requests a worker", Unit: "requests"}, {Name: "exec streams while it runs", Unit: "streams"}},
+		Rows: rows(all, 1, timed, launcher(func(s sample) float64 { return s.CPU }), launcher(func(s sample) float64 { return s.Whole }),
+			never, launcher(func(s sample) float64 { return s.Held }), launcher(func(s sample) float64 { return s.Requests }),
+			launcher(func(s sample) float64 { return s.Streams })),
+		Notes: append([]string{
+			"The same image, pods, mpirun and ranks for all: one rank a worker, `sh -c 'echo rank N; exec sleep 3'`, no MPI_Init. Contenders take turns; one round before them warms up.",
+			"kubexec.sh: mpi-operator v1's settings (tree launch, which below 65 workers is flat, too, so that each kubectl stays for the job's life); the names are in the launcher's hosts file, or nobody knows them: the cluster's own DNS says so at once, the slow one after half a second a name, as one does that asks another outside the cluster; kubectl begins with an empty cache, as in a new launcher.",
+			"ssh: mpi-operator v2's settings, but addresses in place of names, which spares it DNS; sshd as Debian sets it up, a key of ECDSA P-521.",
+			"Muster: `agent run` as the README has it (plm_rsh_no_tree_spawn=1, plm_rsh_num_concurrent=128); its links are there before mpirun starts, and given up a minute later; it takes down mpirun's soft limit of open files, each of which Open MPI closes for each worker, and the operators leave that as the node has it. The floor has the same settings; what its agent starts has the capabilities and the limit of files that it would have under Muster (with all capabilities hwloc reads more devices, and each daemon takes half as long again).",
+			"CPU: from mpirun's start to the launcher's end. With dialling: from the launcher's start, with rendezvous or wait. Peak of memory: PSS every 100 ms in the round that warms up; held: a second after the last rank's line, as are the streams.",
+		}, notes...),
+	}
+	// The peak was sampled in the round that is left out of everything else.
+	for i, row := range rows(all, 0, func(s sample) (float64, bool) { return s.Peak, s.Peak > 0 && s.Requests > 0 }) {
+		t.Rows[i].Cells[3] = row.Cells[0]
+	}
+	return report.Save(t)
+}
+
+func saveReadies(all results, notes []string) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return report.Save(report.Table{
+		Name: "ready", Title: "the last worker's Ready to the last rank's first line", Order: 20, Over: "workers", Command: command, Drawn: []int{0},
+		Columns: []report.Column{{Name: "last rank's first line", Unit: "s"}}, Rows: rows(all, 0, timed),
+		Notes: append([]string{
+			"Workers are made anew for each contender and round, each with its own PID 1: sleep, sshd, agent worker. The launcher is there before. Ready is the condition as a watch of its own sees it.",
+			"kubexec.sh and ssh wait as kubectl-delivery does, by a watch, and go on at once: no init container that has to end, no retries. That is kinder than either operator.",
+		}, notes...),
+	})
+}
+
+// timed is the time of the last rank's first line.
+func timed(s sample) (float64, bool) { return s.Last, true }
+
+// never is a column that is filled in later.
+func never(sample) (float64, bool) { return 0, false }
+
+// values are one column's of some samples.
+func values(samples []sample, skip int, column func(sample) (float64, bool)) (list []float64) {
+	list = []float64{} // in JSON: measured by nobody
+	for _, s := range samples[min(skip, len(samples)):] {
+		if v, ok := column(s); ok {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// versions are those of everything that took part.
+func (w *world) versions(ctx context.Context) ([]string, error) {
+	kubernetes, err := kube.Kubectl(ctx, w.ns, nil, "version")
+	if err != nil {
+		return nil, err
+	}
+	out, err := w.launchers[musterPod].enter(ctx, "mpirun --version | head -n 1; ssh -V 2>&1; agent version; echo limit of open files $(ulimit -Sn)").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask for versions: %w", err)
+	}
+	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return nil, err
+	}
+	cpus, err := exec.CommandContext(ctx, "nproc", "--all").Output()
+	if err != nil {
+		return nil, err
+	}
+	list := strings.Split(strings.TrimSpace(kubernetes+string(out)), "\n")
+	where := fmt.Sprintf("two nodes on one machine with %s cores, Linux %s", strings.TrimSpace(string(cpus)), strings.TrimSpace(string(kernel)))
+	return []string{"Versions: " + strings.Join(list, "; ") + "; " + where + "."}, nil
+}
+
+// size that the bars are for; the bar on requests holds for the second one, too.
+const barred, barredToo = 60, 20
+
+func sorted(all results) []int { return slices.Sorted(maps.Keys(all)) }
+
+// raw collects the series that rows stand on.
+type raw struct {
+	series map[string]figure.Series
+	rows   []figure.Row
+}
+
+// over adds a row: the median of Muster's samples divided by the median of another's.
+func (r *raw) over(all results, skip int, name, other string, bar float64, get func(sample) float64) {
+	column := func(s sample) (float64, bool) { return get(s), true }
+	mine, theirs := values(all[barred]["muster"], skip, column), values(all[barred][other], skip, column)
+	if len(mine) == 0 || len(theirs) == 0 {
+		return // left out by -only or -workers
+	}
+	name = fmt.Sprintf("%d workers, %s, over %s", barred, name, titles[other])
+	r.series[name] = figure.Series{Unit: "ratio", Reduce: "ratio", Samples: mine, Over: theirs}
+	r.rows = append(r.rows, figure.Row{Name: name, Log: name, Op: "<=", Bar: bar})
+}
+
+func recordAll(launches, readies results) error {
+	r := raw{series: map[string]figure.Series{}}
+	last := func(s sample) float64 { return s.Last }
+	cpu := func(s sample) float64 { return s.CPU }
+	const start, ready = "mpirun's start to the last rank's first line", "last worker Ready to the last rank's first line"
+	r.over(launches, 1, start, "nsenter", 1.15, last)
+	r.over(launches, 1, start, "kubexec", 0.5, last)
+	r.over(launches, 1, start, "kubexec-slowdns", 0.1, last)
+	r.over(launches, 1, start, "ssh", 0.5, last)
+	r.over(readies, 0, ready, "kubexec", 0.75, last)
+	r.over(readies, 0, ready, "ssh", 0.75, last)
+	r.over(launches, 1, "launcher's CPU from mpirun's start", "kubexec", 0.1, cpu)
+	r.over(launches, 1, "launcher's CPU from mpirun's start", "ssh", 0.3, cpu)
+	r.over(launches, 1, "launcher's CPU, dialling included", "kubexec", 0.15, func(s sample) float64 { return s.Whole })
+	r.over(launches, 1, "launcher's memory held", "kubexec", 0.1, func(s sample) float64 { return s.Held })
+	for _, size := range []int{barredToo, barred} {
+		requests := values(launches[size]["muster"], 1, func(s sample) (float64, bool) { return s.Requests, true })
+		if len(requests) == 0 {
+			continue
+		}
+		name := fmt.Sprintf("%d workers, API requests a worker from start to end", size)
+		r.series[name] = figure.Series{Unit: "requests", Reduce: "median", Samples: requests}
+		r.rows = append(r.rows, figure.Row{Name: name, Log: name, Op: "<=", Bar: 1.5})
+	}
+	return figure.Report(command, "bench-launch", r.series, r.rows...)
+}

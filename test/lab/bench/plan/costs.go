@@ -1,0 +1,152 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/test/lab/bench/report"
+)
+
+//go:embed costs.json
+var costsFile []byte
+
+// Cost is what one thing costs, and how that is known.
+type Cost struct {
+	Name  string  `json:"name"`
+	What  string  `json:"what"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	Known string  `json:"known"` // measured or assumed
+	Where string  `json:"where"` // the command, or why it is thought so
+	From  *From   `json:"from,omitempty"`
+}
+
+// From is where out/bench may have it: the median of a cell, or its least sample, in
+// which the least of others' work on the machine is; times a factor, for each of the
+// row's size if Each, less other costs of the same unit. Fixed ones are taken off before.
+type From struct {
+	Table  string   `json:"table"`
+	Row    string   `json:"row"`
+	Column string   `json:"column"`
+	Least  bool     `json:"least,omitempty"`
+	Factor float64  `json:"factor,omitempty"` // 0: 1
+	Each   bool     `json:"each,omitempty"`
+	Less   []string `json:"less,omitempty"`
+	Fixed  []string `json:"fixed,omitempty"`
+}
+
+// Costs are all of them: times in seconds, memory in megabytes.
+type Costs struct {
+	Start, Way                               float64
+	Pod, ServerPod                           float64
+	DialCPU, ServerDial, NodeExec, Hello     float64
+	Frame, ServerFrame                       float64
+	TLSClient, TLSServer                     float64
+	Session, ProcessStart                    float64
+	LauncherBase, LauncherWorker             float64
+	LauncherLink, TLSLink                    float64
+	ServerGoroutines, ServerStream, KwokExec float64
+}
+
+func (c *Costs) fields() map[string]*float64 {
+	return map[string]*float64{
+		"start": &c.Start, "way": &c.Way, "pod": &c.Pod, "server pod": &c.ServerPod,
+		"dial": &c.DialCPU, "server dial": &c.ServerDial, "node exec": &c.NodeExec, "hello": &c.Hello,
+		"frame": &c.Frame, "server frame": &c.ServerFrame, "tls client": &c.TLSClient, "tls server": &c.TLSServer,
+		"session": &c.Session, "process start": &c.ProcessStart,
+		"launcher base": &c.LauncherBase, "launcher worker": &c.LauncherWorker, "launcher link": &c.LauncherLink, "tls link": &c.TLSLink,
+		"server goroutines": &c.ServerGoroutines, "server stream": &c.ServerStream, "kwok exec": &c.KwokExec,
+	}
+}
+
+// readCosts reads costs.json, and what the tables have of it. The list says of each
+// what counts now.
+func readCosts(file []byte, tables []report.Table) (Costs, []Cost, error) {
+	var list []Cost
+	if err := json.Unmarshal(file, &list); err != nil {
+		return Costs{}, nil, fmt.Errorf("read costs: %w", err)
+	}
+	var c Costs
+	fields, values := c.fields(), map[string]float64{}
+	for i := range list {
+		one := &list[i]
+		field, known := fields[one.Name]
+		if !known {
+			return c, nil, fmt.Errorf("read costs: %q is none, or there twice", one.Name)
+		}
+		delete(fields, one.Name)
+		if one.Known != "measured" && one.Known != "assumed" || one.Where == "" {
+			return c, nil, fmt.Errorf("read costs: %s: known %q by %q", one.Name, one.Known, one.Where)
+		}
+		if err := one.look(tables, values); err != nil {
+			return c, nil, fmt.Errorf("read costs: %s: %w", one.Name, err)
+		}
+		values[one.Name] = one.Value
+		scale, ok := map[string]float64{"ms": 1e-3, "s": 1, "MB": 1, "goroutines": 1}[one.Unit]
+		if !ok || one.Value < 0 {
+			return c, nil, fmt.Errorf("read costs: %s: %v %q", one.Name, one.Value, one.Unit)
+		}
+		*field = one.Value * scale
+	}
+	for name := range fields {
+		return c, nil, fmt.Errorf("read costs: %s is not there", name)
+	}
+	return c, list, nil
+}
+
+// look takes the value from a table that has it, at the largest size. Costs that are
+// taken off must stand before this one.
+func (c *Cost) look(tables []report.Table, values map[string]float64) error {
+	if c.From == nil {
+		return nil
+	}
+	samples, size := cell(tables, c.From.Table, c.From.Row, c.From.Column, 0)
+	if len(samples) == 0 {
+		return nil
+	}
+	v := report.Of(samples).Median
+	if c.From.Least {
+		v = report.Of(samples).Min
+	}
+	if c.From.Factor != 0 {
+		v *= c.From.Factor
+	}
+	for _, name := range append(slices.Clone(c.From.Fixed), c.From.Less...) {
+		if _, ok := values[name]; !ok {
+			return fmt.Errorf("no %s before it", name)
+		}
+	}
+	for _, name := range c.From.Fixed {
+		v -= values[name]
+	}
+	if c.From.Each {
+		v /= float64(size)
+	}
+	for _, name := range c.From.Less {
+		v -= values[name]
+	}
+	c.Value, c.Known = max(v, 0), "measured"
+	c.Where = fmt.Sprintf("out/bench: table %s, %s, %s", c.From.Table, c.From.Row, c.From.Column)
+	if size != 0 {
+		c.Where += fmt.Sprintf(", at %d", size)
+	}
+	return nil
+}
+
+// cell are the samples of a row and column, at a size; 0: the largest that has some.
+func cell(tables []report.Table, table, row, column string, size int) (samples []float64, at int) {
+	for _, t := range tables {
+		i := slices.IndexFunc(t.Columns, func(c report.Column) bool { return c.Name == column })
+		if t.Name != table || i < 0 {
+			continue
+		}
+		for _, r := range t.Rows {
+			if r.Name == row && len(r.Cells[i]) > 0 && (r.Size == size || size == 0 && r.Size >= at) {
+				samples, at = r.Cells[i], r.Size
+			}
+		}
+	}
+	return samples, at
+}

@@ -1,0 +1,229 @@
+package main
+
+import "maps"
+
+// result is what a launch took.
+type result struct {
+	Greeted, Launched          float64 // seconds until all have answered, until the last first line
+	LauncherCPU, LauncherMB    float64
+	ServerCPU                  float64 // of all API servers, seconds
+	Goroutines, PeakGoroutines float64 // held while the job runs; at most
+	ServerMB                   float64 // held
+	Streams                    int     // held
+	Requests, PeakRequests     int     // until then; in the busiest second
+	Longest                    float64 // dial by exec, to the worker's answer, seconds
+	Depth                      int
+	greeted, launched          []int
+}
+
+// launch plays a design at a size.
+func launch(costs Costs, s site, d design, n, fanout int, seed uint64) result {
+	if !d.tree {
+		fanout = 0
+	}
+	l := &launching{world: newWorld(costs, s, n, seed), d: d, shape: shape{n, fanout}, n: n,
+		up: make([]bool, n+1), known: make([]bool, n+1), gates: map[int]*gate{}}
+	l.up[0] = true
+	l.after(costs.Start, l.list)
+	l.run()
+	return l.result()
+}
+
+// launching is a launch in play.
+type launching struct {
+	*world
+	d         design
+	shape     shape
+	n         int
+	up, known []bool // linked to its parent; the launcher has what dialling it takes
+	gates     map[int]*gate
+	greetings int
+	lines     int
+	res       result
+}
+
+// list reads all pods in one answer, as rendezvous.Watch does, and then dials.
+func (l *launching) list() {
+	l.request()
+	n := float64(l.n)
+	l.chain([]cost{{nil, l.costs.Way}, {l.server(0), n * l.costs.ServerPod}, {nil, l.costs.Way}, {l.launcher, n * l.costs.Pod}}, func() {
+		for v := 1; v <= l.n; v++ {
+			l.meet(v)
+		}
+	})
+}
+
+// meet makes first contact with v, where the design has one.
+func (l *launching) meet(v int) {
+	if !l.d.contact {
+		l.known[v] = true
+		l.link(v)
+		return
+	}
+	l.exec(0, v, l.gate(0), func() {
+		l.hangUp(0)
+		l.known[v] = true
+		l.link(v)
+	})
+}
+
+func (l *launching) gate(v int) *gate {
+	if l.gates[v] == nil {
+		l.gates[v] = newGate(&l.clock, l.d.rate, pastBurst, l.d.most)
+	}
+	return l.gates[v]
+}
+
+// link links v to its parent when both are so far.
+func (l *launching) link(v int) {
+	parent := l.shape.parent(v)
+	if !l.known[v] || !l.up[parent] {
+		return
+	}
+	up := func() {
+		l.up[v] = true
+		first, end := l.shape.children(v)
+		for child := first; child < end; child++ {
+			l.link(child)
+		}
+		l.rise(v, parent, l.answered(v))
+	}
+	if l.d.direct {
+		l.dial(parent, v, up)
+	} else {
+		l.exec(parent, v, l.gate(parent), up)
+	}
+}
+
+// rise carries a frame from v's parent on to the launcher.
+func (l *launching) rise(v, at int, arrived func()) {
+	if at == 0 {
+		arrived()
+		return
+	}
+	l.frame(l.d, at, l.shape.parent(at), at, func() { l.rise(v, l.shape.parent(at), arrived) })
+}
+
+// answered is what the launcher does with v's greeting; after the last one it opens
+// all sessions.
+func (l *launching) answered(v int) func() {
+	return func() {
+		l.greeted[v]++
+		if l.greetings++; l.greetings < l.n {
+			return
+		}
+		l.res.Greeted = l.now
+		for v := 1; v <= l.n; v++ {
+			l.launcher.work(l.costs.Session, func() { l.descend(v, 0, l.shape.path(v)) })
+		}
+	}
+}
+
+// descend carries v's order to it, starts its process, and carries the first line back.
+func (l *launching) descend(v, at int, path []int) {
+	if at != v {
+		l.frame(l.d, at, path[0], path[0], func() { l.descend(v, path[0], path[1:]) })
+		return
+	}
+	l.node(v).work(l.costs.ProcessStart, func() {
+		l.rise(v, v, func() {
+			l.launched[v]++
+			if l.lines++; l.lines == l.n {
+				l.res.Launched = l.now
+			}
+		})
+	})
+}
+
+func (l *launching) result() result {
+	c, r := l.costs, l.res
+	r.greeted, r.launched = l.greeted[1:], l.launched[1:]
+	r.LauncherCPU = l.launcher.used
+	for _, s := range l.servers {
+		r.ServerCPU += s.used
+	}
+	r.LauncherMB = c.LauncherBase + l.most + float64(l.n)*c.LauncherWorker
+	r.Streams = l.streams
+	r.Goroutines = float64(l.streams) * c.ServerGoroutines
+	r.PeakGoroutines = float64(l.peakStreams) * c.ServerGoroutines
+	r.ServerMB = float64(l.streams) * c.ServerStream
+	r.Requests, r.Longest = l.requests, l.longest
+	for n := range maps.Values(l.second) {
+		r.PeakRequests = max(r.PeakRequests, n)
+	}
+	r.Depth = l.shape.depth()
+	return r
+}
+
+// design is a way from a launcher to its workers.
+type design struct {
+	name string
+	// direct: links go from whoever dials to PID 1 over the pod network, not through an exec.
+	direct bool
+	// contact: before that, an exec gives each worker what it needs to trust its caller, and ends.
+	contact bool
+	// tree: workers dial workers; else the launcher dials all.
+	tree bool
+	// rate of dials by exec, of each process that dials, per second; 0: any.
+	rate float64
+	// most dials by exec at once, of each process that dials; 0: any.
+	most int
+}
+
+// Of exec/link's gate, and of the one that was there before it.
+const (
+	most      = 64
+	pastRate  = 200
+	pastBurst = 40
+)
+
+// designs in the order of the table. The first is what Muster does.
+func designs() []design {
+	return []design{
+		{name: "direct, 64 dials at once", most: most},
+		{name: "direct, 200 dials a second", rate: pastRate},
+		{name: "relays by exec", tree: true, most: most},
+		{name: "pod network after an exec", direct: true, contact: true, most: most},
+		{name: "pod network after an exec, tree", direct: true, contact: true, tree: true, most: most},
+		{name: "pod network, token mounted, tree", direct: true, tree: true},
+	}
+}
+
+// shape says who dials whom: the launcher is 0, workers are 1 to n.
+type shape struct {
+	n, fanout int // fanout 0: the launcher dials all
+}
+
+func (s shape) parent(v int) int {
+	if s.fanout == 0 {
+		return 0
+	}
+	return (v - 1) / s.fanout
+}
+
+// children of v, as the first and the one behind the last.
+func (s shape) children(v int) (first, end int) {
+	switch {
+	case s.fanout != 0:
+		return min(v*s.fanout+1, s.n+1), min((v+1)*s.fanout+1, s.n+1)
+	case v == 0:
+		return 1, s.n + 1
+	}
+	return 0, 0
+}
+
+// depth is how many links lie between the launcher and the farthest worker.
+func (s shape) depth() (d int) {
+	for v := s.n; v > 0; v = s.parent(v) {
+		d++
+	}
+	return d
+}
+
+// path are those between the launcher and v, from the launcher on: v is the last.
+func (s shape) path(v int) (all []int) {
+	for ; v > 0; v = s.parent(v) {
+		all = append([]int{v}, all...)
+	}
+	return all
+}

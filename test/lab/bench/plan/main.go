@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/musterhq/muster/test/lab/bench/report"
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "plan: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	sizes := flag.String("workers", "1000,10000,100000", "`SIZES` to simulate")
+	fanout := flag.Int("fanout", 64, "a tree's relay links `N` others")
+	seed := flag.Uint64("seed", 10, "`N` for the luck of the work's costs; 0: none")
+	flag.Parse()
+	if *fanout < 2 {
+		return fmt.Errorf("-fanout=%d: a tree needs 2 at least", *fanout)
+	}
+	var ns []int
+	for word := range strings.SplitSeq(*sizes, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 {
+			return fmt.Errorf("-workers: %q is no number of workers", word)
+		}
+		ns = append(ns, n)
+	}
+	dir, err := figure.Dir()
+	if err != nil {
+		return err
+	}
+	tables, err := report.Read(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	costs, list, err := readCosts(costsFile, tables)
+	if err != nil {
+		return err
+	}
+	printCosts(list)
+	checks := compare(costs, tables, *seed)
+	fmt.Println("\nagainst what was measured (table scale):\n" + checks + fmt.Sprintf("\nseed %d", *seed))
+	t := play(costs, large(), ns, *fanout, *seed)
+	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d costs are assumed, the others measured: test/lab/bench/plan/costs.json has the list", assumed(list), len(list)))
+	fmt.Println(t.Text())
+	return report.Save(t)
+}
+
+func printCosts(list []Cost) {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, c := range list {
+		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\n", c.Name, report.Number(c.Value), c.Unit, c.Known, c.What, c.Where)
+	}
+	_ = w.Flush() // as good as the terminal
+}
+
+// play runs every design at every size.
+func play(costs Costs, s site, sizes []int, fanout int, seed uint64) report.Table {
+	t := report.Table{
+		Name: "plan", Title: "Simulated: launches beyond this machine", Order: 90, Over: "workers", Command: "make bench-plan", Drawn: []int{1, 3, 4, 5},
+		Columns: []report.Column{
+			{Name: "until all are greeted", Unit: "s"}, {Name: "until the last rank's first line", Unit: "s"},
+			{Name: "launcher's CPU", Unit: "s"}, {Name: "launcher's memory", Unit: "MB"}, {Name: "API servers' CPU", Unit: "s"},
+			{Name: "API servers' goroutines at most"}, {Name: "API servers' goroutines held"}, {Name: "API servers' memory held", Unit: "MB"},
+			{Name: "API requests"}, {Name: "API requests in the busiest second"}, {Name: "longest dial by exec", Unit: "s"},
+		},
+	}
+	for _, n := range sizes {
+		for _, d := range designs() {
+			r := launch(costs, s, d, n, fanout, seed)
+			t.Rows = append(t.Rows, report.Row{Name: d.name, Size: n, Cells: [][]float64{
+				{r.Greeted}, {r.Launched}, {r.LauncherCPU}, {r.LauncherMB}, {r.ServerCPU},
+				{r.PeakGoroutines}, {r.Goroutines}, {r.ServerMB}, {float64(r.Requests)}, {float64(r.PeakRequests)}, {r.Longest},
+			}})
+		}
+	}
+	t.Notes = append(t.Notes,
+		fmt.Sprintf("launcher: %d cores; API servers: %d of %d cores; nodes of %d cores with %d workers each; trees of fan-out %d; seed %d",
+			s.LauncherCores, s.Servers, s.ServerCores, s.NodeCores, s.PerNode, fanout, seed),
+		"numbers of a model, not of a cluster: docs/scale.md says where they end")
+	return t
+}
+
+func assumed(list []Cost) (n int) {
+	for _, c := range list {
+		if c.Known == "assumed" {
+			n++
+		}
+	}
+	return n
+}
+
+// compare says what the model makes of the launches that the table "scale" has
+// measured, beside that: as a list.
+func compare(costs Costs, tables []report.Table, seed uint64) string {
+	costs.NodeExec, costs.Way = costs.KwokExec, 0
+	machine := site{Servers: 1, PerNode: 1 << 20, Shared: runtime.NumCPU()}
+	var b strings.Builder
+	for _, column := range []struct {
+		name string
+		of   func(result) float64
+	}{
+		{"rendezvous and handshake", func(r result) float64 { return r.Greeted }},
+		{"rendezvous, handshake and launch", func(r result) float64 { return r.Launched }},
+	} {
+		for _, n := range sizesOf(tables, "scale") {
+			samples, _ := cell(tables, "scale", "Muster", column.name, n)
+			if len(samples) == 0 {
+				continue
+			}
+			measured, model := report.Of(samples), column.of(launch(costs, machine, designs()[0], n, 0, seed))
+			fmt.Fprintf(&b, "- %s, %d workers: measured %s s, the model %s s: %+.0f %%\n", column.name, n, measured, report.Number(model), 100*(model/measured.Median-1))
+		}
+	}
+	if b.Len() == 0 {
+		return "- not yet: `make bench-scale` measures it\n"
+	}
+	return b.String()
+}
+
+// sizesOf are the sizes of a table's rows.
+func sizesOf(tables []report.Table, name string) (sizes []int) {
+	for _, t := range tables {
+		for _, r := range t.Rows {
+			if t.Name == name {
+				sizes = append(sizes, r.Size)
+			}
+		}
+	}
+	return sizes
+}

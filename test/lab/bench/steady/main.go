@@ -1,0 +1,106 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/test/lab/bench/report"
+	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/kube"
+	"github.com/musterhq/muster/test/suite/program"
+)
+
+// options are the command line.
+type options struct {
+	pairs, workers, launches, blocks, turns int
+	settle                                  time.Duration
+	image, bin, only                        string
+}
+
+func main() { program.Main("steady", run) }
+
+func run(ctx context.Context) error {
+	var o options
+	flag.IntVar(&o.pairs, "pairs", 18, "start hpcc `N` times with Muster, and without beside it")
+	flag.IntVar(&o.workers, "workers", 20, "`N` workers for the loop")
+	flag.IntVar(&o.launches, "launches", 4, "start the loop `N` times with Muster, and without beside it")
+	flag.IntVar(&o.blocks, "blocks", 8, "count `N` blocks of slices in each launch of the loop")
+	flag.IntVar(&o.turns, "turns", 80, "`N` turns of the loop in a slice")
+	flag.DurationVar(&o.settle, "settle", 65*time.Second, "how `long` a launch of the loop computes before it counts")
+	flag.StringVar(&o.image, "image", "openmpi", "the pods' image, of images/")
+	flag.StringVar(&o.bin, "bin", "", "the agent's programs of `DIR`, in place of the image's")
+	flag.StringVar(&o.only, "only", "", "hpl or allreduce (default: both)")
+	flag.Parse()
+	if o.only != "" && o.only != "hpl" && o.only != "allreduce" {
+		return fmt.Errorf("-only=%s: there are hpl and allreduce", o.only)
+	}
+	if os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_KUBECTL") == "" {
+		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/lab/cluster run . env)\"")
+	}
+	var all []compared
+	for _, l := range loads(o) {
+		if o.only != "" && o.only != l.key {
+			continue
+		}
+		c, err := compare(ctx, o, l)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.key, err)
+		}
+		all = append(all, c)
+	}
+	return save(ctx, o, all)
+}
+
+const command = "make bench-steady"
+
+// save writes the table and the figures, and prints the latter.
+func save(ctx context.Context, o options, all []compared) error {
+	version, err := kube.Kubectl(ctx, "default", nil, "version")
+	if err != nil {
+		return err
+	}
+	table := report.Table{Name: "steady", Title: "What Muster costs while ranks compute", Order: 70, Over: "workers",
+		Columns: []report.Column{{Name: "time of the load", Unit: "s"}, {Name: "CPU time of the agents, by worker", Unit: "% of a core"}},
+		Drawn:   []int{0}, Command: command}
+	table.Notes = []string{
+		strings.Join(strings.Fields(strings.ReplaceAll(version, "\n", "; ")), " ") + "; Open MPI 4.1.4 and hpcc 1.5.0 of Debian 12.",
+		fmt.Sprintf("%d processors for ranks, agents and the cluster's own processes.", runtime.NumCPU()),
+		fmt.Sprintf("HPL (N %d) by its own clock: %d launches of %d solutions each, a rank on each worker. Both jobs run at once and compute in turn, a solution each.", orderOfHPL, o.pairs, timesOfHPL),
+		fmt.Sprintf("The loop by rank 0's clock: both jobs run at once and compute in turn; a sample is the sum of %d slices of %d turns, %d samples in each of %d launches, from %s after a launch on (an Open MPI 4 job's links are parked then).",
+			slicesInBlock, o.turns, o.blocks, o.launches, o.settle),
+		"Without Muster: PID 1 is a shell in a read.",
+	}
+	raw, rows := map[string]any{}, []figure.Row(nil)
+	for _, c := range all {
+		table.Rows = append(table.Rows,
+			report.Row{Name: c.load.name + ", without Muster", Size: c.load.workers, Cells: [][]float64{c.Without, nil}},
+			report.Row{Name: c.load.name + ", with Muster", Size: c.load.workers, Cells: [][]float64{c.With, c.Agents}})
+		low, high := interval(c.With, c.Without, c.load.together)
+		table.Notes = append(table.Notes, fmt.Sprintf("%s: the ratio of medians lies between %.4f and %.4f (95 %%, bootstrap over the pairs, of HPL over the launches).", c.load.name, low, high))
+		raw[c.load.key] = figure.Series{Unit: "ratio", Reduce: "ratio", Samples: c.With, Over: c.Without}
+		rows = append(rows, figure.Row{Name: fmt.Sprintf("%s on %d workers, time with Muster over time without", c.load.name, c.load.workers), Log: c.load.key, Op: "<=", Bar: 1.01})
+		if len(c.HeldWith) > 0 {
+			raw[c.load.key+"-held"] = figure.Series{Unit: "ratio", Reduce: "ratio", Samples: c.HeldWith, Over: c.HeldWithout}
+			rows = append(rows, figure.Row{Name: c.load.name + ", the same while links are held", Log: c.load.key + "-held"})
+		}
+		if len(c.Agents) > 0 {
+			raw["agents"] = figure.Series{Unit: "% of a core", Reduce: "max", Samples: c.Agents}
+			rows = append(rows, figure.Row{Name: "CPU of an agent per worker while ranks compute", Log: "agents", Op: "<=", Bar: 0.1})
+			table.Notes = append(table.Notes, fmt.Sprintf("Agents: PID 1 and its bridge while the loop's slices count; the worst of %d workers and %d launches %.4f %% of a core.", c.load.workers, o.launches, slices.Max(c.Agents)))
+		}
+	}
+	missed := errors.Join(report.Save(table), figure.Report(command, "bench-steady", raw, rows...))
+	for _, note := range table.Notes {
+		fmt.Println(note)
+	}
+	return missed
+}

@@ -1,0 +1,193 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"github.com/musterhq/muster/test/lab/measure"
+	"github.com/musterhq/muster/test/suite/audit"
+	"github.com/musterhq/muster/test/suite/await"
+)
+
+// run is one launch, held, and ended. Times are in seconds, memory in 10^6 bytes.
+type run struct {
+	Size int
+	// From the launcher's start.
+	Rendezvous float64 // all have answered over their links
+	Launched   float64 // the last rank's first line is here
+	LauncherMB float64 // at most, so far
+	LauncherS  float64 // CPU, so far
+	ServerS    float64 // CPU of the API server, so far
+	NodesS     float64 // CPU of the kubelet's side, its workers left out, so far
+	MachineS   float64 // CPU of everything on this machine, so far
+
+	// While it was held.
+	Held               float64 // for so long
+	Streams            float64
+	Goroutines         float64 // of the API server, per worker
+	ServerMB           float64 // of the API server, per worker
+	HeldMB             float64 // of the launcher, at most, to the hold's end
+	HoldingCPU         float64 // of a core, by the launcher
+	ServerCPU          float64 // of a core, by the API server
+	PeakMB             float64 // of the launcher, at most, to its end
+	Ended              float64 // from the ranks' end to the launcher's
+	Requests           float64 // per worker, from start to end
+	Redials            int
+	RequestsBy         map[string]int
+	Before, AtOnce, On measure.Server // what the API server said: before, when all had begun, at the end of the hold
+}
+
+// hold launches a no-op on so many workers, holds it, and ends it.
+func (w *world) hold(ctx context.Context, size int, span time.Duration) (r run, err error) {
+	ctx, cancel := context.WithTimeout(ctx, span+5*time.Minute)
+	defer cancel()
+	f, err := w.startFarm(ctx, size, 0)
+	if err != nil {
+		return r, err
+	}
+	r.Size = size
+	if r.Before, err = w.Server(ctx); err == nil {
+		err = w.play(ctx, &r, f, span)
+	}
+	if err != nil {
+		f.kill()
+		return r, err
+	}
+	said, err := f.end(size)
+	if err == nil && said.Served != size+r.Redials {
+		err = fmt.Errorf("%d streams were opened for %d workers and %d redials", said.Served, size, r.Redials)
+	}
+	return r, err
+}
+
+// play is the launcher's part.
+func (w *world) play(ctx context.Context, r *run, f *farm, span time.Duration) (err error) {
+	nodes, err := f.usage()
+	if err != nil {
+		return err
+	}
+	busy, err := machineCPU()
+	if err != nil {
+		return err
+	}
+	l, err := w.launch(r.Size, "hold")
+	if err != nil {
+		return err
+	}
+	defer l.kill()
+	begun, err := l.allBegun(ctx, r.Size)
+	if err != nil {
+		return err
+	}
+	r.Launched = begun.Sub(l.began).Seconds()
+	all, err := machineCPU()
+	if err != nil {
+		return err
+	}
+	then, err := l.usage()
+	if err != nil {
+		return err
+	}
+	on, err := f.usage()
+	if err != nil {
+		return err
+	}
+	if r.AtOnce, err = w.Server(ctx); err != nil {
+		return err
+	}
+	r.MachineS = all - busy
+	r.LauncherMB, r.LauncherS = then.PeakMB, then.CPUSeconds
+	r.ServerS, r.NodesS = r.AtOnce.CPUSeconds-r.Before.CPUSeconds, on.CPUSeconds-nodes.CPUSeconds
+	if err := w.stay(ctx, r, l, span); err != nil {
+		return err
+	}
+	ended := time.Now()
+	if err := l.release(); err != nil {
+		return err
+	}
+	said, err := l.wait(ctx)
+	if err != nil {
+		return err
+	}
+	r.Ended, r.PeakMB = time.Since(ended).Seconds(), l.last.Load().PeakMB
+	r.Rendezvous, r.Redials = float64(said.WaitMS)/1000, said.Redials
+	if said.Sessions != r.Size {
+		return fmt.Errorf("%d sessions on %d workers", said.Sessions, r.Size)
+	}
+	return w.count(r, l.began)
+}
+
+// stay holds the sessions, and looks at who holds them.
+func (w *world) stay(ctx context.Context, r *run, l *launcher, span time.Duration) error {
+	if err := await.Pause(ctx, 2*time.Second); err != nil { // the launch's own garbage and stragglers
+		return err
+	}
+	from, err := l.usage()
+	if err != nil {
+		return err
+	}
+	server, err := w.Server(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	select {
+	case <-time.After(span - 2*time.Second):
+	case err := <-l.ended:
+		l.ended <- err
+		return fmt.Errorf("the launcher ended while its ranks waited\n%s", l.lastWords())
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	to, err := l.usage()
+	if err != nil {
+		return err
+	}
+	spent := time.Since(began).Seconds()
+	if r.On, err = w.Server(ctx); err != nil {
+		return err
+	}
+	n := float64(r.Size)
+	r.Held, r.HeldMB = span.Seconds(), to.PeakMB
+	r.Streams, r.Goroutines, r.ServerMB = r.On.Streams, (r.On.Goroutines-r.Before.Goroutines)/n, (r.On.Resident-r.Before.Resident)/1e6/n
+	r.HoldingCPU, r.ServerCPU = (to.CPUSeconds-from.CPUSeconds)/spent, (r.On.CPUSeconds-server.CPUSeconds)/spent
+	return nil
+}
+
+// count counts the launcher's requests, watches and streams among them, each of which
+// the API server writes down when it has ended.
+func (w *world) count(r *run, from time.Time) error {
+	all, err := audit.Since(w.Audit, from)
+	if err != nil {
+		return err
+	}
+	var ours []audit.Request
+	for _, one := range all {
+		if strings.HasPrefix(one.UserAgent, "muster-launcher/") && one.Namespace == space {
+			ours = append(ours, one)
+			if one.Code >= 400 {
+				return fmt.Errorf("the API server answered %d: %+v", one.Code, one)
+			}
+		}
+	}
+	r.RequestsBy, r.Requests = audit.Count(ours), float64(len(ours))/float64(r.Size)
+	return nil
+}
+
+// machineCPU is the time in seconds that all processors of the machine have been
+// busy, with whatever: all but idle and iowait.
+func machineCPU() (float64, error) {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return 0, fmt.Errorf("read CPU time: %w", err)
+	}
+	stat, err := fs.Stat()
+	all := stat.CPUTotal
+	return all.User + all.Nice + all.System + all.IRQ + all.SoftIRQ + all.Steal, err
+}

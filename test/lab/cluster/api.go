@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// api reads from the cluster's API server as its administrator. It is for waiting: quick, with a limit of 3 s a request.
+type api struct{ client *http.Client }
+
+func (c cluster) api() (api, error) {
+	pair, err := tls.LoadX509KeyPair(c.pki("admin.crt"), c.pki("admin.key"))
+	if err != nil {
+		return api{}, fmt.Errorf("read keys: %w", err)
+	}
+	ca, err := os.ReadFile(c.pki("ca.crt"))
+	if err != nil {
+		return api{}, fmt.Errorf("read keys: %w", err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	return api{&http.Client{
+		Timeout: 3 * time.Second,
+		Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}},
+			// A connection from before a kill of the API server must not be met again.
+			DisableKeepAlives: true,
+		},
+	}}, nil
+}
+
+// get decodes the JSON at path into v; with v nil the answer's body is not read.
+func (a api) get(path string, v any) error {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, apiURL()+path, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
+		return fmt.Errorf("%s: %s: %s", path, resp.Status, strings.TrimSpace(string(body)))
+	}
+	if v == nil {
+		return nil
+	}
+	return json.NewDecoder(resp.Body).Decode(v)
+}
+
+func (a api) readyz() error { return a.get("/readyz", nil) }
+
+// leaseTime is when the node's kubelet was last heard of; empty when it never was.
+func (a api) leaseTime(name string) string {
+	var lease struct{ Spec struct{ RenewTime string } }
+	if a.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"+name, &lease) != nil {
+		return ""
+	}
+	return lease.Spec.RenewTime
+}
+
+// condition is the status of a node's Ready condition, or the sentence that goes with it when it is not True.
+func (a api) condition(name string) (ready bool, why string, err error) {
+	var n struct {
+		Status struct {
+			Conditions []struct{ Type, Status, Message string }
+		}
+	}
+	if err := a.get("/api/v1/nodes/"+name, &n); err != nil {
+		return false, "", err
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == "Ready" {
+			return c.Status == "True", c.Message, nil
+		}
+	}
+	return false, "no Ready condition", nil
+}
+
+// nodeReady says nil when the node is Ready by a kubelet that runs now: for some time after a crash the stored condition
+// is still that of the kubelet before, so the lease must have been renewed since it was last seen.
+func (a api) nodeReady(name, lastLease string) error {
+	if now := a.leaseTime(name); now == "" || now == lastLease {
+		return errors.New("its kubelet has not reported yet")
+	}
+	ready, why, err := a.condition(name)
+	if err != nil {
+		return err
+	}
+	if !ready {
+		return errors.New("not Ready: " + why)
+	}
+	// By way of the API server, whose pool may hold a connection to the kubelet from before a reboot: the first
+	// request on that fails, and shall not be a test's.
+	return a.get("/api/v1/nodes/"+name+"/proxy/healthz", nil)
+}
+
+// renderKubeconfig is a kubeconfig for the holder of one certificate, with everything in the file itself.
+func renderKubeconfig(server string, ca, crt, key []byte) []byte {
+	b64 := base64.StdEncoding.EncodeToString
+	return fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: muster
+clusters:
+- name: muster
+  cluster: {server: %q, certificate-authority-data: %s}
+users:
+- name: muster
+  user: {client-certificate-data: %s, client-key-data: %s}
+contexts:
+- name: muster
+  context: {cluster: muster, user: muster}
+`, server, b64(ca), b64(crt), b64(key))
+}
+
+func (c cluster) writeKubeconfig(path, cert string) error {
+	var parts [3][]byte
+	for i, f := range []string{"ca.crt", cert + ".crt", cert + ".key"} {
+		data, err := os.ReadFile(c.pki(f))
+		if err != nil {
+			return fmt.Errorf("write kubeconfig: %w", err)
+		}
+		parts[i] = data
+	}
+	return writeFile(path, renderKubeconfig(apiURL(), parts[0], parts[1], parts[2]), 0o600)
+}
+
+// tokenVerb lets a service account's token end sooner than any API server
+// agrees to (ten minutes at least): the same claims, signed anew with its key.
+func (c cluster) tokenVerb(args []string) error {
+	if len(args) != 2 || args[0] != "expire" {
+		return usageError{"token: expire SECONDS is all it can do"}
+	}
+	seconds, err := strconv.Atoi(args[1])
+	if err != nil {
+		return usageError{"token expire: what is " + args[1] + "?"}
+	}
+	der, err := readPEM(c.pki("service-account.key"))
+	if err != nil {
+		return err
+	}
+	key, err := x509.ParseECPrivateKey(der)
+	if err != nil {
+		return fmt.Errorf("service account key: %w", err)
+	}
+	token, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<16))
+	if err != nil {
+		return fmt.Errorf("read the token: %w", err)
+	}
+	out, err := expiring(strings.TrimSpace(string(token)), key, time.Now().Add(time.Duration(seconds)*time.Second))
+	if err != nil {
+		return err
+	}
+	fmt.Println(out)
+	return nil
+}
+
+// expiring is token (a JWT) with another end, signed by key: ES256, RFC 7518
+// section 3.4, where a signature is r and s, 32 bytes each.
+func expiring(token string, key *ecdsa.PrivateKey, end time.Time) (string, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", fmt.Errorf("token: %d parts, not 3", len(parts))
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return "", fmt.Errorf("token: %w", err)
+	}
+	var claims map[string]json.RawMessage
+	if err := json.Unmarshal(payload, &claims); err != nil {
+		return "", fmt.Errorf("token: %w", err)
+	}
+	claims["exp"] = json.RawMessage(strconv.FormatInt(end.Unix(), 10))
+	if payload, err = json.Marshal(claims); err != nil {
+		return "", fmt.Errorf("token: %w", err)
+	}
+	signed := parts[0] + "." + base64.RawURLEncoding.EncodeToString(payload)
+	sum := sha256.Sum256([]byte(signed))
+	r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])
+	if err != nil {
+		return "", fmt.Errorf("sign the token: %w", err)
+	}
+	signature := append(padded(r), padded(s)...)
+	return signed + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+}
+
+func padded(n *big.Int) []byte { return n.FillBytes(make([]byte, 32)) }
+
+// connectionVerb breaks the API server's connections with some addresses, those of pods: the other clients go on.
+func (c cluster) connectionVerb(verb string, addresses []string) error {
+	for _, a := range addresses {
+		ip, err := netip.ParseAddr(a)
+		if err != nil || !netip.MustParsePrefix(podNetwork).Contains(ip) {
+			return usageError{"apiserver " + verb + ": " + a + " is no pod's address"}
+		}
+	}
+	list := strings.Join(addresses, " ")
+	switch verb {
+	case "cut":
+		return c.say.step("connections with "+list+" reset", func() error { return cutConnections(addresses) })
+	case "drop":
+		return c.say.step("packets of "+list+" lost", func() error { return dropPackets(addresses) })
+	}
+	return c.say.step("packets pass", dropRules)
+}
+
+// cutConnections resets both ends of every connection at once (SOCK_DESTROY of the kernel, `ss -K`).
+func cutConnections(addresses []string) error {
+	var peers []string
+	for _, a := range addresses {
+		peers = append(peers, "dst "+a)
+	}
+	filter := fmt.Sprintf("( sport = :%s and ( %s ) )", apiPort, strings.Join(peers, " or "))
+	out, err := exec.Command("ss", "-H", "-K", "-t", "-n", "state", "established", filter).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ss -K %s: %w: %s", filter, err, strings.TrimSpace(string(out)))
+	}
+	// Without CONFIG_INET_DIAG_DESTROY nothing is destroyed, and nothing is said.
+	if len(strings.TrimSpace(string(out))) == 0 {
+		return fmt.Errorf("ss -K %s: no connection was there, or this kernel cannot destroy any", filter)
+	}
+	return nil
+}
+
+// dropPackets puts rules in front of the others of our chain; dropRules takes them away again.
+func dropPackets(addresses []string) error {
+	for _, a := range addresses {
+		for _, rule := range []string{"-s " + a + " -p tcp --dport " + apiPort, "-d " + a + " -p tcp --sport " + apiPort} {
+			if err := iptables("-I " + chain + " " + rule + " -j DROP"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

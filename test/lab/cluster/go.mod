@@ -1,0 +1,3 @@
+module github.com/musterhq/muster/test/lab/cluster
+
+go 1.24.0

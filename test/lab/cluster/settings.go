@@ -1,0 +1,226 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Versions of what is built. They repeat what kube/go.mod and coredns/go.mod pin; a test compares them.
+const (
+	kubernetesVersion = "v1.34.2"
+	corednsVersion    = "v1.12.4"
+	pauseImage        = "localhost/muster-pause:1"
+)
+
+// Addresses. All of them are in 198.18.0.0/15 (RFC 2544, benchmarking), which no public network routes.
+const (
+	allNetworks   = "198.18.0.0/15"
+	podNetwork    = "198.18.0.0/16"
+	serviceSubnet = "198.19.0.0/24"
+	serviceIP     = "198.19.0.1" // of the service "kubernetes"
+	hostIP        = "198.19.255.1"
+	hostPrefix    = "24"
+	apiPort       = "6443"
+	etcdClient    = "http://127.0.0.1:12379"
+	etcdPeer      = "http://127.0.0.1:12380"
+	bridge        = "muster0"
+	chain         = "MUSTER-CLUSTER"
+)
+
+// node is one machine of the cluster: its own network, pid and mount namespaces on this machine.
+type node struct {
+	name   string
+	ip     string
+	subnet string // of its pods
+}
+
+// nodes of the cluster; a /22 each holds 1021 pods.
+func nodes() []node {
+	return []node{
+		{"node1", "198.19.255.11", "198.18.4.0/22"},
+		{"node2", "198.19.255.12", "198.18.8.0/22"},
+	}
+}
+
+// cluster is where everything is kept. Its methods read and write below dir only, apart from
+// the bridge, the iptables chain and the routes (network.go) and cgroups (node_cgroup.go).
+type cluster struct {
+	dir string
+	// fast makes the loss of a node visible after about 8 s in place of 50 s, and evicts its pods 5 s later in place of 300 s.
+	fast bool
+	say  say
+}
+
+// stateDir is $MUSTER_CLUSTER_DIR, else muster/cluster below $XDG_CACHE_HOME or ~/.cache; absolute.
+func stateDir(getenv func(string) string) (string, error) {
+	if d := getenv("MUSTER_CLUSTER_DIR"); d != "" {
+		return filepath.Abs(d)
+	}
+	cache := getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		if getenv("HOME") == "" {
+			return "", fmt.Errorf("no place for the cluster's state: set MUSTER_CLUSTER_DIR, or HOME")
+		}
+		cache = filepath.Join(getenv("HOME"), ".cache")
+	}
+	return filepath.Join(cache, "muster", "cluster"), nil
+}
+
+func (c cluster) path(elem ...string) string {
+	return filepath.Join(append([]string{c.dir}, elem...)...)
+}
+func (c cluster) kubeconfig() string { return c.path("kubeconfig") }
+func (c cluster) kubeBin(name string) string {
+	return c.path("bin", "kubernetes-"+kubernetesVersion, name)
+}
+func (c cluster) coredns() string            { return c.path("bin", "coredns-"+corednsVersion, "coredns") }
+func (c cluster) pauseArchive() string       { return c.path("images", "pause.tar") }
+func (c cluster) self() string               { return c.path("bin", "cluster") }
+func (c cluster) logFile(name string) string { return c.path("log", name+".log") }
+func (c cluster) fastMark() string           { return c.path("run", "fast") }
+func (c cluster) pki(name string) string     { return c.path("pki", name) }
+func (c cluster) socket(n node) string       { return c.path("nodes", n.name, "containerd.sock") }
+func (c cluster) nodeDir(n node, elem ...string) string {
+	return c.path(append([]string{"nodes", n.name}, elem...)...)
+}
+func apiURL() string { return "https://" + net.JoinHostPort(hostIP, apiPort) }
+
+// check refuses a state directory in which the cluster cannot run.
+func (c cluster) check() error {
+	// A unix socket's path has 108 bytes in sockaddr_un, the last one is 0.
+	if s := c.socket(nodes()[0]); len(s) > 107 {
+		return fmt.Errorf("state directory %s: the socket %s would have %d bytes, 107 are possible; set MUSTER_CLUSTER_DIR to a shorter one", c.dir, s, len(s))
+	}
+	// Each node mounts an empty /run of its own over the machine's.
+	if rel, err := filepath.Rel("/run", c.dir); err == nil && !startsWithDots(rel) {
+		return fmt.Errorf("state directory %s: must not be below /run, which every node covers", c.dir)
+	}
+	return nil
+}
+
+func startsWithDots(rel string) bool { return len(rel) >= 2 && rel[:2] == ".." }
+
+// nodeNamed finds a node by its name.
+func nodeNamed(name string) (node, error) {
+	for _, n := range nodes() {
+		if n.name == name {
+			return n, nil
+		}
+	}
+	return node{}, fmt.Errorf("no node %q: there are node1 and node2", name)
+}
+
+// writeFile writes data at once, so that nobody reads half a file.
+func writeFile(path string, data []byte, mode os.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	part := path + ".part"
+	if err := os.WriteFile(part, data, mode); err != nil {
+		return err
+	}
+	return os.Rename(part, path)
+}
+
+// say prints what happens, one line a step: " • ..." while it runs, " ✓ ...  (1.2s)" or " ✗ ..." when it ended.
+type say struct {
+	out io.Writer
+}
+
+// step runs do and prints what it was and how long it took. It returns do's error unchanged.
+func (s say) step(what string, do func() error) error {
+	fmt.Fprintf(s.out, " • %s\n", what)
+	begin := time.Now()
+	if err := do(); err != nil {
+		fmt.Fprintf(s.out, " ✗ %s  (%s)\n", what, seconds(time.Since(begin)))
+		return err
+	}
+	fmt.Fprintf(s.out, " ✓ %s  (%s)\n", what, seconds(time.Since(begin)))
+	return nil
+}
+
+// done prints a step that needed no time worth a line of its own.
+func (s say) done(format string, args ...any) {
+	fmt.Fprintf(s.out, " ✓ %s\n", fmt.Sprintf(format, args...))
+}
+
+func seconds(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// status prints one line for each component: whether it runs, its pid, its resident memory. It is an error when
+// something does not run or a node is not Ready.
+func (c cluster) status(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	defer w.Flush()
+	fmt.Fprintln(w, "COMPONENT\tSTATE\tPID\tMEMORY\tLOG")
+	complete := true
+	for _, name := range controlPlane() {
+		i, _, ok := c.running(name)
+		complete = ok && complete
+		statusLine(w, name, i, ok, c.logFile(name))
+	}
+	a, apiErr := c.api()
+	for _, n := range nodes() {
+		init, _, ok := c.running(n.name)
+		complete = ok && complete
+		statusLine(w, n.name, init, ok, c.logFile(n.name))
+		if !ok {
+			continue
+		}
+		running := programs(init)
+		for _, p := range c.nodePrograms(n) {
+			i, ok := running[p.name]
+			complete = ok && complete
+			statusLine(w, "  "+p.name, i, ok, p.log)
+		}
+		ready, why := false, "the API server's keys are missing"
+		if apiErr == nil {
+			var err error
+			if ready, why, err = a.condition(n.name); err != nil {
+				why = err.Error()
+			}
+		}
+		complete = ready && complete
+		fmt.Fprintf(w, "  Ready\t%v\t\t\t%s\n", ready, why)
+	}
+	w.Flush()
+	if !complete {
+		return errors.New("not everything runs: `up` starts what is missing")
+	}
+	fmt.Fprintf(out, "\n   export KUBECONFIG=%s\n", c.kubeconfig())
+	return nil
+}
+
+func statusLine(w io.Writer, name string, i identity, ok bool, log string) {
+	if !ok {
+		fmt.Fprintf(w, "%s\tdoes not run\t\t\t%s\n", name, log)
+		return
+	}
+	state := "runs"
+	if s, err := readStat(i.pid); err == nil && s.state == 'T' {
+		state = "stopped"
+	}
+	fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", name, state, i.pid, residentMemory(i.pid), log)
+}
+
+func residentMemory(pid int) string {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(data)) {
+		var kib int
+		if n, _ := fmt.Sscanf(line, "VmRSS: %d kB", &kib); n == 1 {
+			return fmt.Sprintf("%d MiB", kib>>10)
+		}
+	}
+	return ""
+}

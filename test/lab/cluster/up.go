@@ -1,0 +1,334 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// up starts everything that does not run yet.
+func (c cluster) up() error {
+	begin := time.Now()
+	if err := c.installPackages(); err != nil {
+		return err
+	}
+	if err := c.build(); err != nil {
+		return err
+	}
+	if err := c.remember(); err != nil {
+		return err
+	}
+	steps := []struct {
+		what string
+		do   func() error
+	}{
+		{"keys and configuration", c.writeConfiguration},
+		{"network " + bridge, func() error { return networkUp(c.dir) }},
+		{"control plane", c.controlPlaneUp},
+		{"nodes", c.nodesUp},
+	}
+	for _, s := range steps {
+		if err := c.say.step(s.what, s.do); err != nil {
+			return err
+		}
+	}
+	c.say.done("Kubernetes %s with %d nodes is up  (%s)", kubernetesVersion, len(nodes()), seconds(time.Since(begin)))
+	fmt.Fprintf(c.say.out, "\n   export KUBECONFIG=%s\n   kubectl: %s\n", c.kubeconfig(), c.kubeBin("kubectl"))
+	return nil
+}
+
+// remember keeps what later verbs need: this program, as PID 1 of nodes, and whether nodes are lost fast.
+func (c cluster) remember() error {
+	exe, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	// A temporary name and a rename: the file may be running.
+	if err := writeFile(c.self(), exe, 0o755); err != nil {
+		return fmt.Errorf("keep this program: %w", err)
+	}
+	if c.fast {
+		return writeFile(c.fastMark(), nil, 0o644)
+	}
+	return os.RemoveAll(c.fastMark())
+}
+
+func (c cluster) awaitAPI() error {
+	a, err := c.api()
+	if err != nil {
+		return err
+	}
+	return c.await("kube-apiserver answers /readyz", 2*time.Minute, a.readyz, "kube-apiserver", "etcd")
+}
+
+func (c cluster) controlPlaneUp() error {
+	for _, name := range controlPlane()[:2] {
+		if _, err := c.start(name, c.argv(name), nil); err != nil {
+			return err
+		}
+	}
+	if err := c.awaitAPI(); err != nil {
+		return err
+	}
+	return c.startControllers()
+}
+
+// nodesUp boots all nodes at once and then waits for each.
+func (c cluster) nodesUp() error {
+	a, err := c.api()
+	if err != nil {
+		return err
+	}
+	leases := map[string]string{}
+	for _, n := range nodes() {
+		if leases[n.name], err = c.powerOn(n, a); err != nil {
+			return err
+		}
+	}
+	for _, n := range nodes() {
+		if err := c.awaitContainerd(n); err != nil {
+			return err
+		}
+	}
+	if err := c.load([]string{c.pauseArchive(), c.probeArchive()}); err != nil {
+		return err
+	}
+	for _, n := range nodes() {
+		if err := c.awaitNode(n, a, leases[n.name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// down ends everything, and takes away what is outside the state directory.
+func (c cluster) down(purge bool) error {
+	var errs []error
+	for _, n := range nodes() {
+		if _, _, ok := c.running(n.name); ok {
+			errs = append(errs, c.say.step(n.name+" is off", func() error { return c.powerOff(n) }))
+		}
+	}
+	names := controlPlane()
+	for i := len(names) - 1; i >= 0; i-- {
+		if _, _, ok := c.running(names[i]); !ok {
+			continue
+		}
+		errs = append(errs, c.say.step(names[i]+" ended", func() error { return c.stop(names[i]) }))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if other := owner(); other != "" && other != c.dir {
+		c.say.done("the network is that of the cluster of %s and stays", other)
+	} else {
+		errs = append(errs, c.say.step("network, mount points and cgroups removed", func() error { return errors.Join(networkDown(), c.leftovers()) }))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if purge {
+		return c.say.step("removed "+c.dir, func() error { return os.RemoveAll(c.dir) })
+	}
+	return nil
+}
+
+// leftovers removes empty directories that were made on the machine as mount points, and cgroups.
+func (c cluster) leftovers() error {
+	for _, n := range nodes() {
+		removeCgroups(c.nodeDir(n))
+	}
+	parents, err := filepath.Glob("/sys/fs/cgroup/*/k8s.io")
+	if err != nil {
+		return err
+	}
+	// Remove refuses directories that are not empty: those are somebody else's. (It does not refuse one that another
+	// mount namespace has mounted something on, and would undo that mount: no node may run any more.)
+	for _, dir := range append(parents, append(ownDirs(), "/sys/fs/cgroup/k8s.io")...) {
+		os.Remove(dir)
+	}
+	return nil
+}
+
+// controlPlane are the components that run on the machine itself, in the order of their start.
+func controlPlane() []string {
+	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "coredns"}
+}
+
+// argv is the command line of a component of the control plane.
+func (c cluster) argv(name string) []string {
+	kubeconfig := "--kubeconfig=" + c.path("run", name+".kubeconfig")
+	switch name {
+	case "etcd":
+		return []string{"/usr/bin/etcd", "--name=muster", "--data-dir=" + c.path("etcd"), "--listen-client-urls=" + etcdClient, "--advertise-client-urls=" + etcdClient,
+			"--listen-peer-urls=" + etcdPeer, "--initial-advertise-peer-urls=" + etcdPeer, "--initial-cluster=muster=" + etcdPeer}
+	case "kube-apiserver":
+		return c.apiServerArgv()
+	case "kube-controller-manager":
+		argv := []string{c.kubeBin(name), kubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false", plainLists,
+			"--controllers=*,-nodeipam,-cloud-node-lifecycle", "--use-service-account-credentials",
+			"--service-account-private-key-file=" + c.pki("service-account.key"), "--root-ca-file=" + c.pki("ca.crt"),
+			"--cluster-signing-cert-file=" + c.pki("ca.crt"), "--cluster-signing-key-file=" + c.pki("ca.key")}
+		if c.fast {
+			argv = append(argv, "--node-monitor-grace-period=8s", "--node-monitor-period=1s")
+		}
+		return argv
+	case "kube-scheduler":
+		return []string{c.kubeBin(name), kubeconfig, "--bind-address=127.0.0.1", "--leader-elect=false", plainLists}
+	case "coredns":
+		return []string{c.coredns(), "-conf", c.path("run", "Corefile")}
+	}
+	return nil // start refuses it
+}
+
+// plainLists: with streamed lists the scheduler and the controllers of 1.34
+// hardly do anything for a minute or more after the API server was restarted.
+const plainLists = "--feature-gates=WatchListClient=false"
+
+func (c cluster) apiServerArgv() []string {
+	argv := []string{c.kubeBin("kube-apiserver"),
+		"--etcd-servers=" + etcdClient,
+		// The nodes' address, not loopback: pods reach it through the service network, and a kill resets their connections.
+		"--bind-address=" + hostIP, "--advertise-address=" + hostIP, "--secure-port=" + apiPort,
+		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
+		"--client-ca-file=" + c.pki("ca.crt"), "--tls-cert-file=" + c.pki("apiserver.crt"), "--tls-private-key-file=" + c.pki("apiserver.key"),
+		"--kubelet-certificate-authority=" + c.pki("ca.crt"), "--kubelet-client-certificate=" + c.pki("apiserver-kubelet.crt"),
+		"--kubelet-client-key=" + c.pki("apiserver-kubelet.key"), "--kubelet-preferred-address-types=InternalIP",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=" + c.pki("service-account.pub"), "--service-account-signing-key-file=" + c.pki("service-account.key"),
+		"--service-cluster-ip-range=" + serviceSubnet,
+		// kube-proxy runs on the nodes only: webhooks and aggregated APIs are called at a pod's address.
+		"--enable-aggregator-routing=true"}
+	// Streamed lists need an etcd 3.5, and Debian's is 3.4: each would be refused once it has begun. kwok, whose watches
+	// are taken for such lists, would begin anew again and again, with pauses of up to half a minute.
+	argv = append(append(argv, "--feature-gates=WatchList=false"), c.auditFlags()...)
+	if c.fast {
+		argv = append(argv, "--default-not-ready-toleration-seconds=5", "--default-unreachable-toleration-seconds=5")
+	}
+	return argv
+}
+
+// corefile answers for services and pods, and says at once that any other name does not exist: there is no network
+// beyond the cluster, and a resolver that waits costs mpirun half a second a name.
+func corefile(kubeconfig string) []byte {
+	return fmt.Appendf(nil, `cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
+  bind %[1]s
+  errors
+  kubernetes cluster.local in-addr.arpa ip6.arpa {
+    kubeconfig %[2]s
+    pods insecure
+    ttl 5
+  }
+  cache 5
+}
+.:53 {
+  bind %[1]s
+  template ANY ANY {
+    rcode NXDOMAIN
+  }
+}
+`, hostIP, kubeconfig)
+}
+
+const corednsRole = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: system:coredns}
+rules:
+- {apiGroups: [""], resources: [services, pods, namespaces, nodes], verbs: [get, list, watch]}
+- {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: system:coredns}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:coredns}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: system:coredns}]
+`
+
+// writeConfiguration writes keys, kubeconfigs and files of the control plane.
+func (c cluster) writeConfiguration() error {
+	if err := c.makePKI(); err != nil {
+		return err
+	}
+	for _, name := range []string{"kube-controller-manager", "kube-scheduler", "coredns"} {
+		if err := c.writeKubeconfig(c.path("run", name+".kubeconfig"), name); err != nil {
+			return err
+		}
+	}
+	if err := c.writeKubeconfig(c.kubeconfig(), "admin"); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.path("etcd"), 0o700); err != nil {
+		return err
+	}
+	if err := writeFile(c.auditPolicy(), []byte(auditRules), 0o644); err != nil {
+		return err
+	}
+	return writeFile(c.path("run", "Corefile"), corefile(c.path("run", "coredns.kubeconfig")), 0o644)
+}
+
+// startControllers starts what needs the API server.
+func (c cluster) startControllers() error {
+	for _, name := range controlPlane()[2:] {
+		started, err := c.start(name, c.argv(name), nil)
+		if err != nil {
+			return err
+		}
+		if started && name == "coredns" {
+			if err := c.apply(corednsRole); err != nil {
+				return fmt.Errorf("allow coredns to read: %w", err)
+			}
+		}
+	}
+	a, err := c.api()
+	if err != nil {
+		return err
+	}
+	return c.await("the service account of namespace default", time.Minute, func() error {
+		return a.get("/api/v1/namespaces/default/serviceaccounts/default", nil)
+	}, "kube-controller-manager", "kube-scheduler")
+}
+
+// apply hands manifests to kubectl apply.
+func (c cluster) apply(manifests string) error {
+	cmd := c.kubectl("apply", "-f", "-")
+	cmd.Stdin = strings.NewReader(manifests)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl apply: %w\n%s", err, tail(out, 10))
+	}
+	return nil
+}
+
+func (c cluster) kubectl(args ...string) *exec.Cmd {
+	return exec.Command(c.kubeBin("kubectl"), append([]string{"--kubeconfig=" + c.kubeconfig()}, args...)...)
+}
+
+// The API server says here what it was asked, a line for each request that has ended: who asked (user agent, user), the
+// verb, the object, the answer's code. No bodies. It begins anew at 64 MiB; what was there before is kept beside it once.
+func (c cluster) auditLog() string    { return c.path("log", "audit.log") }
+func (c cluster) auditPolicy() string { return c.path("run", "audit-policy.yaml") }
+
+func (c cluster) auditFlags() []string {
+	return []string{"--audit-policy-file=" + c.auditPolicy(), "--audit-log-path=" + c.auditLog(),
+		"--audit-log-maxsize=64", "--audit-log-maxbackup=1",
+		// Written before the answer is: who has the answer finds the line. An API server that is killed loses none.
+		"--audit-log-mode=blocking"}
+}
+
+// auditRules leave out what the cluster says to itself, which is nearly all, and leases. Watches stay: one that is
+// refused is an answer too. A request is one line, at its end.
+const auditRules = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+omitManagedFields: true
+rules:
+- {level: None, userGroups: ["system:nodes", "system:serviceaccounts:kube-system"]}
+- {level: None, users: ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy", "system:coredns"]}
+- {level: None, resources: [{group: coordination.k8s.io, resources: [leases]}]}
+- {level: None, nonResourceURLs: ["/readyz*", "/livez*", "/healthz*", "/metrics", "/openapi/*"]}
+- {level: Metadata}
+`

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// lock keeps a second up, down or load waiting until the first has ended.
+func (c cluster) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
+	f, err := os.Open(c.dir)
+	if err != nil {
+		return nil, err
+	}
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		c.say.done("waiting for another up, down or load to end")
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+			return nil, fmt.Errorf("lock state directory: %w", err)
+		}
+	}
+	return func() { f.Close() }, nil
+}
+
+func (c cluster) apiServerVerb(args []string) error {
+	const name = "kube-apiserver"
+	if len(args) == 0 {
+		return usageError{"apiserver: what?"}
+	}
+	signal := func(sig syscall.Signal) error {
+		i, _, ok := c.running(name)
+		if !ok {
+			return fmt.Errorf("%s does not run", name)
+		}
+		if err := i.kill(sig); err != nil {
+			return err
+		}
+		if sig == syscall.SIGKILL && !i.gone(10*time.Second) {
+			return fmt.Errorf("%s (%d) is still there 10 s after SIGKILL", name, i.pid)
+		}
+		return nil
+	}
+	switch {
+	case args[0] == "kill" && len(args) == 1:
+		return c.say.step(name+" killed with SIGKILL", func() error { return signal(syscall.SIGKILL) })
+	case args[0] == "stop" && len(args) == 1:
+		return c.say.step(name+" stopped with SIGSTOP", func() error { return signal(syscall.SIGSTOP) })
+	case args[0] == "cont" && len(args) == 1:
+		return c.say.step(name+" continued with SIGCONT", func() error { return signal(syscall.SIGCONT) })
+	case args[0] == "start" && len(args) == 1:
+		return c.say.step(name+" answers", c.startAPIAgain)
+	case args[0] == "restart-after" && len(args) == 2:
+		s, err := strconv.ParseFloat(args[1], 64)
+		if err != nil || s < 0 {
+			return usageError{"apiserver restart-after: " + args[1] + " is no number of seconds"}
+		}
+		if err := c.say.step(name+" killed with SIGKILL", func() error { return signal(syscall.SIGKILL) }); err != nil {
+			return err
+		}
+		time.Sleep(time.Duration(s * float64(time.Second)))
+		return c.say.step(name+" answers", c.startAPIAgain)
+	}
+	if len(args) > 1 && args[0] == "cut" || len(args) > 1 && args[0] == "drop" || args[0] == "pass" && len(args) == 1 {
+		return c.connectionVerb(args[0], args[1:])
+	}
+	return usageError{"apiserver: unknown verb " + args[0]}
+}
+
+// startAPIAgain starts the API server with the command line it had.
+func (c cluster) startAPIAgain() error {
+	data, err := os.ReadFile(c.pidFile("kube-apiserver"))
+	if err != nil {
+		return errors.New("the cluster is not up")
+	}
+	_, argv, err := parseRecord(data)
+	if err != nil {
+		return err
+	}
+	if _, err := c.start("kube-apiserver", argv, nil); err != nil {
+		return err
+	}
+	return c.awaitAPI()
+}
+
+func (c cluster) controllersVerb(args []string) error {
+	if len(args) != 1 || args[0] != "restart" {
+		return usageError{"controllers: restart is all they can do"}
+	}
+	return c.say.step("scheduler and controllers restart", c.restartControllers)
+}
+
+// restartControllers starts the scheduler and the controllers anew. Where they elect leaders an outage of the API
+// server ends them; here they would go on with lists and watches whose pauses have grown to a minute.
+func (c cluster) restartControllers() error {
+	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
+		_, argv, ok := c.running(name)
+		if !ok {
+			return c.died(name)
+		}
+		if err := c.stop(name); err != nil {
+			return err
+		}
+		if _, err := c.start(name, argv, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c cluster) restartVerb(program string, args []string) error {
+	if len(args) != 2 || args[0] != "restart" {
+		return usageError{program + ": restart NODE is all it can do"}
+	}
+	n, err := nodeNamed(args[1])
+	if err != nil {
+		return err
+	}
+	return c.say.step(program+" of "+n.name+" restarts", func() error { return c.restart(n, program) })
+}
+
+func (c cluster) nodeVerb(args []string) error {
+	if len(args) < 2 {
+		return usageError{"node: what?"}
+	}
+	n, err := nodeNamed(args[1])
+	if err != nil {
+		return err
+	}
+	if args[0] == "exec" && len(args) > 2 {
+		return c.nodeExec(n, args[2:])
+	}
+	if len(args) != 2 {
+		return usageError{"node " + args[0] + ": one node"}
+	}
+	switch args[0] {
+	case "off":
+		return c.say.step(n.name+" is off", func() error { return c.powerOff(n) })
+	case "on":
+		return c.say.step(n.name+" is Ready", func() error {
+			a, err := c.api()
+			if err != nil {
+				return err
+			}
+			c.fast = exists(c.fastMark())
+			lease, err := c.powerOn(n, a)
+			if err != nil {
+				return err
+			}
+			return c.awaitNode(n, a, lease)
+		})
+	case "unplug":
+		return c.say.step(n.name+" is unplugged", func() error { return unplug(n) })
+	case "plug":
+		return c.say.step(n.name+" is plugged in", func() error { return plug(n) })
+	}
+	return usageError{"node: unknown verb " + args[0]}
+}
+
+// nodeExec runs a command with the node's mounts, processes, host name and network, in place of this program.
+func (c cluster) nodeExec(n node, argv []string) error {
+	i, _, ok := c.running(n.name)
+	if !ok {
+		return fmt.Errorf("%s is off", n.name)
+	}
+	nsenter, err := exec.LookPath("nsenter")
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(nsenter, append([]string{"nsenter", "--target", strconv.Itoa(i.pid), "--mount", "--uts", "--net", "--pid"}, argv...), os.Environ())
+}
+
+// useForeign serves the verbs for a cluster that is the user's own: nothing is built, started or ended.
+func useForeign(s say, kubeconfig, verb string, args []string) error {
+	switch verb {
+	case "up", "status":
+		return s.step("the cluster of KUBECONFIG="+kubeconfig+" answers", func() error {
+			if _, err := exec.LookPath("kubectl"); err != nil {
+				return errors.New("KUBECONFIG is set, so that cluster is to be used, but there is no kubectl to ask it; unset KUBECONFIG to have a cluster made here")
+			}
+			out, err := exec.Command("kubectl", "--request-timeout=10s", "get", "--raw", "/readyz").CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("KUBECONFIG is set, so that cluster is to be used, but it does not answer: %w\n%s\nunset KUBECONFIG to have a cluster made here", err, tail(out, 5))
+			}
+			return nil
+		})
+	case "env":
+		kubectl, err := exec.LookPath("kubectl")
+		if err != nil {
+			return errors.New("KUBECONFIG is set, but there is no kubectl in PATH")
+		}
+		fmt.Printf("export KUBECONFIG=%s\nexport MUSTER_KUBECTL=%s\n", kubeconfig, kubectl)
+		return nil
+	case "down":
+		s.done("the cluster of KUBECONFIG=%s is yours and is left alone", kubeconfig)
+		return nil
+	case "load":
+		return fmt.Errorf("load: KUBECONFIG=%s is a cluster of yours: push these images to a registry that its nodes reach, or import them on each node with: ctr -n k8s.io images import FILE (kind: kind load image-archive FILE)\n  %s", kubeconfig, args)
+	}
+	return fmt.Errorf("%s: KUBECONFIG=%s is a cluster of yours; this works only on the cluster that `up` makes (unset KUBECONFIG)", verb, kubeconfig)
+}
+
+const usage = `usage: go run . VERB
+  up [--fast|--normal]                   start the cluster, or what of it does not run; how fast a node is lost
+  down [--purge]                         end it; --purge: remove its state and the built binaries too
+  build                                  build what up needs, and start nothing
+  status                                 print what runs
+  env                                    print KUBECONFIG, MUSTER_KUBECTL, MUSTER_CLUSTER, MUSTER_AUDIT_LOG for a shell's eval
+  load FILE...                           import docker-archive files into both nodes
+  smoke                                  pods on both nodes: exec, DNS, service, token
+  apiserver kill|stop|cont|start|restart-after SECONDS
+  apiserver cut IP...|drop IP...|pass    its connections with these addresses: reset, silenced, silenced no more
+  token expire SECONDS                   the service account's token on stdin, with an end of its own
+  controllers restart                    the scheduler and the controller manager
+  kubelet|containerd|kube-proxy restart NODE
+  node off|on|unplug|plug NODE
+  node exec NODE CMD [ARG...]            run a command inside a node
+`
+
+// usageError is a command line that means nothing.
+type usageError struct{ what string }
+
+func (e usageError) Error() string { return e.what + "\n" + usage }
+
+func main() {
+	err := runVerb(os.Args[1:])
+	if err == nil {
+		return
+	}
+	fmt.Fprintf(os.Stderr, " ✗ %v\n", err)
+	var u usageError
+	if errors.As(err, &u) {
+		os.Exit(64)
+	}
+	os.Exit(1)
+}
+
+func runVerb(args []string) error {
+	if len(args) == 0 {
+		return usageError{"no verb"}
+	}
+	verb, args := args[0], args[1:]
+	if verb == "node-init" && len(args) == 2 {
+		n, err := nodeNamed(args[1])
+		if err != nil {
+			return err
+		}
+		return cluster{dir: args[0]}.nodeInit(n)
+	}
+	// A root shell made by su keeps the user's PATH, without the places of ip, iptables and runc.
+	os.Setenv("PATH", os.Getenv("PATH")+":/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+	dir, err := stateDir(os.Getenv)
+	if err != nil {
+		return err
+	}
+	c := cluster{dir: dir, say: say{os.Stdout}}
+	if foreign := os.Getenv("KUBECONFIG"); foreign != "" && foreign != c.kubeconfig() {
+		return useForeign(c.say, foreign, verb, args)
+	}
+	if verb == "env" {
+		fmt.Printf("export KUBECONFIG=%s\nexport MUSTER_KUBECTL=%s\nexport MUSTER_CLUSTER=%s\nexport MUSTER_AUDIT_LOG=%s\n", c.kubeconfig(), c.kubeBin("kubectl"), c.self(), c.auditLog())
+		return nil
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("the cluster needs root: it makes namespaces, mounts and network devices (or set KUBECONFIG to a cluster of yours)")
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	switch verb {
+	case "status":
+		return c.status(os.Stdout)
+	case "smoke":
+		return c.smoke()
+	case "node":
+		return c.nodeVerb(args)
+	case "apiserver":
+		return c.apiServerVerb(args)
+	case "controllers":
+		return c.controllersVerb(args)
+	case "token":
+		return c.tokenVerb(args)
+	case "kubelet", "containerd", "kube-proxy":
+		return c.restartVerb(verb, args)
+	}
+	// These change much and take long: two at once would get into each other's way.
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	switch verb {
+	case "up":
+		switch strings.Join(args, " ") {
+		case "--fast":
+			c.fast = true
+		case "--normal":
+			c.fast = false
+		case "":
+			c.fast = exists(c.fastMark())
+		default:
+			return usageError{"up: what is " + strings.Join(args, " ") + "?"}
+		}
+		return c.up()
+	case "build":
+		return c.build()
+	case "down":
+		if len(args) > 0 && (len(args) > 1 || args[0] != "--purge") {
+			return usageError{"down: what is " + strings.Join(args, " ") + "?"}
+		}
+		return c.down(len(args) == 1)
+	case "load":
+		return c.load(args)
+	}
+	return usageError{"unknown verb " + verb}
+}

@@ -1,0 +1,311 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/hangs"
+	"github.com/musterhq/muster/test/suite/program"
+)
+
+//go:embed scripts
+var scripts embed.FS
+
+func main() { program.Main("frameworks", run) }
+
+// options are the command line.
+type options struct {
+	bin, where, rows     string
+	venv                 string
+	readme, from         string
+	ci, install, verbose bool
+	list                 bool
+	parallel             int
+}
+
+func run(ctx context.Context) error {
+	var o options
+	flag.StringVar(&o.bin, "bin", "bin", "directory of agent and agent-launcher")
+	flag.StringVar(&o.where, "where", "fake,cluster", "where to run: fake, cluster, or both")
+	flag.StringVar(&o.rows, "rows", "", "only these and those below them, separated by commas")
+	flag.BoolVar(&o.ci, "ci", false, "only the subset that CI runs")
+	flag.BoolVar(&o.install, "install", false, "install what the rows need, and run none")
+	flag.StringVar(&o.venv, "venv", "", "install this environment alone, and print its directory")
+	flag.BoolVar(&o.list, "list", false, "list the rows")
+	flag.BoolVar(&o.verbose, "v", false, "show the output of every row")
+	flag.StringVar(&o.readme, "readme", "", "write what was run into this page's list")
+	flag.StringVar(&o.from, "from", "", "with -readme: run nothing, take these frameworks.json, separated by commas")
+	flag.IntVar(&o.parallel, "parallel", 2, "rows at once")
+	flag.Parse()
+	if o.venv != "" {
+		return printVenv(ctx, o.venv)
+	}
+	list := chosen(rows(), o.rows, o.ci)
+	if len(list) == 0 {
+		return fmt.Errorf("-rows=%s: there is none; -list lists them", o.rows)
+	}
+	if o.list {
+		for _, r := range list {
+			fmt.Printf("%-24s %s: %s\n", r.key, r.framework, r.way)
+		}
+		return nil
+	}
+	if o.from != "" {
+		results, err := saved(strings.Split(o.from, ","))
+		if err != nil {
+			return err
+		}
+		return writeList(o.readme, list, results)
+	}
+	venvs, err := install(ctx, list)
+	if err != nil || o.install {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "mf") // short: sockets lie below
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	results, err := runAll(ctx, o, list, venvs, dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(table(os.Stdout, results), save(results)); err != nil {
+		return err
+	}
+	if o.readme != "" {
+		if err := writeList(o.readme, list, results); err != nil {
+			return err
+		}
+	}
+	for _, r := range results {
+		if r.Result == failed {
+			return errors.New("not all that was run passed")
+		}
+	}
+	return nil
+}
+
+// printVenv makes one environment, for other tests.
+func printVenv(ctx context.Context, name string) error {
+	r, there := recipes()[name]
+	if !there {
+		return fmt.Errorf("-venv=%s: there is none", name)
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return err
+	}
+	v, err := r.make(ctx, cache, say)
+	if err == nil {
+		fmt.Println(v.dir)
+	}
+	return err
+}
+
+func say(text string) { fmt.Fprintln(os.Stderr, "frameworks: "+text) }
+
+// install makes every environment that the rows need.
+func install(ctx context.Context, list []row) (map[string]venv, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	venvs, all := map[string]venv{}, recipes()
+	for _, r := range list {
+		for _, name := range r.recipes() {
+			if _, there := venvs[name]; there {
+				continue
+			}
+			v, err := all[name].make(ctx, cache, say)
+			if err != nil {
+				return nil, err
+			}
+			venvs[name] = v
+		}
+	}
+	return venvs, nil
+}
+
+func runAll(ctx context.Context, o options, list []row, venvs map[string]venv, dir string) ([]result, error) {
+	text, err := fs.Sub(scripts, "scripts")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.CopyFS(filepath.Join(dir, "scripts"), text); err != nil {
+		return nil, err
+	}
+	bin, err := filepath.Abs(o.bin)
+	if err != nil {
+		return nil, err
+	}
+	var results []result
+	for _, where := range strings.Split(o.where, ",") {
+		var p place
+		switch where {
+		case "fake":
+			p = fakes{bin: bin, scripts: filepath.Join(dir, "scripts"), dir: dir}
+		case "cluster":
+			if os.Getenv("KUBECONFIG") == "" {
+				return nil, errors.New("no cluster: make cluster-up, then eval \"$(cd test/lab/cluster && go run . env)\"")
+			}
+			p = cluster{scripts: filepath.Join(dir, "scripts"), dir: dir}
+		default:
+			return nil, fmt.Errorf("-where=%s: it is fake, cluster or both", o.where)
+		}
+		results = append(results, runIn(ctx, o, p, where, list, venvs)...)
+	}
+	return results, nil
+}
+
+// runIn runs the rows in one place, o.parallel at once.
+func runIn(ctx context.Context, o options, p place, where string, list []row, venvs map[string]venv) []result {
+	results := make([]result, len(list))
+	todo := make(chan int)
+	var group sync.WaitGroup
+	for range o.parallel {
+		group.Go(func() {
+			for i := range todo {
+				results[i] = runOne(ctx, o, p, where, list[i], venvs)
+			}
+		})
+	}
+	for i := range list {
+		todo <- i
+	}
+	close(todo)
+	group.Wait()
+	return results
+}
+
+// noted takes down whether the launcher has reported a hang.
+func noted(key, where string, out outcome) error {
+	dir, err := figure.Dir()
+	if err != nil {
+		return err
+	}
+	return hangs.Note(dir, "frameworks-"+where, key, out.ended.Sub(out.began), out.err)
+}
+
+func runOne(ctx context.Context, o options, p place, where string, r row, venvs map[string]venv) result {
+	res := result{Key: r.key, Framework: r.framework, Way: r.way, Where: where, CI: r.ci}
+	if where == "fake" && r.notFake != "" {
+		res.Result, res.Why = notHere, r.notFake
+		return res
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.deadline())
+	defer cancel()
+	out, err := p.run(ctx, r, venvs)
+	if err == nil {
+		res.Seen, err = r.judge(out)
+	}
+	res.Seconds = out.ended.Sub(out.began).Seconds()
+	if !hangs.Asked(r.flags) && out.err != "" {
+		err = errors.Join(err, noted(r.key, where, out))
+	}
+	res.Result = passed
+	if err != nil {
+		res.Result, res.Why = failed, err.Error()
+	}
+	fmt.Fprintf(os.Stderr, "frameworks: %s on %s: %s, %.1f s: %s %s\n", r.key, where, res.Result, res.Seconds, res.Seen, res.Why)
+	if err != nil || o.verbose {
+		fmt.Fprintf(os.Stderr, "--- stdout\n%s--- stderr\n%s---\n", out.out, out.err)
+	}
+	return res
+}
+
+// result is a row of the table.
+type result struct {
+	Key       string  `json:"key"`
+	Framework string  `json:"framework"`
+	Way       string  `json:"way"`
+	Where     string  `json:"where"`  // fake or cluster
+	Result    string  `json:"result"` // pass, fail, or "not here"
+	Seen      string  `json:"seen,omitempty"`
+	Why       string  `json:"why,omitempty"` // of what did not pass
+	Seconds   float64 `json:"seconds"`
+	CI        bool    `json:"ci"`
+	Packages  string  `json:"packages,omitempty"`
+}
+
+const (
+	passed  = "pass"
+	failed  = "fail"
+	notHere = "not here"
+)
+
+func table(w io.Writer, results []result) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "framework\tway of launch\twhere\tresult\tseconds\twhat was seen")
+	for _, r := range results {
+		seen := r.Seen
+		if r.Why != "" {
+			seen = strings.Join(strings.Fields(strings.TrimPrefix(seen+"; "+r.Why, "; ")), " ")
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.1f\t%s\n", r.Framework, r.Way, r.Where, r.Result, r.Seconds, seen)
+	}
+	return t.Flush()
+}
+
+// saved reads the results of earlier runs.
+func saved(paths []string) (results []result, err error) {
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		var part []result
+		if err := json.Unmarshal(text, &part); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		results = append(results, part...)
+	}
+	return results, nil
+}
+
+// save writes frameworks.json, and a figure for what failed: its bar is 0.
+func save(results []result) error {
+	dir, err := figure.Dir()
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "frameworks.json"), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	counts := map[string]map[string]int{}
+	for _, r := range results {
+		if counts[r.Where] == nil {
+			counts[r.Where] = map[string]int{}
+		}
+		counts[r.Where][r.Result]++
+	}
+	for where, count := range counts {
+		if _, err := figure.Keep(dir, "make frameworks", "frameworks-"+where, map[string]any{"failed": count[failed], "passed": count[passed]},
+			figure.Row{Name: "frameworks, " + where + ": rows that failed", Log: "failed", Op: "==", Bar: 0},
+			figure.Row{Name: "frameworks, " + where + ": rows that passed", Log: "passed", Op: ">=", Bar: 1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,11 @@
+//go:build tools
+
+// Package volcano pins the Volcano commands that test/lab/gang runs. Nothing is
+// compiled from this package: its imports keep the commands in go.mod and go.sum,
+// so that a plain `go build` finds them. Their custom resources come with the module.
+package volcano
+
+import (
+	_ "volcano.sh/volcano/cmd/controller-manager"
+	_ "volcano.sh/volcano/cmd/scheduler"
+)

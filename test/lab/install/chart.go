@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// edit is a piece of the manifests and what a chart has in its place.
+type edit struct{ from, to string }
+
+// edits are all that a chart can be told.
+func edits() []edit {
+	image := func(name string) string { return `{{ include "muster.image" (dict "root" . "name" "` + name + `") }}` }
+	return []edit{
+		{"        - --leader-elect\n", "        - --leader-elect\n" + "{{- with .Values.maxWorkers }}\n        - --max-workers={{ int . }}\n{{- end }}\n" +
+			"{{- if not .Values.metrics }}\n        - --metrics-addr=0\n{{- end }}\n" + served("        - --serve-kubeflow={{ .Values.serveKubeflow }}\n")},
+		{"namespace: muster-system", "namespace: {{ .Release.Namespace }}"},
+		{"ghcr.io/musterhq/muster-controller:dev", image("controller")},
+		{"ghcr.io/musterhq/muster-agent:dev", image("agent")},
+		{"        ports:\n        - containerPort: 8080\n          name: metrics\n", "{{- if .Values.metrics }}\n        ports:\n        - containerPort: 8080\n          name: metrics\n{{- end }}\n"},
+		{"  replicas: 2\n", "  replicas: {{ .Values.replicas }}\n"},
+		{`value: ""`, `value: {{ join "," .Values.namespaces | quote }}`},
+		{`        resources:
+          limits:
+            memory: 256Mi
+          requests:
+            cpu: 50m
+            memory: 64Mi
+`, "        resources: {{- toYaml .Values.resources | nindent 10 }}\n"},
+		{`      tolerations:
+      - effect: NoExecute
+        key: node.kubernetes.io/unreachable
+        operator: Exists
+        tolerationSeconds: 10
+      - effect: NoExecute
+        key: node.kubernetes.io/not-ready
+        operator: Exists
+        tolerationSeconds: 10
+`, "      tolerations: {{- toYaml .Values.tolerations | nindent 8 }}\n"},
+		{"      serviceAccountName: muster-controller\n", "      serviceAccountName: muster-controller\n" +
+			optional("imagePullSecrets") + optional("nodeSelector") + optional("affinity") + optional("priorityClassName")},
+	}
+}
+
+// optional is a field of the pod that stands there if the chart was told of it.
+func optional(field string) string {
+	return fmt.Sprintf("      {{- with .Values.%s }}\n      %s: {{- toYaml . | nindent 8 }}\n      {{- end }}\n", field, field)
+}
+
+// chart puts Helm's words where a chart can be told something.
+func chart(docs []string) (string, error) {
+	docs = slices.Clone(docs)
+	for _, e := range edits() {
+		found := false
+		for i, doc := range docs {
+			found = found || strings.Contains(doc, e.from)
+			docs[i] = strings.ReplaceAll(doc, e.from, e.to)
+		}
+		if !found {
+			return "", fmt.Errorf("make the chart: images/deploy has no %q: mend test/lab/install/chart.go", e.from)
+		}
+	}
+	for i, doc := range docs {
+		if strings.Contains(doc, "kind: ClusterRole") {
+			docs[i] = either(doc)
+		}
+	}
+	return head + strings.Join(docs, "---\n"), nil
+}
+
+// served is what stands there if the controller serves Kubeflow's kinds. Who writes off
+// into a file has written false.
+func served(text string) string {
+	return `{{- if not (has (toString .Values.serveKubeflow) (list "off" "false")) }}` + "\n" + text + "{{- end }}\n"
+}
+
+// kubeflow makes the chart's rights of those of images/serve-kubeflow: two that a
+// controller may have in a namespace, and two that there are of the cluster alone.
+func kubeflow(text string) (string, error) {
+	docs := strings.Split(text, "\n---\n")
+	if len(docs) != 4 {
+		return "", fmt.Errorf("make the chart: images/serve-kubeflow has %d objects, not 4: mend test/lab/install/chart.go", len(docs))
+	}
+	var all strings.Builder
+	for i, doc := range docs {
+		doc = strings.ReplaceAll(strings.TrimSuffix(doc, "\n")+"\n", "namespace: muster-system", "namespace: {{ .Release.Namespace }}")
+		if i < 2 {
+			all.WriteString(either(doc))
+		} else {
+			all.WriteString("{{- if not .Values.namespaces }}\n---\n" + doc + "{{- end }}\n")
+		}
+	}
+	return served("# Made by `make generate` out of images/serve-kubeflow.\n" + all.String()), nil
+}
+
+// metadataName is the line of an object's name, the first that there is.
+var metadataName = regexp.MustCompile(`\n  name: \S+\n`)
+
+// either gives a cluster's right, or the same in each namespace.
+func either(doc string) string {
+	in := strings.ReplaceAll(doc, "kind: ClusterRole", "kind: Role")
+	if name := metadataName.FindString(in); name != "" {
+		in = strings.Replace(in, name, name+"  namespace: {{ $namespace }}\n", 1)
+	}
+	in = strings.ReplaceAll(in, "{{ .Release.Namespace }}", "{{ $.Release.Namespace }}")
+	return "{{- if .Values.namespaces }}\n{{- range $namespace := .Values.namespaces }}\n---\n" + in + "{{- end }}\n{{- else }}\n---\n" + doc + "{{- end }}\n"
+}

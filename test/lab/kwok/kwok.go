@@ -1,0 +1,104 @@
+//go:build linux
+
+package kwok
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/musterhq/muster/test/suite/await"
+	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
+)
+
+// Played marks nodes that kwok plays, as a label and as a taint.
+const Played = "muster.dev/played"
+
+// Node is one to be played.
+func Node(i int) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("played-%d", i), Labels: map[string]string{Played: "true"}},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: Played, Value: "true", Effect: corev1.TaintEffectNoSchedule}}}}
+}
+
+// Play makes nodes, and has kwok play them until stop is called, which takes all
+// of it back. stop is never nil, also beside an error. kwok's words go to log.
+func Play(ctx context.Context, c client.Client, nodes []*corev1.Node, log string) (stop func(context.Context) error, err error) {
+	var made []*corev1.Node
+	var kwok *program.Process
+	stop = func(ctx context.Context) error {
+		var errs []error
+		if kwok != nil {
+			errs = append(errs, kwok.End())
+		}
+		for _, node := range made {
+			errs = append(errs, client.IgnoreNotFound(c.Delete(ctx, node)))
+		}
+		return errors.Join(errs...)
+	}
+	module, err := module()
+	if err != nil {
+		return stop, err
+	}
+	bin, err := module.Build(ctx)
+	if err != nil {
+		return stop, err
+	}
+	for _, node := range nodes {
+		if err := c.Create(ctx, node); err != nil {
+			return stop, fmt.Errorf("make node: %w", err)
+		}
+		made = append(made, node)
+	}
+	kwok, err = program.Start(log, nil, filepath.Join(bin, "kwok"), "--kubeconfig="+os.Getenv("KUBECONFIG"), "--manage-all-nodes=false", "--manage-nodes-with-label-selector="+Played+"=true",
+		// As kubelets do. Without leases the control plane takes the nodes for dead after
+		// a minute, and tells of each pod.
+		"--node-lease-duration-seconds=40")
+	if err != nil {
+		return stop, err
+	}
+	return stop, played(ctx, c, len(nodes))
+}
+
+// Version of kwok that plays.
+func Version() (string, error) {
+	m, err := module()
+	if err != nil {
+		return "", err
+	}
+	return m.Version()
+}
+
+func module() (program.Module, error) {
+	root, err := figure.Root()
+	return program.Module{Dir: filepath.Join(root, "test/lab/kwok/pinned"), Path: "sigs.k8s.io/kwok", Name: "kwok", Commands: []string{"cmd/kwok"}}, err
+}
+
+// played waits until so many nodes are Ready.
+func played(ctx context.Context, c client.Client, nodes int) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return await.Until(ctx, 100*time.Millisecond, "played nodes", func() (bool, error) {
+		var list corev1.NodeList
+		err := c.List(ctx, &list, client.MatchingLabels{Played: "true"})
+		return err == nil && ready(list) >= nodes, err
+	})
+}
+
+func ready(list corev1.NodeList) (n int) {
+	for _, node := range list.Items {
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,89 @@
+//go:build linux
+
+package measure
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Server is what an API server says of itself.
+type Server struct {
+	At         time.Time
+	Streams    float64 // requests for pods/exec that go on
+	CPUSeconds float64
+	Goroutines float64
+	Live       float64 // bytes on the heap, and of stacks
+	Resident   float64 // bytes
+}
+
+// Server reads the API server's metrics.
+func (w *World) Server(ctx context.Context) (Server, error) {
+	text, err := w.Fetch(ctx, "/metrics")
+	if err != nil {
+		return Server{}, err
+	}
+	s, err := parseServer(text)
+	s.At = time.Now()
+	return s, err
+}
+
+// Fetch gets a path of the API server, over a connection that stays.
+func (w *World) Fetch(ctx context.Context, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.Config.Host+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := w.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("read the API server's %s: %w", path, err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = errors.New(answer.Status)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the API server's %s: %w", path, err)
+	}
+	return text, nil
+}
+
+// parseServer reads Prometheus' text format. It looks for a few of its many lines, as what this
+// takes of the machine is measured too. The gauge of streams is not there before the first one.
+func parseServer(text []byte) (s Server, err error) {
+	plain := map[string]float64{"process_cpu_seconds_total": -1, "go_goroutines": -1, "go_memstats_heap_alloc_bytes": -1,
+		"go_memstats_stack_inuse_bytes": -1, "process_resident_memory_bytes": -1}
+	for line := range bytes.Lines(text) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+		_, wanted := plain[name]
+		exec := strings.HasPrefix(name, "apiserver_longrunning_requests{") && strings.Contains(name, `resource="pods"`) && strings.Contains(name, `subresource="exec"`)
+		if !wanted && !exec {
+			continue
+		}
+		value, err := strconv.ParseFloat(rest, 64)
+		if err != nil {
+			return s, fmt.Errorf("read metrics: %w", err)
+		}
+		if exec {
+			s.Streams += value
+		} else {
+			plain[name] = value
+		}
+	}
+	for name, value := range plain {
+		if value < 0 {
+			return s, fmt.Errorf("read metrics: no %s", name)
+		}
+	}
+	s.CPUSeconds, s.Goroutines, s.Resident = plain["process_cpu_seconds_total"], plain["go_goroutines"], plain["process_resident_memory_bytes"]
+	s.Live = plain["go_memstats_heap_alloc_bytes"] + plain["go_memstats_stack_inuse_bytes"]
+	return s, nil
+}

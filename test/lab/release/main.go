@@ -1,0 +1,163 @@
+// Command release makes and checks what goes beside a release's binaries:
+//
+//	release repro -tags T -ldflags F [-arch amd64,arm64]   two builds, one hash
+//	release sbom BINARY...                                  BINARY.cdx.json beside each
+//	release vuln [PACKAGE...]                               govulncheck, ./cmd/... by default
+//
+// # repro
+//
+// Builds agent and agent-launcher of the checked-out commit twice for each
+// architecture: from two clones in directories of different names, with two
+// empty build caches, other temporary directories, time zones and numbers of
+// compilers at once. It prints a line for each binary, and fails when any two
+// differ. Changes that are not committed are not in it; it says so.
+//
+// # sbom
+//
+// Writes CycloneDX 1.6 out of what the linker has put into the binary: its
+// modules with versions and checksums, Go's own version, the flags. Licences are
+// read from the modules' files in the module cache; one that is not recognised
+// is an error. The same binary gives the same bytes: there is neither a time nor
+// a random number in it.
+//
+// # vuln
+//
+// Runs govulncheck. Its database, $GOVULNDB or https://vuln.go.dev, must be in
+// reach, so this is for release machines.
+//
+// Exit codes: 0 well; 1 it failed, or two builds differ; 3 vulnerabilities were
+// found; 64 usage; 69 the vulnerability database is out of reach.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// Exit codes besides 0 and 1; 3 is govulncheck's own.
+const (
+	exitFound      = 3
+	exitUsage      = 64
+	exitNoDatabase = 69
+)
+
+// codeError is an error with an exit code of its own.
+type codeError struct {
+	code int
+	err  error
+}
+
+func (e *codeError) Error() string { return e.err.Error() }
+func (e *codeError) Unwrap() error { return e.err }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, os.Args[1:])
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "release: "+err.Error())
+	code := 1
+	var coded *codeError
+	if errors.As(err, &coded) {
+		code = coded.code
+	}
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string) error {
+	verbs := map[string]func(context.Context, []string) error{"repro": repro, "sbom": sbom, "vuln": vuln}
+	if len(args) > 0 {
+		if verb, ok := verbs[args[0]]; ok {
+			return verb(ctx, args[1:])
+		}
+	}
+	return &codeError{exitUsage, errors.New("it takes repro, sbom or vuln")}
+}
+
+// govulncheck, built by the Go that builds the release: Debian's is of 2023 and
+// does not read today's export data.
+const govulncheck = "golang.org/x/vuln/cmd/govulncheck@v1.8.0"
+
+// database is govulncheck's own default.
+const database = "https://vuln.go.dev"
+
+func vuln(ctx context.Context, packages []string) (err error) {
+	db := os.Getenv("GOVULNDB")
+	if db == "" {
+		db = database
+	}
+	if err := reach(ctx, db); err != nil {
+		return &codeError{exitNoDatabase, fmt.Errorf("the vulnerability database %s is out of reach (%w): "+
+			"run this on a release machine, or set GOVULNDB to a mirror", db, err)}
+	}
+	root, err := figure.Root()
+	if err != nil {
+		return err
+	}
+	if len(packages) == 0 {
+		packages = []string{"./cmd/..."}
+	}
+	dir, err := os.MkdirTemp("", "vuln")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	install := exec.CommandContext(ctx, "go", "install", govulncheck)
+	install.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=")
+	if out, err := install.CombinedOutput(); err != nil {
+		return fmt.Errorf("install govulncheck: %w\n%s", err, out)
+	}
+	check := exec.CommandContext(ctx, filepath.Join(dir, "govulncheck"), append([]string{"-db", db, "-tags", "grpcnotrace"}, packages...)...)
+	check.Dir, check.Stdout, check.Stderr = root, os.Stdout, os.Stderr
+	err = check.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == exitFound {
+		return &codeError{exitFound, errors.New("vulnerabilities were found")}
+	}
+	if err != nil {
+		return fmt.Errorf("govulncheck: %w", err)
+	}
+	return nil
+}
+
+// reach asks for the database's smallest file; see https://go.dev/security/vuln/database.
+func reach(ctx context.Context, db string) error {
+	u, err := url.Parse(db)
+	if err != nil {
+		return err
+	}
+	if u.Scheme == "file" {
+		_, err := os.Stat(filepath.Join(u.Path, "index", "db.json"))
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("index", "db.json").String(), nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return errors.Unwrap(err) // of *url.Error: the address stands in our sentence already
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return errors.New(answer.Status)
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return err
+}

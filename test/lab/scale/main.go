@@ -1,0 +1,65 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/musterhq/muster/test/lab/measure"
+	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
+)
+
+// options are the command line.
+type options struct {
+	bin, only              string
+	launches, workers      int
+	jobs, jobsAlone, nodes int
+}
+
+func main() { program.Main("scale", run) }
+
+func run(ctx context.Context) (err error) {
+	o := options{workers: 20, jobsAlone: 5, nodes: 4}
+	flag.StringVar(&o.bin, "bin", "bin", "`DIR` of the controller's binary")
+	flag.StringVar(&o.only, "only", "", "launches or many (default: both)")
+	flag.IntVar(&o.launches, "launches", 20, "launch `N` times")
+	flag.IntVar(&o.jobs, "jobs", 200, "`N` jobs at once")
+	flag.Parse()
+	if o.only != "" && o.only != "launches" && o.only != "many" {
+		return fmt.Errorf("-only=%s: there are launches and many", o.only)
+	}
+	m, err := measure.New("scale")
+	if err != nil {
+		return err
+	}
+	w := &world{m}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := w.Install(ctx); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		name string
+		do   func(context.Context, options) error
+	}{{"launches", w.launches}, {"many", w.many}} {
+		if o.only != "" && o.only != part.name {
+			continue
+		}
+		before := w.Steps()
+		if err := errors.Join(part.do(ctx, o), w.Undo(before)); err != nil { // no controller goes on beside the next part's
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
+// world is the cluster, and what we have changed in it.
+type world struct{ *measure.World }
+
+// record records figures, and prints them.
+func record(name string, raw any, rows ...figure.Row) error {
+	return figure.Report("make e2e-scale", name, raw, rows...)
+}

@@ -1,0 +1,96 @@
+//go:build soak
+
+package soak
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	"k8s.io/klog/v2"
+
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// bin is the directory of agent and agent-launcher.
+var bin string
+
+// ownMounts marks the process that has a mount namespace of its own.
+const ownMounts = "MUSTER_OWN_MOUNTS"
+
+// TestMain runs the tests in a mount namespace of their own where it may.
+func TestMain(m *testing.M) {
+	if os.Getuid() == 0 && os.Getenv(ownMounts) == "" {
+		os.Exit(inOwnMounts())
+	}
+	klog.SetLogger(logr.Discard()) // the server half logs each cut
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // they wait more than they compute
+		panic(err)
+	}
+	code, err := prepared(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "test/lab/soak:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func inOwnMounts() int {
+	runtime.LockOSThread() // Pdeathsig means this thread
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), ownMounts+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	// Unshareflags makes the propagation private, Pdeathsig ends it with us.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "test/lab/soak:", err)
+		return 1
+	}
+	return 0
+}
+
+func prepared(m *testing.M) (int, error) {
+	if bin = os.Getenv("MUSTER_BIN"); bin != "" {
+		var err error
+		if bin, err = filepath.Abs(bin); err != nil {
+			return 1, err
+		}
+		return m.Run(), nil
+	}
+	dir, err := os.MkdirTemp("", "soak-bin")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	for name, pkg := range map[string]string{"agent": "./cmd/agent", "agent-launcher": "./cmd/launcher"} {
+		cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-o", filepath.Join(dir, name), pkg)
+		cmd.Dir, cmd.Env = filepath.Join("..", "..", ".."), append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return 1, fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
+	}
+	bin = dir
+	return m.Run(), nil
+}
+
+// record writes a figure where $MUSTER_OUT is set, and requires its bar in any
+// case.
+func record(t *testing.T, command, raw string, rows []figure.Row, numbers any) {
+	t.Helper()
+	dir := os.Getenv("MUSTER_OUT")
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	kept, err := figure.Keep(dir, command, raw, numbers, rows...)
+	require.NoError(t, err)
+	t.Log(kept)
+	require.NoError(t, figure.Missed(kept))
+}

@@ -1,0 +1,100 @@
+//go:build linux
+
+// Package table is the program around rows that are played one after the other on a
+// cluster: its flags, its table, its exit code.
+package table
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/musterhq/muster/test/suite/program"
+)
+
+// Row is something that happens on a cluster, and what has to be seen.
+type Row struct {
+	Key  string // on the command line
+	What string
+	// Play makes it happen, and leaves nothing of it. out is the directory of the
+	// figures; seen is for the table.
+	Play func(ctx context.Context, out string) (seen []string, err error)
+}
+
+// Program is a number of rows.
+type Program struct {
+	Name  string
+	Rows  []Row
+	Build func(context.Context) error // what takes minutes the first time
+	Begin func(context.Context) error // before the first row
+	End   func(context.Context) error // after the last, however it went; nil: nothing
+}
+
+// Main plays the rows that the command line asks for. It ends with 1 when one did not go
+// as it should.
+func (p Program) Main() { program.Main(p.Name, p.run) }
+
+func (p Program) run(ctx context.Context) error {
+	only := flag.String("rows", "", "only these, separated by commas")
+	list := flag.Bool("list", false, "list the rows")
+	build := flag.Bool("build", false, "build what the rows need, and nothing else")
+	flag.Parse()
+	chosen := slices.DeleteFunc(slices.Clone(p.Rows), func(r Row) bool {
+		return *only != "" && !slices.Contains(strings.Split(*only, ","), r.Key)
+	})
+	switch {
+	case len(chosen) == 0:
+		return fmt.Errorf("-rows=%s: there is none; -list lists them", *only)
+	case *list:
+		for _, r := range chosen {
+			fmt.Printf("%-14s %s\n", r.Key, r.What)
+		}
+		return nil
+	case os.Getenv("KUBECONFIG") == "" || os.Getenv("MUSTER_CLUSTER") == "":
+		return errors.New("no cluster: make cluster-up, then eval \"$(go -C test/lab/cluster run . env)\"")
+	}
+	if err := p.Build(ctx); err != nil || *build {
+		return err
+	}
+	return p.play(ctx, chosen)
+}
+
+func (p Program) play(ctx context.Context, chosen []Row) (err error) {
+	out, err := figure.Dir()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(out, "raw"), 0o755); err != nil {
+		return err
+	}
+	if p.End != nil {
+		defer func() { err = errors.Join(err, p.End(context.WithoutCancel(ctx))) }()
+	}
+	if err := p.Begin(ctx); err != nil {
+		return err
+	}
+	var failed []string
+	for _, r := range chosen {
+		began := time.Now()
+		seen, err := r.Play(ctx, out)
+		verdict := "pass"
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			verdict, failed = "FAIL", append(failed, r.Key)
+		}
+		fmt.Printf("%-14s %s  %3.0f s  %s\n", r.Key, verdict, time.Since(began).Seconds(), strings.Join(seen, "; "))
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %s: %v\n", p.Name, r.Key, err)
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("not as it should: %s", strings.Join(failed, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/rsh"
+	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/test/suite/figure"
+	"github.com/prometheus/procfs"
+)
+
+// spawn forks without os/exec, whose own goroutines would be measured too.
+func spawn(path string, args, env []string, files ...*os.File) (int, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer null.Close()
+	fds := []uintptr{null.Fd(), null.Fd(), os.Stderr.Fd()}
+	for i, f := range files {
+		fds[i] = f.Fd()
+	}
+	pid, err := syscall.ForkExec(path, append([]string{"agent"}, args...), &syscall.ProcAttr{Env: append([]string{}, env...), Files: fds})
+	if err != nil {
+		return 0, fmt.Errorf("start %s: %w", path, err)
+	}
+	return pid, nil
+}
+
+// ended waits for pid, which must exit with 0.
+func ended(pid int) error {
+	var ws syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(pid, &ws, 0, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err == nil && (!ws.Exited() || ws.ExitStatus() != 0) {
+			err = fmt.Errorf("pid %d ended with status %#x", pid, int(ws))
+		}
+		return err
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// startTimes measures fork to exit of `agent version`.
+func startTimes(agent string) (figure.Series, error) {
+	s := figure.Series{Unit: "ms", Reduce: "median"}
+	for range runs {
+		begin := time.Now()
+		pid, err := spawn(agent, []string{"version"}, nil)
+		if err == nil {
+			err = ended(pid)
+		}
+		if err != nil {
+			return s, err
+		}
+		s.Samples = append(s.Samples, milliseconds(time.Since(begin)))
+	}
+	return s, nil
+}
+
+// stubs measures fork to the last byte of the request of `agent rsh`, and the
+// stub's memory: while it waits for the answer, and the most until then.
+func stubs(agent, dir string) (start, rss, peak figure.Series, err error) {
+	start = figure.Series{Unit: "ms", Reduce: "median"}
+	rss = figure.Series{Unit: "bytes", Reduce: "max"}
+	peak = figure.Series{Unit: "bytes", Reduce: "max"}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return start, rss, peak, err
+	}
+	l, err := rundir.Listen(filepath.Join(dir, names.BrokerSocket))
+	if err != nil {
+		return start, rss, peak, err
+	}
+	defer l.Close()
+	for range runs {
+		took, now, high, err := stub(agent, dir, l)
+		if err != nil {
+			return start, rss, peak, fmt.Errorf("stub: %w", err)
+		}
+		start.Samples = append(start.Samples, milliseconds(took))
+		rss.Samples = append(rss.Samples, now)
+		peak.Samples = append(peak.Samples, high)
+	}
+	return start, rss, peak, nil
+}
+
+// stub runs one; now and high are its bytes while it waits, and at most.
+func stub(agent, dir string, l *net.UnixListener) (took time.Duration, now, high float64, err error) {
+	begin := time.Now()
+	pid, err := spawn(agent, []string{"rsh", "worker-3", "orted", "--daemonize"}, []string{names.EnvDir + "=" + dir})
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it is ours and not collected yet
+		}
+		err = errors.Join(err, ended(pid))
+	}()
+	if err := l.SetDeadline(begin.Add(20 * time.Second)); err != nil {
+		return 0, 0, 0, err
+	}
+	conn, err := l.Accept()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer conn.Close()
+	var size [4]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		return 0, 0, 0, err
+	}
+	if _, err := io.ReadFull(conn, make([]byte, binary.BigEndian.Uint32(size[:]))); err != nil {
+		return 0, 0, 0, err
+	}
+	took = time.Since(begin)
+	if err := asleep(pid); err != nil {
+		return 0, 0, 0, err
+	}
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	status, err := p.NewStatus()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	_, err = conn.Write(rsh.AppendReply(nil, rsh.Reply{}))
+	return took, float64(status.VmRSS), float64(status.VmHWM), err
+}
+
+// asleep polls until every thread of pid waits in the kernel, and did so 20 ms
+// before without having run since: of a Go program the first thread may wait
+// while another one works.
+func asleep(pid int) error {
+	before := ""
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		now, err := waits(pid)
+		if err != nil {
+			return err
+		}
+		if now != "" && now == before {
+			return nil
+		}
+		before = now
+	}
+	return fmt.Errorf("pid %d never waited", pid)
+}
+
+// waits tells the processor times of pid's threads; "" while one of them runs.
+func waits(pid int) (string, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil {
+		return "", err
+	}
+	all := ""
+	for _, thread := range threads {
+		data, err := os.ReadFile(thread)
+		if err != nil {
+			return "", err
+		}
+		_, rest, _ := strings.Cut(string(data), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) < 13 || fields[0] != "S" {
+			return "", nil
+		}
+		switches, err := os.ReadFile(filepath.Join(filepath.Dir(thread), "schedstat"))
+		if err != nil {
+			return "", err
+		}
+		all += thread + " " + string(switches)
+	}
+	return all, nil
+}

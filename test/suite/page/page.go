@@ -1,0 +1,146 @@
+// Package page writes what a program has found out into a page that people write:
+// between two marks, which stay where they are.
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Put replaces what stands in the file at path between the line that begins with
+// "<!-- NAME: begin" and "<!-- NAME: end -->". A page without these is an error, and
+// stays as it is.
+func Put(path, name, body string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	first, last := "<!-- "+name+": begin", "<!-- "+name+": end -->"
+	begin, end := bytes.Index(text, []byte(first)), bytes.Index(text, []byte(last))
+	if begin < 0 || end < begin {
+		return fmt.Errorf("%s has no lines %q and %q", path, first, last)
+	}
+	head := begin + bytes.IndexByte(text[begin:], '\n') + 1
+	return os.WriteFile(path, slices.Concat(text[:head], []byte(body), text[end:]), 0o644)
+}
+
+// A page says with each block of code what it is, behind the fence:
+//
+//	sh             commands, to be pasted where the repository, agent and kubectl are
+//	sh launcher    commands, to be pasted in a launcher's pod
+//	console        the same, each behind "$ ", with what it may print
+//	yaml NAME      a file, which commands of the page read
+//	anything else  nothing to run
+//
+// A line "<!-- not run: REASON -->" before a block takes it out of the tests. A block
+// that is indented instead of fenced is something that is printed.
+
+// Block is a block of code of a page.
+type Block struct {
+	Page     string
+	Line     int    // of its first line, from 1
+	Language string // sh, yaml...; "": none, or indented
+	Word     string // behind the language
+	Text     string
+	NotRun   string // why no test pastes it
+}
+
+// At is where it stands, for people.
+func (b Block) At() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
+
+// Commands are what is to be pasted; "": nothing.
+func (b Block) Commands() string {
+	switch b.Language {
+	case "sh":
+		return b.Text
+	case "console":
+		var lines []string
+		for line := range strings.Lines(b.Text) {
+			if command, ok := strings.CutPrefix(line, "$ "); ok {
+				lines = append(lines, command)
+			}
+		}
+		return strings.Join(lines, "")
+	}
+	return ""
+}
+
+const notRun = "<!-- not run: "
+
+// Blocks are the blocks of a page, in order.
+func Blocks(name, text string) (all []Block) {
+	lines := strings.Split(text, "\n")
+	line := func(i int) string {
+		if i < 0 || i >= len(lines) {
+			return ""
+		}
+		return lines[i]
+	}
+	for i := 0; i < len(lines); i++ {
+		b := Block{Page: name, Line: i + 1}
+		begin := i
+		switch info, fenced := strings.CutPrefix(line(i), "```"); {
+		case fenced:
+			b.Language, b.Word, _ = strings.Cut(info, " ")
+			for i++; i < len(lines) && line(i) != "```"; i++ {
+				b.Text += line(i) + "\n"
+			}
+		case strings.HasPrefix(line(i), "    ") && strings.TrimSpace(line(i-1)) == "":
+			for ; strings.HasPrefix(line(i), "    "); i++ {
+				b.Text += line(i)[4:] + "\n"
+			}
+		default:
+			continue
+		}
+		if reason, ok := strings.CutPrefix(line(begin-1), notRun); ok {
+			b.NotRun = strings.TrimSuffix(reason, " -->")
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// Pages reads the blocks of the README and of docs, by the page's path below root.
+func Pages(root string) (map[string][]Block, error) {
+	files := []string{filepath.Join(root, "README.md")}
+	for _, pattern := range []string{"docs/*.md", "docs/migrate/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
+	}
+	all := map[string][]Block{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		name, err := filepath.Rel(root, file)
+		if err != nil {
+			return nil, err
+		}
+		if blocks := Blocks(name, string(text)); len(blocks) > 0 {
+			all[name] = blocks
+		}
+	}
+	return all, nil
+}
+
+// programs are what commands of our pages begin with.
+var programs = []string{"$", "agent", "arena", "cd", "curl", "docker", "eval", "git", "go", "helm", "kubectl", "make", "mpirun", "pip", "sed", "${SUBMIT:-agent}"}
+
+// LooksTyped gives the first line of a text that somebody is to type; "" where none is.
+func LooksTyped(text string) string {
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) > 1 && slices.Contains(programs, words[0]) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}

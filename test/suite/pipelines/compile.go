@@ -1,0 +1,51 @@
+package pipelines
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/musterhq/muster/test/suite/program"
+)
+
+//go:embed compile.py
+var script string
+
+// SDKs are the environments of test/lab/frameworks with a Pipelines SDK.
+var SDKs = []string{"kfp1", "kfp2"}
+
+// Step is what the step's container is given.
+type Step struct {
+	SDK     string            // its version
+	Image   string            //
+	Command []string          //
+	Args    []string          // no placeholder is left
+	Outputs map[string]string // path of each output
+	Metrics string            // what the file of metrics is to that version: an artifact's name, or its type
+}
+
+// Compile loads the component file with an SDK and compiles a pipeline that calls it
+// with arguments.
+func Compile(ctx context.Context, sdk, component string, arguments map[string]any) (Step, error) {
+	var step Step
+	dir, err := program.Venv(ctx, sdk)
+	if err != nil {
+		return step, err
+	}
+	given, err := json.Marshal(arguments)
+	if err != nil {
+		return step, err
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "bin", "python3"), "-c", script, component)
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(given), &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return step, fmt.Errorf("compile %s with %s: %w\n%s", component, sdk, err, stderr.String())
+	}
+	return step, json.Unmarshal(out, &step)
+}

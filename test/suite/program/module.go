@@ -1,0 +1,105 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/musterhq/muster/test/suite/figure"
+)
+
+// Module is another project's, and which of its programs are wanted.
+type Module struct {
+	Dir      string   // of the go.mod that pins it
+	Path     string   // as in that go.mod
+	Name     string   // of the directory that the programs get, with the version behind it
+	Commands []string // packages below Path
+	Stamp    string   // the variable that the program takes its version from, if any
+}
+
+// Version is the one in the go.mod.
+func (m Module) Version() (string, error) {
+	text, err := os.ReadFile(filepath.Join(m.Dir, "go.mod"))
+	if err != nil {
+		return "", fmt.Errorf("find version: %w", err)
+	}
+	found := regexp.MustCompile(`(?m)^\s*(?:require )?` + regexp.QuoteMeta(m.Path) + ` (v\S+)`).FindSubmatch(text)
+	if found == nil {
+		return "", fmt.Errorf("find version: %s/go.mod has no %s", m.Dir, m.Path)
+	}
+	return string(found[1]), nil
+}
+
+// Build makes the programs, if they are not there, and gives their directory: beside those
+// of the cluster ($MUSTER_CLUSTER), else in the user's cache. They are built into
+// another one first, so that an interrupted build leaves nothing that looks finished.
+func (m Module) Build(ctx context.Context) (dir string, err error) {
+	version, err := m.Version()
+	if err != nil {
+		return "", err
+	}
+	place := filepath.Dir(os.Getenv("MUSTER_CLUSTER"))
+	if place == "." {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("find a place for %s: %w", m.Name, err)
+		}
+		place = filepath.Join(cache, "muster", "bin")
+	}
+	dir = filepath.Join(place, m.Name+"-"+version)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	fmt.Fprintf(os.Stderr, "building %s %s (minutes, the first time)\n", m.Path, version)
+	if err := os.MkdirAll(dir+".part", 0o755); err != nil {
+		return "", fmt.Errorf("make directory: %w", err)
+	}
+	flags := "-s -w"
+	if m.Stamp != "" {
+		flags += " -X " + m.Stamp + "=" + version
+	}
+	args := []string{"go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", flags, "-o", dir + ".part/"}
+	for _, c := range m.Commands {
+		args = append(args, m.Path+"/"+c)
+	}
+	if out, err := m.command(ctx, "nice", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", m.Path, err, out)
+	}
+	return dir, os.Rename(dir+".part", dir)
+}
+
+// Source is the directory of the module's files.
+func (m Module) Source(ctx context.Context) (string, error) {
+	out, err := m.command(ctx, "go", "list", "-mod=readonly", "-f", "{{.Module.Dir}}", m.Path+"/"+m.Commands[0]).Output()
+	if err != nil {
+		return "", fmt.Errorf("find module %s: %w", m.Path, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+func (m Module) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = m.Dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
+	return cmd
+}
+
+// Venv gives the directory of a Python environment of test/lab/frameworks, made of
+// PyPI's packages at pinned versions if it is not there.
+func Venv(ctx context.Context, name string) (dir string, err error) {
+	root, err := figure.Root()
+	if err != nil {
+		return "", fmt.Errorf("make the Python environment %s: %w", name, err)
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "test/lab/run"), "frameworks", "-venv", name)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("make the Python environment %s: %w", name, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
