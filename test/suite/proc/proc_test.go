@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,8 +16,9 @@ func TestWipe(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "sleep 600 & exec sleep 600")
 	cmd.Env = []string{mark, "PROC_OTHER=a b"}
 	require.NoError(t, cmd.Start())
-	found := Marked(mark)
-	require.NotEmpty(t, found)
+	var found []Process
+	// The kernel shows the environment a moment after Start returns.
+	require.Eventually(t, func() bool { found = Marked(mark); return len(found) > 0 }, 10*time.Second, time.Millisecond)
 	require.Contains(t, []string{"sh", "sleep"}, found[0].Comm)
 	require.Equal(t, "a b", found[0].Getenv("PROC_OTHER"))
 	require.Empty(t, found[0].Getenv("PROC"))
