@@ -60,9 +60,9 @@ func TestLaunchJob(t *testing.T) {
 	}, 40*time.Second, time.Second, "children stay")
 }
 
-// TestLaunchJobReasons: what is in a job's way stands in kubectl get lj, and
-// goes away with its cause.
-func TestLaunchJobReasons(t *testing.T) {
+// TestLaunchJobQuota: a quota is the reason soon, and the job goes on when there is room. It has the
+// machine to itself: the bar is the controller's, not that of a machine full of other tests' pods.
+func TestLaunchJobQuota(t *testing.T) {
 	s := newSpace(t)
 	s.apply(map[string]any{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"name": "few"},
 		"spec": map[string]any{"hard": map[string]string{"pods": "3"}}})
@@ -72,12 +72,17 @@ func TestLaunchJobReasons(t *testing.T) {
 	status := s.becomes("five", 15*time.Second, "refused by the quota", func(s v1alpha1.LaunchJobStatus) bool { return s.Reason == "Rejected" })
 	t.Logf("the quota was the reason after %.1f s: %s", time.Since(began).Seconds(), status.Message)
 	require.LessOrEqual(t, time.Since(began), 10*time.Second)
-	t.Parallel() // not before: the bar is the controller's, not that of a machine full of other tests' pods
 	require.Contains(t, status.Message, "exceeded quota: few")
 	require.Len(t, s.pods(), 3)
 	s.kubectl("patch", "resourcequota", "few", "--type=merge", "-p", `{"spec":{"hard":{"pods":"10"}}}`)
 	s.becomes("five", 60*time.Second, "over", inPhase(v1alpha1.PhaseSucceeded))
+}
 
+// TestLaunchJobReasons: what is in a job's way stands in kubectl get lj, and
+// goes away with its cause.
+func TestLaunchJobReasons(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
 	s.launch(launchJob(t, "img", []string{"mpirun", "/opt/muster-test/hello"}, func(j *v1alpha1.LaunchJob) {
 		j.Spec.Roles[0].Template.Spec.Containers[0].Image = "localhost/muster-none:dev"
 	}))
@@ -88,7 +93,7 @@ func TestLaunchJobReasons(t *testing.T) {
 	s.apply(map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "ours"},
 		"spec": map[string]any{"ports": []any{map[string]any{"port": 80}}}})
 	s.launch(launchJob(t, "ours", []string{"true"}))
-	status = s.becomes("ours", 20*time.Second, "NameTaken", func(s v1alpha1.LaunchJobStatus) bool { return s.Reason == "NameTaken" })
+	status := s.becomes("ours", 20*time.Second, "NameTaken", func(s v1alpha1.LaunchJobStatus) bool { return s.Reason == "NameTaken" })
 	require.Contains(t, status.Message, "there is a Service ours that is not this job's")
 	s.kubectl("delete", "service", "ours")
 	s.kubectl("wait", "--for=condition=Launched", "lj/ours", "--timeout=50s")
@@ -214,7 +219,9 @@ func TestLaunchJobRecovers(t *testing.T) {
 		t.Logf("%s: %.1f s to the next attempt's first line", name, time.Since(struck).Seconds())
 		s.becomes(name, time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
 		require.NotEqual(t, uid, s.pod(name+"-worker-1").UID)
-		require.Equal(t, name == "evicted", strings.Contains(s.logs(name+"-launcher"), "uses up no restart"))
+		if name == "evicted" { // of the other one it depends on whether the worker still tells that it was told to stop
+			require.Contains(t, s.logs(name+"-launcher"), "uses up no restart")
+		}
 	}
 }
 
