@@ -135,7 +135,7 @@ func (s fixed) departing() map[string]bool { return map[string]bool{} }
 // outlast implements membership.
 func (s fixed) outlast(*attempt) {}
 
-// inDoubt: the verdict may still change. A job that failed with all its workers
+// inDoubt reports whether the verdict may still change. A job that failed with all its workers
 // alive has one round trip to wait.
 func (s fixed) inDoubt(ctx context.Context, failed bool) bool {
 	switch {

@@ -68,5 +68,5 @@ func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	return d
 }
 
-// over: somebody wants the whole run to end.
+// over reports whether somebody wants the whole run to end.
 func (a *attempt) over() bool { return a.watcher.ending.told != 0 || a.watcher.interrupted }

@@ -219,9 +219,10 @@ func TestLaunchJobRecovers(t *testing.T) {
 		t.Logf("%s: %.1f s to the next attempt's first line", name, time.Since(struck).Seconds())
 		s.becomes(name, time.Minute, "over", inPhase(v1alpha1.PhaseSucceeded))
 		require.NotEqual(t, uid, s.pod(name+"-worker-1").UID)
-		if name == "evicted" { // of the other one it depends on whether the worker still tells that it was told to stop
-			require.Contains(t, s.logs(name+"-launcher"), "uses up no restart")
-		}
+		// A pod deleted by force uses up a restart, unless its worker could still tell that it was told to stop.
+		log := s.logs(name + "-launcher")
+		told := name == "evicted" || strings.Contains(log, name+"-worker-1 was told to go from outside")
+		require.Equal(t, told, strings.Contains(log, "uses up no restart"))
 	}
 }
 

@@ -79,12 +79,12 @@ func giveRoles(s Situation, workers []framework.Node) error {
 	return nil
 }
 
-// noRDMA: every worker has said that it has no such device.
+// noRDMA reports whether every worker has said that it has no such device.
 func noRDMA(s Situation) bool {
 	return len(s.Ranked) > 0 && !slices.ContainsFunc(s.Ranked, func(w rendezvous.Worker) bool { return !s.Welcomes[w.Name].NoRDMA })
 }
 
-// noGPU: every worker has said that it has no accelerator.
+// noGPU reports whether every worker has said that it has no accelerator.
 func noGPU(s Situation) bool {
 	return len(s.Ranked) > 0 && !slices.ContainsFunc(s.Ranked, func(w rendezvous.Worker) bool { return !s.Welcomes[w.Name].NoGPU })
 }
