@@ -16,13 +16,15 @@ import (
 )
 
 // slow is a rank that saves for as long as its number among the arguments says; "-": it has no
-// handler. If there is a checkpoint it ends at once, and says on how many ranks.
+// handler. If there is a checkpoint it ends at once, and says on how many ranks: in one write, as
+// Hydra mixes what ranks write in pieces, which an unbuffered print does.
 const slow = `
 import glob, os, signal, sys, time
 name = next(n for n in ("OMPI_COMM_WORLD_RANK", "PMI_RANK") if n in os.environ)
 me = os.environ[name]
 if glob.glob("saved.*"):
-    print("again: rank", me, "of", os.environ[name.replace("RANK", "SIZE")], "on", os.environ["MUSTER_WORKER"])
+    size, worker = os.environ[name.replace("RANK", "SIZE")], os.environ["MUSTER_WORKER"]
+    os.write(1, f"again: rank {me} of {size} on {worker}\n".encode())
     sys.exit(0)
 took = sys.argv[1 + int(me)]
 def save(number, frame):
@@ -105,7 +107,7 @@ const together = `
 import glob, os, signal, sys, time
 me, size = os.environ["RANK"], int(os.environ["WORLD_SIZE"])
 if glob.glob("saved.*"):
-    print("again: rank", me, "of", size)
+    os.write(1, f"again: rank {me} of {size}\n".encode())
     sys.exit(0)
 def save(number, frame):
     open("asked." + me, "w").close()

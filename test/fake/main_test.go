@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -235,16 +236,19 @@ func TestRemainsSees(t *testing.T) {
 	t.Parallel()
 	j := start(t, agentRun(t, []string{"--fake=2"}, "sh", "-c", "echo ready; exec sleep inf"))
 	j.out.await(t, "ready\n")
-	workers := 0
 	var all []string
-	for _, p := range remains(j.mark) {
-		all = append(all, p.Line())
-		if p.onWorker() {
-			workers++
+	workers := 0
+	require.Eventually(t, func() bool { // the command's words change after its line
+		all, workers = nil, 0
+		for _, p := range remains(j.mark) {
+			all = append(all, p.Line())
+			if p.onWorker() {
+				workers++
+			}
 		}
-	}
+		return slices.Contains(all, "sleep inf")
+	}, patience, 10*time.Millisecond, "%q", all)
 	require.Equal(t, 2, workers, "%q", all)
-	require.Contains(t, all, "sleep inf")
 	require.GreaterOrEqual(t, len(all), 4, "%q", all)
 	j.signal(15)
 	j.wait().wants(t, 143)
