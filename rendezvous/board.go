@@ -1,6 +1,7 @@
 package rendezvous
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -169,7 +170,7 @@ func (b *Board) ready(w Worker) bool {
 // reason says why the worker is not ready; it is not called for ready ones.
 func (b *Board) reason(w Worker, now time.Time) Reason {
 	pod := b.pods[w.UID]
-	if err, ok := b.picking[w.UID].(*ContainerError); ok && w.live() {
+	if err := (*ContainerError)(nil); errors.As(b.picking[w.UID], &err) && w.live() {
 		cause := strings.TrimPrefix(err.Error(), "choose container: pod "+w.Name+" ")
 		return Reason{
 			Code: AmbiguousContainer, Pod: w.Name, Permanent: true, Hint: err.Hint(),

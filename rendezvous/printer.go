@@ -48,7 +48,7 @@ func NewPrinter(f *os.File) *Printer {
 func (p *Printer) Show(s Progress, now time.Time) {
 	if p.TTY {
 		p.hints(s)
-		p.Out.Write([]byte("\r\x1b[K" + p.paint(s)))
+		_, _ = p.Out.Write([]byte("\r\x1b[K" + p.paint(s)))
 		p.live = true
 		return
 	}
@@ -64,7 +64,7 @@ func (p *Printer) Show(s Progress, now time.Time) {
 func (p *Printer) Finish(s Progress, now time.Time) {
 	if p.TTY {
 		p.Show(s, now)
-		p.Out.Write([]byte("\n"))
+		_, _ = p.Out.Write([]byte("\n"))
 		p.live = false
 		return
 	}
@@ -75,7 +75,7 @@ func (p *Printer) Finish(s Progress, now time.Time) {
 
 func (p *Printer) line(s Progress, now time.Time) {
 	p.last, p.printed = s.state, now
-	p.Out.Write([]byte(s.Sentence + "\n"))
+	_, _ = p.Out.Write([]byte(s.Sentence + "\n"))
 	p.hints(s)
 }
 
@@ -110,7 +110,7 @@ func (p *Printer) above(text string) {
 		text = "\r\x1b[K" + text
 		p.live = false
 	}
-	p.Out.Write([]byte(text))
+	_, _ = p.Out.Write([]byte(text))
 }
 
 // paint cuts the live line to the terminal's width, as a line that wraps cannot

@@ -25,8 +25,8 @@ func earlier(words, pod string) (own string, before []v1alpha1.FailedAttempt) {
 	for line := range strings.Lines(words) {
 		line = strings.TrimSuffix(line, "\n")
 		if m := earlierAttempt.FindStringSubmatch(line); m != nil {
-			restart, _ := strconv.Atoi(m[1])
-			code, _ := strconv.Atoi(m[2])
+			restart, _ := strconv.ParseInt(m[1], 10, 32)
+			code, _ := strconv.ParseInt(m[2], 10, 32)
 			before = append(before, v1alpha1.FailedAttempt{Restart: int32(restart), FirstFailure: failureOf(m[3], pod, int32(code))})
 			continue
 		}
@@ -55,7 +55,7 @@ func failureOf(words, pod string, code int32) v1alpha1.FirstFailure {
 	} else if m := rankOn.FindStringSubmatch(words); m != nil {
 		f.Pod, rank = cmp.Or(m[2], pod), m[1]
 	}
-	if n, err := strconv.Atoi(rank); err == nil {
+	if n, err := strconv.ParseInt(rank, 10, 32); err == nil {
 		f.Rank = new(int32(n))
 	}
 	return f

@@ -47,9 +47,9 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 			s.discard(p.pod)
 		case runPolicy(job).Suspend:
 		case (p.stage == missing || p.stage == forgotten || p.stage == lost) && !p.launcher() && spent(job, places[0]):
-			s.lost = cmp.Or(s.lost, p.slot.name)
+			s.lost = cmp.Or(s.lost, p.name)
 		case p.stage == missing:
-			s.create = append(s.create, birth{p.slot, p.slot.name})
+			s.create = append(s.create, birth{p.slot, p.name})
 		case p.stage == forgotten:
 			s.note(job, p, now)
 			s.create = append(s.create, birth{p.slot, p.next()})
@@ -130,8 +130,8 @@ func recorded(job *v1alpha1.LaunchJob, pod *corev1.Pod) bool {
 
 // next is the name of a replacement while a dead node holds the pod: pi-worker-3-r1.
 func (p *place) next() string {
-	n, _ := strconv.Atoi(strings.TrimPrefix(strings.TrimPrefix(p.pod.Name, p.slot.name), "-r"))
-	return fmt.Sprintf("%s-r%d", p.slot.name, n+1)
+	n, _ := strconv.Atoi(strings.TrimPrefix(strings.TrimPrefix(p.pod.Name, p.name), "-r"))
+	return fmt.Sprintf("%s-r%d", p.name, n+1)
 }
 
 // discard removes pods that are not being deleted already.

@@ -92,7 +92,7 @@ func (b builder) expel(places []place) (strangers []*corev1.Pod) {
 			continue
 		}
 		wanted := p.own(&p.template.Spec).DeepCopy()
-		setEnv(wanted, b.memberEnv(p.slot))
+		setEnv(wanted, b.memberEnv())
 		if tokenOf(p.own(&p.pod.Spec)) != tokenOf(wanted) {
 			strangers = append(strangers, p.pod)
 			places[i] = place{slot: p.slot, stage: going} // it has the name

@@ -40,7 +40,7 @@ func (b builder) wrap(s slot, spec *corev1.PodSpec) {
 	case b.unwrapped(s):
 		setEnv(own, b.staticEnv(s))
 	default:
-		setEnv(own, b.memberEnv(s))
+		setEnv(own, b.memberEnv())
 		if period := spec.TerminationGracePeriodSeconds; period != nil { // a member asks no API server
 			setEnv(own, []corev1.EnvVar{{Name: envGrace, Value: names.Grace(time.Duration(*period) * time.Second).String()}})
 		}
@@ -157,7 +157,7 @@ func (b builder) podEnv() []corev1.EnvVar {
 }
 
 // memberEnv is what a member needs beside its command line: the token.
-func (b builder) memberEnv(s slot) []corev1.EnvVar {
+func (b builder) memberEnv() []corev1.EnvVar {
 	env := []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}, {Name: envTimeout, Value: noTimeout}}
 	if b.shares() {
 		secret := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: b.job.Status.TokenSecret}, Key: tokenKey}

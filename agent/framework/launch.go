@@ -53,13 +53,13 @@ type Process struct {
 type Part int
 
 const (
-	// Works: the job has succeeded when all that work have; the first that fails
+	// Works means that the job has succeeded when all that work have; the first that fails
 	// is the job's failure, and the rest is stopped.
 	Works Part = iota
-	// Decides: where any process decides, the job has succeeded when all of these
+	// Decides means that where any process decides, the job has succeeded when all of these
 	// have, and whatever works still is stopped. A failure before counts as one.
 	Decides
-	// Serves: does not end by itself and is stopped, last and in the order of
+	// Serves means that it does not end by itself and is stopped, last and in the order of
 	// Launch.Processes, when the job is decided; its end then does not count. A
 	// failure before counts.
 	Serves

@@ -46,7 +46,7 @@ func (c Cluster) lone() error {
 		return nil
 	}
 	if AloneBelow(c.Below) {
-		return fmt.Errorf("%s behind a script would be a job of its own on each of the %d workers: give it as the command itself, -- %s ...", cmd.framework, len(c.Workers), words[0])
+		return fmt.Errorf("%s behind a script would be a job of its own on each of the %d workers: give it as the command itself, -- %s ...", cmd.framework, len(c.Workers), words[0]) //nolint:staticcheck // ST1005: ... stands for the rest of the command
 	}
 	options := optionsOf(words[cmd.options:])
 	said := ""

@@ -35,7 +35,7 @@ func prepareRay(c Cluster) (Launch, error) {
 		return Launch{}, errors.New("more than one worker has the role head")
 	}
 	if at := program(c.Command); recognise(c.Command).framework == "ray" && slices.Contains(c.Command[at:], "start") {
-		return Launch{}, errors.New("Muster starts head and nodes itself; the command is the driver: python driver.py")
+		return Launch{}, errors.New("Muster starts head and nodes itself; the command is the driver: python driver.py") //nolint:staticcheck // ST1005: Muster is a name
 	}
 	nodes := c.nodesByRole("head")
 	head := nodes[0].endpoint(c.Port + portMeet)

@@ -21,7 +21,7 @@ func newGauge(specs []metrics.Spec, tagged bool) *gauge {
 	return &gauge{c, c.Mixed(tags)}
 }
 
-// Tagged: the job's launcher asks mpirun to put the rank before each line.
+// Tagged reports whether the job's launcher asks mpirun to put the rank before each line.
 func Tagged(job *v1alpha1.LaunchJob) bool {
 	if job.Spec.Launcher == nil {
 		return false

@@ -20,7 +20,7 @@ const lookEvery = time.Second
 // unseenFor is how long a controller may take to look at a new job before it is said.
 const unseenFor = 5 * time.Second
 
-// Over: the job has ended.
+// Over reports whether the job has ended.
 func Over(job *v1alpha1.LaunchJob) bool {
 	c := job.Status.Conditions
 	return meta.IsStatusConditionTrue(c, v1alpha1.Succeeded) || meta.IsStatusConditionTrue(c, v1alpha1.Failed)

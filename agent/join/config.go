@@ -68,7 +68,7 @@ const leastToken = 16
 // mostMembers bounds rank 0's work and the table's size.
 const mostMembers = 10_000
 
-const makeSecret = `kubectl create secret generic NAME --from-literal=token="$(head -c 32 /dev/urandom | base64)", and in the pod MUSTER_TOKEN from it by secretKeyRef, or --token-file on a mounted one`
+const makeSecret = `kubectl create secret generic NAME --from-literal=token="$(head -c 32 /dev/urandom | base64)", and in the pod MUSTER_TOKEN from it by secretKeyRef, or --token-file on a mounted one` //nolint:gosec // G101: a hint, not a secret
 
 // Validate judges a Config that has its identity.
 func (c Config) Validate() error {

@@ -138,7 +138,7 @@ func (c *crew) stop(index int, grace time.Duration) {
 func (c *crew) signal(sig syscall.Signal) {
 	for _, p := range c.procs {
 		if p.Process != nil && !p.ended && p.SignalGroup(sig) != nil {
-			_ = p.Process.Signal(sig) // it leads no group: it has our terminal
+			_ = p.Signal(sig) // it leads no group: it has our terminal
 		}
 	}
 }

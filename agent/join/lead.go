@@ -3,6 +3,7 @@ package join
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"syscall"
@@ -192,7 +193,7 @@ func (l *lead) part(g *group.Group, rank int, launch framework.Launch, run barri
 // over is the end of a job that cannot be run.
 func over(o barrier.Order, err error) *barrier.Order {
 	end := barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt, Code: names.ExitBug, Why: err.Error()}
-	if f, ok := err.(*failure.Failure); ok {
+	if f := (*failure.Failure)(nil); errors.As(err, &f) {
 		end.Code, end.Hint = f.Code, f.Way
 	}
 	return &end

@@ -3,6 +3,7 @@ package join
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -313,7 +314,7 @@ func (m *member) told(ctx context.Context, sig syscall.Signal) {
 // refused ends a member that does not fit the others.
 func (m *member) refused(ctx context.Context, err error) {
 	o := barrier.Order{Code: names.ExitBug, Why: "the connection to rank 0 ended"}
-	if r, ok := err.(*barrier.Refusal); ok {
+	if r := (*barrier.Refusal)(nil); errors.As(err, &r) {
 		o.Code, o.Why, o.Hint = r.Code, r.Text, r.Hint
 	}
 	m.verdict = &o

@@ -29,10 +29,10 @@ func (d Document) ID() string {
 	return is.Kind + " without a name"
 }
 
-// Known: Convert takes it.
+// Known reports whether Convert takes it.
 func (d Document) Known() bool { return knows(kindOf(d.Object)) }
 
-// Foreign: it is a job of one of Convert's groups in a version or of a kind that
+// Foreign reports whether it is a job of one of Convert's groups in a version or of a kind that
 // Convert does not know. To pass it through would start it under the old operator.
 func (d Document) Foreign() bool {
 	is := kindOf(d.Object)

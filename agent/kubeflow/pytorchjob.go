@@ -31,7 +31,7 @@ func (c *conversion) procs(all []replica, r reader) {
 	if r.take(); !r.has() || given == "auto" {
 		return
 	}
-	n, err := strconv.Atoi(given)
+	n, err := strconv.ParseInt(given, 10, 32)
 	switch {
 	case err == nil && n > 0 && n <= 4096 && (n == 1 || c.commands(all)):
 		c.job.Spec.ProcsPerWorker = new(int32(n))

@@ -22,7 +22,7 @@ func TestStrategic(t *testing.T) {
 			"envFrom":[{"configMapRef":{"name":"x"}}],"ports":[{"containerPort":80},{"containerPort":81,"protocol":"UDP"}],
 			"resources":{"limits":{"cpu":"1","memory":"1Gi"}},"volumeMounts":[{"name":"data","mountPath":"/data"}],
 			"livenessProbe":{"httpGet":{"path":"/x","port":80}},"securityContext":{"capabilities":{"add":["A"]}}},{"name":"side","image":"s"}]}}`
-	for name, patch := range map[string]string{
+	for name, patch := range map[string]string{ //nolint:gosec // G101: patches, not tokens
 		"nothing":               `{}`,
 		"labels":                `{"metadata":{"labels":{"b":"3","c":"4"}}}`,
 		"a field goes":          `{"spec":{"schedulerName":null,"nodeSelector":{"disk":null,"gpu":"a100"}}}`,

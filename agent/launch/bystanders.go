@@ -52,7 +52,7 @@ func (b *bystanders) found() (hang.Standing, bool) {
 	if b == nil || !b.Begun() {
 		return hang.Standing{}, false
 	}
-	return b.Witness.Found(), true
+	return b.Found(), true
 }
 
 // tellBystanders says who the failed rank has waited for, if its last words and the stacks of

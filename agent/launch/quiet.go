@@ -53,7 +53,7 @@ func filterSetpgid() error {
 		return fmt.Errorf("set no_new_privs: %w", err)
 	}
 	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&filter)), 0, 0); err != nil {
+	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&filter)), 0, 0); err != nil { //nolint:gosec // G103: prctl(2) takes an address
 		return fmt.Errorf("set seccomp filter: %w", err)
 	}
 	runtime.KeepAlive(program)

@@ -34,7 +34,7 @@ func ExampleCollector() {
 func ExampleCollector_Mixed() {
 	c := metrics.New([]metrics.Spec{{Name: "images/sec", Format: metrics.Raw}})
 	w := c.Mixed(metrics.TagsSure)
-	io.WriteString(w, "[1,3]<stdout>: images/sec: 99.5\n[1,0]<stdout>: images/sec: 215.3\n")
+	_, _ = io.WriteString(w, "[1,3]<stdout>: images/sec: 99.5\n[1,0]<stdout>: images/sec: 215.3\n")
 	if err := w.Close(); err != nil {
 		fmt.Println(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 func words(pairs ...string) (all []Word) {
 	for i := 0; i < len(pairs); i += 2 {
-		all = append(all, Word{pairs[i], pairs[i+1]})
+		all = append(all, Word{pairs[i], pairs[i+1]}) //nolint:gosec // G602: they come in pairs
 	}
 	return all
 }

@@ -43,8 +43,8 @@ func TestDeafWorkerEnds(t *testing.T) {
 		Hello: wire.HelloRecord{Epoch: wire.Epoch{Created: 1, UID: "a"}}})
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	linked := make(chan error, 1)
-	go func() { linked <- l.Run(ctx) }()
+	linked := make(chan struct{})
+	go func() { _ = l.Run(ctx); close(linked) }()
 	session, err := l.Open(ctx, "", wire.Spec{Line: "exec sleep 1000"}, link.Streams{Stdout: os.Stdout, Stderr: os.Stderr})
 	require.NoError(t, err)
 

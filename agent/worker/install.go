@@ -54,7 +54,7 @@ func copyFile(from, to string) (err error) {
 	defer func() {
 		if err != nil {
 			tmp.Close()
-			os.Remove(tmp.Name())
+			_ = os.Remove(tmp.Name())
 		}
 	}()
 	if _, err = io.Copy(tmp, src); err != nil {

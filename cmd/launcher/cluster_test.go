@@ -85,7 +85,7 @@ func (c *cluster) attach(ctx context.Context, pod, _ string, argv []string, stdi
 		return 0, err
 	}
 	c.copies.Go(func() {
-		io.Copy(input, stdin)
+		_, _ = io.Copy(input, stdin)
 		input.Close()
 	})
 	err = cmd.Wait()
@@ -106,7 +106,7 @@ func (c *cluster) start(i int, changes ...func(*corev1.Pod)) *contract.Text {
 	var said contract.Text
 	cmd.Stderr = &said
 	require.NoError(c.t, cmd.Start())
-	c.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	c.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	c.mu.Lock()
 	c.workers[name] = cmd
 	c.mu.Unlock()
@@ -144,8 +144,8 @@ func (c *cluster) exited(i int) int {
 	c.mu.Lock()
 	cmd := c.workers[podName(i)]
 	c.mu.Unlock()
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
+	done := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(done) }()
 	select {
 	case <-done:
 		return cmd.ProcessState.ExitCode()
@@ -176,19 +176,19 @@ func (c *cluster) runWith(bin string, env []string, args ...string) *launcher {
 	l.Env = append(l.Env, env...)
 	l.Stdout, l.Stderr = &l.out, &l.err
 	require.NoError(c.t, l.Start())
-	c.t.Cleanup(func() { l.Process.Kill() })
+	c.t.Cleanup(func() { _ = l.Process.Kill() })
 	return l
 }
 
 func (l *launcher) end(t *testing.T) int {
 	t.Helper()
-	done := make(chan error, 1)
-	go func() { done <- l.Wait() }()
+	done := make(chan struct{})
+	go func() { _ = l.Wait(); close(done) }()
 	select {
 	case <-done:
 		return l.ProcessState.ExitCode()
 	case <-time.After(60 * time.Second):
-		l.Process.Kill()
+		_ = l.Process.Kill()
 		t.Fatalf("launcher did not end; stderr:\n%s", l.err.String())
 		return 0
 	}
@@ -305,7 +305,7 @@ func TestClusterForbiddenIsSaidAtOnce(t *testing.T) {
 	l := c.run("--workers=1", "--", "true")
 	eventually(t, "the first 403 is shown", func() bool { return strings.Contains(l.err.String(), "Forbidden: no right to exec") })
 	require.Contains(t, l.err.String(), `resources: ["pods/exec"]`)
-	l.Process.Signal(syscall.SIGTERM)
+	_ = l.Process.Signal(syscall.SIGTERM)
 	require.Equal(t, 143, l.end(t))
 	require.Contains(t, l.err.String(), "told to stop by SIGTERM while waiting for workers")
 }
@@ -348,7 +348,7 @@ func TestClusterPodDeleted(t *testing.T) {
 	eventually(t, "the command runs", func() bool { _, err := os.Stat(c.dir + "/started"); return err == nil })
 	began := time.Now()
 	c.mu.Lock()
-	c.workers[podName(1)].Process.Kill()
+	_ = c.workers[podName(1)].Process.Kill()
 	c.mu.Unlock()
 	c.api.Delete(namespace, podName(1))
 	require.Equal(t, names.ExitHopeless, l.end(t), l.err.String())

@@ -203,7 +203,7 @@ func TestCloseEndsAWriteThatWaits(t *testing.T) {
 		}()
 		if strings.Contains(t.Name(), "/terminal") {
 			// A write that a terminal has begun ends only when it goes on.
-			go io.Copy(io.Discard, e.reader) // until forEach hangs up
+			go func() { _, _ = io.Copy(io.Discard, e.reader) }() // until forEach hangs up
 		}
 		time.Sleep(10 * time.Millisecond)
 		require.NoError(t, d.Close())
@@ -232,17 +232,17 @@ func TestRegularFilesKeepTheirSharedOffset(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	f, err := os.Create(path)
 	require.NoError(t, err)
-	f.WriteString("mpirun ")
+	_, _ = f.WriteString("mpirun ")
 	d := take(t, f, false, false, false)
 	_, err = d.Write([]byte("rank "))
 	require.NoError(t, err)
-	f.WriteString("mpirun again")
+	_, _ = f.WriteString("mpirun again")
 	require.NoError(t, d.Close())
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "mpirun rank mpirun again", string(got))
 
-	f.Seek(7, io.SeekStart)
+	_, _ = f.Seek(7, io.SeekStart)
 	d = take(t, f, true, false, false)
 	rest, err := io.ReadAll(d)
 	require.NoError(t, err)
@@ -287,7 +287,7 @@ func TestNetworkSocket(t *testing.T) {
 	client.Close()
 	d := take(t, f, true, false, false)
 	f.Close()
-	io.WriteString(server, "hello")
+	_, _ = io.WriteString(server, "hello")
 	got := make([]byte, 5)
 	_, err = io.ReadFull(d, got)
 	require.NoError(t, err)

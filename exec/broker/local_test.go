@@ -74,20 +74,20 @@ func (p *process) follow(s Streams, stdin io.WriteCloser, stdout, stderr io.Read
 	var in, out sync.WaitGroup
 	if stdin != nil {
 		in.Go(func() {
-			io.Copy(stdin, s.Stdin)
+			_, _ = io.Copy(stdin, s.Stdin)
 			stdin.Close()
 		})
 	}
 	out.Go(func() {
 		_, p.writeErr = io.Copy(s.Stdout, stdout)
-		io.Copy(io.Discard, stdout)
+		_, _ = io.Copy(io.Discard, stdout)
 	})
 	out.Go(func() {
-		io.Copy(s.Stderr, stderr)
-		io.Copy(io.Discard, stderr)
+		_, _ = io.Copy(s.Stderr, stderr)
+		_, _ = io.Copy(io.Discard, stderr)
 	})
 	out.Wait()
-	p.cmd.Wait()
+	_ = p.cmd.Wait()
 	if s.Stdin != nil {
 		s.Stdin.Close()
 	}
@@ -112,12 +112,12 @@ func (p *process) Wait(ctx context.Context) (wire.ExitRecord, error) {
 func (p *process) Stop(grace time.Duration) {
 	p.stopOnce.Do(func() {
 		close(p.stopped)
-		syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM)
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM)
 		time.AfterFunc(grace, func() {
 			select {
 			case <-p.ended:
 			default:
-				syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+				_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 			}
 		})
 	})

@@ -226,14 +226,15 @@ func watch(conn *net.UnixConn, gone func()) *watcher {
 
 // end stops watching and waits for the goroutine.
 func (w *watcher) end() {
-	w.conn.SetReadDeadline(time.Unix(1, 0))
+	_ = w.conn.SetReadDeadline(time.Unix(1, 0)) // else it is closed, which ends the goroutine too
 	<-w.ended
 }
 
 // answer sends the reply. A stub that does not take it within the time is gone.
 func answer(conn *net.UnixConn, r rsh.Reply) {
-	conn.SetWriteDeadline(time.Now().Add(requestTime))
-	conn.Write(rsh.AppendReply(nil, r))
+	if conn.SetWriteDeadline(time.Now().Add(requestTime)) == nil {
+		_, _ = conn.Write(rsh.AppendReply(nil, r))
+	}
 }
 
 // refusal is the answer of a call that never reached a worker.

@@ -148,7 +148,7 @@ func TestKilledStubTakesItsSessionAlong(t *testing.T) {
 			_, err = io.ReadFull(outR, up)
 			require.NoError(t, err)
 			require.NoError(t, cmd.Process.Signal(c.signal))
-			cmd.Wait()
+			_ = cmd.Wait()
 			<-(<-backend.opened).stopped
 			require.Equal(t, c.code, (<-exits).Code)
 			// Nobody holds the pipes any more: mpirun would see this end.
@@ -198,7 +198,7 @@ func TestTwoHundredAtOnce(t *testing.T) {
 			outR, outW, err := os.Pipe()
 			require.NoError(t, err)
 			go func() {
-				io.WriteString(inW, payload)
+				_, _ = io.WriteString(inW, payload)
 				inW.Close()
 			}()
 			var got []byte
@@ -239,7 +239,7 @@ func TestLauncherThatEndsLetsStubsGo(t *testing.T) {
 	p := <-backend.opened
 	require.False(t, p.spec.Stdin)
 	end()
-	cmd.Wait()
+	_ = cmd.Wait()
 	require.Equal(t, 255, cmd.ProcessState.ExitCode())
 	require.Equal(t, "agent: worker w-0: the launcher ended before the command did\n", stderr.String())
 	select {
@@ -315,7 +315,7 @@ func TestStubThatDiesWhileItsSessionIsOpened(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	<-entered
 	require.NoError(t, cmd.Process.Kill())
-	cmd.Wait()
+	_ = cmd.Wait()
 	require.ErrorIs(t, <-results, context.Canceled)
 }
 

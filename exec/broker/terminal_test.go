@@ -4,6 +4,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -27,7 +28,7 @@ func onTerminal(role string) int {
 		launcher.Env = append(os.Environ(), terminalVariable+"=launcher")
 		launcher.Stdin = os.Stdin
 		launcher.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		launcher.Run()
+		_ = launcher.Run()
 		return launcher.ProcessState.ExitCode()
 	}
 	fd, err := syscall.Dup(0)
@@ -39,7 +40,7 @@ func onTerminal(role string) int {
 		return 3
 	}
 	defer d.Close()
-	if _, err := d.Read(make([]byte, 1)); err != io.EOF {
+	if _, err := d.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		return 4
 	}
 	return 0

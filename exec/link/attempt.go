@@ -30,7 +30,7 @@ func (l *Link) attempt(ctx context.Context, linked func()) error {
 	linked()
 	l.report()
 	err = c.serve(ctx)
-	l.drop(c, err)
+	l.drop(err)
 	return err
 }
 
@@ -196,7 +196,7 @@ func (l *Link) adopt(c *conn, w wire.WelcomeRecord) error {
 }
 
 // drop notes the end of a connection.
-func (l *Link) drop(c *conn, err error) {
+func (l *Link) drop(err error) {
 	l.mu.Lock()
 	l.conn, l.up = nil, make(chan struct{})
 	l.current.Store(nil)

@@ -46,7 +46,7 @@ func start(t *testing.T, l *link.Link, line string) (*link.Session, int) {
 	b := make([]byte, 32)
 	n, err := r.Read(b)
 	require.NoError(t, err)
-	go io.Copy(io.Discard, r)
+	go func() { _, _ = io.Copy(io.Discard, r) }()
 	t.Cleanup(func() { r.Close() })
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b[:n])))
 	require.NoError(t, err)

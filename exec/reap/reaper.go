@@ -99,7 +99,7 @@ func (r *Reaper) sweep() (children bool) {
 	for {
 		pid, s, p, err := r.waitOne()
 		switch {
-		case err == syscall.EINTR:
+		case errors.Is(err, syscall.EINTR):
 			continue
 		case err != nil: // ECHILD
 			return false

@@ -34,8 +34,8 @@ func brokerThat(t *testing.T, answer []byte) string {
 				return
 			}
 			buf := make([]byte, 1<<16)
-			conn.Read(buf)
-			conn.Write(answer)
+			_, _ = conn.Read(buf)
+			_, _ = conn.Write(answer)
 			conn.Close()
 		}
 	}()
@@ -92,7 +92,9 @@ func TestCallReturnsCodeSentenceAndHint(t *testing.T) {
 	code, err := Call(socket, Request{Host: "h", Command: "c"}, [3]int{0, 1, 2})
 	require.Equal(t, 127, code)
 	require.EqualError(t, err, "worker w: no such command")
-	require.Equal(t, "look at PATH", err.(*sentence).Hint())
+	var said *sentence
+	require.ErrorAs(t, err, &said)
+	require.Equal(t, "look at PATH", said.Hint())
 
 	code, err = Call(brokerThat(t, AppendReply(nil, Reply{Code: 7})), Request{Host: "h", Command: "c"}, [3]int{0, 1, 2})
 	require.NoError(t, err)

@@ -81,12 +81,12 @@ func TestACommandMayTakeLongOnceItWasTaken(t *testing.T) {
 			if err != nil {
 				return
 			}
-			conn.Read(make([]byte, 1<<16))
+			_, _ = conn.Read(make([]byte, 1<<16))
 			time.Sleep(6 * soon)
 			reply := AppendReply(nil, Reply{Code: 7})
-			conn.Write(reply[:6])
+			_, _ = conn.Write(reply[:6])
 			time.Sleep(6 * soon)
-			conn.Write(reply[6:])
+			_, _ = conn.Write(reply[6:])
 			conn.Close()
 		}
 	}()

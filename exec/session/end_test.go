@@ -5,6 +5,7 @@ package session
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"slices"
 	"testing"
@@ -69,7 +70,7 @@ func TestAnEndIsOneWrite(t *testing.T) {
 		var types []wire.Type
 		for r := wire.NewReader(bytes.NewReader(buf[:n])); ; {
 			f, err := r.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			require.NoError(t, err)

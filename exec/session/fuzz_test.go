@@ -70,7 +70,7 @@ func FuzzHandle(f *testing.F) {
 		x := s.newSession(wire.OpenRecord{ID: "s", Hash: known.Hash()})
 		x.exit = &wire.ExitRecord{}
 		s.sessions["s"], s.conn, s.claimed, s.ending = x, c, true, true
-		go x.stdin.Run(discard{})
+		go func() { _ = x.stdin.Run(discard{}) }()
 		defer x.stdin.Abort()
 		r := wire.NewReader(bytes.NewReader(b))
 		for {

@@ -21,7 +21,7 @@ func TestRanksOfALauncherThatSaysZero(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "torchrun"), []byte("#!/bin/sh\neval \"$1\"\n"), 0o755))
 	reaper := reap.New()
 	ctx := t.Context()
-	go reaper.Run(ctx)
+	go func() { _ = reaper.Run(ctx) }()
 	for name, tc := range map[string]struct {
 		text string // for torchrun
 		want *wire.RankRecord

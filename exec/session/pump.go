@@ -151,7 +151,7 @@ func (x *session) pump(r *os.File, out, other *flow.Out) {
 			// pipe: what is in it is the end.
 			read = func(p []byte) (int, error) { return readNow(r, p) }
 		default:
-			if err != io.EOF && !errors.Is(err, syscall.EAGAIN) {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EAGAIN) {
 				x.srv.cfg.Log.Warn("read output", "session", x.id, "err", err)
 			}
 			return
@@ -167,7 +167,7 @@ func readNow(r *os.File, p []byte) (n int, err error) {
 	}
 	cerr := raw.Control(func(fd uintptr) {
 		for {
-			if n, err = syscall.Read(int(fd), p); err != syscall.EINTR {
+			if n, err = syscall.Read(int(fd), p); !errors.Is(err, syscall.EINTR) {
 				break
 			}
 		}

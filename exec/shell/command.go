@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,7 +142,7 @@ func (st *state) cd(s step) error {
 func enter(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return err.(*os.PathError).Err
+		return errors.Unwrap(err) // an os.PathError names the call and the path
 	}
 	if !info.IsDir() {
 		return unix.ENOTDIR

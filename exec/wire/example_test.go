@@ -50,7 +50,7 @@ func ExampleReader() {
 	for {
 		f, err := r.Next()
 		if err != nil {
-			fmt.Println(err == io.EOF)
+			fmt.Println(errors.Is(err, io.EOF))
 			return
 		}
 		fmt.Printf("%d %q\n", f.Offset, f.Payload)

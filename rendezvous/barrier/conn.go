@@ -45,9 +45,9 @@ func (c *conn) receive(d time.Duration) (kind, []byte, error) {
 	return k, payload, nil
 }
 
-// expect reads a frame of one kind.
-func (c *conn) expect(want kind, d time.Duration) ([]byte, error) {
-	k, payload, err := c.receive(d)
+// expect reads a frame of the handshake.
+func (c *conn) expect(want kind) ([]byte, error) {
+	k, payload, err := c.receive(handshakeTime)
 	if err == nil && k != want {
 		err = fmt.Errorf("%w: kind %d in place of %d", ErrProtocol, k, want)
 	}

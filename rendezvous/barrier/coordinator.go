@@ -159,7 +159,7 @@ func (c *Coordinator) attend(ctx context.Context, nc net.Conn) {
 	if err != nil {
 		return
 	}
-	payload, err := cn.expect(kindCard, handshakeTime)
+	payload, err := cn.expect(kindCard)
 	if err != nil {
 		return
 	}

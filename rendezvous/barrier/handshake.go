@@ -27,7 +27,7 @@ func welcome(nc net.Conn, token []byte) (c *conn, claimed int, err error) {
 	if err := c.send(kindHello, append([]byte(magic), n.ours[:]...)); err != nil {
 		return nil, 0, err
 	}
-	payload, err := c.expect(kindProve, handshakeTime)
+	payload, err := c.expect(kindProve)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -53,7 +53,7 @@ func welcome(nc net.Conn, token []byte) (c *conn, claimed int, err error) {
 // enter is the member's half. ErrToken: one of the two has another token.
 func enter(nc net.Conn, token []byte, rank int) (*conn, error) {
 	c := &conn{Conn: nc, most: kindOrder.limit()}
-	payload, err := c.expect(kindHello, handshakeTime)
+	payload, err := c.expect(kindHello)
 	if err != nil {
 		return nil, err
 	}

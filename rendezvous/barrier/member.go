@@ -264,7 +264,7 @@ func Check(nc net.Conn, token []byte, card Card) *Refusal {
 	if err != nil {
 		return nil
 	}
-	payload, err := c.expect(kindRefuse, handshakeTime)
+	payload, err := c.expect(kindRefuse)
 	refusal := &Refusal{}
 	if err != nil || decode(payload, refusal) != nil || refusal.Code == 0 {
 		return nil

@@ -84,7 +84,7 @@ func (c *column) prepare(source, out string, wheels string) error {
 		said, err := exec.Command(path, "--version").CombinedOutput()
 		version := regexp.MustCompile(`\d+\.\d+\.\d+`).FindString(string(said))
 		if err != nil || version == "" {
-			return fmt.Errorf("ask %s for its version: %v: %q", c.mpirun, err, said)
+			return fmt.Errorf("ask %s for its version: %w: %q", c.mpirun, err, said)
 		}
 		c.title += " " + version
 	}

@@ -117,7 +117,7 @@ func stopFor20s(h *hit) {
 // gives ten minutes at least; the kubelet lays the next one into the pod before,
 // as it does when it rotates a projected token.
 
-const tokenDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+const tokenDir = "/var/run/secrets/kubernetes.io/serviceaccount" //nolint:gosec // G101: a path, not a token
 
 // tokenSecret holds what a launcher's pod finds in tokenDir.
 func tokenSecret(j job) string { return j.name + "-token" }

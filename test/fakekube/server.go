@@ -109,7 +109,7 @@ func (s *Server) Start() {
 		return
 	}
 	s.addr = ln.Addr().String()
-	srv := &http.Server{Handler: http.HandlerFunc(s.serve)}
+	srv := &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: time.Minute}
 	served := make(chan struct{})
 	s.http, s.served = srv, served
 	go func() {

@@ -83,7 +83,7 @@ func (s *started) Start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	go s.watch()
+	go s.watch() //nolint:gosec // G118: it ends with the process, whatever becomes of the request
 	return nil
 }
 

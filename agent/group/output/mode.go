@@ -11,6 +11,7 @@ import (
 // Kind says where output goes.
 type Kind int
 
+// The places where output goes.
 const (
 	Tag   Kind = iota // to the launcher's own, "3: line"
 	Plain             // to the launcher's own, as it is

@@ -17,7 +17,7 @@ import (
 // launcher, with an environment in which any mpirun reaches the workers.
 const launcherFramework = "mpi"
 
-// Auto: nobody named a framework.
+// Auto reports whether nobody named a framework.
 func (c Config) Auto() bool { return c.Framework == "" || c.Framework == framework.Auto }
 
 // Detected is the framework that the command, or the script that it is, says; "" for none.
@@ -120,6 +120,7 @@ func (c Config) StartsDaemons() int {
 	return MaybeMPIRun
 }
 
+// Pdsh is the name of the command that runs others on many hosts.
 const Pdsh = "pdsh"
 
 // IsRemote reports whether the command is a launcher that does all of its work on workers:

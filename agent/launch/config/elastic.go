@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
-// Elastic: the workers may come and go while the job runs.
+// Elastic reports whether the workers may come and go while the job runs.
 func (c Config) Elastic() bool { return c.LeastWorkers > 0 }
 
 // Most is how many workers there are to be, at most; 0: nobody has said.

@@ -95,7 +95,7 @@ func (l *Links) prune(workers []rendezvous.Worker) error {
 	return nil
 }
 
-// Superseded: the workers are another launcher's now.
+// Superseded reports whether the workers are another launcher's now.
 func (l *Links) Superseded() bool {
 	for _, s := range l.Standings() {
 		if KindOf(s.Err) == link.Superseded {

@@ -32,7 +32,7 @@ func TestFaultyDropsEverySoManyBytes(t *testing.T) {
 	for i := range 20 {
 		conn, err := f.Dial(t.Context())
 		require.NoError(t, err)
-		go inner.far[i].Write(sent)
+		go func() { _, _ = inner.far[i].Write(sent) }()
 		got, err := io.ReadAll(conn)
 		require.ErrorIs(t, err, errFault)
 		require.True(t, bytes.HasPrefix(sent, got))
@@ -73,7 +73,7 @@ func TestFaultyStall(t *testing.T) {
 		go f.stall(t.Context(), 10*time.Second)
 		synctest.Wait()
 		start := time.Now()
-		go inner.far[0].Write([]byte("x"))
+		go func() { _, _ = inner.far[0].Write([]byte("x")) }()
 		n, err := conn.Read(make([]byte, 1))
 		require.NoError(t, err)
 		require.Equal(t, 1, n)

@@ -45,7 +45,7 @@ type Kube struct {
 }
 
 // tokenFile is where a pod's service account token lies; client-go looks there.
-const tokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+const tokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // G101: a path, not a token
 
 // noCluster says what is missing, rather than what client-go tried last.
 func noCluster(cfg config.Config, err error, inPod bool, token string) error {

@@ -340,7 +340,7 @@ func (l *Links) Close() {
 	l.wg.Wait()
 }
 
-// Same: neither the pod nor its container is another.
+// Same reports whether neither the pod nor its container is another.
 func Same(a, b rendezvous.Worker) bool {
 	return a.Name == b.Name && a.UID == b.UID && a.ContainerID == b.ContainerID
 }

@@ -65,7 +65,7 @@ func CauseOf(err error) string {
 	return err.Error()
 }
 
-// CauseOfLost: the error is that of a worker that is lost.
+// CauseOfLost reports whether the error is that of a worker that is lost.
 func CauseOfLost(err error) bool {
 	var lost *link.LostError
 	return errors.As(err, &lost)

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Uses: a process of the group is on that worker.
+// Uses reports whether a process of the group is on that worker.
 func (p Plan) Uses(worker string) bool {
 	return slices.ContainsFunc(p.Processes, func(one Process) bool { return p.Hosts[one.Worker].Name == worker })
 }

@@ -160,7 +160,8 @@ func (t *Tally) deaf() bool {
 	return false
 }
 
-// CommandEnded: sessions that end badly from now on may do so because of that.
+// CommandEnded notes that the command has ended: sessions that end badly from now on may
+// do so because of that.
 func (t *Tally) CommandEnded() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

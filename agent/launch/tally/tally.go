@@ -105,7 +105,7 @@ func (t *Tally) Forget(worker string) {
 	}
 }
 
-// Back: another worker has come under that name, or the same one again.
+// Back notes that another worker has come under that name, or the same one again.
 func (t *Tally) Back(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -194,7 +194,7 @@ func FirstOfItself(e Evidence) (RankEnd, bool) {
 	return e.Ranks[i], true
 }
 
-// HydraBroke: mpiexec gave up because a daemon of its own did, and nobody saw a
+// HydraBroke reports whether mpiexec gave up because a daemon of its own did, and nobody saw a
 // rank end badly. MPICH 4.0's proxies abort so now and then when a rank of theirs
 // is killed while they still begin.
 func HydraBroke(e Evidence) bool {

@@ -82,7 +82,7 @@ type RankEnd struct {
 	Unborn bool      // it was not yet known to be a rank, and may have been a helper of its daemon's
 }
 
-// Killed: by a signal that mpirun ends the other ranks with; others are a rank's
+// Killed reports whether a signal is one that mpirun ends the other ranks with; others are a rank's
 // own doing.
 func Killed(signal int) bool {
 	return signal == int(syscall.SIGKILL) || signal == int(syscall.SIGTERM)

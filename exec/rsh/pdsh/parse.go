@@ -186,8 +186,8 @@ func (j *Job) list(list string, out bool) error {
 		return j.lines(string(text), out)
 	}
 	for _, entry := range split(list) {
-		switch {
-		case entry[0] == '^':
+		switch entry[0] {
+		case '^':
 			text, err := os.ReadFile(entry[1:])
 			if err != nil {
 				return fmt.Errorf("pdsh: read hosts: %w", err)
@@ -195,9 +195,9 @@ func (j *Job) list(list string, out bool) error {
 			if err := j.lines(string(text), out); err != nil {
 				return err
 			}
-		case entry[0] == '/':
+		case '/':
 			return &hinted{fmt.Sprintf("pdsh: %s: patterns are not served", entry), "ranges are: worker-[0-3]"}
-		case entry[0] == '-':
+		case '-':
 			if err := j.host(entry[1:], true); err != nil {
 				return err
 			}

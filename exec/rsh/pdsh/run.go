@@ -76,7 +76,7 @@ func (r *run) one(i int) int {
 	}()
 	for k := 0; k < 4; k += 2 {
 		var err error
-		if pipes[k], pipes[k+1], err = os.Pipe(); err != nil {
+		if pipes[k], pipes[k+1], err = os.Pipe(); err != nil { //nolint:gosec // G602: pipes has four
 			r.complain(label, fmt.Errorf("make a pipe: %w", err))
 			return exitFailed
 		}

@@ -139,7 +139,7 @@ func withoutForks(errno string, words []string) error {
 		return fmt.Errorf("prctl: %w", err)
 	}
 	// For all threads: execve may be called by another one.
-	if _, _, err := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))); err != 0 {
+	if _, _, err := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))); err != 0 { //nolint:gosec // G103: seccomp(2) takes an address
 		return fmt.Errorf("seccomp: %w", err)
 	}
 	path, err := exec.LookPath(words[0])

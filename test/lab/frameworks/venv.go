@@ -248,16 +248,18 @@ func (s source) build(ctx context.Context, dir, python string, over venv, pip []
 	}
 	wheels, err := filepath.Glob(filepath.Join(dir, "*.whl"))
 	if err != nil || len(wheels) != 1 {
-		return fmt.Errorf("build %s: made the wheels %v (%v)", s.requirement, wheels, err)
+		return fmt.Errorf("build %s: made the wheels %v: %w", s.requirement, wheels, errors.Join(err, errNotOne))
 	}
 	return call(ctx, nil, nil, append(slices.Clone(pip), wheels[0])...)
 }
+
+var errNotOne = errors.New("there must be one")
 
 // unpack gives the directory of the one archive that lies in dir.
 func unpack(ctx context.Context, dir string) (string, error) {
 	archives, err := filepath.Glob(filepath.Join(dir, "*.tar.gz"))
 	if err != nil || len(archives) != 1 {
-		return "", fmt.Errorf("downloaded %v (%v)", archives, err)
+		return "", fmt.Errorf("downloaded %v: %w", archives, errors.Join(err, errNotOne))
 	}
 	tree := filepath.Join(dir, "tree")
 	if err := os.Mkdir(tree, 0o755); err != nil {

@@ -27,7 +27,7 @@ const lateBy = 60 * time.Second
 
 // joinRows: jobs without a launcher.
 func joinRows() []row {
-	token := "MUSTER_TOKEN=only-for-this-test-and-long-enough"
+	token := "MUSTER_TOKEN=only-for-this-test-and-long-enough" //nolint:gosec // G101: as it says
 	die := []string{token, "HEAL_DIE=1:7", "HEAL_STEPS=12", "HEAL_PAUSE=0.1"}
 	return []row{
 		{key: "join/rank", what: "PyTorch under agent join: a rank is killed", venv: "torch", alone: true, ci: true, times: 10,

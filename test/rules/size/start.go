@@ -44,7 +44,7 @@ func ended(pid int) error {
 	var ws syscall.WaitStatus
 	for {
 		_, err := syscall.Wait4(pid, &ws, 0, nil)
-		if err == syscall.EINTR {
+		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
 		if err == nil && (!ws.Exited() || ws.ExitStatus() != 0) {

@@ -78,7 +78,7 @@ func (p *Process) Died() error {
 func (p *Process) End() error {
 	err := p.Died()
 	p.stop()
-	<-p.done
+	<-p.done //nolint:errcheck // Died has told it
 	return err
 }
 

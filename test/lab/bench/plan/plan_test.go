@@ -1,8 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,9 +81,9 @@ func TestEveryWorkerIsServedOnce(t *testing.T) {
 		for _, n := range []int{1, 2, 63, 64, 65, 200} {
 			for _, seed := range []uint64{0, 1, 2} {
 				r := launch(costs(), large(), d, n, 4, seed)
-				ones := bytes.Repeat([]byte{1}, n)
-				require.Equal(t, fmt.Sprint(ones), fmt.Sprint(r.greeted), d.name)
-				require.Equal(t, fmt.Sprint(ones), fmt.Sprint(r.launched), d.name)
+				ones := slices.Repeat([]int{1}, n)
+				require.Equal(t, ones, r.greeted, d.name)
+				require.Equal(t, ones, r.launched, d.name)
 				require.Greater(t, r.Launched, r.Greeted)
 				held, execs := n, n
 				if d.direct {

@@ -301,7 +301,7 @@ func (f *farm) end(workers int) (said farmReport, err error) {
 // kill is for a run that has failed: the workers go with the farm.
 func (f *farm) kill() {
 	_ = f.cmd.Process.Kill() // it may have ended
-	<-f.ended
+	<-f.ended                //nolint:errcheck // it was killed
 }
 
 // lastWords is the end of the workers' common log.

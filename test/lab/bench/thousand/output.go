@@ -86,7 +86,7 @@ func (w *world) print(ctx context.Context, o *outcome, f *farm, seconds int) err
 	}
 	printed := make(chan error, 1)
 	go func() {
-		defer l.release()
+		defer func() { _ = l.release() }()
 		defer p.close()
 		if o.Played {
 			printed <- nil // they do it by themselves

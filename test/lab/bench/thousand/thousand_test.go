@@ -87,8 +87,8 @@ func TestPlayer(t *testing.T) {
 	all := newPlayers(1)
 	go all.print(ctx, 20, 1000)
 	l := link.New(link.Config{Worker: "w-0", Dialer: dialed{all}})
-	ran := make(chan error, 1)
-	go func() { ran <- l.Run(ctx) }()
+	ran := make(chan struct{})
+	go func() { _ = l.Run(ctx); close(ran) }()
 	var out bytes.Buffer
 	s, err := l.Open(ctx, "", wire.Spec{Line: "x"}, link.Streams{Stdout: &out})
 	require.NoError(t, err)
