@@ -8,6 +8,9 @@ BIN     := $(CURDIR)/bin
 LDFLAGS := -s -w -T 0x411000
 # grpcnotrace: gRPC's tracing reaches html/template, which doubles the binary.
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -tags grpcnotrace
+LINT    := $(GO) tool -modfile=$(CURDIR)/test/lab/lint/go.mod golangci-lint run --config $(CURDIR)/.golangci.yml
+# Files that only these tags have are linted too.
+TAGS    := mpi,speed,pauses,held,cost,culprit,e2e,skew,plugins
 TOOL    := $(GO) tool -modfile=test/lab/generate/go.mod
 CLUSTER := $(GO) -C test/lab/cluster run .
 LAB     := GO=$(GO) test/lab/run
@@ -22,7 +25,7 @@ BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 
 # The groups of `make help`. Targets with a comment that are in no group belong to the lab: suites that run for long,
 # want an idle machine, or measure.
-FIRST   := run build lint unit test clean help-all
+FIRST   := run build check lint unit test clean help-all
 TESTS   := workflows deps fake convert size fuzz skew model killed fault-ci
 CLUSTER_TESTS := images cluster-up cluster-down e2e e2e-launchjob e2e-install e2e-convert e2e-paste frameworks-ci heal-ci
 RELEASE := generate fresh plugins vuln repro sbom
@@ -72,20 +75,20 @@ run: build ## compute pi over 4 fake workers with a real mpirun (installs Open M
 deps: ## install what the tests need and is missing (root, Debian)
 	@sh test/fake/mpi/deps.sh --test
 
+.PHONY: check
+check: ## what to run before each commit: golangci-lint, and unit tests without the race detector
+	$(LINT) --build-tags $(TAGS) ./...
+	$(GO) test ./...
+
 .PHONY: lint
-lint: fresh ## gofmt and go vet, for Linux and for other systems; generated files are fresh
-	@test -z "$$(gofmt -l agent cmd exec hostfile rendezvous test)" || { gofmt -l agent cmd exec hostfile rendezvous test; exit 1; }
-	$(GO) vet ./...
-	$(GO) -C test/lab vet ./...
-	$(GO) vet -tags mpi,speed,pauses,held,cost,culprit ./test/fake
+lint: fresh ## golangci-lint everywhere, go vet for rare tags and other systems; generated files are fresh
+	$(LINT) ./...
+	$(LINT) --build-tags $(TAGS) ./...
+	cd test/lab && $(LINT) --build-tags e2e,soak ./...
 	$(GO) vet -tags mpi,cells ./test/fake
 	$(GO) vet -tags mpi,care ./test/fake
 	$(GO) vet -tags mpi,polls ./test/fake
 	$(GO) vet -tags e2e,care ./test/e2e
-	$(GO) vet -tags e2e ./test/e2e ./agent/controller ./agent/kubeflow
-	$(GO) -C test/lab vet -tags e2e,soak ./install/live ./soak
-	$(GO) vet -tags skew ./test/skew
-	$(GO) vet -tags plugins ./cmd/launcher
 	$(GO) vet -tags pypi ./test/suite/pipelines
 	GOOS=darwin $(GO) vet ./cmd/...
 	GOOS=windows $(GO) vet ./cmd/launcher

@@ -3,6 +3,7 @@
 package soak
 
 import (
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -118,10 +119,10 @@ func (r *road) copy(l *lane, to, from net.Conn, patience time.Duration) {
 		}
 		if n > 0 {
 			if patience > 0 {
-				to.SetWriteDeadline(time.Now().Add(patience))
+				_ = to.SetWriteDeadline(time.Now().Add(patience))
 			}
 			if _, werr := to.Write(buf[:n]); werr != nil {
-				if e, ok := werr.(net.Error); ok && e.Timeout() {
+				if e := net.Error(nil); errors.As(werr, &e) && e.Timeout() {
 					r.killed.Add(1)
 				}
 				err = werr

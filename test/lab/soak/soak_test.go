@@ -69,7 +69,7 @@ func TestSoak(t *testing.T) {
 	require.NoError(t, err)
 	began := time.Now()
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { cmd.Process.Kill() })
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
 
 	e := &echo{in: stdin, noise: noise(s.Seed), sent: sha256.New(), got: sha256.New()}
 	e.cond.L = &e.mu

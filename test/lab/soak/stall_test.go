@@ -88,7 +88,7 @@ func stallWorld(t *testing.T, mount string) *world {
 	require.NotEmpty(t, os.Getenv(ownMounts), "mounting needs root")
 	w := newWorld(t, time.Minute, func(dir string) []string {
 		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=0700"))
-		t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 		return []string{"TMPDIR=" + dir} // the second choice is no better
 	})
 	if mount == "read-only" {
@@ -107,7 +107,6 @@ func stallOnce(t *testing.T, w *world, loses bool) stalled {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(w.path("data"), data, 0o600))
 	want := sha256.Sum256(data)
-	data = nil
 
 	cmd := w.launcher(fmt.Sprintf("exec agent rsh %s 'cat data && touch written; exit 7'", workerPod))
 	stdout, err := cmd.StdoutPipe()
@@ -117,7 +116,7 @@ func stallOnce(t *testing.T, w *world, loses bool) stalled {
 		fill, resume = stderrThatStops(t, cmd)
 	}
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { cmd.Process.Kill() })
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	// One byte: from here on the rank writes.
 	h := sha256.New()
 	_, err = io.CopyN(h, stdout, 1)
@@ -172,6 +171,6 @@ func stderrThatStops(t *testing.T, cmd *exec.Cmd) (fill, resume func()) {
 			require.ErrorIs(t, err, unix.EAGAIN, "it is full")
 		}, func() {
 			own.Close()
-			go io.Copy(log, r)
+			go func() { _, _ = io.Copy(log, r) }()
 		}
 }

@@ -94,7 +94,7 @@ func (w *world) start(env []string) {
 	w.worker.Stderr = log
 	w.worker.Dir = w.dir
 	require.NoError(w.t, w.worker.Start())
-	w.t.Cleanup(func() { w.worker.Process.Kill(); w.worker.Wait() })
+	w.t.Cleanup(func() { _ = w.worker.Process.Kill(); _ = w.worker.Wait() })
 }
 
 // workerLog is what the worker has said.
@@ -121,7 +121,7 @@ func (w *world) attach(ctx context.Context, _, _ string, argv []string, stdin io
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		io.Copy(input, stdin)
+		_, _ = io.Copy(input, stdin)
 		input.Close()
 	}()
 	w.t.Cleanup(func() { <-copied })
