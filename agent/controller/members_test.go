@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/settings"
 )
 
 // TestFirstFailureOfMembers: without a launcher, too, firstFailure has the last words of the
@@ -63,7 +64,7 @@ func TestMembersAreToldTheirGrace(t *testing.T) {
 			change(&s.template.Spec)
 			pod := b.pod(s, s.name)
 			for _, v := range s.own(&pod.Spec).Env {
-				if v.Name == envGrace {
+				if v.Name == settings.Variable("grace") {
 					values = append(values, v.Value)
 				}
 			}
@@ -76,7 +77,7 @@ func TestMembersAreToldTheirGrace(t *testing.T) {
 	require.Equal(t, slices.Repeat([]string{"7s"}, n), grace("join", func(s *corev1.PodSpec) {
 		long(s)
 		for i := range s.Containers {
-			s.Containers[i].Env = append(s.Containers[i].Env, corev1.EnvVar{Name: envGrace, Value: "7s"})
+			s.Containers[i].Env = append(s.Containers[i].Env, corev1.EnvVar{Name: settings.Variable("grace"), Value: "7s"})
 		}
 	}))
 	require.Empty(t, grace("join", func(*corev1.PodSpec) {}), "the default is that of Kubernetes")

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -10,10 +9,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/settings"
 )
 
 // wrap puts the agent before the user's command: `agent run --` in the launcher,
@@ -42,7 +41,7 @@ func (b builder) wrap(s slot, spec *corev1.PodSpec) {
 	default:
 		setEnv(own, b.memberEnv())
 		if period := spec.TerminationGracePeriodSeconds; period != nil { // a member asks no API server
-			setEnv(own, []corev1.EnvVar{{Name: envGrace, Value: names.Grace(time.Duration(*period) * time.Second).String()}})
+			setEnv(own, []corev1.EnvVar{{Name: settings.Variable("grace"), Value: names.Grace(time.Duration(*period) * time.Second).String()}})
 		}
 		if len(words) > 0 && !runsAgent(own) {
 			own.Command, own.Args = append(b.joinWords(s), words...), nil
@@ -79,68 +78,53 @@ func (b builder) unwrapped(s slot) bool {
 
 // joinWords is the command line of a member.
 func (b builder) joinWords(s slot) []string {
-	spec := b.job.Spec
 	words := []string{names.AgentPath, "join", fmt.Sprintf("--workers=%d", len(b.workerNames())), fmt.Sprintf("--rank=%d", s.rank)}
 	if len(b.workerNames()) > 1 {
 		words = append(words, "--coordinator="+b.slots[0].name+"."+b.job.Name)
 	}
-	for _, v := range b.settings() {
-		words = append(words, "--"+v.flag+"="+v.value)
-	}
-	if spec.Slots > 1 {
-		words = append(words, fmt.Sprintf("--slots=%d", spec.Slots))
+	for _, s := range b.told(settings.OfJoin) {
+		words = append(words, "--"+s.name+"="+s.value)
 	}
 	return append(words, "--")
 }
 
-type setting struct{ flag, env, value string }
+// setting is one of agent/settings with the value that a job has for it.
+type setting struct{ name, value string }
 
-// settings are what launcher and members are told alike, where the user says it.
-func (b builder) settings() []setting {
-	spec := b.job.Spec
-	all := []setting{
-		{"framework", "MUSTER_FRAMEWORK", spec.Framework},
-		{"compat", "MUSTER_COMPAT", spec.Compat},
-		{"roles", "MUSTER_ROLES", roleList(b.job)},
-		{"success", "MUSTER_SUCCESS", spec.Success},
+// told lists the settings of a job for agent run or join, where the user has said them.
+func (b builder) told(verb settings.Verb) (all []setting) {
+	values := settings.Values(b.job.Spec)
+	delete(values, "workers") // of all roles together
+	if values["roles"] = roleList(b.job); maxRestarts(b.job) == 0 {
+		delete(values, "restart-on")
 	}
-	if spec.ProcsPerWorker != nil {
-		all = append(all, setting{"procs-per-worker", "MUSTER_PROCS_PER_WORKER", number(*spec.ProcsPerWorker)})
+	for _, s := range settings.Of(verb) {
+		if value := values[s.Name]; value != "" {
+			all = append(all, setting{s.Name, value})
+		}
 	}
-	if n := maxRestarts(b.job); n > 0 {
-		all = append(all, setting{"max-restarts", "MUSTER_MAX_RESTARTS", number(n)}, setting{"restart-on", "MUSTER_RESTART_ON", spec.RestartPolicy.RestartOn})
-	}
-	return slices.DeleteFunc(all, func(s setting) bool { return s.value == "" })
+	return all
 }
 
 // A launcher or member waits for the others as long as the job may live. The job's own limit is
 // activeDeadlineSeconds, which the controller enforces. A member is told the grace of its pod,
 // which it cannot read.
-const envTimeout, noTimeout, envGrace = "MUSTER_TIMEOUT", "0s", "MUSTER_GRACE"
+const noTimeout = "0s"
 
 // launcherEnv is what the launcher is told. What the job does not say is left out.
 func (b builder) launcherEnv() (env []corev1.EnvVar) {
 	spec := b.job.Spec
 	tell := func(name, value string) { env = append(env, corev1.EnvVar{Name: name, Value: value}) }
 	tell(names.EnvJob, b.job.Name)
-	tell(envTimeout, noTimeout)
-	tell(names.EnvSlots, number(max(spec.Slots, 1)))
-	if e := spec.Elastic; e != nil {
-		tell("MUSTER_MIN_WORKERS", number(e.Min))
-		tell("MUSTER_MAX_WORKERS", number(e.Max))
-	} else {
+	tell(settings.Variable("timeout"), noTimeout)
+	if spec.Slots == 0 {
+		tell(names.EnvSlots, "1")
+	}
+	if spec.Elastic == nil {
 		tell(names.EnvWorkers, strconv.Itoa(len(b.workerNames())))
 	}
-	for _, v := range b.settings() {
-		tell(v.env, v.value)
-	}
-	if n := spec.Launcher.Slots; n > 0 {
-		tell("MUSTER_LAUNCHER_SLOTS", number(n))
-	}
-	tell("MUSTER_HANG_AFTER", string(ptr.Deref(spec.HangAfter, "")))
-	tell("MUSTER_EXIT_WITHIN", string(ptr.Deref(spec.ExitWithin, "")))
-	if rules, err := json.Marshal(spec.Progress); err == nil && len(spec.Progress) > 0 {
-		tell("MUSTER_PROGRESS", string(rules))
+	for _, s := range b.told(settings.OfRun) {
+		tell(settings.Variable(s.name), s.value)
 	}
 	if spec.Discovery == byNames {
 		tell(names.EnvPods, strings.Join(b.workerNames(), ","))
@@ -158,7 +142,7 @@ func (b builder) podEnv() []corev1.EnvVar {
 
 // memberEnv is what a member needs beside its command line: the token.
 func (b builder) memberEnv() []corev1.EnvVar {
-	env := []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}, {Name: envTimeout, Value: noTimeout}}
+	env := []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}, {Name: settings.Variable("timeout"), Value: noTimeout}}
 	if b.shares() {
 		secret := &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: b.job.Status.TokenSecret}, Key: tokenKey}
 		env = append(env, corev1.EnvVar{Name: names.EnvToken, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: secret}})

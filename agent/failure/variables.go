@@ -3,15 +3,12 @@ package failure
 import (
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/agent/settings"
 )
 
 // ours is how the names of Muster's variables begin.
 const ours = "MUSTER_"
-
-// Variable returns the variable of a flag: MUSTER_LOG_LEVEL for log-level.
-func Variable(flag string) string {
-	return ours + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
 
 // UnknownVariable returns a failure for the first variable of environ that begins
 // with MUSTER_ and is not known, or nil. A slip in the name of a flag's variable
@@ -40,7 +37,7 @@ func meant(name string, known []string) string {
 		flags = append(flags, flagOf(k))
 	}
 	if like := Flag(flagOf(name), flags); like != "" {
-		return Variable(like)
+		return settings.Variable(like)
 	}
 	return ""
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/settings"
 )
 
 func TestUnknownVariable(t *testing.T) {
@@ -26,7 +26,7 @@ func TestUnknownVariable(t *testing.T) {
 		{"MUSTER_SERVICE_HOST=10.96.0.7 MUSTER_SERVICE_PORT=80 MUSTER_PORT=tcp://10.96.0.7:80 MUSTER_PORT_80_TCP_PROTO=tcp", "", ""},
 		{"MUSTER_DB_SERVICE_HOST=10.96.0.7 MUSTER_DB_NAME=x", "MUSTER_DB_NAME: ", "unset it"},
 	} {
-		err := UnknownVariable("agent run", strings.Fields(row.environ), names.Variables())
+		err := UnknownVariable("agent run", strings.Fields(row.environ), settings.Known())
 		if row.want == "" {
 			require.NoError(t, err, row.environ)
 			continue

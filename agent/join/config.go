@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/agent/settings"
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
@@ -20,41 +21,44 @@ import (
 type Config struct {
 	Command []string
 
-	Rank        int
-	Workers     int    // members of the job
-	Coordinator string // host:port of rank 0
+	Rank        int    `flag:"rank"`
+	Workers     int    `flag:"workers"`     // members of the job
+	Coordinator string `flag:"coordinator"` // host:port of rank 0
 	Token       []byte // of the job; none for a job of one
-	Slots       int
+	TokenFile   string `flag:"token-file"` // where it is, if not in the environment
+	Slots       int    `flag:"slots"`
 
-	Framework string // "" or auto: by the command, else plain
-	Compat    string // the environment as an operator gave it: kubeflow-v1
-	Procs     int    // processes of each member
-	Roles     string
-	Success   string
-	Port      int // first of an attempt's block; 0: chosen
-	Interface string
-	Chdir     string
-	Env       []string // K=V for the processes
+	Framework string   `flag:"framework"`        // "" or auto: by the command, else plain
+	Compat    string   `flag:"compat"`           // the environment as an operator gave it: kubeflow-v1
+	Procs     int      `flag:"procs-per-worker"` // processes of each member
+	Roles     string   `flag:"roles"`
+	Success   string   `flag:"success"`
+	Port      int      `flag:"port"` // first of an attempt's block; 0: chosen
+	Interface string   `flag:"interface"`
+	Chdir     string   `flag:"chdir"`
+	Env       []string `flag:"env"` // K=V for the processes
 
-	Timeout time.Duration // of a barrier; 0: no limit
-	Lease   time.Duration // how long rank 0, or a member, may be out of reach
-	Grace   time.Duration // between TERM and KILL
+	Timeout time.Duration `flag:"timeout"` // of a barrier; 0: no limit
+	Lease   time.Duration `flag:"lease"`   // how long rank 0, or a member, may be out of reach
+	Grace   time.Duration `flag:"grace"`   // between TERM and KILL
 
-	MaxRestarts int
-	RestartOn   string
+	MaxRestarts int    `flag:"max-restarts"`
+	RestartOn   string `flag:"restart-on"`
 
-	Job, Namespace, Host, PodName, PodIP string
+	Job                             string `flag:"job"`
+	Namespace, Host, PodName, PodIP string
 	// meets is the name of the job whose members meet: Job, or else the name of the
 	// Indexed Job that made this pod; "": not known.
 	meets          string
 	TerminationLog string
-	Report         string // file for the report; "": none
+	Report         string `flag:"report"` // file for the report; "": none
 }
 
 // Defaults is the Config of a member that was told nothing.
 func Defaults() Config {
-	return Config{Rank: -1, Slots: 1, Timeout: 10 * time.Minute, Lease: time.Minute, Grace: names.DefaultGrace,
-		RestartOn: retry.Default, TerminationLog: names.TerminationLog}
+	c := Config{TerminationLog: names.TerminationLog}
+	settings.Defaults(&c, settings.OfJoin)
+	return c
 }
 
 func usage(way, format string, words ...any) error {

@@ -23,7 +23,7 @@ type Request struct {
 	Name, Namespace     string
 	Image               string
 	ImagePullPolicy     string
-	Workers             int
+	Workers             int    `flag:"workers"`
 	GPUs                int    // of each worker; also its slots
 	Slots               int    // of each worker; 0: its GPUs, else 1
 	CPU, Memory         string // of each worker
@@ -56,18 +56,18 @@ type Request struct {
 
 	WorkingDir  string
 	Shell       string
-	Framework   string
-	Launcher    *bool // nil: as the framework needs it
-	RankTags    bool  // each line of mpirun's output with its rank
+	Framework   string `flag:"framework"`
+	Launcher    *bool  // nil: as the framework needs it
+	RankTags    bool   // each line of mpirun's output with its rank
 	Delivery    string
 	AgentImage  string
-	MaxRestarts int
-	RestartOn   string
-	Success     string
-	HangAfter   time.Duration
-	HangAction  string
-	ExitWithin  time.Duration
-	Progress    []progress.Word // flags of progress rules, in their order
+	MaxRestarts int             `flag:"max-restarts"`
+	RestartOn   string          `flag:"restart-on"`
+	Success     string          `flag:"success"`
+	HangAfter   time.Duration   `flag:"hang-after"`
+	HangAction  string          `flag:"hang-action"`
+	ExitWithin  time.Duration   `flag:"exit-within"`
+	Progress    []progress.Word `flag:"progress"` // flags of progress rules, in their order
 	ActiveFor   time.Duration   // --active-deadline
 	CleanPods   string
 	Run         Run

@@ -14,11 +14,12 @@ import (
 
 // Run is what only some jobs are told of agent run's flags; zero: as it does by itself.
 type Run struct {
-	MinWorkers, MaxWorkers int
-	Procs                  int
-	LauncherSlots          int
-	Compat                 string
-	Settings               []Setting // of the launcher
+	MinWorkers    int       `flag:"min-workers"`
+	MaxWorkers    int       `flag:"max-workers"`
+	Procs         int       `flag:"procs-per-worker"`
+	LauncherSlots int       `flag:"launcher-slots"`
+	Compat        string    `flag:"compat"`
+	Settings      []Setting // of the launcher
 }
 
 // Setting is a flag of agent run that the job has no field for. The launcher's

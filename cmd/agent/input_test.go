@@ -12,9 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/join"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/settings"
 )
 
 // TestBadInput: one sentence, one hint, 64, and nothing is run.
@@ -77,7 +76,7 @@ func TestVariables(t *testing.T) {
 	cfg := join.Defaults()
 	set := newFlags("join")
 	joinFlags(set, &cfg)
-	set.VisitAll(func(f *flag.Flag) { require.Contains(t, names.Variables(), failure.Variable(f.Name)) })
+	set.VisitAll(func(f *flag.Flag) { require.Contains(t, settings.Known(), settings.Variable(f.Name)) })
 	for env, want := range map[string]string{
 		"MUSTER_SLOT=8":    "agent: MUSTER_SLOT: agent worker knows no such variable\nhint: did you mean MUSTER_SLOTS? ",
 		"MUSTER_SLOTS=all": "agent: worker: MUSTER_SLOTS=\"all\", which counts as --slots: it takes a number\n",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/settings"
 	"github.com/musterhq/muster/agent/worker"
 )
 
@@ -44,7 +45,7 @@ func runWorker(args []string) int {
 		Job: os.Getenv(names.EnvJob), Version: version(), TerminationLog: names.TerminationLog,
 		Await: time.Hour, Grace: names.DefaultGrace,
 	}
-	err := failure.UnknownVariable("agent worker", os.Environ(), names.Variables())
+	err := failure.UnknownVariable("agent worker", os.Environ(), settings.Known())
 	if slots := os.Getenv(names.EnvSlots); slots != "" && err == nil {
 		if cfg.Slots, err = strconv.Atoi(slots); err != nil {
 			err = fmt.Errorf("worker: %s=%q, which counts as --slots: it takes a number", names.EnvSlots, slots)

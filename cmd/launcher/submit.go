@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/outfile"
+	"github.com/musterhq/muster/agent/settings"
 	"github.com/musterhq/muster/agent/submit"
 	"github.com/musterhq/muster/exec/heed"
 )
@@ -97,16 +98,23 @@ func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("launcher") {
 		f.request.Launcher = &f.launcher
 	}
-	for _, name := range launcherSettings {
-		if cmd.Flags().Changed(name) {
-			f.request.Run.Settings = append(f.request.Run.Settings, submit.Setting{Flag: name,
-				Env: "MUSTER_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")), Value: cmd.Flags().Lookup(name).Value.String()})
-		}
-	}
+	f.request.Run.Settings = launcherSettings(cmd, &f.request)
 	if cmd.Flags().Changed("run-as-user") {
 		f.request.RunAsUser = &f.user
 	}
 	return f.validate()
+}
+
+// launcherSettings are the flags that were given and that a job has no field for: a launcher is
+// told them by its environment.
+func launcherSettings(cmd *cobra.Command, r *submit.Request) (given []submit.Setting) {
+	fields := settings.Fields(r)
+	for _, s := range settings.Of(settings.OfSubmit) {
+		if fields[s.Name] == nil && s.Kind != settings.Rule && cmd.Flags().Changed(s.Name) {
+			given = append(given, submit.Setting{Flag: s.Name, Env: settings.Variable(s.Name), Value: cmd.Flags().Lookup(s.Name).Value.String()})
+		}
+	}
+	return given
 }
 
 func (f *submitFlags) validate() error {

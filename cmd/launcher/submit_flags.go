@@ -5,14 +5,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/settings"
 )
 
 func (f *submitFlags) bind(cmd *cobra.Command) {
 	var groups []group
 	f.whatFlags(addGroup(&groups, "what"))
 	f.podFlags(addGroup(&groups, "its pods"))
-	f.runFlags(addGroup(&groups, "how it runs, as in agent run"))
-	ruleFlags(addGroup(&groups, "progress of the command, as in agent run"), &f.request.Progress)
+	settings.Defaults(&f.request, settings.OfSubmit)
+	settingFlags(&groups, settings.OfSubmit, &f.request)
 	f.codeFlags(addGroup(&groups, "data and code"))
 	f.schedulingFlags(addGroup(&groups, "where it runs"))
 	f.endFlags(addGroup(&groups, "afterwards"))
@@ -24,45 +25,15 @@ func (f *submitFlags) whatFlags(set *pflag.FlagSet) {
 	r := &f.request
 	set.StringVar(&r.Name, "name", "", "the job's `NAME`")
 	set.StringVar(&r.Image, "image", "", "`IMAGE` of its pods")
-	set.StringVar(&r.Framework, "framework", "", "`NAME`, as in agent run --framework (default: KIND's, else found by the command)")
 	set.BoolVar(&f.launcher, "launcher", false, "with a launcher, in which the output of all ranks comes together (default: as the command needs it)")
 	set.BoolVar(&r.RankTags, "rank-tags", true, "each line of mpirun's output with its rank; --rank-tags=false: as it comes")
-	set.IntVar(&r.Workers, "workers", 1, "`N` workers; a launcher is not among them")
 	set.IntVar(&r.PS, "ps", 0, "`N` parameter servers besides")
 	set.BoolVar(&r.Chief, "chief", false, "a chief besides")
 	set.BoolVar(&r.Evaluator, "evaluator", false, "an evaluator besides")
 	set.StringVar(&r.Shell, "shell", "", "`SHELL` for a command of one word with blanks (default sh)")
-	set.IntVar(&r.MaxRestarts, "max-restarts", 0, "begin a run that failed again, `N` times")
-	set.StringVar(&r.RestartOn, "restart-on", "", "`LIST` of the ends to restart after, as in agent run --restart-on")
-	set.StringVar(&r.Success, "success", "", "`RULE`: whose end is the job's, as in agent run --success")
-	set.DurationVar(&r.HangAfter, "hang-after", 0, "report a hang after this `TIME` without output and CPU, as in 10m")
-	set.StringVar(&r.HangAction, "hang-action", "", "what a hang leads to: `report` alone (default), or stop (79)")
-	set.DurationVar(&r.ExitWithin, "exit-within", 0, "end the job (79) when ranks outlast the first one that ended with 0 by this `TIME`")
 	set.DurationVar(&r.ActiveFor, "active-deadline", 0, "the job fails when it has not ended after `TIME`")
 	set.StringVar(&r.CleanPods, "clean-pods", "", "`WHICH` pods to delete at the end: Running (those that still run, the default), None, All")
 }
-
-// runFlags are those of agent run that a job can have: what only one process on one
-// machine has (--hostfile, --report, --fake...) it cannot.
-func (f *submitFlags) runFlags(set *pflag.FlagSet) {
-	r := &f.request.Run
-	set.IntVar(&r.MinWorkers, "min-workers", 0, "elastic: start with `N` workers; others may come and go")
-	set.IntVar(&r.MaxWorkers, "max-workers", 0, "elastic: `N` workers at most (default: --workers)")
-	set.IntVar(&r.Procs, "procs-per-worker", 0, "processes `N` that Muster starts on each worker (default 1; torch: the GPUs)")
-	set.IntVar(&r.LauncherSlots, "launcher-slots", 0, "ranks `N` that mpirun puts into the launcher")
-	set.StringVar(&r.Compat, "compat", "", "`kubeflow-v1`: the environment exactly as that operator gave it")
-	set.String("exit", "", "`RULE` of the exit code: strict or command")
-	set.String("stacks", "", "take the ranks' stacks at a failure or a hang: `auto` (default), or never")
-	set.Duration("grace", 0, "`TIME` between asking processes to stop and killing them")
-	set.Duration("lease", 0, "`TIME` that workers go on without the launcher")
-	set.Duration("node-lost-after", 0, "`TIME` after which a worker that does not answer is lost")
-	set.Duration("frozen-after", 0, "`TIME` after which a stopped MPI daemon ends the run; 0: never")
-	set.String("interface", "", "network interface of the workers, a `NAME` or a CIDR")
-	set.String("only-ranks", "", "show the output of these `RANKS` only, as in 0,2-3")
-}
-
-// launcherSettings are the flags that a launcher is told by its environment.
-var launcherSettings = []string{"exit", "stacks", "grace", "lease", "node-lost-after", "frozen-after", "interface", "only-ranks"}
 
 func (f *submitFlags) podFlags(set *pflag.FlagSet) {
 	r := &f.request

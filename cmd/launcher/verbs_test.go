@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/agent/settings"
 )
 
 func TestNearest(t *testing.T) {
@@ -32,7 +31,7 @@ func TestEveryFlagHasAVariable(t *testing.T) {
 	for _, cmd := range newRoot(standard()).Commands() {
 		if slices.Contains([]string{"run", "env", "hosts"}, cmd.Name()) {
 			cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-				require.Contains(t, names.Variables(), failure.Variable(flag.Name), cmd.Name())
+				require.Contains(t, settings.Known(), settings.Variable(flag.Name), cmd.Name())
 			})
 		}
 	}

@@ -29,8 +29,18 @@ func addGroup(groups *[]group, title string) *pflag.FlagSet {
 	return set
 }
 
-// groupOf is the annotation in which a flag has its group's title.
-const groupOf = "group"
+// groupOf is the group with that title, which is begun if there is none.
+func groupOf(groups *[]group, title string) *pflag.FlagSet {
+	for _, g := range *groups {
+		if g.title == title {
+			return g.set
+		}
+	}
+	return addGroup(groups, title)
+}
+
+// annotation is where a flag has its group's title.
+const annotation = "group"
 
 // bindGroups adds the flags of all groups to cmd.
 func bindGroups(cmd *cobra.Command, groups []group) {
@@ -39,7 +49,7 @@ func bindGroups(cmd *cobra.Command, groups []group) {
 			if flag.Annotations == nil {
 				flag.Annotations = map[string][]string{}
 			}
-			flag.Annotations[groupOf] = []string{g.title}
+			flag.Annotations[annotation] = []string{g.title}
 		})
 		cmd.Flags().AddFlagSet(g.set)
 	}
@@ -52,15 +62,10 @@ func groupsOf(cmd *cobra.Command) []group {
 	addGroup(&groups, "flags")
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		title := groups[0].title
-		if a := flag.Annotations[groupOf]; len(a) > 0 {
+		if a := flag.Annotations[annotation]; len(a) > 0 {
 			title = a[0]
 		}
-		at := slices.IndexFunc(groups, func(g group) bool { return g.title == title })
-		if at < 0 {
-			at = len(groups)
-			addGroup(&groups, title)
-		}
-		groups[at].set.AddFlag(flag)
+		groupOf(&groups, title).AddFlag(flag)
 	})
 	return slices.DeleteFunc(groups, func(g group) bool { return !g.set.HasFlags() })
 }

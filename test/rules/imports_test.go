@@ -24,7 +24,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/stacks", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/names", "agent/shortage", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/serve", "agent/outfile", "cmd", "test"} {
+	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/names", "agent/shortage", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/serve", "agent/outfile", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -38,7 +38,8 @@ func TestDataFlowsOneWay(t *testing.T) {
 	allowed := map[string][]string{
 		"agent/names":      nil,
 		"agent/shortage":   nil,
-		"agent/failure":    leaves,
+		"agent/settings":   append([]string{"agent/retry"}, leaves...),
+		"agent/failure":    append([]string{"agent/settings"}, leaves...),
 		"agent/framework":  leaves,
 		"rendezvous":       leaves,
 		"exec":             leaves,
@@ -50,15 +51,15 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/retry":      leaves,
 		"agent/stacks":     {"exec"},
 		"agent/group":      append([]string{"agent/framework", "exec"}, leaves...),
-		"agent/launch":     append([]string{"agent/failure", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/stacks"}, roles...),
+		"agent/launch":     append([]string{"agent/failure", "agent/group", "agent/metrics", "agent/notice", "agent/outfile", "agent/progress", "agent/retry", "agent/settings", "agent/stacks"}, roles...),
 		"agent/submit":     append([]string{"agent/api", "agent/failure", "agent/framework", "agent/progress"}, leaves...),
 		"agent/jobs":       append([]string{"agent/api", "agent/failure", "agent/framework", "agent/metrics", "agent/outfile", "exec"}, leaves...),
 		"agent/worker":     roles,
-		"agent/join":       append([]string{"agent/worker", "agent/failure", "agent/group", "agent/outfile", "agent/retry"}, roles...),
+		"agent/join":       append([]string{"agent/worker", "agent/failure", "agent/group", "agent/outfile", "agent/retry", "agent/settings"}, roles...),
 		"agent/api":        nil,
-		"agent/controller": {"agent/api", "agent/framework", "agent/names", "agent/serve", "rendezvous"},
+		"agent/controller": {"agent/api", "agent/framework", "agent/names", "agent/serve", "agent/settings", "rendezvous"},
 		"agent/kubeflow":   {"agent/api", "agent/framework", "agent/names"},
-		"cmd":              append([]string{"agent/kubeflow", "agent/launch", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/failure", "agent/submit", "agent/jobs"}, roles...),
+		"cmd":              append([]string{"agent/kubeflow", "agent/launch", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/failure", "agent/settings", "agent/submit", "agent/jobs"}, roles...),
 		"agent/serve":      {"agent/api", "agent/framework", "agent/kubeflow", "agent/names"},
 	}
 	for _, p := range list(t, module+"...") {

@@ -1,0 +1,63 @@
+package settings
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// Fields returns pointers to the fields of the struct that target points to, by the names in
+// their tags. Structs in it are looked into. A field whose type is made of a string gives a
+// *string.
+func Fields(target any) map[string]any {
+	found := map[string]any{}
+	collect(reflect.ValueOf(target).Elem(), found)
+	return found
+}
+
+func collect(v reflect.Value, found map[string]any) {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		switch name := field.Tag.Get("flag"); {
+		case name != "" && field.Type.Kind() == reflect.String:
+			found[name] = v.Field(i).Addr().Convert(reflect.TypeFor[*string]()).Interface()
+		case name != "":
+			found[name] = v.Field(i).Addr().Interface()
+		case field.IsExported() && field.Type.Kind() == reflect.Struct:
+			collect(v.Field(i), found)
+		}
+	}
+}
+
+// Defaults sets the fields of the struct that target points to, to what the verb has by
+// itself. It panics if the table has a default that its field does not take.
+func Defaults(target any, verb Verb) {
+	fields := Fields(target)
+	for _, s := range Of(verb) {
+		text, field := verb(s).Default, fields[s.Name]
+		if text == "" || field == nil {
+			continue
+		}
+		if err := set(field, text); err != nil {
+			panic(fmt.Sprintf("settings: default of %s: %v", s.Name, err))
+		}
+	}
+}
+
+// set parses text into what field points to.
+func set(field any, text string) (err error) {
+	switch p := field.(type) {
+	case *string:
+		*p = text
+	case *time.Duration:
+		*p, err = time.ParseDuration(text)
+	case *int:
+		*p, err = strconv.Atoi(text)
+	case *bool:
+		*p, err = strconv.ParseBool(text)
+	default:
+		err = fmt.Errorf("a %T has none", field)
+	}
+	return err
+}

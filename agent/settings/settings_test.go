@@ -1,0 +1,102 @@
+package settings_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/api/v1alpha1"
+	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/join"
+	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/progress"
+	"github.com/musterhq/muster/agent/settings"
+	"github.com/musterhq/muster/agent/submit"
+)
+
+// kindOf is the kind of setting that a field takes.
+func kindOf(field any) []settings.Kind {
+	switch field.(type) {
+	case *int:
+		return []settings.Kind{settings.Number}
+	case *bool:
+		return []settings.Kind{settings.Switch}
+	case *string:
+		return []settings.Kind{settings.Text}
+	case *time.Duration:
+		return []settings.Kind{settings.Duration}
+	case *[]string:
+		return []settings.Kind{settings.Names, settings.Repeated}
+	case *[]progress.Word:
+		return []settings.Kind{settings.Rule}
+	}
+	return nil
+}
+
+// TestEverySettingHasItsField: the table and the structs that take its settings agree.
+func TestEverySettingHasItsField(t *testing.T) {
+	for name, row := range map[string]struct {
+		target any
+		verb   settings.Verb
+		all    bool // each has a field; else a flag without one is for the launcher's environment
+	}{
+		"join":   {&join.Config{}, settings.OfJoin, true},
+		"run":    {&config.Config{}, settings.OfRun, true},
+		"submit": {&submit.Request{}, settings.OfSubmit, false},
+	} {
+		fields := settings.Fields(row.target)
+		for _, s := range settings.Of(row.verb) {
+			field := fields[s.Name]
+			if s.Kind == settings.Rule {
+				field = fields[progress.FlagList]
+			}
+			if field != nil || row.all {
+				require.Contains(t, kindOf(field), s.Kind, "%s --%s", name, s.Name)
+			}
+			delete(fields, s.Name)
+		}
+		require.Empty(t, fields, "%s: fields whose setting is not in the table", name)
+	}
+}
+
+// TestEveryFieldOfALaunchJobIsThere: the paths in the table are those of the kind.
+func TestEveryFieldOfALaunchJobIsThere(t *testing.T) {
+	for _, s := range append(settings.Of(settings.OfRun), settings.Of(settings.OfJoin)...) {
+		if s.Field == "" {
+			continue
+		}
+		at := reflect.TypeFor[v1alpha1.LaunchJobSpec]()
+		for name := range strings.SplitSeq(s.Field, ".") {
+			for at.Kind() == reflect.Pointer {
+				at = at.Elem()
+			}
+			field, found := at.FieldByNameFunc(func(field string) bool {
+				f, _ := at.FieldByName(field)
+				tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				return tag == name
+			})
+			require.True(t, found, "--%s: no %s in %s", s.Name, name, at)
+			at = field.Type
+		}
+	}
+}
+
+// TestDefaultsAreThoseOfTheTable: a launcher that was told nothing has them.
+func TestDefaultsAreThoseOfTheTable(t *testing.T) {
+	c := config.Defaults()
+	require.Equal(t, 10*time.Minute, c.Timeout)
+	require.Equal(t, 30*time.Minute, c.HangAfter)
+	require.Equal(t, 1, c.Slots)
+	text, err := json.Marshal(framework.Names())
+	require.NoError(t, err)
+	list := strings.Trim(strings.ReplaceAll(string(text), `","`, ", "), `["]`)
+	for _, s := range settings.Of(settings.OfRun) {
+		if s.Name == "framework" {
+			require.Contains(t, s.Run.Help, "`NAME`: "+list+" (")
+		}
+	}
+}
