@@ -113,6 +113,19 @@ fake: build ## real mpirun and mpiexec over fake workers, as root and as an ordi
 	@$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
 	MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 4 -test.timeout 10m
 
+# Each day of the year plays another part.
+SEED ?= $(shell date -u +%-j)
+
+.PHONY: fake-part
+fake-part: build ## a seeded fifth of make fake (SEED=N: another one)
+	@$(GO) test -c -tags mpi -o $(BIN)/fake.test ./test/fake
+	@part=$$($(GO) run ./test/suite draw -seed $(SEED) -parts 5 $(BIN)/fake.test) && cd test/fake && echo "$$part" && \
+		MUSTER_OUT=$(OUT) MUSTER_BIN=$(BIN) $(BIN)/fake.test -test.parallel 4 -test.timeout 10m -test.run "$$part"
+	$(GO) run ./test/conform -bin $(BIN) -quick -parallel 4
+	MUSTER_OUT=$(OUT) $(GO) run ./test/fake/errno -bin $(BIN) -subset 10 -seed $(SEED)
+	@part=$$($(GO) run ./test/suite draw -seed $$(($(SEED) + 2)) -parts 10 $(BIN)/fake.test) && \
+		MUSTER_BIN=$(BIN) sh test/fake/unprivileged.sh $(BIN)/fake.test -test.parallel 4 -test.timeout 10m -test.run "$$part"
+
 .PHONY: fake-speed
 fake-speed: build ## communicating MPI programs over fake workers beside mpirun alone: an idle machine
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,speed -timeout 10m -run '^TestFakeRunIsAsFastAsLocal$$' -v ./test/fake

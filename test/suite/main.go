@@ -5,10 +5,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/musterhq/muster/test/suite/draw"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/hangs"
 )
@@ -16,6 +18,8 @@ import (
 const usage = `usage:
   go run ./test/suite check [NAME...]   recompute every row; 1 if one differs, misses its bar, or a NAME has no row
   go run ./test/suite hangs             false hang reports in the runs of our suites so far: 1 if there is one, or no run
+  go run ./test/suite draw --seed N --parts N BINARY
+                                        a -run expression for one part of a compiled test's tests
   go run ./test/suite record --name N --log raw/FILE.json[#KEY] [--op '<=' --bar B] [--unit U] [--command C]`
 
 func main() {
@@ -37,8 +41,33 @@ func run(args []string) error {
 		return countHangs(dir)
 	case len(args) > 0 && args[0] == "record":
 		return record(dir, args[1:])
+	case len(args) > 0 && args[0] == "draw":
+		return drawPart(args[1:])
 	}
 	return errors.New(usage)
+}
+
+// drawPart prints the expression, and on stderr what it stands for.
+func drawPart(args []string) error {
+	fs := flag.NewFlagSet("draw", flag.ExitOnError)
+	seed := fs.Uint64("seed", 0, "seeds that follow each other play all parts")
+	parts := fs.Int("parts", 4, "how many there are")
+	_ = fs.Parse(args) // ExitOnError
+	if fs.NArg() != 1 {
+		return errors.New("draw takes the path of a compiled test")
+	}
+	list, err := exec.Command(fs.Arg(0), "-test.list", "^Test").Output()
+	if err != nil {
+		return fmt.Errorf("list the tests of %s: %w", fs.Arg(0), err)
+	}
+	all := strings.Fields(string(list))
+	drawn, err := draw.Part(all, *seed, *parts)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "suite: seed %d: %d of %d tests\n", *seed, len(drawn), len(all))
+	fmt.Println(draw.Regexp(drawn))
+	return nil
 }
 
 func record(dir string, args []string) error {
