@@ -187,6 +187,15 @@ e2e-convert: ## the API server takes every LaunchJob that agent convert makes of
 test: deps lint unit fake ## unit, contract, race, fuzz seeds, CLI scripts, fake runs: no cluster
 	@$(GO) run ./test/suite check
 
+# Every suite. Those that want an idle machine to themselves come last.
+NIGHTLY := lint unit fake below fake-cells fake-held fake-pauses fake-polls fake-culprit care killed conform errno pid1 fault skew model convert size \
+	e2e e2e-convert e2e-install e2e-care e2e-fault e2e-python e2e-paste e2e-pipelines e2e-gang e2e-kubeflow heal frameworks e2e-scale \
+	soak stall fuzz fake-speed rules-cost bench
+
+.PHONY: nightly
+nightly: ## every suite, one after the other, with a summary in out/nightly: what passed on this commit is not played again
+	@$(GO) run ./test/suite nightly $(NIGHTLY)
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for a minute
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/musterhq/muster/test/suite/draw"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/hangs"
+	"github.com/musterhq/muster/test/suite/nightly"
 )
 
 const usage = `usage:
@@ -20,6 +23,7 @@ const usage = `usage:
   go run ./test/suite hangs             false hang reports in the runs of our suites so far: 1 if there is one, or no run
   go run ./test/suite draw --seed N --parts N BINARY
                                         a -run expression for one part of a compiled test's tests
+  go run ./test/suite nightly TARGET...  make them one after the other; what passed on this commit is not made again
   go run ./test/suite record --name N --log raw/FILE.json[#KEY] [--op '<=' --bar B] [--unit U] [--command C]`
 
 func main() {
@@ -41,10 +45,26 @@ func run(args []string) error {
 		return countHangs(dir)
 	case len(args) > 0 && args[0] == "record":
 		return record(dir, args[1:])
+	case len(args) > 1 && args[0] == "nightly":
+		return playNight(dir, args[1:])
 	case len(args) > 0 && args[0] == "draw":
 		return drawPart(args[1:])
 	}
 	return errors.New(usage)
+}
+
+// playNight plays the suites on what is checked out.
+func playNight(dir string, suites []string) error {
+	commit, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12").Output()
+	if err != nil {
+		return fmt.Errorf("ask git for the commit: %w", err)
+	}
+	name := strings.TrimSpace(string(commit))
+	if strings.HasSuffix(name, "-dirty") { // nobody knows what passed with which changes
+		name += time.Now().UTC().Format("-150405")
+	}
+	night := nightly.Night{Dir: filepath.Join(dir, "nightly"), Commit: name, Suites: suites, Out: os.Stdout, Play: nightly.Make}
+	return night.Run()
 }
 
 // drawPart prints the expression, and on stderr what it stands for.
