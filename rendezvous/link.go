@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // ForbiddenGrace is how long a worker's 401 or 403 is taken for a passing state:

@@ -3,7 +3,7 @@ package rendezvous
 import (
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Code is the one word for why a worker is not ready.

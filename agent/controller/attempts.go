@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // mostAttempts are kept in the status: the first half, in which the cause may be, and the

@@ -27,8 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/serve"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Options are what the controller is told.

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/musterhq/muster/agent/framework"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/settings"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // wrap puts the agent before the user's command: `agent run --` in the launcher,

@@ -13,13 +13,13 @@ import (
 	"io"
 	"strings"
 
-	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/agent/shortage"
+	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/shortage"
 )
 
 // Failure is an error of ours with its exit code and a way out.
 type Failure struct {
-	Code int    // an exit code of agent/names, or 128+n
+	Code int    // an exit code of exec/names, or 128+n
 	Err  error  // what happened
 	Way  string // what to do about it; may be empty
 }

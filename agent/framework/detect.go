@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Detect recognises the framework whose launcher the command is: "mpi", "torch",

@@ -3,7 +3,7 @@ package framework
 import (
 	"slices"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // kfMPI gives the launcher what an MPIJob's had, whose workers had nothing, and

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/wire"
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/metrics"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/outfile"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // metricsFile is where Kubeflow Pipelines' examples have their metrics.

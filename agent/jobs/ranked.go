@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/metrics"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // ranked picks the lines of one rank out of a launcher's log, in which all ranks write.

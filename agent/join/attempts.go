@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/group"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous/barrier"
 )

@@ -11,9 +11,9 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/agent/settings"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/framework"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"

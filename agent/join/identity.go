@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // source is where a rank may come from, in the order in which they count.

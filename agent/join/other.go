@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Run is the member role; it needs Linux.

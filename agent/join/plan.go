@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/rendezvous/barrier"
 )

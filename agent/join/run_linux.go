@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
-	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/agent/worker"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/exec/shortage"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous/barrier"
 )

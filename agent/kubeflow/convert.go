@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // KubeflowV1 is the compat of jobs that come from kubeflow.org: pods, Services and

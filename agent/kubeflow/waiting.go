@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // toWorker takes the place of what a worker's script waits with.

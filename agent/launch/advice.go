@@ -5,7 +5,7 @@ package launch
 import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/verdict"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // advice is the hint that follows a failed command: one, the likeliest.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/verdict"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/reap"
 )
 

@@ -19,8 +19,8 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/stacks"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // aHang is the key of a hang among what is wrong with a run.

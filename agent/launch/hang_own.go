@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/hang"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )

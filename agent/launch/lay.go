@@ -17,8 +17,8 @@ import (
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/wire"
 )
 

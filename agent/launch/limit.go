@@ -5,7 +5,7 @@ package launch
 import (
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // filesBase and filesPerWorker are twice what an MPI launcher needs: it holds a connection to

@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/musterhq/muster/agent/launch/tally"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/reap"
 )
 

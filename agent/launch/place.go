@@ -21,9 +21,9 @@ import (
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
-	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/agent/shortage"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/exec/shortage"
 )
 
 // place is where a run keeps its socket and files.

@@ -16,10 +16,10 @@ import (
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
-	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/broker"
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/shortage"
 	"github.com/musterhq/muster/exec/wire"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/hostfile"

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/metrics"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/notice"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // lookAtOutput notes output that a command which writes to our own descriptors

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/verdict"
-	"github.com/musterhq/muster/agent/shortage"
+	"github.com/musterhq/muster/exec/shortage"
 )
 
 // unwritten says that a result of the run could not be written. A run that lost

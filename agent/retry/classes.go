@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Default are the classes that are retried where the user does not say: ends by

@@ -3,7 +3,7 @@ package settings
 import (
 	"strings"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Setting is one option of a run.

@@ -1,8 +1,8 @@
 package settings
 
 import (
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Headings of agent run.

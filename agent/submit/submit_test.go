@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/progress"
+	"github.com/musterhq/muster/exec/names"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")

@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
 )

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Config of the worker role.

@@ -3,7 +3,7 @@ package worker
 import (
 	"os"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // RankOOMScore returns the oom_score_adj of ranks: 1000 in a container, so that the kernel

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // TestRanksOfALaptopKeepTheirScore: outside of a pod, and under --fake, the kernel shall

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/join"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/settings"
+	"github.com/musterhq/muster/exec/names"
 )
 
 const joinHelp = `Usage:

@@ -3,8 +3,8 @@ package main
 import (
 	"os"
 
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/worker"
+	"github.com/musterhq/muster/exec/names"
 )
 
 const layHelp = `Usage:

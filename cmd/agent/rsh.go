@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rsh/pdsh"
 	"github.com/musterhq/muster/exec/rundir"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/worker"
+	"github.com/musterhq/muster/exec/names"
 )
 
 const (

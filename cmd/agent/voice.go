@@ -8,8 +8,8 @@ import (
 	"os"
 
 	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/agent/shortage"
+	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/shortage"
 )
 
 // stderr returns the writer for lines of a level: info, warn or error. They are JSON

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/settings"
 	"github.com/musterhq/muster/agent/worker"
+	"github.com/musterhq/muster/exec/names"
 )
 
 const workerHelp = `Usage:

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/agent/launch"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // replaced gives a pod made anew its own uid, address and creation time.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/kubeflow"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 const convertHelp = `usage: agent convert -f FILE [FLAGS]

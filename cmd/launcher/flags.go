@@ -13,9 +13,9 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/progress"
 	"github.com/musterhq/muster/agent/settings"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // flagSets binds a config.Config to flags.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // launching stands for the verbs of a launcher: Windows has no sessions and no

@@ -8,8 +8,8 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/metrics"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/outfile"
+	"github.com/musterhq/muster/exec/names"
 )
 
 const metricsHelp = `usage: agent metrics --metric NAME[:RAW|PERCENTAGE]... [--out FILE] LOG...

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/launch/config"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // withPlugins becomes agent-launcher-plugins where --framework names a plugin:

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Streams are the program's own.

@@ -15,11 +15,11 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/jobs"
 	"github.com/musterhq/muster/agent/metrics"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/outfile"
 	"github.com/musterhq/muster/agent/settings"
 	"github.com/musterhq/muster/agent/submit"
 	"github.com/musterhq/muster/exec/heed"
+	"github.com/musterhq/muster/exec/names"
 )
 
 const submitHelp = `usage: agent submit [KIND] --name=NAME --image=IMAGE [FLAGS] -- COMMAND...

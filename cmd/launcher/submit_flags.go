@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/settings"
+	"github.com/musterhq/muster/exec/names"
 )
 
 func (f *submitFlags) bind(cmd *cobra.Command) {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/submit"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // group is a titled set of flags, as --help shows them.

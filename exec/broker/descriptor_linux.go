@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/agent/shortage"
+	"github.com/musterhq/muster/exec/shortage"
 )
 
 // adopt makes a stream of a passed descriptor, for reading or for writing, and

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/agent/shortage"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rsh"
+	"github.com/musterhq/muster/exec/shortage"
 	"github.com/musterhq/muster/exec/wire"
 )
 

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/agent/shortage"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/exec/shortage"
 	"github.com/musterhq/muster/exec/wire"
 )
 

@@ -3,7 +3,7 @@ package proc
 import (
 	"strings"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Marked returns env with the mark of a session, by which reap.Tree knows the

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/agent/shortage"
+	"github.com/musterhq/muster/exec/shortage"
 )
 
 // Ends tells of the ends of processes in their order. Goroutines that wait for one process

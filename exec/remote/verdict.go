@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Values of PodExec's error channel since v4, from k8s.io/apimachinery

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/agent/shortage"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rundir"
+	"github.com/musterhq/muster/exec/shortage"
 )
 
 var errGone = &sentence{

@@ -2,7 +2,7 @@
 
 package rsh
 
-import "github.com/musterhq/muster/agent/names"
+import "github.com/musterhq/muster/exec/names"
 
 var errLinux = &sentence{text: "rsh: a launcher runs on Linux only"}
 

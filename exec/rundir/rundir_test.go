@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // MaxSocketPath is the longest path of a unix socket in bytes: sun_path of

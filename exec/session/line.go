@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/shell"
 )

@@ -14,10 +14,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/flow"
 	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/shortage"
 	"github.com/musterhq/muster/exec/wire"
 )
 

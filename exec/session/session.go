@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/flow"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"

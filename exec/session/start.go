@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/agent/shortage"
 	"github.com/musterhq/muster/exec/flow"
 	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
+	"github.com/musterhq/muster/exec/shortage"
 	"github.com/musterhq/muster/exec/wire"
 )
 

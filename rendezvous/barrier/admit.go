@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // probeTime is how long the holder of a seat may take for a sign of life, when

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/agent/shortage"
+	"github.com/musterhq/muster/exec/shortage"
 )
 
 // Config of a Coordinator.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/test/suite/proc"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/stretchr/testify/require"
 )
 

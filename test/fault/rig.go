@@ -12,8 +12,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/remote"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/rendezvous"

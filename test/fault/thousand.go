@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/remote"
 	"github.com/musterhq/muster/exec/wire"

@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/session"

@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/test/contract"

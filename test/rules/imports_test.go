@@ -24,7 +24,7 @@ func leaf(path string) string {
 	if !ok {
 		return ""
 	}
-	for _, l := range []string{"agent/framework", "agent/group", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/names", "agent/shortage", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/serve", "agent/outfile", "cmd", "test"} {
+	for _, l := range []string{"exec/names", "exec/shortage", "agent/framework", "agent/group", "agent/metrics", "agent/notice", "agent/progress", "agent/retry", "agent/settings", "agent/stacks", "rendezvous", "exec", "hostfile", "agent/launch", "agent/worker", "agent/join", "agent/api", "agent/controller", "agent/kubeflow", "agent/failure", "agent/submit", "agent/jobs", "agent/serve", "agent/outfile", "cmd", "test"} {
 		if rest == l || strings.HasPrefix(rest, l+"/") {
 			return l
 		}
@@ -33,11 +33,11 @@ func leaf(path string) string {
 }
 
 func TestDataFlowsOneWay(t *testing.T) {
-	leaves := []string{"agent/names", "agent/shortage"}
+	leaves := []string{"exec/names", "exec/shortage"}
 	roles := append([]string{"agent/framework", "rendezvous", "exec", "hostfile"}, leaves...)
 	allowed := map[string][]string{
-		"agent/names":      nil,
-		"agent/shortage":   nil,
+		"exec/names":       nil,
+		"exec/shortage":    nil,
 		"agent/settings":   append([]string{"agent/retry"}, leaves...),
 		"agent/failure":    append([]string{"agent/settings"}, leaves...),
 		"agent/framework":  leaves,
@@ -57,10 +57,10 @@ func TestDataFlowsOneWay(t *testing.T) {
 		"agent/worker":     roles,
 		"agent/join":       append([]string{"agent/worker", "agent/failure", "agent/group", "agent/outfile", "agent/retry", "agent/settings"}, roles...),
 		"agent/api":        nil,
-		"agent/controller": {"agent/api", "agent/framework", "agent/names", "agent/serve", "agent/settings", "rendezvous"},
-		"agent/kubeflow":   {"agent/api", "agent/framework", "agent/names"},
+		"agent/controller": {"agent/api", "agent/framework", "exec/names", "agent/serve", "agent/settings", "rendezvous"},
+		"agent/kubeflow":   {"agent/api", "agent/framework", "exec/names"},
 		"cmd":              append([]string{"agent/kubeflow", "agent/launch", "agent/worker", "agent/join", "agent/metrics", "agent/outfile", "agent/progress", "agent/controller", "agent/api", "agent/failure", "agent/settings", "agent/submit", "agent/jobs"}, roles...),
-		"agent/serve":      {"agent/api", "agent/framework", "agent/kubeflow", "agent/names"},
+		"agent/serve":      {"agent/api", "agent/framework", "agent/kubeflow", "exec/names"},
 	}
 	for _, p := range list(t, module+"...") {
 		from := leaf(p.ImportPath)
@@ -110,7 +110,7 @@ func TestKeyedHashesOnly(t *testing.T) {
 func TestTheBarrierStandsAlone(t *testing.T) {
 	for _, p := range list(t, module+"rendezvous/barrier") {
 		for _, i := range p.Imports {
-			require.Contains(t, []string{"", "agent/names", "agent/shortage"}, leaf(i), "it imports %s", i)
+			require.Contains(t, []string{"", "exec/names", "exec/shortage"}, leaf(i), "it imports %s", i)
 		}
 	}
 }

@@ -5,9 +5,9 @@ import (
 
 	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/launch/verdict"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/progress"
 	"github.com/musterhq/muster/agent/settings"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Config is everything that a launcher can be told. Defaults gives the

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/group/output"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // size is how many workers there are to be; 0: as many as are found, or as many

@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/progress"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // validateProgress judges the rules for output lines.

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/retry"
+	"github.com/musterhq/muster/exec/names"
 )
 
 func TestRestartsOfTheUser(t *testing.T) {

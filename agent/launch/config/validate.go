@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/hostfile"
 )
 

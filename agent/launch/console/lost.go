@@ -8,8 +8,8 @@ import (
 	"syscall"
 
 	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/outfile"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // What people call our own descriptors.

@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/metrics"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/agent/outfile"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Where Kubeflow Pipelines' components declare their metrics to be (its

@@ -24,9 +24,9 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/wait"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/local"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/rendezvous"
 )

@@ -23,7 +23,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
 	"github.com/musterhq/muster/test/fakekube"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/framework"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Merge puts the plan's variables into the user's environment; warnings name

@@ -6,8 +6,8 @@ import (
 
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/broker"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // RefusedPatience is how long an MPI launcher may go on after `agent rsh` refused one of

@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // sshLauncher is a launcher such as deepspeed that starts sessions by ssh or pdsh, and what is

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // keptToLauncher reports whether the command has done distributed work in the launcher and none on

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // GroupEnd is how a group of processes on the workers ended.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Verdict is the launcher's exit code, and the sentence that says why when

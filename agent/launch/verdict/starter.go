@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // judgeStarters doubts the 0 of a command that is, or has started, a launcher such as deepspeed:

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
-	"github.com/musterhq/muster/agent/shortage"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rsh"
+	"github.com/musterhq/muster/exec/shortage"
 )
 
 const (

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/musterhq/muster/agent/api/v1alpha1"
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/kube"

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
 	"github.com/musterhq/muster/exec/link"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/wire"
 	"github.com/musterhq/muster/test/suite/await"
 	"github.com/musterhq/muster/test/suite/figure"

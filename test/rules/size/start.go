@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rsh"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/test/suite/figure"

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 )
 
 // Seen is what one process was given, as seen.py tells it.

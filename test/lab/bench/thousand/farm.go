@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/test/suite/program"
 )
 

@@ -28,7 +28,7 @@ import (
 	certv1 "k8s.io/api/certificates/v1"
 	cri "k8s.io/cri-streaming/pkg/streaming/remotecommand"
 
-	"github.com/musterhq/muster/agent/names"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/test/lab/kwok"
 	"github.com/musterhq/muster/test/suite/kube"
 )
