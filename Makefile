@@ -52,13 +52,14 @@ build: ## build bin/agent, bin/agent-launcher and bin/controller
 	$(BUILD) -o $(BIN)/controller ./cmd/controller
 
 .PHONY: generate
-generate: ## the CRD, deep copies, install.yaml and the Helm chart, out of agent/api and images/deploy
+generate: ## the CRD, deep copies, install.yaml, the Helm chart and docs/settings.md, out of agent/api, images/deploy and agent/settings
 	$(TOOL) controller-gen object paths=./agent/api/... crd:generateEmbeddedObjectMeta=true output:crd:stdout | $(LAB) install crd > images/deploy/crd.yaml
 	$(TOOL) kustomize build images/deploy | $(LAB) install
+	@$(GO) run ./test/suite reference
 
 .PHONY: fresh
 fresh: generate ## what is generated is what is committed
-	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/images.txt images/chart || \
+	@git diff --exit-code --stat -- agent/api images/deploy/crd.yaml images/install.yaml images/images.txt images/chart docs/settings.md || \
 		{ echo "hint: make generate, and commit what it changed"; exit 1; }
 
 .PHONY: plugins

@@ -49,6 +49,9 @@ func OfJoin(s Setting) Use { return s.Join }
 // OfSubmit chooses agent submit.
 func OfSubmit(s Setting) Use { return s.Submit }
 
+// All lists every setting, in the order of help.
+func All() []Setting { return table() }
+
 // Of lists the settings that a verb has, in the order of its help.
 func Of(verb Verb) []Setting {
 	var all []Setting

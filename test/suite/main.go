@@ -16,6 +16,8 @@ import (
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/hangs"
 	"github.com/musterhq/muster/test/suite/nightly"
+	"github.com/musterhq/muster/test/suite/page"
+	"github.com/musterhq/muster/test/suite/reference"
 )
 
 const usage = `usage:
@@ -24,6 +26,7 @@ const usage = `usage:
   go run ./test/suite draw --seed N --parts N BINARY
                                         a -run expression for one part of a compiled test's tests
   go run ./test/suite nightly TARGET...  make them one after the other; what passed on this commit is not made again
+  go run ./test/suite reference          write docs/settings.md
   go run ./test/suite record --name N --log raw/FILE.json[#KEY] [--op '<=' --bar B] [--unit U] [--command C]`
 
 func main() {
@@ -47,6 +50,8 @@ func run(args []string) error {
 		return record(dir, args[1:])
 	case len(args) > 1 && args[0] == "nightly":
 		return playNight(dir, args[1:])
+	case len(args) == 1 && args[0] == "reference":
+		return page.Put("docs/settings.md", "settings", reference.Settings())
 	case len(args) > 0 && args[0] == "draw":
 		return drawPart(args[1:])
 	}
