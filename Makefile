@@ -45,11 +45,15 @@ help-all: help ## list these and the lab: suites that run for long, or measure
 	@$(call list,lab,$$(sed -n 's/^\([a-z0-9-]*\):.*## .*/\1/p' Makefile | grep -vx $(GROUPED:%=-e %)))
 
 .PHONY: build
-build: ## build bin/agent, bin/agent-launcher and bin/controller
+build: launch-path ## build bin/agent, bin/agent-launcher and bin/controller
+	$(BUILD) -o $(BIN)/controller ./cmd/controller
+
+# What agent run --fake needs.
+.PHONY: launch-path
+launch-path:
 	@mkdir -p $(BIN)
 	$(BUILD) -o $(BIN)/agent ./cmd/agent
 	$(BUILD) -o $(BIN)/agent-launcher ./cmd/launcher
-	$(BUILD) -o $(BIN)/controller ./cmd/controller
 
 .PHONY: generate
 generate: ## the CRD, deep copies, install.yaml, the Helm chart and docs/settings.md, out of agent/api, images/deploy and agent/settings
@@ -67,7 +71,7 @@ plugins: build ## bin/agent-launcher-plugins: the launcher for --framework plugi
 	$(BUILD),plugins -o $(BIN)/agent-launcher-plugins ./cmd/launcher
 
 .PHONY: run
-run: build ## compute pi over 4 fake workers with a real mpirun (installs Open MPI if it is missing)
+run: launch-path ## compute pi over 4 fake workers with a real mpirun (installs Open MPI if it is missing)
 	@sh test/fake/mpi/deps.sh --run
 	@mpicc.openmpi -O2 -o $(BIN)/pi test/fake/mpi/pi.c -lm
 	$(BIN)/agent run --fake 4 --slots 2 -- mpirun.openmpi $(BIN)/pi
@@ -130,6 +134,16 @@ fake-part: build ## a seeded fifth of make fake (SEED=N: another one)
 .PHONY: fake-speed
 fake-speed: build ## communicating MPI programs over fake workers beside mpirun alone: an idle machine
 	MUSTER_BIN=$(BIN) $(GO) test -count=1 -tags mpi,speed -timeout 10m -run '^TestFakeRunIsAsFastAsLocal$$' -v ./test/fake
+
+# The commit that fake-pair compares with.
+BASE ?= HEAD~1
+
+.PHONY: fake-pair
+fake-pair: build ## a launch on 60 fake workers beside that of another commit, turn by turn (BASE=COMMIT; an idle machine)
+	@sh test/fake/mpi/deps.sh --run
+	@rm -rf $(OUT)/base && mkdir -p $(OUT)/base && git archive $(BASE) | tar -x -C $(OUT)/base
+	@cd $(OUT)/base && $(BUILD) -o bin/agent ./cmd/agent && $(BUILD) -o bin/agent-launcher ./cmd/launcher
+	MUSTER_OUT=$(OUT) $(GO) run ./test/suite pair -before $(OUT)/base/bin -after $(BIN)
 
 .PHONY: fake-cells
 fake-cells: build ## every cell of the matrices of failures behind scripts, of which make fake plays a part

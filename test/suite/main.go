@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -17,6 +19,7 @@ import (
 	"github.com/musterhq/muster/test/suite/hangs"
 	"github.com/musterhq/muster/test/suite/nightly"
 	"github.com/musterhq/muster/test/suite/page"
+	"github.com/musterhq/muster/test/suite/pair"
 	"github.com/musterhq/muster/test/suite/reference"
 )
 
@@ -26,6 +29,8 @@ const usage = `usage:
   go run ./test/suite draw --seed N --parts N BINARY
                                         a -run expression for one part of a compiled test's tests
   go run ./test/suite nightly TARGET...  make them one after the other; what passed on this commit is not made again
+  go run ./test/suite pair --before DIR --after DIR [--workers N] [--rounds N]
+                                        a launch with the agent of each DIR, turn by turn: seconds, and their ratio
   go run ./test/suite reference          write docs/settings.md
   go run ./test/suite record --name N --log raw/FILE.json[#KEY] [--op '<=' --bar B] [--unit U] [--command C]`
 
@@ -50,6 +55,8 @@ func run(args []string) error {
 		return record(dir, args[1:])
 	case len(args) > 1 && args[0] == "nightly":
 		return playNight(dir, args[1:])
+	case len(args) > 0 && args[0] == "pair":
+		return playPair(args[1:])
 	case len(args) == 1 && args[0] == "reference":
 		return page.Put("docs/settings.md", "settings", reference.Settings())
 	case len(args) > 0 && args[0] == "draw":
@@ -70,6 +77,26 @@ func playNight(dir string, suites []string) error {
 	}
 	night := nightly.Night{Dir: filepath.Join(dir, "nightly"), Commit: name, Suites: suites, Out: os.Stdout, Play: nightly.Make}
 	return night.Run()
+}
+
+// playPair times a launch on fake workers under two builds.
+func playPair(args []string) error {
+	fs := flag.NewFlagSet("pair", flag.ExitOnError)
+	before := fs.String("before", "", "the one build's `DIR`")
+	after := fs.String("after", "", "the other's")
+	workers := fs.Int("workers", 60, "fake workers")
+	rounds := fs.Int("rounds", 12, "times for each")
+	_ = fs.Parse(args) // ExitOnError
+	launch := pair.Pair{Before: *before, After: *after, Rounds: *rounds,
+		Args: []string{"run", "--fake", strconv.Itoa(*workers), "--", "mpirun.openmpi", "true"}}
+	times, err := launch.Times(context.Background())
+	if err != nil {
+		return err
+	}
+	for name, samples := range map[string][]float64{"before": times.Over, "after": times.Samples} {
+		fmt.Printf("%s: %.3g s in the median (%.3g to %.3g)\n", name, figure.Median(samples), slices.Min(samples), slices.Max(samples))
+	}
+	return figure.Report("make fake-pair", "pair", times, figure.Row{Name: fmt.Sprintf("a launch on %d fake workers beside another commit's", *workers), Op: "<=", Bar: 1.05})
 }
 
 // drawPart prints the expression, and on stderr what it stands for.

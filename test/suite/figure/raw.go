@@ -30,7 +30,7 @@ func (s Series) Value() (float64, error) {
 	}
 	switch s.Reduce {
 	case "median":
-		return median(s.Samples), nil
+		return Median(s.Samples), nil
 	case "p99":
 		s := slices.Sorted(slices.Values(s.Samples))
 		return s[(99*len(s)+99)/100-1], nil
@@ -47,15 +47,16 @@ func (s Series) Value() (float64, error) {
 		}
 		return sum, nil
 	case "ratio":
-		if len(s.Over) == 0 || median(s.Over) == 0 {
+		if len(s.Over) == 0 || Median(s.Over) == 0 {
 			return 0, errors.New("ratio over nothing")
 		}
-		return median(s.Samples) / median(s.Over), nil
+		return Median(s.Samples) / Median(s.Over), nil
 	}
 	return 0, fmt.Errorf("unknown reduce %q", s.Reduce)
 }
 
-func median(samples []float64) float64 {
+// Median is the middle of samples, of which there is at least one.
+func Median(samples []float64) float64 {
 	s := slices.Sorted(slices.Values(samples))
 	if n := len(s); n%2 == 0 {
 		return (s[n/2-1] + s[n/2]) / 2
