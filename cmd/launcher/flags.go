@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,7 +12,6 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
-	"github.com/musterhq/muster/agent/progress"
 	"github.com/musterhq/muster/agent/settings"
 	"github.com/musterhq/muster/exec/names"
 )
@@ -28,41 +26,6 @@ func newFlags() *flagSets {
 	f := &flagSets{config: config.Defaults()}
 	settingFlags(&f.groups, settings.OfRun, &f.config)
 	return f
-}
-
-// settingFlags adds the flags that a verb has, by their groups, for the fields of target. A
-// setting that target has no field for is a flag by itself.
-func settingFlags(groups *[]group, verb settings.Verb, target any) {
-	fields := settings.Fields(target)
-	for _, s := range settings.Of(verb) {
-		use := verb(s)
-		set := groupOf(groups, use.Group)
-		switch p := fields[s.Name].(type) {
-		case *int:
-			set.IntVarP(p, s.Name, s.Short, *p, use.Help)
-		case *bool:
-			set.BoolVarP(p, s.Name, s.Short, *p, use.Help)
-		case *string:
-			set.StringVarP(p, s.Name, s.Short, *p, use.Help)
-		case *time.Duration:
-			set.DurationVarP(p, s.Name, s.Short, *p, use.Help)
-		case *[]string:
-			if s.Kind == settings.Names {
-				set.StringSliceVarP(p, s.Name, s.Short, *p, use.Help)
-			} else {
-				set.StringArrayVarP(p, s.Name, s.Short, *p, use.Help)
-			}
-		default:
-			switch s.Kind {
-			case settings.Rule:
-				set.Var(ruleFlag{s.Name, fields[progress.FlagList].(*[]progress.Word)}, s.Name, use.Help)
-			case settings.Duration:
-				set.Duration(s.Name, 0, use.Help)
-			default:
-				set.String(s.Name, "", use.Help)
-			}
-		}
-	}
 }
 
 // bind adds the flags to cmd.

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"time"
+
+	"github.com/musterhq/muster/agent/progress"
+	"github.com/musterhq/muster/agent/settings"
+)
+
+// settingFlags adds the flags that a verb has, by their groups, for the fields of target. A
+// setting that target has no field for is a flag by itself.
+func settingFlags(groups *[]group, verb settings.Verb, target any) {
+	fields := settings.Fields(target)
+	for _, s := range settings.Of(verb) {
+		use := verb(s)
+		set := groupOf(groups, use.Group)
+		switch p := fields[s.Name].(type) {
+		case *int:
+			set.IntVarP(p, s.Name, s.Short, *p, use.Help)
+		case *bool:
+			set.BoolVarP(p, s.Name, s.Short, *p, use.Help)
+		case *string:
+			set.StringVarP(p, s.Name, s.Short, *p, use.Help)
+		case *time.Duration:
+			set.DurationVarP(p, s.Name, s.Short, *p, use.Help)
+		case *[]string:
+			if s.Kind == settings.Names {
+				set.StringSliceVarP(p, s.Name, s.Short, *p, use.Help)
+			} else {
+				set.StringArrayVarP(p, s.Name, s.Short, *p, use.Help)
+			}
+		default:
+			switch s.Kind {
+			case settings.Rule:
+				set.Var(ruleFlag{s.Name, fields[progress.FlagList].(*[]progress.Word)}, s.Name, use.Help)
+			case settings.Duration:
+				set.Duration(s.Name, 0, use.Help)
+			default:
+				set.String(s.Name, "", use.Help)
+			}
+		}
+	}
+}
