@@ -18,6 +18,10 @@ LAB     := GO=$(GO) test/lab/run
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 FAULTS  := ^TestBreak(Launchers|Links|Workers)$$
 LJ      := LaunchJob|Submit
+# One of each kind of job, of reason, and of fault, for CI.
+SMOKE   := ^Test(BadInput|BreakNodeLost|ByHand|ExitCode|Explain(Eviction|Incompatible|NotFound|Preemption)|HostNetwork|LateWorkers|NoShell|PasteReadme|Restricted|RestrictedEnforced|Rights|Secrets|WorkerKilled)$$
+SMOKE_FAULTS := ^TestBreak(APIServer|Launchers|Links|Workers)$$/^(launch|the_launcher.s_container_restarted|all_streams_cut_10_times|a_worker.s_pod_deleted)$$
+SMOKE_LJ := ^Test(LaunchJob|LaunchJobConverted|LaunchJobHeals|LaunchJobMembers|LaunchJobMistakes|LaunchJobReasons|Submit)$$
 # What takes packages of PyPI, or minutes of its own.
 BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 
@@ -27,7 +31,7 @@ BROUGHT := ^Test(Pipelines|Notebook|PastePages)$$
 # want an idle machine, or measure.
 FIRST   := run build check lint unit test clean help-all
 TESTS   := workflows deps fake convert size fuzz skew model killed fault-ci
-CLUSTER_TESTS := images cluster-up cluster-down e2e e2e-launchjob e2e-install e2e-convert e2e-paste frameworks-ci heal-ci
+CLUSTER_TESTS := images cluster-up cluster-down e2e-smoke e2e e2e-launchjob e2e-install e2e-convert e2e-paste frameworks-ci heal-ci
 RELEASE := generate fresh plugins vuln repro sbom
 GROUPED := help $(FIRST) $(TESTS) $(CLUSTER_TESTS) $(RELEASE)
 # list prints a heading and the comments of these targets.
@@ -199,7 +203,7 @@ e2e-convert: ## the API server takes every LaunchJob that agent convert makes of
 	@$(GO) run ./test/suite check
 
 .PHONY: test
-test: deps lint unit fake ## unit, contract, race, fuzz seeds, CLI scripts, fake runs: no cluster
+test: deps lint unit fake-part ## unit, contract, race, fuzz seeds, CLI scripts, a fifth of make fake: no cluster
 	@$(GO) run ./test/suite check
 
 # Every suite. Those that want an idle machine to themselves come last.
@@ -241,6 +245,13 @@ e2e: build ## the cluster tests, on the cluster that cluster-up makes
 		bash images/build.sh > $(OUT)/images.txt && "$$MUSTER_CLUSTER" load $$(cat $(OUT)/images.txt); code=$$?; wait $$torch && exit $$code
 	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 60m -skip '$(LJ)|$(BROUGHT)' ./test/e2e
 	@$(MAKE) --no-print-directory launchjob-tests
+
+.PHONY: e2e-smoke
+e2e-smoke: loaded ## of make e2e: one of each kind of job, of reason and of fault
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 20m -run '$(SMOKE)' ./test/e2e
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -timeout 20m -run '$(SMOKE_FAULTS)' ./test/e2e
+	eval "$$($(CLUSTER) env)" && MUSTER_OUT=$(OUT) $(GO) test -count=1 -tags e2e -parallel 6 -timeout 20m -run '$(SMOKE_LJ)' ./test/e2e
+	@$(GO) run ./test/suite check
 
 .PHONY: loaded
 loaded: build
