@@ -105,8 +105,8 @@ func writeDocs(dir string, all []report.Table, bars []figure.Row) error {
 // docsPage is docs/bench/README.md.
 func docsPage(all []report.Table, bars []figure.Row, drawn map[string]bool) string {
 	var b strings.Builder
-	b.WriteString("# Benchmarks\n\n`make bench` measures this and writes this page; out/bench.json has every sample. Cells are medians, with the least and the most sample behind them.\n" +
-		"Contenders of one table took turns within one run. Where two tables differ in a condition, their notes say so.\n\n")
+	b.WriteString("# Benchmarks\n\nThis page compares Muster with mpi-operator and shows what Muster costs. It is for people who choose a launcher, and for developers who change one.\n\n`make bench` measures all of it and writes this page; out/bench.json has every sample. Cells are medians, followed by the smallest and the largest sample.\n" +
+		"Contenders of one table took turns within one run. If two tables differ in a condition, their notes say so.\n\n")
 	b.WriteString(barsTable(bars))
 	for _, t := range all {
 		fmt.Fprintf(&b, "## %s\n", t.Title)
@@ -148,7 +148,7 @@ func barsTable(rows []figure.Row) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "## Bars\nFrom out/SUITE.json, by the same run.\n\n| figure | value | bar | |\n|---|---:|---:|---|\n" + b.String() + "\n"
+	return "## Bars\nThese figures are from out/SUITE.json of the same run.\n\n| figure | value | bar | |\n|---|---:|---:|---|\n" + b.String() + "\n"
 }
 
 //go:embed compared.md

@@ -142,9 +142,9 @@ func (w *world) report(o options, results []result) error {
 	}
 	t.Notes = []string{
 		"mpi-operator " + version + "; " + strings.Join(w.versions, "; ") + ".",
-		fmt.Sprintf("%d jobs of each, taking turns, one at a time; one image, present on both nodes; one rank a worker. Both operators run as processes beside the cluster.", o.rounds),
-		"mpi-operator has its defaults, of which 5 requests a second is one. Its launcher is a Job, which begins it again when ssh does not reach a worker.",
-		"Requests: of the operator and of the job's own service accounts, without watches of the operators'; not of kubelets, scheduler and Kubernetes' own controllers.",
+		fmt.Sprintf("%d jobs of each, taking turns, one at a time; one image, present on both nodes; one rank a worker. Both operators run as processes outside the cluster.", o.rounds),
+		"mpi-operator has its defaults, including 5 requests a second. Its launcher is a Job, which restarts it when ssh does not reach a worker.",
+		"Requests: of the operator and of the job's own service accounts, without the operators' watches; not of kubelets, scheduler and Kubernetes' own controllers.",
 	}
 	if err := report.Save(t); err != nil {
 		return err

@@ -121,9 +121,9 @@ func (w *world) report(o options, chosen []contender, results []result) error {
 	}
 	t.Notes = []string{
 		strings.Join(w.versions, "; ") + "; kubexec.sh uses the same kubectl.",
-		fmt.Sprintf("%d runs of each, taking turns, and one of those that are not at every size; one rank a worker, which sleeps; the launcher's pod is in the differences, the workers' pods are not.", o.rounds),
-		"Live memory: heap after a collection, and stacks. Resident memory follows slowly: where little changes it is noise.",
-		"Requests: by the launcher's service account, lists and watches included. Muster's second one for each worker tells it that the job is over: a job that ends within a minute has the first stream for that.",
+		fmt.Sprintf("%d runs of each, taking turns, and one run of contenders that are not measured at every size. Each worker has one rank, which sleeps. The differences include the launcher's pod, but not the workers' pods.", o.rounds),
+		"Live memory: heap after a collection, and stacks. Resident memory follows slowly; small changes are noise.",
+		"Requests: by the launcher's service account, including lists and watches. Muster's second request for each worker tells it that the job has ended; a job that ends within a minute uses the first stream for that.",
 	}
 	if err := report.Save(t); err != nil {
 		return err

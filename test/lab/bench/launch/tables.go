@@ -59,11 +59,11 @@ func saveLaunches(all results, notes []string) error {
 			never, launcher(func(s sample) float64 { return s.Held }), launcher(func(s sample) float64 { return s.Requests }),
 			launcher(func(s sample) float64 { return s.Streams })),
 		Notes: append([]string{
-			"The same image, pods, mpirun and ranks for all: one rank a worker, `sh -c 'echo rank N; exec sleep 3'`, no MPI_Init. Contenders take turns; one round before them warms up.",
-			"kubexec.sh: mpi-operator v1's settings (tree launch, which below 65 workers is flat, too, so that each kubectl stays for the job's life); the names are in the launcher's hosts file, or nobody knows them: the cluster's own DNS says so at once, the slow one after half a second a name, as one does that asks another outside the cluster; kubectl begins with an empty cache, as in a new launcher.",
-			"ssh: mpi-operator v2's settings, but addresses in place of names, which spares it DNS; sshd as Debian sets it up, a key of ECDSA P-521.",
-			"Muster: `agent run` as the README has it (plm_rsh_no_tree_spawn=1, plm_rsh_num_concurrent=128); its links are there before mpirun starts, and given up a minute later; it takes down mpirun's soft limit of open files, each of which Open MPI closes for each worker, and the operators leave that as the node has it. The floor has the same settings; what its agent starts has the capabilities and the limit of files that it would have under Muster (with all capabilities hwloc reads more devices, and each daemon takes half as long again).",
-			"CPU: from mpirun's start to the launcher's end. With dialling: from the launcher's start, with rendezvous or wait. Peak of memory: PSS every 100 ms in the round that warms up; held: a second after the last rank's line, as are the streams.",
+			"All contenders use the same image, pods, mpirun and ranks: one rank a worker, `sh -c 'echo rank N; exec sleep 3'`, no MPI_Init. Contenders take turns, after one warm-up round.",
+			"kubexec.sh: mpi-operator v1's settings. Its tree launch is flat below 65 workers, so each kubectl stays for the job's life. The names are in the launcher's hosts file, or unknown. For unknown names the cluster's own DNS answers at once, and the slow one after half a second a name, like a DNS that asks another one outside the cluster. kubectl starts with an empty cache, as in a new launcher.",
+			"ssh: mpi-operator v2's settings, but with addresses instead of names, which saves it DNS; sshd as Debian configures it, an ECDSA P-521 key.",
+			"Muster: `agent run` as in the README (plm_rsh_no_tree_spawn=1, plm_rsh_num_concurrent=128). Its links are connected before mpirun starts, and parked a minute later. It lowers mpirun's soft limit of open files, because Open MPI closes each of them for each worker; the operators leave the node's limit. The floor has the same settings. Processes that its agent starts have the capabilities and the limit of files that they have under Muster (with all capabilities hwloc reads more devices, and each daemon takes half as long again).",
+			"CPU: from mpirun's start to the launcher's end. With dialling: from the launcher's start, including rendezvous or wait. Peak memory: PSS every 100 ms in the warm-up round. Memory and streams held: a second after the last rank's line.",
 		}, notes...),
 	}
 	// The peak was sampled in the round that is left out of everything else.
@@ -81,8 +81,8 @@ func saveReadies(all results, notes []string) error {
 		Name: "ready", Title: "the last worker's Ready to the last rank's first line", Order: 20, Over: "workers", Command: command, Drawn: []int{0},
 		Columns: []report.Column{{Name: "last rank's first line", Unit: "s"}}, Rows: rows(all, 0, timed),
 		Notes: append([]string{
-			"Workers are made anew for each contender and round, each with its own PID 1: sleep, sshd, agent worker. The launcher is there before. Ready is the condition as a watch of its own sees it.",
-			"kubexec.sh and ssh wait as kubectl-delivery does, by a watch, and go on at once: no init container that has to end, no retries. That is kinder than either operator.",
+			"Each contender gets new workers in each round, with its own PID 1: sleep, sshd, agent worker. The launcher exists before them. Ready is the condition as a separate watch sees it.",
+			"kubexec.sh and ssh wait by a watch, as kubectl-delivery does, and continue at once: no init container that has to end, no retries. That is faster than with either operator.",
 		}, notes...),
 	})
 }

@@ -54,7 +54,7 @@ func run() error {
 	checks := compare(costs, tables, *seed)
 	fmt.Println("\nagainst what was measured (table scale):\n" + checks + fmt.Sprintf("\nseed %d", *seed))
 	t := play(costs, large(), ns, *fanout, *seed)
-	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d costs are assumed, the others measured: test/lab/bench/plan/costs.json has the list", assumed(list), len(list)))
+	t.Notes = append(t.Notes, fmt.Sprintf("%d of %d costs are assumed, the others were measured: test/lab/bench/plan/costs.json has the list", assumed(list), len(list)))
 	fmt.Println(t.Text())
 	return report.Save(t)
 }
@@ -90,7 +90,7 @@ func play(costs Costs, s site, sizes []int, fanout int, seed uint64) report.Tabl
 	t.Notes = append(t.Notes,
 		fmt.Sprintf("launcher: %d cores; API servers: %d of %d cores; nodes of %d cores with %d workers each; trees of fan-out %d; seed %d",
 			s.LauncherCores, s.Servers, s.ServerCores, s.NodeCores, s.PerNode, fanout, seed),
-		"numbers of a model, not of a cluster: docs/scale.md says where they end")
+		"these numbers are from a model, not from a cluster: docs/scale.md has its limits")
 	return t
 }
 

@@ -74,10 +74,10 @@ func save(ctx context.Context, o options, all []compared) error {
 	table.Notes = []string{
 		strings.Join(strings.Fields(strings.ReplaceAll(version, "\n", "; ")), " ") + "; Open MPI 4.1.4 and hpcc 1.5.0 of Debian 12.",
 		fmt.Sprintf("%d processors for ranks, agents and the cluster's own processes.", runtime.NumCPU()),
-		fmt.Sprintf("HPL (N %d) by its own clock: %d launches of %d solutions each, a rank on each worker. Both jobs run at once and compute in turn, a solution each.", orderOfHPL, o.pairs, timesOfHPL),
-		fmt.Sprintf("The loop by rank 0's clock: both jobs run at once and compute in turn; a sample is the sum of %d slices of %d turns, %d samples in each of %d launches, from %s after a launch on (an Open MPI 4 job's links are parked then).",
+		fmt.Sprintf("HPL (N %d) by its own clock: %d launches of %d solutions each, a rank on each worker. Both jobs run at the same time and compute in turn, one solution each.", orderOfHPL, o.pairs, timesOfHPL),
+		fmt.Sprintf("The loop by rank 0's clock: both jobs run at the same time and compute in turn. A sample is the sum of %d slices of %d turns. There are %d samples in each of %d launches, from %s after a launch on (an Open MPI 4 job's links are parked then).",
 			slicesInBlock, o.turns, o.blocks, o.launches, o.settle),
-		"Without Muster: PID 1 is a shell in a read.",
+		"Without Muster, PID 1 is a shell that waits in a read.",
 	}
 	raw, rows := map[string]any{}, []figure.Row(nil)
 	for _, c := range all {
@@ -95,7 +95,7 @@ func save(ctx context.Context, o options, all []compared) error {
 		if len(c.Agents) > 0 {
 			raw["agents"] = figure.Series{Unit: "% of a core", Reduce: "max", Samples: c.Agents}
 			rows = append(rows, figure.Row{Name: "CPU of an agent per worker while ranks compute", Log: "agents", Op: "<=", Bar: 0.1})
-			table.Notes = append(table.Notes, fmt.Sprintf("Agents: PID 1 and its bridge while the loop's slices count; the worst of %d workers and %d launches %.4f %% of a core.", c.load.workers, o.launches, slices.Max(c.Agents)))
+			table.Notes = append(table.Notes, fmt.Sprintf("Agents: PID 1 and its bridge during the counted slices of the loop; the worst of %d workers and %d launches used %.4f %% of a core.", c.load.workers, o.launches, slices.Max(c.Agents)))
 		}
 	}
 	missed := errors.Join(report.Save(table), figure.Report(command, "bench-steady", raw, rows...))

@@ -201,10 +201,10 @@ func (w *world) notes(ctx context.Context) ([]string, error) {
 	return []string{
 		fmt.Sprintf("kube-apiserver %s with etcd, kwok %s, %s, %s", server.GitVersion, kwokVersion, strings.TrimSpace(agent), runtime.Version()),
 		fmt.Sprintf("%d processors for everything: launcher, API server, etcd, the kubelet's side, and the workers themselves", runtime.NumCPU()),
-		"each worker is a real `agent worker`, PID 1 of a namespace of its own, started before; pods and nodes are kwok's, there and Running before",
-		"pods/exec goes from the API server to one HTTPS server of ours, which stands for all kubelets and joins each stream to its PID 1's socket: " +
-			"no container runtime and no `agent attach` is in the way, and no kubelet asks the API server who may exec",
-		"the launcher is `agent run --framework=plain`, a process of this machine with a token of the README's Role",
+		"each worker is a real `agent worker`, PID 1 of its own namespace, started before; pods and nodes are simulated by kwok, and are Running before",
+		"pods/exec goes from the API server to one HTTPS server of ours, which plays all kubelets and connects each stream to its PID 1's socket: " +
+			"there is no container runtime and no `agent attach` in between, and no kubelet asks the API server who may exec",
+		"the launcher is `agent run --framework=plain`, a process on this machine with a token of the README's Role",
 	}, nil
 }
 
@@ -247,10 +247,10 @@ func table[T any](t report.Table, all []T, row func(T) (name string, size int), 
 func recordScale(o options, all []run, notes []string) error {
 	command := "make bench-scale"
 	notes = append(notes[:len(notes):len(notes)],
-		"launch: from the launcher's start to the arrival of the last rank's first line on its standard output; rendezvous is the part until all have answered the handshake",
-		"a launch of the most workers comes first and is not counted; the fewest are launched twice in each round",
-		fmt.Sprintf("held for %s in the first round, for %s in the others; a quantity per worker is the total over their number", o.hold, min(brief, o.hold)),
-		"the API server keeps memory that it once had: its memory per worker is what its resident set grew by, which a round before may have done")
+		"launch: from the launcher's start until the last rank's first line arrives on its standard output; rendezvous is the part until all workers have answered the handshake",
+		"a launch of the largest size comes first and is not counted; the smallest size is launched twice in each round",
+		fmt.Sprintf("held for %s in the first round, for %s in the others; a quantity per worker is the total divided by the number of workers", o.hold, min(brief, o.hold)),
+		"the API server keeps memory that it has once used: its memory per worker is the growth of its resident set, which may date from an earlier round")
 	t := table(report.Table{Name: "scale", Title: "One launcher and so many workers, on nodes that kwok plays", Order: 60, Over: "workers", Command: command, Notes: notes},
 		all, func(r run) (string, int) { return "Muster", r.Size }, []column[run]{
 			{"rendezvous and handshake", "s", func(r run) float64 { return r.Rendezvous }, false},
@@ -306,11 +306,11 @@ func samples(all []run, size int, of func(run) float64) (list []float64) {
 func recordOutput(all []outcome, o options, notes []string) error {
 	command := "make bench-output"
 	notes = append(notes[:len(notes):len(notes)],
-		fmt.Sprintf("every rank gets %d lines a second for %d s, the ranks' turns spread evenly over a tenth of a second; one process writes them all", rate, o.seconds),
-		"workers on their own: each rank is a process with a pipe to its `agent worker`, as in a pod; a thousand workers that wake up ten times a second are more than these processors can do",
-		"workers played: one process speaks the protocol of all workers, with their flow control, and writes the lines into it; launcher, API server and the streams between are as ever. The bar is for these",
-		"a line is late by the time from its rank's write to our read of the launcher's standard output, a pipe; all lines of all ranks count, of all rounds",
-		"CPU is counted until the launcher has ended; that of workers on their own, and of who writes, is in that of the machine only")
+		fmt.Sprintf("every rank gets %d lines a second for %d s, with the ranks' turns spread evenly over a tenth of a second; one process writes them all", rate, o.seconds),
+		"workers on their own: each rank is a process with a pipe to its `agent worker`, as in a pod; a thousand workers that wake up ten times a second are too much for these processors",
+		"workers played: one process speaks the protocol of all workers, with their flow control, and writes the lines into it; launcher, API server and the streams between them are unchanged. The bar applies to these",
+		"a line's delay is the time from its rank's write to our read of the launcher's standard output, a pipe; all lines of all ranks and rounds count",
+		"CPU is counted until the launcher has ended; the CPU of workers on their own, and of the writer, is only in that of the machine")
 	t := table(report.Table{Name: "output", Title: "Lines of all ranks at once", Order: 65, Over: "ranks", Command: command, Notes: notes},
 		all, func(o outcome) (string, int) { return o.workers(), o.Size }, []column[outcome]{
 			{"late by, p50", "s", func(o outcome) float64 { return o.P50 }, true},

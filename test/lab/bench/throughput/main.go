@@ -68,9 +68,9 @@ func save(ctx context.Context, o options, all []samples) error {
 	}
 	notes := []string{
 		strings.Join(strings.Fields(strings.ReplaceAll(version, "\n", "; ")), " "),
-		fmt.Sprintf("%d processors for everything: the cluster's own processes, both pods and what measures.", runtime.NumCPU()),
-		fmt.Sprintf("%d MiB by each stream, %d rounds with one session, %d with four and with standard input; contenders in turn, order reversed each second round.", o.mib, o.rounds, o.several),
-		"CPU time by cgroup, the program and its reader included; the machine's is that of all processes.",
+		fmt.Sprintf("%d processors for everything: the cluster's own processes, both pods and the measuring program.", runtime.NumCPU()),
+		fmt.Sprintf("%d MiB by each stream, %d rounds with one session, %d with four and with standard input. Contenders take turns, in reverse order every second round.", o.mib, o.rounds, o.several),
+		"CPU time is by cgroup and includes the program and its reader; the machine's is that of all processes.",
 		"Muster's stream is SPDY.",
 	}
 	table := report.Table{Name: "throughput", Title: "Throughput of a session's streams through the whole path", Order: 50, Over: "sessions",
