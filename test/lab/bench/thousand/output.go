@@ -202,8 +202,8 @@ func (w *world) notes(ctx context.Context) ([]string, error) {
 		fmt.Sprintf("kube-apiserver %s with etcd, kwok %s, %s, %s", server.GitVersion, kwokVersion, strings.TrimSpace(agent), runtime.Version()),
 		fmt.Sprintf("%d processors for everything: launcher, API server, etcd, the kubelet's side, and the workers themselves", runtime.NumCPU()),
 		"each worker is a real `agent worker`, PID 1 of its own namespace, started before; pods and nodes are simulated by kwok, and are Running before",
-		"pods/exec goes from the API server to one HTTPS server of ours, which plays all kubelets and connects each stream to its PID 1's socket: " +
-			"there is no container runtime and no `agent attach` in between, and no kubelet asks the API server who may exec",
+		"pods/exec goes from the API server to one HTTPS server of ours, which plays all kubelets and connects each stream to its PID 1's socket. " +
+			"There is no container runtime and no `agent attach` in between, and no kubelet asks the API server who may exec",
 		"the launcher is `agent run --framework=plain`, a process on this machine with a token of the README's Role",
 	}, nil
 }
@@ -307,7 +307,7 @@ func recordOutput(all []outcome, o options, notes []string) error {
 	command := "make bench-output"
 	notes = append(notes[:len(notes):len(notes)],
 		fmt.Sprintf("every rank gets %d lines a second for %d s, with the ranks' turns spread evenly over a tenth of a second; one process writes them all", rate, o.seconds),
-		"workers on their own: each rank is a process with a pipe to its `agent worker`, as in a pod; a thousand workers that wake up ten times a second are too much for these processors",
+		"workers on their own: each rank is a process with a pipe to its `agent worker`, as in a pod. A thousand workers that wake up ten times a second are too much for these processors",
 		"workers played: one process speaks the protocol of all workers, with their flow control, and writes the lines into it; launcher, API server and the streams between them are unchanged. The bar applies to these",
 		"a line's delay is the time from its rank's write to our read of the launcher's standard output, a pipe; all lines of all ranks and rounds count",
 		"CPU is counted until the launcher has ended; the CPU of workers on their own, and of the writer, is only in that of the machine")
