@@ -2,12 +2,12 @@ package framework
 
 import "strconv"
 
-// accelerate prepares `accelerate launch`, which takes the job's shape from its
-// options and a file of its own, and from no variable.
+// accelerate prepares `accelerate launch`, which reads the shape of the job from its options and
+// its own configuration file, and from no environment variable.
 //
-// With GPUs it is a torchrun of its own, once on each worker. Without, it starts
-// one process and tells it of no others, so that each would train alone and end
-// with 0: there the ranks' variables go through it, Procs times on each worker.
+// With GPUs it acts like torchrun: Muster starts it once on each worker. Without GPUs it starts a
+// single process and tells it of no other, so each process would train alone and exit with 0. In
+// that case Muster starts it Procs times on each worker, and it passes the ranks' variables on.
 func accelerate(c Cluster, cmd command, nodes []Node) (Launch, error) {
 	procs := 1
 	if c.noGPU() {
@@ -33,7 +33,7 @@ func accelerate(c Cluster, cmd command, nodes []Node) (Launch, error) {
 	return launch, nil
 }
 
-// accelerateOptions are those that the user has not given.
+// accelerateOptions returns the options that the user has not given.
 func accelerateOptions(c Cluster, master Node, r rank) []string {
 	words := c.Command
 	var options []string

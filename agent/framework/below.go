@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Below returns the words of the launcher that a script starts: of `bash -c`, of a shell's,
-// Python's or make's file. read returns the text of a file, "" where it cannot be read. It
-// is nil where no launcher is found, where the command is one itself, and where the script
-// starts an mpirun as well: such a script belongs to the launcher's place.
+// Below returns the words of the launcher that a script starts. The script is the text of `bash
+// -c`, or a shell, Python or make file. read returns the text of a file, or "" if the file cannot
+// be read. Below returns nil if it finds no launcher, if the command is a launcher itself, or if
+// the script also starts mpirun: such a script has to run in the launcher.
 //
-// It reads what stands there: a launcher in a variable, or in a program, stays unknown.
+// Below reads only the text, so it does not find a launcher in a variable or in a program.
 func Below(argv []string, read func(path string) string) []string {
 	if recognise(argv).framework != "" {
 		return nil
@@ -43,8 +43,8 @@ func Below(argv []string, read func(path string) string) []string {
 	return nil
 }
 
-// DetectBelow recognises the framework of a launcher that [Below] found, where it can be
-// told everything by the environment: "torch" or "paddle", else "".
+// DetectBelow returns the framework of a launcher that [Below] found, if environment variables are
+// enough to configure that launcher: "torch" or "paddle", else "".
 func DetectBelow(words []string) string {
 	if cmd := ofBelow(words); cmd.launcher != "" {
 		return cmd.framework
@@ -52,8 +52,8 @@ func DetectBelow(words []string) string {
 	return ""
 }
 
-// AloneBelow reports whether [Below] found a launcher that reaches other workers by its
-// options alone, and has none of these: deepspeed or horovodrun.
+// AloneBelow reports whether [Below] found a launcher (deepspeed or horovodrun) that reaches other
+// workers only if its options name them, and these options are missing.
 func AloneBelow(words []string) bool {
 	switch ofBelow(words).framework {
 	case "deepspeed", "horovod":
@@ -62,8 +62,8 @@ func AloneBelow(words []string) bool {
 	return false
 }
 
-// LauncherIn returns the name of the launcher that a running process is, by its arguments:
-// one that starts ranks on its own machine unless it is told of others. "" for none.
+// LauncherIn returns the name of the launcher that runs in a process with these arguments, or "".
+// It knows launchers that start ranks on their own machine unless they are told of others.
 func LauncherIn(argv []string) string {
 	cmd := recognise(withoutInterpreter(argv))
 	switch {
@@ -75,7 +75,7 @@ func LauncherIn(argv []string) string {
 	return ""
 }
 
-// ofBelow is a launcher that [Below] found.
+// ofBelow recognizes a launcher that [Below] found.
 func ofBelow(words []string) command {
 	if len(words) == 0 {
 		return command{}
@@ -83,7 +83,8 @@ func ofBelow(words []string) command {
 	return recognise(words)
 }
 
-// firstLauncher is the first launcher among the commands of a text; nil if one is MPI's.
+// firstLauncher returns the first launcher among the commands of a text, or nil if any of them is
+// an MPI launcher.
 func firstLauncher(text string, commands func(string) [][]string) (first []string) {
 	for _, words := range commands(text) {
 		switch recognise(words).framework {
@@ -103,7 +104,7 @@ func isShell(name string) bool {
 	return slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, name)
 }
 
-// shellText is the text that a shell with those words runs.
+// shellText returns the text that a shell with these words runs.
 func shellText(words []string, read func(string) string) string {
 	for i := 0; i < len(words); i++ {
 		switch word := words[i]; {
@@ -123,14 +124,14 @@ func shellText(words []string, read func(string) string) string {
 	return ""
 }
 
-// keywords of a shell stand before a command.
+// keywords are shell words that stand before a command.
 var keywords = []string{"if", "then", "elif", "else", "while", "until", "do", "!", "{", "eval"}
 
-// separator ends a command of a shell's.
+// separator reports whether r ends a shell command.
 func separator(r rune) bool { return strings.ContainsRune(";&|()`\n", r) }
 
-// shellCommands lists the commands of a shell's text, and those of `bash -c` in it, as
-// words without quotes.
+// shellCommands lists the commands in a shell text, including those of nested `bash -c`, as words
+// without quotes.
 func shellCommands(text string) (all [][]string) {
 	text = strings.ReplaceAll(text, "\\\n", " ")
 	for line := range strings.Lines(text) {
@@ -154,14 +155,14 @@ func shellCommands(text string) (all [][]string) {
 	return all
 }
 
-// launchers are the names and modules that a Python script may have as a word of a list.
+// launchers are the launcher names and modules to look for in a list of words in a Python script.
 var launchers = []string{"torchrun", "accelerate", "accelerate-launch", "deepspeed", "horovodrun", "mpirun", "mpiexec",
 	"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch", "paddle.distributed.launch"}
 
-// callers are the beginnings of calls that start a shell's line.
+// callers are the ends of function names in Python calls that run a shell line.
 var callers = []string{"system(", "run(", "call(", "output(", "open("}
 
-// pythonCommands finds the commands that a Python script starts: lists of words and shell lines.
+// pythonCommands finds the commands that a Python script starts: lists of words, and shell lines.
 // It ignores comments and help texts.
 func pythonCommands(text string) (all [][]string) {
 	for at := 0; at < len(text); at++ {
@@ -187,8 +188,8 @@ func pythonCommands(text string) (all [][]string) {
 	return all
 }
 
-// quoted is the text between the quotes that a Python text begins with: of one line, and
-// of no longer string.
+// quoted returns the text between the quotes at the start of a Python text. It accepts one line
+// only, and no triple-quoted string.
 func quoted(text string) (string, bool) {
 	if text[0] != '"' && text[0] != '\'' {
 		return "", false
@@ -197,8 +198,8 @@ func quoted(text string) (string, bool) {
 	return word, ok && word != "" && !strings.Contains(word, "\n")
 }
 
-// recipes is the text of what make with those words runs: the recipes of its goals, and of
-// what these need, in the makefile.
+// recipes returns the text that make runs for these words: the recipes of its goals and of their
+// prerequisites in the makefile.
 func recipes(words []string, read func(string) string) string {
 	dir, file := "", ""
 	var goals []string
@@ -224,7 +225,8 @@ func recipes(words []string, read func(string) string) string {
 	return makefile(text).of(goals)
 }
 
-// rules are those of a makefile: by target what it needs and does; first is its first one.
+// rules are the rules of a makefile: the prerequisites and the recipe of each target. first is the
+// first target.
 type rules struct {
 	first string
 	needs map[string][]string
@@ -256,7 +258,7 @@ func makefile(text string) rules {
 	return r
 }
 
-// of is what make does for those goals, the first rule's where there are none.
+// of returns the recipes that make runs for these goals, by default the first rule's.
 func (r rules) of(goals []string) string {
 	if len(goals) == 0 {
 		goals = []string{r.first}

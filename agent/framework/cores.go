@@ -5,21 +5,20 @@ import (
 	"strings"
 )
 
-// Place is where a worker computes.
+// Place is the machine of a worker, and the CPUs that the worker may use there.
 type Place struct {
-	Node   string // the machine's name; "" when not known
+	Node   string // name of the machine; "" if not known
 	CPUSet string // the CPUs it may use, as in Cpus_allowed_list: "0-3,8"
-	// Online is the machine's online CPUs in the same form, "" when not known.
-	// A worker that may use all of them shares them with whatever else the
-	// scheduler puts there, another job's workers too.
+	// Online is the list of the machine's online CPUs in the same form, or "" if not known. A
+	// worker that may use all of them shares them with every other pod that is scheduled there,
+	// including workers of other jobs.
 	Online string
 }
 
-// SharedCores says whether two workers, or a worker and a stranger, may compute
-// on one core, so that core binding has to be off: each MPI daemon binds its
-// first rank to the first core it sees. Without a static CPU manager every pod
-// sees all CPUs of its node. What is not known counts as shared: binding that is
-// missing costs a little, two ranks on one core cost everything.
+// SharedCores reports whether two workers, or a worker and a foreign process, may compute on one
+// core. Core binding must then be off, because each MPI daemon binds its first rank to the first
+// core that it sees. Without the static CPU manager policy every pod sees all CPUs of its node.
+// Unknown counts as shared: missing binding costs little, but two ranks on one core ruin the run.
 func SharedCores(places []Place) bool {
 	for i, p := range places {
 		mine, known := parseCPUs(p.CPUSet)
@@ -39,12 +38,11 @@ func SharedCores(places []Place) bool {
 	return false
 }
 
-// cpuRange is inclusive at both ends.
+// cpuRange is a range of CPU numbers; both ends are included.
 type cpuRange struct{ first, last int }
 
-// parseCPUs reads the kernel's list format (Documentation/admin-guide/
-// kernel-parameters.rst, "cpu lists"), without its stride form; not ok when it
-// is empty or something else.
+// parseCPUs reads the kernel's list format (Documentation/admin-guide/kernel-parameters.rst, "cpu
+// lists") without its stride form. It returns false if the list is empty or malformed.
 func parseCPUs(list string) (ranges []cpuRange, ok bool) {
 	for _, part := range strings.Split(strings.TrimSpace(list), ",") {
 		from, to, isRange := strings.Cut(part, "-")
@@ -72,8 +70,8 @@ func overlap(a, b []cpuRange) bool {
 	return false
 }
 
-// covers says whether every CPU of b is in a. The kernel writes lists in order
-// and merges neighbours, so each range of b lies within one of a.
+// covers reports whether every CPU of b is in a. The kernel writes lists in order and merges
+// neighbors, so each range of b lies within one range of a.
 func covers(a, b []cpuRange) bool {
 	for _, y := range b {
 		within := false

@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// Decide applies the user's rule of success to a launch: "auto" or "" leaves the
-// framework's own; "all": every process that does not serve; "any": the first
-// that ends well; "ROLE": all of that role; "ROLE:INDEX": that one. A role that
-// serves may be named: it then decides. Errors: a rule other than auto for a
-// command in the launcher, whose own end decides; a role or number that the
-// launch does not have.
+// Decide applies the user's success rule to a launch. "auto" or "" keeps the framework's rule.
+// "all" is every process that does not serve, "any" is the first that succeeds, "ROLE" is all
+// processes of the role, and "ROLE:INDEX" is one process. A named role decides even if it normally
+// serves.
+//
+// It returns an error for a rule other than auto if the command runs in the launcher, whose exit
+// code decides, and for a role or index that the launch does not have.
 func Decide(launch Launch, rule string) (Launch, error) {
 	if rule == "" || rule == Auto {
 		return launch, nil
@@ -47,7 +48,7 @@ func Decide(launch Launch, rule string) (Launch, error) {
 	return launch, nil
 }
 
-// crew lists the roles with their counts, in the order of the processes.
+// crew lists the roles with their process counts, in the order of the processes.
 func crew(list []Process) string {
 	var names []string
 	count := map[string]int{}

@@ -5,15 +5,15 @@ import (
 	"strconv"
 )
 
-// DeepSpeed prepares DeepSpeed's own launcher, which runs in the launcher and
-// reaches the workers over pdsh or an mpirun, or the script itself, which reads
-// what PyTorch reads.
+// DeepSpeed prepares DeepSpeed's launcher, which runs in the launcher and reaches the workers over
+// pdsh or mpirun. If the command is the script itself, it prepares the variables of PyTorch, which
+// DeepSpeed reads.
 type DeepSpeed struct{}
 
-// Prepare implements Framework. Options that the user has given are left as they
-// are. --master_addr spares the launcher `ssh HOST hostname -I`, whose first
-// address may be of another interface; --force_multi has it use a single worker,
-// where it would train in the launcher. Errors: see [Cluster] and [Torch].
+// Prepare implements Framework. It keeps options that the user has given. With --master_addr,
+// DeepSpeed does not run `ssh HOST hostname -I`, whose first address may belong to another
+// interface. With --force_multi it uses a single worker, instead of training in the launcher.
+// Errors: see [Cluster] and [Torch].
 func (DeepSpeed) Prepare(c Cluster) (Launch, error) {
 	cmd := recognise(c.Command)
 	if cmd.framework != "deepspeed" {
@@ -29,7 +29,7 @@ func (DeepSpeed) Prepare(c Cluster) (Launch, error) {
 	}
 	launch.Shims = true
 	launch.Argv = cmd.insert(c.Command, deepspeedOptions(c)...)
-	if c.Fake { // MPI itself needs none there
+	if c.Fake { // MPI itself needs none here
 		launch.Env = append(launch.Env, c.launcherSockets()...)
 	}
 	return launch, nil

@@ -8,24 +8,22 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Detect recognises the framework whose launcher the command is: "mpi", "torch",
-// "horovod", "deepspeed", "ray", "paddle"; "" where the command says nothing,
-// as `python train.py` does.
+// Detect returns the framework whose launcher the command is: "mpi", "torch", "horovod",
+// "deepspeed", "ray" or "paddle". It returns "" for any other command, such as `python train.py`.
 func Detect(argv []string) string { return recognise(argv).framework }
 
-// Launchers that start the ranks of their own worker, and are themselves started
-// once on each.
+// Launchers that start the ranks of their own worker, and that Muster starts once on each worker.
 const (
 	byTorchrun   = "torchrun"
 	byAccelerate = "accelerate launch"
 	byPaddle     = "paddle.distributed.launch"
 )
 
-// command is what the words of a command say.
+// command is the result of recognizing a command line.
 type command struct {
 	framework string
-	launcher  string // one of the above, else ""
-	options   int    // index of the first word behind the launcher's own
+	launcher  string // one of the constants above, else ""
+	options   int    // index of the first word after the launcher's own words
 }
 
 func recognise(argv []string) command {
@@ -71,7 +69,7 @@ func ofProgram(name string) command {
 	return command{}
 }
 
-// ofModule recognises the launchers that are run as `python -m MODULE`.
+// ofModule recognizes launchers that are run as `python -m MODULE`.
 func ofModule(name string) command {
 	switch name {
 	case "torch.distributed.run", "torch.distributed.launch":
@@ -88,15 +86,14 @@ func ofModule(name string) command {
 	return command{}
 }
 
-// isPython tells python, python3, python3.11, pypy3.
+// isPython reports whether program is a Python interpreter: python, python3, python3.11, pypy3.
 func isPython(program string) bool {
 	name := strings.TrimRight(program, "0123456789.")
 	return name == "python" || name == "pypy"
 }
 
-// module is the index of MODULE in `python [options] -m MODULE`, len(argv) for
-// a script. -X and -W take a word of their own; -m may share its word with other
-// letters (-um).
+// module returns the index of MODULE in `python [options] -m MODULE`, or len(argv) for a script. -X
+// and -W take the next word as their value; -m may be combined with other letters (-um).
 func module(argv []string, at int) int {
 	for ; at < len(argv); at++ {
 		option := argv[at]
@@ -112,8 +109,8 @@ func module(argv []string, at int) int {
 	return len(argv)
 }
 
-// has says whether one of the options is among the words, as --name, --name=value
-// or, where it has two letters, with its value in the same word.
+// has reports whether the words contain one of the options: as --name, as --name=value or, if the
+// option has two letters, with its value in the same word.
 func has(words []string, options ...string) bool {
 	for _, word := range words {
 		name, _, _ := strings.Cut(word, "=")
@@ -126,7 +123,7 @@ func has(words []string, options ...string) bool {
 	return false
 }
 
-// insert puts options behind the launcher's own words.
+// insert puts options after the launcher's own words.
 func (c command) insert(argv []string, options ...string) []string {
 	return slices.Concat(argv[:c.options], options, argv[c.options:])
 }

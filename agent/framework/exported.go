@@ -2,10 +2,9 @@ package framework
 
 import "strings"
 
-// Exported lists every name that a built-in framework, or Kubeflow's, may give to
-// a process on a worker, in a fixed order. Workers are asked for what they have
-// under these names, since an image sets variables that no pod's spec shows. None
-// looks like a secret's.
+// Exported lists, in a fixed order, every name that a built-in framework or Kubeflow may set for a
+// process on a worker. The launcher asks the workers for their values of these names, because an
+// image may set variables that the pod's spec does not show. No name looks like a secret's.
 func Exported() []string { return strings.Fields(exported) }
 
 const exported = `

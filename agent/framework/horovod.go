@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Horovod prepares horovodrun, which runs in the launcher and reaches the
-// workers over ssh (--gloo) or mpirun (--mpi), both of them the agent.
+// Horovod prepares horovodrun, which runs in the launcher and reaches the workers over ssh (--gloo)
+// or mpirun (--mpi). Both call the agent.
 type Horovod struct{}
 
-// Prepare implements Framework. Options that the user has given are left as they
-// are. mpirun starts Horovod's ranks as well, and needs nothing but MPI's
-// environment. Errors: see [Cluster]; a script without horovodrun.
+// Prepare implements Framework. It keeps options that the user has given. mpirun can start
+// Horovod's ranks too, and then needs only MPI's environment. Errors: see [Cluster]; a script
+// without horovodrun.
 func (Horovod) Prepare(c Cluster) (Launch, error) {
 	launch, err := prepareHorovod(c)
 	if err != nil {
@@ -33,14 +33,14 @@ func prepareHorovod(c Cluster) (Launch, error) {
 	}
 	launch.Shims = true
 	launch.Argv = cmd.insert(c.Command, horovodOptions(c)...)
-	if c.Fake { // MPI itself needs none there
+	if c.Fake { // MPI itself needs none here
 		launch.Env = append(launch.Env, c.launcherSockets()...)
 	}
 	return launch, nil
 }
 
-// horovodOptions are hosts, numbers and the interface, which spares horovodrun a
-// probe of every host. A discovery program makes the run elastic.
+// horovodOptions returns the hosts, the numbers, and the interface, which saves horovodrun a probe
+// of every host. A discovery program makes the run elastic.
 func horovodOptions(c Cluster) []string {
 	words := c.Command
 	var options []string
@@ -76,8 +76,8 @@ func horovodOptions(c Cluster) []string {
 	return options
 }
 
-// mostSlots is how many ranks an elastic run may come to have, where those that
-// come are like the largest that there are; 0: not known.
+// mostSlots returns the largest number of ranks that an elastic run may have, assuming that each
+// new worker has as many slots as the largest current one. It returns 0 if not known.
 func (c Cluster) mostSlots() int {
 	_, most := c.slots()
 	return c.MostWorkers * most

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// mostScripts is how many scripts deep a Python script is looked for.
+// mostScripts is how many nested scripts are followed to find a Python script.
 const mostScripts = 3
 
-// Initialises returns the framework whose process group a command's Python script makes:
-// "torch", "horovod" and so on, "" where none is known to. The script is the command itself, or
-// one that a shell's or make's file starts. read returns the text of a file, "" where it cannot
-// be read. A command that is asked for its help makes none.
+// Initialises returns the framework whose process group the Python script of a command creates:
+// "torch", "horovod" and so on, or "" if none is found. The script is the command itself, or is
+// started by a shell or make file. read returns the text of a file, or "" if the file cannot be
+// read. A command that only prints its help creates none.
 //
-// It looks for the call, not for names: a script that asks whether torch.distributed is there
-// makes no group.
+// It looks for the call and not for names: a script that only checks whether torch.distributed is
+// available creates no group.
 func Initialises(argv []string, read func(path string) string) string {
 	return initialises(argv, read, mostScripts)
 }
@@ -57,7 +57,7 @@ func asksForHelp(word string) bool {
 	return slices.Contains([]string{"--help", "-h", "--version"}, word)
 }
 
-// pythonText is the text of the script, module or -c of a Python command.
+// pythonText returns the text of a Python command's script, module or -c option.
 func pythonText(argv []string, read func(string) string) string {
 	file, text := Script(argv)
 	if file != "" {
@@ -72,8 +72,7 @@ func pythonText(argv []string, read func(string) string) string {
 	return text
 }
 
-// groupOf returns the framework of the first call in a Python text that makes its process a
-// part of a group.
+// groupOf returns the framework of the first call in a Python text that joins a process group.
 func groupOf(text string) string {
 	text = statements(text)
 	for _, f := range []struct {
@@ -96,7 +95,7 @@ func groupOf(text string) string {
 	return ""
 }
 
-// statements is a Python text without comments and the first lines of definitions.
+// statements returns a Python text without comments and without the first lines of definitions.
 func statements(text string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {

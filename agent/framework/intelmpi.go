@@ -10,14 +10,13 @@ type IntelMPI struct{}
 
 // Prepare implements Framework; errors as in [MPI].
 //
-// I_MPI_HYDRA_BRANCH_COUNT=0 is flat: 20 hosts, 20 calls from mpiexec. With -1,
-// which public job scripts use as well, or unset, the tree is 16 wide and
-// workers start workers.
+// I_MPI_HYDRA_BRANCH_COUNT=0 makes the start flat: 20 hosts need 20 calls from mpiexec. If it is
+// unset, or -1 as in public job scripts, the tree is 16 wide and workers start workers.
 //
-// Intel's Hydra ignores the ":N" of its host file and fills each host by its
-// cores, so the slots go into I_MPI_PERHOST, which is one number for all hosts.
-// Where workers differ, it is the smallest, and only -machinefile on the command
-// line can do better; said when the environment shows an Intel MPI.
+// Intel's Hydra ignores the ":N" of its host file and fills each host by its cores. So the slots go
+// into I_MPI_PERHOST, which is one number for all hosts. If workers differ, it is the smallest
+// number; only -machinefile on the command line can do better. Prepare warns of this if the
+// environment shows an Intel MPI.
 func (IntelMPI) Prepare(c Cluster) (Launch, error) {
 	if err := check(c); err != nil {
 		return Launch{}, fmt.Errorf("prepare intelmpi: %w", err)

@@ -1,8 +1,8 @@
 package framework
 
-// sockets are the variables that keep a process on the network interface of its
-// worker's address: libraries that look for themselves take the address that the
-// host's own name resolves to, or the first interface they see.
+// sockets returns the variables that keep a process on the network interface of its worker's
+// address. Libraries that choose for themselves take the address of the host's own name, or the
+// first interface.
 func (c Cluster) sockets(n Node) []Var {
 	name := c.interfaceOf(n)
 	if name == "" {
@@ -19,7 +19,7 @@ func (c Cluster) sockets(n Node) []Var {
 	return vars
 }
 
-// interfaceOf names the interface of a worker, "" when it is not known.
+// interfaceOf returns the network interface of a worker, or "" if not known.
 func (c Cluster) interfaceOf(n Node) string {
 	if n.Interface == "" && c.Fake {
 		return "lo"
@@ -27,8 +27,8 @@ func (c Cluster) interfaceOf(n Node) string {
 	return n.Interface
 }
 
-// oneInterface is the interface that all workers have, "" when it is not known
-// or not the same: the launcher's environment is that of every rank.
+// oneInterface returns the interface that all workers have, or "" if it is not known or not the
+// same everywhere: every rank gets the launcher's environment.
 func (c Cluster) oneInterface() string {
 	for _, w := range c.Workers {
 		if c.interfaceOf(w) != c.interfaceOf(c.Workers[0]) {
@@ -41,8 +41,8 @@ func (c Cluster) oneInterface() string {
 	return c.interfaceOf(c.Workers[0])
 }
 
-// launcherSockets are [Cluster.sockets] for a command in the launcher, whose
-// ranks may run any library.
+// launcherSockets returns the variables of [Cluster.sockets] for a command in the launcher, whose
+// ranks may use any library.
 func (c Cluster) launcherSockets() []Var {
 	name := c.oneInterface()
 	if name == "" {

@@ -9,25 +9,24 @@ import (
 
 // JAX prepares jax.distributed.
 //
-// jax reads the coordinator's address from the environment, and neither the
-// number of processes nor this one's: `jax.distributed.initialize()` without
-// arguments works only where a cluster is recognised. Looking like Slurm or Open
-// MPI would mislead every other library, so a module that Python loads at its
-// start teaches jax to recognise Muster (sitecustomize.py).
+// jax reads the coordinator's address from the environment, but neither the number of processes nor
+// its own index. `jax.distributed.initialize()` without arguments works only in a cluster that jax
+// recognizes. Imitating Slurm or Open MPI would mislead every other library. So a module that
+// Python loads at startup (sitecustomize.py) teaches jax to recognize Muster.
 type JAX struct{}
 
 //go:embed sitecustomize.py
 var pythonModule []byte
 
-// pythonFiles are laid where Python is to load our module at its start; see [pythonPath].
+// pythonFiles returns the module that Python loads at startup; see [pythonPath].
 func pythonFiles() []File { return []File{{Name: "sitecustomize.py", Data: pythonModule}} }
 
 func pythonPath(why string) Var {
 	return Var{Name: "PYTHONPATH", Value: FilesDir, Extend: ":", Why: why}
 }
 
-// Prepare implements Framework; all processes work. Errors: see [Cluster]; a role
-// other than worker.
+// Prepare implements Framework; all processes work. Errors: see [Cluster]; a role other than
+// worker.
 func (JAX) Prepare(c Cluster) (Launch, error) {
 	launch, err := prepareJAX(c)
 	if err != nil {
@@ -76,7 +75,7 @@ func jaxRank(c Cluster, r rank) []Var {
 	return append(vars, unbuffered())
 }
 
-// share lists the local-th part of a worker's devices, each devices long.
+// share lists the devices of the local-th process of a worker; each process has each devices.
 func share(each, local int) string {
 	ids := make([]string, each)
 	for i := range ids {

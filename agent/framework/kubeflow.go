@@ -7,40 +7,39 @@ import (
 	"strings"
 )
 
-// KubeflowV1 is the one name that --compat takes.
+// KubeflowV1 is the only name that --compat takes.
 const KubeflowV1 = "kubeflow-v1"
 
-// Kubeflow gives a job's pods exactly the environment that Kubeflow's
-// training-operator v1 gave them, with its faults: for scripts that were written
-// around them. Its values are held to files that the operator's own code wrote
-// (v1.8.1, JAXJob v1.9.3: test/lab/kubeflow). One process is started per worker, as
-// the operator had one per pod, whatever [Cluster.Procs] is.
+// Kubeflow gives the pods of a job exactly the environment of Kubeflow's training-operator v1,
+// including its faults, for scripts that depend on them. Tests compare the values with files that
+// the operator's own code wrote (v1.8.1, JAXJob v1.9.3: test/lab/kubeflow). It starts one process
+// per worker, whatever [Cluster.Procs] is, because the operator had one per pod.
 //
-// Hosts are JOB-ROLE-INDEX, the operator's Services, and ports the operator's
-// defaults. A worker without a role has the one that its name ends in, as in
-// -master-0, else worker. Success is the operator's too, but for the MXJob, see [kfMXPart], and
-// for a TFJob with dynamic workers, whose failures count here.
+// Hosts are JOB-ROLE-INDEX, the operator's Services, and ports are the operator's defaults. A
+// worker without a role takes the role at the end of its name, as in -master-0, else worker. The
+// success rule is the operator's too, with two exceptions: the MXJob (see [kfMXPart]), and a TFJob
+// with dynamic workers, whose failures count here.
 type Kubeflow struct {
 	Kind string // PyTorchJob, TFJob, MPIJob, XGBoostJob, PaddleJob, MXJob or JAXJob
-	// NprocPerNode is a PyTorchJob's: a number, auto, cpu or gpu; "": Cluster.Procs,
-	// and auto where that is 0.
+	// NprocPerNode is the field of a PyTorchJob: a number, auto, cpu or gpu. "" means
+	// Cluster.Procs, or auto if that is 0.
 	NprocPerNode string
-	Elastic      *KubeflowElastic // a PyTorchJob's; nil: see Cluster.LeastWorkers
-	Sparse       bool             // a TFJob's enableDynamicWorker
-	// ClusterDomain follows ".svc" in a TFJob's hosts, as CUSTOM_CLUSTER_DOMAIN of
-	// the operator's environment did.
+	Elastic      *KubeflowElastic // of a PyTorchJob; nil: see Cluster.LeastWorkers
+	Sparse       bool             // enableDynamicWorker of a TFJob
+	// ClusterDomain follows ".svc" in the hosts of a TFJob, like CUSTOM_CLUSTER_DOMAIN in the
+	// operator's environment.
 	ClusterDomain string
 }
 
-// kfKind is what the operator's kinds differ in.
+// kfKind holds the differences between the operator's kinds.
 type kfKind struct {
-	frameworks []string // names of --framework
-	port       int      // of the operator's default container
-	roles      []string // its replica types in lower case
+	frameworks []string // values of --framework
+	port       int      // default port of the operator's container
+	roles      []string // its replica types, in lower case
 	env        func(kfJob, kfPod) []Var
-	rank       func(kfJob, kfPod) int // as in env; -1: none
+	rank       func(kfJob, kfPod) int // as in env; -1 for none
 	part       func(kfJob, kfPod) Part
-	faults     func(kfJob) []string // what the user has to know of this job
+	faults     func(kfJob) []string // what the user must know of this job
 }
 
 func kfKinds() map[string]kfKind {
@@ -55,8 +54,8 @@ func kfKinds() map[string]kfKind {
 	}
 }
 
-// Compat finds what --compat=name makes of --framework=f. Errors: a name other
-// than kubeflow-v1; a framework for which that operator had no kind.
+// Compat returns the framework for --compat=name and --framework=f. It returns an error for a name
+// other than kubeflow-v1, and for a framework for which the operator had no kind.
 func Compat(name, f string) (Framework, error) {
 	if name != KubeflowV1 {
 		return nil, fmt.Errorf("--compat=%s is not known, it takes %s", name, KubeflowV1)
@@ -73,8 +72,8 @@ func Compat(name, f string) (Framework, error) {
 	return nil, fmt.Errorf("--compat=%s knows no --framework=%s, it takes %s", name, f, strings.Join(known, ", "))
 }
 
-// Chosen finds a framework by its name, and what --compat makes of it, if that is
-// not "". Errors: those of Named and Compat.
+// Chosen returns the framework of that name, as changed by --compat if compat is not "". Errors:
+// those of Named and Compat.
 func Chosen(name, compat string) (Framework, error) {
 	if compat != "" {
 		return Compat(compat, name)
@@ -82,11 +81,16 @@ func Chosen(name, compat string) (Framework, error) {
 	return Named(name)
 }
 
-// Prepare implements Framework. Errors: an unknown kind; a job without a name,
-// which every host begins with; no workers or no command; a role that the kind
-// does not have, or has once; an XGBoostJob without a master, which the operator
-// refused; a PaddleJob whose first worker has no address. The one warning says what the operator's values
-// have wrong.
+// Prepare implements Framework. It returns an error for:
+//
+//   - an unknown kind;
+//   - a job without a name, which begins every host;
+//   - no workers, or no command;
+//   - a role that the kind does not have, or two workers of a role that it has once;
+//   - an XGBoostJob without a master, which the operator refused;
+//   - a PaddleJob whose first worker has no address.
+//
+// The one warning says what is wrong with the operator's values.
 func (k Kubeflow) Prepare(c Cluster) (Launch, error) {
 	kind, ok := kfKinds()[k.Kind]
 	switch {
@@ -133,7 +137,7 @@ func kfAfterMaster(j kfJob, pod kfPod) int {
 	return pod.index
 }
 
-// kfDecides lets a role's end decide, and the others work; without it all work.
+// kfDecides makes the role decide and the others work. If no process has the role, all work.
 func kfDecides(role string) func(kfJob, kfPod) Part {
 	return func(_ kfJob, pod kfPod) Part {
 		if pod.role == role {
@@ -143,7 +147,7 @@ func kfDecides(role string) func(kfJob, kfPod) Part {
 	}
 }
 
-// kfUnbuffered is the first variable of most kinds.
+// kfUnbuffered returns the first variable of most kinds.
 func kfUnbuffered() Var {
 	return Var{Name: "PYTHONUNBUFFERED", Value: "1", Default: true, Why: "kubeflow-v1: output appears when it is printed"}
 }

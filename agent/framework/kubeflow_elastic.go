@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// KubeflowElastic is the elasticPolicy of a PyTorchJob; zero values are fields
-// not given.
+// KubeflowElastic is the elasticPolicy of a PyTorchJob. A zero value is a field that is not given.
 type KubeflowElastic struct {
-	Min, Max     int    // one not given is as the other, both: the number of workers
+	Min, Max     int    // if one is not given it equals the other; if both, the number of workers
 	Backend      string // default c10d
 	Host         string // default worker 0
-	Port         int    // default the job's
+	Port         int    // default: the job's port
 	ID           string
 	Conf         [][2]string
 	Standalone   bool
-	NprocPerNode int // deprecated there; keeps the job's own from its default
+	NprocPerNode int // deprecated there; if set, the operator's default for the job's own is not applied
 	MaxRestarts  *int
 }
 

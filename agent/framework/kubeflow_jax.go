@@ -2,7 +2,7 @@ package framework
 
 import "strconv"
 
-// kfJAXEnv is a JAXJob's, of training-operator v1.9: v1.8 had no such kind.
+// kfJAXEnv returns the variables of a JAXJob, as in training-operator v1.9: v1.8 had no such kind.
 func kfJAXEnv(j kfJob, pod kfPod) []Var {
 	const meet = "kubeflow-v1: where the processes meet, the Service of worker 0"
 	return []Var{

@@ -6,14 +6,13 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// kfMPI gives the launcher what an MPIJob's had, whose workers had nothing, and
-// beside it what the MPIs read of which the operator knew nothing: Open MPI 5 and
-// MPICH, told nothing, start every rank in the launcher without a word. Where the
-// files of this run are not in /etc/mpi, as for a user who may not write there, the
-// variables that name them are Muster's.
+// kfMPI gives the launcher the variables of an MPIJob's launcher; its workers had none. It adds
+// those that newer MPIs need and the operator did not know: without them Open MPI 5 and MPICH
+// silently start every rank in the launcher. If the files of this run are not in /etc/mpi, because
+// the user may not write there, the variables that name them are Muster's.
 //
-// A launcher that takes ranks counts as one with GPUs, of which the operator said
-// the same. Errors: those of MPI.
+// A launcher that takes ranks counts as one with GPUs, for which the operator set the same
+// variables. Errors: those of MPI.
 func kfMPI(c Cluster) (Launch, error) {
 	const (
 		agent = names.MPIDir + "/kubexec.sh"

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// kfMXConfig is MX_CONFIG in the operator's order of fields. Labels had the
-// tuner's key of each role, which no training job had.
+// kfMXConfig is MX_CONFIG, with the fields in the operator's order. Labels held the tuner's key of
+// each role, which no training job had.
 type kfMXConfig struct {
 	Cluster map[string][]kfMXHost `json:"cluster"`
 	Labels  map[string]string     `json:"labels"`
@@ -18,7 +18,8 @@ type kfMXHost struct {
 	Port int    `json:"port"`
 }
 
-// kfMXEnv: without a scheduler its address is empty and its port 0.
+// kfMXEnv returns the variables of an MXJob. Without a scheduler its address is empty and its port
+// is 0.
 func kfMXEnv(j kfJob, pod kfPod) []Var {
 	config := kfMXConfig{Cluster: map[string][]kfMXHost{}, Labels: map[string]string{}, Task: kfTask{pod.role, pod.index}}
 	for _, p := range j.pods {
@@ -27,7 +28,7 @@ func kfMXEnv(j kfJob, pod kfPod) []Var {
 	}
 	text, err := json.Marshal(config)
 	if err != nil {
-		panic(err) // strings and numbers only
+		panic(err) // impossible: strings and numbers only
 	}
 	var root kfMXHost
 	if schedulers := config.Cluster["scheduler"]; len(schedulers) > 0 {
@@ -49,7 +50,7 @@ func kfMXEnv(j kfJob, pod kfPod) []Var {
 	return env
 }
 
-// kfMXRank: workers only, by DMLC_WORKER_ID.
+// kfMXRank returns the rank of a worker, which is DMLC_WORKER_ID; other roles have none.
 func kfMXRank(_ kfJob, pod kfPod) int {
 	if pod.role == "worker" {
 		return pod.index
@@ -57,9 +58,9 @@ func kfMXRank(_ kfJob, pod kfPod) int {
 	return -1
 }
 
-// kfMXPart: the operator waited for the scheduler, which ends when the workers
-// have; where pods are left alone at the end that is the same. Here the rest is
-// stopped then, so it is the workers that count and none is cut short.
+// kfMXPart makes the workers count. The operator waited for the scheduler, which ends after the
+// workers. That was the same, because it left the other pods alone at the end. Muster stops the
+// other pods then, so it must wait for the workers, or it would stop some of them early.
 func kfMXPart(_ kfJob, pod kfPod) Part {
 	if pod.role == "worker" {
 		return Works

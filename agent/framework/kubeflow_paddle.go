@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// kfPaddleEnv: with a master the job runs parameter servers, on the masters, else
-// collectives. The pod that the others meet at has its own address in place of
-// its name, which the kubelet filled in.
+// kfPaddleEnv returns the variables of a PaddleJob. With a master the job runs parameter servers on
+// the masters; else it runs collectives. The pod that the others connect to has its own address in
+// place of its name, which the kubelet filled in.
 func kfPaddleEnv(j kfJob, pod kfPod) []Var {
 	env := []Var{
 		kfUnbuffered(),

@@ -12,15 +12,15 @@ import (
 type kfJob struct {
 	name, namespace string
 	port            int
-	nproc           string // nprocPerNode after the operator's defaults; "": not set
-	procs           int    // what the user asked for; 0: nothing
+	nproc           string // nprocPerNode after the operator's defaults; "" if not set
+	procs           int    // as the user asked; 0 if not set
 	elastic         *KubeflowElastic
 	sparse          bool
 	domain          string
 	pods            []kfPod // in the order of the workers
 }
 
-// kfPod is one replica, and the worker that is in its place.
+// kfPod is one replica, and the worker in its place.
 type kfPod struct {
 	role  string
 	index int
@@ -60,8 +60,8 @@ func (k Kubeflow) job(c Cluster, kind kfKind) (kfJob, error) {
 	return job, nil
 }
 
-// complete says what the operator would have refused, and what it took from
-// the kubelet and is not known here.
+// complete returns an error for a job that the operator would have refused, or that lacks a value
+// which the kubelet gave to the operator's pods.
 func (k Kubeflow) complete(job kfJob) error {
 	masters, first := job.count("master"), job.first()
 	switch {
@@ -75,7 +75,7 @@ func (k Kubeflow) complete(job kfJob) error {
 	return nil
 }
 
-// kfRoleOf reads the role off a name that ends in -ROLE-INDEX.
+// kfRoleOf takes the role from a name that ends in -ROLE-INDEX.
 func kfRoleOf(name string, known []string) string {
 	parts := strings.Split(name, "-")
 	if len(parts) < 3 {
@@ -88,7 +88,7 @@ func kfRoleOf(name string, known []string) string {
 	return said
 }
 
-// host is the name of a replica's pod and Service.
+// host returns the name of a replica's pod and Service.
 func (j kfJob) host(role string, index int) string {
 	return strings.ReplaceAll(j.name+"-"+role+"-"+strconv.Itoa(index), "/", "-")
 }
@@ -103,7 +103,7 @@ func (j kfJob) count(role string) int {
 	return n
 }
 
-// first is the pod that others find the job by: the first master, else worker.
+// first returns the pod that the others use to find the job: the first master, else worker.
 func (j kfJob) first() kfPod {
 	i := slices.IndexFunc(j.pods, func(p kfPod) bool { return p.role == "master" })
 	if i < 0 {
@@ -112,8 +112,8 @@ func (j kfJob) first() kfPod {
 	return j.pods[max(i, 0)]
 }
 
-// strangers says so if a host's name in the variables is not the name of the
-// worker that is meant by it.
+// strangers returns a warning if a host in the variables is not the name of the worker that it
+// stands for.
 func (j kfJob) strangers() []string {
 	for _, p := range j.pods {
 		if host := j.host(p.role, p.index); p.node.Name != host && p.node.Host != host {
@@ -123,7 +123,7 @@ func (j kfJob) strangers() []string {
 	return nil
 }
 
-// alone says so if the user asked for more processes than the operator knew of.
+// alone returns a warning if the user asked for more processes than the operator knew of.
 func (j kfJob) alone() []string {
 	if j.procs < 2 {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// kfTask, kfTFConfig and kfTFSparse are TF_CONFIG in the operator's order of fields.
+// kfTask, kfTFConfig and kfTFSparse are TF_CONFIG, with the fields in the operator's order.
 type kfTask struct {
 	Type  string `json:"type"`
 	Index int    `json:"index"`
@@ -27,7 +27,7 @@ type kfSparseCluster struct {
 	PS     []string       `json:"ps"`
 }
 
-// kfTFEnv is nothing for a job of one replica.
+// kfTFEnv returns the variables of a TFJob; a job of one replica has none.
 func kfTFEnv(j kfJob, pod kfPod) []Var {
 	if len(j.pods) == 1 {
 		return nil
@@ -47,20 +47,20 @@ func kfTFEnv(j kfJob, pod kfPod) []Var {
 	}
 	text, err := json.Marshal(config)
 	if err != nil {
-		panic(err) // strings and numbers only
+		panic(err) // impossible: strings and numbers only
 	}
 	return []Var{{Name: "TF_CONFIG", Value: string(text), Why: "kubeflow-v1: every replica's Service, and which this one is"}}
 }
 
-// kfSparse is what enableDynamicWorker leaves of the cluster: a parameter
-// server sees itself, a worker the servers and itself, the others nothing.
+// kfSparse returns the part of the cluster that enableDynamicWorker leaves: a parameter server sees
+// itself, a worker sees the servers and itself, and the others see nothing.
 func kfSparse(hosts map[string][]string, task kfTask) kfSparseCluster {
 	switch cluster := (kfSparseCluster{Worker: map[int]string{}, PS: []string{}}); task.Type {
 	case "ps":
 		cluster.PS = []string{hosts["ps"][task.Index]}
 		return cluster
 	case "worker":
-		cluster.PS = hosts["ps"] // null where there are none
+		cluster.PS = hosts["ps"] // null if there are none
 		cluster.Worker[task.Index] = hosts["worker"][task.Index]
 		return cluster
 	default:
@@ -68,7 +68,7 @@ func kfSparse(hosts map[string][]string, task kfTask) kfSparseCluster {
 	}
 }
 
-// kfTFPart: chief or master decide, else worker 0; parameter servers never end.
+// kfTFPart makes the chief or master decide, else worker 0. Parameter servers never end.
 func kfTFPart(j kfJob, pod kfPod) Part {
 	chief := j.count("chief")+j.count("master") > 0
 	switch {

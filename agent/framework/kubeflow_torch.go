@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// nproc applies the operator's default, auto, which only the deprecated field
-// of the elastic policy keeps away.
+// nproc applies the operator's default, auto. Only the deprecated field of the elastic policy
+// prevents that default.
 func (k Kubeflow) nproc(c Cluster) string {
 	switch {
 	case k.NprocPerNode != "":
@@ -19,8 +19,8 @@ func (k Kubeflow) nproc(c Cluster) string {
 	return "auto"
 }
 
-// torchWorld is the operator's WORLD_SIZE: a number of processes that is not a
-// number counts as one.
+// torchWorld returns the operator's WORLD_SIZE. If the number of processes is not a number, it
+// counts as one.
 func (j kfJob) torchWorld() int {
 	n, err := strconv.Atoi(j.nproc)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// kfXGBoostEnv is an XGBoostJob's, which LightGBM ran under as well.
+// kfXGBoostEnv returns the variables of an XGBoostJob, which LightGBM used as well.
 func kfXGBoostEnv(j kfJob, pod kfPod) []Var {
 	port := strconv.Itoa(j.port)
 	const meet = "kubeflow-v1: where the tracker is expected, the master's Service"

@@ -1,51 +1,50 @@
 package framework
 
-// Launch is what Prepare found. Without Processes the command runs in the
-// launcher, with Env; with them nothing runs there, and each process is started
-// on its worker.
+// Launch is the result of Prepare. Without Processes the command runs in the launcher, with Env.
+// With Processes nothing runs in the launcher, and each process is started on its worker.
 type Launch struct {
 	Env []Var // of the command in the launcher, before Merge
-	// Argv is the command in the launcher where it is not the user's as it
-	// stands: horovodrun and deepspeed are told their hosts by options.
+	// Argv is the command in the launcher if it differs from the user's: horovodrun and deepspeed
+	// get their hosts by options.
 	Argv      []string
-	Processes []Process // in the order in which they are listed in messages
-	// Files are laid into a directory of each worker before anything starts
-	// there. [FilesDir] in the value of a variable stands for that directory.
+	Processes []Process // in the order in which messages list them
+	// Files are written into a directory of each worker before anything starts there. [FilesDir] in
+	// the value of a variable stands for that directory.
 	Files []File
-	// Shims: the command calls ssh, rsh or pdsh by these names, so PATH has to find
-	// the agent under them.
+	// Shims means that the command calls ssh, rsh or pdsh by these names, so PATH must find the
+	// agent under them.
 	Shims bool
-	// Elastic: its processes take in one more that is started beside them. Else, and
-	// when a worker goes, a change of the workers needs a new attempt.
+	// Elastic means that running processes accept a new one. Otherwise, and whenever a worker
+	// leaves, a change of the workers needs a new attempt.
 	Elastic bool
-	// Any: the first process that ends well decides, and others may fail until
-	// none is left. Else see [Part].
+	// Any means that the first process that succeeds decides, and that failures do not count unless
+	// all processes fail. If it is false, see [Part].
 	Any      bool
 	Warnings []string
 }
 
-// FilesDir stands for the directory of [Launch.Files] in a Var's value.
+// FilesDir stands for the directory of [Launch.Files] in the value of a Var.
 const FilesDir = "{files}"
 
-// File is a small file on a worker: a Python module, a configuration.
+// File is a small file on a worker: a Python module or a configuration.
 type File struct {
-	Name string // relative, no directory part
+	Name string // relative, without a directory
 	Data []byte
 }
 
 // Process is one process on one worker.
 type Process struct {
 	Worker int // index into Cluster.Workers
-	// Rank is its number among the processes of the job that have one, from 0,
-	// the same as in Env; -1: it has none (a Ray node, an MXNet scheduler).
+	// Rank is its number among the ranked processes of the job, from 0, the same as in Env. It is
+	// -1 if it has none (a Ray node, an MXNet scheduler).
 	Rank  int
-	Local int    // its number among the ranks of its worker, from 0
+	Local int    // number among the ranks of its worker, from 0
 	Role  string // as the framework calls it
-	Index int    // its number among those of that role, from 0
+	Index int    // number among the processes of that role, from 0
 	Env   []Var  // before Merge
 	Argv  []string
 	Part  Part
-	// After is "host:port": it is started when something listens there. "": at once.
+	// After is "host:port": the process is started when something listens there. "" means at once.
 	After string
 }
 
@@ -53,29 +52,29 @@ type Process struct {
 type Part int
 
 const (
-	// Works means that the job has succeeded when all that work have; the first that fails
-	// is the job's failure, and the rest is stopped.
+	// Works means that the job succeeds when all working processes have succeeded. The first
+	// failure is the failure of the job, and the other processes are stopped.
 	Works Part = iota
-	// Decides means that where any process decides, the job has succeeded when all of these
-	// have, and whatever works still is stopped. A failure before counts as one.
+	// Decides means that the job succeeds when all deciding processes have succeeded. Working
+	// processes are then stopped. A failure of any process before that fails the job.
 	Decides
-	// Serves means that it does not end by itself and is stopped, last and in the order of
-	// Launch.Processes, when the job is decided; its end then does not count. A
-	// failure before counts.
+	// Serves means that the process does not end by itself. It is stopped when the job is decided,
+	// after the others and in the order of Launch.Processes, and its exit code then does not count.
+	// A failure before that counts.
 	Serves
 )
 
-// Var is one environment variable and the reason for it.
+// Var is an environment variable, and the reason for it.
 type Var struct {
 	Name, Value, Why string
-	// Or lists other names by which a user settles the same thing: when one of
-	// them is set, this variable is left out.
+	// Or lists other variables that decide the same thing: if the user has set one of them, this
+	// variable is left out.
 	Or []string
-	// NotEmpty says that the user's empty value counts as not set.
+	// NotEmpty means that an empty value of the user's counts as not set.
 	NotEmpty bool
-	// Extend joins Value and what the user has set, ours first: ":" for a search
-	// path. "": the user's value is kept in place of ours.
+	// Extend is the separator between Value and the user's value, Value first: ":" for a search
+	// path. If it is "", the user's value replaces Value.
 	Extend string
-	// Default says that the user's own value is as good: no warning names it.
+	// Default means that the user's own value is as good: no warning names it.
 	Default bool
 }

@@ -8,16 +8,16 @@ import (
 
 // LightGBM prepares LightGBM's socket mode.
 //
-// LightGBM reads no environment: the script hands these values on as parameters
-// (docs/frameworks.md). It finds its own number by comparing the list with the
-// addresses of its interfaces, so the list holds addresses and no names.
+// LightGBM reads no environment variable: the script passes these values as parameters
+// (docs/frameworks.md). It finds its own number by comparing the list with the addresses of its
+// interfaces, so the list holds addresses instead of names.
 type LightGBM struct{}
 
-// Prepare implements Framework. With a worker of role master that one is first
-// and decides, else all work. Errors: see [Cluster]; another role.
+// Prepare implements Framework. A worker of role master comes first and decides; otherwise all
+// work. Errors: see [Cluster]; another role.
 //
-// Fake workers are all 127.0.0.1 here: loopback holds no other address of theirs,
-// as far as LightGBM looks, and the ports differ.
+// All fake workers are 127.0.0.1 here and differ by port: LightGBM looks at no other loopback
+// address.
 func (LightGBM) Prepare(c Cluster) (Launch, error) {
 	if c.Fake {
 		c.Workers = slices.Clone(c.Workers)

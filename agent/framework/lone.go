@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// belowTorch is for a torchrun somewhere below the process, behind a script: it takes each of
-// its options as PET_<OPTION>, and would be a world of its own without. Of several processes
-// on a worker each may have a torchrun, with one rank.
+// belowTorch returns the variables for a torchrun that a script of the process may start. torchrun
+// reads each option from PET_<OPTION>, and without these variables it would form a group of its
+// own. If a worker has several processes, each of them may have a torchrun with one rank.
 func belowTorch(c Cluster, master Node, r rank) []Var {
 	nproc := 1
 	if r.local == 1 {
@@ -28,14 +28,14 @@ func belowTorch(c Cluster, master Node, r rank) []Var {
 	}
 }
 
-// hides reports whether the command may start a torchrun that nobody has seen: a script, but
-// none of Python's, which trains itself as a rule.
+// hides reports whether the command may start a torchrun that Muster cannot see. Scripts may do so,
+// except for Python scripts, which usually train as a rank themselves.
 func (c Cluster) hides() bool {
 	path, text := Script(c.Command)
 	return len(c.Workers) > 1 && path == "" && text == ""
 }
 
-// lone refuses a launcher that would start a world of its own on each of several workers,
+// lone returns an error for a launcher that would form a separate group on each of several workers,
 // whatever the environment says.
 func (c Cluster) lone() error {
 	cmd, words := recognise(c.Command), c.Command
@@ -64,10 +64,10 @@ func (c Cluster) lone() error {
 	return fmt.Errorf("%s %s would be a job of its own on each of the %d workers: leave it out, the workers are told by the environment", cmd.launcher, said, len(c.Workers))
 }
 
-// LoneIn returns the name of the launcher that a running process is, by its arguments and its
-// environment (K=V), if it forms a group of its own in a job of several workers: a torchrun,
-// with the option by which it does so, or without one where nothing tells it the others. ""
-// for none. An environment of nil is not known.
+// LoneIn returns the name of the launcher that runs in a process, if it forms a group of its own in
+// a job of several workers, or "". Such a launcher is a torchrun with an option that does this, or
+// one that no variable tells of the others. The name includes the option. env is K=V; nil means not
+// known.
 func LoneIn(argv, env []string) string {
 	words := withoutInterpreter(argv)
 	cmd := recognise(words)
@@ -85,7 +85,7 @@ func LoneIn(argv, env []string) string {
 	return cmd.launcher
 }
 
-// loneTorchrun is the option by which a torchrun keeps to its own worker, "" for none.
+// loneTorchrun returns the option that keeps torchrun to its own worker, or "".
 func loneTorchrun(options map[string]string, fake bool) string {
 	if _, ok := options["standalone"]; ok {
 		return "--standalone"
@@ -105,8 +105,8 @@ func loneTorchrun(options map[string]string, fake bool) string {
 	return ""
 }
 
-// optionsOf reads a launcher's options before its script, with "_" for "-" in their names.
-// A flag has the value "".
+// optionsOf reads the options of a launcher before its script, with "_" in place of "-" in their
+// names. A flag has the value "".
 func optionsOf(words []string) map[string]string {
 	flags := map[string]bool{"standalone": true, "no_python": true, "module": true, "m": true, "run_path": true, "use_env": true}
 	options := map[string]string{}

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// Merge decides which variables to set over the user's environment (K=V, the
-// last one of a name counts). It returns those that the user has not set, in
-// their order, and one sentence for each that the user has set to another value
-// or settled under another name. The user's value is always kept: in place of
-// ours, or behind it where ours only extends it.
+// Merge decides which variables to set beside the user's environment (K=V; the last entry of a name
+// counts). It returns the variables that the user has not set, in their order. It also returns a
+// sentence for each variable that the user has set to another value, or decided by another name.
+// The user's value always stays: it replaces ours, or follows it if ours only extends it.
 func Merge(user []string, vars []Var) (set []Var, warnings []string) {
 	for _, v := range vars {
 		name, value, theirs := settled(user, v)
@@ -33,7 +32,7 @@ func Merge(user []string, vars []Var) (set []Var, warnings []string) {
 	return set, warnings
 }
 
-// settled finds the name under which the user has decided what v decides.
+// settled returns the name and value by which the user has decided what v decides.
 func settled(user []string, v Var) (name, value string, ok bool) {
 	if value, ok = lookup(user, v.Name); ok && !(v.NotEmpty && value == "") {
 		return v.Name, value, true
@@ -55,12 +54,12 @@ func lookup(env []string, name string) (value string, ok bool) {
 	return "", false
 }
 
-// secretWords are the parts of a name that mark its value as a secret.
+// secretWords are parts of a variable's name that mark its value as a secret.
 var secretWords = []string{"SECRET", "TOKEN", "PASSW", "PWD_", "CREDENTIAL", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE", "AUTH", "COOKIE", "SIGNATURE"}
 
-// LooksSecret says whether a variable's name marks its value as a secret that no
-// log, warning or message may show. A name that ends in KEY, PASS or PWD counts
-// as well; PWD and OLDPWD are the shell's directories and do not.
+// LooksSecret reports whether the name of a variable marks its value as a secret, which no log,
+// warning or message may show. A name that ends in KEY, PASS or PWD counts too, except for PWD and
+// OLDPWD, which are the shell's directories.
 func LooksSecret(name string) bool {
 	upper := strings.ToUpper(name)
 	if upper == "PWD" || upper == "OLDPWD" {

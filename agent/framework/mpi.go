@@ -9,8 +9,8 @@ import (
 // MPI prepares every MPI family at once.
 type MPI struct{}
 
-// Prepare implements Framework. Errors: no workers; a worker without host or
-// slots; an agent path that Open MPI would split.
+// Prepare implements Framework. It returns an error if there are no workers, if a worker has no
+// host or no slots, and for an agent path that Open MPI would split.
 func (MPI) Prepare(c Cluster) (Launch, error) {
 	if err := check(c); err != nil {
 		return Launch{}, fmt.Errorf("prepare mpi: %w", err)
@@ -45,11 +45,10 @@ func check(c Cluster) error {
 	return nil
 }
 
-// common is what no family owns. HOME: without it Open MPI 4.1.4 crashes (where
-// the uid has no passwd entry) and 5.0.11 ends with "unable to get the user
-// home directory". SHELL: without it and a passwd entry Open MPI 4.1.4 warns in
-// the job's output that it assumes bash; the name picks a dialect and need not
-// exist.
+// common returns the variables that belong to no family. Without HOME, Open MPI 4.1.4 crashes if
+// the uid has no passwd entry, and 5.0.11 fails with "unable to get the user home directory".
+// Without SHELL and a passwd entry, Open MPI 4.1.4 warns in the job's output that it assumes bash.
+// The value of SHELL only selects a dialect, so that shell need not exist.
 func common(c Cluster) []Var {
 	var vars []Var
 	if theirs, _ := lookup(c.UserEnv, "HOME"); theirs == "" && c.Home != "" {
@@ -76,13 +75,11 @@ func common(c Cluster) []Var {
 // loopback is the network of fake hosts.
 const loopback = "127.0.0.0/8"
 
-// FakeWorker returns what a fake worker's own environment must hold; dir is a
-// directory of that worker alone. Ranks of different fake hosts otherwise make
-// the same file in /dev/shm (vader_segment.HOST.UID.JOB.LOCALRANK), because all
-// fake hosts have one host name, and die of SIGSEGV in the shared-memory BTL.
-// It must be the worker's and not the launcher's: one value for all is what
-// collides. With it the BTLs that Open MPI chooses work, and so does a user's
-// own `-mca btl`.
+// FakeWorker returns the variables of a fake worker's own environment. dir is a directory of that
+// worker only. All fake hosts have one host name, so ranks on different ones would create the same
+// file in /dev/shm (vader_segment.HOST.UID.JOB.LOCALRANK) and crash with SIGSEGV in the
+// shared-memory BTL. The value must differ for each worker, so it cannot come from the launcher.
+// With it, Open MPI's default BTLs work, and so does a user's own `-mca btl`.
 func FakeWorker(dir string) []Var {
 	return []Var{
 		{Name: "TMPDIR", Value: dir, Why: "daemons of two fake hosts must not share a session directory"},

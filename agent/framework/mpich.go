@@ -4,22 +4,22 @@ import "fmt"
 
 // MPICH prepares MPICH's Hydra.
 //
-// Not set, because it is right as it is: binding (Hydra binds nothing unless
-// asked), tree launch (there is none), root.
+// It does not set what is right by default: binding (Hydra binds only on request), the tree launch
+// (there is none) and root.
 type MPICH struct{}
 
 // Prepare implements Framework; errors as in [MPI].
 //
-// HYDRA_LAUNCHER is rsh: with ssh Hydra puts -x before the host and holds back
-// agents for one host (HYDRA_LAUNCHER_SSH_LIMIT); the rest is the same.
+// HYDRA_LAUNCHER is rsh. With ssh, Hydra puts -x before the host and limits concurrent agents for
+// one host (HYDRA_LAUNCHER_SSH_LIMIT). Nothing else differs.
 //
-// HYDRA_IFACE: Hydra tells its proxies to call back the launcher's host name,
-// which workers need not resolve; with an interface it gives the address. It
-// hands the interface to the ranks as well, so the name must exist on workers.
+// HYDRA_IFACE: Hydra tells its proxies to connect to the launcher's host name, which workers may
+// not resolve. With an interface it gives the address. It passes the interface to the ranks as
+// well, so workers must have one of that name.
 //
-// MPIR_CVAR_CH4_CMA_ENABLE: MPICH 5.0.2 reads from the memory of the ranks beside
-// it, which the seccomp profile RuntimeDefault of containerd answers with EPERM,
-// and aborts in MPI_Init. Without, the data is copied through shared memory.
+// MPIR_CVAR_CH4_CMA_ENABLE: MPICH 5.0.2 reads the memory of neighboring ranks. containerd's seccomp
+// profile RuntimeDefault answers this with EPERM, and MPICH aborts in MPI_Init. If it is off, the
+// data is copied through shared memory.
 func (MPICH) Prepare(c Cluster) (Launch, error) {
 	if err := check(c); err != nil {
 		return Launch{}, fmt.Errorf("prepare mpich: %w", err)
@@ -43,7 +43,7 @@ func (MPICH) Prepare(c Cluster) (Launch, error) {
 	return Launch{Env: env}, nil
 }
 
-// hydraInterface names the interface for Hydra, of MPICH and of Intel MPI.
+// hydraInterface returns the interface variable of MPICH's and Intel MPI's Hydra.
 func hydraInterface(c Cluster) string {
 	if c.Fake {
 		return "lo"

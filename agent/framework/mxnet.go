@@ -6,17 +6,16 @@ import (
 	"strconv"
 )
 
-// MXNet prepares ps-lite, which MXNet and BytePS use: a scheduler, servers and
-// workers. All run the same command: scheduler and server do their part, and
-// end, inside `import mxnet`. The scheduler gives out the ranks; the numbers here
-// are those of the list.
+// MXNet prepares ps-lite, which MXNet and BytePS use: a scheduler, servers and workers. All run the
+// same command: the scheduler and the servers do their part, and end, inside `import mxnet`. The
+// scheduler assigns the ranks; the numbers here are positions in the list.
 //
-// Without roles every worker computes, and holds a server besides, as many as
-// MXNet's own launcher starts; the scheduler runs beside the first.
+// Without roles every worker computes and also holds a server, as with MXNet's own launcher. The
+// scheduler runs beside the first.
 type MXNet struct{}
 
-// Prepare implements Framework. Workers work, scheduler and servers serve.
-// Errors: see [Cluster]; a role that MXNet does not have, or lacks.
+// Prepare implements Framework. Workers work, the scheduler and the servers serve. Errors: see
+// [Cluster]; a role that MXNet does not have; a role that is missing.
 func (MXNet) Prepare(c Cluster) (Launch, error) {
 	launch, err := prepareMXNet(c)
 	if err != nil {

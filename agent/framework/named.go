@@ -10,7 +10,7 @@ import (
 // Auto is the name that leaves the choice to [Detect].
 const Auto = "auto"
 
-// builtin gives each framework by the name that --framework takes.
+// builtin returns each framework by the name that --framework takes.
 func builtin() map[string]Framework {
 	return map[string]Framework{
 		"mpi":        MPI{},
@@ -36,8 +36,8 @@ func Names() []string {
 	return append([]string{Auto}, slices.Sorted(maps.Keys(builtin()))...)
 }
 
-// Named finds a framework by its name, in any spelling that [Spelled] knows. The
-// error lists the names.
+// Named returns the framework of that name, in any spelling that [Spelled] knows. The error lists
+// the names.
 func Named(name string) (Framework, error) {
 	if f, ok := builtin()[Spelled(name)]; ok {
 		return f, nil

@@ -5,20 +5,20 @@ import (
 	"strconv"
 )
 
-// OpenMPI prepares Open MPI 4 (ORTE) and 5 (PRRTE), whose launchers read the
-// same settings under different names. Neither reads the other's.
+// OpenMPI prepares Open MPI 4 (ORTE) and 5 (PRRTE). Their launchers read the same settings under
+// different names, and neither reads the names of the other.
 type OpenMPI struct{}
 
-// minConcurrent is Open MPI's own default of remote agents alive at once. Below
-// the number of workers mpirun deadlocks or crashes where agents stay for the
-// whole job (plm_rsh_num_concurrent, plm_ssh_num_concurrent).
+// minConcurrent is Open MPI's default limit of concurrent remote agents (plm_rsh_num_concurrent,
+// plm_ssh_num_concurrent). Our agents run as long as the job. If the limit is below the number of
+// workers, mpirun then deadlocks or crashes.
 const minConcurrent = 128
 
-// countsEveryRank has a daemon fork its ranks in the thread that collects them.
-// From 32 ranks on a daemon of Open MPI 4 forks in other threads, and one of Open
-// MPI 5 up to 5.0.11 always does. A rank that ends before such a thread has noted
-// its pid is collected as an unknown process, and mpirun waits for it forever.
-// Launching 192 ranks on one worker takes half a second longer.
+// countsEveryRank makes a daemon fork its ranks in the thread that collects their exit codes. From
+// 32 ranks on, a daemon of Open MPI 4 forks in other threads; one of Open MPI 5 up to 5.0.11 always
+// does. If a rank ends before such a thread has recorded its pid, the daemon collects it as an
+// unknown process, and mpirun waits for it forever. Starting 192 ranks on one worker takes half a
+// second longer this way.
 func countsEveryRank() []Var {
 	return both("odls_base_max_threads", "odls_base_max_threads", "0",
 		"mpirun waits forever for a rank that ends before a thread of its daemon has noted the pid")
@@ -64,7 +64,7 @@ func (OpenMPI) Prepare(c Cluster) (Launch, error) {
 	return Launch{Env: env}, nil
 }
 
-// both names one setting for both launchers.
+// both returns one setting under the names of both launchers.
 func both(orte, prte, value, why string) []Var {
 	return []Var{
 		{Name: "OMPI_MCA_" + orte, Value: value, Why: why + " (Open MPI 4)"},
@@ -72,9 +72,9 @@ func both(orte, prte, value, why string) []Var {
 	}
 }
 
-// unbound turns core binding off: every daemon believes that it owns the machine
-// and binds its first rank to core 0 (measured with Open MPI 5: 62 s and 1.6 s).
-// Open MPI 4 does so in jobs of one or two ranks and binds to sockets otherwise.
+// unbound turns core binding off. Every daemon assumes that it owns the machine and binds its first
+// rank to core 0 (measured with Open MPI 5: 62 s instead of 1.6 s). Open MPI 4 does so in jobs of
+// one or two ranks, and binds to sockets otherwise.
 func unbound() []Var {
 	const why = "workers share cores, and every daemon would bind its first rank to core 0"
 	return []Var{
@@ -83,11 +83,10 @@ func unbound() []Var {
 	}
 }
 
-// oversubscribed reports whether the fake workers have more ranks than this
-// machine has processors. Open MPI 4 and 5 compare the ranks of each host with
-// that host's slots, and then have waiting ranks yield. Fake hosts share one
-// machine, so none of them looks oversubscribed: four ranks of LAMMPS on two
-// processors took 6.1 s, and 0.2 s when they yield.
+// oversubscribed reports whether the fake workers have more ranks than this machine has processors.
+// Open MPI 4 and 5 compare the ranks of each host with its slots, and make waiting ranks yield if
+// there are more. Fake hosts share one machine, so none of them looks oversubscribed. Four ranks of
+// LAMMPS on two processors took 6.1 s, and 0.2 s with yielding.
 func (c Cluster) oversubscribed() bool {
 	ranks := c.Launcher.Slots
 	for _, w := range c.Workers {
@@ -96,18 +95,17 @@ func (c Cluster) oversubscribed() bool {
 	return c.Processors > 0 && ranks > c.Processors
 }
 
-// fakeOpenMPI is what several hosts on 127.0.0.0/8 need.
+// fakeOpenMPI returns the variables for several hosts on 127.0.0.0/8.
 //
-//   - The TCP BTL leaves loopback out by default, so ranks on a machine with
-//     nothing else cannot reach each other. It refuses include and exclude
-//     lists together.
-//   - Open MPI 4's control channel goes to loopback too: no port is open to the
-//     network, and an interface that comes or goes does no harm. PRRTE 3 has no
-//     such setting that works: its daemons refuse to start on loopback alone,
-//     so Open MPI 5 needs one other interface.
-//   - han, the collectives of Open MPI 5 for several nodes, takes ranks for
-//     neighbours by host name. Fake hosts share one: MPI_Barrier hung 14 times
-//     of 14 with 5.0.11, and without han 0 times of 17.
+//   - The TCP BTL excludes loopback by default, so ranks on a machine without
+//     another network cannot connect. It refuses include and exclude lists together.
+//   - Open MPI 4's control channel uses loopback too. So no port is open to the
+//     network, and a change of other interfaces does no harm. PRRTE 3 has no
+//     working setting for this: its daemons refuse to start on loopback alone, so
+//     Open MPI 5 needs one other interface.
+//   - han, Open MPI 5's collectives for several nodes, finds neighboring ranks by
+//     host name, which is the same on all fake hosts. With 5.0.11 MPI_Barrier hung
+//     14 times of 14, and without han 0 times of 17.
 func fakeOpenMPI() []Var {
 	return []Var{
 		{Name: "OMPI_MCA_btl_tcp_if_include", Value: loopback,

@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// Paddle prepares PaddlePaddle: the script in Procs processes a worker, its
-// launcher (`python -m paddle.distributed.launch`) once on each worker, or the
-// parameter servers of fleet where a worker has the role ps or server.
+// Paddle prepares PaddlePaddle in one of three forms: the script in Procs processes on each worker,
+// its launcher (`python -m paddle.distributed.launch`) once on each worker, or, if a worker has the
+// role ps or server, the parameter servers of fleet.
 //
-// Launcher and script read the same names in two meanings (PADDLE_MASTER,
-// PADDLE_RANK), so each is given its own set only. MASTER_ADDR and MASTER_PORT,
-// which override both in some releases, are left alone.
+// The launcher and the script give different meanings to the same names (PADDLE_MASTER,
+// PADDLE_RANK), so each gets only its own set. MASTER_ADDR and MASTER_PORT override both in some
+// releases, so they are not set.
 type Paddle struct{}
 
-// Prepare implements Framework. All work; parameter servers serve. Errors: see
-// [Cluster]; a role that Paddle does not have; servers without trainers.
+// Prepare implements Framework. All processes work; parameter servers serve. Errors: see [Cluster];
+// a role that Paddle does not have; servers without trainers.
 func (Paddle) Prepare(c Cluster) (Launch, error) {
 	launch, err := preparePaddle(c)
 	if err != nil {
@@ -60,7 +60,7 @@ func preparePaddle(c Cluster) (Launch, error) {
 	return launch, nil
 }
 
-// paddleTrainer is what Paddle's launcher gives to the processes it starts.
+// paddleTrainer returns the variables that Paddle's launcher sets for its processes.
 func paddleTrainer(c Cluster, ranks []rank, r rank) []Var {
 	vars := []Var{
 		{Name: "PADDLE_TRAINER_ID", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// paddleServers is fleet's parameter-server mode: one process on each worker of
-// role ps or server, Procs on each trainer. Servers wait for ever.
+// paddleServers prepares fleet's parameter-server mode: one process on each worker of role ps or
+// server, and Procs on each trainer. Servers wait forever.
 func paddleServers(c Cluster) (Launch, error) {
 	var serving, training []Node
 	for _, n := range c.Workers {

@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-// Plain starts the command on every worker, Procs times, with the names that
-// most programs know: those of torch.distributed's env:// and torchrun, and the
-// workers' addresses. What only one framework reads is not set, but for what a torchrun
-// behind a script needs.
+// Plain starts the command on every worker, Procs times. It sets the variables that most programs
+// know: those of torch.distributed's env:// and of torchrun, and the workers' addresses. It sets
+// nothing that only one framework reads, except for what a torchrun behind a script needs.
 type Plain struct{}
 
-// Prepare implements Framework. Every process works. Roles are passed on as
-// they are. Errors: see [Cluster].
+// Prepare implements Framework. Every process works, and may have any role. Errors: see [Cluster].
 func (Plain) Prepare(c Cluster) (Launch, error) {
 	if err := c.usable(); err != nil {
 		return Launch{}, fmt.Errorf("prepare plain: %w", err)
@@ -26,7 +24,7 @@ func (Plain) Prepare(c Cluster) (Launch, error) {
 	for _, w := range c.Workers {
 		addresses = append(addresses, w.address())
 	}
-	all := strings.Join(addresses, ",") // once: with a thousand workers it has 13 KB
+	all := strings.Join(addresses, ",") // joined once: with a thousand workers it has 13 KB
 	var launch Launch
 	for _, r := range ranks {
 		r.Env = []Var{
@@ -53,8 +51,8 @@ func (Plain) Prepare(c Cluster) (Launch, error) {
 	return launch, nil
 }
 
-// unbuffered has Python write lines when they are printed: output goes through
-// a pipe, and what a process that is killed still held would be lost.
+// unbuffered makes Python write each line at once. Output goes through a pipe, and a killed process
+// loses the lines in its buffer.
 func unbuffered() Var {
 	return Var{Name: "PYTHONUNBUFFERED", Value: "1", Default: true,
 		Why: "Python's output goes through a pipe: lines come when they are printed"}

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// looks are programs that ask a machine something, or clean it up. Their exit codes are answers:
-// of pkill, that there was nothing to end.
+// looks are programs that query a machine or clean it up. Their exit codes are answers: that of
+// pkill says whether there was a process to end.
 var looks = []string{"true", ":", "test", "[", "[[", "which", "command", "type", "hash", "hostname", "uname", "id", "whoami", "uptime",
 	"date", "pwd", "echo", "printf", "ls", "stat", "cat", "head", "tail", "wc", "grep", "readlink", "realpath", "printenv", "ps", "pgrep", "pidof",
 	"nvidia-smi", "rocm-smi", "ibstat", "free", "df", "du", "nproc", "lscpu", "getent", "ip", "ifconfig",
 	"pkill", "kill", "killall", "rm", "rmdir"}
 
-// settings are words of a shell's own that do no work.
+// settings are shell words that do no work.
 var settings = []string{"cd", "export", "set", "unset", "ulimit", "umask", "source", ".", "fi", "done", "}"}
 
-// IsProbe reports whether a line for a worker's shell only asks for something there, or cleans
-// up, so that its exit code is an answer and not the end of work. What Horovod runs to learn the
-// network interfaces of its hosts is such a line too.
+// IsProbe reports whether a shell line for a worker only queries it or cleans it up. Its exit code
+// is then an answer, and not the end of the work. horovodrun's search for the network interfaces of
+// its hosts is a probe too.
 func IsProbe(line string) bool {
 	asks := false
 	line = strings.NewReplacer("2>&1", " ", "1>&2", " ", ">&2", " ", "&>", " >").Replace(line)
@@ -36,12 +36,12 @@ func IsProbe(line string) bool {
 	return asks
 }
 
-// isQuestion reports whether a program is asked for its version.
+// isQuestion reports whether the command asks a program for its version.
 func isQuestion(words []string) bool {
 	return len(words) == 2 && (words[1] == "--version" || words[1] == "-V")
 }
 
-// isTaskService reports whether horovodrun looks for network interfaces.
+// isTaskService reports whether the command is horovodrun's search for network interfaces.
 func isTaskService(words []string) bool {
 	at := module(words, 1)
 	return isPython(path.Base(words[0])) && at < len(words) && strings.HasPrefix(words[at], "horovod.runner.task_fn")

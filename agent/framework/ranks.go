@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Ports of an attempt, counted from Cluster.Port.
+// Ports of an attempt, relative to Cluster.Port.
 const (
-	portMeet  = 0   // where the ranks of a run meet: one process listens there
-	portStore = 1   // torchrun's own meeting place, which outlives the ranks' one
-	portRank  = 100 // the first of those that each process has for itself
+	portMeet  = 0   // where the ranks meet: one process listens there
+	portStore = 1   // torchrun's own store, which outlives the one of the ranks
+	portRank  = 100 // the first of the ports that each process has for itself
 )
 
-// rank is one process with a rank, and where it is.
+// rank is one process with a rank, and its place.
 type rank struct {
 	Process
 	node     Node
@@ -24,10 +24,10 @@ type rank struct {
 	size     int // ranks of the job
 	local    int // ranks of its worker
 	nodes    int // workers
-	port     int // its own; different from every other on its address
+	port     int // its own port, unique on its address
 }
 
-// usable says what a launch on workers lacks.
+// usable returns an error if a launch on workers lacks something.
 func (c Cluster) usable() error {
 	if len(c.Workers) == 0 {
 		return errors.New("no workers")
@@ -49,8 +49,8 @@ func (c Cluster) usable() error {
 	return nil
 }
 
-// address is what other workers dial: an address and no name, because a name
-// that does not resolve yet is fatal to most frameworks.
+// address returns the address that other workers dial. It is not a name, because most frameworks
+// fail on a name that does not resolve yet.
 func (n Node) address() string {
 	if n.IP != "" {
 		return n.IP
@@ -62,16 +62,16 @@ func (n Node) endpoint(port int) string {
 	return net.JoinHostPort(n.address(), strconv.Itoa(port))
 }
 
-// procs is the number of processes that Muster starts on each worker.
+// procs returns the number of processes that Muster starts on each worker.
 func (c Cluster) procs() int { return max(1, c.Procs) }
 
-// noGPU says that no worker has a GPU, for certain.
+// noGPU reports whether it is certain that no worker has a GPU.
 func (c Cluster) noGPU() bool {
 	return c.NoGPU && !slices.ContainsFunc(c.Workers, func(n Node) bool { return n.GPUs > 0 })
 }
 
-// nodesByRole lists the workers in rank order, those with one of the roles
-// first: rank 0 belongs to the master wherever its pod stands in the list.
+// nodesByRole lists the workers in rank order, with those of the given roles first: rank 0 belongs
+// to the master, wherever its pod is in the list.
 func (c Cluster) nodesByRole(first ...string) []Node {
 	nodes := slices.Clone(c.Workers)
 	slices.SortStableFunc(nodes, func(a, b Node) int {
@@ -96,8 +96,8 @@ func (c Cluster) numbered(nodes []Node, procs int) ([]rank, error) {
 	return c.seated(&seats{first: c.Port, shared: c.Fake}, nodes, procs)
 }
 
-// seated numbers procs processes on each of the nodes; their ports follow those
-// that are taken.
+// seated numbers procs processes on each of the nodes. It takes their ports from the free ones in
+// ports.
 func (c Cluster) seated(ports *seats, nodes []Node, procs int) ([]rank, error) {
 	all := make([]rank, 0, len(nodes)*procs)
 	for nodeRank, node := range nodes {
@@ -118,15 +118,14 @@ func (c Cluster) seated(ports *seats, nodes []Node, procs int) ([]rank, error) {
 	return all, nil
 }
 
-// position is the node's index in Cluster.Workers.
+// position returns the node's index in Cluster.Workers.
 func (c Cluster) position(n Node) int {
 	return slices.IndexFunc(c.Workers, func(w Node) bool { return w.Name == n.Name && w.Index == n.Index })
 }
 
-// seats hands out ports of one attempt, counted for each address: workers with
-// the host's network share one. Where all are shared (fake workers have addresses
-// of one machine), no port is given out twice: servers such as TensorFlow's listen
-// at 0.0.0.0.
+// seats assigns the ports of one attempt, counted for each address: workers on the host network
+// share an address. With shared, all workers count as one address, because fake workers are on one
+// machine and servers such as TensorFlow's listen on 0.0.0.0.
 type seats struct {
 	first  int
 	shared bool
@@ -139,7 +138,7 @@ func (s *seats) next(n Node) (int, error) {
 	}
 	address := n.address()
 	if s.shared {
-		address = "" // any
+		address = "" // any address
 	}
 	taken := s.taken[address]
 	if portRank+taken >= PortBlock {

@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// Ray starts a Ray cluster on the workers, its head on the first, and the
-// user's command beside the head as the driver.
+// Ray starts a Ray cluster on the workers with its head on the first, and runs the user's command
+// beside the head as the driver.
 type Ray struct{}
 
-// Prepare implements Framework. The driver decides; the head and the nodes serve,
-// the head last: nodes that lose it first take a minute to end. Their exit code
-// on SIGTERM is 1. Errors: see [Cluster]; more than one process per worker; a
-// command that starts a head or a node itself.
+// Prepare implements Framework. The driver decides; the head and the nodes serve. The head is
+// stopped last, because nodes that lose it take a minute to end. Nodes exit with 1 on SIGTERM.
+// Errors: see [Cluster]; more than one process per worker; a command that starts a head or a node
+// itself.
 func (Ray) Prepare(c Cluster) (Launch, error) {
 	launch, err := prepareRay(c)
 	if err != nil {
@@ -65,16 +65,16 @@ func prepareRay(c Cluster) (Launch, error) {
 	return launch, nil
 }
 
-// apart gives a node of a fake worker a directory of its own: nodes take the
-// head's, and two that start at once on one machine take each other's sockets.
+// apart gives the node of a fake worker its own directory. Otherwise nodes use the head's, and two
+// that start at the same time on one machine use each other's sockets.
 func apart(c Cluster, p *Process) {
 	if c.Fake {
 		p.Argv = append(p.Argv, "--temp-dir="+path.Join(c.RunDir, "ray"+strconv.Itoa(p.Index)))
 	}
 }
 
-// rayNode is for every process. The wait: a head that was listening, on a busy
-// machine, gave up on its own raylet after Ray's 30 s, and took 25 to 40 s.
+// rayNode returns the variables of every process. On a busy machine a head gave up on its own
+// raylet after Ray's default of 30 s, though it was listening; the raylet took 25 to 40 s.
 func rayNode(c Cluster, n Node) []Var {
 	return append([]Var{
 		{Name: "RAY_raylet_start_wait_time_s", Value: "120", Default: true, Why: "a raylet on a busy node takes longer than Ray's 30 s"},

@@ -7,17 +7,16 @@ import (
 	"strings"
 )
 
-// Role is what one worker is for the framework.
+// Role is the role of one worker in the framework.
 type Role struct {
 	Name  string
 	Index int // among the workers of that role, from 0
 }
 
-// ParseRoles reads "chief=1,ps=1,worker=2" for a job of workers workers: the
-// first is the chief, the next the ps, and so on, in the order of the text. The
-// names are checked by the framework that takes them. An empty text is no roles:
-// nil. Errors: an entry that is not NAME=COUNT; a role named twice; a sum other
-// than workers.
+// ParseRoles reads "chief=1,ps=1,worker=2" for a job with that many workers: the first worker is
+// the chief, the next is the ps, and so on in the order of the text. The framework checks the
+// names. For an empty text it returns nil: no roles. It returns an error for an entry that is not
+// NAME=COUNT, for a role that is named twice, and for a sum other than workers.
 func ParseRoles(text string, workers int) ([]Role, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -41,7 +40,7 @@ func ParseRoles(text string, workers int) ([]Role, error) {
 		}
 		seen[name] = true
 		if total += count; total > workers {
-			continue // the sentence below says the whole sum
+			continue // the error below reports the whole sum
 		}
 		for i := range count {
 			roles = append(roles, Role{Name: name, Index: i})
@@ -53,8 +52,8 @@ func ParseRoles(text string, workers int) ([]Role, error) {
 	return roles, nil
 }
 
-// rolesAre checks that every worker has one of the framework's roles, or none
-// has any, and that there is one at most of those that stand alone.
+// rolesAre returns an error unless every worker has one of the framework's roles, or none has a
+// role. Roles that stand alone must not occur twice.
 func (c Cluster) rolesAre(framework string, known ...string) error {
 	with, count := 0, map[string]int{}
 	for _, w := range c.Workers {
@@ -81,21 +80,21 @@ func (c Cluster) rolesAre(framework string, known ...string) error {
 	return nil
 }
 
-// hasRole says whether a worker has the role.
+// hasRole reports whether any worker has the role.
 func (c Cluster) hasRole(role string) bool {
 	return slices.ContainsFunc(c.Workers, func(n Node) bool { return n.Role == role })
 }
 
-// byRole names the process by its worker's role, where it has one: a master is
-// number 0 of its own, and the workers are numbered without it.
+// byRole names the process by the role of its worker, if there is one: a master is number 0 of its
+// role, and the workers are numbered without it.
 func (r *rank) byRole() {
 	if r.node.Role != "" {
 		r.Role, r.Index = r.node.Role, r.node.RoleIndex*r.local+r.Local
 	}
 }
 
-// masterDecides lets the processes of the role master decide, where there are
-// any: the others may still be busy, or wait for ever, when it has ended.
+// masterDecides lets the processes of role master decide, if there are any: the others may still be
+// busy, or wait forever, when it has ended.
 func masterDecides(list []Process) {
 	for i := range list {
 		if list[i].Role == "master" {

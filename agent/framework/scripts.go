@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 )
 
-// mostScript is how much of a script is read, in bytes.
+// mostScript is the number of bytes of a script that are read.
 const mostScript = 1 << 18
 
-// Scripts returns a reader for [Below] of files in dir, "" being the current directory. It
-// reads regular files alone: what comes from a pipe could be read only once.
+// Scripts returns a reader of files for [Below]. Relative paths start at dir, or at the current
+// directory if dir is "". It reads only regular files, because a pipe can be read only once.
 func Scripts(dir string) func(path string) string {
 	return func(path string) string {
 		if dir != "" && !filepath.IsAbs(path) {

@@ -2,8 +2,8 @@ package framework
 
 import "strings"
 
-// Spelled returns the name that --framework takes for what others call it:
-// "torch" for PyTorch, pytorchjob and torchrun. Other words come back as they are.
+// Spelled returns the --framework name for another spelling of it: "torch" for PyTorch, pytorchjob
+// and torchrun. It returns other words unchanged.
 func Spelled(name string) string {
 	if strings.HasPrefix(name, "plugin:") {
 		return name
@@ -40,8 +40,8 @@ func Spelled(name string) string {
 	return name
 }
 
-// OfScript returns the framework whose processes a Python script means to be: the
-// first whose distributed calls or variables it names; "" where it names none.
+// OfScript returns the framework of a Python script: the first whose distributed calls or variables
+// it names, or "".
 func OfScript(text string) string {
 	for _, f := range []struct {
 		name  string
@@ -65,8 +65,8 @@ func OfScript(text string) string {
 	return ""
 }
 
-// Script returns where a Python command has its program: the path of a file, or the
-// text of -c. Both are "" for a module and for commands that are not Python.
+// Script returns the program of a Python command: the path of a file, or the text of -c. Both are
+// "" for a module, and for commands that are not Python.
 func Script(argv []string) (path, text string) {
 	at := program(argv)
 	if at == len(argv) {

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Starter is a launcher that starts its commands on other machines by ssh or pdsh itself.
+// Starter is a launcher that starts commands on other machines itself, by ssh or pdsh.
 type Starter struct {
 	Name string
-	// Elastic: it goes on without commands that fail, and may end well.
+	// Elastic means that it goes on when commands fail, and may still succeed.
 	Elastic bool
-	// Trials: it starts others of its kind, of which some are meant to fail.
+	// Trials means that it starts further launchers of its kind, some of which are meant to fail.
 	Trials bool
 }
 
-// StarterIn returns the starter that a process is, by its arguments: DeepSpeed's, Horovod's
-// or Ray's launcher; false for none. torchrun and accelerate are none: they start processes on
-// their own machine, and what these do over ssh is the user's.
+// StarterIn returns the starter that runs in a process with these arguments: the launcher of
+// DeepSpeed, Horovod or Ray. It returns false for others, including torchrun and accelerate: these
+// start processes on their own machine, and ssh in those belongs to the user.
 func StarterIn(argv []string) (Starter, bool) {
 	argv = withoutInterpreter(argv)
 	cmd := recognise(argv)
@@ -37,14 +37,14 @@ func StarterIn(argv []string) (Starter, bool) {
 	return s, true
 }
 
-// IsProgram reports whether a command runs the program of that name, also behind a wrapper
+// IsProgram reports whether a command runs the program of that name, including behind a wrapper
 // such as timeout.
 func IsProgram(argv []string, name string) bool {
 	at := program(argv)
 	return at < len(argv) && path.Base(argv[at]) == name
 }
 
-// withoutInterpreter leaves out the Python that runs a script by its first line.
+// withoutInterpreter drops the Python interpreter that runs a script by its first line.
 func withoutInterpreter(argv []string) []string {
 	if len(argv) > 1 && isPython(path.Base(argv[0])) && !strings.HasPrefix(argv[1], "-") {
 		return argv[1:]
@@ -52,9 +52,9 @@ func withoutInterpreter(argv []string) []string {
 	return argv
 }
 
-// StartsRanksOnce reports whether a command starts ranks on its own machine and never starts them
-// again: torchrun or accelerate without restarts, also in a script, with that environment (K=V). Such
-// a command ends well only if all of its ranks do. read is as for [Below].
+// StartsRanksOnce reports whether a command starts ranks on its own machine and never restarts
+// them: torchrun or accelerate without restarts, directly or in a script. Such a command succeeds
+// only if all of its ranks do. env is K=V; read is as for [Below].
 func StartsRanksOnce(argv []string, read func(path string) string, env []string) bool {
 	words := argv
 	if recognise(argv).launcher == "" {

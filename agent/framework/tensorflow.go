@@ -7,20 +7,19 @@ import (
 	"slices"
 )
 
-// TensorFlow prepares tf.distribute, which reads TF_CONFIG and nothing else.
+// TensorFlow prepares tf.distribute, which reads only TF_CONFIG.
 //
-// A worker whose role stands alone (chief, master) and that has more than one
-// process holds one of that role and workers besides; ps and evaluator have one
-// process. The worker's evaluator is part of the cluster, as tf.distribute asks
-// (multi_worker_util: a task's type must be in the cluster).
+// A worker whose role stands alone (chief, master) may have more than one process: one of them has
+// that role, the others are workers. ps and evaluator have one process. The evaluator is part of
+// the cluster, as tf.distribute requires (multi_worker_util: a task's type must be in the cluster).
 type TensorFlow struct {
-	// Sparse gives each process only what it has to reach: a worker all ps and
-	// itself, a ps itself, chief and evaluator all. Workers may then come and go.
+	// Sparse gives each process only the addresses that it needs: a worker gets all ps and itself,
+	// a ps gets itself, chief and evaluator get all. Workers may then come and go.
 	Sparse bool
 }
 
-// Dynamic gives f with TF_CONFIG in the sparse form, which a TFJob had by
-// enableDynamicWorker. The error is that f has none.
+// Dynamic returns f with TF_CONFIG in the sparse form, which enableDynamicWorker selects in a
+// TFJob. It returns an error if f has no such form.
 func Dynamic(f Framework) (Framework, error) {
 	switch f := f.(type) {
 	case TensorFlow:
@@ -35,10 +34,9 @@ func Dynamic(f Framework) (Framework, error) {
 	return nil, errors.New("only tensorflow has it: TF_CONFIG's sparse form")
 }
 
-// Prepare implements Framework. The chief or master decides, else worker 0; ps
-// and evaluator serve, the other workers work. Errors: see [Cluster]; a role
-// that TensorFlow does not have; ps without a chief, master or worker; a sparse
-// form without ps, in which each worker knows of itself alone.
+// Prepare implements Framework. The chief or master decides, else worker 0. ps and evaluator serve;
+// the other workers work. Errors: see [Cluster]; a role that TensorFlow does not have; ps without a
+// chief, master or worker; the sparse form without ps, in which each worker would know only itself.
 func (t TensorFlow) Prepare(c Cluster) (Launch, error) {
 	launch, err := t.prepare(c)
 	if err != nil {
@@ -81,7 +79,7 @@ func (t TensorFlow) prepare(c Cluster) (Launch, error) {
 	return launch, nil
 }
 
-// tfRoles are TensorFlow's task types, in the order of ranks.
+// tfRoles returns TensorFlow's task types, in rank order.
 func tfRoles() []string { return []string{"chief", "master", "worker", "ps", "evaluator"} }
 
 // tasks numbers the processes: each type from 0, and all of them as ranks.
@@ -123,14 +121,14 @@ func (TensorFlow) tasks(c Cluster) ([]rank, error) {
 	return tasks, nil
 }
 
-// task is which one a process is.
+// task identifies a process.
 type task struct {
 	Type  string `json:"type"`
 	Index int    `json:"index"`
 }
 
-// config is TF_CONFIG for one task. In the sparse form the workers are a map
-// from number to address, of which only the own one is there.
+// config returns TF_CONFIG for one task. In the sparse form the workers are a map from number to
+// address that holds only its own entry.
 func (t TensorFlow) config(tasks []rank, own rank) (string, error) {
 	full, servers := map[string]any{}, []string{}
 	lists := map[string][]string{}

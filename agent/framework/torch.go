@@ -5,13 +5,12 @@ import (
 	"strconv"
 )
 
-// Torch prepares PyTorch: the script itself in Procs processes a worker, or
-// torchrun once on each worker.
+// Torch prepares PyTorch: the script in Procs processes on each worker, or torchrun once on each
+// worker.
 type Torch struct{}
 
-// Prepare implements Framework. With a worker of role master that one holds
-// rank 0 and decides, else all work. Errors: see [Cluster]; a role that PyTorch
-// does not have.
+// Prepare implements Framework. A worker of role master holds rank 0 and decides; otherwise all
+// work. Errors: see [Cluster]; a role that PyTorch does not have.
 func (Torch) Prepare(c Cluster) (Launch, error) {
 	launch, err := prepareTorch(c)
 	if err != nil {
@@ -43,7 +42,7 @@ func prepareTorch(c Cluster) (Launch, error) {
 	}
 	procs := c.procs()
 	if below.launcher == byTorchrun || below.launcher == byAccelerate && !c.noGPU() {
-		procs = 1 // which starts the others
+		procs = 1 // it starts the others
 	}
 	ranks, err := c.numbered(nodes, procs)
 	if err != nil {
@@ -64,9 +63,9 @@ func prepareTorch(c Cluster) (Launch, error) {
 	return launch, nil
 }
 
-// torchRank is what torchrun gives to the processes that it starts. The whole
-// set: Lightning takes RANK and WORLD_SIZE alone for a single node, Accelerate
-// without the local pair trains alone.
+// torchRank returns the complete set of variables that torchrun sets for its processes. With RANK
+// and WORLD_SIZE only, Lightning assumes a single node. Without the local pair, Accelerate trains
+// alone.
 func torchRank(c Cluster, master Node, r rank) []Var {
 	vars := []Var{
 		{Name: "RANK", Value: strconv.Itoa(r.Rank), Why: "this process among those of the job"},
@@ -88,8 +87,8 @@ func torchRank(c Cluster, master Node, r rank) []Var {
 	return append(vars, append(c.onlyCPU(), unbuffered())...)
 }
 
-// onlyCPU is for Accelerate: where it finds no GPU and is not told so, it takes
-// no part in the job, whatever RANK says, and each process trains alone.
+// onlyCPU returns the variable that tells Accelerate to use CPUs. Without it and without a GPU,
+// Accelerate ignores RANK, and each process trains alone.
 func (c Cluster) onlyCPU() []Var {
 	if !c.noGPU() {
 		return nil
@@ -97,7 +96,7 @@ func (c Cluster) onlyCPU() []Var {
 	return []Var{{Name: "ACCELERATE_USE_CPU", Value: "true", Why: "no worker has a GPU, and Accelerate trains alone on a CPU that it is not told of"}}
 }
 
-// runID is different for each attempt: the stores of two must not be one.
+// runID differs for each attempt, because two attempts must not share a store.
 func runID(c Cluster) string {
 	job := c.Job
 	if job == "" {
@@ -106,8 +105,8 @@ func runID(c Cluster) string {
 	return job + "-" + strconv.Itoa(c.Attempt)
 }
 
-// worldDivides refuses a WORLD_SIZE of the user's that no number of workers
-// gives: the ranks would be of another world.
+// worldDivides returns an error for a WORLD_SIZE of the user's that no number of workers gives: the
+// ranks would belong to another group.
 func (c Cluster) worldDivides() error {
 	world, ok := lookup(c.UserEnv, "WORLD_SIZE")
 	if n, err := strconv.Atoi(world); ok && err == nil && n%c.procs() != 0 {

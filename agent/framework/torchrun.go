@@ -5,17 +5,16 @@ import (
 	"strconv"
 )
 
-// torchrun prepares a launcher that starts the ranks of its worker itself:
-// `torchrun script.py` needs no option, since it takes each as PET_<OPTION>
-// (torch/distributed/run.py). RANK and WORLD_SIZE are its own to set.
+// torchrun prepares a launcher that starts the ranks of its worker itself. `torchrun script.py`
+// needs no option, because it reads each option from PET_<OPTION> (torch/distributed/run.py). It
+// sets RANK and WORLD_SIZE itself.
 //
-// Ranks follow PET_NODE_RANK, except in an elastic run, where they are the order
-// of arrival.
+// Ranks follow PET_NODE_RANK, except in an elastic run, where they follow the order of arrival.
 //
-// Its own restarts (--max-restarts) need a store for each of them: with c10d and
-// one store for two attempts 1 of 6 runs recovered from a lost worker, with two 4
-// of 4 (torch 2.15). The static rendezvous does not read that variable; a command
-// that names c10d itself does.
+// torchrun's own restarts (--max-restarts) need a separate store for each attempt. With c10d and
+// one store for two attempts, 1 of 6 runs recovered from a lost worker; with two stores, 4 of 4 did
+// (torch 2.15). The static rendezvous ignores that variable, but a command that names c10d itself
+// reads it.
 func torchrun(c Cluster, nodes []Node) (Launch, error) {
 	if c.LeastWorkers > 0 {
 		nodes = c.storeFirst(nodes)
@@ -52,8 +51,8 @@ func torchrun(c Cluster, nodes []Node) (Launch, error) {
 	return launch, nil
 }
 
-// procsOn is the number of processes on a worker whose launcher starts them: as
-// asked for, else one for each GPU.
+// procsOn returns the number of processes on a worker whose launcher starts them: the requested
+// number, else one for each GPU.
 func (c Cluster) procsOn(n Node) int {
 	if c.Procs == 0 {
 		return max(1, n.GPUs)
@@ -61,7 +60,7 @@ func (c Cluster) procsOn(n Node) int {
 	return c.Procs
 }
 
-// storeFirst puts the node that holds the store in front.
+// storeFirst moves the node with the store to the front.
 func (c Cluster) storeFirst(nodes []Node) []Node {
 	return slices.SortedStableFunc(slices.Values(nodes), func(a, b Node) int {
 		return c.beforeStore(a) - c.beforeStore(b)
@@ -84,14 +83,13 @@ func static(c Cluster, master Node, r rank) []Var {
 	}
 }
 
-// lastCall is how many seconds torchrun waits for more workers when the least
-// number is there. The least are those that there are, not those that will do: it
-// would begin without the slowest, and start all anew when that one comes. Fewer
-// there are only in another attempt.
+// lastCall is how many seconds torchrun waits for more workers after min_nodes are there. min_nodes
+// is the current worker count and not --min-workers: otherwise torchrun starts without slow workers
+// and restarts when they join. Only a new attempt can shrink it.
 const lastCall = "2"
 
-// elastic is the c10d rendezvous. is_host: torchrun finds the host of the store
-// by comparing names, and where none matches every node fails.
+// elastic returns the variables of the c10d rendezvous. It sets is_host, because torchrun otherwise
+// finds the host of the store by comparing names, and every node fails if none matches.
 func elastic(c Cluster, host Node, r rank) []Var {
 	conf := "is_host=0,last_call_timeout=" + lastCall
 	if r.nodeRank == 0 {

@@ -8,17 +8,16 @@ import (
 	"unicode"
 )
 
-// Bounds of what is laid into a worker before anything starts there: the bytes
-// travel once for each worker, and stay in its memory-backed directory.
+// Limits of the files that are written to a worker before anything starts there, in bytes. They are
+// sent once for each worker and stay in its memory-backed directory.
 const (
 	mostFile  = 1 << 20
 	mostFiles = 4 << 20
 )
 
-// Validate says what is wrong with a Launch for this Cluster, nil if nothing:
-// workers and ranks that do not exist or exist twice, names that no environment
-// and no directory can hold, variables without a reason. It judges what a plugin
-// returned, and in tests what every framework returns.
+// Validate returns an error if a Launch does not fit this Cluster: workers or ranks that do not
+// exist or occur twice, names that no environment or directory can hold, variables without a
+// reason. It checks what a plugin returns and, in tests, what every framework returns.
 func Validate(l Launch, c Cluster) error {
 	if err := validEnv(l.Env); err != nil {
 		return fmt.Errorf("the launcher's environment: %w", err)
@@ -69,8 +68,8 @@ func validProcess(p Process, c Cluster) error {
 	return validEnv(p.Env)
 }
 
-// validRanks wants ranks 0 to n-1, each once, and on every worker local ranks
-// from 0, each once; and no index of a role twice.
+// validRanks requires ranks 0 to n-1, each once, and on every worker local ranks from 0, each once.
+// No index of a role may occur twice.
 func validRanks(all []Process) error {
 	type place struct{ worker, local int }
 	type seat struct {
@@ -78,7 +77,7 @@ func validRanks(all []Process) error {
 		index int
 	}
 	ranks, locals, seats := map[int]int{}, map[place]int{}, map[seat]int{}
-	most := map[int]int{} // ranks of a worker
+	most := map[int]int{} // number of ranks of a worker
 	for i, p := range all {
 		if j, twice := seats[seat{p.Role, p.Index}]; twice {
 			return fmt.Errorf("processes %d and %d are both %q %d", j, i, p.Role, p.Index)
@@ -158,8 +157,7 @@ func validFiles(files []File) error {
 	return nil
 }
 
-// printable wants something that stays on one line of a terminal and does
-// nothing to it.
+// printable reports whether s stays on one line of a terminal and contains no control character.
 func printable(s string) bool {
 	return s != "" && strings.IndexFunc(s, unicode.IsControl) < 0
 }

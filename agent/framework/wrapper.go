@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// wrappers run the program that their last words name, in their own place or as a child.
+// wrappers run the program that their last words name, by exec or as a child.
 var wrappers = []string{"env", "timeout", "nice", "ionice", "chrt", "taskset", "numactl", "nohup", "setsid", "stdbuf", "time",
 	"exec", "command", "setpriv", "catchsegv", "tini", "dumb-init"}
 
-// environments run a program in an environment of Python, behind their word `run`.
+// environments run a program in a Python environment, after the word `run`.
 var environments = []string{"uv", "poetry", "pipenv", "pdm", "rye", "conda", "mamba", "micromamba"}
 
-// operand reports whether a word is what wrappers take besides options and assignments:
-// times, masks, lists of CPUs and nodes, signals, users by number.
+// operand reports whether a word is an argument that wrappers take besides options and assignments:
+// a time, a mask, a list of CPUs or nodes, a signal or a numeric user.
 func operand(word string) bool {
 	if word == "all" {
 		return true
@@ -24,9 +24,9 @@ func operand(word string) bool {
 	return upper || number
 }
 
-// program is the index of the command's own name, behind wrappers such as `env A=1` and
-// `timeout 10m`; len(argv) when there is none. A wrapper whose program cannot be told is
-// the command itself.
+// program returns the index of the command's own name, after wrappers such as `env A=1` and
+// `timeout 10m`, or len(argv) if there is none. If the program of a wrapper is unclear, the wrapper
+// counts as the command.
 func program(argv []string) int {
 	at := 0
 	for at < len(argv) {
@@ -39,8 +39,8 @@ func program(argv []string) int {
 	return at
 }
 
-// wrapped is the index of the program that a wrapper runs: 0 where argv is no wrapper, or
-// nobody can tell.
+// wrapped returns the index of the program that a wrapper runs, or 0 if argv is no wrapper or the
+// program is unclear.
 func wrapped(argv []string) int {
 	name := path.Base(argv[0])
 	if slices.Contains(environments, name) {
@@ -65,7 +65,7 @@ func wrapped(argv []string) int {
 	return 0
 }
 
-// inEnvironment is wrapped for `uv run` and its like.
+// inEnvironment is wrapped for `uv run` and similar commands.
 func inEnvironment(argv []string) int {
 	if len(argv) < 3 || argv[1] != "run" {
 		return 0

@@ -7,13 +7,13 @@ import (
 
 // XGBoost prepares xgboost.collective.
 //
-// XGBoost 2 and later read no environment: the script hands these values on, and
-// its process 0 starts the tracker (docs/frameworks.md). The names are those that
-// Trainer and older releases use.
+// XGBoost 2 and later read no environment variable: the script passes these values on, and its
+// process 0 starts the tracker (docs/frameworks.md). The names are those of Trainer and of older
+// releases.
 type XGBoost struct{}
 
-// Prepare implements Framework. With a worker of role master that one is task 0
-// and decides, else all work. Errors: see [Cluster]; another role.
+// Prepare implements Framework. A worker of role master is task 0 and decides; otherwise all work.
+// Errors: see [Cluster]; another role.
 func (XGBoost) Prepare(c Cluster) (Launch, error) {
 	launch, err := boosted(c, "xgboost", func(ranks []rank, r rank) []Var {
 		return []Var{
@@ -29,7 +29,7 @@ func (XGBoost) Prepare(c Cluster) (Launch, error) {
 	return launch, nil
 }
 
-// boosted starts one process after the other; the variables are the framework's.
+// boosted numbers the processes and gives each the variables of the framework.
 func boosted(c Cluster, name string, vars func(ranks []rank, own rank) []Var) (Launch, error) {
 	if err := c.usable(); err != nil {
 		return Launch{}, err
@@ -51,7 +51,7 @@ func boosted(c Cluster, name string, vars func(ranks []rank, own rank) []Var) (L
 	return launch, nil
 }
 
-// padded writes n with as many digits as the last of size numbers has.
+// padded writes n with as many digits as the largest of size numbers has.
 func padded(n, size int) string {
 	return fmt.Sprintf("%0*d", len(strconv.Itoa(max(1, size)-1)), n)
 }

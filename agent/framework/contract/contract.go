@@ -14,14 +14,13 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// Test runs the suite. make gives the framework under test; what it starts it
-// ends with t.Cleanup. The command is `python3 train.py`, or that of
-// [TestCommand].
+// Test runs the suite. make returns the framework under test, and stops with t.Cleanup what it
+// starts. The command is `python3 train.py`; use [TestCommand] for another one.
 func Test(t *testing.T, make func(t *testing.T) framework.Framework) {
 	TestCommand(t, []string{"python3", "train.py"}, make)
 }
 
-// TestCommand is Test with the command that a framework wants to see.
+// TestCommand is Test with the command that the framework expects.
 func TestCommand(t *testing.T, command []string, make func(t *testing.T) framework.Framework) {
 	f := make(t)
 	for _, workers := range []int{1, 2, 3} {
@@ -49,8 +48,8 @@ func TestCommand(t *testing.T, command []string, make func(t *testing.T) framewo
 	})
 }
 
-// Cluster is what the suite gives to the framework: workers with addresses of
-// 198.18.0.0/15 (RFC 2544), which nothing else has.
+// Cluster is the cluster that the suite gives to the framework. The workers have addresses from
+// 198.18.0.0/15 (RFC 2544, for benchmarks), so that no other address can match.
 func Cluster(workers, procs int, command []string) framework.Cluster {
 	c := framework.Cluster{
 		Job: "pi", Namespace: "lab", RunDir: "/run/muster",
@@ -68,8 +67,8 @@ func Cluster(workers, procs int, command []string) framework.Cluster {
 	return c
 }
 
-// complete wants something to be started, or something to be set for what the
-// user starts, and every process to have a role and a command.
+// complete requires that the launch starts a process or sets a variable for the user's command, and
+// that every process has a role and a command.
 func complete(t *testing.T, l framework.Launch) {
 	require.True(t, len(l.Processes) > 0 || len(l.Env) > 0, "nothing is started, and nothing is set")
 	for i, p := range l.Processes {
@@ -81,8 +80,8 @@ func complete(t *testing.T, l framework.Launch) {
 	}
 }
 
-// ranks compares what the environment says with the processes. Where a process
-// starts ranks of its own (torchrun), the names of ranks are its to set.
+// ranks compares the environment with the processes. It skips processes that start ranks themselves
+// (torchrun), because these set the names of ranks.
 func ranks(t *testing.T, l framework.Launch) {
 	world, local := 0, map[int]int{}
 	for _, p := range l.Processes {
@@ -110,12 +109,12 @@ func ranks(t *testing.T, l framework.Launch) {
 
 var (
 	ipv4 = regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+\b`)
-	// host is a variable that is a host alone, or a host with a port.
+	// host matches the name of a variable that holds a host, alone or with a port.
 	host = regexp.MustCompile(`(?:_ADDR|_HOST|_URI|_ENDPOINT|COORDINATOR_ADDRESS)$`)
 )
 
-// addresses wants each address to be one of the cluster, and no name where a
-// host stands: a name may not resolve yet.
+// addresses requires that each address belongs to the cluster. A host must not be a name, because a
+// name may not resolve yet.
 func addresses(t *testing.T, l framework.Launch, c framework.Cluster) {
 	known := []string{"0.0.0.0", c.Launcher.IP}
 	for _, w := range c.Workers {

@@ -1,5 +1,5 @@
-// Package external says what a framework in a program of its own is, to those
-// who must not link what speaks with it: gRPC alone takes a millisecond at every
-// start. [Parse] reads a --plugin flag, [Config] says what is opened and how its
-// process is started, [Plugin] is what is had then. Package plugin does it.
+// Package external describes a framework in a separate program to packages that must not link the
+// plugin client: gRPC alone adds a millisecond to every start. [Parse] reads a --plugin flag,
+// [Config] says what to open and how to start its process, and [Plugin] is the result. Package
+// plugin does the work.
 package external

@@ -14,22 +14,21 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// Prefix of a framework's name that stands for a plugin: plugin:NAME.
+// Prefix begins the name of a framework that is a plugin: plugin:NAME.
 const Prefix = "plugin:"
 
 // Program is one --plugin: NAME=/abs/path@sha256:HEX.
 type Program struct {
-	Name string            // what --framework plugin:NAME calls it
+	Name string            // as in --framework plugin:NAME
 	Path string            // absolute
 	Sum  [sha256.Size]byte // of the file
 }
 
-// Parse reads a --plugin flag. Errors: something else than
-// NAME=PATH@sha256:HEX; a path that is not absolute; a name with other signs
-// than letters, digits, '-', '_' and '.'.
+// Parse reads a --plugin flag. It returns an error if the text is not NAME=PATH@sha256:HEX, if the
+// path is not absolute, or if the name has characters other than letters, digits, '-', '_' and '.'.
 func Parse(text string) (Program, error) {
 	name, rest, ok := strings.Cut(text, "=")
-	at := strings.LastIndex(rest, "@sha256:") // a path may have one of its own
+	at := strings.LastIndex(rest, "@sha256:") // the path may contain it too
 	if !ok || at < 0 {
 		return Program{}, fmt.Errorf("--plugin=%s is not NAME=/path@sha256:HEX", text)
 	}
@@ -48,8 +47,8 @@ func Parse(text string) (Program, error) {
 	return p, nil
 }
 
-// Find reads the --plugin flags and returns the program of that name. Errors: as
-// Parse, of any of them; a name that is given twice, or not at all.
+// Find reads the --plugin flags and returns the program of that name. It returns the errors of
+// Parse for any of the flags, and an error if the name is missing or given twice.
 func Find(flags []string, name string) (Program, error) {
 	var found *Program
 	var there []string
@@ -78,43 +77,42 @@ func Find(flags []string, name string) (Program, error) {
 // Config says what to open, and how.
 type Config struct {
 	Program
-	Dir      string // a private directory, in which one for its socket is made
+	Dir      string // a private directory; the socket gets its own directory in it
 	Starter  Starter
-	Log      *slog.Logger  // its standard error, at debug
-	Patience time.Duration // for start and Prepare, each; 0: 5 s
+	Log      *slog.Logger  // gets the plugin's standard error, at debug
+	Patience time.Duration // limit for the start, and for each Prepare; 0: 5 s
 }
 
-// Plugin is a program that runs and prepares launches.
+// Plugin is a running program that prepares launches.
 type Plugin interface {
 	framework.Framework
-	// Close ends the program, with all that it started, and waits for it.
+	// Close ends the program and every process that it started, and waits for them.
 	Close() error
 }
 
-// Opener starts a program and shakes hands with it. When ctx ends before that,
-// the program is ended. With an error nothing is left behind.
+// Opener starts a program and completes the handshake. If ctx ends first, it ends the program. If
+// it returns an error, it leaves nothing behind.
 type Opener func(context.Context, Config) (Plugin, error)
 
-// Starter starts a plugin's process. In a launcher that is PID 1 it has to be
-// the owner of wait4.
+// Starter starts a plugin's process. In a launcher that is PID 1 it must be the owner of wait4.
 type Starter interface {
 	Start(Command) (Process, error)
 }
 
 // Command is what to start.
 type Command struct {
-	Path  string // to execute; not looked up in PATH
+	Path  string // executed as it is, without a search in PATH
 	Argv  []string
-	Env   []string   // whole
+	Env   []string   // the complete environment
 	Files []*os.File // descriptors 0, 1, ...; the caller closes them
 }
 
 // Process is a process that a Starter started.
 type Process interface {
-	// Wait returns its exit code when it has ended, 128+n for signal n. It is
-	// called once.
+	// Wait waits for the end of the process and returns its exit code, 128+n for signal n. It may
+	// be called only once.
 	Wait() int
-	// Kill ends it and everything that it started, and returns when they have
-	// ended. It may be called again, and after the end.
+	// Kill ends the process and everything that it started, and returns after they have ended. It
+	// may be called again, and after the end.
 	Kill() error
 }

@@ -1,42 +1,38 @@
-// Package plugin is [framework.Framework] over a process boundary: a program of
-// somebody else's prepares the launch, and is started, asked and ended here. It
-// is the only package that imports hashicorp/go-plugin, from which come the
-// handshake (cookie, versions), the mutual TLS and gRPC. docs/plugins.md is the
-// manual for people who write one; sample is one.
+// Package plugin is [framework.Framework] over a process boundary: it starts a foreign program,
+// asks it to prepare the launch, and ends it. It is the only package that imports
+// hashicorp/go-plugin, which provides the handshake (cookie, versions), mutual TLS and gRPC.
+// docs/plugins.md is the manual for plugin authors; sample is an example.
 //
-// A plugin's main is one call:
+// The main function of a plugin is one call:
 //
 //	func main() { plugin.Serve(myFramework{}) }
 //
-// The launcher's side is [Open], [Plugin.Prepare], [Plugin.Close].
+// The launcher's side is [Open], [Plugin.Prepare] and [Plugin.Close].
 //
 // # What it promises
 //
-// The program that runs is the file whose SHA-256 was given: it is opened once,
-// hashed through that descriptor and executed through it. Its path is absolute,
-// nobody but root and the launcher's own user can write it, and nobody else can
-// replace it in its directory.
+// The program that runs is the file with the given SHA-256: the file is opened once, then hashed
+// and executed through that descriptor. Its path is absolute. Only root and the launcher's user may
+// write to the file or replace it in its directory.
 //
-// The plugin gets nothing of the launcher's environment; it is told the cluster,
-// and of the user's variables those whose names do not look like a secret's. Its
-// standard input ends when the launcher does. It is connected to by a socket in
-// a private directory, with certificates that are made for this one time.
+// The plugin gets nothing of the launcher's environment. It is told the cluster, and the user's
+// variables whose names do not look like a secret's. Its standard input ends when the launcher
+// does. The launcher connects to it over a socket in a private directory, with certificates that
+// are made for this one start.
 //
-// Start and Prepare have 5 s each. What it writes to standard error goes to the
-// log at debug, the first 64 KiB of it; the rest is read and dropped. What it
-// answers is judged by [framework.Validate]. Each way to go wrong is one error
-// in one sentence that begins with "plugin NAME:", and leaves no process and no
-// goroutine behind. Close kills it, with all that it started, and waits.
+// Start and Prepare each have 5 s. The first 64 KiB of standard error go to the log at debug; the
+// rest is discarded. [framework.Validate] judges its answer. Every failure is one error in one
+// sentence that begins with "plugin NAME:", and leaves no process and no goroutine behind. Close
+// kills the plugin and all processes that it started, and waits.
 //
 // # What it does not do
 //
-// It starts no process itself: an [external.Starter] does. In a launcher that is PID 1
-// there is one owner of wait4, and go-plugin's own way, os/exec, would lose exit
-// statuses to it. It uses of go-plugin's client only the handshake: its Kill
-// speaks with the plugin without a deadline, and its connection is left open
-// where the plugin ends early.
+// It starts no process itself: an [external.Starter] does. A launcher that is PID 1 has one owner
+// of wait4, and os/exec, which go-plugin uses, would lose exit codes to it. It uses only the
+// handshake of go-plugin's client: its Kill calls the plugin without a deadline, and leaks the
+// connection if the plugin ends early.
 //
-// The protocol is gRPC, service muster.framework.v1.Framework, method Prepare,
-// google.protobuf.BytesValue both ways; the bytes are JSON, with the names of the
-// Go fields. testdata has an example of both.
+// The protocol is gRPC: service muster.framework.v1.Framework, method Prepare,
+// google.protobuf.BytesValue both ways. The bytes are JSON with the names of the Go fields.
+// testdata has an example of each.
 package plugin

@@ -13,13 +13,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// moment is how long the end of a process may come after the end of its pipes
-// or its socket.
+// moment is how long the end of a process may come after the end of its pipes or its socket.
 const moment = 500 * time.Millisecond
 
-// explain says in one sentence why a start went wrong. go-plugin tells a process
-// that ended from one that wrote nonsense by which of two channels it looked at
-// first, in several lines; what was really seen decides here.
+// explain says in one sentence why a start failed. go-plugin writes several lines, and whether they
+// say that the process ended or that it wrote nonsense depends on which channel it read first.
+// explain looks at what really happened.
 func (p *Plugin) explain(err error) error {
 	if p.proc.proc == nil {
 		var errno syscall.Errno
@@ -30,7 +29,7 @@ func (p *Plugin) explain(err error) error {
 	}
 	line := p.proc.out.firstLine()
 	parts := strings.Split(strings.TrimSpace(line), "|")
-	if len(parts) >= 4 && parts[0] == "1" { // go-plugin's own version; ours is the second
+	if len(parts) >= 4 && parts[0] == "1" { // version of go-plugin's protocol; the second field is ours
 		if version, verr := strconv.Atoi(parts[1]); verr == nil && version != Protocol {
 			return fmt.Errorf("it speaks protocol %d, and this launcher %d: build it with the plugin package of this release", version, Protocol)
 		}
@@ -48,7 +47,7 @@ func (p *Plugin) explain(err error) error {
 	return fmt.Errorf("it did not shake hands within %s of its start", p.patience)
 }
 
-// broken says why a call went wrong, after which the plugin is not used again.
+// broken says why a call failed. The plugin is not used again.
 func (p *Plugin) broken(ctx context.Context, err error) error {
 	said := status.Convert(err)
 	switch {
@@ -66,14 +65,14 @@ func (p *Plugin) broken(ctx context.Context, err error) error {
 	return errors.Join(err, p.proc.Kill(context.Background()))
 }
 
-// late says that the time is as good as over: the plugin's side has a clock of
-// its own for it, and may be the first to end the call.
+// late reports whether the deadline has almost passed. The plugin applies the same deadline by its
+// own clock, and may end the call first.
 func late(ctx context.Context) bool {
 	end, ok := ctx.Deadline()
 	return ok && time.Until(end) < 100*time.Millisecond
 }
 
-// ended waits a moment for the end of the process.
+// ended waits up to a moment for the end of the process.
 func (p *Plugin) ended() bool {
 	select {
 	case <-p.proc.ended:
@@ -83,11 +82,11 @@ func (p *Plugin) ended() bool {
 	}
 }
 
-// end is how a process that has ended did so, with its last words.
+// end says how a process ended, with its last words.
 func (p *Plugin) end() string {
 	text := fmt.Sprintf("it ended with code %d", p.proc.code)
 	last := p.proc.err.lastWords()
-	if strings.Contains(last, "This binary is a plugin.") { // what every go-plugin says
+	if strings.Contains(last, "This binary is a plugin.") { // every go-plugin prints this
 		return text + ", because our cookie is not the one it wants: it is a plugin of another program"
 	}
 	if last != "" {

@@ -10,15 +10,14 @@ import (
 	"syscall"
 )
 
-// open returns the plugin's file, whose bytes have that sum, for execution
-// through this descriptor. go-plugin's SecureConfig is not used: it opens the
-// file for itself, what is executed afterwards may be another, and with a runner
-// it has no path at all.
+// open returns the plugin's file for execution through its descriptor, after checking its SHA-256
+// sum. go-plugin's SecureConfig cannot do this: it opens the file separately, so another file may
+// be executed afterwards, and it has no path if there is a runner.
 func open(path string, sum [sha256.Size]byte) (*os.File, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("its path %s must be absolute", path)
 	}
-	// NONBLOCK: nobody may write to what turns out to be a pipe.
+	// NONBLOCK: opening a pipe must not wait for a writer.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -50,7 +49,7 @@ func check(file *os.File, path string, sum [sha256.Size]byte) error {
 		if err != nil {
 			return err
 		}
-		// In a sticky directory only an entry's owner can replace it.
+		// In a sticky directory only the owner of an entry can replace it.
 		if info.Mode()&fs.ModeSticky == 0 {
 			if err := closed("its directory "+dir, info); err != nil {
 				return err
@@ -67,7 +66,7 @@ func check(file *os.File, path string, sum [sha256.Size]byte) error {
 	return nil
 }
 
-// closed wants something that only root and we can write.
+// closed returns an error unless only root and we can write to it.
 func closed(what string, info fs.FileInfo) error {
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("%s can be written by others (mode %04o): chmod go-w", what, info.Mode().Perm())

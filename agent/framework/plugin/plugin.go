@@ -23,26 +23,26 @@ import (
 	"github.com/musterhq/muster/agent/framework/external"
 )
 
-// patience is how long start and Prepare may take, each.
+// patience is the time limit of the start and of each Prepare.
 const patience = 5 * time.Second
 
-// Plugin is a plugin that runs.
+// Plugin is a running plugin.
 type Plugin struct {
 	name     string
 	patience time.Duration
 	began    time.Time
-	dir      string // of this plugin alone
+	dir      string // private to this plugin
 	client   *goplugin.Client
 	proc     *started
-	conn     *grpc.ClientConn // nil where it did not get so far
+	conn     *grpc.ClientConn // nil if the start failed before the connection
 
 	closing sync.Once
 	fault   error
 }
 
-// Open checks the plugin's file, starts it and shakes hands with it. When ctx
-// ends before that, the plugin is killed. Errors begin with "plugin NAME:", and
-// leave nothing behind. It is an external.Opener.
+// Open checks the plugin's file, starts it and completes the handshake. If ctx ends first, it kills
+// the plugin. Errors begin with "plugin NAME:" and leave nothing behind. Open is an
+// external.Opener.
 func Open(ctx context.Context, c external.Config) (external.Plugin, error) {
 	file, err := open(c.Path, c.Sum)
 	if err != nil {
@@ -75,8 +75,8 @@ func (p *Plugin) start(ctx context.Context) error {
 		Logger:           hclog.NewNullLogger(),
 	}
 	p.client = goplugin.NewClient(config)
-	// Nothing in go-plugin looks at ctx: ending the process ends its wait.
-	stop := context.AfterFunc(ctx, func() { _ = p.proc.Kill(ctx) }) // Close tells the error
+	// go-plugin does not watch ctx: ending the process ends its wait.
+	stop := context.AfterFunc(ctx, func() { _ = p.proc.Kill(ctx) }) // Close reports the error
 	addr, err := p.client.Start()
 	if !stop() {
 		return fmt.Errorf("start: %w", context.Cause(ctx))
@@ -93,7 +93,7 @@ func (p *Plugin) start(ctx context.Context) error {
 	return nil
 }
 
-// dial makes a connection when it is first used, once.
+// dial returns a connection that is made once, on first use.
 func dial(addr net.Addr, certificates *tls.Config) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///plugin",
 		grpc.WithTransportCredentials(credentials.NewTLS(certificates)),
@@ -104,8 +104,7 @@ func dial(addr net.Addr, certificates *tls.Config) (*grpc.ClientConn, error) {
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithNoProxy())
 }
 
-// Prepare implements framework.Framework. A plugin that does not answer in time
-// is killed.
+// Prepare implements framework.Framework. It kills a plugin that does not answer in time.
 func (p *Plugin) Prepare(c framework.Cluster) (framework.Launch, error) {
 	l, err := p.prepare(c)
 	if err != nil {
@@ -131,8 +130,8 @@ func (p *Plugin) prepare(c framework.Cluster) (framework.Launch, error) {
 	return read(out.GetValue(), c)
 }
 
-// Close kills the plugin, with all that it started, and waits for it. It may be
-// called again.
+// Close kills the plugin with all processes that it started, and waits for it. It may be called
+// again.
 func (p *Plugin) Close() error {
 	p.closing.Do(func() {
 		if p.conn != nil {
@@ -145,12 +144,11 @@ func (p *Plugin) Close() error {
 	return p.fault
 }
 
-// settle waits for our goroutine, and for go-plugin's. These end with the pipes
-// and the process; its own way to wait for them is Kill, which would speak with
-// the plugin first.
+// settle waits for our goroutine and for go-plugin's, which end with the pipes and the process.
+// go-plugin's own way to wait for them is Kill, which would call the plugin first.
 func (p *Plugin) settle() {
 	if p.proc.proc == nil || p.fault != nil {
-		return // it was never there, or it is still
+		return // never started, or still running
 	}
 	<-p.proc.gone
 	for end := time.Now().Add(moment); !p.client.Exited() && time.Now().Before(end); {

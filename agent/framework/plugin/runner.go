@@ -18,34 +18,34 @@ import (
 	"github.com/musterhq/muster/agent/framework/external"
 )
 
-// executable is where the plugin's file is among its own descriptors.
+// executable is the descriptor of the plugin's file in the plugin.
 const executable = 3
 
-// started is one plugin's process: go-plugin's runner.Runner.
+// started is the process of one plugin. It implements go-plugin's runner.Runner.
 type started struct {
 	name    string
 	path    string
 	file    *os.File // opened and hashed; closed by Open
 	env     []string
-	dir     string // of its socket
+	dir     string // for its socket
 	starter external.Starter
 
-	mu     sync.Mutex // held over Start, and to set dead
-	dead   bool       // Kill was called: nothing is started any more
-	in     *os.File   // the other end of its standard input; held until the end
+	mu     sync.Mutex // held during Start, and to set dead
+	dead   bool       // Kill was called: start nothing anymore
+	in     *os.File   // the other end of the plugin's standard input; held until the end
 	out    *stdout
 	err    *stderr
 	proc   external.Process
-	code   int  // of the exit, when ended is closed
-	byUs   bool // it was killed by us; when ended is closed
+	code   int  // exit code, valid when ended is closed
+	byUs   bool // we killed it; valid when ended is closed
 	ended  chan struct{}
 	gone   chan struct{} // watch has ended
 	ending sync.Once
-	fault  error // of killing it
+	fault  error // the error of killing it
 }
 
-// runner completes the process with what go-plugin adds: its variables, and the
-// directory for its socket.
+// runner completes the process with what go-plugin adds: its variables, and the directory of its
+// socket.
 func (s *started) runner(cmd *exec.Cmd, dir string) (runner.Runner, error) {
 	s.env, s.dir = cmd.Env, dir
 	return s, nil
@@ -58,10 +58,10 @@ func (s *started) Start(context.Context) error {
 	if s.dead {
 		return errors.New("it was killed before it was started")
 	}
-	var ends [3]*os.File // ours are s.in, s.out, s.err
+	var ends [3]*os.File // our ends are s.in, s.out, s.err
 	defer func() {
 		for _, f := range ends {
-			f.Close() // nil: an error, and no harm
+			f.Close() // nil returns an error, without harm
 		}
 	}()
 	var err error
@@ -87,8 +87,8 @@ func (s *started) Start(context.Context) error {
 	return nil
 }
 
-// watch notes the end of the process. What it started may hold its pipes, and
-// go-plugin would wait for their end: it is ended a moment later.
+// watch records the end of the process. Processes that it started may hold its pipes open, and
+// go-plugin would wait for the end of these, so watch kills them a moment later.
 func (s *started) watch() {
 	defer close(s.gone)
 	s.code = s.proc.Wait()
@@ -100,7 +100,7 @@ func (s *started) watch() {
 	case <-s.err.done:
 	case <-time.After(moment):
 	}
-	_ = s.Kill(context.Background()) // Close tells the error
+	_ = s.Kill(context.Background()) // Close reports the error
 }
 
 // Wait implements runner.Runner.
@@ -109,8 +109,8 @@ func (s *started) Wait(context.Context) error {
 	return nil
 }
 
-// Kill implements runner.Runner. What the plugin started may hold the pipes;
-// they are closed here all the same, so that nobody reads them any more.
+// Kill implements runner.Runner. Processes that the plugin started may hold the pipes open; Kill
+// closes our ends, so that no reader waits for them.
 func (s *started) Kill(context.Context) error {
 	s.ending.Do(func() {
 		s.mu.Lock()
@@ -131,7 +131,7 @@ func (s *started) Kill(context.Context) error {
 	return s.fault
 }
 
-// running tells whether it has not ended yet.
+// running reports whether the process has not ended yet.
 func (s *started) running() bool {
 	select {
 	case <-s.ended:
@@ -148,8 +148,8 @@ func (s *started) Stderr() io.ReadCloser           { return s.err }
 func (s *started) Name() string                    { return s.name }
 func (s *started) ID() string                      { return s.name }
 
-// PluginToHost implements runner.Runner: the only address that a plugin may
-// have is a socket in the directory that it was given.
+// PluginToHost implements runner.Runner. The plugin's address must be a socket in the directory
+// that it was given.
 func (s *started) PluginToHost(network, address string) (string, string, error) {
 	if network != "unix" || !strings.HasPrefix(address, s.dir+"/") {
 		return "", "", fmt.Errorf("it listens at %s %s, want a unix socket in %s", clean(network, mostQuoted), clean(address, mostQuoted), s.dir)
@@ -157,7 +157,7 @@ func (s *started) PluginToHost(network, address string) (string, string, error) 
 	return network, address, nil
 }
 
-// HostToPlugin implements runner.Runner; it is for go-plugin's broker.
+// HostToPlugin implements runner.Runner. It is for go-plugin's broker, which Muster does not use.
 func (s *started) HostToPlugin(string, string) (string, string, error) {
 	return "", "", errors.New("plugins do not call the launcher")
 }

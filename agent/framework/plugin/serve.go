@@ -14,11 +14,10 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// Serve is the whole main of a plugin: it answers with f until the launcher ends
-// it, or is gone. f's Prepare must be pure, as every framework's; a panic in it
-// is told as an error. Standard error may be written to, standard output not
-// before Serve, which announces itself there. Started by hand it says what it is
-// and exits with 1.
+// Serve is the whole main function of a plugin: it answers requests with f until the launcher ends
+// it or is gone. f.Prepare must be pure, as in every framework; a panic in it becomes an error. The
+// plugin may write to standard error. It must not write to standard output before Serve, which
+// announces itself there. If a user starts the plugin by hand, it explains itself and exits with 1.
 func Serve(f framework.Framework) {
 	_, started := os.LookupEnv(handshake().MagicCookieKey)
 	if started {
@@ -35,10 +34,10 @@ func Serve(f framework.Framework) {
 	})
 }
 
-// leaveWithLauncher ends this process when standard input does: the launcher
-// holds the other end, and may be killed without a chance to end us.
+// leaveWithLauncher ends this process when standard input ends. The launcher holds the other end,
+// and may be killed before it can end us.
 func leaveWithLauncher() {
-	_, _ = io.Copy(io.Discard, os.Stdin) // nothing is ever written
+	_, _ = io.Copy(io.Discard, os.Stdin) // no one ever writes to it
 	os.Exit(0)
 }
 
@@ -46,7 +45,7 @@ func leaveWithLauncher() {
 type served struct {
 	goplugin.NetRPCUnsupportedPlugin
 	f      framework.Framework
-	stderr *os.File // as it was before Serve
+	stderr *os.File // as before Serve
 	once   sync.Once
 }
 
@@ -55,14 +54,14 @@ func (s *served) GRPCServer(_ *goplugin.GRPCBroker, server *grpc.Server) error {
 	return nil
 }
 
-// GRPCClient is for go-plugin's own client, which is not used; see Open.
+// GRPCClient is for go-plugin's own client, which Muster does not use; see Open.
 func (s *served) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
 	return nil, errors.New("open a plugin with plugin.Open")
 }
 
-// prepare answers a request. go-plugin has put pipes in the place of standard
-// output and error, which it empties only into a stream that our launcher does
-// not ask for: who writes more than they hold would wait for ever.
+// prepare answers a request. go-plugin has replaced standard output and error with pipes, which it
+// empties only into a stream that our launcher does not open. A plugin that fills them would block
+// forever, so prepare restores standard error for both.
 func (s *served) prepare(request []byte) ([]byte, error) {
 	s.once.Do(func() { os.Stdout, os.Stderr = s.stderr, s.stderr })
 	return reply(s.f, request)

@@ -16,10 +16,11 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// Protocol is the version that this package speaks.
+// Protocol is the protocol version of this package.
 const Protocol = 1
 
-// mostBytes bounds a message either way: some 8,000 processes with 20 variables.
+// mostBytes is the size limit of a message in bytes, either way: about 8,000 processes with 20
+// variables.
 const mostBytes = 32 << 20
 
 const (
@@ -27,8 +28,8 @@ const (
 	method  = "Prepare"
 )
 
-// handshake is how a plugin knows that it was started by Muster. The cookie is
-// no secret, it keeps people from starting plugins by hand.
+// handshake tells a plugin that Muster started it. The cookie is not a secret: it only keeps users
+// from starting plugins by hand.
 func handshake() goplugin.HandshakeConfig {
 	return goplugin.HandshakeConfig{
 		ProtocolVersion:  Protocol,
@@ -37,14 +38,14 @@ func handshake() goplugin.HandshakeConfig {
 	}
 }
 
-// answer is what a plugin returns: a Launch, or why there is none.
+// answer is the reply of a plugin: a Launch, or the reason why there is none.
 type answer struct {
 	Launch *framework.Launch `json:",omitempty"`
 	Error  string            `json:",omitempty"`
 }
 
-// ask is the request for a cluster. A word or a name that is not UTF-8 would
-// arrive changed, so it is refused, and such a variable left out.
+// ask returns the request for a cluster. JSON would change text that is not UTF-8. So ask returns
+// an error for such a word or name, and leaves such a variable out.
 func ask(c framework.Cluster) ([]byte, error) {
 	c.UserEnv = public(c.UserEnv)
 	for _, word := range c.Command {
@@ -59,7 +60,7 @@ func ask(c framework.Cluster) ([]byte, error) {
 	return text, nil
 }
 
-// public are the variables that a plugin may see.
+// public returns the variables that a plugin may see.
 func public(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -67,7 +68,7 @@ func public(env []string) []string {
 	})
 }
 
-// reply is the answer to a request; a panic of f's is an error.
+// reply returns the answer to a request; a panic in f becomes an error.
 func reply(f framework.Framework, request []byte) (text []byte, err error) {
 	var c framework.Cluster
 	if err := json.Unmarshal(request, &c); err != nil {
@@ -97,7 +98,7 @@ func prepare(f framework.Framework, c framework.Cluster) (l framework.Launch, er
 	return l, err
 }
 
-// read takes an answer apart and judges the Launch.
+// read decodes an answer and validates its Launch.
 func read(text []byte, c framework.Cluster) (framework.Launch, error) {
 	var a answer
 	if err := json.Unmarshal(text, &a); err != nil {
@@ -115,12 +116,12 @@ func read(text []byte, c framework.Cluster) (framework.Launch, error) {
 	return *a.Launch, nil
 }
 
-// preparer is the handler's type in the service's description.
+// preparer is the type of the handler in the service description.
 type preparer interface {
 	prepare(request []byte) ([]byte, error)
 }
 
-// description is what protoc would make of
+// description is what protoc would generate from
 //
 //	service Framework { rpc Prepare(BytesValue) returns (BytesValue); }
 func description() *grpc.ServiceDesc {

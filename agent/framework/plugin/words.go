@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	mostLogged = 64 << 10 // of standard error, into the log
-	mostKept   = 512      // of its end, and of the first line of standard output
-	mostQuoted = 200      // of these, in an error
+	mostLogged = 64 << 10 // bytes of standard error that go into the log
+	mostKept   = 512      // bytes kept of its end, and of the first line of standard output
+	mostQuoted = 200      // bytes of these in an error
 )
 
-// stderr reads a plugin's standard error to its end, whatever it writes.
+// stderr reads a plugin's standard error to its end.
 type stderr struct {
 	pipe *os.File
 	log  *slog.Logger
 
-	done chan struct{} // closed when all was read
+	done chan struct{} // closed when everything is read
 
 	mu    sync.Mutex
-	tail  []byte // the last of what was read
+	tail  []byte // the last bytes read
 	ended bool
 }
 
-// Read is called by go-plugin, and gives it nothing: it would parse the lines,
-// and take a plugin's word for their level. It returns when the pipe has ended.
+// Read is called by go-plugin and returns no data to it: go-plugin would parse the lines and trust
+// the log level in them. Read returns when the pipe ends.
 func (s *stderr) Read([]byte) (int, error) {
 	s.drain()
 	s.mu.Lock()
@@ -65,7 +65,7 @@ func (s *stderr) drain() {
 	}
 }
 
-// tell logs the whole lines of text and returns what is left.
+// tell logs the complete lines of text and returns the rest.
 func (s *stderr) tell(text []byte) []byte {
 	for {
 		line, rest, ok := bytes.Cut(text, []byte("\n"))
@@ -90,10 +90,10 @@ func (s *stderr) keep(text []byte) {
 	s.tail = s.tail[max(0, len(s.tail)-mostKept):]
 }
 
-// lastWords are the last lines on standard error, as many as fit.
+// lastWords returns the last lines of standard error, as many as fit.
 func (s *stderr) lastWords() string {
 	select {
-	case <-s.done: // it has ended, and a moment later all was read
+	case <-s.done: // the process has ended, so the rest is read in a moment
 	case <-time.After(moment):
 	}
 	s.mu.Lock()
@@ -108,13 +108,13 @@ func (s *stderr) lastWords() string {
 
 func (s *stderr) Close() error { return s.pipe.Close() }
 
-// stdout remembers the first line, which ought to be the handshake.
+// stdout keeps the first line, which should be the handshake.
 type stdout struct {
 	pipe *os.File
 
 	mu    sync.Mutex
 	first []byte
-	whole bool // first has its line's end, or is as long as it may be
+	whole bool // first has a complete line, or has reached its limit
 }
 
 func (s *stdout) Read(p []byte) (int, error) {
@@ -137,7 +137,7 @@ func (s *stdout) firstLine() string {
 
 func (s *stdout) Close() error { return s.pipe.Close() }
 
-// clean makes somebody else's text fit for one line of ours.
+// clean makes foreign text fit for one line of ours.
 func clean(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

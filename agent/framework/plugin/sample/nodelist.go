@@ -9,14 +9,14 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// nodeList starts the command once on each worker, with what SkyPilot
-// (docs.skypilot.co, "Distributed Jobs on Many Nodes") and dstack (dstack.ai,
-// "Tasks", system environment variables) set on their nodes. The command starts
-// its own processes there: `torchrun --nproc_per_node $DSTACK_GPUS_PER_NODE ...`.
+// nodeList starts the command once on each worker, with the variables that SkyPilot
+// (docs.skypilot.co, "Distributed Jobs on Many Nodes") and dstack (dstack.ai, "Tasks", system
+// environment variables) set on their nodes. The command starts its own processes there: `torchrun
+// --nproc_per_node $DSTACK_GPUS_PER_NODE ...`.
 type nodeList struct{}
 
-// Prepare implements framework.Framework. Errors: no workers; no command; a
-// worker without an address.
+// Prepare implements framework.Framework. It returns an error if there are no workers or no
+// command, or if a worker has no address.
 func (nodeList) Prepare(c framework.Cluster) (framework.Launch, error) {
 	if len(c.Workers) == 0 {
 		return framework.Launch{}, errors.New("no workers")
@@ -59,7 +59,7 @@ func (nodeList) Prepare(c framework.Cluster) (framework.Launch, error) {
 	return l, nil
 }
 
-// devices is the worker's GPUs, else its slots.
+// devices returns the number of the worker's GPUs, or its slots if it has none.
 func devices(w framework.Node) int {
 	if w.GPUs > 0 {
 		return w.GPUs
