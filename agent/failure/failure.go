@@ -1,10 +1,10 @@
-// Package failure is how Muster's programs say what went wrong: an error with its
-// exit code and a way out, printed for people in two lines.
+// Package failure is how Muster's programs report what went wrong: an error with its exit code and
+// a hint, printed for people in two lines.
 //
 //	agent: --workers=0: a job has at least one worker
 //	hint: --workers=4
 //
-// It knows nothing of what failed, and builds everywhere.
+// It is independent of what failed, and builds on every platform.
 package failure
 
 import (
@@ -17,32 +17,32 @@ import (
 	"github.com/musterhq/muster/exec/shortage"
 )
 
-// Failure is an error of ours with its exit code and a way out.
+// Failure is an error with an exit code and a hint.
 type Failure struct {
 	Code int    // an exit code of exec/names, or 128+n
 	Err  error  // what happened
-	Way  string // what to do about it; may be empty
+	Way  string // the hint: what to do about it; may be empty
 }
 
 func (f *Failure) Error() string { return f.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Hint is the way out, or "".
+// Hint returns what to do about the error, or "".
 func (f *Failure) Hint() string { return f.Way }
 
-// Usage is a Failure of the command line (64).
+// Usage returns a Failure of the command line (exit code 64).
 func Usage(hint, format string, args ...any) *Failure {
 	return New(names.ExitUsage, hint, format, args...)
 }
 
-// New is a Failure with any code.
+// New returns a Failure with any exit code.
 func New(code int, hint, format string, args ...any) *Failure {
 	return &Failure{Code: code, Err: fmt.Errorf(format, args...), Way: hint}
 }
 
-// CodeOf is the exit code of err: 0 for nil, a Failure's own, else ExitBug.
+// CodeOf returns the exit code of err: 0 for nil, the code of a Failure, else ExitBug.
 func CodeOf(err error) int {
 	if err == nil {
 		return 0
@@ -54,8 +54,8 @@ func CodeOf(err error) int {
 	return names.ExitBug
 }
 
-// Complain prints err for people: one line, and a second one with the hint, in visible
-// characters: an error may hold what others wrote.
+// Complain prints err for people: one line, and a second line with the hint. It writes control
+// characters visibly, because an error may contain foreign text.
 func Complain(w io.Writer, err error) { ComplainAs(w, "agent", err) }
 
 // ComplainAs is Complain for another program.
@@ -69,8 +69,8 @@ func ComplainAs(w io.Writer, program string, err error) {
 	}
 }
 
-// Nearest is the word that typed is most like, at most two slips away; of two,
-// the one that stands first; "" when none is.
+// Nearest returns the word that is most similar to typed, with at most two typing errors, or "". Of
+// equally similar words it returns the first.
 func Nearest(typed string, words []string) string {
 	best, least := "", 3
 	for _, word := range words {
@@ -81,7 +81,7 @@ func Nearest(typed string, words []string) string {
 	return best
 }
 
-// slips counts letters left out, added, mistaken or swapped with the next one
+// slips counts the letters that were left out, added, mistyped or swapped with the next one
 // (optimal string alignment).
 func slips(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)

@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// foreign lists spellings of other launchers and tools, and the flags that mean
-// the same here, the likeliest first. Only a flag that the verb has is suggested.
+// foreign lists the spellings of other launchers and tools, and the flags that mean the same here,
+// the most likely first. Only flags that the verb has are suggested.
 func foreign() map[string][]string {
 	workers := []string{"workers"}
 	perWorker := []string{"procs-per-worker", "slots", "gpus"}
@@ -46,9 +46,9 @@ func foreign() map[string][]string {
 	}
 }
 
-// Flag is the flag among known that typed, without its dashes, is meant for; ""
-// when none is likely. It knows slips of the pen, beginnings, underscores for
-// dashes, and what other launchers call the same thing.
+// Flag returns the known flag that typed was meant for, or "" if none is likely. typed may have
+// leading dashes. Flag recognizes typing errors, prefixes, underscores in place of dashes, and the
+// names that other launchers use.
 func Flag(typed string, known []string) string {
 	typed = strings.ReplaceAll(strings.TrimLeft(typed, "-"), "_", "-")
 	if slices.Contains(known, typed) {
@@ -71,14 +71,14 @@ func Flag(typed string, known []string) string {
 	if len(begins) == 1 {
 		return begins[0]
 	}
-	const short = 4 // letters: two slips make any of them any other
+	const short = 4 // letters: with two errors a shorter word could be any other
 	if like := Nearest(typed, known); len(typed) > short || slips(typed, like) == 1 {
 		return like
 	}
 	return ""
 }
 
-// FlagHint is the way out of an unknown flag of a command such as "agent run".
+// FlagHint returns the hint for an unknown flag of a command such as "agent run".
 func FlagHint(command, typed string, known []string) string {
 	way := command + " --help lists the flags"
 	if like := Flag(typed, known); like != "" {
@@ -87,11 +87,11 @@ func FlagHint(command, typed string, known []string) string {
 	return way
 }
 
-// ParseFlags parses the flags of a command that takes no other words, and refuses
-// MUSTER_ variables other than its own. The error is flag.ErrHelp or a *Failure;
-// nothing is printed.
+// ParseFlags parses the flags of a command that takes no other words. It rejects unknown MUSTER_
+// variables; own are those of the command. The error is flag.ErrHelp or a *Failure. ParseFlags
+// prints nothing.
 func ParseFlags(command string, set *flag.FlagSet, args []string, own ...string) error {
-	set.SetOutput(io.Discard) // package flag would print all of the help with a mistake
+	set.SetOutput(io.Discard) // package flag would print the whole help with each error
 	err := set.Parse(args)
 	if err == nil && set.NArg() > 0 {
 		err = fmt.Errorf("it takes flags only, and got %q", set.Arg(0))
@@ -105,8 +105,8 @@ func ParseFlags(command string, set *flag.FlagSet, args []string, own ...string)
 	return OfFlags(command, set, err)
 }
 
-// OfFlags is the Failure of an error of set.Parse: an unknown flag gets a hint, and of a wrong
-// value it says what is right.
+// OfFlags returns the Failure for an error of set.Parse. An unknown flag gets a hint; for a wrong
+// value the message says what is valid.
 func OfFlags(command string, set *flag.FlagSet, err error) *Failure {
 	way := command + " --help lists the flags"
 	var value, name string
@@ -123,8 +123,8 @@ func OfFlags(command string, set *flag.FlagSet, err error) *Failure {
 	return &Failure{Code: names.ExitUsage, Err: err, Way: way}
 }
 
-// Takes says what the value of a flag looks like, for a message about one that does not: "a time,
-// as in --grace=90s, 10m or 1h". It knows numbers and times, "" for others.
+// Takes describes the values that a flag accepts, for a message about a wrong one: "a time, as in
+// --grace=90s, 10m or 1h". It describes numbers and times, and returns "" for other types.
 func Takes(f *flag.Flag) string {
 	getter, _ := f.Value.(flag.Getter)
 	if getter == nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// JSONLines writes each line that it is given as a JSON object: level, time, msg,
-// and "hint": true for a hint. A Write holds whole lines, as people would read them.
+// JSONLines writes each line as a JSON object: level, time, msg, and "hint": true for a hint. Each
+// Write must hold complete lines of text.
 type JSONLines struct {
 	Out   io.Writer
 	Level string // info, warn or error

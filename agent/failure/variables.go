@@ -7,13 +7,12 @@ import (
 	"github.com/musterhq/muster/agent/settings"
 )
 
-// ours is how the names of Muster's variables begin.
+// ours is the prefix of Muster's variables.
 const ours = "MUSTER_"
 
-// UnknownVariable returns a failure for the first variable of environ that begins
-// with MUSTER_ and is not known, or nil. A slip in the name of a flag's variable
-// would have no effect otherwise. Command, as in "agent run", is for the hint.
-// Empty variables count as unset.
+// UnknownVariable returns a failure for the first unknown variable of environ that begins with
+// MUSTER_, or nil. Without it, a typing error in the name of a flag's variable would have no
+// effect. command, as in "agent run", is for the hint. Empty variables count as unset.
 func UnknownVariable(command string, environ, known []string) error {
 	for _, kv := range slices.Sorted(slices.Values(environ)) {
 		name, value, _ := strings.Cut(kv, "=")
@@ -29,8 +28,8 @@ func UnknownVariable(command string, environ, known []string) error {
 	return nil
 }
 
-// meant returns the known variable that name is meant for, or "". It knows what
-// other launchers call a flag.
+// meant returns the known variable that name was meant for, or "". It recognizes the names that
+// other launchers use for a flag.
 func meant(name string, known []string) string {
 	var flags []string
 	for _, k := range known {
@@ -47,8 +46,8 @@ func flagOf(variable string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, ours)), "_", "-")
 }
 
-// IsServiceLink reports whether a kubelet has set the variable for a Service of the namespace. A
-// Service "muster" puts MUSTER_PORT=tcp://10.96.0.7:80 into every pod.
+// IsServiceLink reports whether the kubelet has set the variable for a Service of the namespace.
+// For example, a Service "muster" puts MUSTER_PORT=tcp://10.96.0.7:80 into every pod.
 func IsServiceLink(environ []string, name, value string) bool {
 	for _, kv := range environ {
 		other, _, _ := strings.Cut(kv, "=")

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Visible writes control characters out, so that text of somebody else's cannot move the
-// cursor, paint, or hide what stands beside it on a terminal: an escape is ^[, as kubectl
-// writes it. Line feeds and tabs stay. Bytes that are no UTF-8 become U+FFFD.
+// Visible makes control characters visible, so that foreign text cannot move the cursor, change
+// colors or hide other text on a terminal. It writes an escape as ^[, like kubectl. Line feeds and
+// tabs stay. Bytes that are not UTF-8 become U+FFFD.
 func Visible(text string) string {
 	if strings.IndexFunc(text, hides) < 0 && utf8.ValidString(text) {
 		return text
@@ -30,7 +30,7 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// hides: a control character, or one that turns the direction of what follows.
+// hides reports whether r is a control character, or changes the direction of the following text.
 func hides(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029)
 }
