@@ -9,25 +9,24 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Default are the classes that are retried where the user does not say: ends by
-// INT, KILL and TERM, which come from outside of the program, a lost worker, and
-// what went wrong with our own infrastructure. ABRT (134), SEGV (139) and 255 are
-// the program's own doing.
+// Default lists the classes that are retried unless the user says otherwise: exit by INT, KILL or
+// TERM, which come from outside the program, a lost worker, and a failure of our own
+// infrastructure. ABRT (134), SEGV (139) and 255 are the program's own failures.
 const Default = "130,137,143,lost,infra"
 
-// Words of a list of classes beside exit codes.
+// Words in a list of classes, besides exit codes.
 const (
 	wordLost  = "lost"  // a worker was lost
-	wordInfra = "infra" // a process could not be started or heard of, not by the program's doing
+	wordInfra = "infra" // a process could not be started or observed, through no fault of the program
 	wordOOM   = "oom"   // the kernel killed a process for its memory
-	wordHang  = "hang"  // the run did nothing and was stopped: exit code 79
+	wordHang  = "hang"  // the run made no progress and was stopped: exit code 79
 	wordStall = "stall" // the run broke a progress rule and was stopped: exit code 79
-	wordAny   = "any"   // every exit code; not oom
+	wordAny   = "any"   // every exit code; does not include oom
 )
 
 var words = []string{wordLost, wordInfra, wordOOM, wordHang, wordStall, wordAny}
 
-// Classes are ends that are retried. The zero value retries nothing.
+// Classes are the ends that are retried. The zero value retries nothing.
 type Classes struct {
 	codes [256]bool
 	lost  bool
@@ -36,9 +35,8 @@ type Classes struct {
 	stall bool
 }
 
-// Parse reads exit codes and words, separated by commas: "137,lost". Where every
-// entry begins with + or - they are added to Default, or taken from it:
-// "+1,-143". Errors are sentences for the user.
+// Parse reads exit codes and words, separated by commas: "137,lost". If every entry begins with +
+// or -, they are added to Default or removed from it: "+1,-143". Errors are sentences for the user.
 func Parse(text string) (Classes, error) {
 	entries := strings.Split(text, ",")
 	signed := slices.ContainsFunc(entries, isSigned)
@@ -71,7 +69,7 @@ func isSigned(entry string) bool {
 	return strings.HasPrefix(entry, "+") || strings.HasPrefix(entry, "-")
 }
 
-// set puts one class on or off.
+// set turns one class on or off.
 func (c *Classes) set(entry string, on bool) error {
 	switch entry {
 	case wordLost:
@@ -114,8 +112,7 @@ func (c *Classes) set(entry string, on bool) error {
 	return nil
 }
 
-// retries tells whether an end is of one of the classes, and the entry of a list
-// that names it.
+// retries reports whether an end belongs to one of the classes, and which entry of a list names it.
 func (c Classes) retries(e End) (yes bool, entry string) {
 	switch {
 	case e.OOM:

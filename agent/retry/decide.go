@@ -5,63 +5,63 @@ import (
 	"time"
 )
 
-// Brief is how soon an attempt must have ended to count as one that got nowhere.
+// Brief is the duration below which an attempt counts as brief.
 const Brief = time.Minute
 
 const (
 	firstPause = time.Second
 	lastPause  = time.Minute
-	// mostFree is how many brief attempts in a row may end by preemption before
-	// these use up restarts like any other end.
+	// mostFree is how many brief attempts in a row may be preempted for free. Further ones use up
+	// restarts.
 	mostFree = 5
 )
 
 // Policy is what the user allows.
 type Policy struct {
-	Max int // restarts, at most; 0: none
+	Max int // largest number of restarts; 0: none
 	On  Classes
 }
 
-// End is how an attempt ended that did not succeed.
+// End is how a failed attempt ended.
 type End struct {
 	Code int    // exit code, 128+n for a signal
 	Why  string // for people: "rank 3 on worker-2 was killed by SIGKILL"
 	Lost bool   // a worker was lost
-	// Infra: it is our own infrastructure that failed, not the program.
+	// Infra means that our own infrastructure failed, not the program.
 	Infra bool
 	OOM   bool // the kernel killed a process for its memory
-	// Stalled: we ended it because it broke a progress rule.
+	// Stalled means that we stopped it because it broke a progress rule.
 	Stalled bool
-	// Preempted: its worker was told to go from outside: a drain, an eviction, a
-	// preemption, the shutdown of its node. It counts before everything else.
+	// Preempted means that its worker was stopped from outside: by a drain, an eviction, a
+	// preemption or a node shutdown. It takes precedence over everything else.
 	Preempted bool
-	// Asked: we ended it ourselves to begin again, since the job has other workers
-	// now. That uses up nothing, and needs no restarts to be allowed.
+	// Asked means that we stopped it to start the next attempt with a changed set of workers. That
+	// uses up no restart, and is allowed without restarts.
 	Asked  bool
-	Lasted time.Duration // from the first process's start
+	Lasted time.Duration // since the start of the first process
 }
 
-// Decision is what follows from an end.
+// Decision is what to do after an end.
 type Decision struct {
 	Again   bool
 	Pause   time.Duration // before the next attempt
 	Counted bool          // it used up a restart
-	Next    int           // the next attempt's number, from 0: MUSTER_ATTEMPT
-	// Sentence is for people, as is Hint, which may be empty.
+	Next    int           // the number of the next attempt, from 0: MUSTER_ATTEMPT
+	// Sentence and Hint are for people. Hint may be empty.
 	Sentence, Hint string
 }
 
-// Account counts the attempts of one run. Its zero Policy retries nothing.
+// Account counts the attempts of one run. With the zero Policy it retries nothing.
 type Account struct {
 	Policy Policy
 
 	attempts int // that have ended
-	used     int // restarts
-	quick    int // attempts in a row that were brief
-	free     int // of these, those that used up nothing
+	used     int // restarts used up
+	quick    int // brief attempts in a row
+	free     int // of these, attempts that used up no restart
 }
 
-// Decide takes the end of an attempt.
+// Decide decides what to do after the end of an attempt.
 func (a *Account) Decide(e End) Decision {
 	a.attempts++
 	if e.Lasted >= Brief {
@@ -102,7 +102,7 @@ func (a *Account) Decide(e End) Decision {
 	return d
 }
 
-// class says in words what an entry of a list stands for.
+// class describes an entry of a list in words.
 func (e End) class(entry string) string {
 	switch entry {
 	case wordOOM:
@@ -115,8 +115,8 @@ func (e End) class(entry string) string {
 	return "exit code " + entry
 }
 
-// announce is the sentence before another attempt. People count from 1; what
-// used up nothing adds one to the attempts that there are.
+// announce returns the sentence before the next attempt. It counts from 1. Each attempt that used
+// up no restart adds one to the total.
 func (a *Account) announce(e End, d Decision) string {
 	left := max(0, a.Policy.Max-a.used)
 	text := fmt.Sprintf("attempt %d of %d", a.attempts+1, a.attempts+1+left)
@@ -132,7 +132,7 @@ func (a *Account) announce(e End, d Decision) string {
 	return text
 }
 
-// pause is the wait after so many brief attempts in a row.
+// pause returns the wait after that many brief attempts in a row.
 func pause(quick int) time.Duration {
 	if quick < 2 {
 		return 0

@@ -1,21 +1,19 @@
-// Package retry decides whether a run that ended is to be run again: which ends
-// are worth another attempt, how many there are, and how long to wait before the
-// next. It serves the launcher's restart of a group and that of `agent join`.
+// Package retry decides whether to start another attempt after a run has ended: which ends are
+// worth it, how many attempts there are, and how long to wait before the next one. The launcher
+// uses it to restart a group, and so does `agent join`.
 //
-// It is pure and reads no clock: [Parse] reads the user's classes of ends,
-// [Account.Decide] takes how an attempt ended and gives a [Decision], with one
-// sentence for people.
+// It is pure and reads no clock. [Parse] reads the user's classes of ends. [Account.Decide] takes
+// the end of an attempt and returns a [Decision] with one sentence for people.
 //
 // It promises:
 //
-//   - without restarts allowed nothing is run again, whatever happened, unless we
-//     ended it ourselves for that;
-//   - an end is retried only where its class is listed; codes that are not listed
-//     are permanent: a program that is wrong is wrong again;
-//   - an attempt that was preempted, drained or evicted uses up no restart, but
-//     for those that come again and again without an attempt of [Brief] between
-//     them: no sequence of ends is retried for ever;
-//   - a pause comes before the next attempt where attempts end soon after their
-//     beginning: none after the first such end, then a second, doubled each time
-//     up to a minute.
+//   - Unless restarts are allowed, nothing is run again, except when we ended the
+//     attempt ourselves for that purpose.
+//   - An end is retried only if its class is listed. Exit codes that are not listed
+//     are permanent: a program with a bug fails again.
+//   - A preempted, drained or evicted attempt uses up no restart. The exception is
+//     a long series of these without an attempt of [Brief] between them, so no
+//     sequence of ends is retried forever.
+//   - Attempts that end soon after their start are followed by a pause: none after
+//     the first, then one second, doubled each time up to a minute.
 package retry

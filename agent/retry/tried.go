@@ -8,30 +8,30 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Tried is one attempt of a run, as reports have it.
+// Tried is one attempt of a run, as reports show it.
 type Tried struct {
 	Attempt int     `json:"attempt"` // from 0, as in MUSTER_ATTEMPT
 	Code    int     `json:"code"`
 	Why     string  `json:"why,omitempty"`
-	Worker  string  `json:"worker,omitempty"` // where its end began, as far as that is known
-	Rank    string  `json:"rank,omitempty"`   // and with which process: "rank 3", "ps 0"
-	Words   string  `json:"words,omitempty"`  // the last lines of that process, where we carry its output
+	Worker  string  `json:"worker,omitempty"` // where its end began, if known
+	Rank    string  `json:"rank,omitempty"`   // which process ended first: "rank 3", "ps 0"
+	Words   string  `json:"words,omitempty"`  // the last lines of that process, if Muster carries its output
 	Seconds float64 `json:"seconds"`
-	Port    int     `json:"port"`    // the first of its block
+	Port    int     `json:"port"`    // the first port of its block
 	Counted bool    `json:"counted"` // it used up a restart, or was the last
 }
 
-// Bytes of a termination message for the attempts before the last one, and for each. The
-// first of them has most room: what failed first may be the cause of the rest.
+// Sizes in bytes, within a termination message: all earlier attempts together, and the first of
+// them. The first has most room, because its failure may be the cause of the others.
 const (
 	maxEarlier  = 2000
 	firstOfThem = 1200
 	eachOfThem  = 300
 )
 
-// Earlier is what a termination message tells of the failed attempts before the last one, each
-// on a line of its own with its last words below, for the controller to read; "" if there are
-// none. It begins with the end of a line.
+// Earlier returns the part of a termination message about the failed attempts before the last one,
+// for the controller to read, or "" if there are none. Each has a line of its own, followed by its
+// last words. The text begins with a newline.
 func Earlier(tried []Tried) string {
 	var b strings.Builder
 	for i, t := range tried[:max(len(tried)-1, 0)] {
@@ -52,7 +52,7 @@ func Earlier(tried []Tried) string {
 	return b.String()
 }
 
-// Clip keeps the first bytes of a text, at most so many, and whole characters.
+// Clip returns the beginning of a text: at most that many bytes, and only whole characters.
 func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text
