@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Fields returns pointers to the fields of the struct that target points to, by the names in
-// their tags. Structs in it are looked into. A field whose type is made of a string gives a
-// *string.
+// Fields returns pointers to the fields of the struct that target points to, by the names in their
+// tags. It includes the fields of nested structs. A field of a string type gives a *string.
 func Fields(target any) map[string]any {
 	found := map[string]any{}
 	collect(reflect.ValueOf(target).Elem(), found)
@@ -30,8 +29,8 @@ func collect(v reflect.Value, found map[string]any) {
 	}
 }
 
-// Defaults sets the fields of the struct that target points to, to what the verb has by
-// itself. It panics if the table has a default that its field does not take.
+// Defaults sets the fields of the struct that target points to, to the defaults of the verb. It
+// panics if a field does not accept its default.
 func Defaults(target any, verb Verb) {
 	fields := Fields(target)
 	for _, s := range Of(verb) {
@@ -45,7 +44,7 @@ func Defaults(target any, verb Verb) {
 	}
 }
 
-// set parses text into what field points to.
+// set parses text into the variable that field points to.
 func set(field any, text string) (err error) {
 	switch p := field.(type) {
 	case *string:

@@ -102,7 +102,7 @@ func ends() []Setting {
 	}
 }
 
-// rules are the flags of progress rules: run and submit have the same.
+// rules returns the flags of progress rules, which run and submit share.
 func rules() []Setting {
 	rule := func(name, help string) Setting {
 		return Setting{Name: name, Kind: Rule, Run: Use{progress, help, ""}, Submit: Use{asRunRule, help, ""}}

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Values returns what the spec of a LaunchJob says, by the names of the settings and as a user
-// would type it: a list is JSON. What the spec does not say, or says with a zero, is left out.
+// Values returns the settings that the spec of a LaunchJob holds, by name and as a user would type
+// them; a list is JSON. It leaves out fields that are missing or zero.
 func Values(spec any) map[string]string {
 	text, err := json.Marshal(spec)
 	if err != nil {
-		panic(fmt.Sprintf("settings: a spec as JSON: %v", err)) // it has come as JSON
+		panic(fmt.Sprintf("settings: a spec as JSON: %v", err)) // impossible: it came as JSON
 	}
 	said := map[string]string{}
 	for _, s := range table() {
@@ -25,7 +25,7 @@ func Values(spec any) map[string]string {
 	return said
 }
 
-// at returns the value at a path of a JSON object; "" if there is none.
+// at returns the value at a path of a JSON object, or "".
 func at(object json.RawMessage, path string) string {
 	name, rest, deeper := strings.Cut(path, ".")
 	var fields map[string]json.RawMessage
