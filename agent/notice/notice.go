@@ -1,8 +1,8 @@
-// Package notice reads what an mpirun says of the rank that failed.
+// Package notice reads what mpirun writes about the rank that failed.
 //
-// Open MPI, PRRTE, MPICH and Intel MPI write it for people, on standard error or, in the case
-// of Hydra, on standard output. Any rank may write the same words, so that a reader must hold
-// them against what else is known.
+// Open MPI, PRRTE, MPICH and Intel MPI write it as text on standard error; Hydra writes it on
+// standard output. Any rank may write the same words, so callers must compare the result with other
+// evidence.
 package notice
 
 import (
@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// End is the end of a rank, as an mpirun tells it.
+// End is the end of a rank, as mpirun reports it.
 type End struct {
-	Rank   int    // in MPI_COMM_WORLD; -1: not told
-	PID    int    // on its host; 0: not told
-	Host   string // as the mpirun calls it; "": not told
-	Code   int    // exit code, 128+n for signal n; 0: not told
-	Signal int    // that ended it; 0: it exited
-	Hydra  bool   // Hydra said it
+	Rank   int    // in MPI_COMM_WORLD; -1 if not known
+	PID    int    // on its host; 0 if not known
+	Host   string // as mpirun calls it; "" if not known
+	Code   int    // exit code, 128+n for signal n; 0 if not known
+	Signal int    // that killed it; 0 if it exited
+	Hydra  bool   // reported by Hydra
 	At     time.Time
 }
 
-// Bounds of what is kept. Words beyond them are not read.
+// Limits of what is kept. Text beyond them is not read.
 const (
 	lineMost  = 512  // bytes of a line
 	textMost  = 1024 // bytes of a notice
@@ -33,15 +33,15 @@ const (
 	endsMost  = 64
 )
 
-// shape is one way to name a rank: the words at which a notice begins, and all of it, on one
-// line.
+// shape is one way to report a rank: the words that begin the notice, and a pattern for all of it,
+// on one line.
 type shape struct {
 	begins string
 	whole  *regexp.Regexp
 	end    func(fields []string) (End, bool)
 }
 
-// shapes returns all ways to name a rank.
+// shapes returns all ways to report a rank.
 func shapes() []shape {
 	aborted := func(f []string) (End, bool) { return endOf(f[1], f[2], f[3], "", f[4]) }
 	return []shape{
@@ -54,9 +54,8 @@ func shapes() []shape {
 	}
 }
 
-// hydra is an end in the words of Hydra. MPICH's tells no rank. Its process and its code may be
-// those of another rank on that host, which was ended after the first one, so that only the
-// host counts.
+// hydra reads an end as Hydra writes it. MPICH names no rank. Its pid and exit code may belong to
+// another rank on that host that was killed later, so only the host is used.
 func hydra(f []string) (e End, ok bool) {
 	switch {
 	case f[1] == "":
@@ -70,8 +69,8 @@ func hydra(f []string) (e End, ok bool) {
 	return e, ok
 }
 
-// endOf reads the parts of a notice, of which "" stands for one that is not told. ok is false
-// where one is out of range.
+// endOf reads the parts of a notice; "" is a part that is missing. ok is false if a part is out of
+// range.
 func endOf(rank, pid, host, code, signal string) (e End, ok bool) {
 	ok = true
 	number := func(text string, most int) int {
@@ -90,23 +89,23 @@ func endOf(rank, pid, host, code, signal string) (e End, ok bool) {
 	return e, ok
 }
 
-// Reader finds the ends in a stream. It is a writer that takes everything.
+// Reader finds the ends in a stream. It implements io.Writer and accepts every byte.
 type Reader struct {
 	now    func() time.Time
 	shapes []shape
 
 	mu   sync.Mutex
-	line []byte // so far
-	open *shape // of the notice that has begun; nil: none
+	line []byte // the current line so far
+	open *shape // shape of the unfinished notice; nil if there is none
 	left int    // lines that it may still have
-	text string // of it
+	text string // its text so far
 	ends []End
 }
 
-// NewReader gives a Reader that dates ends by now.
+// NewReader returns a Reader that takes the time of each end from now.
 func NewReader(now func() time.Time) *Reader { return &Reader{now: now, shapes: shapes()} }
 
-// Ends returns what was found so far, in the order of the stream.
+// Ends returns the ends found so far, in the order of the stream.
 func (r *Reader) Ends() []End {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,13 +127,13 @@ func (r *Reader) Write(p []byte) (int, error) {
 		r.keep(p[:i])
 		r.take()
 		p = p[i+1:]
-		if !may && r.open == nil { // most output: only its last line may go on in a notice
+		if !may && r.open == nil { // the usual case: only the last line may continue in a notice
 			p = p[bytes.LastIndexByte(p, '\n')+1:]
 		}
 	}
 }
 
-// Close implements io.Closer. A notice without its last newline is read.
+// Close implements io.Closer. It reads a notice whose last newline is missing.
 func (r *Reader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,7 +141,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// mayBegin reports whether a notice begins within p.
+// mayBegin reports whether a notice may begin within p.
 func (r *Reader) mayBegin(p []byte) bool {
 	for _, s := range r.shapes {
 		if bytes.Contains(p, []byte(s.begins)) {
@@ -152,7 +151,7 @@ func (r *Reader) mayBegin(p []byte) bool {
 	return false
 }
 
-// keep adds to the line, as far as it is read.
+// keep adds p to the line, up to the limit.
 func (r *Reader) keep(p []byte) {
 	r.line = append(r.line, p[:min(len(p), lineMost-len(r.line))]...)
 }
@@ -180,7 +179,7 @@ func (r *Reader) take() {
 	}
 }
 
-// begun returns the shape that begins in a line, nil for none.
+// begun returns the shape that begins in a line, or nil.
 func (r *Reader) begun(line string) *shape {
 	for i, s := range r.shapes {
 		if strings.Contains(line, s.begins) {
@@ -195,8 +194,8 @@ var (
 	tag    = regexp.MustCompile(`^(\[[^\[\] ]*\](<[a-z]+>)?:? ?)+`)
 )
 
-// plain is a line without terminal escapes, without the tag that an mpirun puts before a
-// rank's lines, and with single blanks.
+// plain returns a line without terminal escapes, without the tag that mpirun puts before the lines
+// of a rank, and with single blanks.
 func plain(line []byte) string {
 	text := escape.ReplaceAllString(string(line), "")
 	text = tag.ReplaceAllString(strings.TrimSpace(text), "")
