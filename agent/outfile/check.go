@@ -9,17 +9,17 @@ import (
 	"path/filepath"
 )
 
-// mostRead is how much of a file Check reads: what is larger is not ours.
+// mostRead is how many bytes of a file Check reads. A larger file is not ours.
 const mostRead = 64 << 20
 
-// TakenError is a file that somebody else wrote.
+// TakenError reports a file that Muster did not write.
 type TakenError struct{ Path string }
 
 func (e *TakenError) Error() string {
 	return e.Path + " exists, and its content is not that of an earlier run; it is not overwritten"
 }
 
-// Hint is the way out of err, an error of Check or Write.
+// Hint returns what to do about err, an error of Check or Write.
 func Hint(err error) string {
 	var taken *TakenError
 	if errors.As(err, &taken) {
@@ -28,9 +28,8 @@ func Hint(err error) string {
 	return "name a file in a directory that can be written"
 }
 
-// Check reports why path cannot be written, or nil. ours tells whether a file
-// with that content may be replaced. Errors: *TakenError, and those of the
-// file system.
+// Check returns the reason why path cannot be written, or nil. ours reports whether a file with
+// that content may be replaced. Errors: *TakenError, and those of the file system.
 func Check(path string, ours func(text []byte) bool) error {
 	info, err := os.Stat(path)
 	switch {
@@ -58,7 +57,7 @@ func Check(path string, ours func(text []byte) bool) error {
 	return nil
 }
 
-// directory checks that path can be made: its directory exists.
+// directory checks that the directory of path exists, so that path can be created.
 func directory(path string) error {
 	info, err := os.Stat(filepath.Dir(path))
 	switch {

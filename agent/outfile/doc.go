@@ -1,11 +1,9 @@
-// Package outfile writes files whose paths a user has named for results: a
-// report, a list of metrics.
+// Package outfile writes results to files that the user named: a report, a list of metrics.
 //
-// [Check] tells before a run whether the path may be written, [Write] writes it
-// whole or not at all. Neither replaces a file that somebody else wrote: the
-// caller says by its content which files are its own, so that the same command
-// can run again. An empty file and a device may always be written. A user who
-// wants a file replaced removes it.
+// [Check] reports before a run whether the path may be written. [Write] writes the file completely
+// or not at all. Neither replaces a foreign file: the caller recognizes its own files by their
+// content, so that the same command can run again. An empty file and a device may always be
+// written. A user who wants to replace another file removes it first.
 //
-// It knows nothing of what is written, and builds everywhere.
+// The package is independent of what is written, and builds on every platform.
 package outfile

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// Write makes path hold text, whole or not at all, after Check. Where the
-// directory takes no new file, or path is a mount, a link or a device, the file
-// itself is written. Errors name path: *TakenError, *fs.PathError.
+// Write calls Check and then makes path hold text, completely or not at all. If the directory
+// accepts no new file, or if path is a mount, a link or a device, Write overwrites the file itself.
+// Errors name path: *TakenError, *fs.PathError.
 func Write(path string, text []byte, ours func(text []byte) bool) error {
 	if err := Check(path, ours); err != nil {
 		return err
@@ -18,14 +18,14 @@ func Write(path string, text []byte, ours func(text []byte) bool) error {
 	info, err := os.Lstat(path)
 	there := err == nil
 	if there && !info.Mode().IsRegular() {
-		err = overwrite(path, text) // a rename would put a file in place of /dev/stdout
+		err = overwrite(path, text) // a rename would replace /dev/stdout by a file
 	} else if err = replace(path, text); there && isBarred(err) {
 		err = overwrite(path, text)
 	}
 	return named(path, err)
 }
 
-// named puts path in the place of a temporary file's.
+// named replaces the path of a temporary file in an error by path.
 func named(path string, err error) error {
 	var perr *fs.PathError
 	if errors.As(err, &perr) {
@@ -53,8 +53,8 @@ func replace(path string, text []byte) error {
 	return nil
 }
 
-// isBarred reports whether no file can be made beside the existing one, or put
-// in its place.
+// isBarred reports whether the error means that no file can be created beside the existing one, or
+// take its place.
 func isBarred(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EBUSY)
 }
