@@ -8,10 +8,10 @@ import (
 
 // Host is one line of a hostfile.
 type Host struct {
-	// Name is what the launcher hands to its remote agent: an IP address, a
-	// host name or a pod name, optionally after "user@". No white space, no '#'.
+	// Name is what the launcher passes to its remote agent: an IP address, a host name or a pod
+	// name, optionally after "user@". It has no white space and no '#'.
 	Name string
-	// Slots is how many ranks the host takes, at least 1.
+	// Slots is the number of ranks that the host takes, at least 1.
 	Slots int
 }
 

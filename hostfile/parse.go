@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// MaxSlots bounds the slots of one host: a larger number is a typing error, and
-// sums of slots must not overflow.
+// MaxSlots limits the slots of one host. A larger number is a typing error, and the sum of slots
+// must not overflow.
 const MaxSlots = 1 << 20
 
-// Parse reads a hostfile of either dialect, also mixed. '#' begins a comment,
-// blank lines count for nothing, a host without a number has one slot. Of Open
-// MPI's other keys max_slots is checked and dropped (Muster never places ranks
-// itself); anything else is an error that names the line, because a key that
-// is passed over silently puts ranks where the user did not want them.
+// Parse reads a hostfile in either dialect, or a mix of both. '#' begins a comment, blank lines are
+// ignored, and a host without a number has one slot. Of Open MPI's other keys, max_slots is checked
+// and dropped, because Muster never places ranks itself. Any other key is an error that names the
+// line: ignoring it would put ranks where the user did not want them.
 //
-// Errors: "parse hostfile: line N: ..." and the reader's own.
+// Errors: "parse hostfile: line N: ..." and those of the reader.
 func Parse(r io.Reader) ([]Host, error) {
 	var hosts []Host
 	lines := bufio.NewScanner(r)
@@ -69,8 +68,8 @@ func parseLine(fields []string) (Host, error) {
 	return host, nil
 }
 
-// parseName splits "name", "name:N", "[v6]", "[v6]:N" and a bare IPv6 address,
-// whose colons separate no number.
+// parseName splits "name", "name:N", "[v6]" and "[v6]:N". The colons of a bare IPv6 address
+// separate no number.
 func parseName(field string) (host Host, numbered bool, err error) {
 	name, number, numbered := field, "", false
 	switch {

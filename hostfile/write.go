@@ -8,18 +8,16 @@ import (
 	"path/filepath"
 )
 
-// Write makes path hold exactly data with the permission bits of mode (the
-// umask does not count). The bytes go to a temporary file in the same directory,
-// are synced, and take path's place by rename: Horovod re-reads its host list
-// every second and mpirun may start at any moment, so no reader may see a part.
-// A symbolic link at path is replaced, not followed.
+// Write makes path hold exactly data, with the permission bits of mode; the umask does not apply.
+// It writes and syncs a temporary file in the same directory and renames it to path. Horovod
+// re-reads its host list every second and mpirun may start at any moment, so no reader may see a
+// part. A symbolic link at path is replaced, not followed.
 //
-// On an error ("write hostfile: ...") path is as it was and nothing is left
-// beside it.
+// After an error ("write hostfile: ...") path is unchanged and no temporary file is left.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	err := write(path, data, mode)
 	var perr *fs.PathError
-	if errors.As(err, &perr) { // the temporary file is ours to know of
+	if errors.As(err, &perr) { // the user does not know the temporary file
 		err = &fs.PathError{Op: perr.Op, Path: path, Err: perr.Err}
 	}
 	if err != nil {
@@ -54,7 +52,7 @@ func fill(f *os.File, data []byte, mode fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// syncDir makes the rename itself durable.
+// syncDir makes the rename durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
