@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// MPI daemons, as /proc/PID/comm has them: the kernel keeps 15 bytes.
+// Names of MPI daemons in /proc/PID/comm; the kernel keeps 15 bytes.
 const (
 	daemonORTE   = "orted"           // Open MPI 4
 	daemonPRTE   = "prted"           // Open MPI 5
@@ -15,12 +15,12 @@ const (
 	daemonBstrap = "hydra_bstrap_pr" // Intel MPI: hydra_bstrap_proxy
 )
 
-// Comm is what a program of that file name is called in /proc/PID/stat: TASK_COMM_LEN of
-// include/linux/sched.h leaves 15 bytes.
+// Comm returns the name of a program file in /proc/PID/stat: TASK_COMM_LEN of include/linux/sched.h
+// leaves 15 bytes.
 func Comm(base string) string { return base[:min(len(base), 15)] }
 
-// IsMPIDaemon says whether a process of that name is one that mpirun starts on
-// each host and that starts the ranks there.
+// IsMPIDaemon reports whether a process of that name is the daemon that mpirun starts on each host
+// to start the ranks there.
 func IsMPIDaemon(comm string) bool {
 	switch comm {
 	case daemonORTE, daemonPRTE, daemonHydra, daemonBstrap:
@@ -29,9 +29,8 @@ func IsMPIDaemon(comm string) bool {
 	return false
 }
 
-// IsMPIRun tells whether argv[0] is an MPI launcher by its name: mpirun,
-// mpiexec, orterun, prterun, with a family's suffix (mpiexec.hydra,
-// mpirun.openmpi, mpiexec.mpich) or without.
+// IsMPIRun reports whether argv[0] names an MPI launcher: mpirun, mpiexec, orterun or prterun, with
+// or without the suffix of a family (mpiexec.hydra, mpirun.openmpi, mpiexec.mpich).
 func IsMPIRun(argv0 string) bool {
 	stem, _, _ := strings.Cut(filepath.Base(argv0), ".")
 	return slices.Contains([]string{"mpirun", "mpiexec", "orterun", "prterun"}, stem)

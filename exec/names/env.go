@@ -2,67 +2,66 @@ package names
 
 // Environment variables that Muster reads or sets.
 const (
-	// EnvJob is the job's name; without --selector it also selects the workers.
+	// EnvJob is the name of the job. Without --selector it also selects the workers.
 	EnvJob = "MUSTER_JOB"
-	// EnvNamespace is the job's namespace; default: the pod's own.
+	// EnvNamespace is the namespace of the job; default: the pod's own.
 	EnvNamespace = "MUSTER_NAMESPACE"
-	// EnvWorkers is how many workers the launcher waits for.
+	// EnvWorkers is the number of workers that the launcher waits for.
 	EnvWorkers = "MUSTER_WORKERS"
-	// EnvPods lists the workers' pods by name, for a launcher that may not list
-	// those of its namespace.
+	// EnvPods lists the workers' pods by name, for a launcher without the right to list pods.
 	EnvPods = "MUSTER_PODS"
 	// EnvSlots is the number of slots of each worker.
 	EnvSlots = "MUSTER_SLOTS"
-	// EnvPodUID is the pod's uid by the downward API; it is part of the epoch.
+	// EnvPodUID is the pod's uid, from the downward API. It is part of the epoch.
 	EnvPodUID = "MUSTER_POD_UID"
-	// EnvPodName is the pod's name by the downward API; default: the host name.
+	// EnvPodName is the pod's name, from the downward API; default: the host name.
 	EnvPodName = "MUSTER_POD_NAME"
-	// EnvPodIP is the pod's address by the downward API.
+	// EnvPodIP is the pod's address, from the downward API.
 	EnvPodIP = "MUSTER_POD_IP"
-	// EnvDir is the private directory of sockets and spools; see Dirs.
+	// EnvDir is the private directory of sockets and spools; see package rundir.
 	EnvDir = "MUSTER_DIR"
 	// EnvBroker is the path of the launcher's broker socket, for `agent rsh`.
 	EnvBroker = "MUSTER_BROKER"
-	// EnvSession marks every process of a session with the session's id:
-	// orted leaves its process group and session, the environment stays.
+	// EnvSession marks every process of a session with the session's id. orted leaves its process
+	// group and session, but keeps the environment.
 	EnvSession = "MUSTER_SESSION"
-	// EnvWorker is the worker's name, in its sessions only: Hydra copies the
+	// EnvWorker is the name of the worker. Only sessions have it, because Hydra copies the
 	// launcher's environment over the worker's.
 	EnvWorker = "MUSTER_WORKER"
-	// EnvFake marks everything that runs "in" a fake worker, as a container's
-	// boundary would: a rehearsed kill and the end take all of it. It is no flag's
-	// variable: `agent` in there is not asked to start workers of its own.
+	// EnvFake marks every process inside a fake worker, like the boundary of a container: a
+	// simulated kill and the end of the worker stop all of them. No flag has this variable, so that
+	// `agent` inside does not start fake workers itself.
 	EnvFake = "MUSTER_FAKE_WORKER"
-	// EnvToken is the token of a job without a launcher; our processes do not get it.
+	// EnvToken is the token of a job without a launcher. The user's processes do not get it.
 	EnvToken = "MUSTER_TOKEN"
-	// EnvPodIndex is the pod's number by the downward API, from the label
-	// LabelPodIndex of StatefulSets.
+	// EnvPodIndex is the index of the pod, which the downward API takes from LabelPodIndex of
+	// StatefulSets.
 	EnvPodIndex = "MUSTER_POD_INDEX"
 	// EnvCompletionIndex is set by Indexed Jobs.
 	EnvCompletionIndex = "JOB_COMPLETION_INDEX"
-	// EnvOutput is --output of agent run; OutputTag has it put the rank before each line.
+	// EnvOutput is --output of agent run. OutputTag puts the rank before each line.
 	EnvOutput = "MUSTER_OUTPUT"
 	OutputTag = "tag"
-	// EnvLogFormat is --log-format of agent run; LogJSON makes every line of ours JSON.
+	// EnvLogFormat is --log-format of agent run. LogJSON makes each line of the log a JSON object.
 	EnvLogFormat = "MUSTER_LOG_FORMAT"
 	LogJSON      = "json"
-	// EnvAttempt counts the runs of the group, from 0.
+	// EnvAttempt is the number of the attempt, from 0.
 	EnvAttempt = "MUSTER_ATTEMPT"
 )
 
 // Paths inside the pods.
 const (
-	// AgentPath is where an injected agent lies.
+	// AgentPath is the path of an injected agent.
 	AgentPath = "/muster/agent"
-	// MPIDir holds hostfile, kubexec.sh and discover_hosts.sh, the paths that
-	// mpi-operator v1 users have in their manifests.
+	// MPIDir holds hostfile, kubexec.sh and discover_hosts.sh: the paths in the manifests of
+	// mpi-operator v1 users.
 	MPIDir = "/etc/mpi"
-	// TerminationLog is where the kubelet reads a container's last words.
+	// TerminationLog is where the kubelet reads the termination message of a container.
 	TerminationLog = "/dev/termination-log"
-	// WorkerSocket and BrokerSocket are file names within the private directory.
+	// WorkerSocket and BrokerSocket are file names in the private directory.
 	WorkerSocket = "worker.sock"
 	BrokerSocket = "broker.sock"
 )
 
-// JoinPort is where rank 0 of a job without a launcher listens, unless told otherwise.
+// JoinPort is the default port of rank 0 in a job without a launcher.
 const JoinPort = 9377

@@ -2,13 +2,13 @@ package names
 
 import "time"
 
-// DefaultGrace is the grace of a worker or member whose pod's is not known.
+// DefaultGrace is the grace of a worker or member if the grace period of its pod is not known.
 const DefaultGrace = 25 * time.Second
 
-// Grace is how long the processes of a pod have between being asked to end and KILL, of
-// the period that the kubelet gives the pod (terminationGracePeriodSeconds): the rest, a
-// fifth and 5 s at most, is for ending what is left and for telling the ends.
+// Grace returns the time between TERM and KILL for the processes of a pod, given the pod's
+// terminationGracePeriodSeconds. The rest of the period, a fifth and at most 5 s, is for stopping
+// what is left and for reporting the exit codes.
 func Grace(period time.Duration) time.Duration { return period - min(period/5, 5*time.Second) }
 
-// Period is the period whose Grace is grace.
+// Period returns the pod's grace period that gives this grace.
 func Period(grace time.Duration) time.Duration { return grace + min(grace/4, 5*time.Second) }

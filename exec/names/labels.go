@@ -4,28 +4,27 @@ package names
 const (
 	// LabelJob names the job that a pod belongs to.
 	LabelJob = "muster.dev/job"
-	// LabelRole is the pod's role in its job: RoleLauncher or RoleWorker.
+	// LabelRole is the role of the pod in its job: RoleLauncher or RoleWorker.
 	LabelRole = "muster.dev/role"
-	// LabelIndex is the worker's number within its role, from 0.
+	// LabelIndex is the number of the worker within its role, from 0.
 	LabelIndex = "muster.dev/index"
-	// LabelPod is the plain name of a job's pod: a replacement that had to take
-	// another name has it too.
+	// LabelPod is the original name of a pod of a job. A replacement with another name has it too.
 	LabelPod = "muster.dev/pod"
-	// LabelAttempt counts the runs of a LaunchJob's pods, from 1.
+	// LabelAttempt counts the attempts of a LaunchJob's pods, from 1.
 	LabelAttempt = "muster.dev/attempt"
-	// LabelServe has an object of Kubeflow's kinds, or those of a namespace, served in
-	// place: true, or false.
+	// LabelServe on an object of Kubeflow's kinds, or on a namespace, says whether they are served
+	// in place: true or false.
 	LabelServe = "muster.dev/serve"
 
-	// Index labels that others set; see rendezvous for the order in which they count.
+	// Index labels that other controllers set; package rendezvous has their order of precedence.
 	LabelCompletionIndex = "batch.kubernetes.io/job-completion-index"
 	LabelPodIndex        = "apps.kubernetes.io/pod-index"
 	LabelReplicaIndex    = "training.kubeflow.org/replica-index"
-	// LabelReplicaType is the role as the Kubeflow training operators write it:
-	// "master", "worker", "ps"; newer ones in lower case, older ones not.
+	// LabelReplicaType is the role as the Kubeflow training operators write it: "master", "worker",
+	// "ps". Newer operators write it in lower case, older ones do not.
 	LabelReplicaType = "training.kubeflow.org/replica-type"
 
-	// AnnotationDefaultContainer names the container that kubectl exec takes.
+	// AnnotationDefaultContainer names the container that kubectl exec uses.
 	AnnotationDefaultContainer = "kubectl.kubernetes.io/default-container"
 )
 
@@ -35,8 +34,9 @@ const (
 	RoleWorker   = "worker"
 )
 
-// Controller is the controller's name in managedBy.
+// Controller is the name of the controller in managedBy.
 const Controller = "muster.dev/controller"
 
-// DefaultDelivery is how the agent gets into a LaunchJob's pods when nobody says: it works with every image.
+// DefaultDelivery is the default way to get the agent into the pods of a LaunchJob. It works with
+// every image.
 const DefaultDelivery = "init"

@@ -1,8 +1,7 @@
 package names
 
-// Variables lists the environment variables that begin with MUSTER_, belong to no setting of
-// agent/settings, and are read by our programs, by the processes they start, or by our own
-// tests and tools.
+// Variables lists the environment variables that begin with MUSTER_ and belong to no setting of
+// agent/settings. Our programs, the processes that they start, or our tests and tools read them.
 func Variables() []string {
 	flags := []string{"MUSTER_EXPLAIN", "MUSTER_FORMAT"} // of env and hosts
 	told := []string{EnvPodUID, EnvPodName, EnvPodIP, EnvPodIndex, EnvDir, EnvToken, "MUSTER_MPI_DIR", "MUSTER_TERMINATION_LOG", "MUSTER_NAMESPACES", "MUSTER_AGENT_IMAGE"}
@@ -10,8 +9,7 @@ func Variables() []string {
 	return append(append(append(flags, told...), ranks...), TestVariables()...)
 }
 
-// TestVariables lists the variables of our own tests and tools, which may start any
-// of our programs.
+// TestVariables lists the variables of our tests and tools, which may start any of our programs.
 func TestVariables() []string {
 	return []string{
 		"MUSTER_AUDIT_LOG", "MUSTER_BIN", "MUSTER_CLUSTER", "MUSTER_CLUSTER_DIR", "MUSTER_E2E_IDLE", "MUSTER_E2E_KEEP", "MUSTER_FRAMEWORKS", "MUSTER_IMAGES_DIR",

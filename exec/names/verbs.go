@@ -1,6 +1,6 @@
 package names
 
-// SmallVerbs returns the verbs of the small binary `agent` that people type. It hands all
-// other verbs to agent-launcher. Two more are not listed: attach without a name and lay,
-// which the launcher runs in workers.
+// SmallVerbs returns the verbs of the small binary `agent` that people type. It passes all other
+// verbs to agent-launcher. Two verbs are not listed, because only the launcher runs them, in
+// workers: attach without a name, and lay.
 func SmallVerbs() []string { return []string{"worker", "ready", "rsh", "install", "join"} }
