@@ -16,8 +16,8 @@ import (
 
 const sharedMemory = "/dev/shm"
 
-// Candidates lists the places for the private directory, best first. With
-// $MUSTER_DIR set it is the only one.
+// Candidates lists the possible private directories, best first. If $MUSTER_DIR is set, it is the
+// only one.
 func Candidates() []string {
 	if dir := os.Getenv(names.EnvDir); dir != "" {
 		return []string{dir}
@@ -32,8 +32,8 @@ func Candidates() []string {
 		filepath.Join(sharedMemory, own))
 }
 
-// Create makes, or takes over, the first candidate that can be a private
-// directory. The error names every candidate and its fault.
+// Create creates or takes over the first candidate that can be a private directory. The error names
+// every candidate and its problem.
 func Create() (dir string, err error) {
 	var faults []error
 	for _, dir := range Candidates() {
@@ -46,9 +46,8 @@ func Create() (dir string, err error) {
 	return "", fmt.Errorf("make a private directory: %w", errors.Join(faults...))
 }
 
-// SpillDirs lists where output may wait in files: in dir, else among the other
-// temporary files. Never in shared memory, which is MPI's: sockets may stand
-// there, spill files may not.
+// SpillDirs lists where output may be spilled to disk: in dir, else in the other temporary
+// directories. It never lists shared memory: sockets may be there, but MPI needs the space.
 func SpillDirs(dir string) []string {
 	var list []string
 	for _, d := range []string{dir, os.TempDir()} {
@@ -76,7 +75,7 @@ func create(dir string) error {
 	}
 	defer p.close()
 	if made {
-		// A umask may have taken bits away from our own directory.
+		// A umask may have removed bits from our own directory.
 		if err := os.Chmod(p.at("."), 0o700); err != nil {
 			return err
 		}
@@ -84,7 +83,7 @@ func create(dir string) error {
 	if err := p.check(os.Getuid()); err != nil {
 		return err
 	}
-	// Also answers for a read-only file system, where mkdir says "exists".
+	// This also detects a read-only file system, where mkdir reports "exists".
 	if err := unix.Access(p.at("."), unix.W_OK|unix.X_OK); err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}

@@ -10,8 +10,8 @@ import (
 // laidPrefix begins the names of the directories that Laid makes.
 const laidPrefix = "laid-"
 
-// Laid makes a directory below dir, which is one of Create, for small files that
-// processes beside us are to read; only we can write or enter it.
+// Laid creates a directory in dir (from Create) for small files that other processes of the
+// container read. Only our uid can write or enter it.
 func Laid(dir string) (string, error) {
 	path, err := os.MkdirTemp(dir, laidPrefix)
 	if err != nil {
@@ -20,7 +20,7 @@ func Laid(dir string) (string, error) {
 	return path, nil
 }
 
-// Clear removes every directory that Laid has made below dir.
+// Clear removes every directory that Laid has created in dir.
 func Clear(dir string) error {
 	all, err := filepath.Glob(filepath.Join(dir, laidPrefix+"*"))
 	if err != nil {

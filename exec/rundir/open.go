@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// private is an open directory. Names that are looked up through it cannot be led
-// elsewhere: a symbolic link that is put in its path later changes nothing.
+// private is an open directory. A symbolic link that is later put in its path does not change where
+// names in it lead.
 type private struct {
 	path string
 	file *os.File
 }
 
-// openPrivate opens dir and checks that it is a real directory of our own that
-// nobody else can enter. The caller closes it.
+// openPrivate opens dir and checks that it is a real directory of our own that no other user can
+// enter. The caller closes it.
 func openPrivate(dir string) (*private, error) {
 	p, err := openDir(dir)
 	if err != nil {
@@ -30,8 +30,7 @@ func openPrivate(dir string) (*private, error) {
 	return p, nil
 }
 
-// openDir opens a directory of any owner and mode, without following a symbolic
-// link at its end.
+// openDir opens a directory of any owner and mode. It does not follow a symbolic link at its end.
 func openDir(dir string) (*private, error) {
 	for {
 		fd, err := unix.Open(dir, openFlags, 0)
@@ -62,7 +61,7 @@ func (p *private) check(user int) error {
 	return nil
 }
 
-// stat returns mode and owner of a name in the directory; it follows no link.
+// stat returns the mode and owner of a name in the directory. It follows no link.
 func (p *private) stat(name string) (mode uint32, owner int, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(p.file.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {

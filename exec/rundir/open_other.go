@@ -10,5 +10,5 @@ import (
 
 const openFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// at returns the plain path: workers and launchers run on Linux only.
+// at returns the plain path, because workers and launchers run only on Linux.
 func (p *private) at(name string) string { return filepath.Join(p.path, name) }

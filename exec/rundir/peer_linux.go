@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PeerCred tells the uid and pid of the process that made the other end of conn
-// (SO_PEERCRED, unix(7): as they were at connect).
+// PeerCred returns the uid and pid of the process at the other end of conn, as they were at connect
+// (SO_PEERCRED, unix(7)).
 func PeerCred(conn *net.UnixConn) (uid, pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

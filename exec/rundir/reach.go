@@ -11,16 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket is a socket in a private directory. The directory stays open until Close,
-// so nobody else can put another socket in its place.
+// Socket is a socket in a private directory. The directory stays open until Close, so no other user
+// can replace the socket.
 type Socket struct {
 	Path string
 	dir  *private
 	user int // owns the directory and the socket, and serves it
 }
 
-// Find returns our first socket called name in a private directory, or a
-// *NotFoundError.
+// Find returns our first socket of that name in a private directory, or a *NotFoundError.
 func Find(name string) (*Socket, error) {
 	missing := &NotFoundError{Name: name}
 	for _, dir := range Candidates() {
@@ -37,8 +36,8 @@ func Find(name string) (*Socket, error) {
 	return nil, missing
 }
 
-// Reach returns our socket at path. Its directory must be private. Root may reach
-// the sockets of other users.
+// Reach returns our socket at path. Its directory must be private. Root may reach the sockets of
+// other users.
 func Reach(path string) (*Socket, error) {
 	user := os.Getuid()
 	if user == 0 {
@@ -80,7 +79,7 @@ func (s *Socket) Close() { s.dir.close() }
 // Address returns a path for connect(2). It is valid until Close.
 func (s *Socket) Address() string { return s.dir.at(filepath.Base(s.Path)) }
 
-// Trust returns an error unless a server of that uid is the socket's owner or root.
+// Trust returns an error unless uid, which is the server's, is the socket's owner or root.
 func (s *Socket) Trust(uid int) error {
 	if uid != s.user && uid != 0 {
 		return fmt.Errorf("%s: served by uid %d, not by %d", s.Path, uid, s.user)
@@ -105,8 +104,7 @@ func (s *Socket) Dial() (*net.UnixConn, error) {
 	return c, nil
 }
 
-// errnoOf returns the errno in err, without the address in /proc that a reader
-// would not recognize.
+// errnoOf returns the errno in err, without the path in /proc, which a reader would not recognize.
 func errnoOf(err error) error {
 	var errno unix.Errno
 	if errors.As(err, &errno) {

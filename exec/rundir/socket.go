@@ -14,34 +14,34 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// MaxSocketPath is the longest path of a unix socket in bytes: sun_path of
-// unix(7) holds 108 with the closing NUL.
+// MaxSocketPath is the longest path of a unix socket in bytes: sun_path in unix(7) holds 108, with
+// the closing NUL.
 const MaxSocketPath = 107
 
-// NotFoundError tells that no socket of that name stands in any candidate.
+// NotFoundError reports that no candidate has a socket of that name.
 type NotFoundError struct {
 	Name   string   // the socket's file name
-	Looked []string // the paths that were tried
+	Looked []string // paths that were tried
 }
 
 func (e *NotFoundError) Error() string {
 	return "no " + e.Name + " of ours: looked for " + strings.Join(e.Looked, ", ")
 }
 
-// PathTooLongError tells that a socket cannot stand at Path.
+// PathTooLongError reports that Path is too long for a socket.
 type PathTooLongError struct{ Path string }
 
 func (e *PathTooLongError) Error() string {
 	return fmt.Sprintf("socket path %s has %d bytes, a unix socket takes %d at most", e.Path, len(e.Path), MaxSocketPath)
 }
 
-// Hint tells the way out.
+// Hint returns what to do about it.
 func (e *PathTooLongError) Hint() string {
 	return "set " + names.EnvDir + " to a shorter directory"
 }
 
-// Broker is the path of the launcher's broker socket: $MUSTER_BROKER, or the
-// one that Find finds.
+// Broker returns the path of the launcher's broker socket: $MUSTER_BROKER, or the one that Find
+// finds.
 func Broker() (string, error) {
 	if path := os.Getenv(names.EnvBroker); path != "" {
 		return path, nil
@@ -54,10 +54,9 @@ func Broker() (string, error) {
 	return s.Path, nil
 }
 
-// Listen opens a unix stream socket at path with mode 0600. The directory must
-// be one of Create: only because nobody else can enter it is there no moment in
-// which the socket stands open between bind and chmod. A socket that a dead
-// process left behind is replaced; one that answers is an error.
+// Listen opens a unix stream socket at path with mode 0600. The directory must come from Create: no
+// other user can enter it, so the socket is not exposed between bind and chmod. Listen replaces a
+// socket that a dead process left behind; a socket that answers is an error.
 func Listen(path string) (*net.UnixListener, error) {
 	if len(path) > MaxSocketPath {
 		return nil, &PathTooLongError{Path: path}
@@ -83,7 +82,7 @@ func listen(dir *private, path string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, err
 	}
-	// This fails if the directory was replaced meanwhile: then the socket is not in ours.
+	// This fails if the directory was replaced meanwhile; the socket is then not in ours.
 	if err := os.Chmod(inside, 0o600); err != nil {
 		l.Close()
 		return nil, err
@@ -91,8 +90,8 @@ func listen(dir *private, path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// clear removes a socket that nobody listens on. It keeps one when it cannot tell,
-// as when the queue of a busy listener is full.
+// clear removes a socket without a listener. It keeps the socket if it cannot tell, for example if
+// the queue of a busy listener is full.
 func clear(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usualTemp is where programs put temporary files when nobody says otherwise.
+// usualTemp is the default directory of temporary files.
 const usualTemp = "/tmp"
 
-// Temp is the TMPDIR for what runs beside us: "" where none is needed, since the
-// user has set one or /tmp can be written; else a directory below dir, which is
-// one of Create, made if it is missing. Open MPI's daemons end where they cannot
-// make their session directory.
+// Temp returns the TMPDIR for processes of this container. It returns "" if none is needed, because
+// the user has set one or /tmp is writable. Otherwise it returns a directory in dir (from Create),
+// and creates it if necessary. Open MPI's daemons exit if they cannot create their session
+// directory.
 func Temp(dir string) (string, error) { return temp(dir, usualTemp) }
 
 func temp(dir, usual string) (string, error) {
@@ -25,8 +25,8 @@ func temp(dir, usual string) (string, error) {
 	return OwnTemp(dir)
 }
 
-// OwnTemp is the TMPDIR for what must not share /tmp: "" where the user has set one, who
-// then knows; else a directory as Temp makes it.
+// OwnTemp returns the TMPDIR for processes that must not share /tmp. It returns "" if the user has
+// set one, else a directory as in Temp.
 func OwnTemp(dir string) (string, error) {
 	if os.Getenv("TMPDIR") != "" {
 		return "", nil

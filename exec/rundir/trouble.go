@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// troubleFile lies beside the launcher's socket.
+// troubleFile is in the directory of the launcher's socket.
 const troubleFile = "trouble"
 
-// SetTrouble leaves word in dir, which is one of Create, of what is wrong with the run, for
-// Trouble. It stands until the given time, or, with the zero time, until it is replaced. An
-// empty sentence takes it back.
+// SetTrouble records in dir (from Create) what is wrong with the run; Trouble reads it. The
+// sentence is valid until the given time or, if that is zero, until the next one. An empty sentence
+// removes it.
 func SetTrouble(dir, sentence string, until time.Time) error {
 	path := filepath.Join(dir, troubleFile)
 	if sentence == "" {
@@ -34,8 +34,8 @@ func SetTrouble(dir, sentence string, until time.Time) error {
 	return os.Rename(path+".new", path)
 }
 
-// Trouble returns the sentence that the launcher with this socket has left, "" if there is
-// none at that time.
+// Trouble returns the sentence that the launcher with this socket has recorded, or "" if none is
+// valid at that time.
 func Trouble(socket string, now time.Time) (string, error) {
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(socket), troubleFile))
 	if errors.Is(err, fs.ErrNotExist) {
