@@ -12,15 +12,15 @@ import (
 const (
 	firstPause = 5 * time.Millisecond
 	lastPause  = time.Second
-	// lookAgain bounds how long a connection can wait in the queue after the kernel
-	// has withheld it: the poller reports each connection only once.
+	// lookAgain limits how long a connection can wait in the queue after accept has failed: the
+	// poller reports each connection only once.
 	lookAgain = 15 * time.Second
 )
 
-// Accept hands every connection of l to take until ctx ends, and then returns
-// nil. The caller closes l when ctx ends. After a passing error, Accept tries
-// again, after pauses of 5 ms to 1 s; it calls troubled with the first error of a
-// row, and with nil once connections come again. Any other error ends Accept.
+// Accept passes every connection of l to take until ctx ends, and then returns nil. The caller
+// closes l when ctx ends. After a passing error, Accept tries again, with pauses of 5 ms to 1 s. It
+// calls troubled with the first error of a series, and with nil when connections arrive again. Any
+// other error ends Accept.
 func Accept(ctx context.Context, l net.Listener, take func(net.Conn), troubled func(error)) error {
 	pause, inTrouble := firstPause, false
 	for {
@@ -63,7 +63,7 @@ func acceptOne(l net.Listener) (net.Conn, error) {
 	return l.Accept()
 }
 
-// sleep waits for d, and reports whether ctx still holds.
+// sleep waits for d, and reports whether ctx is still active.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

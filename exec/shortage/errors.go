@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Passes reports whether err comes from a shortage that may end by itself, or
-// from a peer that went away, so that the same call can be made again.
+// Passes reports whether err comes from a shortage that may end by itself, or from a peer that
+// disconnected, so that the call can be repeated.
 func Passes(err error) bool {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -16,16 +16,16 @@ func Passes(err error) bool {
 	}
 	return slices.Contains([]syscall.Errno{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS,
-		// epoll_ctl answers ENOSPC when a user watches too many descriptors.
+		// epoll_ctl returns ENOSPC if a user watches too many descriptors.
 		syscall.ENOSPC,
 		syscall.EINTR, syscall.EAGAIN, syscall.ECONNABORTED, syscall.ECONNRESET,
-		// Errors of the network that accept(2) passes on from a new connection.
+		// accept(2) returns pending network errors of a new connection.
 		syscall.ENETDOWN, syscall.EPROTO, syscall.ENOPROTOOPT, syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
 		syscall.EOPNOTSUPP, syscall.ENETUNREACH, syscall.ETIMEDOUT, syscall.EPERM,
 	}, errno)
 }
 
-// Hint says how to end the shortage that err comes from; "" for other errors.
+// Hint says how to end the shortage behind err. It returns "" for other errors.
 func Hint(err error) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):
@@ -42,7 +42,7 @@ func Hint(err error) string {
 	return ""
 }
 
-// HintIn is [Hint] for a sentence that ends with what another process said of an error.
+// HintIn is [Hint] for a sentence that ends with the error text of another process.
 func HintIn(sentence string) string {
 	for _, errno := range []syscall.Errno{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EAGAIN,
@@ -57,9 +57,8 @@ func HintIn(sentence string) string {
 	return ""
 }
 
-// Way returns the hint to print below err. A shortage of descriptors or memory comes
-// first: a hint that err carries was written for another cause. Otherwise it is the
-// hint that err carries, or [Hint].
+// Way returns the hint to print below err. A shortage of descriptors or memory comes first, because
+// a hint in err was written for another cause. Otherwise it is the hint in err, or [Hint].
 func Way(err error) string {
 	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS} {
 		if errors.Is(err, errno) {

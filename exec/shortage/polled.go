@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// errNotPolled: the runtime keeps the kernel's own answer to itself.
+// errNotPolled stands for the error of the kernel, which the runtime does not pass on.
 var errNotPolled = notPolled{errors.New("epoll does not watch it")}
 
 type notPolled struct{ error }
 
-// Hint is the way out for [Way].
+// Hint is the hint that [Way] prints.
 func (notPolled) Hint() string {
 	return "the user watches too many descriptors (sysctl fs.epoll.max_user_watches), or the node has no memory left"
 }
 
-// Polled returns f if the runtime's poller has taken it; otherwise it closes f and returns an
-// error. os.NewFile does not tell. A non-blocking file that nobody watches reads as empty at
+// Polled returns f if the runtime's poller has accepted it. Otherwise it closes f and returns an
+// error; os.NewFile does not report this. A non-blocking file that is not polled reads as empty at
 // once, which looks like its end.
 func Polled(f *os.File) (*os.File, error) {
 	if err := f.SetDeadline(time.Time{}); err != nil {
