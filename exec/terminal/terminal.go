@@ -1,11 +1,10 @@
-// Package terminal runs a command in a pod for somebody who sits before it, as
-// kubectl exec -it does: with a terminal of the window's size where there is one,
-// else with plain streams.
+// Package terminal runs a command in a pod interactively, like kubectl exec -it: with a terminal of
+// the window's size if there is one, else with plain streams.
 //
-// It takes a rest.Config, whose pod and what to run, and the program's own files.
-// It promises: the terminal is as it was before, whatever happens; the exit code of
-// the command is an *ExitError. It will not go on when the connection is lost: what
-// people type must not reach another shell than they believe.
+// It takes a rest.Config, the pod, the command, and the files of the program. It promises to
+// restore the terminal in every case, and to return the exit code of the command as an *ExitError.
+// It does not reconnect after a lost connection, because input must not reach another shell than
+// the user expects.
 package terminal
 
 import (
@@ -31,19 +30,19 @@ type Command struct {
 	In, Out, Err              *os.File
 }
 
-// ExitError is the end of a command that is not 0.
+// ExitError reports an exit code other than 0.
 type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("the command ended with %d", e.Code) }
 
-// resizeEvery is how often the window is looked at: not every system has a signal
+// resizeEvery is how often the size of the window is read, because not every system has a signal
 // for it.
 const resizeEvery = 250 * time.Millisecond
 
-// Run returns when the command has ended, or ctx has.
+// Run runs the command and returns when it has ended, or when ctx has.
 func Run(ctx context.Context, cfg *rest.Config, c Command) error {
 	tty := term.IsTerminal(int(c.In.Fd())) && term.IsTerminal(int(c.Out.Fd()))
-	var first error // of WebSocket, after which SPDY was tried
+	var first error // of WebSocket, before SPDY was tried
 	executor, err := dial(cfg, c, tty, func(err error) { first = err })
 	if err != nil {
 		return fmt.Errorf("exec in %s: %w", c.Pod, err)
@@ -65,7 +64,7 @@ func Run(ctx context.Context, cfg *rest.Config, c Command) error {
 	switch {
 	case errors.As(err, &exit):
 		return &ExitError{exit.Code}
-	case err != nil && errors.As(first, &upgrade) && apierrors.IsForbidden(upgrade.Cause): // SPDY's error is text
+	case err != nil && errors.As(first, &upgrade) && apierrors.IsForbidden(upgrade.Cause): // the error of SPDY is only text
 		return fmt.Errorf("exec in %s: %w", c.Pod, upgrade.Cause)
 	case err != nil:
 		return fmt.Errorf("exec in %s: %w", c.Pod, err)
@@ -73,7 +72,8 @@ func Run(ctx context.Context, cfg *rest.Config, c Command) error {
 	return nil
 }
 
-// dial prefers WebSocket, as kubectl does. refused gets its error if SPDY is tried then.
+// dial prefers WebSocket, like kubectl. If it falls back to SPDY, it calls refused with the
+// WebSocket error.
 func dial(cfg *rest.Config, c Command, tty bool, refused func(error)) (remotecommand.Executor, error) {
 	base, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
@@ -104,9 +104,9 @@ func dial(cfg *rest.Config, c Command, tty bool, refused func(error)) (remotecom
 	})
 }
 
-// window tells the size of the terminal, at first and whenever it has changed.
+// window reports the size of the terminal, at first and after each change.
 type window struct {
-	ctx  context.Context // of the command: the queue's interface takes none
+	ctx  context.Context // of the command: the interface of the queue takes none
 	of   *os.File
 	last remotecommand.TerminalSize
 }
