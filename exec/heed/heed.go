@@ -1,11 +1,10 @@
-// Package heed takes signals as os/signal does, but for those that this process
-// was started to ignore: nohup sets SIGHUP so, and a shell without job control
-// SIGINT and SIGQUIT of what it puts into the background. A signal that is
-// ignored stays so in every process that we start.
+// Package heed receives signals like os/signal, except for those that this process was started to
+// ignore. nohup ignores SIGHUP in this way, and a shell without job control ignores SIGINT and
+// SIGQUIT in background processes. An ignored signal stays ignored in every process that we start.
 //
-// Go's runtime keeps such a choice for SIGHUP and SIGINT. Of other signals it has
-// made its own before the program begins, and what they were is not known; SIGQUIT
-// is taken to be as SIGINT is.
+// Go's runtime keeps that choice for SIGHUP and SIGINT. It takes over other signals before the
+// program begins, so their previous state is not known. SIGQUIT is assumed to have the state of
+// SIGINT.
 package heed
 
 import (
@@ -15,15 +14,14 @@ import (
 	"syscall"
 )
 
-// Notify is signal.Notify for those of the signals that are not to be ignored.
+// Notify is signal.Notify without the signals that are ignored.
 func Notify(c chan<- os.Signal, signals ...os.Signal) {
-	if taken := unignored(signals); len(taken) > 0 { // of none, signal.Notify means all
+	if taken := unignored(signals); len(taken) > 0 { // without signals, signal.Notify would mean all
 		signal.Notify(c, taken...)
 	}
 }
 
-// Context is signal.NotifyContext for those of the signals that are not to be
-// ignored.
+// Context is signal.NotifyContext without the signals that are ignored.
 func Context(parent context.Context, signals ...os.Signal) (ctx context.Context, stop context.CancelFunc) {
 	taken := unignored(signals)
 	if len(taken) == 0 {
@@ -38,7 +36,7 @@ func unignored(signals []os.Signal) []os.Signal {
 		switch {
 		case signal.Ignored(s):
 		case s == syscall.SIGQUIT && signal.Ignored(os.Interrupt):
-			signal.Ignore(s) // else the runtime would dump its stacks, and end us
+			signal.Ignore(s) // otherwise the runtime dumps its stacks and exits
 		default:
 			taken = append(taken, s)
 		}
