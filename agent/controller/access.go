@@ -14,14 +14,14 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// byNames is the discovery of a launcher that may read its own pods only.
+// byNames is the discovery mode of a launcher that may read only its own pods.
 const byNames = "names"
 
-// account is the name of the launcher's ServiceAccount, Role and RoleBinding.
+// account returns the name of the launcher's ServiceAccount, Role and RoleBinding.
 func (b builder) account() string { return b.job.Name + "-" + names.RoleLauncher }
 
-// children are the objects that the pods need before they start: a headless Service, and
-// the account of a launcher whose template names none.
+// children returns the objects that the pods need before they start: a headless Service, and an
+// account for a launcher whose template names none.
 func (b builder) children() []client.Object {
 	all := []client.Object{b.service(b.job.Name, names.LabelJob)}
 	if b.job.Spec.Launcher == nil {
@@ -36,9 +36,9 @@ func (b builder) children() []client.Object {
 	return all
 }
 
-// service makes a headless Service of the pods whose label has its name: that by which
-// they know each other, from the moment that they are there, and those that Kubeflow's
-// operator had, one for each pod.
+// service returns a headless Service that selects the pods with the given name in the given label.
+// The pods use it to find each other as soon as they exist. A Service for each pod is as Kubeflow's
+// operator had it.
 func (b builder) service(name, label string) *corev1.Service {
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
@@ -51,7 +51,8 @@ func (b builder) service(name, label string) *corev1.Service {
 }
 
 // role lets the launcher find its pods and start the agent in its own workers. A Role cannot tell
-// whose a pod is, so own has only names of pods that the job controls. launcher is there already, too.
+// which job a pod belongs to, so own must hold only names of pods that the job controls. launcher
+// means that the launcher's pod exists too.
 func (b builder) role(own []string, launcher bool) *rbacv1.Role {
 	own = slices.Compact(slices.Sorted(slices.Values(own)))
 	rules := []rbacv1.PolicyRule{}
@@ -64,8 +65,8 @@ func (b builder) role(own []string, launcher bool) *rbacv1.Role {
 	}
 	if b.job.Spec.Discovery != byNames {
 		add("pods", nil, "list", "watch")
-		add("events", nil, "list") // why a node cannot prepare a worker
-	} else if len(readable) > 0 { // a rule without names is one for all pods
+		add("events", nil, "list") // to learn why a node cannot prepare a worker
+	} else if len(readable) > 0 { // a rule without names would cover all pods
 		add("pods", readable, "get")
 	}
 	if len(own) > 0 {
@@ -74,13 +75,12 @@ func (b builder) role(own []string, launcher bool) *rbacv1.Role {
 	return b.roleOf(rules)
 }
 
-// roleOf is the launcher's Role with these rules; without any it grants nothing.
+// roleOf returns the launcher's Role with these rules. Without rules it grants nothing.
 func (b builder) roleOf(rules []rbacv1.PolicyRule) *rbacv1.Role {
 	return &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: b.owned(b.account()), Rules: rules}
 }
 
-// binding gives the Role to the launcher's account: the one that the template
-// names, or ours.
+// binding gives the Role to the launcher's account: the one that the template names, or ours.
 func (b builder) binding() *rbacv1.RoleBinding {
 	account := cmp.Or(accountOf(&b.job.Spec.Launcher.Template.Spec), b.account())
 	return &rbacv1.RoleBinding{
@@ -101,11 +101,12 @@ func ownWorkers(places []place) (list []string) {
 	return list
 }
 
-// grant gives the launcher's account its Role, which names the job's own pods and no other.
+// grant creates or updates the Role of the launcher's account. The Role names only the job's own
+// pods.
 func (r *Reconciler) grant(ctx context.Context, from client.Reader, b builder, own []string, launcher bool) error {
 	role := b.role(own, launcher)
 	_, err := r.keep(ctx, from, b.job, role)
-	if apierrors.IsForbidden(err) { // the right to read events is optional: nobody can grant one that he lacks
+	if apierrors.IsForbidden(err) { // optional: the controller cannot grant the right to read events if it lacks that right
 		role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "events") })
 		_, err = r.keep(ctx, from, b.job, role)
 	}
@@ -115,7 +116,8 @@ func (r *Reconciler) grant(ctx context.Context, from client.Reader, b builder, o
 	return err
 }
 
-// revoke empties the Role of a job that has ended or has no pods: others may take the names in it.
+// revoke empties the Role of a job that has ended or has no pods, because another user may create
+// pods with the names in it.
 func (r *Reconciler) revoke(ctx context.Context, b builder) error {
 	if b.job.Spec.Launcher == nil {
 		return nil
@@ -129,7 +131,7 @@ func (r *Reconciler) revoke(ctx context.Context, b builder) error {
 	return err
 }
 
-// workerNames are those of the workers' pods while none was lost.
+// workerNames returns the original names of the workers' pods, without those of replacements.
 func (b builder) workerNames() (list []string) {
 	for _, s := range b.slots {
 		if !s.launcher() {

@@ -18,16 +18,16 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// fieldManager owns what we apply.
+// fieldManager owns the fields that the controller applies.
 const fieldManager = "muster-controller"
 
-// obstacle is what is in a job's way: one word and a sentence. As an error it ends
-// the making of children.
+// obstacle is the reason why a job does not run: one word and a sentence. As an error it stops the
+// creation of children.
 type obstacle struct{ reason, message string }
 
 func (o *obstacle) Error() string { return o.message }
 
-// ours is an error where an object that has a child's name is somebody else's.
+// ours returns an error if an object with the name of a child belongs to another owner.
 func ours(job *v1alpha1.LaunchJob, want, have client.Object) error {
 	if metav1.IsControlledBy(have, job) {
 		return nil
@@ -35,8 +35,9 @@ func ours(job *v1alpha1.LaunchJob, want, have client.Object) error {
 	return &obstacle{reasonTaken, fmt.Sprintf("there is a %s %s that is not this job's: rename one of them", want.GetObjectKind().GroupVersionKind().Kind, want.GetName())}
 }
 
-// create makes a child. One of ours that is there already is as good: a second
-// create, by a controller that was killed in between or whose cache is late, changes nothing.
+// create creates a child. It succeeds if the child exists already, so a repeated create changes
+// nothing. That happens if a controller was killed before it saw the child, or if its cache is
+// behind.
 func (r *Reconciler) create(ctx context.Context, job *v1alpha1.LaunchJob, child client.Object) error {
 	kind := child.GetObjectKind().GroupVersionKind()
 	err := r.Client.Create(ctx, child, client.FieldOwner(fieldManager))
@@ -51,8 +52,8 @@ func (r *Reconciler) create(ctx context.Context, job *v1alpha1.LaunchJob, child 
 	return ours(job, have, have)
 }
 
-// keep makes a child that is missing, and applies it, server-side, where the one
-// that is there says something else. It gives the child as it was found.
+// keep creates a child that is missing, and updates one that differs by server-side apply. It
+// returns the child as it was found.
 func (r *Reconciler) keep(ctx context.Context, from client.Reader, job *v1alpha1.LaunchJob, want client.Object) (client.Object, error) {
 	have := want.DeepCopyObject().(client.Object)
 	err := from.Get(ctx, client.ObjectKeyFromObject(want), have)
@@ -79,8 +80,8 @@ func (r *Reconciler) keep(ctx context.Context, from client.Reader, job *v1alpha1
 	return have, r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: wanted}), client.FieldOwner(fieldManager), client.ForceOwnership)
 }
 
-// contains tells whether an object has all that is wanted; defaults, which the
-// API server adds, are no difference.
+// contains reports whether an object has all wanted fields. Defaults that the API server adds are
+// no difference.
 func contains(have, want any) bool {
 	fields, ok := want.(map[string]any)
 	if !ok {
@@ -95,8 +96,8 @@ func contains(have, want any) bool {
 	return true
 }
 
-// gangObject makes the gang's object, and reads what its scheduler says where pods
-// wait for nodes.
+// gangObject creates the object of the gang. If pods are unscheduled, it also reads what the gang's
+// scheduler reports.
 func (r *Reconciler) gangObject(ctx context.Context, b builder, s scene) (*obstacle, error) {
 	kind, ok := gangKind(backend(b.job))
 	if !ok || len(s.steps.create) == 0 && !unscheduled(s.places) {
@@ -105,14 +106,14 @@ func (r *Reconciler) gangObject(ctx context.Context, b builder, s scene) (*obsta
 	var have client.Object
 	mapping, err := r.Client.RESTMapper().RESTMapping(kind)
 	switch {
-	case err == nil && backend(b.job) == kueue: // which makes it, of the pods
+	case err == nil && backend(b.job) == kueue: // Kueue creates its object from the pods
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(mapping.GroupVersionKind)
 		have, err = u, client.IgnoreNotFound(r.Reader.Get(ctx, client.ObjectKeyFromObject(b.job), u))
 	case err == nil:
 		have, err = r.keep(ctx, r.Reader, b.job, b.gang(mapping.GroupVersionKind.Version))
 	}
-	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) { // it may have been served once, and the mapper remembers it
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) { // NotFound: the cluster served it before, and the mapper still has it
 		return nil, &obstacle{reasonNoGang, fmt.Sprintf("gang.backend is %s, and this cluster serves no %s of %s: install it, or choose another", b.job.Spec.Gang.Backend, kind.Kind, kind.Group)}
 	}
 	if err != nil {
@@ -121,9 +122,9 @@ func (r *Reconciler) gangObject(ctx context.Context, b builder, s scene) (*obsta
 	return gangSays(have.(*unstructured.Unstructured)), nil
 }
 
-// gangSays reads the newest condition of a gang, if it is not one of success. Volcano
-// leaves both of its own True, each in its old place; Kubernetes 1.36 says
-// PodGroupScheduled, 1.37 PodGroupInitiallyScheduled; Kueue says QuotaReserved.
+// gangSays returns the newest condition of a gang, unless it is one of success. Volcano leaves both
+// of its conditions True, in their old places. Kubernetes 1.36 reports PodGroupScheduled, 1.37
+// reports PodGroupInitiallyScheduled, and Kueue reports QuotaReserved.
 func gangSays(u *unstructured.Unstructured) (says *obstacle) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	newest := ""
@@ -141,8 +142,8 @@ func gangSays(u *unstructured.Unstructured) (says *obstacle) {
 	return says
 }
 
-// obstacleOf puts what the API server said about a child into a reason. Other errors
-// are nobody's fault and are tried again.
+// obstacleOf converts the API server's rejection of a child into an obstacle. Other errors are
+// temporary and are retried.
 func obstacleOf(err error) *obstacle {
 	var o *obstacle
 	if !errors.As(err, &o) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {

@@ -11,15 +11,15 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// mostAttempts are kept in the status: the first half, in which the cause may be, and the
-// last.
+// mostAttempts is how many attempts the status keeps: half of them the first ones, which may hold
+// the cause, and half the last ones.
 const mostAttempts = 16
 
-// earlierAttempt is a line of the launcher's termination message.
+// earlierAttempt matches a line of the launcher's termination message.
 var earlierAttempt = regexp.MustCompile(`^` + names.EarlierAttempt + `(\d{1,9}) \(exit code (\d{1,3})\): (.*)$`)
 
-// earlier separates the last words of a container from what they tell of attempts before.
-// pod is the container's own.
+// earlier splits the termination message of a container into its own last words and the earlier
+// attempts that it reports. pod is the container's pod.
 func earlier(words, pod string) (own string, before []v1alpha1.FailedAttempt) {
 	var rest []string
 	for line := range strings.Lines(words) {
@@ -45,7 +45,7 @@ var (
 	onPod  = regexp.MustCompile(`\bworker ([-a-z0-9.]*[a-z0-9])(?: lost)?: (?:rank (\d{1,9}),)?`)       // worker pi-worker-1: rank 3, ...
 )
 
-// failureOf is a failure out of the last words of a container in that pod.
+// failureOf reads a failure from the last words of a container in that pod.
 func failureOf(words, pod string, code int32) v1alpha1.FirstFailure {
 	f := v1alpha1.FirstFailure{Pod: pod, ExitCode: code, Message: clip(words, 2000)}
 	rank := ""
@@ -61,7 +61,7 @@ func failureOf(words, pod string, code int32) v1alpha1.FirstFailure {
 	return f
 }
 
-// keep adds the attempts that a verdict tells of to those of the status.
+// keep adds the attempts in a verdict to those of the status.
 func keep(s *v1alpha1.LaunchJobStatus, v verdict) {
 	run := max(s.Attempt, 1)
 	all := slices.Clone(v.before)

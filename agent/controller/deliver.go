@@ -11,11 +11,11 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// agentVolume is the volume, and the init container, that bring the agent.
+// agentVolume is the name of the volume and of the init container that deliver the agent.
 const agentVolume = "muster-agent"
 
-// deliver gives the slot's container the agent at /muster, in one of two ways. An
-// image that has it baked in is left alone.
+// deliver puts the agent at /muster in the slot's container, in one of two ways. It does nothing
+// for an image that contains the agent.
 func (b builder) deliver(s slot, spec *corev1.PodSpec) {
 	own := s.own(spec)
 	dir := path.Dir(names.AgentPath)
@@ -42,11 +42,11 @@ func (b builder) deliver(s slot, spec *corev1.PodSpec) {
 	spec.Volumes, own.VolumeMounts = append(spec.Volumes, volume), append(own.VolumeMounts, mount)
 }
 
-// wanted: somebody will run the agent in the slot's container.
+// wanted reports whether the agent runs in the slot's container.
 func (b builder) wanted(s slot) bool { return b.job.Spec.Launcher != nil || !b.unwrapped(s) }
 
-// installRights are those of the container that copies the agent: as few as Pod
-// Security restricted asks for, and the user of the container that it is for.
+// installRights returns the security context of the container that copies the agent: the few rights
+// that Pod Security "restricted" allows, and the user of the container that the agent is for.
 func installRights(of *corev1.SecurityContext) *corev1.SecurityContext {
 	rights := &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
@@ -60,8 +60,8 @@ func installRights(of *corev1.SecurityContext) *corev1.SecurityContext {
 
 const shmVolume, shmPath = "muster-shm", "/dev/shm"
 
-// shm gives who takes ranks a /dev/shm that is larger than the runtime's 64 MiB: MPI and
-// the collectives of the others pass messages between ranks of one node there.
+// shm gives a container with ranks a /dev/shm that is larger than the runtime's 64 MiB. MPI and
+// other libraries pass messages between the ranks of one node there.
 func (b builder) shm(s slot, spec *corev1.PodSpec) {
 	own := s.own(spec)
 	given := slices.ContainsFunc(own.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == shmPath })
@@ -75,8 +75,8 @@ func (b builder) shm(s slot, spec *corev1.PodSpec) {
 	own.VolumeMounts = append(own.VolumeMounts, corev1.VolumeMount{Name: shmVolume, MountPath: shmPath})
 }
 
-// shmSize is the user's, else no limit but the pod's memory, for frameworks that
-// need one.
+// shmSize returns the user's size. The default for frameworks that need one has no limit except the
+// pod's memory.
 func shmSize(job *v1alpha1.LaunchJob) (size *resource.Quantity, want bool) {
 	if job.Spec.Shm != nil {
 		q, err := resource.ParseQuantity(string(*job.Spec.Shm))

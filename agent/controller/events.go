@@ -14,12 +14,12 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// readEvents reads why a node cannot prepare pods of the job, such as a ConfigMap that is missing, and what the
-// launcher reports. The right to read events is optional.
+// readEvents reads why a node cannot prepare pods of the job, such as a missing ConfigMap, and what
+// the launcher reports. The right to read events is optional.
 func (r *Reconciler) readEvents(ctx context.Context, job *v1alpha1.LaunchJob, s *scene) error {
 	unwell := len(s.places) > 0 && s.places[0].unwell()
 	if unwell || slices.ContainsFunc(s.places, func(p place) bool { return p.stage == starting && p.pod.Spec.NodeName != "" }) {
-		s.steps.again(retryAfter) // a stuck pod does not change
+		s.steps.again(retryAfter) // a stuck pod does not change, so no watch event comes
 	}
 	if !unwell && !slices.ContainsFunc(s.places, func(p place) bool { return p.pod != nil && rendezvous.Stuck(p.pod, s.now) }) {
 		return nil

@@ -12,16 +12,17 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// standsAfter is how many reconciles in a row fail before the job's status says so.
+// standsAfter is the number of failed reconciles in a row after which the job's status reports the
+// error.
 const standsAfter = 3
 
-// failures counts reconciles in a row that ended with an error, for each job.
+// failures counts, for each job, the reconciles in a row that returned an error.
 type failures struct {
 	mu    sync.Mutex
 	times map[types.NamespacedName]int
 }
 
-// count adds the end of one reconcile and gives how many in a row have failed.
+// count records the end of one reconcile and returns how many in a row have failed.
 func (f *failures) count(job types.NamespacedName, err error) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,7 +37,8 @@ func (f *failures) count(job types.NamespacedName, err error) int {
 	return f.times[job]
 }
 
-// stands writes an error that keeps ending reconciles into the job's reason and into an event. The reason of a job that is over stays: it says how the job ended.
+// stands writes a recurring error into the job's reason and into an event. If the job has ended,
+// its reason stays, because it says how the job ended.
 func (r *Reconciler) stands(ctx context.Context, key types.NamespacedName, failed error) error {
 	job := &v1alpha1.LaunchJob{}
 	if err := r.Client.Get(ctx, key, job); err != nil {

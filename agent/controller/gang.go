@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// The backends of a gang.
+// Backends of a gang.
 const (
 	volcano      = "volcano"
 	coscheduling = "coscheduling"
@@ -20,7 +20,7 @@ const (
 	workload     = "workload"
 )
 
-// What the schedulers' own documentation calls these.
+// Names from the schedulers' own documentation.
 const (
 	volcanoGroup      = "scheduling.k8s.io/group-name"
 	volcanoTask       = "volcano.sh/task-spec"
@@ -30,7 +30,7 @@ const (
 	kueueTotal        = "kueue.x-k8s.io/pod-group-total-count"
 )
 
-// backend is whose gang it is, "" where there is none.
+// backend returns the gang's backend, or "" if there is no gang.
 func backend(job *v1alpha1.LaunchJob) string {
 	if g := job.Spec.Gang; g != nil && g.Backend != "none" {
 		return g.Backend
@@ -38,8 +38,8 @@ func backend(job *v1alpha1.LaunchJob) string {
 	return ""
 }
 
-// gangKind is the kind of the object that is a backend's gang, before a look at the
-// versions that the cluster serves. Kueue makes its own, of the pods.
+// gangKind returns the kind of a backend's gang object, independent of the versions that the
+// cluster serves. Kueue creates its own from the pods.
 func gangKind(backend string) (schema.GroupKind, bool) {
 	if backend == kueue {
 		return schema.GroupKind{Group: "kueue.x-k8s.io", Kind: "Workload"}, true
@@ -49,8 +49,8 @@ func gangKind(backend string) (schema.GroupKind, bool) {
 	return schema.GroupKind{Group: group, Kind: "PodGroup"}, ok
 }
 
-// members is how many pods must fit at once: all, the launcher too, unless the
-// user says less.
+// members returns how many pods must fit at once: all including the launcher, unless the user says
+// less.
 func (b builder) members() int64 {
 	all := len(b.slots)
 	if e := b.job.Spec.Elastic; e != nil {
@@ -59,8 +59,8 @@ func (b builder) members() int64 {
 	return int64(ptr.Deref(b.job.Spec.Gang.MinMember, int32(all)))
 }
 
-// gang makes the gang's one object, nil for backends that need none. version is
-// one that the cluster serves.
+// gang returns the gang's object, or nil for backends that need none. version is one that the
+// cluster serves.
 func (b builder) gang(version string) *unstructured.Unstructured {
 	name := backend(b.job)
 	kind, ok := gangKind(name)
@@ -95,7 +95,7 @@ func taskTopology(t v1alpha1.Topology) map[string]string {
 	return all
 }
 
-// join puts a pod into the gang.
+// join adds a pod to the gang.
 func (b builder) join(pod *corev1.Pod, s slot) {
 	g := b.job.Spec.Gang
 	if backend(b.job) == "" {
@@ -119,8 +119,8 @@ func (b builder) join(pod *corev1.Pod, s slot) {
 	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, scheduler)
 }
 
-// gangOf tells whose gang a template, or the job, asks for besides, by what such
-// pods are known by.
+// gangOf returns the backend whose gang a template, or the job, requests in addition. It recognizes
+// it by the labels, annotations and scheduler of such pods.
 func gangOf(labels, annotations map[string]string, scheduler string) string {
 	switch {
 	case annotations[volcanoGroup] != "" || scheduler == "volcano":

@@ -12,21 +12,21 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// slot is the place of one pod of a job. Its pod has the slot's name, or that and
-// -r1 while a dead node still holds the old one.
+// slot is the place of one pod of a job. Its pod has the slot's name, or that name with -r1 while a
+// dead node still holds the old pod.
 type slot struct {
-	name      string // plain, and the pod's host name
+	name      string // plain name, which is also the pod's host name
 	role      string // launcher, or the role's name
 	index     int    // within the role
-	rank      int    // among all workers, -1 for the launcher
-	container string // the role's own
+	rank      int    // among all workers; -1 for the launcher
+	container string // the role's own container
 	template  *corev1.PodTemplateSpec
 }
 
 func (s slot) launcher() bool { return s.rank < 0 }
 
-// layout lists the slots of a job, the launcher first, then the roles in their
-// order, so that ranks are those of --roles.
+// layout lists the slots of a job: the launcher first, then the roles in their order, so that ranks
+// match --roles.
 func layout(job *v1alpha1.LaunchJob) []slot {
 	var slots []slot
 	if l := job.Spec.Launcher; l != nil {
@@ -45,7 +45,7 @@ func layout(job *v1alpha1.LaunchJob) []slot {
 	return slots
 }
 
-// replicas is how many pods a role has.
+// replicas returns the number of pods of a role.
 func replicas(job *v1alpha1.LaunchJob, r *v1alpha1.Role) int {
 	n := r.Replicas
 	if r.Name == names.RoleWorker {
@@ -54,8 +54,8 @@ func replicas(job *v1alpha1.LaunchJob, r *v1alpha1.Role) int {
 	return int(ptr.Deref(n, 1))
 }
 
-// ownContainer is the one that decides about the pod: as the user says, else
-// kubectl's, else the first.
+// ownContainer returns the container that decides for the pod: the user's choice, else kubectl's,
+// else the first.
 func ownContainer(given string, t *corev1.PodTemplateSpec) string {
 	if given = cmp.Or(given, t.Annotations[names.AnnotationDefaultContainer]); given != "" || len(t.Spec.Containers) == 0 {
 		return given
@@ -63,7 +63,7 @@ func ownContainer(given string, t *corev1.PodTemplateSpec) string {
 	return t.Spec.Containers[0].Name
 }
 
-// own finds the slot's container in a pod's spec.
+// own returns the slot's container in a pod's spec.
 func (s slot) own(spec *corev1.PodSpec) *corev1.Container {
 	for i := range spec.Containers {
 		if spec.Containers[i].Name == s.container {
@@ -73,7 +73,7 @@ func (s slot) own(spec *corev1.PodSpec) *corev1.Container {
 	return nil
 }
 
-// roleList is the value of --roles, "" where all are workers.
+// roleList returns the value of --roles, or "" if all are workers.
 func roleList(job *v1alpha1.LaunchJob) string {
 	if len(job.Spec.Roles) == 1 && job.Spec.Roles[0].Name == names.RoleWorker {
 		return ""
@@ -86,12 +86,12 @@ func roleList(job *v1alpha1.LaunchJob) string {
 	return strings.Join(parts, ",")
 }
 
-// delivery is how the agent gets into the pods.
+// delivery returns how the agent gets into the pods.
 func delivery(job *v1alpha1.LaunchJob) string {
 	return cmp.Or(ptr.Deref(job.Spec.Agent, v1alpha1.Agent{}).Delivery, names.DefaultDelivery)
 }
 
-// runPolicy and maxRestarts are the user's, or their defaults.
+// runPolicy and maxRestarts return the user's values, or their defaults.
 func runPolicy(job *v1alpha1.LaunchJob) v1alpha1.RunPolicy {
 	return ptr.Deref(job.Spec.RunPolicy, v1alpha1.RunPolicy{})
 }
@@ -100,7 +100,7 @@ func maxRestarts(job *v1alpha1.LaunchJob) int32 {
 	return ptr.Deref(job.Spec.RestartPolicy, v1alpha1.RestartPolicy{}).MaxRestarts
 }
 
-// The ways of delivery, beside init.
+// Ways of delivery, besides init.
 const (
 	baked       = "baked"
 	imageVolume = "imageVolume"

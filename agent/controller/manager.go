@@ -31,25 +31,25 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Options are what the controller is told.
+// Options configures the controller.
 type Options struct {
-	Namespaces     []string // that it serves; none: all
-	AgentImage     string   // that is injected
-	MaxWorkers     uint     // of a job; 0: as many as the CRD allows
+	Namespaces     []string // namespaces to serve; empty: all
+	AgentImage     string   // image of the injected agent
+	MaxWorkers     uint     // limit for each job; 0: as many as the CRD allows
 	Version        string
 	LeaderElection bool
-	LeaseNamespace string     // of the leader's lease; "": the pod's own
-	MetricsAddress string     // "0": none
-	ProbeAddress   string     // "": none
+	LeaseNamespace string     // of the leader's lease; "": the controller's own
+	MetricsAddress string     // "0": no metrics
+	ProbeAddress   string     // "": no probes
 	Serve          serve.Mode // Kubeflow's kinds
 }
 
-// settle gathers what happens to a job's pods within so long into one look, and
-// one write of the status.
+// settle is how long changes of a job's pods are collected for one reconcile and one write of the
+// status.
 const settle = time.Second
 
-// NewManager makes a manager that runs the controller. Nothing is asked of the API server
-// before it starts but which kinds there are.
+// NewManager returns a manager that runs the controller. Before it starts it asks the API server
+// only for the kinds that exist.
 func NewManager(cfg *rest.Config, o Options) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme)); err != nil {
@@ -100,8 +100,7 @@ func namespaces(list []string) map[string]cache.Config {
 	return all
 }
 
-// watch has the reconciler called for each change of a job, and a moment after one
-// of its children.
+// watch calls the reconciler for each change of a job, and a moment after a change of a child.
 func (r *Reconciler) watch(mgr manager.Manager) error {
 	b := ctrl.ControllerManagedBy(mgr).Named("launchjob").For(&v1alpha1.LaunchJob{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4})
@@ -116,8 +115,8 @@ func (r *Reconciler) watch(mgr manager.Manager) error {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// later asks for a look at the job that a child's label names. What comes before
-// it is due is part of it.
+// later requests a reconcile of the job that a child's label names. Further changes before it is
+// due are part of it.
 func later() handler.Funcs {
 	ask := func(o client.Object, q queue) {
 		key := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetLabels()[names.LabelJob]}

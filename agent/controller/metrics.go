@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// Metrics are the controller's own series, beside those of controller-runtime. No
-// label names a job or a pod.
+// Metrics are the controller's own series, besides those of controller-runtime. No label names a
+// job or a pod, so their number is bounded.
 type Metrics struct {
 	jobs  *prometheus.CounterVec
 	phase *prometheus.HistogramVec
@@ -29,7 +29,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, errors.Join(r.Register(m.jobs), r.Register(m.phase))
 }
 
-// observe counts what a status says that the one before did not.
+// observe counts what the new status reports and the old one did not.
 func (m *Metrics) observe(old, status v1alpha1.LaunchJobStatus, places []place) {
 	if status.CompletionTime != nil && old.CompletionTime == nil {
 		m.jobs.WithLabelValues(status.Phase).Inc()

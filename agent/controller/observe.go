@@ -13,43 +13,42 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// stage is how far a pod has come.
+// stage is the state of a pod in its life.
 type stage int
 
 const (
-	missing stage = iota // no such pod
+	missing stage = iota // there is no pod
 	starting
 	running   // the slot's own container runs
-	done      // it has ended, whatever the sidecars do
-	lost      // something took the pod away: eviction, preemption, its node
-	going     // it is being deleted
-	forgotten // it is being deleted, and its node does not confirm it
+	done      // that container has ended, whatever the sidecars do
+	lost      // the pod was evicted or preempted, or lost its node
+	going     // the pod is being deleted
+	forgotten // the pod is being deleted, and its node does not confirm it
 )
 
-// place is a slot with the pod that is in it.
+// place is a slot with its pod.
 type place struct {
 	slot
-	pod    *corev1.Pod // the newest; nil: missing
+	pod    *corev1.Pod // the newest; nil if missing
 	stage  stage
 	ready  bool
 	code   int32
 	words  string                   // the container's last words
-	before []v1alpha1.FailedAttempt // what the words tell of attempts before
-	ended  time.Time                // of the container
-	why    string                   // a pod was taken away
+	before []v1alpha1.FailedAttempt // earlier attempts that the words report
+	ended  time.Time                // when the container ended
+	why    string                   // why the pod was lost
 	cause  string                   // why the container could not be started; "" if it was
 }
 
-// heldAfter is how long a pod may be late with its end before another name is
-// taken for its replacement; lostFor the same for one whose node is known not to
-// answer.
+// heldAfter is how long after its grace period a pod may still exist before its replacement takes
+// another name. lostFor is the same for a pod whose node is known not to answer.
 const (
 	heldAfter = 5 * time.Second
 	lostFor   = 3 * time.Second
 )
 
-// observe puts pods into the slots of a job, and gives those that have none:
-// of roles that became smaller, and of earlier attempts.
+// observe assigns pods to the slots of a job. surplus are the pods without a slot: those of roles
+// that became smaller, and of earlier attempts.
 func observe(slots []slot, pods []*corev1.Pod, attempt int32, now time.Time) (places []place, surplus []*corev1.Pod) {
 	of := map[string][]*corev1.Pod{}
 	for _, p := range pods {
@@ -60,7 +59,7 @@ func observe(slots []slot, pods []*corev1.Pod, attempt int32, now time.Time) (pl
 		for _, pod := range of[s.name] {
 			if pod.Labels[names.LabelAttempt] != strconv.Itoa(int(attempt)) {
 				surplus = append(surplus, pod)
-				p.stage = going // it has the name
+				p.stage = going // it still has the name
 				continue
 			}
 			if p.pod == nil || cmp.Or(pod.CreationTimestamp.Compare(p.pod.CreationTimestamp.Time), cmp.Compare(pod.Name, p.pod.Name)) > 0 {
@@ -79,7 +78,7 @@ func observe(slots []slot, pods []*corev1.Pod, attempt int32, now time.Time) (pl
 	return places, surplus
 }
 
-// judge says how far the pod has come.
+// judge sets the stage of the pod.
 func (p *place) judge(now time.Time) {
 	status := p.status()
 	p.ready = status.Ready && p.pod.DeletionTimestamp == nil
@@ -87,7 +86,7 @@ func (p *place) judge(now time.Time) {
 	why, taken := rendezvous.Disrupted(p.pod)
 	deleted := p.pod.DeletionTimestamp != nil
 	switch {
-	case end != nil && (end.ExitCode == 0 || !taken && !deleted): // what the deletion did to it is not its own end
+	case end != nil && (end.ExitCode == 0 || !taken && !deleted): // an exit code that the deletion caused does not count
 		p.stage, p.code, p.ended = done, end.ExitCode, end.FinishedAt.Time
 		p.words, p.before = earlier(end.Message, p.pod.Name)
 		p.unstarted(now)
@@ -98,7 +97,7 @@ func (p *place) judge(now time.Time) {
 	case taken && p.pod.Status.Phase == corev1.PodFailed:
 		p.stage, p.why = lost, why
 	case p.pod.Status.Phase == corev1.PodFailed:
-		// The kubelet or a controller failed it before its container ran.
+		// The kubelet or a controller failed the pod before its container ran.
 		p.stage, p.code, p.words, p.ended = done, names.ExitHopeless, rendezvous.Explain(p.pod, p.container, now).Sentence, now
 	case status.State.Running != nil:
 		p.stage = running
@@ -107,14 +106,14 @@ func (p *place) judge(now time.Time) {
 	}
 }
 
-// unstarted replaces the runtime's words for a container that it could not start.
+// unstarted replaces the runtime's message for a container that it could not start.
 func (p *place) unstarted(now time.Time) {
 	if r := rendezvous.Explain(p.pod, p.container, now); r.Code == rendezvous.NoAgent || r.Code == rendezvous.StartError {
 		p.cause, p.words = string(r.Code), r.Sentence+"; hint: "+r.Hint
 	}
 }
 
-// status is that of the slot's own container.
+// status returns the status of the slot's own container.
 func (p *place) status() corev1.ContainerStatus {
 	for _, s := range p.pod.Status.ContainerStatuses {
 		if s.Name == p.container {
@@ -124,11 +123,10 @@ func (p *place) status() corev1.ContainerStatus {
 	return corev1.ContainerStatus{}
 }
 
-// held tells whether a pod that is being deleted is still there only because its
-// node does not confirm its end: late by any measure, or taken off a node that
-// does not answer.
+// held reports whether a deleted pod still exists only because its node does not confirm its end:
+// it is far past its grace period, or its node does not answer.
 func held(pod *corev1.Pod, now time.Time) bool {
-	end := pod.DeletionTimestamp.Time // of the grace period
+	end := pod.DeletionTimestamp.Time // deletion time plus grace period
 	if now.Sub(end) >= heldAfter {
 		return true
 	}

@@ -15,14 +15,14 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// steps are what one Reconcile does about the pods.
+// steps are the changes that one Reconcile makes to the pods.
 type steps struct {
 	create []birth
 	remove []*corev1.Pod
-	record []v1alpha1.Replaced // pods to be made anew; removed once the status has them
+	record []v1alpha1.Replaced // pods to be replaced; deleted after they are in the status
 	counts int32               // how many of these count against maxRestarts
-	look   time.Duration       // look again after so long; 0: on events only
-	lost   string              // a worker's pod that is not made again
+	look   time.Duration       // reconcile again after this time; 0: only on events
+	lost   string              // a worker's pod that is not created again
 }
 
 // birth is a pod to be created.
@@ -31,12 +31,12 @@ type birth struct {
 	name string
 }
 
-// quietFor is how long the other pods have to end by themselves when the job is
-// over, and how long a worker that ended may have been told so by a launcher
-// whose own end is not known yet.
+// quietFor is how long the other pods have to end by themselves after the job has ended. It is also
+// how long to wait for the end of the launcher after a worker has ended, because the launcher may
+// have stopped that worker.
 const quietFor = 15 * time.Second
 
-// plan decides what to do about the pods of a job that is to run.
+// plan decides what to do about the pods of a job that should run.
 func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now time.Time) steps {
 	var s steps
 	s.discard(surplus...)
@@ -55,7 +55,7 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 			s.create = append(s.create, birth{p.slot, p.next()})
 		case p.stage == going:
 			if p.why != "" && (p.launcher() || !spent(job, places[0])) {
-				s.note(job, p, now) // it is gone, with its reason, when it is replaced
+				s.note(job, p, now) // recorded with its reason when it is replaced
 			}
 			s.again(time.Second)
 		case p.stage == lost:
@@ -67,9 +67,9 @@ func plan(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now ti
 	return s
 }
 
-// spent reports whether the launcher can only end when it loses a worker: it runs, it had all its workers,
-// and no restart is left. A worker made again would wait for nobody. A launcher that was made again itself
-// still needs its workers, so the launch has to be younger than the launcher's container.
+// spent reports whether the launcher must fail when it loses a worker: it runs, it had all its
+// workers, and no restart is left. A new worker would then wait for nothing. A restarted launcher
+// still needs its workers, so the Launched condition must be younger than the launcher's container.
 func spent(job *v1alpha1.LaunchJob, launcher place) bool {
 	if !launcher.launcher() || launcher.stage != running || maxRestarts(job) > 0 || job.Spec.Elastic != nil {
 		return false
@@ -78,9 +78,9 @@ func spent(job *v1alpha1.LaunchJob, launcher place) bool {
 	return c != nil && c.Status == metav1.ConditionTrue && !c.LastTransitionTime.Before(&launcher.status().State.Running.StartedAt)
 }
 
-// ended: a worker's container has ended, and the launcher's has not. Either the
-// launcher's end is still to be heard of, or it is to be made anew, or the
-// worker failed by itself: then it is replaced as often as the user allows.
+// ended handles a worker whose container has ended before the launcher's. If the launcher's end is
+// not known yet, or if the launcher is to be replaced, it waits. Otherwise it replaces the worker,
+// as often as the user allows.
 func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now time.Time) {
 	if left := quietFor - now.Sub(p.ended); left > 0 {
 		s.again(left)
@@ -88,16 +88,16 @@ func (s *steps) ended(job *v1alpha1.LaunchJob, p *place, launcher place, now tim
 	}
 	counted := p.code != 0
 	if counted && job.Status.Replacements+s.counts >= maxRestarts(job) && !recorded(job, p.pod) {
-		return // its launcher says what that means
+		return // its launcher reports what that means
 	}
 	if !counted && (launcher.pod == nil || launcher.pod.CreationTimestamp.Time.Before(p.ended)) {
-		return // told so by this launcher, which is about to end, or gone
+		return // stopped by this launcher, which is about to end or is gone
 	}
 	s.replace(job, p, counted, now)
 }
 
-// replace has a pod made anew: first it is written down, then it is removed, so
-// that a controller that is killed in between neither forgets nor counts twice.
+// replace replaces a pod. It first records the pod in the status and then deletes it, so a
+// controller that is killed in between neither forgets it nor counts it twice.
 func (s *steps) replace(job *v1alpha1.LaunchJob, p *place, counted bool, now time.Time) {
 	if recorded(job, p.pod) {
 		s.discard(p.pod)
@@ -109,7 +109,7 @@ func (s *steps) replace(job *v1alpha1.LaunchJob, p *place, counted bool, now tim
 	}
 }
 
-// note writes down a pod that is replaced, unless the status has it already.
+// note records a pod that is replaced, unless the status has it already.
 func (s *steps) note(job *v1alpha1.LaunchJob, p *place, now time.Time) {
 	if recorded(job, p.pod) {
 		return
@@ -128,13 +128,13 @@ func recorded(job *v1alpha1.LaunchJob, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(job.Status.Replaced, func(r v1alpha1.Replaced) bool { return r.UID == string(pod.UID) })
 }
 
-// next is the name of a replacement while a dead node holds the pod: pi-worker-3-r1.
+// next returns the name of a replacement while a dead node holds the pod: pi-worker-3-r1.
 func (p *place) next() string {
 	n, _ := strconv.Atoi(strings.TrimPrefix(strings.TrimPrefix(p.pod.Name, p.name), "-r"))
 	return fmt.Sprintf("%s-r%d", p.name, n+1)
 }
 
-// discard removes pods that are not being deleted already.
+// discard deletes pods that are not being deleted already.
 func (s *steps) discard(pods ...*corev1.Pod) {
 	for _, p := range pods {
 		if p.DeletionTimestamp == nil {
@@ -143,18 +143,18 @@ func (s *steps) discard(pods ...*corev1.Pod) {
 	}
 }
 
-// again asks for another look.
+// again requests another reconcile.
 func (s *steps) again(after time.Duration) {
 	if s.look == 0 || after < s.look {
 		s.look = max(after, time.Second/2)
 	}
 }
 
-// clean decides what to do about the pods of a job that is over.
+// clean decides what to do about the pods of a job that has ended.
 func clean(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now time.Time) steps {
 	var s steps
-	policy := runPolicy(job).CleanPodPolicy       // "" is Running
-	forced := job.Status.Reason == reasonDeadline // nobody tells these pods that it is over
+	policy := runPolicy(job).CleanPodPolicy       // "" means Running
+	forced := job.Status.Reason == reasonDeadline // these pods do not learn that the job has ended
 	left := quietFor - now.Sub(job.Status.CompletionTime.Time)
 	s.discard(surplus...)
 	for _, p := range places {
@@ -169,9 +169,9 @@ func clean(job *v1alpha1.LaunchJob, places []place, surplus []*corev1.Pod, now t
 	return s
 }
 
-// stays reports whether a pod has ended by itself, so that it keeps its log. The kubelet stops a pod's
-// sidecars (init containers that restart) when its own container has ended, which may take their whole
-// grace period. It does not stop an ordinary container, which may run for ever.
+// stays reports whether a pod has ended by itself, so that it keeps its log. When the pod's own
+// container has ended, the kubelet stops its sidecars (init containers that restart), which may
+// take their whole grace period. It does not stop an ordinary container, which may run forever.
 func (p place) stays() bool {
 	beside := slices.ContainsFunc(p.pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name != p.container && c.State.Terminated == nil })
 	return slices.Contains([]corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed}, p.pod.Status.Phase) || p.stage == done && !beside

@@ -13,16 +13,16 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// builder makes the objects of one job: plain functions of the job and of what
-// the controller was told. It reads nothing else.
+// builder creates the objects of one job. It reads nothing but the job and the controller's
+// options.
 type builder struct {
 	job     *v1alpha1.LaunchJob
 	slots   []slot
-	image   string // of the agent
-	attempt int32  // of the pods, from 1
+	image   string // image of the agent
+	attempt int32  // attempt of the pods, from 1
 }
 
-// owned gives the metadata that every child has.
+// owned returns the metadata of every child.
 func (b builder) owned(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: name, Namespace: b.job.Namespace,
@@ -33,8 +33,8 @@ func (b builder) owned(name string) metav1.ObjectMeta {
 	}
 }
 
-// pod makes the pod of a slot under a name. What the user's template says stays
-// as it is; the rest is added.
+// pod returns the pod of a slot under a name. It keeps everything in the user's template and adds
+// the rest.
 func (b builder) pod(s slot, name string) *corev1.Pod {
 	t := s.template.DeepCopy()
 	pod := &corev1.Pod{
@@ -59,8 +59,8 @@ func merged(theirs, ours map[string]string) map[string]string {
 	return all
 }
 
-// podLabels are what launcher, users and schedulers know the pod by. The roles
-// are workers to the launcher; which, it is told by --roles.
+// podLabels returns the labels by which launcher, users and schedulers find the pod. For the
+// launcher all roles are workers; --roles tells it which role each has.
 func (b builder) podLabels(s slot) map[string]string {
 	labels := map[string]string{
 		names.LabelJob: b.job.Name, names.LabelPod: s.name,
@@ -78,11 +78,11 @@ func (b builder) podLabels(s slot) map[string]string {
 	return labels
 }
 
-// lostAfter is how long the pods of a node that does not answer are kept by it,
-// in a job that can do without: Kubernetes' own default is five minutes.
+// lostAfter is how many seconds the pods of an unreachable node stay bound to it, in a job that can
+// replace them. Kubernetes' default is five minutes.
 const lostAfter = 10
 
-// place gives the pod its names in the network, its account, and its patience.
+// place sets the pod's host name, account, and toleration of unreachable nodes.
 func (b builder) place(s slot, spec *corev1.PodSpec) {
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	spec.Hostname, spec.Subdomain = cmp.Or(spec.Hostname, s.name), cmp.Or(spec.Subdomain, b.job.Name)

@@ -22,27 +22,26 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Name is the controller's name in spec.managedBy.
+// Name is the name of the controller in spec.managedBy.
 const Name = names.Controller
 
-// Reconciler looks at one LaunchJob at a time. It keeps nothing that a new one
-// would miss.
+// Reconciler handles one LaunchJob at a time. It holds no state that a new Reconciler would miss.
 type Reconciler struct {
 	Client     client.Client // reads from the cache
 	Reader     client.Reader // reads from the API server
 	Events     events.EventRecorder
 	Clock      clock.PassiveClock
-	AgentImage string // for jobs that have it injected and name none
-	MaxWorkers uint   // of a job; 0: as many as the CRD allows
+	AgentImage string // for jobs that inject it and name none
+	MaxWorkers uint   // limit for each job; 0: as many as the CRD allows
 	Version    string
 	Metrics    *Metrics
 	failures   failures
 }
 
-// retryAfter is how soon what the API server has refused is tried again.
+// retryAfter is how soon an operation that the API server rejected is retried.
 const retryAfter = 5 * time.Second
 
-// Reconcile brings one job forward: look, decide, act, write the status once.
+// Reconcile moves one job forward: observe, decide, act, and write the status once.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, req)
 	if n := r.failures.count(req.NamespacedName, err); n > 0 && n%standsAfter == 0 {
@@ -57,7 +56,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if job.DeletionTimestamp != nil || job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != Name {
-		return reconcile.Result{}, nil // the garbage collector takes the children
+		return reconcile.Result{}, nil // the garbage collector deletes the children
 	}
 	pods, err := r.pods(ctx, job)
 	if err != nil {
@@ -81,7 +80,7 @@ func (r *Reconciler) builder(job *v1alpha1.LaunchJob) builder {
 	return builder{job: job, slots: layout(job), image: image, attempt: max(job.Status.Attempt, 1)}
 }
 
-// pods lists the job's own.
+// pods lists the pods that the job owns.
 func (r *Reconciler) pods(ctx context.Context, job *v1alpha1.LaunchJob) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, client.InNamespace(job.Namespace), client.MatchingLabels{names.LabelJob: job.Name}); err != nil {
@@ -96,8 +95,8 @@ func (r *Reconciler) pods(ctx context.Context, job *v1alpha1.LaunchJob) ([]*core
 	return own, nil
 }
 
-// advance decides and acts. What the API server refuses becomes the scene's
-// obstacle; other errors are returned.
+// advance decides and acts. A rejection by the API server becomes the scene's obstacle; other
+// errors are returned.
 func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus []*corev1.Pod) error {
 	if sentence := refuse(b); sentence != "" {
 		s.verdict = verdict{over: true, reason: reasonRefused, message: sentence}
@@ -130,7 +129,7 @@ func (r *Reconciler) advance(ctx context.Context, b builder, s *scene, surplus [
 	return err
 }
 
-// make creates what is missing: what pods need first, then the pods.
+// make creates what is missing: first what pods need, then the pods.
 func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	if n := uint(len(b.workerNames())); r.MaxWorkers > 0 && n > r.MaxWorkers {
 		return &obstacle{reasonTooLarge, fmt.Sprintf("the job has %d workers, and the controller's --max-workers is %d: make the job smaller, or ask the cluster's administrator for more", n, r.MaxWorkers)}
@@ -145,7 +144,7 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 		return err
 	}
 	if backend(b.job) != "" && unscheduled(s.places) {
-		s.steps.again(2 * retryAfter) // nobody tells us what the gang's scheduler says
+		s.steps.again(2 * retryAfter) // the gang's object is not watched
 	}
 	if ready, err := r.shareToken(ctx, b, s); err != nil || !ready {
 		return err
@@ -153,11 +152,11 @@ func (r *Reconciler) make(ctx context.Context, b builder, s *scene) error {
 	return r.makePods(ctx, b, s)
 }
 
-// batch is how many workers one reconcile makes. Other jobs are served before the next batch.
+// batch is how many workers one reconcile creates. Other jobs get a turn before the next batch.
 const batch = 250
 
-// makePods makes a batch of pods. The Role comes after the workers, when it is known whose they are, and
-// before the launcher, which needs it.
+// makePods creates a batch of pods. The Role comes after the workers, when their owner is known,
+// and before the launcher, which needs it.
 func (r *Reconciler) makePods(ctx context.Context, b builder, s *scene) error {
 	own := ownWorkers(s.places)
 	var failed error
@@ -185,7 +184,7 @@ func (r *Reconciler) makePods(ctx context.Context, b builder, s *scene) error {
 	}
 	err := r.create(ctx, b.job, b.pod(launcher.slot, launcher.name))
 	if err == nil && b.job.Spec.Discovery == byNames {
-		err = r.grant(ctx, r.Reader, b, own, true) // the cache does not have the Role yet
+		err = r.grant(ctx, r.Reader, b, own, true) // the Role is not in the cache yet
 	}
 	return cmp.Or(failed, err)
 }
@@ -200,7 +199,7 @@ func (r *Reconciler) remove(ctx context.Context, pods []*corev1.Pod) error {
 	return nil
 }
 
-// tidy takes away what is not to stay of a job that is over.
+// tidy deletes what should not remain of a job that has ended.
 func (r *Reconciler) tidy(ctx context.Context, b builder, s scene, surplus []*corev1.Pod) (reconcile.Result, error) {
 	job := b.job
 	if err := r.revoke(ctx, b); err != nil {
@@ -221,7 +220,7 @@ func (r *Reconciler) tidy(ctx context.Context, b builder, s scene, surplus []*co
 	return reconcile.Result{RequeueAfter: steps.look}, nil
 }
 
-// report writes the status, once, where it has changed, and tells of transitions.
+// report writes the status once if it has changed, and emits events for transitions.
 func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scene) (reconcile.Result, error) {
 	result := reconcile.Result{RequeueAfter: s.steps.look}
 	old := job.Status
@@ -242,7 +241,7 @@ func (r *Reconciler) report(ctx context.Context, job *v1alpha1.LaunchJob, s scen
 	return result, nil
 }
 
-// tell makes an event of each transition.
+// tell emits an event for each transition.
 func (r *Reconciler) tell(job *v1alpha1.LaunchJob, old, status v1alpha1.LaunchJobStatus, replaced []v1alpha1.Replaced) {
 	for _, p := range replaced {
 		r.Events.Eventf(job, nil, corev1.EventTypeWarning, "PodReplaced", "Replace", "replacing pod %s: %s", p.Pod, p.Reason)

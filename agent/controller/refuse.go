@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// refuse finds what the API server could not: what is wrong between a job and its
-// templates. The sentence says what to do; "" is a job that can be tried.
+// refuse finds what the API server cannot: conflicts between a job and its templates. The sentence
+// says what to do; "" means that the job can be tried.
 func refuse(b builder) string {
 	job := b.job
 	for _, s := range b.slots {
@@ -30,8 +30,8 @@ func refuse(b builder) string {
 	return twoGangs(job, b.slots)
 }
 
-// commandless: an agent that is injected can only be put before a command that
-// the template has: what the image would run is not known.
+// commandless rejects a template without a command. The injected agent can only be put before a
+// command in the template, because the command of the image is not known.
 func commandless(b builder, s slot) string {
 	if !b.unwrapped(s) {
 		return ""
@@ -55,7 +55,7 @@ func commandless(b builder, s slot) string {
 	return ""
 }
 
-// twoGangs: a pod that two schedulers' gangs claim is started by none.
+// twoGangs rejects pods that the gangs of two schedulers claim, because neither would start them.
 func twoGangs(job *v1alpha1.LaunchJob, slots []slot) string {
 	asked := [][2]string{{"the labels of the LaunchJob", gangOf(job.Labels, nil, "")}}
 	for _, s := range slots {

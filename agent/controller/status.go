@@ -15,20 +15,20 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// scene is what a status is made from.
+// scene is everything that a status is made from.
 type scene struct {
 	places  []place
 	steps   steps
 	verdict verdict
-	blocked *obstacle      // what the API server, or a gang's scheduler, said
+	blocked *obstacle      // what the API server or a gang's scheduler reported
 	events  []corev1.Event // of pods that a node cannot prepare
-	unread  bool           // there is no right to read them
-	token   string         // the members' Secret, if this look made one
+	unread  bool           // the right to read them is missing
+	token   string         // the members' Secret, if this reconcile created one
 	now     time.Time
 	version string
 }
 
-// newStatus describes the scene. It changes nothing but the copy that it returns.
+// newStatus describes the scene. It returns a changed copy.
 func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 	s := job.Status.DeepCopy()
 	s.ObservedGeneration = job.Generation
@@ -36,7 +36,7 @@ func newStatus(job *v1alpha1.LaunchJob, sc scene) v1alpha1.LaunchJobStatus {
 	s.TokenSecret = cmp.Or(sc.token, s.TokenSecret)
 	s.Selector = names.LabelJob + "=" + job.Name + "," + names.LabelRole + "=" + names.RoleWorker
 	ready, wanted := count(s, sc)
-	if !sc.verdict.over { // the last word of the run stays
+	if !sc.verdict.over { // a run that has ended keeps its last value
 		s.Ready = fmt.Sprintf("%d/%d", ready, wanted)
 	}
 	remember(s, sc)
@@ -78,12 +78,12 @@ func count(s *v1alpha1.LaunchJobStatus, sc scene) (ready, wanted int) {
 		case p.pod != nil:
 			r.Active++
 		}
-		if p.ready || p.unwell() { // it serves; its probe tells of the run
+		if p.ready || p.unwell() { // it is ready, and its probe only reports on the run
 			r.Ready++
 		}
 		if !p.launcher() {
 			wanted++
-			if p.ready || p.stage == done && (p.code == 0 || !led) { // it was there
+			if p.ready || p.stage == done && (p.code == 0 || !led) { // or it was ready before it ended
 				ready++
 			}
 		}
@@ -92,7 +92,7 @@ func count(s *v1alpha1.LaunchJobStatus, sc scene) (ready, wanted int) {
 	return ready, wanted
 }
 
-// remember keeps what is seen once: pods made anew, images.
+// remember keeps what is seen only once: replaced pods and images.
 func remember(s *v1alpha1.LaunchJobStatus, sc scene) {
 	s.Replaced = append(s.Replaced, sc.steps.record...)
 	if n := len(s.Replaced); n > 64 {
@@ -113,7 +113,7 @@ func remember(s *v1alpha1.LaunchJobStatus, sc scene) {
 	}
 }
 
-// finish says how the job ended, or that its pods begin again.
+// finish reports how the job ended, or that its pods start again.
 func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	v := sc.verdict
 	if s.FirstFailure == nil {
@@ -130,7 +130,7 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	phase, kind := v1alpha1.PhaseFailed, v1alpha1.Failed
 	if v.good {
 		phase, kind = v1alpha1.PhaseSucceeded, v1alpha1.Succeeded
-		set(s, v1alpha1.Launched, true, obstacle{reasonLaunched, v.message}) // who waits for that waits no longer
+		set(s, v1alpha1.Launched, true, obstacle{reasonLaunched, v.message}) // ends the wait of anyone who waits for this condition
 	}
 	if meta.IsStatusConditionFalse(s.Conditions, v1alpha1.WorkersReady) { // the wait is over
 		set(s, v1alpha1.WorkersReady, false, obstacle{v.reason, "the job ended with " + s.Ready + " workers ready"})
@@ -138,7 +138,7 @@ func finish(s *v1alpha1.LaunchJobStatus, job *v1alpha1.LaunchJob, sc scene) {
 	say(s, phase, obstacle{v.reason, v.message}, kind, v1alpha1.Restarting, v1alpha1.Stalled)
 }
 
-// progress says what a job that is to run is doing, and what is in its way.
+// progress reports what a running job is doing, or why it does not run.
 func progress(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 	launched := meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Launched)
 	up := len(sc.places) > 0 && (!sc.places[0].launcher() || sc.places[0].stage == running)
@@ -156,7 +156,7 @@ func progress(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 	case allReady && up:
 		say(s, "", obstacle{reasonLaunched, allRun(sc)}, v1alpha1.Launched, v1alpha1.Restarting)
 		say(s, v1alpha1.PhaseRunning, obstacle{}, "")
-	case launched && !gone && sc.blocked == nil: // pods end, and the launcher knows
+	case launched && !gone && sc.blocked == nil: // pods end, and the launcher knows it
 		say(s, v1alpha1.PhaseRunning, obstacle{}, "")
 	case launched && gone && sc.steps.lost == "":
 		say(s, v1alpha1.PhaseRestarting, o, v1alpha1.Restarting)
@@ -169,7 +169,7 @@ func progress(s *v1alpha1.LaunchJobStatus, sc scene, allReady bool) {
 	}
 }
 
-// allRun says what a job consists of, once all of it runs.
+// allRun describes what is running when every part of the job runs.
 func allRun(sc scene) string {
 	if !sc.places[0].launcher() {
 		return "all members run"
@@ -177,8 +177,8 @@ func allRun(sc scene) string {
 	return "launcher and workers run"
 }
 
-// worst is what a user wants to hear first of the pods that are not ready, or what
-// the API server says.
+// worst returns the most important reason among the pods that are not ready, or what the API server
+// reported.
 func worst(sc scene) obstacle {
 	if sc.blocked != nil {
 		return *sc.blocked
@@ -205,8 +205,8 @@ func worst(sc scene) obstacle {
 	return obstacle{string(first.Code), clip(text, 1000)}
 }
 
-// say gives the phase and its reason; the condition on becomes true for that, and
-// those of off, where they are there, false.
+// say sets the phase and its reason. It makes the condition on true, and sets those of off that
+// exist to false.
 func say(s *v1alpha1.LaunchJobStatus, phase string, why obstacle, on string, off ...string) {
 	s.Phase, s.Reason, s.Message = phase, why.reason, why.message
 	if on != "" {
@@ -217,7 +217,7 @@ func say(s *v1alpha1.LaunchJobStatus, phase string, why obstacle, on string, off
 	}
 }
 
-// set sets a condition. One that was never true is not there, but for WorkersReady.
+// set sets a condition. A condition that was never true is left out, except for WorkersReady.
 func set(s *v1alpha1.LaunchJobStatus, kind string, yes bool, why obstacle) {
 	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: why.reason, Message: why.message, ObservedGeneration: s.ObservedGeneration}
 	if yes {
@@ -228,7 +228,7 @@ func set(s *v1alpha1.LaunchJobStatus, kind string, yes bool, why obstacle) {
 	}
 }
 
-// unscheduled: pods wait for a node, and their gang's object may say why.
+// unscheduled reports whether pods wait for a node, so that their gang's object may say why.
 func unscheduled(places []place) bool {
 	return slices.ContainsFunc(places, func(p place) bool {
 		return p.stage == starting && p.pod.Spec.NodeName == "" && p.pod.Status.Phase == corev1.PodPending

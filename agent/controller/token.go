@@ -16,14 +16,14 @@ import (
 
 const tokenKey = "token"
 
-// shares reports whether the pods are members that share a token: there is no launcher,
-// there are several pods, and the agent runs in them.
+// shares reports whether the pods are members that share a token: there is no launcher, there are
+// several pods, and the agent runs in them.
 func (b builder) shares() bool {
 	return b.job.Spec.Launcher == nil && len(b.slots) > 1 && !b.unwrapped(b.slots[0])
 }
 
-// token makes the Secret that members share. Without a name the API server chooses one that is free:
-// the controller may not read Secrets, so only a create that succeeds proves whose a Secret is.
+// token returns the Secret that members share. Without a name the API server chooses a free one.
+// The controller may not read Secrets, so only a successful create proves that a Secret is its own.
 func (b builder) token(name string) *corev1.Secret {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -36,9 +36,10 @@ func (b builder) token(name string) *corev1.Secret {
 	return secret
 }
 
-// shareToken reports whether members can be made: the status names the Secret that the controller made.
-// If it names none, or somebody deleted that Secret, shareToken makes one for the status to name.
-// Members wait until the status has the name, so that a killed controller never gives them two tokens.
+// shareToken reports whether members can be created: the status names the Secret that the
+// controller created. If it names none, or if a user deleted that Secret, shareToken creates one
+// for the status to name. Members wait until the status has the name, so that a killed controller
+// never gives them two tokens.
 func (r *Reconciler) shareToken(ctx context.Context, b builder, s *scene) (ready bool, err error) {
 	if !b.shares() {
 		return true, nil
@@ -59,8 +60,8 @@ func (r *Reconciler) shareToken(ctx context.Context, b builder, s *scene) (ready
 	return false, nil
 }
 
-// tokenGone reports whether a member cannot start because somebody deleted the Secret. A dry-run create
-// tells whether its name is free.
+// tokenGone reports whether a member cannot start because its Secret was deleted. A dry-run create
+// tells whether the name is free.
 func (r *Reconciler) tokenGone(ctx context.Context, b builder, places []place) (bool, error) {
 	if !slices.ContainsFunc(places, func(p place) bool {
 		if p.stage != starting {
@@ -81,8 +82,8 @@ func (r *Reconciler) tokenGone(ctx context.Context, b builder, places []place) (
 	return true, nil
 }
 
-// expel takes members with an earlier token out of their places: its Secret is gone, so that
-// members with the new one could not join them.
+// expel removes members with an earlier token from their places. The Secret of that token is gone,
+// so members with the new token could not join them.
 func (b builder) expel(places []place) (strangers []*corev1.Pod) {
 	if !b.shares() || b.job.Status.TokenSecret == "" {
 		return nil
@@ -95,13 +96,13 @@ func (b builder) expel(places []place) (strangers []*corev1.Pod) {
 		setEnv(wanted, b.memberEnv())
 		if tokenOf(p.own(&p.pod.Spec)) != tokenOf(wanted) {
 			strangers = append(strangers, p.pod)
-			places[i] = place{slot: p.slot, stage: going} // it has the name
+			places[i] = place{slot: p.slot, stage: going} // it still has the name
 		}
 	}
 	return strangers
 }
 
-// tokenOf is the Secret that a member's token comes from, "" if it comes from none.
+// tokenOf returns the Secret of a member's token, or "".
 func tokenOf(own *corev1.Container) string {
 	for _, v := range own.Env {
 		if v.Name == names.EnvToken && v.ValueFrom != nil && v.ValueFrom.SecretKeyRef != nil {

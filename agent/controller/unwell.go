@@ -14,10 +14,10 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// probe has the kubelet ask the launcher what is wrong with the run, where it may have
-// something to tell: a hang, a broken progress rule, or a restart in the same pods. A
-// launcher needs no right for that. The container is not ready then, and an event of the
-// pod has the launcher's words.
+// probe adds a readiness probe by which the launcher reports what is wrong with the run, if it may
+// have something to report: a hang, a broken progress rule, or a restart in the same pods. The
+// launcher needs no rights for this. The container is then not ready, and an event of the pod has
+// the launcher's words.
 func (b builder) probe(own *corev1.Container) {
 	if b.job.Spec.HangAfter == nil && len(b.job.Spec.Progress) == 0 && maxRestarts(b.job) == 0 || own.ReadinessProbe != nil {
 		return
@@ -32,8 +32,8 @@ func (b builder) probe(own *corev1.Container) {
 	}
 }
 
-// unwell reports whether a launcher that runs has said, by its probe, that something is
-// wrong with the run. It says nothing before it was ready once.
+// unwell reports whether a running launcher has reported by its probe that something is wrong with
+// the run. It returns false until the launcher has been ready once.
 func (p place) unwell() bool {
 	if !p.launcher() || p.stage != running || p.ready || p.pod.DeletionTimestamp != nil {
 		return false
@@ -42,7 +42,7 @@ func (p place) unwell() bool {
 	return began.Before(&turned)
 }
 
-// turned is when the pod was last found not ready, zero if it is ready.
+// turned returns when the pod last became not ready, or zero if it is ready.
 func (p place) turned() (at metav1.Time) {
 	for _, c := range p.pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse {
@@ -55,18 +55,18 @@ func (p place) turned() (at metav1.Time) {
 // wordsWithin is how long an event may come after the status of its pod.
 const wordsWithin = 30 * time.Second
 
-// aRestart is how the launcher announces another attempt.
+// aRestart matches the launcher's sentence about a new attempt.
 var aRestart = regexp.MustCompile(`^attempt \d+ of \d+`)
 
-// aStall is how it announces a broken progress rule.
+// aStall matches its sentence about a broken progress rule.
 var aStall = regexp.MustCompile(`^(no progress|failed line)`)
 
-// probed is the kubelet's event of `agent ready` that failed, in a log format of either
-// kind; the launcher's words follow.
+// probed matches the kubelet's event about a failed `agent ready`, in either log format. It
+// captures the launcher's words.
 var probed = regexp.MustCompile(`(?s)^Readiness probe failed: .*?\bready: (.*?)"?\}?\s*$`)
 
-// trouble returns the newest words of the launcher's probe, "" where they are not there or
-// the controller may not read events.
+// trouble returns the newest words of the launcher's probe, or "" if there are none or if the
+// controller may not read events.
 func (p place) trouble(events []corev1.Event) (words string) {
 	var newest metav1.Time
 	for _, e := range events {
@@ -77,7 +77,7 @@ func (p place) trouble(events []corev1.Event) (words string) {
 	return words
 }
 
-// listen says what the launcher's probe tells of a job that runs.
+// listen reports what the launcher's probe says of a running job.
 func listen(s *v1alpha1.LaunchJobStatus, sc scene) {
 	if len(sc.places) == 0 || !sc.places[0].unwell() {
 		if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.Stalled) {

@@ -23,11 +23,11 @@ type verdict struct {
 	reason  string
 	message string
 	first   *v1alpha1.FirstFailure
-	before  []v1alpha1.FailedAttempt // of the agent's own attempts
-	again   bool                     // a new run of the pods may do better
+	before  []v1alpha1.FailedAttempt // the agent's own attempts
+	again   bool                     // a new attempt of the pods may succeed
 }
 
-// Reasons of ends, and of what is in a job's way, beside those of rendezvous.
+// Reasons for the end of a job, or for why it does not run, besides those of package rendezvous.
 const (
 	reasonCompleted = "Completed"
 	reasonExited    = "Failed"
@@ -49,16 +49,16 @@ const (
 	reasonMoves     = "Moving"
 )
 
-// settleFor is how long the members of a job without a launcher have to end
-// together, after the first that failed.
+// settleFor is how long the members of a job without a launcher have to end after the first
+// failure.
 const settleFor = 30 * time.Second
 
-// judgeJob decides whether the job has ended: by its launcher, or by its members,
-// who end together with the group's code.
+// judgeJob decides whether the job has ended: by its launcher, or by its members, which end
+// together with the exit code of the group.
 func judgeJob(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 	if d := deadline(job); d > 0 && job.Status.StartTime != nil && now.Sub(job.Status.StartTime.Time) >= d {
 		v := verdict{over: true, reason: reasonDeadline, message: fmt.Sprintf("it has not ended within %s (activeDeadlineSeconds)", d)}
-		if job.Status.Message != "" && job.Status.Phase != v1alpha1.PhaseRunning { // it waited
+		if job.Status.Message != "" && job.Status.Phase != v1alpha1.PhaseRunning { // it was waiting
 			v.message += "; it waited: " + clip(job.Status.Message, 700)
 		}
 		return v
@@ -70,7 +70,7 @@ func judgeJob(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 		return verdict{}
 	}
 	deciding := deciders(job, places)
-	var failed *place // the first that has
+	var failed *place // the first that has failed
 	pending := len(deciding) == 0
 	for i := range deciding {
 		p := &deciding[i]
@@ -88,9 +88,9 @@ func judgeJob(job *v1alpha1.LaunchJob, places []place, now time.Time) verdict {
 	return deciding[0].verdict()
 }
 
-// deciders are the pods whose end is the job's. Members that the agent starts end
-// together, with the code that the rule of success gives, so that all count;
-// where the image starts by itself the rule is applied here.
+// deciders returns the pods whose end is the end of the job. Members that the agent starts end
+// together, with the exit code that the success rule gives, so all of them count. If the image
+// starts its command itself, the rule is applied here.
 func deciders(job *v1alpha1.LaunchJob, places []place) []place {
 	b := builder{job: job}
 	rule := job.Spec.Success
@@ -104,7 +104,7 @@ func deciders(job *v1alpha1.LaunchJob, places []place) []place {
 	})
 }
 
-// verdict is the job's, by the end of this pod.
+// verdict returns the verdict for the job, given the end of this pod.
 func (p place) verdict() verdict {
 	if p.code == 0 {
 		return verdict{over: true, good: true, reason: reasonCompleted, message: p.pod.Name + " ended with 0", before: p.before}
@@ -134,7 +134,7 @@ func (p place) logged() bool {
 	return false
 }
 
-// lastLine is the agent's last sentence in a log, else the log's last line.
+// lastLine returns the agent's last sentence in a log, else the last line of the log.
 func lastLine(log string) string {
 	lines := strings.Split(log, "\n")
 	for _, line := range slices.Backward(lines) {
@@ -145,8 +145,8 @@ func lastLine(log string) string {
 	return lines[len(lines)-1]
 }
 
-// among gives a failure that a member has named in another pod the words and the code of
-// that pod, and says which pods were taken away.
+// among completes a failure that a member reported in another pod with the words and the exit code
+// of that pod. It also reports which pods were lost.
 func (v verdict) among(places []place) verdict {
 	for _, p := range places {
 		if p.pod != nil && p.pod.Name == v.first.Pod && p.stage == done && p.code != 0 {

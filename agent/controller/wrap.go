@@ -15,11 +15,10 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// wrap puts the agent before the user's command: `agent run --` in the launcher,
-// `agent join --` where there is none. A worker of a launcher runs `agent
-// worker`, unless its template has a command of its own, which then has to. What
-// a launcher is told it is told by MUSTER_* variables, so that `agent env` and
-// `agent hosts` typed in it know the same.
+// wrap puts the agent before the user's command: `agent run --` in the launcher, `agent join --` in
+// a job without one. A worker of a launcher runs `agent worker`, unless its template has a command,
+// which must then do so itself. The launcher gets its settings from MUSTER_* variables, so that
+// `agent env` and `agent hosts`, typed in it, use the same ones.
 func (b builder) wrap(s slot, spec *corev1.PodSpec) {
 	own := s.own(spec)
 	setEnv(own, b.podEnv())
@@ -40,7 +39,7 @@ func (b builder) wrap(s slot, spec *corev1.PodSpec) {
 		setEnv(own, b.staticEnv(s))
 	default:
 		setEnv(own, b.memberEnv())
-		if period := spec.TerminationGracePeriodSeconds; period != nil { // a member asks no API server
+		if period := spec.TerminationGracePeriodSeconds; period != nil { // a member cannot read its pod
 			setEnv(own, []corev1.EnvVar{{Name: settings.Variable("grace"), Value: names.Grace(time.Duration(*period) * time.Second).String()}})
 		}
 		if len(words) > 0 && !runsAgent(own) {
@@ -50,9 +49,9 @@ func (b builder) wrap(s slot, spec *corev1.PodSpec) {
 	}
 }
 
-// lastLines has the kubelet take the end of a member's log, its process's own last words,
-// for the container's message. The agent, which the output does not pass through, then
-// writes none: its sentence is in the log, too.
+// lastLines makes the kubelet use the end of a member's log, the last words of the process itself,
+// as the termination message. The output does not pass through the agent, so the agent then writes
+// no message; its sentence is in the log too.
 func lastLines(own *corev1.Container) {
 	if own.TerminationMessagePolicy != "" || own.TerminationMessagePath != "" {
 		return
@@ -61,8 +60,8 @@ func lastLines(own *corev1.Container) {
 	setEnv(own, []corev1.EnvVar{{Name: "MUSTER_TERMINATION_LOG"}})
 }
 
-// runsAgent: the user has written the agent's command out, which then stands: in
-// full, or as arguments for the entrypoint of an image that has the agent.
+// runsAgent reports whether the user has written the agent's command, which is then kept:
+// completely, or as arguments for the entrypoint of an image that contains the agent.
 func runsAgent(c *corev1.Container) bool {
 	if len(c.Command) > 0 {
 		return path.Base(c.Command[0]) == "agent"
@@ -70,13 +69,12 @@ func runsAgent(c *corev1.Container) bool {
 	return c.Args[0] == "run" || c.Args[0] == "join"
 }
 
-// unwrapped: nobody but the image knows the command, and the image does not know
-// the agent.
+// unwrapped reports whether only the image knows the command, and does not contain the agent.
 func (b builder) unwrapped(s slot) bool {
 	return delivery(b.job) != baked && len(s.own(&s.template.Spec).Command) == 0
 }
 
-// joinWords is the command line of a member.
+// joinWords returns the command line of a member.
 func (b builder) joinWords(s slot) []string {
 	words := []string{names.AgentPath, "join", fmt.Sprintf("--workers=%d", len(b.workerNames())), fmt.Sprintf("--rank=%d", s.rank)}
 	if len(b.workerNames()) > 1 {
@@ -88,13 +86,13 @@ func (b builder) joinWords(s slot) []string {
 	return append(words, "--")
 }
 
-// setting is one of agent/settings with the value that a job has for it.
+// setting is one of agent/settings, with its value for a job.
 type setting struct{ name, value string }
 
-// told lists the settings of a job for agent run or join, where the user has said them.
+// told lists the settings for agent run or join that the job sets.
 func (b builder) told(verb settings.Verb) (all []setting) {
 	values := settings.Values(b.job.Spec)
-	delete(values, "workers") // of all roles together
+	delete(values, "workers") // it counts the pods of all roles
 	if values["roles"] = roleList(b.job); maxRestarts(b.job) == 0 {
 		delete(values, "restart-on")
 	}
@@ -106,12 +104,11 @@ func (b builder) told(verb settings.Verb) (all []setting) {
 	return all
 }
 
-// A launcher or member waits for the others as long as the job may live. The job's own limit is
-// activeDeadlineSeconds, which the controller enforces. A member is told the grace of its pod,
-// which it cannot read.
+// noTimeout makes a launcher or member wait for the others as long as the job may live. The limit
+// of the job is activeDeadlineSeconds, which the controller enforces.
 const noTimeout = "0s"
 
-// launcherEnv is what the launcher is told. What the job does not say is left out.
+// launcherEnv returns the launcher's variables. It leaves out what the job does not set.
 func (b builder) launcherEnv() (env []corev1.EnvVar) {
 	spec := b.job.Spec
 	tell := func(name, value string) { env = append(env, corev1.EnvVar{Name: name, Value: value}) }
@@ -132,7 +129,7 @@ func (b builder) launcherEnv() (env []corev1.EnvVar) {
 	return slices.DeleteFunc(env, func(v corev1.EnvVar) bool { return v.Value == "" })
 }
 
-// podEnv is what every pod knows of itself.
+// podEnv returns the variables of every pod about itself.
 func (b builder) podEnv() []corev1.EnvVar {
 	field := func(name, path string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
@@ -140,7 +137,7 @@ func (b builder) podEnv() []corev1.EnvVar {
 	return []corev1.EnvVar{field(names.EnvPodName, "metadata.name"), field(names.EnvNamespace, "metadata.namespace"), field(names.EnvPodUID, "metadata.uid"), field(names.EnvPodIP, "status.podIP")}
 }
 
-// memberEnv is what a member needs beside its command line: the token.
+// memberEnv returns what a member needs besides its command line: the token.
 func (b builder) memberEnv() []corev1.EnvVar {
 	env := []corev1.EnvVar{{Name: names.EnvJob, Value: b.job.Name}, {Name: settings.Variable("timeout"), Value: noTimeout}}
 	if b.shares() {
@@ -150,11 +147,11 @@ func (b builder) memberEnv() []corev1.EnvVar {
 	return env
 }
 
-// staticPort is where rank 0 of a job whose command is the image's own listens.
+// staticPort is the port of rank 0 in a job whose command comes from the image.
 const staticPort = 23456
 
-// staticEnv is the environment of a pod that the agent does not start: names in
-// place of addresses, one process in each. refuse has seen that it can be made.
+// staticEnv returns the environment of a pod that the agent does not start: names in place of
+// addresses, and one process in each pod. refuse has checked that it can be made.
 func (b builder) staticEnv(s slot) []corev1.EnvVar {
 	launch, err := b.staticLaunch()
 	if err != nil {
@@ -163,15 +160,15 @@ func (b builder) staticEnv(s slot) []corev1.EnvVar {
 	var env []corev1.EnvVar
 	for _, v := range launch.Processes[s.rank].Env {
 		if strings.Contains(v.Value, framework.FilesDir) {
-			continue // nobody lays files there
+			continue // no files are written there
 		}
 		env = append(env, corev1.EnvVar{Name: v.Name, Value: v.Value})
 	}
 	return env
 }
 
-// staticLaunch asks the framework for the environment of ranks that are known
-// before any pod is.
+// staticLaunch asks the framework for the environment of ranks that are known before any pod
+// exists.
 func (b builder) staticLaunch() (framework.Launch, error) {
 	name := b.job.Spec.Framework
 	if name == "" || name == framework.Auto {
