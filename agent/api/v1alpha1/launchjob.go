@@ -29,7 +29,7 @@ type LaunchJob struct {
 	Status LaunchJobStatus `json:"status,omitempty"`
 }
 
-// LaunchJobList is what a list of them is.
+// LaunchJobList is a list of LaunchJobs.
 //
 // +kubebuilder:object:root=true
 type LaunchJobList struct {
@@ -39,7 +39,7 @@ type LaunchJobList struct {
 	Items           []LaunchJob `json:"items"`
 }
 
-// LaunchJobSpec is what the user wants.
+// LaunchJobSpec is the desired state of a LaunchJob.
 //
 // +kubebuilder:validation:XValidation:rule="self.roles.exists(r, r.name == 'worker') == has(self.workers)",message="workers says how many pods the role named worker has: give both or neither"
 // +kubebuilder:validation:XValidation:rule="has(self.launcher) || !has(self.framework) || !(self.framework in ['mpi','openmpi','mpich','intelmpi'])",message="MPI needs a launcher, in which mpirun runs: give spec.launcher"
@@ -64,12 +64,12 @@ type LaunchJobList struct {
 // +kubebuilder:validation:XValidation:rule="has(oldSelf.runPolicy) && has(oldSelf.runPolicy.suspend) && oldSelf.runPolicy.suspend || has(self.restartPolicy) == has(oldSelf.restartPolicy) && (!has(self.restartPolicy) || has(self.restartPolicy.maxRestarts) == has(oldSelf.restartPolicy.maxRestarts) && (!has(self.restartPolicy.maxRestarts) || self.restartPolicy.maxRestarts == oldSelf.restartPolicy.maxRestarts) && has(self.restartPolicy.restartOn) == has(oldSelf.restartPolicy.restartOn) && (!has(self.restartPolicy.restartOn) || self.restartPolicy.restartOn == oldSelf.restartPolicy.restartOn)) && has(self.elastic) == has(oldSelf.elastic) && (!has(self.elastic) || has(self.elastic.min) == has(oldSelf.elastic.min) && (!has(self.elastic.min) || self.elastic.min == oldSelf.elastic.min) && has(self.elastic.max) == has(oldSelf.elastic.max) && (!has(self.elastic.max) || self.elastic.max == oldSelf.elastic.max)) && has(self.agent) == has(oldSelf.agent) && (!has(self.agent) || has(self.agent.delivery) == has(oldSelf.agent.delivery) && (!has(self.agent.delivery) || self.agent.delivery == oldSelf.agent.delivery) && has(self.agent.image) == has(oldSelf.agent.image) && (!has(self.agent.image) || self.agent.image == oldSelf.agent.image)) && has(self.gang) == has(oldSelf.gang) && (!has(self.gang) || has(self.gang.backend) == has(oldSelf.gang.backend) && (!has(self.gang.backend) || self.gang.backend == oldSelf.gang.backend) && has(self.gang.queue) == has(oldSelf.gang.queue) && (!has(self.gang.queue) || self.gang.queue == oldSelf.gang.queue) && has(self.gang.priorityClassName) == has(oldSelf.gang.priorityClassName) && (!has(self.gang.priorityClassName) || self.gang.priorityClassName == oldSelf.gang.priorityClassName) && has(self.gang.minMember) == has(oldSelf.gang.minMember) && (!has(self.gang.minMember) || self.gang.minMember == oldSelf.gang.minMember) && has(self.gang.schedulerName) == has(oldSelf.gang.schedulerName) && (!has(self.gang.schedulerName) || self.gang.schedulerName == oldSelf.gang.schedulerName))",message="of a job that runs only runPolicy and, where it is elastic, workers can be changed, its pods know the rest already: suspend it first (runPolicy.suspend), or make a new one"
 // +kubebuilder:validation:XValidation:rule="!has(self.gang) || !has(self.gang.topology) || (!has(self.gang.topology.affinity) || self.gang.topology.affinity.split(';').all(g, g.split(',').all(n, n == 'launcher' || self.roles.exists(r, r.name == n)))) && (!has(self.gang.topology.antiAffinity) || self.gang.topology.antiAffinity.split(';').all(g, g.split(',').all(n, n == 'launcher' || self.roles.exists(r, r.name == n)))) && (!has(self.gang.topology.order) || self.gang.topology.order.split(';').all(g, g.split(',').all(n, n == 'launcher' || self.roles.exists(r, r.name == n))))",message="gang.topology takes the names of roles, as in ps,worker;ps,evaluator: it names one that the job has not"
 type LaunchJobSpec struct {
-	// The framework, as in agent run --framework. Left out: found by the command.
+	// The framework, as in agent run --framework. Default: detected from the command.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('plugin:') || self in ['auto','deepspeed','horovod','intelmpi','jax','lightgbm','mpi','mpich','mxnet','openmpi','paddle','plain','ray','tensorflow','torch','xgboost']",message="this framework is not known: it takes auto, deepspeed, horovod, intelmpi, jax, lightgbm, mpi, mpich, mxnet, openmpi, paddle, plain, ray, tensorflow, torch, xgboost, or plugin:NAME"
 	Framework string `json:"framework,omitempty"`
-	// The environment exactly as an operator gave it, faults and all, as in agent run --compat; and its pods' Services and labels.
+	// The environment, Services and labels of the pods exactly as another operator made them, including its faults, as in agent run --compat.
 	// +optional
 	// +kubebuilder:validation:Enum=kubeflow-v1
 	Compat string `json:"compat,omitempty"`
@@ -84,7 +84,7 @@ type LaunchJobSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4096
 	Slots int32 `json:"slots,omitempty"`
-	// Processes to start on each worker, where Muster starts them.
+	// Processes to start on each worker, if Muster starts them.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4096
@@ -98,7 +98,7 @@ type LaunchJobSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	Roles []Role `json:"roles"`
-	// Whose end decides: auto (the framework's rule), all, any, ROLE, ROLE:INDEX.
+	// The success rule, which says whose exit code decides: auto (the framework's rule), all, any, ROLE, ROLE:INDEX.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Success string `json:"success,omitempty"`
@@ -112,15 +112,15 @@ type LaunchJobSpec struct {
 	Gang *Gang `json:"gang,omitempty"`
 	// +optional
 	Agent *Agent `json:"agent,omitempty"`
-	// How the launcher finds its workers: label (it may list the namespace's pods), names (it may read its own pods only).
+	// How the launcher finds its workers: label (it may list the namespace's pods), names (it may read only its own pods).
 	// +optional
 	// +kubebuilder:validation:Enum=label;names
 	// +kubebuilder:default=label
 	Discovery string `json:"discovery,omitempty"`
-	// After how long without output and CPU a run counts as hanging: 10m.
+	// How long a run may use no CPU and print nothing before it counts as hung: 10m.
 	// +optional
 	HangAfter *Time `json:"hangAfter,omitempty"`
-	// How long ranks may outlast the first one that ended with 0, before the run is ended: 5m. Left out: for ever.
+	// How long other ranks may run after the first one exited with 0, before the run is stopped: 5m. Default: forever.
 	// +optional
 	ExitWithin *Time `json:"exitWithin,omitempty"`
 	// Rules for output lines that must keep coming (expect) or must not come (failOn).
@@ -129,10 +129,10 @@ type LaunchJobSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Progress []ProgressRule `json:"progress,omitempty"`
-	// Size of /dev/shm in the workers, as a memory volume; 0: the runtime's 64Mi. Left out: as the framework needs it.
+	// Size of /dev/shm in the workers, as a memory volume; 0: the runtime's 64Mi. Default: what the framework needs.
 	// +optional
 	Shm *Size `json:"shm,omitempty"`
-	// Who makes the pods: another controller's name makes Muster's leave the job alone.
+	// The controller that creates the pods. If it is not Muster's, Muster ignores the job.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ManagedBy *string `json:"managedBy,omitempty"`
@@ -155,11 +155,11 @@ type Size string
 // +kubebuilder:validation:XValidation:rule="has(self.template.spec) && size(self.template.spec.containers) > 0",message="the launcher's template has no container"
 // +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy == 'Never'",message="the pods of a job are not restarted by the kubelet, processes are restarted in place by the agent (spec.restartPolicy): leave restartPolicy away, or write Never"
 type Launcher struct {
-	// The container that is the launcher. Left out: the one that kubectl.kubernetes.io/default-container names, else the first.
+	// The container that is the launcher. Default: the one that kubectl.kubernetes.io/default-container names, else the first.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Container string `json:"container,omitempty"`
-	// Ranks that mpirun puts into the launcher, first of all. Left out: none.
+	// Number of ranks that mpirun starts in the launcher, before those in the workers. Default: none.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4096
@@ -168,7 +168,7 @@ type Launcher struct {
 	Template corev1.PodTemplateSpec `json:"template"`
 }
 
-// Role is a number of like pods.
+// Role is a set of identical pods.
 //
 // +kubebuilder:validation:XValidation:rule="self.name != 'launcher'",message="a launcher is no role: it stands in spec.launcher"
 // +kubebuilder:validation:XValidation:rule="size(self.name) <= 16 && self.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a role's name has at most 16 characters, begins with a letter, and holds small letters, digits and dashes: pods are named JOB-ROLE-0"
@@ -179,12 +179,12 @@ type Role struct {
 	// worker, or a framework's own: chief, master, ps, evaluator.
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// Left out: 1; for worker: spec.workers.
+	// Number of pods. Default: 1; for worker: spec.workers.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	Replicas *int32 `json:"replicas,omitempty"`
-	// The container that is the worker. Left out: the one that kubectl.kubernetes.io/default-container names, else the first.
+	// The container that is the worker. Default: the one that kubectl.kubernetes.io/default-container names, else the first.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Container string `json:"container,omitempty"`

@@ -1,22 +1,20 @@
 package v1alpha1
 
-// RestartPolicy says which ends are worth another attempt. Attempts begin in
-// place, in the pods that are there; a lost pod is replaced.
+// RestartPolicy says which failures are retried. Attempts start in place, in the existing pods; a lost pod is replaced.
 type RestartPolicy struct {
 	// Maximum number of restarts after a failure. Preemption, drain and eviction do not count.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	MaxRestarts int32 `json:"maxRestarts,omitempty"`
-	// After which ends, as in agent run --restart-on: exit codes, lost, infra, oom, hang, stall, any; +1,-143 changes the default 130,137,143,lost,infra.
+	// Which failures are retried, as in agent run --restart-on: exit codes, lost, infra, oom, hang, stall, any; +1,-143 changes the default 130,137,143,lost,infra.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|stall|any)(,[+-]?([1-9][0-9]{0,2}|lost|infra|oom|hang|stall|any))*$')",message="restartOn takes exit codes (1 to 255), lost, infra, oom, hang, stall and any, as in 137,lost; +1,-143 adds to the default and takes away"
 	RestartOn string `json:"restartOn,omitempty"`
 }
 
-// ProgressRule is a rule for the job's output lines, as agent run's --expect and
-// --fail-on.
+// ProgressRule is a rule for the job's output lines, like --expect and --fail-on of agent run.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.expect) != has(self.failOn)",message="a progress rule has either expect or failOn"
 // +kubebuilder:validation:XValidation:rule="!has(self.expect) || has(self.within) || has(self.firstWithin)",message="expect needs within or firstWithin"
@@ -28,13 +26,13 @@ type ProgressRule struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="expect is no regular expression"
 	Expect string `json:"expect,omitempty"`
-	// How long may pass between two lines that count: 10m.
+	// Longest time between two lines that count: 10m.
 	// +optional
 	Within *Time `json:"within,omitempty"`
-	// How long the first line may take. Left out: as within.
+	// Longest time until the first line. Default: the same as within.
 	// +optional
 	FirstWithin *Time `json:"firstWithin,omitempty"`
-	// Who must satisfy the rule: job (a line of any rank counts), or rank (each one).
+	// Scope of the rule: job (a line of any rank counts), or rank (each rank needs its own).
 	// +optional
 	// +kubebuilder:validation:Enum=job;rank
 	By string `json:"by,omitempty"`
@@ -44,54 +42,52 @@ type ProgressRule struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="''.matches(self) in [true, false]",message="failOn is no regular expression"
 	FailOn string `json:"failOn,omitempty"`
-	// What a broken rule leads to: report (the default of expect), or stop (the default of failOn): the run ends with 79, and is
-	// begun again where restartOn has stall.
+	// What to do when the rule is broken: report (the default of expect), or stop (the default of failOn). A stopped run ends with 79, and is restarted if restartOn has stall.
 	// +optional
 	// +kubebuilder:validation:Enum=report;stop
 	Action string `json:"action,omitempty"`
 }
 
-// Elastic bounds the number of workers of a job whose workers may come and go.
+// Elastic limits the number of workers of a job whose workers may come and go.
 //
 // +kubebuilder:validation:XValidation:rule="self.min <= self.max",message="elastic.min is more than elastic.max"
 type Elastic struct {
-	// The run begins, and goes on, with so many.
+	// Smallest number of workers with which the run starts and continues.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	Min int32 `json:"min"`
-	// No more workers than so many take part.
+	// Largest number of workers that take part.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	Max int32 `json:"max"`
 }
 
-// RunPolicy says when a job begins and what stays of it.
+// RunPolicy says when a job starts, how long it may run, and what is deleted afterwards.
 type RunPolicy struct {
-	// No pods while it is true; set in mid-run it deletes them.
+	// If true, the job has no pods. Setting it during a run deletes them.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// The job fails when it has not ended after so long.
+	// The job fails if it has not ended after this many seconds.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
-	// The job is deleted so long after its end. Left out: it stays.
+	// The job is deleted this many seconds after its end. Default: never.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
-	// CleanPodPolicy says which pods are deleted at the end: None, those that are still Running, or All. Running
-	// spares a pod in which only sidecars run that the kubelet stops.
+	// CleanPodPolicy says which pods are deleted at the end: None, those that are still Running, or All. Running keeps a pod in which only sidecars run, because the kubelet stops these.
 	// +optional
 	// +kubebuilder:validation:Enum=None;Running;All
 	// +kubebuilder:default=Running
 	CleanPodPolicy string `json:"cleanPodPolicy,omitempty"`
-	// Maximum number of times a failed job is started again with new pods.
+	// Maximum number of times a failed job is restarted with new pods.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	BackoffLimit int32 `json:"backoffLimit,omitempty"`
 }
 
-// Gang has the pods scheduled together or not at all.
+// Gang schedules the pods together or not at all.
 //
 // +kubebuilder:validation:XValidation:rule="self.backend != 'kueue' || has(self.queue)",message="gang.backend kueue needs gang.queue, the name of a LocalQueue"
 // +kubebuilder:validation:XValidation:rule="!has(self.queue) || self.backend in ['volcano','kueue']",message="gang.queue is for the backends volcano and kueue"
@@ -99,31 +95,31 @@ type RunPolicy struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.minMember) || self.backend in ['volcano','coscheduling','workload']",message="gang.minMember is for the backends volcano, coscheduling and workload; Kueue admits all pods of a group"
 // +kubebuilder:validation:XValidation:rule="self.backend != 'none' || !has(self.priorityClassName) && !has(self.schedulerName)",message="gang.backend none takes nothing else: priority class and scheduler of the pods stand in their templates"
 type Gang struct {
-	// volcano and coscheduling make a PodGroup, workload Kubernetes' own (1.36 and later), kueue a plain pod group.
+	// The gang scheduler. volcano and coscheduling make a PodGroup, workload uses Kubernetes' own (1.36 and later), kueue makes a plain pod group.
 	// +kubebuilder:validation:Enum=none;volcano;coscheduling;kueue;workload
 	Backend string `json:"backend"`
-	// The queue: of Volcano, or the name of a LocalQueue of Kueue.
+	// The queue of Volcano, or the name of a LocalQueue of Kueue.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Queue string `json:"queue,omitempty"`
-	// The priority class of the gang and of the pods whose templates name none.
+	// The priority class of the gang, and of the pods whose templates name none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
-	// How many pods must fit at once, the launcher included. Left out: all.
+	// How many pods must fit at once, including the launcher. Default: all.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MinMember *int32 `json:"minMember,omitempty"`
-	// The scheduler to use. Left out: volcano; for coscheduling scheduler-plugins-scheduler; else the pods' own.
+	// The scheduler to use. Default: volcano; for coscheduling scheduler-plugins-scheduler; for others the pods' own.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	SchedulerName string `json:"schedulerName,omitempty"`
-	// Which roles share a node, Volcano's task topology.
+	// Which roles share a node (Volcano's task topology).
 	// +optional
 	Topology *Topology `json:"topology,omitempty"`
 }
 
-// Topology is Volcano's: lists of roles, as in "ps,worker;ps,evaluator".
+// Topology is Volcano's task topology: lists of roles, as in "ps,worker;ps,evaluator".
 type Topology struct {
 	// Groups of roles whose pods share a node.
 	// +optional
@@ -148,7 +144,7 @@ type Agent struct {
 	// +kubebuilder:validation:Enum=baked;init;imageVolume
 	// +kubebuilder:default=init
 	Delivery string `json:"delivery,omitempty"`
-	// Left out: the controller's release.
+	// The agent's image. Default: that of the controller's release.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`

@@ -14,7 +14,7 @@ func Version() schema.GroupVersion {
 	return schema.GroupVersion{Group: "muster.dev", Version: "v1alpha1"}
 }
 
-// AddToScheme makes the types known to a scheme.
+// AddToScheme registers the types with a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(Version(), &LaunchJob{}, &LaunchJobList{})
 	metav1.AddToGroupVersion(s, Version())

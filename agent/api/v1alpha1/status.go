@@ -4,11 +4,11 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Types of conditions. kubectl wait --for=condition=Succeeded waits for one.
 const (
-	Suspended    = "Suspended"    // there are no pods, because the user says so
+	Suspended    = "Suspended"    // the user has suspended the job, so there are no pods
 	WorkersReady = "WorkersReady" // the containers of all workers run
 	Launched     = "Launched"     // the launcher runs, and had all workers
-	Restarting   = "Restarting"   // pods are being replaced, or the launcher has just begun another attempt
-	Stalled      = "Stalled"      // the launcher says that the run hangs
+	Restarting   = "Restarting"   // pods are being replaced, or the launcher has just started another attempt
+	Stalled      = "Stalled"      // the launcher reports that the run hangs
 	Succeeded    = "Succeeded"
 	Failed       = "Failed"
 )
@@ -23,29 +23,29 @@ const (
 	PhaseFailed     = "Failed"
 )
 
-// LaunchJobStatus is what the controller answers.
+// LaunchJobStatus is the observed state of a LaunchJob.
 type LaunchJobStatus struct {
 	// What is true of the job: Suspended, WorkersReady, Launched, Restarting, Stalled, Succeeded, Failed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Suspended: there are no pods, because the user says so. Waiting: pods are made, scheduled and started. Running: launcher and workers run. Restarting: pods are made again. Succeeded and Failed: the job has ended.
+	// Suspended: the user has suspended the job, so there are no pods. Waiting: pods are created, scheduled and started. Running: launcher and workers run. Restarting: pods are being replaced. Succeeded and Failed: the job has ended.
 	// +optional
 	Phase string `json:"phase,omitempty"`
-	// Workers whose own container is ready, of those that there are to be: 12/16.
+	// Workers whose own container is ready, of the number wanted: 12/16.
 	// +optional
 	Ready string `json:"ready,omitempty"`
-	// One word for what is in the job's way, or how it ended.
+	// One word for why the job does not run, or how it ended.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// The same in a sentence.
+	// The same as a sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// The run of the pods, from 1. Attempts that the agent begins in place are in failedAttempts.
+	// Attempt of the pods, from 1. Attempts that the agent starts in the same pods are in failedAttempts.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
-	// The pods of each role, counted.
+	// Counts of the pods of each role.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -53,7 +53,7 @@ type LaunchJobStatus struct {
 	// What went wrong first.
 	// +optional
 	FirstFailure *FirstFailure `json:"firstFailure,omitempty"`
-	// How each attempt failed, the oldest first: of the pods, and of the agent within them. Of more than 16 the first 8 and the last 8. The agent's own attempts are told when the launcher has ended.
+	// How each attempt of the pods, and of the agent within them, failed; the oldest first. If there are more than 16: the first 8 and the last 8. The agent's own attempts are added when the launcher has ended.
 	// +optional
 	// +listType=atomic
 	FailedAttempts []FailedAttempt `json:"failedAttempts,omitempty"`
@@ -69,7 +69,7 @@ type LaunchJobStatus struct {
 	// The Secret with the token that the members of a job without a launcher share.
 	// +optional
 	TokenSecret string `json:"tokenSecret,omitempty"`
-	// When the controller first began to make pods, since the job was last suspended.
+	// When the controller first created pods, since the job was last suspended.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 	// When the job ended.
@@ -78,10 +78,10 @@ type LaunchJobStatus struct {
 	// Pods of the role worker, for kubectl scale.
 	// +optional
 	Workers int32 `json:"workers,omitempty"`
-	// Their label selector, for autoscalers.
+	// Label selector of these pods, for autoscalers.
 	// +optional
 	Selector string `json:"selector,omitempty"`
-	// The generation of the spec that this status answers.
+	// The generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
@@ -104,7 +104,7 @@ type RoleStatus struct {
 
 // FirstFailure is the end of the first container that failed.
 type FirstFailure struct {
-	// Of the process, where the agent has named it.
+	// Rank of the process, if the agent has named it.
 	// +optional
 	Rank *int32 `json:"rank,omitempty"`
 	// The pod that the container or the process was in.
@@ -119,7 +119,7 @@ type FirstFailure struct {
 
 // FailedAttempt is the end of an attempt that failed.
 type FailedAttempt struct {
-	// The run of the pods, from 1, as in attempt of the status.
+	// Attempt of the pods, from 1, as in attempt of the status.
 	Attempt int32 `json:"attempt"`
 	// The agent's own attempt in these pods, from 0, as in MUSTER_ATTEMPT.
 	// +optional
@@ -134,15 +134,15 @@ type Replaced struct {
 	Pod string `json:"pod"`
 	// Its UID.
 	UID string `json:"uid"`
-	// Why it was made anew: what took it away, or how it ended.
+	// Why it was replaced: how it was lost, or how it ended.
 	Reason string `json:"reason"`
-	// When the controller decided to.
+	// When the controller decided to replace it.
 	Time metav1.Time `json:"time"`
 }
 
-// AgentStatus tells which agent and which images ran.
+// AgentStatus reports which agent and which images ran.
 type AgentStatus struct {
-	// Of the controller, whose agent is injected.
+	// Version of the controller, whose agent is injected.
 	// +optional
 	Version string `json:"version,omitempty"`
 	// Images of the roles' own containers, as the nodes resolved them.
