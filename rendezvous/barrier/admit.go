@@ -9,13 +9,13 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// probeTime is how long the holder of a seat may take for a sign of life, when
-// somebody else comes for it.
+// probeTime is how long the holder of a seat may take to answer a ping when another instance asks
+// for the seat.
 const probeTime = 3 * time.Second
 
-// admit gives a member its seat, or says why not. A connection of the same
-// instance takes the place of its old one; another instance gets the seat of one
-// that is gone, or gives no sign of life.
+// admit gives a member its seat, or returns the reason for refusing it. A connection of the same
+// instance replaces its old one. Another instance gets the seat if the previous one is gone or does
+// not answer.
 func (c *Coordinator) admit(ctx context.Context, g *guest, card Card) *Refusal {
 	if refusal := c.contradicts(card); refusal != nil {
 		return refusal
@@ -49,7 +49,7 @@ func (c *Coordinator) admit(ctx context.Context, g *guest, card Card) *Refusal {
 	}
 }
 
-// seatLocked lets a member sit down.
+// seatLocked puts a member into its seat.
 func (c *Coordinator) seatLocked(s *seat, g *guest, card Card) {
 	if s.conn != nil {
 		s.conn.Close()
@@ -63,7 +63,7 @@ func (c *Coordinator) seatLocked(s *seat, g *guest, card Card) {
 	g.poke()
 }
 
-// fill takes out of a card what has been compared, and learns our own address.
+// fill removes the fields of a card that were compared already, and learns our own address.
 func (c *Coordinator) fill(card *Card, g *guest) {
 	card.Size, card.Job, card.Settings = 0, "", nil
 	local, ok := g.LocalAddr().(*net.TCPAddr)
@@ -77,7 +77,7 @@ func (c *Coordinator) fill(card *Card, g *guest) {
 	}
 }
 
-// lives waits for a sign of life of a seat's holder since asked.
+// lives waits for a sign of life of a seat's holder after asked.
 func (c *Coordinator) lives(ctx context.Context, s *seat, holder *guest, asked time.Time) bool {
 	timer := time.NewTimer(probeTime)
 	defer timer.Stop()
@@ -102,7 +102,7 @@ func (c *Coordinator) lives(ctx context.Context, s *seat, holder *guest, asked t
 	}
 }
 
-// rival refuses the second of two members with one rank.
+// rival returns the refusal for the second of two members with the same rank.
 func (c *Coordinator) rival(s *seat, card Card) *Refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,7 +115,7 @@ func (c *Coordinator) rival(s *seat, card Card) *Refusal {
 	}
 }
 
-// contradicts compares what a member was told with what rank 0 was.
+// contradicts compares the settings of a member with those of rank 0.
 func (c *Coordinator) contradicts(card Card) *Refusal {
 	refusal := c.compare(card)
 	if refusal != nil {

@@ -2,78 +2,79 @@ package barrier
 
 import "encoding/json"
 
-// Card is what a member tells of itself when it comes, and what the others read
-// in the table.
+// Card is what a member reports about itself when it connects, and what the others read in the
+// table.
 type Card struct {
 	Rank      int    `json:"rank"`
-	Name      string `json:"name"`              // of its pod
+	Name      string `json:"name"`              // name of its pod
 	Host      string `json:"host,omitempty"`    // host name
-	Address   string `json:"address,omitempty"` // "": that from which it reaches rank 0
+	Address   string `json:"address,omitempty"` // "": the address from which it connects to rank 0
 	Slots     int    `json:"slots,omitempty"`
-	Interface string `json:"interface,omitempty"` // that holds the address
-	NoGPU     bool   `json:"nogpu,omitempty"`     // it has none, for certain
+	Interface string `json:"interface,omitempty"` // network interface with the address
+	NoGPU     bool   `json:"nogpu,omitempty"`     // it certainly has no GPU
 	NoRDMA    bool   `json:"nordma,omitempty"`
 
-	// Instance names this run of the member: a replacement has another one.
+	// Instance identifies this run of the member; a replacement has another one.
 	Instance string `json:"instance,omitempty"`
-	Size     int    `json:"size,omitempty"` // members, as it was told
-	Job      string `json:"job,omitempty"`  // name of its job; "": not known
-	// Settings have to be the same everywhere.
+	Size     int    `json:"size,omitempty"` // number of members, as this member was told
+	Job      string `json:"job,omitempty"`  // name of its job; "" if not known
+	// Settings must be the same on every member.
 	Settings []Setting `json:"settings,omitempty"`
 }
 
-// bare tells whether the card can stand in a table: pods' names and addresses can.
+// bare reports whether the card can be a line of a table. Names and addresses of pods can.
 func (c Card) bare() bool {
 	return bare(c.Name) && bare(c.Host) && bare(c.Address) && bare(c.Interface) && bare(c.Instance)
 }
 
-// Setting is something that every member has to be told alike.
+// Setting is a setting that every member must share.
 type Setting struct{ Name, Value string }
 
-// News is the state of a member, whole.
+// News is the complete state of a member.
 type News struct {
-	// Ready: nothing of an attempt runs here, and it takes part in the next.
+	// Ready means that no process of an attempt runs on this member, and that it takes part in the
+	// next attempt.
 	Ready bool `json:"ready,omitempty"`
-	// Leaving says why it is about to go; "": it stays.
+	// Leaving is the reason why it is about to go; "" if it stays.
 	Leaving string `json:"leaving,omitempty"`
-	// Attempt is the newest that it was told of, Port and Used what was said then;
-	// -1: none. A coordinator that is new learns them here.
+	// Attempt is the newest attempt that the member knows, with its Port and Used; -1 if none. A
+	// new coordinator learns them here.
 	Attempt int `json:"attempt"`
 	Port    int `json:"port,omitempty"`
 	Used    int `json:"used,omitempty"`
-	// Work is the caller's own.
+	// Work belongs to the caller.
 	Work json.RawMessage `json:"work,omitempty"`
 }
 
-// Phases of a job, as an Order tells them.
+// Phases of a job in an Order.
 const (
-	PhaseGather = "gather" // whatever runs is to be stopped, and readiness told
-	PhaseRun    = "run"    // the table is there
+	PhaseGather = "gather" // running processes must be stopped, then readiness reported
+	PhaseRun    = "run"    // the table is valid
 	PhaseOver   = "over"   // the job has ended, with Code
 )
 
-// Order is what the coordinator tells every member alike.
+// Order is what the coordinator tells every member.
 type Order struct {
-	// By is the instance of the coordinator: another one knows nothing of what the
-	// last one said. Tell sets it.
+	// By is the instance of the coordinator. Another coordinator does not know what the last one
+	// said. Tell sets By.
 	By      string `json:"by"`
 	Phase   string `json:"phase"`
-	Attempt int    `json:"attempt"` // that gathers, runs or ran
+	Attempt int    `json:"attempt"` // the attempt of the phase
 	Port    int    `json:"port,omitempty"`
-	Used    int    `json:"used,omitempty"` // restarts
+	Used    int    `json:"used,omitempty"` // restarts used up
 	Table   Table  `json:"table,omitempty"`
-	// Absent are those for whom is waited, the first few, More how many there are besides.
+	// Absent lists the first few members that are missing. More is the number of further ones.
 	Absent []Absent `json:"absent,omitempty"`
 	More   int      `json:"more,omitempty"`
 	Code   int      `json:"code,omitempty"`
-	// Why is for people: what ended an attempt, or the job; Hint what to do.
+	// Why says for people what ended an attempt or the job. Hint says what to do.
 	Why  string `json:"why,omitempty"`
 	Hint string `json:"hint,omitempty"`
-	// Past is the caller's own, about the attempts before.
+	// Past belongs to the caller. It is about earlier attempts.
 	Past json.RawMessage `json:"past,omitempty"`
 }
 
-// Refusal ends a member that does not fit the others.
+// Refusal is the reason why a member that does not fit the others must end.
 type Refusal struct {
 	Code int    `json:"code"`
 	Text string `json:"text"`

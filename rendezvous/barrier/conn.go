@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// Quiet is how long a connection may bring nothing before it is closed. A
-	// member pings three times within it.
+	// Quiet is how long a connection may be silent before it is closed. A member sends three pings
+	// in that time.
 	Quiet = 12 * time.Second
-	// writeTime bounds one write to a side that does not read.
+	// writeTime is the limit for one write to a peer that does not read.
 	writeTime = 10 * time.Second
 	pingEvery = 4 * time.Second
 )
 
-// conn is a connection; sealed once both sides have proved the token. One
-// goroutine receives, one sends.
+// conn is a connection. It is sealed after both sides have proved that they hold the token. One
+// goroutine receives and one sends.
 type conn struct {
 	net.Conn
 	in, out *seal // nil before the proof
-	most    int   // bytes of a payload that this side takes after the proof
+	most    int   // limit in bytes of a received payload after the proof
 }
 
-// receive reads a frame that comes within d. Errors wrap ErrProtocol, or are the
-// connection's.
+// receive reads a frame that arrives within d. Errors wrap ErrProtocol, or come from the
+// connection.
 func (c *conn) receive(d time.Duration) (kind, []byte, error) {
 	if err := c.SetReadDeadline(time.Now().Add(d)); err != nil {
 		return 0, nil, err
@@ -80,7 +80,7 @@ func (c *conn) say(k kind, v any) error {
 	return c.send(k, payload)
 }
 
-// decode reads a value out of a payload.
+// decode reads a value from a payload.
 func decode(payload []byte, v any) error {
 	if err := json.Unmarshal(payload, v); err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)

@@ -13,25 +13,25 @@ import (
 	"github.com/musterhq/muster/exec/shortage"
 )
 
-// Config of a Coordinator.
+// Config configures a Coordinator.
 type Config struct {
 	Size  int
 	Token []byte
-	// Name is that of rank 0's pod, Job that of its job ("": not known), Settings what
-	// rank 0 was told.
+	// Name is the pod of rank 0, and Job is its job ("" if not known). Settings are those of rank
+	// 0.
 	Name     string
 	Job      string
 	Settings []Setting
-	// Instance is that of rank 0's own card; see [Check] and Order.By.
+	// Instance is the instance in rank 0's own card; see [Check] and Order.By.
 	Instance string
-	// Troubled, if set, is called when no member can connect because of a shortage,
-	// and with nil when it is over.
+	// Troubled, if set, is called when no member can connect because of a resource shortage, and
+	// with nil when the shortage has ended.
 	Troubled func(err error)
-	// Deaf, if set, is called once when no member can connect any more.
+	// Deaf, if set, is called once when members can no longer connect at all.
 	Deaf func(err error)
 }
 
-// Coordinator is rank 0's side. Its methods may be called from any goroutine.
+// Coordinator is the side of rank 0. Its methods may be called from any goroutine.
 type Coordinator struct {
 	cfg Config
 	wg  sync.WaitGroup
@@ -39,7 +39,7 @@ type Coordinator struct {
 	mu       sync.Mutex
 	seats    []*seat
 	changed  chan struct{} // closed at the next change
-	order    []byte        // the newest, encoded
+	order    []byte        // the newest order, encoded
 	version  int           // of order
 	reached  string        // our address, as members see it
 	unproved []net.Conn    // oldest first
@@ -49,14 +49,14 @@ type Coordinator struct {
 // seat is a Seat with its connection.
 type seat struct {
 	Seat
-	conn  *guest // nil: nobody is here
+	conn  *guest // nil if no member is connected
 	heard time.Time
 	work  []byte
 	turn  int // version of work
-	told  int // version of the order that this instance has been sent
+	told  int // version of the newest order that this instance was sent
 }
 
-// NewCoordinator makes one; Serve lets members in.
+// NewCoordinator returns a Coordinator. Serve admits members.
 func NewCoordinator(cfg Config) *Coordinator {
 	c := &Coordinator{cfg: cfg, changed: make(chan struct{})}
 	for rank := range cfg.Size {
@@ -65,9 +65,9 @@ func NewCoordinator(cfg Config) *Coordinator {
 	return c
 }
 
-// Serve takes connections until ctx ends, then closes them all and returns nil. If
-// accepting fails for good, Serve calls Config.Deaf, keeps the members that it has
-// until ctx ends, and returns the error.
+// Serve accepts connections until ctx ends, then closes them all and returns nil. If accepting
+// fails permanently, Serve calls Config.Deaf, keeps its members until ctx ends, and returns the
+// error.
 func (c *Coordinator) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer c.shut()
@@ -90,14 +90,14 @@ func (c *Coordinator) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Rest waits until ctx ends and every connection that was given to Take is
-// closed; it is in the place of Serve where nobody listens.
+// Rest waits until ctx ends and every connection that was passed to Take is closed. Use it in place
+// of Serve if there is no listener.
 func (c *Coordinator) Rest(ctx context.Context) {
 	<-ctx.Done()
 	c.shut()
 }
 
-// shut takes no more connections and waits for the ends of those there are.
+// shut rejects further connections and waits for the end of the existing ones.
 func (c *Coordinator) shut() {
 	c.mu.Lock()
 	c.closed = true
@@ -105,7 +105,7 @@ func (c *Coordinator) shut() {
 	c.wg.Wait()
 }
 
-// Take serves one connection in a goroutine of its own, which Serve or Rest waits for.
+// Take serves one connection in its own goroutine, for which Serve or Rest waits.
 func (c *Coordinator) Take(ctx context.Context, nc net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,13 +122,13 @@ func (c *Coordinator) Take(ctx context.Context, nc net.Conn) {
 	})
 }
 
-// Unproved is how many connections may be held before their proof, beside one
-// for each rank.
+// Unproved is how many connections may be open before their proof, in addition to one for each
+// rank.
 const Unproved = 256
 
-// hold counts a connection that has proved nothing; where there are too many the
-// oldest goes: a member's proof takes a moment, who is slow is a stranger.
-// Called with c.mu held.
+// hold registers a connection that has proved nothing. If there are too many, it closes the oldest:
+// the proof of a member takes only a moment, so a slow connection is a stranger. Called with c.mu
+// held.
 func (c *Coordinator) hold(nc net.Conn) {
 	c.unproved = append(c.unproved, nc)
 	if len(c.unproved) > Unproved+c.cfg.Size {
@@ -148,13 +148,13 @@ func (c *Coordinator) release(nc net.Conn) {
 	}
 }
 
-// attend leads a connection from its proof to its end.
+// attend serves a connection from its proof to its end.
 func (c *Coordinator) attend(ctx context.Context, nc net.Conn) {
 	cn, claimed, err := welcome(nc, c.cfg.Token)
 	c.release(nc)
 	if errors.Is(err, ErrToken) {
 		c.mistrust(claimed, nc.RemoteAddr())
-		_ = cn.send(kindRefuse, nil) // it is a courtesy
+		_ = cn.send(kindRefuse, nil) // only a courtesy
 	}
 	if err != nil {
 		return
@@ -175,8 +175,8 @@ func (c *Coordinator) attend(ctx context.Context, nc net.Conn) {
 	c.serve(ctx, g, card.Rank)
 }
 
-// mistrust takes down that somebody had another token; it cannot claim more than
-// a rank, and the rank's seat is not touched.
+// mistrust records that a peer had another token. The peer only claims a rank, so the seat of that
+// rank stays as it is.
 func (c *Coordinator) mistrust(claimed int, from net.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +193,7 @@ func hostOf(a net.Addr) string {
 	return "an unknown address"
 }
 
-// Tell gives every member an order, those too that come later, until the next.
+// Tell sets the order for every member, including those that connect later, until the next Tell.
 func (c *Coordinator) Tell(o Order) error {
 	o.By = c.cfg.Instance
 	text, err := json.Marshal(o)
@@ -213,21 +213,20 @@ func (c *Coordinator) Tell(o Order) error {
 	return nil
 }
 
-// Flush waits until every member that is here has been sent the newest order, or
-// ctx has ended.
+// Flush waits until every connected member has been sent the newest order, or until ctx ends.
 func (c *Coordinator) Flush(ctx context.Context) {
 	c.until(ctx, func(s *seat) bool { return s.conn == nil || s.told == c.version })
 }
 
-// Farewell waits until every member but rank 0 has been sent the newest order and
-// has gone, or is away for so long that it is not coming back; or ctx has ended.
+// Farewell waits until every member except rank 0 has been sent the newest order and has
+// disconnected, or has been away so long that it will not return. It also returns when ctx ends.
 func (c *Coordinator) Farewell(ctx context.Context) {
 	c.until(ctx, func(s *seat) bool {
 		return s.Rank == 0 || s.conn == nil && (s.told == c.version || time.Since(s.Left) > Quiet)
 	})
 }
 
-// until waits until every seat is as it should be; asked with c.mu held.
+// until waits until ok holds for every seat. It calls ok with c.mu held.
 func (c *Coordinator) until(ctx context.Context, ok func(*seat) bool) {
 	for ctx.Err() == nil {
 		c.mu.Lock()
@@ -240,8 +239,8 @@ func (c *Coordinator) until(ctx context.Context, ok func(*seat) bool) {
 	}
 }
 
-// Hand gives one member its own words, in the place of the last ones. They go to
-// this instance only: a replacement gets none.
+// Hand sets the work of one member, replacing the last one. Only this instance gets it; a
+// replacement does not.
 func (c *Coordinator) Hand(rank int, instance string, work []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,7 +250,7 @@ func (c *Coordinator) Hand(rank int, instance string, work []byte) {
 	}
 }
 
-// Seats tells of every rank.
+// Seats returns the seats of all ranks.
 func (c *Coordinator) Seats() []Seat {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,7 +268,7 @@ func (c *Coordinator) Changed() <-chan struct{} {
 	return c.changed
 }
 
-// shout tells of a change. Called with c.mu held.
+// shout reports a change. Called with c.mu held.
 func (c *Coordinator) shout() {
 	close(c.changed)
 	c.changed = make(chan struct{})

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// kind is what a frame says.
+// kind is the type of a frame.
 type kind byte
 
 const (
@@ -18,7 +18,7 @@ const (
 	kindCard                   // member: a Card, once
 	kindNews                   // member: News
 	kindOrder                  // coordinator: an Order
-	kindWork                   // coordinator: the caller's own words for this member
+	kindWork                   // coordinator: data of the caller for this member
 	kindPing                   // answered by a pong
 	kindPong
 )
@@ -41,18 +41,18 @@ func (k kind) limit() int {
 // maxUnproved is the longest payload before the proof.
 const maxUnproved = 1 << 10
 
-// ErrProtocol is wrapped by every error that bytes of the other side caused.
+// ErrProtocol is wrapped by every error that was caused by bytes of the other side.
 var ErrProtocol = errors.New("not the barrier's protocol")
 
-const headerSize = 5 // kind, length in 4 bytes, big endian
+const headerSize = 5 // kind, then the length in 4 bytes, big endian
 
 func appendHeader(b []byte, k kind, length int) []byte {
 	return binary.BigEndian.AppendUint32(append(b, byte(k)), uint32(length))
 }
 
-// readFrame reads one frame and tail bytes behind it, which belong to its seal.
-// most bounds the payload besides the kind's own limit. Nothing is allocated
-// before the length is known to be allowed.
+// readFrame reads one frame and the tail bytes after it, which are its seal. most limits the
+// payload in addition to the kind's own limit. It allocates nothing before it has checked the
+// length.
 func readFrame(r io.Reader, most, tail int) (k kind, payload, seal []byte, err error) {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// mostAbsent is how many of those for whom is waited are named.
+	// mostAbsent is how many of the missing members are named.
 	mostAbsent = 8
-	// tellEvery bounds how often the members are told who is absent: a thousand
-	// that come one by one would each have to hear it a thousand times.
+	// tellEvery is the shortest time between two reports of missing members. Otherwise a thousand
+	// members that connect one by one would each get a thousand reports.
 	tellEvery = time.Second
 )
 
-// Gather waits until every seat is taken by a member that is ready, and returns
-// their cards in rank order. Meanwhile it tells the members base with those that
-// are absent. The error is ctx's; then absent are those that were.
+// Gather waits until a ready member is in every seat, and returns their cards in rank order.
+// Meanwhile it tells the members base with the list of missing ones. The only error is that of ctx;
+// absent then lists the missing members.
 func (c *Coordinator) Gather(ctx context.Context, base Order) (table Table, absent []Absent, err error) {
 	base.Phase = PhaseGather
 	told := time.Time{}
@@ -33,7 +33,7 @@ func (c *Coordinator) Gather(ctx context.Context, base Order) (table Table, abse
 				return nil, absent, err
 			}
 			told = time.Now()
-			wait = time.Hour // nothing new to tell
+			wait = time.Hour // there is nothing new to report
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -48,8 +48,8 @@ func (c *Coordinator) Gather(ctx context.Context, base Order) (table Table, abse
 	}
 }
 
-// roll calls the members: their cards, and how many are not ready with the first
-// few of them.
+// roll returns the cards of the members, the first few that are not ready, and how many are not
+// ready.
 func (c *Coordinator) roll(now time.Time, most int) (table Table, absent []Absent, missing int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

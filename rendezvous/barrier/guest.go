@@ -13,15 +13,15 @@ import (
 // guest is an admitted connection.
 type guest struct {
 	*conn
-	wake chan struct{} // holds a token while there may be something to send
-	gone chan struct{} // closed when it has ended
-	ask  bool          // for a sign of life; under the coordinator's lock, as are these:
-	echo bool          // it has asked us
-	said int           // version of the order that it has, or that is being sent
-	turn int           // version of the work that it has
+	wake chan struct{} // holds a token while there may be data to send
+	gone chan struct{} // closed when the connection has ended
+	ask  bool          // to ping the member; protected by the coordinator's lock, like the fields below
+	echo bool          // the member has pinged us
+	said int           // version of the order that was sent last
+	turn int           // version of the work that was sent last
 }
 
-// poke has the sender look for something to send.
+// poke makes the sender check for data to send.
 func (g *guest) poke() {
 	if g == nil {
 		return
@@ -47,7 +47,7 @@ func (c *Coordinator) serve(ctx context.Context, g *guest, rank int) {
 	c.leave(g, rank, why)
 }
 
-// listen takes what a member says; it returns how its connection ended.
+// listen handles the frames of a member. It returns how the connection ended.
 func (c *Coordinator) listen(g *guest, rank int) error {
 	for {
 		k, payload, err := g.receive(Quiet)
@@ -64,7 +64,7 @@ func (c *Coordinator) listen(g *guest, rank int) error {
 		s := c.seats[rank]
 		if s.conn != g {
 			c.mu.Unlock()
-			return net.ErrClosed // superseded
+			return net.ErrClosed // superseded by a newer connection
 		}
 		s.heard = time.Now()
 		switch k {
@@ -79,8 +79,8 @@ func (c *Coordinator) listen(g *guest, rank int) error {
 	}
 }
 
-// dispatch sends a member what it does not have yet: always the newest, so that
-// one that is slow is told less, and costs no memory.
+// dispatch sends a member what it does not have yet. It always sends the newest state, so a slow
+// member skips some and costs no memory.
 func (c *Coordinator) dispatch(ctx context.Context, g *guest, rank int) {
 	for {
 		select {
@@ -94,7 +94,7 @@ func (c *Coordinator) dispatch(ctx context.Context, g *guest, rank int) {
 				break
 			}
 			if g.send(k, payload) != nil {
-				g.Close() // the receiver sees it
+				g.Close() // the receiver notices it
 				return
 			}
 			if k == kindOrder {
@@ -108,8 +108,8 @@ func (c *Coordinator) dispatch(ctx context.Context, g *guest, rank int) {
 	}
 }
 
-// pending is the next frame for a member, orders before the work that they are
-// about; kind 0: nothing.
+// pending returns the next frame for a member: an order before the work that belongs to it. kind 0
+// means none.
 func (c *Coordinator) pending(g *guest, rank int) (kind, []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,20 +132,20 @@ func (c *Coordinator) pending(g *guest, rank int) (kind, []byte) {
 	return 0, nil
 }
 
-// leave takes down that a connection has ended.
+// leave records that a connection has ended.
 func (c *Coordinator) leave(g *guest, rank int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer close(g.gone)
 	s := c.seats[rank]
 	if s.conn != g {
-		return // another one has its place
+		return // another connection has replaced it
 	}
 	s.conn, s.Here, s.Left, s.Why = nil, false, time.Now(), parting(s.News, err)
 	c.shout()
 }
 
-// parting says how a member went.
+// parting says how a member left.
 func parting(news News, err error) string {
 	var syntax *json.SyntaxError
 	switch {

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// handshakeTime bounds each step of a handshake, on a machine that is busy with
-// a thousand of them.
+// handshakeTime is the limit for each step of a handshake, on a machine that handles a thousand of
+// them.
 const handshakeTime = 8 * time.Second
 
-// ErrToken says that the other side does not hold our token.
+// ErrToken reports that the other side does not hold our token.
 var ErrToken = errors.New("its token is not ours")
 
-// mostRank bounds the rank that a stranger may claim.
+// mostRank is the largest rank that a stranger may claim.
 const mostRank = 1 << 20
 
-// welcome is the coordinator's half: it sends its nonce first, so that a member's
-// proof is fresh. On ErrToken claimed is what the other side calls itself.
+// welcome is the coordinator's half of the handshake. It sends its nonce first, so a member's proof
+// is fresh. With ErrToken, claimed is the rank that the other side claims.
 func welcome(nc net.Conn, token []byte) (c *conn, claimed int, err error) {
 	c = &conn{Conn: nc, most: kindNews.limit()}
 	n := nonces{ours: nonce()}
@@ -50,7 +50,7 @@ func welcome(nc net.Conn, token []byte) (c *conn, claimed int, err error) {
 	return c, claimed, nil
 }
 
-// enter is the member's half. ErrToken: one of the two has another token.
+// enter is the member's half of the handshake. It returns ErrToken if one side has another token.
 func enter(nc net.Conn, token []byte, rank int) (*conn, error) {
 	c := &conn{Conn: nc, most: kindOrder.limit()}
 	payload, err := c.expect(kindHello)
@@ -71,7 +71,7 @@ func enter(nc net.Conn, token []byte, rank int) (*conn, error) {
 	case err != nil:
 		return nil, err
 	case k == kindRefuse:
-		return nil, ErrToken // the only thing that is said to those who have proved nothing
+		return nil, ErrToken // the only answer to a peer that has proved nothing
 	case k != kindProved:
 		return nil, fmt.Errorf("%w: kind %d in place of a proof", ErrProtocol, k)
 	case !hmac.Equal(payload, prove(token, byCoordinator, n.theirs, n.ours, rank)):

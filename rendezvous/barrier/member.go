@@ -15,32 +15,32 @@ import (
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 500 * time.Millisecond
-	// perMember stretches the pauses of a large job, so that its members do not
-	// bury the name server while rank 0 is not there yet.
+	// perMember is added to the pauses for each member of a large job, so that the members do not
+	// overload the DNS server while rank 0 is not there yet.
 	perMember = 2 * time.Millisecond
-	// mostPause bounds that.
+	// mostPause is the limit for these pauses.
 	mostPause = 5 * time.Second
-	// mostDoubts is how often in a row the coordinator's token may differ before
-	// a member that never was let in takes it for its own fault.
+	// mostDoubts is how often in a row the coordinator may have another token before a member that
+	// was never admitted assumes that its own token is wrong.
 	mostDoubts = 3
 )
 
-// Event is one thing that a Member tells its owner; one of the fields is set.
+// Event is one report of a Member to its owner. Exactly one field is set.
 type Event struct {
 	Order *Order
 	Work  []byte
-	Back  bool  // the connection is there (again)
-	Away  error // the connection broke, or could not be made; once for each new reason
+	Back  bool  // the connection is there, or there again
+	Away  error // the connection failed; once for each new reason
 }
 
-// MemberConfig of a Member.
+// MemberConfig configures a Member.
 type MemberConfig struct {
 	Card  Card
 	Token []byte
 	// Dial makes a connection to the coordinator.
 	Dial func(context.Context) (net.Conn, error)
-	// Interface, if set, names the network interface that holds an address which
-	// only the connection shows.
+	// Interface, if set, returns the network interface of an address that is known only from the
+	// connection.
 	Interface func(address string) string
 }
 
@@ -52,21 +52,20 @@ type Member struct {
 	mu      sync.Mutex
 	news    News
 	version int  // of news
-	told    int  // version that has been written
-	asked   bool // for a sign of life
+	told    int  // version that was written last
+	asked   bool // we must answer a ping
 	wake    chan struct{}
 }
 
-// NewMember makes one; Run starts it.
+// NewMember returns a Member. Run starts it.
 func NewMember(cfg MemberConfig) *Member {
 	return &Member{cfg: cfg, events: make(chan Event), wake: make(chan struct{}, 1), news: News{Attempt: -1}}
 }
 
-// Events are what the coordinator says; they have to be read.
+// Events returns what the coordinator says. The caller must read it.
 func (m *Member) Events() <-chan Event { return m.events }
 
-// Report tells the coordinator the member's state, now and after each loss of the
-// connection.
+// Report tells the coordinator the state of the member, now and after each redial.
 func (m *Member) Report(news News) {
 	m.mu.Lock()
 	m.news = news
@@ -75,7 +74,7 @@ func (m *Member) Report(news News) {
 	m.poke()
 }
 
-// Flush waits until the newest news have been written, or ctx has ended.
+// Flush waits until the newest news were written, or until ctx ends.
 func (m *Member) Flush(ctx context.Context) {
 	for ctx.Err() == nil {
 		m.mu.Lock()
@@ -95,8 +94,8 @@ func (m *Member) poke() {
 	}
 }
 
-// Run keeps a connection to the coordinator until ctx ends (nil), or the
-// coordinator refuses the member: then the error is a *Refusal.
+// Run keeps a connection to the coordinator until ctx ends (nil), or until the coordinator refuses
+// the member (*Refusal).
 func (m *Member) Run(ctx context.Context) error {
 	most := min(max(lastPause, time.Duration(m.cfg.Card.Size)*perMember), mostPause)
 	pause, doubts, entered := firstPause, 0, false
@@ -136,7 +135,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// tell gives an event to the owner.
+// tell passes an event to the owner.
 func (m *Member) tell(ctx context.Context, e Event) {
 	select {
 	case m.events <- e:
@@ -144,8 +143,8 @@ func (m *Member) tell(ctx context.Context, e Event) {
 	}
 }
 
-// attend makes a connection and uses it until it ends. The error is never nil;
-// welcomed: it was let in.
+// attend makes a connection and uses it until it ends. The error is never nil. welcomed reports
+// whether the member was admitted.
 func (m *Member) attend(ctx context.Context) (welcomed bool, err error) {
 	nc, err := m.cfg.Dial(ctx)
 	if err != nil {
@@ -176,7 +175,7 @@ func (m *Member) attend(ctx context.Context) (welcomed bool, err error) {
 	return true, m.receive(ctx, c)
 }
 
-// introduce proves the token and tells the card.
+// introduce proves the token and sends the card.
 func introduce(nc net.Conn, token []byte, card Card) (*conn, error) {
 	c, err := enter(nc, token, card.Rank)
 	if err != nil {
@@ -185,7 +184,7 @@ func introduce(nc net.Conn, token []byte, card Card) (*conn, error) {
 	return c, c.say(kindCard, card)
 }
 
-// receive hands on what the coordinator says.
+// receive passes on what the coordinator sends.
 func (m *Member) receive(ctx context.Context, c *conn) error {
 	for {
 		k, payload, err := c.receive(Quiet)
@@ -219,7 +218,7 @@ func (m *Member) receive(ctx context.Context, c *conn) error {
 	}
 }
 
-// send tells news when there are any, and pings.
+// send sends news when there are any, and pings.
 func (m *Member) send(ctx context.Context, c *conn) {
 	defer c.Close()
 	said := -1
@@ -255,9 +254,9 @@ func (m *Member) send(ctx context.Context, c *conn) {
 	}
 }
 
-// Check asks whoever serves at the other end of nc whether it is the coordinator
-// of this card's instance, or another. It returns nil where it is, or cannot be
-// told, and else the refusal of the other one.
+// Check asks the server at the other end of nc whether it is the coordinator of this card's
+// instance. It returns nil if it is, or if that cannot be determined. Otherwise it returns the
+// refusal of the other coordinator.
 func Check(nc net.Conn, token []byte, card Card) *Refusal {
 	defer nc.Close()
 	c, err := introduce(nc, token, card)

@@ -13,21 +13,21 @@ const (
 	proofSize = sha256.Size
 )
 
-// magic begins the coordinator's first frame; its number is the protocol's.
+// magic begins the coordinator's first frame. Its number is the version of the protocol.
 const magic = "muster join 1\n"
 
-// nonce is fresh for every connection, so that no proof fits another.
+// nonce returns a new nonce. Each connection has its own, so no proof fits another connection.
 func nonce() [nonceSize]byte {
 	var n [nonceSize]byte
 	_, _ = rand.Read(n[:]) // never fails, or crashes the program (crypto/rand)
 	return n
 }
 
-// nonces of a connection: each side has made one.
+// nonces are the two nonces of a connection, one from each side.
 type nonces struct{ theirs, ours [nonceSize]byte }
 
-// words under which the token is used, one for each purpose: a proof of one side
-// is never one of the other.
+// Purposes of the token. Each has its own text, so that the proof of one side is never valid for
+// the other.
 const (
 	byMember        = "muster join: a member"
 	byCoordinator   = "muster join: rank 0"
@@ -35,8 +35,8 @@ const (
 	fromCoordinator = "muster join: frames of rank 0"
 )
 
-// prove is the keyed hash of a purpose, of the nonces (the coordinator's first)
-// and of the rank that the member claims.
+// prove returns the keyed hash of a purpose, the nonces (the coordinator's first), and the rank
+// that the member claims.
 func prove(token []byte, purpose string, coordinator, member [nonceSize]byte, rank int) []byte {
 	h := hmac.New(sha256.New, token)
 	h.Write([]byte(purpose))
@@ -46,7 +46,7 @@ func prove(token []byte, purpose string, coordinator, member [nonceSize]byte, ra
 	return h.Sum(nil)
 }
 
-// seal makes the hashes of one direction's frames.
+// seal computes the hashes of the frames in one direction.
 type seal struct {
 	key   hash.Hash
 	count uint64
@@ -54,7 +54,7 @@ type seal struct {
 
 func newSeal(key []byte) *seal { return &seal{key: hmac.New(sha256.New, key)} }
 
-// next is the hash of the next frame of this direction.
+// next returns the hash of the next frame in this direction.
 func (s *seal) next(k kind, payload []byte) []byte {
 	s.key.Reset()
 	s.key.Write(binary.BigEndian.AppendUint64(nil, s.count))

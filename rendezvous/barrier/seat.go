@@ -7,37 +7,37 @@ import (
 	"time"
 )
 
-// Seat is what the coordinator knows of one rank.
+// Seat is what the coordinator knows about one rank.
 type Seat struct {
 	Rank int
-	Came bool // somebody has been here
-	Here bool // and is
+	Came bool // a member has been here
+	Here bool // a member is here now
 	Card Card // the newest
 	News News // the newest
-	// Left is when it went, Why how it did.
+	// Left is when the member left, and Why says how.
 	Left time.Time
 	Why  string
 
-	notes []string // of those who wanted the seat and did not get it
+	notes []string // about members that were refused this seat
 }
 
-// Absent is a rank that a barrier waits for, and why it is not there.
+// Absent is a rank that a barrier waits for, and the reason why it is missing.
 type Absent struct {
 	Rank int    `json:"rank"`
 	Why  string `json:"why"`
 }
 
-// mostNotes bounds what is kept of those who were refused.
+// mostNotes is how many sentences about refused members are kept.
 const mostNotes = 3
 
-// note keeps a sentence about somebody who was refused, once.
+// note keeps a sentence about a refused member, once.
 func (s *Seat) note(text string) {
 	if len(s.notes) < mostNotes && !slices.Contains(s.notes, text) {
 		s.notes = append(s.notes, text)
 	}
 }
 
-// ready: it takes part in the next attempt.
+// ready reports whether the member takes part in the next attempt.
 func (s *Seat) ready() bool { return s.Here && s.News.Ready && s.News.Leaving == "" }
 
 // absence says why the seat is not ready.
@@ -54,10 +54,10 @@ func (s *Seat) absence(now time.Time) string {
 	return strings.Join(append([]string{why}, s.notes...), "; ")
 }
 
-// Sentence names the rank and why it is not there.
+// Sentence names the rank and the reason why it is missing.
 func (a Absent) Sentence() string { return fmt.Sprintf("rank %d: %s", a.Rank, a.Why) }
 
-// pod is how a card is named in sentences.
+// pod returns the name of a card in sentences.
 func (c Card) pod() string {
 	if c.Address == "" {
 		return c.Name

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Table has the cards of all members, in rank order. A thousand of them read it in
-// the same moment: as one string, of a line a member, that takes a fraction of what
-// a list of objects takes.
+// Table has the cards of all members, in rank order. Its JSON form is one string with a line for
+// each member, because a thousand members decode it at the same moment, and a list of objects takes
+// many times longer.
 type Table []Card
 
 const (
@@ -20,14 +20,14 @@ const (
 	words   = 8
 )
 
-// bare tells whether text can stand in a table as it is.
+// bare reports whether text can be in a table without quoting.
 func bare(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r == utf8.RuneError || r == ';' || r == 0x7f || r == '"' || r == '\\'
 	})
 }
 
-// MarshalJSON implements json.Marshaler; the ranks are the lines' numbers.
+// MarshalJSON implements json.Marshaler. The number of a line is the rank.
 func (t Table) MarshalJSON() ([]byte, error) {
 	b := make([]byte, 0, 64*len(t)+2)
 	b = append(b, '"')
