@@ -12,43 +12,43 @@ import (
 // DefaultGrace is how long a permanent reason must last before the wait ends.
 const DefaultGrace = 10 * time.Second
 
-// Board is the state of the wait: pods and links go in, progress comes out. It
-// is a pure state machine for one goroutine; it reads no clock and starts
-// nothing. Set the exported fields, where needed, before the first SetPods.
+// Board is the state of the wait: pods and links go in, progress comes out. It is a pure state
+// machine for one goroutine: it reads no clock and starts nothing. Set the exported fields before
+// the first SetPods.
 type Board struct {
 	Containers Containers
 	Namespace  string        // for Report
 	Selector   string        // for Report
-	Names      []string      // in names mode: who is expected
-	Least      int           // how many will do, for an elastic job; 0: all
-	Settle     time.Duration // and for how long no other may have become ready then; 0: DefaultSettle
+	Names      []string      // in names mode: the expected pods
+	Least      int           // workers that are enough for an elastic job; 0: all are needed
+	Settle     time.Duration // how long no further worker may have become ready then; 0: DefaultSettle
 
 	want     int
 	grace    time.Duration
 	start    time.Time
 	api      *APIError
-	seen     bool // a Snapshot arrived
+	seen     bool // a Snapshot has arrived
 	pods     map[string]*corev1.Pod
-	ranked   []Worker // the chosen ones, at most want
+	ranked   []Worker // the chosen workers, at most want
 	surplus  []Worker // replaced by others, or more than wanted
 	picking  map[string]error
 	events   []corev1.Event
-	unread   bool // there is no right to read events
+	unread   bool // the right to read events is missing
 	links    map[string]LinkState
 	lasting  map[string]streak
 	lastPull map[string]Reason
-	trouble  map[string]time.Time // since when a link cannot be had
+	trouble  map[string]time.Time // since when a link has failed
 	arrivals arrivals
 }
 
-// streak is how long a worker has been held up for good.
+// streak is the time since which a worker has had a permanent reason.
 type streak struct {
 	code  Code
 	since time.Time
 }
 
-// New makes the board of a job with want workers. grace is how long a permanent
-// reason must last before Hopeless says so; 0 means DefaultGrace.
+// New returns the board of a job with want workers. grace is how long a permanent reason must last
+// before Hopeless reports it; 0 means DefaultGrace.
 func New(want int, grace time.Duration) *Board {
 	if grace == 0 {
 		grace = DefaultGrace
@@ -57,8 +57,8 @@ func New(want int, grace time.Duration) *Board {
 		lastPull: map[string]Reason{}, trouble: map[string]time.Time{}}
 }
 
-// SetPods takes what the API server last said. With an error in it the pods
-// are the last known ones.
+// SetPods sets the newest answer of the API server. If it contains an error, the pods are the last
+// known ones.
 func (b *Board) SetPods(s Snapshot) {
 	b.api = s.Err
 	if s.Err != nil && len(s.Pods) == 0 && !b.seen {
@@ -102,9 +102,9 @@ func (b *Board) SetPods(s Snapshot) {
 	}
 }
 
-// choose takes the first want workers. A label's index from want on is never
-// taken: the job was made smaller and that pod is about to go. Pods that can no
-// longer become workers give way to those that can.
+// choose takes the first want workers. It never takes an index label of want or more: the job was
+// made smaller, and that pod will be deleted. Pods that can no longer become workers yield to
+// others.
 func (b *Board) choose(ranked []Worker) {
 	b.ranked, b.surplus = nil, nil
 	var over []Worker
@@ -126,18 +126,18 @@ func (b *Board) choose(ranked []Worker) {
 	slices.SortFunc(b.ranked, byIndex)
 }
 
-// SetLink takes the state of the link to the pod with this uid.
+// SetLink sets the state of the link to the pod with this uid.
 func (b *Board) SetLink(uid string, s LinkState) { b.links[uid] = s }
 
-// Workers returns the chosen workers so far, ranked; those that are Running are
-// the ones to link to. The slice must not be changed.
+// Workers returns the workers chosen so far, in rank order. Those that are Running are the ones to
+// connect to. The slice must not be changed.
 func (b *Board) Workers() []Worker { return b.ranked }
 
-// API returns the API server's failure, nil while it answers.
+// API returns the failure of the API server, or nil while it answers.
 func (b *Board) API() *APIError { return b.api }
 
-// Done returns the ranked workers when every one of them is ready, or, with
-// Least, those that are when no other comes.
+// Done returns the ranked workers when all of them are ready. With Least it returns the ready
+// workers when no further one arrives.
 func (b *Board) Done() ([]Worker, bool) {
 	ready := 0
 	for _, w := range b.ranked {
@@ -151,7 +151,7 @@ func (b *Board) Done() ([]Worker, bool) {
 	return b.Ready(), true
 }
 
-// Ready returns the workers that are ready, ranked.
+// Ready returns the workers that are ready, in rank order.
 func (b *Board) Ready() []Worker {
 	var ready []Worker
 	for _, w := range b.ranked {
@@ -162,12 +162,12 @@ func (b *Board) Ready() []Worker {
 	return ready
 }
 
-// ready: the link's handshake is the readiness, unless the pod is on its way out.
+// ready reports whether the link is connected and the pod is not being deleted.
 func (b *Board) ready(w Worker) bool {
 	return b.links[w.UID].Ready && w.live() && w.Running && !leaving(b.pods[w.UID])
 }
 
-// reason says why the worker is not ready; it is not called for ready ones.
+// reason says why the worker is not ready. It is not called for ready workers.
 func (b *Board) reason(w Worker, now time.Time) Reason {
 	pod := b.pods[w.UID]
 	if err := (*ContainerError)(nil); errors.As(b.picking[w.UID], &err) && w.live() {
@@ -196,13 +196,13 @@ func (b *Board) reason(w Worker, now time.Time) Reason {
 	return r
 }
 
-// settle is how long a container may take from its start to an agent that
-// answers, or to a status that says why it does not: one that ends at once is
-// called in vain before its pod says how it ended.
+// settle is how long a container may take from its start to an agent that answers, or to a status
+// that explains why it does not. If a container exits at once, connecting fails before its pod has
+// the exit code.
 const settle = 5 * time.Second
 
-// settled is the reason as it is shown: for settle, what a container that
-// starts or ends passes through is not worth a word.
+// settled returns the reason to show. For the duration of settle it hides the reasons that a
+// container has only while it starts or ends.
 func (b *Board) settled(w Worker, now time.Time) Reason {
 	r := b.reason(w, now)
 	if !r.fleeting() {
@@ -219,8 +219,8 @@ func (b *Board) settled(w Worker, now time.Time) Reason {
 	return r
 }
 
-// rememberPull keeps the registry's answer while the kubelet only says that it
-// backs off; without it a permanent reason would come and go.
+// rememberPull returns the last answer of the registry while the kubelet reports only its back-off.
+// Otherwise a permanent reason would come and go.
 func (b *Board) rememberPull(uid string, r Reason) Reason {
 	if last, ok := b.lastPull[uid]; ok && r.vague {
 		return last
@@ -229,9 +229,9 @@ func (b *Board) rememberPull(uid string, r Reason) Reason {
 	return r
 }
 
-// Hopeless reports whether waiting cannot help any more: the watch has given
-// up, or a worker's permanent reason has outlasted its grace. While the API
-// server does not answer nothing is hopeless, as its last words may be old.
+// Hopeless reports whether waiting cannot help: the watch has given up, or the permanent reason of
+// a worker has outlasted its grace. While the API server does not answer nothing is hopeless,
+// because its last answer may be outdated.
 func (b *Board) Hopeless(now time.Time) (Reason, bool) {
 	if b.api != nil {
 		return b.api.Reason(), b.api.Terminal
@@ -246,7 +246,7 @@ func (b *Board) Hopeless(now time.Time) (Reason, bool) {
 		}
 		r := b.reason(w, now)
 		if r.Code == Connecting {
-			continue // between two attempts of a link, or two runs of a container that crashes
+			continue // between two connection attempts, or two runs of a crashing container
 		}
 		if !r.Permanent {
 			delete(b.lasting, w.UID)

@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client makes a client for pods and their events, and for nothing else. The typed clientset
-// would register every kind that Kubernetes has: 22 MB of binary and 1.6 ms at
-// each start. Requests are not limited on this side (cfg is not changed): a
-// launcher makes a handful, and a GET per worker in names mode.
+// Client returns a client for pods and their events, and for nothing else. The typed clientset
+// would register every kind of Kubernetes: 22 MB of binary and 1.6 ms at each start. The client
+// does not limit its requests, because a launcher makes few, and a GET per worker in names mode.
+// cfg is not changed.
 func Client(cfg *rest.Config) (rest.Interface, error) {
 	c := rest.CopyConfig(cfg)
 	gv := corev1.SchemeGroupVersion
@@ -24,7 +24,7 @@ func Client(cfg *rest.Config) (rest.Interface, error) {
 	if c.UserAgent == "" {
 		c.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
-	c.WarningHandler = rest.NoWarnings{} // would be written across the progress line
+	c.WarningHandler = rest.NoWarnings{} // warnings would be printed across the progress line
 	if c.QPS == 0 && c.RateLimiter == nil {
 		c.QPS = -1
 	}

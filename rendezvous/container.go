@@ -12,13 +12,13 @@ import (
 
 // Containers says which container of a pod is the role's own.
 type Containers struct {
-	Flag      string   // the user's choice; it must exist
-	Framework []string // the names that the job's framework gives it, as "pytorch"
+	Flag      string   // the user's choice, which must exist
+	Framework []string // names from the job's framework, such as "pytorch"
 }
 
-// Pick chooses by flag, else by the annotation that kubectl follows, else by
-// the framework's name, else the only one. Sidecars that are init containers do
-// not count. The error is a *ContainerError.
+// Pick chooses by flag, else by the annotation that kubectl uses, else by the framework's name,
+// else the only container. Sidecars that are init containers do not count. The error is a
+// *ContainerError.
 func (c Containers) Pick(pod *corev1.Pod) (string, error) {
 	var have []string
 	for i := range pod.Spec.Containers {
@@ -44,10 +44,10 @@ func (c Containers) Pick(pod *corev1.Pod) (string, error) {
 	return "", &ContainerError{Pod: pod.Name, Have: have}
 }
 
-// ContainerError says that the worker's container is not known.
+// ContainerError reports that the worker's container is not known.
 type ContainerError struct {
 	Pod    string
-	Wanted string // the one that was asked for; empty when several could be meant
+	Wanted string // the requested container; "" if the choice is ambiguous
 	Have   []string
 }
 
@@ -58,7 +58,7 @@ func (e *ContainerError) Error() string {
 	return fmt.Sprintf("choose container: pod %s has %d, and none is marked as the worker's: %s", e.Pod, len(e.Have), strings.Join(e.Have, ", "))
 }
 
-// Hint is what the user can do.
+// Hint says what the user can do.
 func (e *ContainerError) Hint() string {
 	return "name it with --container, or annotate the pods with " + names.AnnotationDefaultContainer
 }

@@ -2,11 +2,11 @@ package rendezvous
 
 import "time"
 
-// DefaultSettle is how long the workers of an elastic job have for coming up
-// together: each that comes later is a change while the job runs.
+// DefaultSettle is how long an elastic job waits for further workers at its start. Each worker that
+// comes later is a change of the running job.
 const DefaultSettle = 5 * time.Second
 
-// arrivals tells when the number of ready workers last changed.
+// arrivals records when the number of ready workers last changed.
 type arrivals struct {
 	ready   int
 	at, now time.Time
@@ -19,18 +19,18 @@ func (a *arrivals) see(ready int, now time.Time) {
 	a.now = now
 }
 
-// enough: an elastic job may begin with that many, as nobody else has come for a
-// while.
+// enough reports whether an elastic job may start with that many workers: at least Least, and no
+// further one has arrived for a while.
 func (b *Board) enough(ready int) bool {
 	return b.Least > 0 && ready >= b.Least && ready == b.arrivals.ready &&
 		b.arrivals.now.Sub(b.arrivals.at) >= fallback(b.Settle, DefaultSettle)
 }
 
-// spares: an elastic job can become complete without that many, be it with pods
-// that are still to come.
+// spares reports whether an elastic job can become complete without that many workers, including
+// workers whose pods do not exist yet.
 func (b *Board) spares(doomed int) bool { return b.Least > 0 && b.want-doomed >= b.Least }
 
-// needed is how many workers the job cannot do without.
+// needed returns how many workers the job needs at least.
 func (b *Board) needed() int {
 	if b.Least > 0 {
 		return b.Least

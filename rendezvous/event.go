@@ -12,15 +12,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// PodEvents selects the events that may say why a pod is not prepared.
+// PodEvents selects the events that may explain why a pod is not prepared.
 const PodEvents = "involvedObject.kind=Pod,type=Warning"
 
 const (
 	stuckAfter  = 5 * time.Second  // an ordinary start takes less
-	eventsEvery = 10 * time.Second // how often events are read while a pod is stuck
+	eventsEvery = 10 * time.Second // time between two reads of events while a pod is stuck
 )
 
-// Stuck reports whether a node has been preparing the pod for so long that its events are worth reading.
+// Stuck reports whether a node has been preparing the pod for so long that its events are worth
+// reading.
 func Stuck(pod *corev1.Pod, now time.Time) bool {
 	if pod.Status.Phase != corev1.PodPending || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
 		return false
@@ -29,11 +30,12 @@ func Stuck(pod *corev1.Pod, now time.Time) bool {
 	return r.Code == ContainerCreating && now.Sub(r.Since) >= stuckAfter
 }
 
-// preparing are the kubelet's and the attach controller's words for a pod that cannot be prepared.
+// preparing lists the reasons in events of the kubelet and of the attach controller for a pod that
+// cannot be prepared.
 var preparing = []string{"FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "FailedPrepareDynamicResources", "NetworkNotReady"}
 
-// Because returns the cause that a pod's events name in place of ContainerCreating. It returns other
-// reasons as they are. The events may be those of any pods.
+// Because replaces ContainerCreating by the cause in the pod's events. It returns other reasons
+// unchanged. The events may belong to any pods.
 func Because(r Reason, pod *corev1.Pod, events []corev1.Event) Reason {
 	if r.Code != ContainerCreating {
 		return r
@@ -77,7 +79,7 @@ var (
 	absentDriver = regexp.MustCompile(`driver name (\S+) not found in the list of registered CSI drivers`)
 )
 
-// volumeHint is the way out of what an event says.
+// volumeHint returns the hint for the message of an event.
 func volumeHint(message string, pod *corev1.Pod) string {
 	where := or(pod.Namespace, corev1.NamespaceDefault)
 	if m := absentObject.FindStringSubmatch(message); m != nil {
@@ -89,7 +91,7 @@ func volumeHint(message string, pod *corev1.Pod) string {
 	return fmt.Sprintf("correct the volumes or the network of the pod: kubectl describe pod %s -n %s", pod.Name, where)
 }
 
-// unread says that the cause stands in events that the launcher may not read.
+// unread adds that the cause is in events that the launcher may not read.
 func unread(r Reason, namespace string) Reason {
 	r.Sentence += "; its events say why, and the launcher may not read them"
 	r.Hint = fmt.Sprintf(`add this rule to the Role of the launcher's ServiceAccount in namespace %s to see the cause here: {apiGroups: [""], resources: ["events"], verbs: ["list"]}; or `+
@@ -97,8 +99,9 @@ func unread(r Reason, namespace string) Reason {
 	return r
 }
 
-// followEvents reads the pods' events while one of them is stuck. It returns when ctx ends. A failure is not
-// told, but for a missing right: the watch of the pods tells whether the API server answers.
+// followEvents reads the pods' events while one of the pods is stuck. It returns when ctx ends. It
+// reports no failure except a missing right, because the watch of the pods shows whether the API
+// server answers.
 func (w Watch) followEvents(ctx context.Context, v *view) {
 	for {
 		sleep(ctx, w.Events)
@@ -129,7 +132,7 @@ func (v *view) stuck(now time.Time) bool {
 	return false
 }
 
-// tell keeps the events of pods that are known.
+// tell keeps the events of known pods.
 func (v *view) tell(events []corev1.Event, denied bool) {
 	v.mu.Lock()
 	v.events, v.unread = nil, denied

@@ -8,17 +8,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// OwnedGrace is the grace of a pod that has failed for good but has an owner: a
-// Job waits 10 s before it makes the replacement.
+// OwnedGrace is the grace of a permanently failed pod that has an owner. A Job waits 10 s before it
+// creates a replacement.
 const OwnedGrace = 60 * time.Second
 
-// Explain says why the pod's container does not run: one sentence that names
-// the pod and the cause, and a hint. The zero Reason means that it runs and that
-// the pod is Ready; a pod that runs but is not Ready is NotReady or NodeLost, and
-// whether that matters is for its link to say. container is the role's own, see Containers.Pick; now is for durations.
+// Explain says why the pod's container does not run: one sentence that names the pod and the cause,
+// and a hint. The zero Reason means that the container runs and the pod is Ready. A running pod
+// that is not Ready is NotReady or NodeLost; its link decides whether that matters. container is
+// the role's own, see Containers.Pick. now is for durations.
 //
-// The words of the conditions and reasons are the kubelet's, the scheduler's
-// and the node lifecycle controller's of Kubernetes 1.34.
+// Conditions and reasons are those of the kubelet, the scheduler and the node lifecycle controller
+// in Kubernetes 1.34.
 func Explain(pod *corev1.Pod, container string, now time.Time) Reason {
 	e := explainer{pod: pod, container: container, now: now}
 	for _, rule := range []func() Reason{e.disrupted, e.failed, e.terminating, e.scheduling, e.initialising, e.own, e.readiness} {
@@ -36,8 +36,9 @@ type explainer struct {
 	now       time.Time
 }
 
-// Disrupted tells whether somebody took the pod away, and why: in the words of the
-// kubelet and of the node lifecycle, else by Kubernetes' condition for it.
+// Disrupted reports whether the pod was evicted, preempted or lost with its node, and why. It uses
+// the reasons of the kubelet and of the node lifecycle controller, else the condition
+// DisruptionTarget.
 func Disrupted(pod *corev1.Pod) (why string, yes bool) {
 	switch pod.Status.Reason {
 	case "Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated":
@@ -47,7 +48,7 @@ func Disrupted(pod *corev1.Pod) (why string, yes bool) {
 	return c.Reason, c.Status == corev1.ConditionTrue
 }
 
-// disrupted: something took the pod off its node.
+// disrupted explains a pod that was removed from its node.
 func (e explainer) disrupted() Reason {
 	p, c := e.pod, condition(e.pod, corev1.DisruptionTarget)
 	why, yes := Disrupted(p)
@@ -69,7 +70,7 @@ func (e explainer) disrupted() Reason {
 		r.Hint = "a pod of higher priority took its place; give the job a higher priorityClassName, or wait for room"
 	case "NodeLost", "DeletionByTaintManager", "DeletionByPodGC", "NodeShutdown", "Terminated", "Shutdown":
 		r.Code = NodeLost
-		// The taint that has the pod deleted is not the beginning of the silence.
+		// The taint that causes the deletion comes later than the silence of the node.
 		if ready := condition(p, corev1.PodReady); ready.Status == corev1.ConditionFalse && ready.LastTransitionTime.Before(&c.LastTransitionTime) {
 			r.Since = ready.LastTransitionTime.Time
 		}
@@ -77,7 +78,7 @@ func (e explainer) disrupted() Reason {
 	default:
 		return Reason{}
 	}
-	brief, _, _ := strings.Cut(message, ". ") // the thresholds are for the sentence
+	brief, _, _ := strings.Cut(message, ". ") // the thresholds are only in the sentence
 	r.Brief = string(r.Code) + ": " + or(clip(brief, 120), why)
 	r.Sentence = fmt.Sprintf("%s: %s node %s: %s", p.Name, map[Code]string{
 		Evicted: "evicted from", Preempted: "preempted on", NodeLost: "lost with",
@@ -85,8 +86,8 @@ func (e explainer) disrupted() Reason {
 	return r
 }
 
-// failed: phase Failed by the kubelet's or a controller's own decision, with no
-// container to blame.
+// failed explains phase Failed by a decision of the kubelet or a controller, without a failed
+// container.
 func (e explainer) failed() Reason {
 	p := e.pod
 	if p.Status.Phase != corev1.PodFailed || p.Status.Reason == "" || p.DeletionTimestamp != nil {
@@ -100,7 +101,7 @@ func (e explainer) failed() Reason {
 	}
 }
 
-// waitingForReplacement is what a launcher does that still waits for its workers.
+// waitingForReplacement is added while the launcher still waits for its workers.
 const waitingForReplacement = "; waiting for its replacement"
 
 func (e explainer) terminating() Reason {
@@ -114,7 +115,7 @@ func (e explainer) terminating() Reason {
 		Hint:     "a pod with no owner is not made anew: create it again",
 		Since:    p.DeletionTimestamp.Time,
 	}
-	// The timestamp is the end of the grace period, not its beginning.
+	// The timestamp is the end of the grace period, not its start.
 	if late := e.now.Sub(p.DeletionTimestamp.Time); late > 30*time.Second {
 		r.Code, r.Brief = NodeLost, "NodeLost: still terminating, long past its grace period"
 		r.Sentence = fmt.Sprintf("%s: should have been gone %s ago; its node %s does not confirm it", p.Name, short(late), or(p.Spec.NodeName, "(none)"))
@@ -148,7 +149,7 @@ func (e explainer) scheduling() Reason {
 			r.Hint = "the job waits for quota in its queue: kubectl get workloads -n " + p.Namespace
 		}
 	case c.Status == corev1.ConditionFalse:
-		// The scheduler's second half tells what preemption and other claims on
+		// The second half of the scheduler's message says why preemption and other claims on
 		// devices would not help.
 		brief, _, _ := strings.Cut(message, " preemption:")
 		brief, _, _ = strings.Cut(brief, " no new claims to deallocate,")
@@ -164,7 +165,7 @@ func (e explainer) scheduling() Reason {
 	return r
 }
 
-// readiness: the container runs, but the pod is not Ready.
+// readiness explains a container that runs in a pod that is not Ready.
 func (e explainer) readiness() Reason {
 	p := e.pod
 	ready := condition(p, corev1.PodReady)
@@ -184,8 +185,8 @@ func (e explainer) readiness() Reason {
 	return r
 }
 
-// Silent tells whether the kubelet of the pod's node does not answer: the node
-// lifecycle controller then sets Ready, and Ready alone, to False.
+// Silent reports whether the kubelet of the pod's node does not answer. The node lifecycle
+// controller then sets only Ready to False.
 func Silent(pod *corev1.Pod) bool {
 	ready, containers := condition(pod, corev1.PodReady), condition(pod, corev1.ContainersReady)
 	return ready.Status != corev1.ConditionTrue && ready.Status != "" && ready.Reason != "ReadinessGatesNotReady" && containers.Status == corev1.ConditionTrue

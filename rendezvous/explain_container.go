@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// initialising: an init container runs, waits or has failed.
+// initialising explains an init container that runs, waits or has failed.
 func (e explainer) initialising() Reason {
 	p := e.pod
 	for i, s := range p.Status.InitContainerStatuses {
@@ -39,7 +39,7 @@ func (e explainer) initialising() Reason {
 	return Reason{}
 }
 
-// own: the role's own container.
+// own explains the role's own container.
 func (e explainer) own() Reason {
 	if s := containerStatus(e.pod, e.container); s != nil {
 		return e.status(*s)
@@ -54,7 +54,7 @@ func (e explainer) own() Reason {
 	return e.creating("ContainerCreating", "")
 }
 
-// status explains one container; the zero Reason: it runs.
+// status explains one container. The zero Reason means that it runs.
 func (e explainer) status(s corev1.ContainerStatus) Reason {
 	switch {
 	case s.State.Running != nil:
@@ -80,7 +80,7 @@ func (e explainer) waiting(s corev1.ContainerStatus, w corev1.ContainerStateWait
 			Hint:     "correct the image in the pod's template; an image name is like registry/repository:tag, in lower case",
 		}
 	case "CreateContainerConfigError":
-		cause, _, _ := strings.Cut(w.Message, ` (pod: "`) // with its uid; we name the pod ourselves
+		cause, _, _ := strings.Cut(w.Message, ` (pod: "`) // the message repeats the pod with its uid; our sentence names it already
 		return Reason{
 			Code: ConfigError, Permanent: true, Brief: "CreateContainerConfigError: " + clip(cause, 120),
 			Sentence: fmt.Sprintf("%s: container %s cannot be configured: %s", p.Name, s.Name, clip(cause, 400)),
@@ -100,10 +100,10 @@ func (e explainer) waiting(s corev1.ContainerStatus, w corev1.ContainerStateWait
 	case "", "ContainerCreating", "PodInitializing":
 		return e.creating(or(w.Reason, "ContainerCreating"), w.Message)
 	}
-	return e.creating(w.Reason, w.Message) // a word that we do not know is passed on as it is
+	return e.creating(w.Reason, w.Message) // an unknown word is passed on as it is
 }
 
-// creating: sandbox, network, volumes, or the wait for init containers.
+// creating explains a container that waits for its sandbox, network, volumes or init containers.
 func (e explainer) creating(word, message string) Reason {
 	p := e.pod
 	since := p.CreationTimestamp.Time
@@ -162,11 +162,11 @@ func (e explainer) terminated(s corev1.ContainerStatus, t corev1.ContainerStateT
 	return r
 }
 
-// noFile is how runc and crun say that the first word of the command is not there.
+// noFile matches the errors of runc and crun for a command whose first word does not exist.
 var noFile = regexp.MustCompile("exec: \"([^\"]+)\": (?:stat|executable file not found)|executable file `([^`]+)` not found")
 
-// start: the runtime could not start the container's command. A restart does
-// not put a file into an image.
+// start explains a container whose command the runtime could not start. A restart does not add a
+// file to an image.
 func (e explainer) start(container, word, message string, restarted int) Reason {
 	p := e.pod
 	r := Reason{
@@ -191,8 +191,8 @@ func (e explainer) start(container, word, message string, restarted int) Reason 
 	return r
 }
 
-// agentVerb reports whether word is a verb of the agent that the container gives to its image's entrypoint.
-// If the runtime looks for a file of that name, the image's entrypoint is not the agent.
+// agentVerb reports whether word is a verb of the agent that the container passes to the entrypoint
+// of its image. If the runtime looks for a file of that name, the entrypoint is not the agent.
 func (e explainer) agentVerb(container, word string) bool {
 	c := e.spec(container)
 	return c != nil && len(c.Command) == 0 && len(c.Args) > 0 && c.Args[0] == word && (word == "run" || word == "join" || word == "worker")
@@ -245,8 +245,8 @@ func restarts(s corev1.ContainerStatus) string {
 	return plural(int(s.RestartCount), "restart", "restarts")
 }
 
-// telling is the line of a termination message that says most: the last one,
-// as the message may be the end of a log.
+// telling returns the most useful line of a termination message: the last one, because the message
+// may be the end of a log.
 func telling(message string) string {
 	lines := strings.FieldsFunc(message, func(r rune) bool { return r == '\n' || r == '\r' })
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -257,7 +257,7 @@ func telling(message string) string {
 	return ""
 }
 
-// lastClause is the cause at the end of a chain of "doing x: doing y: cause".
+// lastClause returns the cause at the end of a chain "doing x: doing y: cause".
 func lastClause(message string) string {
 	message = strings.TrimSuffix(strings.TrimSpace(message), ": unknown")
 	if _, cause, ok := strings.Cut(message, "unable to start container process: "); ok {

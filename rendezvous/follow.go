@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// verbError keeps which request failed.
+// verbError records which request failed.
 type verbError struct {
 	verb string
 	err  error
@@ -24,15 +24,14 @@ type verbError struct {
 func (e *verbError) Error() string { return e.verb + " pods: " + e.err.Error() }
 func (e *verbError) Unwrap() error { return e.err }
 
-// request is one whose failures we see at once: the client's own retries would
-// hide from the progress line what the launcher waits for.
+// request returns a request without the client's retries. These would hide from the progress line
+// what the launcher waits for.
 func (w Watch) request() *rest.Request {
 	return w.Client.Get().Namespace(w.Namespace).Resource("pods").MaxRetries(0)
 }
 
-// followSelector lists once, then watches until the resource version is too old
-// (nil: list again) or a request fails. A watch that merely ends is opened anew
-// from where it ended.
+// followSelector lists once, then watches until the resource version is too old (nil: list again)
+// or a request fails. If a watch merely ends, it starts another one at the same version.
 func (w Watch) followSelector(ctx context.Context, v *view) error {
 	listing, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
@@ -59,7 +58,7 @@ func (w Watch) followSelector(ctx context.Context, v *view) error {
 			return &verbError{"watch", err}
 		}
 		if time.Since(began) < time.Second {
-			sleep(ctx, 250*time.Millisecond) // a proxy that ends every watch must not be hammered
+			sleep(ctx, 250*time.Millisecond) // do not overload a proxy that ends every watch
 		}
 		if w.Gate != nil {
 			if err := w.Gate.Wait(ctx); err != nil {
@@ -70,13 +69,13 @@ func (w Watch) followSelector(ctx context.Context, v *view) error {
 	return ctx.Err()
 }
 
-// watchFrom follows one watch to its end and keeps version up to date. nil: the
-// stream ended.
+// watchFrom follows one watch to its end and keeps version up to date. It returns nil if the stream
+// ended.
 func (w Watch) watchFrom(ctx context.Context, v *view, version *string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// A dial to a stopped API server may hang for ever: the answer's head has a
-	// deadline, the stream after it has none.
+	// A dial to a stopped API server may hang forever. So the response header has a deadline, and
+	// the stream after it has none.
 	tooLate := time.AfterFunc(w.Timeout, cancel)
 	stream, err := w.request().
 		Param("labelSelector", w.Selector).Param("watch", "true").Param("allowWatchBookmarks", "true").
@@ -119,9 +118,9 @@ func (w Watch) watchFrom(ctx context.Context, v *view, version *string) error {
 	return nil
 }
 
-// followNames gets every named pod once, eight at a time, and then sleeps for
-// one poll. A pod that is not found is absent; one that cannot be got keeps its
-// last state and the failure is returned.
+// followNames gets every named pod once, eight at a time, and then sleeps for one poll. A pod that
+// is not found is absent. If a pod cannot be read, it keeps its last state, and followNames returns
+// the failure.
 func (w Watch) followNames(ctx context.Context, v *view) error {
 	var (
 		mu     sync.Mutex
@@ -146,7 +145,7 @@ func (w Watch) followNames(ctx context.Context, v *view) error {
 				found[name] = nil
 			default:
 				failed = &verbError{"get", err}
-				if !apierrors.IsForbidden(err) { // the server is away: the others would only wait for it too
+				if !apierrors.IsForbidden(err) { // the server does not answer: the other requests would only wait for it too
 					return err
 				}
 			}
@@ -168,8 +167,7 @@ func (w Watch) followNames(ctx context.Context, v *view) error {
 	return nil
 }
 
-// merge puts what was found into the view; a round that changed nothing makes
-// no Snapshot.
+// merge puts the pods that were found into the view. A round without changes makes no Snapshot.
 func (w Watch) merge(v *view, found map[string]*corev1.Pod) {
 	v.mu.Lock()
 	changed := !v.started
@@ -194,7 +192,7 @@ func (w Watch) merge(v *view, found map[string]*corev1.Pod) {
 
 func denied(c Code) bool { return c == Forbidden || c == Unauthorized }
 
-// classify names a failed request; Since is now.
+// classify turns a failed request into an APIError whose Since is now.
 func (w Watch) classify(err error) *APIError {
 	e := &APIError{Code: Unreachable, Verb: "list", Err: err, Since: time.Now(),
 		Hints: "the launcher keeps trying; see whether the API server is up and reachable from this pod"}
@@ -222,7 +220,7 @@ func (w Watch) classify(err error) *APIError {
 	return e
 }
 
-// retryAfter is how long the server asks to be left alone, at most 10 s.
+// retryAfter returns the server's Retry-After, at most 10 s.
 func retryAfter(err error) time.Duration {
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	if !ok {

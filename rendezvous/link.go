@@ -8,18 +8,18 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// ForbiddenGrace is how long a worker's 401 or 403 is taken for a passing state:
-// a restarted API server answers 403 to valid tokens until its RBAC caches are
-// full. The launcher must have ended with 77 after 60 s.
+// ForbiddenGrace is how long a worker's 401 or 403 counts as temporary. A restarted API server
+// answers 403 to valid tokens until its RBAC caches are full. The launcher must exit with 77 after
+// 60 s.
 const ForbiddenGrace = 50 * time.Second
 
-// LinkState is what the link of one worker reports.
+// LinkState is the state of the link to one worker.
 type LinkState struct {
 	Ready  bool
-	Reason Reason // why not, when it is known
+	Reason Reason // why it is not ready, if known
 }
 
-// ConnectingTo says that the container runs and its agent is being called.
+// ConnectingTo means that the container runs and its agent has not answered yet.
 func ConnectingTo(pod string) Reason {
 	return Reason{
 		Code: Connecting, Pod: pod, Brief: "connecting to its agent",
@@ -28,8 +28,8 @@ func ConnectingTo(pod string) Reason {
 	}
 }
 
-// LinkUnreachable says that the worker's agent cannot be called; cause is the
-// error of the last attempt.
+// LinkUnreachable means that the worker's agent cannot be reached. cause is the error of the last
+// attempt.
 func LinkUnreachable(pod string, cause string) Reason {
 	return Reason{
 		Code: Unreachable, Pod: pod, Brief: "Unreachable: " + clip(cause, 120),
@@ -38,8 +38,8 @@ func LinkUnreachable(pod string, cause string) Reason {
 	}
 }
 
-// LinkNoWorker says that the container runs and holds the agent, but that no
-// `agent worker` runs in it: somebody sleeps there, or it is only starting.
+// LinkNoWorker means that the container runs and contains the agent, but `agent worker` does not
+// run in it: it runs another command, or is still starting.
 func LinkNoWorker(pod, container string, cause string) Reason {
 	return Reason{
 		Code: NoWorker, Pod: pod, Brief: "NoWorker: container " + container + " runs something else than `agent worker`",
@@ -48,7 +48,7 @@ func LinkNoWorker(pod, container string, cause string) Reason {
 	}
 }
 
-// LinkForbidden says that the launcher has no right to exec into the pod (403).
+// LinkForbidden means that the launcher has no right to exec into the pod (403).
 func LinkForbidden(pod, namespace string, cause string) Reason {
 	return Reason{
 		Code: Forbidden, Pod: pod, Brief: "Forbidden: no right to exec into the pod",
@@ -59,7 +59,7 @@ func LinkForbidden(pod, namespace string, cause string) Reason {
 	}
 }
 
-// LinkUnauthorized says that the API server does not accept the launcher's token (401).
+// LinkUnauthorized means that the API server rejects the launcher's token (401).
 func LinkUnauthorized(pod string, cause string) Reason {
 	return Reason{
 		Code: Unauthorized, Pod: pod, Brief: "Unauthorized: the API server refuses the launcher's token",
@@ -69,8 +69,7 @@ func LinkUnauthorized(pod string, cause string) Reason {
 	}
 }
 
-// LinkNoAgent says that exec could not start the agent in the container;
-// path is where it was looked for.
+// LinkNoAgent means that exec could not start the agent in the container. path is the agent's path.
 func LinkNoAgent(pod, container, path string, cause string) Reason {
 	target := path
 	if !strings.HasPrefix(path, "/") {
@@ -85,8 +84,8 @@ func LinkNoAgent(pod, container, path string, cause string) Reason {
 	}
 }
 
-// LinkRshAgentMissing says that the path that mpirun would call on the worker,
-// for daemons that start others, does not exist there.
+// LinkRshAgentMissing means that the worker does not have the path that mpirun's daemons would call
+// to start other daemons.
 func LinkRshAgentMissing(pod, path string) Reason {
 	return Reason{
 		Code: RshAgentMissing, Pod: pod, Brief: "RshAgentMissing: no " + path + " on the worker",
@@ -96,7 +95,7 @@ func LinkRshAgentMissing(pod, path string) Reason {
 	}
 }
 
-// after is what a cause says behind words that our sentence says already.
+// after returns what follows words in a cause, because our sentence says those words already.
 func after(cause, words string) string {
 	if i := strings.LastIndex(cause, words); i >= 0 {
 		return cause[i+len(words):]

@@ -10,24 +10,23 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Loss is a worker of a running job that is gone or about to be.
+// Loss is a worker of a running job that is lost or about to be.
 type Loss struct {
 	Worker Worker // as it was at the start
 	Reason Reason
-	// Gone: its processes cannot be there any more. Else the pod only looks bad
-	// (not Ready, about to be deleted) and the link decides.
+	// Gone means that its processes no longer exist. Otherwise the pod only looks bad (not Ready,
+	// being deleted), and the link decides.
 	Gone bool
-	// Leaving: not gone, but the pod is being deleted, drained or preempted; its
-	// processes have their grace period left.
+	// Leaving means that the pod is being deleted, drained or preempted and that its processes are
+	// in their grace period. It excludes Gone.
 	Leaving bool
-	// Replaced: whoever made the pod has given it up, and another one has its
-	// plain name (names.LabelPod).
+	// Replaced means that the owner of the pod has given it up: another pod has its plain name
+	// (names.LabelPod).
 	Replaced bool
 }
 
-// Lost compares the workers that a job started with and what the API server
-// says now, in the order of the workers. A Snapshot with an error tells nothing
-// new and gives none.
+// Lost compares the workers with which a job started with a newer Snapshot, in the order of the
+// workers. A Snapshot with an error contains nothing new, so Lost returns nil.
 func Lost(started []Worker, s Snapshot, now time.Time) []Loss {
 	if s.Err != nil {
 		return nil
@@ -56,12 +55,12 @@ func Lost(started []Worker, s Snapshot, now time.Time) []Loss {
 	return losses
 }
 
-// leaving: the pod is on its way out.
+// leaving reports whether the pod is being deleted or disrupted.
 func leaving(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || condition(pod, corev1.DisruptionTarget).Status == corev1.ConditionTrue
 }
 
-// departing is the reason of a pod that is about to be deleted.
+// departing returns the reason of a pod that is being deleted or disrupted.
 func departing(w Worker, pod *corev1.Pod) Reason {
 	c := condition(pod, corev1.DisruptionTarget)
 	return Reason{
@@ -89,7 +88,7 @@ func lost(w Worker, pod *corev1.Pod, now time.Time) (reason Reason, gone bool) {
 	is := FromPod(pod, w.Container)
 	if is.Finished || is.Terminating || !is.Running {
 		r := Explain(pod, w.Container, now)
-		if r.Code == Completed { // it stays until a launcher or somebody else says that the job is over
+		if r.Code == Completed { // it runs until a launcher or a signal ends it
 			r.Brief = "Completed: container " + w.Container + " ended while the job ran"
 			r.Sentence = fmt.Sprintf("%s: container %s ended with exit code 0 while the job ran", w.Name, w.Container)
 			r.Hint = "was it told to by another launcher of the same job? " + explainer{pod: pod}.logs(w.Container, false)
@@ -97,9 +96,9 @@ func lost(w Worker, pod *corev1.Pod, now time.Time) (reason Reason, gone bool) {
 		if r.OK() { // a Failed pod whose status still says running
 			r = Reason{Code: Error, Brief: "Error: the pod is over", Sentence: w.Name + ": the pod is over (" + string(pod.Status.Phase) + ")"}
 		}
-		// The job runs: nobody waits any more.
+		// The job runs: nothing waits anymore.
 		r.Sentence = strings.TrimSuffix(r.Sentence, waitingForReplacement)
-		// A terminating pod's processes have their grace period to save their work.
+		// The processes of a terminating pod may use their grace period to save their work.
 		return r, is.Finished || !is.Running
 	}
 	if is.Restarts != w.Restarts || w.ContainerID != "" && is.ContainerID != w.ContainerID {
@@ -115,7 +114,7 @@ func lost(w Worker, pod *corev1.Pod, now time.Time) (reason Reason, gone bool) {
 	return r, false
 }
 
-// restarted tells from the last state how the container ended in between.
+// restarted says, from the last state, how the container ended in between.
 func restarted(w Worker, pod *corev1.Pod) Reason {
 	r := Reason{
 		Code: Error, Permanent: true, Brief: "Error: container " + w.Container + " was restarted",

@@ -4,13 +4,12 @@ import (
 	"slices"
 )
 
-// Members is the set of workers that an elastic job has while it runs. It is a
-// pure state machine for one goroutine, as Board is: what is ready and what is
-// lost goes in, changes come out. It reads no clock.
+// Members is the set of workers of a running elastic job. Like Board, it is a pure state machine
+// for one goroutine: ready workers and losses go in, changes come out. It reads no clock.
 //
-// A worker joins when it is ready and there is room, and stays a member whatever
-// its link does until it is lost. One that is about to go (deleted, drained,
-// preempted) is leaving: no member any more, but not gone.
+// A worker joins when it is ready and there is room. It stays a member until it is lost, whatever
+// its link does. A worker that is being deleted, drained or preempted is leaving: it is no member
+// anymore, but not gone yet.
 type Members struct {
 	Least, Most int
 
@@ -18,32 +17,32 @@ type Members struct {
 	leaving []Worker
 }
 
-// Change is what a look at the workers found, each list in rank order.
+// Change is the result of one Look. Each list is in rank order.
 type Change struct {
 	Joined  []Worker
-	Back    []Worker // were leaving, and stay after all
+	Back    []Worker // were leaving, but stay
 	Leaving []Loss   // no members from now on; their processes have a grace period
-	Gone    []Loss   // members, or leaving ones, whose processes cannot be there any more
+	Gone    []Loss   // members or leaving workers whose processes no longer exist
 }
 
 // None reports whether nothing has changed.
 func (c Change) None() bool { return len(c.Joined)+len(c.Back)+len(c.Leaving)+len(c.Gone) == 0 }
 
-// Present returns the members, ranked. The slice must not be changed.
+// Present returns the members in rank order. The slice must not be changed.
 func (m *Members) Present() []Worker { return m.present }
 
-// All returns the members and those that are leaving, ranked: for Lost.
+// All returns the members and the leaving workers in rank order, as input for Lost.
 func (m *Members) All() []Worker {
 	all := slices.Concat(m.present, m.leaving)
 	slices.SortFunc(all, byIndex)
 	return all
 }
 
-// Short is how many workers are missing to the least number, 0: none.
+// Short returns how many workers are missing to reach Least; 0 if none.
 func (m *Members) Short() int { return max(0, m.Least-len(m.present)) }
 
-// Look takes what is known now: the workers that are ready, and losses among
-// All. One that is neither Gone nor Leaving only looks bad: its link decides.
+// Look takes the workers that are ready, and the losses among All. A loss that is neither Gone nor
+// Leaving only looks bad: its link decides.
 func (m *Members) Look(ready []Worker, losses []Loss) Change {
 	var c Change
 	going := map[string]bool{}
@@ -59,7 +58,7 @@ func (m *Members) Look(ready []Worker, losses []Loss) Change {
 		}
 		m.replace(w, &c)
 		if len(m.present) >= m.Most {
-			continue // a spare
+			continue // there is no room
 		}
 		m.present = append(m.present, w)
 		if contains(m.leaving, w) {
@@ -73,7 +72,7 @@ func (m *Members) Look(ready []Worker, losses []Loss) Change {
 	return c
 }
 
-// lose takes down one loss.
+// lose applies one loss.
 func (m *Members) lose(loss Loss, c *Change) {
 	w := loss.Worker
 	member := contains(m.present, w)
@@ -90,8 +89,8 @@ func (m *Members) lose(loss Loss, c *Change) {
 	}
 }
 
-// replace drops whoever was known by the new worker's name or number: of two,
-// one is in the place of the other.
+// replace drops old workers with the new worker's name or number, because the new one has replaced
+// them.
 func (m *Members) replace(w Worker, c *Change) {
 	for _, old := range m.All() {
 		if identity(old) == identity(w) || old.Name != w.Name && !(old.Labelled && w.Labelled && old.Index == w.Index) {
@@ -104,8 +103,8 @@ func (m *Members) replace(w Worker, c *Change) {
 	}
 }
 
-// identity tells a worker from one that was made anew under its name, and from
-// itself after its container was restarted.
+// identity distinguishes a worker from a new pod of the same name, and from its own container after
+// a restart.
 func identity(w Worker) string { return w.Name + "/" + w.UID + "/" + w.ContainerID }
 
 func contains(list []Worker, w Worker) bool {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// missing says which workers have no pod yet; the zero Reason: none.
+// missing says which workers have no pod yet. The zero Reason means none.
 func (b *Board) missing(now time.Time) Reason {
 	absent := b.want - len(b.ranked)
 	if absent <= 0 || !b.seen {
@@ -44,7 +44,7 @@ func (b *Board) missing(now time.Time) Reason {
 	return r
 }
 
-// numbered: the pods that exist tell what the others would be called.
+// numbered reports whether the existing pods show how the missing ones would be called.
 func (b *Board) numbered() bool {
 	seen := map[int]bool{}
 	for _, w := range b.ranked {
@@ -56,7 +56,8 @@ func (b *Board) numbered() bool {
 	return len(b.ranked) > 0
 }
 
-// absentIndexes counts from 0, unless names show that somebody counts from 1.
+// absentIndexes returns the missing numbers. It counts from 0, unless the names show that they
+// count from 1.
 func (b *Board) absentIndexes() []int {
 	have := map[int]bool{}
 	for _, w := range b.ranked {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/term"
 )
 
-// Printer shows Progress: on a terminal one live line, else a line when
-// something changed and one every 30 s. A hint is printed once for each code
-// that not every start passes through.
+// Printer shows Progress. On a terminal it keeps one live line. Otherwise it prints a line after
+// each change and one every 30 s. It prints a hint once for each code, except for codes that every
+// start has.
 type Printer struct {
 	Out   io.Writer
 	TTY   bool
@@ -22,19 +22,21 @@ type Printer struct {
 	printed time.Time
 	hinted  map[Code]bool
 	noted   map[string]bool
-	live    bool // the cursor stands at the end of a live line
+	live    bool // the cursor is at the end of a live line
 }
 
 const (
 	repeatEvery = 30 * time.Second
-	// changeEvery keeps a thousand workers that come up one by one from being a
-	// thousand lines in a log.
+	// changeEvery is the shortest time between two lines, so that a thousand workers that start one
+	// by one do not print a thousand lines.
 	changeEvery = time.Second
-	// maxNotes: a job made smaller by a thousand has a thousand pods too many.
+	// maxNotes limits the notes. If a thousand workers are removed from a job, it has a thousand
+	// surplus pods.
 	maxNotes = 5
 )
 
-// NewPrinter looks whether f is a terminal, and honours NO_COLOR and TERM=dumb.
+// NewPrinter returns a Printer for f. It checks whether f is a terminal, and obeys NO_COLOR and
+// TERM=dumb.
 func NewPrinter(f *os.File) *Printer {
 	p := &Printer{Out: f}
 	if term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
@@ -59,8 +61,8 @@ func (p *Printer) Show(s Progress, now time.Time) {
 	}
 }
 
-// Finish prints the last state for good, if it is not printed yet, and ends the
-// live line. Call it once, when the wait is over.
+// Finish prints the last state unless it is printed already, and ends the live line. Call it once,
+// after the wait.
 func (p *Printer) Finish(s Progress, now time.Time) {
 	if p.TTY {
 		p.Show(s, now)
@@ -104,7 +106,7 @@ func (p *Printer) hints(s Progress) {
 	}
 }
 
-// above writes whole lines in the place of the live line, if there is one.
+// above prints complete lines in place of the live line, if there is one.
 func (p *Printer) above(text string) {
 	if p.live {
 		text = "\r\x1b[K" + text
@@ -113,8 +115,8 @@ func (p *Printer) above(text string) {
 	_, _ = p.Out.Write([]byte(text))
 }
 
-// paint cuts the live line to the terminal's width, as a line that wraps cannot
-// be taken back, and colours its count.
+// paint cuts the live line to the width of the terminal, because a wrapped line cannot be replaced,
+// and colors its count.
 func (p *Printer) paint(s Progress) string {
 	text := s.Sentence
 	if p.Width != nil {

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Progress is the wait at one moment.
+// Progress is the state of the wait at one moment.
 type Progress struct {
 	Ready, Want int
 	Elapsed     time.Duration
-	Waiting     []Line // every worker that is not ready; with no Name: those that are missing, and the API server
+	Waiting     []Line // workers that are not ready; without a Name: missing workers and the API server
 	Notes       []string
 	// Sentence is the whole line: 12/16 ready, 41s; w-3 ImagePullBackOff: repo/img:tag not found
 	Sentence string
 
-	state string // Sentence without what changes with time alone
+	state string // Sentence without its durations
 }
 
-// Line is one that is waited for.
+// Line is one worker, or another thing, that the launcher waits for.
 type Line struct {
 	Name   string
 	Reason Reason
@@ -28,7 +28,7 @@ type Line struct {
 // shown is how many causes the progress line names.
 const shown = 3
 
-// Tick gives the progress at now; the wait begins with the first Tick.
+// Tick returns the progress at now. The first Tick starts the wait.
 func (b *Board) Tick(now time.Time) Progress {
 	if b.start.IsZero() {
 		b.start = now
@@ -68,7 +68,7 @@ func (b *Board) Tick(now time.Time) Progress {
 	return p
 }
 
-// whyNot says why a pod that matches is none of the workers.
+// whyNot says why a pod that matches the selector is not used.
 func (b *Board) whyNot(w Worker) string {
 	if w.Labelled && w.Index >= b.want {
 		return fmt.Sprintf("%s is not used: its index is %d, and %s wanted", w.Name, w.Index, plural(b.want, "worker is", "workers are"))
@@ -87,8 +87,7 @@ type group struct {
 	reason Reason
 }
 
-// causes writes at most three causes, permanent ones first, without and with
-// the time that they have lasted.
+// causes lists at most three causes, permanent ones first: plain, and timed with their durations.
 func (b *Board) causes(waiting []Line, absent int, now time.Time) (plain, timed string) {
 	if b.api != nil {
 		r := b.api.Reason()
@@ -122,7 +121,7 @@ func (b *Board) causes(waiting []Line, absent int, now time.Time) (plain, timed 
 	return strings.Join(parts, "; "), strings.Join(timedParts, "; ")
 }
 
-// byCause puts together who waits for the same, the most urgent first.
+// byCause groups the workers by their cause, the most urgent first.
 func byCause(waiting []Line) []*group {
 	var groups []*group
 	of := map[string]*group{}
@@ -139,8 +138,8 @@ func byCause(waiting []Line) []*group {
 	return groups
 }
 
-// Causes sums up why pods, at least one, do not run: the most urgent reason, and all of them in the
-// words in which a launcher tells what it waits for.
+// Causes sums up why one or more pods do not run. It returns the most urgent reason, and a text
+// with all of them, worded like the progress line.
 func Causes(reasons []Reason) (first Reason, text string) {
 	var lines []Line
 	for _, r := range reasons {
@@ -157,7 +156,7 @@ func Causes(reasons []Reason) (first Reason, text string) {
 	return groups[0].reason, strings.Join(parts, "; ")
 }
 
-// who names the group: all of two, else the first and how many more.
+// who names the group: up to two by name, else the first and the number of others.
 func (g *group) who() string {
 	switch n := len(g.names); {
 	case g.reason.Code == Missing:
@@ -169,7 +168,7 @@ func (g *group) who() string {
 	}
 }
 
-// urgency orders causes: what waiting cannot help, what is unusual, the rest.
+// urgency orders causes: first permanent ones, then unusual ones, then the others.
 func urgency(r Reason) int {
 	switch {
 	case r.Permanent:

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// pullCauses maps what registries and containerd say to a cause in a few words.
-// permanent: asking again gives the same answer. The first match counts.
+// pullCauses maps the messages of registries and containerd to a short cause. permanent means that
+// another pull gives the same answer. The first match counts.
 var pullCauses = [...]struct {
 	said      string
 	cause     string
@@ -19,7 +19,7 @@ var pullCauses = [...]struct {
 }{
 	{"no match for platform", "not built for this node's platform", "build the image for the architecture of node {node}, or select nodes of the image's", true, 0},
 	{"with pull policy of Never", "not on the node, and imagePullPolicy is Never", "load {image} on node {node}, or allow pulling it", true, 0},
-	// A registry that needs a login answers so for what it has not and for what it does not show.
+	// A registry that requires a login answers this both for a missing and for a private image.
 	{"pull access denied", "access denied, or no such repository", "correct the name {image}, or give the pods an imagePullSecret", true, OwnedGrace},
 	{"authorization failed", "access denied", "give the pods an imagePullSecret for {image}", true, OwnedGrace},
 	{"unauthorized", "access denied", "give the pods an imagePullSecret for {image}", true, OwnedGrace},
@@ -54,7 +54,7 @@ func (e explainer) pull(container, image string, w corev1.ContainerStateWaiting)
 			return r
 		}
 	}
-	// Before 1.31 "Back-off pulling image" did not repeat the registry's answer.
+	// Before Kubernetes 1.31 "Back-off pulling image" did not repeat the registry's answer.
 	_, cause, ok := strings.Cut(w.Message, ": ")
 	if !strings.HasPrefix(w.Message, "Back-off") {
 		cause, ok = w.Message, w.Message != ""

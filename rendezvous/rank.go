@@ -10,11 +10,11 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// indexLabels in the order in which they count: ours, then those of indexed
-// Jobs, StatefulSets and the Kubeflow training operators.
+// indexLabels are in order of precedence: ours, then those of indexed Jobs, StatefulSets and the
+// Kubeflow training operators.
 var indexLabels = [...]string{names.LabelIndex, names.LabelCompletionIndex, names.LabelPodIndex, names.LabelReplicaIndex}
 
-// indexOf returns the worker's number and whether a label gave it.
+// indexOf returns the number of the worker, and whether it comes from a label.
 func indexOf(pod *corev1.Pod) (index int, labelled bool) {
 	for _, label := range indexLabels {
 		if n, err := strconv.Atoi(pod.Labels[label]); err == nil && n >= 0 {
@@ -24,8 +24,8 @@ func indexOf(pod *corev1.Pod) (index int, labelled bool) {
 	return trailingNumber(pod.Name), false
 }
 
-// trailingNumber returns the number at the end of a name, -1 when there is none
-// or when it is no index by any measure (it does not fit an int32).
+// trailingNumber returns the number at the end of a name, or -1 if there is none or if it does not
+// fit into an int32.
 func trailingNumber(name string) int {
 	start := len(name)
 	for start > 0 && name[start-1] >= '0' && name[start-1] <= '9' {
@@ -38,11 +38,10 @@ func trailingNumber(name string) int {
 	return int(n)
 }
 
-// Rank orders workers by index, then by name; those without an index come last.
-// The order depends on the pods' names and labels only, so it is the same after
-// every restart of the launcher. Where two pods have the same index by label,
-// one replaces the other: the live one wins, then the newest; the others are
-// returned as replaced. The argument is not changed.
+// Rank orders workers by index, then by name; those without an index come last. The order depends
+// only on the names and labels of the pods, so it is the same after every restart of the launcher.
+// If two pods have the same index label, one replaces the other: a live pod wins, then the newest.
+// The others are returned as replaced. The argument is not changed.
 func Rank(workers []Worker) (ranked, replaced []Worker) {
 	best := map[int]Worker{}
 	for _, w := range workers {
@@ -62,7 +61,7 @@ func Rank(workers []Worker) (ranked, replaced []Worker) {
 	return ranked, replaced
 }
 
-// supersedes reports whether a, not b, is the worker of their common index.
+// supersedes reports whether a, and not b, is the worker of their common index.
 func supersedes(a, b Worker) bool {
 	if a.live() != b.live() {
 		return a.live()

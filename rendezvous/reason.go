@@ -6,13 +6,13 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Code is the one word for why a worker is not ready.
+// Code is one word for why a worker is not ready.
 type Code string
 
-// The reasons. Those from a pod's status come from Explain; those of the link
-// have a constructor of their own in link.go.
+// Reasons. Explain returns those from a pod's status. Those of the link have constructors in
+// link.go.
 const (
-	Missing            Code = "Missing" // no such pod yet
+	Missing            Code = "Missing" // there is no pod yet
 	Unschedulable      Code = "Unschedulable"
 	SchedulingGated    Code = "SchedulingGated"
 	Pending            Code = "Pending"
@@ -33,8 +33,8 @@ const (
 	NotReady           Code = "NotReady"
 	AmbiguousContainer Code = "AmbiguousContainer"
 
-	Connecting      Code = "Connecting" // the container runs, its agent has not answered yet
-	NoWorker        Code = "NoWorker"   // the agent is there, but nobody runs `agent worker`
+	Connecting      Code = "Connecting" // the container runs, but its agent has not answered yet
+	NoWorker        Code = "NoWorker"   // the container has the agent, but does not run `agent worker`
 	NoAgent         Code = "NoAgent"    // the container has no agent
 	RshAgentMissing Code = "RshAgentMissing"
 	Forbidden       Code = "Forbidden"
@@ -43,31 +43,30 @@ const (
 	Superseded      Code = "Superseded"
 	Unreachable     Code = "Unreachable"
 
-	BadSelector Code = "BadSelector" // of Watch only
+	BadSelector Code = "BadSelector" // only from Watch
 )
 
-// Reason says why one worker is not ready. The zero value means that nothing is
-// in its way.
+// Reason says why one worker is not ready. The zero value means that it is ready.
 type Reason struct {
 	Code Code
 	Pod  string
-	// Brief is Kubernetes' own word and the cause, for the progress line, which
-	// puts the pod's name before it; it holds nothing that changes with time.
+	// Brief is Kubernetes' own word and the cause, for the progress line. That line adds the pod's
+	// name before it. Brief contains no durations.
 	Brief    string
 	Sentence string // names the pod and the cause
-	Hint     string // a way out
-	// Permanent: waiting cannot help, unless somebody acts within the grace.
+	Hint     string // what to do
+	// Permanent means that waiting does not help unless the cause is fixed within the grace.
 	Permanent bool
 	Grace     time.Duration // of a permanent reason; 0: the Board's, negative: none
-	Since     time.Time     // by the cluster's own clock; may be zero
+	Since     time.Time     // by the clock of the cluster; may be zero
 
-	vague bool // an earlier reason of the same code may say more
+	vague bool // an earlier reason with the same code may say more
 }
 
-// OK reports whether nothing is in the worker's way.
+// OK reports whether the worker has no reason not to run.
 func (r Reason) OK() bool { return r.Code == "" }
 
-// Ordinary reports whether the reason is one that every start passes through.
+// Ordinary reports whether every start has this reason for a while.
 func (r Reason) Ordinary() bool {
 	switch r.Code {
 	case "", Missing, Pending, ContainerCreating, Connecting, NotReady:
@@ -78,10 +77,10 @@ func (r Reason) Ordinary() bool {
 	return false
 }
 
-// fleeting: a container that starts or ends passes through the reason.
+// fleeting reports whether a container may have the reason only while it starts or ends.
 func (r Reason) fleeting() bool { return r.Code == Unreachable || r.Code == NoWorker }
 
-// ExitCode is the launcher's exit code when it gives up for this reason.
+// ExitCode returns the launcher's exit code if it gives up for this reason.
 func (r Reason) ExitCode() int {
 	switch r.Code {
 	case Forbidden, Unauthorized:
@@ -94,7 +93,7 @@ func (r Reason) ExitCode() int {
 	return names.ExitHopeless
 }
 
-// HopelessError ends a wait early: a reason that waiting cannot help.
+// HopelessError ends a wait early, because waiting cannot help.
 type HopelessError struct {
 	Reason Reason
 }
@@ -103,5 +102,5 @@ func (e *HopelessError) Error() string {
 	return "wait for workers: " + e.Reason.Sentence
 }
 
-// Hint is what the user can do.
+// Hint says what the user can do.
 func (e *HopelessError) Hint() string { return e.Reason.Hint }

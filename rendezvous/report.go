@@ -9,8 +9,8 @@ import (
 // reported is how many pods of each kind Report lists.
 const reported = 20
 
-// Report says at the deadline which workers are ready, why the others are not, and by which
-// selector or names pods were looked for. It names the job's own pods only.
+// Report says, at the deadline, which workers are ready, why the others are not, and which selector
+// or names were used. It names only the job's own pods.
 func (b *Board) Report(now time.Time) string {
 	p := b.Tick(now)
 	var out strings.Builder

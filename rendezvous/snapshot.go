@@ -7,22 +7,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Snapshot is what the API server last said. The pods are shared with later
-// snapshots and must not be changed.
+// Snapshot is the newest answer of the API server. Later snapshots share its pods, so they must not
+// be changed.
 type Snapshot struct {
-	Pods   []*corev1.Pod // by name
+	Pods   []*corev1.Pod // sorted by name
 	At     time.Time
 	Events []corev1.Event // of stuck pods
-	Unread bool           // there is no right to read events
-	Err    *APIError      // nil while the API server answers; else Pods is the last known state
+	Unread bool           // the right to read events is missing
+	Err    *APIError      // nil while the API server answers; otherwise Pods is the last known state
 }
 
-// APIError is the state of an API server that does not answer as it should.
+// APIError is the state of an API server that does not answer, or answers with an error.
 type APIError struct {
 	Code     Code // Forbidden, Unauthorized, BadSelector, Unreachable
 	Verb     string
 	Err      error
-	Since    time.Time // of the first failure in a row
+	Since    time.Time // the first failure of the series
 	Terminal bool      // Watch has given up
 	Hints    string
 }
@@ -31,10 +31,10 @@ func (e *APIError) Error() string { return fmt.Sprintf("%s pods: %v", e.Verb, e.
 
 func (e *APIError) Unwrap() error { return e.Err }
 
-// Hint is what the user can do.
+// Hint says what the user can do.
 func (e *APIError) Hint() string { return e.Hints }
 
-// Reason is the error in the words of the progress line.
+// Reason returns the error as a reason for the progress line.
 func (e *APIError) Reason() Reason {
 	brief := map[Code]string{
 		Forbidden:    "Forbidden: the launcher may not " + e.Verb + " pods",

@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// envOf lists the variables of a container whose values stand in the pod's spec,
-// K=V. Values from Secrets, ConfigMaps and fields are not known here, and none
-// that the kubelet would put together ("$(NAME)") is.
+// envOf lists the variables of a container whose values are in the pod's spec, as K=V. It leaves
+// out values from Secrets, ConfigMaps and fields, and those that the kubelet would expand
+// ("$(NAME)").
 func envOf(pod *corev1.Pod, container string) []string {
 	var list []string
 	for i := range pod.Spec.Containers {
@@ -25,7 +25,7 @@ func envOf(pod *corev1.Pod, container string) []string {
 	return list
 }
 
-// gpusOf counts the devices that a container may use, by its limits.
+// gpusOf returns the number of devices in the limits of a container.
 func gpusOf(pod *corev1.Pod, container string) int {
 	n := 0
 	for i := range pod.Spec.Containers {
@@ -42,9 +42,9 @@ func gpusOf(pod *corev1.Pod, container string) int {
 	return n
 }
 
-// isGPU tells the resources that count devices: nvidia.com/gpu, amd.com/gpu,
-// gpu.intel.com/i915, shares (nvidia.com/gpu.shared) and parts
-// (nvidia.com/mig-1g.5gb). nvidia.com/gpumem and aliyun.com/gpu-mem count memory.
+// isGPU reports whether a resource counts devices: nvidia.com/gpu, amd.com/gpu, gpu.intel.com/i915,
+// shares (nvidia.com/gpu.shared) and parts (nvidia.com/mig-1g.5gb). nvidia.com/gpumem and
+// aliyun.com/gpu-mem count memory instead.
 func isGPU(name string) bool {
 	domain, resource, _ := strings.Cut(name, "/")
 	return strings.HasSuffix(resource, "gpu") || resource == "gpu.shared" || strings.HasPrefix(resource, "mig-") ||

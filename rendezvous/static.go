@@ -2,12 +2,11 @@ package rendezvous
 
 import "fmt"
 
-// MaxStatic is how many addresses 127.0.0.0/16 has for Static.
+// MaxStatic is how many addresses of 127.0.0.0/16 Static can use.
 const MaxStatic = 65_000
 
-// Static gives the n workers of --fake: no cluster, no pods, named by the
-// loopback addresses 127.0.0.2, 127.0.0.3, ... that every mpirun takes for
-// hosts other than its own.
+// Static returns the n workers of --fake, without cluster and pods. Their names are the loopback
+// addresses 127.0.0.2, 127.0.0.3, ..., which every mpirun treats as remote hosts.
 func Static(n int) ([]Worker, error) {
 	if n < 1 || n > MaxStatic {
 		return nil, fmt.Errorf("make %d fake workers: the number must be from 1 to %d", n, MaxStatic)

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Gate is where requests wait while the API server is known not to answer; it
-// is shared with the links, so that one prober and not a crowd meets a server
-// that comes back. Wait returns when requests may go out, or ctx's error.
+// Gate holds requests back while the API server is known not to answer. The links share it, so that
+// a server that comes back gets one probe instead of many requests. Wait returns when requests may
+// be sent, or ctx's error.
 type Gate interface {
 	Wait(ctx context.Context) error
 }
@@ -26,24 +26,24 @@ type Gate interface {
 type Watch struct {
 	Client    rest.Interface // made by Client
 	Namespace string
-	Selector  string   // label selector; list and watch rights needed
-	Names     []string // in place of Selector: get these pods by name, again and again
+	Selector  string   // label selector; needs the rights to list and watch
+	Names     []string // in place of Selector: poll these pods by name
 	Gate      Gate     // may be nil
 
-	// Zero values mean the defaults in brackets.
-	Poll       time.Duration // of names mode [2s, or 20ms for each name]
-	Settle     time.Duration // changes within it make one Snapshot [20ms]
-	Timeout    time.Duration // of one answer of the API server [15s]
-	DenyFirst  time.Duration // how long 401/403 may last before anything worked [ForbiddenGrace]
-	DenyLater  time.Duration // and after something worked [15s]
-	WatchLimit time.Duration // the server ends a watch after this long [5m]
-	Events     time.Duration // between two looks at events while a pod is stuck [10s]
+	// For a zero value the default in brackets applies.
+	Poll       time.Duration // between two polls of names mode [2s, or 20ms for each name]
+	Settle     time.Duration // changes within this time make one Snapshot [20ms]
+	Timeout    time.Duration // for each answer of the API server [15s]
+	DenyFirst  time.Duration // how long 401/403 may last before the first success [ForbiddenGrace]
+	DenyLater  time.Duration // and after it [15s]
+	WatchLimit time.Duration // after which the server ends a watch [5m]
+	Events     time.Duration // between two reads of events while a pod is stuck [10s]
 }
 
-// Run sends a Snapshot to out at once after every change of the pods or of the
-// API server's state; a slow receiver gets the newest state only. It returns
-// nil when ctx ends, or an *APIError (Terminal) when it gives up: for a selector that cannot be parsed, and for 401 or 403 that
-// lasted. Everything else is tried again for ever, after 250 ms to 1 s.
+// Run sends a Snapshot to out after every change of the pods or of the API server's state. A slow
+// receiver gets only the newest state. Run returns nil when ctx ends. It returns an *APIError
+// (Terminal) when it gives up: for a selector that cannot be parsed, and for 401 or 403 that
+// lasted. It retries everything else forever, after 250 ms to 1 s.
 func (w Watch) Run(ctx context.Context, out chan<- Snapshot) error {
 	if len(w.Names) == 0 {
 		if _, err := labels.Parse(w.Selector); err != nil {
@@ -82,7 +82,8 @@ func (w Watch) Run(ctx context.Context, out chan<- Snapshot) error {
 			select {
 			case out <- v.snapshot():
 			case <-ctx.Done():
-				// A terminal error cancels ctx too; the receiver is told by Run's result.
+				// A terminal error cancels ctx too. The receiver learns of it from the result of
+				// Run.
 			}
 		}
 		return nil
@@ -90,8 +91,8 @@ func (w Watch) Run(ctx context.Context, out chan<- Snapshot) error {
 	return group.Wait()
 }
 
-// retry calls follow until ctx ends or an error is terminal. follow returns nil
-// when it is to be called again at once.
+// retry calls follow until ctx ends or an error is terminal. If follow returns nil, retry calls it
+// again at once.
 func (w Watch) retry(ctx context.Context, v *view, follow func(context.Context, *view) error) error {
 	wait := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(250*time.Millisecond), backoff.WithMaxInterval(time.Second), backoff.WithMaxElapsedTime(0))
@@ -133,25 +134,25 @@ func (w Watch) retry(ctx context.Context, v *view, follow func(context.Context, 
 	return nil
 }
 
-// steady is how long requests must have gone well for the next failure to begin
-// a new row of failures: where list is allowed and watch is not, every try
-// begins with a success.
+// steady is how long requests must have succeeded for the next failure to start a new series. If
+// list is allowed and watch is not, every attempt begins with a success.
 const steady = 5 * time.Second
 
-// view is what Run and its follower share.
+// view is shared by Run and its follower.
 type view struct {
 	dirty chan struct{} // one token: something changed; closed by the follower
 
 	mu      sync.Mutex
 	pods    map[string]*corev1.Pod
 	err     *APIError
-	good    time.Time // of the last good answer
+	good    time.Time // when the last request succeeded
 	started bool      // a Snapshot has content
 	events  []corev1.Event
-	unread  bool // for lack of a right
+	unread  bool // because a right is missing
 }
 
-// update does not clear the error: what it brings may be half of what is needed.
+// update changes the pods. It does not clear the error, because it may be only half of what is
+// needed.
 func (v *view) update(change func(pods map[string]*corev1.Pod)) {
 	v.mu.Lock()
 	change(v.pods)
@@ -160,7 +161,7 @@ func (v *view) update(change func(pods map[string]*corev1.Pod)) {
 	v.mark()
 }
 
-// alive notes that nothing fails any more.
+// alive records that requests succeed again.
 func (v *view) alive() {
 	v.mu.Lock()
 	recovered := v.err != nil

@@ -10,8 +10,8 @@ import (
 
 var escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[ -/]*[@-~]`)
 
-// clip makes foreign text fit for one line of n bytes: a runtime's error or a
-// user's termination message may hold line ends and terminal escapes.
+// clip makes foreign text fit into one line of n bytes. An error of the runtime or a user's
+// termination message may contain newlines and terminal escapes.
 func clip(text string, n int) string {
 	if strings.ContainsRune(text, '\x1b') {
 		text = escapes.ReplaceAllString(text, "")
@@ -29,7 +29,7 @@ func clip(text string, n int) string {
 	return strings.TrimRight(text[:cut], " ") + "..."
 }
 
-// short writes a duration as people say it: 41s, 2m10s, 1h5m.
+// short formats a duration for people: 41s, 2m10s, 1h5m.
 func short(d time.Duration) string {
 	s := int(max(d, 0) / time.Second)
 	switch {
@@ -45,7 +45,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%dh%dm", s/3600, s/60%60)
 }
 
-// lasting gives " for 2m10s", or nothing when the beginning is not known.
+// lasting returns " for 2m10s", or "" if the start is not known.
 func lasting(since, now time.Time) string {
 	if since.IsZero() || now.Sub(since) < time.Second {
 		return ""
@@ -70,7 +70,7 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// ranges writes ascending numbers as 2, 5-7.
+// ranges formats ascending numbers as 2, 5-7.
 func ranges(numbers []int) string {
 	var parts []string
 	for i := 0; i < len(numbers); {

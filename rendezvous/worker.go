@@ -14,33 +14,33 @@ const AnnotationSlots = "muster.dev/slots"
 
 // Worker is one pod of the job as the launcher needs it.
 type Worker struct {
-	Name        string // the pod's
+	Name        string // the name of the pod
 	Namespace   string
 	UID         string
-	IP          string // empty until the kubelet reports it
+	IP          string // "" until the kubelet reports it
 	Node        string
 	Hostname    string   // within the pod
-	Container   string   // where the agent runs; empty when the choice is ambiguous
+	Container   string   // where the agent runs; "" if the choice is ambiguous
 	ContainerID string   // of the running container; changes with each restart
-	Index       int      // from a label or the name; -1: none
-	Labelled    bool     // Index comes from a label, so no two workers may share it
+	Index       int      // from a label or from the name; -1: none
+	Labelled    bool     // Index comes from a label, so two workers must not share it
 	Slots       int      // from AnnotationSlots; 0: as configured for the job
-	Role        string   // what the job's framework calls it, from a label; "": nobody says
+	Role        string   // role in the job's framework, from a label; "" if not known
 	GPUs        int      // that its container may use, by its limits
-	Env         []string // of its container, K=V, those whose values stand in the pod's spec
+	Env         []string // of its container, K=V, for values in the pod's spec
 	HostNetwork bool
 	Created     time.Time
-	Grace       time.Duration // the pod's terminationGracePeriodSeconds; 0: not known
+	Grace       time.Duration // the pod's terminationGracePeriodSeconds; 0 if not known
 	Restarts    int
 	Running     bool // the container runs: a link can be tried
 	Terminating bool // deletion has begun
 	Finished    bool // phase Succeeded or Failed
 }
 
-// live reports whether the pod can still become, or be, a worker.
+// live reports whether the pod is a worker or can still become one.
 func (w Worker) live() bool { return !w.Terminating && !w.Finished }
 
-// FromPod reads a worker from its pod; container is the one that Containers.Pick chose.
+// FromPod reads a worker from its pod. container is the one that Containers.Pick chose.
 func FromPod(pod *corev1.Pod, container string) Worker {
 	index, labelled := indexOf(pod)
 	w := Worker{
@@ -70,7 +70,8 @@ func FromPod(pod *corev1.Pod, container string) Worker {
 	return w
 }
 
-// GraceOf is the time that a kubelet gives the pod between TERM and KILL; 0: it is not known.
+// GraceOf returns the time that the kubelet gives the pod between TERM and KILL, or 0 if it is not
+// known.
 func GraceOf(pod *corev1.Pod) time.Duration {
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
 		return time.Duration(*s) * time.Second
@@ -87,7 +88,7 @@ func containerStatus(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// condition returns the pod's condition, the zero value when it has none.
+// condition returns the pod's condition, or the zero value if it has none.
 func condition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == kind {
