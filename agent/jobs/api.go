@@ -22,12 +22,12 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// asked bounds one question to the API server; streams are not bounded.
+// asked is the time limit of one request to the API server. Streams have none.
 const asked = 30 * time.Second
 
-// Where says which cluster and namespace, as kubectl's flags do. Empty fields are
-// kubectl's defaults: $KUBECONFIG, ~/.kube/config, its current context; in a pod
-// without these the pod's own account.
+// Where selects the cluster and namespace, like kubectl's flags. Empty fields mean kubectl's
+// defaults: $KUBECONFIG, ~/.kube/config, and its current context. In a pod without these it is the
+// pod's own account.
 type Where struct {
 	Kubeconfig, Context, Namespace string
 	UserAgent                      string
@@ -41,8 +41,8 @@ type API struct {
 	client    rest.Interface
 }
 
-// Line returns the command line of a verb for the same cluster and namespace. Hints use it:
-// "logs -f pi" becomes "agent logs -f pi -n lab" if -n lab was given.
+// Line returns the command line of a verb for the same cluster and namespace. Hints use it: "logs
+// -f pi" becomes "agent logs -f pi -n lab" if -n lab was given.
 func (a *API) Line(words string) string {
 	line := "agent " + words
 	for _, flag := range []struct{ name, value string }{
@@ -55,7 +55,7 @@ func (a *API) Line(words string) string {
 	return line
 }
 
-// Open finds the cluster; it does not ask it yet. Errors are failures with 69.
+// Open finds the cluster without connecting to it. Errors are failures with exit code 69.
 func Open(w Where) (*API, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = w.Kubeconfig
@@ -91,7 +91,7 @@ func plainly(err error) error {
 	return err
 }
 
-// newClient speaks JSON about the kinds that these verbs know.
+// newClient returns a JSON client for the kinds that these verbs need.
 func newClient(cfg *rest.Config) (rest.Interface, error) {
 	s := runtime.NewScheme()
 	s.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Pod{}, &corev1.PodList{}, &corev1.Node{}, &corev1.NodeList{})
@@ -103,14 +103,14 @@ func newClient(cfg *rest.Config) (rest.Interface, error) {
 	cfg.GroupVersion, cfg.APIPath = &gv, "/api"
 	cfg.ContentType = runtime.ContentTypeJSON
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(s).WithoutConversion()
-	cfg.WarningHandler = rest.NoWarnings{} // would be written across the output
-	cfg.QPS = -1                           // each verb bounds what it asks
+	cfg.WarningHandler = rest.NoWarnings{} // warnings would be printed across the output
+	cfg.QPS = -1                           // each verb limits its own requests
 	return rest.RESTClientFor(cfg)
 }
 
 func (a *API) host() string { return strings.TrimSuffix(a.config.Host, "/") }
 
-// passing: the question may be answered when it is asked again.
+// passing reports whether a retry of the request may succeed.
 func passing(err error) bool {
 	var status apierrors.APIStatus
 	var network net.Error
@@ -129,23 +129,22 @@ func passing(err error) bool {
 	return strings.Contains(text, "EOF") || strings.Contains(text, "connection")
 }
 
-// denied: 401 and 403, which an API server that has just begun may say wrongly.
+// denied reports 401 and 403, which an API server may return wrongly just after its start.
 func denied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
-// patience asks again while the server is away. It gives up on an answer that will
-// not change: at once, or for 401 and 403 after deniedFor.
+// patience retries while the server is away. It gives up on a permanent answer: at once, or for 401
+// and 403 after deniedFor.
 type patience struct {
 	say    func(format string, args ...any)
-	quiet  bool // says only what the API server itself has answered: another tells that it is away
+	quiet  bool // reports only answers of the API server; another patience reports that it is away
 	denied time.Time
 	told   bool
 }
 
-// deniedFor is how long 401 and 403 are taken for those of an API server that has
-// just been started.
+// deniedFor is how long 401 and 403 are attributed to a start of the API server.
 const deniedFor = 5 * time.Second
 
-// again tells whether to go on after err; nil forgets what was.
+// again reports whether to retry after err. nil resets it.
 func (p *patience) again(err error) bool {
 	switch {
 	case err == nil:
@@ -171,7 +170,7 @@ func (p *patience) again(err error) bool {
 	return true
 }
 
-// sleep is false when ctx ends first.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -12,22 +12,22 @@ import (
 	"github.com/musterhq/muster/exec/terminal"
 )
 
-// Attach is a command in one of a job's pods, for somebody who sits before it.
+// Attach is an interactive command in one of a job's pods.
 type Attach struct {
 	Job       string
-	Pod       string // by name; "": as Rank says
-	Rank      *int   // nil: the launcher, or rank 0 where there is none
+	Pod       string // by name; "": chosen by Rank
+	Rank      *int   // nil: the launcher, or rank 0 if there is none
 	Container string
-	Launcher  bool     // only the launcher: a job without one is refused
+	Launcher  bool     // only the launcher: a job without one is an error
 	Argv      []string // empty: a shell
 	In        *os.File
 	Out, Err  *os.File
 }
 
-// aShell is bash where the image has it.
+// aShell runs bash if the image has it, else sh.
 const aShell = `command -v bash >/dev/null 2>&1 && exec bash; exec sh`
 
-// Attach runs it. The end of the command is a *terminal.ExitError if it is not 0.
+// Attach runs the command. An exit code other than 0 is a *terminal.ExitError.
 func (a *API) Attach(ctx context.Context, at Attach) error {
 	job, err := a.Job(ctx, at.Job)
 	if err != nil {
@@ -58,8 +58,8 @@ func (a *API) Attach(ctx context.Context, at Attach) error {
 	return err
 }
 
-// place is the number of the pod that Rank runs in. Where mpirun puts its ranks nobody
-// outside knows: there it counts pods.
+// place returns the number of the pod in which Rank runs. Only mpirun knows where it puts its
+// ranks, so with a launcher Rank counts pods.
 func (at Attach) place(job *v1alpha1.LaunchJob) int {
 	if job.Spec.Launcher != nil {
 		return *at.Rank
@@ -67,7 +67,7 @@ func (at Attach) place(job *v1alpha1.LaunchJob) int {
 	return *at.Rank / procs(job)
 }
 
-// choose finds the pod that is meant, if it runs.
+// choose finds the requested pod if it runs.
 func (at Attach) choose(job *v1alpha1.LaunchJob, all []member) (member, bool) {
 	for _, m := range all {
 		if m.pod.Status.Phase != corev1.PodRunning || m.pod.DeletionTimestamp != nil {

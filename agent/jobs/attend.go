@@ -14,24 +14,24 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// metricsFile is where Kubeflow Pipelines' examples have their metrics.
+// metricsFile is the name of the metrics file in Kubeflow Pipelines' examples.
 const metricsFile = "mlpipeline-metrics.json"
 
-// Attendance stays with a job until its end.
+// Attendance follows a job until its end.
 type Attendance struct {
 	API         *API
 	Job         string
 	UID         types.UID
-	Out         io.Writer // gets the job's log; nil: nobody
-	Metrics     []string  // as metrics.Parse takes them
-	Tagged      bool      // each line of the launcher's log begins with its rank: see Tagged
+	Out         io.Writer // gets the job's log; nil: discarded
+	Metrics     []string  // in the format of metrics.Parse
+	Tagged      bool      // each line of the launcher's log begins with its rank; see function Tagged
 	MetricsFile string
-	Say, Warn   func(format string, args ...any) // progress; what may be wrong
+	Say, Warn   func(format string, args ...any) // progress, and warnings
 }
 
-// Run gives the exit code of the job; seen reports whether a controller has looked at
-// it. Errors: the job was deleted, its log cannot be read, the metrics cannot be
-// written, ctx has ended (its cause).
+// Run returns the exit code of the job. seen reports whether a controller has seen the job. It
+// returns an error if the job was deleted, if its log cannot be read, if the metrics cannot be
+// written, or if ctx has ended (its cause).
 func (a Attendance) Run(ctx context.Context) (code int, seen bool, err error) {
 	specs, err := metrics.Parse(a.Metrics)
 	if err != nil {
@@ -63,7 +63,7 @@ func (a Attendance) Run(ctx context.Context) (code int, seen bool, err error) {
 		return 0, seen, context.Cause(ctx)
 	}
 	if logErr != nil {
-		// The job has ended, and how counts more than its log.
+		// The job has ended, and its result matters more than its log.
 		a.Warn("%v", logErr)
 	}
 	if len(specs) > 0 {
@@ -74,7 +74,7 @@ func (a Attendance) Run(ctx context.Context) (code int, seen bool, err error) {
 	return a.judge(job, logErr), seen, nil
 }
 
-// judge: a log that was asked for and is not whole is no success.
+// judge returns the exit code. If the requested log is incomplete, the result is not success.
 func (a Attendance) judge(job *v1alpha1.LaunchJob, logErr error) int {
 	code := Code(job)
 	if code == 0 && logErr != nil {
@@ -83,7 +83,7 @@ func (a Attendance) judge(job *v1alpha1.LaunchJob, logErr error) int {
 	return code
 }
 
-// report prints and writes what was collected.
+// report prints and writes the collected metrics.
 func (a Attendance) report(c *metrics.Collector) error {
 	entries, notes := metrics.Entries(c.Series())
 	for _, s := range c.Series() {

@@ -13,15 +13,15 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// Scale asks for so many workers, as kubectl scale does.
+// Scale sets the number of workers, like kubectl scale.
 func (a *API) Scale(ctx context.Context, name string, workers int) error {
 	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, workers)
 	r := a.client.Patch(types.MergePatchType).AbsPath(jobsPath(a.Namespace), name, "scale").Body(body)
 	return a.explain(ctx, "scale job "+name, do[struct{}](ctx, r, nil))
 }
 
-// Delete has the API server delete the job; its pods go with it. With a uid no
-// other of that name.
+// Delete deletes the job through the API server; its pods are deleted with it. With a uid, it
+// deletes no other job of that name.
 func (a *API) Delete(ctx context.Context, namespace, name string, uid types.UID) error {
 	background := metav1.DeletePropagationBackground
 	options := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, PropagationPolicy: &background}
@@ -36,7 +36,7 @@ func (a *API) Delete(ctx context.Context, namespace, name string, uid types.UID)
 	return a.explain(ctx, "delete job "+name, do[struct{}](ctx, r, nil))
 }
 
-// Gone waits until neither the job nor any of its pods is there.
+// Gone waits until the job and all of its pods are gone.
 func (a *API) Gone(ctx context.Context, name string, say func(format string, args ...any)) error {
 	p := patience{say: say}
 	told := 0
@@ -68,7 +68,7 @@ func (a *API) Gone(ctx context.Context, name string, say func(format string, arg
 	}
 }
 
-// Prunable are the jobs that had ended before then, of a namespace or ("") of all.
+// Prunable lists the jobs that ended before the given time, in one namespace or in all ("").
 func (a *API) Prunable(ctx context.Context, namespace, selector string, before time.Time) ([]v1alpha1.LaunchJob, error) {
 	all, err := a.Jobs(ctx, namespace, selector)
 	var old []v1alpha1.LaunchJob
@@ -80,7 +80,7 @@ func (a *API) Prunable(ctx context.Context, namespace, selector string, before t
 	return old, err
 }
 
-// Prune deletes one that Prunable has found. One that is gone already is no error.
+// Prune deletes a job from Prunable. A job that is gone already is no error.
 func (a *API) Prune(ctx context.Context, job *v1alpha1.LaunchJob) error {
 	err := a.Delete(ctx, job.Namespace, job.Name, job.UID)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

@@ -8,16 +8,15 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 )
 
-// Columns is a table for people, laid out as kubectl's. Cells may hold what others wrote,
-// as a message or the last words of a program: their control characters are shown, and
-// not obeyed.
+// Columns is a table in the layout of kubectl. Cells may contain foreign text, such as a message or
+// the last words of a program, so their control characters are made visible.
 type Columns struct {
 	Head  []string
 	Rows  [][]string
-	Color func(column int, cell string) string // the escape before a cell; nil: no colours
+	Color func(column int, cell string) string // returns the escape before a cell; nil: no colors
 }
 
-// Print writes the table; a table without rows is its head.
+// Print writes the table. A table without rows is only its head.
 func (c Columns) Print(w io.Writer) error {
 	wide := make([]int, len(c.Head))
 	rows := make([][]string, len(c.Rows))
@@ -58,7 +57,7 @@ func (c Columns) row(b *strings.Builder, row []string, wide []int, colored bool)
 	b.WriteByte('\n')
 }
 
-// PhaseColor paints the word for how a job or a pod stands.
+// PhaseColor returns the color of the phase of a job or a pod.
 func PhaseColor(_ int, cell string) string {
 	switch cell {
 	case "Succeeded", "Completed":

@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 )
 
-// Describe writes for people what there is to know of a job: how it stands and why,
-// what failed first, its conditions and its pods.
+// Describe writes everything about a job for people: its phase and the reason, its first failure,
+// its conditions and its pods.
 func (a *API) Describe(ctx context.Context, w io.Writer, name string, colored bool) error {
 	job, err := a.Job(ctx, name)
 	if err != nil {
@@ -40,7 +40,7 @@ func (a *API) Describe(ctx context.Context, w io.Writer, name string, colored bo
 		if colored {
 			t.Color = PhaseColor
 		}
-		_ = t.Print(&b) // into memory
+		_ = t.Print(&b) // cannot fail: into memory
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
@@ -48,7 +48,7 @@ func (a *API) Describe(ctx context.Context, w io.Writer, name string, colored bo
 
 func facts(b *strings.Builder, job *v1alpha1.LaunchJob, now time.Time) {
 	s, spec := job.Status, job.Spec
-	fact := func(name, format string, args ...any) { // in one line, which no text of others ends
+	fact := func(name, format string, args ...any) { // on one line, which foreign text cannot break
 		fmt.Fprintf(b, "%-15s%s\n", name+":", failure.Visible(oneLine(fmt.Sprintf(format, args...))))
 	}
 	fact("Name", "%s", job.Name)
@@ -84,7 +84,7 @@ func facts(b *strings.Builder, job *v1alpha1.LaunchJob, now time.Time) {
 	}
 }
 
-// shape is what pods a job has: launcher, 4 worker of 8 slots.
+// shape describes the pods of a job: launcher, 4 worker of 8 slots.
 func shape(job *v1alpha1.LaunchJob) string {
 	var parts []string
 	if job.Spec.Launcher != nil {
@@ -127,8 +127,8 @@ func podTable(all []member, now time.Time) Columns {
 	return t
 }
 
-// standing is a pod's status in kubectl's words: a container's reason counts before
-// the pod's phase.
+// standing returns a pod's status in kubectl's words: the reason of a container takes precedence
+// over the pod's phase.
 func standing(pod *corev1.Pod) string {
 	if pod.DeletionTimestamp != nil {
 		return "Terminating"

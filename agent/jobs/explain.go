@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// explain makes an error of the API server a failure with a way out. what is what
-// was to be done, as in "list jobs".
+// explain turns an error of the API server into a failure with a hint. what is the operation, as in
+// "list jobs".
 func (a *API) explain(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
@@ -45,9 +45,8 @@ func (a *API) explain(ctx context.Context, what string, err error) error {
 	return wrap(names.ExitNoCluster, "see whether the API server "+a.host()+" can be reached from here")
 }
 
-// elsewhere says where else to look for the object that err did not find. The API
-// server names a namespace that does not exist only to a request that would make
-// an object in it.
+// elsewhere says where else to look for the object that was not found. The API server reports a
+// missing namespace only to a request that would create an object in it.
 func (a *API) elsewhere(ctx context.Context, err error) string {
 	details := detailsOf(err)
 	if details == nil {
@@ -65,7 +64,7 @@ func (a *API) elsewhere(ctx context.Context, err error) string {
 	return ""
 }
 
-// detailsOf returns what the API server says of the object that it did not find.
+// detailsOf returns the API server's details about the object that it did not find.
 func detailsOf(err error) *metav1.StatusDetails {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -74,8 +73,8 @@ func detailsOf(err error) *metav1.StatusDetails {
 	return status.Status().Details
 }
 
-// isNoKind reports whether the server does not serve the kind, as before the CRD
-// is installed. It answers with plain text then, which client-go notes as a cause.
+// isNoKind reports whether the server does not serve the kind, as before the CRD is installed. It
+// then answers with plain text, which client-go records as a cause.
 func isNoKind(err error) bool {
 	if !apierrors.IsNotFound(err) {
 		return false

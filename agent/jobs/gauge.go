@@ -6,10 +6,10 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// gauge looks for metrics in a job's log.
+// gauge collects metrics from a job's log.
 type gauge struct {
 	collector *metrics.Collector
-	mixed     *metrics.Writer // the launcher's log, which is that of several ranks
+	mixed     *metrics.Writer // the launcher's log, to which several ranks write
 }
 
 func newGauge(specs []metrics.Spec, tagged bool) *gauge {
@@ -21,7 +21,7 @@ func newGauge(specs []metrics.Spec, tagged bool) *gauge {
 	return &gauge{c, c.Mixed(tags)}
 }
 
-// Tagged reports whether the job's launcher asks mpirun to put the rank before each line.
+// Tagged reports whether the job's launcher tells mpirun to put the rank before each line.
 func Tagged(job *v1alpha1.LaunchJob) bool {
 	if job.Spec.Launcher == nil {
 		return false
@@ -41,6 +41,6 @@ func (g *gauge) look(line Line) {
 		g.collector.Line(line.Rank, line.Text)
 		return
 	}
-	_, _ = g.mixed.Write(line.Text) // it never fails
+	_, _ = g.mixed.Write(line.Text) // never fails
 	_, _ = g.mixed.Write([]byte{'\n'})
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Table is what kubectl get shows of jobs; wide has more, and namespaces come first
-// where there are several.
+// Table returns the columns of kubectl get. wide adds columns, and namespaces adds the namespace as
+// the first one.
 func Table(list []v1alpha1.LaunchJob, wide, namespaces bool, now time.Time) Columns {
 	t := Columns{Head: []string{"NAME", "READY", "PHASE", "REASON", "ATTEMPT", "AGE"}}
 	if wide {
@@ -56,7 +56,7 @@ func age(since metav1.Time, now time.Time) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// members is how many pods a job has beside its launcher.
+// members returns the number of pods of a job besides its launcher.
 func members(job *v1alpha1.LaunchJob) int {
 	n := 0
 	for _, r := range job.Spec.Roles {
@@ -65,7 +65,7 @@ func members(job *v1alpha1.LaunchJob) int {
 	return n
 }
 
-// replicas is how many pods a role of the job has.
+// replicas returns the number of pods of a role.
 func replicas(job *v1alpha1.LaunchJob, r v1alpha1.Role) int {
 	switch {
 	case r.Name == names.RoleWorker && job.Spec.Workers != nil:
@@ -76,7 +76,7 @@ func replicas(job *v1alpha1.LaunchJob, r v1alpha1.Role) int {
 	return 1
 }
 
-// image is that of the first role's own container.
+// image returns the image of the first role's own container.
 func image(job *v1alpha1.LaunchJob) string {
 	for _, r := range job.Spec.Roles {
 		containers := r.Template.Spec.Containers

@@ -18,49 +18,49 @@ import (
 
 // Line is a line of a job's log.
 type Line struct {
-	Member string // launcher, worker-3; "" where only one pod is meant
-	Rank   int    // of the pod; -1 the launcher's
+	Member string // launcher, worker-3; "" if only one pod is read
+	Rank   int    // of the pod; -1 for the launcher
 	At     time.Time
-	Text   []byte // without its end; lent until the call returns
+	Text   []byte // without its newline; valid until the call returns
 }
 
 // Logs reads the logs of a job's pods.
 type Logs struct {
 	API       *API
 	Job       string
-	UID       types.UID // of the job; "": whatever has the name first
+	UID       types.UID // of the job; "": the first that has the name
 	Which     Which
-	Container string // "": each pod's own
-	Follow    bool   // until the job has ended and all was read
-	Tail      int    // lines of each pod that were there before; 0: all
+	Container string // "": the pod's own
+	Follow    bool   // until the job has ended and everything is read
+	Tail      int    // existing lines to read from each pod; 0: all
 	Since     time.Time
-	Emit      func(Line) error // one call at a time
+	Emit      func(Line) error // calls do not overlap
 	Say       func(format string, args ...any)
 }
 
-// followed are the pods that are being read, or were.
+// followed is the state of reading the logs of a job.
 type followed struct {
 	Logs
-	job    *v1alpha1.LaunchJob // as last seen; nil: not yet
-	gone   bool                // it was deleted since
+	job    *v1alpha1.LaunchJob // newest state; nil: not read yet
+	gone   bool                // the job was deleted after that
 	seen   map[types.UID]bool
-	wanted map[string]bool // pods that are meant, begun or not
+	wanted map[string]bool // selected pods, started or not
 	active sync.WaitGroup
 	cancel context.CancelFunc
-	ranked *ranked // nil: all lines are meant
+	ranked *ranked // nil: all lines are wanted
 
-	mu      sync.Mutex // one Emit at a time; guards the rest
-	err     error      // the first that is not passing
+	mu      sync.Mutex // held during Emit; guards the fields below
+	err     error      // the first permanent error
 	reading int
 	lines   int
-	lost    []string // logs that were not read whole, with why
+	lost    []string // logs that were not read completely, and why
 }
 
-// lingering is how long after its job's end a pod may go on writing.
+// lingering is how long a pod may write after the end of its job.
 const lingering = time.Minute
 
-// Run reads until there is nothing more to come. A job that is deleted meanwhile
-// ends it without an error. It is an error that what is meant has left no log.
+// Run reads until no more lines can come. If the job is deleted meanwhile, Run ends without an
+// error. It is an error if the selected pods have left no log.
 func (l Logs) Run(ctx context.Context) error {
 	reading, cancel := context.WithCancel(ctx)
 	f := &followed{Logs: l, seen: map[types.UID]bool{}, wanted: map[string]bool{}, cancel: cancel}
@@ -78,14 +78,14 @@ func (l Logs) Run(ctx context.Context) error {
 	return l.API.explain(ctx, "read the logs of "+l.Job, err)
 }
 
-// watch looks which pods there are, and has each read.
+// watch finds the pods and starts to read each.
 func (f *followed) watch(ctx context.Context) error {
-	p, q := patience{say: f.Say}, patience{say: f.Say, quiet: true} // with the job; with its pods
+	p, q := patience{say: f.Say}, patience{say: f.Say, quiet: true} // for the job, and for its pods
 	var ended time.Time
 	waiting := false
 	for {
 		if err := f.ask(ctx, &p); err != nil || ctx.Err() != nil {
-			return err // of an interrupt the caller knows
+			return err // the caller knows of an interrupt
 		}
 		over := f.gone || f.job != nil && Over(f.job)
 		if f.job != nil {
@@ -119,7 +119,7 @@ func (f *followed) watch(ctx context.Context) error {
 	}
 }
 
-// ask looks at the job. An error ends the watch; there is none when ctx is over.
+// ask reads the job. An error ends the watch. When ctx has ended there is none.
 func (f *followed) ask(ctx context.Context, p *patience) error {
 	now, err := f.API.job(ctx, f.Job)
 	gone := apierrors.IsNotFound(err) || err == nil && f.UID != "" && now.UID != f.UID
@@ -131,7 +131,7 @@ func (f *followed) ask(ctx context.Context, p *patience) error {
 			return err
 		}
 		return nil
-	case err != nil && f.UID == "": // it was never reached
+	case err != nil && f.UID == "": // it was never found
 		return err
 	case !p.again(err):
 		return err
@@ -146,7 +146,7 @@ func (f *followed) ask(ctx context.Context, p *patience) error {
 	return nil
 }
 
-// begin refuses what the job will never have.
+// begin returns an error if the job can never have what was selected.
 func (f *followed) begin(ctx context.Context, job *v1alpha1.LaunchJob) error {
 	if err := f.Which.check(f.API, job); err != nil || f.Which.Rank == nil {
 		return err
@@ -164,7 +164,7 @@ func (f *followed) begin(ctx context.Context, job *v1alpha1.LaunchJob) error {
 	return f.beyond(ctx, job)
 }
 
-// beyond refuses a rank that the job has no place for, unless there are lines of it:
+// beyond returns an error if the job has no place for the rank, unless the log has lines of it:
 // mpirun --oversubscribe starts more ranks than there are slots.
 func (f *followed) beyond(ctx context.Context, job *v1alpha1.LaunchJob) error {
 	pods, err := f.API.pods(ctx, f.API.Namespace, f.Job)
@@ -189,14 +189,14 @@ func (f *followed) beyond(ctx context.Context, job *v1alpha1.LaunchJob) error {
 	return err
 }
 
-// look begins to read pods that have begun since. found counts all that have.
+// look starts to read pods that have started since the last call. found counts all that have.
 func (f *followed) look(ctx context.Context) (found int, err error) {
 	pods, err := f.API.pods(ctx, f.API.Namespace, f.Job)
 	if err != nil {
 		return 0, err
 	}
 	single := f.Which.one(f.job)
-	var without []member // pods that are meant, without the container that is asked for
+	var without []member // selected pods that lack the requested container
 	for _, m := range membersOf(f.Job, pods) {
 		if !f.Which.wants(f.job, m) {
 			continue
@@ -263,7 +263,7 @@ func (f *followed) read(ctx context.Context, source podLog, m member, single boo
 		s, err = f.ranked.stream(ctx, source, f.Since, f.Tail, emit)
 	}
 	say := func(format string, args ...any) {
-		f.mu.Lock() // not into the midst of a line
+		f.mu.Lock() // not in the middle of a line
 		defer f.mu.Unlock()
 		f.Say(m.name+": "+format, args...)
 	}
@@ -289,7 +289,7 @@ func (f *followed) read(ctx context.Context, source podLog, m member, single boo
 	f.cancel()
 }
 
-// verdict is an error where what is meant has left no log that can be read.
+// verdict returns an error if no log of the selected pods can be read.
 func (f *followed) verdict() error {
 	const keep = "spec.runPolicy.cleanPodPolicy: None keeps the pods, and their logs, after the end"
 	switch {
@@ -303,7 +303,7 @@ func (f *followed) verdict() error {
 			f.Say("%s", note)
 		}
 		return err
-	case len(f.seen) > 0: // they wrote nothing
+	case len(f.seen) > 0: // the pods wrote nothing
 		return nil
 	case f.gone:
 		return failure.New(1, "", "%s was deleted before it had a log", f.Job)

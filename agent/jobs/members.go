@@ -11,16 +11,16 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// member is a pod of a job and its place in it.
+// member is a pod of a job, and its place in the job.
 type member struct {
 	pod  *corev1.Pod
-	name string // plain, without the job's: launcher, worker-3, ps-0
+	name string // without the job's name: launcher, worker-3, ps-0
 	role string
-	rank int // among all but the launcher, whose is -1
+	rank int // among all except the launcher, which has -1
 }
 
-// membersOf gives pods their places, the launcher first, then by rank; of two pods
-// for one place the older first.
+// membersOf orders the pods of a job: the launcher first, then by rank. Of two pods for one place
+// the older comes first.
 func membersOf(job string, pods []corev1.Pod) []member {
 	var all []member
 	for i := range pods {
@@ -41,7 +41,7 @@ func membersOf(job string, pods []corev1.Pod) []member {
 	return all
 }
 
-// container is the one that decides about the pod, unless another is asked for.
+// container returns the requested container, or by default the one that decides for the pod.
 func (m member) container(asked string) string {
 	if asked = cmp.Or(asked, m.pod.Annotations[names.AnnotationDefaultContainer]); asked != "" || len(m.pod.Spec.Containers) == 0 {
 		return asked
@@ -49,7 +49,7 @@ func (m member) container(asked string) string {
 	return m.pod.Spec.Containers[0].Name
 }
 
-// containers are the names of the pod's containers, of all kinds.
+// containers returns the names of all containers of the pod, of every type.
 func (m member) containers() (all []string) {
 	for _, c := range m.pod.Spec.Containers {
 		all = append(all, c.Name)
@@ -65,7 +65,7 @@ func (m member) containers() (all []string) {
 
 func (m member) has(container string) bool { return slices.Contains(m.containers(), container) }
 
-// begun: the container has, or had, a log.
+// begun reports whether the container has, or had, a log.
 func begun(pod *corev1.Pod, container string) bool {
 	if over(pod) {
 		return true
@@ -74,7 +74,7 @@ func begun(pod *corev1.Pod, container string) bool {
 	return s != nil && (s.State.Running != nil || s.State.Terminated != nil)
 }
 
-// done: the container writes no more.
+// done reports whether the container writes no more.
 func done(pod *corev1.Pod, container string) bool {
 	if over(pod) {
 		return true

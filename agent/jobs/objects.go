@@ -12,10 +12,10 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// plural is what LaunchJobs are called in a path.
+// plural is the name of LaunchJobs in a URL path.
 const plural = "launchjobs"
 
-// jobsPath is where LaunchJobs are; namespace "" is all.
+// jobsPath returns the URL path of LaunchJobs; namespace "" means all.
 func jobsPath(namespace string) string {
 	path := "/apis/" + v1alpha1.Version().String()
 	if namespace != "" {
@@ -24,12 +24,12 @@ func jobsPath(namespace string) string {
 	return path + "/" + plural
 }
 
-// do sends one request whose answer, if there is one, is decoded into into.
+// do sends one request and decodes the response into into, unless that is nil.
 func do[T any](ctx context.Context, r *rest.Request, into *T) error {
 	ctx, cancel := context.WithTimeout(ctx, asked)
 	defer cancel()
 	answer := r.SetHeader("Accept", "application/json").Do(ctx)
-	if err := answer.Error(); err != nil || into == nil { // Raw's would not have the server's words
+	if err := answer.Error(); err != nil || into == nil { // the error of Raw would lack the server's message
 		return err
 	}
 	body, err := answer.Raw()
@@ -42,7 +42,7 @@ func do[T any](ctx context.Context, r *rest.Request, into *T) error {
 	return nil
 }
 
-// Jobs lists the jobs of a namespace ("": of all) that have the labels.
+// Jobs lists the jobs of a namespace ("": of all) that match the label selector.
 func (a *API) Jobs(ctx context.Context, namespace, selector string) ([]v1alpha1.LaunchJob, error) {
 	r := a.client.Get().AbsPath(jobsPath(namespace))
 	if selector != "" {
@@ -56,7 +56,7 @@ func (a *API) Jobs(ctx context.Context, namespace, selector string) ([]v1alpha1.
 	return list.Items, a.explain(ctx, "list jobs", err)
 }
 
-// Job gets one job of the API's namespace.
+// Job reads one job of the API's namespace.
 func (a *API) Job(ctx context.Context, name string) (*v1alpha1.LaunchJob, error) {
 	job, err := a.job(ctx, name)
 	return job, a.explain(ctx, "get job "+name, err)
@@ -70,7 +70,7 @@ func (a *API) job(ctx context.Context, name string) (*v1alpha1.LaunchJob, error)
 	return &job, nil
 }
 
-// Create makes the job, or with dry has the API server say what it would make.
+// Create creates the job. With dry the API server only returns what it would create.
 func (a *API) Create(ctx context.Context, job *v1alpha1.LaunchJob, dry bool) (*v1alpha1.LaunchJob, error) {
 	body, err := marshal(job)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *API) Create(ctx context.Context, job *v1alpha1.LaunchJob, dry bool) (*v
 	return &made, nil
 }
 
-// pods lists the pods of a job, "" of all jobs, in a namespace, "" in all.
+// pods lists the pods of a job ("": of all jobs) in a namespace ("": in all).
 func (a *API) pods(ctx context.Context, namespace, job string) ([]corev1.Pod, error) {
 	r := a.client.Get()
 	if namespace != "" {
@@ -102,7 +102,7 @@ func (a *API) pods(ctx context.Context, namespace, job string) ([]corev1.Pod, er
 	return list.Items, err
 }
 
-// pod gets one pod.
+// pod reads one pod.
 func (a *API) pod(ctx context.Context, name string) (*corev1.Pod, error) {
 	var pod corev1.Pod
 	if err := do(ctx, a.client.Get().Namespace(a.Namespace).Resource("pods").Name(name), &pod); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 )
 
-// podLog is the log of one container of one pod, not of another of its name.
+// podLog is the log of one container of one pod, and of no other pod of the same name.
 type podLog struct {
 	api            *API
 	pod, container string
@@ -34,24 +34,24 @@ func (l podLog) open(ctx context.Context, since time.Time, tail int, follow bool
 	return r.Stream(ctx)
 }
 
-// Pauses between connections: the first after one that brought something.
+// Pauses between connections. The first applies after a connection that brought lines.
 const (
 	shortPause = 200 * time.Millisecond
 	longPause  = 5 * time.Second
 )
 
-// onceFor is how long a log that is read once is asked for: its node may be away.
+// onceFor is how long to retry if a log is read only once, because its node may be away.
 const onceFor = 15 * time.Second
 
-// errLost marks the end of a log that was not read whole, and never will be.
+// errLost reports that a log was not read completely, and never can be.
 type errLost struct{ why string }
 
 func (e errLost) Error() string { return e.why }
 
-// read hands on the log: with follow until the container has ended and all was read,
-// else once to its end as it is. errLost: the log was deleted before that.
+// read passes on the log. With follow it reads until the container has ended and everything is
+// read; otherwise it reads the log once. It returns errLost if the log was deleted before that.
 func (l podLog) read(ctx context.Context, s *stream, follow bool, p patience) error {
-	pause, began, with := shortPause, time.Now(), p // with the log; p is with the pod
+	pause, began, with := shortPause, time.Now(), p // for the log; p is for the pod
 	for {
 		before := s.taken
 		pod, err := l.api.pod(ctx, l.pod)
@@ -84,8 +84,8 @@ func (l podLog) read(ctx context.Context, s *stream, follow bool, p patience) er
 	}
 }
 
-// readOnce reads through one connection, or settles a log that will not grow. ended:
-// nothing more is to be had, or nobody wants it.
+// readOnce reads through one connection, or settles a log that no longer grows. ended means that
+// there is nothing more to read, or that emit failed.
 func (l podLog) readOnce(ctx context.Context, s *stream, pod *corev1.Pod, follow bool) (ended bool, err error) {
 	still := done(pod, l.container)
 	switch {
@@ -93,7 +93,7 @@ func (l podLog) readOnce(ctx context.Context, s *stream, pod *corev1.Pod, follow
 		err = s.settle(ctx)
 	case follow:
 		_, err = s.pass(ctx, true)
-	default: // twice, for an end that was a cut; a container that talks on has none
+	default: // twice, in case the first was cut; a container that keeps writing has no end
 		if _, err = s.pass(ctx, false); err == nil {
 			_, err = s.pass(ctx, false)
 		}
@@ -106,13 +106,13 @@ func (l podLog) readOnce(ctx context.Context, s *stream, pod *corev1.Pod, follow
 	case errors.As(err, &lost):
 		return true, err
 	case apierrors.IsBadRequest(err) && (still || !follow):
-		return true, errLost{"there is no log: " + err.Error()} // it never began, or its node has cleared it away
+		return true, errLost{"there is no log: " + err.Error()} // it never started, or its node has deleted the log
 	case apierrors.IsNotFound(err) && !follow:
 		return true, errLost{"the pod is being deleted: " + err.Error()}
 	case apierrors.IsNotFound(err):
-		return false, nil // it is being deleted, or was just made
+		return false, nil // the pod is being deleted, or was just created
 	case apierrors.IsBadRequest(err):
-		return false, nil // it has not begun, or is just beginning
+		return false, nil // the container has not started, or is just starting
 	}
 	return err == nil && (still || !follow), err
 }

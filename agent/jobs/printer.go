@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// Printer writes lines, with the name of their pod where several are meant.
+// Printer writes lines. If several pods are read, it adds the name of the pod.
 type Printer struct {
-	Out        io.Writer // nil: nowhere
+	Out        io.Writer // nil: discards
 	Timestamps bool
 	Color      bool
 }
@@ -29,7 +29,7 @@ func (p Printer) Line(l Line) error {
 	return err
 }
 
-// paint gives each pod a colour of its own, where colours are wanted.
+// paint gives each pod its own color, if Color is set.
 func (p Printer) paint(b []byte, l Line) []byte {
 	if !p.Color {
 		return append(append(append(b, '['), l.Member...), "] "...)

@@ -19,27 +19,27 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// ranked picks the lines of one rank out of a launcher's log, in which all ranks write.
-// A line belongs to the rank that its tag names. Other lines are those of Muster and
-// of mpirun, or of ranks that nobody can tell apart.
+// ranked picks the lines of one rank from the launcher's log, to which all ranks write. A line
+// belongs to the rank in its tag. Lines without a tag are Muster's or mpirun's, or come from ranks
+// that cannot be told apart.
 type ranked struct {
 	rank  int
 	tags  metrics.Tags
-	alone bool // the job has one rank: a line without a tag is its
+	alone bool // the job has one rank, so lines without a tag are its
 
-	mu       sync.Mutex // guards the rest: a launcher that is made anew has a reader of its own
+	mu       sync.Mutex // guards the fields below: a replaced launcher has its own reader
 	seen     map[int]bool
-	mine     int // lines of the rank
+	mine     int // lines of this rank
 	untagged int
 }
 
-// newRanked expects the tags that the job's launcher gives lines.
+// newRanked expects the tags that the job's launcher puts before lines.
 func newRanked(job *v1alpha1.LaunchJob, rank int) *ranked {
 	return &ranked{rank: rank, tags: tagsOf(job), alone: ranks(job) == 1, seen: map[int]bool{}}
 }
 
-// tagsOf says which tags the lines of a launcher's log have: those that may as well be an
-// epoch count only where Muster tags its processes' lines, or mpirun is asked to.
+// tagsOf returns the tag formats of a launcher's log. A format that could also be an epoch counter
+// is included only if Muster tags the lines of its processes, or if mpirun is told to.
 func tagsOf(job *v1alpha1.LaunchJob) metrics.Tags {
 	own, found := launcherContainer(job.Spec.Launcher)
 	if !found {
@@ -67,7 +67,7 @@ func tagsOf(job *v1alpha1.LaunchJob) metrics.Tags {
 	return metrics.TagsAll
 }
 
-// launcherContainer is the container that decides about a launcher's pod.
+// launcherContainer returns the container that decides for a launcher's pod.
 func launcherContainer(l *v1alpha1.Launcher) (corev1.Container, bool) {
 	name := cmp.Or(l.Container, l.Template.Annotations[names.AnnotationDefaultContainer])
 	for _, c := range l.Template.Spec.Containers {
@@ -78,10 +78,10 @@ func launcherContainer(l *v1alpha1.Launcher) (corev1.Container, bool) {
 	return corev1.Container{}, false
 }
 
-// mostSeen bounds how many ranks are remembered for a sentence.
+// mostSeen limits how many ranks are remembered for a sentence.
 const mostSeen = 1 << 16
 
-// take gives the text of a line of the rank, without its tag.
+// take returns the text of a line of the rank, without its tag.
 func (r *ranked) take(line []byte) (text []byte, ok bool) {
 	rank, text, tagged := r.tags.Split(line)
 	switch {
@@ -102,8 +102,8 @@ func (r *ranked) take(line []byte) (text []byte, ok bool) {
 	return text, true
 }
 
-// stream hands on the rank's lines of a log. tail counts lines of the rank: of what is
-// there already all is read, and its last lines are handed on.
+// stream passes on the rank's lines of a log. tail counts lines of the rank. So stream reads all
+// existing lines, and passes on the last ones of the rank.
 func (r *ranked) stream(ctx context.Context, source logSource, since time.Time, tail int, emit func(time.Time, []byte) error) (*stream, error) {
 	type held struct {
 		at   time.Time
@@ -129,7 +129,7 @@ func (r *ranked) stream(ctx context.Context, source logSource, since time.Time, 
 	if !reading {
 		return s, nil
 	}
-	_, _ = s.pass(ctx, false) // what it has not reached is handed on whole
+	_, _ = s.pass(ctx, false) // what it did not read is passed on completely later
 	reading = false
 	for _, l := range last {
 		if err := emit(l.at, l.text); err != nil {
@@ -139,8 +139,8 @@ func (r *ranked) stream(ctx context.Context, source logSource, since time.Time, 
 	return s, nil
 }
 
-// verdict is an error where the log cannot have shown what the rank wrote, and a note
-// where the rank wrote nothing.
+// verdict returns an error if the log cannot show what the rank wrote, and a note if the rank wrote
+// nothing.
 func (r *ranked) verdict(a *API, job *v1alpha1.LaunchJob) (note string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,7 +172,7 @@ func (r *ranked) others(launcher string) string {
 	return "the log of " + launcher + " has lines of ranks " + spans(all)
 }
 
-// spans writes sorted numbers as 0-3, 7.
+// spans formats sorted numbers as 0-3, 7.
 func spans(all []int) string {
 	var parts []string
 	for i := 0; i < len(all); {

@@ -5,12 +5,12 @@ import (
 	"os"
 )
 
-// workflowLabel is on every pod of Argo Workflows, which both versions of Kubeflow
-// Pipelines run on.
+// workflowLabel is on every pod of Argo Workflows, which both versions of Kubeflow Pipelines use.
 const workflowLabel = "workflows.argoproj.io/workflow"
 
-// OwnPod is the name of the pod that this program runs in. A host name is cut at 63
-// characters, and pods of Pipelines may have more: it tells some of them their name.
+// OwnPod returns the name of the pod in which this program runs. Host names are cut at 63
+// characters, and pods of Pipelines may have longer names, which Pipelines puts into these
+// variables.
 func OwnPod() string {
 	for _, name := range []string{"KFP_POD_NAME", "ARGO_POD_NAME"} {
 		if pod := os.Getenv(name); pod != "" {
@@ -21,7 +21,7 @@ func OwnPod() string {
 	return pod
 }
 
-// Workflow is the workflow that a pod belongs to; "" for none.
+// Workflow returns the workflow of a pod, or "".
 func (a *API) Workflow(ctx context.Context, pod string) (string, error) {
 	p, err := a.pod(ctx, pod)
 	if err != nil {

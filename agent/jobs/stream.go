@@ -10,52 +10,51 @@ import (
 	"time"
 )
 
-// A container's log is read through connections that may be cut anywhere, by anybody
-// on the way, with or without a word. An end proves nothing: what the API server
-// ends in good order may be a kubelet's connection that broke.
+// A connection to a container's log may break anywhere, with or without an error. Its end proves
+// nothing: if the API server ends the stream properly, the connection to the kubelet may still have
+// broken.
 //
-// So every line comes with the time at which the runtime took it, and a new
-// connection asks for what is not older than a whole second that lies overlap before
-// the newest line. The lines since then that were handed on already are known by
-// their time and text, and left out. The API server and the kubelet filter line by
-// line, and pass on whole seconds only. Lines of the two streams of a container may
-// stand in the log a little out of order; overlap is much longer than that.
+// So every line is read with the time at which the runtime received it. A new connection asks for
+// the lines since a whole second, at least overlap before the newest line. Lines that were passed
+// on already are recognized by their time and text, and skipped. The API server and the kubelet
+// filter by line, and only by whole seconds. Lines of a container's two streams may be slightly out
+// of order in the log; overlap is much longer than that.
 
 // overlap is how far back a new connection asks.
 const overlap = 3 * time.Second
 
-// manyLines is how many lines of the overlap are known at most: of a container that
-// writes more than that in three seconds, fewer seconds are kept.
+// manyLines limits the remembered lines of the overlap. If a container writes more than that in
+// three seconds, fewer seconds are remembered.
 const manyLines = 1 << 20
 
 // logSource opens a log.
 type logSource interface {
-	// open gives the lines since then (zero: all), each with its time before it;
-	// with follow it stays open. tail > 0: the last ones only.
+	// open returns the lines since that time (zero: all), each after its time. With follow it stays
+	// open. With tail > 0 it returns only the last lines.
 	open(ctx context.Context, since time.Time, tail int, follow bool) (io.ReadCloser, error)
 }
 
-// stream is one log, handed on line by line.
+// stream is one log, passed on line by line.
 type stream struct {
 	source logSource
-	emit   func(at time.Time, line []byte) error // without its end; the bytes are lent
-	tail   int                                   // of the first connection
+	emit   func(at time.Time, line []byte) error // without the newline; the bytes are valid during the call
+	tail   int                                   // for the first connection
 	seed   maphash.Seed
-	most   int // lines that are known at most
+	most   int // limit of remembered lines
 
-	since time.Time // nothing older is asked for
-	// With tail: the first line. What stands before it was left out, and is again,
-	// but for lines like it of the same moment, which cannot be told from it.
+	since time.Time // older lines are not requested
+	// With tail: the first line. Lines before it were left out, and are left out again. The
+	// exception is equal lines of the same moment, which cannot be told apart from it.
 	first  *mark
 	newest time.Time
-	known  map[mark]int // lines since then that were handed on
-	order  []mark       // the same, as they came
-	taken  int          // how many lines were handed on
-	before bool         // this connection has not come to the first line yet
-	rest   []byte       // a last line without an end, as the last connection had it
+	known  map[mark]int // lines since then that were passed on
+	order  []mark       // the same, in order
+	taken  int          // lines passed on so far
+	before bool         // this connection has not reached the first line yet
+	rest   []byte       // a last line without a newline, from the last connection
 }
 
-// mark tells a line from others.
+// mark identifies a line.
 type mark struct {
 	at   int64
 	text uint64
@@ -65,13 +64,12 @@ func newStream(source logSource, since time.Time, tail int, emit func(time.Time,
 	return &stream{source: source, emit: emit, tail: tail, since: since, seed: maphash.MakeSeed(), most: manyLines, known: map[mark]int{}}
 }
 
-// errEmit marks an error of emit: nobody reads on.
+// errEmit wraps an error of emit, which ends the reading.
 type errEmit struct{ error }
 
 func (e errEmit) Unwrap() error { return e.error }
 
-// pass reads through one connection, until it ends. fresh is how many lines it had
-// that were not known.
+// pass reads through one connection until it ends. fresh is the number of new lines.
 func (s *stream) pass(ctx context.Context, follow bool) (fresh int, err error) {
 	tail := 0
 	if s.first == nil {
@@ -83,7 +81,7 @@ func (s *stream) pass(ctx context.Context, follow bool) (fresh int, err error) {
 		return 0, err
 	}
 	defer body.Close()
-	left := make(map[mark]int, len(s.known)) // known lines that are still to come again
+	left := make(map[mark]int, len(s.known)) // known lines that this connection should bring again
 	for m, n := range s.known {
 		left[m] = n
 	}
@@ -102,7 +100,7 @@ func (s *stream) pass(ctx context.Context, follow bool) (fresh int, err error) {
 			line = long
 		}
 		if err != nil {
-			s.rest = bytes.Clone(line) // cut, or really without an end: settle tells
+			s.rest = bytes.Clone(line) // cut, or really without a newline: settle finds out
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
@@ -119,7 +117,7 @@ func (s *stream) pass(ctx context.Context, follow bool) (fresh int, err error) {
 	}
 }
 
-// take hands on a line unless it is known.
+// take passes on a line unless it is known.
 func (s *stream) take(line []byte, left map[mark]int) (fresh bool, err error) {
 	at, text := split(line)
 	if at.IsZero() && bytes.HasPrefix(text, []byte(cleared)) {
@@ -134,7 +132,7 @@ func (s *stream) take(line []byte, left map[mark]int) (fresh bool, err error) {
 		return false, nil
 	}
 	if s.before {
-		return false, nil // --tail left it out
+		return false, nil // left out because of --tail
 	}
 	if err := s.emit(at, text); err != nil {
 		return false, errEmit{err}
@@ -149,7 +147,7 @@ func (s *stream) take(line []byte, left map[mark]int) (fresh bool, err error) {
 	return true, nil
 }
 
-// advance forgets what no connection will bring again.
+// advance forgets lines that no connection will bring again.
 func (s *stream) advance(at time.Time) {
 	if at.After(s.newest) {
 		s.newest = at
@@ -174,9 +172,8 @@ func (s *stream) advance(at time.Time) {
 	s.order = append(s.order[:0], s.order[n:]...)
 }
 
-// settle reads what is left of a log that will not grow: until a connection has
-// brought nothing new, and ended as the one before it. Then a last line without an
-// end is one.
+// settle reads the rest of a log that no longer grows: until a connection brought nothing new and
+// ended like the one before. A last line without a newline is then complete.
 func (s *stream) settle(ctx context.Context) error {
 	var before []byte
 	for again := false; ; again = true {
@@ -192,7 +189,7 @@ func (s *stream) settle(ctx context.Context) error {
 	return s.last()
 }
 
-// last hands on what is there of a line without an end: nobody can be asked for more.
+// last passes on the last line without a newline, because no more can come.
 func (s *stream) last() error {
 	line := s.rest
 	s.rest = nil
@@ -203,10 +200,10 @@ func (s *stream) last() error {
 	return err
 }
 
-// cleared is how a kubelet says, in the place of a log, that it has thrown it away.
+// cleared begins the text that a kubelet returns in place of a log that it has deleted.
 const cleared = "unable to retrieve container logs for "
 
-// split takes the time off a line. One without is a word of the kubelet itself.
+// split separates the time from a line. A line without a time is a message of the kubelet.
 func split(line []byte) (at time.Time, text []byte) {
 	word, text, ok := bytes.Cut(line, []byte(" "))
 	if !ok {

@@ -10,11 +10,11 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// marshal writes a job as its author would: without what is empty.
+// marshal encodes a job as a user would write it, without empty fields.
 func marshal(job *v1alpha1.LaunchJob) ([]byte, error) {
 	if job.ManagedFields != nil {
 		job = job.DeepCopy()
-		job.ManagedFields = nil // as kubectl leaves them out
+		job.ManagedFields = nil // as in kubectl
 	}
 	text, err := json.Marshal(job)
 	if err != nil {
@@ -32,7 +32,7 @@ func marshal(job *v1alpha1.LaunchJob) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// tidy takes away what Go writes of fields that nobody filled in.
+// tidy removes empty values that Go writes for unset fields.
 func tidy(tree map[string]any) {
 	for key, value := range tree {
 		if inner, ok := value.(map[string]any); ok {
@@ -54,7 +54,7 @@ func tidy(tree map[string]any) {
 	}
 }
 
-// PrintList writes jobs as a List, in json or yaml, as kubectl does.
+// PrintList writes jobs as a List in json or yaml, like kubectl.
 func PrintList(w io.Writer, list []v1alpha1.LaunchJob, format string) error {
 	items := []json.RawMessage{}
 	for i := range list {

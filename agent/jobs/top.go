@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// podMetrics is what metrics.k8s.io/v1beta1 says of a pod.
+// podMetrics is a pod in metrics.k8s.io/v1beta1.
 type podMetrics struct {
 	Metadata   struct{ Name, Namespace string } `json:"metadata"`
 	Containers []struct {
@@ -21,9 +21,9 @@ type podMetrics struct {
 	} `json:"containers"`
 }
 
-// TopJobs is what jobs ask for and use: GPUs of their running pods, CPU and memory
-// as the cluster measures them. name "" is all jobs of the namespace, "" of all.
-// note says why there is no usage.
+// TopJobs returns what jobs request and use: the GPUs of their running pods, and CPU and memory as
+// measured by the cluster. name "" means all jobs of the namespace; namespace "" means all. note
+// says why there is no usage.
 func (a *API) TopJobs(ctx context.Context, namespace, name string) (t Columns, note string, err error) {
 	list, err := a.topped(ctx, namespace, name)
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *API) topped(ctx context.Context, namespace, name string) ([]v1alpha1.La
 	return []v1alpha1.LaunchJob{*job}, nil
 }
 
-// usage is what pods use now, by namespace/name.
+// usage returns the current usage of pods by namespace/name.
 func (a *API) usage(ctx context.Context, namespace string) (map[string]corev1.ResourceList, string) {
 	path := "/apis/metrics.k8s.io/v1beta1"
 	if namespace != "" {
@@ -112,7 +112,8 @@ func addTo(sum, more corev1.ResourceList) {
 	}
 }
 
-// isGPU tells a device plugin's GPUs: nvidia.com/gpu, amd.com/gpu, gpu.intel.com/i915.
+// isGPU reports whether a resource is a GPU of a device plugin: nvidia.com/gpu, amd.com/gpu,
+// gpu.intel.com/i915.
 func isGPU(name corev1.ResourceName) bool {
 	return strings.HasSuffix(string(name), "/gpu") || strings.HasPrefix(string(name), "gpu.") || strings.HasPrefix(string(name), "nvidia.com/mig-")
 }
@@ -126,7 +127,7 @@ func sumGPUs(list corev1.ResourceList) (n int64) {
 	return n
 }
 
-// gpusOf is what a pod holds: an extended resource's limit is its request.
+// gpusOf returns the GPUs that a pod holds. The limit of an extended resource is also its request.
 func gpusOf(pod *corev1.Pod) (n int64) {
 	for _, c := range pod.Spec.Containers {
 		n += max(sumGPUs(c.Resources.Limits), sumGPUs(c.Resources.Requests))
@@ -134,7 +135,7 @@ func gpusOf(pod *corev1.Pod) (n int64) {
 	return n
 }
 
-// TopNodes is how many GPUs the nodes have, and how many of these pods hold.
+// TopNodes returns how many GPUs each node has, and how many of them pods hold.
 func (a *API) TopNodes(ctx context.Context) (Columns, error) {
 	t := Columns{Head: []string{"NAME", "STATUS", "GPUS", "ALLOCATED", "FREE"}}
 	var nodes corev1.NodeList

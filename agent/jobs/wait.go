@@ -14,10 +14,10 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 )
 
-// lookEvery is the time between two looks at a job that is waited for.
+// lookEvery is the time between two reads of a job during a wait.
 const lookEvery = time.Second
 
-// unseenFor is how long a controller may take to look at a new job before it is said.
+// unseenFor is how long a controller may take to see a new job before Wait reports it.
 const unseenFor = 5 * time.Second
 
 // Over reports whether the job has ended.
@@ -26,7 +26,7 @@ func Over(job *v1alpha1.LaunchJob) bool {
 	return meta.IsStatusConditionTrue(c, v1alpha1.Succeeded) || meta.IsStatusConditionTrue(c, v1alpha1.Failed)
 }
 
-// Code is the exit code of a job that has ended: 0, or that of its first failure, or 1.
+// Code returns the exit code of a job that has ended: 0, or that of its first failure, or 1.
 func Code(job *v1alpha1.LaunchJob) int {
 	if meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.Succeeded) {
 		return 0
@@ -37,9 +37,9 @@ func Code(job *v1alpha1.LaunchJob) int {
 	return 1
 }
 
-// Wait looks until the job with that uid has ended and gives it as it then is. What
-// is in its way is said when it changes. Errors: it was deleted (1), a right is
-// missing (77), ctx has ended. With an error the job is as it was last seen, or nil.
+// Wait waits until the job with that uid has ended and returns it. It reports why the job does not
+// run whenever that changes. It returns an error if the job was deleted (1), if a right is missing
+// (77), or if ctx has ended. With an error it returns the last known state of the job, or nil.
 func (a *API) Wait(ctx context.Context, name string, uid types.UID, say func(format string, args ...any)) (*v1alpha1.LaunchJob, error) {
 	p := patience{say: say}
 	said, began := "", time.Now()
@@ -69,7 +69,7 @@ func (a *API) Wait(ctx context.Context, name string, uid types.UID, say func(for
 	}
 }
 
-// Sentence is how a job stands, in a line.
+// Sentence describes the state of a job in one line.
 func Sentence(job *v1alpha1.LaunchJob) string {
 	s := job.Status
 	var b strings.Builder
@@ -96,7 +96,7 @@ func Sentence(job *v1alpha1.LaunchJob) string {
 	return b.String()
 }
 
-// failed is a first failure in words.
+// failed describes a first failure in words.
 func failed(f *v1alpha1.FirstFailure) string {
 	text := fmt.Sprintf("%s ended with %d", f.Pod, f.ExitCode)
 	if f.Rank != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Which says whose logs are meant. The zero value: the launcher's where there is
-// one, which has all there is of an MPI job, else everybody's.
+// Which selects whose logs to read. The zero value means the launcher's if there is one, which
+// contains all output of an MPI job, else those of all pods.
 type Which struct {
-	Rank *int   // what this rank wrote: to the launcher's log where there is a launcher, else to its pod's
+	Rank *int   // lines of this rank: from the launcher's log if there is a launcher, else from its pod's
 	Role string // launcher, worker, ps...
-	All  bool   // everybody's
+	All  bool   // of every pod
 }
 
 func (w Which) wants(job *v1alpha1.LaunchJob, m member) bool {
@@ -31,7 +31,7 @@ func (w Which) wants(job *v1alpha1.LaunchJob, m member) bool {
 	return job.Spec.Launcher == nil || m.role == names.RoleLauncher
 }
 
-// one: no more than one pod at a time can be meant.
+// one reports whether at most one pod at a time can be selected.
 func (w Which) one(job *v1alpha1.LaunchJob) bool {
 	switch {
 	case w.Rank != nil, strings.EqualFold(w.Role, names.RoleLauncher):
@@ -42,8 +42,8 @@ func (w Which) one(job *v1alpha1.LaunchJob) bool {
 	return job.Spec.Launcher != nil
 }
 
-// check refuses a rank or a role that no pod of the job will ever have. A suspended job
-// may still get other pods. How many ranks a launcher starts only its log tells: see ranked.
+// check returns an error for a rank or role that no pod of the job can ever have. A suspended job
+// may still get other pods. Only the launcher's log shows how many ranks it starts; see ranked.
 func (w Which) check(a *API, job *v1alpha1.LaunchJob) error {
 	switch {
 	case job.Spec.RunPolicy != nil && job.Spec.RunPolicy.Suspend:
@@ -73,7 +73,7 @@ func checkRole(job *v1alpha1.LaunchJob, asked string) error {
 	return failure.Usage("--role="+strings.Join(have, ", --role="), "--role=%s: %s has no pod of this role, only of %s", asked, job.Name, strings.Join(have, ", "))
 }
 
-// procs is how many ranks each pod beside the launcher has.
+// procs returns how many ranks each pod besides the launcher has.
 func procs(job *v1alpha1.LaunchJob) int {
 	if p := job.Spec.ProcsPerWorker; p != nil {
 		return max(1, int(*p))
@@ -81,7 +81,7 @@ func procs(job *v1alpha1.LaunchJob) int {
 	return 1
 }
 
-// ranks is the most ranks that the job's pods have places for.
+// ranks returns the largest number of ranks for which the job's pods have places.
 func ranks(job *v1alpha1.LaunchJob) int {
 	pods := members(job)
 	if e := job.Spec.Elastic; e != nil {
@@ -93,7 +93,7 @@ func ranks(job *v1alpha1.LaunchJob) int {
 	return pods*max(procs(job), int(job.Spec.Slots)) + int(job.Spec.Launcher.Slots)
 }
 
-// rankSpan is "ranks 0 to 3".
+// rankSpan returns text such as "ranks 0 to 3".
 func rankSpan(n int) string {
 	if n == 1 {
 		return "one rank, 0"
