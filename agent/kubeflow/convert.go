@@ -9,41 +9,41 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// KubeflowV1 is the compat of jobs that come from kubeflow.org: pods, Services and
-// environment as its operators gave them. None asks for Muster's own.
+// KubeflowV1 is the compat value of jobs from kubeflow.org: they get the pods, Services and
+// environment of their operators. None selects Muster's native environment.
 const (
 	KubeflowV1 = "kubeflow-v1"
 	None       = "none"
 )
 
-// Options are what a conversion is told beside the object.
+// Options configures a conversion.
 type Options struct {
-	Compat     string // "" and kubeflow-v1: kinds of kubeflow.org get it; none: no kind does
+	Compat     string // "" and kubeflow-v1: for kinds of kubeflow.org; none: for no kind
 	Delivery   string // baked, init, imageVolume; "": names.DefaultDelivery
-	AgentImage string // of init and imageVolume; "": the controller's release
-	// Runtimes are the documents that a TrainJob may name, by "KIND/NAME".
+	AgentImage string // for init and imageVolume; "": the controller's release
+	// Runtimes holds the documents that a TrainJob may name, by "KIND/NAME".
 	Runtimes map[string]map[string]any
 }
 
-// Result is what became of one object.
+// Result is the result of converting one object.
 type Result struct {
-	Job      *v1alpha1.LaunchJob // nil where a finding is fatal
+	Job      *v1alpha1.LaunchJob // nil if a finding is fatal
 	Findings []Finding           // in the order of the object's fields
 }
 
-// Finding says what becomes of a field that is not simply carried.
+// Finding says what happens to a field that is not carried over unchanged.
 type Finding struct {
 	Field string // its path, as in spec.runPolicy.ttlSecondsAfterFinished
 	Text  string // what happens to it
 	Way   string // what to do about it; may be empty
-	Fatal bool   // the job could not start, and is not made
-	Note  bool   // nothing is lost by it
+	Fatal bool   // the job could not start, so none is made
+	Note  bool   // nothing is lost
 }
 
 // Kind is one kind of object that Convert knows.
 type Kind struct{ APIVersion, Kind string }
 
-// kind is how objects of a Kind are converted.
+// kind is the converter of a Kind.
 type kind struct {
 	Kind
 	convert func(*conversion)
@@ -66,7 +66,7 @@ func kinds() []kind {
 	}
 }
 
-// Kinds lists what Convert knows.
+// Kinds lists the kinds that Convert knows.
 func Kinds() (all []Kind) {
 	for _, k := range kinds() {
 		all = append(all, k.Kind)
@@ -76,18 +76,18 @@ func Kinds() (all []Kind) {
 
 func knows(is Kind) bool { return slices.Contains(Kinds(), is) }
 
-// conversion is one object on its way.
+// conversion is the state of converting one object.
 type conversion struct {
 	o      Options
 	object reader
 	spec   reader
 	job    *v1alpha1.LaunchJob
-	// runtimeRead is a TrainJob's, of which nothing is dropped in silence either.
+	// runtimeRead is the runtime of a TrainJob. Its fields are not dropped silently either.
 	runtimeRead reader
 }
 
-// Convert makes a LaunchJob of an object. It changes nothing in the object, and
-// says of every field of it that the job does not have what becomes of it.
+// Convert converts an object to a LaunchJob. It does not change the object, and reports what
+// happens to every field that it does not carry over.
 func Convert(object map[string]any, o Options) Result {
 	b := &book{taken: map[string]bool{}}
 	root := reader{object, "", b}
@@ -126,13 +126,13 @@ func known() string {
 	return strings.Join(all, ", ")
 }
 
-// agent says how the agent gets into images that have never heard of it.
+// agent returns how the agent gets into images that do not contain it.
 func (c *conversion) agent() *v1alpha1.Agent {
 	return &v1alpha1.Agent{Delivery: cmp.Or(c.o.Delivery, names.DefaultDelivery), Image: c.o.AgentImage}
 }
 
-// baked: the images have the agent as their entrypoint.
+// baked reports whether the images have the agent as their entrypoint.
 func (c *conversion) baked() bool { return c.o.Delivery == "baked" }
 
-// compat: the pods are to be as the operator made them.
+// compat reports whether the pods must be as the operator made them.
 func (c *conversion) compat() bool { return c.o.Compat != None }

@@ -1,17 +1,17 @@
-// Package kubeflow turns the objects that people have into LaunchJobs: MPIJobs of
-// every version, the other kinds of training-operator v1, TrainJobs, Volcano's
-// Jobs. It is pure: an object in, a LaunchJob and findings out.
+// Package kubeflow converts the jobs of other projects to LaunchJobs: MPIJobs of every version, the
+// other kinds of training-operator v1, TrainJobs, and Volcano's Jobs. It is pure: an object in, a
+// LaunchJob and findings out.
 //
 // It promises:
 //
-//   - Nothing is dropped in silence. A field is carried, or it is named in a
-//     Finding. reader.go is the means: what is read of an object is written down,
-//     and what was not read is named at the end.
-//   - The pods' templates are carried as they are; what is changed in one is named.
-//   - A job that could not start is not made: the Finding is Fatal, and has a way
-//     out.
-//   - What the kind's operator made of a field counts, not what its name suggests:
-//     see replicas.go, restart.go, runpolicy.go and gang.go, which all kinds share.
+//   - Nothing is dropped silently. A field is carried over, or a Finding names it.
+//     reader.go records every field that is read, and names the others at the end.
+//   - Pod templates are carried over unchanged, except for changes that are named.
+//   - If a job could not start, no LaunchJob is made: the Finding is Fatal and says
+//     what to do.
+//   - The behavior of the kind's operator counts, not what the name of a field
+//     suggests. See replicas.go, restart.go, runpolicy.go and gang.go, which all
+//     kinds share.
 //
 // Each kind is one file. docs/convert.md has the tables.
 package kubeflow

@@ -14,10 +14,10 @@ import (
 // Document is one object of a file.
 type Document struct {
 	Object map[string]any
-	Raw    []byte // as it stands in the file; made anew for the entries of a List
+	Raw    []byte // as in the file; entries of a List are encoded again
 }
 
-// ID is its kind and name, for people.
+// ID returns its kind and name, for people.
 func (d Document) ID() string {
 	is := kindOf(d.Object)
 	meta, _ := d.Object["metadata"].(map[string]any)
@@ -29,11 +29,11 @@ func (d Document) ID() string {
 	return is.Kind + " without a name"
 }
 
-// Known reports whether Convert takes it.
+// Known reports whether Convert accepts it.
 func (d Document) Known() bool { return knows(kindOf(d.Object)) }
 
-// Foreign reports whether it is a job of one of Convert's groups in a version or of a kind that
-// Convert does not know. To pass it through would start it under the old operator.
+// Foreign reports whether it belongs to one of Convert's groups, but in a version or kind that
+// Convert does not know. Passing it through would start it under the old operator.
 func (d Document) Foreign() bool {
 	is := kindOf(d.Object)
 	group, _, _ := strings.Cut(is.APIVersion, "/")
@@ -41,9 +41,9 @@ func (d Document) Foreign() bool {
 	return ours && strings.HasSuffix(is.Kind, "Job") && !d.Known()
 }
 
-// Read takes the documents out of a stream of YAML or JSON. A List, or an array, gives
-// its entries. Empty documents are left out. Errors: text that is no YAML, a key that
-// is there twice, a document that is no object.
+// Read reads the documents of a stream of YAML or JSON. A List or an array gives its entries. Empty
+// documents are left out. It returns an error for text that is not YAML, for a duplicate key, and
+// for a document that is not an object.
 func Read(in io.Reader) (all []Document, err error) {
 	found, err := values(in)
 	if err != nil {
@@ -79,7 +79,7 @@ func unpack(all []Document, v value) (_ []Document, err error) {
 			return nil, fmt.Errorf("%s[%d] is no object", where, i)
 		}
 		if kind := strings.TrimSuffix(is.Kind, "List"); kind != "" && kindOf(object) == (Kind{}) {
-			object["apiVersion"], object["kind"] = is.APIVersion, kind // as the API server leaves them out
+			object["apiVersion"], object["kind"] = is.APIVersion, kind // the API server leaves them out
 		}
 		raw, err := yaml.Marshal(object)
 		if err != nil {
@@ -92,8 +92,8 @@ func unpack(all []Document, v value) (_ []Document, err error) {
 	return all, nil
 }
 
-// isList tells a list of objects from an object whose kind happens to end so: a list has
-// no name.
+// isList distinguishes a list of objects from an object whose kind happens to end in List: a list
+// has no name.
 func isList(object map[string]any) bool {
 	meta, _ := object["metadata"].(map[string]any)
 	items, has := object["items"]
@@ -114,7 +114,7 @@ func Runtimes(all []Document) map[string]map[string]any {
 	return found
 }
 
-// YAML writes a LaunchJob as kubectl apply takes it.
+// YAML encodes a LaunchJob for kubectl apply.
 func YAML(job *v1alpha1.LaunchJob) ([]byte, error) {
 	raw, err := json.Marshal(job)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// elastic is a PyTorchJob's elasticPolicy.
+// elastic is the elasticPolicy of a PyTorchJob.
 type elastic struct {
 	in       reader
 	min, max int32
 }
 
-// elastic reads the policy; nil where there is none, or the job has no workers.
+// elastic reads the policy. It returns nil if there is none, or if the job has no workers.
 func (c *conversion) elastic(workers *replica) *elastic {
 	in := c.spec.at("elasticPolicy")
 	if !in.has() {
@@ -42,9 +42,9 @@ func (c *conversion) elastic(workers *replica) *elastic {
 	return e
 }
 
-// comeAndGo makes a job whose workers may: a launcher watches over them and starts
-// torchrun on each. That needs a torchrun in the command, workers alone, and
-// torch's own rendezvous, of which Muster gives the particulars.
+// comeAndGo converts the job to one whose workers may come and go: a launcher supervises them and
+// starts torchrun on each. This requires torchrun in the command, only workers, and torch's own
+// rendezvous, for which Muster sets the details.
 func (c *conversion) comeAndGo(e *elastic, all []replica) bool {
 	worker := &all[0]
 	o, at := own(&worker.template, worker.container)
@@ -68,7 +68,7 @@ func (c *conversion) comeAndGo(e *elastic, all []replica) bool {
 	launcher := worker.template.DeepCopy()
 	command, _ := own(launcher, worker.container)
 	command.Resources = launcherNeeds(command.Resources)
-	launcher.Spec.Resources = nil // of the whole pod
+	launcher.Spec.Resources = nil // those of the whole pod
 	delete(launcher.Labels, "training.kubeflow.org/replica-type")
 	o.Command, o.Args = nil, nil
 	container(worker.in.at("template"), at).at("command").note("it stands in the launcher, which starts it on the workers")
@@ -83,8 +83,8 @@ func (c *conversion) comeAndGo(e *elastic, all []replica) bool {
 	return true
 }
 
-// rendezvous gives fixed workers the operator's variables, with which torchrun
-// finds the others by itself.
+// rendezvous sets the operator's variables for fixed workers, by which torchrun finds the other
+// workers.
 func (c *conversion) rendezvous(e *elastic, all []replica) {
 	host := c.job.Name + "-worker-0"
 	if !c.compat() {

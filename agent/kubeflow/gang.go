@@ -10,7 +10,7 @@ import (
 
 const kueueQueue = "kueue.x-k8s.io/queue-name"
 
-// templates lists the job's.
+// templates lists the pod templates of the job.
 func (c *conversion) templates() (all []*corev1.PodTemplateSpec) {
 	if l := c.job.Spec.Launcher; l != nil {
 		all = append(all, &l.Template)
@@ -21,7 +21,7 @@ func (c *conversion) templates() (all []*corev1.PodTemplateSpec) {
 	return all
 }
 
-// pods counts the job's, the launcher included.
+// pods returns the number of pods of the job, including the launcher.
 func (c *conversion) pods() (n int32) {
 	if c.job.Spec.Launcher != nil {
 		n++
@@ -37,9 +37,9 @@ func (c *conversion) pods() (n int32) {
 	return n
 }
 
-// gang turns a scheduling policy into a gang. Which scheduler the operator worked
-// with stands in its own flags; of the object the pods' scheduler tells it, and a
-// queue, which is Volcano's.
+// gang converts a scheduling policy to a gang. The operator's own flags say which scheduler it
+// used. In the object only two things show it: the scheduler of the pods, and a queue, which is
+// Volcano's.
 func (c *conversion) gang() {
 	scheduler := c.scheduler()
 	p := c.policy("schedulingPolicy")
@@ -79,8 +79,8 @@ func (c *conversion) gang() {
 	c.job.Spec.Gang = g
 }
 
-// scheduler puts the scheduler that older operators read from spec into the
-// templates, and says which the pods have.
+// scheduler copies the scheduler that older operators read from spec into the templates, and
+// returns the scheduler of the pods.
 func (c *conversion) scheduler() (name string) {
 	named := c.spec.at("schedulerName").text()
 	for _, t := range c.templates() {
@@ -90,8 +90,8 @@ func (c *conversion) scheduler() (name string) {
 	return name
 }
 
-// kueue takes the queue of the job's label. Kueue admits the pods of a LaunchJob
-// as a group of plain pods; it does not know the object.
+// kueue takes the queue from the job's label. Kueue admits the pods of a LaunchJob as a group of
+// plain pods, because it does not know LaunchJobs.
 func (c *conversion) kueue(queue string, p reader) {
 	label := c.object.at("metadata").at("labels").at(kueueQueue)
 	c.job.Spec.Gang = &v1alpha1.Gang{Backend: "kueue", Queue: queue}

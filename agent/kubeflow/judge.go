@@ -2,8 +2,7 @@ package kubeflow
 
 import "slices"
 
-// judge finds what the LaunchJob's own rules would refuse, and what could not
-// start.
+// judge finds what the validation of the LaunchJob would reject, and what could not start.
 func (c *conversion) judge() {
 	spec := c.job.Spec
 	said := slices.ContainsFunc(c.object.book.findings, func(f Finding) bool { return f.Fatal })

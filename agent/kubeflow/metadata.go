@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// serversOwn are what the API server and its controllers write of an object.
+// serversOwn are the metadata fields that the API server and its controllers write.
 var serversOwn = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink", "clusterName"}
 
-// theServers is said of all of them alike.
+// theServers is the text of the finding for all of them.
 const theServers = "the API server's own: the new object gets its own"
 
-// lastApplied is kubectl's memory of the old object.
+// lastApplied is the annotation in which kubectl keeps the old object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// jobName is what a LaunchJob may be called.
+// jobName matches valid names of LaunchJobs.
 var jobName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// longestName is how long that may be.
+// longestName is the maximum length of such a name.
 const longestName = 40
 
-// metadata carries name, namespace, labels and annotations.
+// metadata carries over name, namespace, labels and annotations.
 func (c *conversion) metadata() {
 	m := c.object.at("metadata")
 	name := m.at("name")
@@ -58,7 +58,7 @@ func (c *conversion) metadata() {
 	}
 }
 
-// plainName is a name out of what may stand in one.
+// plainName returns a valid name that is similar to name.
 func plainName(name string) string {
 	plain := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if plain == "" || plain[0] < 'a' {
@@ -67,7 +67,7 @@ func plainName(name string) string {
 	return strings.Trim(plain[:min(len(plain), longestName)], "-")
 }
 
-// merged is both maps, the second one before the first.
+// merged returns the union of both maps. Entries of the second one take precedence.
 func merged(a, b map[string]string) map[string]string {
 	all := maps.Clone(a)
 	if all == nil {
@@ -77,7 +77,7 @@ func merged(a, b map[string]string) map[string]string {
 	return all
 }
 
-// lower is what a replica type is called in labels, names and roles.
+// lower returns replica types as they are in labels, names and roles.
 func lower(types []string) []string {
 	all := slices.Clone(types)
 	for i := range all {

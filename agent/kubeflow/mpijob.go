@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// mpi is what the versions of MPIJob have in common: a launcher, and workers that
-// run agent worker.
+// mpi converts what all versions of MPIJob have in common: a launcher, and workers that run agent
+// worker.
 func (c *conversion) mpi(launcher, worker *replica, slots reader) {
 	spec := &c.job.Spec
 	if spec.Framework == "" {
@@ -34,9 +34,9 @@ func (c *conversion) mpi(launcher, worker *replica, slots reader) {
 	spec.Roles = []v1alpha1.Role{{Name: "worker", Container: worker.container, Template: worker.template}}
 }
 
-// configDir keeps a place for hostfile, kubexec.sh and discover_hosts.sh where the
-// operators mounted them, which the agent fills: an image has no such directory, and
-// not every user may make one. What the template mounts there stays.
+// configDir mounts a volume where the operators mounted hostfile, kubexec.sh and discover_hosts.sh,
+// for the agent to fill. Images have no such directory, and not every user may create one. Mounts
+// of the template at that path stay.
 func configDir(t *corev1.PodTemplateSpec, name string) {
 	const volume = "mpi-job-config"
 	o, _ := own(t, name)
@@ -48,7 +48,7 @@ func configDir(t *corev1.PodTemplateSpec, name string) {
 	o.VolumeMounts = append(o.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: names.MPIDir})
 }
 
-// slots is how many ranks a worker gets.
+// slots returns how many ranks a worker gets.
 func (c *conversion) slots(r reader) int32 {
 	n := r.count()
 	switch {
@@ -60,9 +60,9 @@ func (c *conversion) slots(r reader) int32 {
 	return *n
 }
 
-// command sees to it that the launcher has one that the agent can be put before.
-// Arguments that begin with mpirun are one: the image's entrypoint, which would
-// have waited for names and for sshd, is then not run.
+// command makes sure that the launcher has a command before which the agent can be put. Arguments
+// that begin with mpirun become the command. The image's entrypoint, which would have waited for
+// names and for sshd, is then not run.
 func (c *conversion) command(t *corev1.PodTemplateSpec, name string, in reader) {
 	o, i := own(t, name)
 	if c.baked() || len(o.Command) > 0 {
@@ -78,13 +78,13 @@ func (c *conversion) command(t *corev1.PodTemplateSpec, name string, in reader) 
 		"there is none, and an agent that is brought along can only be put before a command")
 }
 
-// isLauncher: a program that starts ranks on other hosts.
+// isLauncher reports whether a program starts ranks on other hosts.
 func isLauncher(program string) bool {
 	stem, _, _ := strings.Cut(path.Base(program), ".")
 	return slices.Contains([]string{"mpirun", "mpiexec", "orterun", "prterun", "horovodrun", "deepspeed"}, stem)
 }
 
-// implementation reads which MPI is in the image, as each version calls it.
+// implementation reads which MPI the image contains, in the spelling of each version.
 func (c *conversion) implementation(r reader) {
 	switch given := r.text(); strings.ToLower(strings.ReplaceAll(given, "_", "")) {
 	case "":
@@ -99,8 +99,8 @@ func (c *conversion) implementation(r reader) {
 	}
 }
 
-// launcherRestarts: where the launcher is a batch Job it begins again, 6 times if
-// nothing else is said, whatever its pods' policy is.
+// launcherRestarts sets the restarts of a launcher that is a batch Job. Whatever its pods' policy
+// is, it restarts, by default up to 6 times.
 func (c *conversion) launcherRestarts(launcher, worker *replica) {
 	if launcher != nil {
 		launcher.restart = "OnFailure"
@@ -111,7 +111,7 @@ func (c *conversion) launcherRestarts(launcher, worker *replica) {
 	}
 }
 
-// pair takes Launcher and Worker.
+// pair reads Launcher and Worker.
 func (c *conversion) pair(f family, main reader) (launcher, worker *replica, all []replica) {
 	f.types = []string{"Launcher", "Worker"}
 	all = c.replicas(c.spec.at("mpiReplicaSpecs"), f, main)
@@ -126,14 +126,14 @@ func (c *conversion) pair(f family, main reader) (launcher, worker *replica, all
 	return launcher, worker, all
 }
 
-// oldLabels are those of the operators before training.kubeflow.org.
+// oldLabels sets the labels of the operators before training.kubeflow.org.
 func (c *conversion) oldLabels(t *corev1.PodTemplateSpec, role string) {
 	if c.compat() {
 		t.Labels = merged(t.Labels, map[string]string{"group_name": "kubeflow.org", "mpi_job_name": c.job.Name, "mpi_role_type": role})
 	}
 }
 
-// gpus: the launcher asks for some, and then took ranks under operators of v1.
+// gpus reports whether the launcher requests GPUs. Under v1 operators it then took ranks.
 func gpus(t corev1.PodTemplateSpec) bool {
 	for _, c := range t.Spec.Containers {
 		for name := range c.Resources.Limits {

@@ -1,7 +1,7 @@
 package kubeflow
 
-// mpiJobV1 converts the MPIJob of mpi-operator 0.2 to 0.3 and of
-// training-operator: mpirun reaches its workers by kubectl exec.
+// mpiJobV1 converts the MPIJob of mpi-operator 0.2 to 0.3 and of training-operator, in which mpirun
+// reaches its workers by kubectl exec.
 func mpiJobV1(c *conversion) {
 	c.runPolicy()
 	launcher, worker, all := c.pair(family{container: "mpi", restart: "Never", none: []string{"Worker"}}, c.spec.at("mainContainer"))

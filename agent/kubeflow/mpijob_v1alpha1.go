@@ -4,16 +4,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// nvidiaGPU is what a processing unit is where nothing else is said.
+// nvidiaGPU is the default processing unit.
 const nvidiaGPU = "nvidia.com/gpu"
 
-// mpiJobV1alpha1 converts the first MPIJob, and the one that Arena renders: one
-// template for launcher and workers, of which the launcher has the command and the
-// workers the resources.
+// mpiJobV1alpha1 converts the first version of MPIJob, which Arena also renders. It has one
+// template for launcher and workers: the launcher gets its command and the workers its resources.
 func mpiJobV1alpha1(c *conversion) {
 	c.runPolicy()
 	if !c.policy("cleanPodPolicy").has() {
-		c.job.Spec.RunPolicy.CleanPodPolicy = "Running" // its workers went with the launcher
+		c.job.Spec.RunPolicy.CleanPodPolicy = "Running" // its workers were deleted with the launcher
 	}
 	in := c.spec.at("template")
 	worker := replica{in: c.spec, role: "worker", template: c.template(in)}
@@ -41,8 +40,8 @@ func mpiJobV1alpha1(c *conversion) {
 	c.gang()
 }
 
-// units finds how many workers there are and how many processing units each has:
-// given in whole, or by replicas and the container's limits.
+// units returns the number of processing units of each worker, and sets the number of workers. Both
+// are given as a total, or by replicas and the limits of the container.
 func (c *conversion) units(worker *replica) (each int32) {
 	kind := c.spec.at("processingResourceType")
 	name := kind.text()
@@ -92,8 +91,8 @@ func (c *conversion) units(worker *replica) (each int32) {
 	return each
 }
 
-// launcherOnly makes of the template what the launcher is: no resources, and a
-// place on a control plane node where that is asked for.
+// launcherOnly changes the template for the launcher: it has no resources and, if requested, runs
+// on a control plane node.
 func (c *conversion) launcherOnly(launcher *replica) {
 	o, _ := own(&launcher.template, launcher.container)
 	o.Resources = corev1.ResourceRequirements{}

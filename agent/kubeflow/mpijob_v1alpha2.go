@@ -1,7 +1,7 @@
 package kubeflow
 
-// mpiJobV1alpha2 converts the MPIJob of mpi-operator 0.2, whose CRD no API server
-// loads any more.
+// mpiJobV1alpha2 converts the MPIJob of mpi-operator 0.2. Current API servers no longer accept its
+// CRD.
 func mpiJobV1alpha2(c *conversion) {
 	c.runPolicy()
 	launcher, worker, all := c.pair(family{restart: "Never", none: []string{"Worker"}}, c.spec.at("mainContainer"))

@@ -1,7 +1,7 @@
 package kubeflow
 
-// mpiJobV2beta1 converts the MPIJob of mpi-operator 0.4 and later: mpirun reaches
-// its workers by ssh, of which nothing is left.
+// mpiJobV2beta1 converts the MPIJob of mpi-operator 0.4 and later, in which mpirun reaches its
+// workers by ssh. Nothing of the ssh setup is carried over.
 func mpiJobV2beta1(c *conversion) {
 	c.runPolicy()
 	launcher, worker, all := c.pair(family{restart: "Never", none: []string{"Worker"}}, reader{})
@@ -22,7 +22,7 @@ func mpiJobV2beta1(c *conversion) {
 	c.gang()
 }
 
-// withoutSSH names what was there for ssh alone.
+// withoutSSH reports the fields that were only for ssh.
 func (c *conversion) withoutSSH() {
 	if path := c.spec.at("sshAuthMountPath"); path.has() {
 		path.note("there is no ssh, and no key")

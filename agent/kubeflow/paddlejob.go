@@ -1,7 +1,6 @@
 package kubeflow
 
-// paddleJob converts the PaddleJob of training-operator v1; a Master is a parameter
-// server.
+// paddleJob converts the PaddleJob of training-operator v1. A Master is a parameter server.
 func paddleJob(c *conversion) {
 	c.runPolicy()
 	all := c.replicas(c.spec.at("paddleReplicaSpecs"), family{

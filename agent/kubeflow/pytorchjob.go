@@ -21,8 +21,8 @@ func pyTorchJob(c *conversion) {
 	c.gang()
 }
 
-// procs reads how many processes a pod has: a number, or what torchrun is to find
-// out by itself.
+// procs reads how many processes a pod has: a number, or a word by which torchrun chooses the
+// number itself.
 func (c *conversion) procs(all []replica, r reader) {
 	given, _ := r.value.(string)
 	if n, ok := r.value.(int64); ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// ranks sees whether the framework can give each pod its place, as the members
-// will ask it: what it refuses there could not start.
+// ranks checks that the framework can give each pod its place, as the members will ask it. If it
+// returns an error here, the job could not start.
 func (c *conversion) ranks() {
 	spec := c.job.Spec
 	f, err := framework.Chosen(spec.Framework, spec.Compat)

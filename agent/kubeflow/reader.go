@@ -8,31 +8,31 @@ import (
 	"strings"
 )
 
-// reader is one field of an object. What is read through it is written down as
-// taken, so that at the end everything else can be named.
+// reader is one field of an object. It records every value that is read through it as taken, so
+// that all other fields can be named at the end.
 type reader struct {
 	value any
 	path  string
 	book  *book
 }
 
-// book keeps what was taken of one object, and what is to be said about it.
+// book records which fields of an object were taken, and the findings about it.
 type book struct {
 	taken    map[string]bool
 	findings []Finding
 }
 
-// has says whether the field is there; null counts as not there, as in Kubernetes.
+// has reports whether the field exists. As in Kubernetes, null counts as missing.
 func (r reader) has() bool { return r.value != nil }
 
-// at is the field below; one that is not there has no value.
+// at returns a field below this one. A missing field has no value.
 func (r reader) at(key string) reader {
 	m, _ := r.value.(map[string]any)
 	return reader{m[key], join(r.path, key), r.book}
 }
 
-// like is the field below whose name is key whatever its case: older operators
-// read Ps as PS, and Arena writes BackoffLimit.
+// like returns the field whose name equals key in any case. Older operators read Ps as PS, and
+// Arena writes BackoffLimit.
 func (r reader) like(key string) reader {
 	m, _ := r.value.(map[string]any)
 	if _, ok := m[key]; !ok {
@@ -51,7 +51,7 @@ func (r reader) keys() []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// list gives the entries of a list.
+// list returns the entries of a list.
 func (r reader) list() (all []reader) {
 	l, ok := r.value.([]any)
 	if !ok && r.has() {
@@ -63,13 +63,13 @@ func (r reader) list() (all []reader) {
 	return all
 }
 
-// take gives the value with everything below it.
+// take returns the value, and records it and everything below it as taken.
 func (r reader) take() any {
 	r.book.taken[r.path] = true
 	return r.value
 }
 
-// text, number and flag take a value of that type; another one is an error.
+// text, number and flag return a value of that type. Another type is an error.
 func (r reader) text() string {
 	switch v := r.take().(type) {
 	case nil:
@@ -102,7 +102,7 @@ func (r reader) number() *int64 {
 	return &n
 }
 
-// count is a number that fits a count of pods, ranks or seconds.
+// count returns a number that fits a count of pods, ranks or seconds.
 func (r reader) count() *int32 {
 	n := r.number()
 	if n == nil {
@@ -115,10 +115,10 @@ func (r reader) count() *int32 {
 	return new(int32(*n))
 }
 
-// mostPods is what a role of a LaunchJob takes.
+// mostPods is the largest number of pods of a LaunchJob's role.
 const mostPods = 10000
 
-// pods is a number of pods, otherwise where none is given.
+// pods returns a number of pods, or otherwise if none is given.
 func (r reader) pods(otherwise int32) int32 {
 	switch n := r.count(); {
 	case n == nil:
@@ -142,7 +142,7 @@ func (r reader) flag() bool {
 	return false
 }
 
-// texts takes a map of texts, as labels are.
+// texts returns a map of strings, such as labels.
 func (r reader) texts() map[string]string {
 	if !r.has() {
 		return nil
@@ -157,8 +157,7 @@ func (r reader) texts() map[string]string {
 	return all
 }
 
-// into decodes the value with everything below it. What the type does not know
-// is named.
+// into decodes the value and everything below it, and reports fields that the type does not have.
 func (r reader) into(to any) bool {
 	raw, err := json.Marshal(r.take())
 	if err != nil {
@@ -175,8 +174,8 @@ func (r reader) into(to any) bool {
 	return err == nil
 }
 
-// warn, note and fatal say something about the field, which counts as taken; what
-// stands below one that is fatal does not.
+// warn, note and fatal add a finding about the field, which counts as taken. After fatal, the
+// fields below it do not.
 func (r reader) warn(way, format string, args ...any) { r.say(Finding{Way: way}, format, args) }
 func (r reader) note(format string, args ...any)      { r.say(Finding{Note: true}, format, args) }
 func (r reader) fatal(way, format string, args ...any) {
@@ -193,7 +192,7 @@ func (r reader) say(f Finding, format string, args []any) {
 	}
 }
 
-// rest names what was not taken: the highest field of which nothing was.
+// rest reports what was not taken: the topmost field of which nothing was taken.
 func (b *book) rest(r reader) {
 	for _, path := range b.left(r) {
 		reader{true, path, b}.warn("", "not carried")
@@ -230,8 +229,7 @@ func (b *book) left(r reader) (paths []string) {
 	return paths
 }
 
-// join writes a path as kubectl explain does; a name that is more than a word
-// stands in brackets.
+// join writes a path like kubectl explain. A name that is not a plain word is in brackets.
 func join(path, key string) string {
 	strange := key == "" || strings.ContainsFunc(key, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_')
@@ -245,7 +243,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// short is a value as it can stand in a sentence.
+// short returns a value in a form that fits a sentence.
 func short(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -257,8 +255,8 @@ func short(v any) string {
 	return string(raw)
 }
 
-// mention says something about a field that is there: as a note where it only
-// says what is so anyway, else as a warning.
+// mention adds a finding about a field that exists: a note if the field only states what is true
+// anyway, else a warning.
 func (r reader) mention(same bool, text string) {
 	switch {
 	case !r.has():

@@ -12,26 +12,26 @@ import (
 // replica is one replica type of a job.
 type replica struct {
 	in        reader
-	role      string // the type in small letters
+	role      string // the type in lower case
 	count     int32
 	template  corev1.PodTemplateSpec
-	container string // the own one, "" the first
+	container string // the own container; "": the first
 	restart   string // Always, OnFailure, Never, ExitCode
 }
 
-// family is what the operator's kinds have of their own.
+// family is what differs between the operator's kinds.
 type family struct {
 	types     []string // in the order of their ranks
 	container string   // the one that the operator looks for
-	restart   string   // where nothing else is said
-	one       []string // types of which there is one pod at most
-	none      []string // types that have no pod where no number is given
-	port      string   // the name of the port that the operator's environment has
-	number    int32    // and what it is where the container does not say
+	restart   string   // default policy
+	one       []string // types with at most one pod
+	none      []string // types that have no pod by default
+	port      string   // the name of the port that is in the operator's environment
+	number    int32    // the default of that port
 }
 
-// replicas takes the map of replica types, in the order of the family's; a type
-// matches whatever its case. One with no pods is left out.
+// replicas reads the map of replica types, in the order of the family's. Upper and lower case of a
+// type do not matter. A type without pods is left out.
 func (c *conversion) replicas(specs reader, f family, main reader) (all []replica) {
 	if !specs.has() {
 		specs.fatal("give "+strings.Join(f.types, " or "), "the job has no replicas")
@@ -74,8 +74,8 @@ func (c *conversion) replicas(specs reader, f family, main reader) (all []replic
 	return all
 }
 
-// replicaRestart reads the type's policy. The operators put it over the one in
-// the template, which LaunchJobs do not take either.
+// replicaRestart reads the restart policy of the type. The operators put it over the one in the
+// template, which LaunchJobs do not accept either.
 func (c *conversion) replicaRestart(r *replica) {
 	given := r.in.at("restartPolicy")
 	switch policy := given.text(); policy {
@@ -91,8 +91,8 @@ func (c *conversion) replicaRestart(r *replica) {
 	}
 }
 
-// otherPort says of a port, which the operator's environment would have, that the
-// LaunchJob's has another.
+// otherPort reports that the LaunchJob uses another port than the operator's environment would
+// have.
 func otherPort(r replica, f family) {
 	for i, o := range r.template.Spec.Containers {
 		for k, p := range o.Ports {
@@ -103,8 +103,7 @@ func otherPort(r replica, f family) {
 	}
 }
 
-// members puts replica types into the job as its roles, for a job without a
-// launcher.
+// members adds replica types as roles of a job without a launcher.
 func (c *conversion) members(all []replica) {
 	for _, r := range all {
 		role := v1alpha1.Role{Name: r.role, Container: r.container, Template: r.template}
@@ -117,7 +116,7 @@ func (c *conversion) members(all []replica) {
 	}
 }
 
-// find gives the replica type of that role, nil if there is none.
+// find returns the replica type with that role, or nil.
 func find(all []replica, role string) *replica {
 	for i := range all {
 		if all[i].role == role {
@@ -127,8 +126,7 @@ func find(all []replica, role string) *replica {
 	return nil
 }
 
-// label gives pods the labels that the operator gave them; like the operator it
-// puts them over the user's.
+// label gives the pods the operator's labels. Like the operator, it puts them over the user's.
 func (c *conversion) label(all []replica, operator string, master ...string) {
 	if !c.compat() {
 		return

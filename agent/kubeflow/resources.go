@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// setLimit gives a container so many of a resource.
+// setLimit sets a container's limit of a resource.
 func setLimit(o *corev1.Container, name string, n int32) {
 	if o.Resources.Limits == nil {
 		o.Resources.Limits = corev1.ResourceList{}
@@ -13,9 +13,9 @@ func setLimit(o *corev1.Container, name string, n int32) {
 	o.Resources.Limits[corev1.ResourceName(name)] = *resource.NewQuantity(int64(n), resource.DecimalSI)
 }
 
-// launcherNeeds returns what a launcher that only watches over its workers asks for, in place of a
-// worker's own resources. A limit stands only where the worker has one, since a quota may ask for
-// limits of every pod, and is never above the worker's.
+// launcherNeeds returns the resources of a launcher that only supervises its workers, in place of a
+// worker's own. It has a limit only if the worker has one, because a quota may require limits of
+// every pod. The limit is never above the worker's.
 func launcherNeeds(worker corev1.ResourceRequirements) corev1.ResourceRequirements {
 	needs := corev1.ResourceRequirements{Requests: corev1.ResourceList{}}
 	for _, r := range []struct {

@@ -7,17 +7,16 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// mostRestarts is what a LaunchJob bounds them by; the operators have no bound
-// where no backoffLimit is given.
+// mostRestarts is the maximum number of restarts of a LaunchJob. The operators have no maximum
+// unless backoffLimit is given.
 const mostRestarts = 1000
 
-// mostAnew is how often a job is begun again with new pods where nothing else is
-// said: what Kubernetes' own Jobs do.
+// mostAnew is the default number of times a job is restarted with new pods, as in Kubernetes' own
+// Jobs.
 const mostAnew = 6
 
-// restarts turns the policies of the replica types into the one that a LaunchJob
-// has: its members begin again together. limit is the backoffLimit, otherwise
-// what counts where there is none.
+// restarts converts the restart policies of the replica types into the single one of a LaunchJob,
+// whose members restart together. limit is the backoffLimit, and otherwise is its default.
 func (c *conversion) restarts(all []replica, limit reader, otherwise int32) {
 	chosen := strongest(all)
 	for _, r := range all {
@@ -62,7 +61,7 @@ func (c *conversion) restarts(all []replica, limit reader, otherwise int32) {
 	c.job.Spec.RestartPolicy = &v1alpha1.RestartPolicy{MaxRestarts: most, RestartOn: on}
 }
 
-// strongest is the policy that restarts most.
+// strongest returns the policy that restarts most.
 func strongest(all []replica) string {
 	chosen := "Never"
 	for _, r := range all {
@@ -76,8 +75,8 @@ func strongest(all []replica) string {
 	return chosen
 }
 
-// retryable are the operator's retryable ends, codes from 128, as far as programs
-// have them: signals, and 255.
+// retryable lists the exit codes that the operator retries. These are the codes from 128, reduced
+// to those that programs can have: signals and 255.
 func retryable() string {
 	var words []string
 	for code := 128; code < 160; code++ {
@@ -94,8 +93,8 @@ func (c *conversion) exitCodes(all []replica) {
 	}
 }
 
-// inPlace: the agent is put before every command, and can start it again. Where
-// the image alone knows the command, the job is begun again with new pods.
+// inPlace reports whether the agent stands before every command, and can restart it. If only the
+// image knows the command, the job is restarted with new pods.
 func (c *conversion) inPlace(all []replica) bool {
 	if c.commands(all) {
 		return true
@@ -106,7 +105,8 @@ func (c *conversion) inPlace(all []replica) bool {
 	return false
 }
 
-// commands: every pod's own container has one, or the agent is its entrypoint.
+// commands reports whether the own container of every pod has a command, or has the agent as its
+// entrypoint.
 func (c *conversion) commands(all []replica) bool {
 	if c.baked() || c.job.Spec.Launcher != nil {
 		return true

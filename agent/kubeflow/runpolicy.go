@@ -6,7 +6,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// policy is a field of spec.runPolicy; in older objects it stands in spec itself.
+// policy returns a field of spec.runPolicy. In older objects it is in spec itself.
 func (c *conversion) policy(key string) reader {
 	in, old := c.spec.at("runPolicy").at(key), c.spec.like(key)
 	if !in.has() {
@@ -18,7 +18,7 @@ func (c *conversion) policy(key string) reader {
 	return in
 }
 
-// runPolicy says when the job begins and what stays of it.
+// runPolicy converts when the job starts and what remains after it.
 func (c *conversion) runPolicy() {
 	p := &v1alpha1.RunPolicy{CleanPodPolicy: "None", Suspend: c.policy("suspend").flag()}
 	clean := c.policy("cleanPodPolicy")
@@ -35,7 +35,7 @@ func (c *conversion) runPolicy() {
 	c.managedBy(c.policy("managedBy"))
 }
 
-// deadline is a number of seconds from 1.
+// deadline returns a number of seconds, at least 1.
 func deadline(r reader) *int64 {
 	n := r.number()
 	if n != nil && *n < 1 {
@@ -44,10 +44,10 @@ func deadline(r reader) *int64 {
 	return n
 }
 
-// operators are those whose place Muster's controller takes.
+// operators are the controllers that Muster replaces.
 var operators = []string{"kubeflow.org/mpi-operator", "kubeflow.org/training-operator", "trainer.kubeflow.org/trainjob-controller"}
 
-// managedBy names another controller than the kind's own.
+// managedBy carries over a controller other than the kind's own.
 func (c *conversion) managedBy(r reader) {
 	switch by := r.text(); {
 	case by == "":

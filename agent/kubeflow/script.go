@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// A shell script is looked at only as far as to find its commands that are not inside of
-// anything: of ( ), { }, if, for, while, case, a quote or a substitution.
+// The scanner reads a shell script only as far as needed to find its top-level commands. These are
+// not inside ( ), { }, if, for, while, case, a quote or a substitution.
 
-// statement is such a command: script[start:end], with what ends it.
+// statement is a top-level command, script[start:end], with the operator that ends it.
 type statement struct {
 	start, end int
-	words      []string // without quotes; nil where it is compound, or one of a pipe
-	op         string   // && || ; & or a line's end; "" at the script's end
+	words      []string // without quotes; nil if it is compound or part of a pipe
+	op         string   // && || ; & or a newline; "" at the end of the script
 }
 
 // opening and closing are the words that begin and end compound commands.
@@ -22,20 +22,19 @@ var (
 	joining = []string{"then", "do", "else", "elif", "!", "time"}
 )
 
-// scanner walks over a script.
+// scanner reads a script.
 type scanner struct {
 	text  string
 	at    int
-	open  []byte // what has begun and not ended: ( or, of a word, k
+	open  []byte // open constructs: ( or, for a keyword, k
 	word  strings.Builder
-	in    bool // a word
+	in    bool // in a word
 	now   statement
 	plain bool // the statement so far is one simple command
 	all   []statement
 }
 
-// statements takes a script apart. ok is false where it has a here-document, or does not
-// end what it begins.
+// statements splits a script. ok is false if it has a here-document, or an unclosed construct.
 func statements(script string) (all []statement, ok bool) {
 	s := &scanner{text: script, plain: true}
 	for s.at < len(script) {
@@ -47,7 +46,7 @@ func statements(script string) (all []statement, ok bool) {
 	return s.all, len(s.open) == 0
 }
 
-// step takes one character, or what belongs to it.
+// step reads one character, or one construct.
 func (s *scanner) step() (ok bool) {
 	rest := s.text[s.at:]
 	switch c := rest[0]; {
@@ -87,7 +86,7 @@ func (s *scanner) step() (ok bool) {
 	return true
 }
 
-// operator takes one, or a character of a word.
+// operator reads an operator, or a character of a word.
 func (s *scanner) operator(rest string) {
 	for _, op := range []string{"&&", "||", ";;", "&>", "|", ";", "\n", "&", ">&", "<&"} {
 		if !strings.HasPrefix(rest, op) {
@@ -111,7 +110,7 @@ func (s *scanner) operator(rest string) {
 	s.at++
 }
 
-// cut ends a statement, unless it is inside of something.
+// cut ends a statement, unless it is inside a construct.
 func (s *scanner) cut(op string, length int) {
 	s.endWord()
 	if len(s.open) > 0 {
@@ -135,7 +134,7 @@ func (s *scanner) add(text string) {
 	s.word.WriteString(text)
 }
 
-// endWord ends a word; at the beginning of a command it may be one of the shell's own.
+// endWord ends a word. The first word of a command may be a keyword.
 func (s *scanner) endWord() {
 	if !s.in {
 		return
@@ -164,7 +163,7 @@ func (s *scanner) push(what byte) bool {
 	return true
 }
 
-// pop ends what was begun last, if that is it.
+// pop closes the innermost construct if it is of that type.
 func (s *scanner) pop(what byte) bool {
 	last := len(s.open) - 1
 	if last < 0 || s.open[last] != what {
@@ -174,7 +173,7 @@ func (s *scanner) pop(what byte) bool {
 	return true
 }
 
-// quote takes what stands between two of c.
+// quote reads the text between two of c.
 func (s *scanner) quote(c byte) (ok bool) {
 	for i := s.at + 1; i < len(s.text); i++ {
 		switch {
@@ -196,8 +195,8 @@ func (s *scanner) quote(c byte) (ok bool) {
 	return false
 }
 
-// nested is where the bracket at open is closed. ok is false where a quote stands in
-// between: what is in there may not count.
+// nested returns where the bracket at open is closed. ok is false if there is a quote in between,
+// because brackets in a quote may not count.
 func nested(text string, open int) (end int, ok bool) {
 	closing := map[byte]byte{'(': ')', '{': '}'}[text[open]]
 	depth := 0

@@ -18,11 +18,11 @@ import (
 // value is one document of a stream, decoded.
 type value struct {
 	data any
-	raw  []byte // as it stands in the stream; written anew where nothing separates it from the next
+	raw  []byte // as in the stream; encoded again if nothing separates it from the next
 }
 
-// values decodes a stream of YAML documents, of JSON values one after the other, or of
-// both. Empty documents are left out.
+// values decodes a stream of YAML documents, of JSON values one after the other, or of both. Empty
+// documents are left out.
 func values(in io.Reader) (all []value, err error) {
 	text, err := io.ReadAll(in)
 	if err != nil {
@@ -45,8 +45,8 @@ func values(in io.Reader) (all []value, err error) {
 	}
 }
 
-// utf8Text takes the byte order mark off a text, and translates UTF-16, which PowerShell's
-// > writes.
+// utf8Text removes the byte order mark of a text, and converts UTF-16, which > in PowerShell
+// writes.
 func utf8Text(text []byte) []byte {
 	unit := func(b []byte) uint16 { return uint16(b[0])<<8 | uint16(b[1]) }
 	switch {
@@ -64,8 +64,8 @@ func utf8Text(text []byte) []byte {
 	return []byte(string(utf16.Decode(units)))
 }
 
-// between decodes what stands between two separators: one document as a rule, but JSON
-// values follow each other without one, and "..." ends a document, too.
+// between decodes the text between two separators. It is usually one document, but JSON values need
+// no separator, and "..." ends a document too.
 func between(raw []byte) ([]value, error) {
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
 	if start := bytes.TrimSpace(raw); len(start) > 0 && (start[0] == '{' || start[0] == '[') {
@@ -82,7 +82,7 @@ func between(raw []byte) ([]value, error) {
 
 var errTwice = errors.New("not strict JSON")
 
-// ofJSON decodes JSON values. With an error there are those before it.
+// ofJSON decodes JSON values. With an error it also returns the values before it.
 func ofJSON(raw []byte) (all []value, err error) {
 	dec := stdjson.NewDecoder(bytes.NewReader(raw))
 	for {
@@ -103,7 +103,7 @@ func ofJSON(raw []byte) (all []value, err error) {
 		case data == nil:
 			continue
 		}
-		if bytes.IndexByte(one, '\t') >= 0 { // which YAML does not take as indentation
+		if bytes.IndexByte(one, '\t') >= 0 { // YAML does not allow tabs as indentation
 			var spaced bytes.Buffer
 			if err := stdjson.Indent(&spaced, one, "", "  "); err != nil {
 				return all, err
@@ -139,10 +139,11 @@ func ofYAML(raw []byte) (all []value, err error) {
 	return all, nil
 }
 
-// merges: the strict decoder takes a key beside a merge for a second one.
+// merges reports whether the text has YAML merges. The strict decoder takes a key beside a merge
+// for a duplicate.
 func merges(text []byte) bool { return bytes.Contains(text, []byte("<<:")) }
 
-// partsOf is raw as it stands where it holds one document, else each written anew.
+// partsOf returns raw unchanged if it holds one document. Otherwise it encodes each document again.
 func partsOf(raw []byte) ([][]byte, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(raw))
 	dec.SetStrict(!merges(raw))

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// strategic puts patch over have, both as JSON decodes them, as kubectl patch merges by
-// default (Kubernetes' strategic merge patch): null takes a field away, an object is
-// merged field by field, and so is a list whose entries the type tells apart by a key;
-// any other list is replaced. t is the type that both are of. Errors: directives
-// ($patch, $retainKeys...), and entries without their key.
+// strategic merges patch into have, both as decoded by JSON, like the default of kubectl patch
+// (Kubernetes' strategic merge patch). null removes a field. Objects are merged by field. So are
+// lists whose entries have a key according to the type; other lists are replaced. t is the type of
+// both. It returns an error for directives ($patch, $retainKeys...) and for entries without their
+// key.
 //
-// Kubernetes' own package for it brings protobuf and OpenAPI with it, a third of the
-// launcher's size again. What it does with a pod template is compared with this in
-// strategic_test.go.
+// Kubernetes' own package for this needs protobuf and OpenAPI, which would make the launcher a
+// third larger. strategic_test.go compares its result for a pod template with this one.
 func strategic(have, patch map[string]any, t reflect.Type) (map[string]any, error) {
 	merged := map[string]any{}
 	for name, value := range have {
@@ -49,15 +48,15 @@ func strategic(have, patch map[string]any, t reflect.Type) (map[string]any, erro
 	return merged, nil
 }
 
-// strategicList merges lists of entries that key tells apart, or, without a key, lists of
-// values. Its order is Kubernetes': entries of the patch keep theirs, those of the list
-// theirs, and what is new comes before what is only there.
+// strategicList merges lists whose entries have a key, or, without a key, lists of values. The
+// order is Kubernetes': entries of the patch keep their order, as do those of the list, and new
+// entries come before those that are only in the list.
 func strategicList(have, patch []any, t reflect.Type, key string) (merged []any, err error) {
-	only := make([]bool, len(have)) // in the list, and not in the patch
+	only := make([]bool, len(have)) // in the list, but not in the patch
 	for i := range only {
 		only[i] = true
 	}
-	at := make([]int, len(patch)) // where an entry of the patch stands in the list; -1: it is new
+	at := make([]int, len(patch)) // index in the list of each entry of the patch; -1: it is new
 	for n, entry := range patch {
 		over, ok := entry.(map[string]any)
 		if ok && over[key] == nil || !ok && key != "" {
@@ -93,8 +92,8 @@ func strategicList(have, patch []any, t reflect.Type, key string) (merged []any,
 	return merged, nil
 }
 
-// fieldOf finds the type of a field, or of its list's entries, by its name in JSON, and
-// how its list is merged, as the tags of Kubernetes' types have it.
+// fieldOf returns the type of a field, or of the entries of its list, by its JSON name. It also
+// returns how the list is merged, according to the tags of Kubernetes' types.
 func fieldOf(t reflect.Type, name string) (of reflect.Type, key string, merges bool) {
 	for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
 		t = t.Elem()

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// strictly decodes JSON, and lists the fields that the type does not know.
+// strictly decodes JSON, and lists the fields that the type does not have.
 func strictly(raw []byte, to any) (unknown []string, err error) {
 	strict, err := json.UnmarshalStrict(raw, to)
 	for _, s := range strict {
@@ -23,7 +23,7 @@ func strictly(raw []byte, to any) (unknown []string, err error) {
 	return unknown, err
 }
 
-// template takes a pod template. What of it no pod gets is named.
+// template reads a pod template, and reports what no pod gets.
 func (c *conversion) template(r reader) corev1.PodTemplateSpec {
 	var t corev1.PodTemplateSpec
 	if !r.has() {
@@ -54,7 +54,7 @@ func (c *conversion) template(r reader) corev1.PodTemplateSpec {
 	return t
 }
 
-// reserved refuses names that Muster gives to what it adds to pods.
+// reserved returns an error for names that Muster uses for what it adds to pods.
 func (c *conversion) reserved(r reader, spec corev1.PodSpec) {
 	for i, v := range spec.Volumes {
 		if v.Name == "muster-agent" || v.Name == "muster-shm" {
@@ -63,9 +63,8 @@ func (c *conversion) reserved(r reader, spec corev1.PodSpec) {
 	}
 }
 
-// ownContainer is the name of the container that decides about a pod: main where
-// the object names it, else the one that the operator looks for, else the first.
-// Errors are said at main.
+// ownContainer returns the container that decides for a pod: main if the object names it, else the
+// one that the operator looks for, else the first. Errors are findings at main.
 func ownContainer(t corev1.PodTemplateSpec, main reader, usual string) string {
 	named := func(name string) bool {
 		return slices.ContainsFunc(t.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
@@ -88,7 +87,7 @@ func ownContainer(t corev1.PodTemplateSpec, main reader, usual string) string {
 	return ""
 }
 
-// own finds the container of that name, the first for "".
+// own returns the container of that name, or the first for "".
 func own(t *corev1.PodTemplateSpec, name string) (*corev1.Container, int) {
 	for i := range t.Spec.Containers {
 		if name == "" || t.Spec.Containers[i].Name == name {
@@ -98,7 +97,7 @@ func own(t *corev1.PodTemplateSpec, name string) (*corev1.Container, int) {
 	return &corev1.Container{}, 0
 }
 
-// container is the reader of a template's container.
+// container returns the reader of a template's container.
 func container(template reader, i int) reader {
 	if all := template.at("spec").at("containers").list(); i < len(all) {
 		return all[i]
@@ -106,7 +105,7 @@ func container(template reader, i int) reader {
 	return template.at("spec").at("containers")
 }
 
-// setDefault adds a variable that the container does not have.
+// setDefault adds a variable unless the container has it.
 func setDefault(c *corev1.Container, name, value string) (kept bool) {
 	if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == name }) {
 		return true

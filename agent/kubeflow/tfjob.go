@@ -1,7 +1,7 @@
 package kubeflow
 
-// tfJob converts the TFJob of training-operator v1, and older ones whose run policy
-// and scheduler stand in spec itself.
+// tfJob converts the TFJob of training-operator v1, and older ones whose run policy and scheduler
+// are in spec itself.
 func tfJob(c *conversion) {
 	c.runPolicy()
 	all := c.replicas(c.spec.at("tfReplicaSpecs"), family{

@@ -7,11 +7,11 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// trainerGroup is that of TrainJobs and of their runtimes.
+// trainerGroup is the API group of TrainJobs and of their runtimes.
 const trainerGroup = "trainer.kubeflow.org"
 
-// trainJob converts Trainer's TrainJob: the pods stand in the runtime that it
-// names, a TrainingRuntime or ClusterTrainingRuntime among the documents.
+// trainJob converts Trainer's TrainJob. Its pods are in the runtime that it names, a
+// TrainingRuntime or ClusterTrainingRuntime among the documents.
 func trainJob(c *conversion) {
 	rt := c.runtime()
 	if !rt.has() {
@@ -32,8 +32,8 @@ func trainJob(c *conversion) {
 	}
 }
 
-// runtime finds the runtime that the job names. Of one that is not there only what
-// its name says is known: enough where the job itself has image and command.
+// runtime returns the runtime that the job names. If that is missing, only its name is known. This
+// is enough if the job itself has an image and a command.
 func (c *conversion) runtime() reader {
 	ref := c.spec.at("runtimeRef")
 	name, group := ref.at("name").text(), ref.at("apiGroup").text()
@@ -65,7 +65,7 @@ func (c *conversion) runtime() reader {
 	return rt
 }
 
-// bareRuntime is what a well known name promises.
+// bareRuntime returns what a well-known runtime name stands for.
 func bareRuntime(source string) map[string]any {
 	container := map[string]any{"name": "node"}
 	job := map[string]any{
@@ -81,7 +81,7 @@ func bareRuntime(source string) map[string]any {
 	}}
 }
 
-// trained gives the job its framework and its roles.
+// trained sets the framework and the roles of the job.
 func (c *conversion) trained(jobs []*replicatedJob, policy reader) bool {
 	nodes := c.spec.at("trainer").at("numNodes")
 	if !nodes.has() {
@@ -123,14 +123,14 @@ func (c *conversion) trained(jobs []*replicatedJob, policy reader) bool {
 	return true
 }
 
-// mentionEmpty takes a policy that is there and says no more than that.
+// mentionEmpty takes a policy that is present but empty.
 func (r reader) mentionEmpty() {
 	if len(r.keys()) == 0 {
 		r.take()
 	}
 }
 
-// trainedByMPI makes launcher and workers of the jobs launcher and node.
+// trainedByMPI makes launcher and workers from the jobs launcher and node.
 func (c *conversion) trainedByMPI(jobs []*replicatedJob, mpi, procs reader, n int32) bool {
 	var launcher, worker *replica
 	for _, j := range jobs {
@@ -171,7 +171,7 @@ func (c *conversion) trainedByMPI(jobs []*replicatedJob, mpi, procs reader, n in
 	return true
 }
 
-// podGroup turns the runtime's gang into the job's.
+// podGroup converts the gang of the runtime.
 func (c *conversion) podGroup(p reader) {
 	cosched, volcano := p.at("coscheduling"), p.at("volcano")
 	switch {

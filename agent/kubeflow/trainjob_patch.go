@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// patches puts a TrainJob's own over the runtime's templates: podSpecOverrides of
-// Trainer 2.0, podTemplateOverrides of 2.1, runtimePatches of 2.3, each merged as
-// kubectl patch merges.
+// patches applies the TrainJob's own patches to the runtime's templates: podSpecOverrides of
+// Trainer 2.0, podTemplateOverrides of 2.1, runtimePatches of 2.3. Each is merged like kubectl
+// patch does.
 func (c *conversion) patches(jobs []*replicatedJob) {
 	for _, p := range c.spec.at("podSpecOverrides").list() {
 		c.override(p, jobs, func(target []*replicatedJob) {
@@ -41,7 +41,7 @@ func (c *conversion) patches(jobs []*replicatedJob) {
 	}
 }
 
-// override finds the jobs that an override is for.
+// override finds the jobs to which an override applies.
 func (c *conversion) override(p reader, jobs []*replicatedJob, do func([]*replicatedJob)) {
 	var target []*replicatedJob
 	for _, t := range p.at("targetJobs").list() {
@@ -75,7 +75,7 @@ func (c *conversion) mergeTemplate(target []*replicatedJob, p reader) {
 	}
 }
 
-// merge puts one field of a pod template over those of the jobs.
+// merge applies one field of a pod template to the jobs.
 func (c *conversion) merge(target []*replicatedJob, f reader, part, key string) {
 	patch, err := json.Marshal(map[string]any{part: map[string]any{key: f.value}})
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *conversion) merge(target []*replicatedJob, f reader, part, key string) 
 	}
 }
 
-// patched is a template with a patch over it.
+// patched returns a template with a patch applied.
 func patched(template corev1.PodTemplateSpec, patch []byte) (t corev1.PodTemplateSpec, err error) {
 	text, err := json.Marshal(template)
 	if err != nil {

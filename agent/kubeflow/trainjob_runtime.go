@@ -8,23 +8,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ancestor is the label by which a runtime says what one of its jobs is for.
+// ancestor is the label that says what a job of a runtime is for.
 const ancestor = "trainer.kubeflow.org/trainjob-ancestor-step"
 
-// replicatedJob is one of the jobs of a runtime's JobSet.
+// replicatedJob is one of the jobs in a runtime's JobSet.
 type replicatedJob struct {
 	in       reader
 	name     string
-	trainer  bool // what TrainJob.spec.trainer says is meant for it
+	trainer  bool // TrainJob.spec.trainer applies to it
 	template corev1.PodTemplateSpec
 }
 
-// container is its own one, which Trainer calls node.
+// container returns its own container, which Trainer calls node.
 func (j *replicatedJob) container() string {
 	return ownContainer(j.template, reader{}, "node")
 }
 
-// replicatedJobs takes the jobs of a JobSet, with what the TrainJob puts over them.
+// replicatedJobs reads the jobs of a JobSet, with the patches of the TrainJob.
 func (c *conversion) replicatedJobs(set reader) (all []*replicatedJob) {
 	for _, in := range set.at("replicatedJobs").list() {
 		meta, spec := in.at("template").at("metadata"), in.at("template").at("spec")
@@ -64,11 +64,11 @@ func (c *conversion) replicatedJobs(set reader) (all []*replicatedJob) {
 	return all
 }
 
-// trainer puts what the TrainJob says of its nodes over the runtime's container.
+// trainer applies the TrainJob's settings of its nodes to the runtime's container.
 func (c *conversion) trainer(j *replicatedJob) {
 	t := c.spec.at("trainer")
 	if !slices.ContainsFunc(j.template.Spec.Containers, func(o corev1.Container) bool { return o.Name == "node" }) {
-		return // Trainer looks for that name, and leaves a runtime without it as it is
+		return // Trainer looks for that name, and leaves a runtime without it unchanged
 	}
 	o, _ := own(&j.template, "node")
 	if image := t.at("image"); image.has() {
@@ -93,7 +93,7 @@ func (c *conversion) trainer(j *replicatedJob) {
 	o.Env = upsert(o.Env, env)
 }
 
-// upsert puts variables over those of the same name.
+// upsert adds variables, and replaces those of the same name.
 func upsert(have, over []corev1.EnvVar) []corev1.EnvVar {
 	for _, v := range over {
 		found := false
@@ -109,7 +109,7 @@ func upsert(have, over []corev1.EnvVar) []corev1.EnvVar {
 	return have
 }
 
-// jobSet takes what a JobSet has beside its jobs.
+// jobSet reads the fields of a JobSet besides its jobs.
 func (c *conversion) jobSet(t reader) {
 	meta, spec := t.at("metadata"), t.at("spec")
 	c.job.Labels = merged(merged(meta.at("labels").texts(), c.spec.at("labels").texts()), c.job.Labels)

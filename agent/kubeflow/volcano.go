@@ -6,14 +6,14 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// task is one of a Volcano Job's.
+// task is one task of a Volcano Job.
 type task struct {
 	replica
 	name string
 }
 
-// volcanoJob converts Volcano's own Job: which of its tasks is what for the
-// framework stands in the arguments of its plugins.
+// volcanoJob converts Volcano's own Job. The arguments of its plugins say which role each task has
+// in the framework.
 func volcanoJob(c *conversion) {
 	c.job.Spec.RunPolicy = &v1alpha1.RunPolicy{CleanPodPolicy: "Running", TTLSecondsAfterFinished: c.spec.at("ttlSecondsAfterFinished").count()}
 	tasks := c.tasks()
@@ -32,7 +32,7 @@ func volcanoJob(c *conversion) {
 	c.volcanoGang()
 }
 
-// tasks takes the Job's tasks.
+// tasks reads the tasks of the Job.
 func (c *conversion) tasks() (all []*task) {
 	specs := c.spec.at("tasks")
 	for _, in := range specs.list() {
@@ -54,7 +54,7 @@ func (c *conversion) tasks() (all []*task) {
 	return all
 }
 
-// volcanoMPI makes launcher and workers of the two tasks.
+// volcanoMPI makes launcher and workers from the two tasks.
 func (c *conversion) volcanoMPI(tasks []*task, p plugins) {
 	var launcher, worker *replica
 	for _, t := range tasks {
@@ -74,7 +74,7 @@ func (c *conversion) volcanoMPI(tasks []*task, p plugins) {
 	c.mpi(launcher, worker, reader{nil, "spec.slots", c.object.book})
 }
 
-// volcanoMembers makes a role of each task.
+// volcanoMembers makes a role from each task.
 func (c *conversion) volcanoMembers(tasks []*task, p plugins) {
 	c.job.Spec.Framework = p.framework
 	var all []replica
@@ -103,7 +103,7 @@ func (c *conversion) volcanoMembers(tasks []*task, p plugins) {
 	c.members(all)
 }
 
-// volcanoGang: the scheduler and the gang are Volcano's.
+// volcanoGang sets Volcano's scheduler and gang.
 func (c *conversion) volcanoGang() {
 	c.job.Spec.Gang = &v1alpha1.Gang{
 		Backend: "volcano", Queue: c.spec.at("queue").text(), PriorityClassName: c.spec.at("priorityClassName").text(),

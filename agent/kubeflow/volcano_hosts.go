@@ -13,13 +13,13 @@ import (
 // hostsDir is where the plugin svc puts a file of host names for each task.
 const hostsDir = "/etc/volcano"
 
-// mostHosts is how many bytes of names a pod can have: its annotations, all
-// together, take 256 KiB.
+// mostHosts limits the bytes of names for each pod: all annotations of a pod may have 256 KiB
+// together.
 const mostHosts = 100 << 10
 
-// hostFiles keeps what svc, env and mpi promise: /etc/volcano/TASK.host,
-// VC_TASK_HOSTS and VC_TASK_NUM, MPI_HOST, the index in the task. Names of pods are
-// known before there are any; the files are annotations that the kubelet lays down.
+// hostFiles provides what the plugins svc, env and mpi promise: /etc/volcano/TASK.host,
+// VC_TASK_HOSTS and VC_TASK_NUM, MPI_HOST, and the index in the task. The names of the pods are
+// known before the pods exist. The files are annotations that the kubelet mounts.
 func (c *conversion) hostFiles(tasks []*task, p plugins) {
 	hosts, size := map[string][]string{}, 0
 	for _, t := range tasks {
@@ -52,7 +52,7 @@ func (c *conversion) hostFiles(tasks []*task, p plugins) {
 	}
 }
 
-// hosts are the names that the pods of a task have in the LaunchJob.
+// hosts returns the names of the pods of a task in the LaunchJob.
 func (c *conversion) hosts(t *task, p plugins) (all []string) {
 	role := t.role
 	for r, name := range p.names {
@@ -69,7 +69,7 @@ func (c *conversion) hosts(t *task, p plugins) (all []string) {
 	return all
 }
 
-// layFiles puts the names into annotations of the pods, and these into files.
+// layFiles puts the names into annotations of the pods, and mounts these as files.
 func (c *conversion) layFiles(t *task, tasks []*task, hosts map[string][]string) {
 	const volume = "volcano-hosts"
 	source := &corev1.DownwardAPIVolumeSource{}
@@ -87,8 +87,8 @@ func (c *conversion) layFiles(t *task, tasks []*task, hosts map[string][]string)
 	}
 }
 
-// index is the pod's number in its task: known for one pod, and where the workers
-// are the only role, by their label.
+// index sets the pod's number in its task. It is known for a single pod and, by a label, if the
+// workers are the only role.
 func index(t *task, o *corev1.Container, p plugins) {
 	alone := p.framework == "mpi" || len(p.roles) == 0
 	for _, name := range []string{"VC_TASK_INDEX", "VK_TASK_INDEX"} {
@@ -106,7 +106,7 @@ func index(t *task, o *corev1.Container, p plugins) {
 	}
 }
 
-// sharedVolumes gives every pod the volumes of the Job.
+// sharedVolumes adds the volumes of the Job to every pod.
 func (c *conversion) sharedVolumes(tasks []*task) {
 	for i, v := range c.spec.at("volumes").list() {
 		name, path, claim := fmt.Sprintf("%s-volume-%d", c.job.Name, i), v.at("mountPath").text(), v.at("volumeClaimName").text()

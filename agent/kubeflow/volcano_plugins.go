@@ -4,25 +4,25 @@ import (
 	"strings"
 )
 
-// plugins is what a Volcano Job's plugins say.
+// plugins is the configuration in a Volcano Job's plugins.
 type plugins struct {
 	framework string            // mpi, torch, tensorflow, plain
-	names     map[string]string // role: the task that has it
-	roles     []string          // in the order of their ranks; none: those of the tasks
+	names     map[string]string // the task of each role
+	roles     []string          // in the order of their ranks; empty: those of the tasks
 	svc, env  bool
 }
 
-// pluginFamilies are the plugins that make a framework's environment.
+// pluginFamilies are the plugins that set the environment of a framework.
 var pluginFamilies = []struct {
 	plugin, framework string
-	roles             []string // their flags, of which the default is the role's name
+	roles             []string // their flags; the default value is the role's name
 }{
 	{"mpi", "mpi", []string{"master", "worker"}},
 	{"pytorch", "torch", []string{"master", "worker"}},
 	{"tensorflow", "tensorflow", []string{"chief", "ps", "worker", "evaluator"}},
 }
 
-// plugins reads which task is what, and names what other plugins would have done.
+// plugins reads the role of each task, and reports what other plugins would have done.
 func (c *conversion) plugins(tasks []*task) plugins {
 	p := plugins{framework: "plain", names: map[string]string{}}
 	in := c.spec.at("plugins")
@@ -53,7 +53,7 @@ func (c *conversion) plugins(tasks []*task) plugins {
 	return p
 }
 
-// arguments reads --role=task; what else there is, is named.
+// arguments reads --role=task and reports any other argument.
 func (c *conversion) arguments(in reader, names map[string]string) {
 	for _, a := range in.list() {
 		name, value, given := strings.Cut(strings.TrimLeft(a.text(), "-"), "=")
@@ -80,8 +80,8 @@ func (r reader) mentionNone() {
 	}
 }
 
-// ranks finds an MPI job without the plugin mpi, as they were written before there
-// was one: a task of one pod runs mpirun, and the other waits with sshd.
+// ranks recognizes an MPI job without the plugin mpi, as users wrote them before that plugin
+// existed: a task with one pod runs mpirun, and the pods of the other task wait with sshd.
 func (p *plugins) ranks(tasks []*task) {
 	if len(tasks) != 2 {
 		return
@@ -97,7 +97,7 @@ func (p *plugins) ranks(tasks []*task) {
 	}
 }
 
-// otherPlugins names what the rest would have done.
+// otherPlugins reports what the other plugins would have done.
 func (c *conversion) otherPlugins(in reader) {
 	if svc := in.at("svc"); svc.has() {
 		open := false

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// volcanoPolicies turns what Volcano does at events into restarts and success.
+// volcanoPolicies converts Volcano's actions on events to restarts and success.
 func (c *conversion) volcanoPolicies(tasks []*task) {
 	retry := c.spec.at("maxRetry")
 	most := int32(3)
@@ -49,8 +49,8 @@ func (c *conversion) volcanoPolicies(tasks []*task) {
 	}
 }
 
-// volcanoPolicy reads one: after which ends the job begins again, or whose end is
-// the job's. t is nil for the Job's own.
+// volcanoPolicy reads one policy: after which ends the job restarts, or whose end is the job's. t
+// is nil for the policies of the Job itself.
 func (c *conversion) volcanoPolicy(p reader, t *task) (on []string) {
 	action := p.at("action").text()
 	events := []string{p.at("event").text()}

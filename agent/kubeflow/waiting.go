@@ -9,12 +9,12 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// toWorker takes the place of what a worker's script waits with.
+// toWorker replaces the command with which a worker's script waits.
 const toWorker = "exec " + names.AgentPath + " worker"
 
-// waiting tells a command that does no more than wait for mpirun, as sshd or sleep, and
-// gives what is to run in its place: nil where that is agent worker alone, else a script
-// that prepares what the old one did, and becomes agent worker at its end.
+// waiting reports whether a command only waits for mpirun, like sshd or sleep. before is what to
+// run in its place. It is nil if agent worker alone is enough, else a script that makes the same
+// preparations and finally becomes agent worker.
 func waiting(words []string) (before []string, ok bool) {
 	at := scriptAt(words)
 	if at < 0 {
@@ -38,10 +38,10 @@ func waiting(words []string) (before []string, ok bool) {
 
 var shells = []string{"sh", "bash", "dash", "ash", "ksh", "zsh"}
 
-// commandFlag is -c, alone or among others, as in bash -lc.
+// commandFlag matches -c, alone or with other letters, as in bash -lc.
 var commandFlag = regexp.MustCompile(`^-[a-zA-Z]*c$`)
 
-// scriptAt is the index of the script in `sh -c SCRIPT`; -1: the words are none.
+// scriptAt returns the index of the script in `sh -c SCRIPT`, or -1.
 func scriptAt(words []string) int {
 	bare := unwrapped(words)
 	skip := len(words) - len(bare)
@@ -61,10 +61,10 @@ func scriptAt(words []string) int {
 	return -1
 }
 
-// assignment stands before a command, as in LANG=C sshd.
+// assignment matches an assignment before a command, as in LANG=C sshd.
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-// unwrapped takes away the words that only start the others.
+// unwrapped removes the words that only start the others.
 func unwrapped(words []string) []string {
 	for len(words) > 1 {
 		switch word := words[0]; {
@@ -85,14 +85,14 @@ func isSSHD(words []string) bool {
 	return len(words) > 0 && path.Base(words[0]) == "sshd"
 }
 
-// stays: sshd in the foreground.
+// stays reports whether sshd stays in the foreground.
 func stays(words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool {
 		return strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "--") && strings.Contains(word, "D") && !strings.HasPrefix(word, "-o")
 	})
 }
 
-// isIdle: it keeps a pod and does nothing.
+// isIdle reports whether a command keeps a pod alive and does nothing.
 func isIdle(words []string) bool {
 	words = unwrapped(words)
 	switch {
@@ -106,11 +106,11 @@ func isIdle(words []string) bool {
 	return words[0] == "wait"
 }
 
-// idleLoop is while true; do sleep 1; done.
+// idleLoop matches while true; do sleep 1; done.
 var idleLoop = regexp.MustCompile(`^while\s+(true|:|\[ 1 \]|\[ : \]);?\s*do\s+(sleep\s+\S+|:|wait)\s*;?\s*done$`)
 
-// replaced is the script with agent worker where it waits. ok is false where it does not
-// wait in a place that can be seen to be its end.
+// replaced returns the script with agent worker in place of its waiting command. ok is false if
+// that command is not clearly its end.
 func replaced(script string, all []statement) (_ string, ok bool) {
 	last := slices.IndexFunc(all, func(s statement) bool { return isSSHD(s.words) && stays(s.words) && s.op != "&" })
 	if last < 0 {

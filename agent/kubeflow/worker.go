@@ -13,18 +13,18 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// sshd and idling are in worker commands that keep a pod for mpirun; what more such a
-// command does waiting tells.
+// sshd and idling match worker commands that keep a pod alive for mpirun. waiting looks at the rest
+// of the command.
 var (
 	sshd   = regexp.MustCompile(`(^|[\s/;&|("'])sshd($|[\s;&|)"'])`)
 	idling = regexp.MustCompile(`(^|[\s/;&|("'])(sleep\s+\S+|tail\s+-f\s+/dev/null)[\s;)"']*$`)
 	sshOn  = regexp.MustCompile(`(?:-p\s*|-o\s*Port[= ])(\d+)`)
 )
 
-// work has the worker's pods run agent worker, which the LaunchJob's controller
-// puts where a template has no command. One that waits for mpirun over ssh, or
-// sleeps, is taken away; what it does before still runs first. Any other could not be
-// reached, and is refused.
+// work makes the worker's pods run agent worker, which the LaunchJob's controller adds to a
+// template without a command. A command that waits for mpirun over ssh, or sleeps, is removed, but
+// its preparations still run first. A worker with any other command could not be reached, so it is
+// an error.
 func work(t *corev1.PodTemplateSpec, name string, in reader) {
 	o, i := own(t, name)
 	at := container(in, i)
@@ -65,7 +65,7 @@ func work(t *corev1.PodTemplateSpec, name string, in reader) {
 	unprobe(o, at, overSSH, sshPort(line))
 }
 
-// sshPort is where that sshd listens; 0: its image's own setting says.
+// sshPort returns the port of that sshd, or 0 if only the image's own configuration has it.
 func sshPort(line string) string {
 	if found := sshOn.FindStringSubmatch(line); found != nil {
 		return found[1]
@@ -73,7 +73,7 @@ func sshPort(line string) string {
 	return ""
 }
 
-// unprobe takes the probes away that ask for sshd.
+// unprobe removes the probes of sshd.
 func unprobe(o *corev1.Container, at reader, overSSH bool, port string) {
 	for _, p := range []struct {
 		name  string
@@ -97,7 +97,7 @@ func asksSSH(p corev1.Probe, ports []corev1.ContainerPort, overSSH bool, port st
 	return asked == "22" || asked == "2222" || overSSH && (port == "" || asked == port)
 }
 
-// number is a port as digits, a named one's as the container has it.
+// number returns a port as digits. A named port has the number in the container.
 func number(port intstr.IntOrString, ports []corev1.ContainerPort) string {
 	for _, p := range ports {
 		if port.Type == intstr.String && p.Name == port.StrVal {

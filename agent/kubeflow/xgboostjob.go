@@ -1,7 +1,6 @@
 package kubeflow
 
-// xgBoostJob converts the XGBoostJob of training-operator v1, which runs LightGBM
-// as well.
+// xgBoostJob converts the XGBoostJob of training-operator v1, which LightGBM used as well.
 func xgBoostJob(c *conversion) {
 	c.runPolicy()
 	all := c.replicas(c.spec.at("xgbReplicaSpecs"), family{
