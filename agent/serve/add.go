@@ -23,8 +23,8 @@ import (
 	"github.com/musterhq/muster/agent/kubeflow"
 )
 
-// Add has a manager serve Kubeflow's kinds. namespaces are those that it is confined
-// to; none: all.
+// Add makes a manager serve Kubeflow's kinds. namespaces are those to which it is confined; none
+// means all.
 func Add(mgr manager.Manager, mode Mode, namespaces []string) error {
 	if mode == "" || mode == Off {
 		return nil
@@ -36,7 +36,7 @@ func Add(mgr manager.Manager, mode Mode, namespaces []string) error {
 	return mgr.Add(f)
 }
 
-// lookAgain is how often the cluster is asked for kinds that it did not have.
+// lookAgain is how often to check whether the cluster now has a missing kind.
 const lookAgain = 30 * time.Second
 
 // finder starts a controller for each kind as soon as the cluster has it.
@@ -44,14 +44,14 @@ type finder struct {
 	mgr      manager.Manager
 	confined bool
 	preview  *print
-	has      map[string]bool // by name: of a kind, one version is served
+	has      map[string]bool // by name: only one version of a kind is served
 }
 
-// Start looks for kinds until it is told to stop. Only the leader does.
+// Start looks for kinds until ctx ends. Only the leader runs it.
 func (f *finder) Start(ctx context.Context) error {
 	for {
 		found, err := f.found(f.mgr.GetRESTMapper())
-		if err != nil { // the API server does not answer, and is asked again
+		if err != nil { // the API server does not answer; the next look retries
 			log.FromContext(ctx).Info("cannot tell which of Kubeflow's kinds there are", "error", err.Error())
 		}
 		for _, k := range found {
@@ -67,7 +67,7 @@ func (f *finder) Start(ctx context.Context) error {
 	}
 }
 
-// found lists the kinds that are there and are not served yet.
+// found lists the kinds that exist and are not served yet.
 func (f *finder) found(mapper meta.RESTMapper) (list []kind, errs error) {
 	for _, k := range kinds() {
 		if f.has[k.name] {
@@ -98,14 +98,14 @@ func (f *finder) begin(ctx context.Context, k kind) error {
 	return nil
 }
 
-// convert is what serving asks of a conversion: the environment and the names of the
-// kind's operator, and an agent that images need not have.
+// convert is the conversion with the options for serving: the environment and the names of the
+// kind's operator, and an agent that images need not contain.
 func convert(object map[string]any) kubeflow.Result {
 	return kubeflow.Convert(object, kubeflow.Options{Compat: "kubeflow-v1", Delivery: "init"})
 }
 
-// watch has the reconciler called for each change of an object, of its LaunchJob, and
-// of the labels of its namespace.
+// watch calls the reconciler for each change of an object, of its LaunchJob, and of the labels of
+// its namespace.
 func (r *Reconciler) watch(mgr manager.Manager) error {
 	b := ctrl.ControllerManagedBy(mgr).Named("kubeflow-" + strings.ToLower(r.Kind.name) + "-" + r.Kind.version).
 		For(r.Kind.empty()).Owns(&v1alpha1.LaunchJob{})
@@ -131,7 +131,7 @@ func (r *Reconciler) of(ctx context.Context, ns client.Object) (all []reconcile.
 	return all
 }
 
-// empty is an object of the kind, to be read into.
+// empty returns an empty object of the kind, as a target to read into.
 func (k kind) empty() *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(k.gvk())

@@ -16,15 +16,15 @@ import (
 	"github.com/musterhq/muster/agent/kubeflow"
 )
 
-// madeFrom is the annotation of a LaunchJob that names the generation of the object
-// that it was made from, or last changed by.
+// madeFrom is the annotation of a LaunchJob with the generation of the object from which it was
+// created or last changed.
 const madeFrom = "muster.dev/made-from-generation"
 
-// queueName is Kueue's label. It holds the object; what is made of it is not queued again.
+// queueName is Kueue's label. It queues the object; its LaunchJob must not be queued again.
 const queueName = "kueue.x-k8s.io/queue-name"
 
-// convert makes an object's LaunchJob, and finds what it does not carry. The sentence
-// says why there can be none.
+// convert returns the LaunchJob of an object, and findings about what it does not carry over. The
+// sentence says why there can be none.
 func (r *Reconciler) convert(o *unstructured.Unstructured) (job *v1alpha1.LaunchJob, warnings []kubeflow.Finding, sentence string) {
 	result := r.Convert(written(o))
 	for _, f := range result.Findings {
@@ -43,13 +43,13 @@ func (r *Reconciler) convert(o *unstructured.Unstructured) (job *v1alpha1.Launch
 	}
 	job.Annotations[madeFrom] = strconv.FormatInt(o.GetGeneration(), 10)
 	if p := job.Spec.RunPolicy; p != nil && r.Kind.version != v2 {
-		p.TTLSecondsAfterFinished = nil // the object goes after that time, and takes it along
+		p.TTLSecondsAfterFinished = nil // the object is deleted after that time, and its LaunchJob with it
 	}
 	return job, warnings, ""
 }
 
-// written is what the user wrote of an object: whose it is, and what becomes of it, is
-// not for the LaunchJob.
+// written returns what the user wrote of an object. It leaves out owners and status, which are not
+// for the LaunchJob.
 func written(o *unstructured.Unstructured) map[string]any {
 	from := o.DeepCopy()
 	to := &unstructured.Unstructured{Object: map[string]any{"spec": from.Object["spec"]}}
@@ -63,7 +63,7 @@ func written(o *unstructured.Unstructured) map[string]any {
 	return to.Object
 }
 
-// says is a finding as a sentence.
+// says returns a finding as a sentence.
 func says(f kubeflow.Finding) string {
 	text := f.Text
 	if f.Field != "" {
@@ -75,7 +75,7 @@ func says(f kubeflow.Finding) string {
 	return text
 }
 
-// make creates the LaunchJob. A sentence says why the API server does not take it.
+// make creates the LaunchJob. The sentence says why the API server rejected it.
 func (r *Reconciler) make(ctx context.Context, o *unstructured.Unstructured, job *v1alpha1.LaunchJob, warnings []kubeflow.Finding) (sentence string, err error) {
 	err = r.Client.Create(ctx, job, client.FieldOwner(fieldManager))
 	switch {
@@ -90,9 +90,9 @@ func (r *Reconciler) make(ctx context.Context, o *unstructured.Unstructured, job
 	return "", nil
 }
 
-// follow changes the LaunchJob as its object has been changed: all of it while it is
-// suspended, when nothing runs; else when it is to end and what stays, and the number of
-// workers of an elastic job.
+// follow changes the LaunchJob after a change of its object. A suspended job can change completely,
+// because nothing runs. Otherwise only its deadline, its cleanup, and the number of workers of an
+// elastic job can change.
 func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, job *v1alpha1.LaunchJob) error {
 	if job.Annotations[madeFrom] == strconv.FormatInt(o.GetGeneration(), 10) {
 		return nil
@@ -128,7 +128,7 @@ func (r *Reconciler) follow(ctx context.Context, o *unstructured.Unstructured, j
 	return nil
 }
 
-// unchanged tells that a change of the object has no effect.
+// unchanged reports that a change of the object has no effect.
 func (r *Reconciler) unchanged(o *unstructured.Unstructured, sentence string) {
 	r.Events.Eventf(o, nil, corev1.EventTypeWarning, "ChangeNotCarried", "Follow", "%s", clip(sentence))
 }
@@ -137,7 +137,7 @@ func sameWorkers(a, b *v1alpha1.LaunchJob) bool {
 	return a.Spec.Workers == nil || b.Spec.Workers == nil || *a.Spec.Workers == *b.Spec.Workers
 }
 
-// clip keeps a sentence within what an event, or a condition, should hold.
+// clip shortens a sentence to fit an event or a condition.
 func clip(text string) string {
 	const most = 900
 	if len(text) <= most {

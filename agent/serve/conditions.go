@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Types of conditions, the same in all of the kinds.
+// Types of conditions, the same for all kinds.
 const (
 	created      = "Created"
 	running      = "Running"
@@ -19,14 +19,14 @@ const (
 	hasFailed    = "Failed"
 )
 
-// status is that of all of the kinds.
+// status is the status of every kind.
 type status struct {
 	Conditions      []condition       `json:"conditions"`
 	ReplicaStatuses map[string]counts `json:"replicaStatuses"`
 	StartTime       *metav1.Time      `json:"startTime,omitempty"`
 	CompletionTime  *metav1.Time      `json:"completionTime,omitempty"`
-	// LastReconcileTime is carried, and never set: their operators set it only while
-	// they wait for a PodGroup before they make pods, which is not done here.
+	// LastReconcileTime is kept but never set. The operators set it only while they wait for a
+	// PodGroup before they create pods, which does not happen here.
 	LastReconcileTime *metav1.Time `json:"lastReconcileTime,omitempty"`
 }
 
@@ -39,7 +39,7 @@ type condition struct {
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty"`
 }
 
-// counts are of the pods of one type.
+// counts counts the pods of one type.
 type counts struct {
 	Active    int32  `json:"active,omitempty"`
 	Succeeded int32  `json:"succeeded,omitempty"`
@@ -47,7 +47,7 @@ type counts struct {
 	Selector  string `json:"selector,omitempty"`
 }
 
-// readStatus gives an object's, empty where it has none.
+// readStatus returns the status of an object, or an empty one.
 func readStatus(o *unstructured.Unstructured) (status, error) {
 	var s status
 	fields, _, err := unstructured.NestedMap(o.Object, "status")
@@ -63,7 +63,7 @@ func readStatus(o *unstructured.Unstructured) (status, error) {
 // write puts the status into an object.
 func (s status) write(o *unstructured.Unstructured) error {
 	if s.ReplicaStatuses == nil {
-		s.ReplicaStatuses = map[string]counts{} // their CRDs want one
+		s.ReplicaStatuses = map[string]counts{} // required by their CRDs
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&s)
 	if err != nil {
@@ -89,10 +89,10 @@ func (s status) is(kind string) bool {
 
 func (s status) finished() bool { return s.is(hasSucceeded) || s.is(hasFailed) }
 
-// set sets a condition as both operators do: one that changes goes to the end of the
-// list, where kubectl's columns look; Running and Restarting take each other's
-// place; at the end Running becomes False. In training-operator, v1, a job that has
-// failed has said its last word; in mpi-operator Failed becomes False as Running does.
+// set sets a condition like both operators. A condition that changes moves to the end of the list,
+// which kubectl's columns show. Running and Restarting replace each other. At the end Running
+// becomes False. In training-operator (v1) the conditions of a failed job no longer change. In
+// mpi-operator Failed becomes False like Running.
 func (s *status) set(v1 bool, c condition, now metav1.Time) {
 	if v1 && s.is(hasFailed) {
 		return

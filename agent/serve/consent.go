@@ -12,11 +12,11 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// namespaceKind is read by its labels alone.
+// namespaceKind is read as metadata only, for its labels.
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 
-// consents tells whether an object is to be served: it says so, or its namespace
-// does and it does not say otherwise, and managedBy names nobody else.
+// consents reports whether an object is to be served. The object has the label, or its namespace
+// has it and the object does not say otherwise. managedBy must not name another controller.
 func (r *Reconciler) consents(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
 	if who := managedBy(o); who != "" && who != names.Controller {
 		return false, nil
@@ -28,7 +28,7 @@ func (r *Reconciler) consents(ctx context.Context, o *unstructured.Unstructured)
 		return false, nil
 	}
 	if r.Confined {
-		return false, nil // a controller of some namespaces may not look at any
+		return false, nil // a controller that is confined to namespaces may not read any
 	}
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(namespaceKind)

@@ -1,32 +1,35 @@
-// Package serve runs the objects of Kubeflow's kinds in place: it makes a LaunchJob of
-// each one that is labelled for it, and writes into the object's status what becomes of
-// that, in the words of the kind's own operator.
+// Package serve runs the objects of Kubeflow's kinds in place. It creates a LaunchJob for each
+// labeled object, and writes the state of that job into the object's status, in the words of the
+// kind's own operator.
 //
-//	kinds.go       the kinds: what their operators call things
+//	kinds.go       the kinds, and the words of their operators
 //	add.go         one controller for each kind that the cluster has
-//	consent.go     whether an object is to be served, by labels and managedBy
-//	foreign.go     whether somebody else has touched it
+//	consent.go     whether to serve an object, by labels and managedBy
+//	foreign.go     whether another operator has touched it
 //	object.go      what is read from an object
-//	reconcile.go   one look: consent, foreign, child, status
-//	child.go       the LaunchJob: made, and changed as the object changes
-//	conditions.go  how their operators set a condition
-//	mirror.go      LaunchJob -> status, of training-operator's kinds
-//	failure.go     training-operator's sentences about an end, and ours behind them
-//	mpi.go         the same for mpi-operator's
-//	dry.go         says what it would do, and does nothing
+//	reconcile.go   one reconcile: consent, foreign, child, status
+//	child.go       the LaunchJob: created, and changed with the object
+//	conditions.go  how the operators set a condition
+//	mirror.go      LaunchJob -> status, for training-operator's kinds
+//	failure.go     training-operator's sentences about an end, followed by ours
+//	mpi.go         the same for mpi-operator
+//	dry.go         prints what it would do, and does nothing
 //
 // It promises:
 //
-//   - An object without the label is never touched, nor one whose managedBy names
+//   - It never touches an object without the label, or one whose managedBy names
 //     another controller.
-//   - An object that has another operator's status or children is left to that one. A
-//     condition of it says so, once, before its others: columns show the last.
-//   - The spec of an object is never written. Its LaunchJob has its name, and goes with it.
-//   - One write of the status for each look, and only where something changed.
-//   - Killed between any two writes it goes on where it stood. Turned off, or when the
-//     label is taken away, it leaves LaunchJobs running; turned on again it finds them.
+//   - It leaves an object with another operator's status or children to that
+//     operator. One condition says so, before the others, because columns show the
+//     last one.
+//   - It never writes the spec of an object. The LaunchJob has the object's name, and
+//     is deleted with it.
+//   - Each reconcile writes the status at most once, and only after a change.
+//   - If it is killed between two writes, it continues where it was. If it is turned
+//     off, or the label is removed, LaunchJobs keep running. It finds them again when
+//     it is turned on.
 //
-// An operator that serves all namespaces does not read our label. So that two do not
-// take the same object at once, one whose managedBy does not name Muster is looked
-// at for a few seconds first: whoever else is there has marked it by then.
+// An operator that serves all namespaces does not read our label. So that two operators do not take
+// the same object at once, Muster waits a few seconds before it takes one whose managedBy does not
+// name Muster. Another operator has marked it by then.
 package serve

@@ -16,16 +16,16 @@ import (
 	"github.com/musterhq/muster/agent/kubeflow"
 )
 
-// print is the dry run: it writes what would be made of objects, ready for kubectl
-// apply, with comments, once for each generation of an object.
+// print is the dry run. It writes the LaunchJobs of objects, ready for kubectl apply and with
+// comments, once for each generation of an object.
 type print struct {
 	out  io.Writer
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// object prints one. who else has it, or a sentence why it cannot be served, stands
-// in place of the LaunchJob.
+// object prints one object. who, which names the operator that has it, or a sentence why it cannot
+// be served, replaces the LaunchJob.
 func (p *print) object(o *unstructured.Unstructured, who string, job *v1alpha1.LaunchJob, warnings []kubeflow.Finding, sentence string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +58,7 @@ func (p *print) object(o *unstructured.Unstructured, who string, job *v1alpha1.L
 	return nil
 }
 
-// shown is a job without values that are nobody's who may only read this log.
+// shown returns a job without values that a reader of this log should not see.
 func shown(job *v1alpha1.LaunchJob) *v1alpha1.LaunchJob {
 	job = job.DeepCopy()
 	var pods []*corev1.PodSpec
@@ -69,7 +69,7 @@ func shown(job *v1alpha1.LaunchJob) *v1alpha1.LaunchJob {
 		pods = append(pods, &job.Spec.Roles[i].Template.Spec)
 	}
 	for _, pod := range pods {
-		for _, c := range slices.Concat(pod.InitContainers, pod.Containers) { // whose variables are the job's own
+		for _, c := range slices.Concat(pod.InitContainers, pod.Containers) { // these variables are part of the job
 			for i := range c.Env {
 				if c.Env[i].Value != "" && framework.LooksSecret(c.Env[i].Name) {
 					c.Env[i].Value = "(not shown)"
@@ -80,5 +80,5 @@ func shown(job *v1alpha1.LaunchJob) *v1alpha1.LaunchJob {
 	return job
 }
 
-// comment keeps a sentence within its line.
+// comment keeps a sentence on one line.
 func comment(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", " ") }

@@ -7,13 +7,13 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// The LaunchJob's reason for a deadline that has passed.
+// deadlineExceeded is the LaunchJob's reason after its deadline.
 const deadlineExceeded = "DeadlineExceeded"
 
 func (m *mirror) failedReason() string { return cmp.Or(m.kind.failed, m.kind.reason("Failed")) }
 
-// failure is training-operator's sentence about the end of a job, and ours behind it:
-// which rank it was, and its last words.
+// failure returns training-operator's sentence about the end of a job, followed by ours: the rank,
+// and its last words.
 func (m *mirror) failure() string {
 	name := m.object.GetName()
 	if m.job.Reason == deadlineExceeded {
@@ -35,13 +35,13 @@ func (m *mirror) failure() string {
 	return text + " " + m.job.Message
 }
 
-// again is its sentence about pods that are being made anew.
+// again returns training-operator's sentence about pods that are being replaced.
 func (m *mirror) again() string {
 	r, n := m.worst(func(r v1alpha1.RoleStatus) int32 { return r.Desired - r.Ready - r.Succeeded })
 	return fmt.Sprintf("%s %s is restarting because %d %s replica(s) failed. %s", m.kind.name, m.object.GetName(), max(n, 1), r.name, m.job.Message)
 }
 
-// worst finds the first type of which bad counts some, else the first of all.
+// worst returns the first type with a bad count above 0, else the first type.
 func (m *mirror) worst(bad func(v1alpha1.RoleStatus) int32) (replica, int32) {
 	for _, r := range m.replicas {
 		for _, role := range m.job.Roles {

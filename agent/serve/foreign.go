@@ -19,11 +19,11 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// watchFirst is how old an object is before it is taken, unless its managedBy names
-// Muster: another operator that serves its namespace has touched it by then.
+// watchFirst is the minimum age of an object before it is taken, unless its managedBy names Muster.
+// Another operator that serves its namespace has touched it by then.
 const watchFirst = 3 * time.Second
 
-// early is how long an object is still too young to be taken.
+// early returns how long an object is still too young to be taken.
 func early(o *unstructured.Unstructured, now time.Time) time.Duration {
 	if managedBy(o) == names.Controller {
 		return 0
@@ -31,8 +31,8 @@ func early(o *unstructured.Unstructured, now time.Time) time.Duration {
 	return max(0, watchFirst-now.Sub(o.GetCreationTimestamp().Time))
 }
 
-// foreign says, in a sentence, who else has touched an object; "" is nobody. It asks the API
-// server: caches hold our own pods only, and not who wrote what.
+// foreign says in a sentence which other operator has touched an object, or returns "". It asks the
+// API server, because the caches hold only our own pods, and do not show who wrote a field.
 func (r *Reconciler) foreign(ctx context.Context, o *unstructured.Unstructured) (string, error) {
 	live := r.Kind.empty()
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(o), live); err != nil {
@@ -56,7 +56,7 @@ func (r *Reconciler) foreign(ctx context.Context, o *unstructured.Unstructured) 
 	return "", nil
 }
 
-// writer is who, beside us, has written the status of an object.
+// writer returns who else has written the status of an object.
 func writer(live *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 	ours := false
@@ -75,7 +75,7 @@ func writer(live *unstructured.Unstructured) string {
 	return ""
 }
 
-// ownsStatus tells whether a writer of an object has written fields of its status.
+// ownsStatus reports whether a field manager of an object has written fields of its status.
 func ownsStatus(f metav1.ManagedFieldsEntry) bool {
 	var fields map[string]json.RawMessage
 	if f.FieldsV1 == nil || json.Unmarshal(f.FieldsV1.GetRawBytes(), &fields) != nil {
@@ -84,28 +84,28 @@ func ownsStatus(f metav1.ManagedFieldsEntry) bool {
 	return fields["f:status"] != nil
 }
 
-// The condition of an object that is left alone. It is not one of the operators'
-// types, and it stands first.
+// The condition of an object that is left alone. Its type is not one of the operators', and it
+// comes first.
 const (
 	serves        = "MusterServes"
 	ownedByOthers = "OwnedByAnotherOperator"
 )
 
-// notice is what an object's owner was told of it.
+// notice is what was reported about an object.
 type notice struct {
 	uid     types.UID
-	written bool // the condition
+	written bool // the condition was written
 }
 
-// isLeft tells whether all has been said about an object that is left alone.
+// isLeft reports whether everything has been reported about an object that is left alone.
 func (r *Reconciler) isLeft(o *unstructured.Unstructured, s status) bool {
 	said, _ := r.said.Load(client.ObjectKeyFromObject(o))
 	n, _ := said.(notice)
 	return s.find(serves) != nil || n.uid == o.GetUID() && n.written
 }
 
-// leave says that an object is left alone: by an event, and, once it has a status, by a
-// condition. It is written once: whoever writes that status may take it away.
+// leave reports that an object is left alone: by an event and, once it has a status, by a
+// condition. The condition is written only once, because the owner of that status may remove it.
 func (r *Reconciler) leave(ctx context.Context, o *unstructured.Unstructured, s status, sentence string) error {
 	key := client.ObjectKeyFromObject(o)
 	said, _ := r.said.Load(key)
@@ -126,11 +126,12 @@ func (r *Reconciler) leave(ctx context.Context, o *unstructured.Unstructured, s 
 	return err
 }
 
-// nameTaken is a LaunchJob's reason when a Service, or a pod, of its names is somebody else's.
+// nameTaken is the LaunchJob's reason when another owner has a Service or a pod with one of its
+// names.
 const nameTaken = "NameTaken"
 
-// yield gives an object back to an operator that was slower to touch it than to make its
-// children: the LaunchJob, which could make none, goes.
+// yield returns an object to an operator that created its children before it touched the object.
+// The LaunchJob, which could create none, is deleted.
 func (r *Reconciler) yield(ctx context.Context, o *unstructured.Unstructured, s status, job *v1alpha1.LaunchJob, who string) error {
 	if who == "" {
 		return nil
@@ -143,7 +144,7 @@ func (r *Reconciler) yield(ctx context.Context, o *unstructured.Unstructured, s 
 	return r.leave(ctx, o, s, who)
 }
 
-// prepend puts a condition before those of another operator, whose status is kept as it is.
+// prepend puts a condition before those of another operator, whose status is otherwise kept.
 func (r *Reconciler) prepend(ctx context.Context, o *unstructured.Unstructured, c condition) error {
 	o = o.DeepCopy()
 	first, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&c)

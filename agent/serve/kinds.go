@@ -6,26 +6,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kind is one of Kubeflow's, and how its operator speaks of it.
+// kind is one of Kubeflow's kinds, and the words of its operator.
 type kind struct {
 	name     string   // PyTorchJob
-	version  string   // of the API
-	specs    string   // the field of the spec that holds the replicas
-	types    []string // of replicas, as the operator writes them, in its order
-	leads    []string // types whose running is the job's: the first that a job has
-	selector bool     // replicaStatuses name the pods of a type, for autoscalers
-	long     bool     // messages name the namespace, whichever replicas there are
-	failed   string   // the reason of the condition Failed, where it is not NAMEFailed
+	version  string   // API version
+	specs    string   // the field of the spec with the replicas
+	types    []string // of replicas, in the operator's spelling and order
+	leads    []string // types that decide whether the job runs: the first one that the job has
+	selector bool     // replicaStatuses select the pods of a type, for autoscalers
+	long     bool     // messages name the namespace, whatever the replicas are
+	failed   string   // reason of the condition Failed, if it is not NAMEFailed
 }
 
 const group = "kubeflow.org"
 
 const worker = "Worker"
 
-// kinds are all that can be served. Of MPIJob, a cluster has one version, that of
-// mpi-operator (v2beta1) or that of training-operator (v1); where a CRD has both, the
-// first here counts. What they are called and
-// say is that of training-operator v1.8.1 (JAXJob: v1.9) and mpi-operator v0.6.0.
+// kinds returns the kinds that can be served. A cluster has one version of MPIJob: that of
+// mpi-operator (v2beta1) or that of training-operator (v1). If its CRD has both, the first one here
+// is used. Names and messages are those of training-operator v1.8.1 (JAXJob: v1.9) and mpi-operator
+// v0.6.0.
 func kinds() []kind {
 	return []kind{
 		{name: "PyTorchJob", version: "v1", specs: "pytorchReplicaSpecs", types: []string{"Master", worker}, leads: []string{"Master", worker}, selector: true},
@@ -35,7 +35,7 @@ func kinds() []kind {
 		{name: "JAXJob", version: "v1", specs: "jaxReplicaSpecs", types: []string{worker}, leads: []string{worker}, selector: true, long: true},
 		{name: "MXJob", version: "v1", specs: "mxReplicaSpecs", types: []string{"Scheduler", "Server", worker, "TunerTracker", "TunerServer", "Tuner"}, leads: []string{"Scheduler", worker}},
 		{name: "MPIJob", version: v2, specs: "mpiReplicaSpecs", types: []string{launcher, worker}, leads: []string{launcher}, long: true},
-		// The operator puts the kind before a reason that has it already.
+		// The operator adds the kind to a reason that contains it already.
 		{name: "MPIJob", version: "v1", specs: "mpiReplicaSpecs", types: []string{launcher, worker}, leads: []string{launcher}, failed: "MPIJobMPIJobFailed"},
 	}
 }
@@ -49,10 +49,10 @@ func (k kind) gvk() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: k.version, Kind: k.name}
 }
 
-// reason is what the kind's operators call a condition.
+// reason returns the operators' reason for a condition.
 func (k kind) reason(word string) string { return k.name + word }
 
-// selects is the label selector of the pods of a type.
+// selects returns the label selector of the pods of a type.
 func (k kind) selects(job, replicaType string) string {
 	if !k.selector {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// mirror makes the status of one object out of that of its LaunchJob.
+// mirror makes the status of an object from that of its LaunchJob.
 type mirror struct {
 	kind     kind
 	object   *unstructured.Unstructured
@@ -21,8 +21,8 @@ type mirror struct {
 	s        status
 }
 
-// newStatus is the status that the kind's own operator would have written. What is
-// finished stays as it was.
+// newStatus returns the status that the kind's own operator would have written. It does not change
+// a finished status.
 func newStatus(k kind, o *unstructured.Unstructured, old status, job v1alpha1.LaunchJobStatus, now metav1.Time) status {
 	if job.CompletionTime != nil && job.Reason == launchRefused {
 		return refused(k, o, old, job.Message, now)
@@ -39,7 +39,7 @@ func newStatus(k kind, o *unstructured.Unstructured, old status, job v1alpha1.La
 	return m.s
 }
 
-// refused is the status of an object that cannot be served.
+// refused returns the status of an object that cannot be served.
 func refused(k kind, o *unstructured.Unstructured, old status, sentence string, now metav1.Time) status {
 	m := begin(k, o, old, now)
 	if !m.s.finished() {
@@ -49,8 +49,8 @@ func refused(k kind, o *unstructured.Unstructured, old status, sentence string, 
 	return m.s
 }
 
-// cannotServe is the reason of an object that cannot be served, and launchRefused that
-// of its LaunchJob, if that is where it was found out.
+// cannotServe is the reason of an object that cannot be served. launchRefused is the reason of its
+// LaunchJob if the controller has rejected that.
 const cannotServe, launchRefused = "MusterCannotServe", "Refused"
 
 func begin(k kind, o *unstructured.Unstructured, old status, now metav1.Time) *mirror {
@@ -107,7 +107,7 @@ func (m *mirror) training() {
 	}
 }
 
-// suspend is what training-operator says of a job that waits for its user.
+// suspend sets what training-operator reports for a suspended job.
 func (m *mirror) suspend() {
 	for t, c := range m.s.ReplicaStatuses {
 		c.Active = 0
@@ -120,8 +120,9 @@ func (m *mirror) suspend() {
 	m.say(isSuspended, true, m.kind.reason("Suspended"), text)
 }
 
-// count takes the counts of the LaunchJob's roles. Theirs call a pod active that
-// runs, ours one that is there: what runs is ready, but for pods with a probe.
+// count converts the counts of the LaunchJob's roles. In training-operator active pods are those
+// that run; in LaunchJobs they are those that exist. The pods that run are the ready ones, except
+// for pods with a probe.
 func (m *mirror) count() {
 	for _, r := range m.replicas {
 		c := counts{Selector: m.kind.selects(m.object.GetName(), r.name)}
@@ -134,8 +135,8 @@ func (m *mirror) count() {
 	}
 }
 
-// who is the job's name in messages, and how its end is told of: the namespace and
-// "successfully", or the name alone and "is successfully".
+// who returns the job's name in messages, and the form of the sentence about its end: with the
+// namespace and "successfully", or without it and "is successfully".
 func (m *mirror) who() (name, end string) {
 	long := m.kind.long || slices.Contains(m.kind.leads, worker) && m.kind.name != "MXJob" && m.kind.lead(m.replicas) == worker
 	if long {

@@ -5,14 +5,14 @@ import "fmt"
 // Mode is the value of --serve-kubeflow.
 type Mode string
 
-// The modes. The empty one is Off.
+// Modes. The empty one is Off.
 const (
 	Off    Mode = "off"
 	On     Mode = "on"
 	DryRun Mode = "dry-run"
 )
 
-// Set reads a value; the flag alone is On.
+// Set parses a value. The flag without a value is On.
 func (m *Mode) Set(word string) error {
 	switch word {
 	case "true", "on":
@@ -27,7 +27,7 @@ func (m *Mode) Set(word string) error {
 	return nil
 }
 
-// String is how it is written.
+// String returns the value as written on the command line.
 func (m *Mode) String() string {
 	if *m == "" {
 		return string(Off)
@@ -35,5 +35,5 @@ func (m *Mode) String() string {
 	return string(*m)
 }
 
-// IsBoolFlag lets the flag stand alone.
+// IsBoolFlag allows the flag without a value.
 func (m *Mode) IsBoolFlag() bool { return true }

@@ -6,8 +6,8 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// mpi follows mpi-operator: a job runs when its launcher and all of its workers do,
-// and what it restarts it does not tell.
+// mpi follows mpi-operator: a job runs when its launcher and all of its workers run. mpi-operator
+// does not report restarts.
 func (m *mirror) mpi() {
 	name := m.object.GetNamespace() + "/" + m.object.GetName()
 	over := m.job.CompletionTime != nil
@@ -41,14 +41,14 @@ func (m *mirror) mpi() {
 	}
 }
 
-// mpiFailed gives the reasons of the batch Job that mpi-operator's launcher is.
+// mpiFailed sets the reasons of the batch Job that is mpi-operator's launcher.
 func (m *mirror) mpiFailed() {
 	if m.job.Reason == deadlineExceeded {
 		m.say(hasFailed, true, deadlineExceeded, "Job was active longer than specified deadline")
 		return
 	}
-	// The operator adds a slash and the reason of the launcher's pod, if it has seen that
-	// pod by then; where a command's exit code is the reason, it is empty.
+	// The operator adds a slash and the reason of the launcher's pod, if it has seen that pod by
+	// then. For an exit code of the command that reason is empty.
 	m.say(hasFailed, true, "BackoffLimitExceeded", "Job has reached the specified backoff limit: "+m.job.Message)
 }
 

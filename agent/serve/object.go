@@ -14,11 +14,11 @@ type replica struct {
 	restart string // the restart policy
 }
 
-// role is what the LaunchJob calls it.
+// role returns the role in the LaunchJob.
 func (r replica) role() string { return strings.ToLower(r.name) }
 
-// replicas are the object's, in the operator's order. Its keys match whatever
-// their case is, as there.
+// replicas returns the replica specs of the object, in the operator's order. As with the operator,
+// upper and lower case of their keys do not matter.
 func (k kind) replicas(o *unstructured.Unstructured) (list []replica) {
 	specs, _, _ := unstructured.NestedMap(o.Object, "spec", k.specs)
 	for key, value := range specs {
@@ -47,7 +47,7 @@ func (k kind) replicas(o *unstructured.Unstructured) (list []replica) {
 	return list
 }
 
-// lead is the type whose running is the job's.
+// lead returns the type that decides whether the job runs.
 func (k kind) lead(list []replica) string {
 	for _, name := range k.leads {
 		if slices.ContainsFunc(list, func(r replica) bool { return r.name == name }) {
@@ -62,14 +62,14 @@ func suspended(o *unstructured.Unstructured) bool {
 	return yes
 }
 
-// managedBy is who the object says runs it, "" where it says nothing.
+// managedBy returns the controller that the object names, or "".
 func managedBy(o *unstructured.Unstructured) string {
 	who, _, _ := unstructured.NestedString(o.Object, "spec", "runPolicy", "managedBy")
 	return who
 }
 
-// ttl is how many seconds after its end an object is deleted. mpi-operator keeps the
-// object, and gives the time to its launcher.
+// ttl returns after how many seconds a finished object is deleted. mpi-operator keeps the object,
+// and gives the time to its launcher.
 func (k kind) ttl(o *unstructured.Unstructured) (seconds int64, ok bool) {
 	if k.version == v2 {
 		return 0, false

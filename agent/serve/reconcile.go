@@ -21,11 +21,10 @@ import (
 	"github.com/musterhq/muster/agent/kubeflow"
 )
 
-// fieldManager owns what is written here, and tells our statuses from others'.
+// fieldManager owns the fields that are written here, and distinguishes our statuses from others.
 const fieldManager = "muster-controller"
 
-// Reconciler looks at one object of its kind at a time. What it remembers is only
-// that it has said something.
+// Reconciler handles one object of its kind at a time. It remembers only what it has reported.
 type Reconciler struct {
 	Kind     kind
 	Client   client.Client // reads from the cache
@@ -33,15 +32,15 @@ type Reconciler struct {
 	Events   events.EventRecorder
 	Clock    clock.PassiveClock
 	Convert  func(object map[string]any) kubeflow.Result
-	Confined bool   // the controller serves some namespaces only, and cannot read their labels
-	Preview  *print // a dry run; nil: none
+	Confined bool   // it serves only some namespaces, and cannot read their labels
+	Preview  *print // the dry run; nil: none
 	said     sync.Map
 }
 
-// soon is when a look is repeated that came too early.
+// soon is after what time a reconcile that came too early is repeated.
 const soon = time.Second
 
-// Reconcile brings one object forward.
+// Reconcile moves one object forward.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	o := r.Kind.empty()
 	if err := r.Client.Get(ctx, req.NamespacedName, o); err != nil {
@@ -50,7 +49,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if o.GetDeletionTimestamp() != nil { // the garbage collector takes the LaunchJob
+	if o.GetDeletionTimestamp() != nil { // the garbage collector deletes the LaunchJob
 		return reconcile.Result{}, nil
 	}
 	if ok, err := r.consents(ctx, o); err != nil || !ok {
@@ -73,7 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.take(ctx, o, s, job)
 }
 
-// goOn mirrors an object to its LaunchJob, and the other way round.
+// goOn carries changes of an object to its LaunchJob, and the job's status back.
 func (r *Reconciler) goOn(ctx context.Context, o *unstructured.Unstructured, s status, job *v1alpha1.LaunchJob) (reconcile.Result, error) {
 	if r.Preview != nil {
 		return reconcile.Result{}, nil
@@ -93,8 +92,8 @@ func (r *Reconciler) goOn(ctx context.Context, o *unstructured.Unstructured, s s
 	return r.report(ctx, o, s, newStatus(r.Kind, o, s, job.Status, r.now()))
 }
 
-// take begins with an object that nobody has touched. other is the LaunchJob that has
-// its name, if there is one.
+// take starts with an object that no other operator has touched. other is an existing LaunchJob of
+// the same name.
 func (r *Reconciler) take(ctx context.Context, o *unstructured.Unstructured, s status, other *v1alpha1.LaunchJob) (reconcile.Result, error) {
 	if wait := early(o, r.Clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -112,7 +111,7 @@ func (r *Reconciler) take(ctx context.Context, o *unstructured.Unstructured, s s
 	}
 	if sentence == "" && other.Name != "" {
 		if ref := metav1.GetControllerOf(other); ref != nil && ref.Kind == r.Kind.name && ref.Name == o.GetName() {
-			return reconcile.Result{RequeueAfter: soon}, nil // of the object that had this name before, and on its way out
+			return reconcile.Result{RequeueAfter: soon}, nil // it belongs to a deleted object of that name, and will be deleted too
 		}
 		sentence = fmt.Sprintf("there is a LaunchJob %s that is not this object's: rename one of them", o.GetName())
 	}
@@ -141,7 +140,7 @@ func (r *Reconciler) expire(ctx context.Context, o *unstructured.Unstructured, s
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// report writes the status, once, where it has changed, and tells of transitions.
+// report writes the status once if it has changed, and emits events for transitions.
 func (r *Reconciler) report(ctx context.Context, o *unstructured.Unstructured, old, s status) (reconcile.Result, error) {
 	result := reconcile.Result{}
 	if s.finished() {
@@ -172,7 +171,7 @@ func (r *Reconciler) report(ctx context.Context, o *unstructured.Unstructured, o
 	return result, nil
 }
 
-// retry has a look repeated that met a cache that is behind.
+// retry repeats a reconcile if the cache is behind.
 func retry(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return reconcile.Result{RequeueAfter: soon}, nil
@@ -180,5 +179,5 @@ func retry(err error) (reconcile.Result, error) {
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// now is the time as a status keeps it, in whole seconds.
+// now returns the time as a status stores it, in whole seconds.
 func (r *Reconciler) now() metav1.Time { return metav1.NewTime(r.Clock.Now().Truncate(time.Second)) }
