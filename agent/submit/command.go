@@ -9,22 +9,22 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// work is the command and what it needs.
+// work is the command, and what it needs.
 type work struct {
-	framework string // "" where nobody knows
+	framework string // "" if not known
 	launcher  bool
 	argv      []string
-	perGPU    bool // a worker is to be told how many processes it has: one for each GPU
+	perGPU    bool // a worker must be told its number of processes: one for each GPU
 }
 
-// taggable: the agent starts mpirun itself, and nobody has said how its output is to
-// look.
+// taggable reports whether the agent starts mpirun itself, and no option sets the format of its
+// output.
 func (w work) taggable() bool {
 	own := []string{"--tag-output", "-tag-output", "--timestamp-output", "-timestamp-output", "--output", "-prepend-rank", "-l"}
 	return framework.Detect(w.argv) == "mpi" && !slices.ContainsFunc(w.argv, func(word string) bool { return slices.Contains(own, word) })
 }
 
-// kinds are the words behind `arena submit`, and the frameworks that they are.
+// kinds maps the words after `arena submit` to frameworks.
 var kinds = map[string]string{
 	"mpi": "mpi", "mpijob": "mpi",
 	"tf": "tensorflow", "tfjob": "tensorflow", "tensorflow": "tensorflow",
@@ -34,12 +34,10 @@ var kinds = map[string]string{
 	"ray": "ray", "rayjob": "ray",
 }
 
-// IsKind tells whether a word behind submit says what kind of job it is, as
-// Arena's do.
+// IsKind reports whether a word after submit is a kind of job, as in Arena.
 func IsKind(word string) bool { return kinds[word] != "" }
 
-// work finds the framework: by the flag, the kind, the roles, the command; in this
-// order.
+// work finds the framework: by the flag, the kind, the roles, or the command, in this order.
 func (r Request) work() (work, error) {
 	argv, words := r.words()
 	found := cmp.Or(framework.Detect(words), framework.DetectBelow(framework.Below(words, unread)))
@@ -55,8 +53,8 @@ func (r Request) work() (work, error) {
 		w.framework = found
 	}
 	if w.framework == "" && r.Launcher == nil && r.Workers > 1 {
-		// agent run starts such a command in the launcher alone, where it may have to
-		// be: nobody is to be surprised by the other place.
+		// agent run starts such a command in the launcher only, and it may have to run there.
+		// Starting it in another place would surprise the user.
 		return w, failure.Usage("--framework=plain (or torch, tensorflow, jax...) starts it on each worker; --launcher starts it in a launcher alone, as agent run does",
 			"%q does not say where it is to run, and there are %d workers", words[0], r.Workers)
 	}
@@ -71,35 +69,35 @@ func (r Request) work() (work, error) {
 		return w, failure.Usage("leave them away, or --framework=tensorflow", "--ps, --chief and --evaluator are no roles of %s", w.framework)
 	}
 	if w.framework == "horovod" && found != "horovod" {
-		// Its processes meet at a server that horovodrun runs; mpirun does without.
+		// Its processes meet at a server that horovodrun runs. mpirun needs none.
 		if found != "mpi" {
 			return w, failure.Usage("-- horovodrun python train.py, or -- mpirun python train.py", "horovod is started by horovodrun or mpirun")
 		}
 		w.framework = "mpi"
 	}
-	told := found == "torch" || found == "paddle" // by the environment, wherever it stands
+	told := found == "torch" || found == "paddle" // the environment tells it everything, wherever it is in the script
 	if found != "" && found != "mpi" && !told && framework.Detect(argv) == "" {
-		// The agent gives such a launcher options of its own, and would start a shell.
+		// The agent adds options to such a launcher, but would start a shell here.
 		return w, failure.Usage("give it as words: -- "+strings.Join(words, " "), "%s in a line for a shell: the agent would not see it", words[0])
 	}
 	switch w.framework {
 	case "torch":
 		w.perGPU = true
 	case "deepspeed":
-		w.perGPU = found == "" // a script, started as torch's are
+		w.perGPU = found == "" // a script, started like torch's
 	case "paddle":
 		w.perGPU = found == "paddle"
 	}
 	return w, nil
 }
 
-// unread is for scripts of the job's image, which nobody can read here.
+// unread stands for scripts in the job's image, which cannot be read here.
 func unread(string) string { return "" }
 
-// hasRoles: there are others beside the workers.
+// hasRoles reports whether there are roles besides the workers.
 func (r Request) hasRoles() bool { return r.PS > 0 || r.Chief || r.Evaluator }
 
-// needsLauncher: the command starts its ranks on other pods by itself.
+// needsLauncher reports whether the command starts its ranks on other pods itself.
 func needsLauncher(name, found string) bool {
 	switch name {
 	case "mpi", "openmpi", "mpich", "intelmpi":
@@ -110,9 +108,9 @@ func needsLauncher(name, found string) bool {
 	return false
 }
 
-// words gives the command as it is to be run, and as it can be looked at. One word
-// with blanks in it is a line, as Arena takes its command: where it needs no shell it
-// is taken apart, so that the agent sees the program that it starts.
+// words returns the command to run, and the words by which to recognize it. A single word with
+// blanks is a command line, as in Arena. It is split if it needs no shell, so that the agent sees
+// the program that it starts.
 func (r Request) words() (argv, look []string) {
 	if len(r.Command) != 1 || !strings.ContainsAny(r.Command[0], " \t\n;|&") {
 		return r.Command, r.Command
@@ -134,8 +132,8 @@ func (r Request) words() (argv, look []string) {
 	return []string{cmp.Or(r.Shell, "sh"), "-c", line}, launcherIn(line)
 }
 
-// launcherIn finds the first command of a shell's line that is a framework's
-// launcher; the first of all where none is.
+// launcherIn returns the first command of a shell line that is a framework's launcher, or else the
+// first command.
 func launcherIn(line string) (words []string) {
 	for _, part := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";&|()\n", r) }) {
 		look := strings.Fields(part)

@@ -1,19 +1,18 @@
-// Package submit makes a LaunchJob of what somebody types: `agent submit` with the
-// flags that users of Arena know.
+// Package submit makes a LaunchJob from the command line of `agent submit`, whose flags are those
+// that users of Arena know.
 //
-// It takes a Request, in which each field is a flag as it was given, and gives the
-// object, or a failure that says in a sentence which flag is wrong and what is right.
+// It takes a Request, in which each field is a flag as given. It returns the object, or a failure
+// that says which flag is wrong and what is valid.
 //
 //	request.go  the fields, and Job: request -> LaunchJob
-//	command.go  the command: words or a line for a shell; which framework it is
+//	command.go  the command: words or a line for a shell, and its framework
 //	pods.go     the templates of launcher and roles
-//	sync.go     code out of a git repository
-//	parse.go    flags of several parts: K=V, PVC:PATH, taints
+//	sync.go     code from a git repository
+//	parse.go    flags with several parts: K=V, PVC:PATH, taints
 //
-// It promises: the same request gives the same object, byte by byte; no flag is
-// dropped without a word; nothing that looks like a password is written into an
-// object (a URL with one is refused).
+// It promises that the same request gives the same object, byte by byte. It drops no flag silently.
+// It writes nothing into an object that looks like a password (a URL with one is an error).
 //
-// It will not: ask a cluster (so that --dry-run needs none), know what is in an
-// image, or fill in what the API server does by itself.
+// It does not ask a cluster (so --dry-run needs none), look into an image, or set defaults of the
+// API server.
 package submit

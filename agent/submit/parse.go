@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 )
 
-// pair reads K=V of a flag.
+// pair reads K=V from a flag.
 func pair(flag, word, example string) (key, value string, err error) {
 	key, value, ok := strings.Cut(word, "=")
 	if !ok || key == "" {
@@ -22,7 +22,7 @@ func pair(flag, word, example string) (key, value string, err error) {
 	return key, value, nil
 }
 
-// pairs reads all words of a flag; of two for one name the last counts.
+// pairs reads all words of a flag. The last one of a name counts.
 func pairs(flag string, words []string, example string) (map[string]string, error) {
 	var m map[string]string
 	for _, word := range words {
@@ -38,7 +38,7 @@ func pairs(flag string, words []string, example string) (map[string]string, erro
 	return m, nil
 }
 
-// env reads --env, in its order; of two for one name the last counts.
+// env reads --env in its order. The last one of a name counts.
 func env(words []string) ([]corev1.EnvVar, error) {
 	var vars []corev1.EnvVar
 	for _, word := range words {
@@ -52,8 +52,7 @@ func env(words []string) ([]corev1.EnvVar, error) {
 	return vars, nil
 }
 
-// data reads --data PVC:PATH; ” is none. A claim that is mounted twice is one
-// volume.
+// data reads --data PVC:PATH; "" is none. A claim that is mounted twice is one volume.
 func data(words []string) (volumes []corev1.Volume, mounts []corev1.VolumeMount, err error) {
 	for _, word := range words {
 		if word == "" {
@@ -80,8 +79,8 @@ func data(words []string) (volumes []corev1.Volume, mounts []corev1.VolumeMount,
 	return volumes, mounts, nil
 }
 
-// tolerations reads Arena's words: all; KEY; KEY=VALUE, each with :EFFECT behind it,
-// and with ,Equal or ,Exists behind that.
+// tolerations reads Arena's words: all, KEY or KEY=VALUE, each optionally followed by :EFFECT and
+// then by ,Equal or ,Exists.
 func tolerations(words []string) ([]corev1.Toleration, error) {
 	var list []corev1.Toleration
 	for _, word := range words {

@@ -14,7 +14,7 @@ import (
 // PipelinesFlag marks the command line of images/pipelines/component.yaml.
 const PipelinesFlag = "--pipelines"
 
-// IsStep tells whether that component has written the words behind `agent submit`.
+// IsStep reports whether that component has written the arguments of `agent submit`.
 func IsStep(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
@@ -26,28 +26,27 @@ func IsStep(args []string) bool {
 // Step is the pod of a pipeline that submits a job.
 type Step struct {
 	Pod      string
-	Workflow string // "": nobody knows
+	Workflow string // "" if not known
 }
 
-// Typed is what Pipelines makes of a step's arguments.
+// Typed is what the arguments of a step mean.
 type Typed struct {
-	Args    []string          // what somebody would have typed behind `agent submit`
-	Outputs map[string]string // what has to stand in which file when the step ends
-	Notes   []string          // what is not carried out
+	Args    []string          // as a user would type them after `agent submit`
+	Outputs map[string]string // file contents that must exist when the step ends, by path
+	Notes   []string          // what is not carried over
 
-	measured bool // there is a --metric, without which submit takes no --metrics-file
+	measured bool // there is a --metric, which --metrics-file requires
 }
 
-// Pipelines reads the arguments of images/pipelines/component.yaml, which are pairs of a
-// flag and its value, so that no text is ever put together from two. A value that
-// stands for none, as Arena's mpi_job_op has it, is left away; a list is JSON; the
-// command is a line for a shell, or a list.
+// Pipelines reads the arguments of images/pipelines/component.yaml. They are pairs of a flag and
+// its value, so that no text is assembled from two. A value that means none, as in Arena's
+// mpi_job_op, is left out. A list is JSON. The command is a line for a shell, or a list.
 //
-// Each run of a pipeline is another job: five letters that the step's pod decides
-// stand behind the name. The job's processes see WORKFLOW_NAME and STEP_NAME.
+// Each run of a pipeline is a separate job: five letters derived from the step's pod follow the
+// name. The job's processes get WORKFLOW_NAME and STEP_NAME.
 func Pipelines(args []string, step Step) (Typed, error) {
 	t := Typed{Outputs: map[string]string{}}
-	t.Args = append(t.Args, "--env=STEP_NAME="+step.Pod) // one of the caller's own counts after these
+	t.Args = append(t.Args, "--env=STEP_NAME="+step.Pod) // the caller's own variables follow these, and take precedence
 	if step.Workflow != "" {
 		t.Args = append(t.Args, "--env=WORKFLOW_NAME="+step.Workflow)
 	}
@@ -89,7 +88,7 @@ func Pipelines(args []string, step Step) (Typed, error) {
 	return t, failure.Usage("-- COMMAND at the end", "the step has no command")
 }
 
-// read gives the words that are typed for one flag and its value.
+// read returns the words to type for one flag and its value.
 func (t *Typed) read(flag, value string, step Step) ([]string, error) {
 	none := value == "" || value == "0"
 	word := []string{"--" + flag + "=" + value}
@@ -120,7 +119,7 @@ func (t *Typed) read(flag, value string, step Step) ([]string, error) {
 	case "sync-source":
 		word = append([]string{"--sync-mode=git"}, word...)
 	case "metrics-file":
-		t.Outputs[value] = "{\"metrics\":[]}\n" // there before the job, whatever becomes of it
+		t.Outputs[value] = "{\"metrics\":[]}\n" // the file must exist even if the job fails
 		if !t.measured {
 			return nil, nil
 		}
@@ -144,16 +143,16 @@ func (t *Typed) command(rest []string) error {
 	}
 	words := rest
 	if strings.HasPrefix(rest[0], "[") && json.Unmarshal([]byte(rest[0]), &words) != nil {
-		words = rest // a shell's own [
+		words = rest // [ is the shell's own command
 	}
 	t.Args = append(append(t.Args, "--wait", "--logs", "--delete-on-signal", "--"), words...)
 	return nil
 }
 
-// mostName is how long a LaunchJob's name may be (agent/api).
+// mostName is the maximum length of a LaunchJob's name (agent/api).
 const mostName = 40
 
-// jobOf is the name of the job of a step: each pod of a pipeline has its own.
+// jobOf returns the job name for a step. Each pod of a pipeline has its own.
 func jobOf(name, pod string) string {
 	const letters = "bcdfghjklmnpqrstvwxz2456789"
 	sum := sha256.Sum256([]byte(pod))
@@ -167,7 +166,7 @@ func jobOf(name, pod string) string {
 	return name + string(tail)
 }
 
-// each reads a list, and a single value that is none.
+// each reads a list, or a single value.
 func each(flag, value string) (words []string, err error) {
 	if value == "" {
 		return nil, nil

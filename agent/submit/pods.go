@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// parts are what the pods of a request are made of.
+// parts are the common parts of a request's pods.
 type parts struct {
 	labels, annotations map[string]string
 	selector            map[string]string
@@ -20,7 +20,7 @@ type parts struct {
 	tolerations         []corev1.Toleration
 	sync                *corev1.Container // fetches the code
 	workingDir          string
-	limits, small       corev1.ResourceList // of workers; of those without GPUs
+	limits, small       corev1.ResourceList // of workers, and of roles without GPUs
 	containerName       string
 }
 
@@ -54,7 +54,7 @@ func (r Request) parts() (p parts, err error) {
 	return p, r.addSync(&p)
 }
 
-// template is a pod of the job.
+// template returns a pod template of the job.
 func (p parts) template(r Request, argv []string, limits corev1.ResourceList) corev1.PodTemplateSpec {
 	c := corev1.Container{
 		Name: p.containerName, Image: r.Image, ImagePullPolicy: corev1.PullPolicy(r.ImagePullPolicy),
@@ -79,8 +79,8 @@ func (p parts) template(r Request, argv []string, limits corev1.ResourceList) co
 	return *(&corev1.PodTemplateSpec{ObjectMeta: meta, Spec: spec}).DeepCopy()
 }
 
-// secure gives the pod the user that was asked for, and with --restricted what Pod
-// Security's level of that name asks of every container.
+// secure sets the requested user of the pod. With --restricted it also sets what Pod Security
+// "restricted" requires of every container.
 func (r Request) secure(spec *corev1.PodSpec) {
 	if r.RunAsUser != nil || r.Restricted {
 		spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: r.RunAsUser, RunAsGroup: r.RunAsUser, FSGroup: r.RunAsUser}
@@ -99,7 +99,8 @@ func (r Request) secure(spec *corev1.PodSpec) {
 	}
 }
 
-// launcher runs the command and takes no ranks, and so no GPUs.
+// launcher returns the template of the launcher, which runs the command and takes neither ranks nor
+// GPUs.
 func (p parts) launcher(r Request, w work) corev1.PodTemplateSpec {
 	t := p.template(r, w.argv, nil)
 	if c := &t.Spec.Containers[0]; r.RankTags && w.taggable() && !slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == names.EnvOutput }) {
@@ -108,8 +109,8 @@ func (p parts) launcher(r Request, w work) corev1.PodTemplateSpec {
 	return t
 }
 
-// roles are the other pods in the order of their ranks. Beside a launcher they run
-// `agent worker`, which the controller sees to.
+// roles returns the other pods, in the order of their ranks. Beside a launcher they run `agent
+// worker`, which the controller adds.
 func (p parts) roles(r Request, w work) []v1alpha1.Role {
 	argv := w.argv
 	if w.launcher {
@@ -122,7 +123,7 @@ func (p parts) roles(r Request, w work) []v1alpha1.Role {
 			role.Replicas = new(int32(replicas))
 		}
 		if _, cards := limits[rdmaResource]; cards {
-			// Memory that the card reads is locked.
+			// RDMA devices need locked memory.
 			role.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{
 				Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"IPC_LOCK"}},
 			}

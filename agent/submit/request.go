@@ -17,14 +17,14 @@ import (
 
 // Request is a command line of submit.
 type Request struct {
-	Kind    string   // Arena's word for what it is: mpi, tfjob, pytorch...; may be empty
-	Command []string // the command's words, or one line for Shell
+	Kind    string   // Arena's kind of job: mpi, tfjob, pytorch...; may be empty
+	Command []string // the words of the command, or one line for Shell
 
 	Name, Namespace     string
 	Image               string
 	ImagePullPolicy     string
 	Workers             int    `flag:"workers"`
-	GPUs                int    // of each worker; also its slots
+	GPUs                int    // of each worker; also the default of its slots
 	Slots               int    // of each worker; 0: its GPUs, else 1
 	CPU, Memory         string // of each worker
 	Devices             []string
@@ -41,13 +41,13 @@ type Request struct {
 	RDMA        bool
 	ShmSize     string
 	HostNetwork bool
-	Restricted  bool   // as Pod Security's level of that name wants it
+	Restricted  bool   // as Pod Security "restricted" requires
 	RunAsUser   *int64 // nil: the image's own
 	Priority    string
 	Tolerations []string
 	Selectors   []string
 	PullSecrets []string
-	Gang        string // a backend; "" is none
+	Gang        string // a backend; "": none
 	Queue       string
 
 	PS        int
@@ -58,7 +58,7 @@ type Request struct {
 	Shell       string
 	Framework   string `flag:"framework"`
 	Launcher    *bool  // nil: as the framework needs it
-	RankTags    bool   // each line of mpirun's output with its rank
+	RankTags    bool   // put the rank before each line of mpirun's output
 	Delivery    string
 	AgentImage  string
 	MaxRestarts int             `flag:"max-restarts"`
@@ -73,7 +73,7 @@ type Request struct {
 	Run         Run
 }
 
-// Job makes the object. Errors are *failure.Failure with 64.
+// Job returns the object. Errors are *failure.Failure with exit code 64.
 func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 	r.Framework = framework.Spelled(r.Framework)
 	if err := r.validate(); err != nil {
@@ -129,7 +129,7 @@ func (r Request) Job() (*v1alpha1.LaunchJob, error) {
 	return job, r.exitWithin(job)
 }
 
-// progress gives the job its rules for output lines.
+// progress sets the job's rules for output lines.
 func (r Request) progress(job *v1alpha1.LaunchJob) error {
 	rules, err := progress.Read(r.Progress)
 	var bad *progress.RuleError
@@ -154,7 +154,7 @@ func (r Request) progress(job *v1alpha1.LaunchJob) error {
 	return nil
 }
 
-// timeOf is a time in whole seconds as an object has it; nil for 0.
+// timeOf returns a duration in whole seconds, as in an object; nil for 0.
 func timeOf(d time.Duration) *v1alpha1.Time {
 	if d == 0 {
 		return nil
@@ -162,7 +162,7 @@ func timeOf(d time.Duration) *v1alpha1.Time {
 	return new(v1alpha1.Time(fmt.Sprintf("%ds", int64(d.Seconds()))))
 }
 
-// hang tells the launcher what counts as a hang, and what a hang leads to.
+// hang sets what counts as a hang, and what follows.
 func (r Request) hang(job *v1alpha1.LaunchJob) error {
 	switch {
 	case r.HangAfter == 0 && r.HangAction == "":
@@ -180,7 +180,7 @@ func (r Request) hang(job *v1alpha1.LaunchJob) error {
 	return nil
 }
 
-// exitWithin tells the launcher how long ranks may outlast the first one that ended with 0.
+// exitWithin sets how long ranks may outlast the first one that exited with 0.
 func (r Request) exitWithin(job *v1alpha1.LaunchJob) error {
 	switch {
 	case r.ExitWithin == 0:
@@ -194,7 +194,7 @@ func (r Request) exitWithin(job *v1alpha1.LaunchJob) error {
 	return nil
 }
 
-// slots is how many ranks a worker takes: as many as it has GPUs, unless told.
+// slots returns the number of ranks of a worker: by default as many as it has GPUs.
 func (r Request) slots() int {
 	if r.Slots > 0 {
 		return r.Slots
@@ -213,8 +213,8 @@ func (r Request) runPolicy() *v1alpha1.RunPolicy {
 	return p
 }
 
-// Backends of --gang; Volcano is what Arena's users mostly have, and the one that
-// knows queues and priorities besides.
+// Backends of --gang. Volcano is the most common among Arena's users, and it also has queues and
+// priorities.
 const (
 	volcano = "volcano"
 	kueue   = "kueue"
@@ -235,7 +235,7 @@ func (r Request) gang() *v1alpha1.Gang {
 	return g
 }
 
-// limits are what each worker, or a parameter server without GPUs, may use.
+// limits returns the limits of each worker, or of a parameter server without GPUs.
 func (r Request) limits(gpus bool) (corev1.ResourceList, error) {
 	list := corev1.ResourceList{}
 	set := func(flag, name, text string) error {
@@ -278,7 +278,7 @@ func (r Request) limits(gpus bool) (corev1.ResourceList, error) {
 	return list, nil
 }
 
-// Names of the device plugins' resources; the second is what Arena's --rdma asks for.
+// Resources of the device plugins. The second is what Arena's --rdma requests.
 const (
 	gpuResource  = "nvidia.com/gpu"
 	rdmaResource = "rdma/hca"

@@ -12,23 +12,24 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Run is what only some jobs are told of agent run's flags; zero: as it does by itself.
+// Run holds flags of agent run that only some jobs set. The zero value means the default of agent
+// run.
 type Run struct {
 	MinWorkers    int       `flag:"min-workers"`
 	MaxWorkers    int       `flag:"max-workers"`
 	Procs         int       `flag:"procs-per-worker"`
 	LauncherSlots int       `flag:"launcher-slots"`
 	Compat        string    `flag:"compat"`
-	Settings      []Setting // of the launcher
+	Settings      []Setting // for the launcher
 }
 
-// Setting is a flag of agent run that the job has no field for. The launcher's
-// environment has it.
+// Setting is a flag of agent run for which jobs have no field. It goes into the launcher's
+// environment.
 type Setting struct{ Flag, Env, Value string }
 
-// apply tells the job.
+// apply sets the fields of the job.
 func (r Run) apply(job *v1alpha1.LaunchJob) error {
-	var flag string // that needs a launcher
+	var flag string // the flag that needs a launcher
 	if len(r.Settings) > 0 {
 		flag = r.Settings[0].Flag
 	}
@@ -69,11 +70,11 @@ func (r Run) apply(job *v1alpha1.LaunchJob) error {
 	return nil
 }
 
-// defaultPeriod is a pod's terminationGracePeriodSeconds if nobody sets it.
+// defaultPeriod is the default terminationGracePeriodSeconds of a pod.
 const defaultPeriod = 30 * time.Second
 
-// fitGrace gives the job's pods the time to end that a --grace needs. Kubernetes' default is
-// too short for one above 25 s: the kubelet would kill before.
+// fitGrace gives the job's pods the grace period that --grace needs. Kubernetes' default is too
+// short for more than 25 s: the kubelet would kill the processes first.
 func fitGrace(job *v1alpha1.LaunchJob, value string) error {
 	grace, err := time.ParseDuration(value)
 	if err != nil || grace < 0 {

@@ -17,18 +17,17 @@ import (
 const (
 	// syncDir is where Arena puts the code: WORKING-DIR/code/REPOSITORY.
 	syncDir = "code"
-	// arenaDir is the working directory where nobody says another and code is synced.
+	// arenaDir is the default working directory if code is synced.
 	arenaDir    = "/root"
 	syncVolume  = "code-sync"
 	syncRoot    = "/code"
 	gitSyncName = "git-sync"
-	// gitSyncImage is asked where no --sync-image is given.
+	// gitSyncImage is the default of --sync-image.
 	gitSyncImage = "registry.k8s.io/git-sync/git-sync:v4.4.0"
 )
 
-// cloneScript is for images that have git and know nothing of git-sync's variables.
-// What the user says stays in variables: none of it is read by the shell, and a
-// password in no argument.
+// cloneScript is for images that have git but do not know git-sync's variables. The user's values
+// stay in variables: the shell parses none of them, and no argument contains a password.
 const cloneScript = `set -eu
 case $GIT_SYNC_DEST in
 ''|.|/*|..|../*|*/..|*/../*) echo "GIT_SYNC_DEST=$GIT_SYNC_DEST is no directory below $GIT_SYNC_ROOT" >&2; exit 1;;
@@ -48,12 +47,12 @@ git -C "$at" log -1 --format='at %H %s'
 `
 
 var (
-	// shortURL is git@example.com:team/repo.git.
+	// shortURL matches git@example.com:team/repo.git.
 	shortURL = regexp.MustCompile(`^[\w.-]+@[\w.-]+:[^/].*`)
 	secretly = regexp.MustCompile(`(?i)^(GIT_?SYNC_(PASSWORD|TOKEN).*)$`)
 )
 
-// validateSync judges the flags of code out of a repository.
+// validateSync checks the flags for code from a repository.
 func (r Request) validateSync() error {
 	wrong := failure.Usage
 	given := r.SyncSource != "" || r.SyncBranch != "" || r.SyncImage != "" || r.SyncSecret != ""
@@ -99,7 +98,7 @@ func validSource(source string) error {
 	}
 	u, err := url.Parse(source)
 	if err != nil || u.Host == "" && u.Scheme != "file" || !slices.Contains([]string{"http", "https", "git", "ssh", "file"}, u.Scheme) {
-		return failure.Usage(way, "--sync-source is no URL of a git repository") // it may hold a password: not repeated
+		return failure.Usage(way, "--sync-source is no URL of a git repository") // it may contain a password, so the message does not repeat it
 	}
 	if _, secret := u.User.Password(); secret || u.User != nil && (u.Scheme == "http" || u.Scheme == "https") {
 		u.User = nil
@@ -109,8 +108,8 @@ func validSource(source string) error {
 	return nil
 }
 
-// repository is the last word of a URL, the directory that git would make; "" where that
-// is no name of one.
+// repository returns the last word of a URL, which is the directory that git would create. It
+// returns "" if that is no valid name.
 func repository(source string) string {
 	name := path.Base(strings.TrimRight(source, "/"))
 	if at := strings.LastIndexByte(name, ':'); at >= 0 {
@@ -123,13 +122,13 @@ func repository(source string) string {
 	return name
 }
 
-// isBelow: it names a directory below another, and no other place.
+// isBelow reports whether a name is a directory below another, and nowhere else.
 func isBelow(name string) bool {
 	clean := path.Clean(name)
 	return !path.IsAbs(name) && clean != "." && clean != ".." && !strings.HasPrefix(clean, "../") && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
-// addSync has the code fetched before the command begins, in each pod by itself.
+// addSync fetches the code before the command starts, in each pod separately.
 func (r Request) addSync(p *parts) error {
 	if r.SyncSource == "" {
 		return nil
@@ -139,7 +138,7 @@ func (r Request) addSync(p *parts) error {
 	if slices.ContainsFunc(p.mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == mount.MountPath }) {
 		return failure.Usage("another --working-dir, or another path for the claim", "--data: %s is where the code goes", mount.MountPath)
 	}
-	// Later ones count: what the user says in --env, as Arena's users do.
+	// Later entries count, including those of --env, which Arena's users set.
 	settings := []corev1.EnvVar{
 		{Name: "GIT_SYNC_REPO", Value: r.SyncSource},
 		{Name: "GIT_SYNC_ROOT", Value: syncRoot},
@@ -177,7 +176,7 @@ func (r Request) addSync(p *parts) error {
 	return nil
 }
 
-// isGitSync: the image's own program reads git-sync's variables.
+// isGitSync reports whether the image's own program reads git-sync's variables.
 func isGitSync(image string) bool {
 	image, _, _ = strings.Cut(image, "@")
 	name := path.Base(image)

@@ -10,10 +10,10 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// jobName is the CRD's rule.
+// jobName is the rule of the CRD.
 var jobName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// validate judges each flag by itself.
+// validate checks each flag by itself.
 func (r Request) validate() error {
 	wrong := failure.Usage
 	switch {
@@ -59,7 +59,7 @@ func (r Request) validate() error {
 	return r.together()
 }
 
-// together judges flags that need or exclude each other.
+// together checks flags that require or exclude each other.
 func (r Request) together() error {
 	wrong := failure.Usage
 	switch {
@@ -87,7 +87,7 @@ func (r Request) together() error {
 	return r.validateSync()
 }
 
-// oneOf: the value is one of the words, or not given.
+// oneOf returns an error unless the value is one of the words, or empty.
 func oneOf(flag, value string, words ...string) error {
 	if value == "" || slices.Contains(words, value) {
 		return nil
