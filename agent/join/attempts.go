@@ -14,9 +14,9 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// again decides what follows from an attempt's end: nil when another one is to be
-// gathered, whose order o becomes, else the job's end, or for rank 0 the end of its
-// part in it.
+// again decides what follows after an attempt. It returns nil if another attempt will be gathered,
+// whose order is then in o. Otherwise it returns the end of the job, or, on rank 0, the end of its
+// own part.
 func (l *lead) again(e retry.End, from origin, o *barrier.Order) *barrier.Order {
 	d := l.account.Decide(e)
 	one := tried(*o, e, from)
@@ -47,15 +47,15 @@ func (l *lead) again(e retry.End, from origin, o *barrier.Order) *barrier.Order 
 	case <-l.quit:
 	}
 	if l.quits() {
-		return &next // the members wait for our replacement, and tell it how far we came
+		return &next // the members wait for our replacement, and tell it the attempts so far
 	}
 	return nil
 }
 
-// endOf tells retry how an attempt ended, and where that began. seats are those at its end, leaving the
-// ranks whose pods were told to stop while it ran. A pod that goes takes its peers
-// along, often with an exit code of their own, and sometimes before its own end is
-// known: what went counts before what failed.
+// endOf converts the result of an attempt for package retry, and finds where the end began. seats
+// are those after the attempt, and leaving are the ranks whose pods were told to stop during it. A
+// pod that goes makes its peers fail, often with an exit code of their own, and sometimes before
+// its own end is known. So a departure takes precedence over a failure.
 func endOf(r group.Result, table []barrier.Card, seats []barrier.Seat, leaving map[int]bool) (e retry.End, from origin) {
 	e = retry.End{Code: 128 + int(syscall.SIGTERM)}
 	if r.Cause != nil {
@@ -92,7 +92,7 @@ func besideThat(first, then string) string {
 	return first + "; " + then
 }
 
-// absenceOf says how the one who had this card went.
+// absenceOf says how the member with this card left.
 func absenceOf(seat barrier.Seat, card barrier.Card) string {
 	if seat.Card.Instance != card.Instance {
 		return "its pod or container was replaced by another one"
@@ -100,8 +100,8 @@ func absenceOf(seat barrier.Seat, card barrier.Card) string {
 	return seat.Why
 }
 
-// inherit takes over, at the first barrier, what a former coordinator has left in
-// its members: the attempts that were, and the restarts that are used up.
+// inherit takes over, at the first barrier, what the members know from a former coordinator: the
+// attempts so far, and the restarts used up.
 func (l *lead) inherit(table []barrier.Card, o *barrier.Order) *barrier.Order {
 	if l.ports != nil {
 		return nil
@@ -109,7 +109,7 @@ func (l *lead) inherit(table []barrier.Card, o *barrier.Order) *barrier.Order {
 	newest, settled := barrier.News{Attempt: -1}, false
 	for _, s := range l.coord.Seats() {
 		d := done{Attempt: -1}
-		_ = json.Unmarshal(s.News.Work, &d) // of another release, and says nothing then
+		_ = json.Unmarshal(s.News.Work, &d) // from another release; it then counts as empty
 		if s.News.Attempt > newest.Attempt {
 			newest, settled = s.News, false
 		}
@@ -128,7 +128,7 @@ func (l *lead) inherit(table []barrier.Card, o *barrier.Order) *barrier.Order {
 	o.Attempt, o.Used = l.base, newest.Used
 	if settled {
 		l.account.Policy.Max -= o.Used
-		return nil // it had been decided, and told, that there is another attempt
+		return nil // another attempt had been decided and announced already
 	}
 	why := fmt.Sprintf("rank 0 was lost during attempt %d: %s is its replacement", newest.Attempt, table[0].Name)
 	l.past = remember(l.past, retry.Tried{Attempt: newest.Attempt, Code: names.ExitHopeless, Why: why, Worker: table[0].Name, Rank: "rank 0", Port: newest.Port, Counted: true})

@@ -17,29 +17,29 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// Config is what a member is told. The zero Rank is rank 0: see [Config.Identify].
+// Config is the configuration of a member. The zero Rank is rank 0: see [Config.Identify].
 type Config struct {
 	Command []string
 
 	Rank        int    `flag:"rank"`
 	Workers     int    `flag:"workers"`     // members of the job
 	Coordinator string `flag:"coordinator"` // host:port of rank 0
-	Token       []byte // of the job; none for a job of one
-	TokenFile   string `flag:"token-file"` // where it is, if not in the environment
+	Token       []byte // of the job; a job of one member needs none
+	TokenFile   string `flag:"token-file"` // path of the token, unless it is in the environment
 	Slots       int    `flag:"slots"`
 
 	Framework string   `flag:"framework"`        // "" or auto: by the command, else plain
-	Compat    string   `flag:"compat"`           // the environment as an operator gave it: kubeflow-v1
+	Compat    string   `flag:"compat"`           // environment as another operator set it: kubeflow-v1
 	Procs     int      `flag:"procs-per-worker"` // processes of each member
 	Roles     string   `flag:"roles"`
 	Success   string   `flag:"success"`
-	Port      int      `flag:"port"` // first of an attempt's block; 0: chosen
+	Port      int      `flag:"port"` // first port of an attempt's block; 0: chosen
 	Interface string   `flag:"interface"`
 	Chdir     string   `flag:"chdir"`
 	Env       []string `flag:"env"` // K=V for the processes
 
 	Timeout time.Duration `flag:"timeout"` // of a barrier; 0: no limit
-	Lease   time.Duration `flag:"lease"`   // how long rank 0, or a member, may be out of reach
+	Lease   time.Duration `flag:"lease"`   // how long rank 0 or a member may be unreachable
 	Grace   time.Duration `flag:"grace"`   // between TERM and KILL
 
 	MaxRestarts int    `flag:"max-restarts"`
@@ -47,14 +47,14 @@ type Config struct {
 
 	Job                             string `flag:"job"`
 	Namespace, Host, PodName, PodIP string
-	// meets is the name of the job whose members meet: Job, or else the name of the
-	// Indexed Job that made this pod; "": not known.
+	// meets is the name of the job whose members meet: Job, else the Indexed Job that created this
+	// pod, or "" if not known.
 	meets          string
 	TerminationLog string
-	Report         string `flag:"report"` // file for the report; "": none
+	Report         string `flag:"report"` // path of the report; "": none
 }
 
-// Defaults is the Config of a member that was told nothing.
+// Defaults returns the default Config of a member.
 func Defaults() Config {
 	c := Config{TerminationLog: names.TerminationLog}
 	settings.Defaults(&c, settings.OfJoin)
@@ -65,16 +65,16 @@ func usage(way, format string, words ...any) error {
 	return failure.Usage(way, "join: "+format, words...)
 }
 
-// leastToken is how many bytes a token needs: who has seen one proof can try
-// words at home.
+// leastToken is the minimum length of a token in bytes. An observer of one proof can try guesses
+// offline.
 const leastToken = 16
 
-// mostMembers bounds rank 0's work and the table's size.
+// mostMembers limits the work of rank 0 and the size of the table.
 const mostMembers = 10_000
 
 const makeSecret = `kubectl create secret generic NAME --from-literal=token="$(head -c 32 /dev/urandom | base64)", and in the pod MUSTER_TOKEN from it by secretKeyRef, or --token-file on a mounted one` //nolint:gosec // G101: a hint, not a secret
 
-// Validate judges a Config that has its identity.
+// Validate checks a Config after Identify.
 func (c Config) Validate() error {
 	if len(c.Command) == 0 || c.Command[0] == "" {
 		return usage("agent join --workers=4 -- python train.py", "no command given")
@@ -133,7 +133,7 @@ func (c Config) validateRestarts() error {
 	return nil
 }
 
-// validateMeeting judges what more than one member needs.
+// validateMeeting checks what only a job with several members needs.
 func (c Config) validateMeeting() error {
 	if c.Workers == 1 {
 		return nil
@@ -151,12 +151,12 @@ func (c Config) validateMeeting() error {
 	return nil
 }
 
-// below are the words of the launcher that the command starts, where it is a script.
+// below returns the words of the launcher that the command starts, if the command is a script.
 func (c Config) below() []string {
 	return framework.Below(c.Command, framework.Scripts(c.Chdir))
 }
 
-// framework finds the framework by its name, else by the command.
+// framework returns the framework by its name, else by the command.
 func (c Config) framework() (framework.Framework, error) {
 	name := c.Framework
 	switch {
@@ -181,7 +181,7 @@ func (c Config) framework() (framework.Framework, error) {
 	return f, nil
 }
 
-// settings are what every member has to be told alike.
+// settings returns the settings that every member must share.
 func (c Config) settings() []barrier.Setting {
 	name := c.Framework
 	if name == "" {
@@ -194,6 +194,6 @@ func (c Config) settings() []barrier.Setting {
 		{Name: "success", Value: c.Success},
 		{Name: "max-restarts", Value: strconv.Itoa(c.MaxRestarts)},
 		{Name: "restart-on", Value: c.RestartOn},
-		{Name: "compat", Value: c.Compat}, // last: a release that does not know it says nothing, which is ""
+		{Name: "compat", Value: c.Compat}, // last: a release that does not know it sends nothing, which is ""
 	}
 }

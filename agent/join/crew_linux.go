@@ -19,30 +19,30 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// crew are the processes of one attempt on this member. Its methods are called
-// by one goroutine; ends come on a channel.
+// crew is the set of processes of one attempt on this member. Its methods are called by one
+// goroutine. Ends arrive on a channel.
 type crew struct {
 	reaper  *reap.Reaper
 	launch  framework.Launch
 	attempt int
-	files   string // directory of the launch's files, "" if it has none
+	files   string // directory of the launch's files, "" if there are none
 	ends    chan end
 	wg      sync.WaitGroup
 
 	resolving context.CancelFunc
 
-	procs map[int]*child // by index of the launch
-	kills int            // memory kills of the container before it began
+	procs map[int]*child // by index in the launch
+	kills int            // memory kills of the container before the attempt
 	doubt doubt
 }
 
-// child is a process that a crew has started, or tried to.
+// child is a process that a crew has started, or tried to start.
 type child struct {
 	*reap.Process
 	tree   *reap.Tree
 	ended  bool
-	told   bool   // to stop
-	reason string // of its end, if it ends now
+	told   bool   // told to stop
+	reason string // reason of its end, if it ends now
 }
 
 func newCrew(reaper *reap.Reaper, launch framework.Launch, attempt int, here place) (*crew, error) {
@@ -63,8 +63,8 @@ func newCrew(reaper *reap.Reaper, launch framework.Launch, attempt int, here pla
 	return c, nil
 }
 
-// resolve waits for the names that processes are told; the channel is closed when
-// they can be started, and nil if there is nothing to wait for.
+// resolve waits for the names that the processes are told. The channel is closed when the processes
+// can be started. It is nil if there is nothing to wait for.
 func (c *crew) resolve(hosts map[string]string, say func(format string, words ...any)) chan struct{} {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.resolving = cancel
@@ -81,7 +81,7 @@ func (c *crew) resolve(hosts map[string]string, say func(format string, words ..
 	return resolved
 }
 
-// start starts a process; what goes wrong is its end.
+// start starts a process. A failure to start becomes its end.
 func (c *crew) start(index int, spec reap.Spec) {
 	id := wire.NewID()
 	spec.Env = proc.Marked(spec.Env, id)
@@ -105,8 +105,7 @@ func (c *crew) start(index int, spec reap.Spec) {
 	})
 }
 
-// note takes an end down, and says why it came where that was not the process's
-// own doing.
+// note records an end, with its reason if the process did not end by itself.
 func (c *crew) note(e end) end {
 	p := c.procs[e.Process]
 	p.ended = true
@@ -116,8 +115,8 @@ func (c *crew) note(e end) end {
 	return e
 }
 
-// stop ends one process and what descends from it: the ranks first, so that
-// those below a launcher of their own can write a checkpoint.
+// stop stops one process and its descendants. The ranks are told first, so that those below a
+// launcher of their own can write a checkpoint.
 func (c *crew) stop(index int, grace time.Duration) {
 	p := c.procs[index]
 	if p == nil || p.Process == nil || p.told {
@@ -130,23 +129,22 @@ func (c *crew) stop(index int, grace time.Duration) {
 	c.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), grace+proc.KillMargin)
 		defer cancel()
-		_, _ = c.reaper.Drain(ctx, p.tree.Find, syscall.SIGTERM, grace) // what is left is looked for again at the attempt's end
+		_, _ = c.reaper.Drain(ctx, p.tree.Find, syscall.SIGTERM, grace) // the end of the attempt looks again for what is left
 	})
 }
 
-// signal passes a signal on, as tini -g does.
+// signal passes a signal on, like tini -g.
 func (c *crew) signal(sig syscall.Signal) {
 	for _, p := range c.procs {
 		if p.Process != nil && !p.ended && p.SignalGroup(sig) != nil {
-			_ = p.Signal(sig) // it leads no group: it has our terminal
+			_ = p.Signal(sig) // it leads no group, because it has our terminal
 		}
 	}
 }
 
-// clear ends everything that descends from us, the attempt's processes first, and
-// takes the files away. It returns at once; the channel is closed when nothing
-// lives. reason is that of the ends, sig what the ranks are asked with; when ctx
-// ends, whatever lives is killed.
+// clear stops all our descendants, the processes of the attempt first, and removes the files. It
+// returns at once; the channel is closed when no process is left. reason is the reason of the ends,
+// and sig is the signal for the ranks. When ctx ends, the remaining processes are killed.
 func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, grace time.Duration, say func(format string, words ...any)) <-chan struct{} {
 	for _, p := range c.procs {
 		if !p.ended && p.reason == "" {
@@ -171,7 +169,7 @@ func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, gra
 			_, err = c.reaper.Drain(stop, proc.Below, syscall.SIGTERM, proc.RestGrace(grace, began))
 		}
 		if err != nil {
-			_, _ = proc.KillBelow(c.reaper) // what is left is in uninterruptible sleep, or another user's
+			_, _ = proc.KillBelow(c.reaper) // what is left is in uninterruptible sleep, or belongs to another user
 		}
 		if c.files != "" {
 			_ = os.RemoveAll(c.files) // in our private directory
@@ -180,14 +178,15 @@ func (c *crew) clear(ctx context.Context, reason string, sig syscall.Signal, gra
 	return cleared
 }
 
-// sayStopping says how many ranks sig asks to end.
+// sayStopping reports how many ranks were sent sig.
 func (c *crew) sayStopping(sig syscall.Signal, grace time.Duration, say func(format string, words ...any)) {
 	if words := proc.Stopping(c.find, sig, grace); words != "" {
 		say("%s: %s; a second one kills at once", proc.SignalName(sig), words)
 	}
 }
 
-// sayStopped says how they have ended. A rank that has not is killed next: a second signal has come.
+// sayStopped reports how the ranks have ended. A rank that has not ended is killed next, because a
+// second signal has come.
 func sayStopped(ranks []reap.Outcome, say func(format string, words ...any)) {
 	if len(ranks) == 0 {
 		return
@@ -203,7 +202,7 @@ func sayStopped(ranks []reap.Outcome, say func(format string, words ...any)) {
 	say("%s", reap.Stopped(all, "rank"))
 }
 
-// find gives the processes of every tree, each once.
+// find returns the processes of every tree, each once.
 func (c *crew) find() ([]reap.Proc, error) {
 	var trees []*reap.Tree
 	for _, p := range c.procs {

@@ -12,23 +12,23 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// A torchrun that a script hides is looked for among the processes: soon, and then seldom. It
-// takes seconds to begin.
+// Times of the search for a torchrun that a script hides: first soon, then rarely. torchrun takes
+// seconds to start.
 const (
 	firstDoubt = time.Second
 	lastDoubt  = 10 * time.Second
 )
 
-// doubt looks for a torchrun that forms a group of its own on this member. The zero value
-// looks for none.
+// doubt looks for a torchrun that forms a group of its own on this member. The zero value looks for
+// none.
 type doubt struct {
-	find  func() ([]reap.Proc, error) // the attempt's processes; nil: nothing is looked for
+	find  func() ([]reap.Proc, error) // the processes of the attempt; nil: do not look
 	next  time.Time
 	pause time.Duration
 }
 
-// doubtOf is for a command of which nothing is known. A user who gives a framework may mean
-// a group on each member.
+// doubtOf returns a doubt if nothing is known about the command. A user who names a framework may
+// want a group on each member.
 func (c Config) doubtOf(find func() ([]reap.Proc, error)) doubt {
 	known := c.Framework != "" && c.Framework != framework.Auto || c.Compat != "" || framework.Detect(c.Command) != "" || len(c.below()) > 0
 	if c.Workers < 2 || known {
@@ -37,7 +37,8 @@ func (c Config) doubtOf(find func() ([]reap.Proc, error)) doubt {
 	return doubt{find: find, next: time.Now().Add(firstDoubt), pause: firstDoubt}
 }
 
-// look returns the name of such a torchrun and its option, once, if it is time to look; else "".
+// look returns the name of such a torchrun and its option, once, if it is time to look. Otherwise
+// it returns "".
 func (d *doubt) look(now time.Time) string {
 	if d.find == nil || now.Before(d.next) {
 		return ""
@@ -45,7 +46,7 @@ func (d *doubt) look(now time.Time) string {
 	d.next, d.pause = now.Add(d.pause), min(2*d.pause, lastDoubt)
 	procs, err := d.find()
 	if err != nil {
-		return "" // the next look may have more luck
+		return "" // the next look may succeed
 	}
 	for _, p := range procs {
 		if name := framework.LoneIn(argvAndEnv(p.PID)); name != "" {
@@ -56,7 +57,7 @@ func (d *doubt) look(now time.Time) string {
 	return ""
 }
 
-// argvAndEnv reads the arguments of a process and its environment, nil for what cannot be read.
+// argvAndEnv reads the arguments and the environment of a process. What cannot be read is nil.
 func argvAndEnv(pid int) (argv, env []string) {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {
@@ -69,7 +70,7 @@ func argvAndEnv(pid int) (argv, env []string) {
 	return strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00"), env
 }
 
-// doubts says that a script's torchrun does not take part in the job.
+// doubts reports that a script's torchrun does not take part in the job.
 func (m *member) doubts() {
 	if m.crew == nil || m.clearing != nil {
 		return

@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// hostsTime bounds the wait for names. Cluster DNS publishes a pod's name within a
-	// second or two of its address; who has asked too early is told for up to 30 s more
-	// that there is none.
+	// hostsTime is the time limit of the wait for names. Cluster DNS publishes a pod's name within
+	// a second or two after its address. A query that comes too early makes it deny the name for up
+	// to 30 s more.
 	hostsTime = time.Minute
 	hostsPoll = 500 * time.Millisecond
 )
 
-// hostsOf finds the names of members in what their processes are told, and the
-// addresses that they have to resolve to: a script's first connection to a name that
-// DNS does not know yet is often its last. Frameworks are told addresses; names come
-// with --compat alone.
+// hostsOf finds the names of members in the settings of their processes, and the addresses to which
+// these names must resolve. A script often gives up if its first connection uses a name that DNS
+// does not know yet. Frameworks get addresses; only --compat uses names.
 func hostsOf(processes []framework.Process, rank int, table []barrier.Card) map[string]string {
 	addresses := map[string]string{}
 	for _, m := range table {
@@ -51,8 +50,8 @@ func notInHost(r rune) bool {
 	return r != '-' && r != '.' && (r < 'a' || r > 'z') && (r < '0' || r > '9')
 }
 
-// awaitHosts returns when each host resolves to its address by lookup, or with those
-// that do not: when hostsTime is over, and when ctx ends.
+// awaitHosts waits until lookup resolves each host to its address. After hostsTime, or when ctx
+// ends, it returns an error with the hosts that do not resolve.
 func awaitHosts(ctx context.Context, hosts map[string]string, lookup func(context.Context, string) ([]string, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, hostsTime)
 	defer cancel()

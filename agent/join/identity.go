@@ -11,12 +11,12 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// source is where a rank may come from, in the order in which they count.
+// source is a possible source of the rank. Sources are in order of precedence.
 type source struct{ name, value string }
 
-// Identify finds the rank, and where rank 0 is, from what the pod says of itself;
-// env is os.Getenv, hosts the text of /etc/hosts. What the flags have set counts
-// first, and must not contradict what the cluster has set.
+// Identify finds the rank, and the address of rank 0, from what the pod knows about itself. env is
+// os.Getenv, and hosts is the text of /etc/hosts. Flags take precedence, and must not contradict
+// what the cluster has set.
 func (c *Config) Identify(env func(string) string, hosts string) error {
 	if c.Workers < 1 {
 		return usage("--workers=4, or MUSTER_WORKERS=4 in the pod's environment", "how many members the job has is not known")
@@ -41,8 +41,8 @@ func (c *Config) Identify(env func(string) string, hosts string) error {
 	return c.findCoordinator(hosts)
 }
 
-// indexedJob returns the name of the Indexed Job that made a pod. Kubernetes calls
-// the pod's host JOB-INDEX.
+// indexedJob returns the name of the Indexed Job that created a pod. Kubernetes sets the pod's host
+// name to JOB-INDEX.
 func indexedJob(host, index string) string {
 	if job, ok := strings.CutSuffix(host, "-"+index); ok && index != "" {
 		return job
@@ -50,9 +50,9 @@ func indexedJob(host, index string) string {
 	return ""
 }
 
-// findRank takes the first source that has a number. Two that the cluster or the
-// user has set and that differ are a mistake; the host name counts last, and
-// contradicts nobody: it may be anything.
+// findRank takes the first source that has a number. Two sources from the cluster or the user that
+// differ are an error. The host name comes last and never contradicts another source, because it
+// may be anything.
 func (c *Config) findRank(env func(string) string) error {
 	given := ""
 	if c.Rank >= 0 {
@@ -92,7 +92,7 @@ func (c *Config) findRank(env func(string) string) error {
 		"which rank this is is not known: the host name %q has no number at its end", c.Host)
 }
 
-// trailing is the number at the end of a name, -1 when there is none.
+// trailing returns the number at the end of a name, or -1.
 func trailing(name string) int {
 	stem := strings.TrimRight(name, "0123456789")
 	n, err := strconv.ParseInt(name[len(stem):], 10, 32)
@@ -102,8 +102,8 @@ func trailing(name string) int {
 	return int(n)
 }
 
-// findCoordinator names rank 0: as told, else by our own host name with the rank
-// 0 in it, and the domain that the kubelet has written beside it.
+// findCoordinator determines the address of rank 0: as given, else our own host name with rank 0 in
+// it and the domain that the kubelet has written beside it.
 func (c *Config) findCoordinator(hosts string) error {
 	if c.Coordinator != "" {
 		if _, _, err := net.SplitHostPort(c.Coordinator); err != nil && !strings.Contains(c.Coordinator, ":") {
@@ -124,8 +124,8 @@ func (c *Config) findCoordinator(hosts string) error {
 	return nil
 }
 
-// domainOf finds the domain of a host in the text of /etc/hosts: for a pod with a
-// subdomain the kubelet writes "ADDRESS host.subdomain.namespace.svc.cluster.local host".
+// domainOf finds the domain of a host in the text of /etc/hosts. For a pod with a subdomain the
+// kubelet writes "ADDRESS host.subdomain.namespace.svc.cluster.local host".
 func domainOf(host, hosts string) string {
 	for line := range strings.Lines(hosts) {
 		line, _, _ = strings.Cut(line, "#")
@@ -139,8 +139,8 @@ func domainOf(host, hosts string) string {
 	return ""
 }
 
-// addressOf finds the address of a host in the text of /etc/hosts, where the
-// kubelet writes the pod's; loopback is nobody's address.
+// addressOf finds the address of a host in the text of /etc/hosts, where the kubelet writes the
+// pod's. It ignores loopback addresses, because no other pod can use them.
 func addressOf(host, hosts string) string {
 	for line := range strings.Lines(hosts) {
 		line, _, _ = strings.Cut(line, "#")

@@ -19,16 +19,15 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// failGrace bounds the time between TERM and KILL when an attempt has failed: its
-// peers are gone, and the next one waits.
+// failGrace limits the time between TERM and KILL after an attempt has failed: its peers are gone,
+// and the next attempt waits.
 const failGrace = 10 * time.Second
 
-// deliverTime is how long a member that goes stays to tell its last news.
+// deliverTime is how long a leaving member stays to send its last news.
 const deliverTime = 2 * time.Second
 
-// lead is what rank 0 does besides being a member: it calls the roll, runs the
-// group over the seats, and decides what follows. It touches no process: the
-// orders do.
+// lead is what rank 0 does besides being a member: it waits for all members, runs the group over
+// their seats, and decides what follows. It starts and stops no process itself; the orders do.
 type lead struct {
 	cfg   Config
 	coord *barrier.Coordinator
@@ -36,15 +35,15 @@ type lead struct {
 	say   func(format string, words ...any)
 
 	account retry.Account
-	base    int           // attempts that a former coordinator has run
-	past    []retry.Tried // attempts that failed, those of a former coordinator too
+	base    int           // number of attempts under a former coordinator
+	past    []retry.Tried // failed attempts, including those of a former coordinator
 	ports   *ports
 
-	quit chan struct{} // closed when rank 0's pod is told to stop
+	quit chan struct{} // closed when the pod of rank 0 is told to stop
 
 	mu        sync.Mutex
-	group     *group.Group       // that runs
-	interrupt context.CancelFunc // of a barrier
+	group     *group.Group       // the running group
+	interrupt context.CancelFunc // ends the wait for a barrier
 	sessions  map[*session]bool
 	orders    map[int]*work // by rank
 	leavers   map[int]bool  // ranks whose pods were told to stop
@@ -60,8 +59,8 @@ func newLead(cfg Config, coord *barrier.Coordinator, here place, say func(string
 	return l, nil
 }
 
-// run leads the job to its end and tells it to everyone, or as far as rank 0's pod
-// is told to stop: then its replacement goes on.
+// run leads the job to its end and tells every member. If rank 0's pod is told to stop, its
+// replacement continues.
 func (l *lead) run(ctx context.Context) {
 	o := l.attempts(ctx)
 	if o.Phase == barrier.PhaseOver {
@@ -80,11 +79,11 @@ func (l *lead) run(ctx context.Context) {
 	}
 }
 
-// farewellTime is how long rank 0 stays for members that have not heard the end.
+// farewellTime is how long rank 0 stays for members that have not received the end.
 const farewellTime = barrier.Quiet + 3*time.Second
 
-// attempts runs the group until it has succeeded, or is not to be run again. What
-// it returns is the job's end.
+// attempts runs the group until it has succeeded, or will not be restarted. It returns the end of
+// the job.
 func (l *lead) attempts(ctx context.Context) barrier.Order {
 	for o := (barrier.Order{}); ; {
 		table, failed := l.gather(ctx, o)
@@ -112,8 +111,8 @@ func (l *lead) attempts(ctx context.Context) barrier.Order {
 	}
 }
 
-// gather fills the barrier for the attempt of o. Members that have run one under
-// a former coordinator make it the next after that.
+// gather waits for all members, for the attempt of o. If members have run attempts under a former
+// coordinator, it uses the next number after those.
 func (l *lead) gather(ctx context.Context, o barrier.Order) ([]barrier.Card, *barrier.Order) {
 	within, cancel := context.WithCancel(ctx)
 	if l.cfg.Timeout > 0 {
@@ -139,7 +138,7 @@ func (l *lead) gather(ctx context.Context, o barrier.Order) ([]barrier.Card, *ba
 	return nil, &failed
 }
 
-// attempt runs the group once. failed: it cannot be run at all.
+// attempt runs the group once. failed is set if it cannot be run at all.
 func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Order) (group.Result, *barrier.Order) {
 	if failed := l.inherit(table, o); failed != nil {
 		return group.Result{}, failed
@@ -177,8 +176,8 @@ func (l *lead) attempt(ctx context.Context, table []barrier.Card, o *barrier.Ord
 	return result, nil
 }
 
-// part has the others asked to end when a rank's pod was told to stop: ranks that save together
-// need each other.
+// part asks the other members to end when the pod of a rank was told to stop, because ranks that
+// save together need each other.
 func (l *lead) part(g *group.Group, rank int, launch framework.Launch, run barrier.Order) {
 	if launch.Any || l.cfg.Workers == 1 || l.quits() {
 		return
@@ -186,11 +185,11 @@ func (l *lead) part(g *group.Group, rank int, launch framework.Launch, run barri
 	card := run.Table[rank]
 	run.Why = fmt.Sprintf("rank %d on %s was told to stop: %s", rank, card.Name, reap.Stopping("the other ranks", l.cfg.Grace))
 	run.Table = nil
-	_ = l.coord.Tell(run) // it is told again with the end
+	_ = l.coord.Tell(run) // it is sent again with the end
 	g.Leave(card.Name, l.cfg.Grace)
 }
 
-// over is the end of a job that cannot be run.
+// over returns the end of a job that cannot be run.
 func over(o barrier.Order, err error) *barrier.Order {
 	end := barrier.Order{Phase: barrier.PhaseOver, Attempt: o.Attempt, Code: names.ExitBug, Why: err.Error()}
 	if f := (*failure.Failure)(nil); errors.As(err, &f) {
@@ -199,7 +198,7 @@ func over(o barrier.Order, err error) *barrier.Order {
 	return &end
 }
 
-// groupOf makes the group's members out of the launch's processes.
+// groupOf makes the members of the group from the processes of the launch.
 func (l *lead) groupOf(table []barrier.Card, launch framework.Launch, run barrier.Order) group.Config {
 	cfg := group.Config{Any: launch.Any, Grace: l.cfg.Grace, FailGrace: min(l.cfg.Grace, failGrace), Patience: cmp.Or(l.cfg.Timeout, Defaults().Timeout),
 		OnWait: func(label, address string, soFar time.Duration) {
@@ -208,7 +207,7 @@ func (l *lead) groupOf(table []barrier.Card, launch framework.Launch, run barrie
 		OnFailure: func(f group.Failure, others int) {
 			run.Table, run.Why = nil, f.Sentence()+besides(others)
 			if l.cfg.Workers > 1 {
-				_ = l.coord.Tell(run) // it is told again with the end
+				_ = l.coord.Tell(run) // it is sent again with the end
 			}
 		},
 	}
@@ -230,8 +229,8 @@ func besides(others int) string {
 	return fmt.Sprintf(" (and %d more failed)", others)
 }
 
-// leave says that rank 0's pod is told to stop: the group stops with it, and the
-// others wait for its replacement.
+// leave records that the pod of rank 0 is told to stop. The group stops with it, and the other
+// members wait for its replacement.
 func (l *lead) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// cardOf is what this member tells of itself.
+// cardOf returns the card of this member.
 func (c Config) cardOf(instance string) barrier.Card {
 	card := barrier.Card{Rank: c.Rank, Name: c.PodName, Host: c.Host, Address: c.PodIP, Slots: c.Slots,
 		Instance: instance, Job: c.meets, Size: c.Workers, Settings: c.settings(), Interface: c.Interface,
@@ -20,7 +20,7 @@ func (c Config) cardOf(instance string) barrier.Card {
 	return card
 }
 
-// interfaceOf names the network interface that holds an address, "" if none does.
+// interfaceOf returns the network interface with an address, or "".
 func interfaceOf(address string) string {
 	list, err := net.Interfaces()
 	if err != nil {
@@ -40,7 +40,7 @@ func interfaceOf(address string) string {
 	return ""
 }
 
-// ownPath is where this binary lies.
+// ownPath returns the path of this binary.
 func ownPath() string {
 	path, err := os.Executable()
 	if err != nil {

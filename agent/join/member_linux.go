@@ -17,33 +17,33 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// member is this pod's part: it hears orders, runs the processes that are its
-// own, and tells how they are. One goroutine, loop, owns all of it.
+// member is the part of this pod: it receives orders, runs its own processes, and reports their
+// state. One goroutine, loop, owns all of it.
 type member struct {
 	cfg      Config
 	here     place
 	reaper   *reap.Reaper
 	client   *barrier.Member
-	lead     *lead // nil but on rank 0
+	lead     *lead // only on rank 0; else nil
 	instance string
 	say      func(format string, words ...any)
 
-	order   barrier.Order // the newest that counts
-	by      string        // the coordinator that told it
-	said    string        // the last reason that was printed
+	order   barrier.Order // the newest valid order
+	by      string        // the coordinator that sent it
+	said    string        // the last printed reason
 	news    barrier.News
-	past    json.RawMessage // attempts that failed, as rank 0 has told them
-	settled bool            // the attempt was over before rank 0 was lost, if it was
+	past    json.RawMessage // failed attempts, as reported by rank 0
+	settled bool            // if rank 0 was lost: the attempt was over before that
 
 	crew     *crew
 	ends     []end
 	broken   string
-	unnamed  chan struct{} // closed when what is started finds the names it is told; nil: it does
-	held     []int         // to be started then
+	unnamed  chan struct{} // closed when the names for the processes resolve; nil: they do
+	held     []int         // processes to start then
 	clearing <-chan struct{}
-	hurry    context.CancelFunc // of what is being cleared
+	hurry    context.CancelFunc // shortens the running clear
 
-	away      error // nil: rank 0 is there
+	away      error // nil: rank 0 is connected
 	began     time.Time
 	deadline  *time.Timer // of the barrier
 	extended  bool
@@ -53,7 +53,7 @@ type member struct {
 	lastWords time.Time
 }
 
-// loop runs until the member has an end, and nothing of it lives.
+// loop runs until the member has ended and none of its processes is left.
 func (m *member) loop(ctx context.Context, signals worker.Signals, refused <-chan error) barrier.Order {
 	m.deadline, m.lease = stopped(), stopped()
 	defer m.deadline.Stop()
@@ -102,7 +102,7 @@ func stopped() *time.Timer {
 	return t
 }
 
-// hear takes what the coordinator, or the connection to it, says.
+// hear handles an event of the coordinator, or of the connection to it.
 func (m *member) hear(ctx context.Context, e barrier.Event) {
 	switch {
 	case e.Order != nil:
@@ -120,7 +120,7 @@ func (m *member) hear(ctx context.Context, e barrier.Event) {
 	}
 }
 
-// obey carries an order out.
+// obey carries out an order.
 func (m *member) obey(ctx context.Context, o barrier.Order) {
 	if o.Why != "" && o.Why != m.said && o.Phase != barrier.PhaseOver && m.news.Attempt >= 0 {
 		m.said = o.Why
@@ -143,14 +143,14 @@ func (m *member) obey(ctx context.Context, o barrier.Order) {
 			m.begin(o)
 		}
 	case barrier.PhaseOver:
-		if m.by == o.By { // else it is the end of a life before ours
+		if m.by == o.By { // otherwise it is the end of an earlier life
 			m.verdict = &o
 			m.clear(ctx, wire.ReasonStopped, syscall.SIGTERM, min(m.cfg.Grace, failGrace))
 		}
 	}
 }
 
-// begin prepares an attempt; what is started is told by work.
+// begin prepares an attempt. Later work says which processes to start.
 func (m *member) begin(o barrier.Order) {
 	m.deadline.Stop()
 	m.ends, m.broken, m.settled = nil, "", false
@@ -182,7 +182,7 @@ func (m *member) work(text []byte) {
 		return
 	}
 	if m.unnamed != nil {
-		m.held = w.Start // what the lead wants is told whole, again and again
+		m.held = w.Start // the lead sends the complete list each time
 	} else {
 		m.startAll(w.Start)
 	}
@@ -209,14 +209,14 @@ func (m *member) start(i int) {
 	}
 	spec := reap.Spec{Argv: p.Argv, Env: env, Dir: m.cfg.Chdir, Setsid: true, OOMScoreAdj: worker.RankOOMScore(), Files: []*os.File{nil, os.Stdout, os.Stderr}}
 	if m.cfg.Workers == 1 && len(m.crew.launch.Processes) == 1 {
-		// As under any small init: what we read it reads, a terminal too.
+		// As under any small init, the process reads our standard input, including a terminal.
 		spec.Files[0] = os.Stdin
 		spec.Setsid = !isTerminal(0)
 	}
 	m.crew.start(i, spec)
 }
 
-// ended takes the end of a process down and tells it.
+// ended records the end of a process and reports it.
 func (m *member) ended(e end) {
 	m.ends = append(m.ends, m.crew.note(e))
 	m.report()
@@ -227,7 +227,7 @@ func (m *member) report() {
 	m.client.Report(m.news)
 }
 
-// clear begins to end whatever runs, once.
+// clear starts to stop all processes, once.
 func (m *member) clear(ctx context.Context, reason string, sig syscall.Signal, grace time.Duration) {
 	if m.clearing != nil {
 		return
@@ -241,8 +241,8 @@ func (m *member) clear(ctx context.Context, reason string, sig syscall.Signal, g
 	m.clearing = m.crew.clear(ctx, reason, sig, grace, m.say)
 }
 
-// cleared: nothing of the attempt lives. Its last ends are taken down, but for
-// processes that the kernel does not let go.
+// cleared is called when no process of the attempt is left. It records the last ends, except of
+// processes that the kernel does not release.
 func (m *member) cleared() {
 	gone := make(chan struct{})
 	go func() {
@@ -266,8 +266,8 @@ func (m *member) cleared() {
 	m.rest()
 }
 
-// rest is where a member is of which nothing runs: it is ready for the next
-// attempt, or goes.
+// rest is called when no process of the member runs: the member is ready for the next attempt, or
+// ends.
 func (m *member) rest() {
 	m.lease.Stop()
 	switch {
@@ -276,7 +276,7 @@ func (m *member) rest() {
 	case m.verdict == nil && !m.news.Ready:
 		m.news.Ready = true
 		m.began = time.Now()
-		if m.lead == nil && m.cfg.Timeout > 0 { // rank 0 has the barrier's own
+		if m.lead == nil && m.cfg.Timeout > 0 { // rank 0 has the deadline of the barrier itself
 			m.deadline.Reset(m.cfg.Timeout)
 			m.extended = false
 		}
@@ -284,7 +284,7 @@ func (m *member) rest() {
 	m.report()
 }
 
-// farewell is the end of a member that was told to stop.
+// farewell returns the end of a member that was told to stop.
 func (m *member) farewell() *barrier.Order {
 	o := barrier.Order{Code: 128 + int(m.leaving), Why: fmt.Sprintf("told to stop by %s", proc.SignalName(m.leaving))}
 	if m.cfg.Workers == 1 && len(m.ends) == 1 {
@@ -293,8 +293,8 @@ func (m *member) farewell() *barrier.Order {
 	return &o
 }
 
-// told carries out a signal from outside: a drain, a preemption, a deletion. The
-// second means at once.
+// told handles a signal from outside: a drain, a preemption, a deletion. The second signal kills at
+// once.
 func (m *member) told(ctx context.Context, sig syscall.Signal) {
 	if m.leaving != 0 {
 		if m.hurry != nil {

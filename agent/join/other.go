@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Run is the member role; it needs Linux.
+// Run returns an error, because the member role needs Linux.
 func Run(context.Context, Config, func(string, ...any)) (int, error) {
 	return names.ExitUsage, errors.New("join: members run on Linux only")
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// mostPast are the attempts that members are told of: the first half, in which the cause may
-// be, and the last. mostWhy bounds each one's reason in bytes: every member holds all of them.
+// mostPast is how many attempts members are told: half of them the first ones, which may hold the
+// cause, and half the last ones. mostWhy limits the reason of each in bytes. Both are limited
+// because every member holds all of them.
 const (
 	mostPast = 8
 	mostWhy  = 500
 )
 
-// remember adds an attempt that has ended to those before it.
+// remember adds a finished attempt to the earlier ones.
 func remember(past []retry.Tried, one retry.Tried) []retry.Tried {
 	one.Why = retry.Clip(one.Why, mostWhy)
 	past = append(slices.Clone(past), one)
@@ -26,7 +27,7 @@ func remember(past []retry.Tried, one retry.Tried) []retry.Tried {
 	return past
 }
 
-// pastIn reads attempts that were told; none where another release told them otherwise.
+// pastIn decodes earlier attempts. It returns none if another release encoded them differently.
 func pastIn(told json.RawMessage) []retry.Tried {
 	var past []retry.Tried
 	if json.Unmarshal(told, &past) != nil {
@@ -35,9 +36,9 @@ func pastIn(told json.RawMessage) []retry.Tried {
 	return past
 }
 
-// concluded returns the attempts of a job that ended with that order, the last one included.
-// tried holds the attempts that the member was told of. last is the newest attempt in which
-// the member took part; -1: none.
+// concluded returns the attempts of a job that ended with that order, including the last. tried
+// holds the attempts that the member was told. last is the newest attempt in which the member took
+// part, or -1.
 func concluded(o barrier.Order, tried json.RawMessage, last int) []retry.Tried {
 	past := pastIn(tried)
 	attempt := o.Attempt
@@ -52,13 +53,13 @@ func concluded(o barrier.Order, tried json.RawMessage, last int) []retry.Tried {
 	return remember(past, retry.Tried{Attempt: attempt, Code: o.Code, Why: whyOf(o), Counted: true})
 }
 
-// origin is where the end of an attempt began, as far as that is known.
+// origin is where the end of an attempt began, if known.
 type origin struct {
 	worker string // pod name
 	rank   string // "rank 3", "ps 0"
 }
 
-// tried is the attempt of o, which has ended so.
+// tried returns the attempt of o, which has ended with e.
 func tried(o barrier.Order, e retry.End, from origin) retry.Tried {
 	code := e.Code
 	if code == 0 {

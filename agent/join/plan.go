@@ -13,15 +13,15 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// place is what one member knows of where it runs.
+// place is what a member knows about its container.
 type place struct {
-	dir, temp string // private directory, TMPDIR or ""
-	agent     string // our own path
+	dir, temp string // private directory; TMPDIR or ""
+	agent     string // path of this binary
 	env       []string
 }
 
-// launchOf computes what an attempt starts, and where: from the same table every
-// member computes the same.
+// launchOf computes what an attempt starts, and where. Every member computes the same from the same
+// table.
 func (c Config) launchOf(table []barrier.Card, attempt, port int, here place) (framework.Launch, error) {
 	f, err := c.framework()
 	if err != nil {
@@ -45,8 +45,7 @@ func (c Config) launchOf(table []barrier.Card, attempt, port int, here place) (f
 	return launch, nil
 }
 
-// rehearse says what would be wrong with any launch of this Config, before the
-// members have met.
+// rehearse returns an error that any launch of this Config would have, before the members have met.
 func (c Config) rehearse() error {
 	var table []barrier.Card
 	for rank := range c.Workers {
@@ -70,7 +69,7 @@ func (c Config) clusterOf(table []barrier.Card, attempt, port int, here place) (
 	for i, m := range table {
 		node := framework.Node{Name: m.Name, Host: m.Host, IP: m.Address, Slots: m.Slots, Index: i, Interface: m.Interface}
 		if node.IP == "" {
-			node.IP = "127.0.0.1" // a job of one that has no address
+			node.IP = "127.0.0.1" // a job of one member without an address
 		}
 		if node.Host == "" {
 			node.Host = node.IP
@@ -86,7 +85,7 @@ func (c Config) clusterOf(table []barrier.Card, attempt, port int, here place) (
 	return cluster, nil
 }
 
-// labelOf names a process in sentences, as agent run does.
+// labelOf names a process in sentences, like agent run.
 func labelOf(p framework.Process) string {
 	if p.Rank >= 0 {
 		return fmt.Sprintf("rank %d", p.Rank)
@@ -94,9 +93,9 @@ func labelOf(p framework.Process) string {
 	return fmt.Sprintf("%s %d", p.Role, p.Index)
 }
 
-// environment is what one process starts with: the container's own, without the
-// token; what the user has set for it; and what its framework reads, where the
-// user has not decided that. files is the directory of the launch's files.
+// environment returns the environment of one process. It is the container's without the token, then
+// the user's variables for it, then those of its framework that the user has not set. files is the
+// directory of the launch's files.
 func (c Config) environment(p framework.Process, attempt int, files string, here place) (env, warnings []string) {
 	own := append(withoutToken(here.env), c.Env...)
 	var user []string
@@ -116,7 +115,7 @@ func (c Config) environment(p framework.Process, attempt int, files string, here
 	return proc.LastOfEach(own), warnings
 }
 
-// withoutToken leaves the job's token out.
+// withoutToken removes the job's token.
 func withoutToken(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, names.EnvToken+"=") })
 }

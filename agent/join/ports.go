@@ -6,21 +6,21 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// Blocks of ports lie below the kernel's ephemeral ones (32768 and up).
+// Blocks of ports are below the kernel's ephemeral ports (32768 and up).
 const (
 	firstPort = 20000
 	blocks    = 11
 )
 
-// ports gives each attempt a block that the last ten attempts did not have: a
-// port that was used within a minute cannot be bound.
+// ports gives each attempt a block that the last ten attempts did not use, because a port cannot be
+// bound again within a minute of its last use.
 type ports struct {
 	first int // --port; 0: chosen
 	order []int
 	next  int
 }
 
-// newPorts leaves out what a former coordinator has used last.
+// newPorts avoids the block that a former coordinator used last.
 func newPorts(first, used int) *ports {
 	p := &ports{first: first, order: rand.Perm(blocks)}
 	if used != 0 && first == 0 {
@@ -36,8 +36,8 @@ func newPorts(first, used int) *ports {
 	return p
 }
 
-// take is the first port of the next attempt's block. Blocks behind a port that
-// the user gave follow it, as far as there are any, and begin anew then.
+// take returns the first port of the next attempt's block. If the user gave a port, the following
+// blocks come after it as far as possible, then start over.
 func (p *ports) take() int {
 	n := p.next
 	p.next++

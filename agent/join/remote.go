@@ -18,12 +18,12 @@ import (
 type chair struct {
 	lead     *lead
 	rank     int
-	instance string // who sat there when the attempt began
+	instance string // the instance in the seat when the attempt began
 	attempt  int
 	process  int
 }
 
-// session is one process at a member, as the group sees it.
+// session is one process of a member, as the group sees it.
 type session struct {
 	chair
 	once  sync.Once
@@ -32,7 +32,7 @@ type session struct {
 	err   error
 }
 
-// Open implements group.Opener: the member is told to start the process.
+// Open implements group.Opener. It tells the member to start the process.
 func (c chair) Open(context.Context, string, wire.Spec, io.Writer, io.Writer) (group.Session, error) {
 	s := &session{chair: c, ended: make(chan struct{})}
 	c.lead.mu.Lock()
@@ -42,7 +42,7 @@ func (c chair) Open(context.Context, string, wire.Spec, io.Writer, io.Writer) (g
 	return s, nil
 }
 
-// hand changes what the member is told.
+// hand changes the work of the member.
 func (c chair) hand(change func(*work)) {
 	c.lead.mu.Lock()
 	defer c.lead.mu.Unlock()
@@ -77,13 +77,13 @@ func (s *session) close(exit wire.ExitRecord, err error) {
 	})
 }
 
-// lostError says that a member was lost.
+// lostError reports that a member was lost.
 type lostError struct{ why string }
 
 func (e *lostError) Error() string { return e.why }
 
-// follow closes the sessions whose processes have ended, or whose members are
-// gone, until ctx ends. leave is called with each rank whose pod has been told to stop.
+// follow closes the sessions whose processes have ended or whose members are gone, until ctx ends.
+// It calls leave with each rank whose pod was told to stop.
 func (l *lead) follow(ctx context.Context, table []barrier.Card, leave func(rank int)) {
 	for {
 		changed := l.coord.Changed()
@@ -103,8 +103,8 @@ func (l *lead) follow(ctx context.Context, table []barrier.Card, leave func(rank
 	}
 }
 
-// settle looks at every session that is open; it returns when to look again even
-// if nothing changes, and the ranks whose pods have been told to stop since.
+// settle checks every open session. It returns when to check again even without a change, and the
+// ranks whose pods have been told to stop since.
 func (l *lead) settle(seats []barrier.Seat, table []barrier.Card, now time.Time) (next time.Duration, leaves []int) {
 	next = time.Hour
 	l.mu.Lock()
@@ -119,7 +119,7 @@ func (l *lead) settle(seats []barrier.Seat, table []barrier.Card, now time.Time)
 		seat := seats[s.rank]
 		if told[s.rank] == nil {
 			d := &done{Attempt: -1}
-			_ = json.Unmarshal(seat.News.Work, d) // of another release, and says nothing then
+			_ = json.Unmarshal(seat.News.Work, d) // from another release; it then counts as empty
 			told[s.rank] = d
 		}
 		exit, err, ended := s.judge(seat, told[s.rank], l.cfg.Lease, now)
@@ -133,7 +133,7 @@ func (l *lead) settle(seats []barrier.Seat, table []barrier.Card, now time.Time)
 	return next, leaves
 }
 
-// judge says whether the session's process has ended, as its seat tells.
+// judge reports whether the session's process has ended, according to its seat.
 func (s *session) judge(seat barrier.Seat, told *done, lease time.Duration, now time.Time) (exit wire.ExitRecord, err error, ended bool) {
 	if seat.Card.Instance != s.instance {
 		return exit, &lostError{absenceOf(seat, barrier.Card{Instance: s.instance})}, true

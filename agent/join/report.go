@@ -9,16 +9,16 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// Report is what --report FILE holds: how the job ended, as this member has heard it.
+// Report is the content of --report FILE: how the job ended, as this member knows it.
 type Report struct {
 	Exit     int           `json:"exit"`
 	Why      string        `json:"why,omitempty"`
 	Member   int           `json:"member"`   // the rank of this member
 	Workers  int           `json:"workers"`  // members of the job
-	Attempts []retry.Tried `json:"attempts"` // in their order, at most eight: the first and the last
+	Attempts []retry.Tried `json:"attempts"` // in order, at most eight: the first and the last
 }
 
-// saveReport writes the report of a member's end, where one is asked for.
+// saveReport writes the report of a member's end, if requested.
 func (c Config) saveReport(o barrier.Order, past []retry.Tried) error {
 	if c.Report == "" {
 		return nil
@@ -33,7 +33,7 @@ func (c Config) saveReport(o barrier.Order, past []retry.Tried) error {
 	return nil
 }
 
-// checkReport looks before the run whether the report can be written.
+// checkReport checks before the run that the report can be written.
 func (c Config) checkReport() error {
 	if c.Report == "" {
 		return nil

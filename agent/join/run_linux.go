@@ -23,11 +23,11 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// Run is the member role. say prints one line for people. It returns the exit
-// code; the error, a *failure.Failure, says why it is not 0 in one sentence, which says
-// more than the command itself has printed.
+// Run is the member role. say prints one line for people. Run returns the exit code. If that is not
+// 0, the error is a *failure.Failure that says why in one sentence, unless the command has already
+// printed all there is to say.
 func Run(ctx context.Context, cfg Config, say func(format string, words ...any)) (int, error) {
-	// Signals first: until they are taken, TERM ends PID 1 with code 2.
+	// Take signals first: until then, TERM ends PID 1 with exit code 2.
 	signals := worker.TakeSignals()
 	defer signals.GiveBack()
 	if os.Getpid() != 1 {
@@ -44,7 +44,7 @@ func Run(ctx context.Context, cfg Config, say func(format string, words ...any))
 	defer wg.Wait()
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	wg.Go(func() { _ = reaper.Run(inner) }) // it fails only when it runs already
+	wg.Go(func() { _ = reaper.Run(inner) }) // fails only if it runs already
 
 	m := &member{cfg: cfg, here: here, reaper: reaper, say: say, instance: wire.NewID(), news: barrier.News{Attempt: -1}}
 	card := cfg.cardOf(m.instance)
@@ -70,7 +70,8 @@ func Run(ctx context.Context, cfg Config, say func(format string, words ...any))
 	return m.ending(o)
 }
 
-// leave lets the last news go out; on rank 0, until the others have heard the end.
+// leave waits until the last news are sent and, on rank 0, until the other members have received
+// the end.
 func (m *member) leave(ctx context.Context, led <-chan struct{}) {
 	if m.away == nil {
 		flush, cancel := context.WithTimeout(ctx, deliverTime)
@@ -85,7 +86,7 @@ func (m *member) leave(ctx context.Context, led <-chan struct{}) {
 	defer patience.Stop()
 	for {
 		select {
-		case <-m.client.Events(): // nothing is obeyed any more
+		case <-m.client.Events(): // no order counts anymore
 		case <-led:
 			return
 		case <-patience.C:
@@ -94,10 +95,10 @@ func (m *member) leave(ctx context.Context, led <-chan struct{}) {
 	}
 }
 
-// mostWords keeps below the 4096 bytes of a termination message that the kubelet reads.
+// mostWords stays below the 4096 bytes of a termination message that the kubelet reads.
 const mostWords = 4000
 
-// ending puts the end into an exit code and a sentence, unless it has been said.
+// ending returns the exit code, and a sentence unless the end has been reported already.
 func (m *member) ending(o barrier.Order) (int, error) {
 	why := whyOf(o)
 	words := why
@@ -115,7 +116,7 @@ func (m *member) ending(o barrier.Order) (int, error) {
 	}
 	plain := m.cfg.Workers == 1 && m.cfg.MaxRestarts == 0 && len(m.ends) == 1 && m.ends[0].Exit.Error == "" && m.ends[0].Exit.OOM == 0
 	if o.Code == 0 || why == "" || plain || why == m.said && o.Hint == "" {
-		return o.Code, nil // a job of one says no more than any small init
+		return o.Code, nil // a job of one member prints no more than any small init
 	}
 	return o.Code, &failure.Failure{Code: o.Code, Err: errors.New(why), Way: o.Hint}
 }
@@ -133,7 +134,7 @@ func placeOf() (place, error) {
 	return place{dir: dir, temp: temp, agent: ownPath(), env: worker.Environment(os.Environ(), dir, temp)}, nil
 }
 
-// dialTo makes connections to the coordinator, whose name may resolve late.
+// dialTo connects to the coordinator, whose name may resolve late.
 func dialTo(address string) func(context.Context) (net.Conn, error) {
 	const dialTime = 3 * time.Second
 	return func(ctx context.Context) (net.Conn, error) {
@@ -142,11 +143,11 @@ func dialTo(address string) func(context.Context) (net.Conn, error) {
 	}
 }
 
-// serve makes this member the one that leads. Its own way to the barrier is a
-// pipe within this process; for a job of one it is the only one.
+// serve makes this member the lead. Its own connection to the barrier is a pipe within this
+// process. In a job of one member that is the only connection.
 func (m *member) serve(ctx context.Context, wg *sync.WaitGroup, refused chan<- error) (func(context.Context) (net.Conn, error), chan struct{}, error) {
 	if m.cfg.Workers == 1 {
-		m.cfg.Token = fmt.Appendf(nil, "%x%x", rand.Uint64(), rand.Uint64()) // nobody else is there to know it
+		m.cfg.Token = fmt.Appendf(nil, "%x%x", rand.Uint64(), rand.Uint64()) // no other member needs it
 	}
 	coord := barrier.NewCoordinator(barrier.Config{Size: m.cfg.Workers, Token: m.cfg.Token, Name: m.cfg.PodName, Job: m.cfg.meets,
 		Settings: m.cfg.settings(), Instance: m.instance, Troubled: func(err error) {
@@ -158,7 +159,7 @@ func (m *member) serve(ctx context.Context, wg *sync.WaitGroup, refused chan<- e
 		}, Deaf: func(err error) {
 			select {
 			case refused <- &barrier.Refusal{Code: names.ExitBug, Text: err.Error()}:
-			default: // this member ends already
+			default: // this member is ending already
 			}
 		}})
 	if m.cfg.Workers > 1 {
@@ -166,7 +167,7 @@ func (m *member) serve(ctx context.Context, wg *sync.WaitGroup, refused chan<- e
 		if err != nil {
 			return nil, nil, err
 		}
-		wg.Go(func() { _ = coord.Serve(ctx, l) }) // Deaf has told
+		wg.Go(func() { _ = coord.Serve(ctx, l) }) // Deaf has reported it
 	} else {
 		wg.Go(func() { coord.Rest(ctx) })
 	}
@@ -187,8 +188,7 @@ func (m *member) serve(ctx context.Context, wg *sync.WaitGroup, refused chan<- e
 	}, led, nil
 }
 
-// listen opens rank 0's port: on every address, or on loopback alone where the
-// members are told that.
+// listen opens the port of rank 0 on every address, or only on loopback if the members use that.
 func listen(coordinator string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(coordinator)
 	if err != nil {
@@ -205,7 +205,7 @@ func listen(coordinator string) (net.Listener, error) {
 	return l, nil
 }
 
-// check looks whether the members' way to rank 0 leads here, or to another rank 0.
+// check finds out whether the members' address of rank 0 leads here, or to another rank 0.
 func (m *member) check(ctx context.Context, card barrier.Card, refused chan<- error) {
 	const every = 2 * time.Second
 	dial := dialTo(m.cfg.Coordinator)

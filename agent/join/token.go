@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// mostToken bounds what is read of a token's file.
+// mostToken is the limit in bytes of a token file.
 const mostToken = 4 << 10
 
-// ReadToken takes the job's token from a file, or where that is "" from the value
-// of MUSTER_TOKEN; blanks around it do not count. Errors name the file, never the
-// token.
+// ReadToken reads the job's token from a file, or, if path is "", from the value of MUSTER_TOKEN.
+// It removes surrounding white space. Errors name the file, never the token.
 func ReadToken(path, value string) ([]byte, error) {
 	if path == "" {
 		return []byte(strings.TrimSpace(value)), nil

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// firstWords is when a wait is mentioned, everyWords how often from then on.
+	// firstWords is when a wait is first reported, and everyWords how often after that.
 	firstWords = 5 * time.Second
 	everyWords = 30 * time.Second
 )
 
-// progress says for whom is waited, and why.
+// progress reports which members are missing, and why.
 func (m *member) progress() {
 	if m.crew != nil || m.verdict != nil || time.Since(m.began) < firstWords || time.Since(m.lastWords) < everyWords {
 		return
@@ -36,10 +36,10 @@ func (m *member) progress() {
 	}
 }
 
-// lateTime is how much longer a member waits than rank 0, whose word is everybody's.
+// lateTime is how much longer a member waits than rank 0, because rank 0 decides for all.
 const lateTime = time.Second
 
-// late ends a member whose barrier did not fill in time.
+// late ends a member whose barrier was not complete in time.
 func (m *member) late() {
 	if m.away == nil && !m.extended {
 		m.extended = true
@@ -57,8 +57,8 @@ func (m *member) late() {
 	m.report()
 }
 
-// cutOff ends the processes of a member that rank 0 has not been heard of for the
-// lease: the others count it as lost. With restarts it waits for the next attempt.
+// cutOff stops the processes of a member that has not heard from rank 0 for the lease, because the
+// others count it as lost. With restarts left it waits for the next attempt.
 func (m *member) cutOff(ctx context.Context) {
 	if m.crew == nil || m.away == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// absence lists those who are missing, "" if nobody is known to be.
+// absence lists the missing members, or returns "" if none are known.
 func absence(o barrier.Order) string {
 	var list []string
 	for _, a := range o.Absent {
@@ -24,7 +24,7 @@ func absence(o barrier.Order) string {
 	return text
 }
 
-// whyOf is the job's end in one sentence.
+// whyOf returns the end of the job in one sentence.
 func whyOf(o barrier.Order) string {
 	if list := absence(o); list != "" {
 		return o.Why + ": " + list
@@ -48,5 +48,5 @@ func unreachable(address string, err error) (why, hint string) {
 	return why, hint
 }
 
-// seconds writes a time for people.
+// seconds formats a duration for people.
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }

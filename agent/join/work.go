@@ -6,28 +6,28 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// work is what the lead wants of one member, whole.
+// work is the complete work that the lead wants from one member.
 type work struct {
 	Attempt int    `json:"attempt"`
 	Start   []int  `json:"start,omitempty"` // indexes of processes of the launch
 	Stop    []halt `json:"stop,omitempty"`
 }
 
-// halt ends one process and all that descends from it: TERM, after GraceMillis KILL.
+// halt stops one process and its descendants: TERM, then KILL after GraceMillis.
 type halt struct {
 	Process     int   `json:"process"`
 	GraceMillis int64 `json:"graceMillis"`
 }
 
-// done is what a member tells of an attempt, whole.
+// done is the complete state that a member reports about an attempt.
 type done struct {
 	Attempt int   `json:"attempt"`
 	Ends    []end `json:"ends,omitempty"`
-	// Broken says why the member cannot take part at all.
+	// Broken is the reason why the member cannot take part at all.
 	Broken string `json:"broken,omitempty"`
-	// Settled: the attempt was over before the member lost rank 0, if it did.
+	// Settled means that the attempt was over before the member lost rank 0.
 	Settled bool `json:"settled,omitempty"`
-	// Past are the attempts that failed before, as rank 0 has told them.
+	// Past lists the earlier failed attempts, as reported by rank 0.
 	Past json.RawMessage `json:"past,omitempty"`
 }
 
@@ -37,7 +37,7 @@ type end struct {
 	Exit    wire.ExitRecord `json:"exit"`
 }
 
-// text encodes what is made of numbers and strings only, for which there is no error.
+// text encodes a value of numbers and strings only, which cannot fail.
 func text(v any) []byte {
 	b, _ := json.Marshal(v)
 	return b
