@@ -12,11 +12,11 @@ const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = time.Second
 	dialTime   = 2 * time.Second
-	// tellEvery is how often it is said for whom a member waits.
+	// tellEvery is the time between two messages about an address for which a member waits.
 	tellEvery = 15 * time.Second
 )
 
-// dialTCP tries address from here.
+// dialTCP tries to connect to address from this process.
 func dialTCP(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
@@ -28,8 +28,8 @@ func dialTCP(ctx context.Context, address string) error {
 	return c.Close()
 }
 
-// await returns nil when something listens at a member's address, and an error
-// with a sentence when nothing does for the patience, or ctx has ended.
+// await returns nil when something listens at a member's address. It returns an error with a
+// sentence if nothing does within the patience, or if ctx has ended.
 func (g *Group) await(ctx context.Context, label, address string) error {
 	began := time.Now()
 	deadline, told := began.Add(g.cfg.Patience), began

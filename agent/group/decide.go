@@ -9,13 +9,12 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// serveGrace bounds the grace of what serves when the group has failed: what
-// worked has had its own, and the run must end soon.
+// serveGrace limits the grace of serving processes after the group has failed: the working
+// processes have had their own, and the run must end soon.
 const serveGrace = 1500 * time.Millisecond
 
-// rankTiers puts the members into the tiers in which they are stopped: first
-// what works, then what serves, in the members' order, neighbours of one role
-// together.
+// rankTiers assigns the members to the tiers in which they are stopped: first the working ones,
+// then the serving ones in the order of the members. Adjacent members of one role share a tier.
 func rankTiers(members []*member) (last int) {
 	role := ""
 	for _, m := range members {
@@ -30,7 +29,7 @@ func rankTiers(members []*member) (last int) {
 	return last
 }
 
-// look finds out what follows from what has ended.
+// look decides what to do after an end.
 func (g *Group) look() {
 	g.release()
 	switch g.phase {
@@ -61,8 +60,8 @@ func (g *Group) look() {
 	}
 }
 
-// decided: the group has succeeded, whatever still runs. Those that were asked to end because a
-// worker departs have not done their work.
+// decided reports whether the group has succeeded, whatever still runs. Members that were asked to
+// end because a worker leaves have not done their work.
 func (g *Group) decided() bool {
 	if g.departs.worker != "" {
 		return false
@@ -78,7 +77,7 @@ func (g *Group) decided() bool {
 	return workers > 0 && good == workers
 }
 
-// failed: there is a failure that the group does not get over.
+// failed reports whether the group has a failure that it does not tolerate.
 func (g *Group) failed() bool {
 	if !g.cfg.Any {
 		return len(g.failures) > 0
@@ -93,7 +92,7 @@ func (g *Group) failed() bool {
 	return len(g.failures) > 0 && d+w == deciders+workers
 }
 
-// ended: every member up to that tier has.
+// ended reports whether every member up to that tier has ended.
 func (g *Group) ended(tier int) bool {
 	for _, m := range g.members {
 		if !m.ended && m.tier <= tier {
@@ -103,8 +102,7 @@ func (g *Group) ended(tier int) bool {
 	return true
 }
 
-// count says how many have a part, how many of them ended well, and how many
-// ended at all.
+// count returns how many members have a part, how many of them succeeded, and how many ended.
 func (g *Group) count(part framework.Part) (all, good, ended int) {
 	for _, m := range g.members {
 		if m.Part != part {
@@ -121,8 +119,8 @@ func (g *Group) count(part framework.Part) (all, good, ended int) {
 	return all, good, ended
 }
 
-// succeed ends what need not run any more. With Any the others are as good as
-// the first: they may end by themselves.
+// succeed ends what no longer needs to run. With Any the other processes are as good as the first,
+// so they may end by themselves.
 func (g *Group) succeed() {
 	if g.cfg.Any && !g.ended(g.last) {
 		g.phase = lingering
@@ -132,10 +130,10 @@ func (g *Group) succeed() {
 	g.stop()
 }
 
-// mostBeside bounds Failure.Beside.
+// mostBeside limits Failure.Beside.
 const mostBeside = 16
 
-// conclude names the cause and stops the rest.
+// conclude determines the cause and stops the other processes.
 func (g *Group) conclude() {
 	first := cause(g.failures)
 	c := g.failure(first)
@@ -175,14 +173,13 @@ func (g *Group) due() {
 	}
 }
 
-// stop begins to stop whatever lives, tier by tier.
+// stop starts to stop all running processes, tier by tier.
 func (g *Group) stop() {
 	g.phase, g.tier = stopping, -1
 	g.nextTier()
 }
 
-// nextTier stops the next tier in which somebody lives; after the last one the
-// run is over.
+// nextTier stops the next tier with a running process. After the last one the run is over.
 func (g *Group) nextTier() {
 	for g.tier++; g.tier <= g.last; g.tier++ {
 		grace := g.grace
@@ -198,7 +195,7 @@ func (g *Group) nextTier() {
 	g.phase = over
 }
 
-// tell stops the members up to a tier. Those that were not started are no more.
+// tell stops the members up to a tier. Members that were not started will not be.
 func (g *Group) tell(tier int, grace time.Duration) {
 	for _, m := range g.members {
 		isHeld := grace > 0 && (g.departs.holds(m) || g.keeps.holds(m) && m.session != nil)
@@ -208,7 +205,7 @@ func (g *Group) tell(tier int, grace time.Duration) {
 	}
 }
 
-// tell stops the member; a second time only to kill it.
+// tell stops the member. A second call only kills it.
 func (m *member) tell(grace time.Duration) {
 	switch {
 	case m.session == nil:
@@ -223,7 +220,7 @@ func (m *member) tell(grace time.Duration) {
 	m.session.Stop(grace)
 }
 
-// abandon gives up those that should have ended.
+// abandon gives up the members that should have ended.
 func (g *Group) abandon() {
 	for _, m := range g.members {
 		if !m.ended && m.tier <= g.tier {
@@ -233,7 +230,7 @@ func (g *Group) abandon() {
 	}
 }
 
-// obey carries out a signal.
+// obey handles a signal.
 func (g *Group) obey(sig syscall.Signal) {
 	switch sig {
 	case syscall.SIGTERM, syscall.SIGINT:

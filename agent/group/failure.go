@@ -17,30 +17,30 @@ type End struct {
 	Member int             // index
 	Exit   wire.ExitRecord // when Err is nil
 	Err    error           // the worker was lost, or the session could not be opened
-	At     time.Time       // by the worker's clock where it told, else by ours
-	Asked  time.Time       // when we told it to stop; zero: we did not
-	ours   bool            // it was told, or not to be started any more
-	late   bool            // what it waited for never came
+	At     time.Time       // by the worker's clock if it reported the time, else by ours
+	Asked  time.Time       // when we told it to stop; zero if we did not
+	ours   bool            // we told it to stop, or decided not to start it
+	late   bool            // the address that it waited for never answered
 }
 
 // Failure is the end of a process that failed.
 type Failure struct {
 	End
 	Label, Worker string
-	Tail          []string // its last lines on stderr, bounded
-	// Beside are other failures that came with the cause: a process whose peer has given up
-	// may end a moment before that peer.
+	Tail          []string // its last lines on stderr, limited
+	// Beside lists other failures at the same time. A process whose peer has given up may end a
+	// moment before that peer.
 	Beside []Failure
 }
 
-// bad: it did not end well. A process that ends with 0 because its worker was
-// told to stop has not done its work.
+// bad reports whether it failed. A process that exits with 0 because its worker was told to stop
+// has not done its work.
 func (e End) bad() bool {
 	return e.Err != nil || e.Exit.Code != 0 || e.Exit.Failed != nil || e.Exit.Error != "" || e.Exit.Reason != "" && e.Exit.Reason != wire.ReasonStopped
 }
 
-// Code is the exit code that stands for the failure: the process's own, 128+n for
-// a signal, 75 where what it waited for never came, 76 where its worker was lost.
+// Code returns the exit code for the failure: that of the process, 128+n for a signal, 75 if the
+// address that it waited for never answered, 76 if its worker was lost.
 func (e End) Code() int {
 	switch {
 	case e.late:
@@ -57,7 +57,7 @@ func (e End) Code() int {
 	return e.Exit.Code
 }
 
-// Sentence names the process, its worker and its end.
+// Sentence names the process, its worker and how it ended.
 func (f Failure) Sentence() string {
 	who := f.Label + " on " + f.Worker
 	x := f.Exit
@@ -84,12 +84,12 @@ func (f Failure) Sentence() string {
 	return fmt.Sprintf("%s exited with %d", who, x.Code)
 }
 
-// settleTime is how long failures that come together may take to reach us: the
-// peers of a process that dies fail within moments, and may be nearer.
+// settleTime is how long to wait for further failures after the first. The peers of a process that
+// dies fail moments later, and their reports may arrive earlier.
 const settleTime = time.Second
 
-// cause picks the first failure in time, and of those within settleTime of it
-// the likeliest; failures is not empty.
+// cause returns the first failure in time or, of the failures within settleTime of it, the most
+// likely cause. failures is not empty.
 func cause(failures []End) End {
 	list := slices.Clone(failures)
 	slices.SortStableFunc(list, func(a, b End) int { return a.At.Compare(b.At) })
@@ -98,13 +98,13 @@ func cause(failures []End) End {
 	return slices.MinFunc(near, func(a, b End) int { return cmp.Compare(a.aftermath(), b.aftermath()) })
 }
 
-// aftermath is lower for ends that are likelier a cause: a lost worker or a
-// command that is not there follows from no peer's end, nor does a crash or a KILL,
-// though a busy machine may collect it after them; an exit code may; and a process
-// that aborts (gloo, JAX, Horovod do) or is told to end often does.
+// aftermath returns a lower number for an end that is more likely a cause. A lost worker or a
+// missing command never follows from the end of a peer. Neither does a crash or a KILL, though a
+// busy machine may collect its exit code later. An exit code may follow from one. A process that
+// aborts (like gloo, JAX, Horovod) or is told to end often does.
 func (e End) aftermath() int {
 	signal := syscall.Signal(e.Exit.Signal)
-	if signal == 0 && e.Exit.Code > 128 { // as a shell tells it
+	if signal == 0 && e.Exit.Code > 128 { // as a shell reports it
 		signal = syscall.Signal(e.Exit.Code - 128)
 	}
 	switch {

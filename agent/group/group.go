@@ -10,18 +10,18 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// stopMargin is how long a stop may take beyond its grace before a worker that
-// does not answer is given up: the KILL and the way there and back, on a machine
-// that is busy, over a link that was cut and is dialled again.
+// stopMargin is how long a stop may take beyond its grace before an unresponsive worker is given
+// up. It covers the KILL and the round trip on a busy machine, over a link that was cut and is
+// redialed.
 const stopMargin = 8 * time.Second
 
 // Result is how the group ended.
 type Result struct {
-	Code    int      // 0, or the cause's; 0 as well when it was told to stop
-	Cause   *Failure // nil: none
-	Others  int      // processes that failed besides, by themselves
-	Stopped bool     // it was told to stop, or a worker that left was
-	Left    []string // processes that were given up: their ends were not told in time
+	Code    int      // 0, or that of the cause; also 0 if it was told to stop
+	Cause   *Failure // nil if there is none
+	Others  int      // further processes that failed by themselves
+	Stopped bool     // it was told to stop, or a leaving worker was
+	Left    []string // processes that were given up, because their ends were not reported in time
 }
 
 // Group is one run of a group of processes.
@@ -36,51 +36,51 @@ type Group struct {
 	wg      sync.WaitGroup
 
 	phase    phase
-	tier     int // that is being stopped
+	tier     int // the tier that is being stopped
 	last     int // the last tier
 	timer    *time.Timer
-	seen     <-chan struct{} // closed when the witness is done; nil: nobody waits for it
+	seen     <-chan struct{} // closed when the witness is done; nil if there is no witness
 	witness  func() <-chan struct{}
 	settled  time.Time // when the group failed
 	failures []End
 	result   Result
-	told     bool          // by Signal
-	grace    time.Duration // of the stop
+	told     bool          // it was told to stop, by Signal
+	grace    time.Duration // grace of the stop
 	departs  held          // the worker of Leave
-	keeps    held          // Config.Last
+	keeps    held          // the worker of Config.Last
 }
 
-// phase is where a run stands.
+// phase is the phase of a run.
 type phase int
 
 const (
 	running    phase = iota
-	settling         // one has failed: others may have before it
-	witnessing       // and they are looked at
-	lingering        // Any is decided: the others may end by themselves
+	settling         // one has failed; others may have failed earlier
+	witnessing       // the processes are being examined
+	lingering        // Any is decided; the others may end by themselves
 	stopping
 	over
 )
 
-// member is a Member while it runs.
+// member is the state of a Member during the run.
 type member struct {
 	Member
 	err     *tail
 	session Session
 	ended   bool
 	good    bool      // it did not fail
-	told    bool      // to stop
-	asked   time.Time // when; zero: it was not, or had ended
+	told    bool      // it was told to stop
+	asked   time.Time // when it was told; zero if it was not, or had ended
 	tier    int
 }
 
-// event is something that happened to a member.
+// event is a change of a member.
 type event struct {
 	end   End
-	ready bool // its address answers; end tells of the member only
+	ready bool // its address answers; end only identifies the member
 }
 
-// New makes a Group; Run starts it.
+// New returns a Group. Run starts it.
 func New(cfg Config) *Group {
 	if cfg.Patience == 0 {
 		cfg.Patience = patience
@@ -97,17 +97,17 @@ func New(cfg Config) *Group {
 	return g
 }
 
-// Signal tells the group of a signal: TERM and INT stop it, KILL does at once,
-// others are passed on to its processes. It does not wait.
+// Signal passes a signal to the group and does not wait. TERM and INT stop the group, KILL kills it
+// at once, and other signals are passed on to its processes.
 func (g *Group) Signal(sig syscall.Signal) {
 	select {
 	case g.signals <- sig:
-	default: // so many that nobody can mean them
+	default: // more signals than anyone can mean
 	}
 }
 
-// Run starts the group and returns when it has ended. When ctx ends every
-// process is killed. Its result is final.
+// Run starts the group and returns its final result when it has ended. When ctx ends, every process
+// is killed.
 func (g *Group) Run(ctx context.Context) Result {
 	waiting, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer close(g.gone)
@@ -151,7 +151,7 @@ func (g *Group) Run(ctx context.Context) Result {
 	return g.result
 }
 
-// start opens the member's session, or waits for its address first.
+// start opens the member's session, after waiting for its address if it has one.
 func (g *Group) start(waiting context.Context, i int) {
 	m := g.members[i]
 	if m.After == "" {
@@ -183,7 +183,7 @@ func (g *Group) open(waiting context.Context, i int) {
 	m.session = session
 	g.wg.Go(func() {
 		exit, err := session.Wait(waiting)
-		m.close() // here: what is left of a line may have to wait for its reader
+		m.close() // here, because the rest of a line may have to wait for its reader
 		end := End{Member: i, Exit: exit, Err: err, At: time.Now()}
 		if exit.EndedMillis != 0 && err == nil {
 			end.At = time.UnixMilli(exit.EndedMillis)
@@ -192,7 +192,7 @@ func (g *Group) open(waiting context.Context, i int) {
 	})
 }
 
-// send gives an event to Run unless that has gone.
+// send passes an event to Run, unless Run has returned.
 func (g *Group) send(waiting context.Context, e event) {
 	select {
 	case g.events <- e:
@@ -203,7 +203,7 @@ func (g *Group) send(waiting context.Context, e event) {
 // take handles an event.
 func (g *Group) take(waiting context.Context, e event) {
 	switch {
-	case g.members[e.end.Member].ended: // it was given up, or not to be started any more
+	case g.members[e.end.Member].ended: // it was given up, or will not be started
 		return
 	case e.ready:
 		g.open(waiting, e.end.Member)
@@ -213,7 +213,7 @@ func (g *Group) take(waiting context.Context, e event) {
 	g.look()
 }
 
-// note takes an end down.
+// note records an end.
 func (g *Group) note(e End) {
 	m := g.members[e.Member]
 	e.ours, e.Asked = m.told, m.asked
@@ -230,12 +230,12 @@ func (g *Group) note(e End) {
 
 func (m *member) close() {
 	if m.Stdout != nil {
-		_ = m.Stdout.Close() // what could not be written was said by the write
+		_ = m.Stdout.Close() // a failed write has reported it already
 	}
 	_ = m.err.Close()
 }
 
-// failure puts an end into words.
+// failure describes an end.
 func (g *Group) failure(e End) Failure {
 	m := g.members[e.Member]
 	return Failure{End: e, Label: m.Label, Worker: m.Worker, Tail: m.err.last()}

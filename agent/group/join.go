@@ -2,15 +2,14 @@ package group
 
 import "context"
 
-// joiner is a Member that is to join, and the answer whether it does.
+// joiner is a Member to add, and the answer whether it was added.
 type joiner struct {
 	Member
 	taken chan bool
 }
 
-// Add starts one more process beside those that run, and reports whether it did:
-// a group that has failed, or is about to end, takes nobody. Its writers are
-// closed in either case when they are not needed any more.
+// Add starts one more process beside the running ones. It returns false if the group has failed or
+// is about to end. In either case the writers of m are closed when they are no longer needed.
 func (g *Group) Add(m Member) bool {
 	j := joiner{m, make(chan bool, 1)}
 	select {
@@ -22,10 +21,10 @@ func (g *Group) Add(m Member) bool {
 	}
 }
 
-// Worker names a member's worker, for OnEnd and OnFailure.
+// Worker returns the worker of a member, for OnEnd and OnFailure.
 func (g *Group) Worker(i int) string { return g.members[i].Worker }
 
-// Label names a member, for OnEnd and OnFailure.
+// Label returns the label of a member, for OnEnd and OnFailure.
 func (g *Group) Label(i int) string { return g.members[i].Label }
 
 func (g *Group) join(waiting context.Context, m Member) bool {

@@ -2,13 +2,13 @@ package group
 
 import "time"
 
-// departure is a worker that was told to stop from outside, and how long the others have.
+// departure is a worker that was told to stop from outside, and the grace of the other processes.
 type departure struct {
 	worker string
 	grace  time.Duration
 }
 
-// held is a worker whose processes are told to stop when others have ended.
+// held is a worker whose processes are told to stop after others have ended.
 type held struct {
 	worker string // "": none
 	until  time.Time
@@ -17,10 +17,11 @@ type held struct {
 
 func (h *held) holds(m *member) bool { return h.worker == m.Worker && !h.told }
 
-// Leave asks the processes on all other workers to end, as that worker was told to stop from
-// outside: ranks that save together need each other. The worker asks its own. They are told
-// when the others have ended, as one of them may hold what serves these, like torchrun's
-// store; and they stay the cause. It does nothing once the group is about to end.
+// Leave asks the processes on all other workers to end, because the given worker was told to stop
+// from outside: ranks that save together need each other. The worker asks its own ranks. Its other
+// processes are told after the ranks have ended, because one of them may serve these, like
+// torchrun's store. The leaving worker stays the cause. Leave does nothing once the group is about
+// to end.
 func (g *Group) Leave(worker string, grace time.Duration) {
 	select {
 	case g.leaving <- departure{worker, grace}:
@@ -28,7 +29,7 @@ func (g *Group) Leave(worker string, grace time.Duration) {
 	}
 }
 
-// leave carries out a departure. What serves is told later, as ever.
+// leave handles a departure. Serving processes are told later, as usual.
 func (g *Group) leave(d departure) {
 	if g.phase != running || g.departs.worker != "" {
 		return
@@ -39,8 +40,8 @@ func (g *Group) leave(d departure) {
 	g.look()
 }
 
-// keepLast has the processes on the last worker told when all others have ended. Their ranks are
-// asked now.
+// keepLast arranges that the processes on the last worker are told after all others have ended. Its
+// ranks are asked now.
 func (g *Group) keepLast(grace time.Duration) {
 	if g.cfg.Last == "" || g.cfg.Last == g.departs.worker || g.keeps.worker != "" {
 		return
@@ -54,7 +55,7 @@ func (g *Group) keepLast(grace time.Duration) {
 	g.cfg.Ask(g.cfg.Last, grace)
 }
 
-// release tells the processes that are held, when those have ended that they are held for.
+// release tells held processes to stop, when the ones that they wait for have ended.
 func (g *Group) release() {
 	if h := &g.departs; h.worker != "" && !h.told && g.endedBut(h.worker, g.keeps.worker) {
 		g.letGo(h)
@@ -73,7 +74,7 @@ func (g *Group) letGo(h *held) {
 	}
 }
 
-// endedBut reports whether all that works elsewhere has ended.
+// endedBut reports whether all working processes on other workers have ended.
 func (g *Group) endedBut(one, other string) bool {
 	for _, m := range g.members {
 		if !m.ended && m.tier == 0 && m.Worker != one && m.Worker != other {

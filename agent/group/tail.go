@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// What is kept of a process's stderr: enough for the end of a traceback.
+// Limits of what is kept of stderr: enough for the end of a traceback.
 const (
 	tailLines = 12
 	tailLine  = 512 // bytes of one line
 )
 
-// tail passes what is written on and keeps the last lines of it.
+// tail passes on what is written, and keeps its last lines.
 type tail struct {
-	to io.WriteCloser // nil: nowhere
+	to io.WriteCloser // nil: discard
 
 	mu    sync.Mutex
 	lines []string
-	part  []byte // of a line that has no end yet
-	over  bool   // and whose rest is left out
+	part  []byte // the unfinished line
+	over  bool   // the rest of the unfinished line is dropped
 }
 
 // Write implements io.Writer.
@@ -60,7 +60,7 @@ func (t *tail) add(b []byte) {
 func (t *tail) endLine() {
 	line := strings.ToValidUTF8(string(t.part), "\uFFFD")
 	if i := strings.LastIndexByte(strings.TrimRight(line, "\r"), '\r'); i >= 0 {
-		line = line[i+1:] // a progress bar's last state
+		line = line[i+1:] // the last state of a progress bar
 	}
 	line = strings.TrimRight(line, "\r \t")
 	if t.over {
@@ -75,7 +75,7 @@ func (t *tail) endLine() {
 	}
 }
 
-// last are the last lines so far.
+// last returns the last lines so far.
 func (t *tail) last() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

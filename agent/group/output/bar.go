@@ -2,22 +2,22 @@ package output
 
 import "time"
 
-// barEvery is how often, at most, a process's progress bar is shown. What comes
-// in between is held back, and shown with the next state.
+// barEvery is the shortest time between two updates of a process's progress bar. States in between
+// are held back and shown with the next one.
 const barEvery = 100 * time.Millisecond
 
-// bar is a progress bar: a line whose states end with carriage returns. Nobody
-// wants to see the first one when the last one is there.
+// bar is a progress bar: a line whose states end with carriage returns. Old states are not worth
+// showing when a newer one is there.
 type bar struct {
-	end   int       // length of the part of the line up to the last carriage return; 0: none
-	shown time.Time // when a state was last shown
-	ended bool      // the last byte that was shown is a carriage return, and a line feed of ours
+	end   int       // length of the line up to the last carriage return; 0: none
+	shown time.Time // time of the last update
+	ended bool      // the last byte shown is a carriage return, followed by a line feed of ours
 	timer *time.Timer
-	err   error // of a state that the timer showed
+	err   error // of an update by the timer
 }
 
-// showBar adds the states that wait to what is written, as a line of their own, or
-// has that done as soon as it may be. It is called with own held.
+// showBar adds the waiting states to the output as a separate line, or arranges that for the
+// earliest permitted time. Called with own held.
 func (l *lines) showBar() {
 	if l.bar.end == 0 {
 		return
@@ -49,8 +49,8 @@ func (l *lines) barDue() {
 	l.bar.err = l.flush()
 }
 
-// afterBar takes a line feed off p that belongs to a carriage return which was
-// shown as the end of a line.
+// afterBar removes a line feed from p that belongs to a carriage return which was already shown as
+// the end of a line.
 func (l *lines) afterBar(p []byte) []byte {
 	if l.bar.ended && len(p) > 0 {
 		l.bar.ended = false

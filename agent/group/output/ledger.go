@@ -10,27 +10,26 @@ import (
 	"sync"
 )
 
-// ledgerName is the file that lists what runs have made in an output directory.
+// ledgerName is the file that lists what runs have created in an output directory.
 const ledgerName = ".agent-run"
 
-// ledger knows which files of a directory runs have made. A later run replaces
-// those, and no others.
+// ledger records which files of a directory runs have created. A later run replaces only those.
 type ledger struct {
 	dir string
 
 	mu   sync.Mutex
 	made map[string]bool // by any run
-	here map[string]bool // opened by this one: a process that starts again goes on in its files
+	here map[string]bool // opened by this run: a process that restarts continues its files
 }
 
-// takenError is a file in our way that no run has made.
+// takenError reports an existing file that no run has created.
 type takenError struct{ path string }
 
 func (e *takenError) Error() string {
 	return e.path + " exists, and no run has made it; it is not overwritten"
 }
 
-// Hint is the way out.
+// Hint says what to do about it.
 func (e *takenError) Hint() string { return "remove it, or name another directory" }
 
 func openLedger(dir string) (*ledger, error) {
@@ -45,8 +44,8 @@ func openLedger(dir string) (*ledger, error) {
 	return l, nil
 }
 
-// open makes the file of that name, or replaces that of an earlier run; with
-// goOn, or opened before, it is continued.
+// open creates the file of that name, or replaces that of an earlier run. With goOn, or if it was
+// opened before, it appends.
 func (l *ledger) open(name string, goOn bool) (*os.File, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +66,7 @@ func (l *ledger) open(name string, goOn bool) (*os.File, error) {
 	return os.OpenFile(path, how, 0o666)
 }
 
-// note puts name on the list, before the file is made.
+// note adds name to the list, before the file is created.
 func (l *ledger) note(name string) error {
 	f, err := os.OpenFile(filepath.Join(l.dir, ledgerName), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	if err != nil {

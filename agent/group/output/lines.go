@@ -7,28 +7,28 @@ import (
 	"sync"
 )
 
-// MaxLine is the longest line in bytes that stays in one piece.
+// MaxLine is the length in bytes of the longest line that is not cut.
 const MaxLine = 64 << 10
 
-// Continued stands before each piece, but the first, of a line that was cut.
+// Continued marks each piece of a cut line except the first.
 const Continued = "[continued] "
 
-// lines lets whole lines through. Its methods are called by one goroutine at a
-// time, mu is shared by all that write to one place.
+// lines passes on whole lines. Its methods are called by one goroutine at a time. All lines that
+// write to one place share mu.
 type lines struct {
 	to  io.Writer
 	mu  *sync.Mutex
 	tag string
 
-	own    sync.Mutex // a worker that was given up may write while we close
-	part   []byte     // of a line that has no end yet
-	cut    bool       // and whose beginning has been written
+	own    sync.Mutex // a worker that was given up may write during Close
+	part   []byte     // the unfinished line
+	cut    bool       // the beginning of the unfinished line has been written
 	out    []byte
 	closed bool
 	bar    bar
 }
 
-// Write implements io.Writer. The error is that of the place.
+// Write implements io.Writer. It returns the error of the place.
 func (l *lines) Write(p []byte) (int, error) {
 	l.own.Lock()
 	defer l.own.Unlock()
@@ -66,7 +66,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// piece adds what is held and more as one line.
+// piece adds the held bytes and more as one line.
 func (l *lines) piece(more []byte) {
 	l.out = append(l.out, l.tag...)
 	if l.cut {
@@ -76,7 +76,7 @@ func (l *lines) piece(more []byte) {
 	l.part, l.bar.end = l.part[:0], 0
 }
 
-// mostKept is how much memory a process's buffer may keep between writes.
+// mostKept is the limit in bytes of a process's buffer between writes.
 const mostKept = 2 * MaxLine
 
 func (l *lines) flush() error {
@@ -92,7 +92,7 @@ func (l *lines) flush() error {
 	return err
 }
 
-// Close writes what has no end yet, with one.
+// Close writes an unfinished line, with a line feed.
 func (l *lines) Close() error {
 	l.own.Lock()
 	defer l.own.Unlock()

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Kind says where output goes.
+// Kind is where output goes.
 type Kind int
 
-// The places where output goes.
+// Kinds of output.
 const (
-	Tag   Kind = iota // to the launcher's own, "3: line"
-	Plain             // to the launcher's own, as it is
+	Tag   Kind = iota // to the launcher's output, "3: line"
+	Plain             // to the launcher's output, unchanged
 	Dir               // to a file for each stream of each process
 )
 
-// Mode is what --output says.
+// Mode is the parsed value of --output.
 type Mode struct {
 	Kind Kind
-	Dir  string // for Dir, absolute
+	Dir  string // absolute path, for kind Dir
 }
 
 // ParseMode reads "tag", "plain" or "dir=PATH".
@@ -65,7 +65,7 @@ func ParseRanks(text string) ([]Span, error) {
 	return spans, nil
 }
 
-// Within says whether rank is in one of spans.
+// Within reports whether rank is in one of spans.
 func Within(spans []Span, rank int) bool {
 	for _, s := range spans {
 		if s.First <= rank && rank <= s.Last {

@@ -10,29 +10,29 @@ import (
 	"sync"
 )
 
-// Config of a Printer.
+// Config configures a Printer.
 type Config struct {
 	Mode     Mode
 	Out, Err io.Writer // the launcher's own
-	// ColorOut and ColorErr say that tags may be coloured there.
+	// ColorOut and ColorErr allow colored tags on these.
 	ColorOut, ColorErr bool
-	// Only are the ranks whose output is shown; nil: all, and what has no rank.
+	// Only selects the ranks whose output is shown; nil: all processes, including those without a
+	// rank.
 	Only []Span
-	// Ranks is how many ranks there are, Members how many processes.
+	// Ranks is the number of ranks, Members the number of processes.
 	Ranks, Members int
-	// Append says that existing files are those of this run's earlier attempts,
-	// and are continued.
+	// Append means that existing files belong to earlier attempts of this run, and are continued.
 	Append bool
 }
 
-// Printer gives out the writers of processes.
+// Printer provides the writers of processes.
 type Printer struct {
 	cfg    Config
-	mu     sync.Mutex // of Out and Err: they may be one terminal
-	ledger *ledger    // of Dir
+	mu     sync.Mutex // protects Out and Err, which may be one terminal
+	ledger *ledger    // for kind Dir
 }
 
-// New makes a Printer. With Dir it makes the directory, if that is missing.
+// New returns a Printer. For kind Dir it creates the directory if necessary.
 func New(cfg Config) (*Printer, error) {
 	p := &Printer{cfg: cfg}
 	if cfg.Mode.Kind == Dir {
@@ -47,8 +47,8 @@ func New(cfg Config) (*Printer, error) {
 	return p, nil
 }
 
-// Streams makes the writers of one process; rank is -1 for one that has none,
-// label its name ("rank 3", "ps 0"). Nil writers: it is not shown.
+// Streams returns the writers of one process. rank is -1 if it has none, and label is its name
+// ("rank 3", "ps 0"). It returns nil writers if its output is not shown.
 func (p *Printer) Streams(rank int, label string) (stdout, stderr io.WriteCloser, err error) {
 	if p.cfg.Only != nil && !Within(p.cfg.Only, rank) {
 		return nil, nil, nil
@@ -66,7 +66,7 @@ func (p *Printer) Streams(rank int, label string) (stdout, stderr io.WriteCloser
 		&lines{to: p.cfg.Err, mu: &p.mu, tag: coloured(tag, rank, p.cfg.ColorErr)}, nil
 }
 
-// tag is "  3: ", as wide as the widest rank.
+// tag returns " 3: ", padded to the width of the highest rank.
 func (p *Printer) tag(rank int, label string) string {
 	if rank < 0 {
 		return label + ": "
@@ -74,7 +74,7 @@ func (p *Printer) tag(rank int, label string) string {
 	return fmt.Sprintf("%*d: ", len(strconv.Itoa(max(p.cfg.Ranks-1, 0))), rank)
 }
 
-// colours are told apart on a dark and on a light ground.
+// colours are visible on dark and on light backgrounds.
 var colours = [...]int{36, 33, 32, 35, 34, 31, 96, 93, 92, 95, 94, 91}
 
 func coloured(tag string, rank int, colour bool) string {
@@ -98,7 +98,7 @@ func (p *Printer) files(label string) (stdout, stderr io.WriteCloser, err error)
 	return out, complaints, nil
 }
 
-// passing hands a writer on that is not to be closed.
+// passing is a writer that Close does not close.
 type passing struct{ io.Writer }
 
 func (passing) Close() error { return nil }
