@@ -6,25 +6,25 @@ import (
 	"sync"
 )
 
-// maxPiece is the longest piece of output that is read, in bytes; a Writer
-// holds as much.
+// maxPiece is the length in bytes of the longest piece of output that is read. A Writer buffers as
+// much.
 const maxPiece = 64 << 10
 
-// Series is what was seen of one metric: of the lowest rank that printed it.
+// Series is what was seen of one metric, for the lowest rank that printed it.
 type Series struct {
 	Spec
-	Count int     // numbers seen; 0: the rest has no meaning but Unread and Sample
-	Rank  int     // whose they are; -1: of a process that has none
-	Last  float64 // the last one, NaN and Inf included
+	Count int     // numbers seen; if 0, only Unread and Sample are valid
+	Rank  int     // the rank; -1: a process without a rank
+	Last  float64 // the last number, including NaN and Inf
 
 	Finite   int     // how many of Count are neither NaN nor Inf
-	Min, Max float64 // of those
+	Min, Max float64 // of the finite numbers
 
-	Unread int    // times that something else than a number followed the name
+	Unread int    // how often something other than a number followed the name
 	Sample string // the last such text
 }
 
-// Collector looks for metrics in the output of ranks.
+// Collector finds metrics in the output of ranks.
 type Collector struct {
 	mu      sync.Mutex
 	finders []finder
@@ -32,7 +32,7 @@ type Collector struct {
 	long    int
 }
 
-// New makes a Collector for specs, as Parse gives them.
+// New returns a Collector for specs from Parse.
 func New(specs []Spec) *Collector {
 	c := &Collector{}
 	for _, spec := range specs {
@@ -48,9 +48,8 @@ func New(specs []Spec) *Collector {
 	return c
 }
 
-// Line looks at one line of rank's output, with or without its end. The line is
-// neither kept nor changed. Rank -1 is a process that has none: it counts where
-// no rank has printed the metric.
+// Line reads one line of rank's output, with or without its newline. It neither keeps nor changes
+// the line. Rank -1 is a process without a rank; it counts only if no rank has printed the metric.
 func (c *Collector) Line(rank int, line []byte) {
 	if c.isOther(line) {
 		return
@@ -66,7 +65,7 @@ func (c *Collector) Line(rank int, line []byte) {
 	}
 }
 
-// isOther is the way out for most lines: they have no name that is looked for.
+// isOther returns quickly for most lines: they contain no name of a metric.
 func (c *Collector) isOther(line []byte) bool {
 	if len(line) > maxPiece || bytes.IndexByte(line, escape) >= 0 {
 		return false
@@ -92,7 +91,7 @@ func (c *Collector) add(i, rank int, value float64) {
 	c.series[i].add(rank, value)
 }
 
-// before tells whether rank a counts before rank b.
+// before reports whether rank a takes precedence over rank b.
 func before(a, b int) bool { return a != b && (b < 0 || a >= 0 && a < b) }
 
 func (s *Series) add(rank int, value float64) {
@@ -127,21 +126,21 @@ func (c *Collector) skip() {
 	c.long++
 }
 
-// Series gives what was seen so far, in the order of the specs.
+// Series returns what was seen so far, in the order of the specs.
 func (c *Collector) Series() []Series {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]Series(nil), c.series...)
 }
 
-// Long is how many pieces were not read because they are longer than 64 KiB.
+// Long returns how many pieces were skipped because they are longer than 64 KiB.
 func (c *Collector) Long() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.long
 }
 
-// merge adds what other saw after c; both have the same specs.
+// merge adds what other saw after c. Both must have the same specs.
 func (c *Collector) merge(other *Collector) {
 	later, long := other.Series(), other.Long()
 	c.mu.Lock()

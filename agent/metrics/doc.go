@@ -1,29 +1,27 @@
-// Package metrics collects numbers that programs print, such as "loss=0.31" or
-// "images/sec: 215.3", and writes them for Kubeflow Pipelines.
+// Package metrics collects numbers that programs print, such as "loss=0.31" or "images/sec: 215.3",
+// and writes them for Kubeflow Pipelines.
 //
-// It takes the names to look for (Parse), and the output of ranks: whole lines
-// (Collector.Line), streams of one rank (Writer), streams of several ranks
-// (Mixed) or saved logs (Files).
+// It takes the names to look for (Parse) and the output of ranks: whole lines (Collector.Line),
+// streams of one rank (Writer), streams of several ranks (Mixed) or saved logs (Files).
 //
-// A value is a number after the name and one "=" or ":", with or without blanks
-// around it, anywhere in a line; quotes around the name or the number are
-// allowed, as in JSON or a Python dictionary. The name must not be the tail of
-// a longer word: "loss" is not found in "val_loss=1", "train/loss=1" or
-// "--loss=1". Where "val loss" is asked for as well, a "val loss: 1" is not one
-// of "loss". A number has a sign, a fraction and an exponent, or is one of the
-// words inf, infinity, nan; a unit of letters or "%" may follow and is not looked
-// at. What is no plain number (1,234 or 10.0.0.1 or 12:30 or tensor(1)) is
-// counted as unread and never guessed at. Colours are skipped; other control
-// characters end a piece, as the carriage returns of progress bars do.
+// A value is a number after the name and one "=" or ":", with or without blanks around it, anywhere
+// in a line. The name or the number may be quoted, as in JSON or a Python dictionary. The name must
+// not be the end of a longer word: "loss" is not found in "val_loss=1", "train/loss=1" or
+// "--loss=1". If "val loss" is requested too, "val loss: 1" does not count for "loss".
 //
-// Each metric keeps how often it was printed, its last value and its least and
-// largest finite ones: those of the lowest rank that printed it, as the ranks
-// of a job mostly print the same; a process without a rank comes last.
+// A number has a sign, a fraction and an exponent, or is one of the words inf, infinity, nan. A
+// unit of letters or "%" may follow and is ignored. Other values (1,234 or 10.0.0.1 or 12:30 or
+// tensor(1)) are counted as unread, never guessed. Colors are skipped. Other control characters end
+// a piece, like the carriage returns of progress bars.
 //
-// It promises: memory does not grow with the output; a metric that was never
-// printed has no value, not 0; the output is only looked at. A Collector may be
-// used by several goroutines.
+// For each metric the package keeps how often it was printed, its last value, and its smallest and
+// largest finite ones. They are those of the lowest rank that printed it, because the ranks of a
+// job usually print the same. A process without a rank comes last.
 //
-// It will not: read pieces of more than 64 KiB (they are counted), understand
-// thousands separators, rescale percentages, or print anything by itself.
+// It promises that memory does not grow with the output, that a metric that was never printed has
+// no value instead of 0, and that it never changes the output. A Collector may be used by several
+// goroutines.
+//
+// It does not read pieces of more than 64 KiB (it counts them), parse thousands separators, rescale
+// percentages, or print anything.
 package metrics

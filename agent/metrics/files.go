@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Files looks at saved logs, in order; "-" is stdin. A file named rank-N.out,
-// as --output dir=PATH makes them, is of rank N; in others lines may have tags.
-// A sentence in notes tells where TagsAuto has taken what may be something else
-// for tags. Errors name the file.
+// Files reads saved logs in order; "-" is stdin. A file named rank-N.out, as created by --output
+// dir=PATH, belongs to rank N. In other files lines may have tags. A note is a sentence about a
+// file in which TagsAuto has taken something for tags that may be something else. Errors name the
+// file.
 func (c *Collector) Files(paths []string, stdin io.Reader, tags Tags) (notes []string, err error) {
 	for _, path := range paths {
 		guessed, err := c.file(path, stdin, tags)
@@ -41,7 +41,7 @@ func (c *Collector) file(path string, stdin io.Reader, tags Tags) (guessed bool,
 	return c.read(f, tags)
 }
 
-// rankOf is N for .../rank-N.out.
+// rankOf returns N for .../rank-N.out.
 func rankOf(path string) (int, bool) {
 	middle, ok := strings.CutPrefix(filepath.Base(path), "rank-")
 	if !ok {
@@ -57,8 +57,8 @@ func (c *Collector) read(r io.Reader, tags Tags) (guessed bool, err error) {
 	if tags != TagsAuto {
 		return false, look(c.Mixed(tags), r)
 	}
-	// Only the last line tells whether every line has a tag: both readings are
-	// made, and the right one is kept.
+	// Only the last line shows whether every line has a tag. So both interpretations are computed,
+	// and the right one is kept.
 	asSure, asAll := c.empty(), c.empty()
 	every, doubtful := true, false
 	sureTags, allTags := asSure.Mixed(TagsSure), asAll.Mixed(TagsAll)
@@ -82,12 +82,12 @@ func (c *Collector) read(r io.Reader, tags Tags) (guessed bool, err error) {
 	return every && doubtful, nil
 }
 
-// isOurs tells whether the launcher said line: a log may have both.
+// isOurs reports whether the launcher printed line, because a log may contain both.
 func isOurs(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("agent: ")) || bytes.HasPrefix(line, []byte("hint: "))
 }
 
-// empty is a Collector like c that has seen nothing.
+// empty returns a Collector like c that has seen nothing.
 func (c *Collector) empty() *Collector {
 	var specs []Spec
 	for _, s := range c.series {

@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// number reads the number that b begins with: its value and its length in
-// bytes, without a unit. ok is false where b begins with no number, or with
-// something that only begins like one: a date, an address, a thousand with
-// separators, a hexadecimal, a number beyond float64.
+// number reads the number at the start of b: its value, and its length in bytes without a unit. ok
+// is false if b starts with no number, or with something that only starts like one: a date, an
+// address, a number with thousands separators, a hexadecimal number, a number beyond float64.
 func number(b []byte) (value float64, length int, ok bool) {
 	if value, length, ok = special(b); ok {
 		return value, length, true
@@ -46,8 +45,8 @@ func special(b []byte) (value float64, length int, ok bool) {
 	return value, length, length == len(b) || !joins(b[length:])
 }
 
-// decimal is the length of the sign, digits, fraction and exponent that b
-// begins with: 12, -0.5, .5, 5., 1e-05, 5.e+01.
+// decimal returns the length of the sign, digits, fraction and exponent at the start of b: 12,
+// -0.5, .5, 5., 1e-05, 5.e+01.
 func decimal(b []byte) int {
 	at := 0
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
@@ -69,7 +68,7 @@ func decimal(b []byte) int {
 	return at + exponent(b[at:])
 }
 
-// exponent is the length of e-05 and the like.
+// exponent returns the length of an exponent such as e-05.
 func exponent(b []byte) int {
 	if len(b) == 0 || b[0]|0x20 != 'e' {
 		return 0
@@ -85,13 +84,13 @@ func exponent(b []byte) int {
 	return at + n
 }
 
-// ends tells whether a number may stand before rest. A unit may follow, such as
-// ms, GiB/s or %; a digit behind it tells that this was no number.
+// ends reports whether a number may end before rest. A unit may follow, such as ms, GiB/s or %. A
+// digit after the unit shows that this was no number.
 func ends(rest []byte) bool {
 	unit := letters(rest)
 	after := rest[unit:]
 	if unit > 0 {
-		// 1e- is an exponent that lacks its digits, 12ab-34 an identifier.
+		// 1e- is an exponent without digits, 12ab-34 an identifier.
 		return !joins(after) && !bytes.EqualFold(rest[:unit], []byte("e"))
 	}
 	if len(after) == 0 {
@@ -107,7 +106,7 @@ func ends(rest []byte) bool {
 	return !unicode.IsDigit(r)
 }
 
-// joins tells whether rest goes on with what makes one word of letters before it.
+// joins reports whether rest continues the word of the letters before it.
 func joins(rest []byte) bool {
 	r, _ := utf8.DecodeRune(rest)
 	return unicode.IsDigit(r) || unicode.IsLetter(r) || r == '_' || r == '-' || r == '+'

@@ -9,25 +9,24 @@ import (
 	"strings"
 )
 
-// Entry is one metric as Kubeflow Pipelines reads it from
-// mlpipeline-metrics.json (its backend/api/run.proto, RunMetric).
+// Entry is one metric in mlpipeline-metrics.json, which Kubeflow Pipelines reads (its
+// backend/api/run.proto, RunMetric).
 type Entry struct {
 	Name   string  `json:"name"`
 	Value  float64 `json:"numberValue"`
 	Format Format  `json:"format"`
 }
 
-// Limits of Kubeflow Pipelines: bytes of a name, [a-z]([-a-z0-9]*[a-z0-9])?,
-// and metrics of a run (its metrics_reporter.go).
+// Limits of Kubeflow Pipelines: bytes of a name, which matches [a-z]([-a-z0-9]*[a-z0-9])?, and
+// metrics of a run (its metrics_reporter.go).
 const (
 	maxEntryName = 63
 	maxEntries   = 50
 )
 
-// Entries makes the last value of each series an Entry, in order, with a name
-// that Kubeflow Pipelines takes. notes are sentences for people: a name that was
-// changed, a metric that is not among the entries and why, a percentage
-// above 1. Percentages are not rescaled.
+// Entries converts the last value of each series to an Entry, in order, with a name that Kubeflow
+// Pipelines accepts. notes are sentences for people about a changed name, a metric that was left
+// out and why, and a percentage above 1. Percentages are not rescaled.
 func Entries(series []Series) (entries []Entry, notes []string) {
 	names, owners := validNames(series)
 	left := 0
@@ -59,8 +58,8 @@ func (s Series) missing() string {
 	return fmt.Sprintf("metric %s was never seen", s.Name)
 }
 
-// remarks is what is to be said of a metric that is written as name, because
-// the name that was nearest is owner's.
+// remarks returns the notes about a metric that is written as name. owner is the metric that
+// already has the preferred name.
 func (s Series) remarks(name, owner string) []string {
 	var notes []string
 	if s.Unread > 0 {
@@ -86,9 +85,9 @@ func times(n int) string {
 	return strconv.Itoa(n) + " times"
 }
 
-// validNames gives each series a name of its own. Those that are valid as they
-// are keep theirs; of others that become alike, all but the first get a number.
-// owners names the metric that has the name which a numbered one would have had.
+// validNames gives each series a unique name. Valid names stay. If other names become equal, all
+// but the first get a number. owners lists the metrics that have the names which the numbered ones
+// would have had.
 func validNames(series []Series) (names, owners []string) {
 	names, owners = make([]string, len(series)), make([]string, len(series))
 	taken := map[string]string{}
@@ -111,7 +110,7 @@ func validNames(series []Series) (names, owners []string) {
 	return names, owners
 }
 
-// valid makes name one of [a-z]([-a-z0-9]*[a-z0-9])? with 63 bytes at most.
+// valid converts name to [a-z]([-a-z0-9]*[a-z0-9])? with at most 63 bytes.
 func valid(name string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -140,13 +139,13 @@ func cut(name string, size int) string {
 	return strings.TrimRight(name[:min(len(name), size)], "-")
 }
 
-// entryFile is what stands in mlpipeline-metrics.json.
+// entryFile is the content of mlpipeline-metrics.json.
 type entryFile struct {
 	Metrics []Entry `json:"metrics"`
 }
 
-// Ours reports whether text is what Encode makes, byte for byte: a file of
-// metrics that another program wrote looks otherwise.
+// Ours reports whether text is exactly what Encode writes. A metrics file of another program looks
+// different.
 func Ours(text []byte) bool {
 	var file entryFile
 	if json.Unmarshal(text, &file) != nil {
@@ -156,7 +155,7 @@ func Ours(text []byte) bool {
 	return err == nil && bytes.Equal(again, text)
 }
 
-// Encode gives entries as the text of mlpipeline-metrics.json.
+// Encode returns entries as the text of mlpipeline-metrics.json.
 func Encode(entries []Entry) ([]byte, error) {
 	if entries == nil {
 		entries = []Entry{}
@@ -168,5 +167,5 @@ func Encode(entries []Entry) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// text writes a number as short as it can be read back.
+// text formats a number in the shortest form that can be read back.
 func text(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -4,9 +4,9 @@ import "bytes"
 
 const escape = 0x1b
 
-// plain takes the terminal's escape sequences out of line: colours vanish,
-// what moves the cursor or clears becomes a line feed, so that two texts are
-// not joined to one. Sequences are those of ECMA-48. line is not changed.
+// plain removes terminal escape sequences (ECMA-48) from line. Colors disappear. Sequences that
+// move the cursor or clear become a line feed, so that two texts are not joined. line is not
+// changed.
 func plain(line []byte) []byte {
 	if bytes.IndexByte(line, escape) < 0 {
 		return line
@@ -27,8 +27,8 @@ func plain(line []byte) []byte {
 	return out
 }
 
-// sequence is the length of the escape sequence that b begins with, and whether
-// it is a colour or a title, which leave the text as it stands.
+// sequence returns the length of the escape sequence at the start of b, and whether it is a color
+// or a title, which leave the text in place.
 func sequence(b []byte) (length int, colour bool) {
 	if len(b) < 2 {
 		return 1, true
@@ -44,7 +44,7 @@ func sequence(b []byte) (length int, colour bool) {
 			}
 		}
 		return len(b), false
-	case ']': // operating system command, to BEL or ESC \
+	case ']': // operating system command, up to BEL or ESC \
 		for i := 2; i < len(b); i++ {
 			if b[i] == 0x07 {
 				return i + 1, true
@@ -58,8 +58,8 @@ func sequence(b []byte) (length int, colour bool) {
 	return 2, false
 }
 
-// pieceEnd is where the first piece of text ends: at a control character other
-// than the tabulator. Progress bars go back with \r or \b.
+// pieceEnd returns where the first piece of text ends: at a control character other than a tab.
+// Progress bars go back with \r or \b.
 func pieceEnd(text []byte) int {
 	for i, c := range text {
 		if c < 0x20 && c != '\t' || c == 0x7f {

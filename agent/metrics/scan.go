@@ -6,15 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// finder looks for the values of one metric.
+// finder finds the values of one metric.
 type finder struct {
 	name   []byte
-	longer [][]byte // other names asked for that end with this one
+	longer [][]byte // other requested names that end with this one
 }
 
-// scan gives found every number of f's metric in piece, in order, with the
-// text that it was read from, and unread what follows the name where that is
-// no number.
+// scan calls found for every number of f's metric in piece, in order, with its text. It calls
+// unread with what follows the name if that is no number.
 func (f finder) scan(piece []byte, found func(value float64, text []byte), unread func(text []byte)) {
 	for from := 0; ; {
 		at := bytes.Index(piece[from:], f.name)
@@ -44,7 +43,7 @@ func (f finder) scan(piece []byte, found func(value float64, text []byte), unrea
 	}
 }
 
-// maxSample is how much of what could not be read is kept, in bytes.
+// maxSample is how many bytes of an unread value are kept.
 const maxSample = 24
 
 func (f finder) isLonger(upTo []byte) bool {
@@ -56,9 +55,9 @@ func (f finder) isLonger(upTo []byte) bool {
 	return false
 }
 
-// begins tells whether a word may begin behind before: "loss" is not the tail
-// of val_loss, val-loss, train/loss, model.loss or Verlustloss. A full stop
-// joins only words, so that "training...loss=1" has a loss.
+// begins reports whether a word may begin after before: "loss" is not the end of val_loss,
+// val-loss, train/loss, model.loss or Verlustloss. A period joins only words, so
+// "training...loss=1" has a loss.
 func begins(before []byte) bool {
 	r, size := utf8.DecodeLastRune(before)
 	if r == '.' {
@@ -72,8 +71,8 @@ func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) || r == '_')
 }
 
-// separator takes the = or : behind the name piece[start:end], with blanks
-// around it, and gives what follows. A quote behind the name must be before it, too.
+// separator reads the = or : after the name piece[start:end], with blanks around it, and returns
+// what follows. A quote after the name must also be before it.
 func separator(piece []byte, start, end int) ([]byte, bool) {
 	rest := piece[end:]
 	if len(rest) > 0 && isQuote(rest[0]) {
@@ -89,7 +88,7 @@ func separator(piece []byte, start, end int) ([]byte, bool) {
 	return blanks(rest[1:]), true
 }
 
-// quotedNumber reads a number, in quotes or not.
+// quotedNumber reads a number, quoted or not.
 func quotedNumber(b []byte) (value float64, text []byte, ok bool) {
 	if len(b) == 0 || !isQuote(b[0]) {
 		value, length, ok := number(b)

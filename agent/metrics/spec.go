@@ -11,7 +11,7 @@ import (
 // Format is how Kubeflow Pipelines shows a metric.
 type Format string
 
-// The formats of Kubeflow Pipelines' run metrics (its backend/api/run.proto).
+// Formats of Kubeflow Pipelines' run metrics (its backend/api/run.proto).
 const (
 	Raw        Format = "RAW"
 	Percentage Format = "PERCENTAGE"
@@ -23,11 +23,11 @@ type Spec struct {
 	Format Format
 }
 
-// maxName is the longest name in bytes; it is looked for in every line.
+// maxName is the length in bytes of the longest name, because every line is searched for it.
 const maxName = 256
 
-// Parse reads words of the form NAME[:RAW|PERCENTAGE], in any case; RAW is the
-// default. A word given twice counts once. Errors name the word.
+// Parse reads words of the form NAME[:RAW|PERCENTAGE], in any case. RAW is the default. A repeated
+// word counts once. Errors name the word.
 func Parse(words []string) ([]Spec, error) {
 	var specs []Spec
 	for _, word := range words {

@@ -7,8 +7,9 @@ import (
 	"text/tabwriter"
 )
 
-// Summary is a table for people with a line for each series that has a value;
-// "" where none has. Most is the largest finite value, least the smallest: which of them is the better one, of a loss or a rate, is not known.
+// Summary returns a table for people with a line for each series that has a value, or "" if none
+// has. It shows the largest and the smallest finite value, because whether larger is better differs
+// between a loss and a rate.
 func Summary(series []Series) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -22,7 +23,7 @@ func Summary(series []Series) string {
 		most, least := s.ends()
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", s.Name, text(s.Last), most, least, s.Count, s.rank())
 	}
-	_ = w.Flush() // into memory
+	_ = w.Flush() // cannot fail: into memory
 	if !some {
 		return ""
 	}
@@ -43,7 +44,7 @@ func (s Series) rank() string {
 	return strconv.Itoa(s.Rank)
 }
 
-// Sentence is one line of the summary for a log, without a name before it.
+// Sentence returns one line of the summary for a log, without the name.
 func (s Series) Sentence() string {
 	if s.Count == 0 {
 		return s.missing()

@@ -5,25 +5,24 @@ import (
 	"strconv"
 )
 
-// Tags says which marks at the beginning of a line name its rank.
+// Tags says which tags at the start of a line name its rank.
 type Tags int
 
-// What counts as a tag.
+// Kinds of tags.
 const (
-	// TagsSure: what nothing else looks like: [1,3]<stdout>: and
-	// [prterun-host-7@1,3]<stdout>: (Open MPI 4 and 5), [3]<stdout>: (Horovod)
-	// and [rank3]: (torch).
+	// TagsSure accepts only unambiguous tags: [1,3]<stdout>: and [prterun-host-7@1,3]<stdout>:
+	// (Open MPI 4 and 5), [3]<stdout>: (Horovod) and [rank3]: (torch).
 	TagsSure Tags = iota
-	// TagsAll: also 3: (srun -l) and [3] (Hydra), which an epoch may look like.
+	// TagsAll also accepts 3: (srun -l) and [3] (Hydra), which may also be epoch counters.
 	TagsAll
-	// TagsNone: a line is what it is.
+	// TagsNone accepts no tags.
 	TagsNone
-	// TagsAuto: TagsAll for a stream whose every line has a tag, else TagsSure.
+	// TagsAuto means TagsAll for a stream in which every line has a tag, else TagsSure.
 	TagsAuto
 )
 
-// Split gives the rank that line's tag names and the text behind the tag. ok is
-// false where line has no tag that counts.
+// Split returns the rank in line's tag, and the text after the tag. ok is false if line has no tag
+// that counts.
 func (t Tags) Split(line []byte) (rank int, text []byte, ok bool) {
 	if t == TagsNone {
 		return 0, nil, false
@@ -37,7 +36,7 @@ func (t Tags) Split(line []byte) (rank int, text []byte, ok bool) {
 	return 0, nil, false
 }
 
-// split is Split where a line without a tag is all rank 0's.
+// split is Split, except that a line without a tag belongs to rank 0.
 func (t Tags) split(line []byte) (rank int, text []byte) {
 	if rank, text, ok := t.Split(line); ok {
 		return rank, text
@@ -62,7 +61,7 @@ func sure(line []byte) (rank int, text []byte, ok bool) {
 	if !ok || string(stream) != "stdout" && string(stream) != "stderr" && string(stream) != "stddiag" {
 		return 0, nil, false
 	}
-	if bytes.IndexByte(inside, '@') >= 0 { // Open MPI 5 puts a blank behind its tag
+	if bytes.IndexByte(inside, '@') >= 0 { // Open MPI 5 adds a blank after its tag
 		text = withoutBlank(text)
 	}
 	rank, ok = decimalRank(inside[bytes.LastIndexByte(inside, ',')+1:])
@@ -83,7 +82,7 @@ func unsure(line []byte) (rank int, text []byte, ok bool) {
 	return rank, withoutBlank(text), ok
 }
 
-// withoutBlank takes off the one blank that belongs to the tag before text.
+// withoutBlank removes the one blank that belongs to the tag before text.
 func withoutBlank(text []byte) []byte { return bytes.TrimPrefix(text, []byte{' '}) }
 
 func decimalRank(b []byte) (int, bool) {

@@ -2,25 +2,24 @@ package metrics
 
 import "bytes"
 
-// Writer looks at a stream that is written elsewhere as well. It never fails.
-// One goroutine at a time may use it.
+// Writer reads a copy of a stream. It never fails. One goroutine at a time may use it.
 type Writer struct {
-	look   func(piece []byte, first bool) // first: of its line
+	look   func(piece []byte, first bool) // first: the piece begins its line
 	skip   func()
-	held   []byte // of a piece that has not ended
-	lost   bool   // the piece is too long: what follows of it is skipped
-	inside bool   // a piece of this line was looked at
+	held   []byte // the unfinished piece
+	lost   bool   // the piece is too long, so its rest is skipped
+	inside bool   // a piece of this line has been read
 }
 
-// Writer gives one for the output of rank; several may be in use at once.
-// Close it to have a last line without an end looked at.
+// Writer returns a Writer for the output of rank. Several may be in use at once. Close it to read a
+// last line without a newline.
 func (c *Collector) Writer(rank int) *Writer {
 	return &Writer{look: func(piece []byte, _ bool) { c.Line(rank, piece) }, skip: c.skip}
 }
 
-// Mixed gives a Writer for a stream that several ranks share: a line with a tag
-// is of the tag's rank, one without of rank 0. tags must not be TagsAuto, which
-// needs the whole stream; it is taken as TagsSure.
+// Mixed returns a Writer for a stream that several ranks share. A line with a tag belongs to the
+// rank in the tag, a line without one to rank 0. TagsAuto needs the whole stream, so it is treated
+// as TagsSure here.
 func (c *Collector) Mixed(tags Tags) *Writer {
 	rank := 0
 	return &Writer{skip: c.skip, look: func(piece []byte, first bool) {
@@ -31,7 +30,7 @@ func (c *Collector) Mixed(tags Tags) *Writer {
 	}}
 }
 
-// Write looks at the lines that p ends; the beginning of a next one is kept.
+// Write reads the lines that p completes, and keeps the beginning of the next one.
 func (w *Writer) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
@@ -50,7 +49,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close looks at a last line that has no end.
+// Close reads a last line without a newline.
 func (w *Writer) Close() error {
 	w.end()
 	return nil
