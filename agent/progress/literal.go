@@ -12,7 +12,7 @@ import (
 // literal is a text that each match of an expression contains.
 type literal struct {
 	text []byte // empty: there is none
-	fold bool   // in either case; text is in small letters then
+	fold bool   // ignore case; text is then in lower case
 }
 
 // in reports whether b may contain a match.
@@ -38,11 +38,10 @@ func foldedPrefix(b, text []byte) bool {
 	return true
 }
 
-// literals are texts that each match of an expression contains, all of them.
+// literals are texts that each match of an expression contains all of.
 type literals []literal
 
-// maxLiterals bounds how many texts a line is searched for before the expression is
-// tried.
+// maxLiterals limits how many texts are searched in a line before the expression is tried.
 const maxLiterals = 3
 
 // in reports whether b may contain a match.
@@ -66,8 +65,8 @@ func literalsOf(pattern string) literals {
 	return all[:min(len(all), maxLiterals)]
 }
 
-// needed are the literals that each match of a part contains. Neighbors are not
-// joined: the parser has put runs of characters together already.
+// needed returns the literals that each match of a part contains. It does not join neighbors,
+// because the parser has joined runs of characters already.
 func needed(re *syntax.Regexp) (all literals) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -84,8 +83,8 @@ func needed(re *syntax.Regexp) (all literals) {
 	return all
 }
 
-// numberAfter returns the text of an expression that is this text and (\d+) after
-// it, as in "step (\d+)"; nil for any other. It needs no regular expression.
+// numberAfter returns the text of an expression that is this text followed by (\d+), as in "step
+// (\d+)", or nil for any other. Such an expression needs no regular expression.
 func numberAfter(pattern string) []byte {
 	text, ok := strings.CutSuffix(pattern, `(\d+)`)
 	if !ok || text == "" || !utf8.ValidString(text) || regexp.QuoteMeta(text) != text {
@@ -94,7 +93,7 @@ func numberAfter(pattern string) []byte {
 	return []byte(text)
 }
 
-// findNumber is what FindSubmatchIndex returns for text and (\d+) after it.
+// findNumber returns what FindSubmatchIndex would return for text followed by (\d+).
 func findNumber(line, text []byte, match []int) []int {
 	for from := 0; ; {
 		at := bytes.Index(line[from:], text)
@@ -113,8 +112,8 @@ func findNumber(line, text []byte, match []int) []int {
 	}
 }
 
-// ofRunes is the longest usable part of a literal. In either case, k and s have a
-// third form beyond ASCII, so they and non-ASCII letters end a part.
+// ofRunes returns the longest usable part of a literal. If case is ignored, k and s have a third
+// form beyond ASCII, so they and non-ASCII letters end a part.
 func ofRunes(runes []rune, fold bool) literal {
 	if !fold {
 		return literal{text: []byte(string(runes))}

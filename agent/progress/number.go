@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// numbers are what the groups of a match have captured; NaN where that is no finite
+// numbers are the numbers that the groups of a match have captured; NaN for text that is no finite
 // number.
 type numbers []float64
 
-// numbersOf reads the groups of a match into dst. any tells whether one is a number.
+// numbersOf reads the groups of a match into dst. any reports whether one is a number.
 func numbersOf(dst numbers, line []byte, match []int) (all numbers, any bool) {
 	dst = dst[:0]
 	for i := 2; i+1 < len(match); i += 2 {
@@ -23,7 +23,7 @@ func numbersOf(dst numbers, line []byte, match []int) (all numbers, any bool) {
 	return dst, any
 }
 
-// number reads one number; NaN if it is none.
+// number parses one number, or returns NaN.
 func number(b []byte) float64 {
 	if len(b) > 0 && len(b) <= 15 {
 		n, digits := 0, true
@@ -57,7 +57,7 @@ func (n numbers) exceeds(old numbers) bool {
 	return false
 }
 
-// text is the numbers for a message, as in "2, 1200".
+// text formats the numbers for a message, as in "2, 1200".
 func (n numbers) text() string {
 	s := ""
 	for _, f := range n {

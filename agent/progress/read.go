@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// Word is one flag of a rule as it was typed: {"expect", `step (\d+)`}.
+// Word is one flag of a rule, as typed: {"expect", `step (\d+)`}.
 type Word struct{ Flag, Value string }
 
-// The flags that make rules. All but these of a new rule belong to the rule before
-// them.
+// Flags that define rules. Each flag that does not start a rule belongs to the rule before it.
 const (
-	FlagExpect = "expect"          // begins a rule
-	FlagFailOn = "fail-on"         // begins a rule
+	FlagExpect = "expect"          // starts a rule
+	FlagFailOn = "fail-on"         // starts a rule
 	FlagWithin = "within"          // of the --expect before it
 	FlagFirst  = "first-within"    // of the --expect before it
 	FlagBy     = "expect-by"       // of the --expect before it: job or rank
@@ -21,8 +20,8 @@ const (
 	FlagList   = "progress"        // rules as a JSON list
 )
 
-// Read puts the flags of a command line together to rules, in the order in which
-// they were typed. Errors are *RuleError.
+// Read combines the flags of a command line into rules, in the order in which they were typed.
+// Errors are *RuleError.
 func Read(words []Word) (rules []Rule, err error) {
 	for _, w := range words {
 		switch w.Flag {
@@ -51,7 +50,7 @@ func Read(words []Word) (rules []Rule, err error) {
 	return rules, err
 }
 
-// add gives the last rule what a flag after it says.
+// add applies a flag to the last rule.
 func add(rules []Rule, w Word) error {
 	if len(rules) == 0 || w.Flag != FlagAction && rules[len(rules)-1].Expect == "" {
 		owner := "an --expect"
@@ -106,8 +105,8 @@ type written struct {
 	Action      string `json:"action"`
 }
 
-// List reads rules from a JSON list: [{"expect": "step (\\d+)", "within": "10m"}]. It
-// has the fields of LaunchJob's spec.progress. Errors are *RuleError.
+// List reads rules from a JSON list: [{"expect": "step (\\d+)", "within": "10m"}]. Its fields are
+// those of LaunchJob's spec.progress. Errors are *RuleError.
 func List(text []byte) ([]Rule, error) {
 	const example = `as in --progress='[{"expect":"step (\\d+)","within":"10m"},{"failOn":"loss.*nan"}]'`
 	var list []written

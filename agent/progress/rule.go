@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// Rule is one rule, as the user gave it: Expect or FailOn is set.
+// Rule is one rule, as given by the user. Either Expect or FailOn is set.
 type Rule struct {
 	Expect      string        // lines must match this regular expression
 	Within      time.Duration // between two lines that count; 0: only the first one must come
-	FirstWithin time.Duration // until the first one, from the start; 0: Within
+	FirstWithin time.Duration // from the start to the first line; 0: Within
 	ByRank      bool          // each rank must satisfy it, not the job as a whole
 	FailOn      string        // no line may match this regular expression
-	Stop        bool          // the job is to be stopped when the rule fires
+	Stop        bool          // stop the job when the rule fires
 }
 
-// Least is the shortest time that a rule takes.
+// Least is the shortest time in a rule.
 const Least = time.Second
 
-// MaxRules bounds the rules of one job.
+// MaxRules is the largest number of rules of a job.
 const MaxRules = 16
 
-// Name is what messages call the rule.
+// Name returns the name of the rule in messages.
 func (r Rule) Name() string {
 	if r.FailOn != "" {
 		return "fail-on " + quoted(r.FailOn)
@@ -35,7 +35,7 @@ func (r Rule) Name() string {
 
 func quoted(pattern string) string { return "'" + visible(pattern, 120) + "'" }
 
-// first is how long the first line may take.
+// first returns how long the first line may take.
 func (r Rule) first() time.Duration {
 	if r.FirstWithin > 0 {
 		return r.FirstWithin
@@ -43,18 +43,18 @@ func (r Rule) first() time.Duration {
 	return r.Within
 }
 
-// RuleError is a rule that cannot be used.
+// RuleError reports a rule that cannot be used.
 type RuleError struct {
-	Err error  // what is wrong, with the flag's or field's name
+	Err error  // what is wrong, with the name of the flag or field
 	Way string // what to write instead
 }
 
 func (e *RuleError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *RuleError) Unwrap() error { return e.Err }
 
-// Hint is the way out.
+// Hint says what to write instead.
 func (e *RuleError) Hint() string { return e.Way }
 
 func wrong(way, format string, args ...any) *RuleError {
@@ -69,8 +69,8 @@ type compiled struct {
 	number []byte // see numberAfter
 }
 
-// find reports whether line matches, with what the groups of an expect rule have
-// captured; match is memory for that.
+// find reports whether line matches, and returns the captures of an expect rule. match is reused as
+// memory.
 func (c *compiled) find(line []byte, match []int) ([]int, bool) {
 	switch {
 	case !c.lit.in(line):
@@ -88,8 +88,7 @@ func (c *compiled) find(line []byte, match []int) ([]int, bool) {
 // Set is a list of rules that are ready for use.
 type Set struct{ rules []compiled }
 
-// Compile makes a Set of rules. Errors are *RuleError, and name the flags of the
-// command line.
+// Compile returns a Set of rules. Errors are *RuleError and name the flags of the command line.
 func Compile(rules []Rule) (*Set, error) {
 	if len(rules) > MaxRules {
 		return nil, wrong("join expressions with |, as in --fail-on='nan|out of memory'", "%d progress rules: a job takes at most %d", len(rules), MaxRules)
@@ -116,7 +115,7 @@ func Compile(rules []Rule) (*Set, error) {
 	return s, nil
 }
 
-// cause is the parser's complaint without its own repetition of the expression.
+// cause returns the parser's error without the repeated expression.
 func cause(err error) string {
 	var e *syntax.Error
 	if errors.As(err, &e) {
@@ -152,7 +151,7 @@ func (r Rule) judge() error {
 	return times("first-within", r.FirstWithin)
 }
 
-// visible keeps most bytes of a text and makes it fit for one line of a message.
+// visible shortens a text to most bytes and makes it fit for one line of a message.
 func visible(text string, most int) string {
 	text = strings.Map(func(c rune) rune {
 		switch {

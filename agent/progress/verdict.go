@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// Kind is what a verdict says.
+// Kind is the kind of a verdict.
 type Kind int
 
-// The kinds.
+// Kinds of verdicts.
 const (
 	Absent   Kind = iota // no line has matched since the start
-	Silent               // lines have matched, and then none did; the rule captures no number
-	NotGrown             // no number has grown, perhaps for lack of lines
+	Silent               // lines have matched, but none recently; the rule captures no number
+	NotGrown             // no number has grown, possibly for lack of lines
 	Failed               // a line matched a fail-on rule
 	Moves                // a rule that fired is satisfied again
 )
 
-// Verdict is one thing that is new about a rule.
+// Verdict is one change in the state of a rule.
 type Verdict struct {
 	Rule  Rule
 	Kind  Kind
-	Rank  int           // that is judged; NoRank: the job, or an unknown rank
-	More  int           // ranks of which the same is true
+	Rank  int           // the rank; NoRank: the job, or an unknown rank
+	More  int           // further ranks with the same verdict
 	Line  string        // the last line that matched; "": none
-	From  int           // its rank
-	Ago   time.Duration // since it came
-	Best  string        // the largest number that was captured
-	After time.Duration // the time of the rule that has passed
+	From  int           // rank of that line
+	Ago   time.Duration // time since that line
+	Best  string        // the largest captured number
+	After time.Duration // the time limit that has passed
 }
 
-// Words that a verdict begins with.
+// Words at the start of a verdict.
 const (
 	NoProgress = "no progress"
 	FailedLine = "failed line"
 	Again      = "progress again"
 )
 
-// Sentence is the verdict in words, on one line.
+// Sentence returns the verdict in words, on one line.
 func (v Verdict) Sentence() string {
 	switch v.Kind {
 	case Failed:
@@ -57,8 +57,7 @@ func (v Verdict) Sentence() string {
 	return head + fmt.Sprintf("the number of %s has not grown beyond %s for %s", v.Rule.Name(), v.Best, seconds(v.After)) + last
 }
 
-// RankName is "rank 3" for the rank that is judged, or whose line it was; "" where
-// that is not known.
+// RankName returns "rank 3" for the rank of the verdict or of its line, or "" if that is not known.
 func (v Verdict) RankName() string {
 	rank := v.Rank
 	if rank < 0 && v.Line != "" {
@@ -70,7 +69,7 @@ func (v Verdict) RankName() string {
 	return fmt.Sprintf("rank %d", rank)
 }
 
-// whom names the ranks that are judged, of a rule by rank.
+// whom names the ranks of a rule by rank.
 func (v Verdict) whom() string {
 	text := ""
 	if v.Rule.ByRank && v.Rank >= 0 {
@@ -101,7 +100,7 @@ func by(rank int) string {
 
 func (v Verdict) shown() string { return visible(v.Line, 200) }
 
-// seconds writes 3.4 s, and 12 s from ten on.
+// seconds formats durations as 3.4 s, and from ten seconds on as 12 s.
 func seconds(d time.Duration) string {
 	if d >= 10*time.Second {
 		return fmt.Sprintf("%.0f s", d.Seconds())

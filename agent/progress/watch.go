@@ -10,37 +10,37 @@ import (
 // NoRank is the rank of a line that belongs to no known rank.
 const NoRank = -1
 
-// maxKept is how much of the last matching line is kept, in bytes.
+// maxKept is how many bytes of the last matching line are kept.
 const maxKept = 300
 
 // Watch applies a Set to one attempt of a job.
 type Watch struct {
 	set   *Set
-	ranks int // that are known from the start
+	ranks int // number of ranks that are known from the start
 
 	mu     sync.Mutex
-	states [][]state // by rule, and by rank for rules by rank
+	states [][]state // by rule and, for rules by rank, by rank
 	index  []map[int]int
-	failed []Verdict // that Look has not told yet
+	failed []Verdict // that Look has not returned yet
 }
 
-// state is where a rule stands, for the job or for one rank.
+// state is the state of a rule, for the job or for one rank.
 type state struct {
 	rank    int       // NoRank: the job, or an unknown rank
-	since   time.Time // of the last line that counted, or of the start
+	since   time.Time // time of the last line that counted, or of the start
 	moved   bool      // a line has counted
-	best    numbers   // the largest that was captured
+	best    numbers   // the largest captured numbers
 	fired   bool
-	resumed bool // it has moved after it had fired, and Look has not told yet
+	resumed bool // it was satisfied again after it fired, and Look has not returned that yet
 	over    bool // the rank has ended
 
-	line []byte    // the last one that matched
-	from int       // its rank
-	at   time.Time // when it came; zero: none has matched
+	line []byte    // the last line that matched
+	from int       // rank of that line
+	at   time.Time // when it came; zero if no line has matched
 }
 
-// Begin starts to watch a job of ranks 0 to ranks-1; 0: the ranks are not known, and
-// each is watched from its first matching line on.
+// Begin starts to watch a job of ranks 0 to ranks-1. If ranks is 0 they are not known, and each is
+// watched from its first matching line on.
 func (s *Set) Begin(now time.Time, ranks int) *Watch {
 	w := &Watch{set: s, ranks: ranks}
 	w.Reset(now)
@@ -71,8 +71,8 @@ func (w *Watch) Reset(now time.Time) {
 	}
 }
 
-// Feed looks at one line without its end. It reports whether Look has something new
-// to tell before Due.
+// Feed checks one line without its newline. It reports whether Look has something to return before
+// Due.
 func (w *Watch) Feed(rank int, line []byte, now time.Time) (news bool) {
 	line = plain(line)
 	for i := range w.set.rules {
@@ -92,13 +92,13 @@ func (w *Watch) candidate(p []byte) bool {
 	return slices.ContainsFunc(w.set.rules, func(r compiled) bool { return r.lit.in(p) })
 }
 
-// matched takes a line that matches a rule.
+// matched handles a line that matches a rule.
 func (w *Watch) matched(i, rank int, line []byte, match []int, now time.Time) (news bool) {
 	r := &w.set.rules[i]
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.ByRank && w.ranks > 0 && (rank < 0 || rank >= w.ranks) {
-		return false // of a process that has no rank
+		return false // from a process without a rank
 	}
 	s := w.stateOf(i, rank, now)
 	s.line, s.from, s.at = append(s.line[:0], line[:min(len(line), maxKept)]...), rank, now
@@ -126,7 +126,7 @@ func (w *Watch) matched(i, rank int, line []byte, match []int, now time.Time) (n
 	return false
 }
 
-// stateOf finds the state that a rank's line belongs to.
+// stateOf returns the state to which a rank's line belongs.
 func (w *Watch) stateOf(i, rank int, now time.Time) *state {
 	if !w.set.rules[i].ByRank {
 		return &w.states[i][0]
@@ -134,7 +134,7 @@ func (w *Watch) stateOf(i, rank int, now time.Time) *state {
 	at, known := w.index[i][rank]
 	if !known {
 		if old := &w.states[i][0]; old.rank == NoRank && old.at.IsZero() {
-			old.over = true // it stood for a job that has printed nothing
+			old.over = true // it stood for a job without output
 		}
 		at = len(w.states[i])
 		w.index[i][rank] = at
@@ -143,7 +143,7 @@ func (w *Watch) stateOf(i, rank int, now time.Time) *state {
 	return &w.states[i][at]
 }
 
-// Ended tells that a rank has ended: no more lines are expected of it.
+// Ended records that a rank has ended, so that no more lines are expected from it.
 func (w *Watch) Ended(rank int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,8 +154,8 @@ func (w *Watch) Ended(rank int) {
 	}
 }
 
-// Excuse restarts the clocks of all rules and keeps the last lines. It is for a time
-// in which output could not arrive.
+// Excuse restarts the clocks of all rules and keeps the last lines. Call it after a time in which
+// output could not arrive.
 func (w *Watch) Excuse(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,7 +166,7 @@ func (w *Watch) Excuse(now time.Time) {
 	}
 }
 
-// limit is how long a state may stand still; 0: for ever.
+// limit returns how long a state may remain unchanged; 0: forever.
 func (s *state) limit(r Rule) time.Duration {
 	switch {
 	case s.over || s.fired || r.FailOn != "":
@@ -177,8 +177,8 @@ func (s *state) limit(r Rule) time.Duration {
 	return r.first()
 }
 
-// Due is the earliest moment at which Look may have a new verdict; false: never,
-// unless lines come.
+// Due returns the earliest time at which Look may return a new verdict without new lines. It
+// returns false if there is none.
 func (w *Watch) Due() (at time.Time, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -197,8 +197,8 @@ func (w *Watch) Due() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Look gives what is new: rules that fired, and rules that are satisfied again. Ranks
-// that break the same rule at once share a verdict.
+// Look returns what has changed: rules that fired, and rules that are satisfied again. Ranks that
+// break the same rule at the same time share a verdict.
 func (w *Watch) Look(now time.Time) (verdicts []Verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,7 +237,7 @@ func (s *state) kind() Kind {
 	return Silent
 }
 
-// tell adds a state to the verdict of its rule, or makes it the first one of it.
+// tell adds a state to the verdict of its rule, or starts that verdict.
 func (s *state) tell(first *Verdict, v Verdict, now time.Time) *Verdict {
 	if first != nil {
 		first.More++

@@ -5,34 +5,33 @@ import (
 	"time"
 )
 
-// maxLine is how much of a line is looked at, in bytes; a Writer holds as much.
+// maxLine is how many bytes of a line are checked. A Writer buffers as much.
 const maxLine = 64 << 10
 
-// Writer looks at a stream that is written elsewhere as well. It never fails. One
-// goroutine at a time may use it.
+// Writer checks a copy of a stream. It never fails. One goroutine at a time may use it.
 type Writer struct {
 	watch  *Watch
 	split  func(line []byte) (rank int, text []byte)
 	news   func()
 	rank   int       // of the line
-	inside bool      // a part of the line was looked at, and a carriage return ended it
-	held   []byte    // of a line that has not ended
-	now    time.Time // of this piece of output; zero: not looked up yet
+	inside bool      // a part of the line was checked, and a carriage return ended it
+	held   []byte    // the unfinished line
+	now    time.Time // time of this piece of output; zero: not read yet
 }
 
-// Writer gives one for a stream of a rank. It calls news where Look has something
-// new to tell.
+// Writer returns a Writer for the stream of a rank. It calls news when Look has something new to
+// return.
 func (w *Watch) Writer(rank int, news func()) *Writer {
 	return &Writer{watch: w, news: news, rank: rank}
 }
 
-// Mixed gives one for a stream that several ranks share: split tells the rank of a
-// line and the text behind its tag.
+// Mixed returns a Writer for a stream that several ranks share. split returns the rank of a line,
+// and the text after its tag.
 func (w *Watch) Mixed(split func(line []byte) (rank int, text []byte), news func()) *Writer {
 	return &Writer{watch: w, split: split, news: news}
 }
 
-// Write looks at the lines that p ends; the beginning of a next one is kept.
+// Write checks the lines that p completes, and keeps the beginning of the next one.
 func (w *Writer) Write(p []byte) (int, error) {
 	n := len(p)
 	w.now = time.Time{}
@@ -58,8 +57,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// endOf finds the end of the first line; -1: it has none. IndexByte is far faster than
-// IndexAny.
+// endOf returns the end of the first line, or -1. IndexByte is far faster than IndexAny.
 func endOf(p []byte) int {
 	end := bytes.IndexByte(p, '\n')
 	line := p
@@ -72,7 +70,7 @@ func endOf(p []byte) int {
 	return end
 }
 
-// Close looks at a last line that has no end.
+// Close checks a last line without a newline.
 func (w *Writer) Close() error {
 	w.now = time.Time{}
 	w.line(w.held)
@@ -100,10 +98,10 @@ func (w *Writer) line(line []byte) {
 	}
 }
 
-// escape begins a terminal's escape sequence.
+// escape begins a terminal escape sequence.
 const escape = 0x1b
 
-// plain is a line without escape sequences such as colors.
+// plain returns a line without escape sequences, such as colors.
 func plain(line []byte) []byte {
 	if bytes.IndexByte(line, escape) < 0 {
 		return line
