@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// bridgeBuffer holds a whole DATA frame; with 64 KiB the throughput is 0.55
-	// to 0.70 of kubectl's, with this 0.81 to 1.15.
+	// bridgeBuffer holds a whole DATA frame. With 64 KiB the throughput was 0.55 to 0.70 of
+	// kubectl's, with this 0.81 to 1.15.
 	bridgeBuffer = 256 << 10
 	pipeSize     = 1 << 20
-	// drainTime bounds the rest of a stream that PID 1 has closed.
+	// drainTime is the time limit for the rest of a stream that PID 1 has closed.
 	drainTime = 5 * time.Second
 )
 
-// Attach is the bridge between an exec stream and PID 1: two copy loops and no
-// state. The error wraps ErrNoWorker when there is no PID 1 to reach. It returns when either loop has ended, even if the other is blocked:
-// after a restart of containerd the end of stdin never comes. Only what PID 1
-// said before it closed is still passed on. The caller must exit then.
+// Attach is the bridge between an exec stream and PID 1: two copy loops without state. The error
+// wraps ErrNoWorker if there is no PID 1 to connect to. Attach returns when either loop has ended,
+// even if the other is blocked: after a restart of containerd standard input never ends. It still
+// passes on what PID 1 wrote before it closed the connection. The caller must then exit.
 func Attach() error {
 	c, err := dial()
 	if err != nil {
 		return err
 	}
 	for _, fd := range []int{0, 1} {
-		// Not a pipe, or over the user's limit: then it is as large as it is.
+		// Not a pipe, or over the user's limit: it then keeps its size.
 		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, pipeSize)
 	}
 	_ = c.SetWriteBuffer(pipeSize)
@@ -50,8 +50,8 @@ func Attach() error {
 	if err == nil {
 		return nil // the launcher has gone
 	}
-	// PID 1 has closed while the launcher was still writing: what it said last,
-	// ENDED among it, is on its way out.
+	// PID 1 has closed the connection while the launcher was still writing. Its last frames,
+	// including ENDED, are still on their way.
 	select {
 	case err = <-out:
 	case <-time.After(drainTime):
@@ -73,8 +73,8 @@ func dial() (*net.UnixConn, error) {
 	return c, nil
 }
 
-// pass copies with a large buffer. The interfaces are narrowed so that io.Copy
-// cannot choose a way with a small one.
+// pass copies with a large buffer. It hides the other methods of r and w, because io.Copy would use
+// them with a small buffer.
 func pass(w io.Writer, r io.Reader) error {
 	_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, bridgeBuffer))
 	if errors.Is(err, net.ErrClosed) {

@@ -2,6 +2,6 @@ package worker
 
 import "errors"
 
-// ErrNoWorker says that no worker runs in this container: its command is not
-// `agent worker`, or PID 1 has not come that far yet.
+// ErrNoWorker means that no worker runs in this container: its command is not `agent worker`, or
+// PID 1 is still starting.
 var ErrNoWorker = errors.New("no worker runs here")

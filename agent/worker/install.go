@@ -9,10 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Install copies the running binary, under the name agent, and agent-launcher
-// if it lies beside it, into dir, which is made if it is missing. Other users
-// may run the copies: containers of a pod often have different ones. It
-// returns the paths written.
+// Install copies the running binary to dir, under the name agent, and agent-launcher too if it is
+// beside it. It creates dir if necessary. Other users may run the copies, because the containers of
+// a pod often have different users. Install returns the paths that it wrote.
 func Install(dir string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -29,7 +28,7 @@ func Install(dir string) ([]string, error) {
 		to := filepath.Join(dir, c.name)
 		err := copyFile(c.from, to)
 		if errors.Is(err, fs.ErrNotExist) && c.from != self {
-			continue // an image of the worker's half alone
+			continue // an image with only the worker's binary
 		}
 		if err != nil {
 			return written, fmt.Errorf("install %s: %w", to, err)
@@ -39,8 +38,8 @@ func Install(dir string) ([]string, error) {
 	return written, nil
 }
 
-// copyFile replaces to by a copy of from in one step: a container that starts
-// meanwhile sees the old file or the new one.
+// copyFile replaces to by a copy of from in one step. A container that starts meanwhile sees the
+// old or the new file.
 func copyFile(from, to string) (err error) {
 	src, err := os.Open(from)
 	if err != nil {

@@ -13,11 +13,10 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Lay lays the files of the request on r into a new private directory of this
-// worker, which goes when the worker ends the job, and writes the answer to w.
-// Errors: a request that is none, or too long; a name with a directory part; no
-// place for files. It runs within a session, so that it asks the environment that
-// the session's processes will have.
+// Lay writes the files of the request on r into a new private directory of this worker, and writes
+// the answer to w. The directory is removed when the worker ends the job. Lay returns an error for
+// a request that is malformed or too long, for a name with a directory, and if there is no room for
+// files. It runs within a session, so that it has the environment of the session's processes.
 func Lay(r io.Reader, w io.Writer) error {
 	text, err := io.ReadAll(io.LimitReader(r, wire.MaxLay+1))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Config of the worker role.
+// Config is the configuration of the worker role.
 type Config struct {
 	Job            string
 	Slots          int
@@ -24,11 +24,11 @@ type Config struct {
 
 var errLinux = errors.New("workers run on Linux only")
 
-// Run is the worker role; it needs Linux.
+// Run returns an error, because the worker role needs Linux.
 func Run(context.Context, Config) (int, error) { return names.ExitUsage, errLinux }
 
-// Attach is the bridge to PID 1; it needs Linux.
+// Attach returns an error, because the bridge to PID 1 needs Linux.
 func Attach() error { return errLinux }
 
-// Ready reports whether a worker serves here; it needs Linux.
+// Ready returns an error, because it needs Linux.
 func Ready() error { return errLinux }

@@ -16,10 +16,10 @@ import (
 // readyTime is how long a worker may take to answer Ready.
 const readyTime = 5 * time.Second
 
-// Ready asks the worker of this container whether it serves. The error wraps
-// ErrNoWorker when there is none; it says so when the worker does not answer
-// within 5 s, and when it is about to end. Ready changes nothing in the worker.
-// In a launcher's container it says what is wrong with the run.
+// Ready asks the worker of this container whether it is ready. The error wraps ErrNoWorker if there
+// is no worker. Ready also returns an error if the worker does not answer within 5 s, and if it is
+// about to end. It changes nothing in the worker. In a launcher's container it reports what is
+// wrong with the run.
 func Ready() error {
 	c, err := dial()
 	if err != nil {
@@ -44,7 +44,7 @@ func Ready() error {
 	return nil
 }
 
-// launches is Ready of a launcher, by what it has left beside its socket.
+// launches is Ready for a launcher, which records trouble beside its socket.
 func launches(socket string) error {
 	trouble, err := rundir.Trouble(socket, time.Now())
 	if err == nil && trouble != "" {
@@ -53,9 +53,8 @@ func launches(socket string) error {
 	return err
 }
 
-// probe sends the question and reads the answer. The versions that it names have
-// none in common with any worker: one that does not know Probe refuses them, and
-// has answered.
+// probe sends the question and reads the answer. It offers no protocol version that any worker has.
+// So a worker that does not know Probe refuses it, which is an answer too.
 func probe(c net.Conn) (refusal wire.RefuseRecord, err error) {
 	f, err := wire.Record(wire.Hello, 0, wire.HelloRecord{Probe: true})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deliver passes what PID 1 sends to stdout. Where that is a pipe the kernel
-// moves the pages: a quarter of the CPU time of copying them.
+// deliver passes what PID 1 sends to stdout. If that is a pipe, the kernel moves the pages, which
+// takes a quarter of the CPU time of copying.
 func deliver(from *net.UnixConn) error {
 	if !blockingPipe(1) {
 		return pass(os.Stdout, from)
@@ -46,8 +46,8 @@ func splice(from, to int) (int64, error) {
 	}
 }
 
-// blockingPipe reports whether splice may wait for room in fd: with O_NONBLOCK
-// a full pipe and an empty socket would look the same.
+// blockingPipe reports whether splice may wait for room in fd. With O_NONBLOCK a full pipe could
+// not be told from an empty socket.
 func blockingPipe(fd int) bool {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {

@@ -24,31 +24,31 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Config of the worker role.
+// Config is the configuration of the worker role.
 type Config struct {
 	Job     string
 	Slots   int
 	Version string
-	Await   time.Duration // 0: for ever
-	// Grace is the time between TERM and KILL when the worker is told to stop
-	// from outside. The kubelet kills after the pod's grace period: leave some of it
-	// for delivering the ends. Unless GraceGiven, a pod's period that the launcher
-	// tells counts, and Grace where it tells none.
+	Await   time.Duration // 0: forever
+	// Grace is the time between TERM and KILL when the worker is told to stop from outside. The
+	// kubelet kills after the pod's grace period, so leave some time to deliver the exit codes.
+	// Unless GraceGiven is set, the grace period that the launcher reports takes precedence, and
+	// Grace is the fallback.
 	Grace      time.Duration
 	GraceGiven bool
-	// TerminationLog takes the last words; missing or unwritable is no error.
+	// TerminationLog is the path for the last words. It may be missing or not writable.
 	TerminationLog string
 	Log            *slog.Logger
 }
 
-// Run is the worker role. It returns the exit code, and an error when the
-// worker could not start or its socket failed.
+// Run is the worker role. It returns the exit code, and an error if the worker could not start or
+// its socket failed.
 func Run(ctx context.Context, cfg Config) (int, error) {
-	// Signals first: until they are taken, TERM ends PID 1 with code 2.
+	// Take signals first: until then, TERM ends PID 1 with exit code 2.
 	signals := TakeSignals()
 	defer signals.GiveBack()
 	if os.Getpid() != 1 {
-		// shareProcessNamespace, or a fake worker: orphans come to us all the same.
+		// With shareProcessNamespace, or in a fake worker, orphans must come to us too.
 		if err := reap.Subreaper(); err != nil {
 			return names.ExitBug, err
 		}
@@ -103,8 +103,8 @@ func newRole(cfg Config, dir, temp string) *role {
 	return r
 }
 
-// layStacks lays the module that lets Python ranks tell their stacks. Where it cannot,
-// stacks are without Python's frames.
+// layStacks writes the module by which Python ranks report their stacks. If it fails, stacks lack
+// the Python frames.
 func layStacks(cfg Config, dir string) string {
 	path, err := rundir.Laid(dir)
 	if err == nil {
@@ -117,11 +117,11 @@ func layStacks(cfg Config, dir string) string {
 	return path
 }
 
-// run serves until the work is over; it returns the exit code and the last
-// words, with every process of the sessions gone.
+// run serves until the work is over. It returns the exit code and the last words, after every
+// process of the sessions has ended.
 func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (int, string, error) {
-	// The stop has a context of its own: what ends the service must still be
-	// able to stop the sessions in order.
+	// The stop has its own context: what ends the service must still be able to stop the sessions
+	// in order.
 	serve, endServe := context.WithCancel(context.WithoutCancel(ctx))
 	defer endServe()
 	collect, endCollect := context.WithCancel(context.WithoutCancel(ctx))
@@ -159,8 +159,7 @@ func (r *role) run(ctx context.Context, ln *net.UnixListener, signals Signals) (
 	return code, words, err
 }
 
-// stopped ends the sessions after a signal from outside. A second signal means
-// at once.
+// stopped stops the sessions after a signal from outside. A second signal kills at once.
 func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan os.Signal) (int, string) {
 	live := r.server.Sessions()
 	grace := r.cfg.grace(r.server.Grace(), r.server.PodGrace())
@@ -188,8 +187,8 @@ func (r *role) stopped(ctx context.Context, sig syscall.Signal, signals <-chan o
 	return 128 + int(sig), fmt.Sprintf("told to stop by %s while %d sessions ran", sig, live)
 }
 
-// grace is the launcher's if it was given, else ours if that was, else that of the pod's
-// period, if a launcher has told it.
+// grace returns the launcher's grace if it was given, else ours if that was given, else the one for
+// the pod's grace period if a launcher has reported it.
 func (c Config) grace(launcher, period time.Duration) time.Duration {
 	if c.GraceGiven && !c.tooLong(period) {
 		return cmp.Or(launcher, c.Grace)
@@ -197,14 +196,14 @@ func (c Config) grace(launcher, period time.Duration) time.Duration {
 	return cmp.Or(launcher, names.Grace(period), c.Grace)
 }
 
-// tooLong reports whether the kubelet kills the pod, which has period to end, before our
-// --grace is over; 0: it is not known.
+// tooLong reports whether the kubelet would kill the pod, whose grace period is period, before our
+// --grace is over. 0 means not known.
 func (c Config) tooLong(period time.Duration) bool {
 	return c.GraceGiven && period > 0 && c.Grace > period
 }
 
-// warnOfGrace says that a --grace cannot be kept. The worker learns of its pod's period
-// from its launcher only, when it is too late to refuse the flag.
+// warnOfGrace warns that a --grace cannot be kept. The worker learns the pod's grace period only
+// from its launcher, too late to refuse the flag.
 func (c Config) warnOfGrace(period time.Duration) {
 	if c.tooLong(period) {
 		c.Log.Warn(fmt.Sprintf("--grace=%s is longer than the %s that this pod has to end: using %s", c.Grace, period, names.Grace(period)),
@@ -212,18 +211,17 @@ func (c Config) warnOfGrace(period time.Duration) {
 	}
 }
 
-// leave stops the sessions that live, for reason, and what has escaped from those
-// that have ended: only a PID 1 takes it along by ending.
+// leave stops the live sessions, for reason, and processes that escaped from finished sessions.
+// Unless this process is PID 1, its end would not end those.
 func (r *role) leave(ctx context.Context, reason string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Grace+5*time.Second)
 	defer cancel()
 	r.server.Stop(ctx, reason, r.cfg.Grace)
 }
 
-// linkKubexec lets the agent stand at the path of mpi-operator v1's script:
-// daemons look their launcher's rsh agent up on workers too, and crash or hang
-// where it is missing. An image that has something there keeps it, and a
-// read-only one works as long as nobody uses that path.
+// linkKubexec makes the agent available at the path of mpi-operator v1's script. MPI daemons look
+// for their launcher's rsh agent on workers too, and crash or hang without it. An existing file of
+// the image stays. A read-only image works as long as no process uses that path.
 func linkKubexec(path string) {
 	self, err := os.Executable()
 	if err != nil {
@@ -234,9 +232,9 @@ func linkKubexec(path string) {
 	}
 }
 
-// Environment is what our processes start with: the container's, with the worker's
-// name, with a HOME, which Open MPI 4 crashes without where the user has no
-// passwd entry, and with a TMPDIR if temp is not empty.
+// Environment returns the environment of our processes: the container's, with the worker's name and
+// a HOME, and a TMPDIR if temp is not empty. Open MPI 4 crashes without HOME if the user has no
+// passwd entry.
 func Environment(env []string, home, temp string) []string {
 	value := map[string]string{}
 	for _, kv := range env {
@@ -254,15 +252,15 @@ func Environment(env []string, home, temp string) []string {
 	if value[names.EnvWorker] == "" {
 		name := value[names.EnvPodName]
 		if name == "" {
-			name, _ = os.Hostname() // no name is better than no worker
+			name, _ = os.Hostname() // a worker without a name is better than none
 		}
 		env = append(env, names.EnvWorker+"="+name)
 	}
 	return env
 }
 
-// LastWords leaves why a container's first process ended where the kubelet reads
-// it. path may be "", missing or unwritable: the log has the words, too.
+// LastWords writes why a container's first process ended to the file that the kubelet reads. path
+// may be "", missing or not writable: the log has the words too.
 func LastWords(path, words string) {
 	if path == "" {
 		return
