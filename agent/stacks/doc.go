@@ -1,5 +1,4 @@
-// Package stacks says in words where the ranks of a job stand, and which of them
-// the others wait for.
+// Package stacks says in words where the ranks of a job are, and which of them the others wait for.
 //
 //	parse.go    the text that Python's faulthandler writes
 //	pyspy.go    the text that py-spy prints
@@ -7,14 +6,14 @@
 //	doing.go    what one rank does: waits for others, sleeps, computes...
 //	verdict.go  the sentence: who is missing from what the others wait for
 //	polling.go  ranks that wait by polling
-//	places.go   ranks that stand in the same place, said once
+//	places.go   ranks in the same place, listed once
 //	flights.go  dumps of PyTorch's flight recorder, and NCCL's status
 //
-// It is pure: it takes what PID 1 of the workers has found (wire.StackRecord) and
-// returns sentences. Texts come from ranks, which may have written anything: what
-// has not the form of a stack is dropped, and all of it is bounded.
+// It is pure: it takes what PID 1 of the workers has found (wire.StackRecord) and returns
+// sentences. The texts come from ranks, which may have written anything. So what does not look like
+// a stack is dropped, and everything is limited in size.
 //
-// It blames nobody if all ranks wait, if all do the same, or if nothing tells a
-// waiting rank from another one. An MPI rank that waits polls, and looks like one
-// that computes, unless its frames of C are known; there only a rank that stands apart from a majority is named.
+// It blames no rank if all ranks wait, if all do the same, or if a waiting rank cannot be told from
+// another. An MPI rank that waits polls, and looks like one that computes, unless its C frames are
+// known. In that case only a rank that differs from a majority is named.
 package stacks

@@ -8,17 +8,17 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Rank is a process of the job, and where it stands.
+// Rank is a process of the job, and where it is.
 type Rank struct {
 	Name   string // "rank 3"
 	Number int    // -1: it has none
 	Worker string
 	Record wire.StackRecord
-	stack  []Thread // of Python
-	native []Thread // of C, the main thread first
+	stack  []Thread // Python threads
+	native []Thread // C threads, the main thread first
 }
 
-// New returns a rank with the stack that its record holds.
+// New returns a rank with the stack in its record.
 func New(name string, number int, worker string, rec wire.StackRecord) Rank {
 	r := Rank{Name: name, Number: number, Worker: worker, Record: rec, native: ParseNative(rec.Native)}
 	if r.stack = Parse(rec.Text); rec.By != "" {
@@ -27,7 +27,7 @@ func New(name string, number int, worker string, rec wire.StackRecord) Rank {
 	return r
 }
 
-// Why is the reason for which the rank has no stack; "": it has one.
+// Why returns the reason why the rank has no stack, or "" if it has one.
 func (r Rank) Why() string { return visible(r.Record.Why) }
 
 // activity is what a rank does at the moment.
@@ -36,16 +36,16 @@ type activity int
 const (
 	unknown activity = iota
 	waits            // for other ranks: in a collective, or for a socket
-	left             // for a peer that has gone
-	sleeps           // until a time
-	locked           // for a lock, or C code that waits
+	left             // in a call to a peer that has gone
+	sleeps           // until a point in time
+	locked           // waits for a lock, or C code that waits
 	reads            // from a pipe or a file
 	stuck            // in the kernel, uninterruptible
 	computes
 	stopped // by a signal
 )
 
-// doing is what a rank does, in words as well: "waiting in all_reduce".
+// doing returns what a rank does, also in words: "waiting in all_reduce".
 func (r Rank) doing() (activity, string) {
 	p := r.Record.Process
 	switch {
@@ -71,10 +71,10 @@ func (r Rank) doing() (activity, string) {
 	return r.inCall()
 }
 
-// polls are calls for any of several sockets or files.
+// polls are system calls that wait for any of several sockets or files.
 var polls = []string{"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"}
 
-// inCall judges by the system call alone.
+// inCall decides by the system call alone.
 func (r Rank) inCall() (activity, string) {
 	p := r.Record.Process
 	call := p.Call
@@ -105,7 +105,7 @@ func (r Rank) inCall() (activity, string) {
 	return unknown, "in state " + p.State
 }
 
-// waiting are files of libraries in whose functions a rank waits for others.
+// waiting are the files of libraries in whose functions a rank waits for others.
 var waiting = []string{
 	"torch/distributed/distributed_c10d.py", "torch/distributed/c10d_logger.py", "torch/distributed/rendezvous.py",
 	"torch/distributed/_functional_collectives.py", "torch/distributed/nn/functional.py", "deepspeed/comm/comm.py", "deepspeed/comm/torch.py",
@@ -114,8 +114,8 @@ var waiting = []string{
 	"mpi4py/util/", "tensorflow/python/distribute/cross_device_ops.py",
 }
 
-// collective names the function of such a library that the user's program has called,
-// in any thread; "" where it waits in none. Only the user's own code may call it.
+// collective returns the function of such a library that the user's program has called, in any
+// thread, or "". Only the user's own code may call it.
 func collective(threads []Thread) string {
 	for _, t := range threads {
 		name := ""
@@ -136,7 +136,7 @@ func collective(threads []Thread) string {
 	return ""
 }
 
-// library judges by the modules of Python and PyTorch that the main thread sits in.
+// library decides by the modules of Python and PyTorch in the stack of the main thread.
 func library(frames []Frame, call string) (activity, string) {
 	for _, f := range frames {
 		if !isLibrary(f.File) {
@@ -159,7 +159,7 @@ func library(frames []Frame, call string) (activity, string) {
 	return unknown, ""
 }
 
-// at is the place in the rank's own code: " at train.py:31 load_batch"; "" if not known.
+// at returns the place in the rank's own code, " at train.py:31 load_batch", or "" if not known.
 func (r Rank) at() string {
 	frames := main(r.stack)
 	if len(frames) == 0 {
@@ -175,11 +175,11 @@ func (r Rank) at() string {
 	}
 }
 
-// where is what it does, and at which line.
+// where says what it does, and at which line.
 func (r Rank) where() string {
 	_, words := r.doing()
 	return words + r.at()
 }
 
-// on is "rank 3 on pi-worker-1".
+// on returns "rank 3 on pi-worker-1".
 func (r Rank) on() string { return r.Name + " on " + r.Worker }

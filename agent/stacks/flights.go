@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// mostFlights bounds the dumps, and the ranks without one, that are said one by one.
+// mostFlights limits how many dumps, and ranks without a dump, are listed one by one.
 const mostFlights = 8
 
-// Flights says where ranks have dumped PyTorch's flight recorder, for those that keep one.
+// Flights lists where ranks have dumped PyTorch's flight recorder, for ranks that have one.
 func Flights(ranks []Rank) (lines []string) {
 	dumped, failed := 0, 0
 	for _, r := range ranks {
@@ -37,15 +37,15 @@ func Flights(ranks []Rank) (lines []string) {
 	return lines
 }
 
-// mostRAS bounds the lines that are shown of NCCL's RAS service.
+// mostRAS limits the lines of NCCL's RAS service that are shown.
 const mostRAS = 80
 
-// RAS is what NCCL's RAS service says of the job, which it was asked for on a worker.
+// RAS returns the report of NCCL's RAS service about the job, which was queried on a worker.
 func RAS(text []byte, worker string) (lines []string) {
 	for raw := range bytes.Lines(text) {
 		line := strings.TrimRight(visible(string(bytes.TrimRight(raw, "\r\n"))), " ")
 		switch {
-		case line == "": // it parts its chapters by these
+		case line == "": // it separates its sections by empty lines
 		case len(lines) > mostRAS:
 			return append(lines, "  and more")
 		case lines == nil:
@@ -57,7 +57,7 @@ func RAS(text []byte, worker string) (lines []string) {
 	return lines
 }
 
-// size is "12 kB".
+// size returns text such as "12 kB".
 func size(bytes int64) string {
 	switch {
 	case bytes >= 10e6:

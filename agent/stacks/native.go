@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ParseNative reads what eu-stack or gdb prints of a process: frames of C and C++. Lines of
-// other forms are left out, and so are the values of arguments, which may be secrets.
+// ParseNative reads the output of eu-stack or gdb about a process: frames of C and C++. It skips
+// lines of other forms, and the values of arguments, which may be secrets.
 func ParseNative(text []byte) (threads []Thread) {
 	parse := parseGdb
 	for raw := range bytes.Lines(text) {
@@ -22,7 +22,7 @@ func ParseNative(text []byte) (threads []Thread) {
 			if len(threads) == mostThreads {
 				break
 			}
-			threads = append(threads, Thread{Current: len(threads) == 0}) // the first one comes first
+			threads = append(threads, Thread{Current: len(threads) == 0}) // the main thread comes first
 			continue
 		}
 		if len(threads) == 0 {
@@ -36,7 +36,7 @@ func ParseNative(text []byte) (threads []Thread) {
 			continue
 		}
 		if at, ok := strings.CutPrefix(line, "    "); ok && len(last.Frames) > 0 {
-			f := &last.Frames[len(last.Frames)-1] // eu-stack has the source on a line of its own
+			f := &last.Frames[len(last.Frames)-1] // eu-stack prints the source on a separate line
 			if file, n, ok := parsePlace(at); ok && f.File == "" {
 				f.File, f.Line = file, n
 			}
@@ -47,7 +47,7 @@ func ParseNative(text []byte) (threads []Thread) {
 
 var frameStart = regexp.MustCompile(`^#\d+ +(?:0x[0-9a-f]* ?)?(?:in )?`)
 
-// parseEuStack reads what eu-stack prints behind number and address: "load_batch - /app/train".
+// parseEuStack reads what eu-stack prints after number and address: "load_batch - /app/train".
 func parseEuStack(rest string) (f Frame) {
 	name, module, _ := strings.Cut(" "+rest, " - ") // the name may be missing
 	f.Func, f.Module = strings.TrimPrefix(name, " "), module
@@ -57,7 +57,7 @@ func parseEuStack(rest string) (f Frame) {
 	return f
 }
 
-// parseGdb reads what gdb prints behind number and address: "load_batch (n=3) at train.c:6",
+// parseGdb reads what gdb prints after number and address: "load_batch (n=3) at train.c:6",
 // "clock_nanosleep () from /lib/x86_64-linux-gnu/libc.so.6".
 func parseGdb(rest string) (f Frame) {
 	call := arguments(rest)
@@ -73,7 +73,7 @@ func parseGdb(rest string) (f Frame) {
 	return f
 }
 
-// tidy is a native frame whose names a terminal may print.
+// tidy returns a native frame whose names are safe for a terminal.
 func (f Frame) tidy() Frame {
 	f.Native, f.Func, f.Module = true, visible(f.Func), visible(f.Module)
 	if f.Func == "" || f.Func == "??" {
@@ -82,7 +82,7 @@ func (f Frame) tidy() Frame {
 	return f
 }
 
-// arguments is where the arguments begin in "ns::f<void (int)> (n=3) at f.cc:3"; -1: nowhere.
+// arguments returns where the arguments begin in "ns::f<void (int)> (n=3) at f.cc:3", or -1.
 func arguments(text string) int {
 	depth := 0
 	for i := range len(text) {
@@ -109,13 +109,13 @@ func parsePlace(text string) (file string, line int, ok bool) {
 	return "", 0, false
 }
 
-// isSystem reports whether a native frame is no part of the user's program: it is in a
-// shared library, or in the sources of libc.
+// isSystem reports whether a native frame does not belong to the user's program: it is in a shared
+// library, or in the sources of libc.
 func (f Frame) isSystem() bool {
 	return f.Native && (strings.Contains(path.Base(f.Module), ".so") || strings.HasPrefix(f.File, "./") || strings.HasPrefix(f.File, "../"))
 }
 
-// native is the main thread of a rank whose frames a program of the image has shown.
+// nativeMain returns the main thread of a rank whose native frames are known.
 func (r Rank) nativeMain() []Frame {
 	if len(r.native) == 0 {
 		return nil
@@ -123,15 +123,15 @@ func (r Rank) nativeMain() []Frame {
 	return r.native[0].Frames
 }
 
-// mpiWaits are functions of MPI that return when other ranks have done something.
+// mpiWaits matches MPI functions that return only after other ranks have done something.
 var mpiWaits = regexp.MustCompile(`^P?MPI_(?:Recv|Send|Ssend|Sendrecv|Probe|Mprobe|Wait\w*|Barrier|Bcast|Reduce\w*|All\w+|Gather\w*|Scatter\w*|Scan|Exscan|Init|Init_thread|Finalize|Comm_(?:split|dup|create)\w*|Win_(?:fence|wait|lock\w*))$`)
 
-// mpiFrame is the frame of the function of MPI that a rank waits for others in; -1: none.
+// mpiFrame returns the frame of the MPI function in which a rank waits for others, or -1.
 func (r Rank) mpiFrame() int {
 	return slices.IndexFunc(r.nativeMain(), func(f Frame) bool { return mpiWaits.MatchString(f.Func) })
 }
 
-// inMPI names that function; "": none.
+// inMPI returns the name of that function, or "".
 func (r Rank) inMPI() string {
 	if i := r.mpiFrame(); i >= 0 {
 		return strings.TrimPrefix(r.nativeMain()[i].Func, "P")

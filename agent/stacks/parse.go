@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Bounds of what is kept of one text.
+// Limits of what is kept of one text.
 const (
-	mostThreads = 100 // faulthandler's own
-	mostFrames  = 100 // as well
+	mostThreads = 100 // same as faulthandler
+	mostFrames  = 100 // same as faulthandler
 	longestName = 300 // of a file or a function, in bytes
 )
 
 // Frame is a line of a stack.
 type Frame struct {
 	File string
-	Line int // 0: not known
+	Line int // 0 if not known
 	Func string
-	// Native: it is C or C++; File is then often not known. Module is the program or library.
+	// Native means C or C++; File is then often not known. Module is the program or library.
 	Native bool
 	Module string
 }
@@ -32,8 +32,7 @@ type Thread struct {
 	Frames  []Frame
 }
 
-// Parse reads what faulthandler writes for all threads. Lines that are none of its are
-// left out.
+// Parse reads what faulthandler writes for all threads. It skips other lines.
 func Parse(text []byte) (threads []Thread) {
 	for raw := range bytes.Lines(text) {
 		line := string(bytes.TrimRight(raw, "\n"))
@@ -81,7 +80,7 @@ func parseFrame(line string) (Frame, bool) {
 	return Frame{File: visible(rest[:at]), Line: n, Func: visible(name)}, true
 }
 
-// visible bounds a name and takes out what a terminal would obey.
+// visible shortens a name and removes what a terminal would interpret.
 func visible(name string) string {
 	name = strings.ToValidUTF8(name[:min(len(name), longestName)], "?")
 	return strings.Map(func(r rune) rune {
@@ -92,7 +91,7 @@ func visible(name string) string {
 	}, name)
 }
 
-// String is "train.py:31 load_batch"; "load_batch" where the file is not known.
+// String returns "train.py:31 load_batch", or "load_batch" if the file is not known.
 func (f Frame) String() string {
 	if f.File == "" {
 		return f.Func
@@ -104,7 +103,8 @@ func (f Frame) String() string {
 	return text + " " + f.Func
 }
 
-// main is the first thread of a program: the oldest, which comes last. Nil: not known.
+// main returns the main thread of a program: the oldest, which comes last. It returns nil if not
+// known.
 func main(threads []Thread) []Frame {
 	if i := mainIndex(threads); i >= 0 {
 		return threads[i].Frames
@@ -113,7 +113,7 @@ func main(threads []Thread) []Frame {
 }
 
 func mainIndex(threads []Thread) int {
-	if len(threads) == mostThreads { // it may have been left out
+	if len(threads) == mostThreads { // the main thread may be missing
 		if i := slices.IndexFunc(threads, func(t Thread) bool { return t.Current }); i >= 0 {
 			return i
 		}
@@ -121,7 +121,7 @@ func mainIndex(threads []Thread) int {
 	return len(threads) - 1
 }
 
-// isLibrary reports whether a file is no part of the user's program.
+// isLibrary reports whether a file does not belong to the user's program.
 func isLibrary(file string) bool {
 	for _, part := range []string{"/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"} {
 		if strings.Contains(file, part) {
@@ -131,7 +131,7 @@ func isLibrary(file string) bool {
 	return strings.HasPrefix(file, "<frozen ") || strings.HasPrefix(file, "<__array_function__")
 }
 
-// line is a frame in a list: as Python writes it, or as gdb does.
+// line returns a frame for a list, in the format of Python or of gdb.
 func (f Frame) line() string {
 	switch {
 	case !f.Native:
@@ -144,7 +144,7 @@ func (f Frame) line() string {
 	return f.Func
 }
 
-// own is the most recent frame of the user's program, else the most recent one.
+// own returns the most recent frame of the user's program, else the most recent frame.
 func own(frames []Frame) (Frame, bool) {
 	for _, f := range frames {
 		if !isLibrary(f.File) && !f.isSystem() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is printed.
+// Limits of what is printed.
 const (
 	mostPlaces  = 12
 	shownFrames = 24 // of a thread
@@ -16,8 +16,8 @@ const (
 	mostNames   = 8  // of processes without a number, and of single ranks
 )
 
-// Lines says where the ranks stand: those in the same place once, the suspects
-// first, then the fewest. Each place is a line with its ranks, and lines with its frames.
+// Lines says where the ranks are. Ranks in the same place are listed once: the suspects first, then
+// the smallest groups. Each place has a line with its ranks, and lines with its frames.
 func Lines(ranks []Rank, suspects []int) (lines []string) {
 	index := map[string]int{}
 	var groups [][]int
@@ -61,7 +61,7 @@ func (r Rank) key() string {
 	}
 	if frames := r.nativeMain(); len(frames) > 0 {
 		_, words := r.doing()
-		if i := r.mpiFrame(); i >= 0 { // below it, a rank that polls is now here, now there
+		if i := r.mpiFrame(); i >= 0 { // the frames below it change while a rank polls
 			return words + listing(frames[i:])
 		}
 		return words + p.Call + listing(frames)
@@ -78,7 +78,7 @@ func listing(frames []Frame) string {
 	return b.String()
 }
 
-// detail is " (python3, pid 45, 12 threads; futex, kernel: futex_wait_queue)".
+// detail returns " (python3, pid 45, 12 threads; futex, kernel: futex_wait_queue)".
 func (r Rank) detail() string {
 	p := r.Record.Process
 	text := fmt.Sprintf(" (%s, pid %d", visible(p.Command), p.PID)
@@ -105,8 +105,8 @@ func (r Rank) detail() string {
 	return text + ")"
 }
 
-// frames are the rank's stacks, the main thread's first; without any, what its
-// threads do in the kernel.
+// frames returns the stacks of the rank, the main thread's first. Without stacks it returns what
+// the threads do in the kernel.
 func (r Rank) frames() (lines []string) {
 	stack, mine := r.stack, mainIndex(r.stack)
 	if len(stack) == 0 {
@@ -134,7 +134,7 @@ func (r Rank) frames() (lines []string) {
 	return lines
 }
 
-// calls are the calls of its threads, those of the same one together.
+// calls returns the system calls of its threads, with equal ones combined.
 func (r Rank) calls() (lines []string) {
 	counts := map[string]int{}
 	var order []string
@@ -156,7 +156,7 @@ func (r Rank) calls() (lines []string) {
 	return lines
 }
 
-// Names is "ranks 0-509, 511", or "rank 3 on pi-worker-1" for one.
+// Names returns "ranks 0-509, 511", or "rank 3 on pi-worker-1" for a single rank.
 func Names(ranks []Rank) string {
 	if len(ranks) == 1 {
 		return ranks[0].on()

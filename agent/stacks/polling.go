@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Place is equal for as long as a rank stands in the same place, by its first thread.
+// Place returns a text that stays equal while the first thread of the rank is in the same place.
 func (r Rank) Place() string { return r.key() }
 
-// Polling says where ranks poll in MPI: "all 4 ranks use a processor at solve.py:40 exchange
-// (MPI Recv)". polls are the indices of those that do.
+// Polling says where ranks poll in MPI: "all 4 ranks use a processor at solve.py:40 exchange (MPI
+// Recv)". polls are the indices of those ranks.
 func Polling(ranks []Rank, polls []int) string {
 	places := map[string][]int{}
 	for _, i := range polls {

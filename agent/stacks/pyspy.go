@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// ParsePySpy reads what `py-spy dump --full-filenames` prints. Lines of other forms are
-// left out. Functions are named as faulthandler does, without their classes, so that ranks
-// in the same place are recognized.
+// ParsePySpy reads the output of `py-spy dump --full-filenames`. It skips lines of other forms.
+// Functions are named like faulthandler does, without their classes, so that ranks in the same
+// place are recognized.
 func ParsePySpy(text []byte) (threads []Thread) {
 	for raw := range bytes.Lines(text) {
 		line := string(bytes.TrimRight(raw, "\n"))
@@ -17,7 +17,7 @@ func ParsePySpy(text []byte) (threads []Thread) {
 			if len(threads) == mostThreads {
 				break
 			}
-			threads = append(threads, Thread{Current: len(threads) == 0}) // the oldest one comes first
+			threads = append(threads, Thread{Current: len(threads) == 0}) // the oldest comes first
 			continue
 		}
 		frame, ok := parsePySpyFrame(line)

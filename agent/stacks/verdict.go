@@ -11,26 +11,26 @@ import (
 type Failure struct {
 	Sentence string   // "rank 1 on pi-worker-1 exited with 1"
 	Tail     []string // its last lines
-	Mixed    bool     // Tail has lines of other ranks, too, and of their mpirun
+	Mixed    bool     // Tail also has lines of other ranks and of their mpirun
 }
 
-// Verdict is who the others wait for.
+// Verdict says which ranks the others wait for.
 type Verdict struct {
-	Sentence string // "": nothing can be said
-	Suspects []int  // indices of ranks; empty: nobody is blamed
+	Sentence string // "" if nothing can be said
+	Suspects []int  // indices of ranks; empty: no rank is blamed
 }
 
-// Facts is the sentence without the advice whom to look at.
+// Facts returns the sentence without the advice which rank to look at.
 func (v Verdict) Facts() string {
 	facts, _, _ := strings.Cut(v.Sentence, ". Look at ")
 	return facts
 }
 
-// mostNamed bounds the ranks that a sentence describes one by one.
+// mostNamed limits the ranks that a sentence describes one by one.
 const mostNamed = 3
 
-// OfFailure judges where the ranks stood that lived when another one had failed. Only a
-// failure that was a timeout while it waited for others says anything about them.
+// OfFailure examines where the live ranks were when another one had failed. Only a failure by a
+// timeout while waiting for others says anything about them.
 func OfFailure(f Failure, ranks []Rank) Verdict {
 	if f.Mixed {
 		f.Tail = timeouts(f.Tail)
@@ -47,7 +47,7 @@ func OfFailure(f Failure, ranks []Rank) Verdict {
 	return Verdict{began + "; " + missed(ranks, suspects, "was"), suspects}
 }
 
-// OfHang judges where the ranks of a job stand that has come to a stop.
+// OfHang examines where the ranks of a hung job are.
 func OfHang(ranks []Rank) Verdict {
 	var waiting []int
 	var gone []string
@@ -83,11 +83,11 @@ func indices(ranks []Rank, of activity) (list []int) {
 	return list
 }
 
-// missing returns the ranks that do not wait for the others. Ranks that sit still elsewhere come
-// first. If there are none, it returns the ranks that compute, as a rank computes before it
-// fails. If there are none of these either, it returns the ranks that wait for a lock, which may
-// be a wait for others in C code. It returns none if that would be more than half of several
-// ranks: what they do may be their work.
+// missing returns the ranks that do not wait for the others. Idle ranks elsewhere come first. If
+// there are none, it returns the ranks that compute, because a rank computes before it fails. If
+// there are none of these either, it returns the ranks that wait for a lock, which may be a wait
+// for others in C code. It returns none if that would be more than half of several ranks, because
+// what they do may be their work.
 func missing(ranks []Rank) []int {
 	var still, busy, maybe []int
 	for i, r := range ranks {
@@ -112,8 +112,8 @@ func missing(ranks []Rank) []int {
 	return nil
 }
 
-// missed is "rank 0 on pi-worker-0 was not waiting: sleeping at train.py:31 load_batch. Look
-// at rank 0 first."
+// missed returns text such as "rank 0 on pi-worker-0 was not waiting: sleeping at train.py:31
+// load_batch. Look at rank 0 first."
 func missed(ranks []Rank, suspects []int, verb string) string {
 	var said []string
 	for _, i := range suspects[:min(len(suspects), mostNamed)] {
@@ -135,14 +135,14 @@ func were(verb string, n int) string {
 	return "are"
 }
 
-// apart names the ranks that are not at the line where most are.
+// apart names the ranks that are not at the line of the majority.
 func apart(ranks []Rank) Verdict {
 	lines := map[string][]int{}
 	most := ""
 	for i, r := range ranks {
 		at := r.at()
 		if a, _ := r.doing(); a == waits || a == left {
-			return Verdict{} // all wait, or what does not is not known
+			return Verdict{} // all wait, or it is not known what the others do
 		}
 		lines[at] = append(lines[at], i)
 		if len(lines[at]) > len(lines[most]) || len(lines[at]) == len(lines[most]) && at < most {
@@ -176,8 +176,8 @@ func pick(ranks []Rank, which []int) (list []Rank) {
 	return list
 }
 
-// What the last lines of a rank say that has waited for others for too long: names of
-// what it waited in, words of the libraries that did, or those of Python's sockets.
+// Patterns for the last lines of a rank that has waited for others for too long. They match the
+// operations in which it waited, and the messages of libraries or of Python's sockets.
 var (
 	timeoutWords   = regexp.MustCompile(`(?i)timed ?out|timeout|deadline exceeded`)
 	operationWords = regexp.MustCompile(`(?i)all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|broadcast|barrier|init_process_group`)
@@ -185,7 +185,7 @@ var (
 	socketWords    = regexp.MustCompile(`^(TimeoutError|socket\.timeout): timed out$`)
 )
 
-// timedOut is "timed out in all_reduce", or "" where the lines tell of no wait for others.
+// timedOut returns "timed out in all_reduce", or "" if the lines do not mention a wait for others.
 func timedOut(tail []string) string {
 	said := slices.DeleteFunc(slices.Clone(tail), func(line string) bool { return !timeoutWords.MatchString(line) })
 	switch {
@@ -203,14 +203,14 @@ func timedOut(tail []string) string {
 }
 
 var (
-	// rankTag is what an mpirun puts before each line of a rank, if it is asked to.
+	// rankTag matches what mpirun puts before each line of a rank, if told to.
 	rankTag = regexp.MustCompile(`^\[\d[\d,:]*\](?:<std(?:out|err)>)?:? ?`)
-	// exception is the last line of a traceback.
+	// exception matches the last line of a traceback.
 	exception = regexp.MustCompile(`^[\w.]*(?:Error|Exception|Interrupt|[Tt]imeout): `)
 )
 
-// timeouts returns the tracebacks in lines of several ranks, if all of them tell of timeouts: of
-// different ones, nobody knows which is that of the failed rank.
+// timeouts returns the tracebacks in the lines of several ranks, if all of them are timeouts. If
+// they differ, it is not known which belongs to the failed rank.
 func timeouts(lines []string) (found []string) {
 	var block []string
 	for _, line := range lines {
