@@ -36,8 +36,8 @@ func runHelp() int {
 	return show(help)
 }
 
-// handOver becomes agent-launcher, which lies beside this binary whatever link
-// it was called by. Without it, only version is answered.
+// handOver replaces this process by agent-launcher, which is in the directory of this binary,
+// whatever link this was called by. Without agent-launcher only version is answered.
 func handOver(args []string) int {
 	self, err := os.Executable()
 	if err != nil {
@@ -61,7 +61,7 @@ const versionHelp = `Usage:
 Prints the version or commit, and the protocol versions it speaks.
 `
 
-// runVersion is `agent version` where there is no launcher.
+// runVersion is `agent version` if there is no agent-launcher.
 func runVersion(args []string) int {
 	fs := newFlags("version")
 	output := fs.String("o", "", "")
@@ -82,7 +82,7 @@ func runVersion(args []string) int {
 // release is set at link time for builds without version control.
 var release string
 
-// version is the release, or the commit that this was built from.
+// version returns the release, or the commit from which this was built.
 func version() string {
 	if release != "" {
 		return release

@@ -35,7 +35,7 @@ Exit codes: the command's, of the first member that failed; 64 usage, or a membe
 others; 75 the members did not come; 76 rank 0 was out of reach, or a member was lost; 128+n told to stop.
 `
 
-// list is a flag that may be given several times.
+// list is a flag that may be repeated.
 type list []string
 
 func (l *list) String() string         { return strings.Join(*l, ",") }
@@ -46,7 +46,7 @@ func runJoin(args []string) int {
 	fs := newFlags("join")
 	joinFlags(fs, &cfg)
 	wrong := fromEnvironment(fs)
-	told := cfg.Grace // by the controller, of a member of a LaunchJob
+	told := cfg.Grace // from the controller, for a member of a LaunchJob
 	if code, ok := parse(fs, joinHelp+describe(fs)+joinCodes, args, 0, 1<<20); !ok {
 		return code
 	}
@@ -68,7 +68,7 @@ func runJoin(args []string) int {
 	return complain(code, err)
 }
 
-// graceFits refuses a --grace that is longer than the time that the kubelet gives the pod.
+// graceFits returns an error for a --grace that is longer than the pod's grace period allows.
 func graceFits(grace, period time.Duration) error {
 	if grace <= period {
 		return nil
@@ -94,7 +94,7 @@ func joinFlags(fs *flag.FlagSet, cfg *join.Config) {
 	}
 }
 
-// describe lists the flags of join by their groups, as --help shows them.
+// describe lists the flags of join by group, for --help.
 func describe(fs *flag.FlagSet) string {
 	var titles []string
 	lines := map[string]string{}
@@ -113,8 +113,8 @@ func describe(fs *flag.FlagSet) string {
 	return text.String()
 }
 
-// fromEnvironment sets flags by their variables: MUSTER_MAX_RESTARTS for
-// --max-restarts. A flag that is given counts instead.
+// fromEnvironment sets flags from their variables: MUSTER_MAX_RESTARTS for --max-restarts. A flag
+// on the command line takes precedence.
 func fromEnvironment(fs *flag.FlagSet) (err error) {
 	environ := os.Environ()
 	err = failure.UnknownVariable("agent join", environ, settings.Known())
@@ -131,12 +131,12 @@ func fromEnvironment(fs *flag.FlagSet) (err error) {
 	return err
 }
 
-// identify adds what the pod says of itself.
+// identify adds what the pod knows about itself.
 func identify(cfg *join.Config) (err error) {
 	if cfg.Token, err = join.ReadToken(cfg.TokenFile, os.Getenv(names.EnvToken)); err != nil {
 		return err
 	}
-	cfg.Host, _ = os.Hostname() // without one, --rank and --coordinator have to say it
+	cfg.Host, _ = os.Hostname() // without a host name, --rank and --coordinator are required
 	cfg.PodName, cfg.PodIP, cfg.Namespace = os.Getenv(names.EnvPodName), os.Getenv(names.EnvPodIP), os.Getenv(names.EnvNamespace)
 	if path, ok := os.LookupEnv("MUSTER_TERMINATION_LOG"); ok {
 		cfg.TerminationLog = path

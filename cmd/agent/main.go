@@ -1,7 +1,6 @@
-// Command agent is what stands in every image of a job: PID 1 of workers, the
-// bridge that pods/exec runs in them, and mpirun's remote shell in the
-// launcher. It is small and starts fast; verbs of the launcher are handed to
-// the binary agent-launcher beside it.
+// Command agent is in every image of a job: it is PID 1 of workers, the bridge that pods/exec runs
+// in them, and mpirun's remote shell in the launcher. It is small and starts fast. It passes the
+// verbs of the launcher to the binary agent-launcher beside it.
 package main
 
 import (
@@ -13,7 +12,7 @@ func main() {
 	args := os.Args[1:]
 	switch filepath.Base(os.Args[0]) {
 	case "kubexec.sh", "ssh", "rsh":
-		// mpirun, Horovod and others call their remote shell by such names.
+		// mpirun, Horovod and others call their remote shell by these names.
 		os.Exit(runSSH(args))
 	case "pdsh":
 		os.Exit(runPdsh(args))
@@ -22,7 +21,7 @@ func main() {
 		os.Exit(runHelp())
 	}
 	if args[0] == "help" {
-		// help VERB is VERB --help; help alone is ours, whatever lies beside us.
+		// help VERB is VERB --help. help alone is always ours.
 		args = append(args[1:], "--help")
 	}
 	if verb, ok := verbs()[args[0]]; ok {
@@ -31,7 +30,7 @@ func main() {
 	os.Exit(handOver(args))
 }
 
-// verbs returns what this binary does itself, by the first word.
+// verbs returns the verbs of this binary.
 func verbs() map[string]func(args []string) int {
 	return map[string]func([]string) int{
 		"worker": runWorker, "attach": runAttach, "rsh": runRsh, "ready": runReady, "install": runInstall, "lay": runLay, "join": runJoin,

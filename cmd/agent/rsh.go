@@ -27,8 +27,8 @@ keys, ports and terminals are accepted and have no effect. Forwarding and the
 background (-L, -D, -N, -f...) are refused, and so is -t: a session has no terminal.
 `
 
-// runRsh is the remote shell: it hands its descriptors to the launcher's broker
-// and ends with the remote command's code, or with 255, as ssh does.
+// runRsh is the remote shell. It passes its descriptors to the launcher's broker, and exits with
+// the remote command's code, or with 255 like ssh.
 func runRsh(args []string) int {
 	req, err := rsh.Parse(args)
 	if errors.Is(err, rsh.ErrHelp) {
@@ -40,8 +40,8 @@ func runRsh(args []string) int {
 	return callRsh(req, err)
 }
 
-// runSSH is runRsh under the name of ssh or rsh. Programs that call it give -t as
-// a habit, and ssh too goes on without a terminal if it has none itself.
+// runSSH is runRsh under the name of ssh or rsh. Programs often pass -t to these. Without a
+// terminal it continues, like ssh.
 func runSSH(args []string) int {
 	req, err := rsh.Parse(args)
 	if errors.Is(err, rsh.ErrHelp) {
@@ -50,7 +50,7 @@ func runSSH(args []string) int {
 	return callRsh(req, err)
 }
 
-// callRsh makes the call that rsh.Parse has read, or complains of its error.
+// callRsh makes the call that rsh.Parse has read, or reports its error.
 func callRsh(req rsh.Request, err error) int {
 	if errors.Is(err, rsh.ErrVersion) {
 		fmt.Fprintf(os.Stderr, "muster agent %s as ssh, no OpenSSH\n", version())
@@ -72,7 +72,7 @@ func callRsh(req rsh.Request, err error) int {
 
 // runPdsh is pdsh over the same broker: one command on many workers at once.
 func runPdsh(args []string) int {
-	const failed = 1 // what pdsh exits with when it fails itself
+	const failed = 1 // exit code of pdsh when it fails itself
 	job, err := pdsh.Parse(args, os.Getenv, os.Stdin)
 	switch {
 	case errors.Is(err, pdsh.ErrHelp):
@@ -95,7 +95,7 @@ func runPdsh(args []string) int {
 			return complain(failed, err)
 		}
 	}
-	host, _ := os.Hostname() // for complaints only
+	host, _ := os.Hostname() // only for error messages
 	return pdsh.Run(socket, job, pdsh.Output{Name: "pdsh@" + host, Out: os.Stdout, Err: os.Stderr})
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/exec/shortage"
 )
 
-// stderr returns the writer for lines of a level: info, warn or error. They are JSON
-// under a launcher with --log-format=json, or with its variable.
+// stderr returns the writer for lines of a level: info, warn or error. They are JSON under a
+// launcher with --log-format=json, or if the variable of that flag says so.
 func stderr(level string) io.Writer {
 	if os.Getenv(names.EnvLogFormat) == names.LogJSON {
 		return failure.JSONLines{Out: os.Stderr, Level: level}
@@ -21,7 +21,7 @@ func stderr(level string) io.Writer {
 	return os.Stderr
 }
 
-// complain prints err, and its hint if it has one, and returns code.
+// complain prints err and its hint, and returns code.
 func complain(code int, err error) int {
 	if err == nil {
 		return code
@@ -29,25 +29,25 @@ func complain(code int, err error) int {
 	return complainWith(code, shortage.Way(err), err)
 }
 
-// complainWith is complain with a hint of the caller's.
+// complainWith is complain with the caller's hint.
 func complainWith(code int, way string, err error) int {
 	text := "agent: " + err.Error() + "\n"
 	if way != "" {
 		text += "hint: " + way + "\n"
 	}
-	_, _ = io.WriteString(stderr("error"), text) // nowhere is left to say that this failed
+	_, _ = io.WriteString(stderr("error"), text) // there is no place left to report an error
 	return code
 }
 
-// newFlags makes the flags of a verb.
+// newFlags returns the flag set of a verb.
 func newFlags(verb string) *flag.FlagSet {
 	fs := flag.NewFlagSet(verb, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.Usage = func() {} // package flag calls it for mistakes too
+	fs.Usage = func() {} // package flag also calls it for errors
 	return fs
 }
 
-// show prints text on stdout, and returns the exit code of that.
+// show prints text on stdout, and returns the exit code for that.
 func show(text string) int {
 	_, err := os.Stdout.WriteString(text)
 	var perr *os.PathError
@@ -60,9 +60,8 @@ func show(text string) int {
 	return 0
 }
 
-// parse reads a verb's flags and counts its words. ok is false when the program
-// is to end with code: help, the verb's whole help text, was asked for and printed,
-// or the line is wrong.
+// parse reads a verb's flags and checks the number of its words. ok is false if the program must
+// exit with code: either it has printed the requested help, or the command line is wrong.
 func parse(fs *flag.FlagSet, help string, args []string, least, most int) (code int, ok bool) {
 	err := fs.Parse(args)
 	way := "agent " + fs.Name() + " --help"

@@ -72,12 +72,12 @@ func runWorker(args []string) int {
 		level = slog.LevelDebug
 	}
 	cfg.Log = newLog(level)
-	runtime.GOMAXPROCS(1) // what a second thread's wakes take, a rank of the same cgroup lacks
+	runtime.GOMAXPROCS(1) // a second thread would take CPU time from a rank in the same cgroup
 	code, err := worker.Run(context.Background(), cfg)
 	return complain(code, err)
 }
 
-// newLog is the worker's log, on stderr.
+// newLog returns the worker's log, on stderr.
 func newLog(level slog.Level) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if os.Getenv(names.EnvLogFormat) == names.LogJSON {

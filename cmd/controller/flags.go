@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 )
 
-// parse reads the command line. When it returns an error, it has printed the
-// mistake to complaints, or the help to help for flag.ErrHelp.
+// parse reads the command line. Before it returns an error, it prints the error to complaints, or
+// the help to help for flag.ErrHelp.
 func parse(args []string, help, complaints io.Writer) (controller.Options, error) {
 	o := controller.Options{Version: version()}
 	set := flag.NewFlagSet("controller", flag.ContinueOnError)

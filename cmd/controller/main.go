@@ -1,4 +1,4 @@
-// Command controller makes the pods of LaunchJobs: see agent/controller.
+// Command controller creates the pods of LaunchJobs; see agent/controller.
 package main
 
 import (

@@ -111,7 +111,7 @@ func deleted(streams Streams, name, namespace, dry string) error {
 	return err
 }
 
-// days is a time in which d are days.
+// days is a duration that may be given in days, d.
 type days time.Duration
 
 func (d *days) String() string {
@@ -121,10 +121,10 @@ func (d *days) String() string {
 	return time.Duration(*d).String()
 }
 
-// Type is what wrongFlag knows it by.
+// Type implements pflag.Value; wrongFlag uses it.
 func (d *days) Type() string { return "duration" }
 
-// Set reads 7d, and what Go reads.
+// Set parses 7d, and the durations of Go.
 func (d *days) Set(text string) error {
 	if n, ok := strings.CutSuffix(text, "d"); ok {
 		many, err := strconv.ParseFloat(n, 64)

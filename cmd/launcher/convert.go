@@ -26,7 +26,7 @@ is written; that one is not printed.
   kubectl get pytorchjob mnist -o yaml | agent convert -f -
   agent convert -f old/ --strict >new.yaml`
 
-// convertFlags are what the verb is told.
+// convertFlags are the flags of the verb.
 type convertFlags struct {
 	files   []string
 	strict  bool
@@ -52,7 +52,7 @@ func newConvert(streams Streams) *cobra.Command {
 	return cmd
 }
 
-// check judges the command line.
+// check checks the command line.
 func (f *convertFlags) check() error {
 	wrong := func(way, format string, args ...any) error {
 		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf(format, args...), Way: way}
@@ -78,14 +78,13 @@ func (f *convertFlags) check() error {
 	return nil
 }
 
-// fileDocument is a document and where it stands.
+// fileDocument is a document and its file.
 type fileDocument struct {
 	kubeflow.Document
 	file string
 }
 
-// convert reads everything first, since a TrainJob may name a runtime of another
-// file.
+// convert reads all files first, because a TrainJob may name a runtime in another file.
 func (f *convertFlags) convert(streams Streams) error {
 	if err := f.check(); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/agent/kubeflow"
 )
 
-// printer writes LaunchJobs to stdout and what is to be said about them to stderr.
+// printer writes LaunchJobs to stdout, and findings about them to stderr.
 type printer struct {
 	out, err     io.Writer
 	strict       bool
@@ -18,7 +18,7 @@ type printer struct {
 	begun        bool
 }
 
-// document converts one, or hands it on.
+// document converts a document, or passes it through.
 func (p *printer) document(d fileDocument) error {
 	place := d.file
 	if place == "-" {
@@ -36,7 +36,8 @@ func (p *printer) document(d fileDocument) error {
 	return p.print(d.Raw)
 }
 
-// usedAsRuntime: it is one of Trainer's runtimes, which mean nothing without it.
+// usedAsRuntime reports whether it is one of Trainer's runtimes, which have no meaning without
+// Trainer.
 func (p *printer) usedAsRuntime(d fileDocument) bool {
 	return len(kubeflow.Runtimes([]kubeflow.Document{d.Document})) > 0
 }
@@ -64,8 +65,8 @@ func (p *printer) print(raw []byte) error {
 	return err
 }
 
-// say prints the findings, notes of one text in one line. It reports whether the
-// job may be printed.
+// say prints the findings, and combines notes with the same text. It reports whether the job may be
+// printed.
 func (p *printer) say(place string, r kubeflow.Result) bool {
 	ok := r.Job != nil
 	for i, f := range r.Findings {
@@ -89,8 +90,8 @@ func (p *printer) say(place string, r kubeflow.Result) bool {
 	return ok
 }
 
-// alike lists the fields of the notes that say what the i-th says, "" where an
-// earlier one has listed them.
+// alike lists the fields of all notes with the text of the i-th, or returns "" if an earlier one
+// has listed them.
 func alike(all []kubeflow.Finding, i int) string {
 	var fields []string
 	for k, f := range all {

@@ -41,8 +41,7 @@ func newEnv(streams Streams) *cobra.Command {
 	return cmd
 }
 
-// afterDash takes a command after "--", which tells the framework, and no other
-// words.
+// afterDash accepts a command after "--", which determines the framework, and no other words.
 func afterDash(cmd *cobra.Command, args []string) error {
 	if cmd.ArgsLenAtDash() == 0 {
 		return nil

@@ -33,8 +33,8 @@ func (f *flagSets) bind(cmd *cobra.Command) {
 	bindGroups(cmd, f.groups)
 }
 
-// resolve completes the Config: a flag counts before its variable, a variable
-// before the default. Errors are usage errors that name the variable.
+// resolve completes the Config. A flag takes precedence over its variable, and a variable over the
+// default. Errors are usage errors that name the variable.
 func (f *flagSets) resolve(cmd *cobra.Command, command []string) (config.Config, error) {
 	c := &f.config
 	c.Command = command

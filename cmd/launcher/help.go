@@ -60,9 +60,8 @@ const exitCodes = `exit codes
   128+n     ended by signal n
 `
 
-// printHelp writes usage and examples first, then the flags by group. It is
-// hand-made: cobra's templates would pull in text/template, and with that
-// every exported method of every dependency.
+// printHelp prints usage and examples first, then the flags by group. It does not use cobra's
+// templates, because text/template makes the linker keep every exported method of every dependency.
 func printHelp(cmd *cobra.Command, _ []string) {
 	w := cmd.OutOrStdout()
 	fmt.Fprintln(w, strings.TrimRight(cmd.Long, "\n"))

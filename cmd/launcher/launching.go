@@ -8,16 +8,16 @@ import (
 	"github.com/musterhq/muster/agent/launch"
 )
 
-// launching are the verbs of a launcher, which are for pods and for rehearsals.
+// launching returns the verbs of a launcher, which are for pods and for --fake.
 func launching(streams Streams) []*cobra.Command {
 	return []*cobra.Command{newRun(streams), newEnv(streams), newHosts(streams)}
 }
 
-// stacksHere is agent stacks beside a launcher.
+// stacksHere is agent stacks in the pod of a launcher.
 func stacksHere(streams Streams, ranks []string) error { return launch.Stacks(streams.Out, ranks) }
 
-// version is the release or commit, with what it was built by.
+// version returns the release or commit, and the build environment.
 func version() string { return launch.Version() }
 
-// identity is the same for programs.
+// identity returns the version for other programs.
 func identity() launch.Identity { return launch.Identify("agent-launcher") }

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// launching stands for the verbs of a launcher: Windows has no sessions and no
-// process groups for them to keep.
+// launching returns placeholders for the verbs of a launcher: Windows has no sessions and process
+// groups for them.
 func launching(Streams) []*cobra.Command {
 	var verbs []*cobra.Command
 	for _, verb := range []string{"run", "env", "hosts"} {
@@ -23,18 +23,19 @@ func launching(Streams) []*cobra.Command {
 	return verbs
 }
 
-// stacksHere stands for agent stacks beside a launcher, which does not run here.
+// stacksHere returns an error, because no launcher runs on Windows.
 func stacksHere(Streams, []string) error {
 	return failure.Usage("give a job's name", "no launcher runs here: of which job?")
 }
 
-// version is the commit, with what it was built by.
+// version returns the commit, and the build environment.
 func version() string {
 	i := identity()
 	return fmt.Sprintf("%s (%s, %s)", i.Version, i.Go, i.Platform)
 }
 
-// commit is what `agent version -o json` prints: no protocol is spoken here.
+// commit is the output of `agent version -o json`, without the protocol, which this build does not
+// have.
 type commit struct {
 	Program  string `json:"program"`
 	Version  string `json:"version"`
@@ -42,7 +43,7 @@ type commit struct {
 	Platform string `json:"platform"`
 }
 
-// identity is the same for programs.
+// identity returns the version for other programs.
 func identity() commit {
 	revision := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {

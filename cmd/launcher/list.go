@@ -49,7 +49,7 @@ func (s *shown) bindMany(set *pflag.FlagSet) {
 	set.StringVarP(&s.selector, "selector", "l", "", "those with the labels of `SELECTOR`")
 }
 
-// namespace is whose jobs are meant: "" for all.
+// namespace returns the namespace of the jobs, or "" for all.
 func (s *shown) namespace(api *jobs.API) string {
 	if s.all {
 		return ""
@@ -57,7 +57,7 @@ func (s *shown) namespace(api *jobs.API) string {
 	return api.Namespace
 }
 
-// begin judges the flags and finds the cluster.
+// begin checks the flags and finds the cluster.
 func (s *shown) begin(streams Streams, formats ...string) (api *jobs.API, colored bool, err error) {
 	if s.output != "" && !slices.Contains(formats, s.output) {
 		return nil, false, failure.Usage("it takes "+strings.Join(formats, ", "), "-o %s is not known", s.output)
@@ -119,7 +119,7 @@ func (s *shown) list(ctx context.Context, streams Streams) error {
 	return t.Print(streams.Out)
 }
 
-// printName prints a job as kubectl -o name does, and what became of it.
+// printName prints a job like kubectl -o name, followed by what was done to it.
 func printName(streams Streams, name, became string) error {
 	if became != "" {
 		became = " " + became

@@ -74,7 +74,7 @@ func newLogs(streams Streams) *cobra.Command {
 	return cmd
 }
 
-// oneName is the one word that a verb takes.
+// oneName returns the only word of a verb's command line.
 func oneName(cmd *cobra.Command, args []string) (string, error) {
 	switch {
 	case len(args) == 0:
@@ -145,8 +145,7 @@ func (f *logsFlags) run(ctx context.Context, streams Streams) error {
 	return nil
 }
 
-// wantsColor judges --color: auto is on a terminal, where $NO_COLOR is not set and
-// the terminal is not dumb.
+// wantsColor evaluates --color. auto means on a terminal that is not dumb, unless $NO_COLOR is set.
 func wantsColor(when string, streams Streams) (bool, error) {
 	switch when {
 	case "always":

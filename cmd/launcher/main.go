@@ -1,5 +1,5 @@
-// Command agent-launcher is the launcher's side of Muster. Users type `agent`:
-// that small binary hands every verb it does not know to this one beside it.
+// Command agent-launcher is the launcher's side of Muster. Users type `agent`: that small binary
+// passes every verb that it does not have to this one beside it.
 package main
 
 import (
@@ -8,6 +8,6 @@ import (
 )
 
 func main() {
-	limitGarbage(0) // nobody has said yet how many workers there are
+	limitGarbage(0) // the number of workers is not known yet
 	os.Exit(run(context.Background(), os.Args[1:], standard()))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/jobs"
 )
 
-// managing are the verbs for jobs in a cluster: they work from anywhere.
+// managing returns the verbs for jobs in a cluster. They work from any machine.
 func managing(streams Streams) []*cobra.Command {
 	return []*cobra.Command{
 		newSubmit(streams), newList(streams), newGet(streams), newLogs(streams), newAttach(streams),
@@ -20,7 +20,7 @@ func managing(streams Streams) []*cobra.Command {
 	}
 }
 
-// whereFlags are kubectl's words for cluster and namespace.
+// whereFlags adds kubectl's flags for cluster and namespace.
 func whereFlags(set *pflag.FlagSet, w *jobs.Where) {
 	set.StringVarP(&w.Namespace, "namespace", "n", "", "the job's `NAMESPACE` (default: the context's, in a pod the pod's own)")
 	set.StringVar(&w.Context, "context", "", "kubeconfig `CONTEXT`")
@@ -34,7 +34,7 @@ func open(w jobs.Where) (*jobs.API, error) {
 	return jobs.Open(w)
 }
 
-// sayer tells people what happens, on stderr.
+// sayer returns a function that reports progress on stderr.
 func sayer(w io.Writer) func(format string, args ...any) {
 	return func(format string, args ...any) {
 		fmt.Fprintf(w, "agent: %s\n", failure.Visible(fmt.Sprintf(format, args...)))

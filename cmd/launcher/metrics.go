@@ -23,10 +23,10 @@ was found. agent run --metric does the same while a job runs.
   agent metrics --metric acc:PERCENTAGE --out mlpipeline-metrics.json logs/rank-*.out
   kubectl logs job/train | agent metrics --metric 'val loss' -`
 
-// metricsExample is the way out of a command line that is not complete.
+// metricsExample is the hint for an incomplete command line.
 const metricsExample = "agent metrics --metric images/sec train.log"
 
-// tagWords are what --tags takes.
+// tagWords are the values of --tags.
 var tagWords = map[string]metrics.Tags{"auto": metrics.TagsAuto, "all": metrics.TagsAll, "none": metrics.TagsNone}
 
 type metricsFlags struct {
@@ -88,12 +88,12 @@ func collect(f metricsFlags, logs []string, streams Streams) error {
 		}
 	}
 	if summary == "" {
-		return exitCode(1) // each metric was said to be missing
+		return exitCode(1) // each missing metric was reported
 	}
 	return nil
 }
 
-// read judges the command line.
+// read checks the command line.
 func (f metricsFlags) read(logs []string) ([]metrics.Spec, metrics.Tags, error) {
 	wrong := func(way, format string, args ...any) error {
 		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf(format, args...), Way: way}

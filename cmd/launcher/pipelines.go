@@ -14,9 +14,9 @@ import (
 	"github.com/musterhq/muster/agent/submit"
 )
 
-// ofStep turns the command line of a step of Kubeflow Pipelines
-// (images/pipelines/component.yaml) into what somebody would type, and writes the
-// step's outputs; any other it gives back.
+// ofStep converts the command line of a step of Kubeflow Pipelines
+// (images/pipelines/component.yaml) to what a user would type, and writes the step's outputs. It
+// returns any other command line unchanged.
 func ofStep(ctx context.Context, args []string, streams Streams) ([]string, error) {
 	if len(args) == 0 || args[0] != "submit" || !submit.IsStep(args[1:]) {
 		return args, nil
@@ -45,7 +45,7 @@ func ofStep(ctx context.Context, args []string, streams Streams) ([]string, erro
 	return append([]string{"submit"}, typed.Args...), nil
 }
 
-// writeOutput makes the directory besides: version 1 of Pipelines does not.
+// writeOutput also creates the directory, because version 1 of Pipelines does not.
 func writeOutput(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
@@ -53,11 +53,11 @@ func writeOutput(path, text string) error {
 	return os.WriteFile(path, []byte(text), 0o666)
 }
 
-// discardTime is for deleting the job of a step that is being ended.
+// discardTime is the time limit for deleting the job of a step that is being stopped.
 const discardTime = 10 * time.Second
 
-// discard deletes the job of somebody who was told to stop waiting, and ends as the
-// signal wants it.
+// discard deletes the job after a signal has ended the wait for it, and returns the signal's exit
+// code.
 func discard(api *jobs.API, name string, uid types.UID, cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), discardTime)
 	defer cancel()

@@ -16,9 +16,9 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// withPlugins becomes agent-launcher-plugins where --framework names a plugin:
-// the same program, with go-plugin and gRPC, whose packages alone take more than
-// a millisecond at every start. It lies beside this binary.
+// withPlugins replaces this process by agent-launcher-plugins if --framework names a plugin. That
+// binary, beside this one, is the same program with go-plugin and gRPC. The packages of these alone
+// add more than a millisecond to every start.
 func withPlugins(c *config.Config) error {
 	if !strings.HasPrefix(c.Framework, external.Prefix) {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 )
 
-// withPlugins gives plugins to c: this is agent-launcher-plugins.
+// withPlugins enables plugins in c, because this is agent-launcher-plugins.
 func withPlugins(c *config.Config) error {
 	c.OpenPlugin = plugin.Open
 	return nil

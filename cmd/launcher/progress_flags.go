@@ -4,14 +4,14 @@ import (
 	"github.com/musterhq/muster/agent/progress"
 )
 
-// ruleFlag is one of the flags that make progress rules. Their order on the command
-// line counts, so all of them fill one list.
+// ruleFlag is one of the flags that define progress rules. Their order on the command line matters,
+// so all of them append to one list.
 type ruleFlag struct {
 	name  string
 	words *[]progress.Word
 }
 
-// String implements pflag.Value: there are no defaults.
+// String implements pflag.Value. There are no defaults.
 func (f ruleFlag) String() string { return "" }
 
 // Set implements pflag.Value.

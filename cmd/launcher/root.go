@@ -15,12 +15,12 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// exitCode carries the code of a command that ran through cobra.
+// exitCode passes the exit code of a command through cobra.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// run is the whole program; args has no argv[0]. It returns the exit code.
+// run is the whole program. args does not include argv[0]. run returns the exit code.
 func run(ctx context.Context, args []string, streams Streams) int {
 	root := newRoot(streams)
 	if len(args) > 0 && args[0] == "--version" {
@@ -46,8 +46,8 @@ func run(ctx context.Context, args []string, streams Streams) int {
 	return failure.CodeOf(err)
 }
 
-// complaints returns the writer for errors: JSON if --log-format or its variable
-// says so. It looks at args itself, because the flags may be what is wrong.
+// complaints returns the writer for errors: JSON if --log-format or its variable says so. It reads
+// args itself, because the flags may be the error.
 func complaints(args []string, streams Streams) io.Writer {
 	format := ""
 	if len(args) > 0 && slices.Contains([]string{"run", "env", "hosts"}, args[0]) {
@@ -106,7 +106,7 @@ func helpVerb(root *cobra.Command) func(*cobra.Command, []string) error {
 	}
 }
 
-// noArgs refuses words that a verb does not take.
+// noArgs rejects words for a verb that takes none.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

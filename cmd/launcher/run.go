@@ -45,6 +45,6 @@ func newRun(streams Streams) *cobra.Command {
 		},
 	}
 	flags.bind(cmd)
-	cmd.Flags().SetInterspersed(false) // the command's own flags are never ours
+	cmd.Flags().SetInterspersed(false) // flags after the command are the command's
 	return cmd
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/musterhq/muster/agent/settings"
 )
 
-// settingFlags adds the flags that a verb has, by their groups, for the fields of target. A
-// setting that target has no field for is a flag by itself.
+// settingFlags adds the flags of a verb, by group, for the fields of target. A setting without a
+// field in target becomes a separate flag.
 func settingFlags(groups *[]group, verb settings.Verb, target any) {
 	fields := settings.Fields(target)
 	for _, s := range settings.Of(verb) {

@@ -58,7 +58,7 @@ func newStacks(streams Streams) *cobra.Command {
 	return cmd
 }
 
-// isNumber tells a rank from a job's name, which begins with a letter.
+// isNumber distinguishes a rank from a job's name, which begins with a letter.
 func isNumber(word string) bool {
 	_, err := strconv.Atoi(word)
 	return err == nil

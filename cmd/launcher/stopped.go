@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/agent/jobs"
 )
 
-// stopped is the end of a wait for a job that a signal (128+n) or the deadline has
-// ended. The job stays. seen reports whether a controller has looked at it.
+// stopped returns the error after a signal (128+n) or the deadline has ended the wait for a job.
+// The job continues. seen reports whether a controller has seen it.
 func stopped(api *jobs.API, name string, cause error, seen bool) error {
 	way := "it goes on; " + api.Line("logs -f "+name) + " follows it, " + api.Line("delete "+name) + " ends it"
 	if !seen {
@@ -22,13 +22,13 @@ func stopped(api *jobs.API, name string, cause error, seen bool) error {
 	return failure.New(stopCode(cause), way, "no longer waiting for job %s: %w", name, cause)
 }
 
-// isLate: the deadline has ended the wait, and no signal.
+// isLate reports whether the deadline, and not a signal, has ended the wait.
 func isLate(cause error) bool {
 	var late *failure.Failure
 	return errors.As(cause, &late)
 }
 
-// stopCode is 128+n for the signal that ended a context.
+// stopCode returns 128+n for the signal that ended a context.
 func stopCode(cause error) int {
 	if strings.Contains(cause.Error(), "terminated") {
 		return 143

@@ -10,19 +10,19 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Streams are the program's own.
+// Streams are the standard streams of the program.
 type Streams struct {
 	In       *os.File
 	Out, Err *printed
 }
 
-// standard are the process's own Streams.
+// standard returns the Streams of this process.
 func standard() Streams {
 	return Streams{In: os.Stdin, Out: &printed{file: os.Stdout, name: "standard output"}, Err: &printed{file: os.Stderr, name: "standard error"}}
 }
 
-// unprinted is the first error of printing, as a failure; nil: all was printed.
-// A pipe that its reader closes ends the process by SIGPIPE before that.
+// unprinted returns the first error of printing as a failure, or nil if everything was printed. If
+// a reader closes its pipe, SIGPIPE ends the process before that.
 func (s Streams) unprinted() error {
 	for _, p := range []*printed{s.Out, s.Err} {
 		if err := p.lost(); err != nil {
@@ -32,8 +32,7 @@ func (s Streams) unprinted() error {
 	return nil
 }
 
-// printed is a file that remembers its first error: many who print do not look
-// at each one.
+// printed is a file that remembers its first error, because many callers do not check each write.
 type printed struct {
 	file *os.File
 	name string
@@ -55,7 +54,7 @@ func (p *printed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Fd is the descriptor, for those who ask whether it is a terminal.
+// Fd returns the descriptor, by which callers find out whether it is a terminal.
 func (p *printed) Fd() uintptr { return p.file.Fd() }
 
 func (p *printed) lost() error {

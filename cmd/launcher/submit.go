@@ -44,7 +44,7 @@ const submitCodes = `exit codes
   75        --wait and the job had not ended after --timeout; it goes on
   77        a right is missing`
 
-// submitFlags are those that say what to do with the job.
+// submitFlags are the flags about the job and what to do with it.
 type submitFlags struct {
 	request     submit.Request
 	where       jobs.Where
@@ -55,7 +55,7 @@ type submitFlags struct {
 	wait        bool
 	logs        bool
 	quiet       bool
-	onSignal    bool // delete the job
+	onSignal    bool // delete the job on a signal
 	timeout     time.Duration
 	metrics     []string
 	metricsFile string
@@ -78,7 +78,7 @@ func newSubmit(streams Streams) *cobra.Command {
 	return cmd
 }
 
-// words finds kind and command among the words of the line.
+// words finds kind and command among the words of the command line.
 func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
 	before, after := args, []string(nil)
 	if at := cmd.ArgsLenAtDash(); at >= 0 {
@@ -105,8 +105,8 @@ func (f *submitFlags) words(cmd *cobra.Command, args []string) error {
 	return f.validate()
 }
 
-// launcherSettings are the flags that were given and that a job has no field for: a launcher is
-// told them by its environment.
+// launcherSettings returns the given flags for which jobs have no field. A launcher gets them from
+// its environment.
 func launcherSettings(cmd *cobra.Command, r *submit.Request) (given []submit.Setting) {
 	fields := settings.Fields(r)
 	for _, s := range settings.Of(settings.OfSubmit) {
@@ -173,7 +173,7 @@ func (f *submitFlags) run(ctx context.Context, streams Streams) error {
 	}
 	said := streams
 	if f.logs && f.output == "" {
-		said.Out = streams.Err // stdout is the job's
+		said.Out = streams.Err // stdout is for the job's output
 	}
 	if err := f.show(said, made, "created", ""); err != nil || !f.wait {
 		return err
@@ -181,8 +181,8 @@ func (f *submitFlags) run(ctx context.Context, streams Streams) error {
 	return f.await(ctx, api, made, streams)
 }
 
-// create makes the job. Who is interrupted meanwhile must learn whether there is one, and
-// may want it deleted: the API server has a moment left for its answer then.
+// create creates the job. On interrupt it waits briefly for the answer of the API server, so that
+// we can report or delete the job.
 func create(ctx context.Context, api *jobs.API, job *v1alpha1.LaunchJob, dry bool) (*v1alpha1.LaunchJob, error) {
 	const moment = 5 * time.Second
 	answered, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -191,7 +191,8 @@ func create(ctx context.Context, api *jobs.API, job *v1alpha1.LaunchJob, dry boo
 	return api.Create(answered, job, dry)
 }
 
-// show prints the job as -o says, else as otherwise says, else that it was made.
+// show prints the job in the format of -o, by default in the format otherwise, else that it was
+// created.
 func (f *submitFlags) show(streams Streams, job *v1alpha1.LaunchJob, done, otherwise string) error {
 	format := f.output
 	if format == "" {
@@ -212,7 +213,7 @@ func (f *submitFlags) show(streams Streams, job *v1alpha1.LaunchJob, done, other
 	return nil
 }
 
-// await waits for the job's end, which becomes ours.
+// await waits for the end of the job, and returns its exit code as ours.
 func (f *submitFlags) await(ctx context.Context, api *jobs.API, job *v1alpha1.LaunchJob, streams Streams) error {
 	name := job.Name
 	if f.timeout > 0 {

@@ -12,15 +12,15 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// allVerbs returns the verbs of this binary, the most typed ones first, and those of the
-// small one: what is typed is always `agent`.
+// allVerbs returns the verbs of this binary, the most common ones first, and those of the small
+// binary. Users type `agent` for both.
 func allVerbs() []string {
 	return append([]string{"run", "env", "hosts", "metrics", "convert", "version", "help",
 		"submit", "list", "get", "logs", "attach", "stacks", "scale", "delete", "prune", "top"}, names.SmallVerbs()...)
 }
 
-// verbOf complains of a first word that is no verb, before cobra does of the
-// flags that belong to the verb which was meant.
+// verbOf rejects a first word that is no verb. Otherwise cobra would first reject the flags of the
+// intended verb.
 func verbOf(args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return nil
@@ -35,7 +35,7 @@ func verbOf(args []string) error {
 	return unknownVerb(args[0])
 }
 
-// newElsewhere stands for a verb of the small binary.
+// newElsewhere returns a placeholder for a verb of the small binary.
 func newElsewhere(verb string) *cobra.Command {
 	return &cobra.Command{Use: verb, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
 		return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is a verb of agent, this is agent-launcher", verb), Way: "agent " + verb + " --help"}
@@ -50,6 +50,6 @@ func unknownVerb(verb string) error {
 	return &failure.Failure{Code: names.ExitUsage, Err: fmt.Errorf("%q is no verb", verb), Way: way}
 }
 
-// nearest is the verb that typed is most like; of two, the one that people type
-// more.
+// nearest returns the verb that is most similar to typed. Of equally similar ones it returns the
+// more common.
 func nearest(typed string) string { return failure.Nearest(typed, allVerbs()) }

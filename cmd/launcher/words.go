@@ -15,13 +15,13 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// group is a titled set of flags, as --help shows them.
+// group is a set of flags with a heading, as in --help.
 type group struct {
 	title string
 	set   *pflag.FlagSet
 }
 
-// addGroup begins a group of flags.
+// addGroup adds a group of flags.
 func addGroup(groups *[]group, title string) *pflag.FlagSet {
 	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	set.SortFlags = false
@@ -29,7 +29,7 @@ func addGroup(groups *[]group, title string) *pflag.FlagSet {
 	return set
 }
 
-// groupOf is the group with that title, which is begun if there is none.
+// groupOf returns the group with that title, and adds it if necessary.
 func groupOf(groups *[]group, title string) *pflag.FlagSet {
 	for _, g := range *groups {
 		if g.title == title {
@@ -39,7 +39,7 @@ func groupOf(groups *[]group, title string) *pflag.FlagSet {
 	return addGroup(groups, title)
 }
 
-// annotation is where a flag has its group's title.
+// annotation is the key of a flag's annotation with the title of its group.
 const annotation = "group"
 
 // bindGroups adds the flags of all groups to cmd.
@@ -56,7 +56,7 @@ func bindGroups(cmd *cobra.Command, groups []group) {
 	cmd.Flags().SortFlags = false
 }
 
-// groupsOf gives the flags of cmd as --help shows them: those without a group first.
+// groupsOf returns the flags of cmd as --help shows them: first those without a group.
 func groupsOf(cmd *cobra.Command) []group {
 	var groups []group
 	addGroup(&groups, "flags")
@@ -70,7 +70,7 @@ func groupsOf(cmd *cobra.Command) []group {
 	return slices.DeleteFunc(groups, func(g group) bool { return !g.set.HasFlags() })
 }
 
-// wrongFlag puts the complaints of pflag into words that tell what is right.
+// wrongFlag converts errors of pflag to sentences that say what is right.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	way := cmd.CommandPath() + " --help lists the flags"
 	var unknown *pflag.NotExistError
@@ -104,7 +104,7 @@ func flagNames(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// takes tells what a flag's value looks like.
+// takes describes the value of a flag.
 func takes(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "int", "int64":
@@ -117,9 +117,9 @@ func takes(flag *pflag.Flag) string {
 	return "a value"
 }
 
-// ranksAsNamespace refuses -n 4 and -np 4, where -n is --namespace: users of
-// mpirun and srun mean ranks. --namespace=4 is taken as it is. In a command without
-// its --, -n belongs to the program: submit says that itself.
+// ranksAsNamespace rejects -n 4 and -np 4 if -n is --namespace, because users of mpirun and srun
+// mean ranks. It accepts --namespace=4. If a command lacks its --, the -n belongs to the program;
+// submit reports that itself.
 func ranksAsNamespace(cmd *cobra.Command, args, words []string) error {
 	if cmd.Name() == "submit" && cmd.ArgsLenAtDash() < 0 && len(words) > 0 && !submit.IsKind(words[len(words)-1]) {
 		return nil
@@ -130,7 +130,7 @@ func ranksAsNamespace(cmd *cobra.Command, args, words []string) error {
 		return nil
 	}
 	if cmd.Name() == "submit" && cmd.ArgsLenAtDash() < 0 && cmd.Flags().NArg() > 0 {
-		return nil // it may be the command's, and -- is missing: submit says so
+		return nil // it may belong to a command without --; submit reports that
 	}
 	value := flag.Value.String()
 	number := strings.TrimLeft(value, "p=")
@@ -147,7 +147,7 @@ func ranksAsNamespace(cmd *cobra.Command, args, words []string) error {
 	return failure.Usage(insteadOf(cmd, number), "-n %s: -n is --namespace, and takes a name", value)
 }
 
-// insteadOf says what to write for -n NUMBER.
+// insteadOf says what to write in place of -n NUMBER.
 func insteadOf(cmd *cobra.Command, number string) string {
 	switch {
 	case cmd.Flags().Lookup("fake") != nil:
