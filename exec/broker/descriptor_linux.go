@@ -12,9 +12,9 @@ import (
 	"github.com/musterhq/muster/exec/shortage"
 )
 
-// adopt makes a stream of a passed descriptor, for reading or for writing, and
-// owns fd from then on, on error too. The open file description that fd shares
-// with others is never changed. Close ends a Read or Write that waits.
+// adopt makes a stream from a passed descriptor, for reading or for writing. It owns fd from then
+// on, even after an error. It never changes the open file description, which fd shares with other
+// processes. Close ends a blocked Read or Write.
 func adopt(fd int, reads bool) (io.ReadWriteCloser, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -27,11 +27,11 @@ func adopt(fd int, reads bool) (io.ReadWriteCloser, error) {
 			return own, nil
 		}
 	}
-	// A blocking descriptor gives a plain file; NewFile changes no flag of it.
+	// For a blocking descriptor NewFile returns a plain file, and does not change its flags.
 	file := os.NewFile(uintptr(fd), "passed")
 	set, err := watchSet(fd, reads)
 	if errors.Is(err, unix.EPERM) {
-		return file, nil // a regular file or /dev/null: never makes anybody wait
+		return file, nil // a regular file or /dev/null, which never blocks
 	}
 	if err != nil {
 		file.Close()
@@ -40,10 +40,10 @@ func adopt(fd int, reads bool) (io.ReadWriteCloser, error) {
 	return &polled{file: file, set: set, socket: st.Mode&unix.S_IFMT == unix.S_IFSOCK}, nil
 }
 
-// reopen gives a pipe's end a second open file description, which may be
-// non-blocking: O_NONBLOCK belongs to the description, not to the pipe
-// (open(2), pipe(7)). nil where it cannot be: no /proc, another owner, a
-// pipe for writing that has no reader any more, or no room in the poller.
+// reopen opens the end of a pipe a second time. The new open file description may be non-blocking,
+// because O_NONBLOCK belongs to the description and not to the pipe (open(2), pipe(7)). reopen
+// returns nil if that is not possible: without /proc, for a pipe of another user, for writing to a
+// pipe without a reader, or if the poller has no room.
 func reopen(fd int, reads bool) *os.File {
 	mode := unix.O_WRONLY
 	if reads {
@@ -53,13 +53,13 @@ func reopen(fd int, reads bool) *os.File {
 	if err != nil {
 		return nil
 	}
-	file, _ := shortage.Polled(os.NewFile(uintptr(own), "passed pipe")) // watchSet says why
+	file, _ := shortage.Polled(os.NewFile(uintptr(own), "passed pipe")) // watchSet reports the reason
 	return file
 }
 
-// watchSet makes an epoll set that becomes readable when fd is ready. The set
-// itself can be non-blocking and sits in the runtime's poller, so a wait for it
-// costs a goroutine and Close ends it. EPERM: fd is always ready (epoll_ctl(2)).
+// watchSet makes an epoll set that becomes readable when fd is ready. The set can be non-blocking
+// and in the runtime's poller, so waiting costs only a goroutine, and Close ends the wait. EPERM
+// means that fd is always ready (epoll_ctl(2)).
 func watchSet(fd int, reads bool) (*os.File, error) {
 	set, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -80,7 +80,7 @@ func watchSet(fd int, reads bool) (*os.File, error) {
 	return shortage.Polled(os.NewFile(uintptr(set), "watch set"))
 }
 
-// isNull tells whether fd is /dev/null (1:3 in Linux's devices.txt).
+// isNull reports whether fd is /dev/null (1:3 in Linux's devices.txt).
 func isNull(fd int) bool {
 	var st unix.Stat_t
 	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == unix.Mkdev(1, 3)

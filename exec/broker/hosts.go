@@ -11,18 +11,18 @@ import (
 // knownShown is how many hosts an *UnknownHostError lists.
 const knownShown = 10
 
-// Hosts is the table of workers by every name that mpirun may call them. The
-// zero value is empty; it may be used from several goroutines.
+// Hosts is the table of workers, by every name that mpirun may use for them. The zero value is
+// empty. Hosts may be used by several goroutines.
 type Hosts struct {
 	mu      sync.RWMutex
-	targets []Target            // in the order in which they came
+	targets []Target            // in the order of their addition
 	names   map[string][]string // folded name -> names of targets
 }
 
-// UnknownHostError tells that no worker has that name.
+// UnknownHostError reports that no worker has that name.
 type UnknownHostError struct {
 	Host  string
-	Known []string // the workers' names
+	Known []string // names of the workers
 }
 
 func (e *UnknownHostError) Error() string {
@@ -36,9 +36,8 @@ func (e *UnknownHostError) Error() string {
 	return fmt.Sprintf("unknown host %q: the %d known are %s", e.Host, len(e.Known), list)
 }
 
-// Add enters a worker under its name and aliases: pod name, host name, name in
-// the hostfile, address. Empty aliases are left out. A worker that is there
-// already under that name is replaced, aliases included.
+// Add adds a worker under its name and aliases: pod name, host name, name in the hostfile, address.
+// It ignores empty aliases. It replaces an existing worker of that name, including its aliases.
 func (h *Hosts) Add(t Target, aliases ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,9 +60,9 @@ func (h *Hosts) Add(t Target, aliases ...string) {
 	}
 }
 
-// Resolve finds the worker that host means: by any name as given, in any case,
-// else by the first label of a domain name. Errors: *UnknownHostError, and one
-// for a name that several workers share, as pods of one host network do.
+// Resolve returns the worker that host means: by any of its names in any case, else by the first
+// label of a domain name. It returns an *UnknownHostError, or another error for a name that several
+// workers share, like pods on one host network.
 func (h *Hosts) Resolve(host string) (Target, error) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -82,7 +81,7 @@ func (h *Hosts) Resolve(host string) (Target, error) {
 	return Target{}, fmt.Errorf("host %q is more than one worker: %s; use their pod names", host, strings.Join(owners, ", "))
 }
 
-// List gives the workers' names in the order in which they were added.
+// List returns the names of the workers in the order of their addition.
 func (h *Hosts) List() []string {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -101,8 +100,7 @@ func (h *Hosts) index(name string) int {
 	return slices.IndexFunc(h.targets, func(t Target) bool { return t.Name == name })
 }
 
-// fold gives names one spelling: lower case without the root's dot, addresses
-// in their shortest form.
+// fold normalizes names: lower case without the root's dot, and addresses in their shortest form.
 func fold(name string) string {
 	name = strings.ToLower(strings.TrimSuffix(strings.TrimSpace(name), "."))
 	if addr, err := netip.ParseAddr(name); err == nil {

@@ -12,14 +12,14 @@ import (
 
 // passed holds our copies of a stub's descriptors.
 type passed struct {
-	stdin          io.ReadWriteCloser // nil: none
+	stdin          io.ReadWriteCloser // nil if there is none
 	stdout, stderr io.ReadWriteCloser
 	once           sync.Once
 	lost           lost
 }
 
-// lost is the first error of writing to the stub's descriptors: a full disk. A
-// pipe that its reader has closed is the remote command's to notice.
+// lost keeps the first error of writing to the stub's descriptors, such as a full disk. A closed
+// pipe is not an error here: the remote command notices it.
 type lost struct {
 	mu    sync.Mutex
 	first error
@@ -31,7 +31,7 @@ func (l *lost) err() error {
 	return l.first
 }
 
-// kept writes to one of the descriptors and keeps its error.
+// kept writes to one of the descriptors and records its error in lost.
 type kept struct {
 	io.Writer
 	name string
@@ -54,9 +54,8 @@ func (k kept) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// adoptAll takes the descriptors of a request; on error none stays open. A
-// stdin that is /dev/null is as good as none, and saves its frames: every
-// Open MPI daemon is started with it.
+// adoptAll adopts the descriptors of a request. After an error none stays open. It treats stdin
+// from /dev/null as no stdin, which saves frames: every Open MPI daemon is started with it.
 func adoptAll(q request) (*passed, error) {
 	p := &passed{}
 	fds := q.fds
@@ -92,7 +91,7 @@ func (p *passed) streams() Streams {
 	return s
 }
 
-// close closes what is open; a Read or Write that waits returns.
+// close closes the descriptors. Blocked Reads and Writes return.
 func (p *passed) close() {
 	p.once.Do(func() {
 		for _, d := range []io.Closer{p.stdin, p.stdout, p.stderr} {

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pieceSize is how much is written at once where a write could block: when
-// poll(2) says that a pipe can be written, PIPE_BUF bytes go in (pipe(7)).
+// pieceSize is how much is written at once to a descriptor that may block. If poll(2) reports a
+// pipe as writable, PIPE_BUF bytes fit (pipe(7)).
 const pieceSize = 4096
 
-// polled is a descriptor that is used only after it said that it is ready. One
-// goroutine may read and one may write.
+// polled is a descriptor that is used only when it is ready. One goroutine may read and one may
+// write.
 type polled struct {
 	file   *os.File // the passed descriptor
 	set    *os.File // readable when file is ready
@@ -24,8 +24,8 @@ func (p *polled) Close() error {
 	return errors.Join(p.set.Close(), p.file.Close())
 }
 
-// Read waits until there is something to read. A terminal that has hung up, or
-// in whose background we are, reads as ended.
+// Read waits until there is data to read. A terminal that has hung up, or in whose background we
+// are, reads as ended.
 func (p *polled) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -46,7 +46,7 @@ func (p *polled) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes all of b, in pieces as they fit.
+// Write writes all of b, in pieces that fit.
 func (p *polled) Write(b []byte) (done int, err error) {
 	for done < len(b) {
 		n, err := p.do(func(fd int) (int, error) {
@@ -63,7 +63,7 @@ func (p *polled) Write(b []byte) (done int, err error) {
 	return done, nil
 }
 
-// do waits for readiness and runs the call, until it did not say "again".
+// do waits for readiness and calls call, until it does not return EAGAIN.
 func (p *polled) do(call func(fd int) (int, error)) (n int, err error) {
 	raw, err := p.file.SyscallConn()
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *polled) do(call func(fd int) (int, error)) (n int, err error) {
 		}
 		var failure error
 		if raw.Control(func(fd uintptr) { n, failure = call(int(fd)) }) != nil {
-			return 0, os.ErrClosed // what else would it be; its own word is internal/poll's
+			return 0, os.ErrClosed // no other cause is possible, and the original error is internal to package poll
 		}
 		if errors.Is(failure, unix.EAGAIN) || errors.Is(failure, unix.EINTR) {
 			continue
@@ -109,8 +109,8 @@ func (p *polled) wait() error {
 	return failure
 }
 
-// inBackground tells whether fd is our own terminal while another process group
-// has it: a read would stop the launcher with SIGTTIN (termios(3)).
+// inBackground reports whether fd is our own terminal while another process group is in its
+// foreground. A read would then stop the launcher with SIGTTIN (termios(3)).
 func inBackground(fd int) bool {
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	return err == nil && group != unix.Getpgrp()

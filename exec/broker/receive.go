@@ -12,20 +12,20 @@ import (
 	"github.com/musterhq/muster/exec/rsh"
 )
 
-// request is what a stub sent: the message and its descriptors, in order.
+// request is a message from a stub and its descriptors, in order.
 type request struct {
 	rsh.Request
 	kind rsh.Kind
 	fds  []int
 }
 
-// receive reads one request within requestTime. A large request first waits for a
-// place in large, and then has requestTime anew. On error no descriptor stays open.
+// receive reads one request within requestTime. A large request first waits for a place in large,
+// and then has requestTime again. After an error no descriptor stays open.
 func receive(ctx context.Context, conn *net.UnixConn, large chan struct{}) (request, error) {
 	if err := conn.SetReadDeadline(time.Now().Add(requestTime)); err != nil {
 		return request{}, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) }) // nobody waits for a silent one
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) }) // do not wait for a silent stub
 	defer stop()
 	held := false
 	body, fds, err := receiveFrame(conn, func() error {
@@ -77,13 +77,12 @@ func want(q request) int {
 	return 3
 }
 
-// receiveFrame reads a length and that many bytes. The buffer grows with what
-// arrives, not with what is announced. Before a body of more than largeRequest bytes,
-// it calls enter once.
+// receiveFrame reads a length and that many bytes. The buffer grows with the bytes that arrive, not
+// with the announced length. Before a body of more than largeRequest bytes, it calls enter once.
 func receiveFrame(conn *net.UnixConn, enter func() error) (body []byte, fds []int, err error) {
 	const headSize = 4
 	var all []byte
-	chunk := make([]byte, 4<<10) // few bytes for each silent connection
+	chunk := make([]byte, 4<<10) // small, because each silent connection has one
 	entered := false
 	oob := make([]byte, syscall.CmsgSpace(3*4))
 	for {

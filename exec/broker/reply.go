@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// reply turns a session's end into what the stub prints and exits with.
+// reply converts the end of a session to what the stub prints and exits with.
 func reply(worker string, exit wire.ExitRecord, err error) rsh.Reply {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -27,14 +27,14 @@ func reply(worker string, exit wire.ExitRecord, err error) rsh.Reply {
 	case exit.Error != "":
 		r.Lines = []string{about(worker, exit.Error)}
 	case exit.Reason != "" && exit.Code != 0:
-		// Without it mpirun's output says "exited with 143" and names nobody.
+		// Otherwise mpirun prints "exited with 143", without the worker.
 		r.Lines = []string{about(worker, "the command was ended: "+exit.Reason)}
 	}
 	return r
 }
 
-// unprinted is a reply whose output could not be written where the stub has it.
-// A command that died of that, or did not notice, has not failed by itself.
+// unprinted returns the reply if output could not be written to the stub's descriptors. A command
+// that failed because of that, or did not notice, has not failed by itself.
 func unprinted(r rsh.Reply, err error) rsh.Reply {
 	if err == nil {
 		return r
@@ -49,7 +49,7 @@ func unprinted(r rsh.Reply, err error) rsh.Reply {
 	return r
 }
 
-// about puts the worker's name before a sentence that does not name it yet.
+// about adds the worker's name before a sentence that does not contain it yet.
 func about(worker, text string) string {
 	rest, named := strings.CutPrefix(text, "worker "+worker)
 	if named && rest != "" && (rest[0] == ':' || rest[0] == ' ') {
@@ -58,7 +58,7 @@ func about(worker, text string) string {
 	return "worker " + worker + ": " + text
 }
 
-// sentences is text, and the hint that err carries.
+// sentences returns text, and the hint in err.
 func sentences(text string, err error) []string {
 	if way := shortage.Way(err); way != "" {
 		return []string{text, way}

@@ -20,23 +20,23 @@ import (
 
 const (
 	defaultGrace = 5 * time.Second
-	// requestTime is how long a stub may take to say what it wants.
+	// requestTime is how long a stub may take to send its request.
 	requestTime = 10 * time.Second
-	// largeAtOnce bounds the memory of large requests that are being read.
+	// largeAtOnce limits the memory of large requests that are being read.
 	largeAtOnce = 16
-	// largeRequest is the size in bytes from which a request is large. A silent
-	// connection, or one with a usual request, waits for no other.
+	// largeRequest is the size in bytes from which a request is large. A silent connection, or one
+	// with a usual request, does not delay others.
 	largeRequest = 64 << 10
 )
 
-// Resolver finds the worker that a host name means. Its error is shown to the user.
+// Resolver finds the worker that a host name means. Its error is for the user.
 type Resolver interface {
 	Resolve(host string) (Target, error)
 }
 
 // Target is one worker.
 type Target struct {
-	Name   string // in messages: the pod's name
+	Name   string // name of the pod, for messages
 	Opener Opener
 }
 
@@ -45,51 +45,49 @@ type Opener interface {
 	Open(ctx context.Context, id string, spec wire.Spec, s Streams) (Session, error)
 }
 
-// Session is a command that runs on a worker. Wait's error means that the
-// worker was lost; without one, every byte of output has been written.
+// Session is a command that runs on a worker. An error of Wait means that the worker was lost. If
+// Wait succeeds, every byte of output has been written.
 type Session interface {
 	Wait(ctx context.Context) (wire.ExitRecord, error)
 	Stop(grace time.Duration)
 }
 
-// Streams are the descriptors of one stub. Close of any of them ends a Read or
-// Write that waits.
+// Streams are the descriptors of one stub. Close of any of them ends a blocked Read or Write.
 type Streams struct {
-	Stdin          io.ReadCloser // nil: none
+	Stdin          io.ReadCloser // nil if there is none
 	Stdout, Stderr io.Writer
 }
 
 // Server serves the stubs of one launcher.
 type Server struct {
 	Resolver Resolver
-	// Hosts tells the hosts, ranked; nil: none.
+	// Hosts returns the hosts in rank order; nil: none.
 	Hosts func() []string
-	// Stacks tells where the ranks with these numbers stand, or all; nil: none.
+	// Stacks returns where the ranks with these numbers are, or all ranks; nil: none.
 	Stacks func(ctx context.Context, ranks []string) []string
-	// Grace is what a session gets between TERM and KILL when its stub has
-	// died; 0: 5 s.
+	// Grace is the time between TERM and KILL for a session whose stub has died; 0: 5 s.
 	Grace time.Duration
-	// OnCall, if set, is called before a session of that id is asked for, with
-	// its command and the stub's process id.
+	// OnCall, if set, is called before a session with that id is opened, with its command and the
+	// process id of the stub.
 	OnCall func(worker, id, command string, pid int)
-	// OnRefused, if set, is called before a stub is told that its host is no worker, or
-	// is ambiguous, with the stub's process id.
+	// OnRefused, if set, is called before a stub is told that its host is no worker, or is
+	// ambiguous. pid is the process id of the stub.
 	OnRefused func(pid int, err error)
-	// OnLeft, if set, is called when the stub of a session ended before it did.
+	// OnLeft, if set, is called when the stub of a session ended before the session.
 	OnLeft func(id string)
-	// OnExit is called once for each session that was asked for on a known
-	// host: with its exit record, or with the error that kept it from being
-	// opened or followed. It may be called from several goroutines at once.
+	// OnExit, if set, is called once for each session that was requested on a known host. It gets
+	// the exit record, or the error that prevented opening or following the session. It may be
+	// called by several goroutines at once.
 	OnExit func(worker, id string, exit wire.ExitRecord, err error)
-	// OnTrouble, if set, is called when no stub can connect because of a shortage,
-	// and with nil when it is over.
+	// OnTrouble, if set, is called when no stub can connect because of a resource shortage, and
+	// with nil when the shortage has ended.
 	OnTrouble func(err error)
 }
 
-// Serve answers stubs on l until ctx ends; then it closes l, lets go of every
-// session without stopping it, waits for its goroutines and returns nil. If
-// accepting fails for good, Serve closes l, so that later stubs fail at once,
-// follows the sessions there are to their ends, and returns the error.
+// Serve answers stubs on l until ctx ends. Then it closes l, releases every session without
+// stopping it, waits for its goroutines and returns nil. If accepting fails permanently, Serve
+// closes l, so that later stubs fail at once. It then follows the existing sessions to their ends,
+// and returns the error.
 func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 	var group sync.WaitGroup
 	ctx, cancel := context.WithCancel(ctx)
@@ -148,7 +146,7 @@ func list(f func() []string) []string {
 	return f()
 }
 
-// run opens the session, follows it to its end and makes the answer.
+// run opens the session, follows it to its end, and returns the reply.
 func (s *Server) run(ctx context.Context, conn *net.UnixConn, ask request, pid int) rsh.Reply {
 	p, err := adoptAll(ask)
 	if err != nil {
@@ -173,7 +171,7 @@ func (s *Server) run(ctx context.Context, conn *net.UnixConn, ask request, pid i
 	return unprinted(reply(target.Name, exit, err), p.lost.err())
 }
 
-// follow opens one session and waits for its end, or for the stub's.
+// follow opens one session, and waits for its end or for that of the stub.
 func (s *Server) follow(ctx context.Context, conn *net.UnixConn, t Target, id, line string, p *passed) (wire.ExitRecord, error) {
 	opening, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -194,7 +192,7 @@ func (s *Server) follow(ctx context.Context, conn *net.UnixConn, t Target, id, l
 	if grace == 0 {
 		grace = defaultGrace
 	}
-	// The session may be opened and the stub dead by now: then it stops at once.
+	// The stub may have died while the session was opened. The session then stops at once.
 	stop := context.AfterFunc(opening, func() {
 		if ctx.Err() == nil {
 			session.Stop(grace)
@@ -205,8 +203,8 @@ func (s *Server) follow(ctx context.Context, conn *net.UnixConn, t Target, id, l
 	return exit, err
 }
 
-// watcher tells when a stub is gone: it sends nothing after its request, so
-// whatever a read returns is the end of it.
+// watcher detects the end of a stub. A stub sends nothing after its request, so any return of a
+// read is its end.
 type watcher struct {
 	conn  *net.UnixConn
 	ended chan struct{}
@@ -224,20 +222,20 @@ func watch(conn *net.UnixConn, gone func()) *watcher {
 	return w
 }
 
-// end stops watching and waits for the goroutine.
+// end stops the watcher and waits for its goroutine.
 func (w *watcher) end() {
-	_ = w.conn.SetReadDeadline(time.Unix(1, 0)) // else it is closed, which ends the goroutine too
+	_ = w.conn.SetReadDeadline(time.Unix(1, 0)) // an error means that it is closed, which ends the goroutine too
 	<-w.ended
 }
 
-// answer sends the reply. A stub that does not take it within the time is gone.
+// answer sends the reply. A stub that does not read it in time is considered dead.
 func answer(conn *net.UnixConn, r rsh.Reply) {
 	if conn.SetWriteDeadline(time.Now().Add(requestTime)) == nil {
 		_, _ = conn.Write(rsh.AppendReply(nil, r))
 	}
 }
 
-// refusal is the answer of a call that never reached a worker.
+// refusal returns the reply to a call that did not reach a worker.
 func refusal(err error) rsh.Reply {
 	return rsh.Reply{Code: names.ExitTransport, Lines: sentences(err.Error(), err)}
 }
