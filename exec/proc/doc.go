@@ -1,10 +1,9 @@
-// Package proc is what every PID 1 of ours does with processes beyond collecting
-// them. It looks a program up and starts it with the mark of its session, writes its
-// end down as a record, counts memory kills, finds devices, and finds what a stop has
-// to end. A worker (exec/session) and a member (agent/join) use it, each over its own
-// reap.Reaper.
+// Package proc is what every PID 1 of ours does with processes, besides collecting them. It looks
+// up a program and starts it with the mark of its session, converts its end to a record, counts
+// memory kills, finds devices, and finds what a stop has to end. A worker (exec/session) and a
+// member (agent/join) use it, each over its own reap.Reaper.
 //
-// The two roles differ on purpose, and each keeps these parts:
+// The two roles differ on purpose in these parts:
 //
 //   - Look-up: a worker searches the PATH of the session ([LookPath]), because sessions
 //     bring variables of their own. A member searches its own PATH ([LookOwnPath]), as
@@ -20,6 +19,6 @@
 //   - Words: a worker logs a rank without a number by its pid. A member says "the rank",
 //     because its user does not see the pids of the container.
 //
-// The package knows no frames, leases or members, and starts no goroutine. It works on
-// Linux only, apart from environments and the names of signals.
+// The package knows no frames, leases or members, and starts no goroutine. It works on Linux only,
+// apart from environments and the names of signals.
 package proc

@@ -6,14 +6,14 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Marked returns env with the mark of a session, by which reap.Tree knows the
-// processes of that session. Each variable is there once (LastOfEach).
+// Marked returns env with the mark of a session, by which reap.Tree finds the processes of that
+// session. Each variable occurs once (LastOfEach).
 func Marked(env []string, id string) []string {
 	return LastOfEach(append(env, names.EnvSession+"="+id))
 }
 
-// LastOfEach keeps the last value of each variable (K=V), at the place of its first
-// one: of two, getenv(3) would take the first.
+// LastOfEach keeps the last value of each variable (K=V), in the place of its first. Without it,
+// getenv(3) would return the first value.
 func LastOfEach(env []string) []string {
 	at := make(map[string]int, len(env))
 	kept := make([]string, 0, len(env))

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// Start starts a process and makes it the first one of tree. Errors are those of
+// Start starts a process and adds it to tree as its first process. Errors are those of
 // reap.Reaper.Start.
 func Start(r *reap.Reaper, tree *reap.Tree, spec reap.Spec) (*reap.Process, error) {
 	p, err := r.Start(spec)
@@ -27,10 +27,10 @@ func Start(r *reap.Reaper, tree *reap.Tree, spec reap.Spec) (*reap.Process, erro
 	return p, nil
 }
 
-// LookPath returns the path of the program that execvp(3) would run in a process with
-// env and dir: name is looked up in the PATH of env, whose relative entries count from
-// dir. A name with a slash is returned as it is. The error wraps ENOENT if there is no
-// such program, and the reason if there is one that cannot be run.
+// LookPath returns the path of the program that execvp(3) would run in a process with env and dir.
+// It searches the PATH of env, whose relative entries start at dir. It returns a name with a slash
+// unchanged. The error wraps ENOENT if there is no such program, or the reason why the program
+// cannot be run.
 func LookPath(name string, env []string, dir string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -66,9 +66,9 @@ func LookPath(name string, env []string, dir string) (string, error) {
 	return "", fmt.Errorf("start %s: %w in PATH %s", name, syscall.ENOENT, path)
 }
 
-// LookOwnPath returns the path of a program that is looked up in the PATH of this
-// process. A relative name with a slash counts from dir, if dir is not empty. The error
-// wraps exec.ErrNotFound if there is no program that can be run.
+// LookOwnPath returns the path of a program in the PATH of this process. A relative name with a
+// slash starts at dir, if dir is not empty. The error wraps exec.ErrNotFound if there is no program
+// that can be run.
 func LookOwnPath(name, dir string) (string, error) {
 	if strings.Contains(name, "/") {
 		if dir != "" && !filepath.IsAbs(name) {
@@ -78,7 +78,7 @@ func LookOwnPath(name, dir string) (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if errors.Is(err, exec.ErrDot) {
-		err = nil // PATH names the working directory: the user's own choice
+		err = nil // PATH names the working directory, which is the user's choice
 	}
 	if err != nil {
 		return "", fmt.Errorf("start %s: %w", name, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// KillMargin is how long after its grace a stop waits for the kernel to end what was
-// killed; a process in uninterruptible sleep may take longer.
+// KillMargin is how long after its grace a stop waits for killed processes to end. A process in
+// uninterruptible sleep may take longer.
 const KillMargin = 10 * time.Second
 
 // Members returns the processes of all trees, each once.
@@ -35,34 +35,34 @@ func Members(trees []*reap.Tree) ([]reap.Proc, error) {
 	return all, nil
 }
 
-// Below returns everything that descends from this process, of a session or not. People's
-// own shells have another parent and are spared.
+// Below returns all descendants of this process, of any session or none. A user's own shell has
+// another parent and is left out.
 func Below() ([]reap.Proc, error) {
 	procs, err := reap.Scan(names.EnvSession)
 	return reap.Below(procs, os.Getpid()), err
 }
 
-// KillBelow kills everything that descends from this process, and returns when it has
-// ended, or after KillMargin.
+// KillBelow kills all descendants of this process. It returns when they have ended, or after
+// KillMargin.
 func KillBelow(r *reap.Reaper) (reap.Report, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), KillMargin)
 	defer cancel()
 	return r.Stop(ctx, Below, 0)
 }
 
-// RestGrace returns the grace of what no session leads to, when a stop with that grace
-// began then: what is left of it, at least a second, and never more than grace.
+// RestGrace returns the grace of processes outside all sessions, in a stop with that grace that
+// began at that time. It is the rest of the grace, at least a second, and never more than grace.
 func RestGrace(grace time.Duration, began time.Time) time.Duration {
 	return min(grace, max(grace-time.Since(began), time.Second))
 }
 
-// Stopping says how many of the processes that find returns are ranks that a stop asks
-// with sig to end: "stopping 4 ranks, up to 25 s for saving". It returns "" if there are
-// none, or if they cannot be found.
+// Stopping says how many of the processes that find returns are ranks to which a stop sends sig:
+// "stopping 4 ranks, up to 25 s for saving". It returns "" if there are none, or if they cannot be
+// found.
 func Stopping(find func() ([]reap.Proc, error), sig syscall.Signal, grace time.Duration) string {
 	members, err := find()
 	if err != nil {
-		return "" // the stop itself says it
+		return "" // the stop itself reports it
 	}
 	n := len(reap.Apart(reap.Ranks(members, sig)))
 	if n == 0 {
