@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Age is how long ago the process was started.
+// Age returns how long ago the process was started.
 func (p Proc) Age() time.Duration {
 	return time.Duration(ticksAt(time.Now())-min(p.Start, ticksAt(time.Now()))) * TickTime
 }
 
-// ticksAt is a time as in Proc.Start, which counts from boot.
+// ticksAt converts a time to the unit of Proc.Start, which counts from boot.
 func ticksAt(t time.Time) uint64 {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {

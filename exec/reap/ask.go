@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Ask is the first part of a Drain: it asks the savers (Savers) of the first scan to end
-// with sig, and returns when they have ended, or when the last part of grace begins.
-// Nobody else gets a signal. The caller is the launcher of the ranks' launcher: that ends
-// all ranks when it is told to end, or when one has died. asked is called once with the
-// savers, before they are asked. Report.Others counts the ranks that live at the end.
+// Ask is the first part of a Drain. It sends sig to the savers (Savers) of the first scan, and
+// returns when they have ended, or when the last part of grace begins. No other process gets a
+// signal. Ask is for a worker whose ranks have their launcher elsewhere: that launcher ends all
+// ranks when it is told to end, or when a rank has died. asked is called once with the savers,
+// before they get the signal. Report.Others counts the ranks that live at the end.
 func (r *Reaper) Ask(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, asked func(ranks []Proc)) (Report, error) {
 	s := newStop(r, find, grace)
 	err := s.savers(ctx, sig, time.Now().Add(grace-LastPart(grace)), asked)
@@ -25,7 +25,7 @@ func (r *Reaper) Ask(ctx context.Context, find func() ([]Proc, error), sig sysca
 	return s.report, err
 }
 
-// savers asks the savers of the first scan with sig, and waits for these alone.
+// savers sends sig to the savers of the first scan, and waits only for them.
 func (s *stop) savers(ctx context.Context, sig syscall.Signal, until time.Time, asked func(ranks []Proc)) error {
 	told := false
 	err := s.ranks(ctx, sig, until, func(alive []Proc) []Proc {
@@ -41,8 +41,8 @@ func (s *stop) savers(ctx context.Context, sig syscall.Signal, until time.Time, 
 	return err
 }
 
-// Savers returns those of Ranks that handle sig, and with a script that does what it runs.
-// The others would die of sig, or ignore it: they have nothing to save.
+// Savers returns the processes of Ranks that handle sig, and if a script handles it, also what it
+// runs. The other ranks would die of sig or ignore it, so they have nothing to save.
 func Savers(members []Proc, sig syscall.Signal) []Proc {
 	var buf bytes.Buffer
 	answers, argv := func(p Proc) answer { return answerOf(p, sig, &buf) }, func(p Proc) []string { return argvOf(p, &buf) }
@@ -51,7 +51,7 @@ func Savers(members []Proc, sig syscall.Signal) []Proc {
 	for _, p := range all {
 		parent[p.PID] = p
 	}
-	// chain are p and those of all that it descends from, without gaps.
+	// chain returns p and its ancestors among all, without gaps.
 	chain := func(p Proc) (list []Proc) {
 		for ok := true; ok && len(list) <= len(all); p, ok = parent[p.PPID] {
 			list = append(list, p)
@@ -69,7 +69,7 @@ func Savers(members []Proc, sig syscall.Signal) []Proc {
 		}
 		return true
 	}
-	saving := map[int]bool{} // by pid: the topmost of a chain that has a saver
+	saving := map[int]bool{} // by pid: the topmost process of a chain with a saver
 	for _, p := range all {
 		if list := chain(p); slices.ContainsFunc(list, saves) {
 			saving[list[len(list)-1].PID] = true

@@ -4,8 +4,8 @@ package reap
 
 import "golang.org/x/sys/unix"
 
-// calls are the names of the system calls that a process may sit in for long, by
-// their numbers on this machine.
+// calls are the names of the system calls in which a process may stay for long, by their numbers on
+// this machine.
 var calls = map[int]string{
 	unix.SYS_READ: "read", unix.SYS_WRITE: "write", unix.SYS_READV: "readv", unix.SYS_WRITEV: "writev",
 	unix.SYS_PREAD64: "pread64", unix.SYS_PWRITE64: "pwrite64", unix.SYS_SENDFILE: "sendfile", unix.SYS_SPLICE: "splice",

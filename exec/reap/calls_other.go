@@ -2,5 +2,5 @@
 
 package reap
 
-// ownCalls are those that only this kind of machine has.
+// ownCalls are further calls that only this architecture has.
 var ownCalls map[int]string

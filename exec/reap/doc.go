@@ -1,48 +1,44 @@
-// Package reap owns every child process of one Go process: it starts them,
-// collects their exit statuses, knows which processes belong to which session,
-// and stops them in order.
+// Package reap owns every child process of one Go process. It starts them, collects their exit
+// codes, knows which processes belong to which session, and stops them in order.
 //
 // # One owner of wait4
 //
-// PID 1 must collect every process that is re-parented to it, so it waits for
-// any child. A second waiter beside it (os/exec, os.Process.Wait) loses exit
-// statuses to it. Therefore a [Reaper] starts the processes too: fork and
-// registration happen under the lock that the wait loop takes, and a status
-// cannot arrive before its process is known. A program that runs a Reaper must
-// not use os/exec, and must not run two of them.
+// PID 1 must collect every process that is re-parented to it, so it waits for any child. A second
+// waiter (os/exec, os.Process.Wait) would lose exit statuses to it. Therefore a [Reaper] also
+// starts the processes: fork and registration happen under the lock that the wait loop takes, so no
+// status arrives before its process is known. A program that runs a Reaper must not use os/exec,
+// and must not run two Reapers.
 //
-// A signal that this process ignores (signal.Ignore) is ignored by every process
-// it starts, too: take unwanted signals with signal.Notify instead.
+// If this process ignores a signal (signal.Ignore), so does every process that it starts. Take
+// unwanted signals with signal.Notify instead.
 //
-// Statuses of processes that the Reaper did not start (daemons whose parents
-// are gone) go to OnOrphan and are counted. An idle Reaper without children
-// never wakes up.
+// Statuses of processes that the Reaper did not start (daemons whose parents have ended) go to
+// OnOrphan and are counted. An idle Reaper without children never wakes up.
 //
 // # Who belongs to a session
 //
-// A daemon leaves its process group and its session, so neither leads from a
-// session to its processes. What stays is the environment: a process is a
-// member when the marker variable in /proc/PID/environ has the session's id, or
-// when its parent is a member. A [Tree] also remembers whom it has seen, so that
-// a process with an emptied environment stays a member when its parent ends.
-// [Below] finds what neither rule can: everything that descends from a process.
+// A daemon leaves its process group and its session, so neither identifies the processes of one of
+// our sessions. The environment does: a process is a member if the marker variable in
+// /proc/PID/environ has the session's id, or if its parent is a member. A [Tree] also remembers its
+// members, so that a process with an emptied environment stays a member after its parent ends.
+// [Below] finds what neither rule can: all descendants of a process.
 //
 // # Stopping
 //
-// [Reaper.Stop] sends TERM, waits, sends KILL, and returns when two scans in a
-// row found nothing alive, and no child ended during them: a scan of /proc is no
-// snapshot, a process can fork behind the reader's back and end. A process that is
-// loading a program shows no environment, so a scan waits until it has. [Reaper.Drain] asks the ranks first ([Ranks]), and with
-// the signal that the caller got, so that they can write a checkpoint while the
-// daemons above them and the helpers below them still live. Helpers follow, launchers
-// and daemons come last. [Reaper.Ask] is the first part alone, for ranks whose launcher
-// runs elsewhere; [Reaper.DrainHolding] is a Drain of such ranks whose daemons have to wait. [Reaper.Rest] stops what
-// a process that has ended leaves behind. Signals go
-// through a pidfd whose process was compared by start time, so a reused pid is
-// never hit.
+// [Reaper.Stop] sends TERM, waits, and sends KILL. It returns when two scans in a row found no live
+// process, and no child ended during them. One scan is not enough: a scan of /proc is no snapshot,
+// so a process can fork behind the reader's back and end. A process that is loading a program has
+// no environment for a moment, so a scan waits for that.
+//
+// [Reaper.Drain] first sends the caller's signal to the ranks only ([Ranks]), so that they can
+// write a checkpoint while the daemons above them and the helpers below them still live. Helpers
+// follow; launchers and daemons come last. [Reaper.Ask] is only the first part, for ranks whose
+// launcher runs elsewhere. [Reaper.DrainHolding] is a Drain of such ranks whose daemons have to
+// wait. [Reaper.Rest] stops what a finished process has left behind. Signals go through a pidfd
+// after its start time was compared, so a reused pid never gets a signal.
 //
 // # What it does not do
 //
-// It looks up no command in PATH, copies no output, knows nothing of frames,
-// leases or users, and keeps no history. It works on Linux only.
+// It looks up no command in PATH, copies no output, knows no frames, leases or users, and keeps no
+// history. It works on Linux only.
 package reap

@@ -11,30 +11,29 @@ import (
 	"time"
 )
 
-// TickTime is a tick of Proc.Ticks: USER_HZ is 100 on every machine that Linux
-// shows its /proc on (time(7)).
+// TickTime is the length of a tick of Proc.Ticks. USER_HZ is 100 on every machine with Linux's
+// /proc (time(7)).
 const TickTime = 10 * time.Millisecond
 
-// Doing is what a process does at the moment, as far as the kernel tells us: of
-// a process of several threads, what its first one does.
+// Doing is what a process does at the moment, as far as the kernel shows it. If the process has
+// several threads, it is about the first.
 type Doing struct {
-	// Call is the system call that it sits in, by name; "syscall 999" for one
-	// without a name here, "" for none. Number is -1 for none.
+	// Call is the name of the current system call: "syscall 999" if its name is not known here, ""
+	// if there is none. Number is then -1.
 	Call   string
 	Number int
-	// Refused: the kernel does not show us the call.
+	// Refused means that the kernel does not show us the call.
 	Refused bool
-	Waiting string // the kernel's function that it sleeps in; "": not told
-	// Read and Written are the bytes that read(2), write(2) and their like have
-	// moved for it since it began, those of sockets' own calls left out; Counted: they are known.
+	Waiting string // the kernel function in which it sleeps; "" if not known
+	// Read and Written are the bytes moved by read(2), write(2) and similar calls since the process
+	// started, without those of the socket calls. Counted means that they are known.
 	Read, Written uint64
 	Counted       bool
-	Peer          Peer // of the socket that it waits for
+	Peer          Peer // of the socket for which it waits
 }
 
-// Look tells what a process does. One that has ended does nothing. The kernel
-// shows the call only to those who may attach to a process with ptrace(2): its
-// ancestors of the same user, as a rule.
+// Look returns what a process does. A process that has ended does nothing. The kernel shows the
+// system call only to processes that may attach with ptrace(2): usually ancestors of the same user.
 func Look(pid int) Doing {
 	base := "/proc/" + strconv.Itoa(pid)
 	d := Doing{Number: -1}
@@ -58,11 +57,10 @@ func Look(pid int) Doing {
 type Thread struct {
 	TID           int
 	Comm          string
-	Call, Waiting string // as in a Doing
+	Call, Waiting string // as in Doing
 }
 
-// Threads looks at the threads of a process, most of them at the most, in the order
-// of their numbers.
+// Threads returns up to most threads of a process, in the order of their numbers.
 func Threads(pid, most int) (list []Thread) {
 	base := "/proc/" + strconv.Itoa(pid) + "/task"
 	dir, err := os.Open(base)
@@ -70,7 +68,7 @@ func Threads(pid, most int) (list []Thread) {
 		return nil
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(most) // a part of them is better than none
+	names, _ := dir.Readdirnames(most) // a part is better than none
 	for _, name := range names {
 		tid, err := strconv.Atoi(name)
 		if err != nil {
@@ -92,9 +90,9 @@ func Threads(pid, most int) (list []Thread) {
 	return list
 }
 
-// parseCall reads /proc/PID/syscall (proc_pid_syscall(5)): "running", "-1 SP PC"
-// for a process that waits outside of a call, else the number, six arguments, SP
-// and PC. -1 is what is no call, or not that file.
+// parseCall reads /proc/PID/syscall (proc_pid_syscall(5)). It contains "running", or "-1 SP PC" for
+// a process that waits outside a call, else the number, six arguments, SP and PC. parseCall returns
+// -1 if there is no call, and for any other text.
 func parseCall(text []byte) int {
 	word, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte(" "))
 	n, err := strconv.Atoi(string(word))
@@ -104,11 +102,10 @@ func parseCall(text []byte) int {
 	return n
 }
 
-// longestWaiting bounds the name of a kernel's function: KSYM_NAME_LEN is 512.
+// longestWaiting limits the name of a kernel function: KSYM_NAME_LEN is 512.
 const longestWaiting = 64
 
-// parseWaiting reads /proc/PID/wchan (proc_pid_wchan(5)): 0 is none, or not for
-// us to see.
+// parseWaiting reads /proc/PID/wchan (proc_pid_wchan(5)). 0 means none, or hidden from us.
 func parseWaiting(text []byte) string {
 	name := strings.TrimSpace(string(text))
 	if name == "0" || len(name) > longestWaiting || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -136,7 +133,7 @@ func parseMoved(text []byte) (read, written uint64, ok bool) {
 	return read, written, found == 2
 }
 
-// nameOf is a call's name on this machine.
+// nameOf returns the name of a system call on this machine.
 func nameOf(number int) string {
 	if number < 0 {
 		return ""

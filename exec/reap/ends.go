@@ -12,24 +12,24 @@ import (
 	"github.com/musterhq/muster/exec/shortage"
 )
 
-// Ends tells of the ends of processes in their order. Goroutines that wait for one process
-// each are not woken in it.
+// Ends reports the ends of processes in their order. Goroutines that each wait for one process
+// would not wake up in that order.
 type Ends struct {
-	file *os.File // an epoll(7) instance: its list of what is ready is in order
+	file *os.File // an epoll(7) instance, whose ready list is in order
 
 	mu   sync.Mutex
-	last int32            // the number of the newest process
-	told map[int32]func() // by number
+	last int32            // number of the newest process
+	told map[int32]func() // callbacks by number
 }
 
-// NewEnds returns an Ends without processes. The error is the kernel's.
+// NewEnds returns an Ends without processes. The error comes from the kernel.
 func NewEnds() (*Ends, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("wait for the ends of processes: %w", err)
 	}
 	if err := unix.SetNonblock(fd, true); err != nil {
-		_ = unix.Close(fd) // it was just made
+		_ = unix.Close(fd) // it was just created
 		return nil, fmt.Errorf("wait for the ends of processes: %w", err)
 	}
 	file, err := shortage.Polled(os.NewFile(uintptr(fd), "ends"))
@@ -39,7 +39,8 @@ func NewEnds() (*Ends, error) {
 	return &Ends{file: file, told: map[int32]func(){}}, nil
 }
 
-// Add has ended called once, by Follow, when the process has ended; not after p is closed.
+// Add arranges that Follow calls ended once, when the process has ended. It is not called after p
+// is closed.
 func (e *Ends) Add(p *Pidfd, ended func()) error {
 	e.mu.Lock()
 	e.last++
@@ -78,7 +79,7 @@ func (e *Ends) take(number int32) func() {
 	return ended
 }
 
-// Follow tells of ends until e is closed. Calls do not overlap, and must be short.
+// Follow reports ends until e is closed. Calls do not overlap, and must be short.
 func (e *Ends) Follow() {
 	conn, err := e.file.SyscallConn()
 	if err != nil {
@@ -88,7 +89,7 @@ func (e *Ends) Follow() {
 	for {
 		n := 0
 		err := conn.Read(func(fd uintptr) bool {
-			n, _ = unix.EpollWait(int(fd), events, 0) // EINTR: it is tried again
+			n, _ = unix.EpollWait(int(fd), events, 0) // EINTR: it is called again
 			return n > 0
 		})
 		if err != nil {

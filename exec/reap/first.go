@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// first returns whom the stop asks before all others: the ranks, or everybody where there
-// are none; nobody if launchers are alone, with no ranks on other machines.
+// first returns the processes that the stop asks before all others: the ranks, or all processes if
+// there are no ranks. It returns none if only launchers are left, whose ranks run on other
+// machines.
 func (s *stop) first(alive []Proc, sig syscall.Signal) []Proc {
 	ranks := Ranks(alive, sig)
 	s.watched.watch(ranks)
@@ -23,14 +24,15 @@ func (s *stop) first(alive []Proc, sig syscall.Signal) []Proc {
 	return alive
 }
 
-// Ranks returns the processes of members that a stop by sig lets save their work: the
-// topmost ones with a rank's numbers below launchers and daemons, or the first process of
-// a session without any. A shell or a wrapper stands for what it runs. What a rank has
-// started is a helper, and not returned. There are two exceptions. If a rank would die
-// of sig, processes below it that handle sig are returned in its place: the children of
-// torch.multiprocessing.spawn save while their parent waits. A shell with a trap
-// is returned beside what it runs. The result is empty if members are only launchers
-// and their connections to other machines.
+// Ranks returns the processes of members that can save their work when a stop sends sig. These are
+// the topmost processes with a rank's numbers below launchers and daemons, or the first process of
+// a session without numbers. A shell or a wrapper stands for what it runs. Processes that a rank
+// has started are helpers, and are not returned.
+//
+// There are two exceptions. If a rank would die of sig, the processes below it that handle sig are
+// returned in its place: the children of torch.multiprocessing.spawn save while their parent waits.
+// A shell with a trap is returned in addition to what it runs. The result is empty if members are
+// only launchers and their connections to other machines.
 func Ranks(members []Proc, sig syscall.Signal) []Proc {
 	var buf bytes.Buffer
 	return ranks(members, facts{
@@ -40,14 +42,14 @@ func Ranks(members []Proc, sig syscall.Signal) []Proc {
 	})
 }
 
-// facts are what a stop reads of a process besides its line in a scan.
+// facts are what a stop reads about a process in addition to the scan.
 type facts struct {
 	numbers func(Proc) Numbers
 	answer  func(Proc) answer
 	argv    func(Proc) []string
 }
 
-// asking says which processes a stop asks first. Processes are known by their index.
+// asking determines which processes a stop asks first. Processes are identified by their index.
 type asking struct {
 	facts
 	all     []Proc
@@ -94,7 +96,8 @@ func ranks(members []Proc, f facts) []Proc {
 	return found
 }
 
-// order puts the first processes of sessions and launchers before what may be a daemon of theirs.
+// order puts the first processes of sessions, and launchers, before processes that may be their
+// daemons.
 func (a *asking) order(i int) int {
 	switch {
 	case a.all[i].First:
@@ -105,9 +108,8 @@ func (a *asking) order(i int) int {
 	return 2
 }
 
-// helps reports whether a process whose parent has ended is a helper that left its
-// rank: one with the numbers of a rank in picks, or without any beside the first
-// process of a session.
+// helps reports whether a process whose parent has ended is a helper that left its rank. It has the
+// numbers of a rank in picks or, beside the first process of a session, no numbers.
 func (a *asking) helps(i int, picks []int, first bool) bool {
 	if a.order(i) < 2 {
 		return false
@@ -118,7 +120,7 @@ func (a *asking) helps(i int, picks []int, first bool) bool {
 	return slices.ContainsFunc(picks, func(k int) bool { return a.numbers[k].shares(a.numbers[i]) && !a.numbers[k].conflicts(a.numbers[i]) })
 }
 
-// visit returns the ranks from i down.
+// visit returns the ranks at i and below.
 func (a *asking) visit(i int) []int {
 	switch {
 	case a.kinds[i] == launcher || (a.kinds[i] == plain || a.kinds[i] == pooled) && a.launches(i):
@@ -129,8 +131,8 @@ func (a *asking) visit(i int) []int {
 	return a.rank(i)
 }
 
-// launched returns the ranks below a launcher: below its children that have numbers,
-// if any has. A launcher's own helpers may have its numbers as well.
+// launched returns the ranks below a launcher: below its children that have numbers, if any has.
+// The launcher's own helpers may have its numbers too.
 func (a *asking) launched(i int) (picks []int) {
 	best := 1
 	for _, k := range a.kids[a.all[i].PID] {
@@ -144,7 +146,7 @@ func (a *asking) launched(i int) (picks []int) {
 	return picks
 }
 
-// worth says how likely a launcher's child is a rank; 0: it is none.
+// worth says how likely a launcher's child is a rank; 0 means that it is none.
 func (a *asking) worth(k int) int {
 	switch {
 	case remote[a.all[k].Comm] || a.kinds[k] == tracker || a.calls(k):
@@ -157,17 +159,17 @@ func (a *asking) worth(k int) int {
 	return 1
 }
 
-// calls reports whether a launcher's child is there for a remote command alone: horovodrun has a
-// process of multiprocessing for each ssh.
+// calls reports whether a launcher's child exists only for a remote command: horovodrun has a
+// multiprocessing process for each ssh.
 func (a *asking) calls(k int) bool {
 	below := a.unwrap(k)
 	return a.kinds[k] == pooled && len(below) > 0 && !slices.ContainsFunc(below, func(i int) bool { return !remote[a.all[i].Comm] })
 }
 
-// launches reports whether a program that we do not know starts ranks: its children
-// have different numbers, or numbers that it has not. A program may put numbers in its
-// own environment while it runs; its multiprocessing children have them, and processes
-// that would die of the signal have nothing to save.
+// launches reports whether an unknown program starts ranks: its children have different numbers, or
+// numbers that it does not have. A program may put numbers into its own environment while it runs,
+// and its multiprocessing children then have them. Processes that would die of the signal have
+// nothing to save.
 func (a *asking) launches(i int) bool {
 	mine := a.numbers[i]
 	var seen []Numbers
@@ -182,7 +184,7 @@ func (a *asking) launches(i int) bool {
 	return false
 }
 
-// unwrap returns the children of i, and in the place of shells and wrappers theirs.
+// unwrap returns the children of i, and replaces shells and wrappers by their children.
 func (a *asking) unwrap(i int) (found []int) {
 	for _, k := range a.kids[a.all[i].PID] {
 		if kids := a.kids[a.all[k].PID]; len(kids) > 0 && (a.kinds[k] == shell || a.kinds[k] == wrapper) {
@@ -210,24 +212,24 @@ func (a *asking) wrapped(i int) []int {
 	kept := slices.DeleteFunc(slices.Clone(picks), func(k int) bool { // python | tee
 		return !saves(k) && slices.ContainsFunc(picks, func(o int) bool { return saves(o) && !a.numbers[o].conflicts(a.numbers[k]) })
 	})
-	// What a shell runs ignores what the shell ignores, and comes and goes.
+	// What a shell runs ignores the same signals as the shell, and comes and goes.
 	deaf := a.answers[i] == ignores && !slices.ContainsFunc(kept, func(k int) bool { return a.answers[k] == handles })
 	switch {
 	case a.kinds[i] != shell || len(kept) == 0:
 	case (deaf || !slices.ContainsFunc(kept, saves)) && !a.several(kept):
-		return a.whole(i, nil) // it must not go on, and a trap waits for the command in its foreground
+		return a.whole(i, nil) // it must not continue, and a trap waits for the command in the foreground
 	case a.answers[i] == handles && a.numbers[i].some():
-		return append(kept, i) // a script that is a rank learns of the stop before it goes on
+		return append(kept, i) // a script that is a rank learns of the stop before it continues
 	}
 	return kept
 }
 
-// several reports whether there are ranks of different numbers among picks.
+// several reports whether picks contains ranks with different numbers.
 func (a *asking) several(picks []int) bool {
 	return slices.ContainsFunc(picks, func(k int) bool { return a.numbers[k].conflicts(a.numbers[picks[0]]) })
 }
 
-// whole adds i and everything below it to list.
+// whole appends i and all its descendants to list.
 func (a *asking) whole(i int, list []int) []int {
 	list = append(list, i)
 	for _, k := range a.kids[a.all[i].PID] {
@@ -236,7 +238,7 @@ func (a *asking) whole(i int, list []int) []int {
 	return list
 }
 
-// rank returns i, or what is below it and saves in its place.
+// rank returns i, or the processes below it that save in its place.
 func (a *asking) rank(i int) []int {
 	if a.answers[i] == dies {
 		if picks := a.savers(i); len(picks) > 0 {
@@ -258,18 +260,18 @@ func (a *asking) savers(i int) (picks []int) {
 	return picks
 }
 
-// rankVariables give a rank its number. A launcher sets some of them for each process
-// that it starts; helpers inherit their rank's values.
+// rankVariables contain the number of a rank. A launcher sets some of them for each process that it
+// starts; helpers inherit the values of their rank.
 var rankVariables = [...]string{"RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK",
 	"HOROVOD_RANK", "PADDLE_TRAINER_ID", "JAX_PROCESS_ID", "SLURM_PROCID"}
 
-// Numbers are the values of rankVariables in the environment of a process; "" for one
-// that it has not.
+// Numbers are the values of rankVariables in the environment of a process; "" for a variable that
+// it does not have.
 type Numbers [len(rankVariables)]string
 
 func (n Numbers) some() bool { return n != Numbers{} }
 
-// conflicts reports whether n and o are of two ranks.
+// conflicts reports whether n and o belong to different ranks.
 func (n Numbers) conflicts(o Numbers) bool {
 	for i := range n {
 		if n[i] != "" && o[i] != "" && n[i] != o[i] {
@@ -279,7 +281,7 @@ func (n Numbers) conflicts(o Numbers) bool {
 	return false
 }
 
-// shares reports whether n and o have the value of a variable in common.
+// shares reports whether n and o have an equal value of a variable.
 func (n Numbers) shares(o Numbers) bool {
 	for i := range n {
 		if n[i] != "" && n[i] == o[i] {
@@ -289,7 +291,7 @@ func (n Numbers) shares(o Numbers) bool {
 	return false
 }
 
-// numbersIn reads NUL-separated K=V records once; of two of a name the first counts.
+// numbersIn reads NUL-separated K=V records. The first record of a name counts.
 func numbersIn(environ []byte) (n Numbers) {
 	for len(environ) > 0 {
 		record, rest, _ := bytes.Cut(environ, []byte{0})

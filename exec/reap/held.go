@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// launcherTime is how long launchers and daemons may take to end when nobody else is left.
-// torchrun waits for those on other workers meanwhile, and deals with no signal.
+// launcherTime is how long launchers and daemons may take to end when no other process is left.
+// torchrun waits for the ones on other workers in the meantime, and handles no signal.
 const launcherTime = 5 * time.Second
 
-// launchersOf returns the launchers and daemons of alive, as true, and what they descend from, as
-// false.
+// launchersOf returns the launchers and daemons of alive (true), and their ancestors (false).
 func launchersOf(alive []Proc) map[identity]bool {
 	var buf bytes.Buffer
 	argv := func(p Proc) []string { return argvOf(p, &buf) }
@@ -37,10 +36,10 @@ func launchersOf(alive []Proc) map[identity]bool {
 	return found
 }
 
-// held returns the launchers and daemons of alive that a Drain does not ask yet, and what
-// they descend from: helpers whose rank has ended may still save, and a daemon that is
-// asked kills them. Helpers that ignore TERM, or were started since the stop began, do not
-// count; from the last part of the grace on nobody is held.
+// held returns the launchers and daemons of alive that a Drain does not ask yet, and their
+// ancestors. Helpers of a rank that has ended may still save, and a daemon kills them when it is
+// asked. Helpers that ignore TERM, or were started after the stop began, do not count. In the last
+// part of the grace nothing is held.
 func (s *stop) held(alive []Proc) map[identity]bool {
 	if !s.ordered || !time.Now().Before(s.sparing) {
 		return nil
@@ -58,8 +57,8 @@ func (s *stop) held(alive []Proc) map[identity]bool {
 	return nil
 }
 
-// overdue returns the launchers and daemons that have been alone, with what they descend from,
-// for launcherTime since they were asked: they have nothing to save.
+// overdue returns the launchers and daemons that have been alone, with their ancestors, for
+// launcherTime since they were asked: they have nothing to save.
 func (s *stop) overdue(alive []Proc) map[identity]bool {
 	if !s.ordered {
 		return nil

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// Hold keeps daemons of an MPI during a Drain: their mpirun runs elsewhere, and ends the ranks
-// on all machines when it loses a daemon.
+// Hold keeps MPI daemons alive during a Drain. Their mpirun runs elsewhere, and ends the ranks on
+// all machines when it loses a daemon.
 type Hold struct {
-	// Before have had their TERM, from another stop, and get none: a rank that saves would begin
-	// again. They are waited for.
+	// Before lists processes that got TERM from another stop. They get no second one, because a
+	// rank that saves would start over. The Drain waits for them.
 	Before []Proc
 	// Until is closed when the daemons may be asked.
 	Until <-chan struct{}
 	// Asked is called once with the savers (Savers), before they are asked.
 	Asked func(ranks []Proc)
 	// Saved is called once when the ranks have ended, or when the last part of the grace begins.
-	// living counts the ranks that live, those that were not asked among them.
+	// living counts the live ranks, including those that were not asked.
 	Saved func(outcomes []Outcome, living int)
 }
 
-// DrainHolding is DrainTelling in two parts. It asks the savers (Savers) alone, and the others
-// when h.Until is closed, or when the last part of grace begins. A rank that does not handle sig would
-// die of it, which its mpirun takes for a failure.
+// DrainHolding is DrainTelling in two parts. It first asks only the savers (Savers), and the others
+// when h.Until is closed or when the last part of grace begins. A rank that does not handle sig
+// would die of it, which its mpirun treats as a failure.
 func (r *Reaper) DrainHolding(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, tell func([]Outcome), h Hold) (Report, error) {
 	s := newStop(r, find, grace)
 	s.askedBefore(h.Before)
@@ -44,14 +44,14 @@ func (r *Reaper) DrainHolding(ctx context.Context, find func() ([]Proc, error), 
 	if err == nil {
 		err = s.finish(ctx, start.Add(grace))
 	}
-	if err != nil { // a rank may have ended since the last look
+	if err != nil { // a rank may have ended since the last scan
 		_, _ = s.scan()
 	}
 	s.report.Ranks = s.watched.all
 	return s.report, err
 }
 
-// hold waits until the channel is closed, everybody has ended, or the last part of the grace
+// hold waits until the channel is closed, all processes have ended, or the last part of the grace
 // begins.
 func (s *stop) hold(ctx context.Context, until <-chan struct{}) error {
 	s.pause = firstPause

@@ -10,16 +10,16 @@ import (
 	"syscall"
 )
 
-// kind is what a process is to a stop.
+// kind is the role of a process in a stop.
 type kind int
 
 const (
 	plain    kind = iota // a rank or a helper
-	launcher             // starts ranks, and ends them when it is told to end; a daemon of an MPI
-	shell                // runs its trap when the command in its foreground has ended, and passes no signal on
-	wrapper              // runs another program and has nothing to save
-	pooled               // a process of Python's multiprocessing, which has started its own interpreter
-	tracker              // multiprocessing's own: it ends after its program
+	launcher             // starts ranks, and ends them when it is told to end; or an MPI daemon
+	shell                // passes no signal on, and runs its trap when the command in its foreground has ended
+	wrapper              // runs another program, and has nothing to save
+	pooled               // a process of Python's multiprocessing with its own interpreter
+	tracker              // a multiprocessing tracker, which ends after its program
 )
 
 var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "ash": true, "busybox": true, "zsh": true, "ksh": true, "mksh": true}
@@ -29,14 +29,14 @@ var wrappers = map[string]bool{"timeout": true, "tini": true, "tini-static": tru
 	"chrt": true, "numactl": true, "taskset": true, "env": true, "stdbuf": true, "nohup": true, "setsid": true, "time": true, "sudo": true, "su": true,
 	"gosu": true, "setpriv": true, "unshare": true, "chroot": true, "strace": true, "script": true, "uv": true}
 
-// launchers are commands and modules, as the kernel shortens their names (15 bytes) or whole.
+// launchers are commands and modules, complete or as shortened by the kernel (15 bytes).
 var launchers = map[string]bool{"orted": true, "prted": true, "prte": true, "prterun": true, "prun": true, "orterun": true, "mpirun": true, "mpiexec": true,
 	"mpirun_rsh": true, "mpispawn": true, "hydra_pmi_proxy": true, "hydra_bstrap_pr": true, "pmi_proxy": true,
 	"torchrun": true, "pt_elastic": true, "accelerate": true, "deepspeed": true, "horovodrun": true, "ray": true, "raylet": true, "gcs_server": true,
 	"torch.distributed.run": true, "torch.distributed.launch": true, "torch.distributed.launcher": true, "accelerate.commands.launch": true,
 	"accelerate.commands.accelerate_cli": true, "deepspeed.launcher.launch": true, "deepspeed.launcher.runner": true, "horovod.runner.launch": true}
 
-// remote are commands that a launcher reaches other machines with.
+// remote are commands with which a launcher reaches other machines.
 var remote = map[string]bool{"agent": true, "ssh": true, "rsh": true, "pdsh": true, "kubexec.sh": true}
 
 func kindOf(p Proc, argv func(Proc) []string) kind {
@@ -53,7 +53,7 @@ func kindOf(p Proc, argv func(Proc) []string) kind {
 	if len(words) == 0 {
 		return plain
 	}
-	// A script is called like its file, and its interpreter is the first word.
+	// A script has the name of its file, and its interpreter is the first word.
 	switch interpreter := path.Base(words[0]); {
 	case shells[interpreter]:
 		return shell
@@ -63,13 +63,13 @@ func kindOf(p Proc, argv func(Proc) []string) kind {
 	return plain
 }
 
-// IsLauncher reports whether a process is a launcher, or a daemon of an MPI.
+// IsLauncher reports whether a process is a launcher or an MPI daemon.
 func IsLauncher(p Proc) bool {
 	var buf bytes.Buffer
 	return kindOf(p, func(p Proc) []string { return argvOf(p, &buf) }) == launcher
 }
 
-// pythonKind knows a Python program by what follows the interpreter: its module, its script or
+// pythonKind recognizes a Python program by what follows the interpreter: its module, its script or
 // its code.
 func pythonKind(argv []string) kind {
 	for i := 0; i < len(argv); i++ {
@@ -98,7 +98,7 @@ func launcherOr(name string, other kind) kind {
 	return other
 }
 
-// codeKind knows the code that multiprocessing starts an interpreter with.
+// codeKind recognizes the code with which multiprocessing starts an interpreter.
 func codeKind(code string) kind {
 	switch {
 	case strings.Contains(code, "resource_tracker") || strings.Contains(code, "semaphore_tracker"):
@@ -109,7 +109,8 @@ func codeKind(code string) kind {
 	return plain
 }
 
-// argvOf reads the arguments of a process; nil: it has none, or has ended.
+// argvOf reads the arguments of a process. It returns nil if there are none, or if the process has
+// ended.
 func argvOf(p Proc, buf *bytes.Buffer) []string {
 	if ReadFile("/proc/"+strconv.Itoa(p.PID)+"/cmdline", buf) != nil {
 		return nil
@@ -117,8 +118,8 @@ func argvOf(p Proc, buf *bytes.Buffer) []string {
 	return strings.Split(strings.TrimSuffix(buf.String(), "\x00"), "\x00")
 }
 
-// numbersOf reads the numbers of a process. A process may overwrite its environment to
-// change its title; the numbers of an earlier scan count then.
+// numbersOf reads the numbers of a process. If a process has overwritten its environment to change
+// its title, the numbers of an earlier scan count.
 func numbersOf(p Proc, buf *bytes.Buffer) Numbers {
 	if Environ(p.PID, buf) == nil {
 		if n := numbersIn(buf.Bytes()); n.some() {
@@ -128,24 +129,24 @@ func numbersOf(p Proc, buf *bytes.Buffer) Numbers {
 	return p.Numbers
 }
 
-// answer is what a process does when it gets a signal.
+// answer is how a process reacts to a signal.
 type answer int
 
 const (
-	dies    answer = iota // at once, or it may not be asked
+	dies    answer = iota // it dies at once, or we cannot find out
 	ignores               // nothing
 	handles               // it catches the signal, or blocks it to read it elsewhere
 )
 
-// loaderSignals are caught by a worker of PyTorch's DataLoader in its main process's
-// stead: its handlers report the end and let the signal kill it. Python's faulthandler
-// catches SIGABRT, too, and a rank with UCX (MPICH) SIGILL: UCX_ERROR_SIGNALS.
+// loaderSignals are caught by a PyTorch DataLoader worker: its handlers report the end to the main
+// process, and let the signal kill the worker. Python's faulthandler also catches SIGABRT, and a
+// rank with UCX (MPICH) catches SIGILL: UCX_ERROR_SIGNALS.
 const (
 	loaderSignals = 1<<(syscall.SIGTERM-1) | 1<<(syscall.SIGBUS-1) | 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGFPE-1)
 	noLoader      = 1<<(syscall.SIGABRT-1) | 1<<(syscall.SIGILL-1)
 )
 
-// answerOf reads what a process does with sig from /proc/PID/status (proc_pid_status(5)).
+// answerOf reads how a process reacts to sig from /proc/PID/status (proc_pid_status(5)).
 func answerOf(p Proc, sig syscall.Signal, buf *bytes.Buffer) answer {
 	if ReadFile("/proc/"+strconv.Itoa(p.PID)+"/status", buf) != nil {
 		return dies
@@ -153,8 +154,8 @@ func answerOf(p Proc, sig syscall.Signal, buf *bytes.Buffer) answer {
 	return parseAnswer(buf.Bytes(), sig)
 }
 
-// HasNotGot reports whether a process lives and sig would have ended it, so that it has not got
-// sig. It is false for one that handles, blocks or ignores sig.
+// HasNotGot reports whether a process lives although sig would have ended it, so that it has not
+// received sig. It returns false for a process that handles, blocks or ignores sig.
 func HasNotGot(p Proc, sig syscall.Signal) bool {
 	var buf bytes.Buffer
 	if ReadFile("/proc/"+strconv.Itoa(p.PID)+"/status", &buf) != nil {
@@ -164,12 +165,12 @@ func HasNotGot(p Proc, sig syscall.Signal) bool {
 	if (blocked|ignored|caught)&(1<<(sig-1)) != 0 {
 		return false
 	}
-	now, err := Stat(p.PID, &buf) // after that: a process that is ending has lost its handlers
+	now, err := Stat(p.PID, &buf) // read after that, because a process that is ending has lost its handlers
 	return err == nil && now.Start == p.Start && now.Alive()
 }
 
-// catches reports whether a process catches sig. A shell blocks all signals for a moment when it
-// starts a command, so for a shell this tells more than answerOf.
+// catches reports whether a process catches sig. It is more reliable than answerOf for a shell,
+// which blocks all signals for a moment when it starts a command.
 func catches(p Proc, sig syscall.Signal, buf *bytes.Buffer) bool {
 	if ReadFile("/proc/"+strconv.Itoa(p.PID)+"/status", buf) != nil {
 		return false
@@ -178,7 +179,7 @@ func catches(p Proc, sig syscall.Signal, buf *bytes.Buffer) bool {
 	return caught&(1<<(sig-1)) != 0
 }
 
-// signalSets are the signals that a process blocks, ignores and catches, each as its bit.
+// signalSets returns the signals that a process blocks, ignores and catches, as bit sets.
 func signalSets(status []byte) (blocked, ignored, caught uint64) {
 	for line := range bytes.Lines(status) {
 		name, value, _ := bytes.Cut(line, []byte(":"))

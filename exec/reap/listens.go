@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Listens tells where a process itself listens on a TCP port; ok is false if it does not,
-// or that is not for us to see. Another process may have inherited the same socket.
+// Listens returns where a process itself listens on a TCP port. ok is false if it does not, or if
+// we cannot see it. Another process may have inherited the same socket.
 func Listens(pid int, port uint16) (at netip.AddrPort, ok bool) {
 	base := "/proc/" + strconv.Itoa(pid)
 	heard := map[string]netip.AddrPort{} // by inode

@@ -11,13 +11,13 @@ import (
 // Outcome is how a rank ended that a Drain asked to end.
 type Outcome struct {
 	PID    int
-	Rank   string        // its number; "": it has none
-	After  time.Duration // from the first signal to its end, as scans saw it
-	Killed bool          // it got KILL when the grace was over
+	Rank   string        // number of the rank; "" if it has none
+	After  time.Duration // from the first signal to its end, as seen by scans
+	Killed bool          // it got KILL at the end of the grace
 	ended  bool
 }
 
-// Ended reports whether a scan has found that it had ended.
+// Ended reports whether a scan has found that the rank had ended.
 func (o Outcome) Ended() bool { return o.ended }
 
 // watched are the ranks of a stop.
@@ -25,7 +25,7 @@ type watched struct {
 	began time.Time
 	at    map[identity]int // index in all
 	all   []Outcome
-	tell  func([]Outcome) // gets a copy of all when one has changed; nil: nobody
+	tell  func([]Outcome) // called with a copy of all after each change; nil: not called
 }
 
 func (w *watched) changed() {
@@ -34,8 +34,8 @@ func (w *watched) changed() {
 	}
 }
 
-// Apart returns those of ranks that no other one has started: a script and the command in
-// its foreground are one.
+// Apart returns the ranks that no other rank has started: a script and the command in its
+// foreground count as one.
 func Apart(ranks []Proc) []Proc {
 	return slices.DeleteFunc(slices.Clone(ranks), func(p Proc) bool {
 		return slices.ContainsFunc(ranks, func(o Proc) bool { return o.PID == p.PPID })
@@ -51,7 +51,7 @@ func (w *watched) watch(ranks []Proc) {
 	w.changed()
 }
 
-// kill takes down whether a process is sent KILL.
+// kill records whether a process was sent KILL.
 func (w *watched) kill(id identity, killed bool) {
 	if i, ok := w.at[id]; ok && w.all[i].Killed != killed && !w.all[i].ended {
 		w.all[i].Killed, w.all[i].After = killed, time.Since(w.began)
@@ -59,7 +59,7 @@ func (w *watched) kill(id identity, killed bool) {
 	}
 }
 
-// note takes down who is not among the living any more.
+// note records which ranks are no longer alive.
 func (w *watched) note(alive []Proc) {
 	if len(w.at) == 0 {
 		return
@@ -79,7 +79,7 @@ func (w *watched) note(alive []Proc) {
 	}
 }
 
-// Rank returns the number in the job, else the one on the machine.
+// Rank returns the number in the job, else the number on the machine.
 func (n Numbers) Rank() string {
 	const local = 1
 	job := n

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pidfd holds on to a process, which may be no child of ours, beyond its end. A nil Pidfd
-// knows nothing.
+// Pidfd refers to a process, which need not be our child, beyond its end. A nil Pidfd knows
+// nothing.
 type Pidfd struct {
 	file   *os.File
-	forget atomic.Pointer[func()] // of Ends; nil: it was not added
+	forget atomic.Pointer[func()] // from Ends; nil: it was not added
 }
 
-// OpenPidfd returns nil if the kernel gives none: the process's end is then seen only
-// while its parent has not collected it.
+// OpenPidfd returns nil if the kernel provides none. The end of the process is then visible only
+// until its parent has collected it.
 func OpenPidfd(pid int) *Pidfd {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
@@ -28,7 +28,7 @@ func OpenPidfd(pid int) *Pidfd {
 	return &Pidfd{file: os.NewFile(uintptr(fd), "pidfd")}
 }
 
-// Close lets go of the process.
+// Close releases the process.
 func (p *Pidfd) Close() {
 	if p == nil {
 		return
@@ -36,7 +36,7 @@ func (p *Pidfd) Close() {
 	if forget := p.forget.Load(); forget != nil {
 		(*forget)()
 	}
-	_ = p.file.Close() // there is nothing to write
+	_ = p.file.Close() // nothing was written
 }
 
 func (p *Pidfd) control(f func(fd uintptr)) error {
@@ -50,9 +50,9 @@ func (p *Pidfd) control(f func(fd uintptr)) error {
 	return conn.Control(f)
 }
 
-// Exit returns the exit status of the process. Linux 6.15 tells it (PIDFD_INFO_EXIT, in
-// include/uapi/linux/pidfd.h); wait says that its parent has not collected it
-// yet. Older kernels leave it unknown.
+// Exit returns the exit status of the process, which Linux provides since 6.15 (PIDFD_INFO_EXIT, in
+// include/uapi/linux/pidfd.h). wait means that its parent has not collected it yet. With older
+// kernels the status is not known.
 func (p *Pidfd) Exit() (st Status, known, wait bool) {
 	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
 	var failed error

@@ -16,28 +16,28 @@ import (
 // Spec says what to start.
 type Spec struct {
 	Path  string     // of the executable; not looked up in PATH
-	Argv  []string   // whole, Argv[0] included; empty: Path alone
-	Env   []string   // whole environment, K=V; nothing is inherited
-	Dir   string     // working directory; empty: the Reaper's own
-	Files []*os.File // descriptors 0, 1, 2, ...; nil entries and missing ones of the first three: /dev/null
+	Argv  []string   // including Argv[0]; empty: only Path
+	Env   []string   // complete environment, K=V; nothing is inherited
+	Dir   string     // working directory; "": the Reaper's own
+	Files []*os.File // descriptors 0, 1, 2, ...; nil entries, and missing ones of the first three, are /dev/null
 
-	Setsid  bool // new session, so also a new process group
+	Setsid  bool // new session, and so a new process group
 	Setpgid bool // new process group
 
-	// OOMScoreAdj, if not 0, is written to the process's oom_score_adj. Raising
-	// it needs no right, and makes the kernel take the rank and not PID 1. A
-	// process that forks within its first microseconds may have a child without.
+	// OOMScoreAdj, if not 0, is written to the process's oom_score_adj. Raising it needs no right,
+	// and makes the kernel kill the rank instead of PID 1. A process that forks within its first
+	// microseconds may have a child without it.
 	OOMScoreAdj int
 }
 
 // Status is how a process ended.
 type Status struct {
-	Code   int            // exit code; 128+n when signal n ended it
-	Signal syscall.Signal // 0: it exited by itself
+	Code   int            // exit code; 128+n if signal n ended it
+	Signal syscall.Signal // 0 if it exited by itself
 	Core   bool           // it dumped core
 }
 
-// StatusOf reads what wait4 says of the end of a process.
+// StatusOf converts what wait4 returns about the end of a process.
 func StatusOf(ws syscall.WaitStatus) Status {
 	if ws.Signaled() {
 		return Status{Code: 128 + int(ws.Signal()), Signal: ws.Signal(), Core: ws.CoreDump()}
@@ -49,25 +49,25 @@ func StatusOf(ws syscall.WaitStatus) Status {
 type Process struct {
 	r      *Reaper
 	pid    int
-	gone   bool // collected, so the pid may belong to another; under r.mu
+	gone   bool // collected, so another process may have the pid; protected by r.mu
 	done   chan struct{}
 	status Status // written before done is closed
 }
 
-// PID is the process id; after Done it may belong to another process.
+// PID returns the process id. After Done it may belong to another process.
 func (p *Process) PID() int { return p.pid }
 
-// Done is closed when the process has ended and its status is there.
+// Done returns a channel that is closed when the process has ended and its status is available.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Status is the exit status; it blocks until Done.
+// Status returns the exit status. It blocks until Done.
 func (p *Process) Status() Status {
 	<-p.done
 	return p.status
 }
 
-// Signal sends sig to the process alone. It returns os.ErrProcessDone when the
-// process has been collected: its pid is never signalled after that.
+// Signal sends sig to the process alone. It returns os.ErrProcessDone if the process has been
+// collected, so it never signals another process with the same pid.
 func (p *Process) Signal(sig syscall.Signal) error {
 	p.r.mu.Lock()
 	defer p.r.mu.Unlock()
@@ -80,10 +80,9 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// SignalGroup sends sig to the process group that the process leads: it must
-// have been started with Setsid or Setpgid. It returns os.ErrProcessDone when
-// the process has been collected, though others of the group may live: the
-// number is not the group's for ever.
+// SignalGroup sends sig to the process group of the process, which must have been started with
+// Setsid or Setpgid. It returns os.ErrProcessDone if the process has been collected, even if others
+// of the group live, because the number may be reused.
 func (p *Process) SignalGroup(sig syscall.Signal) error {
 	p.r.mu.Lock()
 	defer p.r.mu.Unlock()
@@ -96,9 +95,9 @@ func (p *Process) SignalGroup(sig syscall.Signal) error {
 	return nil
 }
 
-// Start starts a process. The error wraps the syscall.Errno of execve or chdir
-// (ENOENT and ENOTDIR: not found; EACCES, ENOEXEC: cannot be run), or is
-// ErrNotRunning. The caller may close s.Files afterwards.
+// Start starts a process. The error wraps the syscall.Errno of execve or chdir (ENOENT and ENOTDIR:
+// not found; EACCES, ENOEXEC: cannot be run), or is ErrNotRunning. The caller may close s.Files
+// afterwards.
 func (r *Reaper) Start(s Spec) (*Process, error) {
 	if len(s.Argv) == 0 {
 		s.Argv = []string{s.Path}
@@ -127,8 +126,8 @@ func (r *Reaper) Start(s Spec) (*Process, error) {
 	return p, nil
 }
 
-// fork holds the lock until the new process is registered. ForkExec itself
-// waits for a child whose execve failed; the lock keeps sweep from taking it.
+// fork holds the lock until the new process is registered. ForkExec itself waits for a child whose
+// execve failed; the lock keeps sweep from collecting that child.
 func (r *Reaper) fork(s Spec, attr *syscall.ProcAttr) (*Process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,14 +141,14 @@ func (r *Reaper) fork(s Spec, attr *syscall.ProcAttr) (*Process, error) {
 	p := &Process{r: r, pid: pid, done: make(chan struct{})}
 	r.procs[pid] = p
 	if s.OOMScoreAdj != 0 {
-		// A refusal (lowering without the right, a read-only /proc) costs only
-		// the preference among victims; it is no reason not to run the command.
+		// A failure (lowering without the right, a read-only /proc) only loses the preference among
+		// victims. The command must run anyway.
 		_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), strconv.AppendInt(nil, int64(s.OOMScoreAdj), 10), 0)
 	}
 	return p, nil
 }
 
-// descriptors maps files to descriptors; null is open when some of them need it.
+// descriptors maps files to descriptors. null is /dev/null, opened if one of them needs it.
 func descriptors(files []*os.File) (fds []uintptr, null *os.File, err error) {
 	for i := range max(3, len(files)) {
 		if i < len(files) && files[i] != nil {
@@ -166,7 +165,7 @@ func descriptors(files []*os.File) (fds []uintptr, null *os.File, err error) {
 	return fds, null, nil
 }
 
-// explain tells apart the three things that execve's ENOENT and EACCES mean.
+// explain distinguishes the three meanings of execve's ENOENT and EACCES.
 func explain(s Spec, err error) error {
 	if s.Dir != "" {
 		if derr := unix.Access(s.Dir+"/.", unix.X_OK); derr != nil {

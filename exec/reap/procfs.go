@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Files of /proc are read again and again while ranks compute, so they are read with
-// three or four calls each. os.Open takes five more: it offers the file to the
-// runtime's poller, which wakes another thread for some.
+// Files of /proc are read repeatedly while ranks compute, so each is read with only three or four
+// calls. os.Open needs five more: it offers the file to the runtime's poller, which for some files
+// wakes another thread.
 
-// maxRead bounds what one hostile process can make a look read.
+// maxRead limits what one hostile process can make a scan read.
 const maxRead = 8 << 20
 
-// ReadFile reads a file of the kernel's into buf, in place of what is there: 8 MiB at
-// most. Errors are those of open and read.
+// ReadFile reads a kernel file into buf, replacing its content: at most 8 MiB. Errors are those of
+// open and read.
 func ReadFile(path string, buf *bytes.Buffer) error {
 	buf.Reset()
 	fd, err := open(path, 0)

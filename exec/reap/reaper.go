@@ -15,39 +15,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fallback bounds the damage of a SIGCHLD that never comes. It ticks only while
-// there are children, so that an idle PID 1 does not wake up.
+// fallback limits the damage of a lost SIGCHLD. The timer runs only while there are children, so
+// that an idle PID 1 does not wake up.
 const fallback = 10 * time.Second
 
-// ErrNotRunning is returned by Start when Run has ended: nobody would collect
-// the process.
+// ErrNotRunning is returned by Start after Run has ended, because the process would never be
+// collected.
 var ErrNotRunning = errors.New("reaper has ended")
 
 // Reaper is the single owner of wait4 in this process.
 type Reaper struct {
-	// OnOrphan, if set before Run, is called from Run for each ended process
-	// that this Reaper did not start. A slow callback delays all statuses. The
-	// environment of an ended process is gone: ask a Tree whose it was.
+	// OnOrphan, if set before Run, is called from Run for each ended process that this Reaper did
+	// not start. A slow callback delays all statuses. The environment of an ended process is gone;
+	// a Tree knows to which session it belonged.
 	OnOrphan func(pid int, s Status)
 
-	mu      sync.Mutex // held over fork+register and over wait+remove
+	mu      sync.Mutex // held during fork+register and during wait+remove
 	procs   map[int]*Process
 	orphans uint64
 	running bool
 	ended   bool
-	reaped  chan struct{} // closed at the next reap; nil while nobody asks
+	reaped  chan struct{} // closed at the next reap; nil if nothing waits for it
 
 	started chan struct{} // tells Run that there is a child now
 }
 
-// New returns a Reaper. Processes may be started at once; their statuses arrive
-// when Run is running.
+// New returns a Reaper. Processes may be started at once; their statuses arrive when Run is
+// running.
 func New() *Reaper {
 	return &Reaper{procs: map[int]*Process{}, started: make(chan struct{}, 1)}
 }
 
-// Run collects children until ctx ends, then returns nil. Processes that are
-// still alive then are never collected by this Reaper: stop them first.
+// Run collects children until ctx ends, then returns nil. This Reaper never collects processes that
+// are still alive then, so stop them first.
 func (r *Reaper) Run(ctx context.Context) error {
 	r.mu.Lock()
 	if r.running || r.ended {
@@ -65,9 +65,9 @@ func (r *Reaper) Run(ctx context.Context) error {
 	return nil
 }
 
-// loop sweeps at every event, and at the fallback tick while there are children.
-// The first sweep comes at once: the signal of a child that ended before there
-// was a listener went to nobody.
+// loop calls sweep at every event, and at the fallback tick while there are children. The first
+// sweep comes at once, because the signal of a child that ended before the listener existed was
+// lost.
 func loop(ctx context.Context, chld <-chan os.Signal, started <-chan struct{}, sweep func() (children bool)) {
 	timer := time.NewTimer(fallback)
 	defer timer.Stop()
@@ -160,22 +160,22 @@ func (r *Reaper) quietSince(reaped <-chan struct{}) bool {
 	return err != nil || info.Signo == 0 // ECHILD: there are no children
 }
 
-// Orphans counts the collected processes that this Reaper did not start.
+// Orphans returns how many collected processes this Reaper did not start.
 func (r *Reaper) Orphans() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.orphans
 }
 
-// Running counts the started processes that are not collected yet.
+// Running returns how many started processes are not collected yet.
 func (r *Reaper) Running() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.procs)
 }
 
-// Subreaper makes this process the parent of its orphaned descendants, for a
-// worker that is not PID 1 (prctl PR_SET_CHILD_SUBREAPER). Not inherited.
+// Subreaper makes this process the parent of its orphaned descendants, for a worker that is not PID
+// 1 (prctl PR_SET_CHILD_SUBREAPER). Children do not inherit this.
 func Subreaper() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become subreaper: %w", err)

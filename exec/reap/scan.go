@@ -13,44 +13,43 @@ import (
 // Proc is one process as a scan saw it.
 type Proc struct {
 	PID, PPID int
-	Start     uint64 // clock ticks since boot; with PID it names a process for ever
+	Start     uint64 // clock ticks since boot; with PID it identifies a process uniquely
 	State     byte   // as in /proc/PID/stat: R, S, D, T, t, Z, X, ...
 	Threads   int
-	Ticks     uint64 // of processor time, its own, in user and kernel mode; see TickTime
-	Exiting   bool   // its files are being closed, it is all but ended
-	kernel    bool   // a thread of the kernel
-	loading   bool   // it has no environment, or we may not know where: a program is being loaded
+	Ticks     uint64 // of its own processor time, in user and kernel mode; see TickTime
+	Exiting   bool   // its files are being closed; it has almost ended
+	kernel    bool   // a kernel thread
+	loading   bool   // it has no environment, or we may not see it: a program is being loaded
 	Comm      string // name of the program, at most 15 bytes
 	Marker    string // value of the scanned variable; "" if absent or unreadable
 
 	Numbers Numbers // of its rank, from its environment
-	First   bool    // a Tree was given it (Tree.Add)
+	First   bool    // it was added to a Tree (Tree.Add)
 }
 
-// Alive is false for a process that only waits to be collected. A zombie with
-// more than one thread is alive: only its first thread has ended.
+// Alive returns false for a process that only waits to be collected. A zombie with more than one
+// thread is alive: only its first thread has ended.
 func (p Proc) Alive() bool {
 	return p.State != 'Z' && p.State != 'X' && p.State != 'x' || p.Threads > 1
 }
 
 func (p Proc) stopped() bool { return p.State == 'T' || p.State == 't' }
 
-// exiting is PF_EXITING of the kernel's include/linux/sched.h: set before a
-// process's files are closed, a moment before it becomes a zombie.
+// exiting is PF_EXITING of the kernel's include/linux/sched.h. It is set before a process's files
+// are closed, a moment before it becomes a zombie.
 const exiting = 4
 
 // kernelThread is PF_KTHREAD of the same file.
 const kernelThread = 0x200000
 
-// Scan reads /proc once. env is the name of the marker variable. A process that
-// ends meanwhile is left out; one whose environment may not be read has no
-// marker. The result is no snapshot: a process forked during the scan may be
-// missing.
+// Scan reads /proc once. env is the name of the marker variable. A process that ends meanwhile is
+// left out. A process whose environment may not be read has no marker. The result is no snapshot: a
+// process that was forked during the scan may be missing.
 func Scan(env string) ([]Proc, error) {
 	return scan(env, func(Proc) bool { return false })
 }
 
-// scan leaves out the environment of a process that is known already.
+// scan does not read the environment of known processes.
 func scan(env string, known func(Proc) bool) ([]Proc, error) {
 	names, err := readNames("/proc")
 	if err != nil {
@@ -75,11 +74,10 @@ func scan(env string, known func(Proc) bool) ([]Proc, error) {
 	return procs, nil
 }
 
-// Environ reads the environment of a process into buf, a NUL behind each K=V. Between
-// the end of a process's old program and the start of its new one it reads as empty:
-// Environ waits for that, up to 0.2 s, as a process may stand there for long on a busy
-// machine. Errors are those of open and read; a process that has ended has ESRCH or
-// ENOENT.
+// Environ reads the environment of a process into buf, with a NUL after each K=V. Between the end
+// of the old program and the start of the new one it reads as empty. Environ waits for that, up to
+// 0.2 s, because on a busy machine this state may last long. Errors are those of open and read; a
+// process that has ended has ESRCH or ENOENT.
 func Environ(pid int, buf *bytes.Buffer) error {
 	for end := time.Now().Add(loadTime); ; time.Sleep(loadPause) {
 		if err := ReadFile("/proc/"+strconv.Itoa(pid)+"/environ", buf); err != nil || buf.Len() > 0 {
@@ -93,17 +91,17 @@ func Environ(pid int, buf *bytes.Buffer) error {
 	}
 }
 
-// Bounds and steps of a wait for a program that is being loaded.
+// Limits of the wait for a program that is being loaded.
 const (
 	loadTime  = 200 * time.Millisecond
 	loadPause = 200 * time.Microsecond
 )
 
-// Stat reads one process, with buf for a buffer. Its Marker is empty.
+// Stat reads one process, and uses buf as a buffer. Its Marker is empty.
 func Stat(pid int, buf *bytes.Buffer) (Proc, error) { return readStat(pid, buf) }
 
-// MainTicks is the processor time of a process's first thread, with buf for a buffer; 0:
-// not known.
+// MainTicks returns the processor time of a process's first thread in ticks, or 0 if it is not
+// known. It uses buf as a buffer.
 func MainTicks(pid int, buf *bytes.Buffer) uint64 {
 	number := strconv.Itoa(pid)
 	if err := ReadFile("/proc/"+number+"/task/"+number+"/stat", buf); err != nil {
@@ -123,16 +121,15 @@ func readStat(pid int, buf *bytes.Buffer) (Proc, error) {
 	return parseStat(buf.Bytes())
 }
 
-// parseStat reads a line of /proc/PID/stat (proc_pid_stat(5)). The name stands
-// in parentheses and may itself hold spaces and parentheses, so the fields
-// count from the last one.
+// parseStat reads a line of /proc/PID/stat (proc_pid_stat(5)). The name is in parentheses, and may
+// contain spaces and parentheses. So fields count from the last parenthesis.
 func parseStat(line []byte) (Proc, error) {
 	open, shut := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
 	if open < 0 || shut < open {
 		return Proc{}, errors.New("parse stat: no name in parentheses")
 	}
 	fields := bytes.Fields(line[shut+1:])
-	// Fields 3, 4, 9, 14, 15, 20, 22 and 51 of the manual; the last came with Linux 3.5.
+	// Fields 3, 4, 9, 14, 15, 20, 22 and 51 of the manual. The last one came with Linux 3.5.
 	const state, ppid, flags, utime, stime, threads, start, envEnd = 0, 1, 6, 11, 12, 17, 19, 48
 	if len(fields) <= start || len(fields[state]) != 1 {
 		return Proc{}, errors.New("parse stat: too few fields")
@@ -159,8 +156,7 @@ func parseStat(line []byte) (Proc, error) {
 	return p, nil
 }
 
-// lookup finds a variable in NUL-separated K=V records; the first one counts,
-// as in getenv(3).
+// lookup returns a variable from NUL-separated K=V records. The first one counts, as in getenv(3).
 func lookup(environ []byte, name string) string {
 	for len(environ) > 0 {
 		record, rest, _ := bytes.Cut(environ, []byte{0})

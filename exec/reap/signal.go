@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Signal sends sig to the process that a scan saw, or to nobody: the process is
-// held by a pidfd before its start time is compared. os.ErrProcessDone means
-// that it has ended. The error wraps EPERM for a process of another user.
+// Signal sends sig to the process that a scan saw, or to none: it opens a pidfd before it compares
+// the start time. It returns os.ErrProcessDone if the process has ended. The error wraps EPERM for
+// a process of another user.
 func Signal(p Proc, sig syscall.Signal) error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	switch err {
@@ -22,8 +22,8 @@ func Signal(p Proc, sig syscall.Signal) error {
 	case unix.ESRCH:
 		return os.ErrProcessDone
 	default:
-		// A kernel before 5.3 or an old seccomp profile (ENOSYS, EPERM): what
-		// remains is kill(2), with a window of microseconds after the check.
+		// A kernel before 5.3 or an old seccomp profile (ENOSYS, EPERM). kill(2) remains, with a
+		// gap of microseconds after the comparison.
 		fd = -1
 	}
 	var buf bytes.Buffer

@@ -13,29 +13,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketCalls are system calls whose first argument is the descriptor that they wait for.
+// socketCalls are system calls whose first argument is the descriptor for which they wait.
 var socketCalls = map[int]bool{
 	unix.SYS_READ: true, unix.SYS_WRITE: true, unix.SYS_READV: true, unix.SYS_WRITEV: true, unix.SYS_CONNECT: true,
 	unix.SYS_RECVFROM: true, unix.SYS_RECVMSG: true, unix.SYS_RECVMMSG: true, unix.SYS_SENDTO: true, unix.SYS_SENDMSG: true, unix.SYS_SENDMMSG: true,
 }
 
-// States of a TCP socket in /proc/PID/net/tcp (include/net/tcp_states.h).
+// TCP socket states in /proc/PID/net/tcp (include/net/tcp_states.h).
 const (
 	tcpSynSent   = 2
 	tcpCloseWait = 8
 	tcpListen    = 10
 )
 
-// Peer is the far end of the TCP socket that a process waits for.
+// Peer is the remote end of the TCP socket for which a process waits.
 type Peer struct {
-	Address string // IP:PORT; "": it waits for no such socket, or that is not known
-	Closed  bool   // the far end has closed the connection
-	// Unheard: the connection is not made yet, the far end has the socket's own address,
-	// and nobody listens there.
+	Address string // IP:PORT; "" if it waits for no such socket, or if that is not known
+	Closed  bool   // the remote end has closed the connection
+	// Unheard means that the connection is not established, the remote IP is the socket's own, and
+	// no process listens there.
 	Unheard bool
 }
 
-// peerOf finds the socket that a process waits for, by the text of its syscall file.
+// peerOf finds the socket for which a process waits, by the text of its syscall file.
 func peerOf(base string, call []byte) Peer {
 	fields := strings.Fields(string(call))
 	number := parseCall(call)
@@ -87,7 +87,7 @@ func peerIn(all []tcpSocket, inode string) Peer {
 	return Peer{}
 }
 
-// parseTCP reads /proc/PID/net/tcp or tcp6 (proc_pid_net(5)), and leaves out what it cannot read.
+// parseTCP reads /proc/PID/net/tcp or tcp6 (proc_pid_net(5)), and skips what it cannot parse.
 func parseTCP(text []byte) (all []tcpSocket) {
 	for line := range bytes.Lines(text) {
 		f := strings.Fields(string(line))
@@ -104,8 +104,8 @@ func parseTCP(text []byte) (all []tcpSocket) {
 	return all
 }
 
-// parseEnd reads ADDRESS:PORT in hexadecimal: each four bytes of the address are in the
-// order of a little-endian machine, which all of ours are.
+// parseEnd reads ADDRESS:PORT in hexadecimal. Each four bytes of the address are in little-endian
+// order, which is that of all our machines.
 func parseEnd(text string) (netip.AddrPort, bool) {
 	address, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(address)

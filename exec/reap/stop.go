@@ -11,58 +11,59 @@ import (
 	"time"
 )
 
-// Pauses between two scans while a stop waits. A collected child ends a pause
-// early, but not below settle: a thousand ranks end in one burst.
+// Pauses between two scans while a stop waits. A collected child ends a pause early, but not before
+// settle, because a thousand ranks end in one burst.
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = 100 * time.Millisecond
 	settle     = 2 * time.Millisecond
 )
 
-// So many scans in a row must find nothing alive, and be quiet: one whose process has
-// ended during the scan may have been its parent's last word, after a fork. Where
-// processes of others end all the time no scan is quiet, and atMost scans are enough.
+// enough is how many scans in a row must find no live process and be quiet. A process that ended
+// during a scan may have forked just before. If processes of others end all the time, no scan is
+// quiet, and atMost scans are enough.
 const (
 	enough = 2
 	atMost = 12
 )
 
-// Report counts what a stop did.
+// Report says what a stop did.
 type Report struct {
-	Found  int // processes that were alive at some scan
-	Asked  int // of these, sent TERM, or what Drain was told to send
+	Found  int // processes that were alive in any scan
+	Asked  int // of these, sent TERM, or the signal of a Drain
 	Killed int // of these, sent KILL
-	Left   int // alive at the last scan
+	Left   int // alive in the last scan
 	Scans  int
-	Ranks  []Outcome // of the ranks, which Drain asked first
+	Ranks  []Outcome // the ranks, which Drain asked first
 	Others int       // ranks that live when Ask returns
 }
 
-// Stop ends the processes that find returns, newly found ones too: TERM (then
-// CONT for those that are stopped), up to grace for them to end, KILL, until
-// two scans in a row find nothing alive. Processes that were started since the first
-// TERM get theirs in the last fifth of grace, at most 5 s before its end. The
-// error joins the reasons why processes could not be signalled (another user's), or is ctx's, in which case
-// processes may live; or find's. A process in uninterruptible sleep survives
-// KILL: give ctx a deadline.
+// Stop ends the processes that find returns, including new ones. It sends TERM (then CONT to
+// stopped ones), waits up to grace, and sends KILL, until two scans in a row find no live process.
+// Processes that were started after the first TERM get theirs in the last fifth of grace, at most 5
+// s before its end.
+//
+// The error joins the reasons why processes could not be signaled (they belong to another user). Or
+// it is find's, or ctx's, in which case processes may live. A process in uninterruptible sleep
+// survives KILL, so give ctx a deadline.
 func (r *Reaper) Stop(ctx context.Context, find func() ([]Proc, error), grace time.Duration) (Report, error) {
 	s := newStop(r, find, grace)
 	err := s.finish(ctx, time.Now().Add(grace))
 	return s.report, err
 }
 
-// Drain is Stop with an order: the ranks of the first scan (Ranks) are asked alone, and
-// with sig: a program may be made to be stopped by INT or QUIT. All others are
-// asked when these have ended, or in the last part of grace (LastPart), helpers before
-// launchers: torchrun and MPI daemons that are asked earlier kill what still saves. If sig is not
-// TERM, all are asked with TERM after half of grace, ranks that ignored sig too.
+// Drain is Stop with an order. It first sends sig only to the ranks of the first scan (Ranks),
+// because a program may expect INT or QUIT to stop it. It asks all others when these have ended, or
+// in the last part of grace (LastPart), helpers before launchers: torchrun and MPI daemons that are
+// asked earlier kill ranks that still save. If sig is not TERM, Drain sends TERM to all after half
+// of grace, including ranks that ignored sig.
 func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration) (Report, error) {
 	return r.DrainTelling(ctx, find, sig, grace, nil, func([]Outcome) {})
 }
 
-// DrainTelling is Drain, and calls tell each time that the outcome of a rank has changed, with
-// those of all: what ends with the last of them is told before. Those of before have had their TERM
-// and get none: a rank that saves would begin again.
+// DrainTelling is Drain, and calls tell with all outcomes each time that the outcome of a rank has
+// changed. It reports before the event that follows from the last outcome. The processes in before
+// had their TERM already, and get none, because a rank that saves would start over.
 func (r *Reaper) DrainTelling(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, before []Proc, tell func([]Outcome)) (Report, error) {
 	s := newStop(r, find, grace)
 	s.askedBefore(before)
@@ -76,14 +77,14 @@ func (r *Reaper) DrainTelling(ctx context.Context, find func() ([]Proc, error), 
 	if err == nil {
 		err = s.finish(ctx, start.Add(grace))
 	}
-	if err != nil { // a rank may have ended since the last look
+	if err != nil { // a rank may have ended since the last scan
 		_, _ = s.scan()
 	}
 	s.report.Ranks = s.watched.all
 	return s.report, err
 }
 
-// alone is for how long a Drain asks the ranks alone. Ranks that ignore another signal than TERM
+// alone returns how long a Drain asks only the ranks. Ranks that ignore a signal other than TERM
 // get TERM in time to save.
 func alone(sig syscall.Signal, grace time.Duration) time.Duration {
 	if sig != syscall.SIGTERM {
@@ -92,8 +93,8 @@ func alone(sig syscall.Signal, grace time.Duration) time.Duration {
 	return grace - LastPart(grace)
 }
 
-// Rest is Stop for what a process that has ended leaves behind. If since is not zero, processes that
-// were started later get their TERM in the last fifth of grace: the process may have
+// Rest is Stop for what a finished process has left behind. If since is not zero, processes that
+// were started later get their TERM in the last fifth of grace, because the process may have
 // started them to save its work.
 func (r *Reaper) Rest(ctx context.Context, find func() ([]Proc, error), since time.Time, grace time.Duration) (Report, error) {
 	s := newStop(r, find, grace)
@@ -107,27 +108,27 @@ func (r *Reaper) Rest(ctx context.Context, find func() ([]Proc, error), since ti
 type stop struct {
 	r       *Reaper
 	find    func() ([]Proc, error)
-	asked   map[identity]bool // whether with TERM
+	asked   map[identity]bool // true if with TERM
 	killed  map[identity]bool
 	found   map[identity]bool
 	present map[identity]bool  // found by the first scan
-	refused map[identity]error // KILL was not allowed: waiting for it is vain
+	refused map[identity]error // KILL failed, so waiting for it is useless
 	report  Report
 	pause   time.Duration
-	begun   uint64    // when the first process was asked, as in Proc.Start; 0: none was
-	anew    bool      // processes of the first scan may have been started since, too
-	sparing time.Time // until then nobody is asked who was started since
+	begun   uint64    // when the first process was asked, as in Proc.Start; 0: none yet
+	anew    bool      // processes of the first scan may also have been started since then
+	sparing time.Time // until then, processes started since then are not asked
 	ordered bool      // launchers are asked after helpers
-	alone   time.Time // since when only launchers that were asked are left; zero: others are
+	alone   time.Time // since when only launchers that were asked are left; zero: others are left
 	watched watched
 }
 
-// LastPart is how long before the end of a grace the processes are asked that were
-// started since the stop began: a fifth of it, and 5 s at most.
+// LastPart returns how long before the end of a grace the processes that were started since the
+// stop began are asked: a fifth of it, at most 5 s.
 func LastPart(grace time.Duration) time.Duration { return min(grace/5, longestLast) }
 
-// longestLast is enough for helpers and launchers to end, and leaves a rank that needs its
-// helpers 50 s of the 55 s that a pod with a period of 60 s has.
+// longestLast is enough for helpers and launchers to end. In a pod with a grace period of 60 s it
+// leaves a rank that needs its helpers 50 s of the 55 s.
 const longestLast = 5 * time.Second
 
 func newStop(r *Reaper, find func() ([]Proc, error), grace time.Duration) *stop {
@@ -135,8 +136,7 @@ func newStop(r *Reaper, find func() ([]Proc, error), grace time.Duration) *stop 
 		killed: map[identity]bool{}, found: map[identity]bool{}, present: map[identity]bool{}, refused: map[identity]error{}}
 }
 
-// ranks asks those of the present processes with sig that choose returns, and waits for
-// these alone.
+// ranks sends sig to the present processes that choose returns, and waits only for them.
 func (s *stop) ranks(ctx context.Context, sig syscall.Signal, until time.Time, choose func(alive []Proc) []Proc) error {
 	var first map[identity]bool
 	for {
@@ -165,7 +165,7 @@ func (s *stop) ranks(ctx context.Context, sig syscall.Signal, until time.Time, c
 	}
 }
 
-// finish asks everybody, and from the deadline on kills everybody.
+// finish asks all processes, and kills all after the deadline.
 func (s *stop) finish(ctx context.Context, deadline time.Time) error {
 	s.pause = firstPause
 	for empty, all := 0, 0; ; {
@@ -227,13 +227,13 @@ func (s *stop) scan() ([]Proc, error) {
 	return alive, nil
 }
 
-// spared reports whether p was started since the stop began: a rank may have started
-// it to save its work.
+// spared reports whether p was started after the stop began: a rank may have started it to save its
+// work.
 func (s *stop) spared(p Proc) bool {
 	return s.begun > 0 && p.Start >= s.begun && (s.anew || !s.present[p.identity()]) && time.Now().Before(s.sparing)
 }
 
-// askedBefore takes down that another stop has asked them with TERM.
+// askedBefore records that another stop has sent them TERM.
 func (s *stop) askedBefore(all []Proc) {
 	for _, p := range all {
 		s.asked[p.identity()] = true
@@ -259,7 +259,7 @@ func (s *stop) askWith(p Proc, sig syscall.Signal) {
 }
 
 func (s *stop) kill(p Proc) {
-	s.watched.kill(p.identity(), true) // before its end can be told
+	s.watched.kill(p.identity(), true) // before its end can be reported
 	switch err := Signal(p, syscall.SIGKILL); {
 	case err == nil:
 		if !s.killed[p.identity()] {
@@ -281,8 +281,8 @@ func (s *stop) refusals(alive []Proc) error {
 	return errors.Join(errs...)
 }
 
-// wait returns after the pause, at until if that is still ahead, or soon after
-// a child was collected. It returns an error only when ctx has ended.
+// wait returns after the pause, at until if that is still ahead, or soon after a child was
+// collected. It returns an error only if ctx has ended.
 func (s *stop) wait(ctx context.Context, woken <-chan struct{}, until time.Time) error {
 	pause := s.pause
 	s.pause = min(2*s.pause, lastPause)

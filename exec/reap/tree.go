@@ -9,18 +9,17 @@ import (
 	"sync"
 )
 
-// Below returns everything whose chain of parents leads to the process root,
-// which is left out. Processes that a container runtime started beside PID 1
-// (people's own shells) have parent 0 and are spared.
+// Below returns all processes whose chain of parents leads to the process root, without root.
+// Processes that a container runtime started beside PID 1 (such as a user's shell) have parent 0,
+// and are not included.
 func Below(procs []Proc, root int) []Proc {
 	return grow(procs, func(p Proc) bool { return p.PPID == root })
 }
 
-// Descends reports whether the chain of parents of the process pid leads to root.
-// The process root does not descend from itself. The error says that pid has ended,
-// or that /proc does not show it.
+// Descends reports whether the chain of parents of the process pid leads to root. The process root
+// does not descend from itself. The error means that pid has ended, or that /proc does not show it.
 func Descends(pid, root int) (bool, error) {
-	const tries = 10 // a parent that ends during a look leaves its children to another
+	const tries = 10 // if a parent ends during a scan, its children get another
 	var buf bytes.Buffer
 	var err error
 	for range tries {
@@ -37,8 +36,8 @@ func Descends(pid, root int) (bool, error) {
 	return false, fmt.Errorf("find the parents of process %d: %w", pid, err)
 }
 
-// grow returns the seeds and their descendants, in the order of procs. PID 1 and this
-// process are never among them, whatever their environment says.
+// grow returns the seeds and their descendants, in the order of procs. It never returns PID 1 and
+// this process, whatever their environment contains.
 func grow(procs []Proc, seed func(Proc) bool) []Proc {
 	self := os.Getpid()
 	children := make(map[int][]int, len(procs)) // pid -> indices
@@ -81,27 +80,27 @@ type identity struct {
 
 func (p Proc) identity() identity { return identity{p.PID, p.Start} }
 
-// Tree finds the processes of one session and remembers them: a process that
-// was a member once stays one, with all that descends from it, even when its
-// parent ends and its environment is empty. Safe for concurrent use.
+// Tree finds the processes of one session and remembers them. A process that was a member once
+// stays one, with all its descendants, even if its parent ends and its environment is empty. Tree
+// is safe for concurrent use.
 type Tree struct {
 	env, id string
 
 	mu sync.Mutex
-	// Members of the last scan and of the one before: one scan may miss a
-	// process, and an orphan is asked for after it has left /proc.
+	// Members of the last two scans. One scan may miss a process, and an orphan is looked up after
+	// it has left /proc.
 	now, before map[identity]bool
 	first       identity             // the process that was added last
-	numbers     map[identity]Numbers // that a scan has read, of members that have some
+	numbers     map[identity]Numbers // the numbers that a scan has read, for members that have some
 }
 
-// NewTree returns the tree of session id, whose processes carry env=id.
+// NewTree returns the tree of session id, whose processes have env=id in their environment.
 func NewTree(env, id string) *Tree {
 	return &Tree{env: env, id: id, now: map[identity]bool{}}
 }
 
-// Add makes p a member from the first instant: while execve is on its way the
-// environment of a process reads as empty.
+// Add makes p a member from the first moment, because the environment of a process reads as empty
+// during execve.
 func (t *Tree) Add(p *Process) {
 	p.r.mu.Lock()
 	defer p.r.mu.Unlock()
@@ -116,8 +115,8 @@ func (t *Tree) Add(p *Process) {
 	}
 }
 
-// Find scans /proc and returns the members, ended but uncollected ones
-// included (see Proc.Alive). Their Marker is empty when they were members before.
+// Find scans /proc and returns the members, including ended ones that are not collected (see
+// Proc.Alive). Marker is empty for members that were known before.
 func (t *Tree) Find() ([]Proc, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,13 +136,13 @@ func (t *Tree) Find() ([]Proc, error) {
 // known reports whether p was a member at one of the last two scans. Called with t.mu held.
 func (t *Tree) known(p Proc) bool { return t.now[p.identity()] || t.before[p.identity()] }
 
-// among returns the members among procs: those that have the session's mark or are known,
-// and every descendant of one. An empty id is nobody's mark. Called with t.mu held.
+// among returns the members among procs: those that have the session's mark or are known, and all
+// their descendants. An empty id matches no process. Called with t.mu held.
 func (t *Tree) among(procs []Proc) []Proc {
 	return grow(procs, func(p Proc) bool { return t.id != "" && p.Marker == t.id || t.known(p) })
 }
 
-// remember completes found with what was known of it before, and keeps what is new.
+// remember completes found with what was known before, and keeps what is new.
 func (t *Tree) remember(found []Proc) {
 	old := t.numbers
 	t.numbers = nil
@@ -162,8 +161,8 @@ func (t *Tree) remember(found []Proc) {
 	}
 }
 
-// Knew reports whether one of the last two scans saw pid as a member; it tells
-// OnOrphan whose process has ended.
+// Knew reports whether one of the last two scans saw pid as a member. OnOrphan uses it to find the
+// session of an ended process.
 func (t *Tree) Knew(pid int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

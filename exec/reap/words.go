@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Stopping says that whom, as in "4 ranks", is asked to end.
+// Stopping says that whom, such as "4 ranks", was asked to end.
 func Stopping(whom string, grace time.Duration) string {
 	return fmt.Sprintf("stopping %s, up to %s for saving", whom, short(grace))
 }
 
 // Ended is one process of a stop, for Stopped.
 type Ended struct {
-	Name   string // as in "rank 2 on pi-worker-1"
+	Name   string // such as "rank 2 on pi-worker-1"
 	After  time.Duration
 	Killed bool
-	// Unknown: nobody has told how it ended.
+	// Unknown means that its end was not reported.
 	Unknown bool
 }
 
-// Stopped says how processes that were asked to end have done so.
+// Stopped says how the processes that were asked to end have ended.
 func Stopped(all []Ended, what string) string {
 	var killed, unknown []string
 	var longest time.Duration
@@ -54,7 +54,7 @@ func Stopped(all []Ended, what string) string {
 	return fmt.Sprintf("%d of %d ended by themselves after %s; %s", ended, len(all), short(longest), gone)
 }
 
-// few joins three names at most, and counts the others.
+// few joins at most three names, and counts the others.
 func few(names []string) string {
 	const most = 3
 	text := strings.Join(names[:min(len(names), most)], ", ")
@@ -64,7 +64,7 @@ func few(names []string) string {
 	return text
 }
 
-// Count writes 1 rank, 2 ranks, 2 processes.
+// Count formats a count: 1 rank, 2 ranks, 2 processes.
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -75,7 +75,7 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// short writes 0.3 s, and 12 s from ten on.
+// short formats durations as 0.3 s, and from ten seconds on as 12 s.
 func short(d time.Duration) string {
 	if d >= 10*time.Second {
 		return fmt.Sprintf("%.0f s", d.Seconds())
