@@ -19,8 +19,8 @@ var errGone = &sentence{
 	tip:  "the launcher's log tells why",
 }
 
-// takenWithin is how long the launcher may take to read a request. Its accept loop
-// may lack descriptors or memory for ever, and mpirun waits as long as its stub does.
+// takenWithin is how long the launcher may take to read a request. Its accept loop may lack
+// descriptors or memory indefinitely, and mpirun waits as long as its stub does.
 const takenWithin = time.Minute
 
 var errNotTaken = &sentence{
@@ -28,11 +28,10 @@ var errNotTaken = &sentence{
 	tip:  "the launcher's log tells why",
 }
 
-// Call asks the broker at socket to run r with the descriptors files (stdin,
-// stdout, stderr) and waits until the remote command has ended. It returns the
-// exit code to exit with and, as error, a sentence for stderr: an exit code
-// other than 0 may come without one, and 255 with one when the way to the
-// worker failed. The descriptors stay the caller's.
+// Call asks the broker at socket to run r with the descriptors files (stdin, stdout, stderr), and
+// waits until the remote command has ended. It returns the exit code and, as the error, a sentence
+// for stderr. A nonzero exit code may come without a sentence. The exit code is 255, with a
+// sentence, if the connection to the worker failed. The caller keeps the descriptors.
 func Call(socket string, r Request, files [3]int) (int, error) {
 	fds := files[:]
 	if r.NoStdin {
@@ -45,7 +44,7 @@ func Call(socket string, r Request, files [3]int) (int, error) {
 	return ended(reply)
 }
 
-// ended is the answer of a run for Call's caller.
+// ended converts the reply to a run into the results of Call.
 func ended(reply Reply) (int, error) {
 	if len(reply.Lines) == 0 {
 		return reply.Code, nil
@@ -57,11 +56,11 @@ func ended(reply Reply) (int, error) {
 	return reply.Code, s
 }
 
-// Hosts returns the hosts that the launcher behind socket knows, ranked.
+// Hosts returns the hosts of the launcher behind socket, in rank order.
 func Hosts(socket string) ([]string, error) { return ask(socket, KindHosts, Request{}) }
 
-// Stacks returns lines that say where the ranks with these numbers stand, all of them if
-// there are none.
+// Stacks returns lines that say where the ranks with these numbers are, or all ranks if ranks is
+// empty.
 func Stacks(socket string, ranks []string) ([]string, error) {
 	return ask(socket, KindStacks, Request{Command: strings.Join(ranks, " ")})
 }
@@ -87,16 +86,16 @@ func exchange(socket string, frame []byte, fds []int) (Reply, error) {
 		return Reply{}, err
 	}
 	defer unix.Close(conn)
-	// Not at once: a short command is over by then, and the runtime has started
-	// what it starts, which would bring the pages back.
+	// Not at once: a short command has ended by then, and the runtime has started its threads,
+	// which would bring the pages back.
 	if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(conn), Events: unix.POLLIN}}, 10); n == 0 {
 		rest()
 	}
 	return readReply(func(b []byte) error { return readFull(conn, b) })
 }
 
-// request connects and sends a frame; the caller closes the connection. Until the
-// broker has read the frame, no step waits for it longer than limit.
+// request connects and sends a frame. The caller closes the connection. Until the broker has read
+// the frame, each step waits no longer than limit.
 func request(socket string, frame []byte, fds []int, limit time.Duration) (conn int, err error) {
 	if len(frame)-4 > MaxMessage {
 		return -1, &sentence{text: "rsh: the command has " + strconv.Itoa(len(frame)) + " bytes, at most " + strconv.Itoa(MaxMessage) + " are taken"}
@@ -114,7 +113,7 @@ func request(socket string, frame []byte, fds []int, limit time.Duration) (conn 
 	return conn, nil
 }
 
-// readReply takes a reply from fill, which fills its argument.
+// readReply reads a reply with fill, which fills its argument.
 func readReply(fill func([]byte) error) (Reply, error) {
 	var head [4]byte
 	if err := fill(head[:]); err != nil {
@@ -131,9 +130,9 @@ func readReply(fill func([]byte) error) (Reply, error) {
 	return ParseReply(body)
 }
 
-// connect connects to the broker at socket. Its server must be the socket's owner
-// or root. Connecting waits up to limit while the broker's queue is full, and so does
-// each later step on the connection.
+// connect connects to the broker at socket, whose server must be the socket's owner or root. It
+// waits up to limit while the broker's queue is full, and so does each later step on the
+// connection.
 func connect(socket string, limit time.Duration) (int, error) {
 	if len(socket) > rundir.MaxSocketPath {
 		long := &rundir.PathTooLongError{Path: socket}
@@ -177,8 +176,8 @@ func connect(socket string, limit time.Duration) (int, error) {
 	return -1, unconnected(socket, err)
 }
 
-// limitWaits bounds how long a connect, a send or a read on fd waits; 0: no bound. A
-// wait that takes longer ends with EAGAIN.
+// limitWaits limits how long a connect, a send or a read on fd waits; 0 means no limit. A longer
+// wait ends with EAGAIN.
 func limitWaits(fd int, limit time.Duration) error {
 	wait := unix.NsecToTimeval(limit.Nanoseconds())
 	return errors.Join(unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &wait),
@@ -189,7 +188,7 @@ func unconnected(socket string, err error) error {
 	return &sentence{text: "rsh: connect to the launcher at " + socket + ": " + err.Error(), tip: shortage.Hint(err)}
 }
 
-// send writes the frame; the descriptors go with its first byte.
+// send writes the frame. The descriptors are sent with its first byte.
 func send(conn int, frame []byte, fds []int) error {
 	var rights []byte
 	if len(fds) > 0 {
@@ -208,8 +207,8 @@ func send(conn int, frame []byte, fds []int) error {
 	return nil
 }
 
-// readFull blocks its thread: a stub waits on one descriptor and needs no poller. Once
-// the broker has read the request, the answer may take as long as the job lives.
+// readFull blocks its thread, because a stub waits on one descriptor and needs no poller. After the
+// broker has read the request, the answer may take as long as the job lives.
 func readFull(fd int, b []byte) error {
 	for len(b) > 0 {
 		n, err := unix.Read(fd, b)
@@ -231,14 +230,14 @@ func readFull(fd int, b []byte) error {
 	return nil
 }
 
-// isTaken reports whether the peer of fd has read all that was sent. Where the kernel
-// does not tell, isTaken says yes.
+// isTaken reports whether the peer of fd has read everything that was sent. It returns true if the
+// kernel cannot tell.
 func isTaken(fd int) bool {
 	unread, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
 	return err != nil || unread == 0
 }
 
-// IsTerminal tells whether fd is one; /dev/null is a character device too.
+// IsTerminal reports whether fd is a terminal; /dev/null is a character device too.
 func IsTerminal(fd int) bool {
 	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	return err == nil

@@ -6,26 +6,26 @@ import "github.com/musterhq/muster/exec/names"
 
 var errLinux = &sentence{text: "rsh: a launcher runs on Linux only"}
 
-// Call needs Linux.
+// Call returns an error, because it needs Linux.
 func Call(string, Request, [3]int) (int, error) { return names.ExitTransport, errLinux }
 
-// Hosts needs Linux.
+// Hosts returns an error, because it needs Linux.
 func Hosts(string) ([]string, error) { return nil, errLinux }
 
-// Stacks needs Linux.
+// Stacks returns an error, because it needs Linux.
 func Stacks(string, []string) ([]string, error) { return nil, errLinux }
 
-// Pending is never made here.
+// Pending is never returned on this platform.
 type Pending struct{}
 
-// Begin needs Linux.
+// Begin returns an error, because it needs Linux.
 func Begin(string, Request, int, int) (*Pending, error) { return nil, errLinux }
 
-// Wait needs Linux.
+// Wait returns an error, because it needs Linux.
 func (*Pending) Wait() (int, error) { return names.ExitTransport, errLinux }
 
-// Close needs Linux.
+// Close does nothing.
 func (*Pending) Close() {}
 
-// IsTerminal is of no use without Linux.
+// IsTerminal returns false, because it needs Linux.
 func IsTerminal(int) bool { return false }

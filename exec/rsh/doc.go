@@ -1,32 +1,33 @@
-// Package rsh is the remote shell agent that mpirun calls in place of ssh: it
-// reads an ssh-style command line, hands its own descriptors to the launcher's
-// broker over a unix socket, and waits for the exit code.
+// Package rsh is the remote shell agent that mpirun calls in place of ssh. It reads an ssh-style
+// command line, passes its own descriptors to the launcher's broker over a unix socket, and waits
+// for the exit code.
 //
-// It takes the words that ssh would take (Parse) and the path of the broker's
-// socket (Call; Begin for those who have many calls under way, as exec/rsh/pdsh
-// has). It promises: everything behind the host is joined with single blanks, as
-// ssh does, and nothing is interpreted; the exit code is the remote
-// one, or 255 with a sentence; 0 only when the broker said 0. The stub holds no
-// state and copies no byte of output: it may be killed at any moment, and the
-// broker sees that on the socket and stops the session. So it handles no
-// signal: dying by it is the message. If the launcher does not read the request within a
-// minute, the stub ends with 255; after that it waits as long as the command runs.
+// It takes the arguments that ssh would take (Parse), and the path of the broker's socket (Call; or
+// Begin for a caller with many concurrent calls, like exec/rsh/pdsh). It promises:
 //
-// It will not open terminals, forward ports, or go into the background; it says so
-// and answers 255, which is what ssh exits with when it fails itself. Without a
-// command it is a shell on standard input (Shell); of subsystems it knows sftp.
+//   - Everything after the host is joined with single blanks, as in ssh, and nothing is
+//     interpreted.
+//   - The exit code is the remote one, or 255 with a sentence. It is 0 only if the broker
+//     said 0.
+//   - The stub has no state and copies no output. It may be killed at any moment; the
+//     broker notices that on the socket and stops the session. So it handles no signal.
+//   - If the launcher does not read the request within a minute, the stub exits with 255.
+//     After that it waits as long as the command runs.
 //
-// mpirun starts one stub per worker, all at once: a stub must start within 2.5
-// ms and stay under 3 MB, therefore raw system calls on one blocking thread, a
-// codec of a few lines, and no JSON.
+// It does not open terminals, forward ports, or go into the background. It reports that and exits
+// with 255, like ssh when it fails itself. Without a command it is a shell on standard input
+// (Shell). Its only subsystem is sftp.
+//
+// mpirun starts one stub per worker, all at once. So a stub must start within 2.5 ms and stay under
+// 3 MB. Therefore it uses raw system calls on one blocking thread, a codec of a few lines, and no
+// JSON.
 //
 // # Messages
 //
-// One request, one reply, each a 4-byte big-endian length and that many bytes.
-// A request is: version (1), kind ('R' run, 'H' hosts, 'S' stacks), flags (bit
-// 0: no stdin), then host, user and command, each a uvarint length and its bytes.
-// With 'R' the first bytes carry stdin (unless bit 0), stdout and stderr as
-// SCM_RIGHTS. A reply is: version, exit code as uvarint, then a uvarint count
-// of lines and the lines: the sentence for stderr ('R'), the hosts ('H'), or
-// where ranks stand ('S').
+// One request, one reply, each a 4-byte big-endian length and that many bytes. A request is:
+// version (1), kind ('R' run, 'H' hosts, 'S' stacks), flags (bit 0: no stdin), then host, user and
+// command, each a uvarint length and its bytes. With 'R' the first bytes carry stdin (unless bit
+// 0), stdout and stderr as SCM_RIGHTS. A reply is: version, exit code as uvarint, then a uvarint
+// count of lines and the lines: the sentence for stderr ('R'), the hosts ('H'), or where ranks are
+// ('S').
 package rsh

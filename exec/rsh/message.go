@@ -8,18 +8,18 @@ import (
 // Kind is what a request asks of the broker.
 type Kind byte
 
-// The kinds of request.
+// Kinds of requests.
 const (
 	KindRun   Kind = 'R' // run a command on a host
-	KindHosts Kind = 'H' // tell the hosts
-	// KindStacks: tell where the ranks stand whose numbers are in Command, separated by
-	// spaces; all, if there are none.
+	KindHosts Kind = 'H' // return the hosts
+	// KindStacks returns where the ranks are whose numbers are in Command, separated by spaces, or
+	// all ranks if it is empty.
 	KindStacks Kind = 'S'
 )
 
-// MaxMessage bounds a request and a reply in bytes. Linux takes at most 6 MiB
-// of arguments and environment in one execve (execve(2)), so no stub can have
-// been given more; Horovod puts a whole environment on its command line.
+// MaxMessage is the limit of a request and of a reply in bytes. Linux accepts at most 6 MiB of
+// arguments and environment in one execve (execve(2)), so no stub can get more. Horovod puts a
+// whole environment on its command line.
 const MaxMessage = 8 << 20
 
 const (
@@ -27,10 +27,10 @@ const (
 	flagNoStdin = 1
 )
 
-// ErrMalformed tells that a message is not one of this protocol version.
+// ErrMalformed reports that a message does not belong to this protocol version.
 var ErrMalformed = errors.New("malformed message")
 
-// AppendRequest appends the frame of a request, its length first.
+// AppendRequest appends the frame of a request, starting with its length.
 func AppendRequest(b []byte, kind Kind, r Request) []byte {
 	at := len(b)
 	var flags byte
@@ -74,7 +74,7 @@ type Reply struct {
 	Lines []string // a sentence for stderr, the hosts, or the stacks
 }
 
-// AppendReply appends the frame of a reply, its length first.
+// AppendReply appends the frame of a reply, starting with its length.
 func AppendReply(b []byte, r Reply) []byte {
 	at := len(b)
 	b = append(b, 0, 0, 0, 0, version)
@@ -87,8 +87,8 @@ func AppendReply(b []byte, r Reply) []byte {
 	return b
 }
 
-// ParseReply reads a reply without its length. A code that is no exit code is
-// malformed: cut to 8 bits it could read as success.
+// ParseReply reads a reply without its length. A number that is no exit code is malformed: cut to 8
+// bits it could look like success.
 func ParseReply(b []byte) (Reply, error) {
 	if len(b) < 1 || b[0] != version {
 		return Reply{}, ErrMalformed

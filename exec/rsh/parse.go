@@ -5,30 +5,30 @@ import (
 	"strings"
 )
 
-// Request is what one call of the remote shell asks for.
+// Request is one call of the remote shell.
 type Request struct {
 	Host    string // as given, without user and brackets
-	User    string // "" when none was given; sessions run as the container's user
-	Command string // one line for the remote shell; "" from Parse: none was given
+	User    string // "" if not given; sessions run as the container's user
+	Command string // one line for the remote shell; "" from Parse if not given
 	NoStdin bool   // -n: do not read stdin
-	// Terminal is -t: a terminal was asked for. It is not sent: sessions have none.
+	// Terminal is -t: the caller wants a terminal. It is not sent, because sessions have none.
 	Terminal bool
 }
 
-// Letters of ssh(1)'s options by what becomes of them here.
+// Letters of ssh(1)'s options, by what happens to them.
 const (
-	ignored = "1246AaCgKkMqTvXxYy"     // about transport, keys, terminals: nothing to do
+	ignored = "1246AaCgKkMqTvXxYy"     // about transport, keys, terminals: no effect
 	valued  = "BbcDEeFIiJLlmOoPpQRSWw" // take a value
-	refused = "DfGLNOQRWw"             // ask for something that is not served
+	refused = "DfGLNOQRWw"             // request something that is not supported
 )
 
-// ErrVersion tells that the line asked for the version (-V) and for nothing else.
+// ErrVersion reports that the command line only asks for the version (-V).
 var ErrVersion = errors.New("the version was asked for")
 
-// ErrHelp tells that the line asked for help (--help alone, or -h).
+// ErrHelp reports that the command line asks for help (--help alone, or -h).
 var ErrHelp = errors.New("help was asked for")
 
-// NoTerminal is the error of a call that insists on a terminal.
+// NoTerminal returns the error for a call that requires a terminal.
 func NoTerminal() error {
 	return &sentence{
 		text: "rsh: -t: a session has no terminal",
@@ -36,21 +36,19 @@ func NoTerminal() error {
 	}
 }
 
-// line is a command line while it is read.
+// line is a command line while it is parsed.
 type line struct {
 	Request
-	subsystem bool   // -s: the command is a subsystem's name
+	subsystem bool   // -s: the command is the name of a subsystem
 	remote    string // -o RemoteCommand
 }
 
-// Parse reads the words of an ssh-style command line, the program's own name
-// left out: options, [user@]host or ssh://[user@]host[:port], options again,
-// command. Options that concern transport, keys and terminals are ignored, -o
-// with any name is accepted; those that ask for something else (forwarding,
-// background) are refused. After the host, options count until the first word of
-// the command, as in ssh: Horovod calls `ssh -o A=b HOST -o ConnectTimeout=10
-// true`. Without a command Request.Command is "": see Shell. -V is ErrVersion,
-// --help is ErrHelp.
+// Parse reads the arguments of an ssh-style command line, without the name of the program: options,
+// [user@]host or ssh://[user@]host[:port], options again, command. It ignores options about
+// transport, keys and terminals, and accepts -o with any name. It returns an error for options with
+// another purpose (forwarding, background). After the host, options end at the first word of the
+// command, as in ssh: Horovod calls `ssh -o A=b HOST -o ConnectTimeout=10 true`. Without a command
+// Request.Command is ""; see Shell. Parse returns ErrVersion for -V and ErrHelp for --help.
 func Parse(words []string) (Request, error) {
 	var r line
 	if len(words) == 1 && (words[0] == "--help" || words[0] == "-h") {
@@ -84,9 +82,9 @@ func Parse(words []string) (Request, error) {
 	return r.Request, nil
 }
 
-// Shell is the command of a call without one: a shell that reads standard input,
-// with prompts for who types. It is no login shell, other than ssh's: /etc/profile
-// would put its own PATH in the place of the container's.
+// Shell returns the command for a call without one: a shell that reads standard input, with prompts
+// on a terminal. Unlike ssh's it is no login shell, because /etc/profile would replace the
+// container's PATH.
 func Shell(terminal bool) string {
 	if terminal {
 		return "exec sh -i"
@@ -94,8 +92,8 @@ func Shell(terminal bool) string {
 	return "exec sh"
 }
 
-// subsystem is the command that serves a subsystem: sftp's server where
-// distributions put it (Debian, Fedora, Alpine and Arch).
+// subsystem returns the command that serves a subsystem: sftp's server, in the paths of the
+// distributions (Debian, Fedora, Alpine and Arch).
 func subsystem(name string) (string, error) {
 	if name != "sftp" {
 		return "", &sentence{text: "rsh: subsystem " + quoted(name) + " is not served, sftp is"}
@@ -105,7 +103,7 @@ func subsystem(name string) (string, error) {
 		"echo 'rsh: there is no sftp-server here: install openssh-sftp-server, or use rsync, or scp -O' >&2; exit 127", nil
 }
 
-// options takes leading options off words; ended tells that "--" closed them.
+// options parses leading options of words. ended reports whether "--" closed them.
 func (r *line) options(words []string) (rest []string, ended bool, err error) {
 	for len(words) > 0 {
 		w := words[0]
@@ -154,8 +152,7 @@ func (r *line) options(words []string) (rest []string, ended bool, err error) {
 	return words, false, nil
 }
 
-// value takes what counts here from an option with a value: the user, -n by its
-// long name, and a command.
+// value handles the relevant options with a value: the user, -n by its long name, and a command.
 func (r *line) value(option byte, value string) error {
 	switch option {
 	case 'l':
@@ -191,8 +188,8 @@ func cutOption(s string) (key, value string, ok bool) {
 	return s[:i], value, value != ""
 }
 
-// host takes [user@]host; an IPv6 address may stand in brackets, a port in a URL
-// only. As in ssh the last @ divides, and a host that looks like an option is none.
+// host parses [user@]host. An IPv6 address may be in brackets; only a URL may have a port. As in
+// ssh the last @ separates the user, and a host must not look like an option.
 func (r *line) host(s string) error {
 	s, url := strings.CutPrefix(s, "ssh://")
 	if url {
@@ -219,16 +216,16 @@ func (r *line) host(s string) error {
 
 func quoted(s string) string { return `"` + s + `"` }
 
-// sentence is an error for the user's eyes with an optional way out.
+// sentence is an error for the user, with an optional hint.
 type sentence struct{ text, tip string }
 
 func (s *sentence) Error() string { return s.text }
 
-// Hint tells the way out, or "".
+// Hint returns what to do, or "".
 func (s *sentence) Hint() string { return s.tip }
 
-// NoLauncher is the error of a call where no broker listens; where names the
-// socket, or the places that were looked at.
+// NoLauncher returns the error for a call without a broker. where names the socket, or the places
+// that were searched.
 func NoLauncher(where string) error {
 	return &sentence{
 		text: "rsh: no launcher is running here (" + where + ")",

@@ -11,16 +11,16 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Pending is a call whose end nobody has waited for yet. Other than Call it
-// holds no thread while it waits, so that one process may have a thousand.
+// Pending is a call that has not ended. Unlike Call it holds no thread while it waits, so one
+// process may have a thousand.
 type Pending struct {
 	conn  *os.File
 	limit time.Duration // see takenWithin
 }
 
-// Begin is Call without the wait: it hands r and the descriptors stdout and
-// stderr to the broker at socket, with no stdin. The descriptors stay the
-// caller's, who may close them: the broker has copies. Errors are sentences.
+// Begin is Call without the wait. It passes r and the descriptors stdout and stderr to the broker
+// at socket, without stdin. The caller keeps the descriptors, and may close them, because the
+// broker has copies. Errors are sentences.
 func Begin(socket string, r Request, stdout, stderr int) (*Pending, error) {
 	r.NoStdin = true
 	conn, err := request(socket, AppendRequest(nil, KindRun, r), []int{stdout, stderr}, takenWithin)
@@ -72,6 +72,5 @@ func (p *Pending) isTaken() (yes bool) {
 	return yes || err != nil
 }
 
-// Close gives the call up: a Wait returns, and the broker stops the session
-// unless it has ended.
+// Close gives up the call: a Wait returns, and the broker stops the session unless it has ended.
 func (p *Pending) Close() { p.conn.Close() }

@@ -7,18 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rest gives the pages of the program's file back before the stub waits, for as
-// long as the job may last: starting has touched most of them, waiting needs a
-// few, and those come back from the page cache by themselves. Without it a
-// stub's resident memory grows with the size of the whole agent. Nothing
-// depends on it, so failures are passed over.
+// rest releases the pages of the program's file before the stub waits, perhaps as long as the job
+// lasts. Starting has touched most of these pages. Waiting needs only a few, and they come back
+// from the page cache automatically. Without rest the resident memory of a stub grows with the size
+// of the whole agent. Nothing depends on it, so errors are ignored.
 func rest() {
 	fd, err := unix.Open("/proc/self/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
 	defer unix.Close(fd)
-	// The program's own mappings come first; a page holds their lines.
+	// The program's own mappings come first; their lines fit into one page.
 	var buf [4096]byte
 	n, err := unix.Read(fd, buf[:])
 	if err != nil || n <= 0 {
@@ -40,8 +39,8 @@ func rest() {
 		if !ok || err1 != nil || err2 != nil || !bytes.Equal(f[5], program) {
 			break
 		}
-		// What was linked to a fixed address needed no relocation: its read-only
-		// pages are the file's, and the kernel can read them again.
+		// A program linked to a fixed address needs no relocation. Its read-only pages equal the
+		// file's, so the kernel can read them again.
 		if fixed := end < 1<<32; fixed && f[1][1] == '-' {
 			_, _, _ = unix.Syscall(unix.SYS_MADVISE, uintptr(start), uintptr(end-start), unix.MADV_DONTNEED)
 		}

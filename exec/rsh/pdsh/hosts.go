@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// maxHosts bounds what one list may expand to: one slip of the finger in a range
-// is a billion.
+// maxHosts limits the expansion of one list: one typing error in a range can mean a billion hosts.
 const maxHosts = 1 << 16
 
-// split cuts a list at commas and white space that stand outside of brackets.
+// split cuts a list at commas and white space outside brackets.
 func split(list string) []string {
 	depth := 0
 	return strings.FieldsFunc(list, func(c rune) bool {
@@ -24,9 +23,8 @@ func split(list string) []string {
 	})
 }
 
-// expand turns w-[08-10,12]x into w-08x, w-09x, w-10x, w-12x; several brackets
-// give every combination, the last one fastest. An IPv6 address may stand in
-// brackets.
+// expand expands w-[08-10,12]x to w-08x, w-09x, w-10x, w-12x. Several brackets give every
+// combination; the last one changes fastest. An IPv6 address may be in brackets.
 func expand(pattern string) ([]string, error) {
 	open := strings.IndexByte(pattern, '[')
 	if open < 0 {
@@ -66,7 +64,7 @@ func tooMany(what string) error {
 	return fmt.Errorf("pdsh: %q is more than %d hosts", what, maxHosts)
 }
 
-// numbers is 8, 9 and 10 of "8-10"; as many digits as the first has.
+// numbers returns 08, 09 and 10 for "08-10", with as many digits as the first number.
 func numbers(part string) ([]string, error) {
 	first, last, isRange := strings.Cut(part, "-")
 	if !isRange {
@@ -85,8 +83,8 @@ func numbers(part string) ([]string, error) {
 	return list, nil
 }
 
-// labels gives each host its label: the first part of its name, or all of it
-// where it begins with a digit, as addresses do, or hosts are of several domains.
+// labels returns the label of each host: the first part of its name. It is the complete name if
+// that begins with a digit, like an address, or if the hosts are in several domains.
 func labels(hosts []string) []string {
 	domain, several := "", false
 	for _, h := range hosts {

@@ -30,19 +30,19 @@ Runs COMMAND on many workers of the launcher that runs here. %h in it is the hos
   -R NAME, -t SEC, -M NAME, -b, -d, -i   accepted; they change nothing here
 `
 
-// ErrHelp tells that the line asked for help.
+// ErrHelp reports that the command line asks for help.
 var ErrHelp = errors.New("help was asked for")
 
-// Job is what one call asks for.
+// Job is one call of pdsh.
 type Job struct {
 	Hosts      []string // in the order of their numbers
 	Everywhere bool     // -a: Add the launcher's workers
-	FanOut     int      // commands at a time, at least 1
+	FanOut     int      // concurrent commands, at least 1
 	Timeout    time.Duration
 	Largest    bool
 	NoLabels   bool
 
-	users   map[string]string // of a host, where user@host was given
+	users   map[string]string // by host, if given as user@host
 	user    string
 	words   []string
 	exclude []string
@@ -53,13 +53,12 @@ type hinted struct{ text, tip string }
 
 func (h *hinted) Error() string { return h.text }
 
-// Hint tells the way out.
+// Hint says what to do.
 func (h *hinted) Hint() string { return h.tip }
 
-// Parse reads pdsh's words, its own name left out. Hosts come from the words,
-// else from the file that WCOLL names; FANOUT and PDSH_RCMD_TYPE count where no
-// option says otherwise. With `-w -` the list is read from stdin. ErrHelp and
-// rsh.ErrVersion are for -h and -V.
+// Parse reads pdsh's arguments, without its own name. Hosts come from the arguments, else from the
+// file in WCOLL. FANOUT and PDSH_RCMD_TYPE are the defaults of options. With `-w -` the list is
+// read from stdin. Parse returns ErrHelp for -h and rsh.ErrVersion for -V.
 func Parse(words []string, getenv func(string) string, stdin io.Reader) (Job, error) {
 	j := Job{FanOut: 32, users: map[string]string{}, stdin: stdin}
 	j.user = firstOf(getenv("USER"), getenv("LOGNAME"), "root")
@@ -89,7 +88,7 @@ func Parse(words []string, getenv func(string) string, stdin io.Reader) (Job, er
 	return j, nil
 }
 
-// Add appends hosts, and leaves those out that were to be. An error: none is left.
+// Add appends hosts, without the excluded ones. It returns an error if no host is left.
 func (j *Job) Add(hosts []string) error {
 	j.Hosts = slices.DeleteFunc(append(j.Hosts, hosts...), func(h string) bool { return slices.Contains(j.exclude, h) })
 	if len(j.Hosts) == 0 {
@@ -98,7 +97,7 @@ func (j *Job) Add(hosts []string) error {
 	return nil
 }
 
-// options takes leading options off words.
+// options parses leading options of words.
 func (j *Job) options(words []string, way *string) ([]string, error) {
 	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' {
 		w := words[0]
@@ -176,7 +175,7 @@ func (j *Job) value(c byte, value string) error {
 	return nil
 }
 
-// list takes a list of hosts, or of hosts to leave out.
+// list reads a list of hosts, or of hosts to exclude.
 func (j *Job) list(list string, out bool) error {
 	if list == "-" {
 		text, err := io.ReadAll(j.stdin)
@@ -210,7 +209,7 @@ func (j *Job) list(list string, out bool) error {
 	return nil
 }
 
-// lines takes a file of hosts; # begins a comment.
+// lines reads a file of hosts; # begins a comment.
 func (j *Job) lines(text string, out bool) error {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
@@ -223,7 +222,7 @@ func (j *Job) lines(text string, out bool) error {
 	return nil
 }
 
-// host takes [ssh:][user@]pattern.
+// host reads [ssh:][user@]pattern.
 func (j *Job) host(entry string, out bool) error {
 	entry = strings.TrimPrefix(strings.TrimPrefix(entry, "ssh:"), "rsh:")
 	user, pattern, ok := strings.Cut(entry, "@")
@@ -250,7 +249,7 @@ func (j *Job) host(entry string, out bool) error {
 	return nil
 }
 
-// Line is the command for host i, and its user.
+// Line returns the command for host i, and its user.
 func (j *Job) Line(i int) (line, user string) {
 	user = firstOf(j.users[j.Hosts[i]], j.user)
 	return strings.NewReplacer("%h", j.Hosts[i], "%n", strconv.Itoa(i), "%u", user, "%%", "%").

@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	// exitFailed is what pdsh -S counts for a command that it has killed.
+	// exitFailed is the exit code that pdsh -S uses for a command that it has killed.
 	exitFailed = 254
-	// maxLine bounds the memory that a line without an end may take.
+	// maxLine limits the memory of a line without an end.
 	maxLine = 1 << 20
-	// readSize is small: there are two readers for each of a thousand hosts.
+	// readSize is small, because each of a thousand hosts has two readers.
 	readSize = 4 << 10
-	// batch is how much is written at once of what is there at once.
+	// batch is how many available bytes are written at once.
 	batch = 32 << 10
 )
 
-// Output is where lines and complaints go. Name begins complaints.
+// Output is where lines and error messages go. Name begins error messages.
 type Output struct {
 	Name     string
 	Out, Err io.Writer
 }
 
-// run is one call of Run. Lines of different hosts are never mixed.
+// run is one call of Run. It never mixes lines of different hosts.
 type run struct {
 	Output
 	job      Job
 	socket   string
 	labels   []string
-	out, err sync.Mutex // of Out and Err
+	out, err sync.Mutex // protect Out and Err
 	hint     sync.Once
 }
 
@@ -68,10 +68,10 @@ func Run(socket string, j Job, o Output) int {
 // one runs the command on host i and returns its exit code.
 func (r *run) one(i int) int {
 	label := r.labels[i]
-	var pipes [4]*os.File // stdout and stderr, each the reading and the writing end
+	var pipes [4]*os.File // stdout and stderr, each with a reading and a writing end
 	defer func() {
 		for _, f := range pipes {
-			f.Close() // of what was not opened, or is closed already: an error that tells nothing
+			f.Close() // may be closed already or never opened; the error has no meaning
 		}
 	}()
 	for k := 0; k < 4; k += 2 {
@@ -87,7 +87,7 @@ func (r *run) one(i int) int {
 		r.complain(label, err)
 		return names.ExitTransport
 	}
-	// The broker has copies, and when it has closed them the output has ended.
+	// The broker has copies. When it has closed them, the output has ended.
 	pipes[1].Close()
 	pipes[3].Close()
 	var readers sync.WaitGroup
@@ -112,7 +112,7 @@ func (r *run) one(i int) int {
 	return code
 }
 
-// complain says what went wrong with a host; a hint is given once.
+// complain reports an error of a host. It prints a hint only once.
 func (r *run) complain(label string, err error) {
 	r.err.Lock()
 	defer r.err.Unlock()
@@ -122,7 +122,7 @@ func (r *run) complain(label string, err error) {
 	}
 }
 
-// carry writes the lines of one stream, each behind its label, as they come.
+// carry writes the lines of one stream as they come, each after its label.
 func (r *run) carry(w io.Writer, mu *sync.Mutex, from io.Reader, label string) {
 	if r.job.NoLabels {
 		label = ""
@@ -130,12 +130,12 @@ func (r *run) carry(w io.Writer, mu *sync.Mutex, from io.Reader, label string) {
 		label += ": "
 	}
 	in := bufio.NewReaderSize(from, readSize)
-	var text []byte // whole lines, and the beginning of one
-	start := 0      // where the last line begins in text
+	var text []byte // complete lines, and the beginning of the next
+	start := 0      // start of the last line in text
 	flush := func() {
 		mu.Lock()
 		defer mu.Unlock()
-		// Our own output is gone: SIGPIPE has ended us, or the rest has no reader.
+		// If our own output is gone, SIGPIPE has ended us, or the rest has no reader.
 		_, _ = w.Write(text[:start])
 		text, start = append(text[:0], text[start:]...), 0
 	}
@@ -167,7 +167,7 @@ func (r *run) carry(w io.Writer, mu *sync.Mutex, from io.Reader, label string) {
 	}
 }
 
-// finish ends a line that has no end, where the next one will have a label.
+// finish ends an unfinished line if the next one will have a label.
 func (r *run) finish(text []byte) []byte {
 	if r.job.NoLabels {
 		return text
@@ -175,8 +175,8 @@ func (r *run) finish(text []byte) []byte {
 	return append(text, '\n')
 }
 
-// moreLines tells whether a whole line can be had without waiting.
+// moreLines reports whether a complete line is available without waiting.
 func moreLines(in *bufio.Reader) bool {
-	there, _ := in.Peek(in.Buffered()) // no error: they are there
+	there, _ := in.Peek(in.Buffered()) // no error is possible: the bytes are buffered
 	return bytes.IndexByte(there, '\n') >= 0
 }
