@@ -10,22 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is what a line comes to.
+// Command is the meaning of a line.
 type Command struct {
-	Env  []string // K=V to add to the environment, later ones win
-	Dir  string   // "" or the absolute directory to run in
-	Argv []string // empty: the line runs nothing, it ends with 0
+	Env  []string // K=V to add to the environment; the last one counts
+	Dir  string   // "" or the absolute directory in which to run
+	Argv []string // empty: the line runs nothing, and exits with 0
 }
 
-// mostExpanded bounds the bytes that the expansions of a line come to: the kernel
-// starts nothing with more, and A=$B$B;B=$A$A;... would double without end.
+// mostExpanded limits the bytes of a line's expansions. The kernel does not start a command with
+// more, and A=$B$B;B=$A$A;... would double without end.
 const mostExpanded = 8 << 20
 
-// Command works the line out for a process that would start in dir (absolute)
-// with environment env (K=V). Argv[0] is to be looked up in the PATH of the
-// environment after Env. Besides a *Refusal it returns an error for a `cd` that
-// cannot succeed, unless its output goes to /dev/null: then, as in sh, the rest
-// runs where it is.
+// Command evaluates the line for a process that would start in dir (absolute) with environment env
+// (K=V). Argv[0] must be looked up in the PATH of the environment after Env. Besides a *Refusal it
+// returns an error for a `cd` that cannot succeed, unless its output goes to /dev/null. In that
+// case the rest runs in the same directory, as in sh.
 func (p Program) Command(env []string, dir string) (Command, error) {
 	if p.profile && unix.Access(filepath.Join(dir, ".profile"), unix.R_OK) == nil {
 		return Command{}, refuse("the ./.profile that lies in " + dir)
@@ -42,9 +41,9 @@ func (p Program) Command(env []string, dir string) (Command, error) {
 	return st.result, nil
 }
 
-// state is a shell's: variables, which of them are exported, and the result.
+// state is the state of a shell: variables, which of them are exported, and the result.
 type state struct {
-	room     int // bytes that expansions may still take
+	room     int // bytes that expansions may still use
 	vars     map[string]string
 	exported map[string]bool
 	dir      string
@@ -71,7 +70,7 @@ func (st *state) apply(s step) error {
 			st.set(a.name, st.join(a.value))
 		}
 	case "export":
-		// export is a command: its words are expanded before it assigns any of them.
+		// export is a command: its words are expanded before any of them is assigned.
 		values := make([]string, len(s.assigns))
 		for i, a := range s.assigns {
 			if !a.bare {
@@ -96,7 +95,7 @@ func (st *state) apply(s step) error {
 	return nil
 }
 
-// set gives a variable a value, and passes it on when it is exported.
+// set sets a variable, and adds it to the result if it is exported.
 func (st *state) set(name, value string) {
 	st.vars[name] = value
 	st.room -= len(value)
@@ -138,11 +137,11 @@ func (st *state) cd(s step) error {
 	return nil
 }
 
-// enter tells why dir cannot be a working directory.
+// enter returns the reason why dir cannot be a working directory.
 func enter(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return errors.Unwrap(err) // an os.PathError names the call and the path
+		return errors.Unwrap(err) // an os.PathError also names the call and the path
 	}
 	if !info.IsDir() {
 		return unix.ENOTDIR
@@ -150,8 +149,8 @@ func enter(dir string) error {
 	return unix.Access(dir, unix.X_OK)
 }
 
-// run works the argv out. Variables before the command reach the command only:
-// its own words are expanded without them.
+// run evaluates the argv. Variables before the command are only for the command; its own words are
+// expanded without them.
 func (st *state) run(s step) error {
 	var argv []string
 	for _, w := range s.words {
@@ -170,14 +169,14 @@ func (st *state) run(s step) error {
 	for _, a := range s.assigns {
 		value := st.join(a.value)
 		st.result.Env = append(st.result.Env, a.name+"="+value)
-		// POSIX leaves open whether VAR=x VAR2=$VAR CMD sees VAR; shells do.
+		// POSIX does not specify whether VAR=x VAR2=$VAR CMD sees VAR; shells do see it.
 		st.vars[a.name] = value
 	}
 	st.result.Argv = argv
 	return nil
 }
 
-// join expands a word that is not split: the value of an assignment.
+// join expands a word without splitting it: the value of an assignment.
 func (st *state) join(w word) string {
 	var b strings.Builder
 	for _, p := range w {
@@ -186,15 +185,15 @@ func (st *state) join(w word) string {
 			text = st.vars[p.text]
 		}
 		if st.room -= len(text); st.room < 0 {
-			return "" // Command refuses the line
+			return "" // Command rejects the line
 		}
 		b.WriteString(text)
 	}
 	return b.String()
 }
 
-// fields expands a word of a command: an unquoted variable is split at blanks,
-// and one that would be a file name pattern is refused.
+// fields expands a word of a command. It splits an unquoted variable at blanks, and rejects one
+// that would be a file name pattern.
 func (st *state) fields(w word) ([]string, error) {
 	if len(w) == 0 {
 		return []string{""}, nil

@@ -6,12 +6,12 @@ import "strings"
 type part struct {
 	text     string
 	variable bool
-	quoted   bool // in quotes or behind a backslash: not split, no pattern, no tilde
+	quoted   bool // in quotes or after a backslash: not split, no pattern, no tilde
 }
 
 type word []part
 
-// literal gives the text of a word without variables.
+// literal returns the text of a word without variables.
 func (w word) literal() (string, bool) {
 	var b strings.Builder
 	for _, p := range w {
@@ -23,8 +23,8 @@ func (w word) literal() (string, bool) {
 	return b.String(), true
 }
 
-// plain gives the text of a word that is unquoted throughout: only such a word
-// is a reserved word or begins an assignment.
+// plain returns the text of a word without any quotes. Only such a word is a reserved word, or
+// begins an assignment.
 func (w word) plain() (string, bool) {
 	if len(w) == 1 && !w[0].variable && !w[0].quoted {
 		return w[0].text, true
@@ -32,7 +32,7 @@ func (w word) plain() (string, bool) {
 	return "", false
 }
 
-// tokens of a line: words, and the separators ";", "\n" and ")".
+// token is a word, or one of the separators ";", "\n" and ")".
 type token struct {
 	op    string
 	word  word
@@ -44,14 +44,14 @@ type lexer struct {
 	at     int
 	out    []token
 	word   word
-	text   []byte // the literal part that is being read, not in word yet
-	quoted bool   // it is
-	open   bool   // there is one, maybe empty
-	begun  bool   // a word has begun, maybe empty
+	text   []byte // the current literal part, not in word yet
+	quoted bool   // the literal part is quoted
+	open   bool   // there is a literal part, possibly empty
+	begun  bool   // a word has begun, possibly empty
 }
 
-// maxLine bounds a line in bytes: reading one takes time in proportion to its
-// length, and nobody can stop it. sh(1) is given 128 KiB at most.
+// maxLine is the limit of a line in bytes. Reading a line takes time proportional to its length,
+// and cannot be interrupted. sh(1) gets at most 128 KiB.
 const maxLine = 1 << 20
 
 func lex(line string) ([]token, error) {
@@ -71,7 +71,7 @@ func lex(line string) ([]token, error) {
 	return l.out, nil
 }
 
-// add appends literal text to the word; neighbours of one kind are merged.
+// add appends literal text to the word, and merges adjacent parts of one kind.
 func (l *lexer) add(text string, quoted bool) {
 	if l.open && l.quoted != quoted {
 		l.endPart()
@@ -80,7 +80,7 @@ func (l *lexer) add(text string, quoted bool) {
 	l.text = append(l.text, text...)
 }
 
-// endPart moves the literal part that is being read into the word.
+// endPart moves the current literal part into the word.
 func (l *lexer) endPart() {
 	if l.open {
 		l.word = append(l.word, part{text: string(l.text), quoted: l.quoted})
@@ -96,7 +96,7 @@ func (l *lexer) flush() {
 	l.word, l.begun = nil, false
 }
 
-// step takes one character, or one quoted piece, outside quotes.
+// step reads one character, or one quoted piece, outside quotes.
 func (l *lexer) step() error {
 	c := l.line[l.at]
 	switch c {
@@ -168,8 +168,8 @@ func (l *lexer) refused(c byte) string {
 	return ""
 }
 
-// discarded takes "> /dev/null 2>&1", which only `cd` may carry (see readStep),
-// and refuses any other redirection.
+// discarded reads "> /dev/null 2>&1", which only `cd` may have (see readStep), and rejects any
+// other redirection.
 func (l *lexer) discarded() error {
 	l.endPart()
 	if text, ok := l.word.plain(); ok && strings.Trim(text, "0123456789") == "" {
@@ -227,7 +227,7 @@ func (l *lexer) double() error {
 	return refuse(`a quote that does not close (")`)
 }
 
-// dollar takes $NAME, ${NAME}, or a lone $.
+// dollar reads $NAME, ${NAME}, or a lone $.
 func (l *lexer) dollar(quoted bool) error {
 	rest := l.line[l.at+1:]
 	name := rest[:nameLength(rest)]
@@ -256,7 +256,7 @@ func (l *lexer) dollar(quoted bool) error {
 	return nil
 }
 
-// nameLength is the length of the variable name that s begins with, or 0.
+// nameLength returns the length of the variable name at the start of s, or 0.
 func nameLength(s string) int {
 	for i := range len(s) {
 		c := s[i]

@@ -5,23 +5,22 @@ import (
 	"strings"
 )
 
-// profilePrefix is what Open MPI's rsh launcher puts before the daemon's line,
-// and closes with ")", when the local shell is sh or ksh
-// (orte/mca/plm/rsh, v4.1).
+// profilePrefix is what Open MPI's rsh launcher puts before the daemon's line, and closes with ")",
+// if the local shell is sh or ksh (orte/mca/plm/rsh, v4.1).
 const profilePrefix = "( test ! -r ./.profile || . ./.profile;"
 
-// Reserved words and built-in commands of sh that this shell does not run. As
-// programs of that name rarely exist, "not found" would be a riddle.
+// Reserved words and built-in commands of sh that this shell does not run. Programs of these names
+// rarely exist, and "not found" would be confusing.
 var (
 	reserved = []string{"!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "then", "time", "until", "while", "[["}
 	builtins = []string{".", ":", "alias", "bg", "break", "command", "continue", "eval", "exit", "fg", "getopts", "hash", "jobs", "local", "read", "readonly", "return", "set", "shift", "source", "times", "trap", "type", "ulimit", "umask", "unalias", "unset", "wait"}
 )
 
-// assignment is NAME=value, or NAME alone after `export`.
+// assignment is NAME=value, or only NAME after `export`.
 type assignment struct {
 	name  string
 	value word
-	bare  bool // no "="
+	bare  bool // without "="
 }
 
 // step is one command of the line.
@@ -29,13 +28,13 @@ type step struct {
 	verb    string // "set", "export", "cd" or "run"
 	assigns []assignment
 	words   []word // cd: the directory; run: the argv
-	quiet   bool   // cd: nobody is told when it fails
+	quiet   bool   // cd: a failure is not reported
 }
 
 // Program is a parsed line.
 type Program struct {
 	steps   []step
-	profile bool // the line would read ./.profile first
+	profile bool // the line first reads ./.profile
 }
 
 // Parse reads one line of shell. Its only error is a *Refusal.
@@ -59,7 +58,7 @@ func Parse(line string) (Program, error) {
 	return p, p.commands(tokens)
 }
 
-// commands cuts tokens at the separators and reads each piece.
+// commands splits tokens at the separators and reads each piece.
 func (p *Program) commands(tokens []token) error {
 	var piece []token
 	for i := 0; i <= len(tokens); i++ {
@@ -122,7 +121,7 @@ func readStep(piece []token) (step, error) {
 	return s, s.classify()
 }
 
-// classify finds the verb of a step with words.
+// classify determines the verb of a step with words.
 func (s *step) classify() error {
 	s.verb = "run"
 	if text, ok := s.words[0].plain(); ok && len(s.assigns) == 0 && slices.Contains(reserved, text) {
@@ -185,7 +184,7 @@ func (s *step) cd() error {
 	return nil
 }
 
-// readAssignment takes a word that begins with an unquoted NAME=.
+// readAssignment reads a word that begins with an unquoted NAME=.
 func readAssignment(w word) (assignment, bool, error) {
 	if len(w) == 0 || w[0].variable || w[0].quoted {
 		return assignment{}, false, nil

@@ -1,8 +1,8 @@
 package shell
 
-// Refusal tells which construct of a line this shell does not run.
+// Refusal reports a construct of a line that this shell does not run.
 type Refusal struct {
-	Construct string // as a noun with its characters: "a pipe (|)"
+	Construct string // a noun with the characters: "a pipe (|)"
 }
 
 func (r *Refusal) Error() string {
