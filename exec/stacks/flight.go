@@ -18,27 +18,27 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// Flight is the dump that a process has made of PyTorch's flight recorder.
+// Flight is a dump of PyTorch's flight recorder by a process.
 type Flight struct {
-	Path  string // of the file, as the process sees it; "": it keeps no such recorder
+	Path  string // of the file, as the process sees it; "": it has no such recorder
 	Bytes int64
-	Why   string // there is no new dump
+	Why   string // why there is no new dump
 }
 
-// longestPath bounds the beginnings of paths, in bytes: an answer has little room for them.
+// longestPath limits the path prefixes in bytes, because an answer has little room for them.
 const longestPath = 256
 
 const (
 	flightPoll   = 20 * time.Millisecond
-	flightSettle = 200 * time.Millisecond // without a byte more: the dump is whole
+	flightSettle = 200 * time.Millisecond // no more bytes arrive in this time: the dump is complete
 )
 
-// Flights asks all of procs that have a pipe for it to dump their flight recorders, and
-// returns when all have, or ctx ends. PyTorch looks at the pipe once a second.
+// Flights asks all of procs that have a pipe for this to dump their flight recorders. It returns
+// when all have, or when ctx ends. PyTorch checks the pipe once a second.
 //
-// A process has such a pipe if TORCH_NCCL_DEBUG_INFO_PIPE_FILE is in the environment that it
-// was started with, and the dump is looked for where TORCH_FR_DUMP_TEMP_FILE or
-// TORCH_NCCL_DEBUG_INFO_TEMP_FILE says. Each is the beginning of a path; RANK follows.
+// A process has such a pipe if TORCH_NCCL_DEBUG_INFO_PIPE_FILE is in its initial environment. The
+// dump is where TORCH_FR_DUMP_TEMP_FILE or TORCH_NCCL_DEBUG_INFO_TEMP_FILE says. Each variable is
+// the prefix of a path; RANK follows.
 func Flights(ctx context.Context, procs []reap.Proc) []Flight {
 	flights := make([]Flight, len(procs))
 	var all sync.WaitGroup
@@ -58,7 +58,7 @@ func Flights(ctx context.Context, procs []reap.Proc) []Flight {
 	return flights
 }
 
-// recorder is where a process has its pipe and its dump; "": it has none.
+// recorder returns the paths of a process's pipe and dump, or "" if it has none.
 func recorder(p reap.Proc) (pipe, dump string) {
 	var buf bytes.Buffer
 	if reap.Environ(p.PID, &buf) != nil {
@@ -86,7 +86,7 @@ func recorder(p reap.Proc) (pipe, dump string) {
 	return pipe + rank + ".pipe", dump + rank
 }
 
-// fly has a process dump its recorder.
+// fly makes a process dump its recorder.
 func fly(ctx context.Context, p reap.Proc, pipe, dump string) Flight {
 	f := Flight{Path: dump}
 	dir, err := os.Readlink("/proc/" + strconv.Itoa(p.PID) + "/cwd")
@@ -129,8 +129,8 @@ func fly(ctx context.Context, p reap.Proc, pipe, dump string) Flight {
 	}
 }
 
-// poke writes into the pipe of a process. The path is the process's word, so only a FIFO of
-// its own user counts.
+// poke writes into the pipe of a process. The process chose the path, so only a FIFO of its own
+// user counts.
 func poke(p reap.Proc, pipe string) (why string) {
 	var owner, st unix.Stat_t
 	isPipe := func() bool { return st.Mode&unix.S_IFMT == unix.S_IFIFO && st.Uid == owner.Uid }
@@ -140,7 +140,7 @@ func poke(p reap.Proc, pipe string) (why string) {
 	if err := unix.Lstat(pipe, &st); err != nil {
 		return "its pipe: " + err.Error()
 	}
-	if !isPipe() { // to open a device may do something
+	if !isPipe() { // opening a device may have an effect
 		return "its pipe is none"
 	}
 	fd, err := unix.Open(pipe, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY|unix.O_CLOEXEC, 0)

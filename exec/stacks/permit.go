@@ -16,10 +16,10 @@ import (
 
 // status is what the right to trace a process depends on.
 type status struct {
-	ids    []string // real, effective, saved and file system user, and the same of groups
+	ids    []string // real, effective, saved and file system user, and the same for groups
 	caps   uint64   // permitted
 	bound  uint64   // that any program may get
-	passed uint64   // that programs get which it starts, if it is not root
+	passed uint64   // that a program gets which it starts, if it is not root
 	tracer string   // pid of the process that traces it; "0": none
 	equal  bool     // a program that it can start has all rights of one that we start
 }
@@ -49,7 +49,7 @@ func readStatus(text []byte) (s status) {
 	return s
 }
 
-// gives are the capabilities of a program that a process with this status starts.
+// gives returns the capabilities of a program that a process with this status starts.
 func (s status) gives() uint64 {
 	if len(s.ids) > 1 && s.ids[1] == "0" {
 		return s.bound
@@ -57,8 +57,8 @@ func (s status) gives() uint64 {
 	return s.passed
 }
 
-// refusedBy says why the kernel would not let a program that we start trace a process;
-// "": it may.
+// refusedBy says why the kernel would not let a program that we start trace a process, or returns
+// "" if it would.
 func refusedBy(p reap.Proc) (status, string) {
 	var own, other bytes.Buffer
 	if err := reap.ReadFile("/proc/self/status", &own); err != nil {
@@ -67,11 +67,11 @@ func refusedBy(p reap.Proc) (status, string) {
 	if err := reap.ReadFile("/proc/"+strconv.Itoa(p.PID)+"/status", &other); err != nil {
 		return status{}, hasEnded
 	}
-	scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope") // the kernel may have no Yama
+	scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope") // the kernel may not have Yama
 	return refused(strings.TrimSpace(string(scope)), readStatus(own.Bytes()), readStatus(other.Bytes()))
 }
 
-// refused is ptrace(2), "Ptrace access mode checking", and Yama's ptrace_scope.
+// refused implements ptrace(2), "Ptrace access mode checking", and Yama's ptrace_scope.
 func refused(scope string, own, other status) (status, string) {
 	gives := own.gives()
 	able := gives&(1<<unix.CAP_SYS_PTRACE) != 0

@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MPICall names the function of MPI that a process calls by mpi4py where its first thread
-// stands, as "Recv"; text is the process's stack. It is "" if the line there calls anything
-// else as well, may compute, or cannot be read before ctx ends. Frames of C are not
-// shown, so the last line of Python is the one that calls mpi4py.
+// MPICall returns the MPI function that a process calls by mpi4py in the current line of its first
+// thread, such as "Recv". text is the process's stack. MPICall returns "" if the line also calls
+// something else, may compute, or cannot be read before ctx ends. C frames are not shown, so the
+// last line of Python is the one that calls mpi4py.
 func MPICall(ctx context.Context, pid int, text []byte) string {
 	file, line, ok := stands(text)
 	if !ok {
@@ -30,7 +30,7 @@ func MPICall(ctx context.Context, pid int, text []byte) string {
 		base = "/proc/" + strconv.Itoa(pid) + "/cwd"
 	}
 	read := make(chan string, 1)
-	go func() { // a file server that does not answer may hold it up: nobody waits for it then
+	go func() { // a file server that does not answer may block it; the caller does not wait for it
 		text, err := lineOf(base+"/"+file, line)
 		if err != nil {
 			text = ""
@@ -45,11 +45,11 @@ func MPICall(ctx context.Context, pid int, text []byte) string {
 	}
 }
 
-// mostThreads is how many threads faulthandler writes at the most: the first one may be
-// left out then.
+// mostThreads is how many threads faulthandler writes at most. With more, the first one may be
+// missing.
 const mostThreads = 100
 
-// stands is the innermost line of the first thread, which faulthandler writes last.
+// stands returns the innermost line of the first thread, which faulthandler writes last.
 func stands(text []byte) (file string, line int, ok bool) {
 	if len(text) >= MostText {
 		return "", 0, false // cut
@@ -74,7 +74,7 @@ func stands(text []byte) (file string, line int, ok bool) {
 	return file, line, ok && err == nil && strings.HasSuffix(file, ".py")
 }
 
-// Bounds of a file that is read for one of its lines.
+// Limits of a file that is read for one of its lines.
 const (
 	mostSource  = 4 << 20 // bytes
 	longestLine = 400     // bytes; a longer one may do anything
@@ -82,8 +82,8 @@ const (
 
 var errNoSource = errors.New("no source of a program")
 
-// lineOf reads a line, from 1, of a regular file. The path is another process's word: anything
-// but a regular file is not even opened for reading.
+// lineOf reads a line, from 1, of a regular file. Another process chose the path, so anything but a
+// regular file is not even opened for reading.
 func lineOf(path string, line int) (string, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -111,9 +111,9 @@ func lineOf(path string, line int) (string, error) {
 	return "", errNoSource
 }
 
-// Functions that return when another rank has done its part. Those in small letters, which
-// pickle, have the names of other libraries' functions: their object has to look like a
-// communicator or a request.
+// Functions that return when another rank has done its part. The lower-case ones, which pickle,
+// have the names of other libraries' functions, so their object must look like a communicator or a
+// request.
 var (
 	waiting = []string{"Recv", "Mrecv", "Send", "Ssend", "Rsend", "Bsend", "Sendrecv", "Sendrecv_replace", "Probe", "Mprobe", "Barrier", "Bcast", "Gather",
 		"Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter",
@@ -121,18 +121,18 @@ var (
 	pickling = []string{"recv", "mrecv", "send", "ssend", "sendrecv", "probe", "mprobe", "barrier", "bcast", "gather", "scatter", "allgather", "alltoall",
 		"reduce", "allreduce", "scan", "exscan", "neighbor_allgather", "neighbor_alltoall"}
 	requests = []string{"Wait", "Waitall", "Waitany", "Waitsome", "wait", "waitall", "waitany", "waitsome"}
-	// harmless are functions of no duration that arguments are made with.
+	// harmless are fast functions that may be in the arguments.
 	harmless = []string{"Get_rank", "Get_size", "len", "int", "range", "print"}
 )
 
-// mayCompute is what may take long in C beside the call: a product of matrices, and a loop
-// that Python runs in the same frame.
+// mayCompute lists what may take long in C beside the call: a matrix product, and a loop that
+// Python runs in the same frame.
 var (
 	mayCompute      = []string{"@", "**", ";"}
 	mayComputeWords = []string{"for", "lambda", "await", "yield"}
 )
 
-// mpiCallIn names the only function that a line of Python calls if it is one of MPI that
+// mpiCallIn returns the only function that a line of Python calls, if it is an MPI function that
 // waits for other ranks.
 func mpiCallIn(line string) (name string) {
 	line, _, _ = strings.Cut(line, "#")
@@ -161,8 +161,8 @@ func mpiCallIn(line string) (name string) {
 	return name
 }
 
-// callee splits what stands before a parenthesis: "x = self.comm.Recv" into "self.comm" and
-// "Recv". The name is "" where nothing is called.
+// callee splits the text before a parenthesis: "x = self.comm.Recv" into "self.comm" and "Recv".
+// The name is "" if nothing is called.
 func callee(before string) (object, name string) {
 	before = strings.TrimRight(before, " \t")
 	last := strings.LastIndexFunc(before, func(r rune) bool { return !isName(r) && r != '.' && r != '[' && r != ']' })

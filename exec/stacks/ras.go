@@ -17,17 +17,17 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// Bounds of the answer of NCCL's RAS.
+// Limits of the answer of NCCL's RAS.
 const (
 	mostRAS = 16 << 10 // of its text, in bytes
 	rasTime = 2 * time.Second
 	rasPort = 28028 // NCCL_RAS_CLIENT_PORT
 )
 
-// RAS asks NCCL's RAS service (Reliability, Availability, Serviceability) for the status of
-// the job, of which each of its processes knows. Only a process of procs that has NCCL's
-// library and listens itself at the service's port is asked: with the host's network,
-// others of the machine may listen there. Nil: none does, or no answer came in time.
+// RAS asks NCCL's RAS service (Reliability, Availability, Serviceability) for the status of the
+// job, which each of its processes knows. It asks only a process of procs that has NCCL's library
+// and itself listens on the service's port: on the host network, other processes of the machine may
+// listen there. It returns nil if there is no such process, or no answer in time.
 func RAS(ctx context.Context, procs []reap.Proc) []byte {
 	ctx, stop := context.WithTimeout(ctx, rasTime)
 	defer stop()
@@ -55,7 +55,7 @@ func sameNetwork(base string) bool {
 	return err == nil && err2 == nil && ours == theirs
 }
 
-// rasPortOf is the port in NCCL_RAS_ADDR of a process, or NCCL's own.
+// rasPortOf returns the port in NCCL_RAS_ADDR of a process, or NCCL's default.
 func rasPortOf(p reap.Proc) uint16 {
 	var buf bytes.Buffer
 	if reap.Environ(p.PID, &buf) == nil {
@@ -72,8 +72,8 @@ func rasPortOf(p reap.Proc) uint16 {
 	return rasPort
 }
 
-// askRAS speaks the protocol of NCCL's ncclras: lines of text, and the end of the connection
-// after the last one.
+// askRAS speaks the protocol of NCCL's ncclras: lines of text, and the end of the connection after
+// the last one.
 func askRAS(ctx context.Context, at netip.AddrPort) []byte {
 	switch addr := at.Addr(); {
 	case addr.IsUnspecified() && addr.Is4():
@@ -87,9 +87,9 @@ func askRAS(ctx context.Context, at netip.AddrPort) []byte {
 	}
 	defer c.Close()
 	if end, ok := ctx.Deadline(); ok {
-		_ = c.SetDeadline(end) // a connection of the kernel's takes one
+		_ = c.SetDeadline(end) // a kernel connection supports deadlines
 	}
-	defer context.AfterFunc(ctx, func() { c.Close() })() // the caller may be gone before
+	defer context.AfterFunc(ctx, func() { c.Close() })() // the caller may end first
 	answers := bufio.NewReader(io.LimitReader(c, mostRAS))
 	for _, step := range []struct{ say, expect string }{{"CLIENT PROTOCOL 2\n", "SERVER PROTOCOL "}, {"TIMEOUT 1\n", "OK"}} {
 		if _, err := io.WriteString(c, step.say); err != nil {
@@ -103,6 +103,6 @@ func askRAS(ctx context.Context, at netip.AddrPort) []byte {
 	if _, err := io.WriteString(c, "STATUS\n"); err != nil {
 		return nil
 	}
-	text, _ := io.ReadAll(answers) // a part of it is better than none
+	text, _ := io.ReadAll(answers) // a part is better than none
 	return text
 }

@@ -14,23 +14,23 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// Bounds of one program.
+// Limits of one program.
 const (
-	mostSaid = 4 << 10                // of its errors, in bytes
-	longest  = 120                    // of the line that is told of them
-	killTime = 2 * time.Second        // until it has ended after KILL
-	lastRead = 100 * time.Millisecond // of its output, when it has ended
+	mostSaid = 4 << 10                // of its stderr, in bytes
+	longest  = 120                    // of the reported line, in bytes
+	killTime = 2 * time.Second        // wait for its end after KILL
+	lastRead = 100 * time.Millisecond // wait for its output after its end
 )
 
-// result is what a program has printed.
+// result is the output of a program.
 type result struct {
 	out   []byte
-	clean bool // it ended by itself, well
+	clean bool // it ended by itself with 0
 	why   string
 }
 
-// run runs a program until it has ended, has printed MostText bytes, or ctx ends. It is
-// killed then.
+// run runs a program until it has ended, has printed MostText bytes, or ctx ends. In the last two
+// cases it kills the program.
 func (o Outside) run(ctx context.Context, path string, args []string) result {
 	out, theirOut, err := os.Pipe()
 	if err != nil {
@@ -45,7 +45,7 @@ func (o Outside) run(ctx context.Context, path string, args []string) result {
 	defer errs.Close()
 	p, err := o.Reaper.Start(reap.Spec{
 		Path: path, Argv: append([]string{path}, args...), Dir: "/", Setsid: true,
-		Env:   []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "LC_ALL=C", "TERM=dumb"}, // no DEBUGINFOD_URLS: they would ask servers
+		Env:   []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "LC_ALL=C", "TERM=dumb"}, // no DEBUGINFOD_URLS: debuggers would ask servers
 		Files: []*os.File{nil, theirOut, theirErrs},
 	})
 	theirOut.Close()
@@ -62,7 +62,7 @@ func (o Outside) run(ctx context.Context, path string, args []string) result {
 		}
 		printed <- text
 	}()
-	go func() { // as well
+	go func() { // ends likewise
 		text, _ := io.ReadAll(io.LimitReader(errs, mostSaid))
 		_, _ = io.Copy(io.Discard, errs)
 		said <- text
@@ -89,7 +89,7 @@ func (o Outside) run(ctx context.Context, path string, args []string) result {
 	return r
 }
 
-// firstLine is the first line of what a program says of its failure.
+// firstLine returns the first line of a program's error message.
 func firstLine(text []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	return strings.ToValidUTF8(line[:min(len(line), longest)], "?")

@@ -17,30 +17,30 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// MostText bounds the text of one process in bytes: with base64 it fits a record.
+// MostText is the limit of one process's text in bytes; with base64 it fits a record.
 const MostText = 40 << 10
 
-// Stack is what Take has got of one process.
+// Stack is the result of Take for one process.
 type Stack struct {
 	Text []byte // as faulthandler or py-spy wrote it; the process may have written anything
-	// Native is what eu-stack or gdb printed, in place of Text: names in it are the process's.
+	// Native is the output of eu-stack or gdb, in place of Text. The process chose the names in it.
 	Native []byte
-	By     string // the program of the image that has told; "": the process itself
-	Why    string // there is neither
-	// OnRequest: gdb is there, and was not allowed.
+	By     string // the program of the image that printed it; "": the process itself
+	Why    string // why there is neither
+	// OnRequest means that gdb exists, but Slow did not allow it.
 	OnRequest bool
-	// Returned: the first thread has run Python since the last [Nudge].
+	// Returned means that the first thread has run Python since the last [Nudge].
 	Returned bool
 }
 
 const (
 	pollTime   = 2 * time.Millisecond
-	settleTime = 40 * time.Millisecond // without a byte more: the handler is done
-	lifeTime   = 20 * time.Millisecond // between looks whether a silent process lives
+	settleTime = 40 * time.Millisecond // no more bytes arrive in this time: the handler is done
+	lifeTime   = 20 * time.Millisecond // between checks whether a silent process lives
 )
 
-// Take asks all of procs for their stacks at once and returns when all have
-// answered, or ctx ends. Processes that share a file are asked one after the other.
+// Take asks all of procs for their stacks at once. It returns when all have answered, or when ctx
+// ends. It asks processes that share a file one after the other.
 func Take(ctx context.Context, procs []reap.Proc) []Stack {
 	taken := make([]Stack, len(procs))
 	shared := map[[2]uint64][]job{}
@@ -77,7 +77,7 @@ func (j job) take(ctx context.Context) Stack {
 	if err != nil {
 		return Stack{Why: err.Error()}
 	}
-	// It may have become another program while others were asked: the signal would kill that.
+	// It may have become another program while others were asked, which the signal would kill.
 	again, _, why := registered(j.proc)
 	if again == nil {
 		return Stack{Why: why}
@@ -117,15 +117,15 @@ func (j job) take(ctx context.Context) Stack {
 	if n == 0 && err != nil {
 		return Stack{Why: err.Error()}
 	}
-	_ = j.file.Truncate(0) // else its memory stays in use until the process ends
+	_ = j.file.Truncate(0) // otherwise its memory stays in use until the process ends
 	return Stack{Text: text[:n], Returned: returned || bytes.Contains(text[:n], []byte(returnedLine))}
 }
 
-// returnedLine is what the module writes for ReturnSignal.
+// returnedLine is what the module writes on ReturnSignal.
 const returnedLine = "\nreturned\n"
 
-// Nudge has a process tell when its first thread runs Python: [Take] reports it. It returns
-// false if the process cannot tell.
+// Nudge makes a process report when its first thread runs Python, which [Take] returns. Nudge
+// returns false if the process cannot report it.
 func Nudge(p reap.Proc) bool {
 	f, _, _ := registered(p)
 	if f == nil {
@@ -173,8 +173,8 @@ func whyNot(err error) string {
 
 const notPermitted = "not permitted: another user's process"
 
-// registered opens the file of a process that answers the signal. Without one, why
-// says the reason.
+// registered opens the file of a process that answers the signal. Without a file, why is the
+// reason.
 func registered(p reap.Proc) (f *os.File, id [2]uint64, why string) {
 	base := "/proc/" + strconv.Itoa(p.PID)
 	if p.State == 'T' || p.State == 't' {
@@ -216,7 +216,7 @@ func unregistered(base, comm string) string {
 	return "not Python"
 }
 
-// The numbers under which the module keeps its file, in its order.
+// Descriptor numbers at which the module keeps its file, in its order.
 const (
 	firstNumber = 240
 	lastNumber  = 200
@@ -224,8 +224,8 @@ const (
 
 var errNoFile = errors.New("no file for stacks")
 
-// openFile opens the file that the module of the process below base has made, and
-// names its inode. The process may have put anything in its place.
+// openFile opens the file that the module of the process below base has created, and returns its
+// inode. The process may have replaced it by anything.
 func openFile(base string) (*os.File, [2]uint64, error) {
 	for n := firstNumber; n >= lastNumber; n-- {
 		number := strconv.Itoa(n)

@@ -19,29 +19,30 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// Outside asks programs of the image for the stacks of processes that do not tell them:
-// py-spy for Python, eu-stack and gdb for anything.
+// Outside asks programs of the image for the stacks of processes that do not report them: py-spy
+// for Python, eu-stack and gdb for any process.
 type Outside struct {
 	Reaper *reap.Reaper // starts and collects the programs
-	// Slow allows gdb. It stops all threads of a process until it has read the symbols of
-	// all libraries, which may take minutes.
+	// Slow allows gdb. It stops all threads of a process until it has read the symbols of all
+	// libraries, which may take minutes.
 	Slow bool
 }
 
-// mostOutside bounds the programs that run at the same time: they use the ranks' processors.
+// mostOutside limits the programs that run at the same time, because they use the ranks'
+// processors.
 const mostOutside = 4
 
-// program prints the stacks of a process on its standard output.
+// program prints the stacks of a process on standard output.
 type program struct {
 	name   string
-	python bool // it knows Python alone, and prints it
+	python bool // it supports only Python, and prints Python frames
 	holds  bool // it stops the process for a while
 	slow   bool
-	sign   string // what any output with a stack has
+	sign   string // text that any output with a stack contains
 	args   func(pid string) []string
 }
 
-// programs are those that are known, the best one first.
+// programs are the known programs, the best one first.
 var programs = []program{
 	{name: "py-spy", python: true, sign: "\nThread ", args: func(pid string) []string {
 		return []string{"dump", "--nonblocking", "--full-filenames", "--pid", pid}
@@ -57,18 +58,18 @@ var programs = []program{
 // choice is what can be done for one process.
 type choice struct {
 	use  []program
-	path []string // of each
-	why  string   // there is nothing, or not all
+	path []string // of each program
+	why  string   // why there is no program, or not every one
 	slow bool     // Slow would add one
 }
 
-// Take is as Take, and asks programs of the image for the stacks that are missing then.
-// It returns soon after ctx has ended; no program is left.
+// Take is the function Take, and asks programs of the image for the stacks that are then missing.
+// It returns soon after ctx has ended, and leaves no program running.
 func (o Outside) Take(ctx context.Context, procs []reap.Proc) []Stack {
 	choices := o.chooseAll(ctx, procs)
 	first, stop := ctx, context.CancelFunc(func() {})
 	if end, ok := ctx.Deadline(); ok && slices.ContainsFunc(choices, func(c choice) bool { return len(c.use) > 0 }) {
-		first, stop = context.WithDeadline(ctx, end.Add(-time.Until(end)/2)) // a process that blocks the signal leaves time for a program
+		first, stop = context.WithDeadline(ctx, end.Add(-time.Until(end)/2)) // leave time for a program if a process blocks the signal
 	}
 	defer stop()
 	taken := Take(first, procs)
@@ -94,7 +95,7 @@ func (o Outside) Take(ctx context.Context, procs []reap.Proc) []Stack {
 // chooseTime is how long the directories of a PATH may take to answer.
 const chooseTime = 250 * time.Millisecond
 
-// chooseAll says which programs can be asked, for each process.
+// chooseAll returns, for each process, which programs can be asked.
 func (o Outside) chooseAll(ctx context.Context, procs []reap.Proc) []choice {
 	ctx, stop := context.WithTimeout(ctx, chooseTime)
 	defer stop()
@@ -112,9 +113,8 @@ func (o Outside) chooseAll(ctx context.Context, procs []reap.Proc) []choice {
 	return choices
 }
 
-// choose says which programs can be asked for the stacks of a process. They are looked up
-// in our PATH, and in that of a process that could not gain anything if we started a
-// program of its own.
+// choose returns which programs can be asked for the stacks of a process. It looks them up in our
+// PATH, and in the PATH of a process that could gain no rights if we started a program of its own.
 func (o Outside) choose(p reap.Proc) (c choice) {
 	isPython := runsPython("/proc/"+strconv.Itoa(p.PID), p.Comm)
 	var known, left []string
@@ -151,8 +151,8 @@ func (o Outside) choose(p reap.Proc) (c choice) {
 	return c
 }
 
-// ask has the programs of c print the stacks of a process, until one has. why is the
-// reason for which it has not told them itself.
+// ask makes the programs of c print the stacks of a process, until one succeeds. why is the reason
+// why the process has not reported them itself.
 func (o Outside) ask(ctx context.Context, p reap.Proc, c choice, why string) Stack {
 	for i, one := range c.use {
 		if ctx.Err() != nil {
@@ -165,7 +165,8 @@ func (o Outside) ask(ctx context.Context, p reap.Proc, c choice, why string) Sta
 		}
 		r := o.run(ctx, c.path[i], one.args(strconv.Itoa(p.PID)))
 		if one.holds && !r.clean && now.State != 'T' {
-			// It was killed between the stop that it sent and its end: that stop would stay.
+			// It was killed between the SIGSTOP that it sent and its end, so the process would stay
+			// stopped.
 			_ = reap.Signal(p, syscall.SIGCONT)
 		}
 		switch found := bytes.Contains(append([]byte("\n"), r.out...), []byte(one.sign)); {
@@ -181,13 +182,13 @@ func (o Outside) ask(ctx context.Context, p reap.Proc, c choice, why string) Sta
 
 // runsPython reports whether a process is Python, by its names.
 func runsPython(base, comm string) bool {
-	exe, _ := os.Readlink(base + "/exe") // not for us to see: its name says enough
+	exe, _ := os.Readlink(base + "/exe") // if we may not read it, the name is enough
 	return slices.ContainsFunc([]string{filepath.Base(exe), comm}, func(name string) bool {
 		return strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy") || name == "pt_main_thread"
 	})
 }
 
-// find looks a program up in lists of directories; "": it is in none.
+// find looks up a program in lists of directories, and returns "" if none has it.
 func find(name string, paths []string) string {
 	for _, path := range paths {
 		for _, dir := range filepath.SplitList(path) {
@@ -198,8 +199,8 @@ func find(name string, paths []string) string {
 			if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || unix.Access(file, unix.X_OK) != nil {
 				continue
 			}
-			// If its file system does not answer, we stay here, and not in the execve that
-			// the Reaper would wait for.
+			// If its file system does not answer, we block here, and not in the execve for which
+			// the Reaper would wait.
 			if f, err := os.Open(file); err == nil {
 				f.Close()
 			}
@@ -209,7 +210,7 @@ func find(name string, paths []string) string {
 	return ""
 }
 
-// pathOf is the PATH of a process.
+// pathOf returns the PATH of a process.
 func pathOf(p reap.Proc) string {
 	var buf bytes.Buffer
 	if reap.Environ(p.PID, &buf) != nil {

@@ -12,9 +12,9 @@ const unreachable = "its file system does not answer"
 // answerTime is how long a function may take to notice that its context has ended.
 const answerTime = 100 * time.Millisecond
 
-// within calls f and returns what it returns. ok is false if f has not returned when ctx
-// ends: a rank often hangs because its file system does, and who looks at the files of
-// such a rank hangs as well. The goroutine of f ends when the file system answers.
+// within calls f and returns its result. ok is false if f has not returned when ctx ends. A rank
+// often hangs because its file system does, and reading the files of such a rank hangs too. The
+// goroutine of f ends when the file system answers.
 func within[T any](ctx context.Context, f func() T) (result T, ok bool) {
 	returned := make(chan T, 1)
 	go func() { returned <- f() }()
