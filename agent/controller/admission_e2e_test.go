@@ -22,7 +22,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// policy lays the admission policy of install.yaml over one namespace.
+// policy installs the admission policy of install.yaml in one namespace.
 func policy(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
 	text, err := os.ReadFile("../../images/install.yaml")
@@ -46,7 +46,8 @@ func policy(t *testing.T, c client.Client, namespace string) {
 	require.Equal(t, 2, n)
 }
 
-// TestAccountsOfTheTemplates: who may create LaunchJobs and no pods names no account that he may not use.
+// TestAccountsOfTheTemplates: a user who may create LaunchJobs but no pods cannot name an account
+// that they may not use.
 func TestAccountsOfTheTemplates(t *testing.T) {
 	c, _, key := newWorld(t)
 	policy(t, c, key.Namespace)
@@ -80,7 +81,7 @@ func TestAccountsOfTheTemplates(t *testing.T) {
 			j.Spec.Launcher, j.Spec.Roles[0].Template.Spec.ServiceAccountName = nil, "vault"
 		},
 	}
-	require.Eventually(t, func() bool { // the API server hears of the policy
+	require.Eventually(t, func() bool { // the API server needs a moment to load the policy
 		err := launch(jobsOnly, places["launcher"])
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "a template names a service account (vault), and jobs-only may neither create pods in "+key.Namespace)
 	}, 30*time.Second, 200*time.Millisecond)

@@ -24,7 +24,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// kindOfJob is with or without a launcher, with one worker or several.
+// kindOfJob is a job with or without a launcher, with one worker or several.
 type kindOfJob struct {
 	name    string
 	led     bool
@@ -51,8 +51,8 @@ func aStory(t *testing.T, at int, after bool) *story {
 	return s
 }
 
-// starts tells of pods what a kubelet would: their containers run, unless the Secret of one that
-// has not started is missing.
+// starts changes pods like a kubelet: their containers run, unless the Secret of a pod that has not
+// started is missing.
 func (s *story) starts() {
 	s.t.Helper()
 	s.kubelet(func(p *corev1.Pod) {
@@ -72,7 +72,7 @@ func (s *story) starts() {
 	})
 }
 
-// running brings the job to where all its pods run, with one token, and all its objects are there.
+// running waits until all pods of the job run with one token, and all its objects exist.
 func (s *story) running(k kindOfJob) {
 	s.t.Helper()
 	for range 4 {
@@ -120,7 +120,7 @@ func (s *story) suspend(yes bool) {
 	s.settle()
 }
 
-// blows are what makes children be made again.
+// blows are the events after which children are created again.
 var blows = []struct {
 	name   string
 	strike func(*story, kindOfJob)
@@ -170,7 +170,7 @@ var blows = []struct {
 	}},
 }
 
-// ends has the job end well.
+// ends makes the job succeed.
 func (s *story) ends() {
 	s.t.Helper()
 	s.kubelet(endsWith(0, s.clock.Now()))
@@ -178,7 +178,7 @@ func (s *story) ends() {
 	require.Equal(s.t, v1alpha1.PhaseSucceeded, s.job().Status.Phase)
 }
 
-// TestMadeAgain makes every child of every kind of job again, with the rights of install.yaml.
+// TestMadeAgain creates every child of every kind of job again, with the rights of install.yaml.
 func TestMadeAgain(t *testing.T) {
 	for _, k := range kindsOfJob {
 		for _, blow := range blows {
@@ -194,8 +194,8 @@ func TestMadeAgain(t *testing.T) {
 	}
 }
 
-// TestMadeAgainWhenKilled kills the controller at each of its writes in lives that have all these
-// blows, before and after the API server has done it.
+// TestMadeAgainWhenKilled kills the controller at each of its writes during all these blows, before
+// and after the API server has made the write.
 func TestMadeAgainWhenKilled(t *testing.T) {
 	for _, k := range kindsOfJob {
 		t.Run(k.name, func(t *testing.T) {
@@ -230,7 +230,8 @@ func TestMadeAgainWhenKilled(t *testing.T) {
 	}
 }
 
-// TestNobodyElsesToken: a Secret of the name that a job's might have had is neither used nor touched.
+// TestNobodyElsesToken: a Secret with a name that the job's could have had is neither used nor
+// touched.
 func TestNobodyElsesToken(t *testing.T) {
 	s := aStory(t, 0, false)
 	k := kindsOfJob[3]
@@ -243,8 +244,8 @@ func TestNobodyElsesToken(t *testing.T) {
 	require.Equal(t, "known to somebody", string(theirs.Data[tokenKey]))
 }
 
-// TestAnErrorThatStands: the third failure in a row is the job's reason and an event; a reconcile that
-// ends well takes it away.
+// TestAnErrorThatStands: the third failure in a row becomes the job's reason and an event. A
+// successful reconcile removes it.
 func TestAnErrorThatStands(t *testing.T) {
 	for _, k := range []kindOfJob{kindsOfJob[1], kindsOfJob[3]} {
 		t.Run(k.name, func(t *testing.T) {
@@ -262,7 +263,7 @@ func TestAnErrorThatStands(t *testing.T) {
 	}
 }
 
-// failing reconciles n times with creates that fail, and gives the events.
+// failing reconciles n times with failing creates, and returns the events.
 func (s *story) failing(which func(client.Object) bool, n int) (said []string) {
 	recorder := events.NewFakeRecorder(n)
 	r := s.reconciler(interceptor.NewClient(s.mine, interceptor.Funcs{

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// vault is a job whose worker would have the name of somebody else's pod.
+// vault returns a job whose worker would have the name of another user's pod.
 func (s *story) vault() *v1alpha1.LaunchJob {
 	job := kindsOfJob[1].job(client.ObjectKey{Namespace: s.key.Namespace, Name: "vault"})
 	job.Spec.Roles[0].Name, job.Spec.Workers, job.Spec.Roles[0].Replicas = "server", nil, new(int32(2))
@@ -23,14 +23,14 @@ func (s *story) vault() *v1alpha1.LaunchJob {
 	return job
 }
 
-// theirs makes somebody else's pod.
+// theirs creates another user's pod.
 func (s *story) theirs(name string) *corev1.Pod {
 	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: name}, Spec: corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "vault", Image: "i"}}}}
 	require.NoError(s.t, s.truth.Create(s.t.Context(), pod))
 	return pod
 }
 
-// named are the pods that the launcher's Role names.
+// named lists the pods that the launcher's Role names.
 func (s *story) named() (list []string) {
 	role := &rbacv1.Role{}
 	err := s.truth.Get(s.t.Context(), client.ObjectKey{Namespace: s.key.Namespace, Name: s.key.Name + "-launcher"}, role)
@@ -44,7 +44,8 @@ func (s *story) named() (list []string) {
 	return list
 }
 
-// TestTheRoleNamesNobodyElsesPod: the attack of a job that is called vault and has the role server.
+// TestTheRoleNamesNobodyElsesPod is the attack of a job that is called vault and has the role
+// server.
 func TestTheRoleNamesNobodyElsesPod(t *testing.T) {
 	for name, discovery := range map[string]string{"label": "", "names": byNames} {
 		t.Run("the pod is there before, "+name, func(t *testing.T) {
@@ -79,7 +80,7 @@ func TestTheRoleNamesNobodyElsesPod(t *testing.T) {
 	}
 }
 
-// TestTheRoleGoesWithThePods: a job that has ended or is suspended reaches no pod.
+// TestTheRoleGoesWithThePods: a job that has ended or is suspended may reach no pod.
 func TestTheRoleGoesWithThePods(t *testing.T) {
 	for name, end := range map[string]func(*story){
 		"succeeded": func(s *story) { s.kubelet(endsWith(0, s.clock.Now()), "vault-launcher") },
@@ -102,7 +103,8 @@ func TestTheRoleGoesWithThePods(t *testing.T) {
 	}
 }
 
-// TestNothingOfSomebodyElse: an object with the name of a child is neither used nor changed.
+// TestNothingOfSomebodyElse: another owner's object with the name of a child is neither used nor
+// changed.
 func TestNothingOfSomebodyElse(t *testing.T) {
 	for _, theirs := range []client.Object{
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "vault"}, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "vault"}}},

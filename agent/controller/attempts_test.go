@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// failedOnce is the end of a launcher whose agent began again in place.
+// failedOnce is the termination message of a launcher whose agent restarted in place.
 const failedOnce = "the command ended (exit code 0)\n" +
 	"earlier attempt 0 (exit code 3): worker pi-worker-1: rank 1, pi (pid 9), exited with 3; mpirun exited with 3\n" +
 	"\tTraceback: boom\n\tKeyError: x\n" +
@@ -30,8 +30,7 @@ func TestEarlier(t *testing.T) {
 	require.Empty(t, before)
 }
 
-// A second attempt, of the pods or of the agent in them, does not take away what the first
-// one failed of.
+// A second attempt, of the pods or of the agent in them, does not hide why the first one failed.
 func TestFailedAttempts(t *testing.T) {
 	job := aJob(t, "mpi")
 	job.Spec.RunPolicy = &v1alpha1.RunPolicy{BackoffLimit: 1}

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// TestPodsAreMadeInBatches: a reconcile of a large job ends after a batch, so that other jobs are
-// served, and the next makes the rest. The launcher is in the first batch.
+// TestPodsAreMadeInBatches: a reconcile of a large job ends after a batch, so that other jobs get a
+// turn. The next one creates the rest. The launcher is in the first batch.
 func TestPodsAreMadeInBatches(t *testing.T) {
 	for _, k := range []kindOfJob{{"launcher", true, 2*batch + 10}, {"members", false, 2*batch + 10}} {
 		t.Run(k.name, func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestPodsAreMadeInBatches(t *testing.T) {
 				require.NoError(t, err)
 				now := len(s.pods())
 				if now == before {
-					continue // the token, or nothing
+					continue // only the token, or nothing
 				}
 				counts = append(counts, now-before)
 				if all := len(layout(s.job())); now < all {
@@ -43,7 +43,8 @@ func TestPodsAreMadeInBatches(t *testing.T) {
 	}
 }
 
-// TestTooLarge: no pod is made for a job with more workers than the flag allows, and the job says so.
+// TestTooLarge: no pod is created for a job with more workers than the flag allows, and the job's
+// reason says so.
 func TestTooLarge(t *testing.T) {
 	for _, k := range kindsOfJob {
 		t.Run(k.name, func(t *testing.T) {
@@ -52,7 +53,7 @@ func TestTooLarge(t *testing.T) {
 			look := func(limit int32) {
 				r := s.reconciler(s.mine)
 				r.MaxWorkers = uint(limit)
-				for range 2 { // the first may make the token
+				for range 2 { // the first may create only the token
 					_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: s.key})
 					require.NoError(t, err)
 				}

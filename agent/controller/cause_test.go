@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// unstartable makes the pod's container one that the runtime could not start.
+// unstartable changes the pod's container to one that the runtime could not start.
 func unstartable(file string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		ended(128, time.Minute, `failed to create containerd task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: exec: "`+file+`": stat `+file+`: no such file or directory: unknown`)(p)
@@ -21,7 +21,8 @@ func unstartable(file string) func(*corev1.Pod) {
 	}
 }
 
-// TestContainerThatCannotStart: the job's reason is the cause with a way out, not the runtime's sentence.
+// TestContainerThatCannotStart: the job's reason is the cause with a hint, not the runtime's
+// message.
 func TestContainerThatCannotStart(t *testing.T) {
 	mpi, join := aJob(t, "mpi"), aJob(t, "join")
 	member := aBuilder(join).slots[0].name
@@ -51,7 +52,7 @@ func TestContainerThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestDeliveryLeftOut: a job without spec.agent gets the agent as the CRD's default says.
+// TestDeliveryLeftOut: a job without spec.agent gets the agent by the default of the CRD.
 func TestDeliveryLeftOut(t *testing.T) {
 	job := aJob(t, "mpi")
 	job.Spec.Agent = nil
@@ -59,7 +60,8 @@ func TestDeliveryLeftOut(t *testing.T) {
 	require.Equal(t, agentVolume, b.pod(b.slots[0], "pi-launcher").Spec.InitContainers[0].Name)
 }
 
-// TestLastWordOfTheWait: a job that ended while workers came up does not go on to say that they come up.
+// TestLastWordOfTheWait: a job that ended while workers were starting does not report that they are
+// starting.
 func TestLastWordOfTheWait(t *testing.T) {
 	for name, end := range map[string]func(*corev1.Pod){"failed": ended(3, time.Second, "it broke"), "well": ended(0, time.Second, "")} {
 		job := aJob(t, "mpi")
@@ -80,7 +82,7 @@ func TestLastWordOfTheWait(t *testing.T) {
 	}
 }
 
-// TestLaunchedWithoutALauncher: nobody speaks of a launcher that there is not.
+// TestLaunchedWithoutALauncher: no message mentions a launcher in a job without one.
 func TestLaunchedWithoutALauncher(t *testing.T) {
 	job := aJob(t, "join")
 	b := aBuilder(job)

@@ -27,12 +27,12 @@ import (
 
 var errKilled = errors.New("killed")
 
-// mortal is a client whose process is killed at its n-th write, before or after
-// the API server has done it; 0: never. It counts what was written.
+// mortal is a client whose process is killed at its n-th write, before or after the API server has
+// made it; 0: never. It counts the writes.
 type mortal struct {
 	client.WithWatch
-	writes, at int // of any end
-	changed    int // writes that the API server took
+	writes, at int // successful or not
+	changed    int // writes that the API server accepted
 	after      bool
 	dead       bool
 	log        []string
@@ -67,7 +67,7 @@ func (m *mortal) client() client.Client {
 			return c.Get(ctx, key, o, opts...)
 		},
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			o.SetUID(uuid.NewUUID()) // the API server's own business, which the one in memory does not mind
+			o.SetUID(uuid.NewUUID()) // done by the API server; the fake one does not do it
 			return m.write("create", o, func() error { return c.Create(ctx, o, opts...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
@@ -82,7 +82,7 @@ func (m *mortal) client() client.Client {
 	})
 }
 
-// story is a job's life, told to a controller that may be killed once.
+// story is the life of a job, with a controller that may be killed once.
 type story struct {
 	t     *testing.T
 	truth client.WithWatch
@@ -92,8 +92,7 @@ type story struct {
 	key   client.ObjectKey
 }
 
-// settle reconciles until nothing is written any more; a killed controller is
-// followed by a new one.
+// settle reconciles until nothing is written anymore. It replaces a killed controller by a new one.
 func (s *story) settle() {
 	s.t.Helper()
 	for range 60 {
@@ -130,7 +129,7 @@ func (s *story) job() *v1alpha1.LaunchJob {
 	return job
 }
 
-// kubelet tells of pods: those of the names given, or all.
+// kubelet changes the status of the named pods, or of all.
 func (s *story) kubelet(tell func(*corev1.Pod), only ...string) {
 	for _, p := range s.pods() {
 		if len(only) > 0 && !slices.Contains(only, p.Name) || p.Status.Phase == corev1.PodSucceeded {
@@ -160,8 +159,8 @@ func endsWith(code int32, at time.Time) func(*corev1.Pod) {
 	}
 }
 
-// live tells a life with an eviction, a failed worker, a deleted one, and a good end,
-// and gives what is left of it.
+// live plays a life with an eviction, a failed worker, a deleted worker, and success. It returns
+// what remains.
 func (s *story) live(life *v1alpha1.LaunchJob) string {
 	require.NoError(s.t, s.truth.Create(s.t.Context(), life))
 	s.settle()
@@ -190,7 +189,7 @@ func (s *story) live(life *v1alpha1.LaunchJob) string {
 	return s.remains()
 }
 
-// remains are the objects of the job and what its status says, without times.
+// remains returns the objects of the job and its status, without times.
 func (s *story) remains() string {
 	var list []string
 	for _, kind := range []client.ObjectList{&corev1.PodList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}} {
@@ -209,9 +208,8 @@ func (s *story) remains() string {
 	return fmt.Sprintf("%v phase=%s replacements=%d attempt=%d", list, status.Phase, status.Replacements, status.Attempt)
 }
 
-// TestKilledBetweenAnyTwoWrites kills the controller at each of its writes, once
-// before the API server has done it and once after: what is left of the job in
-// the end is the same.
+// TestKilledBetweenAnyTwoWrites kills the controller at each of its writes, once before and once
+// after the API server has made it. What remains of the job is the same in all cases.
 func TestKilledBetweenAnyTwoWrites(t *testing.T) {
 	tell := func(t *testing.T, at int, after bool) (string, int) {
 		s := &story{t: t, clock: clocktesting.NewFakePassiveClock(time.Now())}

@@ -20,13 +20,14 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// preparing makes the pod one that its node has been preparing for a minute.
+// preparing changes the pod to one that its node has been preparing for a minute.
 func preparing(p *corev1.Pod) {
 	p.CreationTimestamp, p.Spec.NodeName, p.Status.Phase = metav1.NewTime(now().Add(-time.Minute)), "n1", corev1.PodPending
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
 }
 
-// TestReasonNamesTheVolume: the job's reason is the kubelet's cause, also at the deadline; without the right it names the right.
+// TestReasonNamesTheVolume: the job's reason is the kubelet's cause, also at the deadline. Without
+// the right to read events it names that right.
 func TestReasonNamesTheVolume(t *testing.T) {
 	said := corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "hpc"}, Type: corev1.EventTypeWarning, Reason: "FailedMount",
 		Message: `MountVolume.SetUp failed for volume "cfg" : configmap "nope" not found`, LastTimestamp: metav1.NewTime(now())}
@@ -69,7 +70,7 @@ func TestReasonNamesTheVolume(t *testing.T) {
 	}
 }
 
-// TestEventsAreOptional: a controller that may not read events still gives launchers their Role.
+// TestEventsAreOptional: a controller that may not read events still creates the launchers' Role.
 func TestEventsAreOptional(t *testing.T) {
 	job := aJob(t, "mpi")
 	refuse := func(o client.Object) error {

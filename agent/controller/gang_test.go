@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// TestGangs: what each scheduler is told, beside Volcano, which has a golden file.
+// TestGangs: the objects and labels for each scheduler except Volcano, which has a golden file.
 func TestGangs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gang      v1alpha1.Gang
@@ -63,8 +63,8 @@ func TestGangs(t *testing.T) {
 	}
 }
 
-// TestGangKindGone: a kind that was served when the controller began, and no longer
-// is, is as good as none: the job says so.
+// TestGangKindGone: if a kind was served when the controller started but no longer is, the job
+// reports it as missing.
 func TestGangKindGone(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "scheduling.volcano.sh", Version: "v1beta1", Kind: "PodGroup"}
 	remembers := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion()})
@@ -89,8 +89,8 @@ func TestGangKindGone(t *testing.T) {
 	require.Contains(t, said.message, "this cluster serves no PodGroup of scheduling.volcano.sh")
 }
 
-// TestKueue: nothing is made where Kueue is not there, and what its Workload says is
-// the reason; the Workload is Kueue's.
+// TestKueue: without Kueue no pods are created. With it, the condition of Kueue's Workload is the
+// reason.
 func TestKueue(t *testing.T) {
 	job := aJob(t, "mpi")
 	job.Spec.Gang = &v1alpha1.Gang{Backend: kueue, Queue: "gold"}
@@ -121,7 +121,7 @@ func TestKueue(t *testing.T) {
 	require.Equal(t, &obstacle{"GangUnschedulable", "Workload pi: insufficient unused quota"}, said)
 }
 
-// TestGangSays: the words of the schedulers become the reason.
+// TestGangSays: the messages of the schedulers become the reason.
 func TestGangSays(t *testing.T) {
 	group := func(conditions ...any) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": conditions}}}

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestObjects holds every object that a job becomes to a golden file.
+// TestObjects compares every object of a job with a golden file.
 func TestObjects(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// objects are all that a job becomes, but for a token, which is random.
+// objects returns all objects of a job except a token, which is random.
 func objects(b builder) []any {
 	var all []any
 	for _, child := range b.children() {
@@ -63,7 +63,7 @@ func objects(b builder) []any {
 	return all
 }
 
-// TestTemplatePassesThrough: what the user's template says is in the pod as it stood.
+// TestTemplatePassesThrough: everything in the user's template is unchanged in the pod.
 func TestTemplatePassesThrough(t *testing.T) {
 	job := aJob(t, "mpi")
 	spec := &job.Spec.Roles[0].Template.Spec

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// aJob reads a job of testdata.
+// aJob reads a job from testdata.
 func aJob(t *testing.T, name string) *v1alpha1.LaunchJob {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name + ".yaml")
@@ -43,7 +43,7 @@ func aBuilder(job *v1alpha1.LaunchJob) builder {
 	return (&Reconciler{AgentImage: "registry.example.com/muster-agent:1"}).builder(job)
 }
 
-// aPod is the pod of a slot as its kubelet tells of it.
+// aPod returns the pod of a slot, with the status from its kubelet.
 func aPod(job *v1alpha1.LaunchJob, name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	b := aBuilder(job)
 	for _, s := range b.slots {
@@ -79,7 +79,7 @@ func ended(code int32, ago time.Duration, words string) func(*corev1.Pod) {
 	}
 }
 
-// besideASidecar makes an ordinary container of the pod run on.
+// besideASidecar keeps an ordinary container of the pod running.
 func besideASidecar(p *corev1.Pod) {
 	p.Status.Phase = corev1.PodRunning
 	p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: "proxy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
@@ -104,7 +104,7 @@ func silentNode(p *corev1.Pod) {
 		corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionTrue})
 }
 
-// metaItems gives the objects of a list.
+// metaItems returns the objects of a list.
 func metaItems(list client.ObjectList) (items []client.Object, err error) {
 	err = meta.EachListItem(list, func(o runtime.Object) error {
 		items = append(items, o.(client.Object))
@@ -113,7 +113,7 @@ func metaItems(list client.ObjectList) (items []client.Object, err error) {
 	return items, err
 }
 
-// installed are the rules of the ClusterRole that images/install.yaml gives the controller.
+// installed returns the rules of the ClusterRole that images/install.yaml gives the controller.
 func installed(t *testing.T) []rbacv1.PolicyRule {
 	t.Helper()
 	text, err := os.ReadFile("../../images/install.yaml")

@@ -12,9 +12,9 @@ import (
 	"github.com/musterhq/muster/agent/settings"
 )
 
-// TestFirstFailureOfMembers: without a launcher, too, firstFailure has the last words of the
-// process that failed first, whichever member's end is seen first; and a member that was
-// taken away is the cause, not "told to stop".
+// TestFirstFailureOfMembers: without a launcher, firstFailure also has the last words of the
+// process that failed first, in whichever order the members' ends arrive. A lost member is the
+// cause, not "told to stop".
 func TestFirstFailureOfMembers(t *testing.T) {
 	const trace = "step 7\nTraceback (most recent call last):\nValueError: no data"
 	job := aJob(t, "join")
@@ -54,8 +54,8 @@ func TestFirstFailureOfMembers(t *testing.T) {
 	}
 }
 
-// TestMembersAreToldTheirGrace: a member asks no API server, so its pod tells it how long
-// its processes have; what the user says in the template counts instead.
+// TestMembersAreToldTheirGrace: a member does not use the API server, so its pod has a variable
+// with the grace of its processes. A value in the user's template takes precedence.
 func TestMembersAreToldTheirGrace(t *testing.T) {
 	grace := func(job string, change func(*corev1.PodSpec)) (values []string) {
 		b := aBuilder(aJob(t, job))

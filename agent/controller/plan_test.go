@@ -12,10 +12,10 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// outcome is what a test wants to see of a look at a job.
+// outcome is the expected result of one reconcile.
 type outcome struct {
 	create, remove, record []string
-	verdict                string // reason of the end, "" while it goes on
+	verdict                string // reason of the end, "" while it runs
 	phase, reason          string
 }
 
@@ -154,14 +154,15 @@ func TestLook(t *testing.T) {
 
 func hasLaunched(job *v1alpha1.LaunchJob) bool { return len(job.Status.Conditions) > 0 }
 
-// TestQuickJobWasLaunched: a job may be over before anybody has seen it run.
-// TestLostBeforeTheLaunch: a job that has no restart, and was not launched yet, gets its worker back.
+// TestLostBeforeTheLaunch: a job without restarts that was not launched yet gets a lost worker
+// back.
 func TestLostBeforeTheLaunch(t *testing.T) {
 	job := aJob(t, "mpi")
 	job.Spec.RestartPolicy = nil
 	require.Equal(t, []string{"pi-worker-1"}, look(job, aPod(job, "pi-launcher"), aPod(job, "pi-worker-0")).create)
 }
 
+// TestQuickJobWasLaunched: a job may end before the controller has seen it run.
 func TestQuickJobWasLaunched(t *testing.T) {
 	job := aJob(t, "mpi")
 	for code, want := range map[int32]bool{0: true, 3: false} {
@@ -207,10 +208,10 @@ func TestCleaning(t *testing.T) {
 	require.Equal(t, 14*time.Second, s.look)
 }
 
-// TestLogsStay checks that a pod whose own container has ended keeps its log while the kubelet stops its
-// sidecars. An ordinary container, which nobody stops, does not hold the node.
+// TestLogsStay: a pod whose own container has ended keeps its log while the kubelet stops its
+// sidecars. An ordinary container, which the kubelet does not stop, must not occupy the node.
 func TestLogsStay(t *testing.T) {
-	native := func(p *corev1.Pod) { // the kubelet stops it, within its grace period
+	native := func(p *corev1.Pod) { // the kubelet stops it within its grace period
 		p.Status.Phase = corev1.PodRunning
 		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "proxy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 	}
@@ -243,8 +244,8 @@ func TestLogsStay(t *testing.T) {
 	}
 }
 
-// TestInitContainerFailed: a pod whose own container never started has a cause too,
-// and it is the job's message.
+// TestInitContainerFailed: a pod whose own container never started has a cause too, which is the
+// job's message.
 func TestInitContainerFailed(t *testing.T) {
 	pod := aPod(aJob(t, "mpi"), "pi-launcher")
 	pod.Spec.InitContainers = []corev1.Container{{Name: "code-sync"}}

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// asked gives a running launcher the answer of its probe: well, or not since so long.
+// asked sets the result of a running launcher's probe: success, or failure since that time.
 func asked(well bool, since time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		c := &p.Status.ContainerStatuses[0]
@@ -26,8 +26,8 @@ func asked(well bool, since time.Duration) func(*corev1.Pod) {
 	}
 }
 
-// TestWhatTheLauncherReports: a hang, a stall or a restart stands in the conditions while it
-// lasts, and is one Warning event; without the right to read events it is less exact.
+// TestWhatTheLauncherReports: a hang, a stall or a restart is in the conditions while it lasts, and
+// is one Warning event. Without the right to read events the report is less exact.
 func TestWhatTheLauncherReports(t *testing.T) {
 	const hang, again, ready = "mpirun seems to hang: for 600 s nothing was printed", "attempt 2 of 3: rank 1 was killed by SIGKILL", "agent: ready: "
 	for name, tc := range map[string]struct {
@@ -84,7 +84,8 @@ func TestWhatTheLauncherReports(t *testing.T) {
 	}
 }
 
-// TestTheLauncherIsAsked where it may have something to report, and the user has no probe.
+// TestTheLauncherIsAsked: a launcher gets a probe if it may have something to report and the user
+// has set no probe.
 func TestTheLauncherIsAsked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.LaunchJob)

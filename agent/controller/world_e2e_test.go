@@ -24,13 +24,13 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// killEvery is the distance between the writes at which a controller is killed, if
-// MUSTER_KILL_EVERY does not say it: each life takes seconds here.
+// killEvery is the default distance between the writes at which a controller is killed
+// (MUSTER_KILL_EVERY). Each life takes seconds here.
 const killEvery = 19
 
-// newWorld is a namespace of the cluster of KUBECONFIG, which has the CRD, as an administrator and
-// as the controller sees it, whose rights are exactly those of install.yaml. Its pods are for a
-// scheduler that does not exist.
+// newWorld returns a namespace of the cluster in KUBECONFIG, which has the CRD. It returns clients
+// with the rights of an administrator, and with exactly those of the controller in install.yaml.
+// The scheduler of its pods does not exist.
 func newWorld(t *testing.T) (truth, mine client.WithWatch, key client.ObjectKey) {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -47,7 +47,7 @@ func newWorld(t *testing.T) (truth, mine client.WithWatch, key client.ObjectKey)
 	require.NoError(t, c.Create(ctx, namespace))
 	name := namespace.Name
 	t.Cleanup(func() { require.NoError(t, c.Delete(ctx, namespace)) })
-	// Pods need it, and a bare API server has nobody who makes it.
+	// Pods need it, and no controller creates it in a bare API server.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}}
 	require.NoError(t, client.IgnoreAlreadyExists(c.Create(ctx, account)))
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: installed(t)}
@@ -61,7 +61,7 @@ func newWorld(t *testing.T) (truth, mine client.WithWatch, key client.ObjectKey)
 	cfg = rest.CopyConfig(cfg)
 	cfg.Impersonate.UserName = "system:serviceaccount:" + name + ":muster-controller"
 	mine = clientOf(t, cfg, s)
-	require.Eventually(t, func() bool { // the authorizer hears of the binding
+	require.Eventually(t, func() bool { // the authorizer needs a moment to load the binding
 		return mine.List(ctx, &v1alpha1.LaunchJobList{}, client.InNamespace(name)) == nil
 	}, 10*time.Second, 20*time.Millisecond)
 	return c, mine, client.ObjectKey{Namespace: name, Name: "pi"}
@@ -77,8 +77,8 @@ func clientOf(t *testing.T, cfg *rest.Config, s *runtime.Scheme) client.WithWatc
 	return c
 }
 
-// alone sends the controller that may be installed away while the test lasts: it would
-// do what the one that was killed has left.
+// alone scales down an installed controller while the test runs. It would do what the killed
+// controller has left.
 func alone(t *testing.T, c client.Client) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

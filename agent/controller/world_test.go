@@ -23,20 +23,20 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// killEvery is the distance between the writes at which a controller is killed, if
-// MUSTER_KILL_EVERY does not say it.
+// killEvery is the default distance between the writes at which a controller is killed
+// (MUSTER_KILL_EVERY).
 const killEvery = 19
 
-// newWorld is an API server in memory, as an administrator and as the controller sees it; with the
-// tag e2e it is a real one.
+// newWorld returns an API server in memory, as seen by an administrator and by the controller. With
+// the tag e2e it is a real one.
 func newWorld(t *testing.T) (truth, mine client.WithWatch, key client.ObjectKey) {
 	t.Helper()
 	truth = fake.NewClientBuilder().WithScheme(testScheme(t)).WithStatusSubresource(&v1alpha1.LaunchJob{}, &corev1.Pod{}).Build()
 	return truth, limited(t, truth), client.ObjectKey{Namespace: "hpc", Name: "pi"}
 }
 
-// limited is a client that refuses what install.yaml gives the controller no right to, and looks at
-// names in a dry run.
+// limited returns a client that has only the rights of install.yaml, and that checks names in a dry
+// run.
 func limited(t *testing.T, truth client.WithWatch) client.WithWatch {
 	rules := installed(t)
 	may := func(verb string, o runtime.Object, sub string) error {
