@@ -21,7 +21,7 @@ func TestUnknownVariable(t *testing.T) {
 		{"MUSTER_=4", "MUSTER_: ", "unset it"},
 		{"MUSTER_WROKERS=", "", ""},
 		{"MUSTERED=4 MY_MUSTER_X=4", "", ""},
-		// a Service muster-db, as kubelets tell of it
+		// variables that kubelets set for a Service muster-db
 		{"MUSTER_DB_SERVICE_HOST=10.96.0.7 MUSTER_DB_SERVICE_PORT=80 MUSTER_DB_SERVICE_PORT_HTTP=80 MUSTER_DB_PORT=tcp://10.96.0.7:80 MUSTER_DB_PORT_80_TCP=tcp://10.96.0.7:80 MUSTER_DB_PORT_80_TCP_ADDR=10.96.0.7", "", ""},
 		{"MUSTER_SERVICE_HOST=10.96.0.7 MUSTER_SERVICE_PORT=80 MUSTER_PORT=tcp://10.96.0.7:80 MUSTER_PORT_80_TCP_PROTO=tcp", "", ""},
 		{"MUSTER_DB_SERVICE_HOST=10.96.0.7 MUSTER_DB_NAME=x", "MUSTER_DB_NAME: ", "unset it"},
