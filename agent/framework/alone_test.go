@@ -27,8 +27,7 @@ except SystemExit as e:
     print(e)
 `
 
-// A torchrun that a script hides, and whose options keep it to its own worker, is refused
-// on several workers.
+// A torchrun that a script hides fails on several workers if its options keep it to its own worker.
 func TestHiddenTorchrunIsRefused(t *testing.T) {
 	launch, err := framework.Torch{}.Prepare(contract.Cluster(2, 1, []string{"bash", "run.sh"}))
 	require.NoError(t, err)
@@ -46,7 +45,7 @@ func TestHiddenTorchrunIsRefused(t *testing.T) {
 		{"'c10d'", "'localhost:0'", "2", false, true},
 		{"'c10d'", "'localhost:0'", "2", true, true},
 		{"'c10d'", "'localhost:29400'", "2", false, true},
-		{"'c10d'", "'localhost:29400'", "2", true, false}, // all of a fake run are there
+		{"'c10d'", "'localhost:29400'", "2", true, false}, // all workers of a fake run are on this machine
 		{"'static'", "'127.0.0.1:29500'", "1", false, true},
 	} {
 		env := variables(launch.Processes[1].Env)
@@ -62,7 +61,7 @@ func TestHiddenTorchrunIsRefused(t *testing.T) {
 		}
 	}
 	env := variables(launch.Processes[1].Env)
-	env["PET_NNODES"] = "1" // the user's own
+	env["PET_NNODES"] = "1" // set by the user
 	require.Equal(t, "launched 1\n", run(t, files, torch, env, "BACKEND, ENDPOINT, NODES = 'c10d', 'localhost:0', 1"+start))
 	other := tree(t, map[string]string{"torch/__init__.py": "", "torch/distributed/__init__.py": "", "torch/distributed/launcher/__init__.py": "",
 		"torch/distributed/launcher/api.py": "x = 1"})

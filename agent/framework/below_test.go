@@ -86,7 +86,7 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-// What is read is a file, and no pipe: that could be read only once.
+// Scripts reads files and no pipes, because a pipe can be read only once.
 func TestScripts(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("text"), 0o644))
@@ -114,7 +114,7 @@ func TestLauncherIn(t *testing.T) {
 	}
 }
 
-// TestLoneIn: a torchrun that runs, and trains alone.
+// TestLoneIn: a running torchrun that trains alone.
 func TestLoneIn(t *testing.T) {
 	told, untold := []string{"A=1", "PET_NNODES=2"}, []string{"A=1"}
 	for _, c := range []struct {
@@ -139,8 +139,8 @@ func TestLoneIn(t *testing.T) {
 	}
 }
 
-// TestTorchBelow: a torchrun behind a script gets the same variables as one that is the command.
-// A script is refused if an option makes each worker a job of its own.
+// TestTorchBelow: a torchrun behind a script gets the same variables as one that is the command. A
+// script is an error if an option makes each worker a separate job.
 func TestTorchBelow(t *testing.T) {
 	prepare := func(c Cluster) (string, error) {
 		c.Command = []string{"bash", "-c", "..."}

@@ -35,8 +35,8 @@ func TestSharedCores(t *testing.T) {
 	}
 }
 
-// Whatever stands in a CPU list, reading it ends, and a list shares cores with
-// itself unless it cannot be read, which counts as sharing.
+// Whatever a CPU list contains, parsing it ends. A list shares cores with itself, and so does a
+// list that cannot be parsed.
 func FuzzSharedCores(f *testing.F) {
 	for _, seed := range []string{"0-3,8", "", ",", "-", "3-1", "99999999999", "0-2147483647"} {
 		f.Add(seed)

@@ -12,8 +12,8 @@ import (
 // processes of the role, and "ROLE:INDEX" is one process. A named role decides even if it normally
 // serves.
 //
-// It returns an error for a rule other than auto if the command runs in the launcher, whose exit
-// code decides, and for a role or index that the launch does not have.
+// If the command runs in the launcher, its exit code decides, so a rule other than auto is an
+// error. So is a role or index that the launch does not have.
 func Decide(launch Launch, rule string) (Launch, error) {
 	if rule == "" || rule == Auto {
 		return launch, nil

@@ -53,7 +53,7 @@ func TestDecide(t *testing.T) {
 	require.False(t, elastic.Any)
 }
 
-// What each framework's roles mean for the job, without a rule of the user's.
+// The meaning of each framework's roles for the job, without a rule of the user's.
 func TestWhoDecides(t *testing.T) {
 	for name, tc := range map[string]struct {
 		framework Framework

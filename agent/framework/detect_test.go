@@ -50,7 +50,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// Options of ours go behind the launcher's own words, and none is doubled.
+// Our options come after the launcher's own words, and none occurs twice.
 func TestOptionsGoBehindTheLauncher(t *testing.T) {
 	c := pods()
 	c.Port = 7000

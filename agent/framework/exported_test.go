@@ -12,8 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// Whatever a process is given is in the list, and the list has nothing that no
-// framework sets.
+// Every variable that a framework sets is in the list, and the list has no other.
 func TestExported(t *testing.T) {
 	list := framework.Exported()
 	each(t, func(t *testing.T, _ framework.Cluster, l framework.Launch) {

@@ -43,7 +43,7 @@ func masterLast(workers int) string {
 	return fmt.Sprintf("worker=%d,master=1", workers-1)
 }
 
-// serversFirst leaves no worker that trains where there is only one.
+// serversFirst uses no training worker if there is only one worker.
 func serversFirst(workers int) string {
 	if workers == 1 {
 		return "ps=1"
@@ -99,15 +99,15 @@ func variants() map[string]variant {
 	}
 }
 
-// oneAddress puts all workers on one node, with its network.
+// oneAddress puts all workers on one node, with its host network.
 func oneAddress(c *framework.Cluster) {
 	for i := range c.Workers {
 		c.Workers[i].IP, c.Workers[i].Host = c.Workers[0].IP, c.Workers[0].Host
 	}
 }
 
-// prepare runs a variant; without -update a variant that cannot be had for a
-// number of workers has its sentence in the golden file.
+// prepare runs a variant. If the variant is not possible for a number of workers, its error is in
+// the golden file.
 func (v variant) prepare(t *testing.T, workers, procs int) (framework.Cluster, framework.Launch, error) {
 	c := contract.Cluster(workers, procs, v.command)
 	if v.roles != nil {
@@ -124,8 +124,8 @@ func (v variant) prepare(t *testing.T, workers, procs int) (framework.Cluster, f
 	return c, l, err
 }
 
-// each runs check for every variant with 1, 2 and 3 workers of 1, 2 and 8
-// processes, and wants at least one of them to be had.
+// each runs check for every variant with 1, 2 and 3 workers of 1, 2 and 8 processes. At least one
+// combination of each variant must be possible.
 func each(t *testing.T, check func(t *testing.T, c framework.Cluster, l framework.Launch)) {
 	for name, v := range variants() {
 		t.Run(name, func(t *testing.T) {
@@ -167,8 +167,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// write shows a launch; of each process after the first, what differs from the
-// one before it.
+// write prints a launch. For each process after the first it prints only the differences from the
+// previous one.
 func write(text *strings.Builder, l framework.Launch) {
 	if l.Any {
 		text.WriteString("the first that ends well decides\n")

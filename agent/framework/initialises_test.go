@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestScriptsThatMakeAGroup: which commands are known to have a Python script that makes a
-// process group.
+// TestScriptsThatMakeAGroup: which commands have a Python script that creates a process group.
 func TestScriptsThatMakeAGroup(t *testing.T) {
 	files := map[string]string{
 		"train.py":      "import torch.distributed as dist\ndist.init_process_group('gloo')\n",
@@ -32,7 +31,7 @@ func TestScriptsThatMakeAGroup(t *testing.T) {
 		{[]string{"python", "train.py"}, "torch"},
 		{[]string{"python3.11", "-u", "train.py", "--epochs", "3"}, "torch"},
 		{[]string{"env", "A=1", "python3", "train.py"}, "torch"},
-		{[]string{"./train.py"}, ""}, // not there under that name
+		{[]string{"./train.py"}, ""}, // no file has that name
 		{[]string{"train.py"}, "torch"},
 		{[]string{"exe"}, "torch"},
 		{[]string{"python", "-m", "pkg.train"}, "torch"},

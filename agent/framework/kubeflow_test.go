@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kfGolden is a file of testdata/kubeflow; test/lab/kubeflow/golden says what is in it.
+// kfGolden is a file of testdata/kubeflow; test/lab/kubeflow/golden describes its content.
 type kfGolden struct {
 	Kind, Job, Namespace, Refused string
 	Spec                          struct {
@@ -61,7 +61,7 @@ func kfFiles(t *testing.T) map[string]kfGolden {
 	return all
 }
 
-// framework is the file's job as --compat has it.
+// framework returns the Kubeflow for the job of the file, as with --compat.
 func (g kfGolden) framework() Kubeflow {
 	k := Kubeflow{Kind: g.Kind, NprocPerNode: g.Spec.NprocPerNode, Sparse: g.Spec.EnableDynamicWorker, ClusterDomain: g.Spec.ClusterDomain}
 	if e := g.Spec.ElasticPolicy; e != nil {
@@ -73,7 +73,7 @@ func (g kfGolden) framework() Kubeflow {
 	return k
 }
 
-// cluster has a worker for each replica but an MPIJob's launcher.
+// cluster returns a cluster with a worker for each replica, except the launcher of an MPIJob.
 func (g kfGolden) cluster() Cluster {
 	c := Cluster{
 		Job: g.Job, Namespace: g.Namespace, Port: 29500, Agent: "/muster/agent", Hostfile: "/etc/mpi/hostfile",
@@ -104,7 +104,7 @@ func kfPairs(vars []Var) []string {
 	return list
 }
 
-// kubelet fills in what the kubelet does.
+// kubelet expands references like the kubelet.
 func kubelet(env []string, ip string) []string {
 	list := []string{}
 	for _, v := range env {
@@ -113,8 +113,8 @@ func kubelet(env []string, ip string) []string {
 	return list
 }
 
-// TestKubeflowGolden: what the operator's code gave each pod is given to each
-// worker, names, values and order, by given roles and by names alone.
+// TestKubeflowGolden: each worker gets what the operator's code gave each pod, with the same names,
+// values and order. It tests given roles, and roles from names.
 func TestKubeflowGolden(t *testing.T) {
 	for name, g := range kfFiles(t) {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestKubeflowGolden(t *testing.T) {
 			for i, c := range clusters {
 				k := g.framework()
 				if c.Procs > 0 && g.Kind == "PyTorchJob" {
-					k.NprocPerNode = "" // the cluster says it
+					k.NprocPerNode = "" // it comes from the cluster
 				}
 				g.holds(t, k, c, fmt.Sprintf("cluster %d", i))
 			}
@@ -179,14 +179,14 @@ func (g kfGolden) holds(t *testing.T, k Kubeflow, c Cluster, which string) {
 	}
 }
 
-// kfTheirs are the variables of an MPIJob that the operator set; the others are for
-// MPIs that it did not know.
+// kfTheirs returns the variables of an MPIJob that the operator set. The others are for MPIs that
+// it did not know.
 func kfTheirs(env []Var) []Var {
 	return slices.DeleteFunc(slices.Clone(env), func(v Var) bool { return !strings.HasPrefix(v.Why, "kubeflow-v1: ") })
 }
 
-// TestKubeflowMPI: every MPI finds the workers under --compat too, also where nobody
-// may write to /etc/mpi.
+// TestKubeflowMPI: every MPI also finds the workers with --compat, even if /etc/mpi is not
+// writable.
 func TestKubeflowMPI(t *testing.T) {
 	for hostfile, want := range map[string]string{"/etc/mpi/hostfile": "/etc/mpi/hostfile", "/run/m/hostfile": "/run/m/hostfile"} {
 		c := kfJobOf(t, "worker=2", 2)
@@ -208,9 +208,9 @@ func TestKubeflowMPI(t *testing.T) {
 	}
 }
 
-// TestKubeflowSidecars: in the operator's own files a second container has the
-// same variables, except a TFJob's and an MPIJob's. Muster starts one process
-// in each pod and has no say in the others.
+// TestKubeflowSidecars: in the operator's own files a second container has the same variables,
+// except for a TFJob and an MPIJob. Muster starts one process in each pod and cannot change the
+// other containers.
 func TestKubeflowSidecars(t *testing.T) {
 	seen := 0
 	for name, g := range kfFiles(t) {
@@ -230,7 +230,7 @@ func TestKubeflowSidecars(t *testing.T) {
 	require.Equal(t, len(kfKinds()), seen)
 }
 
-// kfJobOf is a job with these roles on as many workers.
+// kfJobOf returns a job with these roles on that many workers.
 func kfJobOf(t *testing.T, roles string, workers int) Cluster {
 	parsed, err := ParseRoles(roles, workers)
 	require.NoError(t, err)
@@ -244,7 +244,7 @@ func kfJobOf(t *testing.T, roles string, workers int) Cluster {
 	return c
 }
 
-// TestKubeflowRolesByName: a worker without a role has the one of its name.
+// TestKubeflowRolesByName: a worker without a role has the role in its name.
 func TestKubeflowRolesByName(t *testing.T) {
 	c := kfJobOf(t, "worker=6", 6)
 	for i, name := range []string{"train-ps-0", "ps-1", "train-tester-0", "train-chief-x", "my-train-ps-7", "train"} {
@@ -293,8 +293,8 @@ func TestKubeflowSuccess(t *testing.T) {
 	}
 }
 
-// TestKubeflowElasticCluster: an elastic run without a policy of its own has one
-// from the cluster's least number of workers.
+// TestKubeflowElasticCluster: an elastic run without a policy gets one from the cluster's minimum
+// number of workers.
 func TestKubeflowElasticCluster(t *testing.T) {
 	c := kfJobOf(t, "worker=3", 3)
 	c.LeastWorkers, c.Procs = 1, 8

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// LightGBM looks for its own entry among the addresses of its interfaces, and
-// loopback has 127.0.0.1 alone: fake workers differ by their ports.
+// LightGBM looks for its own entry among the addresses of its interfaces, and loopback has only
+// 127.0.0.1. So fake workers differ by their ports.
 func TestFakeWorkersOfLightGBM(t *testing.T) {
 	c := Cluster{Fake: true, Port: 30000, Command: []string{"python3", "t.py"}}
 	for i := range 2 {

@@ -72,7 +72,7 @@ func TestLooksSecret(t *testing.T) {
 	}
 }
 
-// No variable of ours may be masked: people need to see what was set.
+// None of our variables may be masked, because users must see what was set.
 func TestOurNamesAreNoSecrets(t *testing.T) {
 	cluster := pods()
 	cluster.Fake, cluster.Root, cluster.Home = true, true, "/h"

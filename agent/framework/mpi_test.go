@@ -59,7 +59,7 @@ var podEnv = []string{
 	"I_MPI_HYDRA_IFACE=eth0",
 }
 
-// The whole environment of a job in pods, in order.
+// The complete environment of a job in pods, in order.
 func TestPrepareForPods(t *testing.T) {
 	launch, err := MPI{}.Prepare(pods())
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestPrepareForPods(t *testing.T) {
 	require.Empty(t, launch.Warnings)
 }
 
-// What each fact about the cluster adds to that, and takes away.
+// What each fact about the cluster adds to that environment or removes from it.
 func TestPrepareDifferences(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change         func(*Cluster)
@@ -138,8 +138,7 @@ func TestPrepareDifferences(t *testing.T) {
 	}
 }
 
-// Waiting ranks of fake workers yield when there are more ranks than processors, and
-// only then.
+// Waiting ranks of fake workers yield if, and only if, there are more ranks than processors.
 func TestYieldWhenOversubscribed(t *testing.T) {
 	for _, tc := range []struct {
 		slots                []int
@@ -183,8 +182,7 @@ func without(list, drop []string) []string {
 	return out
 }
 
-// Every variable is set once, says why, and no fact about a cluster is written
-// into the cluster it was given.
+// Every variable is set once and has a reason. The given cluster is not changed.
 func TestPrepareNamesAreUniqueAndExplained(t *testing.T) {
 	cluster := pods()
 	cluster.Fake, cluster.Root, cluster.SharedCores, cluster.Home = true, true, true, "/h"

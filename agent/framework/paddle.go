@@ -6,8 +6,8 @@ import (
 )
 
 // Paddle prepares PaddlePaddle in one of three forms: the script in Procs processes on each worker,
-// its launcher (`python -m paddle.distributed.launch`) once on each worker, or, if a worker has the
-// role ps or server, the parameter servers of fleet.
+// or its launcher (`python -m paddle.distributed.launch`) once on each worker. If a worker has the
+// role ps or server, it prepares the parameter servers of fleet.
 //
 // The launcher and the script give different meanings to the same names (PADDLE_MASTER,
 // PADDLE_RANK), so each gets only its own set. MASTER_ADDR and MASTER_PORT override both in some

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestProbesAreKnown: which lines ask a worker for something, and which are its work.
+// TestProbesAreKnown: which lines query a worker, and which are its work.
 func TestProbesAreKnown(t *testing.T) {
 	for line, want := range map[string]bool{
 		"true":                                    true, // horovodrun, five times
@@ -74,7 +74,7 @@ func TestStartersAreKnown(t *testing.T) {
 	require.False(t, IsProgram([]string{"bash", "-c", "pdsh"}, "pdsh"))
 }
 
-// TestLaunchersOfOneStart: which commands end well only if all the ranks that they start do.
+// TestLaunchersOfOneStart: which commands succeed only if all the ranks that they start succeed.
 func TestLaunchersOfOneStart(t *testing.T) {
 	read := func(path string) string { return map[string]string{"run.sh": "torchrun x.py | tee log"}[path] }
 	for _, tc := range []struct {

@@ -26,7 +26,7 @@ func variables(env []framework.Var) map[string]string {
 	return m
 }
 
-// What every variant returns is in order, by the judge of plugins.
+// Every launch is valid by the same check as those of plugins.
 func TestLaunchesAreValid(t *testing.T) {
 	each(t, func(t *testing.T, c framework.Cluster, l framework.Launch) {
 		require.NoError(t, framework.Validate(l, c))
@@ -43,8 +43,8 @@ func TestLaunchesAreValid(t *testing.T) {
 	})
 }
 
-// The pairs that frameworks read agree with each other: ranks are 0 to n-1 and n
-// is what every process is told, under each framework's own names.
+// The variables that frameworks read agree with each other: ranks are 0 to n-1, and every process
+// is told n, under the names of each framework.
 func TestRanksAgree(t *testing.T) {
 	pairs := map[string]string{
 		"RANK": "WORLD_SIZE", "LOCAL_RANK": "LOCAL_WORLD_SIZE", "GROUP_RANK": "GROUP_WORLD_SIZE",
@@ -92,7 +92,7 @@ func TestRanksAgree(t *testing.T) {
 	}
 }
 
-// listening are the variables with an endpoint, or a port, of the process's own.
+// listening returns the variables with an endpoint or port of the process itself.
 func listening(c framework.Cluster, p framework.Process) []string {
 	env := variables(p.Env)
 	address := c.Workers[p.Worker].IP
@@ -127,9 +127,8 @@ func listening(c framework.Cluster, p framework.Process) []string {
 	return own
 }
 
-// No two processes listen at one address and port, also where workers share the
-// host's network, and the meeting place is another one still; all within the
-// attempt's ports.
+// No two processes listen on one address and port, even if workers share the host network. The
+// meeting point is another port. All ports belong to the attempt.
 func TestPortsDiffer(t *testing.T) {
 	listeners := 0
 	check := func(t *testing.T, c framework.Cluster, l framework.Launch) {
@@ -173,11 +172,11 @@ func must(t *testing.T, endpoint string) netip.AddrPort {
 	return ap
 }
 
-// endpoints are address:port pairs, in brackets where the address is IPv6.
+// endpoints matches address:port; an IPv6 address is in brackets.
 var endpoints = regexp.MustCompile(`(\d+\.\d+\.\d+\.\d+|\[[0-9a-f:]+\]):(\d+)`)
 
-// Every host with a port in a variable is a worker's address, and every port is
-// one of the attempt's.
+// Every host with a port in a variable is a worker's address, and every port belongs to the
+// attempt.
 func TestHostsAreWorkers(t *testing.T) {
 	found := 0
 	each(t, func(t *testing.T, c framework.Cluster, l framework.Launch) {
@@ -205,7 +204,7 @@ func TestHostsAreWorkers(t *testing.T) {
 	require.Greater(t, found, 100)
 }
 
-// Another attempt has other ports: the old ones cannot be bound for a minute.
+// Another attempt has other ports, because the old ones cannot be bound for a minute.
 func TestAttemptsShareNoPort(t *testing.T) {
 	for name, v := range variants() {
 		_, first, err := v.prepare(t, 3, 2)

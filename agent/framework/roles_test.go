@@ -52,7 +52,7 @@ func FuzzParseRoles(f *testing.F) {
 	})
 }
 
-// What a framework cannot use is refused in a sentence that names it.
+// The error for what a framework cannot use names it.
 func TestPrepareOnWorkersRefuses(t *testing.T) {
 	all := []Framework{Plain{}, Torch{}, TensorFlow{}, JAX{}, Paddle{}, XGBoost{}, LightGBM{}, MXNet{}, Ray{}, DeepSpeed{}}
 	for want, change := range map[string]func(*Cluster){
@@ -104,8 +104,8 @@ func TestPrepareOnWorkersRefuses(t *testing.T) {
 	}
 }
 
-// A framework without elastic runs of its own is launched as ever: the group is
-// started again when its workers change.
+// A framework without elastic runs of its own is launched as usual: the group restarts when its
+// workers change.
 func TestElasticByRestart(t *testing.T) {
 	for _, f := range []Framework{Plain{}, Torch{}, TensorFlow{}, JAX{}, Paddle{}, XGBoost{}, LightGBM{}, MXNet{}, Ray{}} {
 		c := onWorkers(t, 4, "")
@@ -119,8 +119,7 @@ func TestElasticByRestart(t *testing.T) {
 	}
 }
 
-// The store of an elastic torchrun stays where it is when a worker comes that
-// stands before it.
+// The store of an elastic torchrun does not move when a lower rank joins.
 func TestTorchrunStore(t *testing.T) {
 	c := onWorkers(t, 3, "")
 	c.Command, c.LeastWorkers, c.MostWorkers, c.Store = []string{"torchrun", "t.py"}, 2, 5, 1

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Fake workers have addresses of one machine, and servers that listen at any
-// address would meet; workers with addresses of their own may use the same port.
+// Fake workers share one machine, so servers that listen on any address would conflict. Workers
+// with their own addresses may use the same port.
 func TestFakeWorkersHavePortsOfTheirOwn(t *testing.T) {
 	workers := []Node{{Name: "a", IP: "127.0.0.2"}, {Name: "b", IP: "127.0.0.3"}, {Name: "c", IP: "127.0.0.4"}}
 	for _, fake := range []bool{false, true} {

@@ -13,9 +13,8 @@ import (
 	"github.com/musterhq/muster/agent/framework/contract"
 )
 
-// standIn has the shape of jax/_src/clusters: a base class that keeps a list of
-// those that derive from it, and one that fails as the detection of Kubernetes
-// does in a pod without a token.
+// standIn has the shape of jax/_src/clusters: a base class that lists its subclasses, and one
+// subclass that fails like the detection of Kubernetes in a pod without a token.
 const standIn = `
 class ClusterEnv:
     _cluster_types = []
@@ -38,7 +37,7 @@ print(e.name, e.get_coordinator_address(timeout_secs=1, override_coordinator_por
 print(e.get_coordinator_address(timeout_secs=1, override_coordinator_port="7"), len(ClusterEnv._cluster_types))
 `
 
-// tree writes files below a new directory.
+// tree writes files into a new directory.
 func tree(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
@@ -49,7 +48,8 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// jaxProcess is rank 1 of two on one worker, and the directory with its files.
+// jaxProcess returns the environment of rank 1 of two on one worker, and the directory with its
+// files.
 func jaxProcess(t *testing.T) (files string, env map[string]string) {
 	launch, err := framework.JAX{}.Prepare(contract.Cluster(1, 2, python()))
 	require.NoError(t, err)
@@ -60,8 +60,8 @@ func jaxProcess(t *testing.T) (files string, env map[string]string) {
 	return tree(t, text), variables(launch.Processes[1].Env)
 }
 
-// run has Python run a script with the environment of a launch; path comes
-// behind ours in PYTHONPATH, as Merge puts it.
+// run makes Python run a script with the environment of a launch. path comes after ours in
+// PYTHONPATH, like in Merge.
 func run(t *testing.T, files, path string, env map[string]string, script string) string {
 	cmd := exec.Command("python3", "-c", script)
 	cmd.Env = []string{"PYTHONDONTWRITEBYTECODE=1", "PATH=" + os.Getenv("PATH"), "PYTHONPATH=" + strings.ReplaceAll(env["PYTHONPATH"], framework.FilesDir, files) + ":" + path}
@@ -84,8 +84,8 @@ func TestJAXFindsTheJob(t *testing.T) {
 	require.Contains(t, run(t, files, jax, env, detect), "muster 198.18.0.10:29500 2 1 None\n")
 }
 
-// A jax of another shape, a program without jax and a process that was not told
-// of the job run as they would without us.
+// Three processes run as they would without us: one with a jax of another shape, one without jax,
+// and one without the variables of the job.
 func TestJAXOfAnotherShapeIsLeftAlone(t *testing.T) {
 	files, env := jaxProcess(t)
 	for name, clusters := range map[string]string{
@@ -104,8 +104,7 @@ func TestJAXOfAnotherShapeIsLeftAlone(t *testing.T) {
 	require.Equal(t, "[]\n", run(t, files, "", map[string]string{"PYTHONPATH": env["PYTHONPATH"]}, hooks))
 }
 
-// The image's own sitecustomize runs, under its own name, and its faults are its
-// own.
+// The image's own sitecustomize runs under its own name, and its errors are its own.
 func TestTheImagesSitecustomizeRuns(t *testing.T) {
 	files, env := jaxProcess(t)
 	theirs := tree(t, map[string]string{"sitecustomize.py": "import sys\nprint('theirs', __name__, sys.modules[__name__].__file__ == __file__)"})
@@ -118,8 +117,8 @@ func TestTheImagesSitecustomizeRuns(t *testing.T) {
 	require.Contains(t, out, "muster 198.18.0.10:29500 2 1 1\n")
 }
 
-// A job within a job has the module twice; an empty word in PYTHONPATH is the
-// directory of the program.
+// A job within a job has the module twice. An empty entry in PYTHONPATH is the directory of the
+// program.
 func TestTwoCopies(t *testing.T) {
 	files, env := jaxProcess(t)
 	again, _ := jaxProcess(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sound is a Launch of two workers with two ranks each, and a server.
+// sound returns a Launch of two workers with two ranks each, and a server.
 func sound() (Launch, Cluster) {
 	l := Launch{
 		Env:      []Var{{Name: "A", Value: "1", Why: "because"}},

@@ -50,7 +50,7 @@ func exampleCluster() framework.Cluster {
 	}
 }
 
-// The bytes are a protocol: programs that nobody builds anew read them.
+// The bytes are a protocol: programs that are never built again read them.
 func TestWire(t *testing.T) {
 	c := exampleCluster()
 	question, err := ask(c)
@@ -67,8 +67,8 @@ func TestWire(t *testing.T) {
 	example(t, "answer.json", text, new(answer), &answer{Launch: &launch})
 }
 
-// example wants the file to hold what is meant today, by the names of then:
-// fields may be added, none may go or be called otherwise.
+// example requires that the file has the current meaning under its original names. Fields may be
+// added, but not removed or renamed.
 func example(t *testing.T, name string, text []byte, into, want any) {
 	path := filepath.Join("testdata", name)
 	if *update {
@@ -85,7 +85,7 @@ func example(t *testing.T, name string, text []byte, into, want any) {
 	require.Equal(t, want, into)
 }
 
-// A plugin of today's bytes is understood by a launcher of tomorrow's fields.
+// A launcher with fields of the future understands the bytes of today's plugins.
 func TestUnknownFieldsAreIgnored(t *testing.T) {
 	c := contract.Cluster(1, 1, nil)
 	l, err := read([]byte(`{"Launch":{"Processes":[{"Worker":0,"Rank":0,"New":1}],"Newer":{}},"Newest":[]}`), c)
