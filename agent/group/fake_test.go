@@ -11,24 +11,24 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// act is what a pretended process does.
+// act is the behavior of a simulated process.
 type act struct {
-	after  time.Duration // it ends by itself after that; 0: never
+	after  time.Duration // when it ends by itself; 0: never
 	code   int
 	signal syscall.Signal
 	lost   error
 	reason string
 	oom    int
-	// term is how long it takes to end when it is asked to; stubborn ones do not.
+	// term is how long it takes to end after a stop; stubborn processes do not end.
 	term     time.Duration
 	stubborn bool
 	mute     bool // its worker does not answer a stop
 	says     string
-	at       time.Duration // the worker's clock at its end, from the beginning; 0: it does not tell
-	refused  error         // by Open
+	at       time.Duration // time of its end by the worker's clock, since the start; 0: not reported
+	refused  error         // error of Open
 }
 
-// stage is the opener of one pretended process, and its session.
+// stage is the opener of one simulated process, and its session.
 type stage struct {
 	act
 	mu      sync.Mutex

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// cast makes a group of pretended processes; parts may be shorter than acts.
+// cast returns a group of simulated processes. parts may be shorter than acts.
 func cast(parts []framework.Part, acts ...act) (Config, []*stage) {
 	cfg := Config{Grace: 10 * time.Second, FailGrace: 5 * time.Second}
 	var stages []*stage
@@ -38,14 +38,14 @@ const (
 	serves  = framework.Serves
 )
 
-// Where a worker is taken away the rest has its whole grace: nothing is wrong, and
+// If a worker is being removed, the others get the full grace: the program is not at fault, and
 // there may be work to save.
 func TestGraceOfTheRest(t *testing.T) {
 	slow := act{term: 8 * time.Second}
 	for name, tc := range map[string]struct {
 		first act
 		calm  bool
-		code  int // of the slow one's end, by which it is known whether it was killed
+		code  int // of the slow one, which shows whether it was killed
 	}{
 		"a failure":                       {act{after: time.Second, code: 1}, false, 137},
 		"told to stop from outside":       {act{after: time.Second, reason: wire.ReasonPreempted}, false, 143},
@@ -72,7 +72,7 @@ func TestOutcomes(t *testing.T) {
 		any   bool
 		acts  []act
 		code  int
-		cause string // its sentence; "": none
+		cause string // sentence of the cause; "": none
 		other int
 		took  time.Duration
 	}{
@@ -160,8 +160,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// What serves is stopped after what works, neighbours of one role together, in
-// the members' order.
+// Serving processes are stopped after working ones, in the order of the members, adjacent members
+// of one role together.
 func TestStopInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, s := cast([]framework.Part{serves, works, works, serves, serves}, act{term: time.Second}, act{after: time.Second}, act{after: 2 * time.Second},
@@ -175,7 +175,7 @@ func TestStopInOrder(t *testing.T) {
 	})
 }
 
-// A failure ends the run within ten seconds, whoever ignores TERM.
+// A failure ends the run within ten seconds, even if processes ignore TERM.
 func TestFailureEndsSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, _ := cast([]framework.Part{works, works, serves, serves}, act{after: time.Second, code: 1}, act{stubborn: true}, act{stubborn: true}, act{stubborn: true})
@@ -187,7 +187,7 @@ func TestFailureEndsSoon(t *testing.T) {
 
 func TestSignals(t *testing.T) {
 	for name, tc := range map[string]struct {
-		signals []syscall.Signal // one a second
+		signals []syscall.Signal // one each second
 		took    time.Duration
 		graces  []time.Duration
 	}{
@@ -235,7 +235,7 @@ func TestContextEndsTheGroup(t *testing.T) {
 	})
 }
 
-// A worker whose link is down cannot be told: it is given up, by name.
+// A worker whose link is down cannot be told to stop: it is given up, by name.
 func TestGivesUpWhoCannotBeTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, _ := cast(nil, act{after: time.Second, code: 1}, act{mute: true})
@@ -248,7 +248,7 @@ func TestGivesUpWhoCannotBeTold(t *testing.T) {
 
 func TestAfter(t *testing.T) {
 	for name, tc := range map[string]struct {
-		listens time.Duration // when something does
+		listens time.Duration // when something listens
 		acts    []act
 		code    int
 		cause   string

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// joins makes one more member whose process acts so.
+// joins returns one more member whose process behaves like a.
 func joins(a act) (Member, *stage) {
 	s := newStage(a)
 	return Member{Label: "rank 9", Worker: "w-9", Opener: s}, s

@@ -13,12 +13,12 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// TestLeave: when a worker departs, the others are asked at once and once, its own processes
-// when these have ended, and its end is the cause.
+// TestLeave: when a worker departs, the others are asked immediately and once. Its own processes
+// are asked after these have ended. Its end is the cause.
 func TestLeave(t *testing.T) {
 	for name, tc := range map[string]struct {
 		parts   []framework.Part
-		first   act // of the worker that departs, after 1 s
+		first   act // of the departing worker, after 1 s
 		others  []act
 		own     time.Duration // when it is told; 0: never, it has ended
 		asked   []time.Duration
@@ -42,7 +42,7 @@ func TestLeave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tc.first.mute = true // its worker stops it by itself
+				tc.first.mute = true // its worker stops it itself
 				cfg, stages := cast(tc.parts, append([]act{tc.first}, tc.others...)...)
 				g := New(cfg)
 				began := time.Now()
@@ -50,7 +50,7 @@ func TestLeave(t *testing.T) {
 				go func() { done <- g.Run(t.Context()) }()
 				time.Sleep(time.Second)
 				g.Leave("w-0", 20*time.Second)
-				g.Leave("w-1", 20*time.Second) // the first is enough
+				g.Leave("w-1", 20*time.Second) // only the first call has an effect
 				r := <-done
 				require.Equal(t, tc.took, time.Since(began))
 				require.Equal(t, tc.code, r.Code)
@@ -71,8 +71,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestLastIsToldLast: what serves all others ends after them, however the group is stopped, within
-// what is left of the grace.
+// TestLastIsToldLast: the processes that serve all others end after them, however the group is
+// stopped, within the rest of the grace.
 func TestLastIsToldLast(t *testing.T) {
 	for name, tc := range map[string]struct {
 		acts []act

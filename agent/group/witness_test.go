@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The rest lives until it has been looked at, and no longer than the time for that.
+// The other processes live until they were examined, but no longer than the time for that.
 func TestTheRestIsStoppedAfterTheWitness(t *testing.T) {
 	for name, tc := range map[string]struct {
 		takes   time.Duration // 0: no witness
@@ -47,7 +47,7 @@ func TestTheRestIsStoppedAfterTheWitness(t *testing.T) {
 	}
 }
 
-// Where all have ended there is nobody to look at, and nothing to wait for.
+// If all processes have ended, there is nothing to examine and nothing to wait for.
 func TestNoWitnessForTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, _ := cast(nil, act{after: time.Second, code: 1}, act{after: 1100 * time.Millisecond, code: 1})
@@ -59,7 +59,7 @@ func TestNoWitnessForTheDead(t *testing.T) {
 	})
 }
 
-// A peer of the rank that gave up may end before it: both are told.
+// A peer of the rank that gave up may end before it: both are reported.
 func TestFailuresThatCameWithTheCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, _ := cast(nil, act{after: time.Second, code: 1, says: "the peer has gone\n"}, act{after: 1010 * time.Millisecond, code: 1, says: "timed out\n"}, act{})

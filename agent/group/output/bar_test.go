@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// progress writes each text to a tagged stream after its pause, and returns what
-// was shown before it was closed, and after.
+// progress writes each text to a tagged stream after its pause. It returns the output before and
+// after the stream was closed.
 func progress(t *testing.T, pause time.Duration, texts ...string) (before, after string) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -36,7 +36,7 @@ func progress(t *testing.T, pause time.Duration, texts ...string) (before, after
 	return before, after
 }
 
-// A state is shown when it comes, not when the bar has ended; and every byte is.
+// A state is shown when it arrives, not at the end of the bar, and no byte is lost.
 func TestProgressBar(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pause         time.Duration
@@ -61,7 +61,7 @@ func TestProgressBar(t *testing.T) {
 	}
 }
 
-// Ten states a second at most, however many come.
+// At most ten states are shown each second, however many arrive.
 func TestProgressBarIsBounded(t *testing.T) {
 	var texts []string
 	for i := range 2000 {
@@ -73,7 +73,7 @@ func TestProgressBarIsBounded(t *testing.T) {
 	require.Equal(t, strings.Join(texts[:1900], ""), strings.NewReplacer("\n0: ", "", "0: ", "").Replace(before)[:len(strings.Join(texts[:1900], ""))])
 }
 
-// A state that the timer could not show is the error of the next write.
+// If the timer could not show a state, the next write returns the error.
 func TestProgressBarUnwritable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		place := &turning{}

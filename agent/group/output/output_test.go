@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// show writes each text to the stdout of the process of that number.
+// show writes each text to the stdout of the process with that number.
 func show(t *testing.T, cfg Config, ranks []int, texts []string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -121,8 +121,8 @@ func TestFiles(t *testing.T) {
 	require.ErrorContains(t, err, "make output directory: ")
 }
 
-// Whatever the cuts between writes, and whoever else writes, each process's
-// lines come whole, in order, and unchanged.
+// However writes are split, and whatever other processes write, the lines of each process arrive
+// complete, in order and unchanged.
 func TestWholeLinesAlways(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -165,7 +165,7 @@ func TestWholeLinesAlways(t *testing.T) {
 	}
 }
 
-// broken fails.
+// broken is a writer that fails.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
@@ -198,7 +198,7 @@ func FuzzLines(f *testing.F) {
 			want += "\n"
 		}
 		got := strings.ReplaceAll(out.String(), "\n"+Continued, "")
-		if strings.Contains(want, "\r") { // states of a bar are lines
+		if strings.Contains(want, "\r") { // states of a bar become lines
 			want, got = strings.ReplaceAll(want, "\n", ""), strings.ReplaceAll(got, "\n", "")
 		}
 		require.Equal(t, want, got)
