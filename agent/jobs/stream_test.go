@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// paperLog is a log on paper: lines with their times, served as a kubelet does.
+// paperLog is a simulated log: lines with their times, served like a kubelet does.
 type paperLog struct {
 	lines []paperLine
 	cut   func() int // bytes of the next connection; -1: all
@@ -59,11 +59,11 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errBroken }
 
-// somewhen is a time at which the tests' logs begin: shortly before a full second.
+// somewhen is the start of the logs: shortly before a full second.
 var somewhen = time.Date(2026, 11, 22, 10, 0, 0, 990_000_000, time.UTC)
 
-// sample has what makes trouble: lines alike, at one time, out of order, empty, long,
-// without an end, and seconds that pass in between.
+// sample returns difficult lines: equal, at the same time, out of order, empty, long, without a
+// newline, and seconds apart.
 func sample() []paperLine {
 	at := func(ms int) time.Time { return somewhen.Add(time.Duration(ms) * time.Millisecond) }
 	return []paperLine{
@@ -74,7 +74,7 @@ func sample() []paperLine {
 	}
 }
 
-// read collects what a stream hands on.
+// read collects what a stream passes on.
 func read(p *paperLog, since time.Time, tail int) (*stream, *[]string) {
 	got := &[]string{}
 	return newStream(p, since, tail, func(_ time.Time, line []byte) error {
@@ -90,7 +90,7 @@ func texts(lines []paperLine) (all []string) {
 	return all
 }
 
-// finish reads on as podLog.read does, until nothing is left.
+// finish reads like podLog.read until nothing is left.
 func finish(t *testing.T, s *stream) {
 	t.Helper()
 	for range 1000 {
@@ -103,8 +103,8 @@ func finish(t *testing.T, s *stream) {
 	t.Fatal("it does not end")
 }
 
-// TestEachByteCut cuts the first connection after each byte, in both ways, and the
-// second one too, after each byte again.
+// TestEachByteCut cuts the first connection after each byte, in both ways, and the second one after
+// each byte too.
 func TestEachByteCut(t *testing.T) {
 	lines := sample()
 	size := 0
@@ -137,7 +137,7 @@ func TestEachByteCut(t *testing.T) {
 	t.Logf("%d pairs of cuts", cases)
 }
 
-// TestGrowingLogCut has a log grow while its connections are cut at random places.
+// TestGrowingLogCut lets a log grow while its connections are cut at random places.
 func TestGrowingLogCut(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -150,7 +150,7 @@ func TestGrowingLogCut(t *testing.T) {
 			for range r.IntN(8) {
 				at = at.Add(time.Duration(r.IntN(700)) * time.Millisecond)
 				jitter := time.Duration(r.IntN(3)) * time.Millisecond
-				l := paperLine{at.Add(-jitter), fmt.Sprintf("line %d\n", n/2)} // each twice
+				l := paperLine{at.Add(-jitter), fmt.Sprintf("line %d\n", n/2)} // each line twice
 				all, p.lines = append(all, l), append(p.lines, l)
 				n++
 			}
@@ -164,8 +164,8 @@ func TestGrowingLogCut(t *testing.T) {
 }
 
 func TestTail(t *testing.T) {
-	lines := slices.Concat(sample()[:1], sample()[2:12], sample()[13:]) // none of one moment alike
-	for tail := 2; tail <= len(lines); tail++ {                         // the last line has no end: what it is, settle finds out
+	lines := slices.Concat(sample()[:1], sample()[2:12], sample()[13:]) // without equal lines of one moment
+	for tail := 2; tail <= len(lines); tail++ {                         // the last line has no newline; settle decides what it is
 		for cut := -1; cut < 300; cut++ {
 			cuts := []int{cut}
 			p := &paperLog{lines: lines, clean: cut%2 == 0, cut: func() int {
@@ -190,7 +190,7 @@ func TestRotatedLog(t *testing.T) {
 	s, got := read(p, time.Time{}, 0)
 	_, err := s.pass(t.Context(), true)
 	require.NoError(t, err)
-	p.lines = lines[9:] // the kubelet has thrown the old file away
+	p.lines = lines[9:] // the kubelet has deleted the old file
 	finish(t, s)
 	require.Equal(t, texts(lines), *got)
 }
@@ -203,7 +203,8 @@ func TestNobodyReadsOn(t *testing.T) {
 	require.ErrorAs(t, err, &gone)
 }
 
-// TestBusyLog: of a container that writes more than can be known, fewer seconds are.
+// TestBusyLog: if a container writes more lines than can be remembered, fewer seconds are
+// remembered.
 func TestBusyLog(t *testing.T) {
 	s, _ := read(&paperLog{}, time.Time{}, 0)
 	s.most = 1000

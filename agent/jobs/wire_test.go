@@ -21,7 +21,7 @@ import (
 	"github.com/musterhq/muster/test/fakekube"
 )
 
-// newWire makes an API server with one job, and an API that asks it.
+// newWire returns an API server with one job, and an API that uses it.
 func newWire(t *testing.T, job *v1alpha1.LaunchJob) (*fakekube.Server, *fakekube.Objects, *fakekube.Logs, *API) {
 	s, logs := fakekube.New(t), fakekube.NewLogs()
 	jobs := s.Serve(v1alpha1.Version().String(), v1alpha1.Kind, "launchjobs")
@@ -44,9 +44,8 @@ func talker(i int, state corev1.ContainerState) *corev1.Pod {
 	return p
 }
 
-// TestLogsOnTheWire follows two pods over connections that are cut after a random
-// number of bytes, in good order or not, while the pods write and an API server goes
-// and comes.
+// TestLogsOnTheWire follows two pods over connections that are cut after a random number of bytes,
+// properly or not, while the pods write and the API server stops and starts.
 func TestLogsOnTheWire(t *testing.T) {
 	const lines = 400
 	job := &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}}
@@ -118,7 +117,7 @@ func TestLogsOnTheWire(t *testing.T) {
 	t.Logf("%d connections", cuts)
 }
 
-// TestTalkingPod: who does not follow is not kept by a container that talks on.
+// TestTalkingPod: without --follow, a container that keeps writing does not hold up the reader.
 func TestTalkingPod(t *testing.T) {
 	s, _, logs, api := newWire(t, &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}})
 	s.Set(talker(0, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}))
@@ -141,7 +140,7 @@ func TestTalkingPod(t *testing.T) {
 	require.Equal(t, []string{"first", "line 1", "line 2"}, got)
 }
 
-// TestFollowerIsLetGo: what ends the look at the job ends the reading of its pods.
+// TestFollowerIsLetGo: whatever ends the watch of the job also ends the reading of its pods.
 func TestFollowerIsLetGo(t *testing.T) {
 	s, _, logs, api := newWire(t, &v1alpha1.LaunchJob{ObjectMeta: metav1.ObjectMeta{Name: "talk", Namespace: "ns"}})
 	s.Set(talker(0, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}))
