@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/rendezvous/barrier"
 )
 
-// TestJudge: what a seat tells of a process, row by row.
+// TestJudge: what a seat says about a process, row by row.
 func TestJudge(t *testing.T) {
 	now := time.Now()
 	const lease = time.Minute
