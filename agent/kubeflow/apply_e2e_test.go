@@ -16,9 +16,8 @@ import (
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
-// TestTheServerTakesThem: every LaunchJob that comes out of testdata passes a dry run
-// of kubectl apply, strict about fields, against the CRD of this tree; and comes back
-// with every label of its templates.
+// TestTheServerTakesThem: every LaunchJob from testdata passes a strict dry run of kubectl apply
+// against the CRD of this tree. It returns with every label of its templates.
 func TestTheServerTakesThem(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

@@ -15,9 +15,8 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// TestTemplatesAreEqual: whatever a pod template of a manifest says, the pods of
-// that role are told too, or a finding names it. Nothing here knows how a kind is
-// converted.
+// TestTemplatesAreEqual: everything in a pod template of a manifest is also in the pods of that
+// role, or a finding names it. The test knows nothing about the conversion of a kind.
 func TestTemplatesAreEqual(t *testing.T) {
 	seen := 0
 	for _, c := range everything(t) {
@@ -63,12 +62,11 @@ func templatesOf(value any, path string) map[string]any {
 	return all
 }
 
-// outputs are the templates of the role that a path speaks of, all where it
-// speaks of none.
+// outputs returns the templates of the role in a path, or all if it contains none.
 func outputs(job *v1alpha1.LaunchJob, path string) (all []map[string]any) {
 	words := strings.Split(strings.ToLower(path), ".")
 	add := func(role string, t corev1.PodTemplateSpec) {
-		// An elastic job's launcher has its workers' command.
+		// The launcher of an elastic job has its workers' command.
 		if job.Spec.Elastic != nil || !strings.Contains(path, "ReplicaSpecs") || slices.Contains(words, role) {
 			all = append(all, plain(t))
 		}
@@ -94,16 +92,15 @@ func plain(v any) map[string]any {
 	return m
 }
 
-// fact is one value that a template says. Entries of lists are known by their name,
-// where they have one.
+// fact is one value in a template. Entries of lists are identified by their name if they have one.
 type fact struct {
-	path  string // as findings write it
-	way   []any  // a key, a number, or the name of an entry as [1]string
+	path  string // as in findings
+	way   []any  // keys, numbers, and names of entries as [1]string
 	value any
 }
 
 func told(t *testing.T, template any, path string) []fact {
-	// Through the type, so that quantities are written alike.
+	// Through the type, so that quantities have one spelling.
 	raw, err := json.Marshal(template)
 	require.NoError(t, err)
 	var typed corev1.PodTemplateSpec
@@ -136,14 +133,14 @@ func facts(value any, path string, way []any) (all []fact) {
 	return all
 }
 
-// ofTrainer: a TrainJob says it in its runtime's place.
+// ofTrainer reports whether a TrainJob sets it in place of its runtime.
 func (f fact) ofTrainer() bool {
 	return slices.ContainsFunc([]string{"image", "command[", "args[", "env[0].value"}, func(key string) bool {
 		return strings.Contains(f.path, ".containers[0]."+key)
 	})
 }
 
-// in: the template says the same.
+// in reports whether the template has the same value.
 func (f fact) in(template map[string]any) bool {
 	if f.way == nil {
 		return false
@@ -172,17 +169,17 @@ func (f fact) in(template map[string]any) bool {
 	return reflect.DeepEqual(value, f.value)
 }
 
-// covered: a finding names the path, or what it stands in.
+// covered reports whether a finding names the path, or a parent of it.
 func covered(all []Finding, path string) bool {
 	return slices.ContainsFunc(all, func(f Finding) bool {
 		if strings.HasSuffix(f.Field, ".command") && strings.HasPrefix(path, strings.TrimSuffix(f.Field, "command")+"args") {
-			return true // the words of a command are named together
+			return true // a finding names all words of a command together
 		}
 		return f.Field == path || strings.HasPrefix(path, f.Field+".") || strings.HasPrefix(path, f.Field+"[")
 	})
 }
 
-// TestCounts: as many pods of each type as the manifest says.
+// TestCounts: the number of pods of each type is that of the manifest.
 func TestCounts(t *testing.T) {
 	for _, file := range manifests(t, "testdata/*.yaml") {
 		for _, d := range documents(t, file) {
@@ -220,7 +217,7 @@ func count(job *v1alpha1.LaunchJob, role string) int64 {
 	return 0
 }
 
-// TestTheObjectIsNotChanged: callers keep theirs.
+// TestTheObjectIsNotChanged: the caller's object stays the same.
 func TestTheObjectIsNotChanged(t *testing.T) {
 	for _, file := range manifests(t, "testdata/*.yaml") {
 		docs := documents(t, file)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzConvert: whatever a file holds, nothing panics, and a field that the fuzzer
-// adds to a job of ours is named.
+// FuzzConvert: whatever a file contains, nothing panics, and a finding names each field that the
+// fuzzer adds to a job.
 func FuzzConvert(f *testing.F) {
 	for _, pattern := range []string{"testdata/pytorch.yaml", "testdata/mpi-v1alpha1.yaml", "testdata/mpi-v2beta1-intel.yaml", "testdata/tf.yaml", "testdata/trainjob.yaml", "testdata/volcano-pytorch.yaml", "testdata/refused/replicas.yaml"} {
 		text, err := os.ReadFile(pattern)
@@ -41,7 +41,7 @@ func FuzzConvert(f *testing.F) {
 	})
 }
 
-// convertible: a job, or a reason why not.
+// convertible requires a job, or a reason why there is none.
 func convertible(t *testing.T, r Result) {
 	if r.Job == nil {
 		require.NotEmpty(t, r.Findings)

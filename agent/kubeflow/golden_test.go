@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGolden converts every manifest of testdata; beside it lies what comes out.
+// TestGolden converts every manifest of testdata, and compares with the file beside it.
 func TestGolden(t *testing.T) {
 	for _, file := range manifests(t, "testdata/*.yaml") {
 		t.Run(file, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestRefused: none of these comes out, and each has a finding that says why.
+// TestRefused: none of these is converted, and each has a finding that says why.
 func TestRefused(t *testing.T) {
 	for _, file := range manifests(t, "testdata/refused/*.yaml") {
 		t.Run(file, func(t *testing.T) {
@@ -55,7 +55,7 @@ func manifests(t *testing.T, pattern string) []string {
 	return files
 }
 
-// documents are a file's.
+// documents returns the documents of a file.
 func documents(t *testing.T, file string) []Document {
 	t.Helper()
 	in, err := os.Open(file)
@@ -66,7 +66,7 @@ func documents(t *testing.T, file string) []Document {
 	return docs
 }
 
-// converted is a job of testdata, and what became of it.
+// converted is a job of testdata, and its conversion.
 type converted struct {
 	file string
 	all  []Document // of the file
@@ -74,7 +74,7 @@ type converted struct {
 	Result
 }
 
-// everything are the jobs of testdata, which all become LaunchJobs.
+// everything returns the jobs of testdata, which can all be converted.
 func everything(t *testing.T) (list []converted) {
 	t.Helper()
 	for _, file := range manifests(t, "testdata/*.yaml") {
@@ -91,7 +91,7 @@ func everything(t *testing.T) (list []converted) {
 	return list
 }
 
-// golden is what becomes of a file: findings as comments, LaunchJobs below.
+// golden returns the result for a file: findings as comments, LaunchJobs below.
 func golden(t *testing.T, file string) string {
 	t.Helper()
 	var out strings.Builder
