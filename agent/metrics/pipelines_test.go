@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The values of a run of 24 steps, whose last is not its best.
+// imagesPerSecond returns the output of a run of 24 steps, whose last value is not its best.
 func imagesPerSecond() string {
 	var b strings.Builder
 	for step := 1; step <= 23; step++ {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// collected gives what was seen of the first of names in text of rank 0.
+// collected returns what was seen of the first of names in text of rank 0.
 func collected(t *testing.T, text string, names ...string) Series {
 	t.Helper()
 	specs, err := Parse(names)
@@ -101,8 +101,8 @@ func TestNotFinite(t *testing.T) {
 	require.Equal(t, []float64{4, 2, 2, 1}, []float64{float64(got.Count), float64(got.Finite), got.Max, got.Min})
 }
 
-// FuzzScan: no panic, and every number reported stands in the text, whole,
-// behind the name and one separator.
+// FuzzScan: it does not panic, and every reported number is in the text, complete, after the name
+// and one separator.
 func FuzzScan(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"loss=0.5", "loss"}, {"images/sec: 215.3 +/- 0.0 (jitter = 0.0)", "images/sec"}, {"{'a': '-1e-05'}", "a"},
@@ -113,13 +113,13 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte, name string) {
 		specs, err := Parse([]string{name})
 		if err != nil {
-			return // no name of a metric
+			return // not the name of a metric
 		}
 		c := New(specs)
 		c.Line(0, line)
 		c.Line(0, []byte(name+"="))
 		name = specs[0].Name
-		// The pattern is another way to say what scan finds.
+		// The pattern is an independent definition of what scan finds.
 		found := 0
 		for piece := range strings.FieldsFuncSeq(string(plain(line)), func(r rune) bool { return r < 0x20 && r != '\t' || r == 0x7f }) {
 			c.finders[0].scan([]byte(piece), func(value float64, text []byte) {
