@@ -12,11 +12,11 @@ import (
 
 func ours(text []byte) bool { return string(text) == "ours\n" || string(text) == "new\n" }
 
-// A file of somebody else's keeps its content, whatever way leads to it.
+// A foreign file keeps its content, whatever path leads to it.
 func TestWriteSparesOthers(t *testing.T) {
 	dir := t.TempDir()
 	for name, tc := range map[string]struct {
-		stands string // "": nothing
+		stands string // existing content; "": no file
 		want   string
 	}{
 		"nothing": {"", "new\n"}, "ours": {"ours\n", "new\n"}, "theirs": {"theirs\n", "theirs\n"}, "ours and more": {"ours\nmore\n", "ours\nmore\n"},
