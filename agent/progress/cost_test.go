@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkALine is what one line of a rank costs, in pieces of four, as 1,000 ranks
-// with 10 lines a second send them.
+// BenchmarkALine measures the cost of one line of a rank, in pieces of four, as 1,000 ranks with 10
+// lines a second send them.
 func BenchmarkALine(b *testing.B) {
 	text := bytes.NewBuffer(nil)
 	for i := range 4 {

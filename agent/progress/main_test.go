@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// start is the moment at which each test's job begins.
+// start is the start time of each test's job.
 var start = time.Unix(1_700_000_000, 0)
 
-// event is what happens at a second of a test's job.
+// event is an event at a second of a test's job.
 type event struct {
 	at   int // s
 	rank int
@@ -18,10 +18,10 @@ type event struct {
 	do   string // reset, excuse, ended; "": a line
 }
 
-// say is a line of a rank.
+// say returns a line of a rank.
 func say(at, rank int, line string) event { return event{at: at, rank: rank, line: line} }
 
-// every says lines with numbers from first on, each step seconds.
+// every returns lines with numbers from first on, one each step seconds.
 func every(from, to, step, rank, first int, prefix string) (all []event) {
 	for at := from; at <= to; at += step {
 		all = append(all, say(at, rank, prefix+itoa(first)))
@@ -30,8 +30,8 @@ func every(from, to, step, rank, first int, prefix string) (all []event) {
 	return all
 }
 
-// play runs a job of so many ranks for some seconds, and returns what was told, with
-// the second before it.
+// play runs a job of that many ranks for some seconds. It returns the verdicts, each after its
+// second.
 func play(t *testing.T, rules []Rule, ranks, seconds int, events ...event) (told []string) {
 	t.Helper()
 	set, err := Compile(rules)
