@@ -67,8 +67,7 @@ func TestPreemptionCountsBeforeTheCode(t *testing.T) {
 	}
 }
 
-// However preemptions and failures follow each other, a run whose attempts get
-// nowhere comes to an end.
+// In whatever order preemptions and failures come, a run whose attempts are all brief ends.
 func TestNothingIsRetriedForEver(t *testing.T) {
 	for _, ends := range [][]End{{{Code: 143, Preempted: true}}, {{Code: 137}}, {{Code: 143, Preempted: true}, {Code: 137}}} {
 		a := account(t, 3, Default)
