@@ -24,8 +24,8 @@ type print struct {
 	seen map[string]bool
 }
 
-// object prints one object. who, which names the operator that has it, or a sentence why it cannot
-// be served, replaces the LaunchJob.
+// object prints one object. If it cannot be served, who (the operator that has it) or sentence is
+// printed in place of the LaunchJob.
 func (p *print) object(o *unstructured.Unstructured, who string, job *v1alpha1.LaunchJob, warnings []kubeflow.Finding, sentence string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

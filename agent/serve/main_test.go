@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // noon is when stories begin.
 func noon() metav1.Time { return metav1.NewTime(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)) }
 
-// anObject is one of a kind, with these replicas: "Master 1 OnFailure, Worker 2 Never".
+// anObject returns an object of a kind with these replicas: "Master 1 OnFailure, Worker 2 Never".
 func anObject(t *testing.T, k kind, replicas map[string]int) *unstructured.Unstructured {
 	t.Helper()
 	specs := map[string]any{}
@@ -39,7 +39,7 @@ func anObject(t *testing.T, k kind, replicas map[string]int) *unstructured.Unstr
 	return o
 }
 
-// container is what the kind's operator calls the one that counts.
+// container returns the name of the container that counts for the kind's operator.
 func container(k kind) string {
 	return map[string]string{"PyTorchJob": "pytorch", "TFJob": "tensorflow", "XGBoostJob": "xgboost", "PaddleJob": "paddle", "JAXJob": "jax", "MXJob": "mxnet", "MPIJob": "mpi"}[k.name]
 }
@@ -55,7 +55,7 @@ func aKind(t *testing.T, name, version string) kind {
 	return kind{}
 }
 
-// role counts the pods of one role of a LaunchJob: all ready, or ended.
+// role returns the counts of one role of a LaunchJob: ready pods, and ended ones.
 func role(name string, ready, succeeded, failed int32) v1alpha1.RoleStatus {
 	return v1alpha1.RoleStatus{Name: name, Desired: ready + succeeded + failed, Active: ready, Ready: ready, Succeeded: succeeded, Failed: failed}
 }
@@ -71,7 +71,7 @@ func at(seconds int) metav1.Time {
 	return metav1.NewTime(noon().Add(time.Duration(seconds) * time.Second))
 }
 
-// line is a status in one line, without its times.
+// line returns a status on one line, without its times.
 func line(s status) string {
 	text := ""
 	for _, c := range s.Conditions {

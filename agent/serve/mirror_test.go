@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// step is something that happens to an object or its LaunchJob.
+// step is an event of an object or of its LaunchJob.
 type step struct {
 	what string
 	do   func(o *unstructured.Unstructured, j *v1alpha1.LaunchJobStatus, roles []string)
@@ -35,14 +35,14 @@ func runs(o *unstructured.Unstructured, j *v1alpha1.LaunchJobStatus, roles []str
 	}
 }
 
-// loses takes the last role's pod away.
+// loses removes the pod of the last role.
 func loses(o *unstructured.Unstructured, j *v1alpha1.LaunchJobStatus, roles []string) {
 	runs(o, j, roles)
 	j.Phase, j.Message = v1alpha1.PhaseRestarting, "pi-worker-0 was evicted"
 	j.Roles[len(j.Roles)-1] = v1alpha1.RoleStatus{Name: roles[len(roles)-1], Desired: 1}
 }
 
-// succeeds ends the first role's pod; the others run yet.
+// succeeds ends the pod of the first role; the others still run.
 func succeeds(o *unstructured.Unstructured, j *v1alpha1.LaunchJobStatus, roles []string) {
 	runs(o, j, roles)
 	end := at(100)
@@ -66,7 +66,7 @@ func waits(o *unstructured.Unstructured, j *v1alpha1.LaunchJobStatus, roles []st
 	*j = v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseWaiting}
 }
 
-// stories are the lives of jobs.
+// stories returns the lives of jobs.
 func stories() map[string][]step {
 	return map[string][]step{
 		"1 to its end":        {{"made", waits}, {"runs", runs}, {"loses a pod", loses}, {"runs again", runs}, {"succeeds", succeeds}, {"fails afterwards", fails}},
@@ -77,7 +77,7 @@ func stories() map[string][]step {
 	}
 }
 
-// cases are the kinds, and the replicas that decide what their operators say.
+// cases returns the kinds, and the replicas on which their operators' statuses depend.
 func cases() map[string]struct {
 	kind     string
 	version  string
@@ -102,7 +102,7 @@ func cases() map[string]struct {
 	}
 }
 
-// TestStatuses holds what is said of each kind in each life to a golden file.
+// TestStatuses compares the status of each kind in each life with a golden file.
 func TestStatuses(t *testing.T) {
 	for name, c := range cases() {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestStatusGoesThroughAnObject: what is written is what is read.
+// TestStatusGoesThroughAnObject: a status that was written to an object reads back the same.
 func TestStatusGoesThroughAnObject(t *testing.T) {
 	k := aKind(t, "PyTorchJob", "v1")
 	o := anObject(t, k, map[string]int{"Master": 1})

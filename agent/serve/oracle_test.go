@@ -12,9 +12,9 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// TestOperatorSaysTheSame: what training-operator's own code made of the same counts
-// (test/lab/kubeflow/statuses) is what is written here: conditions in their order, reasons,
-// and messages, behind which we may have more to say.
+// TestOperatorSaysTheSame: for the same counts, the status is that of training-operator's own code
+// (test/lab/kubeflow/statuses): conditions in their order, reasons, and messages. Our messages may
+// have an addition at the end.
 func TestOperatorSaysTheSame(t *testing.T) {
 	var lives []struct {
 		Name, Kind, Restart string

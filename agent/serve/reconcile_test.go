@@ -30,7 +30,7 @@ func isRunning() v1alpha1.LaunchJobStatus {
 	return v1alpha1.LaunchJobStatus{Phase: v1alpha1.PhaseRunning, Roles: []v1alpha1.RoleStatus{role("master", 1, 0, 0), role("worker", 2, 0, 0)}}
 }
 
-// TestServed tells the life of one object.
+// TestServed plays the life of one object.
 func TestServed(t *testing.T) {
 	k, o := aTorch(t)
 	w := newWorld(t, k, o)
@@ -58,7 +58,7 @@ func TestServed(t *testing.T) {
 	}, w.heard())
 }
 
-// TestKilledBetweenAnyTwoWrites: what is left is the same.
+// TestKilledBetweenAnyTwoWrites: what remains is the same in all cases.
 func TestKilledBetweenAnyTwoWrites(t *testing.T) {
 	live := func(at int, after bool) (string, int) {
 		k, o := aTorch(t)
@@ -94,7 +94,7 @@ func set(t *testing.T, o *unstructured.Unstructured, value any, path ...string) 
 	require.NoError(t, unstructured.SetNestedField(o.Object, value, append([]string{"spec"}, path...)...))
 }
 
-// TestConsent: who is served, and who is not.
+// TestConsent: which objects are served.
 func TestConsent(t *testing.T) {
 	for name, c := range map[string]struct {
 		object, namespace, managedBy string
@@ -140,7 +140,7 @@ func label(value string) map[string]string {
 	return map[string]string{"muster.dev/serve": value}
 }
 
-// TestForeign: an object that another operator has touched is left to it.
+// TestForeign: an object that another operator has touched is left to that operator.
 func TestForeign(t *testing.T) {
 	theirs := status{Conditions: []condition{{Type: created, Status: "True", Reason: "PyTorchJobCreated"}, {Type: running, Status: "True", Reason: "PyTorchJobRunning"}}}
 	t.Run("status", func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestForeign(t *testing.T) {
 		kept, _, _ := unstructured.NestedString(w.object().Object, "status", "ofTheirOwn")
 		require.Equal(t, "kept", kept)
 		require.Len(t, w.heard(), 1)
-		writes() // and takes our condition away
+		writes() // and removes our condition
 		w.settle()
 		require.Equal(t, []string{"status pi"}, w.log, "nobody is fought with")
 		require.Empty(t, w.heard())
@@ -216,7 +216,7 @@ func TestForeign(t *testing.T) {
 	})
 }
 
-// TestFollows: the LaunchJob changes as the object does.
+// TestFollows: the LaunchJob changes with the object.
 func TestFollows(t *testing.T) {
 	k, o := aTorch(t)
 	set(t, o, true, "runPolicy", "suspend")
@@ -224,7 +224,7 @@ func TestFollows(t *testing.T) {
 	w.settle()
 	require.True(t, w.job().Spec.RunPolicy.Suspend)
 	require.Equal(t, "Created=True(PyTorchJobCreated) Suspended=True(PyTorchJobSuspended) ", line(w.status()))
-	w.change(func(o *unstructured.Unstructured) { // as a queue does that admits it
+	w.change(func(o *unstructured.Unstructured) { // like a queue that admits it
 		set(t, o, map[string]any{"pool": "a"}, k.specs, "Worker", "template", "spec", "nodeSelector")
 		set(t, o, false, "runPolicy", "suspend")
 	})
@@ -248,7 +248,7 @@ func TestFollows(t *testing.T) {
 	require.Contains(t, heard[0], "Warning ChangeNotCarried the number of workers of a job that is not elastic")
 }
 
-// TestOffAndOn: without the label the LaunchJob runs on, unmirrored.
+// TestOffAndOn: without the label the LaunchJob keeps running, but is not mirrored.
 func TestOffAndOn(t *testing.T) {
 	k, o := aTorch(t)
 	w := newWorld(t, k, o)
@@ -308,7 +308,7 @@ func TestCannotBeServed(t *testing.T) {
 	})
 }
 
-// TestExpires: an object goes so long after its end, where its operator did that.
+// TestExpires: a finished object is deleted after its time, if its operator did that.
 func TestExpires(t *testing.T) {
 	k, o := aTorch(t)
 	set(t, o, int64(3600), "runPolicy", "ttlSecondsAfterFinished")
@@ -323,7 +323,7 @@ func TestExpires(t *testing.T) {
 	require.Error(t, w.truth.Get(t.Context(), key, k.empty()))
 }
 
-// TestDryRun: it prints, once, and writes nothing.
+// TestDryRun: it prints each object once, and writes nothing.
 func TestDryRun(t *testing.T) {
 	k, o := aTorch(t)
 	set(t, o, "unheard of", "somethingNew")

@@ -24,8 +24,7 @@ import (
 	"github.com/musterhq/muster/agent/api/v1alpha1"
 )
 
-// world is an API server in memory, with one object in it, and a controller that may
-// be killed.
+// world is an API server in memory with one object, and a controller that may be killed.
 type world struct {
 	t      *testing.T
 	kind   kind
@@ -33,9 +32,9 @@ type world struct {
 	clock  *clocktesting.FakePassiveClock
 	events *events.FakeRecorder
 	r      *Reconciler
-	log    []string // what the controller wrote
-	killAt int      // it is killed at this write; 0: never
-	after  bool     // once the API server has done it
+	log    []string // writes of the controller
+	killAt int      // write at which it is killed; 0: never
+	after  bool     // kill it after the API server has made the write
 	dead   bool
 }
 
@@ -59,14 +58,14 @@ func newWorld(t *testing.T, k kind, objects ...client.Object) *world {
 	return w
 }
 
-// begin starts the controller anew.
+// begin starts another controller.
 func (w *world) begin() {
 	c := w.mortal()
 	w.dead = false
 	w.r = &Reconciler{Kind: w.kind, Client: c, Reader: c, Events: w.events, Clock: w.clock, Convert: convert}
 }
 
-// mortal is a client whose process may be killed at a write.
+// mortal returns a client whose process may be killed at a write.
 func (w *world) mortal() client.Client {
 	write := func(what string, o client.Object, do func() error) error {
 		if w.dead {
@@ -107,7 +106,7 @@ func (w *world) mortal() client.Client {
 
 var key = client.ObjectKey{Namespace: "hpc", Name: "pi"}
 
-// settle looks until nothing is written any more; after a kill it begins anew.
+// settle reconciles until nothing is written anymore. After a kill it starts another controller.
 func (w *world) settle() {
 	w.t.Helper()
 	for range 20 {
@@ -138,7 +137,7 @@ func (w *world) status() status {
 	return s
 }
 
-// job is the object's LaunchJob, nil where there is none.
+// job returns the LaunchJob of the object, or nil.
 func (w *world) job() *v1alpha1.LaunchJob {
 	job := &v1alpha1.LaunchJob{}
 	err := w.truth.Get(w.t.Context(), key, job)
@@ -151,7 +150,7 @@ func (w *world) job() *v1alpha1.LaunchJob {
 	return job
 }
 
-// change edits the object as its user does.
+// change edits the object like its user.
 func (w *world) change(edit func(o *unstructured.Unstructured)) {
 	o := w.object()
 	edit(o)
@@ -159,14 +158,14 @@ func (w *world) change(edit func(o *unstructured.Unstructured)) {
 	require.NoError(w.t, w.truth.Update(w.t.Context(), o, client.FieldOwner("kubectl")))
 }
 
-// tells is what the LaunchJob's own controller writes.
+// tells sets the status of the LaunchJob, like its own controller.
 func (w *world) tells(status v1alpha1.LaunchJobStatus) {
 	job := w.job()
 	job.Status = status
 	require.NoError(w.t, w.truth.Status().Update(w.t.Context(), job, client.FieldOwner("muster-controller")))
 }
 
-// heard are the events so far.
+// heard returns the events so far.
 func (w *world) heard() (all []string) {
 	for {
 		select {
@@ -178,7 +177,7 @@ func (w *world) heard() (all []string) {
 	}
 }
 
-// remains is what there is in the end, without times.
+// remains returns the final state, without times.
 func (w *world) remains() string {
 	var jobs v1alpha1.LaunchJobList
 	require.NoError(w.t, w.truth.List(w.t.Context(), &jobs))
