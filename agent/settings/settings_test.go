@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/agent/submit"
 )
 
-// kindOf is the kind of setting that a field takes.
+// kindOf returns the kinds of setting for a field.
 func kindOf(field any) []settings.Kind {
 	switch field.(type) {
 	case *int:
@@ -37,12 +37,12 @@ func kindOf(field any) []settings.Kind {
 	return nil
 }
 
-// TestEverySettingHasItsField: the table and the structs that take its settings agree.
+// TestEverySettingHasItsField: the table and the structs of its settings agree.
 func TestEverySettingHasItsField(t *testing.T) {
 	for name, row := range map[string]struct {
 		target any
 		verb   settings.Verb
-		all    bool // each has a field; else a flag without one is for the launcher's environment
+		all    bool // each has a field; otherwise, flags without one go into the launcher's environment
 	}{
 		"join":   {&join.Config{}, settings.OfJoin, true},
 		"run":    {&config.Config{}, settings.OfRun, true},
@@ -63,7 +63,7 @@ func TestEverySettingHasItsField(t *testing.T) {
 	}
 }
 
-// TestEveryFieldOfALaunchJobIsThere: the paths in the table are those of the kind.
+// TestEveryFieldOfALaunchJobIsThere: the paths in the table exist in the LaunchJob.
 func TestEveryFieldOfALaunchJobIsThere(t *testing.T) {
 	for _, s := range append(settings.Of(settings.OfRun), settings.Of(settings.OfJoin)...) {
 		if s.Field == "" {
@@ -85,7 +85,7 @@ func TestEveryFieldOfALaunchJobIsThere(t *testing.T) {
 	}
 }
 
-// TestDefaultsAreThoseOfTheTable: a launcher that was told nothing has them.
+// TestDefaultsAreThoseOfTheTable: a launcher without flags has them.
 func TestDefaultsAreThoseOfTheTable(t *testing.T) {
 	c := config.Defaults()
 	require.Equal(t, 10*time.Minute, c.Timeout)
