@@ -89,7 +89,7 @@ func TestParsePySpy(t *testing.T) {
 	}
 }
 
-// shown is a rank whose frames a program of the image has shown.
+// shown returns a rank whose frames a program of the image has printed.
 func shown(n int, state, by, text string) Rank {
 	letter, call, _ := strings.Cut(state, " ")
 	rec := wire.StackRecord{By: by, Native: []byte(text), Process: wire.ProcessRecord{PID: 40 + n, Command: "train", Rank: fmt.Sprint(n), State: letter, Call: call, Threads: 1}}
@@ -99,7 +99,7 @@ func shown(n int, state, by, text string) Rank {
 	return New(fmt.Sprintf("rank %d", n), n, fmt.Sprintf("w%d", n), rec)
 }
 
-// Ranks in C are named as those in Python are; a wait in MPI is one, though it polls.
+// C ranks are named like Python ranks. A wait in MPI counts as a wait, although it polls.
 func TestNativeVerdict(t *testing.T) {
 	inMPI := "TID 1:\n#0  0x1 opal_progress - /usr/lib/libopen-pal.so.40\n#1  0x1 PMPI_Allreduce - /usr/lib/libmpi.so.40\n#2  0x1 step - /app/train\n"
 	for name, c := range map[string]struct {
@@ -135,7 +135,7 @@ func TestNativeLines(t *testing.T) {
 	}, Lines([]Rank{shown(0, "S futex", "eu-stack", euStack), shown(1, "S futex", "gdb", gdb), same}, nil))
 }
 
-// Ranks that poll in the same function of MPI are one line, wherever below it they are.
+// Ranks that poll in the same MPI function are one line, wherever below it they are.
 func TestRanksThatPollInMPIAreSaidOnce(t *testing.T) {
 	const step = "#1  0x1 PMPI_Allreduce - /usr/lib/libmpi.so.40\n#2  0x1 step - /app/train\n"
 	lines := Lines([]Rank{

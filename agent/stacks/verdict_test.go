@@ -10,14 +10,14 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// rank is a Python rank in a state and a call, "S futex", with a text of faulthandler.
+// rank returns a Python rank in a state and a call, "S futex", with a text of faulthandler.
 func rank(n int, state, text string) Rank {
 	letter, call, _ := strings.Cut(state, " ")
 	return New(fmt.Sprintf("rank %d", n), n, fmt.Sprintf("w%d", n), wire.StackRecord{Text: []byte(text),
 		Process: wire.ProcessRecord{PID: 40 + n, Command: "python3", Rank: fmt.Sprint(n), State: letter, Call: call, Threads: 1}})
 }
 
-// stack is the text for frames "file:line func".
+// stack returns the text for frames "file:line func".
 func stack(frames ...string) string {
 	text := "Current thread 0x1 (most recent call first):\n"
 	for _, f := range frames {
@@ -114,7 +114,7 @@ func TestFailureVerdict(t *testing.T) {
 	}
 }
 
-// The output of an mpirun has the lines of all ranks: what tells of several causes tells of none.
+// The output of mpirun has the lines of all ranks: if it shows several causes, none is certain.
 func TestFailureVerdictOfMixedLines(t *testing.T) {
 	const failed = "rank 1 on w1 exited with 1"
 	const named = "; rank 0 on w0 was not waiting: sleeping at train.py:31 load_batch. Look at rank 0 first."
@@ -138,7 +138,7 @@ func TestFailureVerdictOfMixedLines(t *testing.T) {
 	}
 }
 
-// 512 ranks are said in a few lines. The missing one comes first.
+// 512 ranks take few lines. The missing one comes first.
 func TestManyRanksAreSaidOnce(t *testing.T) {
 	var ranks []Rank
 	for n := range 512 {
@@ -162,7 +162,7 @@ func TestManyRanksAreSaidOnce(t *testing.T) {
 	}, Lines(ranks, v.Suspects))
 }
 
-// Each rank in a place of its own is bounded, too.
+// If each rank is in a different place, the output is limited too.
 func TestLinesAreBounded(t *testing.T) {
 	var ranks []Rank
 	for n := range 5000 {
