@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stepLine is a step's command line with more arguments.
+// stepLine returns the command line of a step, with more arguments.
 func stepLine(more ...string) []string {
 	return append(append([]string{"mpijob", "--pipelines", "--name", "train", "--image", "img"}, more...), "--", "mpirun ./pi")
 }

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// least is what a request has at least.
+// least returns a minimal request.
 func least(change func(*Request)) Request {
 	r := Request{Name: "train", Image: "repo/train:1", Workers: 2, Delivery: "init", RankTags: true, Command: []string{"python", "train.py"}}
 	if change != nil {
@@ -32,7 +32,7 @@ func least(change func(*Request)) Request {
 	return r
 }
 
-// requests are the golden files' own.
+// requests returns the requests of the golden files.
 func requests() map[string]Request {
 	arena := "python /root/code/mnist/mnist.py --backend gloo"
 	return map[string]Request{
@@ -104,7 +104,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestMistakes: each is 64, names its flag, has a way out, and repeats no password.
+// TestMistakes: each has exit code 64, names its flag, has a hint, and repeats no password.
 func TestMistakes(t *testing.T) {
 	for want, change := range map[string]func(*Request){
 		"the job has no name":                 func(r *Request) { r.Name = "" },
@@ -219,7 +219,7 @@ func TestWords(t *testing.T) {
 	require.Equal(t, []string{"mpirun", "x"}, look)
 }
 
-// TestNothingIsShared: who changes one pod's template changes no other's.
+// TestNothingIsShared: a change of one pod's template changes no other.
 func TestNothingIsShared(t *testing.T) {
 	job, err := requests()["arena-tf"].Job()
 	require.NoError(t, err)
