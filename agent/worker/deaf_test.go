@@ -19,8 +19,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A worker whose socket fails for good stops its sessions, delivers their ends and
-// exits with 70.
+// A worker whose socket fails permanently stops its sessions, delivers their ends and exits with
+// 70.
 func TestDeafWorkerEnds(t *testing.T) {
 	dir, err := os.MkdirTemp("", "muster")
 	require.NoError(t, err)

@@ -36,7 +36,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestGrace: an old launcher tells no period, and one of today may not know it.
+// TestGrace: an old launcher reports no grace period, and a current one may not know it.
 func TestGrace(t *testing.T) {
 	for _, c := range []struct {
 		given                  bool
