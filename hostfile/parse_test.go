@@ -74,7 +74,7 @@ func TestParsePassesReadErrors(t *testing.T) {
 	require.ErrorContains(t, err, "parse hostfile: ")
 }
 
-// What is rendered reads back as the same list, in either dialect.
+// A rendered list reads back as the same list, in either dialect.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"a slots=2\nb:3 # x\n", "[fd00::1]:2\n::1\n", "u@h max_slots=2\r\n", ":", "[", "a=b", "[::]"} {
 		f.Add([]byte(seed))

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A directory that cannot be written gives the error and leaves the old file.
-// Root may write everywhere, so there the check runs on a thread whose file
-// system uid is nobody's: the kernel drops its override capabilities with it.
+// A directory that is not writable gives an error and keeps the old file. Root may write
+// everywhere, so the test then runs on a thread with nobody's file system uid: the kernel then
+// drops root's override capabilities.
 func TestWriteReadOnlyDirectory(t *testing.T) {
 	dir, err := os.MkdirTemp("/tmp", "hostfile")
 	require.NoError(t, err)

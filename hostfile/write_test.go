@@ -69,7 +69,7 @@ func TestWriteErrors(t *testing.T) {
 	require.Empty(t, left, "temporary files are left behind")
 }
 
-// Readers see one list or the other, whole, however often they look.
+// However often readers look, they see the old or the new list, complete.
 func TestWriteIsAtomic(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hostfile")
 	short := []byte("a slots=1\n")
