@@ -20,8 +20,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// transcript interprets the commands of testdata/board/*.txtar and writes down
-// what a user would see in a log. One line is one command:
+// transcript interprets the commands of testdata/board/*.txtar and records what a user would see in
+// a log. Each line is one command:
 //
 //	want N [GRACE]            begin
 //	least N                   elastic
@@ -163,7 +163,7 @@ func (s *transcript) api(word string) {
 	}
 }
 
-// tick shows the progress and how the wait ends, once.
+// tick prints the progress and, once, how the wait ends.
 func (s *transcript) tick() {
 	if s.over {
 		return
@@ -209,7 +209,7 @@ func linkState(t *testing.T, pod, word string) rendezvous.LinkState {
 	return rendezvous.LinkState{Reason: reasons[word]}
 }
 
-// expand turns w-0..3 into w-0, w-1, w-2, w-3.
+// expand returns w-0, w-1, w-2, w-3 for w-0..3.
 func expand(t *testing.T, names string) []string {
 	first, last, ok := strings.Cut(names, "..")
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/test/fakekube"
 )
 
-// stuck is a pod that its node has been preparing for a minute.
+// stuck returns a pod that its node has been preparing for a minute.
 func stuck() *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "w-3", Namespace: "hpc", UID: "u-w-3", CreationTimestamp: metav1.NewTime(noon.Add(-time.Minute))}}
 	p.Spec.NodeName, p.Spec.Containers = "n1", []corev1.Container{{Name: "worker"}}
@@ -26,7 +26,7 @@ func event(reason, message string, ago time.Duration) corev1.Event {
 	return corev1.Event{InvolvedObject: corev1.ObjectReference{Name: "w-3", UID: "u-w-3"}, Reason: reason, Message: message, LastTimestamp: metav1.NewTime(noon.Add(-ago))}
 }
 
-// TestBecause: what a pod lacks as a volume is named, with a way out.
+// TestBecause: the message names the missing object of a volume, with a hint.
 func TestBecause(t *testing.T) {
 	other := event("FailedMount", `secret "x" not found`, time.Second)
 	other.InvolvedObject.UID = "u-other"
@@ -61,7 +61,8 @@ func TestBecause(t *testing.T) {
 	require.False(t, rendezvous.Stuck(running, noon))
 }
 
-// TestBoardNamesTheVolume: the line of the wait and its report at the deadline name the volume, or the missing right.
+// TestBoardNamesTheVolume: the progress line and the report at the deadline name the volume, or the
+// missing right.
 func TestBoardNamesTheVolume(t *testing.T) {
 	for name, tc := range map[string]struct {
 		shot rendezvous.Snapshot
@@ -78,7 +79,8 @@ func TestBoardNamesTheVolume(t *testing.T) {
 	}
 }
 
-// TestWatchReadsEventsOfStuckPods: events are asked for while a pod is stuck, and a missing right is told and does not end the watch.
+// TestWatchReadsEventsOfStuckPods: events are read while a pod is stuck. A missing right is
+// reported and does not end the watch.
 func TestWatchReadsEventsOfStuckPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status int

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// noon is the now of every pod in testdata.
+// noon is the current time for every pod in testdata.
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // section returns a file of the archive.
@@ -93,11 +93,11 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Brief feeds the change detection of a log: time alone must not change it.
+// A log compares Brief to detect changes, so time alone must not change it.
 func TestBriefDoesNotChangeWithTime(t *testing.T) {
 	for _, name := range shapes(t) {
 		if name == "terminating" {
-			continue // it becomes NodeLost when its grace period is long over
+			continue // it becomes NodeLost long after its grace period
 		}
 		pod := shape(t, name)
 		require.Equal(t, rendezvous.Explain(pod, "worker", noon).Brief, rendezvous.Explain(pod, "worker", noon.Add(7*time.Second)).Brief, name)

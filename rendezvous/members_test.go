@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// workersNamed reads "2 4'": workers w-2, and w-4 made anew.
+// workersNamed reads "2 4'": worker w-2, and the replacement of w-4.
 func workersNamed(text string) []rendezvous.Worker {
 	var list []rendezvous.Worker
 	for word := range strings.FieldsSeq(text) {
@@ -61,8 +61,8 @@ func present(m rendezvous.Members) string {
 
 func TestMembers(t *testing.T) {
 	type look struct {
-		ready, leaving, gone string // what is known
-		change, present      string // what follows
+		ready, leaving, gone string // input
+		change, present      string // result
 	}
 	for name, looks := range map[string][]look{
 		"numeric order": {
@@ -81,7 +81,7 @@ func TestMembers(t *testing.T) {
 		"one goes": {
 			{ready: "0 1 2", change: "+0 +1 +2", present: "0 1 2"},
 			{ready: "0 2", gone: "1", change: "-1", present: "0 2"},
-			{ready: "0 2", gone: "1", present: "0 2"}, // told once
+			{ready: "0 2", gone: "1", present: "0 2"}, // reported once
 		},
 		"one is drained, then gone": {
 			{ready: "0 1", change: "+0 +1", present: "0 1"},
@@ -129,7 +129,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// What pods' status says becomes what Members are told.
+// The status of pods becomes the input of Members.
 func TestLeavingByStatus(t *testing.T) {
 	running := func(name string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("u-" + name)},

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// board is one with a worker that runs and one whose image does not exist.
+// twoPods returns a board with a worker that runs and one whose image does not exist.
 func twoPods(t *testing.T) *rendezvous.Board {
 	b := rendezvous.New(2, 0)
 	running, pull := shape(t, "running-ready"), shape(t, "pull-not-found")
@@ -58,7 +58,7 @@ func TestPrinterOnAPipeIsPlainAndNotFlooded(t *testing.T) {
 	require.False(t, p.TTY)
 	require.False(t, p.Color)
 
-	// A thousand workers come up within ten seconds.
+	// A thousand workers start within ten seconds.
 	b := rendezvous.New(1000, 0)
 	var pods []*corev1.Pod
 	for i := range 1000 {

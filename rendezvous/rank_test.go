@@ -74,8 +74,8 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// The order must be the same after a restart of the launcher, in whatever order
-// the API server lists the pods.
+// The order must be the same after a restart of the launcher, in whatever order the API server
+// lists the pods.
 func FuzzRank(f *testing.F) {
 	f.Add("w-0 w-10 w-9 x", "0,,1,1", uint64(1))
 	f.Add("a b c d e", "3,3,2,2,1", uint64(2))
@@ -105,7 +105,7 @@ func FuzzRank(f *testing.F) {
 	})
 }
 
-// BenchmarkRank ranks 10,000 pods that come in an order of their own.
+// BenchmarkRank ranks 10,000 pods in random order.
 func BenchmarkRank(b *testing.B) {
 	var workers []Worker
 	for _, i := range rand.New(rand.NewPCG(1, 0)).Perm(10_000) {

@@ -17,12 +17,12 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// answers is an API server within the bubble of synctest: what it says depends
-// on the time since it was made.
+// answers is an API server within the bubble of synctest. Its response depends on the time since it
+// was created.
 type answers func(elapsed time.Duration, r *http.Request) (code int, hang bool)
 
-// run lets a Watch of the names mode (a list of polls, no streams) or of the
-// selector mode ask such a server for at most limit.
+// run lets a Watch in names mode (a series of polls, no streams) or in selector mode use this
+// server for at most limit.
 func (a answers) run(t *testing.T, w rendezvous.Watch, limit time.Duration) (asked []time.Duration, snaps []rendezvous.Snapshot, err error) {
 	start := time.Now()
 	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -86,8 +86,8 @@ func TestDenialIsTerminalAfterFifteenSecondsLater(t *testing.T) {
 	})
 }
 
-// A restarted API server: refused, then 403 for a while, then well. Nothing
-// but an unbroken row of denials is terminal, however long the whole lasts.
+// A restarted API server refuses connections, then answers 403 for a while, then works. Only an
+// unbroken series of denials is terminal, however long everything takes.
 func TestDenialsAmongOtherFailuresAreNotTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, _, err := answers(func(at time.Duration, _ *http.Request) (int, bool) {
@@ -113,7 +113,7 @@ func TestRetriesAreQuarterToOneSecondApart(t *testing.T) {
 	})
 }
 
-// A dial to a stopped API server may hang for ever.
+// A dial to a stopped API server may hang forever.
 func TestAServerThatHangsIsAskedAgain(t *testing.T) {
 	for _, w := range []rendezvous.Watch{byName, {Selector: "a=b"}} {
 		synctest.Test(t, func(t *testing.T) {

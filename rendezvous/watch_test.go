@@ -51,7 +51,7 @@ func follow(t *testing.T, s *fakekube.Server, change func(*rendezvous.Watch)) *f
 	return f
 }
 
-// until reads snapshots until one fits.
+// until reads snapshots until one matches.
 func (f *following) until(what string, fits func(rendezvous.Snapshot) bool) rendezvous.Snapshot {
 	f.t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -96,9 +96,8 @@ func (f *following) count(is func(fakekube.Request) bool) (n int) {
 	return n
 }
 
-// watching waits until the newest request is a watch, other than the n before
-// it, and gives it. Until then nobody hears an event, and a failure meant for the
-// next watch may meet this one.
+// watching waits until the newest request is a watch after the first n, and returns it. Until then
+// no watch receives events, and a failure meant for the next watch may hit the current one.
 func (f *following) watching(n int) fakekube.Request {
 	f.t.Helper()
 	var last fakekube.Request
@@ -147,7 +146,7 @@ func TestWatchResumesDroppedConnectionsWithoutAList(t *testing.T) {
 	for i, name := range names {
 		require.Eventually(t, func() bool { return f.count(isWatch) > i }, 10*time.Second, 5*time.Millisecond)
 		s.Drop()
-		s.Set(worker(t, name)) // happens while nobody watches
+		s.Set(worker(t, name)) // happens while no watch is open
 		f.pods(names[:i+1]...)
 	}
 	require.Equal(t, 1, f.count(isList), "resumed from the last resource version")
@@ -165,7 +164,7 @@ func TestWatchListsAgainAfter410AndKeepsBookmarks(t *testing.T) {
 	require.GreaterOrEqual(t, f.count(isList), 2)
 	f.watching(0)
 
-	// A 410 as the answer to the watch request, not within the stream.
+	// A 410 as the response to the watch request, not within the stream.
 	lists := f.count(isList)
 	s.Fail(fakekube.Failure{Code: http.StatusGone, Count: 1, Match: func(r *http.Request) bool { return r.URL.Query().Get("watch") == "true" }})
 	s.Drop()
@@ -174,16 +173,16 @@ func TestWatchListsAgainAfter410AndKeepsBookmarks(t *testing.T) {
 	require.Greater(t, f.count(isList), lists)
 	f.watching(0)
 
-	// A bookmark moves the version on: after it a compaction up to there is harmless.
-	// A connection that is dropped takes a bookmark along that was not read yet: it
-	// is given more time from watch to watch.
+	// A bookmark advances the version, after which a compaction up to it is harmless. A dropped
+	// connection loses a bookmark that was not read yet. So each watch gets more time than the
+	// last.
 	s.Bookmark()
 	for pause := 20 * time.Millisecond; ; pause *= 2 {
 		require.Less(t, pause, 30*time.Second, "no watch from the bookmark on")
 		time.Sleep(pause)
 		watches := f.count(isWatch)
 		s.Drop()
-		if strings.Contains(f.watching(watches).Query, "resourceVersion=106") { // not the 105 of the last pod
+		if strings.Contains(f.watching(watches).Query, "resourceVersion=106") { // not 105, that of the last pod
 			return
 		}
 	}
@@ -247,7 +246,7 @@ func TestWatchGivesUpOnLasting403(t *testing.T) {
 	require.Equal(t, first.Err.Since, api.Since, "counted from the first")
 }
 
-// The right to list without the right to watch: every try begins with a success.
+// With the right to list but not to watch, every attempt begins with a success.
 func TestWatchGivesUpWhenOnlyWatchIsForbidden(t *testing.T) {
 	s := fakekube.New(t)
 	s.Fail(fakekube.Failure{Code: http.StatusForbidden, Match: func(r *http.Request) bool { return r.URL.Query().Get("watch") == "true" }})
@@ -301,7 +300,7 @@ func TestNamesModeNeedsGetOnly(t *testing.T) {
 	f.pods("w-0", "w-1")
 }
 
-// gate counts and blocks as a closed gate does.
+// gate counts, and blocks like a closed gate.
 type gate struct{ open chan struct{} }
 
 func (g gate) Wait(ctx context.Context) error {

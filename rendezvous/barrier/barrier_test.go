@@ -83,7 +83,7 @@ func TestTwoWithOneRank(t *testing.T) {
 	require.Equal(t, "i1", h.gather(t)[1].Instance)
 }
 
-// TestAReplacementTakesTheSeat of one that has gone, or gives no sign of life.
+// TestAReplacementTakesTheSeat of a member that has gone, or that does not answer.
 func TestAReplacementTakesTheSeat(t *testing.T) {
 	h := serve(t, 2, nil)
 	join(t, h.address, card(0, 2), secret)
@@ -94,7 +94,7 @@ func TestAReplacementTakesTheSeat(t *testing.T) {
 	eventually(t, "it left", func() bool { return !h.Seats()[1].Here })
 	require.Regexp(t, "job-1 came and left 0s ago: (it closed its connection|its connection broke)", h.missing(t, 50*time.Millisecond)[0].Why)
 
-	// A member that is frozen: its connection stands, and nobody answers.
+	// A frozen member: its connection is open, but it does not answer.
 	nc, err := net.Dial("tcp", h.address)
 	require.NoError(t, err)
 	defer nc.Close()
@@ -140,7 +140,7 @@ func TestContradictions(t *testing.T) {
 	require.Contains(t, absent[1].Why, "has not come; job-1 (127.0.0.1) was refused: rank 1 on job-1 was told of 4 members")
 }
 
-// Where a name is not known, as with an older release, it does not count.
+// A name that is not known, as with an older release, does not count.
 func TestMembersOfOneJob(t *testing.T) {
 	for _, names := range [][3]string{{"train", "train", ""}, {"", "train", "train"}} {
 		h := serve(t, 2, func(c *Config) { c.Job = names[0] })
@@ -155,8 +155,7 @@ func TestMembersOfOneJob(t *testing.T) {
 	}
 }
 
-// TestACutIsNoLoss: members come back by themselves, with what they have to tell,
-// and get what they have missed.
+// TestACutIsNoLoss: members redial automatically, report their news, and get what they have missed.
 func TestACutIsNoLoss(t *testing.T) {
 	h := serve(t, 1, nil)
 	cuts := &cutter{dial: dialer(h.address)}
@@ -194,8 +193,8 @@ func (c *cutter) cut() {
 	c.last.Close()
 }
 
-// TestANewCoordinatorLearnsFromTheMembers: rank 0's pod is replaced, during the
-// barrier and while an attempt runs.
+// TestANewCoordinatorLearnsFromTheMembers: rank 0's pod is replaced, during the barrier and during
+// an attempt.
 func TestANewCoordinatorLearnsFromTheMembers(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

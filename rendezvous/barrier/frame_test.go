@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzFrame: whatever comes, a frame is read as it was written or refused, and no
-// more is read or kept than its kind allows.
+// FuzzFrame: whatever bytes arrive, a frame is read as written or rejected. No more is read or kept
+// than its kind allows.
 func FuzzFrame(f *testing.F) {
 	f.Add(append(appendHeader(nil, kindHello, 3), "abc"...))
 	f.Add(appendHeader(nil, kindOrder, 1<<31))
@@ -32,8 +32,8 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// FuzzWelcome: nobody gets through without the token, whatever is sent; and one
-// wrong byte of a frame that was sealed ends the connection.
+// FuzzWelcome: no peer is admitted without the token, whatever it sends. One wrong byte in a sealed
+// frame ends the connection.
 func FuzzWelcome(f *testing.F) {
 	f.Add([]byte{}, uint16(0))
 	f.Add(append(appendHeader(nil, kindProve, nonceSize+4+proofSize), make([]byte, nonceSize+4+proofSize)...), uint16(7))
@@ -58,7 +58,7 @@ func FuzzWelcome(f *testing.F) {
 	})
 }
 
-// record is what a connection writes for a frame.
+// record returns what a connection writes for a frame.
 func record(t *testing.T, c *conn, k kind, payload []byte) []byte {
 	a, b := net.Pipe()
 	keep := *c
@@ -74,7 +74,7 @@ func record(t *testing.T, c *conn, k kind, payload []byte) []byte {
 	return text
 }
 
-// pair is both ends of a connection behind the proof: the member's and rank 0's.
+// pair returns both ends of a connection after the proof: the member's and rank 0's.
 func pair(t *testing.T) (member, coordinator *conn) {
 	ours, theirs := net.Pipe()
 	got := make(chan *conn, 1)
@@ -93,7 +93,7 @@ func pair(t *testing.T) (member, coordinator *conn) {
 	return member, coordinator
 }
 
-// feed has a connection read text and then its end.
+// feed makes a connection read text and then its end.
 func feed(c *conn, text ...[]byte) {
 	a, b := net.Pipe()
 	go func() {
@@ -146,7 +146,7 @@ func TestTokensHaveToMatch(t *testing.T) {
 	}
 }
 
-// TestTheTokenDoesNotTravel reads all that both sides write.
+// TestTheTokenDoesNotTravel reads everything that both sides write.
 func TestTheTokenDoesNotTravel(t *testing.T) {
 	ours, theirs := net.Pipe()
 	taps := [2]*tap{{Conn: ours}, {Conn: theirs}}
@@ -162,7 +162,7 @@ func TestTheTokenDoesNotTravel(t *testing.T) {
 	}
 }
 
-// tap keeps what is written.
+// tap records what is written.
 type tap struct {
 	net.Conn
 	written []byte
@@ -173,8 +173,8 @@ func (t *tap) Write(p []byte) (int, error) {
 	return t.Conn.Write(p)
 }
 
-// TestAFakeCoordinatorIsNotBelieved: somebody who listens in rank 0's place
-// without the token gets no card and gives no order.
+// TestAFakeCoordinatorIsNotBelieved: a server in rank 0's place without the token gets no card and
+// gives no order.
 func TestAFakeCoordinatorIsNotBelieved(t *testing.T) {
 	ours, theirs := net.Pipe()
 	go func() {

@@ -122,7 +122,7 @@ func (p *player) last() Order {
 	return p.orders[len(p.orders)-1]
 }
 
-// lost is how often rank 0 was away.
+// lost returns how often rank 0 was away.
 func (p *player) lost() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +136,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	require.Eventually(t, ok, patience, 5*time.Millisecond, what)
 }
 
-// gather fills the barrier, or fails the test.
+// gather waits for all members, or fails the test.
 func (h *hall) gather(t testing.TB) Table {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -151,7 +151,7 @@ func (h *hall) run(t testing.TB, attempt int, table Table) {
 	require.NoError(t, h.Tell(Order{Phase: PhaseRun, Attempt: attempt, Table: table}))
 }
 
-// missing is who is absent within a moment.
+// missing returns the members that are absent within d.
 func (h *hall) missing(t testing.TB, d time.Duration) []Absent {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dark is a road on which from some moment on nothing arrives, and nobody hears
-// of it: a cable that is pulled.
+// dark is a connection on which nothing arrives from some moment on, without an error: like a
+// pulled cable.
 type dark struct {
 	net.Conn
 	pulled chan struct{}
@@ -27,8 +27,8 @@ func (d *dark) Write(p []byte) (int, error) {
 	}
 }
 
-// TestSilence: both sides notice a connection on which nothing arrives, after
-// Quiet; until then, and while pings pass, nobody does anything.
+// TestSilence: both sides notice a connection on which nothing arrives, after Quiet. Until then,
+// and while pings arrive, nothing happens.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bother has strangers do what strangers do, while members come.
+// bother lets strangers attack while members connect.
 func bother(t *testing.T, address string) (stop func()) {
 	done := make(chan struct{})
 	var open []net.Conn
@@ -22,7 +22,7 @@ func bother(t *testing.T, address string) (stop func()) {
 		open = append(open, c)
 		return c
 	}
-	for range 3 * Unproved { // and say nothing
+	for range 3 * Unproved { // and send nothing
 		dial()
 	}
 	for _, text := range []string{
@@ -61,8 +61,8 @@ func bother(t *testing.T, address string) (stop func()) {
 	}
 }
 
-// TestStrangersChangeNothing: floods, garbage, huge frames and slow writers cost
-// a bounded number of goroutines, and the barrier fills beside them.
+// TestStrangersChangeNothing: floods, garbage, huge frames and slow writers cost a limited number
+// of goroutines, and the barrier completes at the same time.
 func TestStrangersChangeNothing(t *testing.T) {
 	const size = 5
 	h := serve(t, size, nil)
@@ -79,8 +79,8 @@ func TestStrangersChangeNothing(t *testing.T) {
 	}
 }
 
-// TestSilenceIsCut: a stranger that says nothing is gone after a while, without
-// others in its place.
+// TestSilenceIsCut: a stranger that sends nothing is disconnected after a while, even if no others
+// need its place.
 func TestSilenceIsCut(t *testing.T) {
 	h := serve(t, 2, nil)
 	c, err := net.Dial("tcp", h.address)
@@ -103,7 +103,7 @@ func TestAnotherTokenIsNamedAndChangesNothing(t *testing.T) {
 	absent := h.missing(t, 200*time.Millisecond)
 	require.Len(t, absent, 1)
 	require.Equal(t, "rank 2: has not come; somebody at 127.0.0.1 who calls itself rank 2 has another token", absent[0].Sentence())
-	for _, claimed := range []int{0, 7, 1 << 19} { // a seat that is taken, and none
+	for _, claimed := range []int{0, 7, 1 << 19} { // a seat that is taken, and no seat
 		nc, err := net.Dial("tcp", h.address)
 		require.NoError(t, err)
 		_, err = enter(nc, []byte("another"), claimed)

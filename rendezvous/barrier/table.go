@@ -10,8 +10,8 @@ import (
 )
 
 // Table has the cards of all members, in rank order. Its JSON form is one string with a line for
-// each member, because a thousand members decode it at the same moment, and a list of objects takes
-// many times longer.
+// each member. A thousand members decode it at the same moment, and a list of objects takes many
+// times longer.
 type Table []Card
 
 const (

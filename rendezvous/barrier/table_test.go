@@ -50,7 +50,7 @@ func FuzzTable(f *testing.F) {
 		for _, c := range table {
 			for _, word := range []string{c.Name, c.Host, c.Address, c.Interface, c.Instance} {
 				if !bare(word) {
-					return // nobody with such a word gets a seat
+					return // no member with such a word gets a seat
 				}
 			}
 		}
@@ -62,7 +62,7 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// A member whose words cannot stand in the table gets no seat.
+// A member whose words do not fit into the table gets no seat.
 func TestCardsThatNoPodHas(t *testing.T) {
 	h := serve(t, 2, nil)
 	for _, c := range []Card{
