@@ -19,8 +19,8 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// TestManifests reads those of docs/join.md as the API server would, strictly,
-// and their commands as `agent join` does.
+// TestManifests reads the manifests of docs/join.md like the API server, strictly, and their
+// commands like `agent join`.
 func TestManifests(t *testing.T) {
 	page, err := os.ReadFile("../../docs/join.md")
 	require.NoError(t, err)

@@ -31,9 +31,9 @@ type gang struct {
 	t       *testing.T
 	size    int
 	address string   // of rank 0
-	dir     string   // a directory that the commands share, $SHARED
+	dir     string   // shared by the commands, $SHARED
 	flags   []string // of every member
-	script  string   // what sh runs in each
+	script  string   // run by sh in each member
 }
 
 // pod is one member.
@@ -54,7 +54,7 @@ func newGang(t *testing.T, size int, script string, flags ...string) *gang {
 	return g
 }
 
-// start starts the member of a rank; more are flags that it alone has, or NAME=VALUE.
+// start starts the member of a rank. more are flags for it alone, or NAME=VALUE.
 func (g *gang) start(rank int, more ...string) *pod {
 	g.t.Helper()
 	dir, err := os.MkdirTemp("", "m")
@@ -78,7 +78,7 @@ func (g *gang) start(rank int, more ...string) *pod {
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(g.t, p.cmd.Start())
 	go func() {
-		_ = p.cmd.Wait() // the state says it
+		_ = p.cmd.Wait() // the exit code is in the state
 		close(p.ended)
 	}()
 	g.t.Cleanup(func() {
@@ -100,7 +100,7 @@ func (g *gang) startAll() []*pod {
 	return all
 }
 
-// code waits for the member's end.
+// code waits for the end of the member and returns its exit code.
 func (p *pod) code() int {
 	p.t.Helper()
 	select {
@@ -125,7 +125,7 @@ func (p *pod) signal(sig syscall.Signal) {
 	require.NoError(p.t, p.cmd.Process.Signal(sig))
 }
 
-// all wants every member to end with a code.
+// all requires every member to exit with a code.
 func all(t *testing.T, pods []*pod, code int) {
 	t.Helper()
 	for _, p := range pods {
@@ -133,7 +133,7 @@ func all(t *testing.T, pods []*pod, code int) {
 	}
 }
 
-// file is a file that the commands wrote.
+// file reads a file that the commands wrote.
 func (g *gang) file(name string) string {
 	text, err := os.ReadFile(filepath.Join(g.dir, name))
 	if err != nil {
@@ -148,8 +148,7 @@ func (g *gang) files(pattern string) []string {
 	return list
 }
 
-// knocked waits until n connections to rank 0's address have been tried, while
-// there is no rank 0.
+// knocked waits for n connection attempts to rank 0's address, while there is no rank 0.
 func (g *gang) knocked(n int) {
 	g.t.Helper()
 	l, err := net.Listen("tcp", g.address)
@@ -163,7 +162,7 @@ func (g *gang) knocked(n int) {
 	}
 }
 
-// startVia starts the member of a rank with a road to rank 0 of its own.
+// startVia starts the member of a rank with its own road to rank 0.
 func (g *gang) startVia(rank int) (*pod, *road) {
 	g.t.Helper()
 	direct := g.address
@@ -174,9 +173,8 @@ func (g *gang) startVia(rank int) (*pod, *road) {
 	return p, r
 }
 
-// road is a way to rank 0 that can be cut, again and again. It counts the bytes
-// that its member was told since: the proof takes fewer than seated, and with a
-// seat come more.
+// road is a proxy to rank 0 that can be cut, again and again. It counts the bytes that its member
+// has received since the cut. The proof takes fewer than seated, and a seat brings more.
 type road struct {
 	l    net.Listener
 	to   string
@@ -221,7 +219,7 @@ func (r *road) serve(running *sync.WaitGroup) {
 	}
 }
 
-// cut breaks the connections there are; the next ones are let through.
+// cut breaks the existing connections; later ones pass.
 func (r *road) cut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -232,8 +230,8 @@ func (r *road) cut() {
 	r.told.Store(0)
 }
 
-// pass copies one direction. Its end is passed on as it is: closing both at once
-// would take away what is still on its way.
+// pass copies one direction and passes its end on. Closing both directions at once would lose bytes
+// that are still on their way.
 func pass(from, to *net.TCPConn, told *atomic.Int64) {
 	buf := make([]byte, 4096)
 	for {
@@ -242,7 +240,7 @@ func pass(from, to *net.TCPConn, told *atomic.Int64) {
 			told.Add(int64(n))
 		}
 		if _, err := to.Write(buf[:n]); err != nil {
-			_ = from.CloseRead() // nobody is there to hear more
+			_ = from.CloseRead() // the receiver has gone
 			return
 		}
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/settings"
 )
 
-// TestBadInput: one sentence, one hint, 64, and nothing is run.
+// TestBadInput: bad input gives one sentence, one hint and exit code 64, and runs nothing.
 func TestBadInput(t *testing.T) {
 	short := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(short, []byte("secret-word\n"), 0o600))
@@ -71,7 +71,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestVariables: each flag's variable is known, and what means nothing is refused.
+// TestVariables: the variable of each flag is known, and unknown variables are errors.
 func TestVariables(t *testing.T) {
 	cfg := join.Defaults()
 	set := newFlags("join")
@@ -83,24 +83,24 @@ func TestVariables(t *testing.T) {
 	} {
 		cmd := exec.Command(bin, "worker", "--await=10s")
 		cmd.Env = []string{"MUSTER_DIR=" + t.TempDir(), env}
-		out, _ := cmd.CombinedOutput() // the state says it
+		out, _ := cmd.CombinedOutput() // the exit code is in the state
 		require.Equal(t, 64, cmd.ProcessState.ExitCode(), "%s", out)
 		require.Contains(t, string(out), want)
 	}
-	// a Service "muster" in the namespace is no mistake
+	// a Service "muster" in the namespace is no error
 	cmd := exec.Command(bin, "join", "--workers=1", "--", "true")
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "MUSTER_DIR=" + filepath.Join(t.TempDir(), "r"), "MUSTER_TERMINATION_LOG=", "MUSTER_SERVICE_HOST=10.96.0.7", "MUSTER_SERVICE_PORT=80", "MUSTER_PORT=tcp://10.96.0.7:80"}
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
-// inPod runs `agent join` under the host name "pod", in a UTS namespace where that
-// is needed and allowed.
+// inPod runs `agent join` under the host name "pod", in a UTS namespace if that is needed and
+// allowed.
 func inPod(t *testing.T, line, env string) (string, int) {
 	t.Helper()
 	cmd := exec.Command("unshare", append([]string{"--uts", "--map-root-user", "--user", "sh", "-c", `hostname pod; exec "$@"`, "sh", bin, "join"}, strings.Fields(line)...)...)
 	cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "MUSTER_DIR=" + t.TempDir()}, strings.Fields(env)...)
-	out, _ := cmd.CombinedOutput() // the state says it
+	out, _ := cmd.CombinedOutput() // the exit code is in the state
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
@@ -127,7 +127,7 @@ func TestOneMember(t *testing.T) {
 		cmd := exec.Command(bin, "join", "--workers=1", "--", "sh", "-c", row.script)
 		cmd.Env = []string{"PATH=/usr/bin:/bin", "MUSTER_DIR=" + filepath.Join(t.TempDir(), "made")}
 		cmd.Stdin = strings.NewReader("typed")
-		out, _ := cmd.CombinedOutput() // the state says it
+		out, _ := cmd.CombinedOutput() // the exit code is in the state
 		require.Equal(t, row.code, cmd.ProcessState.ExitCode(), row.script)
 		require.Equal(t, row.out, string(out), row.script)
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/musterhq/muster/agent/join"
 )
 
-// TestFailedAttemptsAreKept: each member's report and last words tell of every attempt, in
-// order, a new rank 0's too.
+// TestFailedAttemptsAreKept: each member's report and last words list every attempt, in order,
+// including those of a new rank 0.
 func TestFailedAttemptsAreKept(t *testing.T) {
 	for name, row := range map[string]struct {
-		last string // what the third attempt does
+		last string // behavior of the third attempt
 		code int
-		ends string // of the first line of the last words
+		ends string // end of the first line of the last words
 	}{
 		"the last one failed too": {`sleep 0.3; [ $RANK = 1 ] && kill -SEGV $$`, 139, "rank 1 on job-1 was killed by SIGSEGV; no restart: all 3 attempts have been used"},
 		"the last one succeeded":  {`exit 0`, 0, "the job ended with 0"},

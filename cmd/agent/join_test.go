@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestATorchrunThatTrainsAlone is said once by each member, if nobody has asked for that.
+// TestATorchrunThatTrainsAlone: each member reports it once, unless the user has asked for it.
 func TestATorchrunThatTrainsAlone(t *testing.T) {
 	const alone = "agent: torchrun is a job of its own on each of the 2 members; its environment lacks PET_NNODES and the like, which tell it the members\n"
 	const script = `exec env -u PET_NNODES bash -c 'l=torchrun; exec -a $l sleep 5'`
@@ -89,7 +89,7 @@ func TestAMemberThatNeverComes(t *testing.T) {
 	require.Contains(t, pods[0].out.String(), "of 4 members came within 3s: ")
 }
 
-// Two jobs that were given one token and one address do not mix.
+// Two jobs with the same token and address do not mix.
 func TestJobsWithOneToken(t *testing.T) {
 	g := newGang(t, 2, `exit 0`)
 	first := g.start(0, "MUSTER_JOB=train")
@@ -100,7 +100,7 @@ func TestJobsWithOneToken(t *testing.T) {
 	all(t, []*pod{first, g.start(1, "MUSTER_JOB=train")}, 0)
 }
 
-// TestMembersWaitWithoutLimit: with --timeout=0 nobody gives up, neither rank 0 nor another.
+// TestMembersWaitWithoutLimit: with --timeout=0 no member gives up, neither rank 0 nor another.
 func TestMembersWaitWithoutLimit(t *testing.T) {
 	g := newGang(t, 3, `true`, "--timeout=0s")
 	pods := []*pod{g.start(2)}
@@ -137,7 +137,7 @@ func TestMembersThatContradictEachOther(t *testing.T) {
 	all(t, []*pod{zero, first, g.start(2)}, 0)
 }
 
-// sort tells which of two lives, and which has ended.
+// sort returns which of two members lives, and which has ended.
 func sort(a, b *pod) (lives, ended *pod) {
 	select {
 	case <-b.ended:
@@ -150,7 +150,7 @@ func sort(a, b *pod) (lives, ended *pod) {
 	return nil, nil
 }
 
-// TestTwoRankZeros: the way to rank 0 leads to another one.
+// TestTwoRankZeros: the address of rank 0 leads to another one.
 func TestTwoRankZeros(t *testing.T) {
 	g := newGang(t, 2, `true`, "--timeout=30s")
 	zero := g.start(0)
@@ -192,12 +192,12 @@ func TestPermanentEndsAreNotRetried(t *testing.T) {
 	}
 }
 
-// twoAttempts is for a shell that waits by itself: a child of it would be the
-// leaf that is asked to stop, as mkfifo is before it says that it has started.
+// twoAttempts is for a shell that waits by itself. A child of it would be the process that is asked
+// to stop, and mkfifo is such a child before the shell reports its start.
 const twoAttempts = `mkfifo $SHARED/never-$$; echo "started $RANK $MUSTER_ATTEMPT" >> $SHARED/started; [ $MUSTER_ATTEMPT = 0 ] || exit 0
 	read x < $SHARED/never-$$`
 
-// TestALostMember: killed without a word, and replaced.
+// TestALostMember: a member is killed without notice, and replaced.
 func TestALostMember(t *testing.T) {
 	g := newGang(t, 3, twoAttempts, "--max-restarts=1")
 	pods := g.startAll()
@@ -209,7 +209,7 @@ func TestALostMember(t *testing.T) {
 	require.Equal(t, 6, lines(g.file("started"))+1)
 }
 
-// TestRankZeroIsReplaced: in the barrier, and while an attempt runs.
+// TestRankZeroIsReplaced: during the barrier, and during an attempt.
 func TestRankZeroIsReplaced(t *testing.T) {
 	g := newGang(t, 3, twoAttempts, "--max-restarts=1")
 	zero := g.start(0)
@@ -234,13 +234,13 @@ func TestRankZeroIsLostForGood(t *testing.T) {
 	require.Eventually(t, func() bool { return lines(g.file("started")) == 2 }, patience, 10*time.Millisecond)
 	pods[0].signal(syscall.SIGKILL)
 	<-pods[0].ended
-	zero := g.start(0) // no restart is allowed: its replacement says so
+	zero := g.start(0) // no restart is allowed, as its replacement reports
 	all(t, []*pod{zero, pods[1], pods[2]}, 76)
 	require.Contains(t, pods[1].out.String(), "rank 0 was lost during attempt 0")
 }
 
-// TestCutsAreNotNoticed: connections break again and again, and nothing happens.
-// A road that stays cut for the lease ends the members that it cut off.
+// TestCuts: connections break again and again without effect. A road that stays cut for the lease
+// ends the members behind it.
 func TestCuts(t *testing.T) {
 	g := newGang(t, 2, `i=0; while [ ! -e $SHARED/go ]; do sleep 0.05; done; echo end $RANK`, "--lease=24s")
 	zero := g.start(0)
@@ -269,7 +269,7 @@ func TestOutOfReach(t *testing.T) {
 	require.Contains(t, zero.out.String(), "agent: rank 1 on job-1: it has not come back for 24s")
 }
 
-// children are the processes right below a member.
+// children returns the direct child processes of a member.
 func children(t *testing.T, p *pod) []string {
 	tasks, err := filepath.Glob(same("/proc/%d/task/*/children", p.cmd.Process.Pid))
 	require.NoError(t, err)
@@ -282,8 +282,8 @@ func children(t *testing.T, p *pod) []string {
 	return all
 }
 
-// TestAFrozenMember gives no sign of life: its replacement takes the seat, and it
-// goes when it thaws.
+// TestAFrozenMember: a frozen member does not answer, so its replacement gets the seat. It ends
+// when it thaws.
 func TestAFrozenMember(t *testing.T) {
 	g := newGang(t, 2, twoAttempts, "--max-restarts=1", "--lease=24s", "--timeout=15s")
 	pods := g.startAll()
@@ -326,7 +326,7 @@ func TestSeveralProcessesEach(t *testing.T) {
 	require.Equal(t, "3 1 4", g.file("rank-3"))
 }
 
-// TestPeersFailFirst: what went counts before what failed because of that.
+// TestPeersFailFirst: a departure takes precedence over the failures that it causes.
 func TestPeersFailFirst(t *testing.T) {
 	const script = `echo $$ > $SHARED/pid-$RANK-$MUSTER_ATTEMPT; [ $MUSTER_ATTEMPT = 0 ] || exit 0
 		if [ $RANK = 1 ]; then exec sleep 1000; fi
@@ -339,11 +339,11 @@ func TestPeersFailFirst(t *testing.T) {
 			below := children(t, pods[1])
 			pods[1].signal(sig)
 			<-pods[1].ended
-			if sig == syscall.SIGKILL { // as its namespace would
+			if sig == syscall.SIGKILL { // like its namespace
 				pid, err := strconv.Atoi(below[0])
 				require.NoError(t, err)
 				require.NoError(t, syscall.Kill(pid, sig))
-				time.Sleep(2 * time.Second) // the failure settles before the replacement is there
+				time.Sleep(2 * time.Second) // the failure settles before the replacement starts
 			}
 			all(t, []*pod{pods[0], g.start(1)}, 0)
 			want := "attempt 2 of 2: rank 1 on job-1 was lost: its pod or container was replaced by another one; rank 0 on job-0 exited with 1"

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// bin is the built agent, made once; with the race detector where $MUSTER_RACE
-// asks for it.
+// bin is the agent, built once, with the race detector if $MUSTER_RACE is set.
 var bin string
 
 func TestMain(m *testing.M) {

@@ -32,7 +32,8 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
-// TestPreemptionLetsAllSave: all are asked at once, as ranks that save together need each other.
+// TestPreemptionLetsAllSave: all ranks are asked at once, because ranks that save together need
+// each other.
 func TestPreemptionLetsAllSave(t *testing.T) {
 	for rank := range 2 {
 		t.Run(same("rank %d", rank), func(t *testing.T) {
@@ -44,7 +45,7 @@ func TestPreemptionLetsAllSave(t *testing.T) {
 			require.Equal(t, 143, pods[rank].code(), "%s", pods[rank].out)
 			if rank == 0 {
 				require.Eventually(t, func() bool { return lines(g.file("saved")) == 1 }, patience, 10*time.Millisecond)
-				return // the other waits for the replacement
+				return // the other member waits for the replacement
 			}
 			require.NotZero(t, pods[0].code())
 			require.Equal(t, 1, lines(g.file("saved")), "%s", pods[0].out)

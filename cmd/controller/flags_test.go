@@ -57,7 +57,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestVariables(t *testing.T) {
-	t.Setenv("MUSTER_CONTROLLER_SERVICE_HOST", "10.96.0.7") // as kubelets tell of a Service
+	t.Setenv("MUSTER_CONTROLLER_SERVICE_HOST", "10.96.0.7") // set by kubelets for a Service
 	t.Setenv("MUSTER_CONTROLLER_PORT", "tcp://10.96.0.7:80")
 	var out strings.Builder
 	_, err := parse(nil, io.Discard, &out)

@@ -21,12 +21,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestHelpSucceeds checks the program's own exit code: asking for help is no mistake.
+// TestHelpSucceeds checks the exit code of the program: asking for help is no error.
 func TestHelpSucceeds(t *testing.T) {
 	for flag, want := range map[string]int{"--help": 0, "-h": 0, "--nosuch": names.ExitUsage} {
 		cmd := exec.Command(os.Args[0], flag)
 		cmd.Env = []string{mainEnv + "=1"}
-		out, _ := cmd.Output() // the state says it
+		out, _ := cmd.Output() // the exit code is in the state
 		require.Equal(t, want, cmd.ProcessState.ExitCode(), flag)
 		require.Equal(t, want == 0, len(out) > 0, "%s: help goes to stdout, complaints do not", flag)
 	}

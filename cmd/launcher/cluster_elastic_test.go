@@ -20,7 +20,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// take ends the worker of pod i as a kubelet does, and its pod is no more.
+// take ends the worker of pod i like a kubelet, and removes its pod.
 func (c *cluster) take(i int) {
 	c.terminate(i)
 	c.mu.Lock()
@@ -32,19 +32,19 @@ func (c *cluster) take(i int) {
 	require.NoError(c.t, os.RemoveAll(filepath.Join(c.dir, podName(i))))
 }
 
-// terminate is the beginning of a pod's deletion.
+// terminate starts the deletion of a pod.
 func (c *cluster) terminate(i int) {
 	require.True(c.t, c.api.Edit(namespace, podName(i), func(pod *corev1.Pod) {
 		pod.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(30 * time.Second)}
 	}))
 }
 
-// anew makes the pod i again, as another.
+// anew creates the pod i again, with another uid.
 func (c *cluster) anew(i, time int) {
 	c.start(i, func(pod *corev1.Pod) { pod.UID = types.UID(fmt.Sprintf("uid-%d-%d", i, time)) })
 }
 
-// file is a path in the cluster's directory, for programs to look at.
+// file returns a path in the cluster's directory, for test programs to check.
 func (c *cluster) file(name string) string { return filepath.Join(c.dir, name) }
 
 func (c *cluster) touch(name string) {
@@ -62,8 +62,7 @@ func (l *launcher) follows(t *testing.T, line string) {
 	}
 }
 
-// A command in the launcher: the hosts that it is told are those that there are.
-// Indices have holes, and order is numeric.
+// A command in the launcher gets the current hosts. Indices have gaps, and the order is numeric.
 func TestElasticHosts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -81,7 +80,7 @@ func TestElasticHosts(t *testing.T) {
 	l.follows(t, `10\.1\.2\.1:2 10\.1\.2\.11:2 `)
 	c.start(2)
 	l.follows(t, `10\.1\.2\.1:2 10\.1\.2\.3:2 10\.1\.2\.11:2 `)
-	c.terminate(10) // its processes have their time; it is no host any more
+	c.terminate(10) // it still has its grace period, but is no host anymore
 	l.follows(t, `10\.1\.2\.1:2 10\.1\.2\.3:2 `)
 	c.take(10)
 	eventually(t, "it is said", func() bool { return strings.Contains(l.err.String(), "worker pi-worker-10 left") })
@@ -94,8 +93,7 @@ func TestElasticHosts(t *testing.T) {
 	require.Zero(t, c.exited(2), "one that joined is told of the end as well")
 }
 
-// A pod made anew under its name is another worker, with the same place in the
-// order.
+// A replaced pod with the same name is another worker, with the same place in the order.
 func TestElasticReplacement(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -131,7 +129,7 @@ func TestElasticTooFew(t *testing.T) {
 	require.Zero(t, c.exited(0))
 }
 
-// Nobody who will do comes: said with who is missing and why.
+// If too few workers arrive, the error names the missing ones and why.
 func TestElasticNeverEnough(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -142,7 +140,7 @@ func TestElasticNeverEnough(t *testing.T) {
 	require.Contains(t, l.err.String(), "no pod yet for workers 1-2")
 }
 
-// Scripts begin anew with the workers that there are; no restart needs to be allowed.
+// Scripts restart with the current workers, even if no restart is allowed.
 func TestElasticGroupBeginsAnew(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -167,8 +165,8 @@ func TestElasticGroupBeginsAnew(t *testing.T) {
 	require.Len(t, ports, 3, "a port of its own for each attempt")
 }
 
-// A command that takes in others gets one process more where one joins, and begins
-// anew where one goes.
+// A command that accepts new workers gets one more process when a worker joins, and restarts when
+// one leaves.
 func TestElasticTorchrun(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -182,7 +180,7 @@ while [ ! -e `+c.file("enough")+` ]; do sleep 0.1; done
 	l := c.run("--min-workers=2", "--max-workers=4", "--", stub, "train.py")
 	l.follows(t, `1: 2:4, is_host=1, 10\.1\.2\.2:\d+, attempt 0, on pi-worker-1`)
 	l.follows(t, `2: 2:4, is_host=0, 10\.1\.2\.2:\d+, attempt 0, on pi-worker-2`)
-	c.start(0) // stands before the one that holds the store
+	c.start(0) // it comes before the worker with the store
 	l.follows(t, `0: 3:4, is_host=0, 10\.1\.2\.2:\d+, attempt 0, on pi-worker-0`)
 	require.Equal(t, 3, strings.Count(l.out.String(), "attempt 0"), "the others go on: %s", l.err.String())
 	c.take(1)
@@ -195,8 +193,7 @@ while [ ! -e `+c.file("enough")+` ]; do sleep 0.1; done
 	require.Zero(t, l.end(t), "%s\n%s", l.out.String(), l.err.String())
 }
 
-// crash ends the container of pod i for its memory, as the kernel does; the kubelet
-// starts it again.
+// crash kills the container of pod i for memory, like the kernel. The kubelet restarts it.
 func (c *cluster) crash(i, times int) {
 	name := podName(i)
 	c.mu.Lock()
@@ -213,8 +210,8 @@ func (c *cluster) crash(i, times int) {
 	})
 }
 
-// A worker that ends by itself was not taken away: its end is the program's, and
-// counts as in any run.
+// A worker that ends by itself was not lost: its exit code is the program's, and counts as in any
+// run.
 func TestElasticOwnFault(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -232,7 +229,7 @@ func TestElasticOwnFault(t *testing.T) {
 	require.Contains(t, l.err.String(), "no restart: all 2 attempts have been used")
 }
 
-// The same where the others would go on without it.
+// The same if the other processes would continue without it.
 func TestElasticTorchrunOwnFault(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -247,7 +244,7 @@ func TestElasticTorchrunOwnFault(t *testing.T) {
 	require.Contains(t, l.err.String(), "worker pi-worker-1 lost: container main was restarted while the job ran; it had been killed for its memory (OOMKilled)")
 }
 
-// torchrun takes in a worker that joins beyond those of the start.
+// torchrun accepts a worker that joins after the start.
 func TestElasticTorchrunGrows(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -262,8 +259,7 @@ func TestElasticTorchrunGrows(t *testing.T) {
 	require.Zero(t, l.end(t), l.err.String())
 }
 
-// A node that was lost and is back: what still ran there has ended before anything
-// is started there again.
+// A lost node that comes back: its old processes end before another one is started there.
 func TestElasticNodeIsBack(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -302,8 +298,8 @@ func pidIn(t *testing.T, file string) (pid int) {
 	return pid
 }
 
-// Links that drop and an API server that restarts change nothing: nobody left, and
-// what has come meanwhile joins.
+// Dropped links and a restart of the API server change nothing. No worker leaves, and a worker that
+// started meanwhile joins.
 func TestElasticSurvivesAPIServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -314,7 +310,7 @@ func TestElasticSurvivesAPIServer(t *testing.T) {
 	l.follows(t, `1: 1 of 2, attempt 0`)
 	c.api.Stop()
 	c.exec.Cut(true)
-	c.start(2) // its kubelet goes on without
+	c.start(2) // its kubelet starts it during the outage
 	outage()
 	require.NotContains(t, l.err.String(), "joined")
 	c.api.Start()

@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// as gives a pod the role of a training operator's, and variables of its own.
+// as gives a pod the role of a training operator, and its own variables.
 func as(role string, env ...string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Labels[names.LabelReplicaType] = role
@@ -29,8 +29,8 @@ func as(role string, env ...string) func(*corev1.Pod) {
 	}
 }
 
-// Roles come from the pods' labels; the chief decides, the ps is stopped and
-// its end does not count; a variable of a pod's own is kept.
+// Roles come from the labels of the pods. The chief decides, and the ps is stopped and does not
+// count. A variable in a pod's spec stays.
 func TestClusterGroup(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -54,8 +54,8 @@ func TestClusterGroup(t *testing.T) {
 	}
 }
 
-// A variable that the image sets is kept as the pod's own is, with one warning
-// that names both values; a secret's is not asked for.
+// A variable of the image stays like one in the pod's spec, with one warning that names both
+// values. A secret's value is not requested.
 func TestClusterGroupKeepsTheImagesVariables(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -82,8 +82,7 @@ func TestClusterGroupKeepsTheImagesVariables(t *testing.T) {
 	require.NotContains(t, said+string(told), "hunter2")
 }
 
-// The API server goes and the links with it: the processes do not notice, and
-// not a line is lost.
+// The API server stops, and the links fail: the processes do not notice, and no line is lost.
 func TestClusterGroupSurvivesAPIServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -110,8 +109,8 @@ func TestClusterGroupSurvivesAPIServer(t *testing.T) {
 	require.Positive(t, l.figures(t).Redials)
 }
 
-// A worker that is killed ends the run within ten seconds, though the others
-// wait for ever and ignore TERM; its pod's status says why.
+// A worker that is killed ends the run within ten seconds, although the others wait forever and
+// ignore TERM. The status of its pod says why.
 func TestClusterGroupLosesWorker(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -22,20 +22,20 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// replaced gives a pod made anew its own uid, address and creation time.
+// replaced gives a replaced pod its own uid, address and creation time.
 func replaced(pod *corev1.Pod) {
 	pod.UID = types.UID(string(pod.UID) + "-r1")
 	pod.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Minute))
 }
 
-// signal sends one to the worker of pod i.
+// signal sends a signal to the worker of pod i.
 func (c *cluster) signal(i int, sig syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	require.NoError(c.t, c.workers[podName(i)].Process.Signal(sig))
 }
 
-// replace makes worker i again where nothing of the old one is left.
+// replace creates worker i again, with nothing of the old one left.
 func (c *cluster) replace(i int, changes ...func(*corev1.Pod)) {
 	c.api.Delete(namespace, podName(i))
 	require.NoError(c.t, os.RemoveAll(filepath.Join(c.dir, podName(i))))
@@ -60,12 +60,11 @@ func ports(list []retry.Tried) map[int]bool {
 	return all
 }
 
-// untilAttempt1 waits where the first attempt is to be broken, and ends well in the
-// second.
+// untilAttempt1 waits in the first attempt, which the test breaks, and succeeds in the second.
 const untilAttempt1 = `echo attempt $MUSTER_ATTEMPT on $ON; test $MUSTER_ATTEMPT = 1 || exec sleep 4741`
 
-// A pod is gone: its replacement, of the same rank and another uid, is waited for
-// and takes part; the pods that are there stay.
+// A pod is gone. The launcher waits for its replacement, with the same rank and another uid, which
+// then takes part. Existing pods stay.
 func TestClusterRestartWithAReplacedPod(t *testing.T) {
 	t.Parallel()
 	for name, cmd := range map[string][]string{
@@ -103,8 +102,7 @@ func TestClusterRestartWithAReplacedPod(t *testing.T) {
 	}
 }
 
-// A replacement under another name, beside the old object that a dead node still
-// holds.
+// A replacement with another name, beside the old object that a dead node still holds.
 func TestClusterRestartUnderAnotherName(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -144,8 +142,8 @@ func TestClusterRestartWithARestartedContainer(t *testing.T) {
 	require.Contains(t, l.out.String(), "0: attempt 1 on "+podName(0)+"\n")
 }
 
-// Drain: the ranks may save their work, no restart is used up, and the run goes on
-// with the replacement. The pod that is on its way out is not taken again.
+// Drain: the ranks may save their work, no restart is used up, and the run continues with the
+// replacement. The deleted pod is not used again.
 func TestClusterRestartAfterADrain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -174,14 +172,14 @@ func TestClusterRestartAfterADrain(t *testing.T) {
 	require.False(t, all[0].Counted)
 }
 
-// The drained rank takes its time to save, and a peer has left the collective: that is the
-// drain's doing, and nobody cuts the saving short.
+// The drained rank takes its time to save, and a peer leaves the collective. That is caused by the
+// drain, and nothing interrupts the saving.
 func TestClusterRestartWhileARankSaves(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.start(0)
 	c.start(1)
-	// What is asked twice to stop would be interrupted in its saving.
+	// A second request to stop would interrupt a rank that saves.
 	l := c.run("--workers=2", "--max-restarts=1", "--grace=30s", "--framework=plain", "--", "bash", "-c",
 		`echo attempt $MUSTER_ATTEMPT on $ON; test $MUSTER_ATTEMPT = 0 || exit 0
 		until [ -e "$0/left" -a $RANK = 0 ]; do
@@ -205,7 +203,7 @@ func TestClusterRestartWhileARankSaves(t *testing.T) {
 	require.Contains(t, all[0].Why, "worker pi-worker-1 was told to stop from outside: it is being deleted")
 }
 
-// The container's memory: permanent unless it is listed.
+// A kill for the container's memory is permanent unless it is listed.
 func TestClusterRestartAndMemory(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -225,8 +223,8 @@ func TestClusterRestartAndMemory(t *testing.T) {
 	require.Len(t, l.attempts(t), 1)
 }
 
-// Told to stop while a replacement is waited for: at once, and the workers that
-// are there are told. One that never comes ends the run at --timeout.
+// A stop during the wait for a replacement takes effect at once, and the existing workers are told.
+// A replacement that never comes ends the run at --timeout.
 func TestClusterRestartGivesUp(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

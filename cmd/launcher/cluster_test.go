@@ -42,23 +42,23 @@ type cluster struct {
 	mu      sync.Mutex
 	workers map[string]*osexec.Cmd // by pod
 	noAgent bool
-	image   []string // variables of the image: in the workers' processes, and no pod's spec
+	image   []string // variables of the image: in the workers' processes, and in no pod's spec
 	copies  sync.WaitGroup
 }
 
-// markOf is in the environment of all that the workers of one cluster start.
+// markOf returns a variable that all processes of a cluster's workers have.
 func markOf(dir string) string { return "CLUSTER_TEST=" + dir }
 
 func newCluster(t *testing.T) *cluster {
-	dir, err := os.MkdirTemp("", "muster") // a test's own may be too long for sockets
+	dir, err := os.MkdirTemp("", "muster") // the directory of a test may be too long for sockets
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		proc.Wipe(markOf(dir)) // what its killed workers have left
+		proc.Wipe(markOf(dir)) // processes that its killed workers have left
 		os.RemoveAll(dir)
 	})
 	c := &cluster{t: t, api: fakekube.New(t), dir: dir, workers: map[string]*osexec.Cmd{}}
 	c.exec = fakekube.NewExec(t, c.attach)
-	c.exec.Refuse(fakekube.SPDY, http.StatusBadRequest, "WebSockets only") // Refuse says why
+	c.exec.Refuse(fakekube.SPDY, http.StatusBadRequest, "WebSockets only") // see Refuse
 	c.api.Handle(fakekube.ExecPath, c.exec)
 	c.kubeconfig = filepath.Join(dir, "kubeconfig")
 	config := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
@@ -67,7 +67,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// attach is what pods/exec runs.
+// attach runs the command of pods/exec.
 func (c *cluster) attach(ctx context.Context, pod, _ string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	if c.noAgent {
 		return 0, fmt.Errorf("exec: %q: stat %s: no such file or directory", argv[0], argv[0])
@@ -75,8 +75,8 @@ func (c *cluster) attach(ctx context.Context, pod, _ string, argv []string, stdi
 	cmd := osexec.CommandContext(ctx, filepath.Join(bin, "agent"), argv[1:]...)
 	cmd.Env = append(os.Environ(), names.EnvDir+"="+filepath.Join(c.dir, pod))
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	// As a container runtime does: the end of the process ends the stream,
-	// whether or not its stdin has been read.
+	// Like in a container runtime, the end of the process ends the stream, whether or not its stdin
+	// has been read.
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return 0, err
@@ -96,7 +96,7 @@ func (c *cluster) attach(ctx context.Context, pod, _ string, argv []string, stdi
 	return 0, err
 }
 
-// start makes worker i: its process and its pod. It returns what the worker says.
+// start starts worker i: its process and its pod. It returns the output of the worker.
 func (c *cluster) start(i int, changes ...func(*corev1.Pod)) *contract.Text {
 	name := podName(i)
 	dir := filepath.Join(c.dir, name)
@@ -166,7 +166,7 @@ func (c *cluster) run(args ...string) *launcher { return c.runWith(bin, nil, arg
 
 func (c *cluster) runEnv(env []string, args ...string) *launcher { return c.runWith(bin, env, args...) }
 
-// runWith runs the agent of another directory, with additional variables.
+// runWith runs the agent from another directory, with additional variables.
 func (c *cluster) runWith(bin string, env []string, args ...string) *launcher {
 	id := fmt.Sprintf("l%d", time.Now().UnixNano()%1e6)
 	l := &launcher{report: filepath.Join(c.dir, id+".json")}
@@ -256,8 +256,8 @@ func TestClusterDeadline(t *testing.T) {
 	require.Zero(t, c.exited(0), "the worker that was there was told")
 }
 
-// TestClusterWaitsWithoutLimit gives the launcher of a LaunchJob's pod what the controller gives it:
-// it waits as long as the job may live.
+// TestClusterWaitsWithoutLimit sets the variables that the controller sets in a LaunchJob's
+// launcher, which then waits as long as the job may live.
 func TestClusterWaitsWithoutLimit(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDefaultDelivery: a job that does not say how it gets the agent gets it in the same way from submit, convert and the CRD.
+// TestDefaultDelivery: submit, convert and the CRD have the same default delivery.
 func TestDefaultDelivery(t *testing.T) {
 	require.Equal(t, "init", newSubmit(standard()).Flags().Lookup("delivery").DefValue)
 	require.Equal(t, "init", newConvert(standard()).Flags().Lookup("delivery").DefValue)

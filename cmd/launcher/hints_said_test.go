@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sighted holds the hints that the mistakes brought out.
+// sighted collects the hints that the mistakes have printed.
 type sighted struct {
 	mu    sync.Mutex
 	hints []string
@@ -32,9 +32,9 @@ func (s *sighted) add(hint string) {
 	s.hints = append(s.hints, hint)
 }
 
-// lacks fails for each hint in the source that names a flag or a verb of ours, and that no
-// mistake brought out. Those for which a command line is not enough stand in
-// testdata/hints/elsewhere, with the test that follows them.
+// lacks fails for each hint in the source that names one of our flags or verbs, and that no mistake
+// printed. Hints for which a command line is not enough are in testdata/hints/elsewhere, with the
+// test that follows them.
 func (s *sighted) lacks(t *testing.T) {
 	elsewhere := followedElsewhere(t)
 	for _, root := range []string{"..", "../../agent", "../../exec", "../../rendezvous", "../../hostfile"} {
@@ -63,7 +63,7 @@ func (s *sighted) lacks(t *testing.T) {
 	}
 }
 
-// longest is the longest part of a format that is said as it stands.
+// longest returns the longest literal part of a format.
 func longest(format string) (part string) {
 	for _, p := range strings.Split(format, "%") {
 		if p = strings.TrimLeft(p, "dsqv"); len(p) > len(part) {
@@ -73,7 +73,7 @@ func longest(format string) (part string) {
 	return strings.TrimSpace(part)
 }
 
-// followedElsewhere reads "TEXT: TEST" lines, each with a test that there is.
+// followedElsewhere reads "TEXT: TEST" lines, each with an existing test.
 func followedElsewhere(t *testing.T) (texts []string) {
 	file, err := os.Open("testdata/hints/elsewhere")
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func followedElsewhere(t *testing.T) (texts []string) {
 	return texts
 }
 
-// hintsIn lists the strings of a file that hints are made of.
+// hintsIn lists the strings of a file that are used in hints.
 func hintsIn(file *ast.File) (found []*ast.BasicLit) {
 	collect := func(n ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool {
@@ -135,13 +135,13 @@ func hintsIn(file *ast.File) (found []*ast.BasicLit) {
 }
 
 var (
-	// hintArgument is where functions take a hint.
+	// hintArgument is the position of the hint among the arguments of a function.
 	hintArgument = map[string]int{"usage": 0, "Usage": 0, "Hint": 0, "fail": 1, "New": 1, "complainWith": 1}
-	// holdsHint are the names of fields and variables that hold one.
+	// holdsHint are the names of fields and variables that hold a hint.
 	holdsHint = map[string]bool{"hint": true, "Hint": true, "Hints": true, "way": true, "Way": true, "tip": true}
 )
 
-// called is the last name of an expression, "" if it has none.
+// called returns the last name of an expression, or "".
 func called(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -27,8 +27,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// mistake is a command line with a hint, and the lines that a reader of the hint
-// would type then.
+// mistake is a command line with a hint, and the lines that a reader of the hint would then type.
 type mistake struct {
 	line     string
 	code     int
@@ -42,8 +41,8 @@ type follow struct {
 
 var coded = regexp.MustCompile(`^\[(\d+)\] `)
 
-// mistakes reads testdata/hints: "$ [CODE] LINE" is a mistake, 64 unless said
-// otherwise; "> [CODE] LINE" follows its hint, 0 unless said otherwise.
+// mistakes reads testdata/hints. "$ [CODE] LINE" is a mistake, by default with exit code 64. ">
+// [CODE] LINE" follows its hint, by default with exit code 0.
 func mistakes(t *testing.T) (all []mistake) {
 	files, err := filepath.Glob("testdata/hints/*.txt")
 	require.NoError(t, err)
@@ -71,12 +70,12 @@ func mistakes(t *testing.T) (all []mistake) {
 	return all
 }
 
-// given are the words of a followed line that need not stand in the hint: what the
-// reader knows, and what makes a test short.
+// given are words of a followed line that need not be in the hint: what the reader knows, and what
+// keeps a test short.
 var given = []string{"--dry-run", "--fake", "--await", "--timeout", "--name", "--image", "agent run"}
 
-// TestHintsCanBeFollowed makes each mistake, and does what its hint says: nothing is
-// refused then. The lines use all flags and verbs of the hint, and no others.
+// TestHintsCanBeFollowed makes each mistake, and does what its hint says, which must then work. The
+// lines use all flags and verbs of the hint, and no others.
 func TestHintsCanBeFollowed(t *testing.T) {
 	t.Parallel()
 	saw := &sighted{}
@@ -91,7 +90,7 @@ func TestHintsCanBeFollowed(t *testing.T) {
 	saw.lacks(t)
 }
 
-// try returns the hint.
+// try makes the mistake and returns the hint.
 func (m mistake) try(t *testing.T) string {
 	w := newHinted(t)
 	_, complaint := w.sh(m.code, m.line)
@@ -117,7 +116,7 @@ func (m mistake) try(t *testing.T) string {
 var (
 	flags = regexp.MustCompile(`(?:^|[ (])(--[a-z][-a-z]*|-[a-z]\b)`)
 	verbs = regexp.MustCompile(`\b(agent (?:` + strings.Join(allVerbs(), "|") + `))\b`)
-	other = regexp.MustCompile(`(?m)(kubectl|ulimit|df) .*?(;|, then|, and|$)`) // whose flags are not ours
+	other = regexp.MustCompile(`(?m)(kubectl|ulimit|df) .*?(;|, then|, and|$)`) // their flags are not ours
 )
 
 // named lists the flags and verbs of a command line, up to its --, or of a hint.
@@ -129,8 +128,8 @@ func named(line string) (words []string) {
 	return words
 }
 
-// hinted is where command lines are tried: a directory, an API server with the jobs pi
-// (with a launcher) and tf (without), and no launcher nearby.
+// hinted is a place to try command lines: a directory, an API server with the jobs pi (with a
+// launcher) and tf (without one), and no launcher nearby.
 type hinted struct {
 	t   *testing.T
 	env []string
@@ -186,7 +185,7 @@ func freePort(t *testing.T) string {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// employ makes a job of two workers that runs, and its pods.
+// employ creates a running job of two workers, and its pods.
 func (o *office) employ(name string, launcher bool) {
 	job := v1alpha1.LaunchJob{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.Version().String(), Kind: v1alpha1.Kind}}
 	job.Name, job.Namespace = name, "lab"
@@ -211,14 +210,14 @@ func (o *office) employ(name string, launcher bool) {
 	}
 }
 
-// remove deletes the job's pods: there are none yet.
+// remove deletes the job's pods, so that there are none yet.
 func (o *office) remove(name string) {
 	for _, pod := range []string{"-launcher", "-worker-0", "-worker-1"} {
 		o.api.Delete("lab", name+pod)
 	}
 }
 
-// dismiss has the job end well.
+// dismiss makes the job succeed.
 func (o *office) dismiss(name string) {
 	var job v1alpha1.LaunchJob
 	o.jobs.Get("lab", name, &job)

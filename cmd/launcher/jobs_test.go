@@ -22,8 +22,8 @@ import (
 	"github.com/musterhq/muster/test/fakekube"
 )
 
-// office is the API server of one script, and what the script does to it in the
-// place of controller and kubelets.
+// office is the API server of one script, and the commands by which the script acts as controller
+// and kubelets.
 type office struct {
 	api  *fakekube.Server
 	jobs *fakekube.Objects
@@ -39,14 +39,14 @@ func newOffice(t *testing.T) *office {
 	return o
 }
 
-// configure writes a kubeconfig: lab is the namespace of its first context.
+// configure writes a kubeconfig. lab is the namespace of its first context.
 func (o *office) configure(path string) error {
 	config := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
 		"contexts: [{name: c, context: {cluster: c, namespace: lab}}, {name: other, context: {cluster: c, namespace: elsewhere}}]\ncurrent-context: c\n", o.api.URL())
 	return os.WriteFile(path, []byte(config), 0o600)
 }
 
-// oneNamespace answers for lab and elsewhere, the namespaces there are.
+// oneNamespace answers for the existing namespaces, lab and elsewhere.
 func oneNamespace(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("ns")
 	if name != "lab" && name != "elsewhere" {
@@ -56,8 +56,7 @@ func oneNamespace(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": %q}}`, name) //nolint:gosec // G705: a test reads it, no browser
 }
 
-// echo is what every command in a pod does: it says where it is and what it was asked,
-// and ends with 4.
+// echo is every command in a pod: it prints where it is and what was requested, and exits with 4.
 func echo(_ context.Context, pod, container string, argv []string, _ io.Reader, stdout, stderr io.Writer) (int, error) {
 	fmt.Fprintf(stdout, "%s %s %q\n", pod, container, argv)
 	fmt.Fprintln(stderr, "on stderr")
@@ -67,7 +66,7 @@ func echo(_ context.Context, pod, container string, argv []string, _ io.Reader, 
 // TestJobScripts runs the verbs for jobs in a cluster against an API server.
 func TestJobScripts(t *testing.T) {
 	t.Parallel()
-	var offices sync.Map // by the script's directory
+	var offices sync.Map // by the directory of the script
 	of := func(ts *testscript.TestScript) *office {
 		o, _ := offices.Load(ts.Getenv("WORK"))
 		return o.(*office)
@@ -94,9 +93,9 @@ func TestJobScripts(t *testing.T) {
 	})
 }
 
-// job is `job NAME [FIELD=VALUE]...`: what the controller writes of a job: phase,
-// reason, message, ready, code, ended (how long ago), launcher, namespace, label; framework,
-// workers and procs are the user's.
+// job is `job NAME [FIELD=VALUE]...`. It sets what the controller writes: phase, reason, message,
+// ready, code, ended (how long ago), launcher, namespace, label. framework, workers and procs are
+// the user's.
 func (o *office) job(ts *testscript.TestScript, args []string) {
 	namespace := "lab"
 	fields := map[string]string{}
@@ -157,7 +156,7 @@ func (o *office) job(ts *testscript.TestScript, args []string) {
 	o.jobs.Put(job)
 }
 
-// hostile is `hostile NAME`: a failed job whose texts would take over a terminal.
+// hostile is `hostile NAME`: a failed job with control characters that would take over a terminal.
 func (o *office) hostile(name string) {
 	var job v1alpha1.LaunchJob
 	if !o.jobs.Get("lab", name, &job) {
@@ -175,7 +174,7 @@ func (o *office) hostile(name string) {
 	o.jobs.Put(&job)
 }
 
-// await is `await NAME`: until somebody has made the job.
+// await is `await NAME`: it waits until the job was created.
 func (o *office) await(ts *testscript.TestScript, args []string) {
 	for range 1000 {
 		if o.jobs.Get("lab", args[0], &v1alpha1.LaunchJob{}) {
@@ -186,7 +185,7 @@ func (o *office) await(ts *testscript.TestScript, args []string) {
 	ts.Fatalf("nobody made job %s", args[0])
 }
 
-// said is `said FILE TEXT`: until the file has the text.
+// said is `said FILE TEXT`: it waits until the file contains the text.
 func said(ts *testscript.TestScript, args []string) {
 	for range 1000 {
 		text, _ := os.ReadFile(ts.MkAbs(args[0]))
@@ -198,8 +197,8 @@ func said(ts *testscript.TestScript, args []string) {
 	ts.Fatalf("%s never had %q", args[0], args[1])
 }
 
-// pod is `pod JOB-ROLE[-N] STATE`: Pending, Running, Stopping (its own container has ended
-// and a sidecar has not), Evicted (before it began), Cleared (it has ended, and its node has lost
+// pod is `pod JOB-ROLE[-N] STATE`. STATE is Pending, Running, Stopping (its own container has ended
+// and a sidecar has not), Evicted (before it started), Cleared (it has ended, and its node has lost
 // the log), or an exit code.
 func (o *office) pod(ts *testscript.TestScript, args []string) {
 	name, state := args[0], args[1]
@@ -250,13 +249,14 @@ func (o *office) pod(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// print is `print POD TEXT...`: a line of its log; \e is an escape.
+// print is `print POD TEXT...`: it adds a line to the pod's log; \e is an escape.
 func (o *office) print(_ *testscript.TestScript, args []string) {
 	o.logs.Write("lab", args[0], "main", time.Now(), strings.ReplaceAll(strings.Join(args[1:], " "), `\e`, "\x1b")+"\n")
 }
 
-// server is `api stop`, `api start`, `api drop`; `api uninstall`, `api expire`, `api heal`; `api forbid PATH`, `api deny PATH` with a hostile word; `api asked PATH`, until
-// somebody has; `api workers JOB N`, which the object must have.
+// server is `api stop`, `api start`, `api drop`; `api uninstall`, `api expire`, `api heal`; `api
+// forbid PATH`, `api deny PATH` with a hostile message; `api asked PATH`, which waits for such a
+// request; `api workers JOB N`, which checks the object.
 func (o *office) server(ts *testscript.TestScript, args []string) {
 	switch args[0] {
 	case "stop":
@@ -265,7 +265,7 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 		o.api.Start()
 	case "drop":
 		o.api.Drop()
-	case "asked": // until somebody reads that path
+	case "asked": // wait until that path is read
 		for range 1000 {
 			for _, r := range o.api.Requests() {
 				if strings.Contains(r.Path, args[1]) {
@@ -275,7 +275,7 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		ts.Fatalf("nobody asked for %s", args[1])
-	case "uninstall": // the CRD: an API server answers with text then
+	case "uninstall": // the CRD: an API server then answers with text
 		o.api.Fail(fakekube.Failure{Code: 404, Text: "404 page not found\n", Match: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/apis/muster.dev/") }})
 	case "expire": // every token
 		o.api.Fail(fakekube.Failure{Code: 401})
@@ -285,7 +285,7 @@ func (o *office) server(ts *testscript.TestScript, args []string) {
 		o.api.Fail(fakekube.Failure{Code: 403, Message: "no right", Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, args[1]) }})
 	case "deny":
 		o.api.Fail(fakekube.Failure{Code: 403, Message: "\x1b[2Jno right", Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, args[1]) }})
-	case "workers": // as the object says
+	case "workers": // in the object
 		var job v1alpha1.LaunchJob
 		o.jobs.Get("lab", args[1], &job)
 		text, err := json.Marshal(job.Spec.Workers)

@@ -27,9 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// buildAndRun builds both binaries, with the race detector only where
-// $MUSTER_RACE asks for it: that alone is half a minute, and the packages' own
-// tests run their goroutines under it.
+// buildAndRun builds both binaries. They have the race detector only if $MUSTER_RACE is set,
+// because that takes half a minute, and the tests of the packages run under it.
 func buildAndRun(m *testing.M) (int, error) {
 	// These tests wait much more than they compute.
 	flag.Parse()
@@ -81,7 +80,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// expectCode is `code N CMD...`: CMD must end with exit code N.
+// expectCode is `code N CMD...`: CMD must exit with code N.
 func expectCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N COMMAND...")
@@ -102,6 +101,6 @@ func expectCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// outage is how long an API server is away in a test of what that does: longer than the
-// pause between two tries to reach it.
+// outage waits as long as an API server is down in a test: longer than the pause between two
+// attempts to reach it.
 func outage() { time.Sleep(2 * time.Second) }

@@ -14,9 +14,9 @@ import (
 	"github.com/musterhq/muster/agent/submit"
 )
 
-// agent submit starts a command in a launcher where agent run starts it there, and on
-// the workers where agent run does. Of a command that says nothing submit asks: agent
-// run keeps it in the launcher, and with several workers that is seldom meant.
+// agent submit and agent run start a command in the same place: in a launcher, or on the workers.
+// If the command does not show which, submit asks. agent run then keeps it in the launcher, which
+// is rarely meant if there are several workers.
 func TestSubmitAndRunStartACommandInTheSamePlace(t *testing.T) {
 	for _, argv := range [][]string{
 		{"mpirun", "./pi"}, {"mpiexec.hydra", "./pi"}, {"env", "A=1", "mpirun", "./pi"}, {"torchrun", "train.py"},
@@ -28,7 +28,7 @@ func TestSubmitAndRunStartACommandInTheSamePlace(t *testing.T) {
 			if err != nil {
 				require.ErrorContains(t, err, "does not say where it is to run", "%q --framework=%s", argv, name)
 				require.Empty(t, name+framework.Detect(argv), "%q", argv)
-				r.Launcher = new(true) // the place that its hint calls agent run's
+				r.Launcher = new(true) // where its hint says that agent run starts it
 				job, err = r.Job()
 			}
 			require.NoError(t, err)

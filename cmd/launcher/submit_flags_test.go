@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSubmitHasTheFlagsOfRun, or docs/submit.md says why not.
+// TestSubmitHasTheFlagsOfRun: submit has each flag, or docs/submit.md says why not.
 func TestSubmitHasTheFlagsOfRun(t *testing.T) {
 	page, err := os.ReadFile("../../docs/submit.md")
 	require.NoError(t, err)

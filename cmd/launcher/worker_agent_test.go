@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// TestClusterWorkerAgent follows the hint above where the launcher's own agent lies elsewhere.
+// TestClusterWorkerAgent follows the hint for a launcher whose own agent has another path.
 func TestClusterWorkerAgent(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
