@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ends are both ends of something a stub may have as stdin or stdout.
+// ends are the two ends of a possible stdin or stdout of a stub.
 type ends struct{ reader, writer *os.File }
 
 func pipeEnds(t *testing.T) ends {
@@ -36,7 +36,7 @@ func socketEnds(t *testing.T) ends {
 	return ends{os.NewFile(uintptr(p[0]), "r"), os.NewFile(uintptr(p[1]), "w")}
 }
 
-// terminalEnds gives a raw terminal: its slave is for reading, or for writing.
+// terminalEnds returns a raw terminal whose slave is for reading, or for writing.
 func terminalEnds(t *testing.T, slaveReads bool) ends {
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func terminalEnds(t *testing.T, slaveReads bool) ends {
 	return ends{m, s}
 }
 
-// kinds are the descriptors that wait; each is tried as stdin and as stdout.
+// kinds are the kinds of descriptors that may block. Each is tried as stdin and as stdout.
 var kinds = map[string]func(t *testing.T, passReader bool) ends{
 	"pipe":     func(t *testing.T, _ bool) ends { return pipeEnds(t) },
 	"socket":   func(t *testing.T, _ bool) ends { return socketEnds(t) },
@@ -74,8 +74,8 @@ var kinds = map[string]func(t *testing.T, passReader bool) ends{
 	},
 }
 
-// forEach runs f with each kind, through adopt and through the epoll set that
-// adopt uses where a pipe cannot be reopened.
+// forEach runs f with each kind, through adopt and through the epoll set that adopt uses if a pipe
+// cannot be reopened.
 func forEach(t *testing.T, reads bool, f func(t *testing.T, e ends, d io.ReadWriteCloser)) {
 	for name, makeEnds := range kinds {
 		for _, way := range []string{"adopted", "polled"} {
@@ -100,7 +100,7 @@ func forEach(t *testing.T, reads bool, f func(t *testing.T, e ends, d io.ReadWri
 	}
 }
 
-// take passes a copy of f, as SCM_RIGHTS would.
+// take passes a copy of f, like SCM_RIGHTS.
 func take(t *testing.T, f *os.File, reads, polledOnly, socket bool) io.ReadWriteCloser {
 	var fd int
 	require.NoError(t, control(f, func(old int) (err error) { fd, err = unix.FcntlInt(uintptr(old), unix.F_DUPFD_CLOEXEC, 3); return err }))
@@ -181,10 +181,10 @@ func TestCloseEndsAReadThatWaits(t *testing.T) {
 			_, err := d.Read(make([]byte, 1))
 			failed <- err
 		}()
-		time.Sleep(10 * time.Millisecond) // either order must end
+		time.Sleep(10 * time.Millisecond) // it must end in either order
 		require.NoError(t, d.Close())
 		require.ErrorIs(t, <-failed, os.ErrClosed)
-		// Not a byte was taken from those who share it.
+		// No byte was taken from the other processes that share it.
 		_, err := e.writer.Write([]byte("x"))
 		require.NoError(t, err)
 	})
@@ -202,7 +202,7 @@ func TestCloseEndsAWriteThatWaits(t *testing.T) {
 			}
 		}()
 		if strings.Contains(t.Name(), "/terminal") {
-			// A write that a terminal has begun ends only when it goes on.
+			// A write that a terminal has started ends only when the terminal is read.
 			go func() { _, _ = io.Copy(io.Discard, e.reader) }() // until forEach hangs up
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -295,7 +295,7 @@ func TestNetworkSocket(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
-// writeSome writes through a descriptor that others may have made non-blocking.
+// writeSome writes to a descriptor that another process may have made non-blocking.
 func writeSome(f *os.File, b []byte) (int, error) {
 	n, err := f.Write(b)
 	if errors.Is(err, unix.EAGAIN) {

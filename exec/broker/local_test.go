@@ -29,7 +29,7 @@ type local struct {
 
 func newLocal() *local { return &local{opened: make(chan *process, 1000)} }
 
-// process is a session: a shell in a process group of its own.
+// process is a session: a shell in its own process group.
 type process struct {
 	cmd      *exec.Cmd
 	id       string
@@ -38,7 +38,7 @@ type process struct {
 	exit     wire.ExitRecord
 	stopped  chan struct{} // closed by the first Stop
 	stopOnce sync.Once
-	writeErr error // the first failure to write stdout
+	writeErr error // the first error of writing stdout
 }
 
 func (l *local) Open(_ context.Context, id string, spec wire.Spec, s Streams) (Session, error) {
@@ -123,14 +123,14 @@ func (p *process) Stop(grace time.Duration) {
 	})
 }
 
-// failing refuses every session.
+// failing rejects every session.
 type failing struct{ err error }
 
 func (f failing) Open(context.Context, string, wire.Spec, Streams) (Session, error) {
 	return nil, f.err
 }
 
-// scripted answers every session with a record or an error at once.
+// scripted answers every session at once with a record or an error.
 type scripted struct {
 	exit    wire.ExitRecord
 	err     error
@@ -141,7 +141,7 @@ func (s scripted) Open(context.Context, string, wire.Spec, Streams) (Session, er
 func (s scripted) Wait(context.Context) (wire.ExitRecord, error)                     { return s.exit, s.err }
 func (s scripted) Stop(time.Duration)                                                { close(s.stopped) }
 
-// serve starts a server with host "w-0" on opener and ends it with the test.
+// serve starts a server with host "w-0" on opener, and stops it with the test.
 func serve(t *testing.T, s *Server, opener Opener) (socket string, end func()) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "broker")
@@ -180,7 +180,7 @@ func call(socket string, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// codeOf runs a stub to its end.
+// codeOf runs a stub to its end and returns its exit code.
 func codeOf(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
 	var ended *exec.ExitError

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The launcher serves its own user and root only, and a stub trusts a broker in a
-// private directory only: here somebody has opened directory and socket to all.
+// The launcher serves only its own user and root, and a stub trusts only a broker in a private
+// directory. In this test the directory and the socket are open to all users.
 func TestAnotherUserIsNotServed(t *testing.T) {
 	require.Zero(t, os.Getuid(), "this test becomes another user: run it as root")
 	backend := newLocal()
@@ -24,7 +24,7 @@ func TestAnotherUserIsNotServed(t *testing.T) {
 	echo := []string{"198.18.0.2", "echo", "opened"}
 	as := func(uid uint32, words ...string) (int, string) {
 		cmd := call(socket, words...)
-		cmd.Path = "/proc/self/exe" // its directory is ours alone
+		cmd.Path = "/proc/self/exe" // only we may enter its directory
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
@@ -43,7 +43,7 @@ func TestAnotherUserIsNotServed(t *testing.T) {
 	require.Equal(t, 255, code)
 	require.Contains(t, said, "mode is 0777, must be 0700")
 
-	// A peer that does not look gets no answer from the broker.
+	// A peer that does not check gets no answer from the broker.
 	_, said = as(64102, peerWord)
 	require.Equal(t, "0 bytes\n", said)
 	require.Empty(t, backend.sessions, "nothing was started")
@@ -55,10 +55,10 @@ func TestAnotherUserIsNotServed(t *testing.T) {
 	require.Equal(t, "opened\n", said)
 }
 
-// peerWord makes a stub a peer that connects without looking at what is there.
+// peerWord turns a stub into a peer that connects without any check.
 const peerWord = "peer"
 
-// peer sends nothing and tells how long the broker's answer is.
+// peer sends nothing, and prints the length of the broker's answer.
 func peer(socket string) int {
 	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {

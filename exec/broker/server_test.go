@@ -151,7 +151,7 @@ func TestKilledStubTakesItsSessionAlong(t *testing.T) {
 			_ = cmd.Wait()
 			<-(<-backend.opened).stopped
 			require.Equal(t, c.code, (<-exits).Code)
-			// Nobody holds the pipes any more: mpirun would see this end.
+			// No process holds the pipes anymore, so mpirun would see this end.
 			_, err = io.Copy(io.Discard, outR)
 			require.NoError(t, err)
 			_, err = inW.Write([]byte("x"))
@@ -160,8 +160,8 @@ func TestKilledStubTakesItsSessionAlong(t *testing.T) {
 	}
 }
 
-// TestPipesCloseBeforeTheStubHears: MPICH waits for the end of file, so it must
-// not depend on when the broker gets round to it.
+// TestPipesCloseBeforeTheStubHears: MPICH waits for the end of file, so the pipes must close before
+// the stub gets the exit code.
 func TestPipesCloseBeforeTheStubHears(t *testing.T) {
 	socket, _ := serve(t, &Server{}, newLocal())
 	for range 20 {
@@ -189,7 +189,7 @@ func TestTwoHundredAtOnce(t *testing.T) {
 	backend := newLocal()
 	socket, end := serve(t, &Server{}, backend)
 	before := openDescriptors(t)
-	payload := strings.Repeat("0123456789abcdef", 4096) // a whole pipe each
+	payload := strings.Repeat("0123456789abcdef", 4096) // each fills a pipe
 	var group sync.WaitGroup
 	for i := range count {
 		group.Go(func() {
@@ -306,7 +306,7 @@ func TestMalformedRequestsAreAnsweredAndLeakNothing(t *testing.T) {
 	require.Eventually(t, func() bool { return openDescriptors(t) <= before }, 5*time.Second, 10*time.Millisecond, "descriptors leak")
 }
 
-// TestStubThatDiesWhileItsSessionIsOpened: nothing may be left running.
+// TestStubThatDiesWhileItsSessionIsOpened: no process may be left running.
 func TestStubThatDiesWhileItsSessionIsOpened(t *testing.T) {
 	entered := make(chan struct{})
 	results := make(chan error, 1)
@@ -319,7 +319,7 @@ func TestStubThatDiesWhileItsSessionIsOpened(t *testing.T) {
 	require.ErrorIs(t, <-results, context.Canceled)
 }
 
-// opening never gets a session open.
+// opening never opens a session.
 type opening struct{ entered chan struct{} }
 
 func (o opening) Open(ctx context.Context, _ string, _ wire.Spec, _ Streams) (Session, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/exec/rsh"
 )
 
-// Connections that say nothing, or not all, hold up neither a stub nor the end.
+// Connections that send nothing, or not everything, delay neither a stub nor the end.
 func TestSilentConnectionsHoldUpNobody(t *testing.T) {
 	whole := rsh.AppendRequest(nil, rsh.KindRun, rsh.Request{Host: "w-0", Command: strings.Repeat("x", 1<<20)})
 	for name, said := range map[string][]byte{

@@ -16,14 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalVariable makes the test binary a shell on its own terminal, or the
-// launcher that it runs in the background.
+// terminalVariable turns the test binary into a shell on its own terminal, or into the launcher
+// that it runs in the background.
 const terminalVariable = "BROKER_TEST_TERMINAL"
 
 func onTerminal(role string) int {
 	if role == "shell" {
-		// Not the session's leader itself: the system spares an orphaned
-		// process group the SIGTTIN that this is about.
+		// Not the leader of the session itself: the kernel sends no SIGTTIN, which is tested here,
+		// to an orphaned process group.
 		launcher := exec.Command(os.Args[0])
 		launcher.Env = append(os.Environ(), terminalVariable+"=launcher")
 		launcher.Stdin = os.Stdin
@@ -59,7 +59,7 @@ func TestReadingOurOwnTerminalInTheBackgroundDoesNotStopUs(t *testing.T) {
 	cmd.Stdin = e.reader
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	require.NoError(t, cmd.Start())
-	// Something to read must be there, or the read would rightly wait.
+	// There must be data to read, or the read would rightly wait.
 	_, err = e.writer.Write([]byte("typed for somebody else\n"))
 	require.NoError(t, err)
 	require.NoError(t, cmd.Wait())
