@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// programs lays a directory with a program that can be run, and a file that cannot.
+// programs makes a directory with a program that can be run, and a file that cannot.
 func programs(t *testing.T) string {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o755))
