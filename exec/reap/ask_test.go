@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAskLeavesOthersAlone: only ranks that handle the signal get it, and only these are
-// waited for.
+// TestAskLeavesOthersAlone: only ranks that handle the signal get it, and Ask waits only for these.
 func TestAskLeavesOthersAlone(t *testing.T) {
 	if !inside(t) {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEndsAreToldInOrder: also of processes that have ended before they are told of, all at
-// once. A process that was let go of is not told.
+// TestEndsAreToldInOrder: ends are reported in order, also those of processes that have ended
+// before Follow starts. The end of a released process is not reported.
 func TestEndsAreToldInOrder(t *testing.T) {
 	ends, err := NewEnds()
 	require.NoError(t, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A process that hands over to its child again and again is found, also while it loads
-// a program, when its environment reads as empty.
+// A process that is replaced by its child again and again is found, also while it loads a program
+// and its environment reads as empty.
 func TestNobodyEscapesAStop(t *testing.T) {
 	if !inside(t) {
 		return
@@ -31,7 +31,7 @@ func TestNobodyEscapesAStop(t *testing.T) {
 		for _, p := range Below(procs, os.Getpid()) {
 			if p.Alive() && !p.Exiting {
 				escaped++
-				_ = Signal(p, syscall.SIGKILL) // it has ended: as wanted
+				_ = Signal(p, syscall.SIGKILL) // it has ended, as intended
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// row is a process of a table. numbers are words like RANK=0.
+// row is a process of a table. numbers are words such as RANK=0.
 type row struct {
 	pid, ppid int
 	argv      string // its first word gives the name; "python train.py" is a python3
@@ -30,7 +30,8 @@ const (
 	tracking = "python3 -c from_multiprocessing.resource_tracker_import_main"
 )
 
-// picked returns the pids of the ranks in a table. A process below pid 1 is the first of a session.
+// picked returns the pids of the ranks in a table. A process whose parent is pid 1 is the first of
+// a session.
 func picked(rows []row) []int {
 	var procs []Proc
 	at := map[int]row{}

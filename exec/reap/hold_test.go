@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDrainHoldsDaemons: daemons, and ranks that would die of the signal, get none before the
-// hold is over, or the last fifth of the grace begins.
+// TestDrainHoldsDaemons: daemons, and ranks that would die of the signal, get none before the hold
+// is over, or before the last fifth of the grace.
 func TestDrainHoldsDaemons(t *testing.T) {
 	if !inside(t) {
 		return
@@ -29,9 +29,9 @@ wait; read y <&3'`
 	for _, c := range []struct {
 		name, rank string
 		grace      time.Duration
-		over       bool          // the hold, when the ranks have ended
-		least      time.Duration // that it must take
-		asked      int           // ranks
+		over       bool          // of the hold, when the ranks have ended
+		least      time.Duration // minimum duration
+		asked      int           // number of ranks
 		living     int
 		says       []string
 	}{
@@ -70,8 +70,8 @@ wait; read y <&3'`
 	}
 }
 
-// TestDrainKillsDeafLaunchers: a launcher that does not end when everybody else has is killed
-// soon, and not when the grace is over.
+// TestDrainKillsDeafLaunchers: a launcher that does not end after all others is killed soon, not at
+// the end of the grace.
 func TestDrainKillsDeafLaunchers(t *testing.T) {
 	if !inside(t) {
 		return

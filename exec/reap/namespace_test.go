@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// inside runs the calling test again as PID 1 of a new PID namespace. It
-// returns true there, and false in the outer process when the inner one passed.
+// inside runs the calling test again as PID 1 of a new PID namespace. It returns true there, and
+// false in the outer process if the inner one passed.
 func inside(t *testing.T, env ...string) bool {
 	t.Helper()
 	if os.Getenv(insideEnv) != "" {
@@ -41,10 +41,10 @@ func inside(t *testing.T, env ...string) bool {
 		require.NoError(t, unix.Mount("proc", "/proc", "proc", 0, ""), "mount /proc of the namespace")
 		return true
 	}
-	t.Parallel() // beside each other, after the tests that run a Reaper in here
+	t.Parallel() // in parallel, after the tests that run a Reaper in this process
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if end, ok := t.Deadline(); ok { // the inner one tells where it stands
+	if end, ok := t.Deadline(); ok { // the inner process then prints where it is
 		ctx, cancel = context.WithDeadline(ctx, end.Add(-5*time.Second))
 		defer cancel()
 	}
@@ -87,8 +87,7 @@ func run(t testing.TB, r *Reaper) {
 	})
 }
 
-// sh starts a shell line marked with id and waits for its first line of
-// output, if it is to say one.
+// sh starts a shell line marked with id. If ready is set, it waits for its first line of output.
 func sh(t testing.TB, r *Reaper, id, line string, ready bool) (*Process, *os.File) {
 	t.Helper()
 	out, w, err := os.Pipe()
@@ -119,7 +118,7 @@ func readLine(t testing.TB, f *os.File) string {
 	}
 }
 
-// waitFor polls until ok, for states that nobody announces.
+// waitFor polls until ok, for states without a notification.
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	require.Eventually(t, ok, 20*time.Second, 5*time.Millisecond, what)
@@ -132,8 +131,8 @@ func finder(id string) func() ([]Proc, error) {
 	}
 }
 
-// stranger is a program that gives up root and then looks at, and tries to
-// stop, a process that still is root's.
+// stranger is a program that gives up root, and then looks at a process of root's and tries to stop
+// it.
 func stranger() {
 	var pid int
 	_, _ = fmt.Sscan(os.Getenv("TARGET"), &pid)

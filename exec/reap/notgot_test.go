@@ -15,7 +15,8 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// A process that lives, and that TERM would have ended, has not got it. Of others nothing is known.
+// A live process that TERM would have ended has not received it. About other processes nothing is
+// known.
 func TestHasNotGot(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string

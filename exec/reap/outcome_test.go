@@ -32,8 +32,8 @@ func TestStopsInWords(t *testing.T) {
 	}
 }
 
-// TestDrainTellsHowRanksEnded: one rank ends by itself, one is killed; a script and what it
-// waits for are one.
+// TestDrainTellsHowRanksEnded: one rank ends by itself, and one is killed. A script and the command
+// for which it waits count as one.
 func TestDrainTellsHowRanksEnded(t *testing.T) {
 	if !inside(t) {
 		return

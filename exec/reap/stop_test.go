@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A process that handles TERM and then ends with 0, without children of its own.
+// polite is a process that handles TERM and then exits with 0, without children.
 const polite = `trap 'echo asked; exit 0' TERM; echo ready; read x`
 
 func TestStop(t *testing.T) {
@@ -28,7 +28,7 @@ func TestStop(t *testing.T) {
 		line   string
 		before func(*Process)
 		grace  time.Duration
-		want   Report // Scans and Left apart
+		want   Report // without Scans and Left
 		code   int
 	}{
 		{"nothing there", "", nil, time.Minute, Report{}, 0},
@@ -72,7 +72,7 @@ func halt(t *testing.T, p *Process) {
 	})
 }
 
-// A session that answers TERM with new processes is still brought to its end.
+// A session that answers TERM with new processes is still stopped completely.
 func TestStopOfAForkingSession(t *testing.T) {
 	if !inside(t) {
 		return
@@ -94,14 +94,14 @@ trap again TERM; echo ready; read x; read x; sleep 300`
 	})
 }
 
-// The rank is asked first, and its daemon only when the rank has ended; a rank
-// that does not end delays the daemon until the last fifth of the grace and no longer.
+// The rank is asked first, and its daemon only when the rank has ended. A rank that does not end
+// delays the daemon only until the last fifth of the grace.
 func TestDrainAsksRanksFirst(t *testing.T) {
 	if !inside(t) {
 		return
 	}
 	r := running(t)
-	// A shell gives its background children /dev/null as stdin, hence 3.
+	// A shell gives its background children /dev/null as stdin, hence descriptor 3.
 	const daemon = `exec 3<&0; trap 'echo daemon asked; kill -9 $!; exit 0' TERM
 sh -c '%s; echo ready; read x <&3' &
 wait; read y <&3`
@@ -109,7 +109,7 @@ wait; read y <&3`
 		name, rank string
 		sig        syscall.Signal
 		grace      time.Duration
-		least      time.Duration // that it must take
+		least      time.Duration // minimum duration
 		says       []string
 	}{
 		{"rank ends", `trap "echo rank asked; sleep 0.3; echo rank ends; exit 0" TERM`, syscall.SIGTERM, time.Minute, 0,
@@ -136,7 +136,7 @@ wait; read y <&3`
 	}
 }
 
-// A rank that does not end by the signal of the drain gets TERM at half time.
+// A rank that does not end by the drain's signal gets TERM at half time.
 func TestDrainAsksDeafRanksWithTERM(t *testing.T) {
 	if !inside(t) {
 		return
@@ -175,7 +175,7 @@ func TestStopEndsWithItsContext(t *testing.T) {
 	<-p.Done()
 }
 
-// A seen process whose pid now belongs to another is not hit.
+// If the pid of a scanned process now belongs to another process, that one gets no signal.
 func TestSignalComparesTheStart(t *testing.T) {
 	r := running(t)
 	p, _ := sh(t, r, "s1", polite, true)
@@ -190,8 +190,8 @@ func TestSignalComparesTheStart(t *testing.T) {
 	require.ErrorIs(t, Signal(other, syscall.SIGKILL), os.ErrProcessDone)
 }
 
-// An environment that may not be read is no error, and a process that may not
-// be signalled ends the stop with a sentence instead of never.
+// An unreadable environment is no error. A process that may not be signaled ends the stop with a
+// sentence, instead of never.
 func TestProcessOfAnotherUser(t *testing.T) {
 	require.Zero(t, os.Getuid(), "this test gives up root: run it as root")
 	r := running(t)
@@ -219,8 +219,8 @@ func TestProcessOfAnotherUser(t *testing.T) {
 	require.Zero(t, target.Status().Code)
 }
 
-// What a rank starts to save its work, when it is told to end, is left alone; also
-// when the rank ends before it.
+// A process that a rank starts to save its work, when it is told to end, is left alone, even if the
+// rank ends first.
 func TestStopSparesWhatSaves(t *testing.T) {
 	if !inside(t) {
 		return
@@ -250,14 +250,14 @@ func TestStopSparesWhatSaves(t *testing.T) {
 	}
 }
 
-// TestDrainAsksLaunchersLast: a launcher that kills its ranks when it is asked does not
-// come in the way of what they save, and the helper of a rank lives as long as its rank.
+// TestDrainAsksLaunchersLast: a launcher that kills its ranks when it is asked does not interrupt
+// their saving. The helper of a rank lives as long as its rank.
 func TestDrainAsksLaunchersLast(t *testing.T) {
 	if !inside(t) {
 		return
 	}
 	r := running(t)
-	program := filepath.Join(t.TempDir(), "program") // a shell by another name
+	program := filepath.Join(t.TempDir(), "program") // a shell with another name
 	require.NoError(t, os.Symlink("/bin/bash", program))
 	p, out := sh(t, r, "s1", `exec 3<&0; trap 'echo launcher asked; kill -9 $rank; exit 4' TERM
 RANK=0 `+program+` -c 'sh -c "trap \"echo helper asked; exit\" TERM; echo up; read x <&3" &
@@ -277,8 +277,8 @@ wait; read y <&3`, false)
 	empty(t, 1)
 }
 
-// TestRest: what a failed process leaves behind has the whole grace, and what it started
-// just before its end may go on until the last fifth of it.
+// TestRest: what a failed process leaves behind has the full grace. What it started just before its
+// end may run until the last fifth of it.
 func TestRest(t *testing.T) {
 	if !inside(t) {
 		return
@@ -310,15 +310,15 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// TestDrainAsksHelpersBeforeLaunchers: what a rank leaves behind saves before its launcher
-// is asked, which might kill it.
+// TestDrainAsksHelpersBeforeLaunchers: what a rank leaves behind saves before its launcher is
+// asked, because the launcher might kill it.
 func TestDrainAsksHelpersBeforeLaunchers(t *testing.T) {
 	if !inside(t) {
 		return
 	}
 	r := running(t)
 	dir := t.TempDir()
-	for _, name := range []string{"torchrun", "program"} { // shells by other names
+	for _, name := range []string{"torchrun", "program"} { // shells with other names
 		require.NoError(t, os.Symlink("/bin/bash", filepath.Join(dir, name)))
 	}
 	const stay = "\nmkfifo $$; exec 3<>$$; while :; do read -t 0.1 x <&3; done\n"

@@ -20,9 +20,9 @@ func pids(procs []Proc) []int {
 	return out
 }
 
-// The process table of a worker: PID 1, an orted that became a daemon with two
-// ranks, a rank with emptied environment, a second session, and somebody's
-// shell and attach bridge, which the container runtime started (parent 0).
+// table is the process table of a worker: PID 1, an orted that became a daemon with two ranks, a
+// rank with an emptied environment, and a second session. A user's shell and attach bridge, which
+// the container runtime started, have parent 0.
 func table() []Proc {
 	return []Proc{
 		{PID: 1, PPID: 0, State: 'S', Comm: "agent", Marker: "a"},
@@ -59,8 +59,8 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-// A scan is no snapshot, so parents may be missing and chains may even be
-// circular: what grow returns must be closed, and it must end.
+// A scan is no snapshot, so parents may be missing and chains may even be circular. The result of
+// grow must be closed, and grow must end.
 func TestMembershipOfRandomTables(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -89,7 +89,7 @@ func TestDaemonIsFoundByMarker(t *testing.T) {
 		return
 	}
 	r := running(t)
-	// Two forks and a session of its own: nothing but the marker leads to it.
+	// After two forks and a setsid, only the marker identifies it.
 	p, out := sh(t, r, "s1", `(setsid sh -c 'echo $$; exec sleep 300' &) ; exit 0`, false)
 	var daemon int
 	_, err := fmt.Sscan(readLine(t, out), &daemon)
@@ -108,8 +108,8 @@ func TestDaemonIsFoundByMarker(t *testing.T) {
 	empty(t, 1)
 }
 
-// A process without the marker is a member while its parent lives; afterwards a
-// Tree remembers it, and Below finds it even if nobody had looked in time.
+// A process without the marker is a member while its parent lives. Afterwards a Tree remembers it,
+// and Below finds it even without an earlier scan.
 func TestEmptiedEnvironment(t *testing.T) {
 	if !inside(t) {
 		return
@@ -165,14 +165,14 @@ func TestAddedFromTheFirstInstant(t *testing.T) {
 		require.Equal(t, []int{p.PID()}, pids(found))
 		require.NoError(t, p.Signal(9))
 		<-p.Done()
-		tree.Add(p) // too late: it may be another process by now
+		tree.Add(p) // too late: another process may have its pid by now
 		found, err = tree.Find()
 		require.NoError(t, err)
 		require.Empty(t, found)
 	}
 }
 
-// empty requires that nothing below root is alive, or more than about to be gone.
+// empty requires that nothing below root is alive, except processes that are exiting.
 func empty(t *testing.T, root int) {
 	t.Helper()
 	procs, err := Scan(markEnv)
@@ -182,8 +182,8 @@ func empty(t *testing.T, root int) {
 	}
 }
 
-// TestTreeRemembersNumbers: a process that has overwritten its environment keeps the
-// numbers that it had when it was new.
+// TestTreeRemembersNumbers: a process that has overwritten its environment keeps the numbers from
+// its first scan.
 func TestTreeRemembersNumbers(t *testing.T) {
 	tree := NewTree(markEnv, "s1")
 	one, two := Proc{PID: 5, Start: 1, Numbers: numbersIn([]byte("A=1\x00RANK=3\x00RANK=4\x00"))}, Proc{PID: 6, Start: 1}
