@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// private returns a directory that only we can enter, as a broker's must be.
+// private returns a directory that only we can enter, as required for a broker's.
 func private(t *testing.T) string {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o700))
 	return dir
 }
 
-// brokerThat answers every connection with the given bytes and hangs up.
+// brokerThat answers every connection with the given bytes and disconnects.
 func brokerThat(t *testing.T, answer []byte) string {
 	path := filepath.Join(private(t), "s")
 	l, err := net.Listen("unix", path)

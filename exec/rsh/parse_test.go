@@ -138,7 +138,7 @@ func FuzzParse(f *testing.F) {
 		}
 		require.NotEmpty(t, r.Host)
 		require.NotEqual(t, byte('-'), r.Host[0])
-		// The command is the tail of the line, untouched, but for an option's.
+		// The command is the unchanged end of the line, unless it comes from an option.
 		require.True(t, strings.HasSuffix(line, r.Command) ||
 			strings.Contains(strings.ToLower(line), "remotecommand") || strings.Contains(r.Command, "sftp-server"))
 	})

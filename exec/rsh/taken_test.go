@@ -15,7 +15,7 @@ import (
 
 const soon = 50 * time.Millisecond
 
-// call is Call with a limit of its own.
+// call is Call with another limit.
 func call(socket string, r Request, limit time.Duration) (Reply, error) {
 	conn, err := request(socket, AppendRequest(nil, KindRun, r), nil, limit)
 	if err != nil {
@@ -25,7 +25,7 @@ func call(socket string, r Request, limit time.Duration) (Reply, error) {
 	return readReply(func(b []byte) error { return readFull(conn, b) })
 }
 
-// wait is Begin and Wait with a limit of its own.
+// wait is Begin and Wait with another limit.
 func wait(socket string, limit time.Duration) (int, error) {
 	p, err := Begin(socket, Request{Host: "h", Command: "c"}, 1, 2)
 	if err != nil {
@@ -36,7 +36,7 @@ func wait(socket string, limit time.Duration) (int, error) {
 	return p.Wait()
 }
 
-// full returns a socket whose queue takes one connection, and no more.
+// full returns a socket whose queue takes only one connection.
 func full(t *testing.T) string {
 	path := filepath.Join(private(t), "s")
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

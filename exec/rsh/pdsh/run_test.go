@@ -27,8 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// here runs sessions as processes on this machine, and knows how many there were
-// at once.
+// here runs sessions as processes on this machine, and records how many ran at once.
 type here struct{ now, most *atomic.Int64 }
 
 type session struct {
@@ -41,17 +40,17 @@ func (h here) Open(_ context.Context, _ string, spec wire.Spec, s broker.Streams
 		return nil, errors.New("a command has a stdin")
 	}
 	x := &session{exec.Command("sh", "-c", spec.Line), make(chan struct{})}
-	// Wrapped: the process must not get the descriptors themselves, which do not block.
+	// Wrapped, because the process must not get the descriptors themselves, which are non-blocking.
 	x.cmd.Stdout, x.cmd.Stderr = struct{ io.Writer }{s.Stdout}, struct{ io.Writer }{s.Stderr}
 	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if n := h.now.Add(1); n > h.most.Load() {
-		h.most.Store(n) // near enough: the test's bound is what must not be passed
+		h.most.Store(n) // precise enough: the test only checks a limit
 	}
 	if err := x.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
-		_ = x.cmd.Wait() // the state tells
+		_ = x.cmd.Wait() // the exit code is in the state
 		h.now.Add(-1)
 		close(x.done)
 	}()
@@ -169,7 +168,7 @@ func seq(n int) string {
 	return b.String()
 }
 
-// Lines of many hosts at once are each whole.
+// Lines of many hosts at the same time are all complete.
 func TestLinesAreNeverMixed(t *testing.T) {
 	_, out, _, _ := pdsh(t, "-w", "w[0-15]", "seq -f 'a line of some length from %h, number %g' 300")
 	at := map[string]int{}
