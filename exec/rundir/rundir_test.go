@@ -39,7 +39,7 @@ func TestCandidatesInOrder(t *testing.T) {
 func TestCreate(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(t *testing.T, dir string)
-		want string // part of the error; "": it works
+		want string // part of the error; "": success
 	}{
 		"new":           {func(*testing.T, string) {}, ""},
 		"ours already":  {func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o700)) }, ""},
@@ -69,7 +69,7 @@ func TestCreate(t *testing.T) {
 }
 
 func TestCreateRefusesAnothersDirectory(t *testing.T) {
-	dir := "/proc/1" // root's, where we are not
+	dir := "/proc/1" // belongs to root, if we do not
 	if os.Getuid() == 0 {
 		dir = filepath.Join(t.TempDir(), "run")
 		require.NoError(t, os.Mkdir(dir, 0o700))
@@ -130,7 +130,7 @@ func TestListenAndFind(t *testing.T) {
 	_, err = Listen(path)
 	require.ErrorContains(t, err, "another process listens there")
 
-	// A process that was killed leaves its socket behind.
+	// A killed process leaves its socket behind.
 	l.SetUnlinkOnClose(false)
 	require.NoError(t, l.Close())
 	require.FileExists(t, path)
@@ -190,7 +190,7 @@ func TestPeerCred(t *testing.T) {
 	require.Equal(t, os.Getpid(), pid)
 }
 
-// A listener whose queue is full lives: its socket must not be taken away.
+// A listener whose queue is full is alive, so its socket must stay.
 func TestListenSparesABusySocket(t *testing.T) {
 	dir := at(t, filepath.Join(t.TempDir(), "run"))
 	_, err := Create()

@@ -30,7 +30,7 @@ func TestTemp(t *testing.T) {
 	require.Empty(t, got, "the user's own, whatever it is")
 	t.Setenv("TMPDIR", "")
 
-	for range 2 { // made, and found
+	for range 2 { // created, then found
 		got, err = temp(dir, missing)
 		require.NoError(t, err)
 		require.Equal(t, filepath.Join(dir, "tmp"), got)
