@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Reading a line takes memory, and so time, in proportion to its length, whatever
-// its words are made of.
+// Parsing a line takes memory, and so time, proportional to its length, whatever its words contain.
 func TestLongLines(t *testing.T) {
 	const size = 256 << 10
 	for name, unit := range map[string]string{
@@ -38,7 +37,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// What would grow without end is refused, and soon.
+// Expansions that would grow without end are rejected, and soon.
 func TestBounds(t *testing.T) {
 	doubling := "A0=xxxxxxxxxxxxxxxx;"
 	for i := range 60 {

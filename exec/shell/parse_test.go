@@ -185,7 +185,7 @@ func FuzzParse(f *testing.F) {
 		if p, err := Parse(line); err == nil {
 			_, _ = p.Command([]string{"HOME=/", "D=x y"}, "/")
 		}
-		// Whatever the words are, in single quotes they come back unchanged.
+		// In single quotes, any words come back unchanged.
 		if !strings.Contains(line, "\x00") {
 			p, err := Parse("exec prog " + "'" + strings.ReplaceAll(line, "'", `'\''`) + "'")
 			require.NoError(t, err)

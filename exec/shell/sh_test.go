@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The words of the generator: pieces of shell, some of which sh refuses or we do.
+// pieces are the words of the generator: pieces of shell, some of which sh or our shell rejects.
 var pieces = []string{
 	"a", "b-c", "/x/y", "1", "=", "A=", "A=1", "B=$A", ":", ".", ",", "%", "^", "@", "+", "-", "]", "}", "{", "!",
 	"$A", "${B}", "$SP", "$EMPTY", "$NONE", "$", "\\", `\"`, `\'`, `\$`, `\\`, `\ `, `\a`, "#", "~",
@@ -30,8 +30,8 @@ func randomLine(r *rand.Rand) string {
 	return b.String()
 }
 
-// TestAgreesWithSh: whatever line is accepted, sh makes the same of it. The
-// line's command is printf or env, so that sh itself shows argv or environment.
+// TestAgreesWithSh: sh gives every accepted line the same meaning. The command of a line is printf
+// or env, so that sh itself shows argv or environment.
 func TestAgreesWithSh(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestAgreesWithSh(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	env := []string{"A=one", "B=", "SP= two  words ", "EMPTY=", "PATH=/usr/bin:/bin", "HOME=/"}
 
-	for _, line := range []string{ // what was once found
+	for _, line := range []string{ // found in the past
 		`export A=x B=x$A; env -0`, `export B=x$A A=x; env -0`, `A=x B=x$A; export A B; env -0`, `export A=x A; env -0`, `export NEW A=x NEW=y$A NEW; env -0`,
 	} {
 		require.True(t, agrees(t, sh, env, line))
@@ -65,8 +65,8 @@ func TestAgreesWithSh(t *testing.T) {
 	require.GreaterOrEqual(t, ran, 300, "the generator must make lines that run")
 }
 
-// agrees compares a line that is accepted with what sh makes of it; false: it is not,
-// or shows nothing.
+// agrees compares an accepted line with the result of sh. It returns false if the line is rejected
+// or prints nothing.
 func agrees(t *testing.T, sh string, env []string, line string) bool {
 	t.Helper()
 	p, err := Parse(line)
@@ -92,12 +92,11 @@ func agrees(t *testing.T, sh string, env []string, line string) bool {
 	return true
 }
 
-// view splits a listing at its NULs. Of an environment it leaves out what sh
-// sets by itself.
+// view splits a listing at its NULs. For an environment it leaves out what sh itself sets.
 func view(out []byte, c Command) []string {
 	list := strings.Split(string(out), "\x00")
 	if c.Argv[0] == "printf" {
-		// ElementsMatch forgets the order of words: one string keeps it.
+		// ElementsMatch ignores the order of words; a single string keeps it.
 		return []string{strings.Join(list, "\x00")}
 	}
 	var kept []string
