@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// script is a listener that answers each Accept with the next of its errors; nil
-// is a connection. After the last it waits for its end.
+// script is a listener that answers each Accept with the next of its errors; nil is a connection.
+// After the last it waits for its end.
 type script struct {
 	net.Listener
 	errs   []error
@@ -37,8 +37,8 @@ func (s *script) Accept() (net.Conn, error) {
 	return ours, nil
 }
 
-// play has Accept meet errs; it returns how many connections came, what it told,
-// how long it took until the last of errs, and its error.
+// play runs Accept against errs. It returns how many connections arrived, what Accept reported, the
+// time until the last of errs, and the error.
 func play(t *testing.T, errs ...error) (taken int, told []error, took time.Duration, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -91,8 +91,8 @@ func TestAcceptPausesBetweenErrors(t *testing.T) {
 	require.Less(t, took, 100*lastPause)
 }
 
-// withheld is a listener whose poller has lost a connection: Accept returns it when
-// it is asked again.
+// withheld is a listener whose poller has lost a connection. It returns the connection on the next
+// Accept.
 type withheld struct {
 	net.Listener
 	deadline time.Time
@@ -135,7 +135,7 @@ func TestHintInASentence(t *testing.T) {
 	require.Empty(t, HintIn(""))
 }
 
-// hinted is an error with a hint for the usual cause.
+// hinted is an error with a hint for its usual cause.
 type hinted struct{ error }
 
 func (hinted) Hint() string    { return "the usual way" }
@@ -152,7 +152,7 @@ func TestWay(t *testing.T) {
 		{hinted{syscall.EMFILE}, "raise the limit of open files: ulimit -n 65536"},
 		{errors.Join(syscall.ENOENT, hinted{errors.Join(syscall.ENFILE)}), Hint(syscall.ENFILE)},
 		{hinted{syscall.ENOMEM}, Hint(syscall.ENOMEM)},
-		{hinted{syscall.ENOSPC}, "the usual way"}, // says where
+		{hinted{syscall.ENOSPC}, "the usual way"}, // the error says where
 		{syscall.ENOSPC, Hint(syscall.ENOSPC)},
 	} {
 		require.Equal(t, c.want, Way(c.err), "%v", c.err)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPolled: a regular file is one that epoll does not take.
+// TestPolled: epoll does not accept a regular file.
 func TestPolled(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
