@@ -33,8 +33,8 @@ func ignored(t *testing.T, p reap.Proc, signals ...syscall.Signal) bool {
 	return true
 }
 
-// Python puts handlers back before it has ended, and libraries end after that: MPI_Finalize of
-// mpi4py is such an end. A signal that comes then kills nobody.
+// Python restores signal handlers before it ends, and libraries end after that, like MPI_Finalize
+// of mpi4py. A signal at that time kills no process.
 func TestAPythonThatEndsIsNotKilled(t *testing.T) {
 	p := python(t, `
 import ctypes
@@ -50,7 +50,7 @@ print('on', flush=True)
 	require.False(t, stacks.Nudge(p))
 }
 
-// A process may become another program after it was looked at, while the one before it is asked.
+// A process may become another program after the check, while the previous process is asked.
 func TestAProgramThatHasComeInItsPlaceIsNotKilled(t *testing.T) {
 	p := python(t, `
 import os, signal, time

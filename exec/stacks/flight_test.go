@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/exec/stacks"
 )
 
-// recorder stands in for a rank of PyTorch with NCCL: it makes its pipe as DumpPipe of
-// ProcessGroupNCCL does, looks at it now and then, and writes its dump.
+// recorder simulates a rank of PyTorch with NCCL. It creates its pipe like DumpPipe of
+// ProcessGroupNCCL, checks it regularly, and writes its dump.
 const recorder = `
 import os, time
 pipe = os.environ["TORCH_NCCL_DEBUG_INFO_PIPE_FILE"] + os.environ["RANK"] + ".pipe"
@@ -48,7 +48,7 @@ func rankOf(t *testing.T, dir, script string, env ...string) reap.Proc {
 	return begin(t, cmd)
 }
 
-// A rank with a flight recorder writes it where it was told to, anew each time.
+// A rank with a flight recorder writes the dump to the configured path, each time again.
 func TestFlightRecorder(t *testing.T) {
 	for name, prefix := range map[string]string{"whole path": t.TempDir() + "/", "relative path": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestFlightRecorder(t *testing.T) {
 	}
 }
 
-// What a rank says of its pipe is not believed, and nothing is waited for.
+// The rank's word about its pipe is not trusted, and no call waits for it.
 func TestNoFlightRecorder(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/exec/stacks"
 )
 
-// The module and this package mean the same signal; the image's own module runs behind ours.
+// The module and this package use the same signal. The image's own module runs after ours.
 func TestTheModule(t *testing.T) {
 	ours, theirs := t.TempDir(), t.TempDir()
 	require.NoError(t, stacks.Lay(ours))
@@ -28,7 +28,7 @@ func TestTheModule(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		require.Equal(t, "theirs sitecustomize\n[240]\n", string(out), name)
 	}
-	// Where there are few descriptors Python starts all the same.
+	// With few descriptors Python still starts.
 	cmd := exec.Command("sh", "-c", "ulimit -n 64; exec python3 -c 'print(1)'")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PYTHONPATH=" + ours, "PYTHONDONTWRITEBYTECODE=1"}
 	out, err := cmd.CombinedOutput()

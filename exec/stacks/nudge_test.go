@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/exec/stacks"
 )
 
-// A rank tells whether the call of C that it was in has returned, be it into a loop that
-// calls it again. Its program sees nothing of that.
+// A rank reports whether its C call has returned, even if that was in a loop which calls it again.
+// The rank's program does not notice.
 func TestReturnsAreTold(t *testing.T) {
 	for name, row := range map[string]struct {
 		script   string
@@ -28,7 +28,7 @@ func TestReturnsAreTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := python(t, "import hashlib, time\ndef load_batch():\n    print('on', flush=True)\n    "+row.script+"\nload_batch()\n")
-			require.Eventually(t, func() bool { // it prints before it begins
+			require.Eventually(t, func() bool { // it prints before it starts
 				got := take(t, 20*time.Second, p)[0]
 				require.False(t, got.Returned, "nobody has asked")
 				return strings.Contains(string(got.Text), "line 4 in load_batch")
@@ -48,7 +48,7 @@ func TestReturnsAreTold(t *testing.T) {
 	}
 }
 
-// A process that would die of it is not signalled.
+// A process that would die of the signal does not get it.
 func TestWhoCannotTellReturnsIsLeftAlone(t *testing.T) {
 	for name, proc := range map[string]func() reap.Proc{
 		"no Python": func() reap.Proc { return begin(t, exec.Command("sh", "-c", "echo on; exec sleep 1000")) },

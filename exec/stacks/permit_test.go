@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who may trace whom, by the words of /proc/PID/status.
+// The right to trace, by the content of /proc/PID/status.
 func TestWhoMayBeTraced(t *testing.T) {
 	of := func(id int, permitted, bound, passed string) status {
 		return readStatus(fmt.Appendf(nil, "Name:\tx\nUid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\nGid:\t0\t0\t0\t0\nTracerPid:\t0\nCapPrm:\t%[2]s\nCapBnd:\t%[3]s\nCapAmb:\t%[4]s\n", id, permitted, bound, passed))

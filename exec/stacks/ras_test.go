@@ -18,8 +18,8 @@ import (
 	"github.com/musterhq/muster/exec/stacks"
 )
 
-// service stands in for a rank with NCCL: it has a library of that name mapped, and answers
-// at NCCL_RAS_ADDR as rasClientRun of NCCL does.
+// service simulates a rank with NCCL: it has a library of that name mapped, and answers on
+// NCCL_RAS_ADDR like rasClientRun of NCCL.
 const service = `
 import mmap, os, socket, time
 with open(os.environ["LIBRARY"], "w+b") as f:
@@ -43,7 +43,7 @@ while True:
     lines.close(); c.close()
 `
 
-// rasRank starts a rank with the service at a free port.
+// rasRank starts a rank with the service on a free port.
 func rasRank(t *testing.T, library string, env ...string) reap.Proc {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestRAS(t *testing.T) {
 	}
 }
 
-// The port of another process of the machine is left alone.
+// The port of another process of the machine is not used.
 func TestRASOfAnotherProcess(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

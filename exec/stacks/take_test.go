@@ -20,7 +20,7 @@ import (
 	"github.com/musterhq/muster/exec/stacks"
 )
 
-// python runs a script with the module before it in its path, until it has printed a line.
+// python runs a script with the module first in its path, and waits until it has printed a line.
 func python(t *testing.T, script string, flags ...string) reap.Proc {
 	dir := t.TempDir()
 	require.NoError(t, stacks.Lay(dir))
@@ -56,7 +56,8 @@ func take(t *testing.T, limit time.Duration, procs ...reap.Proc) []stacks.Stack 
 	return stacks.Take(ctx, procs)
 }
 
-// A rank that ends without an answer, as one that its mpirun kills, is not waited for.
+// Take does not wait for a rank that ends without an answer, for example because its mpirun kills
+// it.
 func TestOneThatEndsIsNotWaitedFor(t *testing.T) {
 	p := python(t, "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, {59})\nprint('on', flush=True)\ntime.sleep(0.5)")
 	began := time.Now()
@@ -64,7 +65,7 @@ func TestOneThatEndsIsNotWaitedFor(t *testing.T) {
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 
-// A rank that sits anywhere in Python or below it tells its line, twice, and lives on.
+// A rank anywhere in Python or below it reports its line, twice, and lives on.
 func TestPythonTellsWhereItIs(t *testing.T) {
 	for name, wait := range map[string]string{
 		"sleeps":              "time.sleep(1000)",
@@ -89,7 +90,7 @@ func TestPythonTellsWhereItIs(t *testing.T) {
 	}
 }
 
-// What cannot be had is said, and nobody is killed for it.
+// If no stack can be taken, the result says why, and no process is killed.
 func TestWhatCannotBeTakenSaysWhy(t *testing.T) {
 	forged := `
 import ctypes, os, signal, sys, time
@@ -144,7 +145,7 @@ time.sleep(1000)
 	}
 }
 
-// A process that has ended, or whose number is another one's now, gets no signal.
+// A process that has ended, or whose pid another process has now, gets no signal.
 func TestAProcessThatIsNoMoreGetsNoSignal(t *testing.T) {
 	p := python(t, "import time; print('on', flush=True); time.sleep(1000)")
 	reused := p
@@ -153,7 +154,7 @@ func TestAProcessThatIsNoMoreGetsNoSignal(t *testing.T) {
 	require.NotEmpty(t, take(t, 20*time.Second, p)[0].Text)
 }
 
-// A rank that fills its file is read up to the bound.
+// If a rank fills its file, only the first bytes are read.
 func TestAFileWithoutEndIsBounded(t *testing.T) {
 	p := python(t, `
 import os, threading, time
@@ -166,7 +167,7 @@ time.sleep(1000)
 	require.Len(t, take(t, 20*time.Second, p)[0].Text, stacks.MostText)
 }
 
-// Children that were forked share a file and are told apart.
+// Forked children share a file and are told apart.
 func TestForkedRanksShareAFile(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, stacks.Lay(dir))
@@ -188,7 +189,7 @@ one()
 	}, 20*time.Second, time.Millisecond)
 }
 
-// childOf is the only child of a process. The test ends it.
+// childOf returns the only child of a process. The test ends it.
 func childOf(t *testing.T, p reap.Proc) reap.Proc {
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.PID, p.PID))
 	require.NoError(t, err)

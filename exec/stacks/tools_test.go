@@ -19,7 +19,8 @@ import (
 	"github.com/musterhq/muster/exec/stacks"
 )
 
-// image is a PATH with these programs, which are shell scripts, and those that they need.
+// image makes a PATH with these programs, which are shell scripts, and with the programs that they
+// need.
 func image(t *testing.T, scripts map[string]string) {
 	dir := t.TempDir()
 	for name, script := range scripts {
@@ -33,7 +34,7 @@ func image(t *testing.T, scripts map[string]string) {
 	t.Setenv("PATH", dir)
 }
 
-// outside asks programs of the image, whose Reaper runs until the test ends.
+// outside asks programs of the image. Its Reaper runs until the test ends.
 func outside(t *testing.T, slow bool, limit time.Duration, procs ...reap.Proc) []stacks.Stack {
 	r := reap.New()
 	ctx, stop := context.WithCancel(context.Background())
@@ -57,7 +58,7 @@ func native(t *testing.T) reap.Proc {
 }
 
 func isolated(t *testing.T) reap.Proc {
-	path, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output() // it may be a script that chooses
+	path, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output() // it may be a script that chooses the real one
 	require.NoError(t, err)
 	return begin(t, &exec.Cmd{Path: strings.TrimSpace(string(path)), Args: []string{"python3", "-I", "-c", "import time; print('on', flush=True); time.sleep(1000)"}, Env: []string{"PATH=/nowhere"}})
 }
@@ -69,7 +70,7 @@ const (
 	refuses = "echo >&2 'ptrace: Operation not permitted'; exit 1"
 )
 
-// The best program of the image that knows the process, and may be used, is asked.
+// The best program of the image that supports the process and may be used is asked.
 func TestProgramsOfTheImage(t *testing.T) {
 	const none = "no faulthandler: Python with -I, -E or -S, with another PYTHONPATH, or before 3.8"
 	for name, c := range map[string]struct {
@@ -119,7 +120,7 @@ func TestProgramsOfTheImage(t *testing.T) {
 	}
 }
 
-// A program in the rank's own PATH is found as well, in whole paths alone.
+// A program in the rank's own PATH is found too, but only in absolute directories.
 func TestProgramsOfTheRanksPath(t *testing.T) {
 	image(t, map[string]string{"eu-stack": euStack})
 	there := os.Getenv("PATH")
@@ -130,7 +131,7 @@ func TestProgramsOfTheRanksPath(t *testing.T) {
 	require.Equal(t, "not Python, and the image has no eu-stack or gdb", outside(t, false, 20*time.Second, native(t))[0].Why)
 }
 
-// A rank that tells its stack itself is not touched.
+// A rank that reports its stack itself is not touched.
 func TestARankThatAnswersMeetsNoProgram(t *testing.T) {
 	p := python(t, "import time; print('on', flush=True); time.sleep(1000)")
 	trace := filepath.Join(t.TempDir(), "ran")
@@ -141,8 +142,8 @@ func TestARankThatAnswersMeetsNoProgram(t *testing.T) {
 	require.NoFileExists(t, trace)
 }
 
-// A program that is killed in the middle of its work leaves a process that runs running,
-// and one that was stopped stopped.
+// If a program is killed in the middle of its work, a running process stays running, and a stopped
+// one stays stopped.
 func TestAProgramWithoutEndIsKilled(t *testing.T) {
 	p, stopped := native(t), native(t)
 	require.NoError(t, syscall.Kill(stopped.PID, syscall.SIGSTOP))
@@ -157,7 +158,7 @@ func TestAProgramWithoutEndIsKilled(t *testing.T) {
 	require.Equal(t, byte('T'), look(t, stopped.PID).State)
 }
 
-// Output without end is cut, and its program does not go on.
+// Endless output is cut, and its program is stopped.
 func TestOutputOfAProgramIsBounded(t *testing.T) {
 	p := native(t)
 	image(t, map[string]string{"eu-stack": "exec yes '#0  0x0 f'"})
@@ -166,7 +167,7 @@ func TestOutputOfAProgramIsBounded(t *testing.T) {
 	require.Equal(t, "eu-stack", got.By)
 }
 
-// The image's real programs show the line of a thread in C, and the program goes on.
+// The image's real programs show the line of a C thread, and the process continues.
 func TestRealProgramsShowC(t *testing.T) {
 	cc, err := exec.LookPath("cc")
 	if err != nil {

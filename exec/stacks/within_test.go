@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A file system that does not answer costs the time of the question, and no more.
+// A file system that does not answer costs only the time limit of the call.
 func TestWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
