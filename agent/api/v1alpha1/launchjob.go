@@ -176,7 +176,7 @@ type Launcher struct {
 // +kubebuilder:validation:XValidation:rule="has(self.template.spec) && size(self.template.spec.containers) > 0",message="the role's template has no container"
 // +kubebuilder:validation:XValidation:rule="!has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy == 'Never'",message="the pods of a job are not restarted by the kubelet, processes are restarted in place by the agent (spec.restartPolicy): leave restartPolicy away, or write Never"
 type Role struct {
-	// worker, or a framework's own: chief, master, ps, evaluator.
+	// Name of the role: worker, or a framework's own: chief, master, ps, evaluator.
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 	// Number of pods. Default: 1; for worker: spec.workers.

@@ -25,7 +25,7 @@ const (
 
 // LaunchJobStatus is the observed state of a LaunchJob.
 type LaunchJobStatus struct {
-	// What is true of the job: Suspended, WorkersReady, Launched, Restarting, Stalled, Succeeded, Failed.
+	// Conditions of the job: Suspended, WorkersReady, Launched, Restarting, Stalled, Succeeded, Failed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
