@@ -36,7 +36,7 @@ type activity int
 const (
 	unknown activity = iota
 	waits            // for other ranks: in a collective, or for a socket
-	left             // in a call to a peer that has gone
+	left             // waits for a peer that has gone
 	sleeps           // until a point in time
 	locked           // waits for a lock, or C code that waits
 	reads            // from a pipe or a file
