@@ -62,8 +62,9 @@ func (r *Reaper) Drain(ctx context.Context, find func() ([]Proc, error), sig sys
 }
 
 // DrainTelling is Drain, and calls tell with all outcomes each time that the outcome of a rank has
-// changed. It reports before the event that follows from the last outcome. The processes in before
-// had their TERM already, and get none, because a rank that saves would start over.
+// changed. The Drain continues after tell has returned, so outcomes are reported before anything
+// that ends after the last rank. The processes in before had their TERM already, and get none,
+// because a rank that saves would start over.
 func (r *Reaper) DrainTelling(ctx context.Context, find func() ([]Proc, error), sig syscall.Signal, grace time.Duration, before []Proc, tell func([]Outcome)) (Report, error) {
 	s := newStop(r, find, grace)
 	s.askedBefore(before)
