@@ -15,8 +15,8 @@ import (
 
 // Lay writes the files of the request on r into a new private directory of this worker, and writes
 // the answer to w. The directory is removed when the worker ends the job. Lay returns an error for
-// a request that is malformed or too long, for a name with a directory, and if there is no room for
-// files. It runs within a session, so that it has the environment of the session's processes.
+// a request that is malformed or too long, for a name with a directory, and if the files cannot be
+// written. It runs within a session, so the variables in its answer are those of the session.
 func Lay(r io.Reader, w io.Writer) error {
 	text, err := io.ReadAll(io.LimitReader(r, wire.MaxLay+1))
 	if err != nil {
