@@ -18,7 +18,7 @@ const (
 	mostQuoted = 200      // bytes of these in an error
 )
 
-// stderr reads a plugin's standard error to its end.
+// stderr reads a plugin's standard error to its end, even beyond what is logged.
 type stderr struct {
 	pipe *os.File
 	log  *slog.Logger
