@@ -52,7 +52,7 @@ type attempt struct {
 // end.
 func (r *runner) attempt(ctx, working context.Context, number, port int, workers []rendezvous.Worker) (*attempt, error) {
 	r.epilogue = ""
-	r.report.tookPart(workers)
+	r.report.TookPart(workers)
 	a := &attempt{number: number, port: port, workers: workers, began: time.Now(), hang: r.watchHang()}
 	a.made = plan.Situation{Config: r.cfg, Ranked: workers, Welcomes: r.welcomes(), Files: r.place.paths.Files,
 		Dir: r.place.dir, Broker: r.place.socket, Agent: r.agent, Env: os.Environ(), Attempt: number, Port: port, Plugins: plugins(r.cfg, NewStarter(r.reaper), r.log)}
@@ -225,7 +225,7 @@ func (r *runner) pronounceCommand(a *attempt) {
 
 // conclude writes the metrics and says the last line.
 func (r *runner) conclude() {
-	r.report.count(r.tally.Figures())
+	r.report.Count(r.tally.Figures())
 	if err := r.meter.Report(r.voice); err != nil {
 		r.unwritten(err)
 	}

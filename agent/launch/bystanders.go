@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/stacks"
@@ -73,7 +74,7 @@ func (r *runner) tellBystanders(a *attempt) {
 		return
 	}
 	v := stacks.OfFailure(f, slices.Concat(at.Ranks, missing))
-	r.report.Blames = append(r.report.Blames, Blame{Attempt: a.number, When: "failure", Sentence: v.Sentence})
+	r.report.Blames = append(r.report.Blames, report.Blame{Attempt: a.number, When: "failure", Sentence: v.Sentence})
 	for _, line := range at.Lines(v) {
 		r.voice.Warn("%s", line)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/reap"
 )
@@ -41,7 +42,7 @@ type command struct {
 	deaf  bool
 	links *fleet.Links // of workers that may run its ranks; nil: there are none
 	// drained ends the stop of its ranks, and returns what has become of them; nil: there is none.
-	drained func() []StoppedRank
+	drained func() []report.StoppedRank
 }
 
 // startCommand starts argv in dir, "" being the current directory, with our
@@ -170,7 +171,7 @@ func (c *command) stop(sig syscall.Signal, grace time.Duration, failed bool) (nu
 		report, _ := c.reaper.Drain(ctx, c.tree.Find, sig, grace) // the sweep says what it cannot end
 		told <- report.Ranks
 	}()
-	c.drained = sync.OnceValue(func() []StoppedRank { cancel(); return c.outcomes(<-told) })
+	c.drained = sync.OnceValue(func() []report.StoppedRank { cancel(); return c.outcomes(<-told) })
 	if ranks = reap.Apart(ranks); len(ranks) == 1 && ranks[0].Numbers == (reap.Numbers{}) {
 		return 0, nil // the command itself, or what its script runs
 	}
@@ -192,20 +193,20 @@ func (c *command) ranksHere(sig syscall.Signal) (ranks []reap.Proc, mpi bool) {
 }
 
 // stopped ends the stop of a command that has ended, and says how its ranks have.
-func (c *command) stopped() []StoppedRank {
+func (c *command) stopped() []report.StoppedRank {
 	if c.drained == nil {
 		return nil
 	}
 	return c.drained()
 }
 
-func (c *command) outcomes(list []reap.Outcome) (all []StoppedRank) {
+func (c *command) outcomes(list []reap.Outcome) (all []report.StoppedRank) {
 	for _, o := range list {
 		name := c.name
 		if o.Rank != "" {
 			name = "rank " + o.Rank
 		}
-		all = append(all, StoppedRank{Rank: name, Seconds: o.After.Seconds(), Killed: o.Killed})
+		all = append(all, report.StoppedRank{Rank: name, Seconds: o.After.Seconds(), Killed: o.Killed})
 	}
 	return all
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
@@ -105,7 +106,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	c := &crew{ended: make(chan struct{})}
 	c.live.Store(int64(len(members)))
 	c.lead = func(worker string, grace time.Duration) { r.wg.Go(func() { r.lead(working, worker, grace) }) }
-	var stopped []StoppedRank
+	var stopped []report.StoppedRank
 	var s *supervisor // before the group runs
 	look := hang.NewWitness(r.wg.Go, r.links.Askers, a.hang)
 	c.group = group.New(group.Config{

@@ -4,7 +4,8 @@
 // Run goes one way and each step has a file of its own:
 //
 //	config          one Config out of flags, environment and defaults; outfiles.go looks
-//	                whether the files that it names can be written
+//	                whether the files that it names can be written, and what follows
+//	                when they could not be
 //	place.go        the private directory, the broker's socket, a free place for files
 //	fleet           the workers of a cluster or of this machine, and a link to each; pool.go
 //	                is what a run needs of them
@@ -25,8 +26,7 @@
 //	                it is ended; tagging.go has its mpirun mark each line
 //	crew.go         or run it as a group on the workers; lay.go lays its files
 //	console         what is printed, and the command's output on its way to the user;
-//	                streams.go says which of its streams pass through us, unwritten.go
-//	                what follows from output that could not be written
+//	                streams.go says which of its streams pass through us
 //	supervisor.go   what watches command, workers and signals; supervise.go is how;
 //	                trouble.go for what PID 1 reports, hang_act.go for hangs, progress.go
 //	                for rules about output lines, leftover.go for ranks that outlast
@@ -35,7 +35,7 @@
 //	                ranks stand then
 //	verdict         decide the exit code, and say why it is not the command's; alone.go
 //	                finds scripts that stay here, mpirun.go the mpirun of a session
-//	report.go       the summary line, the JSON report, the termination message
+//	report          the summary line, the JSON report, the termination message
 //
 // A Reaper owns every child process of a run, so a kubeconfig that gets its
 // credentials from a program (exec plugin) is not supported by Run.

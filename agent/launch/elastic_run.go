@@ -33,7 +33,7 @@ func (r *runner) enroll(working context.Context, a *attempt) {
 func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
 	present := a.watcher.roster.members.Present()
 	a.workers = a.watcher.roster.members.All()
-	r.report.tookPart(present)
+	r.report.TookPart(present)
 	planned, err := r.rewrite(a, present)
 	if err != nil {
 		r.voice.Warn("the workers have changed, and it could not be told: %v", err)

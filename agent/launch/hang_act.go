@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/names"
@@ -71,7 +72,7 @@ func (s *supervisor) onPolls(h hang.Finding) {
 	if v.Sentence != "" {
 		why += "; " + v.Sentence
 	}
-	s.blames = append(s.blames, Blame{When: "suspicion", Sentence: why})
+	s.blames = append(s.blames, report.Blame{When: "suspicion", Sentence: why})
 }
 
 // tellPlaces says in which calls processes sit, and how to see more where that is wanted.

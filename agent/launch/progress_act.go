@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/progress"
 )
 
@@ -88,7 +89,7 @@ func (s *supervisor) onVerdict(v progress.Verdict) (changed bool) {
 		s.voice.Hint("a program that buffers its output prints late: PYTHONUNBUFFERED=1 or stdbuf -oL; --first-within allows for a slow start")
 	}
 	s.complain(v.Rule.Name(), why)
-	s.stalls = append(s.stalls, Stall{Rule: v.Rule.Name(), Why: why, Rank: v.RankName(), Line: v.Line, Stopped: v.Rule.Stop && s.hung == ""})
+	s.stalls = append(s.stalls, report.Stall{Rule: v.Rule.Name(), Why: why, Rank: v.RankName(), Line: v.Line, Stopped: v.Rule.Stop && s.hung == ""})
 	if !v.Rule.Stop || s.hung != "" {
 		return false
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/progress"
 )
@@ -63,7 +64,7 @@ func TestARuleIsJudgedWhenItIsDue(t *testing.T) {
 		s.waits(time.Second)
 		const why = "no progress: the number of expect 'step (\\d+)' has not grown beyond 4 for 10 s; the last matching line (rank 1, 10 s ago): step 4"
 		require.Equal(t, "agent: "+why+"\ntrouble: "+why+"\nagent: progress again: expect 'step (\\d+)' matched a line of rank 1: step 5\ntrouble: \n", said.String())
-		require.Equal(t, []Stall{{Rule: "expect 'step (\\d+)'", Why: why, Rank: "rank 1", Line: "step 4"}}, s.stalls)
+		require.Equal(t, []report.Stall{{Rule: "expect 'step (\\d+)'", Why: why, Rank: "rank 1", Line: "step 4"}}, s.stalls)
 	})
 }
 

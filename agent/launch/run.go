@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/launch/wait"
@@ -63,7 +64,7 @@ type means struct {
 
 // outcome is what a run comes to.
 type outcome struct {
-	report     Report
+	report     report.Report
 	verdict    verdict.Verdict
 	spoiled    console.Loss // results that could not be written
 	lostOutput console.Loss // the command's output that could not
@@ -105,17 +106,17 @@ func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *s
 	reported := ""
 	if cfg.Report != "" {
 		r.report.Exit, r.report.Why = code, why
-		if serr := r.report.save(cfg.Report); serr != nil {
+		if serr := r.report.Save(cfg.Report); serr != nil {
 			r.unwritten(serr)
 		} else {
 			reported = cfg.Report
 		}
 	}
 	code, why = r.settleCode(code, why)
-	if isSameFile(reported, cfg.TerminationLog) {
+	if report.IsSameFile(reported, cfg.TerminationLog) {
 		return code, err // the user wants the report to be the termination message
 	}
-	if werr := lastWords(cfg.TerminationLog, code, why, r.epilogue, r.report.Attempts); werr != nil {
+	if werr := report.LastWords(cfg.TerminationLog, code, why, r.epilogue, r.report.Attempts); werr != nil {
 		log.Warn("no termination message", "error", werr)
 	}
 	return code, err
@@ -161,7 +162,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 	began := time.Now()
 	workers, err := r.gather(ctx, working)
 	r.report.WaitMS = time.Since(began).Milliseconds()
-	r.report.tookPart(workers)
+	r.report.TookPart(workers)
 	if err != nil {
 		r.hurry = true
 		return err

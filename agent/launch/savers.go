@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
@@ -144,7 +145,7 @@ func (c *command) belowMPIRun() ([]reap.Proc, error) {
 // have ended, or when the last part of grace begins. The channel gets the number of ranks.
 func (c *command) stopLast(sig syscall.Signal, grace time.Duration, tell func(grace time.Duration)) <-chan int {
 	ctx, cancel := context.WithCancel(context.Background())
-	counted, over := make(chan int, 1), make(chan []StoppedRank, 1)
+	counted, over := make(chan int, 1), make(chan []report.StoppedRank, 1)
 	began := time.Now()
 	go func() {
 		savers, living := c.askSavers(ctx, sig, grace, counted)
@@ -158,7 +159,7 @@ func (c *command) stopLast(sig syscall.Signal, grace time.Duration, tell func(gr
 		}
 		over <- stoppedSavers(savers)
 	}()
-	c.drained = sync.OnceValue(func() []StoppedRank {
+	c.drained = sync.OnceValue(func() []report.StoppedRank {
 		defer cancel()
 		select {
 		case all := <-over:
@@ -181,13 +182,13 @@ func (c *command) awaitEnd(ctx context.Context, limit time.Duration) {
 	}
 }
 
-func stoppedSavers(savers []saver) (all []StoppedRank) {
+func stoppedSavers(savers []saver) (all []report.StoppedRank) {
 	for _, s := range savers {
 		name := "rank"
 		if s.rank != "" {
 			name += " " + s.rank
 		}
-		all = append(all, StoppedRank{Rank: name, Worker: s.worker, Seconds: s.after.Seconds(), Killed: !s.ended && !s.unknown, Unknown: s.unknown})
+		all = append(all, report.StoppedRank{Rank: name, Worker: s.worker, Seconds: s.after.Seconds(), Killed: !s.ended && !s.unknown, Unknown: s.unknown})
 	}
 	return all
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -23,7 +24,7 @@ func (s *supervisor) tellStacks(h hang.Finding, when string) (verdict string, sa
 	}
 	v := stacks.OfHang(h.Stacks.Ranks)
 	if v.Sentence != "" {
-		s.blames = append(s.blames, Blame{When: when, Sentence: v.Sentence})
+		s.blames = append(s.blames, report.Blame{When: when, Sentence: v.Sentence})
 	}
 	if !h.Stacks.Told() {
 		if v.Sentence != "" {
@@ -60,7 +61,7 @@ func (r *runner) tellBlame(attempt int, f group.Failure, w *hang.Witness) {
 	if sentence == "" {
 		return
 	}
-	r.report.Blames = append(r.report.Blames, Blame{Attempt: attempt, When: "failure", Sentence: sentence})
+	r.report.Blames = append(r.report.Blames, report.Blame{Attempt: attempt, When: "failure", Sentence: sentence})
 	for _, line := range lines {
 		r.voice.Warn("%s", line)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -104,7 +105,7 @@ func whatOf(members []group.Member) string {
 
 // stoppedOf are the ranks of a member that was asked to end, or whose worker was: the member
 // itself, or the ranks that a launcher such as torchrun has started.
-func stoppedOf(e group.End, g *group.Group) (all []StoppedRank) {
+func stoppedOf(e group.End, g *group.Group) (all []report.StoppedRank) {
 	preempted := e.Exit.Reason == wire.ReasonPreempted
 	if e.Err != nil || e.Asked.IsZero() && !preempted {
 		return nil
@@ -114,25 +115,25 @@ func stoppedOf(e group.End, g *group.Group) (all []StoppedRank) {
 	for _, r := range e.Exit.Asked {
 		if r.Rank != "" {
 			lives = lives || r.Lives
-			all = append(all, StoppedRank{Rank: "rank " + r.Rank, Worker: worker, Seconds: float64(r.AfterMillis) / 1000, Killed: r.Killed})
+			all = append(all, report.StoppedRank{Rank: "rank " + r.Rank, Worker: worker, Seconds: float64(r.AfterMillis) / 1000, Killed: r.Killed})
 		}
 	}
 	if len(all) > 1 || len(all) == 1 && (all[0].Rank != label || e.Asked.IsZero()) {
 		return all
 	}
-	s := StoppedRank{Rank: label, Worker: worker, Killed: e.Exit.Signal == int(syscall.SIGKILL) && e.Exit.OOM == 0}
+	s := report.StoppedRank{Rank: label, Worker: worker, Killed: e.Exit.Signal == int(syscall.SIGKILL) && e.Exit.OOM == 0}
 	if !e.Asked.IsZero() {
 		s.Seconds = max(0, e.At.Sub(e.Asked).Seconds())
 	}
 	if len(all) == 1 && !all[0].Killed && !lives && !s.Killed {
 		s.Seconds = min(s.Seconds, all[0].Seconds) // its launcher may have been held
 	}
-	return []StoppedRank{s}
+	return []report.StoppedRank{s}
 }
 
 // noteStopped reports how the ranks of an attempt have ended that were asked to, and says
 // so if a signal, or a worker that went down, had asked.
-func (r *runner) noteStopped(a *attempt, all []StoppedRank) {
+func (r *runner) noteStopped(a *attempt, all []report.StoppedRank) {
 	var ended []reap.Ended
 	for i := range all {
 		all[i].Attempt = a.number

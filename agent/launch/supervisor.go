@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/rendezvous"
@@ -85,12 +86,12 @@ type course struct {
 
 // findings are what is wrong with the command, or was.
 type findings struct {
-	hung    string  // why we ended a run that hung, or broke a progress rule
-	stalled *string // the rank that broke the rule for which we ended it; nil: none did
-	hangs   int     // that were reported
-	blames  []Blame // by the ranks' stacks
-	stalls  []Stall // progress rules that fired
-	wrongs  []wrong // what is wrong with the run now
+	hung    string         // why we ended a run that hung, or broke a progress rule
+	stalled *string        // the rank that broke the rule for which we ended it; nil: none did
+	hangs   int            // that were reported
+	blames  []report.Blame // by the ranks' stacks
+	stalls  []report.Stall // progress rules that fired
+	wrongs  []wrong        // what is wrong with the run now
 	// illAt is when the trouble came to light; announced: it was said.
 	illAt     time.Time
 	announced bool

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/names"
 )
@@ -46,7 +46,7 @@ func (l *launcher) attempts(t *testing.T) []retry.Tried {
 	t.Helper()
 	text, err := os.ReadFile(l.report)
 	require.NoError(t, err)
-	var r launch.Report
+	var r report.Report
 	require.NoError(t, json.Unmarshal(text, &r))
 	require.Len(t, ports(r.Attempts), len(r.Attempts), "each attempt has ports of its own")
 	return r.Attempts

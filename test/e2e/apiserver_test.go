@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/test/suite/figure"
 )
 
@@ -44,7 +44,7 @@ type outage struct {
 	Resumed  float64       `json:"resumed_s"` // the longest of them
 	Answer   float64       `json:"answer_s"`  // until the API server was ready again
 	Redials  int           `json:"redials"`
-	Report   launch.Report `json:"report"`
+	Report   report.Report `json:"report"`
 	Sees     string        `json:"sees"`
 	Left     []string      `json:"left"` // processes in the workers
 	Detail   any           `json:"detail,omitempty"`

@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/report"
 )
 
 const (
@@ -256,7 +256,7 @@ func sees(log string, code int) string {
 }
 
 // report is the launcher's own, where it fits into the termination message.
-func (w *work) report(t *testing.T) (r launch.Report) {
+func (w *work) report(t *testing.T) (r report.Report) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(w.end.message), &r), w.end.message)
 	return r

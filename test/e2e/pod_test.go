@@ -20,7 +20,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/test/suite/kube"
 )
 
@@ -61,9 +61,9 @@ func (s *space) terminated(pod string, limit time.Duration) corev1.ContainerStat
 }
 
 // report is what the launcher wrote for --report.
-func (s *space) report(e ended) launch.Report {
+func (s *space) report(e ended) report.Report {
 	s.t.Helper()
-	var r launch.Report
+	var r report.Report
 	require.NoError(s.t, json.Unmarshal([]byte(e.message), &r), "report in the termination message %q", e.message)
 	return r
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/term"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/test/suite/hangs"
 )
 
@@ -56,7 +56,7 @@ type outcome struct {
 	code     int
 	out, err string
 	took     time.Duration
-	report   launch.Report // empty where the call made none
+	report   report.Report // empty where the call made none
 }
 
 // agentRun is `agent run -- command` with flags and a report.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/test/suite/care"
 	"github.com/musterhq/muster/test/suite/figure"
 )
@@ -96,18 +96,18 @@ func TestStopSaysHowRanksEnded(t *testing.T) {
 		flags      []string
 		ranks      int
 		says, ends string
-		want       []launch.StoppedRank
+		want       []report.StoppedRank
 	}{
 		"on workers": {[]string{"--fake=3", "--framework=plain", "--grace=3s"}, 3, "agent: SIGTERM: stopping 3 ranks, up to 3 s for saving; a second one kills at once\n",
 			`agent: 2 of 3 ended by themselves after 1(\.\d)? s; rank 1 on 127\.0\.0\.3 was killed\n`,
-			[]launch.StoppedRank{{Rank: "rank 0", Worker: "127.0.0.2", Seconds: 1, Killed: false}, {Rank: "rank 1", Worker: "127.0.0.3", Seconds: 3, Killed: true}, {Rank: "rank 2", Worker: "127.0.0.4", Seconds: 1, Killed: false}}},
+			[]report.StoppedRank{{Rank: "rank 0", Worker: "127.0.0.2", Seconds: 1, Killed: false}, {Rank: "rank 1", Worker: "127.0.0.3", Seconds: 3, Killed: true}, {Rank: "rank 2", Worker: "127.0.0.4", Seconds: 1, Killed: false}}},
 		"on a worker, by default": {[]string{"--fake=1", "--framework=plain"}, 1, "agent: SIGTERM: stopping 1 rank, up to 10 s for saving (the default of --grace); a second one kills at once\n",
-			`agent: rank 0 on 127\.0\.0\.2 ended by itself after 1(\.\d)? s\n`, []launch.StoppedRank{{Rank: "rank 0", Worker: "127.0.0.2", Seconds: 1, Killed: false}}},
+			`agent: rank 0 on 127\.0\.0\.2 ended by itself after 1(\.\d)? s\n`, []report.StoppedRank{{Rank: "rank 0", Worker: "127.0.0.2", Seconds: 1, Killed: false}}},
 		"in the launcher": {[]string{"--fake=1", "--grace=4s", "--env=RANK=0"}, 1, "agent: SIGTERM: stopping 1 rank, up to 4 s for saving; a second one kills at once\n",
-			`agent: rank 0 ended by itself after 1(\.\d)? s\n`, []launch.StoppedRank{{Rank: "rank 0", Worker: "", Seconds: 1, Killed: false}}},
+			`agent: rank 0 ended by itself after 1(\.\d)? s\n`, []report.StoppedRank{{Rank: "rank 0", Worker: "", Seconds: 1, Killed: false}}},
 		"under torchrun": {[]string{"--fake=2", "--framework=torchrun", "--grace=6s"}, 4, "agent: SIGTERM: stopping torchrun on 2 workers, up to 6 s for saving; a second one kills at once\n",
 			`agent: 3 of 4 ended by themselves after 1(\.\d)? s; rank 1 on 127\.0\.0\.2 was killed\n`,
-			[]launch.StoppedRank{{Rank: "rank 0", Worker: "127.0.0.2", Seconds: 1, Killed: false}, {Rank: "rank 1", Worker: "127.0.0.2", Seconds: 6, Killed: true},
+			[]report.StoppedRank{{Rank: "rank 0", Worker: "127.0.0.2", Seconds: 1, Killed: false}, {Rank: "rank 1", Worker: "127.0.0.2", Seconds: 6, Killed: true},
 				{Rank: "rank 2", Worker: "127.0.0.3", Seconds: 1, Killed: false}, {Rank: "rank 3", Worker: "127.0.0.3", Seconds: 1, Killed: false}}},
 	} {
 		t.Run(place, func(t *testing.T) {

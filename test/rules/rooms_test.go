@@ -24,6 +24,7 @@ func rooms() map[string][]string {
 		"hang":    {"phrase", "wait"},
 		"phrase":  nil,
 		"plan":    {"config", "phrase"},
+		"report":  {"phrase", "tally", "verdict"},
 		"tally":   {"phrase", "verdict"},
 		"verdict": {"phrase"},
 		"wait":    nil,

@@ -19,7 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/proc"
@@ -188,7 +188,7 @@ func (p pair) String() string { return p.launcher.version + "-over-" + p.workers
 type outcome struct {
 	code     int
 	out, err string
-	report   launch.Report
+	report   report.Report
 }
 
 // run is `agent run --fake=2 FLAGS -- sh -c SCRIPT`; the script finds the

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/report"
 )
 
 // row is one framework launched one way. In flags, argv and env these stand for
@@ -56,7 +56,7 @@ type outcome struct {
 	began    time.Time
 	ended    time.Time
 	struck   []time.Time    // what befell it
-	report   *launch.Report // nil: the row asks for none
+	report   *report.Report // nil: the row asks for none
 	left     []string       // processes that were still there afterwards
 }
 
@@ -98,7 +98,7 @@ func (r row) recipes() []string {
 }
 
 // reported reads the launcher's report, if the row asked for one.
-func reported(shared string) (*launch.Report, error) {
+func reported(shared string) (*report.Report, error) {
 	text, err := os.ReadFile(filepath.Join(shared, reportName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -106,8 +106,8 @@ func reported(shared string) (*launch.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	var report launch.Report
-	return &report, json.Unmarshal(text, &report)
+	var told report.Report
+	return &told, json.Unmarshal(text, &told)
 }
 
 // fill puts a place's paths into words.

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/report"
 )
 
 // lines is what ranks say that see a world of n on hosts.
@@ -124,16 +124,16 @@ func TestWhole(t *testing.T) {
 	sent := func(name string, same bool) string {
 		return fmt.Sprintf("{\"framework\": \"transfer\", \"name\": %q, \"at\": 1000.0, \"until\": 1005.0, \"bytes\": 1000000, \"same\": %t}\n", name, same)
 	}
-	report := &launch.Report{Redials: 4}
+	told := &report.Report{Redials: 4}
 	for name, c := range map[string]struct {
 		out outcome
 		err string
 	}{
-		"well":             {outcome{out: sent("a", true) + sent("b", true), struck: cuts(1, 2), report: report}, ""},
-		"one is missing":   {outcome{out: sent("a", true), struck: cuts(1, 2), report: report}, "1 of 2"},
-		"differs":          {outcome{out: sent("a", true) + sent("b", false), struck: cuts(1, 2), report: report}, "b: what arrived differs"},
-		"never cut":        {outcome{out: sent("a", true) + sent("b", true), struck: cuts(-1, 1, 5.5), report: report}, "a: 1 cuts in its 5.0 s"},
-		"links not struck": {outcome{out: sent("a", true) + sent("b", true), struck: cuts(1, 2), report: &launch.Report{Redials: 3}}, "report"},
+		"well":             {outcome{out: sent("a", true) + sent("b", true), struck: cuts(1, 2), report: told}, ""},
+		"one is missing":   {outcome{out: sent("a", true), struck: cuts(1, 2), report: told}, "1 of 2"},
+		"differs":          {outcome{out: sent("a", true) + sent("b", false), struck: cuts(1, 2), report: told}, "b: what arrived differs"},
+		"never cut":        {outcome{out: sent("a", true) + sent("b", true), struck: cuts(-1, 1, 5.5), report: told}, "a: 1 cuts in its 5.0 s"},
+		"links not struck": {outcome{out: sent("a", true) + sent("b", true), struck: cuts(1, 2), report: &report.Report{Redials: 3}}, "report"},
 		"no report":        {outcome{out: sent("a", true) + sent("b", true), struck: cuts(1, 2)}, "report"},
 	} {
 		t.Run(name, func(t *testing.T) {

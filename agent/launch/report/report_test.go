@@ -1,4 +1,4 @@
-package launch
+package report
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func TestSummary(t *testing.T) {
 
 func TestReportFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.json")
-	require.NoError(t, Report{Exit: 3, Redials: 1, GapsMS: []int64{7}, LinksHeld: 2}.save(path))
+	require.NoError(t, Report{Exit: 3, Redials: 1, GapsMS: []int64{7}, LinksHeld: 2}.Save(path))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var got map[string]any
@@ -41,19 +41,19 @@ func TestReportFile(t *testing.T) {
 	require.EqualValues(t, 2, got["links_held"])
 	require.Equal(t, []any{7.0}, got["gaps_ms"])
 	require.Equal(t, []any{}, got["lost"], "never null")
-	require.ErrorContains(t, Report{}.save("/nonexistent/r.json"), "write report: ")
+	require.ErrorContains(t, Report{}.Save("/nonexistent/r.json"), "write report: ")
 }
 
 func TestLastWords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	require.NoError(t, lastWords(path, 1, "x", "", nil))
+	require.NoError(t, LastWords(path, 1, "x", "", nil))
 	require.NoFileExists(t, path, "outside of a pod nothing is made")
 	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("old"), 5000), 0o600))
-	require.NoError(t, lastWords(path, 76, "worker w-1 lost: gone", "", nil))
+	require.NoError(t, LastWords(path, 76, "worker w-1 lost: gone", "", nil))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "worker w-1 lost: gone (exit code 76)\n", string(text))
-	require.NoError(t, lastWords(path, 76, strings.Repeat("ü", 4000), "", nil))
+	require.NoError(t, LastWords(path, 76, strings.Repeat("ü", 4000), "", nil))
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)
@@ -65,7 +65,7 @@ func TestLastWordsOfAttempts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	first := retry.Tried{Code: 3, Why: "worker w-1: rank 1, pi (pid 9), exited with 3;\nmpirun exited with 3", Words: "Traceback\n  boom"}
-	require.NoError(t, lastWords(path, 0, "", "", []retry.Tried{first, {Attempt: 1, Code: 76, Why: "worker w-0 lost: evicted"}, {Attempt: 2}}))
+	require.NoError(t, LastWords(path, 0, "", "", []retry.Tried{first, {Attempt: 1, Code: 76, Why: "worker w-0 lost: evicted"}, {Attempt: 2}}))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "the command ended (exit code 0)\n"+
@@ -74,7 +74,7 @@ func TestLastWordsOfAttempts(t *testing.T) {
 		"earlier attempt 1 (exit code 76): worker w-0 lost: evicted\n", string(text))
 
 	long := retry.Tried{Code: 3, Why: strings.Repeat("ü", 3000)}
-	require.NoError(t, lastWords(path, 3, long.Why, long.Why, []retry.Tried{long, long, long, long, long, long, long, long}))
+	require.NoError(t, LastWords(path, 3, long.Why, long.Why, []retry.Tried{long, long, long, long, long, long, long, long}))
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Less(t, len(text), 4096)
@@ -91,7 +91,7 @@ func TestWorkersThatTookPart(t *testing.T) {
 		return list
 	}
 	for _, attempt := range [][]rendezvous.Worker{named("w-0", "w-1"), named("w-0", "w-2"), named("w-1", "w-2", "w-3")} {
-		r.tookPart(attempt)
+		r.TookPart(attempt)
 	}
 	require.Contains(t, r.Summary(false), "on 4 workers")
 }

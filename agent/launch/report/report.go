@@ -1,4 +1,9 @@
-package launch
+// Package report has what is left of a run for others to read: the report of --report,
+// the last line that the launcher says, and the termination message of its pod.
+//
+// It promises: lists in the report are never null. A file that no run has written is not
+// replaced. A termination message fits into what the kubelet reads.
+package report
 
 import (
 	"encoding/json"
@@ -68,15 +73,15 @@ type StoppedRank struct {
 	Unknown bool    `json:"unknown,omitempty"` // how it ended: its worker went without telling
 }
 
-// count takes the figures of a tally.
-func (r *Report) count(f tally.Figures) {
+// Count takes the figures of a tally.
+func (r *Report) Count(f tally.Figures) {
 	r.Sessions, r.Lost, r.Links, r.LinksHeld = f.Sessions, f.Lost, f.Links, f.LinksHeld
 	r.Redials, r.Redialled, r.GapsMS = f.Redials, f.Redialled, f.GapsMS
 }
 
-// tookPart counts workers of an attempt, or those that joined it. A worker that was replaced under its name is
+// TookPart counts workers of an attempt, or those that joined it. A worker that was replaced under its name is
 // the same one.
-func (r *Report) tookPart(workers []rendezvous.Worker) {
+func (r *Report) TookPart(workers []rendezvous.Worker) {
 	if r.took == nil {
 		r.took = map[string]bool{}
 	}
@@ -136,8 +141,8 @@ func (r Report) longestGap() time.Duration {
 	return time.Duration(longest) * time.Millisecond
 }
 
-// save writes the report as one JSON object.
-func (r Report) save(path string) error {
+// Save writes the report as one JSON object.
+func (r Report) Save(path string) error {
 	if r.GapsMS == nil {
 		r.GapsMS = []int64{}
 	}
@@ -154,15 +159,15 @@ func (r Report) save(path string) error {
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
 	}
-	if err := outfile.Write(path, append(text, '\n'), isReport); err != nil {
+	if err := outfile.Write(path, append(text, '\n'), Ours); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
 }
 
-// isReport reports whether text is a report of an earlier run, of this release
+// Ours reports whether text is a report of an earlier run, of this release
 // or another.
-func isReport(text []byte) bool {
+func Ours(text []byte) bool {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(text, &fields) != nil {
 		return false
@@ -178,10 +183,10 @@ func isReport(text []byte) bool {
 // maxLastWords keeps below the 4096 bytes that the kubelet reads.
 const maxLastWords = 4000
 
-// lastWords writes why, with the code, where the kubelet looks for the
+// LastWords writes why, with the code, where the kubelet looks for the
 // container's termination message, and after it the epilogue and the failed attempts before.
 // A path that does not exist is no pod's.
-func lastWords(path string, code int, why, epilogue string, tried []retry.Tried) error {
+func LastWords(path string, code int, why, epilogue string, tried []retry.Tried) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -203,8 +208,8 @@ func lastWords(path string, code int, why, epilogue string, tried []retry.Tried)
 	return nil
 }
 
-// isSameFile reports whether two paths lead to one file. One that does not exist is none.
-func isSameFile(a, b string) bool {
+// IsSameFile reports whether two paths lead to one file. One that does not exist is none.
+func IsSameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
 		return false
