@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/files"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
@@ -54,19 +55,19 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 	r.epilogue = ""
 	r.report.TookPart(workers)
 	a := &attempt{number: number, port: port, workers: workers, began: time.Now(), hang: r.watchHang()}
-	a.made = plan.Situation{Config: r.cfg, Ranked: workers, Welcomes: r.welcomes(), Files: r.place.paths.Files,
-		Dir: r.place.dir, Broker: r.place.socket, Agent: r.agent, Env: os.Environ(), Attempt: number, Port: port, Plugins: plugins(r.cfg, NewStarter(r.reaper), r.log)}
+	a.made = plan.Situation{Config: r.cfg, Ranked: workers, Welcomes: r.welcomes(), Files: r.place.Files,
+		Dir: r.place.Dir, Broker: r.place.Socket, Agent: r.agent, Env: os.Environ(), Attempt: number, Port: port, Plugins: plugins(r.cfg, NewStarter(r.reaper), r.log)}
 	var err error
-	if a.plan, err = makePlan(a.made, r.place.paths.given); err != nil {
+	if a.plan, err = r.place.Plan(a.made); err != nil {
 		return nil, err
 	}
-	if err := r.place.paths.write(a.plan.All(), r.agent); err != nil {
+	if err := r.place.Write(a.plan.All(), r.agent); err != nil {
 		return nil, console.Unwritable(err)
 	}
-	if said := r.place.paths.given.sentence(a.plan, len(workers)); said != "" && number == 0 {
+	if said := r.place.Sentence(a.plan, len(workers)); said != "" && number == 0 {
 		r.voice.Say("%s", said)
 	}
-	if err := r.place.note(a.plan); err != nil {
+	if err := r.place.Note(a.plan); err != nil {
 		return nil, fmt.Errorf("write plan: %w", err)
 	}
 	r.serve(working, a.plan, a.hang.LabelOf)
@@ -110,7 +111,7 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 // observer is a supervisor of workers alone.
 func (r *runner) observer(workers []rendezvous.Worker) *supervisor {
 	return &supervisor{cfg: r.cfg, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers, last: r.shot, pods: r.fleet.Pods(),
-		trouble: func(sentence string) { r.place.trouble(r.voice, sentence, time.Time{}) }}
+		trouble: func(sentence string) { r.place.Trouble(r.voice, sentence, time.Time{}) }}
 }
 
 // runCommand runs the command in the launcher and judges its end.
@@ -124,7 +125,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
-	if argv, env, err = withShims(r.cfg.Shims || a.plan.Shims, r.place.dir, r.agent, argv, env); err != nil {
+	if argv, env, err = files.WithShims(r.cfg.Shims || a.plan.Shims, r.place.Dir, r.agent, argv, env); err != nil {
 		return err
 	}
 	if a.number == 0 {
@@ -268,7 +269,7 @@ func (r *runner) serve(working context.Context, planned plan.Plan, label func(se
 	r.broker = &service{tally: r.tally}
 	r.broker.set(planned, r.links.Standings(), label)
 	server := newBroker(r.broker, r.links, r.cfg, r.voice, r.id)
-	listener := r.place.take()
+	listener := r.place.Take()
 	r.wg.Go(func() {
 		if err := server.Serve(working, listener); err != nil {
 			r.voice.Warn("serve rsh agents: %v", err)

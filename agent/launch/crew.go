@@ -93,7 +93,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	}
 	planned := a.plan
 	if len(planned.Files) > 0 { // their directories are in it now
-		if err := r.place.note(planned); err != nil {
+		if err := r.place.Note(planned); err != nil {
 			return fmt.Errorf("write plan: %w", err)
 		}
 	}

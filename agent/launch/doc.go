@@ -6,7 +6,8 @@
 //	config          one Config out of flags, environment and defaults; outfiles.go looks
 //	                whether the files that it names can be written, and what follows
 //	                when they could not be
-//	place.go        the private directory, the broker's socket, a free place for files
+//	files           the private directory, the broker's socket, hostfiles and links; what
+//	                a plan depends on of the machine that we are on
 //	fleet           the workers of a cluster or of this machine, and a link to each; pool.go
 //	                is what a run needs of them
 //	loop.go         attempts, one after the other: ends.go says how one ended,
@@ -16,10 +17,8 @@
 //	                time, elastic.go those that come and go; elastic_run.go what
 //	                follows from a change, elastic_again.go for the next attempt
 //	attempt.go      one attempt: plan, run, judge
-//	plan            hosts, environment and processes of an attempt; machine.go says
-//	                what it depends on of the machine that we are on, hostfile.go
-//	                and files.go which files it gets, plugin.go has frameworks in
-//	                programs of their own
+//	plan            hosts, environment and processes of an attempt; plugin.go has
+//	                frameworks in programs of their own
 //	serve.go        serve `agent rsh`, and note how its sessions end
 //	tally           the account of links, sessions, daemons and ranks
 //	command.go      run the user's command; limit.go: its open files; sweep.go ends what it leaves; ending.go is how

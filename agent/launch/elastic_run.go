@@ -78,15 +78,15 @@ func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) (planned plan.
 	planned.Hosts, planned.Processes = nil, nil
 	if len(present) > 0 {
 		a.made.Ranked, a.made.Welcomes = present, r.welcomes()
-		if planned, err = makePlan(a.made, r.place.paths.given); err != nil {
+		if planned, err = r.place.Plan(a.made); err != nil {
 			return planned, err
 		}
 	}
 	r.broker.set(planned, r.links.Standings(), a.hang.LabelOf) // before the files: a reader of a file may call its hosts
-	if err := r.place.paths.write(planned.All(), r.agent); err != nil {
+	if err := r.place.Write(planned.All(), r.agent); err != nil {
 		return planned, err
 	}
-	if err := r.place.note(planned); err != nil {
+	if err := r.place.Note(planned); err != nil {
 		return planned, fmt.Errorf("write plan: %w", err)
 	}
 	return planned, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
+	"github.com/musterhq/muster/agent/launch/files"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/exec/names"
@@ -27,7 +28,7 @@ func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
 	if len(cfg.Command) == 0 {
 		cfg.Command = []string{"COMMAND"} // any: its environment is asked for
 	}
-	agent, err := agentPath()
+	agent, err := files.AgentPath()
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -35,11 +36,11 @@ func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	files, err := choosePaths(cfg, dir, fleet.InPod())
+	paths, err := files.Choose(cfg, dir, fleet.InPod())
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	s := plan.Situation{Config: cfg, Files: files.Files, Dir: dir, Broker: filepath.Join(dir, names.BrokerSocket), Agent: agent, Env: os.Environ(),
+	s := plan.Situation{Config: cfg, Files: paths.Files, Dir: dir, Broker: filepath.Join(dir, names.BrokerSocket), Agent: agent, Env: os.Environ(),
 		Port: plan.AnyPort(cfg.Port, rand.IntN), Plugins: plugins(cfg, nil, slog.New(slog.DiscardHandler))}
 	if s.Ranked, err = workersNow(ctx, cfg, agent); err != nil {
 		return plan.Plan{}, err
@@ -47,7 +48,7 @@ func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
 	if len(s.Ranked) == 0 {
 		return plan.Plan{}, failure.New(names.ExitDeadline, "agent run waits for them", "no worker is there yet: %s matches nothing", cfg.WorkerSelector())
 	}
-	return makePlan(s, files.given)
+	return paths.Plan(s)
 }
 
 // workersNow lists the workers that there are.

@@ -2,8 +2,10 @@ package launch
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -63,3 +65,6 @@ func (p *pluginProcess) Kill() error {
 	_, err := p.reaper.Stop(ctx, p.tree.Find, 0)
 	return err
 }
+
+// newRunID is a short random name for a run.
+func newRunID() string { return strings.ToLower(rand.Text()[:10]) }

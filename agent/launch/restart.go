@@ -37,7 +37,7 @@ const (
 // returns the workers of the next one, waiting for those that are made anew.
 func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decision, port *int) ([]rendezvous.Worker, error) {
 	r.voice.Warn("%s", d.Sentence)
-	r.place.trouble(r.voice, d.Sentence, time.Now().Add(restartShown))
+	r.place.Trouble(r.voice, d.Sentence, time.Now().Add(restartShown))
 	r.tees.Drain(r.voice)
 	if err := r.sweep(working, a); err != nil {
 		return nil, failure.New(names.ExitBug, "nothing is begun again beside what is left of an attempt", "restart: %w", err)

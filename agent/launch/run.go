@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/files"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
@@ -59,7 +60,7 @@ type means struct {
 	reaper  *reap.Reaper
 	agent   string
 	id      string // of this run; marks its processes
-	place   place
+	place   files.Place
 }
 
 // outcome is what a run comes to.
@@ -134,13 +135,13 @@ func (r *runner) run(ctx context.Context) (err error) {
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 
-	if r.agent, err = agentPath(); err != nil {
+	if r.agent, err = files.AgentPath(); err != nil {
 		return err
 	}
-	if r.place, err = findPlace(r.cfg); err != nil {
+	if r.place, err = files.Find(r.cfg); err != nil {
 		return err
 	}
-	defer r.place.close()
+	defer r.place.Close()
 
 	reaping, stopReaper := context.WithCancel(context.WithoutCancel(ctx))
 	var reaper sync.WaitGroup
@@ -155,7 +156,7 @@ func (r *runner) run(ctx context.Context) (err error) {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		r.teardown(working)
-		r.place.retire()
+		r.place.Retire()
 		stop()
 		r.close()
 	}()
@@ -211,7 +212,7 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 
 // startFakes makes the fleet of fake workers.
 func (r *runner) startFakes(_, _ context.Context) error {
-	f, err := fleet.StartFakes(r.reaper, r.cfg, r.place.dir, r.agent, r.id)
+	f, err := fleet.StartFakes(r.reaper, r.cfg, r.place.Dir, r.agent, r.id)
 	if err != nil {
 		return err
 	}

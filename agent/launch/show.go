@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
+	"github.com/musterhq/muster/agent/launch/files"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/exec/names"
@@ -32,7 +33,7 @@ func Env(ctx context.Context, cfg config.Config, w io.Writer, explain bool) erro
 		return err
 	}
 	set, warnings := planned.Settle(os.Environ())
-	shims, err := shimVars(cfg, planned, os.Environ())
+	shims, err := files.ShimVars(cfg, planned, os.Environ())
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func Hosts(ctx context.Context, cfg config.Config, w io.Writer, format string) e
 func currentPlan(ctx context.Context, cfg config.Config) (planned plan.Plan, running bool, err error) {
 	if !asksForWorkers(cfg) {
 		if socket, err := rundir.Broker(); err == nil && alive(socket) {
-			planned, err := loadPlan(socket)
+			planned, err := files.LoadPlan(socket)
 			return planned, true, err
 		}
 	}
@@ -181,7 +182,7 @@ func dryRunInto(ctx context.Context, cfg config.Config, w *bytes.Buffer) error {
 		return nil
 	}
 	set, _ := planned.Settle(os.Environ())
-	shims, err := shimVars(cfg, planned, os.Environ())
+	shims, err := files.ShimVars(cfg, planned, os.Environ())
 	if err != nil {
 		return err
 	}

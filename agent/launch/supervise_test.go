@@ -202,3 +202,33 @@ func TestLostOnRecord(t *testing.T) {
 	require.False(t, s.lose(gone), "once")
 	require.Equal(t, lostPatience, s.ending.wait())
 }
+
+func TestNodeLost(t *testing.T) {
+	now := time.Now()
+	since := func(code rendezvous.Code, ago time.Duration) rendezvous.Loss {
+		return rendezvous.Loss{Reason: rendezvous.Reason{Code: code, Since: now.Add(-ago)}}
+	}
+	down := func(ago time.Duration) link.State { return link.State{Since: now.Add(-ago)} }
+	replaced := since(rendezvous.NodeLost, time.Second)
+	replaced.Replaced = true
+	for name, tc := range map[string]struct {
+		link  link.State
+		loss  rendezvous.Loss
+		woken bool
+		want  bool
+	}{
+		"both for long enough":   {down(31 * time.Second), since(rendezvous.NodeLost, 31*time.Second), false, true},
+		"both, not long enough":  {down(29 * time.Second), since(rendezvous.NodeLost, 29*time.Second), false, false},
+		"the link is there":      {link.State{Connected: true, Since: now.Add(-time.Hour)}, since(rendezvous.NodeLost, time.Minute), false, false},
+		"closed on purpose":      {link.State{Parked: true, Since: now.Add(-time.Hour)}, since(rendezvous.NodeLost, time.Minute), false, false},
+		"the link just dropped":  {down(0), since(rendezvous.NodeLost, time.Minute), false, false},
+		"the pod just changed":   {down(time.Minute), since(rendezvous.NodeLost, 0), false, false},
+		"no matter of the node":  {down(time.Minute), since(rendezvous.Preempted, time.Minute), false, false},
+		"it was parked before":   {down(10 * time.Second), since(rendezvous.NotReady, 31*time.Second), true, true},
+		"replaced":               {down(10 * time.Second), replaced, false, true},
+		"replaced, and it drops": {down(9 * time.Second), replaced, false, false},
+		"replaced, and it is up": {link.State{Connected: true}, replaced, false, false},
+	} {
+		require.Equal(t, tc.want, nodeLost(tc.link, tc.loss, tc.woken, 30*time.Second, now), name)
+	}
+}

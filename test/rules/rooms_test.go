@@ -20,6 +20,7 @@ func rooms() map[string][]string {
 	return map[string][]string{
 		"config":  {"phrase", "verdict"},
 		"console": {"phrase"},
+		"files":   {"config", "console", "fleet", "phrase", "plan"},
 		"fleet":   {"config", "console", "hang", "phrase", "plan", "wait"},
 		"hang":    {"phrase", "wait"},
 		"phrase":  nil,

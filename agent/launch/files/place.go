@@ -1,17 +1,15 @@
 //go:build linux
 
-package launch
+package files
 
 import (
 	"cmp"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -26,49 +24,49 @@ import (
 	"github.com/musterhq/muster/exec/shortage"
 )
 
-// place is where a run keeps its socket and files.
-type place struct {
-	dir      string // private directory
-	socket   string // of the broker
+// Place is where a run keeps its socket and files.
+type Place struct {
+	Dir      string // private directory
+	Socket   string // of the broker
 	listener *net.UnixListener
-	paths    paths
-	remove   bool // dir is this run's alone
-	planned  bool // a plan of ours lies beside the socket
+	Paths
+	remove  bool // dir is this run's alone
+	planned bool // a plan of ours lies beside the socket
 }
 
-// findPlace makes the private directory, opens the broker's socket at its fixed
+// Find makes the private directory, opens the broker's socket at its fixed
 // path, and chooses the files. Fake runs have a directory each and take the
 // fixed path only when it is free, so that several may run at once.
-func findPlace(cfg config.Config) (p place, err error) {
-	if p.dir, err = rundir.Create(); err != nil {
+func Find(cfg config.Config) (p Place, err error) {
+	if p.Dir, err = rundir.Create(); err != nil {
 		return p, failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "set "+names.EnvDir+" to a directory of yours with mode 0700"), "%s", phrase.OneLine(err))
 	}
-	p.socket = filepath.Join(p.dir, names.BrokerSocket)
-	p.listener, err = rundir.Listen(p.socket)
+	p.Socket = filepath.Join(p.Dir, names.BrokerSocket)
+	p.listener, err = rundir.Listen(p.Socket)
 	if err == nil {
 		p.tidy()
 	}
 	if cfg.IsFake() {
-		if p.dir, err = os.MkdirTemp(p.dir, "fake-"); err != nil {
-			p.close()
+		if p.Dir, err = os.MkdirTemp(p.Dir, "fake-"); err != nil {
+			p.Close()
 			return p, fmt.Errorf("make a private directory: %w", err)
 		}
 		p.remove = true
-		if path := filepath.Join(fleet.FakeDir(p.dir, cfg.Fake-1), names.WorkerSocket); len(path) > rundir.MaxSocketPath {
-			p.close()
+		if path := filepath.Join(fleet.FakeDir(p.Dir, cfg.Fake-1), names.WorkerSocket); len(path) > rundir.MaxSocketPath {
+			p.Close()
 			return p, socketFailure(&rundir.PathTooLongError{Path: path})
 		}
 		if p.listener == nil {
-			p.socket = filepath.Join(p.dir, names.BrokerSocket)
-			p.listener, err = rundir.Listen(p.socket)
+			p.Socket = filepath.Join(p.Dir, names.BrokerSocket)
+			p.listener, err = rundir.Listen(p.Socket)
 		}
 	}
 	if err != nil {
-		p.close()
+		p.Close()
 		return p, socketFailure(err)
 	}
-	if p.paths, err = choosePaths(cfg, p.dir, fleet.InPod()); err != nil {
-		p.close()
+	if p.Paths, err = Choose(cfg, p.Dir, fleet.InPod()); err != nil {
+		p.Close()
 	}
 	return p, err
 }
@@ -79,8 +77,8 @@ const tidyAfter = time.Minute
 // tidy removes what fake runs that were killed have left behind. The caller
 // holds the fixed socket; a run that does not (another one held it) is alive as
 // long as its own socket answers, and may be while its directory is young.
-func (p *place) tidy() {
-	old, _ := filepath.Glob(filepath.Join(p.dir, "fake-*")) // the pattern is well formed
+func (p *Place) tidy() {
+	old, _ := filepath.Glob(filepath.Join(p.Dir, "fake-*")) // the pattern is well formed
 	for _, dir := range old {
 		info, err := os.Stat(dir)
 		if err != nil || time.Since(info.ModTime()) < tidyAfter {
@@ -117,48 +115,45 @@ func socketFailure(err error) error {
 	return failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "another agent run may be going on here; "+names.EnvDir+" gives this one a place of its own"), "%w", err)
 }
 
-// take hands the listener over to whoever serves it.
-func (p *place) take() *net.UnixListener {
+// Take hands the listener over to whoever serves it.
+func (p *Place) Take() *net.UnixListener {
 	l := p.listener
 	p.listener = nil
 	return l
 }
 
-// note leaves the plan beside the socket, for `agent env` and `agent hosts`.
-func (p *place) note(planned plan.Plan) error {
+// Note leaves the plan beside the socket, for `agent env` and `agent hosts`.
+func (p *Place) Note(planned plan.Plan) error {
 	p.planned = true
-	return savePlan(planned, filepath.Dir(p.socket))
+	return savePlan(planned, filepath.Dir(p.Socket))
 }
 
-// retire takes the plan away. It comes before the socket is given up: after
+// Retire takes the plan away. It comes before the socket is given up: after
 // that the plan that lies there may be another run's.
-func (p *place) retire() {
+func (p *Place) Retire() {
 	if p.planned {
 		p.planned = false
-		_ = os.Remove(filepath.Join(filepath.Dir(p.socket), planName)) // it lies in our own private directory
+		_ = os.Remove(filepath.Join(filepath.Dir(p.Socket), planName)) // it lies in our own private directory
 	}
 }
 
-// trouble leaves word of what is wrong with the run for `agent ready`, which is how a
+// Trouble leaves word of what is wrong with the run for `agent ready`, which is how a
 // LaunchJob's status and events come to know of it; "" takes it back. See [rundir.SetTrouble].
-func (p *place) trouble(v *console.Voice, sentence string, until time.Time) {
-	if err := rundir.SetTrouble(filepath.Dir(p.socket), sentence, until); err != nil {
+func (p *Place) Trouble(v *console.Voice, sentence string, until time.Time) {
+	if err := rundir.SetTrouble(filepath.Dir(p.Socket), sentence, until); err != nil {
 		v.Warn("cannot leave word for agent ready: %s", err)
 	}
 }
 
-// close gives the socket up and removes what is this run's alone.
-func (p *place) close() {
-	p.retire()
-	_ = rundir.SetTrouble(filepath.Dir(p.socket), "", time.Time{})
+// Close gives the socket up and removes what is this run's alone.
+func (p *Place) Close() {
+	p.Retire()
+	_ = rundir.SetTrouble(filepath.Dir(p.Socket), "", time.Time{})
 	if p.listener != nil {
 		p.listener.Close()
 	}
 	// What cannot be removed lies in our own private directory.
 	if p.remove {
-		_ = os.RemoveAll(p.dir)
+		_ = os.RemoveAll(p.Dir)
 	}
 }
-
-// newRunID is a short random name for a run.
-func newRunID() string { return strings.ToLower(rand.Text()[:10]) }

@@ -1,4 +1,4 @@
-package launch
+package files
 
 import (
 	"errors"
@@ -14,28 +14,28 @@ import (
 	"github.com/musterhq/muster/hostfile"
 )
 
-// paths are the files that a launcher makes.
-type paths struct {
+// Paths are the files that a launcher makes.
+type Paths struct {
 	plan.Files
-	Legacy string // directory for kubexec.sh and discover_hosts.sh; "": none
+	legacy string // directory for kubexec.sh and discover_hosts.sh; "": none
 	given  given  // --hostfile
 }
 
-// choosePaths decides where the files go, and finds out before the wait for
+// Choose decides where the files go, and finds out before the wait for
 // workers whether --hostfile can be read or written. dir is the private
 // directory. Only in a pod, and never for fake workers, is anything made in
 // /etc/mpi: elsewhere it is the machine's.
-func choosePaths(cfg config.Config, dir string, inPod bool) (paths, error) {
-	p := paths{Files: plan.Files{
+func Choose(cfg config.Config, dir string, inPod bool) (Paths, error) {
+	p := Paths{Files: plan.Files{
 		Hostfile: filepath.Join(dir, "hostfile"),
 		Hydra:    filepath.Join(dir, "hostfile.hydra"),
 		Rsh:      filepath.Join(dir, "rsh"),
 		Discover: filepath.Join(dir, "discover_hosts.sh"),
 	}}
 	if inPod && !cfg.IsFake() && legacyDir(cfg.MPIDir) {
-		p.Legacy = cfg.MPIDir
-		p.Hostfile = filepath.Join(p.Legacy, "hostfile")
-		p.Hydra = filepath.Join(p.Legacy, "hostfile.hydra")
+		p.legacy = cfg.MPIDir
+		p.Hostfile = filepath.Join(p.legacy, "hostfile")
+		p.Hydra = filepath.Join(p.legacy, "hostfile.hydra")
 	}
 	if cfg.Hostfile == "" {
 		return p, nil
@@ -72,8 +72,8 @@ func writableFor(path string) error {
 	return os.Remove(f.Name())
 }
 
-// write makes the files for hosts; agent is the agent's binary.
-func (p paths) write(hosts []plan.Host, agent string) error {
+// Write makes the files for hosts; agent is the agent's binary.
+func (p Paths) Write(hosts []plan.Host, agent string) error {
 	list := plan.HostfileLines(hosts)
 	if p.Hostfile == p.given.path {
 		if err := p.given.write(hostfile.OpenMPI(list)); err != nil {
@@ -88,13 +88,13 @@ func (p paths) write(hosts []plan.Host, agent string) error {
 	if err := replaceLink(agent, p.Rsh); err != nil {
 		return err
 	}
-	if err := writeDiscover(p.Discover, agent); err != nil || p.Legacy == "" {
+	if err := writeDiscover(p.Discover, agent); err != nil || p.legacy == "" {
 		return err
 	}
-	if err := replaceLink(agent, filepath.Join(p.Legacy, "kubexec.sh")); err != nil {
+	if err := replaceLink(agent, filepath.Join(p.legacy, "kubexec.sh")); err != nil {
 		return err
 	}
-	return writeDiscover(filepath.Join(p.Legacy, "discover_hosts.sh"), agent)
+	return writeDiscover(filepath.Join(p.legacy, "discover_hosts.sh"), agent)
 }
 
 func writeDiscover(path, agent string) error {
@@ -121,9 +121,9 @@ func replaceLink(target, link string) error {
 	return nil
 }
 
-// agentPath finds the agent: beside our own binary, symbolic links resolved,
+// AgentPath finds the agent: beside our own binary, symbolic links resolved,
 // else where an injected one lies.
-func agentPath() (string, error) {
+func AgentPath() (string, error) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		if self, err = os.Executable(); err != nil {
@@ -137,4 +137,25 @@ func agentPath() (string, error) {
 		}
 	}
 	return "", failure.New(names.ExitBug, "install agent and agent-launcher in one directory", "no agent at %s or %s", beside, names.AgentPath)
+}
+
+// planName is the plan's file within the private directory.
+const planName = "plan.json"
+
+// savePlan keeps the plan in a directory for env and hosts.
+func savePlan(p plan.Plan, dir string) error {
+	text, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	return hostfile.Write(filepath.Join(dir, planName), text, 0o600)
+}
+
+// LoadPlan reads the plan of the launcher whose broker is at socket.
+func LoadPlan(socket string) (plan.Plan, error) {
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(socket), planName))
+	if err != nil {
+		return plan.Plan{}, fmt.Errorf("read plan: %w", err)
+	}
+	return plan.Decode(text)
 }

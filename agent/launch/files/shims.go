@@ -1,4 +1,4 @@
-package launch
+package files
 
 import (
 	"fmt"
@@ -46,9 +46,9 @@ func pathWith(shims string, env []string) framework.Var {
 	return framework.Var{Name: "PATH", Value: strings.TrimSuffix(path, ":"), Why: "ssh, rsh and pdsh are the agent (--shims)"}
 }
 
-// withShims is a command and its environment with shims in dir, if they are
+// WithShims is a command and its environment with shims in dir, if they are
 // wanted. The command itself may be one.
-func withShims(wanted bool, dir, agent string, argv, env []string) (newArgv, newEnv []string, err error) {
+func WithShims(wanted bool, dir, agent string, argv, env []string) (newArgv, newEnv []string, err error) {
 	if !wanted {
 		return argv, env, nil
 	}
@@ -62,13 +62,13 @@ func withShims(wanted bool, dir, agent string, argv, env []string) (newArgv, new
 	return argv, plan.WithVars(env, []framework.Var{pathWith(shims, env)}), nil
 }
 
-// shimVars is what `agent env --shims` exports besides the plan's: the links lie
+// ShimVars is what `agent env --shims` exports besides the plan's: the links lie
 // beside the broker's socket.
-func shimVars(cfg config.Config, planned plan.Plan, env []string) ([]framework.Var, error) {
+func ShimVars(cfg config.Config, planned plan.Plan, env []string) ([]framework.Var, error) {
 	if !cfg.Shims {
 		return nil, nil
 	}
-	agent, err := agentPath()
+	agent, err := AgentPath()
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package launch
+package files
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 
 func TestShimsAreLinksAndLeadPATH(t *testing.T) {
 	dir := t.TempDir()
-	argv, env, err := withShims(true, dir, "/muster/agent", []string{"pdsh", "-w", "a"}, []string{"A=b", "PATH=/usr/bin:/bin"})
+	argv, env, err := WithShims(true, dir, "/muster/agent", []string{"pdsh", "-w", "a"}, []string{"A=b", "PATH=/usr/bin:/bin"})
 	require.NoError(t, err)
 	shims := filepath.Join(dir, "shims")
 	require.Equal(t, []string{filepath.Join(shims, "pdsh"), "-w", "a"}, argv)
@@ -24,7 +24,7 @@ func TestShimsAreLinksAndLeadPATH(t *testing.T) {
 		require.Equal(t, "/muster/agent", target)
 	}
 	// Once more, as by agent env under agent run: neither twice in PATH nor an error.
-	argv, again, err := withShims(true, dir, "/muster/agent", []string{"sh"}, env)
+	argv, again, err := WithShims(true, dir, "/muster/agent", []string{"sh"}, env)
 	require.NoError(t, err)
 	require.Equal(t, []string{"sh"}, argv)
 	require.Equal(t, env, again)
@@ -34,11 +34,11 @@ func TestShimsAreLinksAndLeadPATH(t *testing.T) {
 
 func TestNoShimsUnlessAskedFor(t *testing.T) {
 	dir := t.TempDir()
-	argv, env, err := withShims(false, dir, "/muster/agent", []string{"ssh"}, []string{"PATH=/bin"})
+	argv, env, err := WithShims(false, dir, "/muster/agent", []string{"ssh"}, []string{"PATH=/bin"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"ssh"}, argv)
 	require.Equal(t, []string{"PATH=/bin"}, env)
-	vars, err := shimVars(config.Config{}, plan.Plan{Broker: filepath.Join(dir, "s")}, env)
+	vars, err := ShimVars(config.Config{}, plan.Plan{Broker: filepath.Join(dir, "s")}, env)
 	require.NoError(t, err)
 	require.Empty(t, vars)
 	left, err := os.ReadDir(dir)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package files
 
 import (
 	"net"
@@ -16,7 +16,6 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/plan"
-	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/rendezvous"
@@ -48,34 +47,34 @@ func TestFindPlace(t *testing.T) {
 	}
 
 	fake := config.Config{Rehearsal: config.Rehearsal{Fake: 1, FakeGiven: true}}
-	first, err := findPlace(fake)
+	first, err := Find(fake)
 	require.NoError(t, err)
-	require.Equal(t, filepath.Join(base, names.BrokerSocket), first.socket)
+	require.Equal(t, filepath.Join(base, names.BrokerSocket), first.Socket)
 	require.NoDirExists(t, stale, "a killed run's")
 	require.DirExists(t, busy, "a living run's")
 	require.DirExists(t, young, "of a run that is about to open its socket")
-	require.NoError(t, first.note(plan.Plan{Job: "first"}))
+	require.NoError(t, first.Note(plan.Plan{Job: "first"}))
 
-	second, err := findPlace(fake)
+	second, err := Find(fake)
 	require.NoError(t, err, "two fake runs at once")
-	require.Equal(t, filepath.Join(second.dir, names.BrokerSocket), second.socket)
-	require.NotEqual(t, first.dir, second.dir)
+	require.Equal(t, filepath.Join(second.Dir, names.BrokerSocket), second.Socket)
+	require.NotEqual(t, first.Dir, second.Dir)
 
-	require.NoError(t, second.note(plan.Plan{Job: "second"}))
+	require.NoError(t, second.Note(plan.Plan{Job: "second"}))
 
-	_, err = findPlace(config.Config{})
+	_, err = Find(config.Config{})
 	require.ErrorContains(t, err, "another process listens there")
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
-	for _, p := range []place{first, second} {
-		planned, err := loadPlan(p.socket)
+	for _, p := range []Place{first, second} {
+		planned, err := LoadPlan(p.Socket)
 		require.NoError(t, err, "each has its plan, and one that was refused takes none away")
-		require.Equal(t, p.dir == first.dir, planned.Job == "first")
+		require.Equal(t, p.Dir == first.Dir, planned.Job == "first")
 	}
 
-	second.close()
-	first.close()
-	require.NoDirExists(t, first.dir)
-	require.NoDirExists(t, second.dir)
+	second.Close()
+	first.Close()
+	require.NoDirExists(t, first.Dir)
+	require.NoDirExists(t, second.Dir)
 	left, err := os.ReadDir(base)
 	require.NoError(t, err)
 	require.Len(t, left, 2, "only the busy one, and the young one")
@@ -85,33 +84,33 @@ func TestFindPlaceWithoutRoomForSockets(t *testing.T) {
 	base := privateDir(t)
 	deep := filepath.Join(base, strings.Repeat("d", rundir.MaxSocketPath-len(base)-len("/broker.sock")-1))
 	t.Setenv(names.EnvDir, deep)
-	_, err := findPlace(config.Config{Rehearsal: config.Rehearsal{Fake: 2, FakeGiven: true}})
+	_, err := Find(config.Config{Rehearsal: config.Rehearsal{Fake: 2, FakeGiven: true}})
 	require.ErrorContains(t, err, "a unix socket takes 107 at most")
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 	left, err := os.ReadDir(deep)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	p, err := findPlace(config.Config{})
+	p, err := Find(config.Config{})
 	require.NoError(t, err, "there is room for the broker's own")
-	p.close()
+	p.Close()
 }
 
 func TestChoosePaths(t *testing.T) {
 	dir, mpi := t.TempDir(), filepath.Join(t.TempDir(), "mpi")
-	p, err := choosePaths(config.Config{Pod: config.Pod{MPIDir: mpi}}, dir, false)
+	p, err := Choose(config.Config{Pod: config.Pod{MPIDir: mpi}}, dir, false)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "outside of a pod nothing is made in /etc")
 	require.NoDirExists(t, mpi)
-	p, err = choosePaths(config.Config{Pod: config.Pod{MPIDir: t.TempDir()}}, dir, false)
+	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: t.TempDir()}}, dir, false)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "nor written in one that is there")
-	require.Empty(t, p.Legacy)
+	require.Empty(t, p.legacy)
 
-	p, err = choosePaths(config.Config{Pod: config.Pod{MPIDir: mpi}}, dir, true)
+	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}}, dir, true)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(mpi, "hostfile"), p.Hostfile)
-	require.NoError(t, p.write([]plan.Host{{Host: "10.0.0.1", Slots: 2}}, "/muster/agent"))
-	require.NoError(t, p.write([]plan.Host{{Host: "10.0.0.1", Slots: 3}}, "/muster/agent"), "again, over the old files")
+	require.NoError(t, p.Write([]plan.Host{{Host: "10.0.0.1", Slots: 2}}, "/muster/agent"))
+	require.NoError(t, p.Write([]plan.Host{{Host: "10.0.0.1", Slots: 3}}, "/muster/agent"), "again, over the old files")
 	for name, want := range map[string]string{
 		"hostfile": "10.0.0.1 slots=3\n", "hostfile.hydra": "10.0.0.1:3\n",
 		"discover_hosts.sh": "#!/bin/sh\nexec /muster/agent hosts --format horovod\n",
@@ -124,57 +123,27 @@ func TestChoosePaths(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "/muster/agent", target)
 
-	p, err = choosePaths(config.Config{Pod: config.Pod{MPIDir: mpi}, Rehearsal: config.Rehearsal{Fake: 1}}, dir, true)
+	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}, Rehearsal: config.Rehearsal{Fake: 1}}, dir, true)
 	require.NoError(t, err)
-	require.Empty(t, p.Legacy)
+	require.Empty(t, p.legacy)
 	require.Equal(t, filepath.Join(dir, "hostfile"), p.Hostfile, "a laptop's /etc is left alone")
 
-	p, err = choosePaths(config.Config{Pod: config.Pod{MPIDir: mpi}, Launching: config.Launching{Hostfile: filepath.Join(dir, "mine")}}, dir, true)
+	p, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}, Launching: config.Launching{Hostfile: filepath.Join(dir, "mine")}}, dir, true)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "mine"), p.Hostfile)
-	_, err = choosePaths(config.Config{Pod: config.Pod{MPIDir: mpi}, Launching: config.Launching{Hostfile: "/proc/x/hosts"}}, dir, true)
+	_, err = Choose(config.Config{Pod: config.Pod{MPIDir: mpi}, Launching: config.Launching{Hostfile: "/proc/x/hosts"}}, dir, true)
 	require.ErrorContains(t, err, "hostfile cannot be written")
-}
-
-func TestNodeLost(t *testing.T) {
-	now := time.Now()
-	since := func(code rendezvous.Code, ago time.Duration) rendezvous.Loss {
-		return rendezvous.Loss{Reason: rendezvous.Reason{Code: code, Since: now.Add(-ago)}}
-	}
-	down := func(ago time.Duration) link.State { return link.State{Since: now.Add(-ago)} }
-	replaced := since(rendezvous.NodeLost, time.Second)
-	replaced.Replaced = true
-	for name, tc := range map[string]struct {
-		link  link.State
-		loss  rendezvous.Loss
-		woken bool
-		want  bool
-	}{
-		"both for long enough":   {down(31 * time.Second), since(rendezvous.NodeLost, 31*time.Second), false, true},
-		"both, not long enough":  {down(29 * time.Second), since(rendezvous.NodeLost, 29*time.Second), false, false},
-		"the link is there":      {link.State{Connected: true, Since: now.Add(-time.Hour)}, since(rendezvous.NodeLost, time.Minute), false, false},
-		"closed on purpose":      {link.State{Parked: true, Since: now.Add(-time.Hour)}, since(rendezvous.NodeLost, time.Minute), false, false},
-		"the link just dropped":  {down(0), since(rendezvous.NodeLost, time.Minute), false, false},
-		"the pod just changed":   {down(time.Minute), since(rendezvous.NodeLost, 0), false, false},
-		"no matter of the node":  {down(time.Minute), since(rendezvous.Preempted, time.Minute), false, false},
-		"it was parked before":   {down(10 * time.Second), since(rendezvous.NotReady, 31*time.Second), true, true},
-		"replaced":               {down(10 * time.Second), replaced, false, true},
-		"replaced, and it drops": {down(9 * time.Second), replaced, false, false},
-		"replaced, and it is up": {link.State{Connected: true}, replaced, false, false},
-	} {
-		require.Equal(t, tc.want, nodeLost(tc.link, tc.loss, tc.woken, 30*time.Second, now), name)
-	}
 }
 
 func TestPlanEnvironment(t *testing.T) {
 	t.Setenv("HOME", "")
 	t.Setenv("TMPDIR", "")
 	dir := t.TempDir()
-	planned, err := makePlan(plan.Situation{
+	planned, err := (Paths{}).Plan(plan.Situation{
 		Config: config.Config{Rehearsal: config.Rehearsal{Fake: 2, FakeGiven: true}, Selection: config.Selection{Slots: 2}},
 		Ranked: []rendezvous.Worker{{Name: "a", IP: "127.0.0.2"}, {Name: "b", IP: "127.0.0.3"}},
 		Files:  plan.Files{Hostfile: "/r/hostfile", Hydra: "/r/hydra", Rsh: "/r/rsh"}, Dir: dir, Broker: "/r/broker.sock", Agent: "/bin/agent",
-	}, given{})
+	})
 	require.NoError(t, err)
 	env, warnings := planned.Merge([]string{"HOME=", "A=b", "HYDRA_LAUNCHER=ssh", "MUSTER_BROKER=/old"})
 	require.Contains(t, env, "OMPI_MCA_plm_rsh_agent=/bin/agent rsh")

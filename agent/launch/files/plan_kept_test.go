@@ -1,4 +1,4 @@
-package launch
+package files
 
 import (
 	"os"
@@ -26,13 +26,13 @@ func TestPlanFile(t *testing.T) {
 	st, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Less(t, st.Size(), int64(3*len(all)), "long values once")
-	got, err := loadPlan(filepath.Join(dir, "socket"))
+	got, err := LoadPlan(filepath.Join(dir, "socket"))
 	require.NoError(t, err)
 	require.Equal(t, planned, got)
 
 	for _, bad := range []string{"{", `{"processes":[{"vars":[{"name":"A","value":"\u00000"}]}]}`, `{"long":["x"],"processes":[{"vars":[{"name":"A","value":"\u0000-1"}]}]}`} {
 		require.NoError(t, os.WriteFile(path, []byte(bad), 0o600))
-		_, err := loadPlan(filepath.Join(dir, "socket"))
+		_, err := LoadPlan(filepath.Join(dir, "socket"))
 		require.ErrorContains(t, err, "read plan: ")
 	}
 }

@@ -1,4 +1,4 @@
-package launch
+package files
 
 import (
 	"bytes"
@@ -117,8 +117,9 @@ func (g given) write(list []byte) error {
 	return hostfile.Write(g.path, hostfile.Mark(list), 0o644)
 }
 
-// sentence says which of the two --hostfile was; "" without it.
-func (g given) sentence(planned plan.Plan, workers int) string {
+// Sentence says whether --hostfile was read or written; "" without it.
+func (p Paths) Sentence(planned plan.Plan, workers int) string {
+	g := p.given
 	slots := 0
 	for _, h := range planned.Hosts {
 		slots += h.Slots

@@ -1,4 +1,4 @@
-package launch
+package files
 
 import (
 	"net"
@@ -14,11 +14,11 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// makePlan plans for the workers that --hostfile lists, all by default, and for the machine that
+// Plan plans for the workers that --hostfile lists, all by default, and for the machine that
 // we are on.
-func makePlan(s plan.Situation, listed given) (plan.Plan, error) {
+func (p Paths) Plan(s plan.Situation) (plan.Plan, error) {
 	var err error
-	if s.Ranked, err = listed.choose(s.Ranked); err != nil {
+	if s.Ranked, err = p.given.choose(s.Ranked); err != nil {
 		return plan.Plan{}, err
 	}
 	if s.Machine, err = machineOf(s.Config, s.Dir); err != nil {
