@@ -4,6 +4,7 @@ package launch
 
 import (
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/names"
 )
@@ -49,4 +50,13 @@ func (r *runner) namedByScript() string {
 		text = framework.Scripts(r.cfg.Chdir)(path)
 	}
 	return framework.OfScript(text)
+}
+
+// watchAlone is for a command of which nothing is known, without --exit.
+func (r *runner) watchAlone(argv []string, c *command.Command) *command.Alone {
+	if !r.cfg.Auto() || r.cfg.Exit != verdict.ExitAuto || r.cfg.Detected() != "" || names.IsMPIRun(argv[0]) {
+		return nil
+	}
+	return c.WatchAlone(framework.Initialises(r.cfg.Command, framework.Scripts(r.cfg.Chdir)), r.namedByScript(),
+		func(sentence string) { r.voice.Warn("%s", sentence) })
 }

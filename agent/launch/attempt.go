@@ -10,9 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/files"
@@ -32,8 +31,8 @@ type attempt struct {
 	port     int // the first of its own
 	workers  []rendezvous.Worker
 	plan     plan.Plan
-	made     plan.Situation // what the plan was made of
-	command  *command       // nil: a group, or the plan could not be carried out
+	made     plan.Situation   // what the plan was made of
+	command  *command.Command // nil: a group, or the plan could not be carried out
 	watcher  *supervisor
 	hang     *hang.Watch    // nil: nobody looks for hangs
 	progress *progressWatch // nil: there are no rules for output lines
@@ -56,7 +55,7 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 	r.report.TookPart(workers)
 	a := &attempt{number: number, port: port, workers: workers, began: time.Now(), hang: r.watchHang()}
 	a.made = plan.Situation{Config: r.cfg, Ranked: workers, Welcomes: r.welcomes(), Files: r.place.Files,
-		Dir: r.place.Dir, Broker: r.place.Socket, Agent: r.agent, Env: os.Environ(), Attempt: number, Port: port, Plugins: plugins(r.cfg, NewStarter(r.reaper), r.log)}
+		Dir: r.place.Dir, Broker: r.place.Socket, Agent: r.agent, Env: os.Environ(), Attempt: number, Port: port, Plugins: command.Plugins(r.cfg, command.NewStarter(r.reaper), r.log)}
 	var err error
 	if a.plan, err = r.place.Plan(a.made); err != nil {
 		return nil, err
@@ -135,27 +134,14 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	}
 	a.progress = r.watchProgress(0)
 	a.words = r.listen()
-	a.command, err = r.teed(a.progress, a.words, func(s console.Streams) (c *command, err error) {
-		err = onThread(func() (err error) {
-			deaf := false
-			if r.launchesOnly(argv) {
-				_ = filterSetpgid() // without it the race is as it was
-				deaf = r.links != nil && term.IsTerminal(int(s.In.Fd())) && blockInterrupt() == nil
-			}
-			if c, err = startCommand(r.reaper, argv, env, r.cfg.Chdir, s, r.id); err == nil {
-				c.deaf = deaf
-			}
-			return err
-		})
-		return c, err
+	a.command, err = r.teed(a.progress, a.words, func(s console.Streams) (*command.Command, error) {
+		return command.Start(r.reaper, command.Spec{Argv: argv, Env: env, Dir: r.cfg.Chdir, Streams: s, Run: r.id, OwnSlots: r.cfg.LauncherSlots, Links: r.links, Workers: len(a.workers)})
 	})
 	if err != nil {
 		return err
 	}
-	a.command.links = r.links
-	r.limitFiles(argv, a.command.proc.PID(), len(a.workers))
-	a.hang.Over(a.command.scene)
-	s := r.supervise(working, a, a.command.name, a.command)
+	a.hang.Over(a.command.Scene)
+	s := r.supervise(working, a, a.command.Name(), a.command)
 	s.alone = r.watchAlone(argv, a.command)
 	s.rest = newLeftover(r.cfg.ExitWithin)
 	r.tally.HearDone(s.rest.noteDone)
@@ -166,15 +152,15 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 		r.voice.Warn("--exit-within=%s: when ranks end cannot be told: a worker's agent does not report it", phrase.Brief(r.cfg.ExitWithin))
 	}
 	s.watch(ctx)
-	r.noteStopped(a, a.command.stopped())
-	status := a.command.proc.Status()
+	r.noteStopped(a, a.command.Stopped())
+	status := a.command.Status()
 	r.tally.CommandEnded()
 	s.aftermath(ctx, status.Code != 0)
 	s.notePreempted()
 	r.tally.Conclude(status.Code != 0 && s.reporting())
 	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
 	e := verdict.Evidence{Command: verdict.Command{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Inquiry: config.IsInquiry(r.cfg.Command), Remote: r.cfg.IsRemote()}, Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
-	s.alone.testify(&e)
+	s.alone.Testify(&e)
 	r.tally.Testify(&e)
 	r.tees.Drain(r.voice)
 	e.Words, e.Own = wordsOf(a.words.Ends(), a.plan.Hosts), a.plan.Own != nil

@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/group/output"
+	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
@@ -46,18 +47,18 @@ type crew struct {
 	leaves atomic.Bool                              // a worker that was told to stop has ended the group
 }
 
-func (c *crew) done() <-chan struct{} { return c.ended }
+func (c *crew) Done() <-chan struct{} { return c.ended }
 
-func (c *crew) signal(sig syscall.Signal) { c.group.Signal(sig) }
+func (c *crew) Signal(sig syscall.Signal) { c.group.Signal(sig) }
 
-// stop implements running. The group has a grace of its own.
-func (c *crew) stop(sig syscall.Signal, _ time.Duration, _ bool) (number int, later <-chan int) {
+// Stop implements running. The group has a grace of its own.
+func (c *crew) Stop(sig syscall.Signal, _ time.Duration, _ bool) (number int, later <-chan int) {
 	c.group.Signal(sig)
 	return int(c.live.Load()), nil
 }
 
-// leave implements running. The worker holds what serves others, as it has heard of the launcher.
-func (c *crew) leave(worker string, grace time.Duration) (number int, later <-chan int) {
+// Leave implements running. The worker holds what serves others, as it has heard of the launcher.
+func (c *crew) Leave(worker string, grace time.Duration) (number int, later <-chan int) {
 	c.leaves.Store(true)
 	c.lead(worker, grace)
 	c.group.Leave(worker, grace)
@@ -105,7 +106,9 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 	}
 	c := &crew{ended: make(chan struct{})}
 	c.live.Store(int64(len(members)))
-	c.lead = func(worker string, grace time.Duration) { r.wg.Go(func() { r.lead(working, worker, grace) }) }
+	c.lead = func(worker string, grace time.Duration) {
+		r.wg.Go(func() { command.AskWorker(working, r.links, worker, grace) })
+	}
 	var stopped []report.StoppedRank
 	var s *supervisor // before the group runs
 	look := hang.NewWitness(r.wg.Go, r.links.Askers, a.hang)

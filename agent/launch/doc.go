@@ -17,23 +17,22 @@
 //	                time, elastic.go those that come and go; elastic_run.go what
 //	                follows from a change, elastic_again.go for the next attempt
 //	attempt.go      one attempt: plan, run, judge
-//	plan            hosts, environment and processes of an attempt; plugin.go has
-//	                frameworks in programs of their own
+//	plan            hosts, environment and processes of an attempt
 //	serve.go        serve `agent rsh`, and note how its sessions end
 //	tally           the account of links, sessions, daemons and ranks
-//	command.go      run the user's command; limit.go: its open files; sweep.go ends what it leaves; ending.go is how
-//	                it is ended; tagging.go has its mpirun mark each line
+//	command         run the user's command here, and programs of frameworks; sweep.go ends
+//	                what it leaves; ending.go is how it is ended
 //	crew.go         or run it as a group on the workers; lay.go lays its files
 //	console         what is printed, and the command's output on its way to the user;
-//	                streams.go says which of its streams pass through us
+//	                streams.go says which of its streams pass through us, and has
+//	                its mpirun mark each line
 //	supervisor.go   what watches command, workers and signals; supervise.go is how;
 //	                trouble.go for what PID 1 reports, hang_act.go for hangs, progress.go
 //	                for rules about output lines, leftover.go for ranks that outlast
 //	                others, bystanders.go when a rank of an mpirun has failed
 //	hang            whether the run has come to a stop; stacks_told.go says where its
 //	                ranks stand then
-//	verdict         decide the exit code, and say why it is not the command's; alone.go
-//	                finds scripts that stay here, mpirun.go the mpirun of a session
+//	verdict         decide the exit code, and say why it is not the command's
 //	report          the summary line, the JSON report, the termination message
 //
 // A Reaper owns every child process of a run, so a kubeconfig that gets its

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/agent/failure"
-	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/phrase"
@@ -26,9 +25,6 @@ func Run(_ context.Context, cfg config.Config, _ console.Streams, _ *slog.Logger
 	err := elsewhere(cfg)
 	return names.ExitUsage, err
 }
-
-// ownStarter is never called: nothing is launched here.
-func ownStarter() (external.Starter, func()) { return nil, func() {} }
 
 func imagine(_ context.Context, cfg config.Config) (plan.Plan, error) {
 	return plan.Plan{}, elsewhere(cfg)

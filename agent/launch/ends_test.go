@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/musterhq/muster/agent/group"
+	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -97,7 +98,7 @@ func TestEndOfACommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.e.Name, tc.e.Rule, tc.e.Workers = "mpirun", verdict.ExitStrict, 3
-			a := &attempt{command: &command{}, evidence: tc.e, verdict: verdict.Judge(tc.e), watcher: &supervisor{}}
+			a := &attempt{command: &command.Command{}, evidence: tc.e, verdict: verdict.Judge(tc.e), watcher: &supervisor{}}
 			require.Equal(t, tc.want, a.end())
 			worker, rank := a.origin()
 			require.Equal(t, []string{tc.worker, tc.rank}, []string{worker, rank})
@@ -108,7 +109,7 @@ func TestEndOfACommand(t *testing.T) {
 func TestOriginOfAFailedSession(t *testing.T) {
 	e := verdict.Evidence{Command: verdict.Command{Name: "deepspeed", Rule: verdict.ExitScript}, Workers: 2, Opened: 2, Starters: []verdict.StarterEnd{
 		{LaunchEnd: verdict.LaunchEnd{Name: "deepspeed"}, Bad: []verdict.BadSession{{Worker: "w-1", Code: 137, What: "was killed by SIGKILL"}}}}}
-	a := &attempt{command: &command{}, evidence: e, verdict: verdict.Judge(e), watcher: &supervisor{}}
+	a := &attempt{command: &command.Command{}, evidence: e, verdict: verdict.Judge(e), watcher: &supervisor{}}
 	require.Equal(t, retry.End{Code: 137, Why: "deepspeed said 0, but its session on worker w-1 was killed by SIGKILL"}, a.end())
 	worker, rank := a.origin()
 	require.Equal(t, []string{"w-1", ""}, []string{worker, rank})

@@ -3,14 +3,11 @@
 package launch
 
 import (
-	"context"
 	"fmt"
-	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
-	"github.com/musterhq/muster/exec/wire"
 )
 
 // onGoingDown begins the stop of a command one of whose daemons is about to go: true when that
@@ -29,20 +26,11 @@ func (s *supervisor) letGo(one *fleet.GoingDown, now time.Time) (changed bool) {
 	s.tally.Preempt(one.Worker)
 	s.goingDown, s.ended = one, true
 	s.anew = s.membership().anewWithout(one.Worker)
-	ranks, later := s.cmd.leave(one.Worker, grace)
+	ranks, later := s.cmd.Leave(one.Worker, grace)
 	if s.counted = later; later == nil {
 		s.sayStopping(ranks)
 	}
 	return true
-}
-
-// lead asks the ranks of a worker that leaves: it has told so, or will, and holds everything else.
-func (r *runner) lead(ctx context.Context, worker string, grace time.Duration) {
-	if l := r.links.LinkOf(worker); l != nil {
-		ctx, cancel := context.WithTimeout(ctx, min(countTime, grace/2))
-		defer cancel()
-		_, _ = l.EndRanks(ctx, wire.EndRanksRecord{Number: r.links.Stops.Add(1), Signal: int(syscall.SIGTERM), GraceMillis: grace.Milliseconds()}) // one that is too old asks them itself
-	}
 }
 
 // why says what has told the command to stop.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/files"
 	"github.com/musterhq/muster/agent/launch/fleet"
@@ -41,7 +42,7 @@ func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
 		return plan.Plan{}, err
 	}
 	s := plan.Situation{Config: cfg, Files: paths.Files, Dir: dir, Broker: filepath.Join(dir, names.BrokerSocket), Agent: agent, Env: os.Environ(),
-		Port: plan.AnyPort(cfg.Port, rand.IntN), Plugins: plugins(cfg, nil, slog.New(slog.DiscardHandler))}
+		Port: plan.AnyPort(cfg.Port, rand.IntN), Plugins: command.Plugins(cfg, nil, slog.New(slog.DiscardHandler))}
 	if s.Ranked, err = workersNow(ctx, cfg, agent); err != nil {
 		return plan.Plan{}, err
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
+	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/files"
@@ -88,7 +89,7 @@ type passing struct {
 // and carries the same code. What the verdict has to say is said already.
 func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
-	r := &runner{cfg: cfg, means: means{streams: streams, log: log, id: newRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}, tally: tally.New(), warned: map[string]bool{}, absent: newAbsent()}
+	r := &runner{cfg: cfg, means: means{streams: streams, log: log, id: command.NewRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}, tally: tally.New(), warned: map[string]bool{}, absent: newAbsent()}
 	if err == nil && cfg.DryRun {
 		return 0, dryRun(ctx, cfg, streams.Out)
 	}
@@ -195,7 +196,7 @@ func (r *runner) findCluster(ctx, working context.Context) error {
 	r.cfg = r.cfg.WithNamespace(k.Namespace)
 	starting, cancel := wait.Within(ctx, r.cfg.Timeout, errors.New("deadline passed"))
 	defer cancel()
-	epoch, err := k.Epoch(starting, r.cfg, newRunID())
+	epoch, err := k.Epoch(starting, r.cfg, command.NewRunID())
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/musterhq/muster/agent/framework"
+	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
@@ -88,26 +89,26 @@ func newBroker(s *service, l *fleet.Links, cfg config.Config, v *console.Voice, 
 		Hosts:    s.list,
 		Grace:    cfg.ShortGrace(),
 		Stacks:   s.stacksOf(l, cfg),
-		OnCall: func(worker, id, command string, pid int) {
-			if !ofCommand(pid, run) {
+		OnCall: func(worker, id, line string, pid int) {
+			if !command.Owns(pid, run) {
 				return
 			}
-			m := mpirunAbove(pid)
+			m := command.MPIRunAbove(pid)
 			t.Called(worker, id, m)
 			if m != nil {
 				return
 			}
-			if by, says := starterAbove(pid, pdsh); by != nil {
-				t.Ordered(worker, id, command, by, says)
+			if by, says := command.StarterAbove(pid, pdsh); by != nil {
+				t.Ordered(worker, id, line, by, says)
 			}
 		},
 		OnRefused: func(pid int, err error) {
-			if !ofCommand(pid, run) {
+			if !command.Owns(pid, run) {
 				return
 			}
-			if m := mpirunAbove(pid); m != nil {
+			if m := command.MPIRunAbove(pid); m != nil {
 				t.Refused(m, err)
-			} else if by, says := starterAbove(pid, pdsh); by != nil {
+			} else if by, says := command.StarterAbove(pid, pdsh); by != nil {
 				t.RefusedOrder(err, by, says)
 			}
 		},

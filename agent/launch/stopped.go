@@ -45,9 +45,9 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 // running.stop does.
 func (s *supervisor) pass(sig syscall.Signal) (ranks int, later <-chan int) {
 	if grace := s.ending.wait(); grace > 0 && (sig == syscall.SIGTERM || sig == syscall.SIGINT) {
-		return s.cmd.stop(sig, grace, s.ending.lost || s.ending.ill)
+		return s.cmd.Stop(sig, grace, s.ending.lost || s.ending.ill)
 	}
-	s.cmd.signal(sig)
+	s.cmd.Signal(sig)
 	return 0, nil
 }
 

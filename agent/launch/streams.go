@@ -3,11 +3,14 @@
 package launch
 
 import (
+	"context"
 	"io"
 	"os"
 	"slices"
 	"syscall"
 
+	"github.com/musterhq/muster/agent/group/output"
+	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/verdict"
@@ -33,7 +36,7 @@ func (r *runner) lookAtOutput(died bool) {
 // them, or where the command's own writes would fail unseen. Progress rules look at
 // standard error, too: loggers and progress bars write there. So does w, at streams that are
 // pipes or files. The copying belongs to r.wg and goes on until r.tees.Finish.
-func (r *runner) teed(p *progressWatch, w *console.Words, begin func(console.Streams) (*command, error)) (cmd *command, err error) {
+func (r *runner) teed(p *progressWatch, w *console.Words, begin func(console.Streams) (*command.Command, error)) (cmd *command.Command, err error) {
 	streams := r.streams
 	var made console.Tees
 	var ins []*os.File
@@ -84,6 +87,28 @@ func (r *runner) tags() metrics.Tags {
 		return metrics.TagsAll // each line has its rank: mpirun is asked for that
 	}
 	return metrics.TagsSure
+}
+
+// commandLine is the command in the launcher: the framework's where it has one,
+// with its own option for tags where the user asks for them and it has one.
+func (r *runner) commandLine(ctx context.Context, planned plan.Plan, env []string) ([]string, error) {
+	argv := r.cfg.Command
+	if len(planned.Argv) > 0 {
+		argv = planned.Argv
+	}
+	mode, err := r.cfg.OutputMode()
+	if err != nil || r.cfg.Output == "" || mode.Kind != output.Tag || !names.IsMPIRun(argv[0]) {
+		return argv, err
+	}
+	text, err := command.AskVersion(ctx, r.reaper, argv[0], env)
+	if err != nil {
+		return nil, err
+	}
+	option := console.TagOption(text)
+	if option == nil {
+		r.voice.Warn("--output=tag: the family of %s is not known by what `%s --version` says; its output is not tagged", argv[0], argv[0])
+	}
+	return append(append(append([]string(nil), argv[0]), option...), argv[1:]...), nil
 }
 
 // listen gives one for a command whose end is judged by its mpiruns, nil for others.

@@ -52,7 +52,7 @@ func (s *supervisor) watch(ctx context.Context) {
 	rearm(s.membership().incomplete() && s.ending.onLost(s.cfg.Grace))
 	for {
 		select {
-		case <-s.cmd.done():
+		case <-s.cmd.Done():
 			return
 		case n := <-s.counted:
 			s.sayStopping(n)
@@ -89,8 +89,8 @@ func (s *supervisor) watch(ctx context.Context) {
 		case <-tick.C:
 			rearm(s.onTick(time.Now()))
 		case <-ctx.Done():
-			s.cmd.signal(syscall.SIGKILL)
-			<-s.cmd.done()
+			s.cmd.Signal(syscall.SIGKILL)
+			<-s.cmd.Done()
 			return
 		}
 	}
@@ -104,7 +104,7 @@ func (s *supervisor) onTick(now time.Time) (changed bool) {
 	if (s.strict() || s.script() && s.tally.Launches() > 0) && s.reporting() {
 		s.tally.Stalled()
 	}
-	s.alone.look(now, s.tally.SessionCount())
+	s.alone.Look(now, s.tally.SessionCount())
 	return s.onTrouble(now) || changed
 }
 

@@ -157,18 +157,18 @@ type stubborn struct {
 	told  []syscall.Signal
 }
 
-func (c *stubborn) done() <-chan struct{} { return c.ended }
+func (c *stubborn) Done() <-chan struct{} { return c.ended }
 
-func (c *stubborn) signal(sig syscall.Signal) {
+func (c *stubborn) Signal(sig syscall.Signal) {
 	if c.told = append(c.told, sig); len(c.told) == 1 {
 		close(c.ended)
 	}
 }
 
-func (c *stubborn) leave(string, time.Duration) (number int, later <-chan int) { return 0, nil }
+func (c *stubborn) Leave(string, time.Duration) (number int, later <-chan int) { return 0, nil }
 
-func (c *stubborn) stop(sig syscall.Signal, _ time.Duration, _ bool) (number int, later <-chan int) {
-	c.signal(sig)
+func (c *stubborn) Stop(sig syscall.Signal, _ time.Duration, _ bool) (number int, later <-chan int) {
+	c.Signal(sig)
 	return 0, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
@@ -20,14 +21,14 @@ import (
 
 // running is the user's command, here or as a group on the workers.
 type running interface {
-	done() <-chan struct{}
-	signal(sig syscall.Signal)
-	// stop asks for the end with sig, for a KILL after grace. It returns the number of ranks
+	Done() <-chan struct{}
+	Signal(sig syscall.Signal)
+	// Stop asks for the end with sig, for a KILL after grace. It returns the number of ranks
 	// that are asked; 0: sentences have the command's name. later gets the number if it is not
 	// known yet. failed: the command has failed already, and its launcher ends its ranks.
-	stop(sig syscall.Signal, grace time.Duration, failed bool) (number int, later <-chan int)
-	// leave is stop with SIGTERM because that worker was told to stop from outside.
-	leave(worker string, grace time.Duration) (number int, later <-chan int)
+	Stop(sig syscall.Signal, grace time.Duration, failed bool) (number int, later <-chan int)
+	// Leave is stop with SIGTERM because that worker was told to stop from outside.
+	Leave(worker string, grace time.Duration) (number int, later <-chan int)
 }
 
 // supervisor watches the command, the workers and the signals of one run.
@@ -70,7 +71,7 @@ type watches struct {
 	rest *leftover   // what ranks that ended with 0 have left running
 	// progress applies the rules for output lines; nil: there are none.
 	progress *progressWatch
-	alone    *aloneWatch
+	alone    *command.Alone
 	bystand  *bystanders // takes the stacks of an mpirun's ranks when one has failed; nil: nobody does
 }
 

@@ -18,15 +18,15 @@ func (r *runner) sweep(working context.Context, a *attempt) error {
 	defer r.tees.Finish()
 	grace := min(r.cfg.Grace, lostGrace)
 	e := a.watcher.ending
-	if e.told == 0 || a.command.proc.Status().Signal == syscall.SIGKILL {
-		return a.command.sweep(working, time.Time{}, grace)
+	if e.told == 0 || a.command.Status().Signal == syscall.SIGKILL {
+		return a.command.Sweep(working, time.Time{}, grace)
 	}
 	ctx, cancel := context.WithCancel(working)
 	defer cancel()
 	r.wg.Go(func() { r.awaitAgain(ctx, cancel, e.at) })
-	err := a.command.sweep(ctx, e.at, max(grace, r.cfg.Grace-time.Since(e.at)))
+	err := a.command.Sweep(ctx, e.at, max(grace, r.cfg.Grace-time.Since(e.at)))
 	if ctx.Err() != nil {
-		return a.command.sweep(working, time.Time{}, 0)
+		return a.command.Sweep(working, time.Time{}, 0)
 	}
 	return err
 }

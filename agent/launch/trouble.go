@@ -3,11 +3,6 @@
 package launch
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/musterhq/muster/agent/launch/phrase"
@@ -103,13 +98,4 @@ func (s *supervisor) reporting() bool {
 		}
 	}
 	return true
-}
-
-// ofCommand tells whether a process belongs to the command of that run: calls
-// of `agent rsh` by hand beside it are their users' affair.
-func ofCommand(pid int, run string) bool {
-	env, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "environ"))
-	return err == nil && slices.ContainsFunc(bytes.Split(env, []byte{0}), func(kv []byte) bool {
-		return string(kv) == envRun+"="+run
-	})
 }

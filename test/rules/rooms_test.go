@@ -18,6 +18,7 @@ import (
 // The launcher itself may import all of them, and none imports the launcher.
 func rooms() map[string][]string {
 	return map[string][]string{
+		"command": {"config", "console", "fleet", "hang", "report", "tally", "verdict"},
 		"config":  {"phrase", "verdict"},
 		"console": {"phrase"},
 		"files":   {"config", "console", "fleet", "phrase", "plan"},

@@ -25,7 +25,7 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
 	"github.com/musterhq/muster/agent/framework/plugin"
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/exec/reap"
 )
 
@@ -228,7 +228,7 @@ func (l *lab) mode(t *testing.T, name string) external.Config {
 
 func (l *lab) config(path string, sum [sha256.Size]byte) external.Config {
 	return external.Config{Program: external.Program{Name: "p", Path: path, Sum: sum},
-		Dir: l.dir, Starter: launch.NewStarter(l.reaper), Log: l.log, Patience: 30 * time.Second}
+		Dir: l.dir, Starter: command.NewStarter(l.reaper), Log: l.log, Patience: 30 * time.Second}
 }
 
 // sample is the sample plugin, built once.

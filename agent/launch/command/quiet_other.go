@@ -1,6 +1,6 @@
 //go:build linux && !amd64 && !arm64
 
-package launch
+package command
 
 // filterSetpgid does nothing: the filter is not written for this processor.
 func filterSetpgid() error { return nil }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package command
 
 import (
 	"os"
@@ -22,8 +22,8 @@ func TestOfCommand(t *testing.T) {
 		_ = child.Process.Kill()
 		_ = child.Wait()
 	})
-	require.Eventually(t, func() bool { return ofCommand(child.Process.Pid, own) }, time.Minute, time.Millisecond)
-	require.False(t, ofCommand(child.Process.Pid, "another"))
-	require.False(t, ofCommand(os.Getpid(), own), "called by hand")
-	require.False(t, ofCommand(1<<30, own), "gone")
+	require.Eventually(t, func() bool { return Owns(child.Process.Pid, own) }, time.Minute, time.Millisecond)
+	require.False(t, Owns(child.Process.Pid, "another"))
+	require.False(t, Owns(os.Getpid(), own), "called by hand")
+	require.False(t, Owns(1<<30, own), "gone")
 }

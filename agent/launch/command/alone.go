@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package command
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/verdict"
-	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/reap"
 )
 
@@ -21,9 +20,9 @@ const (
 	aloneAfter = 5 * time.Second
 )
 
-// aloneWatch finds a command that keeps to the launcher: a script that makes a process group,
+// Alone finds a command that keeps to the launcher: a script that makes a process group,
 // or one that starts a framework's launcher there. A nil one looks for none.
-type aloneWatch struct {
+type Alone struct {
 	find    func() ([]reap.Proc, error) // the command's processes
 	name    string                      // of the command
 	group   string                      // the framework whose process group its script makes; "": none is known to
@@ -36,18 +35,14 @@ type aloneWatch struct {
 	settled bool   // it was said, or a worker was used
 }
 
-// watchAlone is for a command of which nothing is known, without --exit.
-func (r *runner) watchAlone(argv []string, c *command) *aloneWatch {
-	if !r.cfg.Auto() || r.cfg.Exit != verdict.ExitAuto || r.cfg.Detected() != "" || names.IsMPIRun(argv[0]) {
-		return nil
-	}
-	return &aloneWatch{find: c.tree.Find, name: c.name, pause: firstAloneLook, begun: time.Now(),
-		group: framework.Initialises(r.cfg.Command, framework.Scripts(r.cfg.Chdir)), names: r.namedByScript(),
-		said: func(sentence string) { r.voice.Warn("%s", sentence) }}
+// WatchAlone looks whether the command keeps to the launcher. group is the framework whose
+// process group its script makes, and names the one that it names.
+func (c *Command) WatchAlone(group, names string, said func(sentence string)) *Alone {
+	return &Alone{find: c.tree.Find, name: c.name, pause: firstAloneLook, begun: time.Now(), group: group, names: names, said: said}
 }
 
-// look looks at the processes if it is time to, and the command has no session yet.
-func (w *aloneWatch) look(now time.Time, sessions int) {
+// Look looks at the processes if it is time to, and the command has no session yet.
+func (w *Alone) Look(now time.Time, sessions int) {
 	if w == nil || sessions > 0 {
 		return
 	}
@@ -65,7 +60,7 @@ func (w *aloneWatch) look(now time.Time, sessions int) {
 }
 
 // launcher is the name of a framework's launcher among the command's processes, "" for none.
-func (w *aloneWatch) launcher() string {
+func (w *Alone) launcher() string {
 	procs, err := w.find()
 	if err != nil {
 		return "" // the next look may have more luck
@@ -78,8 +73,8 @@ func (w *aloneWatch) launcher() string {
 	return ""
 }
 
-// testify adds what was found to the evidence.
-func (w *aloneWatch) testify(e *verdict.Evidence) {
+// Testify adds what was found to the evidence.
+func (w *Alone) Testify(e *verdict.Evidence) {
 	if w != nil {
 		e.Alone, e.Group = w.found, w.group
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package command
 
 import (
 	"context"
@@ -29,8 +29,8 @@ import (
 // process group are found when it has ended.
 const envRun = "MUSTER_RUN"
 
-// command is the user's command while it runs.
-type command struct {
+// Command is the user's command while it runs.
+type Command struct {
 	name   string // base name, for sentences
 	proc   *reap.Process
 	reaper *reap.Reaper
@@ -45,37 +45,73 @@ type command struct {
 	drained func() []report.StoppedRank
 }
 
-// startCommand starts argv in dir, "" being the current directory, with our
-// descriptors. Errors are *failure.Failure with 127 (not found), 126 (cannot be run) or
-// 64 (no such directory).
-func startCommand(r *reap.Reaper, argv, env []string, dir string, s console.Streams, run string) (*command, error) {
-	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
-		return nil, failure.Usage("the command runs in the launcher: the directory has to be there", "--chdir=%s is no directory here", dir)
+// Spec says what to start, and as what.
+type Spec struct {
+	Argv, Env []string
+	Dir       string // "": the current directory
+	Streams   console.Streams
+	Run       string       // the run's id, which marks the processes
+	OwnSlots  int          // ranks that an MPI launcher may start here as its children
+	Links     *fleet.Links // of workers that may run its ranks; nil: there are none
+	Workers   int          // that an MPI launcher calls
+}
+
+// Start starts a command with our descriptors. Errors are *failure.Failure with 127 (not found),
+// 126 (cannot be run) or 64 (no such directory).
+func Start(r *reap.Reaper, s Spec) (c *Command, err error) {
+	only := launchesOnly(s.Argv, s.OwnSlots)
+	err = onThread(func() (err error) {
+		deaf := false
+		if only {
+			_ = filterSetpgid() // without it the race is as it was
+			deaf = s.Links != nil && term.IsTerminal(int(s.Streams.In.Fd())) && blockInterrupt() == nil
+		}
+		c, err = start(r, s, deaf)
+		return err
+	})
+	if err == nil && only {
+		limitFiles(c.proc.PID(), s.Workers)
 	}
-	path, err := lookPath(argv[0])
+	return c, err
+}
+
+// start is Start on the thread whose settings the command inherits.
+func start(r *reap.Reaper, s Spec, deaf bool) (*Command, error) {
+	if info, err := os.Stat(s.Dir); s.Dir != "" && (err != nil || !info.IsDir()) {
+		return nil, failure.Usage("the command runs in the launcher: the directory has to be there", "--chdir=%s is no directory here", s.Dir)
+	}
+	path, err := lookPath(s.Argv[0])
 	if err != nil {
 		return nil, err
 	}
-	c := &command{
-		name:   filepath.Base(argv[0]),
+	c := &Command{
+		name:   filepath.Base(s.Argv[0]),
 		reaper: r,
-		tree:   reap.NewTree(envRun, run),
-		shared: term.IsTerminal(int(s.In.Fd())),
+		tree:   reap.NewTree(envRun, s.Run),
+		shared: term.IsTerminal(int(s.Streams.In.Fd())),
+		deaf:   deaf,
+		links:  s.Links,
 	}
 	c.proc, err = r.Start(reap.Spec{
 		Path:    path,
-		Argv:    argv,
-		Dir:     dir,
-		Env:     append(env, envRun+"="+run),
-		Files:   []*os.File{s.In, s.Out, s.Err},
+		Argv:    s.Argv,
+		Dir:     s.Dir,
+		Env:     append(s.Env, envRun+"="+s.Run),
+		Files:   []*os.File{s.Streams.In, s.Streams.Out, s.Streams.Err},
 		Setpgid: !c.shared,
 	})
 	if err != nil {
-		return nil, cannotRun(argv[0], err)
+		return nil, cannotRun(s.Argv[0], err)
 	}
 	c.tree.Add(c.proc)
 	return c, nil
 }
+
+// Name is the command's base name, for sentences.
+func (c *Command) Name() string { return c.name }
+
+// Status is how the command has ended, once Done is closed.
+func (c *Command) Status() reap.Status { return c.proc.Status() }
 
 func lookPath(name string) (string, error) {
 	path, err := osexec.LookPath(name)
@@ -126,11 +162,11 @@ func noFileHint(path string) string {
 	return "it was looked for in " + dir
 }
 
-// done implements running.
-func (c *command) done() <-chan struct{} { return c.proc.Done() }
+// Done implements running.
+func (c *Command) Done() <-chan struct{} { return c.proc.Done() }
 
-// signal passes sig on to the command and its process group.
-func (c *command) signal(sig syscall.Signal) {
+// Signal passes sig on to the command and its process group.
+func (c *Command) Signal(sig syscall.Signal) {
 	switch {
 	case !c.shared:
 		// The group lives as long as a member does, also after its leader.
@@ -144,25 +180,25 @@ func (c *command) signal(sig syscall.Signal) {
 	}
 }
 
-// leave implements running.
-func (c *command) leave(_ string, grace time.Duration) (number int, later <-chan int) {
-	return c.stop(syscall.SIGTERM, grace, false)
+// Leave implements running.
+func (c *Command) Leave(_ string, grace time.Duration) (number int, later <-chan int) {
+	return c.Stop(syscall.SIGTERM, grace, false)
 }
 
-// stop asks the command to end with sig. If ranks run here, they are asked before their
+// Stop asks the command to end with sig. If ranks run here, they are asked before their
 // helpers and launchers, and killed after grace. A launcher of ranks on workers is told with
 // its whole process group, when these have ended (stopLast); at once if it has failed. It returns the number of ranks; 0: there is
 // one without a number, or later gets the number.
-func (c *command) stop(sig syscall.Signal, grace time.Duration, failed bool) (number int, later <-chan int) {
+func (c *Command) Stop(sig syscall.Signal, grace time.Duration, failed bool) (number int, later <-chan int) {
 	if c.shared && !c.deaf && sig == syscall.SIGINT || c.drained != nil {
 		return 0, nil // the terminal has sent it
 	}
 	ranks, mpi := c.ranksHere(sig)
 	switch {
 	case c.links != nil && !failed && (mpi || len(ranks) == 0):
-		return 0, c.stopLast(sig, grace, func(time.Duration) { c.signal(sig) })
+		return 0, c.stopLast(sig, grace, func(time.Duration) { c.Signal(sig) })
 	case len(ranks) == 0:
-		c.signal(sig)
+		c.Signal(sig)
 		return 0, nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -180,7 +216,7 @@ func (c *command) stop(sig syscall.Signal, grace time.Duration, failed bool) (nu
 
 // ranksHere are the command's ranks in the launcher. mpi reports whether an mpirun has
 // started them, or may have.
-func (c *command) ranksHere(sig syscall.Signal) (ranks []reap.Proc, mpi bool) {
+func (c *Command) ranksHere(sig syscall.Signal) (ranks []reap.Proc, mpi bool) {
 	if members, err := c.tree.Find(); err == nil {
 		// Hydra hands our mark to ranks on workers, which may be on this machine.
 		below := reap.Below(members, c.proc.PID())
@@ -192,15 +228,15 @@ func (c *command) ranksHere(sig syscall.Signal) (ranks []reap.Proc, mpi bool) {
 	return ranks, mpi
 }
 
-// stopped ends the stop of a command that has ended, and says how its ranks have.
-func (c *command) stopped() []report.StoppedRank {
+// Stopped ends the stop of a command that has ended, and says how its ranks have.
+func (c *Command) Stopped() []report.StoppedRank {
 	if c.drained == nil {
 		return nil
 	}
 	return c.drained()
 }
 
-func (c *command) outcomes(list []reap.Outcome) (all []report.StoppedRank) {
+func (c *Command) outcomes(list []reap.Outcome) (all []report.StoppedRank) {
 	for _, o := range list {
 		name := c.name
 		if o.Rank != "" {
@@ -211,9 +247,9 @@ func (c *command) outcomes(list []reap.Outcome) (all []report.StoppedRank) {
 	return all
 }
 
-// sweep ends what the command left behind, daemons included. What was started after
+// Sweep ends what the command left behind, daemons included. What was started after
 // since, if that is not zero, is asked in the last fifth of grace.
-func (c *command) sweep(ctx context.Context, since time.Time, grace time.Duration) error {
+func (c *Command) Sweep(ctx context.Context, since time.Time, grace time.Duration) error {
 	if c.drained != nil {
 		c.drained()
 	}

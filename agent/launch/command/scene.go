@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package command
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// scene is what the command's processes in the launcher do, and the bytes that
+// Scene is what the command's processes in the launcher do, and the bytes that
 // they have written: mpirun prints what its ranks print.
-func (c *command) scene() (s hang.Scene, written uint64, err error) {
+func (c *Command) Scene() (s hang.Scene, written uint64, err error) {
 	at := time.Now()
 	members, err := c.tree.Find()
 	if err != nil {

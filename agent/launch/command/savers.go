@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package command
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/reap"
@@ -39,7 +40,7 @@ type saver struct {
 // the local ranks of its mpirun. counted gets their number once. It returns when all of them
 // have ended, when the last part of grace begins, or when ctx ends. living is the number of
 // ranks that still live; a worker that does not answer counts as one.
-func (c *command) askSavers(ctx context.Context, sig syscall.Signal, grace time.Duration, counted chan<- int) (all []saver, living int) {
+func (c *Command) askSavers(ctx context.Context, sig syscall.Signal, grace time.Duration, counted chan<- int) (all []saver, living int) {
 	var mu sync.Mutex
 	var asked, over sync.WaitGroup
 	began := time.Now()
@@ -107,7 +108,7 @@ func saversOf(rec wire.RanksRecord, worker string, so time.Duration) (all []save
 }
 
 // askOwn is askSavers for the ranks that the command's mpirun has started here.
-func (c *command) askOwn(ctx context.Context, sig syscall.Signal, grace time.Duration, counted func(int)) (all []saver, living int) {
+func (c *Command) askOwn(ctx context.Context, sig syscall.Signal, grace time.Duration, counted func(int)) (all []saver, living int) {
 	report, _ := c.reaper.Ask(ctx, c.belowMPIRun, sig, grace, func(savers []reap.Proc) { counted(len(reap.Apart(savers))) }) // the sweep says what it cannot find
 	for _, o := range report.Ranks {
 		all = append(all, saver{rank: o.Rank, after: o.After, ended: o.Ended()})
@@ -117,7 +118,7 @@ func (c *command) askOwn(ctx context.Context, sig syscall.Signal, grace time.Dur
 
 // belowMPIRun finds the mpiruns of the command and what they have started here. Hydra hands our
 // mark to ranks on workers, which may be on this machine.
-func (c *command) belowMPIRun() ([]reap.Proc, error) {
+func (c *Command) belowMPIRun() ([]reap.Proc, error) {
 	members, err := c.tree.Find()
 	if err != nil {
 		return nil, err
@@ -143,7 +144,7 @@ func (c *command) belowMPIRun() ([]reap.Proc, error) {
 
 // stopLast asks the ranks of the command's launcher to end, and the command when these
 // have ended, or when the last part of grace begins. The channel gets the number of ranks.
-func (c *command) stopLast(sig syscall.Signal, grace time.Duration, tell func(grace time.Duration)) <-chan int {
+func (c *Command) stopLast(sig syscall.Signal, grace time.Duration, tell func(grace time.Duration)) <-chan int {
 	ctx, cancel := context.WithCancel(context.Background())
 	counted, over := make(chan int, 1), make(chan []report.StoppedRank, 1)
 	began := time.Now()
@@ -172,7 +173,7 @@ func (c *command) stopLast(sig syscall.Signal, grace time.Duration, tell func(gr
 	return counted
 }
 
-func (c *command) awaitEnd(ctx context.Context, limit time.Duration) {
+func (c *Command) awaitEnd(ctx context.Context, limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -191,4 +192,13 @@ func stoppedSavers(savers []saver) (all []report.StoppedRank) {
 		all = append(all, report.StoppedRank{Rank: name, Worker: s.worker, Seconds: s.after.Seconds(), Killed: !s.ended && !s.unknown, Unknown: s.unknown})
 	}
 	return all
+}
+
+// AskWorker asks the ranks of a worker that leaves: it has told so, or will, and holds everything else.
+func AskWorker(ctx context.Context, links *fleet.Links, worker string, grace time.Duration) {
+	if l := links.LinkOf(worker); l != nil {
+		ctx, cancel := context.WithTimeout(ctx, min(countTime, grace/2))
+		defer cancel()
+		_, _ = l.EndRanks(ctx, wire.EndRanksRecord{Number: links.Stops.Add(1), Signal: int(syscall.SIGTERM), GraceMillis: grace.Milliseconds()}) // one that is too old asks them itself
+	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package command
 
 import (
 	"os/exec"
@@ -8,8 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"github.com/musterhq/muster/agent/launch/config"
 )
 
 // An MPI launcher gets files enough for its workers and not many more; nobody else's
@@ -38,7 +36,9 @@ func TestLimitFiles(t *testing.T) {
 				_ = cmd.Wait() // killed
 			}()
 			require.NoError(t, unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: c.has, Max: c.has}, nil))
-			(&runner{cfg: config.Config{Selection: config.Selection{LauncherSlots: c.slots}}}).limitFiles([]string{c.argv0}, cmd.Process.Pid, c.workers)
+			if launchesOnly([]string{c.argv0}, c.slots) {
+				limitFiles(cmd.Process.Pid, c.workers)
+			}
 			var got unix.Rlimit
 			require.NoError(t, unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_NOFILE, nil, &got))
 			require.Equal(t, unix.Rlimit{Cur: c.want, Max: c.wantHard}, got)

@@ -1,18 +1,63 @@
-package launch
+//go:build linux
+
+package command
 
 import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/framework/external"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/exec/reap"
 )
+
+// outside is a framework in a program of its own, --framework plugin:NAME. The
+// program lives for one Prepare: nothing of it is left to look after.
+type outside struct {
+	program external.Program
+	open    external.Opener
+	starter external.Starter // nil: no reaper runs, one is made
+	log     *slog.Logger
+}
+
+// Plugins makes frameworks of plugins' programs.
+func Plugins(cfg config.Config, starter external.Starter, log *slog.Logger) config.MakePlugin {
+	return func(program external.Program) framework.Framework {
+		return outside{program: program, open: cfg.OpenPlugin, starter: starter, log: log}
+	}
+}
+
+// Prepare implements framework.Framework. Errors begin with "plugin NAME:".
+func (o outside) Prepare(c framework.Cluster) (framework.Launch, error) {
+	starter := o.starter
+	if starter == nil {
+		own, end := ownStarter()
+		defer end()
+		starter = own
+	}
+	// Bounded without a context: start and answer have 5 s each.
+	p, err := o.open(context.Background(), external.Config{Program: o.program, Dir: c.RunDir, Starter: starter, Log: o.log})
+	if err != nil {
+		return framework.Launch{}, err
+	}
+	l, err := p.Prepare(c)
+	if cerr := p.Close(); cerr != nil {
+		err = errors.Join(err, fmt.Errorf("plugin %s: end it: %w", o.program.Name, cerr))
+	}
+	if err != nil {
+		return framework.Launch{}, err
+	}
+	return l, nil
+}
 
 // NewStarter starts plugins as children of a reaper that runs.
 func NewStarter(r *reap.Reaper) external.Starter { return starter{r} }
@@ -34,7 +79,7 @@ type starter struct{ reaper *reap.Reaper }
 // Start implements external.Starter. The plugin is marked as a command is, by an
 // id of its own, so that what leaves its process group is found too.
 func (s starter) Start(c external.Command) (external.Process, error) {
-	id := newRunID()
+	id := NewRunID()
 	proc, err := s.reaper.Start(reap.Spec{Path: c.Path, Argv: c.Argv, Env: append(slices.Clone(c.Env), envRun+"="+id), Files: c.Files, Setsid: true})
 	if err != nil {
 		return nil, err
@@ -66,5 +111,5 @@ func (p *pluginProcess) Kill() error {
 	return err
 }
 
-// newRunID is a short random name for a run.
-func newRunID() string { return strings.ToLower(rand.Text()[:10]) }
+// NewRunID is a short random name for a run.
+func NewRunID() string { return strings.ToLower(rand.Text()[:10]) }
