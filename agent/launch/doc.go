@@ -1,5 +1,5 @@
-// Package launch is the launcher's role, top to bottom: what `agent run`,
-// `agent env` and `agent hosts` do.
+// Package launch is the launcher's role, top to bottom: what `agent run` does. What
+// `agent env`, `agent hosts` and `agent stacks` say is in show.
 //
 // Run goes one way and each step has a file of its own:
 //

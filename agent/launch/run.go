@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/report"
+	"github.com/musterhq/muster/agent/launch/show"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/launch/wait"
@@ -91,7 +92,7 @@ func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *s
 	err := cfg.Validate()
 	r := &runner{cfg: cfg, means: means{streams: streams, log: log, id: command.NewRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}, tally: tally.New(), warned: map[string]bool{}, absent: newAbsent()}
 	if err == nil && cfg.DryRun {
-		return 0, dryRun(ctx, cfg, streams.Out)
+		return 0, show.DryRun(ctx, cfg, streams.Out)
 	}
 	if err == nil {
 		if err = checkOutfiles(cfg); err != nil {
@@ -189,7 +190,7 @@ func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, erro
 
 // findCluster makes the fleet of a cluster.
 func (r *runner) findCluster(ctx, working context.Context) error {
-	k, err := fleet.NewKube(r.cfg, r.agent, shortVersion())
+	k, err := fleet.NewKube(r.cfg, r.agent, show.ShortVersion())
 	if err != nil {
 		return err
 	}
@@ -226,7 +227,7 @@ func (r *runner) startFakes(_, _ context.Context) error {
 }
 
 func (r *runner) hello(epoch wire.Epoch) wire.HelloRecord {
-	h := wire.HelloRecord{Version: shortVersion(), Job: r.cfg.Job, Epoch: epoch, RshAgent: r.agent,
+	h := wire.HelloRecord{Version: show.ShortVersion(), Job: r.cfg.Job, Epoch: epoch, RshAgent: r.agent,
 		FrozenMillis: r.cfg.FrozenAfter.Milliseconds(), Ask: r.cfg.Asked(), NoStacks: r.cfg.Stacks == config.StacksNever}
 	if r.cfg.Given("grace") { // the default is shorter than what workers have
 		h.GraceMillis = r.cfg.Grace.Milliseconds()

@@ -5,7 +5,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/show"
 )
 
 const envHelp = `usage: agent env [FLAGS] [-- COMMAND...]
@@ -33,7 +33,7 @@ func newEnv(streams Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return launch.Env(cmd.Context(), cfg, streams.Out, explain)
+			return show.Env(cmd.Context(), cfg, streams.Out, explain)
 		},
 	}
 	flags.bind(cmd)

@@ -5,7 +5,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/show"
 )
 
 const hostsHelp = `usage: agent hosts [--format openmpi|hydra|horovod|json] [FLAGS]
@@ -30,7 +30,7 @@ func newHosts(streams Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return launch.Hosts(cmd.Context(), cfg, streams.Out, format)
+			return show.Hosts(cmd.Context(), cfg, streams.Out, format)
 		},
 	}
 	flags.bind(cmd)

@@ -5,7 +5,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/musterhq/muster/agent/launch"
+	"github.com/musterhq/muster/agent/launch/show"
 )
 
 // launching returns the verbs of a launcher, which are for pods and for --fake.
@@ -14,10 +14,10 @@ func launching(streams Streams) []*cobra.Command {
 }
 
 // stacksHere is agent stacks in the pod of a launcher.
-func stacksHere(streams Streams, ranks []string) error { return launch.Stacks(streams.Out, ranks) }
+func stacksHere(streams Streams, ranks []string) error { return show.Stacks(streams.Out, ranks) }
 
 // version returns the release or commit, and the build environment.
-func version() string { return launch.Version() }
+func version() string { return show.Version() }
 
 // identity returns the version for other programs.
-func identity() launch.Identity { return launch.Identify("agent-launcher") }
+func identity() show.Identity { return show.Identify("agent-launcher") }

@@ -27,6 +27,7 @@ func rooms() map[string][]string {
 		"phrase":  nil,
 		"plan":    {"config", "phrase"},
 		"report":  {"phrase", "tally", "verdict"},
+		"show":    {"command", "config", "console", "files", "fleet", "phrase", "plan"},
 		"tally":   {"phrase", "verdict"},
 		"verdict": {"phrase"},
 		"wait":    nil,

@@ -162,7 +162,7 @@ func (r release) build() error {
 	}
 	for name, where := range map[string]struct{ pkg, variable string }{
 		"agent":          {"./cmd/agent", "main.release"},
-		"agent-launcher": {"./cmd/launcher", "github.com/musterhq/muster/agent/launch.release"},
+		"agent-launcher": {"./cmd/launcher", "github.com/musterhq/muster/agent/launch/show.release"},
 	} {
 		cmd := exec.Command("go", "build", "-trimpath", "-tags", tags, "-ldflags", "-s -w -X "+where.variable+"="+r.version,
 			"-o", r.path(name), where.pkg)

@@ -1,4 +1,4 @@
-package launch
+package show
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ var release string
 
 // Version is the release or commit with Go's version and the protocol range.
 func Version() string {
-	return fmt.Sprintf("%s (%s, %s/%s, protocol %d to %d)", shortVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+	return fmt.Sprintf("%s (%s, %s/%s, protocol %d to %d)", ShortVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		wire.ProtoMin, wire.ProtoMax)
 }
 
@@ -29,11 +29,11 @@ type Identity struct {
 
 // Identify returns the Identity of this program.
 func Identify(program string) Identity {
-	return Identity{program, shortVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, wire.ProtoMin, wire.ProtoMax}
+	return Identity{program, ShortVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, wire.ProtoMin, wire.ProtoMax}
 }
 
-// shortVersion is what the handshake carries.
-func shortVersion() string {
+// ShortVersion is what the handshake carries.
+func ShortVersion() string {
 	if release != "" {
 		return release
 	}

@@ -1,4 +1,4 @@
-package launch
+package show
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/agent/failure"
@@ -160,8 +161,8 @@ func shownValue(v framework.Var) string {
 	return phrase.Quote(v.Value)
 }
 
-// dryRun is run --dry-run: environment, hostfile and command.
-func dryRun(ctx context.Context, cfg config.Config, to io.Writer) error {
+// DryRun is run --dry-run: environment, hostfile and command.
+func DryRun(ctx context.Context, cfg config.Config, to io.Writer) error {
 	w := &bytes.Buffer{}
 	if err := dryRunInto(ctx, cfg, w); err != nil {
 		return err
@@ -198,5 +199,27 @@ func dryRunInto(ctx context.Context, cfg config.Config, w *bytes.Buffer) error {
 		argv = planned.Argv
 	}
 	fmt.Fprintf(w, "\n%s\n", phrase.QuoteAll(argv))
+	return nil
+}
+
+// Stacks is `agent stacks` beside a launcher: where the ranks with these numbers stand,
+// or all of them.
+func Stacks(w io.Writer, ranks []string) error {
+	if i := slices.IndexFunc(ranks, func(one string) bool { n, err := strconv.Atoi(one); return err != nil || n < 0 }); i >= 0 {
+		return failure.Usage("a rank is a number, as in agent stacks 3", "%q is no rank", ranks[i])
+	}
+	socket, err := rundir.Broker()
+	if err != nil {
+		return failure.Usage("call it beside agent run, as the same user; from anywhere else: agent stacks JOB", "no launcher runs here")
+	}
+	lines, err := rsh.Stacks(socket, ranks)
+	if err != nil {
+		return failure.Usage("call it beside agent run, as the same user", "ask the launcher: %w", err)
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(w, failure.Visible(line)); err != nil {
+			return console.Unwritable(console.Called(console.StandardOutput, err))
+		}
+	}
 	return nil
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package show
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func workersNow(ctx context.Context, cfg config.Config, agent string) ([]rendezv
 	if cfg.IsFake() {
 		return rendezvous.Static(cfg.Fake)
 	}
-	k, err := fleet.NewKube(cfg, agent, shortVersion())
+	k, err := fleet.NewKube(cfg, agent, ShortVersion())
 	if err != nil {
 		return nil, err
 	}
