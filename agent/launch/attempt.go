@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/names"
@@ -35,7 +36,7 @@ type attempt struct {
 	command  *command.Command // nil: a group, or the plan could not be carried out
 	watcher  *supervisor
 	hang     *hang.Watch    // nil: nobody looks for hangs
-	progress *progressWatch // nil: there are no rules for output lines
+	progress *stall.Watch   // nil: there are no rules for output lines
 	words    *console.Words // nil: nobody listens to the command's words
 	began    time.Time
 	ran      time.Duration
@@ -132,7 +133,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	} else {
 		r.input.Rewind(r.voice)
 	}
-	a.progress = r.watchProgress(0)
+	a.progress = stall.New(r.cfg.Progress, 0)
 	a.words = r.listen()
 	a.command, err = r.teed(a.progress, a.words, func(s console.Streams) (*command.Command, error) {
 		return command.Start(r.reaper, command.Spec{Argv: argv, Env: env, Dir: r.cfg.Chdir, Streams: s, Run: r.id, OwnSlots: r.cfg.LauncherSlots, Links: r.links, Workers: len(a.workers)})

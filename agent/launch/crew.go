@@ -29,6 +29,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/report"
+	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/link"
@@ -99,7 +100,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		}
 	}
 	out, complaints := console.NewOutlet(r.streams.Out), console.NewOutlet(r.streams.Err)
-	a.progress = r.watchProgress(planned.Ranks())
+	a.progress = stall.New(r.cfg.Progress, planned.Ranks())
 	members, err := r.members(a, console.Named{Name: console.PlaceName(console.StandardOutput, r.streams.Out), To: out}, console.Named{Name: console.PlaceName(console.StandardError, r.streams.Err), To: complaints})
 	if err != nil {
 		return err
@@ -132,7 +133,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			look.Ended(c.group.Label(e.Member))
 			stopped = append(stopped, stoppedOf(e, c.group)...)
 			if e.Member < len(planned.Processes) {
-				a.progress.ended(planned.Processes[e.Member].Rank)
+				a.progress.Ended(planned.Processes[e.Member].Rank)
 				s.rest.note(c.group.Label(e.Member), planned.Processes[e.Member].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !planned.Any)
 			}
 			if e.Exit.OOM > 0 {
@@ -199,7 +200,7 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 			return m, outputFailure(err)
 		}
 		m.Stdout, m.Stderr = r.noteErrors(m.Stdout), r.noteErrors(m.Stderr)
-		m.Stdout, m.Stderr = a.progress.hear(p.Rank, m.Stdout), a.progress.hear(p.Rank, m.Stderr)
+		m.Stdout, m.Stderr = a.progress.Hear(p.Rank, m.Stdout), a.progress.Hear(p.Rank, m.Stderr)
 		m.Stdout, m.Stderr = a.hang.Hear(r.meter.Watch(p.Rank, m.Stdout)), a.hang.Hear(m.Stderr)
 		return m, nil
 	}

@@ -27,9 +27,10 @@
 //	                streams.go says which of its streams pass through us, and has
 //	                its mpirun mark each line
 //	supervisor.go   what watches command, workers and signals; supervise.go is how;
-//	                trouble.go for what PID 1 reports, hang_act.go for hangs, progress.go
-//	                for rules about output lines, leftover.go for ranks that outlast
+//	                trouble.go for what PID 1 reports, hang_act.go for hangs, stalls.go for
+//	                broken rules about output lines, leftover.go for ranks that outlast
 //	                others, bystanders.go when a rank of an mpirun has failed
+//	stall           the rules about output lines
 //	hang            whether the run has come to a stop; stacks_told.go says where its
 //	                ranks stand then
 //	verdict         decide the exit code, and say why it is not the command's

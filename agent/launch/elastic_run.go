@@ -42,7 +42,7 @@ func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
 	for _, w := range slices.Concat(c.Joined, c.Back) {
 		r.tally.Back(w.Name)
 	}
-	a.progress.again()
+	a.progress.Again()
 	switch who := a.watcher.roster; {
 	case who.fault, !who.needed:
 		return ""

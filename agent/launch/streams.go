@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/notice"
@@ -36,13 +37,13 @@ func (r *runner) lookAtOutput(died bool) {
 // them, or where the command's own writes would fail unseen. Progress rules look at
 // standard error, too: loggers and progress bars write there. So does w, at streams that are
 // pipes or files. The copying belongs to r.wg and goes on until r.tees.Finish.
-func (r *runner) teed(p *progressWatch, w *console.Words, begin func(console.Streams) (*command.Command, error)) (cmd *command.Command, err error) {
+func (r *runner) teed(p *stall.Watch, w *console.Words, begin func(console.Streams) (*command.Command, error)) (cmd *command.Command, err error) {
 	streams := r.streams
 	var made console.Tees
 	var ins []*os.File
 	pass := func(name string, to **os.File, seen io.WriteCloser) error {
 		place := *to
-		t, in, err := console.NewTee(p.timed(place), seen, func(err error) { r.outputLost(console.Called(console.PlaceName(name, place), err)) })
+		t, in, err := console.NewTee(p.Timed(place), seen, func(err error) { r.outputLost(console.Called(console.PlaceName(name, place), err)) })
 		if err == nil {
 			t.Name, t.Brief = name, p == nil && (r.meter == nil || name == console.StandardError)
 			made, ins, *to = append(made, t), append(ins, in), in
@@ -51,7 +52,7 @@ func (r *runner) teed(p *progressWatch, w *console.Words, begin func(console.Str
 	}
 	heard := w.Hears(r.streams.Out)
 	if heard || r.meter != nil || p != nil || console.IsOddDevice(r.streams.Out) {
-		err = pass(console.StandardOutput, &streams.Out, console.Lookers{r.meter.Mixed(), p.mixed(r.tags()), w.Reader(heard)})
+		err = pass(console.StandardOutput, &streams.Out, console.Lookers{r.meter.Mixed(), p.Mixed(r.tags()), w.Reader(heard)})
 	}
 	heard = w.Hears(r.streams.Err)
 	switch {
@@ -59,7 +60,7 @@ func (r *runner) teed(p *progressWatch, w *console.Words, begin func(console.Str
 	case heard && r.meter == nil && p == nil && console.IsOnePlace(r.streams.Out, r.streams.Err):
 		streams.Err = streams.Out // one pipe keeps the order
 	case heard || p != nil:
-		err = pass(console.StandardError, &streams.Err, console.Lookers{p.mixed(r.tags()), w.Reader(heard)})
+		err = pass(console.StandardError, &streams.Err, console.Lookers{p.Mixed(r.tags()), w.Reader(heard)})
 	}
 	if err == nil {
 		cmd, err = begin(streams)

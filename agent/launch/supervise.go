@@ -35,8 +35,8 @@ func (s *supervisor) watch(ctx context.Context) {
 	s.begin()
 	s.hang.Begin()
 	defer s.hang.End()
-	s.progress.begin()
-	defer s.progress.end()
+	s.progress.Begin()
+	defer s.progress.End()
 	defer s.finish()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
@@ -82,9 +82,9 @@ func (s *supervisor) watch(ctx context.Context) {
 			s.onRest(h)
 		case <-s.rest.due():
 			rearm(s.onRestDue())
-		case <-s.progress.due():
+		case <-s.progress.Due():
 			rearm(s.onProgressDue(time.Now()))
-		case <-s.progress.told():
+		case <-s.progress.Told():
 			rearm(s.onProgress(time.Now()))
 		case <-tick.C:
 			rearm(s.onTick(time.Now()))

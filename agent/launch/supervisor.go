@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/report"
+	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/rendezvous"
@@ -70,7 +71,7 @@ type watches struct {
 	hang *hang.Watch // nil: nobody looks for hangs
 	rest *leftover   // what ranks that ended with 0 have left running
 	// progress applies the rules for output lines; nil: there are none.
-	progress *progressWatch
+	progress *stall.Watch
 	alone    *command.Alone
 	bystand  *bystanders // takes the stacks of an mpirun's ranks when one has failed; nil: nobody does
 }

@@ -28,6 +28,7 @@ func rooms() map[string][]string {
 		"plan":    {"config", "phrase"},
 		"report":  {"phrase", "tally", "verdict"},
 		"show":    {"command", "config", "console", "files", "fleet", "phrase", "plan"},
+		"stall":   {"console"},
 		"tally":   {"phrase", "verdict"},
 		"verdict": {"phrase"},
 		"wait":    nil,

@@ -1,6 +1,10 @@
-//go:build linux
-
-package launch
+// Package stall applies the rules for output lines (--expect, --fail-on) to one attempt: it
+// shows the rules every line on its way to the user, and has a timer for the moment at which
+// one may be broken.
+//
+// It promises: output goes on as it came. Rules are not judged by what cannot arrive:
+// Unread and Late tell when that is so. A nil Watch does nothing.
+package stall
 
 import (
 	"errors"
@@ -14,9 +18,9 @@ import (
 	"github.com/musterhq/muster/agent/progress"
 )
 
-// progressWatch applies the rules for output lines to one attempt. A nil one,
+// Watch applies the rules for output lines to one attempt. A nil one,
 // without rules, does nothing.
-type progressWatch struct {
+type Watch struct {
 	rules *progress.Watch
 	news  chan struct{} // has one when a rule has something to tell before it is due
 	timer *time.Timer
@@ -36,10 +40,10 @@ const unreadAfter = time.Second
 // stopped, and output has yet to be read.
 const lateBy = 2 * time.Second
 
-// watchProgress is the watch over an attempt with these ranks, 0 where they are not
-// known; nil without rules. The rules are valid.
-func (r *runner) watchProgress(ranks int) *progressWatch {
-	rules, err := progress.Read(r.cfg.Progress)
+// New returns the watch over an attempt with these ranks, 0 where they are not known; nil
+// without rules. The words are valid.
+func New(words []progress.Word, ranks int) *Watch {
+	rules, err := progress.Read(words)
 	if err != nil || len(rules) == 0 {
 		return nil
 	}
@@ -48,42 +52,42 @@ func (r *runner) watchProgress(ranks int) *progressWatch {
 		return nil
 	}
 	now := time.Now()
-	w := &progressWatch{rules: set.Begin(now, ranks), news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), born: now}
+	w := &Watch{rules: set.Begin(now, ranks), news: make(chan struct{}, 1), timer: time.NewTimer(time.Hour), born: now}
 	w.timer.Stop()
 	return w
 }
 
-// begin starts the clocks of all rules; end stops the timer.
-func (w *progressWatch) begin() {
+// Begin starts the clocks of all rules; end stops the timer.
+func (w *Watch) Begin() {
 	if w != nil {
 		w.rules.Reset(time.Now())
 		w.arm()
 	}
 }
 
-func (w *progressWatch) end() {
+func (w *Watch) End() {
 	if w != nil {
 		w.timer.Stop()
 	}
 }
 
-// again restarts the clocks of all rules, as after a change of the workers.
-func (w *progressWatch) again() {
+// Again restarts the clocks of all rules, as after a change of the workers.
+func (w *Watch) Again() {
 	if w != nil {
 		w.rules.Reset(time.Now())
 		w.poke() // for the supervisor, whose timer it is
 	}
 }
 
-// ended tells that a rank has ended.
-func (w *progressWatch) ended(rank int) {
+// Ended tells that a rank has ended.
+func (w *Watch) Ended(rank int) {
 	if w != nil {
 		w.rules.Ended(rank)
 	}
 }
 
 // arm sets the timer to the next moment at which a rule may fire.
-func (w *progressWatch) arm() {
+func (w *Watch) arm() {
 	w.timer.Stop()
 	if at, ok := w.rules.Due(); ok {
 		w.set = at
@@ -91,30 +95,48 @@ func (w *progressWatch) arm() {
 	}
 }
 
-// due is when the rules are to be looked at; told is that they have news.
-func (w *progressWatch) due() <-chan time.Time {
+// Due is when the rules are to be looked at; told is that they have news.
+func (w *Watch) Due() <-chan time.Time {
 	if w == nil {
 		return nil
 	}
 	return w.timer.C
 }
 
-func (w *progressWatch) told() <-chan struct{} {
+func (w *Watch) Told() <-chan struct{} {
 	if w == nil {
 		return nil
 	}
 	return w.news
 }
 
-func (w *progressWatch) poke() {
+func (w *Watch) poke() {
 	select {
 	case w.news <- struct{}{}:
 	default:
 	}
 }
 
-// unread reports whether output waits because nobody reads ours.
-func (w *progressWatch) unread(now time.Time) bool {
+// Look returns what is new about the rules.
+func (w *Watch) Look(now time.Time) []progress.Verdict {
+	defer w.arm()
+	return w.rules.Look(now)
+}
+
+// Excuse restarts the clocks because lines may not have arrived. first reports whether this is
+// the first time.
+func (w *Watch) Excuse(now time.Time) (first bool) {
+	w.rules.Excuse(now)
+	first, w.unsure = !w.unsure, true
+	w.arm()
+	return first
+}
+
+// Late reports whether the launcher itself was stopped when the rules were due.
+func (w *Watch) Late(now time.Time) bool { return now.Sub(w.set) > lateBy }
+
+// Unread reports whether output waits because nobody reads ours.
+func (w *Watch) Unread(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, began := range w.places {
@@ -125,21 +147,21 @@ func (w *progressWatch) unread(now time.Time) bool {
 	return false
 }
 
-// hear gives a writer for one stream of a process with this rank, which hands
+// Hear gives a writer for one stream of a process with this rank, which hands
 // everything on to w; nil: it is not shown. The writer also closes it.
-func (w *progressWatch) hear(rank int, to io.WriteCloser) io.WriteCloser {
+func (w *Watch) Hear(rank int, to io.WriteCloser) io.WriteCloser {
 	if w == nil {
 		return to
 	}
 	f := followed{seen: w.rules.Writer(rank, w.poke)}
 	if to != nil {
-		f.to, f.end = w.timed(to), to.Close
+		f.to, f.end = w.Timed(to), to.Close
 	}
 	return f
 }
 
-// mixed gives a writer that looks at a stream of a command that runs here.
-func (w *progressWatch) mixed(tags metrics.Tags) io.WriteCloser {
+// Mixed gives a writer that looks at a stream of a command that runs here.
+func (w *Watch) Mixed(tags metrics.Tags) io.WriteCloser {
 	if w == nil {
 		return console.Nowhere()
 	}
@@ -151,8 +173,8 @@ func (w *progressWatch) mixed(tags metrics.Tags) io.WriteCloser {
 	}, w.poke)
 }
 
-// timed is to, with a note of how long its writes take.
-func (w *progressWatch) timed(to io.Writer) io.Writer {
+// Timed is to, with a note of how long its writes take.
+func (w *Watch) Timed(to io.Writer) io.Writer {
 	if w == nil {
 		return to
 	}

@@ -33,14 +33,10 @@ func (s *supervisor) complain(key, sentence string) {
 // onProgressDue judges the rules when one may have been broken for too long. Time in
 // which output could not reach us does not count.
 func (s *supervisor) onProgressDue(now time.Time) (changed bool) {
-	p := s.progress
 	if why := s.cannotHear(now); why != "" {
-		p.rules.Excuse(now)
-		if !p.unsure {
-			p.unsure = true
+		if s.progress.Excuse(now) {
 			s.voice.Say("the progress rules are not judged for now: %s", why)
 		}
-		p.arm()
 		return false
 	}
 	return s.onProgress(now)
@@ -49,9 +45,9 @@ func (s *supervisor) onProgressDue(now time.Time) (changed bool) {
 // cannotHear says why lines of the job may not have arrived; "" if they have.
 func (s *supervisor) cannotHear(now time.Time) string {
 	switch {
-	case now.Sub(s.progress.set) > lateBy:
+	case s.progress.Late(now):
 		return "the launcher itself was stopped"
-	case s.progress.unread(now):
+	case s.progress.Unread(now):
 		return "nobody reads the job's output"
 	case !s.group:
 		return "" // the ranks' lines come by the command's own connections
@@ -70,10 +66,9 @@ func (s *supervisor) onProgress(now time.Time) (changed bool) {
 	if s.ending.told != 0 || s.ending.lost || s.ending.ill {
 		return false // it ends anyway
 	}
-	for _, v := range s.progress.rules.Look(now) {
+	for _, v := range s.progress.Look(now) {
 		changed = s.onVerdict(v) || changed
 	}
-	s.progress.arm()
 	return changed
 }
 

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,11 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/musterhq/muster/agent/group/output"
-	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/report"
+	"github.com/musterhq/muster/agent/launch/stall"
 	"github.com/musterhq/muster/agent/metrics"
 	"github.com/musterhq/muster/agent/progress"
 )
@@ -28,9 +26,9 @@ func ruled(t *testing.T, words ...progress.Word) (*supervisor, *bytes.Buffer) {
 	said := &bytes.Buffer{}
 	s := &supervisor{subject: subject{name: "train"}, voice: &console.Voice{Out: said}, links: &fleet.Links{}, trouble: func(sentence string) { fmt.Fprintf(said, "trouble: %s\n", sentence) }}
 	s.cfg.Progress, s.cfg.Grace = words, time.Second
-	s.progress = (&runner{cfg: s.cfg}).watchProgress(2)
-	s.progress.begin()
-	t.Cleanup(s.progress.end)
+	s.progress = stall.New(s.cfg.Progress, 2)
+	s.progress.Begin()
+	t.Cleanup(s.progress.End)
 	return s, said
 }
 
@@ -38,9 +36,9 @@ func ruled(t *testing.T, words ...progress.Word) (*supervisor, *bytes.Buffer) {
 func (s *supervisor) waits(span time.Duration) {
 	for over := time.After(span); ; {
 		select {
-		case <-s.progress.due():
+		case <-s.progress.Due():
 			s.onProgressDue(time.Now())
-		case <-s.progress.told():
+		case <-s.progress.Told():
 			s.onProgress(time.Now())
 		case <-over:
 			return
@@ -53,7 +51,7 @@ var every10s = []progress.Word{{Flag: "expect", Value: `step (\d+)`}, {Flag: "wi
 func TestARuleIsJudgedWhenItIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, said := ruled(t, every10s...)
-		out := s.progress.hear(1, nil)
+		out := s.progress.Hear(1, nil)
 		for i := range 5 {
 			_, _ = fmt.Fprintf(out, "step %d\n", i)
 			s.waits(9 * time.Second)
@@ -79,7 +77,7 @@ func TestOutputThatNobodyReadsIsNoStall(t *testing.T) {
 		s, said := ruled(t, every10s...)
 		reader := stuck{make(chan struct{})}
 		var wg sync.WaitGroup
-		wg.Go(func() { _, _ = io.WriteString(s.progress.hear(0, reader), "step 1\n") })
+		wg.Go(func() { _, _ = io.WriteString(s.progress.Hear(0, reader), "step 1\n") })
 		s.waits(5 * time.Minute)
 		require.Equal(t, "agent: the progress rules are not judged for now: nobody reads the job's output\n", said.String())
 		close(reader.read)
@@ -102,7 +100,7 @@ func TestALauncherThatWasStoppedHasSeenNoStall(t *testing.T) {
 func TestABrokenRuleEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, said := ruled(t, progress.Word{Flag: "fail-on", Value: "nan"})
-		_, _ = io.WriteString(s.progress.mixed(metrics.TagsAll), "[1,1]<stdout>:loss=nan\n")
+		_, _ = io.WriteString(s.progress.Mixed(metrics.TagsAll), "[1,1]<stdout>:loss=nan\n")
 		require.True(t, s.onProgress(time.Now()))
 		require.Contains(t, said.String(), "agent: stopping train (--progress-action=stop), 1.0 s to go")
 		require.Equal(t, "train was stopped: failed line: fail-on 'nan' matched a line of rank 1: loss=nan", s.hung)
@@ -123,31 +121,5 @@ func TestAllThatIsWrongIsTold(t *testing.T) {
 	} {
 		s.complain(row.key, row.sentence)
 		require.Equal(t, row.want, last)
-	}
-}
-
-// BenchmarkProgressRules is what the launcher does with a line of a rank once it has
-// arrived, with and without rules: 1,000 ranks, four lines a piece.
-func BenchmarkProgressRules(b *testing.B) {
-	var text strings.Builder
-	for i := range 4 {
-		fmt.Fprintf(&text, "2026-01-02 10:00:00 INFO trainer epoch 3 step %d loss=0.2718 lr=1e-4 tokens/s=18231\n", 1000+i)
-	}
-	for name, words := range map[string][]progress.Word{"without": nil, "with": append(every10s, progress.Word{Flag: "fail-on", Value: "loss.*nan"})} {
-		b.Run(name, func(b *testing.B) {
-			r := &runner{cfg: config.Config{Limits: config.Limits{Progress: words}}}
-			p, err := output.New(output.Config{Out: io.Discard, Err: io.Discard, Ranks: 1000, Members: 1000})
-			require.NoError(b, err)
-			watch := r.watchProgress(1000)
-			var streams []io.Writer
-			for rank := range 1000 {
-				out, _, err := p.Streams(rank, fmt.Sprint("rank ", rank))
-				require.NoError(b, err)
-				streams = append(streams, watch.hear(rank, out))
-			}
-			for i := 0; i < b.N; i += 4 {
-				_, _ = io.WriteString(streams[i/4%1000], text.String())
-			}
-		})
 	}
 }

@@ -1,0 +1,38 @@
+package stall
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/group/output"
+	"github.com/musterhq/muster/agent/progress"
+)
+
+// BenchmarkProgressRules is what the launcher does with a line of a rank once it has
+// arrived, with and without rules: 1,000 ranks, four lines a piece.
+func BenchmarkProgressRules(b *testing.B) {
+	var text strings.Builder
+	for i := range 4 {
+		fmt.Fprintf(&text, "2026-01-02 10:00:00 INFO trainer epoch 3 step %d loss=0.2718 lr=1e-4 tokens/s=18231\n", 1000+i)
+	}
+	for name, words := range map[string][]progress.Word{"without": nil, "with": {{Flag: "expect", Value: `step (\d+)`}, {Flag: "within", Value: "10s"}, {Flag: "fail-on", Value: "loss.*nan"}}} {
+		b.Run(name, func(b *testing.B) {
+			p, err := output.New(output.Config{Out: io.Discard, Err: io.Discard, Ranks: 1000, Members: 1000})
+			require.NoError(b, err)
+			watch := New(words, 1000)
+			var streams []io.Writer
+			for rank := range 1000 {
+				out, _, err := p.Streams(rank, fmt.Sprint("rank ", rank))
+				require.NoError(b, err)
+				streams = append(streams, watch.Hear(rank, out))
+			}
+			for i := 0; i < b.N; i += 4 {
+				_, _ = io.WriteString(streams[i/4%1000], text.String())
+			}
+		})
+	}
+}
