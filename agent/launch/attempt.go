@@ -159,8 +159,8 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	s.aftermath(ctx, status.Code != 0)
 	s.notePreempted()
 	r.tally.Conclude(status.Code != 0 && s.reporting())
-	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
-	e := verdict.Evidence{Command: verdict.Command{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Inquiry: config.IsInquiry(r.cfg.Command), Remote: r.cfg.IsRemote()}, Told: s.ending.told, Ended: s.ended, Workers: len(s.started)}
+	r.hurry, r.silent, r.shot = s.ending.phase.told(), s.silent(), s.last
+	e := verdict.Evidence{Command: verdict.Command{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Inquiry: config.IsInquiry(r.cfg.Command), Remote: r.cfg.IsRemote()}, Told: s.ending.told, Ended: s.ending.asked, Workers: len(s.started)}
 	s.alone.Testify(&e)
 	r.tally.Testify(&e)
 	r.tees.Drain(r.voice)

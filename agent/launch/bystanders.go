@@ -43,7 +43,7 @@ func (b *bystanders) due() <-chan struct{} {
 
 // onFailedRank begins to take the stacks of the others, unless we end the command ourselves.
 func (s *supervisor) onFailedRank(ctx context.Context) {
-	if s.ending.told == 0 && !s.ending.lost && !s.ending.going && !s.ended && s.hung == "" {
+	if p := s.ending.phase; !p.told() && !p.lost() && !p.going() && !s.ending.asked && s.hung == "" {
 		s.bystand.Begin(ctx)
 	}
 }

@@ -175,7 +175,7 @@ func (r *runner) lostBefore(ctx context.Context, a *attempt, err error) error {
 	s.aftermath(ctx, true)
 	s.notePreempted()
 	r.tally.Testify(&a.evidence)
-	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
+	r.hurry, r.silent, r.shot = s.ending.phase.told(), s.silent(), s.last
 	a.verdict = verdict.Verdict{Code: names.ExitHopeless, Why: err.Error()}
 	return nil
 }
@@ -286,7 +286,7 @@ func stoppingRest(others, all int) string {
 // judgeCrew judges the end of a group.
 func (r *runner) judgeCrew(a *attempt, result group.Result) {
 	s := a.watcher
-	r.hurry, r.silent, r.shot = s.ending.told != 0, s.silent(), s.last
+	r.hurry, r.silent, r.shot = s.ending.phase.told(), s.silent(), s.last
 	r.tally.Testify(&a.evidence)
 	a.result, a.verdict = result, verdict.JudgeGroup(s.ending.told, groupEnd(result), lostOf(a.evidence.Lost, a.plan))
 	if v, cut := r.cutShort(a.verdict, s.ending.told, len(lostOf(a.evidence.Lost, a.plan))); cut {

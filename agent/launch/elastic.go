@@ -132,7 +132,7 @@ func (s *supervisor) dismiss(loss rendezvous.Loss, now time.Time) (changed bool)
 	s.roster.fault = true
 	changed = s.lose(lostPod(loss.Reason))
 	if s.roster.takes { // its group would go on without
-		changed = s.ending.onAnew(s.cfg.Grace)
+		changed = s.ending.onRestart(s.cfg.Grace)
 	}
 	return changed
 }
@@ -173,7 +173,7 @@ func (s *supervisor) tooFew(now time.Time) (changed bool) {
 		s.voice.Warn("%d of at least %s there; waiting%s for others", len(r.members.Present()), phrase.Count(r.members.Least, "worker"), phrase.UpTo(s.cfg.Timeout))
 	case r.late == "" && s.cfg.Timeout > 0 && now.Sub(r.short) >= s.cfg.Timeout:
 		r.late = fmt.Sprintf("%d of at least %s there for %s", len(r.members.Present()), phrase.Count(r.members.Least, "worker"), phrase.Seconds(s.cfg.Timeout))
-		return s.ending.onAnew(s.cfg.Grace)
+		return s.ending.onRestart(s.cfg.Grace)
 	}
 	return false
 }
@@ -206,7 +206,7 @@ func (s elastic) lastLook(ctx context.Context, failed bool) {
 	failed = failed && s.roster.needed
 	ctx, stop := context.WithTimeout(ctx, verdictWait)
 	defer stop()
-	for failed && s.ending.told == 0 && s.anew == "" && s.roster.late == "" && !s.roster.fault {
+	for failed && !s.ending.phase.told() && s.anew == "" && s.roster.late == "" && !s.roster.fault {
 		if r := s.roster; !r.lost.IsZero() && time.Since(r.lost) < afterLoss {
 			s.startAnew("it did not get over the loss of worker " + r.whose)
 			return
@@ -222,7 +222,9 @@ func (s elastic) lastLook(ctx context.Context, failed bool) {
 		case <-time.After(time.Second):
 			s.review(time.Now())
 		case sig := <-s.signals:
-			s.interrupted = s.interrupted || fleet.ToldWhileWaiting(sig) != nil
+			if fleet.ToldWhileWaiting(sig) != nil {
+				s.ending.onStopLate()
+			}
 			return
 		case <-ctx.Done():
 			if s.loseSilent(s.links.Standings()); s.tally.AnyLost() {

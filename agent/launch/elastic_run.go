@@ -112,7 +112,7 @@ func (r *runner) enlist(a *attempt, w rendezvous.Worker) error {
 
 // endedAnew: we ended the attempt because its workers have changed; what its command
 // said to that, be it 0, does not count.
-func (a *attempt) endedAnew() bool { return a.watcher.anew != "" && a.watcher.ended }
+func (a *attempt) endedAnew() bool { return a.watcher.anew != "" && a.watcher.ending.asked }
 
 // departing are the workers of an elastic attempt that are leaving.
 func (s elastic) departing() map[string]bool {
@@ -127,9 +127,10 @@ func (s elastic) departing() map[string]bool {
 // too long, or one ended by itself.
 func (s elastic) outlast(a *attempt) {
 	switch {
-	case s.ending.told != 0:
+	case s.ending.phase.told():
 	case s.roster.late != "":
-		a.verdict, a.said, s.interrupted = verdict.Verdict{Code: names.ExitDeadline, Why: s.roster.late}, false, true
+		a.verdict, a.said = verdict.Verdict{Code: names.ExitDeadline, Why: s.roster.late}, false
+		s.ending.onStopLate()
 	case s.roster.fault && a.result.Cause == nil && a.result.Stopped && len(a.evidence.Lost) > 0:
 		lost := a.evidence.Lost[0]
 		a.verdict, a.said = verdict.Verdict{Code: names.ExitHopeless, Why: "worker " + lost.Worker + " lost: " + lost.Cause}, false

@@ -5,6 +5,128 @@ import (
 	"time"
 )
 
+// phase is whether and why the command is brought to its end. Each has its own schedule of
+// signals, and gives way to a stricter one alone:
+//
+//	runs ----- restart -----> restart
+//	  |                          |
+//	  +------ trouble, hang -----+--> ill
+//	  |                          |     |
+//	  +------ worker lost -------+-----+--> lost
+//	  |
+//	  +------ worker going --> going -- hang --> goingIll
+//	                             |                  |
+//	                             +-- worker lost ---+--> goingLost *
+//
+//	runs, restart, going -- signal --> told -----+
+//	ill, goingIll --------- signal --> toldIll --+-- worker lost --> toldLost *
+//	lost, goingLost ------- signal --------------------------------> toldLost
+//
+//	all without a signal -- signal after the command's own end --> over
+//
+// A phase with * keeps the schedule of the one before. A second signal in told, toldIll or
+// toldLost kills at once. Any other event changes nothing.
+type phase int
+
+const (
+	phaseRuns      phase = iota
+	phaseRestart         // we end the command: another attempt is to follow, or it has too few workers
+	phaseIll             // there is trouble of which the command has to notice, or it hangs
+	phaseLost            // a worker was lost
+	phaseGoing           // a worker is going down, and all ranks have been asked
+	phaseGoingIll        // and then the command hung
+	phaseGoingLost       // or that worker, or another one, was lost
+	phaseTold            // a signal told us to stop
+	phaseToldIll         // that came when there was trouble already
+	phaseToldLost        // or a worker was lost, before or after it
+	phaseOver            // a signal came when the command had ended by itself, or no worker has come in time
+)
+
+// event is what may change the phase.
+type event int
+
+const (
+	eventStop     event = iota // SIGTERM or SIGINT while the command runs
+	eventLost                  // a worker is lost
+	eventTrouble               // a daemon, a session or a rank has ended badly
+	eventHang                  // a hang, a broken progress rule, or ranks that outlast others
+	eventRestart               // we want the command to end
+	eventGoing                 // a worker was told to stop from outside
+	eventStopLate              // SIGTERM or SIGINT after the command's end; or no worker has come in time
+)
+
+// transition returns the phase that follows on an event. reschedule reports whether the event
+// decides from now on when the command gets which signal.
+func (p phase) transition(e event) (next phase, reschedule bool) {
+	switch e {
+	case eventStop:
+		return p.afterStop(), p != phaseOver
+	case eventLost:
+		return p.afterLoss()
+	case eventTrouble, eventHang:
+		switch {
+		case p == phaseRuns, p == phaseRestart:
+			return phaseIll, true
+		case p == phaseGoing && e == eventHang:
+			return phaseGoingIll, true
+		}
+	case eventRestart:
+		if p == phaseRuns || p == phaseRestart {
+			return phaseRestart, true
+		}
+	case eventGoing:
+		if p == phaseRuns {
+			return phaseGoing, true
+		}
+	case eventStopLate:
+		if !p.told() {
+			return phaseOver, false
+		}
+	}
+	return p, false
+}
+
+func (p phase) afterStop() phase {
+	switch p {
+	case phaseRuns, phaseRestart, phaseGoing:
+		return phaseTold
+	case phaseIll, phaseGoingIll:
+		return phaseToldIll
+	case phaseLost, phaseGoingLost:
+		return phaseToldLost
+	}
+	return p
+}
+
+func (p phase) afterLoss() (next phase, reschedule bool) {
+	switch p {
+	case phaseRuns, phaseRestart, phaseIll:
+		return phaseLost, true
+	case phaseGoing, phaseGoingIll:
+		return phaseGoingLost, false
+	case phaseTold, phaseToldIll:
+		return phaseToldLost, false
+	}
+	return p, false
+}
+
+// told reports whether a signal told us to stop.
+func (p phase) told() bool { return p == phaseTold || p == phaseToldIll || p == phaseToldLost }
+
+// lost reports whether a worker was lost.
+func (p phase) lost() bool { return p == phaseLost || p == phaseGoingLost || p == phaseToldLost }
+
+// ill reports whether there is trouble or a hang, and nothing worse.
+func (p phase) ill() bool { return p == phaseIll || p == phaseGoingIll || p == phaseToldIll }
+
+// going reports whether all ranks have been asked because a worker is going down.
+func (p phase) going() bool {
+	return p == phaseGoing || p == phaseGoingIll || p == phaseGoingLost
+}
+
+// ends reports whether the command ends without a second chance.
+func (p phase) ends() bool { return p.told() || p.lost() || p.ill() }
+
 // Budgets for ending a command whose worker is lost: 8 s in all, so that the
 // launcher has ended within 10 s of the loss.
 const (
@@ -20,14 +142,12 @@ type step struct {
 	signal syscall.Signal
 }
 
-// ending is how a command is brought to its end: a pure schedule, at most one
-// at a time, replaced only by a stricter one.
+// ending is how a command is brought to its end: a phase and its schedule.
 type ending struct {
-	told  int       // the first signal that told us to stop
+	phase phase
+	told  int       // the first signal that told us to stop; 0: none
 	at    time.Time // when it came
-	lost  bool      // a worker was lost
-	ill   bool      // there is trouble of which the command has to notice
-	going bool      // a worker is going down, and all ranks have been asked
+	asked bool      // we have signalled the command before any signal told us to stop
 	steps []step
 }
 
@@ -35,34 +155,34 @@ type ending struct {
 // timeout(1) sends its signal to us and then to the whole process group.
 const sameSignal = 200 * time.Millisecond
 
+// enter takes an event, and the steps that follow if it decides the schedule.
+func (e *ending) enter(ev event, steps ...step) (changed bool) {
+	e.phase, changed = e.phase.transition(ev)
+	if changed {
+		e.steps = steps
+	}
+	return changed
+}
+
 // onSignal says what follows from a signal: forward it to the command now, and
 // whether the schedule changed. TERM and INT mean stop; a second one means at
 // once. HUP, QUIT, USR1 and USR2 are the command's own affair.
 func (e *ending) onSignal(sig syscall.Signal, grace time.Duration, now time.Time) (forward, changed bool) {
-	if sig != syscall.SIGTERM && sig != syscall.SIGINT {
+	switch {
+	case sig != syscall.SIGTERM && sig != syscall.SIGINT:
 		return true, false
-	}
-	if e.told != 0 && now.Sub(e.at) < sameSignal {
+	case !e.phase.told():
+		e.told, e.at = int(sig), now
+		return true, e.enter(eventStop, step{grace, syscall.SIGKILL})
+	case now.Sub(e.at) < sameSignal:
 		return false, false
 	}
-	if e.told != 0 {
-		e.steps = []step{{0, syscall.SIGKILL}}
-		return false, true
-	}
-	e.told, e.at = int(sig), now
-	e.steps = []step{{grace, syscall.SIGKILL}}
-	return true, true
+	return false, e.enter(eventStop, step{0, syscall.SIGKILL})
 }
 
 // onLost says whether the loss of a worker changed the schedule.
 func (e *ending) onLost(grace time.Duration) (changed bool) {
-	if e.lost || e.told != 0 || e.going {
-		e.lost = true
-		return false
-	}
-	e.lost = true
-	e.steps = []step{{lostPatience, syscall.SIGTERM}, {min(grace, lostGrace), syscall.SIGKILL}}
-	return true
+	return e.enter(eventLost, step{lostPatience, syscall.SIGTERM}, step{min(grace, lostGrace), syscall.SIGKILL})
 }
 
 // hurriedGrace is for an mpirun that, told to stop, waits for daemons which
@@ -85,13 +205,31 @@ const troublePatience = 10 * time.Second
 
 // onTrouble says whether trouble within the job changed the schedule.
 func (e *ending) onTrouble(patience, grace time.Duration) (changed bool) {
-	if e.ill || e.lost || e.told != 0 || e.going {
+	return e.enter(eventTrouble, step{patience, syscall.SIGTERM}, step{min(grace, lostGrace), syscall.SIGKILL})
+}
+
+// onHang says whether a hang that is to be ended changed the schedule.
+func (e *ending) onHang(grace time.Duration) (changed bool) {
+	return e.enter(eventHang, step{0, syscall.SIGTERM}, step{grace, syscall.SIGKILL})
+}
+
+// onRestart says whether an end that we want, for another attempt, changed the schedule.
+func (e *ending) onRestart(grace time.Duration) (changed bool) {
+	return e.enter(eventRestart, step{0, syscall.SIGTERM}, step{grace, syscall.SIGKILL})
+}
+
+// onGoingDown says whether a worker that is going down changed the schedule. The caller tells
+// the command now. The worker is lost later, which changes nothing then.
+func (e *ending) onGoingDown(grace time.Duration) (changed bool) {
+	if grace <= 0 || !e.enter(eventGoing, step{grace, syscall.SIGKILL}) {
 		return false
 	}
-	e.ill = true
-	e.steps = []step{{patience, syscall.SIGTERM}, {min(grace, lostGrace), syscall.SIGKILL}}
+	e.asked = true
 	return true
 }
+
+// onStopLate takes a signal that comes when the command has ended by itself.
+func (e *ending) onStopLate() { e.enter(eventStopLate) }
 
 // next takes the step that is due.
 func (e *ending) next() (syscall.Signal, bool) {
@@ -100,6 +238,7 @@ func (e *ending) next() (syscall.Signal, bool) {
 	}
 	sig := e.steps[0].signal
 	e.steps = e.steps[1:]
+	e.asked = e.asked || !e.phase.told()
 	return sig, true
 }
 
@@ -109,24 +248,4 @@ func (e *ending) wait() time.Duration {
 		return -1
 	}
 	return e.steps[0].after
-}
-
-// onAnew says whether an end that we want, to begin again, changed the schedule.
-func (e *ending) onAnew(grace time.Duration) (changed bool) {
-	if e.told != 0 || e.lost || e.ill || e.going {
-		return false
-	}
-	e.steps = []step{{0, syscall.SIGTERM}, {grace, syscall.SIGKILL}}
-	return true
-}
-
-// onGoingDown says whether a worker that is going down changed the schedule. The caller tells
-// the command now. The worker is lost later, which changes nothing then.
-func (e *ending) onGoingDown(grace time.Duration) (changed bool) {
-	if e.told != 0 || e.lost || e.ill || e.going || grace <= 0 || len(e.steps) > 0 {
-		return false
-	}
-	e.going = true
-	e.steps = []step{{grace, syscall.SIGKILL}}
-	return true
 }

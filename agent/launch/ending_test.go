@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
 func TestEndingTold(t *testing.T) {
@@ -81,10 +83,10 @@ func TestEndingGoingDown(t *testing.T) {
 	require.Equal(t, 20*time.Second, e.wait())
 	require.False(t, e.onLost(time.Minute))
 	require.False(t, e.onTrouble(time.Second, time.Minute))
-	require.False(t, e.onAnew(time.Minute))
+	require.False(t, e.onRestart(time.Minute))
 	require.False(t, e.onGoingDown(time.Minute), "a second worker changes nothing")
 	require.Equal(t, 20*time.Second, e.wait())
-	require.True(t, e.lost)
+	require.True(t, e.phase.lost())
 
 	_, changed := e.onSignal(syscall.SIGTERM, 10*time.Second, time.Now())
 	require.True(t, changed)
@@ -94,7 +96,7 @@ func TestEndingGoingDown(t *testing.T) {
 		"told":     func(e *ending) { e.onSignal(syscall.SIGTERM, time.Minute, time.Now()) },
 		"lost":     func(e *ending) { e.onLost(time.Minute) },
 		"trouble":  func(e *ending) { e.onTrouble(time.Second, time.Minute) },
-		"anew":     func(e *ending) { e.onAnew(time.Minute) },
+		"anew":     func(e *ending) { e.onRestart(time.Minute) },
 		"too late": func(*ending) {},
 	} {
 		var e ending
@@ -106,5 +108,61 @@ func TestEndingGoingDown(t *testing.T) {
 		before := e.wait()
 		require.False(t, e.onGoingDown(grace), name)
 		require.Equal(t, before, e.wait(), name)
+	}
+}
+
+func TestEndingOnTrouble(t *testing.T) {
+	var e ending
+	require.True(t, e.onTrouble(troublePatience, 10*time.Second))
+	require.False(t, e.onTrouble(troublePatience, 10*time.Second), "once")
+	require.Equal(t, troublePatience, e.wait())
+	require.True(t, e.onLost(10*time.Second), "a lost worker ends it sooner")
+	require.Equal(t, lostPatience, e.wait())
+	e = ending{}
+	_, _ = e.onSignal(15, time.Second, time.Now())
+	require.False(t, e.onTrouble(troublePatience, time.Second), "told to stop already")
+}
+
+func TestHangBeginsTheEnd(t *testing.T) {
+	var e ending
+	require.True(t, e.onHang(5*time.Second))
+	require.False(t, e.onTrouble(time.Second, time.Second), "ranks that end now do so because of us")
+	sig, ok := e.next()
+	require.True(t, ok)
+	require.Equal(t, "SIGTERM", phrase.SignalName(int(sig)))
+	require.Equal(t, 5*time.Second, e.wait())
+	told := ending{phase: phaseTold, told: 15}
+	require.False(t, told.onHang(time.Second))
+}
+
+// TestPhases: what follows on each event, and whether it decides the schedule.
+func TestPhases(t *testing.T) {
+	type move struct {
+		next       phase
+		reschedule bool
+	}
+	for from, row := range map[phase]map[event]move{
+		phaseRuns: {eventStop: {phaseTold, true}, eventLost: {phaseLost, true}, eventTrouble: {phaseIll, true}, eventHang: {phaseIll, true},
+			eventRestart: {phaseRestart, true}, eventGoing: {phaseGoing, true}, eventStopLate: {phaseOver, false}},
+		phaseRestart: {eventStop: {phaseTold, true}, eventLost: {phaseLost, true}, eventTrouble: {phaseIll, true}, eventHang: {phaseIll, true},
+			eventRestart: {phaseRestart, true}, eventStopLate: {phaseOver, false}},
+		phaseIll:       {eventStop: {phaseToldIll, true}, eventLost: {phaseLost, true}, eventStopLate: {phaseOver, false}},
+		phaseLost:      {eventStop: {phaseToldLost, true}, eventStopLate: {phaseOver, false}},
+		phaseGoing:     {eventStop: {phaseTold, true}, eventLost: {phaseGoingLost, false}, eventHang: {phaseGoingIll, true}, eventStopLate: {phaseOver, false}},
+		phaseGoingIll:  {eventStop: {phaseToldIll, true}, eventLost: {phaseGoingLost, false}, eventStopLate: {phaseOver, false}},
+		phaseGoingLost: {eventStop: {phaseToldLost, true}, eventStopLate: {phaseOver, false}},
+		phaseTold:      {eventStop: {phaseTold, true}, eventLost: {phaseToldLost, false}},
+		phaseToldIll:   {eventStop: {phaseToldIll, true}, eventLost: {phaseToldLost, false}},
+		phaseToldLost:  {eventStop: {phaseToldLost, true}},
+		phaseOver:      {},
+	} {
+		for e := eventStop; e <= eventStopLate; e++ {
+			want, known := row[e]
+			if !known {
+				want = move{from, false}
+			}
+			next, reschedule := from.transition(e)
+			require.Equal(t, want, move{next, reschedule}, "event %d in phase %d", e, from)
+		}
 	}
 }

@@ -67,7 +67,7 @@ func (a *attempt) infra() bool {
 func (a *attempt) record(counted bool) retry.Tried {
 	t := retry.Tried{Attempt: a.number, Code: a.verdict.Code, Why: a.verdict.Why, Seconds: a.ran.Seconds(), Port: a.port, Counted: counted}
 	t.Worker, t.Rank = a.origin()
-	if a.verdict.Code != 0 && a.watcher.ending.told == 0 || a.watcher.anew != "" {
+	if a.verdict.Code != 0 && !a.watcher.ending.phase.told() || a.watcher.anew != "" {
 		t.Why = a.end().Why
 	}
 	return t

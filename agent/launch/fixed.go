@@ -97,7 +97,9 @@ func (s fixed) lastLook(ctx context.Context, failed bool) {
 		case <-s.links.Changed:
 			s.onLinks(time.Now())
 		case sig := <-s.signals: // told to stop while it ends anyway
-			s.interrupted = s.interrupted || fleet.ToldWhileWaiting(sig) != nil
+			if fleet.ToldWhileWaiting(sig) != nil {
+				s.ending.onStopLate()
+			}
 			return
 		case <-waiting.Done():
 			for _, u := range s.unsure {
@@ -139,7 +141,7 @@ func (s fixed) outlast(*attempt) {}
 // alive has one round trip to wait.
 func (s fixed) inDoubt(ctx context.Context, failed bool) bool {
 	switch {
-	case s.ending.told != 0:
+	case s.ending.phase.told():
 		return false
 	case len(s.unsure) > 0, s.unexplained(), s.isGoing():
 		return true

@@ -24,7 +24,7 @@ func (s *supervisor) letGo(one *fleet.GoingDown, now time.Time) (changed bool) {
 		return false
 	}
 	s.tally.Preempt(one.Worker)
-	s.goingDown, s.ended = one, true
+	s.goingDown = one
 	s.anew = s.membership().anewWithout(one.Worker)
 	ranks, later := s.cmd.Leave(one.Worker, grace)
 	if s.counted = later; later == nil {
@@ -35,7 +35,7 @@ func (s *supervisor) letGo(one *fleet.GoingDown, now time.Time) (changed bool) {
 
 // why says what has told the command to stop.
 func (s *supervisor) why() string {
-	if s.ending.told == 0 && s.goingDown != nil {
+	if !s.ending.phase.told() && s.goingDown != nil {
 		return fmt.Sprintf("worker %s was told to stop", s.goingDown.Worker)
 	}
 	return phrase.SignalName(s.ending.told)
@@ -43,7 +43,7 @@ func (s *supervisor) why() string {
 
 // graceNow is the time from the first signal to KILL.
 func (s *supervisor) graceNow() time.Duration {
-	if s.ending.told == 0 && s.goingDown != nil {
+	if !s.ending.phase.told() && s.goingDown != nil {
 		return max(0, time.Until(s.goingDown.Until)).Round(time.Second)
 	}
 	return s.cfg.Grace

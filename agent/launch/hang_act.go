@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/hang"
@@ -25,7 +23,7 @@ const aHang = "hang"
 // user wants that: true when it changed how the command is to end.
 func (s *supervisor) onHang(h hang.Finding) (changed bool) {
 	switch {
-	case s.ending.told != 0 || s.ending.lost || s.ending.ill:
+	case s.ending.phase.ends():
 		return false // it ends anyway
 	case h.Over:
 		s.voice.Say("%s goes on: something moves again", s.name)
@@ -128,17 +126,7 @@ func (r *runner) noteHang(a *attempt) {
 		one.Attempt = a.number
 		r.report.Stalls = append(r.report.Stalls, one)
 	}
-	if s.hung != "" && s.ending.told == 0 {
+	if s.hung != "" && !s.ending.phase.told() {
 		a.evidence.Code, a.verdict = names.ExitHung, verdict.Verdict{Code: names.ExitHung, Why: s.hung}
 	}
-}
-
-// onHang says whether a hang that is to be ended changed the schedule.
-func (e *ending) onHang(grace time.Duration) (changed bool) {
-	if e.ill || e.lost || e.told != 0 {
-		return false
-	}
-	e.ill = true
-	e.steps = []step{{0, syscall.SIGTERM}, {grace, syscall.SIGKILL}}
-	return true
 }

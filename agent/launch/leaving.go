@@ -82,11 +82,11 @@ func (s *supervisor) unexplained() bool {
 // startAnew ends the command so that it begins again, and says why in that
 // attempt's announcement. It uses up no restart.
 func (s *supervisor) startAnew(why string) (changed bool) {
-	if s.anew != "" || s.ending.told != 0 {
+	if s.anew != "" || s.ending.phase.told() {
 		return false
 	}
 	s.anew = why
-	return s.ending.onAnew(s.cfg.Grace)
+	return s.ending.onRestart(s.cfg.Grace)
 }
 
 // causeIn is a reason without the pod's name in front, which our sentence says.

@@ -121,7 +121,7 @@ func (s *supervisor) onFinished() {
 }
 
 // ends reports whether the run ends anyway.
-func (s *supervisor) ends() bool { return s.ending.told != 0 || s.ending.lost || s.ending.ill }
+func (s *supervisor) ends() bool { return s.ending.phase.ends() }
 
 // restOf reports whether the mpirun of the rest runs still, and its sessions; nil: it is a group.
 func (s *supervisor) restOf() (runs bool, sessions map[string]bool) {

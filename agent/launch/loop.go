@@ -69,4 +69,6 @@ func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 }
 
 // over reports whether somebody wants the whole run to end.
-func (a *attempt) over() bool { return a.watcher.ending.told != 0 || a.watcher.interrupted }
+func (a *attempt) over() bool {
+	return a.watcher.ending.phase.told() || a.watcher.ending.phase == phaseOver
+}

@@ -63,7 +63,7 @@ func (s *supervisor) cannotHear(now time.Time) string {
 // onProgress says what is new about the rules, and ends the run where a rule wants
 // that: true when it changed how the command is to end.
 func (s *supervisor) onProgress(now time.Time) (changed bool) {
-	if s.ending.told != 0 || s.ending.lost || s.ending.ill {
+	if s.ending.phase.ends() {
 		return false // it ends anyway
 	}
 	for _, v := range s.progress.Look(now) {

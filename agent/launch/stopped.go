@@ -22,7 +22,7 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 	if !ok {
 		return false
 	}
-	first := s.ending.told == 0
+	first := !s.ending.phase.told()
 	forward, changed := s.ending.onSignal(n, s.cfg.Grace, time.Now())
 	ranks := 0
 	if forward {
@@ -45,7 +45,7 @@ func (s *supervisor) onSignal(sig os.Signal) (changed bool) {
 // running.stop does.
 func (s *supervisor) pass(sig syscall.Signal) (ranks int, later <-chan int) {
 	if grace := s.ending.wait(); grace > 0 && (sig == syscall.SIGTERM || sig == syscall.SIGINT) {
-		return s.cmd.Stop(sig, grace, s.ending.lost || s.ending.ill)
+		return s.cmd.Stop(sig, grace, s.ending.phase.lost() || s.ending.phase.ill())
 	}
 	s.cmd.Signal(sig)
 	return 0, nil
@@ -55,7 +55,7 @@ func (s *supervisor) pass(sig syscall.Signal) (ranks int, later <-chan int) {
 func (s *supervisor) sayStopping(ranks int) {
 	s.counted = nil
 	second := "; a second one kills at once"
-	if s.ending.told == 0 {
+	if !s.ending.phase.told() {
 		second = "" // no signal was the first
 	}
 	s.voice.Say("%s: %s%s", s.why(), s.stopping(ranks), second)
@@ -85,7 +85,7 @@ func (s *supervisor) stopping(ranks int) string {
 		whom = reap.Count(ranks, s.whatOf())
 	}
 	text := reap.Stopping(whom, s.graceNow())
-	if s.ending.told != 0 && !s.cfg.Given("grace") && !s.cfg.HasPodGrace() {
+	if s.ending.phase.told() && !s.cfg.Given("grace") && !s.cfg.HasPodGrace() {
 		text += " (the default of --grace)"
 	}
 	return text
@@ -144,7 +144,7 @@ func (r *runner) noteStopped(a *attempt, all []report.StoppedRank) {
 		ended = append(ended, reap.Ended{Name: name, After: time.Duration(all[i].Seconds * float64(time.Second)), Killed: all[i].Killed, Unknown: all[i].Unknown})
 	}
 	r.report.Stopped = append(r.report.Stopped, all...)
-	if s := a.watcher; (s.ending.told != 0 || s.goingDown != nil) && len(ended) > 0 {
+	if s := a.watcher; (s.ending.phase.told() || s.goingDown != nil) && len(ended) > 0 {
 		r.voice.Say("%s", reap.Stopped(ended, a.watcher.whatOf()))
 	}
 }

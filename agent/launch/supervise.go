@@ -60,7 +60,6 @@ func (s *supervisor) watch(ctx context.Context) {
 			rearm(s.onSignal(sig))
 		case <-due.C:
 			if sig, ok := s.ending.next(); ok {
-				s.ended = s.ended || s.ending.told == 0
 				s.pass(sig)
 				rearm(true)
 			}
@@ -186,7 +185,7 @@ func (s *supervisor) known(worker string) bool { return s.tally.IsLost(worker) }
 // aftermath looks for the cause of a failure a moment longer, where a worker
 // may be lost: mpirun is often the first to notice.
 func (s *supervisor) aftermath(ctx context.Context, failed bool) {
-	if (s.strict() || s.script() && s.tally.Launchers() > 0) && s.ending.told == 0 {
+	if (s.strict() || s.script() && s.tally.Launchers() > 0) && !s.ending.phase.told() {
 		s.hearOut(ctx, failed)
 	}
 	s.onLinks(time.Now())

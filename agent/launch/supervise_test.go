@@ -97,7 +97,7 @@ func TestNodeLostBehindAParkedLink(t *testing.T) {
 	require.False(t, s.known("pi-worker-0"), "a parked link proves nothing")
 	awaitLink(t, s, func(l link.State) bool { return !l.Parked })
 	require.Eventually(t, func() bool { s.onPods(s.last, time.Now()); return s.known("pi-worker-0") }, time.Minute, 10*time.Millisecond)
-	require.True(t, s.ending.lost)
+	require.True(t, s.ending.phase.lost())
 	var e verdict.Evidence
 	s.tally.Testify(&e)
 	require.Contains(t, e.Lost[0].Cause, "the kubelet of node n1 does not answer for 1m")
@@ -128,7 +128,9 @@ func TestAftermath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &road{}
 			s := parkedRun(t, r)
-			s.ending.told = tc.told
+			if tc.told != 0 {
+				s.ending.onSignal(syscall.Signal(tc.told), time.Second, time.Now())
+			}
 			awaitLink(t, s, func(l link.State) bool {
 				if l.Parked { // it may have come and gone between two looks
 					s.links.Standings()["pi-worker-0"].Link.Wake()
@@ -188,7 +190,7 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 		s.watch(ctx)
 		require.Equal(t, lostPatience, time.Since(began))
 		require.Equal(t, []syscall.Signal{syscall.SIGTERM}, cmd.told)
-		require.True(t, s.ended)
+		require.True(t, s.ending.asked)
 	})
 }
 

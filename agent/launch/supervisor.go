@@ -78,12 +78,10 @@ type watches struct {
 
 // course is how the command is brought to its end, and why.
 type course struct {
-	ending      ending
-	counted     <-chan int       // gets how many ranks a stop asks, which is then said; nil: nothing is to be said
-	ended       bool             // we signalled the command because a worker was lost, or of trouble
-	interrupted bool             // told to stop when the command had ended by itself
-	anew        string           // why we ended the command ourselves, to begin it again; "": we did not
-	goingDown   *fleet.GoingDown // the worker for which the command was stopped; nil: none
+	ending    ending
+	counted   <-chan int       // gets how many ranks a stop asks, which is then said; nil: nothing is to be said
+	anew      string           // why we ended the command ourselves, to begin it again; "": we did not
+	goingDown *fleet.GoingDown // the worker for which the command was stopped; nil: none
 }
 
 // findings are what is wrong with the command, or was.

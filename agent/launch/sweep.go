@@ -18,7 +18,7 @@ func (r *runner) sweep(working context.Context, a *attempt) error {
 	defer r.tees.Finish()
 	grace := min(r.cfg.Grace, lostGrace)
 	e := a.watcher.ending
-	if e.told == 0 || a.command.Status().Signal == syscall.SIGKILL {
+	if !e.phase.told() || a.command.Status().Signal == syscall.SIGKILL {
 		return a.command.Sweep(working, time.Time{}, grace)
 	}
 	ctx, cancel := context.WithCancel(working)

@@ -42,7 +42,7 @@ func (s *supervisor) onTrouble(now time.Time) (changed bool) {
 	if changed = s.ending.onTrouble(patience, s.cfg.Grace); changed {
 		s.illAt = now
 	}
-	if s.ending.ill && !s.ending.lost && !s.announced && (t.Silent || now.Sub(s.illAt) >= announceAfter) {
+	if s.ending.phase.ill() && !s.announced && (t.Silent || now.Sub(s.illAt) >= announceAfter) {
 		s.announced = true
 		s.voice.Say("%s; %s has %s to end by itself", t.Says(), s.name, phrase.Seconds(patience-now.Sub(s.illAt)))
 	}
