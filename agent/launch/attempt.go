@@ -110,8 +110,10 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 
 // observer is a supervisor of workers alone.
 func (r *runner) observer(workers []rendezvous.Worker) *supervisor {
-	return &supervisor{cfg: r.cfg, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers, last: r.shot, pods: r.fleet.Pods(),
+	s := &supervisor{cfg: r.cfg, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers, last: r.shot, pods: r.fleet.Pods(),
 		trouble: func(sentence string) { r.place.Trouble(r.voice, sentence, time.Time{}) }}
+	s.members = fixed{s}
+	return s
 }
 
 // runCommand runs the command in the launcher and judges its end.
@@ -165,7 +167,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	r.tally.Testify(&e)
 	r.tees.Drain(r.voice)
 	e.Words, e.Own = wordsOf(a.words.Ends(), a.plan.Hosts), a.plan.Own != nil
-	s.membership().pardon(&e)
+	s.members.pardon(&e)
 	if e.Rule == verdict.ExitScript {
 		e = e.Latest()
 	}

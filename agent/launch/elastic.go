@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
 )
 
@@ -47,9 +48,39 @@ type roster struct {
 	late   string          // there were too few for too long: the sentence that says so
 }
 
+// elastic is the membership of a run with --min-workers.
+type elastic struct {
+	*supervisor
+	roster *roster
+}
+
+// lostLinks implements membership.
+func (s elastic) lostLinks(now time.Time) (changed bool) { return s.review(now) }
+
+// lostPods implements membership.
+func (s elastic) lostPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
+	s.roster.hear(shot)
+	return s.review(now)
+}
+
+// settleLinks implements membership: losses does that.
+func (s elastic) settleLinks(time.Time) {}
+
+// incomplete implements membership: the others go on.
+func (s elastic) incomplete() bool { return false }
+
+// needed implements membership.
+func (s elastic) needed() bool { return s.roster.needed }
+
+// spares implements membership.
+func (s elastic) spares() bool { return !s.roster.needed }
+
+// anewWithout implements membership.
+func (s elastic) anewWithout(worker string) string { return "worker " + worker + " left" }
+
 // review looks at who is there, and does what follows: true when that changed how
 // the command is to end.
-func (s *supervisor) review(now time.Time) (changed bool) {
+func (s elastic) review(now time.Time) (changed bool) {
 	r := s.roster
 	losses := s.losses(now)
 	ready := slices.DeleteFunc(r.ready(), func(w rendezvous.Worker) bool { return r.absent.own[w.Name] >= mostOwn })
@@ -75,7 +106,7 @@ func (s *supervisor) review(now time.Time) (changed bool) {
 
 // losses are the members that are gone, or about to go, by their pods, their nodes
 // and their links.
-func (s *supervisor) losses(now time.Time) []rendezvous.Loss {
+func (s elastic) losses(now time.Time) []rendezvous.Loss {
 	var list []rendezvous.Loss
 	standings := s.links.Standings()
 	gone := map[string]bool{}
@@ -112,7 +143,7 @@ func (s *supervisor) losses(now time.Time) []rendezvous.Loss {
 
 // dismiss takes a worker's link down for good. One that ended by itself may be the
 // program's fault, and is lost as in any run to a command that needs it.
-func (s *supervisor) dismiss(loss rendezvous.Loss, now time.Time) (changed bool) {
+func (s elastic) dismiss(loss rendezvous.Loss, now time.Time) (changed bool) {
 	name := loss.Worker.Name
 	delete(s.unsure, name)
 	s.roster.left[name] = true
@@ -143,7 +174,7 @@ func taken(r rendezvous.Reason) bool {
 }
 
 // tell says each change in a line.
-func (s *supervisor) tell(c rendezvous.Change) {
+func (s elastic) tell(c rendezvous.Change) {
 	m := s.roster.members
 	there := fmt.Sprintf("%s, %d to %d wanted", phrase.Count(len(m.Present()), "worker"), m.Least, m.Most)
 	for _, loss := range c.Gone {
@@ -162,7 +193,7 @@ func (s *supervisor) tell(c rendezvous.Change) {
 
 // tooFew waits for others when there are fewer workers than will do, and ends the
 // command when none have come for --timeout.
-func (s *supervisor) tooFew(now time.Time) (changed bool) {
+func (s elastic) tooFew(now time.Time) (changed bool) {
 	r := s.roster
 	switch short := r.members.Short(); {
 	case short == 0:
@@ -233,4 +264,27 @@ func (s elastic) lastLook(ctx context.Context, failed bool) {
 			return
 		}
 	}
+}
+
+// departing are the workers of an elastic attempt that are leaving.
+func (s elastic) departing() map[string]bool {
+	going := map[string]bool{}
+	for _, w := range s.roster.members.All() {
+		going[w.Name] = !slices.ContainsFunc(s.roster.members.Present(), func(p rendezvous.Worker) bool { return fleet.Same(p, w) })
+	}
+	return going
+}
+
+// overrule implements membership: the attempt had too few workers for too long, or one
+// ended by itself.
+func (s elastic) overrule(stopped bool, lost []verdict.Lost) (v verdict.Verdict, overruled bool) {
+	switch {
+	case s.ending.phase.told():
+	case s.roster.late != "":
+		s.ending.onStopLate()
+		return verdict.Verdict{Code: names.ExitDeadline, Why: s.roster.late}, true
+	case s.roster.fault && stopped && len(lost) > 0:
+		return verdict.Verdict{Code: names.ExitHopeless, Why: "worker " + lost[0].Worker + " lost: " + lost[0].Cause}, true
+	}
+	return v, false
 }

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/plan"
-	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -22,17 +20,18 @@ func (r *runner) enroll(working context.Context, a *attempt) {
 	}
 	a.made.Store = a.workers[0].Name
 	one := &roster{left: map[string]bool{}, hear: r.fleet.Hear, members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, absent: &r.absent,
-		needed: len(a.plan.Processes) > 0 || names.IsMPIRun(r.cfg.Command[0]), takes: a.plan.Elastic, changed: func(c rendezvous.Change) string { return r.adapt(a, c) }}
+		needed: len(a.plan.Processes) > 0 || names.IsMPIRun(r.cfg.Command[0]), takes: a.plan.Elastic}
+	one.changed = func(c rendezvous.Change) string { return r.adapt(a, one, c) }
 	one.members.Look(a.workers, nil)
 	one.ready = func() []rendezvous.Worker { return r.fleet.Ready(working) }
-	a.watcher.roster = one
+	a.watcher.members = elastic{a.watcher, one}
 }
 
 // adapt has everybody told of a change of the workers. It says why the attempt has
 // to begin anew, where it does not get over the change by itself.
-func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
-	present := a.watcher.roster.members.Present()
-	a.workers = a.watcher.roster.members.All()
+func (r *runner) adapt(a *attempt, who *roster, c rendezvous.Change) (anew string) {
+	present := who.members.Present()
+	a.workers = who.members.All()
 	r.report.TookPart(present)
 	planned, err := r.rewrite(a, present)
 	if err != nil {
@@ -43,7 +42,7 @@ func (r *runner) adapt(a *attempt, c rendezvous.Change) (anew string) {
 		r.tally.Back(w.Name)
 	}
 	a.progress.Again()
-	switch who := a.watcher.roster; {
+	switch {
 	case who.fault, !who.needed:
 		return ""
 	case !who.takes, len(c.Gone)+len(c.Leaving) > 0:
@@ -113,26 +112,3 @@ func (r *runner) enlist(a *attempt, w rendezvous.Worker) error {
 // endedAnew: we ended the attempt because its workers have changed; what its command
 // said to that, be it 0, does not count.
 func (a *attempt) endedAnew() bool { return a.watcher.anew != "" && a.watcher.ending.asked }
-
-// departing are the workers of an elastic attempt that are leaving.
-func (s elastic) departing() map[string]bool {
-	going := map[string]bool{}
-	for _, w := range s.roster.members.All() {
-		going[w.Name] = !slices.ContainsFunc(s.roster.members.Present(), func(p rendezvous.Worker) bool { return fleet.Same(p, w) })
-	}
-	return going
-}
-
-// outlast puts the verdict on an attempt that we ended: it had too few workers for
-// too long, or one ended by itself.
-func (s elastic) outlast(a *attempt) {
-	switch {
-	case s.ending.phase.told():
-	case s.roster.late != "":
-		a.verdict, a.said = verdict.Verdict{Code: names.ExitDeadline, Why: s.roster.late}, false
-		s.ending.onStopLate()
-	case s.roster.fault && a.result.Cause == nil && a.result.Stopped && len(a.evidence.Lost) > 0:
-		lost := a.evidence.Lost[0]
-		a.verdict, a.said = verdict.Verdict{Code: names.ExitHopeless, Why: "worker " + lost.Worker + " lost: " + lost.Cause}, false
-	}
-}

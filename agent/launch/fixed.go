@@ -134,8 +134,8 @@ func (s fixed) pardon(*verdict.Evidence) {}
 // departing implements membership.
 func (s fixed) departing() map[string]bool { return map[string]bool{} }
 
-// outlast implements membership.
-func (s fixed) outlast(*attempt) {}
+// overrule implements membership.
+func (s fixed) overrule(bool, []verdict.Lost) (v verdict.Verdict, overruled bool) { return v, false }
 
 // inDoubt reports whether the verdict may still change. A job that failed with all its workers
 // alive has one round trip to wait.

@@ -20,12 +20,12 @@ func (s *supervisor) onGoingDown(now time.Time) (changed bool) {
 // letGo is onGoingDown for that worker.
 func (s *supervisor) letGo(one *fleet.GoingDown, now time.Time) (changed bool) {
 	grace := one.Until.Sub(now)
-	if s.membership().spares() || !s.ending.onGoingDown(grace) {
+	if s.members.spares() || !s.ending.onGoingDown(grace) {
 		return false
 	}
 	s.tally.Preempt(one.Worker)
 	s.goingDown = one
-	s.anew = s.membership().anewWithout(one.Worker)
+	s.anew = s.members.anewWithout(one.Worker)
 	ranks, later := s.cmd.Leave(one.Worker, grace)
 	if s.counted = later; later == nil {
 		s.sayStopping(ranks)

@@ -58,7 +58,9 @@ func (r *runner) endEarly(number int, err error) error {
 // on record.
 func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	d := retry.Decision{Counted: true}
-	a.watcher.membership().outlast(a)
+	if v, overruled := a.watcher.members.overrule(a.result.Cause == nil && a.result.Stopped, a.evidence.Lost); overruled {
+		a.verdict, a.said = v, false
+	}
 	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.links.Superseded() && r.lostOutput.Err() == nil {
 		d = r.account.Decide(a.end())
 	}

@@ -33,41 +33,7 @@ type membership interface {
 	pardon(e *verdict.Evidence)
 	// departing are the workers that are leaving.
 	departing() map[string]bool
-	// outlast puts the verdict on an attempt that we ended because of its workers.
-	outlast(a *attempt)
+	// overrule returns the verdict on an attempt that we ended because of its workers. stopped:
+	// its processes have ended because of that alone. lost are its workers that are.
+	overrule(stopped bool, lost []verdict.Lost) (v verdict.Verdict, overruled bool)
 }
-
-// membership returns that of the attempt.
-func (s *supervisor) membership() membership {
-	if s.roster != nil {
-		return elastic{s}
-	}
-	return fixed{s}
-}
-
-// elastic is the membership of a run with --min-workers; see roster.
-type elastic struct{ *supervisor }
-
-// lostLinks implements membership.
-func (s elastic) lostLinks(now time.Time) (changed bool) { return s.review(now) }
-
-// lostPods implements membership.
-func (s elastic) lostPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
-	s.roster.hear(shot)
-	return s.review(now)
-}
-
-// settleLinks implements membership: losses does that.
-func (s elastic) settleLinks(time.Time) {}
-
-// incomplete implements membership: the others go on.
-func (s elastic) incomplete() bool { return false }
-
-// needed implements membership.
-func (s elastic) needed() bool { return s.roster.needed }
-
-// spares implements membership.
-func (s elastic) spares() bool { return !s.roster.needed }
-
-// anewWithout implements membership.
-func (s elastic) anewWithout(worker string) string { return "worker " + worker + " left" }

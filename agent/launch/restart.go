@@ -42,7 +42,7 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 	if err := r.sweep(working, a); err != nil {
 		return nil, failure.New(names.ExitBug, "nothing is begun again beside what is left of an attempt", "restart: %w", err)
 	}
-	if err := r.clearBut(ctx, working, a.workers, a.watcher.membership().departing()); err != nil {
+	if err := r.clearBut(ctx, working, a.workers, a.watcher.members.departing()); err != nil {
 		return nil, err
 	}
 	r.hearTheLast(ctx)

@@ -49,7 +49,7 @@ func (s *supervisor) watch(ctx context.Context) {
 	defer tick.Stop()
 	pace := wait.NewPace(s.links.Changed)
 	defer pace.Stop()
-	rearm(s.membership().incomplete() && s.ending.onLost(s.cfg.Grace))
+	rearm(s.members.incomplete() && s.ending.onLost(s.cfg.Grace))
 	for {
 		select {
 		case <-s.cmd.Done():
@@ -108,13 +108,13 @@ func (s *supervisor) onTick(now time.Time) (changed bool) {
 }
 
 // onLinks looks for links that are lost for good.
-func (s *supervisor) onLinks(now time.Time) (changed bool) { return s.membership().lostLinks(now) }
+func (s *supervisor) onLinks(now time.Time) (changed bool) { return s.members.lostLinks(now) }
 
 // onPods looks for pods that are gone, and for nodes that are.
 func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
 	s.last = shot
 	s.noteLeaving()
-	return s.membership().lostPods(shot, now)
+	return s.members.lostPods(shot, now)
 }
 
 // wake asks a parked link, once each time that it is parked, whether a worker
@@ -167,7 +167,7 @@ func nodeLost(s link.State, loss rendezvous.Loss, woken bool, limit time.Duratio
 
 // settle names the cause that the link gave where the pod's status has not said
 // more in time.
-func (s *supervisor) settle(now time.Time) { s.membership().settleLinks(now) }
+func (s *supervisor) settle(now time.Time) { s.members.settleLinks(now) }
 
 // lose puts a lost worker on record and says so; true when that changed how the
 // command is to end.
@@ -189,5 +189,5 @@ func (s *supervisor) aftermath(ctx context.Context, failed bool) {
 		s.hearOut(ctx, failed)
 	}
 	s.onLinks(time.Now())
-	s.membership().lastLook(ctx, failed)
+	s.members.lastLook(ctx, failed)
 }

@@ -29,6 +29,12 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
+// over is s with the same workers all the time.
+func over(s *supervisor) *supervisor {
+	s.members = fixed{s}
+	return s
+}
+
 // road leads to a worker unless its node is lost.
 type road struct {
 	local.Dialer
@@ -66,8 +72,8 @@ func parkedRun(t *testing.T, r *road) *supervisor {
 	require.NoError(t, err)
 	_, err = daemon.Wait(ctx)
 	require.NoError(t, err)
-	s := &supervisor{cfg: config.Config{Limits: config.Limits{NodeLostAfter: 100 * time.Millisecond, Grace: time.Second}}, links: all, tally: counts,
-		voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{worker}}
+	s := over(&supervisor{cfg: config.Config{Limits: config.Limits{NodeLostAfter: 100 * time.Millisecond, Grace: time.Second}}, links: all, tally: counts,
+		voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{worker}})
 	s.begin()
 	awaitLink(t, s, func(l link.State) bool { return l.Parked })
 	return s
@@ -182,7 +188,7 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 		counts := tally.New()
 		all := fleet.NewLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), counts)
 		cmd := &stubborn{ended: make(chan struct{})}
-		s := &supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, subject: subject{cmd: cmd, name: "mpirun"}, links: all, tally: counts, voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{{Name: "pi-worker-0"}, {Name: "pi-worker-1"}}}
+		s := over(&supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, subject: subject{cmd: cmd, name: "mpirun"}, links: all, tally: counts, voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{{Name: "pi-worker-0"}, {Name: "pi-worker-1"}}})
 		counts.Lose(verdict.Lost{Worker: "pi-worker-1", Cause: "gone"})
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

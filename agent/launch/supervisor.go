@@ -44,7 +44,7 @@ type supervisor struct {
 	last    rendezvous.Snapshot
 	trouble func(sentence string)
 	leaving atomic.Bool // the pod of a worker is being taken away
-	roster  *roster     // nil: the run is not elastic
+	members membership  // who takes part
 
 	subject
 	watches

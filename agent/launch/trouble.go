@@ -16,7 +16,7 @@ func (s *supervisor) strict() bool { return s.follows(verdict.ExitStrict) }
 func (s *supervisor) script() bool { return s.follows(verdict.ExitScript) }
 
 func (s *supervisor) follows(rule verdict.ExitRule) bool {
-	return !s.group && s.cfg.Rule() == rule && s.membership().needed()
+	return !s.group && s.cfg.Rule() == rule && s.members.needed()
 }
 
 // silentPatience is for what mpirun does not notice: it had its time before.
