@@ -3,10 +3,14 @@
 package launch
 
 import (
+	"fmt"
+
 	"github.com/musterhq/muster/agent/framework"
 	"github.com/musterhq/muster/agent/launch/command"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/rendezvous"
 )
 
 // advice is the hint that follows a failed command: one, the likeliest.
@@ -59,4 +63,20 @@ func (r *runner) watchAlone(argv []string, c *command.Command) *command.Alone {
 	}
 	return c.WatchAlone(framework.Initialises(r.cfg.Command, framework.Scripts(r.cfg.Chdir)), r.namedByScript(),
 		func(sentence string) { r.voice.Warn("%s", sentence) })
+}
+
+// lacksRshAgent warns of a worker on which Open MPI's daemons would not find the
+// launcher's agent, where nobody knows whether there will be any.
+func (r *runner) lacksRshAgent(a *attempt) {
+	if len(a.plan.Processes) > 0 || r.cfg.StartsDaemons() != config.MaybeMPIRun {
+		return
+	}
+	for _, w := range a.workers {
+		if a.made.Welcomes[w.Name].RshAgentError != "" && a.number == 0 {
+			reason := rendezvous.LinkRshAgentMissing(w.Name, r.agent)
+			r.voice.Warn("%s", fmt.Sprintf("%s if the command starts Open MPI's", reason.Sentence))
+			r.voice.Hint(reason.Hint)
+			return
+		}
+	}
 }

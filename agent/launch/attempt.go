@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/stall"
+	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/names"
@@ -34,7 +35,7 @@ type attempt struct {
 	plan     plan.Plan
 	made     plan.Situation   // what the plan was made of
 	command  *command.Command // nil: a group, or the plan could not be carried out
-	watcher  *supervisor
+	watcher  *supervise.Supervisor
 	hang     *hang.Watch    // nil: nobody looks for hangs
 	progress *stall.Watch   // nil: there are no rules for output lines
 	words    *console.Words // nil: nobody listens to the command's words
@@ -95,10 +96,10 @@ func (r *runner) warn(sentences []string) {
 
 // supervise watches over the attempt's job, and begins the rehearsed faults with
 // the first one.
-func (r *runner) supervise(working context.Context, a *attempt, name string, job running) *supervisor {
+func (r *runner) supervise(working context.Context, a *attempt, name string, job supervise.Running) *supervise.Supervisor {
 	a.began = time.Now()
 	s := r.observer(a.workers)
-	s.cmd, s.name, s.hang, s.progress = job, name, a.hang, a.progress
+	s.Command, s.Name, s.Hang, s.Progress = job, name, a.hang, a.progress
 	a.watcher = s
 	r.enroll(working, a)
 	if r.begun.IsZero() {
@@ -109,11 +110,9 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 }
 
 // observer is a supervisor of workers alone.
-func (r *runner) observer(workers []rendezvous.Worker) *supervisor {
-	s := &supervisor{cfg: r.cfg, links: r.links, tally: r.tally, voice: r.voice, signals: r.signals, started: workers, last: r.shot, pods: r.fleet.Pods(),
-		trouble: func(sentence string) { r.place.Trouble(r.voice, sentence, time.Time{}) }}
-	s.members = fixed{s}
-	return s
+func (r *runner) observer(workers []rendezvous.Worker) *supervise.Supervisor {
+	return supervise.New(supervise.Config{Settings: r.cfg, Links: r.links, Tally: r.tally, Voice: r.voice, Signals: r.signals, Workers: workers, Pods: r.fleet.Pods(), Seen: r.shot,
+		Trouble: func(sentence string) { r.place.Trouble(r.voice, sentence, time.Time{}) }})
 }
 
 // runCommand runs the command in the launcher and judges its end.
@@ -145,29 +144,30 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	}
 	a.hang.Over(a.command.Scene)
 	s := r.supervise(working, a, a.command.Name(), a.command)
-	s.alone = r.watchAlone(argv, a.command)
-	s.rest = newLeftover(r.cfg.ExitWithin)
-	r.tally.HearDone(s.rest.noteDone)
+	s.Alone = r.watchAlone(argv, a.command)
+	s.Rest = supervise.NewLeftover(r.cfg.ExitWithin)
+	r.tally.HearDone(s.Rest.NoteDone)
 	defer r.tally.HearDone(nil)
-	s.bystand = r.bystanders(a)
+	s.Bystanders = supervise.NewBystanders(r.cfg, r.wg.Go, r.links.Askers, a.hang, r.tally)
 	defer r.tally.HearFailed(nil)
-	if r.cfg.ExitWithin > 0 && !s.reporting() {
+	if r.cfg.ExitWithin > 0 && !s.Reporting() {
 		r.voice.Warn("--exit-within=%s: when ranks end cannot be told: a worker's agent does not report it", phrase.Brief(r.cfg.ExitWithin))
 	}
-	s.watch(ctx)
+	workers := len(a.workers) // an elastic run may have others in the end
+	s.Watch(ctx)
 	r.noteStopped(a, a.command.Stopped())
 	status := a.command.Status()
 	r.tally.CommandEnded()
-	s.aftermath(ctx, status.Code != 0)
-	s.notePreempted()
-	r.tally.Conclude(status.Code != 0 && s.reporting())
-	r.hurry, r.silent, r.shot = s.ending.phase.told(), s.silent(), s.last
-	e := verdict.Evidence{Command: verdict.Command{Name: s.name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Inquiry: config.IsInquiry(r.cfg.Command), Remote: r.cfg.IsRemote()}, Told: s.ending.told, Ended: s.ending.asked, Workers: len(s.started)}
-	s.alone.Testify(&e)
+	s.Aftermath(ctx, status.Code != 0)
+	s.NotePreempted()
+	r.tally.Conclude(status.Code != 0 && s.Reporting())
+	r.hurry, r.silent, r.shot = s.Told() != 0, s.Silent(), s.Seen()
+	e := verdict.Evidence{Command: verdict.Command{Name: s.Name, Rule: r.cfg.Rule(), Code: status.Code, Signal: int(status.Signal), Inquiry: config.IsInquiry(r.cfg.Command), Remote: r.cfg.IsRemote()}, Told: s.Told(), Ended: s.Asked(), Workers: workers}
+	s.Alone.Testify(&e)
 	r.tally.Testify(&e)
 	r.tees.Drain(r.voice)
 	e.Words, e.Own = wordsOf(a.words.Ends(), a.plan.Hosts), a.plan.Own != nil
-	s.members.pardon(&e)
+	s.Pardon(&e)
 	if e.Rule == verdict.ExitScript {
 		e = e.Latest()
 	}
@@ -264,4 +264,12 @@ func (r *runner) serve(working context.Context, planned plan.Plan, label func(se
 			r.voice.Warn("serve rsh agents: %v", err)
 		}
 	})
+}
+
+// watchHang returns the watch over an attempt. With --hang-after=0 the watch only passes
+// output on, and looks for no hang.
+func (r *runner) watchHang() *hang.Watch {
+	w := hang.NewWatch(r.cfg.HangAfter, r.links.Askers)
+	w.Wary, w.Unstacked = !r.cfg.Given("hang-after"), r.cfg.Stacks == config.StacksNever
+	return w
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/group/output"
 	"github.com/musterhq/muster/agent/launch/command"
+	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
@@ -30,8 +31,10 @@ import (
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/stall"
+	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/shortage"
@@ -52,13 +55,13 @@ func (c *crew) Done() <-chan struct{} { return c.ended }
 
 func (c *crew) Signal(sig syscall.Signal) { c.group.Signal(sig) }
 
-// Stop implements running. The group has a grace of its own.
+// Stop implements supervise.Running. The group has a grace of its own.
 func (c *crew) Stop(sig syscall.Signal, _ time.Duration, _ bool) (number int, later <-chan int) {
 	c.group.Signal(sig)
 	return int(c.live.Load()), nil
 }
 
-// Leave implements running. The worker holds what serves others, as it has heard of the launcher.
+// Leave implements supervise.Running. The worker holds what serves others, as it has heard of the launcher.
 func (c *crew) Leave(worker string, grace time.Duration) (number int, later <-chan int) {
 	c.leaves.Store(true)
 	c.lead(worker, grace)
@@ -111,13 +114,13 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		r.wg.Go(func() { command.AskWorker(working, r.links, worker, grace) })
 	}
 	var stopped []report.StoppedRank
-	var s *supervisor // before the group runs
+	var s *supervise.Supervisor // before the group runs
 	look := hang.NewWitness(r.wg.Go, r.links.Askers, a.hang)
 	c.group = group.New(group.Config{
-		Members: members, Any: planned.Any, Grace: r.cfg.Grace, Linger: r.cfg.ShortGrace(), FailGrace: min(r.cfg.Grace, lostGrace), Patience: r.cfg.AnswerTime(),
+		Members: members, Any: planned.Any, Grace: r.cfg.Grace, Linger: r.cfg.ShortGrace(), FailGrace: min(r.cfg.Grace, supervise.LostGrace), Patience: r.cfg.AnswerTime(),
 		Last: plan.Store(planned), Ask: func(worker string, grace time.Duration) { c.lead(worker, grace) },
 		Release: func() { out.Close(); complaints.Close() },
-		Calm:    func() bool { return a.watcher.leaving.Load() },
+		Calm:    func() bool { return a.watcher.Leaving() },
 		OnWait: func(label, address string, soFar time.Duration) {
 			r.voice.Say("%s waits for somebody to listen on %s, for %s so far", label, address, phrase.Seconds(soFar))
 		},
@@ -134,7 +137,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			stopped = append(stopped, stoppedOf(e, c.group)...)
 			if e.Member < len(planned.Processes) {
 				a.progress.Ended(planned.Processes[e.Member].Rank)
-				s.rest.note(c.group.Label(e.Member), planned.Processes[e.Member].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !planned.Any)
+				s.Rest.Note(c.group.Label(e.Member), planned.Processes[e.Member].Rank >= 0 && e.Exit.Code == 0 && e.Err == nil && e.Exit.Failed == nil, failed && !planned.Any)
 			}
 			if e.Exit.OOM > 0 {
 				r.tally.Starve(c.group.Worker(e.Member))
@@ -142,23 +145,23 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 			if e.Exit.Reason == wire.ReasonPreempted {
 				r.tally.Preempt(c.group.Worker(e.Member))
 			}
-			if failed && planned.Any && !c.leaves.Load() && !(planned.Elastic && fleet.CauseOfLost(e.Err)) { // see roster
+			if failed && planned.Any && !c.leaves.Load() && !(planned.Elastic && fleet.CauseOfLost(e.Err)) { // see supervise.Roster
 				r.voice.Say("%s on %s ended badly; the job goes on without it", c.group.Label(e.Member), c.group.Worker(e.Member))
 			}
 		},
 	})
 	a.group, a.live = c.group, &c.live
 	s = r.supervise(working, a, filepath.Base(r.cfg.Command[0]), c)
-	s.starter = plan.Starter(planned.Processes)
-	s.group, s.spares, s.what, s.rest = true, planned.Any, whatOf(members), newLeftover(r.cfg.ExitWithin)
+	s.Starter = plan.Starter(planned.Processes)
+	s.Group, s.Spares, s.What, s.Rest = true, planned.Any, whatOf(members), supervise.NewLeftover(r.cfg.ExitWithin)
 	r.wg.Go(func() {
 		defer close(c.ended)
 		c.result = c.group.Run(ctx)
 	})
-	s.watch(ctx)
+	s.Watch(ctx)
 	r.noteStopped(a, stopped)
-	s.aftermath(ctx, c.result.Code != 0)
-	s.notePreempted()
+	s.Aftermath(ctx, c.result.Code != 0)
+	s.NotePreempted()
 	for _, left := range c.result.Left {
 		r.voice.Warn("%s was given up: its end was not told in time, or nobody reads what it has written", left)
 	}
@@ -169,13 +172,12 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 // lostBefore judges an attempt whose worker was lost before anything was started.
 func (r *runner) lostBefore(ctx context.Context, a *attempt, err error) error {
 	s := r.observer(a.workers)
-	s.group = true
-	s.begin()
+	s.Group = true
 	a.watcher = s
-	s.aftermath(ctx, true)
-	s.notePreempted()
+	s.Aftermath(ctx, true)
+	s.NotePreempted()
 	r.tally.Testify(&a.evidence)
-	r.hurry, r.silent, r.shot = s.ending.phase.told(), s.silent(), s.last
+	r.hurry, r.silent, r.shot = s.Told() != 0, s.Silent(), s.Seen()
 	a.verdict = verdict.Verdict{Code: names.ExitHopeless, Why: err.Error()}
 	return nil
 }
@@ -286,17 +288,17 @@ func stoppingRest(others, all int) string {
 // judgeCrew judges the end of a group.
 func (r *runner) judgeCrew(a *attempt, result group.Result) {
 	s := a.watcher
-	r.hurry, r.silent, r.shot = s.ending.phase.told(), s.silent(), s.last
+	r.hurry, r.silent, r.shot = s.Told() != 0, s.Silent(), s.Seen()
 	r.tally.Testify(&a.evidence)
-	a.result, a.verdict = result, verdict.JudgeGroup(s.ending.told, groupEnd(result), lostOf(a.evidence.Lost, a.plan))
-	if v, cut := r.cutShort(a.verdict, s.ending.told, len(lostOf(a.evidence.Lost, a.plan))); cut {
+	a.result, a.verdict = result, verdict.JudgeGroup(s.Told(), groupEnd(result), lostOf(a.evidence.Lost, a.plan))
+	if v, cut := r.cutShort(a.verdict, s.Told(), len(lostOf(a.evidence.Lost, a.plan))); cut {
 		a.verdict, a.said = v, true
 		return
 	}
 	r.noteHang(a)
-	a.said = s.goingDown == nil && result.Cause != nil && !fleet.CauseOfLost(result.Cause.Err) && a.verdict.Code == result.Code
-	if c := result.Cause; (a.said || s.goingDown != nil) && c != nil && c.Exit.Reason == wire.ReasonPreempted {
-		if by := s.goneBy(c.Worker); by != "" {
+	a.said = !s.GoesDown() && result.Cause != nil && !fleet.CauseOfLost(result.Cause.Err) && a.verdict.Code == result.Code
+	if c := result.Cause; (a.said || s.GoesDown()) && c != nil && c.Exit.Reason == wire.ReasonPreempted {
+		if by := s.GoneBy(c.Worker); by != "" {
 			a.verdict.Why, a.said = a.verdict.Why+": "+by, false
 		}
 	}
@@ -305,4 +307,68 @@ func (r *runner) judgeCrew(a *attempt, result group.Result) {
 // lostOf are the lost workers on which processes of the plan ran.
 func lostOf(all []verdict.Lost, planned plan.Plan) []verdict.Lost {
 	return slices.DeleteFunc(slices.Clone(all), func(l verdict.Lost) bool { return !planned.Uses(l.Worker) })
+}
+
+// whatOf is what sentences call the members: ranks if they are numbered so.
+func whatOf(members []group.Member) string {
+	for _, m := range members {
+		if !strings.HasPrefix(m.Label, "rank ") {
+			return "process"
+		}
+	}
+	return "rank"
+}
+
+// stoppedOf are the ranks of a member that was asked to end, or whose worker was: the member
+// itself, or the ranks that a launcher such as torchrun has started.
+func stoppedOf(e group.End, g *group.Group) (all []report.StoppedRank) {
+	preempted := e.Exit.Reason == wire.ReasonPreempted
+	if e.Err != nil || e.Asked.IsZero() && !preempted {
+		return nil
+	}
+	label, worker := g.Label(e.Member), g.Worker(e.Member)
+	lives := false
+	for _, r := range e.Exit.Asked {
+		if r.Rank != "" {
+			lives = lives || r.Lives
+			all = append(all, report.StoppedRank{Rank: "rank " + r.Rank, Worker: worker, Seconds: float64(r.AfterMillis) / 1000, Killed: r.Killed})
+		}
+	}
+	if len(all) > 1 || len(all) == 1 && (all[0].Rank != label || e.Asked.IsZero()) {
+		return all
+	}
+	s := report.StoppedRank{Rank: label, Worker: worker, Killed: e.Exit.Signal == int(syscall.SIGKILL) && e.Exit.OOM == 0}
+	if !e.Asked.IsZero() {
+		s.Seconds = max(0, e.At.Sub(e.Asked).Seconds())
+	}
+	if len(all) == 1 && !all[0].Killed && !lives && !s.Killed {
+		s.Seconds = min(s.Seconds, all[0].Seconds) // its launcher may have been held
+	}
+	return []report.StoppedRank{s}
+}
+
+// witness is what the group has called at its first failure; nil: nobody looks.
+func (r *runner) witness(w *hang.Witness) func(context.Context) <-chan struct{} {
+	if r.cfg.Stacks == config.StacksNever {
+		return nil
+	}
+	return w.Begin
+}
+
+// tellBlame says who the failed process, or one that failed with it, has waited for, where its stacks tell.
+func (r *runner) tellBlame(attempt int, f group.Failure, w *hang.Witness) {
+	var sentence string
+	var lines []string
+	for _, one := range append([]group.Failure{f}, f.Beside...) {
+		if sentence, lines = w.Judge(stacks.Failure{Sentence: one.Sentence(), Tail: one.Tail}); sentence != "" {
+			break
+		}
+	}
+	if sentence == "" {
+		return
+	}
+	r.report.Blames = append(r.report.Blames, report.Blame{Attempt: attempt, When: "failure", Sentence: sentence})
+	for _, line := range lines {
+		r.voice.Warn("%s", line)
+	}
 }

@@ -8,31 +8,25 @@
 //	                when they could not be
 //	files           the private directory, the broker's socket, hostfiles and links; what
 //	                a plan depends on of the machine that we are on
-//	fleet           the workers of a cluster or of this machine, and a link to each; pool.go
-//	                is what a run needs of them
+//	run.go          the run: its fleet, its loop, and its teardown
+//	fleet           the workers of a cluster or of this machine, and a link to each
 //	loop.go         attempts, one after the other: ends.go says how one ended,
-//	                agent/retry whether there is another; restart.go prepares it,
-//	                leaving.go
-//	membership.go   who takes part in an attempt: fixed.go has the same workers all the
-//	                time, elastic.go those that come and go; elastic_run.go what
-//	                follows from a change, elastic_again.go for the next attempt
-//	attempt.go      one attempt: plan, run, judge
+//	                agent/retry whether there is another; restart.go prepares it
+//	attempt.go      one attempt: plan, run, judge; elastic_run.go has everybody told of
+//	                workers that come and go
 //	plan            hosts, environment and processes of an attempt
 //	serve.go        serve `agent rsh`, and note how its sessions end
 //	tally           the account of links, sessions, daemons and ranks
-//	command         run the user's command here, and programs of frameworks; sweep.go ends
-//	                what it leaves; ending.go is how it is ended
+//	command         run the user's command here, and programs of frameworks; restart.go ends
+//	                what it leaves
 //	crew.go         or run it as a group on the workers; lay.go lays its files
 //	console         what is printed, and the command's output on its way to the user;
 //	                streams.go says which of its streams pass through us, and has
 //	                its mpirun mark each line
-//	supervisor.go   what watches command, workers and signals; supervise.go is how;
-//	                trouble.go for what PID 1 reports, hang_act.go for hangs, stalls.go for
-//	                broken rules about output lines, leftover.go for ranks that outlast
-//	                others, bystanders.go when a rank of an mpirun has failed
+//	supervise       watch command, workers and signals, and bring the command to its end;
+//	                who takes part in an attempt
 //	stall           the rules about output lines
-//	hang            whether the run has come to a stop; stacks_told.go says where its
-//	                ranks stand then
+//	hang            whether the run has come to a stop, and where its ranks stand then
 //	verdict         decide the exit code, and say why it is not the command's
 //	report          the summary line, the JSON report, the termination message
 //

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/rendezvous"
 )
@@ -19,19 +21,19 @@ func (r *runner) enroll(working context.Context, a *attempt) {
 		return
 	}
 	a.made.Store = a.workers[0].Name
-	one := &roster{left: map[string]bool{}, hear: r.fleet.Hear, members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, absent: &r.absent,
-		needed: len(a.plan.Processes) > 0 || names.IsMPIRun(r.cfg.Command[0]), takes: a.plan.Elastic}
-	one.changed = func(c rendezvous.Change) string { return r.adapt(a, one, c) }
-	one.members.Look(a.workers, nil)
-	one.ready = func() []rendezvous.Worker { return r.fleet.Ready(working) }
-	a.watcher.members = elastic{a.watcher, one}
+	one := &supervise.Roster{Hear: r.fleet.Hear, Members: rendezvous.Members{Least: r.cfg.LeastWorkers, Most: r.cfg.Most()}, Absent: r.absent,
+		Ready:  func() []rendezvous.Worker { return r.fleet.Ready(working) },
+		Needed: len(a.plan.Processes) > 0 || names.IsMPIRun(r.cfg.Command[0]), Takes: a.plan.Elastic}
+	one.Changed = func(c rendezvous.Change, takes bool) { r.adapt(a, one, c, takes) }
+	one.Members.Look(a.workers, nil)
+	a.watcher.Enroll(one)
 }
 
-// adapt has everybody told of a change of the workers. It says why the attempt has
-// to begin anew, where it does not get over the change by itself.
-func (r *runner) adapt(a *attempt, who *roster, c rendezvous.Change) (anew string) {
-	present := who.members.Present()
-	a.workers = who.members.All()
+// adapt has everybody told of a change of the workers. takes: processes are started on
+// those that have joined.
+func (r *runner) adapt(a *attempt, who *supervise.Roster, c rendezvous.Change, takes bool) {
+	present := who.Members.Present()
+	a.workers = who.Members.All()
 	r.report.TookPart(present)
 	planned, err := r.rewrite(a, present)
 	if err != nil {
@@ -42,11 +44,8 @@ func (r *runner) adapt(a *attempt, who *roster, c rendezvous.Change) (anew strin
 		r.tally.Back(w.Name)
 	}
 	a.progress.Again()
-	switch {
-	case who.fault, !who.needed:
-		return ""
-	case !who.takes, len(c.Gone)+len(c.Leaving) > 0:
-		return regroupFor(c)
+	if !takes {
+		return
 	}
 	a.plan = planned
 	for _, w := range c.Joined {
@@ -54,20 +53,6 @@ func (r *runner) adapt(a *attempt, who *roster, c rendezvous.Change) (anew strin
 			r.voice.Warn("worker %s joined, and nothing could be started there: %v", w.Name, err)
 		}
 	}
-	return ""
-}
-
-// regroupFor says what a change was; "" where the loss is the command's to judge.
-func regroupFor(c rendezvous.Change) string {
-	for _, loss := range slices.Concat(c.Leaving, c.Gone) {
-		if loss.Leaving || taken(loss.Reason) {
-			return "worker " + loss.Worker.Name + " left"
-		}
-	}
-	for _, w := range slices.Concat(c.Joined, c.Back) {
-		return "worker " + w.Name + " joined"
-	}
-	return ""
 }
 
 // rewrite brings plan, hostfiles and broker up to date, and returns the plan. The
@@ -111,4 +96,19 @@ func (r *runner) enlist(a *attempt, w rendezvous.Worker) error {
 
 // endedAnew: we ended the attempt because its workers have changed; what its command
 // said to that, be it 0, does not count.
-func (a *attempt) endedAnew() bool { return a.watcher.anew != "" && a.watcher.ending.asked }
+func (a *attempt) endedAnew() bool { return a.watcher.Anew != "" && a.watcher.Asked() }
+
+// fit leaves those out that were given up once, until they have ended what they
+// still ran.
+func (r *runner) fit(working context.Context, ready []rendezvous.Worker) []rendezvous.Worker {
+	return r.absent.Fit(ready, func(w rendezvous.Worker) {
+		r.wg.Go(func() { r.clearOne(working, w) })
+	})
+}
+
+func (r *runner) clearOne(working context.Context, w rendezvous.Worker) {
+	st := r.links.Standings()[w.Name]
+	ok := st.Link != nil && fleet.Same(st.Worker, w) && st.Link.End(working, true, clearGrace) == nil
+	r.absent.Cleared(w, ok)
+	r.links.Nudge()
+}

@@ -3,14 +3,18 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/names"
+	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
 
@@ -35,22 +39,22 @@ func (a *attempt) end() retry.End {
 	if len(leaving) > 0 {
 		e.Preempted = true
 		told := "worker " + leaving[0] + " was told to go from outside"
-		if by := a.watcher.goneBy(leaving[0]); by != "" {
+		if by := a.watcher.GoneBy(leaving[0]); by != "" {
 			told += ": " + by
 		}
 		if a.result.Cause == nil || a.result.Cause.Exit.Reason != wire.ReasonPreempted {
 			e.Why = strings.TrimSuffix(told+"; "+e.Why, "; ")
 		}
 	}
-	if a.watcher.anew != "" {
-		e.Asked, e.Why = true, a.watcher.anew
+	if a.watcher.Anew != "" {
+		e.Asked, e.Why = true, a.watcher.Anew
 	}
 	return e
 }
 
 // stalled reports whether we ended the attempt because it broke a progress rule.
 func (a *attempt) stalled() bool {
-	return a.verdict.Code == names.ExitHung && a.watcher.stalled != nil
+	return a.verdict.Code == names.ExitHung && a.watcher.Stalled != nil
 }
 
 // infra: the way to a worker failed, or something of ours there, and no worker is
@@ -67,7 +71,7 @@ func (a *attempt) infra() bool {
 func (a *attempt) record(counted bool) retry.Tried {
 	t := retry.Tried{Attempt: a.number, Code: a.verdict.Code, Why: a.verdict.Why, Seconds: a.ran.Seconds(), Port: a.port, Counted: counted}
 	t.Worker, t.Rank = a.origin()
-	if a.verdict.Code != 0 && !a.watcher.ending.phase.told() || a.watcher.anew != "" {
+	if a.verdict.Code != 0 && a.watcher.Told() == 0 || a.watcher.Anew != "" {
 		t.Why = a.end().Why
 	}
 	return t
@@ -81,7 +85,7 @@ func (a *attempt) origin() (worker, rank string) {
 	starved, isKnown := verdict.StarvedRank(e)
 	switch {
 	case a.stalled():
-		return "", *a.watcher.stalled
+		return "", *a.watcher.Stalled
 	case a.verdict.Code == 0, ill && trouble.Likely == verdict.OfHost && len(e.Lost) == 0:
 		return "", ""
 	case a.result.Cause != nil:
@@ -117,4 +121,55 @@ func groupEnd(r group.Result) verdict.GroupEnd {
 		end.Cause = &verdict.GroupFailure{Worker: c.Worker, Sentence: c.Sentence(), Preempted: c.Exit.Reason == wire.ReasonPreempted, OfLost: fleet.CauseOfLost(c.Err)}
 	}
 	return end
+}
+
+// noteStopped reports how the ranks of an attempt have ended that were asked to, and says
+// so if a signal, or a worker that went down, had asked.
+func (r *runner) noteStopped(a *attempt, all []report.StoppedRank) {
+	var ended []reap.Ended
+	for i := range all {
+		all[i].Attempt = a.number
+		name := all[i].Rank
+		if all[i].Worker != "" {
+			name += " on " + all[i].Worker
+		}
+		ended = append(ended, reap.Ended{Name: name, After: time.Duration(all[i].Seconds * float64(time.Second)), Killed: all[i].Killed, Unknown: all[i].Unknown})
+	}
+	r.report.Stopped = append(r.report.Stopped, all...)
+	if s := a.watcher; (s.Told() != 0 || s.GoesDown()) && len(ended) > 0 {
+		r.voice.Say("%s", reap.Stopped(ended, cmp.Or(s.What, "rank")))
+	}
+}
+
+// noteHang is for the verdict of an attempt that we ended because it hung, or broke
+// a progress rule.
+func (r *runner) noteHang(a *attempt) {
+	s := a.watcher
+	r.report.Hangs += s.Hangs
+	for _, one := range s.Blames {
+		one.Attempt = a.number
+		r.report.Blames = append(r.report.Blames, one)
+	}
+	for _, one := range s.Stalls {
+		one.Attempt = a.number
+		r.report.Stalls = append(r.report.Stalls, one)
+	}
+	if s.Hung != "" && s.Told() == 0 {
+		a.evidence.Code, a.verdict = names.ExitHung, verdict.Verdict{Code: names.ExitHung, Why: s.Hung}
+	}
+}
+
+// tellBystanders says who the failed rank has waited for.
+func (r *runner) tellBystanders(a *attempt) {
+	if a.verdict.Code == 0 {
+		return
+	}
+	sentence, lines := a.watcher.Bystanders.Blame(a.evidence, a.words.Last())
+	if len(lines) == 0 {
+		return
+	}
+	r.report.Blames = append(r.report.Blames, report.Blame{Attempt: a.number, When: "failure", Sentence: sentence})
+	for _, line := range lines {
+		r.voice.Warn("%s", line)
+	}
 }

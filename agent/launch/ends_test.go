@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/command"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/plan"
+	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/retry"
 	"github.com/musterhq/muster/exec/link"
@@ -53,7 +54,7 @@ func TestEndOfAnAttempt(t *testing.T) {
 		"we ended it": {result: killed, anew: "worker w-3 joined", want: retry.End{Code: 137, Asked: true, Why: "worker w-3 joined"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &attempt{plan: planned, result: tc.result, evidence: tc.evidence, watcher: &supervisor{course: course{anew: tc.anew}}, ran: time.Minute}
+			a := &attempt{plan: planned, result: tc.result, evidence: tc.evidence, watcher: &supervise.Supervisor{Findings: supervise.Findings{Anew: tc.anew}}, ran: time.Minute}
 			a.verdict = verdict.JudgeGroup(0, groupEnd(tc.result), lostOf(tc.evidence.Lost, planned))
 			tc.want.Lasted = time.Minute
 			require.Equal(t, tc.want, a.end())
@@ -98,7 +99,7 @@ func TestEndOfACommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.e.Name, tc.e.Rule, tc.e.Workers = "mpirun", verdict.ExitStrict, 3
-			a := &attempt{command: &command.Command{}, evidence: tc.e, verdict: verdict.Judge(tc.e), watcher: &supervisor{}}
+			a := &attempt{command: &command.Command{}, evidence: tc.e, verdict: verdict.Judge(tc.e), watcher: &supervise.Supervisor{}}
 			require.Equal(t, tc.want, a.end())
 			worker, rank := a.origin()
 			require.Equal(t, []string{tc.worker, tc.rank}, []string{worker, rank})
@@ -109,8 +110,19 @@ func TestEndOfACommand(t *testing.T) {
 func TestOriginOfAFailedSession(t *testing.T) {
 	e := verdict.Evidence{Command: verdict.Command{Name: "deepspeed", Rule: verdict.ExitScript}, Workers: 2, Opened: 2, Starters: []verdict.StarterEnd{
 		{LaunchEnd: verdict.LaunchEnd{Name: "deepspeed"}, Bad: []verdict.BadSession{{Worker: "w-1", Code: 137, What: "was killed by SIGKILL"}}}}}
-	a := &attempt{command: &command.Command{}, evidence: e, verdict: verdict.Judge(e), watcher: &supervisor{}}
+	a := &attempt{command: &command.Command{}, evidence: e, verdict: verdict.Judge(e), watcher: &supervise.Supervisor{}}
 	require.Equal(t, retry.End{Code: 137, Why: "deepspeed said 0, but its session on worker w-1 was killed by SIGKILL"}, a.end())
 	worker, rank := a.origin()
 	require.Equal(t, []string{"w-1", ""}, []string{worker, rank})
+}
+
+// TestARunThatBrokeARule: it ends with a code of its own, and the rank that broke the rule is on
+// record.
+func TestARunThatBrokeARule(t *testing.T) {
+	rank := "rank 1"
+	a := &attempt{watcher: &supervise.Supervisor{Findings: supervise.Findings{Hung: "train was stopped: failed line", Stalled: &rank}}}
+	(&runner{}).noteHang(a)
+	require.Equal(t, 79, a.verdict.Code)
+	require.True(t, a.end().Stalled)
+	require.Equal(t, "rank 1", a.record(true).Rank)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/agent/group"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/exec/wire"
@@ -46,15 +47,11 @@ func TestWhatTookTheWorker(t *testing.T) {
 			pod.Name, pod.UID, pod.Status.Phase = "w-1", "u", corev1.PodRunning
 			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 			tc.change(pod)
-			pods := make(chan rendezvous.Snapshot)
-			s := &supervisor{
-				tally: tally.New(), pods: pods, started: []rendezvous.Worker{{Name: "w-1", UID: "u", Node: "n-1", Container: "main"}},
-				last: rendezvous.Snapshot{At: time.Now(), Pods: []*corev1.Pod{pod}},
-			}
-			s.links = &fleet.Links{}
-			s.tally.Preempt("w-1")
-			require.Equal(t, tc.want == "", s.unexplained(), "the pod's status is waited for")
-			r := &runner{tally: s.tally, links: s.links, means: means{voice: &console.Voice{}}}
+			counts, links := tally.New(), &fleet.Links{}
+			counts.Preempt("w-1")
+			s := supervise.New(supervise.Config{Tally: counts, Links: links, Workers: []rendezvous.Worker{{Name: "w-1", UID: "u", Node: "n-1", Container: "main"}},
+				Pods: make(chan rendezvous.Snapshot), Seen: rendezvous.Snapshot{At: time.Now(), Pods: []*corev1.Pod{pod}}})
+			r := &runner{tally: counts, links: links, means: means{voice: &console.Voice{}}}
 			a := &attempt{watcher: s}
 			r.judgeCrew(a, group.Result{Code: 143, Stopped: true, Cause: &group.Failure{Label: "rank 1", Worker: "w-1", End: group.End{Exit: wire.ExitRecord{Code: 143, Reason: wire.ReasonPreempted}}}})
 			require.Equal(t, verdict.Verdict{Code: 143, Why: "rank 1 on w-1 was ended because its worker was told to stop from outside" + tc.want}, a.verdict)

@@ -58,19 +58,14 @@ func (r *runner) endEarly(number int, err error) error {
 // on record.
 func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	d := retry.Decision{Counted: true}
-	if v, overruled := a.watcher.members.overrule(a.result.Cause == nil && a.result.Stopped, a.evidence.Lost); overruled {
+	if v, overruled := a.watcher.Overrule(a.result.Cause == nil && a.result.Stopped, a.evidence.Lost); overruled {
 		a.verdict, a.said = v, false
 	}
-	if (a.verdict.Code != 0 || a.endedAnew()) && !a.over() && ctx.Err() == nil && !r.links.Superseded() && r.lostOutput.Err() == nil {
+	if (a.verdict.Code != 0 || a.endedAnew()) && !a.watcher.Over() && ctx.Err() == nil && !r.links.Superseded() && r.lostOutput.Err() == nil {
 		d = r.account.Decide(a.end())
 	}
 	tried := a.record(d.Counted)
 	tried.Words = strings.TrimPrefix(r.epilogue, "\n")
 	r.report.Attempts = append(r.report.Attempts, tried)
 	return d
-}
-
-// over reports whether somebody wants the whole run to end.
-func (a *attempt) over() bool {
-	return a.watcher.ending.phase.told() || a.watcher.ending.phase == phaseOver
 }

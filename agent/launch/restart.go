@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/phrase"
+	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/wait"
 	"github.com/musterhq/muster/agent/retry"
@@ -42,7 +44,7 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 	if err := r.sweep(working, a); err != nil {
 		return nil, failure.New(names.ExitBug, "nothing is begun again beside what is left of an attempt", "restart: %w", err)
 	}
-	if err := r.clearBut(ctx, working, a.workers, a.watcher.members.departing()); err != nil {
+	if err := r.clearBut(ctx, working, a.workers, a.watcher.Departing()); err != nil {
 		return nil, err
 	}
 	r.hearTheLast(ctx)
@@ -84,34 +86,18 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 	})
 	defer late.Stop()
 	s := r.observer(slices.DeleteFunc(slices.Clone(workers), func(w rendezvous.Worker) bool { return going[w.Name] }))
-	s.group = true // nothing is to be ended when one is lost
-	s.begin()
-	defer func() { r.shot = s.last }()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-cleared:
-			if err != nil && ctx.Err() == nil {
-				return failure.New(names.ExitDeadline, "--timeout is how long to wait", "restart: %s", phrase.OneLine(err))
-			}
-			return context.Cause(ctx)
-		case sig := <-r.signals:
-			if err := fleet.ToldWhileWaiting(sig); err != nil {
-				r.hurry = true
-				return err
-			}
-		case shot := <-s.pods:
-			s.onPods(shot, time.Now())
-		case <-r.links.Changed:
-			s.onLinks(time.Now())
-		case <-tick.C:
-			s.onPods(s.last, time.Now())
-			s.settle(time.Now())
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	s.Group = true // nothing is to be ended when one is lost
+	defer func() { r.shot = s.Seen() }()
+	ended, err := s.Attend(ctx, cleared)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case ended && err != nil:
+		return failure.New(names.ExitDeadline, "--timeout is how long to wait", "restart: %s", phrase.OneLine(err))
+	case !ended:
+		r.hurry = true
 	}
+	return err
 }
 
 // hearTheLast waits until the ends of the command's sessions have been taken down:
@@ -166,10 +152,7 @@ func (r *runner) gone(ctx context.Context, a *attempt) []string {
 	ctx, cancel := context.WithTimeout(ctx, proveTime)
 	defer cancel()
 	standings := r.links.Standings()
-	taken := map[string]bool{}
-	for _, loss := range losses(a.workers, r.shot) {
-		taken[loss.Worker.Name] = loss.Gone || isLeaving(loss.Reason)
-	}
+	taken := supervise.Going(a.workers, r.shot)
 	var gone []string
 	for _, w := range a.workers {
 		s := standings[w.Name]
@@ -190,10 +173,47 @@ func (r *runner) replace(ctx, working context.Context, gone []string) ([]rendezv
 	waited := time.Now()
 	defer func() { r.report.WaitMS += time.Since(waited).Milliseconds() }()
 	v := fleet.Vacancies{Names: gone, Past: fleet.NewPast(gone, r.links.Standings()), Shot: r.shot}
-	r.absent.pods(v.Past.Pods)
+	r.absent.Pods(v.Past.Pods)
 	r.links.Forget(gone)
 	workers, err := r.fleet.Replace(ctx, working, v)
 	r.shot = r.fleet.Seen()
 	r.hurry = r.hurry || err != nil
 	return workers, err
+}
+
+// sweep ends what the attempt's command has left behind in the launcher. If the command was told to
+// end, what it has started since has the rest of the grace to save something, until
+// the run is told once more.
+func (r *runner) sweep(working context.Context, a *attempt) error {
+	if a.command == nil {
+		return nil
+	}
+	defer r.tees.Finish()
+	grace := min(r.cfg.Grace, supervise.LostGrace)
+	if a.watcher.Told() == 0 || a.command.Status().Signal == syscall.SIGKILL {
+		return a.command.Sweep(working, time.Time{}, grace)
+	}
+	ctx, cancel := context.WithCancel(working)
+	defer cancel()
+	r.wg.Go(func() { r.awaitAgain(ctx, cancel, a.watcher.ToldAt()) })
+	err := a.command.Sweep(ctx, a.watcher.ToldAt(), max(grace, r.cfg.Grace-time.Since(a.watcher.ToldAt())))
+	if ctx.Err() != nil {
+		return a.command.Sweep(working, time.Time{}, 0)
+	}
+	return err
+}
+
+// awaitAgain calls hurry when the run, which was told to end at that time, is told once more.
+func (r *runner) awaitAgain(ctx context.Context, hurry func(), at time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case sig := <-r.signals:
+			if (sig == syscall.SIGTERM || sig == syscall.SIGINT) && time.Since(at) >= supervise.SameSignal {
+				hurry()
+				return
+			}
+		}
+	}
 }

@@ -4,10 +4,12 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -144,11 +146,31 @@ func TestClearDoesNotWaitForTheLost(t *testing.T) {
 	require.Equal(t, []string{"w-1"}, r.gone(t.Context(), &attempt{workers: workers}))
 }
 
+// silenced leads to a worker unless its node is lost.
+type silenced struct {
+	local.Dialer
+	lost atomic.Bool
+	open atomic.Value // the present connection
+}
+
+func (r *silenced) cut() { r.open.Load().(io.Closer).Close() }
+
+func (r *silenced) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	if r.lost.Load() {
+		return nil, &link.DialError{Kind: link.Server, Err: errors.New("no route to the node")}
+	}
+	rw, err := r.Dialer.Dial(ctx)
+	if err == nil {
+		r.open.Store(rw)
+	}
+	return rw, err
+}
+
 // A worker that does not answer, and is not known to be lost, may run the last
 // attempt: there is no next one beside it.
 func TestClearWaitsForTheSilent(t *testing.T) {
 	r, workers, paths := crewAt(t, 2)
-	quiet := &road{}
+	quiet := &silenced{}
 	quiet.Path = paths["w-1"]
 	r.links.Forget([]string{"w-1"})
 	r.links.Keep(t.Context(), rendezvous.Worker{Name: "w-1", UID: "uid-1"}, func(note func(link.State)) *link.Link {

@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/report"
 	"github.com/musterhq/muster/agent/launch/show"
+	"github.com/musterhq/muster/agent/launch/supervise"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/launch/wait"
@@ -43,7 +44,7 @@ type runner struct {
 	broker  *service // nil: it does not serve yet
 	ports   *plan.Ports
 	account retry.Account
-	absent  absent
+	absent  *supervise.Absent
 	begun   time.Time           // when the first attempt's processes were
 	shot    rendezvous.Snapshot // the last that was heard of the pods
 	warned  map[string]bool     // sentences that have been said
@@ -85,12 +86,37 @@ type passing struct {
 	tees  console.Tees // of a command that runs here; none: it has our own descriptors
 }
 
+// pool is the workers of a run: the pods of a cluster, or processes on this machine. It opens
+// links to them.
+type pool interface {
+	// Gather waits until every worker has answered, and returns them ranked.
+	Gather(working context.Context) ([]rendezvous.Worker, error)
+	// Replace waits until there are others in the place of workers that are gone; of an elastic
+	// run, until there are enough. It returns all of them.
+	Replace(ctx, working context.Context, v fleet.Vacancies) ([]rendezvous.Worker, error)
+	// Ready returns the workers that can take part in an elastic run now.
+	Ready(working context.Context) []rendezvous.Worker
+	// Pods is where the API server's word of the pods comes from; nil: there is none. Hear takes
+	// what the caller has got from there, and Seen is the last that a wait has got.
+	Pods() <-chan rendezvous.Snapshot
+	Hear(shot rendezvous.Snapshot)
+	Seen() rendezvous.Snapshot
+	// Depart notes that a worker was told to stop from outside.
+	Depart(worker string)
+	// Rehearse begins the faults that are to be rehearsed, until ctx ends.
+	Rehearse(ctx context.Context)
+	// Release says that the workers are about to be told that the job is over. Sweep ends what
+	// is left of them then.
+	Release()
+	Sweep(ctx context.Context) error
+}
+
 // Run is `agent run`: the launcher's life. The code is the process's exit
 // code; an error, a *failure.Failure, says why the command was not run or not judged,
 // and carries the same code. What the verdict has to say is said already.
 func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
-	r := &runner{cfg: cfg, means: means{streams: streams, log: log, id: command.NewRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}, tally: tally.New(), warned: map[string]bool{}, absent: newAbsent()}
+	r := &runner{cfg: cfg, means: means{streams: streams, log: log, id: command.NewRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}, tally: tally.New(), warned: map[string]bool{}, absent: supervise.NewAbsent()}
 	if err == nil && cfg.DryRun {
 		return 0, show.DryRun(ctx, cfg, streams.Out)
 	}
@@ -244,7 +270,7 @@ func (r *runner) teardown(working context.Context) {
 	if r.links.Superseded() {
 		return // the workers are another launcher's now
 	}
-	grace := min(r.cfg.Grace, lostGrace)
+	grace := min(r.cfg.Grace, supervise.LostGrace)
 	wait := endWait
 	if r.hurry {
 		wait = urgentWait

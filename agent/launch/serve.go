@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -14,9 +15,11 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 	"github.com/musterhq/muster/agent/launch/console"
 	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/agent/launch/tally"
 	"github.com/musterhq/muster/agent/launch/verdict"
+	"github.com/musterhq/muster/agent/stacks"
 	"github.com/musterhq/muster/exec/broker"
 	"github.com/musterhq/muster/exec/link"
 	"github.com/musterhq/muster/exec/names"
@@ -186,4 +189,35 @@ func (m *missing) note(worker string, exit wire.ExitRecord, err error) {
 // unstarted is the hint for a command that a worker could not start.
 func unstarted(why string) string {
 	return cmp.Or(shortage.HintIn(why), "is it in the image of the workers, executable, and in their PATH?")
+}
+
+// stacksOf tells people, by the broker, where ranks stand. Nothing says that the job
+// hangs, so nobody is blamed.
+func (s *service) stacksOf(l *fleet.Links, cfg config.Config) func(context.Context, []string) []string {
+	if cfg.Stacks == config.StacksNever {
+		return func(context.Context, []string) []string {
+			return []string{"stacks are not taken here: agent run was given --stacks=never"}
+		}
+	}
+	return func(ctx context.Context, numbers []string) []string {
+		s.mu.RLock()
+		label := s.label
+		s.mu.RUnlock()
+		at := hang.TakeStacks(ctx, hang.AskedStacks, wire.ProgramsAll, l.Askers(), label)
+		if len(numbers) > 0 {
+			at.Ranks = slices.DeleteFunc(at.Ranks, func(r stacks.Rank) bool { return !slices.Contains(numbers, strconv.Itoa(r.Number)) })
+		}
+		switch {
+		case len(at.Ranks) > 0 || len(at.Unknown) > 0:
+		case len(numbers) > 0:
+			return []string{"no such rank runs"}
+		default:
+			return []string{"no ranks run"}
+		}
+		v := stacks.OfHang(at.Ranks)
+		if v.Sentence = v.Facts(); len(numbers) > 0 {
+			v.Sentence = ""
+		}
+		return at.Lines(v)
+	}
 }

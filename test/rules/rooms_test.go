@@ -18,20 +18,21 @@ import (
 // The launcher itself may import all of them, and none imports the launcher.
 func rooms() map[string][]string {
 	return map[string][]string{
-		"command": {"config", "console", "fleet", "hang", "report", "tally", "verdict"},
-		"config":  {"phrase", "verdict"},
-		"console": {"phrase"},
-		"files":   {"config", "console", "fleet", "phrase", "plan"},
-		"fleet":   {"config", "console", "hang", "phrase", "plan", "wait"},
-		"hang":    {"phrase", "wait"},
-		"phrase":  nil,
-		"plan":    {"config", "phrase"},
-		"report":  {"phrase", "tally", "verdict"},
-		"show":    {"command", "config", "console", "files", "fleet", "phrase", "plan"},
-		"stall":   {"console"},
-		"tally":   {"phrase", "verdict"},
-		"verdict": {"phrase"},
-		"wait":    nil,
+		"command":   {"config", "console", "fleet", "hang", "report", "tally", "verdict"},
+		"config":    {"phrase", "verdict"},
+		"console":   {"phrase"},
+		"files":     {"config", "console", "fleet", "phrase", "plan"},
+		"fleet":     {"config", "console", "hang", "phrase", "plan", "wait"},
+		"hang":      {"phrase", "wait"},
+		"phrase":    nil,
+		"plan":      {"config", "phrase"},
+		"report":    {"phrase", "tally", "verdict"},
+		"show":      {"command", "config", "console", "files", "fleet", "phrase", "plan"},
+		"stall":     {"console"},
+		"supervise": {"command", "config", "console", "fleet", "hang", "phrase", "report", "stall", "tally", "verdict", "wait"},
+		"tally":     {"phrase", "verdict"},
+		"verdict":   {"phrase"},
+		"wait":      nil,
 
 		"hang/hangtest": nil, // for tests
 	}

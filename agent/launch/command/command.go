@@ -162,7 +162,7 @@ func noFileHint(path string) string {
 	return "it was looked for in " + dir
 }
 
-// Done implements running.
+// Done is closed when the command has ended.
 func (c *Command) Done() <-chan struct{} { return c.proc.Done() }
 
 // Signal passes sig on to the command and its process group.
@@ -180,7 +180,7 @@ func (c *Command) Signal(sig syscall.Signal) {
 	}
 }
 
-// Leave implements running.
+// Leave is Stop with SIGTERM because a worker was told to stop from outside.
 func (c *Command) Leave(_ string, grace time.Duration) (number int, later <-chan int) {
 	return c.Stop(syscall.SIGTERM, grace, false)
 }

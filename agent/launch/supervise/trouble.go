@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"time"
@@ -10,13 +10,13 @@ import (
 	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
-func (s *supervisor) strict() bool { return s.follows(verdict.ExitStrict) }
+func (s *Supervisor) strict() bool { return s.follows(verdict.ExitStrict) }
 
 // script reports whether the command is judged by the mpiruns that it starts.
-func (s *supervisor) script() bool { return s.follows(verdict.ExitScript) }
+func (s *Supervisor) script() bool { return s.follows(verdict.ExitScript) }
 
-func (s *supervisor) follows(rule verdict.ExitRule) bool {
-	return !s.group && s.cfg.Rule() == rule && s.members.needed()
+func (s *Supervisor) follows(rule verdict.ExitRule) bool {
+	return !s.Group && s.cfg.Rule() == rule && s.members.needed()
 }
 
 // silentPatience is for what mpirun does not notice: it had its time before.
@@ -29,7 +29,7 @@ const announceAfter = 2 * time.Second
 // onTrouble lets the command's end begin when PID 1 of a worker saw what the
 // job does not get over: true when that changed how it is to end. Only a command
 // that is judged strictly is ended: it could not end well any more.
-func (s *supervisor) onTrouble(now time.Time) (changed bool) {
+func (s *Supervisor) onTrouble(now time.Time) (changed bool) {
 	if s.script() {
 		s.endLaunches(now)
 		return false
@@ -44,13 +44,13 @@ func (s *supervisor) onTrouble(now time.Time) (changed bool) {
 	}
 	if s.ending.phase.ill() && !s.announced && (t.Silent || now.Sub(s.illAt) >= announceAfter) {
 		s.announced = true
-		s.voice.Say("%s; %s has %s to end by itself", t.Says(), s.name, phrase.Seconds(patience-now.Sub(s.illAt)))
+		s.voice.Say("%s; %s has %s to end by itself", t.Says(), s.Name, phrase.Seconds(patience-now.Sub(s.illAt)))
 	}
 	return changed
 }
 
 // patience is how long an mpirun has to notice trouble by itself.
-func (s *supervisor) patience(t verdict.Trouble) time.Duration {
+func (s *Supervisor) patience(t verdict.Trouble) time.Duration {
 	switch {
 	case t.Silent:
 		return silentPatience
@@ -70,7 +70,7 @@ type illness struct {
 
 // endLaunches kills each mpirun of a script that has trouble and does not notice in time: it
 // may wait forever, and after TERM MPICH 4.0 would tell the script 0. The script goes on.
-func (s *supervisor) endLaunches(now time.Time) {
+func (s *Supervisor) endLaunches(now time.Time) {
 	for i, t := range s.tally.Ill() {
 		ill := s.illnesses[i]
 		if ill == nil {
@@ -90,8 +90,8 @@ func (s *supervisor) endLaunches(now time.Time) {
 	}
 }
 
-// reporting: every worker tells of its daemons and ranks.
-func (s *supervisor) reporting() bool {
+// Reporting: every worker tells of its daemons and ranks.
+func (s *Supervisor) Reporting() bool {
 	for _, st := range s.links.Standings() {
 		if w, ok := st.Link.Welcome(); !ok || !w.Reports {
 			return false

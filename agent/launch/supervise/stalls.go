@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"slices"
@@ -18,7 +18,7 @@ type wrong struct{ key, sentence string }
 
 // complain notes what is wrong with the run under a key; no sentence: nothing any
 // more. All that is wrong is left for `agent ready`.
-func (s *supervisor) complain(key, sentence string) {
+func (s *Supervisor) complain(key, sentence string) {
 	s.wrongs = slices.DeleteFunc(s.wrongs, func(w wrong) bool { return w.key == key })
 	if sentence != "" {
 		s.wrongs = append(s.wrongs, wrong{key, sentence})
@@ -32,9 +32,9 @@ func (s *supervisor) complain(key, sentence string) {
 
 // onProgressDue judges the rules when one may have been broken for too long. Time in
 // which output could not reach us does not count.
-func (s *supervisor) onProgressDue(now time.Time) (changed bool) {
+func (s *Supervisor) onProgressDue(now time.Time) (changed bool) {
 	if why := s.cannotHear(now); why != "" {
-		if s.progress.Excuse(now) {
+		if s.Progress.Excuse(now) {
 			s.voice.Say("the progress rules are not judged for now: %s", why)
 		}
 		return false
@@ -43,13 +43,13 @@ func (s *supervisor) onProgressDue(now time.Time) (changed bool) {
 }
 
 // cannotHear says why lines of the job may not have arrived; "" if they have.
-func (s *supervisor) cannotHear(now time.Time) string {
+func (s *Supervisor) cannotHear(now time.Time) string {
 	switch {
-	case s.progress.Late(now):
+	case s.Progress.Late(now):
 		return "the launcher itself was stopped"
-	case s.progress.Unread(now):
+	case s.Progress.Unread(now):
 		return "nobody reads the job's output"
-	case !s.group:
+	case !s.Group:
 		return "" // the ranks' lines come by the command's own connections
 	}
 	for name, st := range s.links.Standings() {
@@ -62,17 +62,17 @@ func (s *supervisor) cannotHear(now time.Time) string {
 
 // onProgress says what is new about the rules, and ends the run where a rule wants
 // that: true when it changed how the command is to end.
-func (s *supervisor) onProgress(now time.Time) (changed bool) {
+func (s *Supervisor) onProgress(now time.Time) (changed bool) {
 	if s.ending.phase.ends() {
 		return false // it ends anyway
 	}
-	for _, v := range s.progress.Look(now) {
+	for _, v := range s.Progress.Look(now) {
 		changed = s.onVerdict(v) || changed
 	}
 	return changed
 }
 
-func (s *supervisor) onVerdict(v progress.Verdict) (changed bool) {
+func (s *Supervisor) onVerdict(v progress.Verdict) (changed bool) {
 	why := v.Sentence()
 	if v.Kind == progress.Moves {
 		s.voice.Say("%s", why)
@@ -84,12 +84,12 @@ func (s *supervisor) onVerdict(v progress.Verdict) (changed bool) {
 		s.voice.Hint("a program that buffers its output prints late: PYTHONUNBUFFERED=1 or stdbuf -oL; --first-within allows for a slow start")
 	}
 	s.complain(v.Rule.Name(), why)
-	s.stalls = append(s.stalls, report.Stall{Rule: v.Rule.Name(), Why: why, Rank: v.RankName(), Line: v.Line, Stopped: v.Rule.Stop && s.hung == ""})
-	if !v.Rule.Stop || s.hung != "" {
+	s.Stalls = append(s.Stalls, report.Stall{Rule: v.Rule.Name(), Why: why, Rank: v.RankName(), Line: v.Line, Stopped: v.Rule.Stop && s.Hung == ""})
+	if !v.Rule.Stop || s.Hung != "" {
 		return false
 	}
-	s.voice.Warn("stopping %s (--%s=%s), %s to go before it is killed", s.name, progress.FlagAction, config.HangStop, phrase.Seconds(s.cfg.Grace))
+	s.voice.Warn("stopping %s (--%s=%s), %s to go before it is killed", s.Name, progress.FlagAction, config.HangStop, phrase.Seconds(s.cfg.Grace))
 	rank := v.RankName()
-	s.hung, s.stalled = s.name+" was stopped: "+why, &rank
+	s.Hung, s.Stalled = s.Name+" was stopped: "+why, &rank
 	return s.ending.onHang(s.cfg.Grace)
 }

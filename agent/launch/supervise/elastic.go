@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"context"
@@ -25,33 +25,39 @@ const (
 	afterLoss = 3 * time.Minute
 )
 
-// roster follows who takes part in an elastic run while an attempt goes on.
-type roster struct {
-	members rendezvous.Members
-	// hear is told what the API server says; nil without a cluster.
-	hear func(rendezvous.Snapshot)
-	// ready are the workers that can take part now, those that do included; it opens
+// Roster follows who takes part in an elastic run while an attempt goes on.
+type Roster struct {
+	Members rendezvous.Members
+	// Hear is told what the API server says; nil without a cluster.
+	Hear func(rendezvous.Snapshot)
+	// Ready returns the workers that can take part now, those that do included; it opens
 	// links to those that might.
-	ready func() []rendezvous.Worker
-	// changed does what follows from a change, and says why the attempt has to begin
-	// anew; "": it need not.
-	changed func(rendezvous.Change) (anew string)
-	needed  bool // the command does not get over the loss of a worker
-	takes   bool // but takes in one that joins
-	fault   bool // a worker that is needed ended by itself: the attempt is judged by that, whoever else comes or goes
+	Ready func() []rendezvous.Worker
+	// Changed has everybody told of a change. takes: the processes of the attempt take in the
+	// workers that have joined.
+	Changed func(c rendezvous.Change, takes bool)
+	Needed  bool    // the command does not get over the loss of a worker
+	Takes   bool    // but takes in one that joins
+	Absent  *Absent // those who were here before
 
-	absent *absent         // those who were here before
-	left   map[string]bool // by worker: was dismissed in this attempt
-	lost   time.Time       // when a worker was last taken away
-	whose  string          // which one
-	short  time.Time       // since when there are too few; zero: there are enough
-	late   string          // there were too few for too long: the sentence that says so
+	fault bool            // a worker that is needed ended by itself: the attempt is judged by that, whoever else comes or goes
+	left  map[string]bool // by worker: was dismissed in this attempt
+	lost  time.Time       // when a worker was last taken away
+	whose string          // which one
+	short time.Time       // since when there are too few; zero: there are enough
+	late  string          // there were too few for too long: the sentence that says so
+}
+
+// Enroll has workers come and go while the command runs.
+func (s *Supervisor) Enroll(r *Roster) {
+	r.left = map[string]bool{}
+	s.members = elastic{s, r}
 }
 
 // elastic is the membership of a run with --min-workers.
 type elastic struct {
-	*supervisor
-	roster *roster
+	*Supervisor
+	roster *Roster
 }
 
 // lostLinks implements membership.
@@ -59,7 +65,7 @@ func (s elastic) lostLinks(now time.Time) (changed bool) { return s.review(now) 
 
 // lostPods implements membership.
 func (s elastic) lostPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
-	s.roster.hear(shot)
+	s.roster.Hear(shot)
 	return s.review(now)
 }
 
@@ -70,10 +76,10 @@ func (s elastic) settleLinks(time.Time) {}
 func (s elastic) incomplete() bool { return false }
 
 // needed implements membership.
-func (s elastic) needed() bool { return s.roster.needed }
+func (s elastic) needed() bool { return s.roster.Needed }
 
 // spares implements membership.
-func (s elastic) spares() bool { return !s.roster.needed }
+func (s elastic) spares() bool { return !s.roster.Needed }
 
 // anewWithout implements membership.
 func (s elastic) anewWithout(worker string) string { return "worker " + worker + " left" }
@@ -83,8 +89,8 @@ func (s elastic) anewWithout(worker string) string { return "worker " + worker +
 func (s elastic) review(now time.Time) (changed bool) {
 	r := s.roster
 	losses := s.losses(now)
-	ready := slices.DeleteFunc(r.ready(), func(w rendezvous.Worker) bool { return r.absent.own[w.Name] >= mostOwn })
-	c := r.members.Look(ready, losses)
+	ready := slices.DeleteFunc(r.Ready(), func(w rendezvous.Worker) bool { return r.Absent.own[w.Name] >= mostOwn })
+	c := r.Members.Look(ready, losses)
 	for _, loss := range c.Gone {
 		changed = s.dismiss(loss, now) || changed
 	}
@@ -92,10 +98,10 @@ func (s elastic) review(now time.Time) (changed bool) {
 		r.lost, r.whose = now, loss.Worker.Name
 	}
 	if !c.None() {
-		why := r.changed(c)
+		why := s.change(c)
 		s.tell(c) // who reads that a worker has joined may use it at once
 		switch {
-		case why != "" && s.group && len(c.Leaving) > 0:
+		case why != "" && s.Group && len(c.Leaving) > 0:
 			changed = s.letGo(&fleet.GoingDown{Worker: c.Leaving[0].Worker.Name, Until: now.Add(s.cfg.Grace)}, now) || changed
 		case why != "":
 			changed = s.startAnew(why) || changed
@@ -104,13 +110,38 @@ func (s elastic) review(now time.Time) (changed bool) {
 	return s.tooFew(now) || changed
 }
 
+// change has everybody told of a change of the workers. It says why the attempt has to begin
+// anew, where it does not get over the change by itself.
+func (s elastic) change(c rendezvous.Change) (anew string) {
+	r := s.roster
+	takes := r.Needed && !r.fault && r.Takes && len(c.Gone)+len(c.Leaving) == 0
+	r.Changed(c, takes)
+	if takes || r.fault || !r.Needed {
+		return ""
+	}
+	return regroupFor(c)
+}
+
+// regroupFor says what a change was; "" where the loss is the command's to judge.
+func regroupFor(c rendezvous.Change) string {
+	for _, loss := range slices.Concat(c.Leaving, c.Gone) {
+		if loss.Leaving || taken(loss.Reason) {
+			return "worker " + loss.Worker.Name + " left"
+		}
+	}
+	for _, w := range slices.Concat(c.Joined, c.Back) {
+		return "worker " + w.Name + " joined"
+	}
+	return ""
+}
+
 // losses are the members that are gone, or about to go, by their pods, their nodes
 // and their links.
 func (s elastic) losses(now time.Time) []rendezvous.Loss {
 	var list []rendezvous.Loss
 	standings := s.links.Standings()
 	gone := map[string]bool{}
-	members := s.roster.members.All()
+	members := s.roster.Members.All()
 	if !s.last.At.IsZero() {
 		for _, loss := range rendezvous.Lost(members, s.last, now) {
 			st := standings[loss.Worker.Name]
@@ -147,22 +178,22 @@ func (s elastic) dismiss(loss rendezvous.Loss, now time.Time) (changed bool) {
 	name := loss.Worker.Name
 	delete(s.unsure, name)
 	s.roster.left[name] = true
-	s.roster.absent.note(loss.Worker)
+	s.roster.Absent.note(loss.Worker)
 	s.links.Dismiss(loss.Worker, errors.New(causeIn(loss.Reason)))
 	if taken(loss.Reason) {
 		s.roster.lost, s.roster.whose = now, name
 		return false
 	}
-	s.roster.absent.own[name]++
-	if s.roster.absent.own[name] == mostOwn {
+	s.roster.Absent.own[name]++
+	if s.roster.Absent.own[name] == mostOwn {
 		s.voice.Warn("worker %s has ended by itself %d times: it is not taken again", name, mostOwn)
 	}
-	if !s.roster.needed {
+	if !s.roster.Needed {
 		return false
 	}
 	s.roster.fault = true
 	changed = s.lose(lostPod(loss.Reason))
-	if s.roster.takes { // its group would go on without
+	if s.roster.Takes { // its group would go on without
 		changed = s.ending.onRestart(s.cfg.Grace)
 	}
 	return changed
@@ -175,7 +206,7 @@ func taken(r rendezvous.Reason) bool {
 
 // tell says each change in a line.
 func (s elastic) tell(c rendezvous.Change) {
-	m := s.roster.members
+	m := s.roster.Members
 	there := fmt.Sprintf("%s, %d to %d wanted", phrase.Count(len(m.Present()), "worker"), m.Least, m.Most)
 	for _, loss := range c.Gone {
 		s.voice.Say("worker %s left (%s): %s", loss.Worker.Name, causeIn(loss.Reason), there)
@@ -195,33 +226,33 @@ func (s elastic) tell(c rendezvous.Change) {
 // command when none have come for --timeout.
 func (s elastic) tooFew(now time.Time) (changed bool) {
 	r := s.roster
-	switch short := r.members.Short(); {
+	switch short := r.Members.Short(); {
 	case short == 0:
 		r.short = time.Time{}
-	case s.anew != "": // whoever begins again waits for them
+	case s.Anew != "": // whoever begins again waits for them
 	case r.short.IsZero():
 		r.short = now
-		s.voice.Warn("%d of at least %s there; waiting%s for others", len(r.members.Present()), phrase.Count(r.members.Least, "worker"), phrase.UpTo(s.cfg.Timeout))
+		s.voice.Warn("%d of at least %s there; waiting%s for others", len(r.Members.Present()), phrase.Count(r.Members.Least, "worker"), phrase.UpTo(s.cfg.Timeout))
 	case r.late == "" && s.cfg.Timeout > 0 && now.Sub(r.short) >= s.cfg.Timeout:
-		r.late = fmt.Sprintf("%d of at least %s there for %s", len(r.members.Present()), phrase.Count(r.members.Least, "worker"), phrase.Seconds(s.cfg.Timeout))
+		r.late = fmt.Sprintf("%d of at least %s there for %s", len(r.Members.Present()), phrase.Count(r.Members.Least, "worker"), phrase.Seconds(s.cfg.Timeout))
 		return s.ending.onRestart(s.cfg.Grace)
 	}
 	return false
 }
 
-// pardon implements membership: it leaves out what went wrong on workers that have left: the command got over
-// it. Horovod's processes on a host that was taken away end with 134.
+// pardon implements membership: it leaves out what went wrong on workers that have left, as the
+// command got over that. Horovod's processes on a host that was taken away end with 134.
 func (s elastic) pardon(e *verdict.Evidence) {
 	away := map[string]bool{}
 	for name := range s.roster.left {
 		away[name] = true
 	}
-	for _, w := range s.roster.members.All() {
-		if !slices.ContainsFunc(s.roster.members.Present(), func(p rendezvous.Worker) bool { return p.Name == w.Name }) {
+	for _, w := range s.roster.Members.All() {
+		if !slices.ContainsFunc(s.roster.Members.Present(), func(p rendezvous.Worker) bool { return p.Name == w.Name }) {
 			away[w.Name] = true
 		}
 	}
-	if !s.roster.needed {
+	if !s.roster.Needed {
 		e.Launches, e.Starters = nil, nil // the word of a command that gets over losses counts
 	}
 	e.Bad = slices.DeleteFunc(e.Bad, func(b verdict.BadSession) bool { return away[b.Worker] })
@@ -230,14 +261,14 @@ func (s elastic) pardon(e *verdict.Evidence) {
 	e.Troubles = slices.DeleteFunc(e.Troubles, func(t verdict.Trouble) bool { return away[t.Worker] })
 }
 
-// lastLook implements membership: it is the aftermath of an elastic attempt: one that failed may have done so
+// lastLook implements membership. An elastic attempt that failed may have done so
 // because of a worker whose loss nobody has told yet. A command that gets over a
 // loss has its own reasons.
 func (s elastic) lastLook(ctx context.Context, failed bool) {
-	failed = failed && s.roster.needed
+	failed = failed && s.roster.Needed
 	ctx, stop := context.WithTimeout(ctx, verdictWait)
 	defer stop()
-	for failed && !s.ending.phase.told() && s.anew == "" && s.roster.late == "" && !s.roster.fault {
+	for failed && !s.ending.phase.told() && s.Anew == "" && s.roster.late == "" && !s.roster.fault {
 		if r := s.roster; !r.lost.IsZero() && time.Since(r.lost) < afterLoss {
 			s.startAnew("it did not get over the loss of worker " + r.whose)
 			return
@@ -269,8 +300,8 @@ func (s elastic) lastLook(ctx context.Context, failed bool) {
 // departing are the workers of an elastic attempt that are leaving.
 func (s elastic) departing() map[string]bool {
 	going := map[string]bool{}
-	for _, w := range s.roster.members.All() {
-		going[w.Name] = !slices.ContainsFunc(s.roster.members.Present(), func(p rendezvous.Worker) bool { return fleet.Same(p, w) })
+	for _, w := range s.roster.Members.All() {
+		going[w.Name] = !slices.ContainsFunc(s.roster.Members.Present(), func(p rendezvous.Worker) bool { return fleet.Same(p, w) })
 	}
 	return going
 }

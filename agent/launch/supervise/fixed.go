@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // fixed is the membership of a run whose workers are the same from the beginning of an attempt
 // to its end.
-type fixed struct{ *supervisor }
+type fixed struct{ *Supervisor }
 
 // lostLinks implements membership.
 func (s fixed) lostLinks(now time.Time) (changed bool) {
@@ -24,7 +24,7 @@ func (s fixed) lostLinks(now time.Time) (changed bool) {
 			continue
 		}
 		s.unsure[st.Worker.Name] = suspicion{lostLink(st.Worker.Name, st.Err), now}
-		changed = !s.group && s.ending.onLost(s.cfg.Grace) || changed
+		changed = !s.Group && s.ending.onLost(s.cfg.Grace) || changed
 	}
 	if s.pods == nil {
 		s.settle(now)
@@ -79,7 +79,7 @@ func (s fixed) settleLinks(now time.Time) {
 // incomplete implements membership: one of the workers was lost before the command began, after
 // all had been there. No mpirun can be relied on to notice.
 func (s fixed) incomplete() bool {
-	return !s.group && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool { return s.known(w.Name) })
+	return !s.Group && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool { return s.known(w.Name) })
 }
 
 // lastLook implements membership: mpirun is often the first to notice.
@@ -123,7 +123,7 @@ func (s fixed) isGoing() bool { return s.goingDown != nil && !s.known(s.goingDow
 func (s fixed) needed() bool { return true }
 
 // spares implements membership.
-func (s fixed) spares() bool { return s.subject.spares }
+func (s fixed) spares() bool { return s.Subject.Spares }
 
 // anewWithout implements membership.
 func (s fixed) anewWithout(string) string { return "" }

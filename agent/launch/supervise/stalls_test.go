@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"bytes"
@@ -22,23 +22,23 @@ import (
 )
 
 // ruled is a supervisor with rules for output lines, and what it says.
-func ruled(t *testing.T, words ...progress.Word) (*supervisor, *bytes.Buffer) {
+func ruled(t *testing.T, words ...progress.Word) (*Supervisor, *bytes.Buffer) {
 	said := &bytes.Buffer{}
-	s := &supervisor{subject: subject{name: "train"}, voice: &console.Voice{Out: said}, links: &fleet.Links{}, trouble: func(sentence string) { fmt.Fprintf(said, "trouble: %s\n", sentence) }}
+	s := &Supervisor{Subject: Subject{Name: "train"}, voice: &console.Voice{Out: said}, links: &fleet.Links{}, trouble: func(sentence string) { fmt.Fprintf(said, "trouble: %s\n", sentence) }}
 	s.cfg.Progress, s.cfg.Grace = words, time.Second
-	s.progress = stall.New(s.cfg.Progress, 2)
-	s.progress.Begin()
-	t.Cleanup(s.progress.End)
+	s.Progress = stall.New(s.cfg.Progress, 2)
+	s.Progress.Begin()
+	t.Cleanup(s.Progress.End)
 	return s, said
 }
 
 // waits handles what comes for so long, as the supervisor's loop does.
-func (s *supervisor) waits(span time.Duration) {
+func (s *Supervisor) waits(span time.Duration) {
 	for over := time.After(span); ; {
 		select {
-		case <-s.progress.Due():
+		case <-s.Progress.Due():
 			s.onProgressDue(time.Now())
-		case <-s.progress.Told():
+		case <-s.Progress.Told():
 			s.onProgress(time.Now())
 		case <-over:
 			return
@@ -51,7 +51,7 @@ var every10s = []progress.Word{{Flag: "expect", Value: `step (\d+)`}, {Flag: "wi
 func TestARuleIsJudgedWhenItIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, said := ruled(t, every10s...)
-		out := s.progress.Hear(1, nil)
+		out := s.Progress.Hear(1, nil)
 		for i := range 5 {
 			_, _ = fmt.Fprintf(out, "step %d\n", i)
 			s.waits(9 * time.Second)
@@ -62,7 +62,7 @@ func TestARuleIsJudgedWhenItIsDue(t *testing.T) {
 		s.waits(time.Second)
 		const why = "no progress: the number of expect 'step (\\d+)' has not grown beyond 4 for 10 s; the last matching line (rank 1, 10 s ago): step 4"
 		require.Equal(t, "agent: "+why+"\ntrouble: "+why+"\nagent: progress again: expect 'step (\\d+)' matched a line of rank 1: step 5\ntrouble: \n", said.String())
-		require.Equal(t, []report.Stall{{Rule: "expect 'step (\\d+)'", Why: why, Rank: "rank 1", Line: "step 4"}}, s.stalls)
+		require.Equal(t, []report.Stall{{Rule: "expect 'step (\\d+)'", Why: why, Rank: "rank 1", Line: "step 4"}}, s.Stalls)
 	})
 }
 
@@ -77,7 +77,7 @@ func TestOutputThatNobodyReadsIsNoStall(t *testing.T) {
 		s, said := ruled(t, every10s...)
 		reader := stuck{make(chan struct{})}
 		var wg sync.WaitGroup
-		wg.Go(func() { _, _ = io.WriteString(s.progress.Hear(0, reader), "step 1\n") })
+		wg.Go(func() { _, _ = io.WriteString(s.Progress.Hear(0, reader), "step 1\n") })
 		s.waits(5 * time.Minute)
 		require.Equal(t, "agent: the progress rules are not judged for now: nobody reads the job's output\n", said.String())
 		close(reader.read)
@@ -93,28 +93,24 @@ func TestALauncherThatWasStoppedHasSeenNoStall(t *testing.T) {
 		time.Sleep(time.Hour) // nobody handles what comes
 		s.onProgressDue(time.Now())
 		require.Contains(t, said.String(), "not judged for now: the launcher itself was stopped")
-		require.Empty(t, s.stalls)
+		require.Empty(t, s.Stalls)
 	})
 }
 
 func TestABrokenRuleEndsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, said := ruled(t, progress.Word{Flag: "fail-on", Value: "nan"})
-		_, _ = io.WriteString(s.progress.Mixed(metrics.TagsAll), "[1,1]<stdout>:loss=nan\n")
+		_, _ = io.WriteString(s.Progress.Mixed(metrics.TagsAll), "[1,1]<stdout>:loss=nan\n")
 		require.True(t, s.onProgress(time.Now()))
 		require.Contains(t, said.String(), "agent: stopping train (--progress-action=stop), 1.0 s to go")
-		require.Equal(t, "train was stopped: failed line: fail-on 'nan' matched a line of rank 1: loss=nan", s.hung)
-		a := &attempt{watcher: s}
-		(&runner{}).noteHang(a)
-		require.Equal(t, 79, a.verdict.Code)
-		require.True(t, a.end().Stalled)
-		require.Equal(t, "rank 1", a.record(true).Rank)
+		require.Equal(t, "train was stopped: failed line: fail-on 'nan' matched a line of rank 1: loss=nan", s.Hung)
+		require.Equal(t, "rank 1", *s.Stalled)
 	})
 }
 
 func TestAllThatIsWrongIsTold(t *testing.T) {
 	var last string
-	s := &supervisor{trouble: func(sentence string) { last = sentence }}
+	s := &Supervisor{trouble: func(sentence string) { last = sentence }}
 	for _, row := range []struct{ key, sentence, want string }{
 		{aHang, "it hangs", "it hangs"}, {"expect 'x'", "no progress", "it hangs; no progress"}, {aHang, "", "no progress"},
 		{"expect 'x'", "still none", "still none"}, {"expect 'x'", "", ""},

@@ -1,20 +1,34 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/musterhq/muster/agent/launch/fleet"
 	"github.com/musterhq/muster/agent/launch/hang"
+	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/tally"
+	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/launch/wait"
 )
+
+// Aftermath looks for the cause of a failure a moment longer, where a worker
+// may be lost: mpirun is often the first to notice.
+func (s *Supervisor) Aftermath(ctx context.Context, failed bool) {
+	if (s.strict() || s.script() && s.tally.Launchers() > 0) && !s.ending.phase.told() {
+		s.hearOut(ctx, failed)
+	}
+	s.onLinks(time.Now())
+	s.members.lastLook(ctx, failed)
+}
 
 // hearOut waits for what the workers have to say of a command that has ended:
 // until its sessions have ended and all have given a sign of life since. Of a script those
 // of its mpiruns count.
-func (s *supervisor) hearOut(ctx context.Context, failed bool) {
+func (s *Supervisor) hearOut(ctx context.Context, failed bool) {
 	hearing, stop := context.WithTimeout(ctx, tally.HeardWait)
 	defer stop()
 	open := s.tally.OpenCalls
@@ -35,7 +49,7 @@ const outlastPause = 100 * time.Millisecond
 // outlast waits until the ranks below daemons that have left their sessions have ended too.
 // Open MPI 4's mpirun ends with 0 a second before its daemons end ranks after MPI_Abort with
 // 0, and links that are parked have told nothing.
-func (s *supervisor) outlast(ctx context.Context) {
+func (s *Supervisor) outlast(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, verdictWait)
 	defer stop()
 	sessions := s.tally.Detached()
@@ -55,5 +69,28 @@ func (s *supervisor) outlast(ctx context.Context) {
 		if workers = still; len(still) > 0 && !wait.Sleep(ctx, outlastPause) {
 			return
 		}
+	}
+}
+
+// loseSilent gives up workers that gave no sign of life although a failed
+// command's launcher looked for one all through verdictWait, and the pods'
+// status tells nothing either. When nobody answers it is the API server that is
+// away, and no worker's fault.
+func (s *Supervisor) loseSilent(all map[string]fleet.Standing) {
+	var silent []fleet.Standing
+	for _, st := range all {
+		if st.State.Linked && !st.State.Connected && !st.State.Parked {
+			silent = append(silent, st)
+		}
+	}
+	if len(silent) == len(all) {
+		return
+	}
+	for _, st := range silent {
+		cause := fmt.Sprintf("no sign of life for %s", phrase.Seconds(verdictWait))
+		if st.State.Last != nil {
+			cause += ": " + phrase.OneLine(st.State.Last)
+		}
+		s.lose(verdict.Lost{Worker: st.Worker.Name, Cause: cause})
 	}
 }

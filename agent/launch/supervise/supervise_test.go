@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"context"
@@ -30,8 +30,9 @@ import (
 )
 
 // over is s with the same workers all the time.
-func over(s *supervisor) *supervisor {
+func over(s *Supervisor) *Supervisor {
 	s.members = fixed{s}
+	s.begin()
 	return s
 }
 
@@ -56,7 +57,7 @@ func (r *road) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 }
 
 // parkedRun is a run whose one worker has a daemon and a link that is parked.
-func parkedRun(t *testing.T, r *road) *supervisor {
+func parkedRun(t *testing.T, r *road) *Supervisor {
 	t.Helper()
 	worker := rendezvous.Worker{Name: "pi-worker-0", UID: "uid-0", Container: "main"}
 	r.Path = contract.NewWorker(t, nil).Socket
@@ -72,14 +73,13 @@ func parkedRun(t *testing.T, r *road) *supervisor {
 	require.NoError(t, err)
 	_, err = daemon.Wait(ctx)
 	require.NoError(t, err)
-	s := over(&supervisor{cfg: config.Config{Limits: config.Limits{NodeLostAfter: 100 * time.Millisecond, Grace: time.Second}}, links: all, tally: counts,
+	s := over(&Supervisor{cfg: config.Config{Limits: config.Limits{NodeLostAfter: 100 * time.Millisecond, Grace: time.Second}}, links: all, tally: counts,
 		voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{worker}})
-	s.begin()
 	awaitLink(t, s, func(l link.State) bool { return l.Parked })
 	return s
 }
 
-func awaitLink(t *testing.T, s *supervisor, ok func(link.State) bool) {
+func awaitLink(t *testing.T, s *Supervisor, ok func(link.State) bool) {
 	t.Helper()
 	require.Eventually(t, func() bool { return ok(s.links.Standings()["pi-worker-0"].State) }, time.Minute, time.Millisecond)
 }
@@ -150,7 +150,7 @@ func TestAftermath(t *testing.T) {
 				defer told.Stop()
 			}
 			began := time.Now()
-			s.aftermath(t.Context(), tc.failed)
+			s.Aftermath(t.Context(), tc.failed)
 			require.Equal(t, tc.want, s.known("pi-worker-0"))
 			if !tc.lost {
 				require.Less(t, time.Since(began), verdictWait, "one round trip")
@@ -188,12 +188,12 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 		counts := tally.New()
 		all := fleet.NewLinks(nil, nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), counts)
 		cmd := &stubborn{ended: make(chan struct{})}
-		s := over(&supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, subject: subject{cmd: cmd, name: "mpirun"}, links: all, tally: counts, voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{{Name: "pi-worker-0"}, {Name: "pi-worker-1"}}})
+		s := over(&Supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, Subject: Subject{Command: cmd, Name: "mpirun"}, links: all, tally: counts, voice: &console.Voice{Out: io.Discard}, started: []rendezvous.Worker{{Name: "pi-worker-0"}, {Name: "pi-worker-1"}}})
 		counts.Lose(verdict.Lost{Worker: "pi-worker-1", Cause: "gone"})
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		s.watch(ctx)
+		s.Watch(ctx)
 		require.Equal(t, lostPatience, time.Since(began))
 		require.Equal(t, []syscall.Signal{syscall.SIGTERM}, cmd.told)
 		require.True(t, s.ending.asked)
@@ -203,7 +203,7 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 // The same where the watch learns only then that a worker on record is gone, as an
 // elastic run does.
 func TestLostOnRecord(t *testing.T) {
-	s := &supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, tally: tally.New(), voice: &console.Voice{Out: io.Discard}}
+	s := &Supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, tally: tally.New(), voice: &console.Voice{Out: io.Discard}}
 	gone := verdict.Lost{Worker: "pi-worker-1", Cause: "gone"}
 	s.tally.Lose(gone)
 	require.True(t, s.lose(gone), "the command is to end")

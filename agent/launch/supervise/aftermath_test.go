@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ func TestLoseSilent(t *testing.T) {
 			for worker, state := range c.states {
 				all[worker] = fleet.Standing{Worker: rendezvous.Worker{Name: worker}, State: state}
 			}
-			s := &supervisor{tally: tally.New(), voice: &console.Voice{Out: io.Discard}}
+			s := &Supervisor{tally: tally.New(), voice: &console.Voice{Out: io.Discard}}
 			s.begin()
 			s.loseSilent(all)
 			var e verdict.Evidence

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"context"
@@ -24,19 +24,18 @@ const (
 	verdictWait = 10 * time.Second
 )
 
-func (s *supervisor) begin() {
+func (s *Supervisor) begin() {
 	s.unsure, s.warned, s.woken = map[string]suspicion{}, map[string]bool{}, map[string]time.Time{}
 	s.illnesses, s.takenBy = map[int]*illness{}, map[string]string{}
 }
 
-// watch returns when the command has ended, having brought it there where that
+// Watch returns when the command has ended, having brought it there where that
 // was needed. When ctx ends it is killed.
-func (s *supervisor) watch(ctx context.Context) {
-	s.begin()
-	s.hang.Begin()
-	defer s.hang.End()
-	s.progress.Begin()
-	defer s.progress.End()
+func (s *Supervisor) Watch(ctx context.Context) {
+	s.Hang.Begin()
+	defer s.Hang.End()
+	s.Progress.Begin()
+	defer s.Progress.End()
 	defer s.finish()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
@@ -52,7 +51,7 @@ func (s *supervisor) watch(ctx context.Context) {
 	rearm(s.members.incomplete() && s.ending.onLost(s.cfg.Grace))
 	for {
 		select {
-		case <-s.cmd.Done():
+		case <-s.Command.Done():
 			return
 		case n := <-s.counted:
 			s.sayStopping(n)
@@ -71,47 +70,47 @@ func (s *supervisor) watch(ctx context.Context) {
 			pace.Looked(now)
 		case <-pace.Over():
 			pace.Resume()
-		case h := <-s.hang.Tell():
+		case h := <-s.Hang.Tell():
 			rearm(s.onHang(h))
-		case <-s.bystand.due():
+		case <-s.Bystanders.due():
 			s.onFailedRank(ctx)
-		case <-s.rest.ended():
+		case <-s.Rest.ended():
 			s.onFinished()
-		case h := <-s.rest.tell():
+		case h := <-s.Rest.tell():
 			s.onRest(h)
-		case <-s.rest.due():
+		case <-s.Rest.due():
 			rearm(s.onRestDue())
-		case <-s.progress.Due():
+		case <-s.Progress.Due():
 			rearm(s.onProgressDue(time.Now()))
-		case <-s.progress.Told():
+		case <-s.Progress.Told():
 			rearm(s.onProgress(time.Now()))
 		case <-tick.C:
 			rearm(s.onTick(time.Now()))
 		case <-ctx.Done():
-			s.cmd.Signal(syscall.SIGKILL)
-			<-s.cmd.Done()
+			s.Command.Signal(syscall.SIGKILL)
+			<-s.Command.Done()
 			return
 		}
 	}
 }
 
 // onTick looks at what changes without news.
-func (s *supervisor) onTick(now time.Time) (changed bool) {
+func (s *Supervisor) onTick(now time.Time) (changed bool) {
 	// A node that is lost sends nothing new: the same pods, seen later.
 	changed = s.onPods(s.last, now)
 	s.settle(now)
-	if (s.strict() || s.script() && s.tally.Launches() > 0) && s.reporting() {
+	if (s.strict() || s.script() && s.tally.Launches() > 0) && s.Reporting() {
 		s.tally.Stalled()
 	}
-	s.alone.Look(now, s.tally.SessionCount())
+	s.Alone.Look(now, s.tally.SessionCount())
 	return s.onTrouble(now) || changed
 }
 
 // onLinks looks for links that are lost for good.
-func (s *supervisor) onLinks(now time.Time) (changed bool) { return s.members.lostLinks(now) }
+func (s *Supervisor) onLinks(now time.Time) (changed bool) { return s.members.lostLinks(now) }
 
 // onPods looks for pods that are gone, and for nodes that are.
-func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
+func (s *Supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
 	s.last = shot
 	s.noteLeaving()
 	return s.members.lostPods(shot, now)
@@ -120,7 +119,7 @@ func (s *supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bo
 // wake asks a parked link, once each time that it is parked, whether a worker
 // whose pod looks lost is there: parked, it would never tell. Nor would one that is being taken
 // away tell that it holds daemons.
-func (s *supervisor) wake(worker string, st fleet.Standing, r rendezvous.Reason) {
+func (s *Supervisor) wake(worker string, st fleet.Standing, r rendezvous.Reason) {
 	if !st.State.Parked || !suspect(r) && !isLeaving(r) || s.woken[worker].Equal(st.State.Since) {
 		return
 	}
@@ -128,9 +127,9 @@ func (s *supervisor) wake(worker string, st fleet.Standing, r rendezvous.Reason)
 	st.Link.Wake()
 }
 
-// silent are the workers that nothing can be told to: their links are down, and
+// Silent are the workers that nothing can be told to: their links are down, and
 // their nodes do not answer the API server either.
-func (s *supervisor) silent() map[string]bool {
+func (s *Supervisor) Silent() map[string]bool {
 	all := map[string]bool{}
 	if s.last.At.IsZero() {
 		return all
@@ -167,27 +166,43 @@ func nodeLost(s link.State, loss rendezvous.Loss, woken bool, limit time.Duratio
 
 // settle names the cause that the link gave where the pod's status has not said
 // more in time.
-func (s *supervisor) settle(now time.Time) { s.members.settleLinks(now) }
+func (s *Supervisor) settle(now time.Time) { s.members.settleLinks(now) }
 
 // lose puts a lost worker on record and says so; true when that changed how the
 // command is to end.
-func (s *supervisor) lose(l verdict.Lost) bool {
+func (s *Supervisor) lose(l verdict.Lost) bool {
 	l.Leaving = l.Leaving || s.unsure[l.Worker].lost.Leaving
 	delete(s.unsure, l.Worker)
 	if s.tally.Lose(l) {
 		s.voice.Warn("worker %s lost: %s", l.Worker, l.Cause)
 	}
-	return !s.group && s.ending.onLost(s.cfg.Grace)
+	return !s.Group && s.ending.onLost(s.cfg.Grace)
 }
 
-func (s *supervisor) known(worker string) bool { return s.tally.IsLost(worker) }
+func (s *Supervisor) known(worker string) bool { return s.tally.IsLost(worker) }
 
-// aftermath looks for the cause of a failure a moment longer, where a worker
-// may be lost: mpirun is often the first to notice.
-func (s *supervisor) aftermath(ctx context.Context, failed bool) {
-	if (s.strict() || s.script() && s.tally.Launchers() > 0) && !s.ending.phase.told() {
-		s.hearOut(ctx, failed)
+// Attend looks after the workers of no command until done has a value, and returns that:
+// ended. Otherwise err is why it did not wait: a signal, or the end of ctx.
+func (s *Supervisor) Attend(ctx context.Context, done <-chan error) (ended bool, err error) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			return true, err
+		case sig := <-s.signals:
+			if err := fleet.ToldWhileWaiting(sig); err != nil {
+				return false, err
+			}
+		case shot := <-s.pods:
+			s.onPods(shot, time.Now())
+		case <-s.links.Changed:
+			s.onLinks(time.Now())
+		case <-tick.C:
+			s.onPods(s.last, time.Now())
+			s.settle(time.Now())
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
 	}
-	s.onLinks(time.Now())
-	s.members.lastLook(ctx, failed)
 }

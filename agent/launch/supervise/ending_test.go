@@ -1,4 +1,4 @@
-package launch
+package supervise
 
 import (
 	"syscall"
@@ -27,11 +27,11 @@ func TestEndingTold(t *testing.T) {
 	require.Equal(t, 15, e.told)
 	require.Equal(t, 10*time.Second, e.wait())
 
-	forward, changed = e.onSignal(syscall.SIGTERM, 10*time.Second, now.Add(sameSignal-1))
+	forward, changed = e.onSignal(syscall.SIGTERM, 10*time.Second, now.Add(SameSignal-1))
 	require.False(t, forward, "timeout(1) sends it twice")
 	require.False(t, changed)
 
-	forward, changed = e.onSignal(syscall.SIGINT, 10*time.Second, now.Add(sameSignal))
+	forward, changed = e.onSignal(syscall.SIGINT, 10*time.Second, now.Add(SameSignal))
 	require.False(t, forward, "the second one kills")
 	require.True(t, changed)
 	require.Equal(t, 15, e.told, "the first one is the reason")
@@ -49,11 +49,11 @@ func TestEndingLost(t *testing.T) {
 	require.Equal(t, lostPatience, e.wait())
 	sig, _ := e.next()
 	require.Equal(t, syscall.SIGTERM, sig)
-	require.Equal(t, lostGrace, e.wait(), "a long grace does not delay this")
+	require.Equal(t, LostGrace, e.wait(), "a long grace does not delay this")
 	require.False(t, e.onLost(time.Minute), "a second loss does not begin anew")
 	sig, _ = e.next()
 	require.Equal(t, syscall.SIGKILL, sig)
-	require.LessOrEqual(t, lostPatience+lostGrace, 10*time.Second)
+	require.LessOrEqual(t, lostPatience+LostGrace, 10*time.Second)
 
 	var silent ending
 	require.True(t, silent.onLost(time.Minute))

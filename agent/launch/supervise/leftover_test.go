@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"bytes"
@@ -21,26 +21,26 @@ import (
 
 // outlasted runs a group of which ranks may end, for some time, and returns what is said
 // and whether the run was to end.
-func outlasted(t *testing.T, s *hangtest.Stage, account *tally.Tally, within, span time.Duration, happens func(r *leftover, w *hang.Watch, second int)) (said string, ended bool) {
+func outlasted(t *testing.T, s *hangtest.Stage, account *tally.Tally, within, span time.Duration, happens func(r *Leftover, w *hang.Watch, second int)) (said string, ended bool) {
 	out := &bytes.Buffer{}
-	sup := &supervisor{subject: subject{name: "train", group: true}, voice: &console.Voice{Out: out}, links: &fleet.Links{}, tally: account, watches: watches{rest: newLeftover(within)}}
+	sup := &Supervisor{Subject: Subject{Name: "train", Group: true}, voice: &console.Voice{Out: out}, links: &fleet.Links{}, tally: account, Watches: Watches{Rest: NewLeftover(within)}}
 	sup.cfg.Fake, sup.cfg.Grace = 1, time.Second
-	sup.hang = hang.NewWatch(0, func() map[string]hang.Asker {
+	sup.Hang = hang.NewWatch(0, func() map[string]hang.Asker {
 		return map[string]hang.Asker{"1": hangtest.Worker{Stage: s, Name: "1"}, "2": hangtest.Worker{Stage: s, Name: "2"}}
 	})
-	sup.hang.Begin()
-	defer sup.rest.end()
+	sup.Hang.Begin()
+	defer sup.Rest.end()
 	began := time.Now()
 	for second := 0; time.Since(began) < span; second++ {
-		happens(sup.rest, sup.hang, second)
+		happens(sup.Rest, sup.Hang, second)
 		step := time.After(time.Second)
 		for waits := true; waits; {
 			select {
-			case <-sup.rest.ended():
+			case <-sup.Rest.ended():
 				sup.onFinished()
-			case h := <-sup.rest.tell():
+			case h := <-sup.Rest.tell():
 				sup.onRest(h)
-			case <-sup.rest.due():
+			case <-sup.Rest.due():
 				ended = sup.onRestDue() || ended
 			case <-step:
 				waits = false
@@ -51,9 +51,9 @@ func outlasted(t *testing.T, s *hangtest.Stage, account *tally.Tally, within, sp
 }
 
 // first lets rank 0 end with 0 at second 10.
-func first(r *leftover, _ *hang.Watch, second int) {
+func first(r *Leftover, _ *hang.Watch, second int) {
 	if second == 10 {
-		r.note("rank 0", true, false)
+		r.Note("rank 0", true, false)
 	}
 }
 
@@ -70,15 +70,15 @@ func TestWhatIsLeftIsTold(t *testing.T) {
 }
 
 func TestWhatIsLeftWorks(t *testing.T) {
-	for name, happens := range map[string]func(s *hangtest.Stage, r *leftover, w *hang.Watch, second int){
+	for name, happens := range map[string]func(s *hangtest.Stage, r *Leftover, w *hang.Watch, second int){
 		"it computes":      nil,
-		"it prints":        func(_ *hangtest.Stage, _ *leftover, w *hang.Watch, second int) { w.Wrote() },
-		"nobody has ended": func(_ *hangtest.Stage, r *leftover, _ *hang.Watch, second int) {},
-		"one has failed":   func(_ *hangtest.Stage, r *leftover, _ *hang.Watch, second int) { r.note("rank 2", false, true) },
-		"it reads its data": func(s *hangtest.Stage, _ *leftover, _ *hang.Watch, second int) {
+		"it prints":        func(_ *hangtest.Stage, _ *Leftover, w *hang.Watch, second int) { w.Wrote() },
+		"nobody has ended": func(_ *hangtest.Stage, r *Leftover, _ *hang.Watch, second int) {},
+		"one has failed":   func(_ *hangtest.Stage, r *Leftover, _ *hang.Watch, second int) { r.Note("rank 2", false, true) },
+		"it reads its data": func(s *hangtest.Stage, _ *Leftover, _ *hang.Watch, second int) {
 			s.Change(func() { s.Moved["1"] += 1 << 20 })
 		},
-		"one came to its end": func(s *hangtest.Stage, _ *leftover, _ *hang.Watch, second int) {
+		"one came to its end": func(s *hangtest.Stage, _ *Leftover, _ *hang.Watch, second int) {
 			s.Change(func() { s.Used["2"] += 500 })
 		},
 	} {
@@ -88,7 +88,7 @@ func TestWhatIsLeftWorks(t *testing.T) {
 				if happens == nil {
 					s.CPU["2"] = 1
 				}
-				said, ended := outlasted(t, s, nil, 0, 20*time.Minute, func(r *leftover, w *hang.Watch, second int) {
+				said, ended := outlasted(t, s, nil, 0, 20*time.Minute, func(r *Leftover, w *hang.Watch, second int) {
 					if name != "nobody has ended" {
 						first(r, w, second)
 					}
@@ -123,10 +123,10 @@ func TestWhatIsLeftOfAnMpirun(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				account, one, two := tally.New(), &mpirunOf{}, &mpirunOf{}
 				account.Called("1", "s", one)
-				said, ended := outlasted(t, hangtest.New(), account, row.within, 2*time.Minute, func(r *leftover, w *hang.Watch, second int) {
+				said, ended := outlasted(t, hangtest.New(), account, row.within, 2*time.Minute, func(r *Leftover, w *hang.Watch, second int) {
 					switch {
 					case second == 0:
-						account.HearDone(r.noteDone)
+						account.HearDone(r.NoteDone)
 					case second == 10:
 						account.Report("1", wire.ReportRecord{Session: "s", Kind: wire.ReportDone, Rank: "0"})
 					case second == 20 && row.ends:

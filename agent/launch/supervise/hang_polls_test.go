@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"bytes"
@@ -76,7 +76,7 @@ func pollAndWatch(t *testing.T, after time.Duration, ranks int, set func(s *hang
 		return all
 	})
 	w.Wary = s.Wary
-	sup := &supervisor{subject: subject{name: "train.py"}, trouble: func(string) {}, voice: &console.Voice{Out: out}, cfg: config.Config{Limits: config.Limits{HangAfter: after, HangAction: config.HangStop}, Origin: map[string]string{"hang-after": "flag"}}, links: &fleet.Links{}, watches: watches{hang: w}}
+	sup := &Supervisor{Subject: Subject{Name: "train.py"}, trouble: func(string) {}, voice: &console.Voice{Out: out}, cfg: config.Config{Limits: config.Limits{HangAfter: after, HangAction: config.HangStop}, Origin: map[string]string{"hang-after": "flag"}}, links: &fleet.Links{}, Watches: Watches{Hang: w}}
 	w.Wrote()
 	w.Begin()
 	began := time.Now()
@@ -88,7 +88,7 @@ func pollAndWatch(t *testing.T, after time.Duration, ranks int, set func(s *hang
 		case h := <-w.Tell():
 			out.Reset()
 			require.False(t, sup.onHang(h), "it is never stopped for it")
-			require.Zero(t, sup.hangs)
+			require.Zero(t, sup.Hangs)
 			line, _, _ := bytes.Cut(out.Bytes(), []byte("\n"))
 			said = append(said, fmt.Sprintf("%.0f min: %s", time.Since(began).Minutes(), bytes.TrimPrefix(line, []byte("agent: "))))
 		case <-time.After(time.Second):
@@ -96,8 +96,8 @@ func pollAndWatch(t *testing.T, after time.Duration, ranks int, set func(s *hang
 	}
 	w.End()
 	if len(said) > 0 && !s.Wary {
-		require.NotEmpty(t, sup.blames)
-		require.Equal(t, "suspicion", sup.blames[0].When)
+		require.NotEmpty(t, sup.Blames)
+		require.Equal(t, "suspicion", sup.Blames[0].When)
 	}
 	return said
 }

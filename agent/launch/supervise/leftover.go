@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"github.com/musterhq/muster/agent/stacks"
 )
 
-// leftover watches over what is left of a group, or of an mpirun's ranks, when a rank has
+// Leftover watches over what is left of a group, or of an mpirun's ranks, when a rank has
 // ended with 0: ranks that wait for it wait forever. A nil one does nothing.
-type leftover struct {
+type Leftover struct {
 	within time.Duration // after which it is ended; 0: never
 	timer  *time.Timer
 	news   chan struct{} // has one when the first rank has ended with 0
@@ -35,15 +35,15 @@ type leftover struct {
 // report takes twice as long as the one before.
 const restTime = time.Minute
 
-func newLeftover(within time.Duration) *leftover {
-	r := &leftover{within: within, timer: time.NewTimer(time.Hour), news: make(chan struct{}, 1)}
+func NewLeftover(within time.Duration) *Leftover {
+	r := &Leftover{within: within, timer: time.NewTimer(time.Hour), news: make(chan struct{}, 1)}
 	r.timer.Stop()
 	return r
 }
 
-// note takes the end of a process: well is that of a rank with 0, failed one for which
+// Note takes the end of a process: well is that of a rank with 0, failed one for which
 // the rest is stopped.
-func (r *leftover) note(label string, well, failed bool) {
+func (r *Leftover) Note(label string, well, failed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed = r.failed || failed
@@ -54,9 +54,9 @@ func (r *leftover) note(label string, well, failed bool) {
 	r.news <- struct{}{} // the only one
 }
 
-// noteDone takes the first end with 0 of a rank of an mpirun. A script may start several
+// NoteDone takes the first end with 0 of a rank of an mpirun. A script may start several
 // mpiruns: the latest that has had one counts.
-func (r *leftover) noteDone(launch int, rank string, at time.Time) {
+func (r *Leftover) NoteDone(launch int, rank string, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.launch == launch {
@@ -70,7 +70,7 @@ func (r *leftover) noteDone(launch int, rank string, at time.Time) {
 }
 
 // ended is when the first rank has ended with 0.
-func (r *leftover) ended() <-chan struct{} {
+func (r *Leftover) ended() <-chan struct{} {
 	if r == nil {
 		return nil
 	}
@@ -78,21 +78,21 @@ func (r *leftover) ended() <-chan struct{} {
 }
 
 // tell is when the rest has done nothing for a time; due is when it has to end.
-func (r *leftover) tell() <-chan hang.Finding {
+func (r *Leftover) tell() <-chan hang.Finding {
 	if r == nil {
 		return nil
 	}
 	return r.watch.Tell()
 }
 
-func (r *leftover) due() <-chan time.Time {
+func (r *Leftover) due() <-chan time.Time {
 	if r == nil {
 		return nil
 	}
 	return r.timer.C
 }
 
-func (r *leftover) end() {
+func (r *Leftover) end() {
 	if r != nil {
 		r.timer.Stop()
 		r.watch.End()
@@ -100,34 +100,34 @@ func (r *leftover) end() {
 }
 
 // since is "rank 0 ended with 0 62 s ago"; over: the rest is ending anyway.
-func (r *leftover) since() (text string, over bool) {
+func (r *Leftover) since() (text string, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return fmt.Sprintf("%s ended with 0 %s ago", r.first, phrase.Seconds(time.Since(r.at))), r.failed
 }
 
 // onFinished begins to watch over the rest.
-func (s *supervisor) onFinished() {
-	s.rest.mu.Lock()
-	at := s.rest.at
-	s.rest.mu.Unlock()
-	if s.rest.within > 0 {
-		s.rest.timer.Reset(s.rest.within - time.Since(at))
+func (s *Supervisor) onFinished() {
+	s.Rest.mu.Lock()
+	at := s.Rest.at
+	s.Rest.mu.Unlock()
+	if s.Rest.within > 0 {
+		s.Rest.timer.Reset(s.Rest.within - time.Since(at))
 	}
-	s.rest.watch.End() // of an mpirun that has ended
-	s.rest.said = 0
-	s.rest.watch = s.hang.Follow(restTime)
-	s.rest.watch.Begin()
+	s.Rest.watch.End() // of an mpirun that has ended
+	s.Rest.said = 0
+	s.Rest.watch = s.Hang.Follow(restTime)
+	s.Rest.watch.Begin()
 }
 
 // ends reports whether the run ends anyway.
-func (s *supervisor) ends() bool { return s.ending.phase.ends() }
+func (s *Supervisor) ends() bool { return s.ending.phase.ends() }
 
 // restOf reports whether the mpirun of the rest runs still, and its sessions; nil: it is a group.
-func (s *supervisor) restOf() (runs bool, sessions map[string]bool) {
-	s.rest.mu.Lock()
-	launch := s.rest.launch
-	s.rest.mu.Unlock()
+func (s *Supervisor) restOf() (runs bool, sessions map[string]bool) {
+	s.Rest.mu.Lock()
+	launch := s.Rest.launch
+	s.Rest.mu.Unlock()
 	if launch == 0 {
 		return true, nil
 	}
@@ -135,13 +135,13 @@ func (s *supervisor) restOf() (runs bool, sessions map[string]bool) {
 }
 
 // onRest says who is still there and where it sits, where the rest has done nothing.
-func (s *supervisor) onRest(h hang.Finding) {
-	since, over := s.rest.since()
+func (s *Supervisor) onRest(h hang.Finding) {
+	since, over := s.Rest.since()
 	if over || s.ends() || h.Over || len(h.Unknown) > 0 {
 		return
 	}
 	runs, sessions := s.restOf()
-	list := hang.Sitters(h.Scenes, s.hang.LabelOf)
+	list := hang.Sitters(h.Scenes, s.Hang.LabelOf)
 	if sessions != nil {
 		list = slices.DeleteFunc(list, func(one hang.Sitter) bool { return !sessions[one.Actor.Session] || one.Actor.Process.Rank == "" })
 		if h.Stacks != nil {
@@ -149,22 +149,22 @@ func (s *supervisor) onRest(h hang.Finding) {
 		}
 	}
 	if !runs || len(list) == 0 {
-		s.rest.watch.End()
+		s.Rest.watch.End()
 		return
 	}
-	s.voice.Warn("%s, and nothing has moved for %s; still there: %s (--exit-within ends them)", since, phrase.Seconds(s.rest.watch.After), phrase.Count(len(list), "process"))
+	s.voice.Warn("%s, and nothing has moved for %s; still there: %s (--exit-within ends them)", since, phrase.Seconds(s.Rest.watch.After), phrase.Count(len(list), "process"))
 	if _, said := s.tellStacks(h, "exit"); !said {
-		s.tellPlaces(list, s.rest.said == 0, h.Stacks)
+		s.tellPlaces(list, s.Rest.said == 0, h.Stacks)
 	}
-	s.rest.said++
-	s.rest.watch.End()
-	s.rest.watch = s.hang.Follow(restTime << min(s.rest.said, 10))
-	s.rest.watch.Begin()
+	s.Rest.said++
+	s.Rest.watch.End()
+	s.Rest.watch = s.Hang.Follow(restTime << min(s.Rest.said, 10))
+	s.Rest.watch.Begin()
 }
 
 // onRestDue ends the rest, which has had its time.
-func (s *supervisor) onRestDue() (changed bool) {
-	since, over := s.rest.since()
+func (s *Supervisor) onRestDue() (changed bool) {
+	since, over := s.Rest.since()
 	runs, sessions := s.restOf()
 	if over || s.ends() || !runs {
 		return false
@@ -173,7 +173,7 @@ func (s *supervisor) onRestDue() (changed bool) {
 	if sessions != nil { // the ranks may have ended, and it not yet
 		is, was = "its mpirun is", "its mpirun was"
 	}
-	s.voice.Warn("%s, and %s still there; stopping %s (--exit-within=%s), %s to go before it is killed", since, is, s.name, phrase.Brief(s.rest.within), phrase.Seconds(s.cfg.Grace))
-	s.hung = fmt.Sprintf("%s was stopped: %s, and %s still there (--exit-within=%s)", s.name, since, was, phrase.Brief(s.rest.within))
+	s.voice.Warn("%s, and %s still there; stopping %s (--exit-within=%s), %s to go before it is killed", since, is, s.Name, phrase.Brief(s.Rest.within), phrase.Seconds(s.cfg.Grace))
+	s.Hung = fmt.Sprintf("%s was stopped: %s, and %s still there (--exit-within=%s)", s.Name, since, was, phrase.Brief(s.Rest.within))
 	return s.ending.onHang(s.cfg.Grace)
 }

@@ -1,10 +1,11 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,13 +59,15 @@ func TestBystanders(t *testing.T) {
 // The ranks of all workers are asked once, when the first report of a failed rank comes.
 func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &runner{tally: tally.New(), links: fleet.NewLinks(nil, nil, wire.HelloRecord{}, 0, nil, nil), cfg: config.Config{Command: []string{"mpirun"}, Launching: config.Launching{Exit: verdict.ExitStrict}}}
-		a := &attempt{hang: hang.NewWatch(0, nil)}
-		b := r.bystanders(a)
+		var wg sync.WaitGroup
+		account, links := tally.New(), fleet.NewLinks(nil, nil, wire.HelloRecord{}, 0, nil, nil)
+		cfg := config.Config{Command: []string{"mpirun"}, Launching: config.Launching{Exit: verdict.ExitStrict}}
+		h := hang.NewWatch(0, nil)
+		b := NewBystanders(cfg, wg.Go, links.Askers, h, account)
 		report := func(code int, kind string) {
-			r.tally.Report("w", wire.ReportRecord{Session: "s", Kind: kind, PID: 71, Rank: "1", MPI: true, Code: code})
+			account.Report("w", wire.ReportRecord{Session: "s", Kind: kind, PID: 71, Rank: "1", MPI: true, Code: code})
 		}
-		r.tally.Called("w", "s", nil)
+		account.Called("w", "s", nil)
 		report(0, wire.ReportDone)
 		require.Empty(t, b.due())
 		report(1, wire.ReportRank)
@@ -76,10 +79,10 @@ func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 		_, found := b.found()
 		require.True(t, found)
 		require.LessOrEqual(t, time.Since(began), hang.FailureStacks)
-		r.wg.Wait()
+		wg.Wait()
 
-		r.cfg.Stacks = config.StacksNever
-		b = r.bystanders(a)
+		cfg.Stacks = config.StacksNever
+		b = NewBystanders(cfg, wg.Go, links.Askers, h, account)
 		require.Nil(t, b.due())
 		_, found = b.found()
 		require.False(t, found)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"fmt"
@@ -11,9 +11,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/hang"
 	"github.com/musterhq/muster/agent/launch/phrase"
 	"github.com/musterhq/muster/agent/launch/report"
-	"github.com/musterhq/muster/agent/launch/verdict"
 	"github.com/musterhq/muster/agent/stacks"
-	"github.com/musterhq/muster/exec/names"
 )
 
 // aHang is the key of a hang among what is wrong with a run.
@@ -21,25 +19,25 @@ const aHang = "hang"
 
 // onHang says what the watch over the run has seen, and ends the run where the
 // user wants that: true when it changed how the command is to end.
-func (s *supervisor) onHang(h hang.Finding) (changed bool) {
+func (s *Supervisor) onHang(h hang.Finding) (changed bool) {
 	switch {
 	case s.ending.phase.ends():
 		return false // it ends anyway
 	case h.Over:
-		s.voice.Say("%s goes on: something moves again", s.name)
+		s.voice.Say("%s goes on: something moves again", s.Name)
 		s.complain(aHang, "")
 		return false
 	case len(h.Unknown) > 0:
-		s.voice.Say("nothing was printed for %s; whether %s hangs cannot be told: %s", phrase.Seconds(s.cfg.HangAfter), s.name, hang.Unasked(h.Unknown))
+		s.voice.Say("nothing was printed for %s; whether %s hangs cannot be told: %s", phrase.Seconds(s.cfg.HangAfter), s.Name, hang.Unasked(h.Unknown))
 		return false
 	}
 	if h.Polls {
 		s.onPolls(h)
 		return false
 	}
-	s.hangs++
-	list := hang.Sitters(h.Scenes, s.hang.LabelOf)
-	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.name, phrase.Seconds(s.cfg.HangAfter))
+	s.Hangs++
+	list := hang.Sitters(h.Scenes, s.Hang.LabelOf)
+	why := fmt.Sprintf("%s seems to hang: for %s nothing was printed, and no rank has used a processor", s.Name, phrase.Seconds(s.cfg.HangAfter))
 	s.voice.Warn("%s", why)
 	verdict, said := s.tellStacks(h, "hang")
 	complaint := append([]string{why}, hang.Lines(list)...)
@@ -53,15 +51,15 @@ func (s *supervisor) onHang(h hang.Finding) (changed bool) {
 	if !s.cfg.HangStops() {
 		return false
 	}
-	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.name, config.HangStop, phrase.Seconds(s.cfg.ShortGrace()))
-	s.hung = fmt.Sprintf("%s hung for %s and was stopped", s.name, phrase.Seconds(s.cfg.HangAfter))
+	s.voice.Warn("stopping %s (--hang-action=%s), %s to go before it is killed", s.Name, config.HangStop, phrase.Seconds(s.cfg.ShortGrace()))
+	s.Hung = fmt.Sprintf("%s hung for %s and was stopped", s.Name, phrase.Seconds(s.cfg.HangAfter))
 	return s.ending.onHang(s.cfg.ShortGrace())
 }
 
 // onPolls says that the run may hang. Nothing else follows: ranks use processors, and what
 // they do can only be guessed.
-func (s *supervisor) onPolls(h hang.Finding) {
-	why := fmt.Sprintf("%s may hang: for %s nothing was printed, read or written, and %s", s.name, phrase.Seconds(s.cfg.HangAfter), stacks.Polling(h.Stacks.Ranks, h.Polling))
+func (s *Supervisor) onPolls(h hang.Finding) {
+	why := fmt.Sprintf("%s may hang: for %s nothing was printed, read or written, and %s", s.Name, phrase.Seconds(s.cfg.HangAfter), stacks.Polling(h.Stacks.Ranks, h.Polling))
 	s.voice.Warn("%s", why)
 	v := stacks.OfHang(h.Stacks.Ranks)
 	for _, line := range h.Stacks.Lines(v) {
@@ -70,12 +68,12 @@ func (s *supervisor) onPolls(h hang.Finding) {
 	if v.Sentence != "" {
 		why += "; " + v.Sentence
 	}
-	s.blames = append(s.blames, report.Blame{When: "suspicion", Sentence: why})
+	s.Blames = append(s.Blames, report.Blame{When: "suspicion", Sentence: why})
 }
 
 // tellPlaces says in which calls processes sit, and how to see more where that is wanted.
 // at is nil if no stacks were asked for.
-func (s *supervisor) tellPlaces(list []hang.Sitter, hint bool, at *hang.Standing) {
+func (s *Supervisor) tellPlaces(list []hang.Sitter, hint bool, at *hang.Standing) {
 	for _, line := range hang.Lines(list) {
 		s.voice.Warn("  %s", line)
 	}
@@ -85,7 +83,7 @@ func (s *supervisor) tellPlaces(list []hang.Sitter, hint bool, at *hang.Standing
 }
 
 // stackHint says how to see where a process is in its own code.
-func (s *supervisor) stackHint(who hang.Sitter, at *hang.Standing) string {
+func (s *Supervisor) stackHint(who hang.Sitter, at *hang.Standing) string {
 	switch rank := at.Of(who); {
 	case rank.Record.OnRequest && s.cfg.Job != "" && !s.cfg.IsFake():
 		return "its stack: agent stacks " + s.cfg.Job
@@ -105,28 +103,27 @@ func (s *supervisor) stackHint(who hang.Sitter, at *hang.Standing) string {
 	return fmt.Sprintf("its stack: kubectl exec -n %s %s -- %s", s.cfg.Namespace, who.Worker, stack)
 }
 
-// watchHang returns the watch over an attempt. With --hang-after=0 the watch only passes
-// output on, and looks for no hang.
-func (r *runner) watchHang() *hang.Watch {
-	w := hang.NewWatch(r.cfg.HangAfter, r.links.Askers)
-	w.Wary, w.Unstacked = !r.cfg.Given("hang-after"), r.cfg.Stacks == config.StacksNever
-	return w
-}
-
-// noteHang is for the verdict of an attempt that we ended because it hung, or broke
-// a progress rule.
-func (r *runner) noteHang(a *attempt) {
-	s := a.watcher
-	r.report.Hangs += s.hangs
-	for _, one := range s.blames {
-		one.Attempt = a.number
-		r.report.Blames = append(r.report.Blames, one)
+// tellStacks says who the others wait for, and where all stand, when the run has come
+// to a stop. It reports whether there was anything to say.
+func (s *Supervisor) tellStacks(h hang.Finding, when string) (verdict string, said bool) {
+	if h.Stacks == nil {
+		return "", false
 	}
-	for _, one := range s.stalls {
-		one.Attempt = a.number
-		r.report.Stalls = append(r.report.Stalls, one)
+	v := stacks.OfHang(h.Stacks.Ranks)
+	if v.Sentence != "" {
+		s.Blames = append(s.Blames, report.Blame{When: when, Sentence: v.Sentence})
 	}
-	if s.hung != "" && !s.ending.phase.told() {
-		a.evidence.Code, a.verdict = names.ExitHung, verdict.Verdict{Code: names.ExitHung, Why: s.hung}
+	if !h.Stacks.Told() {
+		if v.Sentence != "" {
+			s.voice.Warn("%s", v.Sentence)
+		}
+		for _, line := range h.Stacks.Beside() {
+			s.voice.Warn("%s", line)
+		}
+		return v.Sentence, false
 	}
+	for _, line := range h.Stacks.Lines(v) {
+		s.voice.Warn("%s", line)
+	}
+	return v.Sentence, true
 }

@@ -1,4 +1,4 @@
-package launch
+package supervise
 
 import (
 	"syscall"
@@ -133,7 +133,7 @@ const (
 	// lostPatience lets mpirun notice by itself, which takes it about 1 s and
 	// gives the better message.
 	lostPatience = 3 * time.Second
-	lostGrace    = 5 * time.Second
+	LostGrace    = 5 * time.Second
 )
 
 // step is a signal for the command, due some time after the step before it.
@@ -151,9 +151,9 @@ type ending struct {
 	steps []step
 }
 
-// sameSignal is how soon after the first a second one is an echo of it:
+// SameSignal is how soon after the first a second one is an echo of it:
 // timeout(1) sends its signal to us and then to the whole process group.
-const sameSignal = 200 * time.Millisecond
+const SameSignal = 200 * time.Millisecond
 
 // enter takes an event, and the steps that follow if it decides the schedule.
 func (e *ending) enter(ev event, steps ...step) (changed bool) {
@@ -174,7 +174,7 @@ func (e *ending) onSignal(sig syscall.Signal, grace time.Duration, now time.Time
 	case !e.phase.told():
 		e.told, e.at = int(sig), now
 		return true, e.enter(eventStop, step{grace, syscall.SIGKILL})
-	case now.Sub(e.at) < sameSignal:
+	case now.Sub(e.at) < SameSignal:
 		return false, false
 	}
 	return false, e.enter(eventStop, step{0, syscall.SIGKILL})
@@ -182,7 +182,7 @@ func (e *ending) onSignal(sig syscall.Signal, grace time.Duration, now time.Time
 
 // onLost says whether the loss of a worker changed the schedule.
 func (e *ending) onLost(grace time.Duration) (changed bool) {
-	return e.enter(eventLost, step{lostPatience, syscall.SIGTERM}, step{min(grace, lostGrace), syscall.SIGKILL})
+	return e.enter(eventLost, step{lostPatience, syscall.SIGTERM}, step{min(grace, LostGrace), syscall.SIGKILL})
 }
 
 // hurriedGrace is for an mpirun that, told to stop, waits for daemons which
@@ -205,7 +205,7 @@ const troublePatience = 10 * time.Second
 
 // onTrouble says whether trouble within the job changed the schedule.
 func (e *ending) onTrouble(patience, grace time.Duration) (changed bool) {
-	return e.enter(eventTrouble, step{patience, syscall.SIGTERM}, step{min(grace, lostGrace), syscall.SIGKILL})
+	return e.enter(eventTrouble, step{patience, syscall.SIGTERM}, step{min(grace, LostGrace), syscall.SIGKILL})
 }
 
 // onHang says whether a hang that is to be ended changed the schedule.

@@ -1,6 +1,6 @@
 //go:build linux
 
-package launch
+package supervise
 
 import (
 	"errors"
@@ -40,8 +40,17 @@ func losses(workers []rendezvous.Worker, shot rendezvous.Snapshot) []rendezvous.
 	return rendezvous.Lost(workers, shot, time.Now())
 }
 
+// Going are the workers that are gone by their pods' status, or are being taken away.
+func Going(workers []rendezvous.Worker, shot rendezvous.Snapshot) map[string]bool {
+	going := map[string]bool{}
+	for _, loss := range losses(workers, shot) {
+		going[loss.Worker.Name] = loss.Gone || isLeaving(loss.Reason)
+	}
+	return going
+}
+
 // noteLeaving keeps in mind which workers are being taken away, and what takes them.
-func (s *supervisor) noteLeaving() {
+func (s *Supervisor) noteLeaving() {
 	leaving := false
 	for _, loss := range losses(s.started, s.last) {
 		if isLeaving(loss.Reason) {
@@ -52,9 +61,9 @@ func (s *supervisor) noteLeaving() {
 	s.leaving.Store(leaving)
 }
 
-// notePreempted puts the workers on record whose pods are being taken away: they
+// NotePreempted puts the workers on record whose pods are being taken away: they
 // are the cause of what fails now, whoever fails first.
-func (s *supervisor) notePreempted() {
+func (s *Supervisor) NotePreempted() {
 	for _, loss := range losses(s.started, s.last) {
 		if isLeaving(loss.Reason) {
 			s.tally.Preempt(loss.Worker.Name)
@@ -62,8 +71,8 @@ func (s *supervisor) notePreempted() {
 	}
 }
 
-// goneBy says what takes the worker's pod away, as far as its status tells or has told; "" otherwise.
-func (s *supervisor) goneBy(worker string) string {
+// GoneBy says what takes the worker's pod away, as far as its status tells or has told; "" otherwise.
+func (s *Supervisor) GoneBy(worker string) string {
 	for _, loss := range losses(s.started, s.last) {
 		if loss.Worker.Name == worker && isLeaving(loss.Reason) {
 			return causeIn(loss.Reason)
@@ -73,19 +82,19 @@ func (s *supervisor) goneBy(worker string) string {
 }
 
 // unexplained reports whether a worker was told to stop and the status of its pod has not said why.
-func (s *supervisor) unexplained() bool {
+func (s *Supervisor) unexplained() bool {
 	return s.pods != nil && !s.last.At.IsZero() && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool {
-		return s.tally.IsLeaving(w.Name) && s.goneBy(w.Name) == "" && !s.known(w.Name)
+		return s.tally.IsLeaving(w.Name) && s.GoneBy(w.Name) == "" && !s.known(w.Name)
 	})
 }
 
 // startAnew ends the command so that it begins again, and says why in that
 // attempt's announcement. It uses up no restart.
-func (s *supervisor) startAnew(why string) (changed bool) {
-	if s.anew != "" || s.ending.phase.told() {
+func (s *Supervisor) startAnew(why string) (changed bool) {
+	if s.Anew != "" || s.ending.phase.told() {
 		return false
 	}
-	s.anew = why
+	s.Anew = why
 	return s.ending.onRestart(s.cfg.Grace)
 }
 

@@ -1,0 +1,56 @@
+//go:build linux
+
+package supervise
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/agent/launch/fleet"
+	"github.com/musterhq/muster/agent/launch/tally"
+	"github.com/musterhq/muster/rendezvous"
+)
+
+// TestWhatTakesAWorker: what takes a worker's pod away is known as far as its status says.
+func TestWhatTakesAWorker(t *testing.T) {
+	disrupted := func(reason, message string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason, Message: message}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*corev1.Pod)
+		want   string
+	}{
+		"nothing is known": {func(*corev1.Pod) {}, ""},
+		"evicted through the API": {disrupted("EvictionByEvictionAPI", "Eviction API: evicting"),
+			": is about to be taken off node n-1: Eviction API: evicting"},
+		"preempted": {disrupted("PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod"),
+			": is about to be taken off node n-1: default-scheduler: preempting to accommodate a higher priority pod"},
+		"evicted by the kubelet": {func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory."
+		}, ": evicted from node n-1: The node was low on resource: memory"},
+		"deleted": {func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }, ": it is being deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n-1", Containers: []corev1.Container{{Name: "main"}}}}
+			pod.Name, pod.UID, pod.Status.Phase = "w-1", "u", corev1.PodRunning
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+			tc.change(pod)
+			pods := make(chan rendezvous.Snapshot)
+			s := &Supervisor{
+				tally: tally.New(), pods: pods, started: []rendezvous.Worker{{Name: "w-1", UID: "u", Node: "n-1", Container: "main"}},
+				last: rendezvous.Snapshot{At: time.Now(), Pods: []*corev1.Pod{pod}},
+			}
+			s.links = &fleet.Links{}
+			s.tally.Preempt("w-1")
+			require.Equal(t, tc.want == "", s.unexplained(), "the pod's status is waited for")
+			require.Equal(t, strings.TrimPrefix(tc.want, ": "), s.GoneBy("w-1"))
+		})
+	}
+}
