@@ -112,6 +112,7 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 // observer is a supervisor of workers alone.
 func (r *runner) observer(workers []rendezvous.Worker) *supervise.Supervisor {
 	return supervise.New(supervise.Config{Settings: r.cfg, Links: r.links, Tally: r.tally, Voice: r.voice, Signals: r.signals, Workers: workers, Pods: r.fleet.Pods(), Seen: r.shot,
+		StatusWait: r.fleet.StatusWait(), ByHand: r.fleet.ByHand,
 		Trouble: func(sentence string) { r.place.Trouble(r.voice, sentence, time.Time{}) }})
 }
 

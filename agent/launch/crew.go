@@ -219,12 +219,9 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 // printer carries the group's output, tagged where there is more than one.
 func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer, error) {
 	planned := a.plan
-	mode, err := r.cfg.OutputMode()
+	mode, err := r.cfg.GroupOutput(len(planned.Processes))
 	if err != nil {
 		return nil, err
-	}
-	if r.cfg.Output == "" && len(planned.Processes) == 1 && !r.cfg.Elastic() {
-		mode.Kind = output.Plain
 	}
 	only, err := r.cfg.Shown()
 	if err != nil {

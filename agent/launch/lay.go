@@ -82,7 +82,7 @@ func codeOfLay(err error) int {
 // layOn runs `agent lay` on one worker.
 func (r *runner) layOn(ctx context.Context, l *link.Link, request []byte) (wire.LayAnswer, error) {
 	var out, complaint bounded
-	spec := wire.Spec{Argv: []string{r.workerAgent(), "lay"}}
+	spec := wire.Spec{Argv: []string{r.fleet.Agent(), "lay"}}
 	session, err := l.Open(ctx, "", spec, link.Streams{Stdin: io.NopCloser(bytes.NewReader(request)), Stdout: &out, Stderr: &complaint})
 	if err != nil {
 		return wire.LayAnswer{}, err
@@ -102,14 +102,6 @@ func (r *runner) layOn(ctx context.Context, l *link.Link, request []byte) (wire.
 		return answer, fmt.Errorf("read its answer: %w", err)
 	}
 	return answer, nil
-}
-
-// workerAgent is the path of the agent in the workers.
-func (r *runner) workerAgent() string {
-	if !r.cfg.IsFake() && r.cfg.WorkerAgent != "" {
-		return r.cfg.WorkerAgent
-	}
-	return r.agent
 }
 
 // bounded keeps what is written, up to mostAnswer.

@@ -101,6 +101,12 @@ type pool interface {
 	Pods() <-chan rendezvous.Snapshot
 	Hear(shot rendezvous.Snapshot)
 	Seen() rendezvous.Snapshot
+	// StatusWait is how long the pods' status may take to say why a link is lost; 0: none will.
+	StatusWait() time.Duration
+	// Agent is the path of the agent on the workers. ByHand is what a person types to run a
+	// command on one.
+	Agent() string
+	ByHand(worker, command string) string
 	// Depart notes that a worker was told to stop from outside.
 	Depart(worker string)
 	// Rehearse begins the faults that are to be rehearsed, until ctx ends.

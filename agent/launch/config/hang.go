@@ -49,5 +49,13 @@ const defaultHang = 30 * time.Minute
 // HangStops reports whether a hang ends the run: never by the default alone.
 func (c Config) HangStops() bool { return c.HangAction == HangStop && c.Given("hang-after") }
 
+// AskStacks is the command that asks for stacks from anywhere.
+func (c Config) AskStacks() string {
+	if c.Job != "" && !c.IsFake() {
+		return "agent stacks " + c.Job
+	}
+	return "agent stacks"
+}
+
 // leastHang leaves the looks at /proc a few of its ticks.
 const leastHang = time.Second

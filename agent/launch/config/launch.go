@@ -118,6 +118,16 @@ func (c Config) OutputMode() (output.Mode, error) {
 	return output.ParseMode(c.Output)
 }
 
+// GroupOutput is OutputMode for so many processes: one alone, which no other can join, needs
+// no tags.
+func (c Config) GroupOutput(processes int) (output.Mode, error) {
+	mode, err := c.OutputMode()
+	if c.Output == "" && processes == 1 && !c.Elastic() {
+		mode.Kind = output.Plain
+	}
+	return mode, err
+}
+
 // Shown are the ranks of --only-ranks; nil: all.
 func (c Config) Shown() ([]output.Span, error) {
 	if c.OnlyRanks == "" {

@@ -29,14 +29,15 @@ func (p Paths) Plan(s plan.Situation) (plan.Plan, error) {
 
 // machineOf looks at the machine that we are on. dir is the private directory.
 func machineOf(cfg config.Config, dir string) (plan.Machine, error) {
-	m := plan.Machine{Root: os.Getuid() == 0, NoPasswd: !hasPasswd(os.Getuid()), Home: homeIfNone(dir), Interface: launcherInterface(cfg),
-		Processors: runtime.NumCPU(), Own: ownHost(cfg)}
-	if cfg.LauncherSlots > 0 {
-		m.CPUs = ownCPUs()
-	}
-	temporary := rundir.Temp
+	m := plan.Machine{Root: os.Getuid() == 0, NoPasswd: !hasPasswd(os.Getuid()), Home: homeIfNone(dir), Processors: runtime.NumCPU()}
+	temporary, address := rundir.Temp, cfg.PodIP
 	if cfg.IsFake() { // runs of one machine: of two mpiruns, the one that ends takes the other's directory away
-		temporary = rundir.OwnTemp
+		temporary, address, m.Interface = rundir.OwnTemp, "127.0.0.1", "lo"
+	} else {
+		m.Interface = launcherInterface(cfg)
+	}
+	if cfg.LauncherSlots > 0 {
+		m.CPUs, m.Own = ownCPUs(), ownHost(cfg, address)
 	}
 	var err error
 	m.Temp, err = temporary(dir)
@@ -46,7 +47,7 @@ func machineOf(cfg config.Config, dir string) (plan.Machine, error) {
 // launcherInterface is the launcher's own: the one that --interface means, where
 // it has that, else as ownInterface finds it.
 func launcherInterface(cfg config.Config) string {
-	if cfg.Interface == "" || cfg.IsFake() {
+	if cfg.Interface == "" {
 		return ownInterface(cfg)
 	}
 	list, err := net.Interfaces()
@@ -71,15 +72,9 @@ func launcherInterface(cfg config.Config) string {
 }
 
 // ownHost is the launcher as a host of its own mpirun, which knows it by an address
-// of this pod, and starts the ranks there without the agent; nil: it takes none.
-func ownHost(cfg config.Config) *plan.Host {
-	if cfg.LauncherSlots == 0 {
-		return nil
-	}
-	h := &plan.Host{Index: -1, Name: cfg.PodName, IP: cfg.PodIP, Slots: cfg.LauncherSlots}
-	if cfg.IsFake() {
-		h.IP = "127.0.0.1"
-	}
+// of this pod, and starts the ranks there without the agent. address: "" is not known.
+func ownHost(cfg config.Config, address string) *plan.Host {
+	h := &plan.Host{Index: -1, Name: cfg.PodName, IP: address, Slots: cfg.LauncherSlots}
 	if h.IP == "" {
 		h.IP = addressOn(ownInterface(cfg))
 	}
@@ -133,14 +128,10 @@ func hasPasswd(uid int) bool {
 	return err == nil
 }
 
-// ownInterface names the network interface whose address workers can reach:
-// lo for fake ones, else that of our pod's address, else the first that is not
-// loopback. Hydra then gives a numeric address to its proxies, which need no
-// DNS for it. "" when there is none.
+// ownInterface names the network interface whose address workers can reach: that
+// of our pod's address, else the first that is not loopback. Hydra then gives a
+// numeric address to its proxies, which need no DNS for it. "" when there is none.
 func ownInterface(cfg config.Config) string {
-	if cfg.IsFake() {
-		return "lo"
-	}
 	list, err := net.Interfaces()
 	if err != nil {
 		return ""

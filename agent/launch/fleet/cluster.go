@@ -5,8 +5,10 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/musterhq/muster/agent/failure"
 	"github.com/musterhq/muster/agent/launch/config"
@@ -112,6 +114,24 @@ func (c *Cluster) Ready(working context.Context) []rendezvous.Worker {
 
 // Pods is where the API server's word of the pods comes from.
 func (c *Cluster) Pods() <-chan rendezvous.Snapshot { return c.feed.pods }
+
+// statusWait is how long a pod's status may take to say why a link is lost: OOMKilled
+// is a better answer than "the container was restarted".
+const statusWait = 5 * time.Second
+
+// StatusWait is how long a pod's status may take to say why a link is lost.
+func (c *Cluster) StatusWait() time.Duration { return statusWait }
+
+// Agent is the path of the agent in the workers.
+func (c *Cluster) Agent() string { return c.Kube.agent }
+
+// ByHand is what a person types to run a command on a worker.
+func (c *Cluster) ByHand(worker, command string) string {
+	if container := c.Links.Standings()[worker].Worker.Container; container != "" {
+		worker += " -c " + container
+	}
+	return fmt.Sprintf("kubectl exec -n %s %s -- %s", c.Config.Namespace, worker, command)
+}
 
 // Hear takes what the caller has got from Pods.
 func (c *Cluster) Hear(shot rendezvous.Snapshot) { c.waiter.setPods(shot) }

@@ -106,6 +106,15 @@ func (f *Fakes) reassemble(ctx context.Context) ([]rendezvous.Worker, error) {
 // Pods is nil: there is no API server.
 func (f *Fakes) Pods() <-chan rendezvous.Snapshot { return nil }
 
+// StatusWait is 0: there is no status that says more than a link.
+func (f *Fakes) StatusWait() time.Duration { return 0 }
+
+// Agent is the path of the agent: the workers have our own.
+func (f *Fakes) Agent() string { return f.place.agent }
+
+// ByHand returns the command: the workers are on this machine.
+func (f *Fakes) ByHand(_, command string) string { return command }
+
 // Hear does nothing.
 func (f *Fakes) Hear(rendezvous.Snapshot) {}
 

@@ -164,7 +164,7 @@ func (s elastic) losses(now time.Time) []rendezvous.Loss {
 			u = suspicion{lostLink(w.Name, st.Err), now}
 			s.unsure[w.Name] = u
 		}
-		if s.pods == nil || now.Sub(u.since) >= statusWait {
+		if now.Sub(u.since) >= s.statusWait {
 			list = append(list, rendezvous.Loss{Worker: w, Gone: true, Reason: rendezvous.Reason{
 				Code: rendezvous.Unreachable, Pod: w.Name, Sentence: w.Name + ": " + u.lost.Cause}})
 		}

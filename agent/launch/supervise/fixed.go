@@ -26,9 +26,7 @@ func (s fixed) lostLinks(now time.Time) (changed bool) {
 		s.unsure[st.Worker.Name] = suspicion{lostLink(st.Worker.Name, st.Err), now}
 		changed = !s.Group && s.ending.onLost(s.cfg.Grace) || changed
 	}
-	if s.pods == nil {
-		s.settle(now)
-	}
+	s.settle(now)
 	return changed
 }
 
@@ -70,7 +68,7 @@ func (s fixed) lostPods(shot rendezvous.Snapshot, now time.Time) (changed bool) 
 // settleLinks implements membership.
 func (s fixed) settleLinks(now time.Time) {
 	for _, u := range s.unsure {
-		if s.pods == nil || now.Sub(u.since) >= statusWait {
+		if now.Sub(u.since) >= s.statusWait {
 			s.lose(u.lost)
 		}
 	}
@@ -86,7 +84,7 @@ func (s fixed) incomplete() bool {
 func (s fixed) lastLook(ctx context.Context, failed bool) {
 	wait := verdictWait
 	if len(s.unsure) > 0 || s.unexplained() || s.isGoing() {
-		wait = statusWait
+		wait = causeWait
 	}
 	waiting, stop := context.WithTimeout(ctx, wait)
 	defer stop()

@@ -85,22 +85,16 @@ func (s *Supervisor) tellPlaces(list []hang.Sitter, hint bool, at *hang.Standing
 // stackHint says how to see where a process is in its own code.
 func (s *Supervisor) stackHint(who hang.Sitter, at *hang.Standing) string {
 	switch rank := at.Of(who); {
-	case rank.Record.OnRequest && s.cfg.Job != "" && !s.cfg.IsFake():
-		return "its stack: agent stacks " + s.cfg.Job
 	case rank.Record.OnRequest:
-		return "its stack: agent stacks"
+		return "its stack: " + s.cfg.AskStacks()
 	case rank.Record.Why != "":
 		return fmt.Sprintf("no stack of %s: %s", who.Who, rank.Why())
 	}
 	stack := hang.StackOf(who)
-	w := s.links.Standings()[who.Worker].Worker
-	switch {
-	case who.Worker == "" || s.cfg.IsFake():
-		return "its stack: " + stack
-	case w.Container != "":
-		return fmt.Sprintf("its stack: kubectl exec -n %s %s -c %s -- %s", s.cfg.Namespace, who.Worker, w.Container, stack)
+	if who.Worker != "" {
+		stack = s.byHand(who.Worker, stack)
 	}
-	return fmt.Sprintf("its stack: kubectl exec -n %s %s -- %s", s.cfg.Namespace, who.Worker, stack)
+	return "its stack: " + stack
 }
 
 // tellStacks says who the others wait for, and where all stand, when the run has come

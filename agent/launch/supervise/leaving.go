@@ -83,7 +83,7 @@ func (s *Supervisor) GoneBy(worker string) string {
 
 // unexplained reports whether a worker was told to stop and the status of its pod has not said why.
 func (s *Supervisor) unexplained() bool {
-	return s.pods != nil && !s.last.At.IsZero() && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool {
+	return !s.last.At.IsZero() && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool {
 		return s.tally.IsLeaving(w.Name) && s.GoneBy(w.Name) == "" && !s.known(w.Name)
 	})
 }

@@ -24,7 +24,7 @@ import (
 func outlasted(t *testing.T, s *hangtest.Stage, account *tally.Tally, within, span time.Duration, happens func(r *Leftover, w *hang.Watch, second int)) (said string, ended bool) {
 	out := &bytes.Buffer{}
 	sup := &Supervisor{Subject: Subject{Name: "train", Group: true}, voice: &console.Voice{Out: out}, links: &fleet.Links{}, tally: account, Watches: Watches{Rest: NewLeftover(within)}}
-	sup.cfg.Fake, sup.cfg.Grace = 1, time.Second
+	sup.cfg.Grace, sup.byHand = time.Second, func(_, command string) string { return command }
 	sup.Hang = hang.NewWatch(0, func() map[string]hang.Asker {
 		return map[string]hang.Asker{"1": hangtest.Worker{Stage: s, Name: "1"}, "2": hangtest.Worker{Stage: s, Name: "2"}}
 	})

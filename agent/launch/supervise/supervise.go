@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// statusWait is how long the pod's status may take to say why a link is
-	// lost: OOMKilled is a better answer than "the container was restarted".
-	statusWait = 5 * time.Second
+	// causeWait is how long the cause of a loss is waited for when a command has ended: a
+	// pod's status may say it, or a worker that is going down may be lost.
+	causeWait = 5 * time.Second
 	// verdictWait is how long a failed command's launcher looks for a worker
 	// that gives no sign of life: mpirun often notices before the API server tells
 	// us, whose kubelets may take seconds. The end of the job waits for it as long.

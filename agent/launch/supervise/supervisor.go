@@ -43,6 +43,10 @@ type Config struct {
 	Pods     <-chan rendezvous.Snapshot // nil without a cluster
 	Seen     rendezvous.Snapshot        // the last that was heard of the pods
 	Trouble  func(sentence string)      // leaves word of what is wrong; "" takes it back
+	// StatusWait is how long the pods' status may take to say why a link is lost.
+	StatusWait time.Duration
+	// ByHand is what a person types to run a command on a worker.
+	ByHand func(worker, command string) string
 }
 
 // Supervisor watches the command, the workers and the signals of one attempt. Subject and
@@ -57,6 +61,7 @@ type Supervisor struct {
 	started []rendezvous.Worker
 	last    rendezvous.Snapshot
 	trouble func(sentence string)
+	byHand  func(worker, command string) string
 	leaving atomic.Bool // the pod of a worker is being taken away
 	members membership  // who takes part
 
@@ -70,7 +75,8 @@ type Supervisor struct {
 
 // New returns a supervisor of workers alone, the same all the time; see Enroll.
 func New(c Config) *Supervisor {
-	s := &Supervisor{cfg: c.Settings, links: c.Links, tally: c.Tally, voice: c.Voice, signals: c.Signals, started: c.Workers, pods: c.Pods, last: c.Seen, trouble: c.Trouble}
+	s := &Supervisor{cfg: c.Settings, links: c.Links, tally: c.Tally, voice: c.Voice, signals: c.Signals, started: c.Workers, pods: c.Pods, last: c.Seen, trouble: c.Trouble,
+		byHand: c.ByHand, doubts: doubts{statusWait: c.StatusWait}}
 	s.members = fixed{s}
 	s.begin()
 	return s
@@ -126,10 +132,11 @@ type ailment struct {
 
 // doubts are workers of which it is not known whether they are lost.
 type doubts struct {
-	takenBy map[string]string // what takes away the pods of workers that are, or have been
-	unsure  map[string]suspicion
-	warned  map[string]bool
-	woken   map[string]time.Time // parked links that were woken, and when they had been parked
+	statusWait time.Duration     // how long a pod's status may take to say why a link is lost; 0: there is none
+	takenBy    map[string]string // what takes away the pods of workers that are, or have been
+	unsure     map[string]suspicion
+	warned     map[string]bool
+	woken      map[string]time.Time // parked links that were woken, and when they had been parked
 }
 
 // suspicion is a worker whose link is lost while its pod's status still has to
