@@ -40,7 +40,7 @@ type Command struct {
 	shared bool
 	// deaf: it is shared, but blocks the terminal's INT (blockInterrupt), and ends by TERM.
 	deaf  bool
-	links *fleet.Links // of workers that may run its ranks; nil: there are none
+	links *fleet.Links // of workers that may run its ranks
 	// drained ends the stop of its ranks, and returns what has become of them; nil: there is none.
 	drained func() []report.StoppedRank
 }
@@ -52,7 +52,7 @@ type Spec struct {
 	Streams   console.Streams
 	Run       string       // the run's id, which marks the processes
 	OwnSlots  int          // ranks that an MPI launcher may start here as its children
-	Links     *fleet.Links // of workers that may run its ranks; nil: there are none
+	Links     *fleet.Links // of workers that may run its ranks
 	Workers   int          // that an MPI launcher calls
 }
 
@@ -64,7 +64,7 @@ func Start(r *reap.Reaper, s Spec) (c *Command, err error) {
 		deaf := false
 		if only {
 			_ = filterSetpgid() // without it the race is as it was
-			deaf = s.Links != nil && term.IsTerminal(int(s.Streams.In.Fd())) && blockInterrupt() == nil
+			deaf = term.IsTerminal(int(s.Streams.In.Fd())) && blockInterrupt() == nil
 		}
 		c, err = start(r, s, deaf)
 		return err
@@ -195,7 +195,7 @@ func (c *Command) Stop(sig syscall.Signal, grace time.Duration, failed bool) (nu
 	}
 	ranks, mpi := c.ranksHere(sig)
 	switch {
-	case c.links != nil && !failed && (mpi || len(ranks) == 0):
+	case !failed && (mpi || len(ranks) == 0):
 		return 0, c.stopLast(sig, grace, func(time.Duration) { c.Signal(sig) })
 	case len(ranks) == 0:
 		c.Signal(sig)
@@ -204,8 +204,8 @@ func (c *Command) Stop(sig syscall.Signal, grace time.Duration, failed bool) (nu
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan []reap.Outcome, 1)
 	go func() {
-		report, _ := c.reaper.Drain(ctx, c.tree.Find, sig, grace) // the sweep says what it cannot end
-		told <- report.Ranks
+		result, _ := c.reaper.Drain(ctx, c.tree.Find, sig, grace) // the sweep says what it cannot end
+		told <- result.Ranks
 	}()
 	c.drained = sync.OnceValue(func() []report.StoppedRank { cancel(); return c.outcomes(<-told) })
 	if ranks = reap.Apart(ranks); len(ranks) == 1 && ranks[0].Numbers == (reap.Numbers{}) {

@@ -109,11 +109,11 @@ func saversOf(rec wire.RanksRecord, worker string, so time.Duration) (all []save
 
 // askOwn is askSavers for the ranks that the command's mpirun has started here.
 func (c *Command) askOwn(ctx context.Context, sig syscall.Signal, grace time.Duration, counted func(int)) (all []saver, living int) {
-	report, _ := c.reaper.Ask(ctx, c.belowMPIRun, sig, grace, func(savers []reap.Proc) { counted(len(reap.Apart(savers))) }) // the sweep says what it cannot find
-	for _, o := range report.Ranks {
+	result, _ := c.reaper.Ask(ctx, c.belowMPIRun, sig, grace, func(savers []reap.Proc) { counted(len(reap.Apart(savers))) }) // the sweep says what it cannot find
+	for _, o := range result.Ranks {
 		all = append(all, saver{rank: o.Rank, after: o.After, ended: o.Ended()})
 	}
-	return all, report.Others
+	return all, result.Others
 }
 
 // belowMPIRun finds the mpiruns of the command and what they have started here. Hydra hands our

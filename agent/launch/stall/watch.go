@@ -53,7 +53,7 @@ func New(words []progress.Word, ranks int) *Watch {
 	return w
 }
 
-// Begin starts the clocks of all rules; end stops the timer.
+// Begin starts the clocks of all rules.
 func (w *Watch) Begin() {
 	if w != nil {
 		w.rules.Reset(time.Now())
@@ -61,6 +61,7 @@ func (w *Watch) Begin() {
 	}
 }
 
+// End stops the timer.
 func (w *Watch) End() {
 	if w != nil {
 		w.timer.Stop()
@@ -91,7 +92,7 @@ func (w *Watch) arm() {
 	}
 }
 
-// Due is when the rules are to be looked at; told is that they have news.
+// Due is when the rules are to be looked at.
 func (w *Watch) Due() <-chan time.Time {
 	if w == nil {
 		return nil
@@ -99,6 +100,7 @@ func (w *Watch) Due() <-chan time.Time {
 	return w.timer.C
 }
 
+// Told has one when the rules have news.
 func (w *Watch) Told() <-chan struct{} {
 	if w == nil {
 		return nil

@@ -121,7 +121,7 @@ func (s fixed) isGoing() bool { return s.goingDown != nil && !s.known(s.goingDow
 func (s fixed) needed() bool { return true }
 
 // spares implements membership.
-func (s fixed) spares() bool { return s.Subject.Spares }
+func (s fixed) spares() bool { return s.Spares }
 
 // anewWithout implements membership.
 func (s fixed) anewWithout(string) string { return "" }

@@ -35,6 +35,7 @@ type Leftover struct {
 // report takes twice as long as the one before.
 const restTime = time.Minute
 
+// NewLeftover ends the rest after that time; 0: never.
 func NewLeftover(within time.Duration) *Leftover {
 	r := &Leftover{within: within, timer: time.NewTimer(time.Hour), news: make(chan struct{}, 1)}
 	r.timer.Stop()

@@ -90,7 +90,7 @@ func (s *Supervisor) endLaunches(now time.Time) {
 	}
 }
 
-// Reporting: every worker tells of its daemons and ranks.
+// Reporting reports whether every worker tells of its daemons and ranks.
 func (s *Supervisor) Reporting() bool {
 	for _, st := range s.links.Standings() {
 		if w, ok := st.Link.Welcome(); !ok || !w.Reports {
