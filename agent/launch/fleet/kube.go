@@ -96,8 +96,21 @@ func (k *Kube) watch(cfg config.Config) rendezvous.Watch {
 	return rendezvous.Watch{Client: k.client, Namespace: k.Namespace, Selector: cfg.WorkerSelector(), Names: cfg.Pods, Gate: k.Gate}
 }
 
-// List asks once which workers there are, for env and hosts.
-func (k *Kube) List(ctx context.Context, cfg config.Config) ([]rendezvous.Worker, error) {
+// List returns the workers that there are now, for env and hosts, without a link to any.
+// agent and version are those of NewKube.
+func List(ctx context.Context, cfg config.Config, agent, version string) ([]rendezvous.Worker, error) {
+	if cfg.IsFake() {
+		return rendezvous.Static(cfg.Fake)
+	}
+	k, err := NewKube(cfg, agent, version)
+	if err != nil {
+		return nil, err
+	}
+	return k.list(ctx, cfg)
+}
+
+// list asks once which workers there are.
+func (k *Kube) list(ctx context.Context, cfg config.Config) ([]rendezvous.Worker, error) {
 	pods, err := k.find(ctx, cfg)
 	if err != nil {
 		return nil, k.failure("list pods", err)

@@ -17,7 +17,6 @@ import (
 	"github.com/musterhq/muster/agent/launch/plan"
 	"github.com/musterhq/muster/exec/names"
 	"github.com/musterhq/muster/exec/rundir"
-	"github.com/musterhq/muster/rendezvous"
 )
 
 // imagine makes the plan that a launcher with cfg would make of the workers
@@ -43,23 +42,11 @@ func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
 	}
 	s := plan.Situation{Config: cfg, Files: paths.Files, Dir: dir, Broker: filepath.Join(dir, names.BrokerSocket), Agent: agent, Env: os.Environ(),
 		Port: plan.AnyPort(cfg.Port, rand.IntN), Plugins: command.Plugins(cfg, nil, slog.New(slog.DiscardHandler))}
-	if s.Ranked, err = workersNow(ctx, cfg, agent); err != nil {
+	if s.Ranked, err = fleet.List(ctx, cfg, agent, ShortVersion()); err != nil {
 		return plan.Plan{}, err
 	}
 	if len(s.Ranked) == 0 {
 		return plan.Plan{}, failure.New(names.ExitDeadline, "agent run waits for them", "no worker is there yet: %s matches nothing", cfg.WorkerSelector())
 	}
 	return paths.Plan(s)
-}
-
-// workersNow lists the workers that there are.
-func workersNow(ctx context.Context, cfg config.Config, agent string) ([]rendezvous.Worker, error) {
-	if cfg.IsFake() {
-		return rendezvous.Static(cfg.Fake)
-	}
-	k, err := fleet.NewKube(cfg, agent, ShortVersion())
-	if err != nil {
-		return nil, err
-	}
-	return k.List(ctx, cfg)
 }
