@@ -43,7 +43,7 @@ type ack struct {
 // acks are those of all streams that have got on. It is used with l.mu held.
 func (l *Link) acks(c *conn) iter.Seq[ack] {
 	return func(yield func(ack) bool) {
-		for _, s := range l.sessions {
+		for _, s := range l.work.sessions {
 			if s.conn != c {
 				continue
 			}

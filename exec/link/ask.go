@@ -65,7 +65,7 @@ func (l *Link) question(ctx context.Context, rec wire.AskRecord, fits func(*wire
 func (l *Link) connected(ctx context.Context, fits func(*wire.WelcomeRecord) error) (*conn, error) {
 	for {
 		l.mu.Lock()
-		c, up, w, parked := l.conn, l.up, l.welcome, l.state.Parked
+		c, up, w, parked := l.current.get(), l.current.up, l.heard.welcome, l.standing.parked()
 		l.mu.Unlock()
 		if w != nil {
 			if err := fits(w); err != nil {
@@ -80,7 +80,7 @@ func (l *Link) connected(ctx context.Context, fits func(*wire.WelcomeRecord) err
 		}
 		select {
 		case <-up:
-		case <-l.over:
+		case <-l.fate.over:
 			return nil, errLost
 		case <-ctx.Done():
 			if last := l.State().Last; last != nil {

@@ -10,10 +10,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-var (
-	errParked = errors.New("link parked")
-	errLost   = errors.New("given up")
-)
+var errParked = errors.New("link parked")
 
 // attempt dials once, shakes hands, and serves the connection until it ends.
 // It always returns an error that says why; linked is called once the worker
@@ -41,7 +38,7 @@ func (l *Link) reach(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
-		case <-l.over:
+		case <-l.fate.over:
 			cancel(errLost)
 		case <-ctx.Done():
 		}
@@ -157,30 +154,23 @@ func refused(r wire.RefuseRecord) error {
 func (l *Link) adopt(c *conn, w wire.WelcomeRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lost != nil {
+	if l.fate.lost != nil {
 		return errLost
 	}
-	if l.welcome != nil && l.welcome.Instance != w.Instance {
+	if l.heard.welcome != nil && l.heard.welcome.Instance != w.Instance {
 		return &DialError{Kind: Gone, Err: errors.New("its container was restarted, its processes are gone")}
 	}
 	l.cfg.Log.Info("link up", "worker", l.cfg.Worker, "agent", w.Version, "proto", w.Proto)
-	l.welcome = &w
+	l.heard.welcome = &w
 	now := time.Now()
-	if l.state.Linked && !l.state.Parked {
-		l.state.Redials++
-		l.state.LongestGap = max(l.state.LongestGap, now.Sub(l.downAt))
+	if l.standing.phase != renewing {
+		l.work.active = now
 	}
-	l.state.Connected, l.state.Linked, l.state.Parked, l.state.Since, l.state.Last = true, true, false, now, nil
-	l.authAt = time.Time{}
-	l.upAt = now
-	if !l.renewing {
-		l.active = now
-	}
-	l.conn = c
-	l.current.Store(c)
-	close(l.up)
+	l.standing.transition(up, now)
+	l.refusals = refusals{}
+	l.current.set(c)
 	known := map[string]bool{}
-	for ch, s := range l.sessions {
+	for ch, s := range l.work.sessions {
 		known[s.id] = true
 		s.openOn(c, ch)
 	}
@@ -189,71 +179,46 @@ func (l *Link) adopt(c *conn, w wire.WelcomeRecord) error {
 			c.record(wire.Forget, 0, wire.ForgetRecord{ID: id})
 		}
 	}
-	if l.end != nil {
-		c.record(wire.End, 0, *l.end)
+	if l.farewell.record != nil {
+		c.record(wire.End, 0, *l.farewell.record)
 	}
 	return nil
 }
 
 // drop notes the end of a connection.
 func (l *Link) drop(err error) {
+	to := down
+	if errors.Is(err, errParked) {
+		to = parked
+	}
 	l.mu.Lock()
-	l.conn, l.up = nil, make(chan struct{})
-	l.current.Store(nil)
-	for _, s := range l.sessions {
+	l.current.clear()
+	for _, s := range l.work.sessions {
 		s.conn = nil
 	}
-	l.downAt = time.Now()
-	l.state.Connected, l.state.Since, l.state.Last = false, l.downAt, err
-	l.state.Parked = errors.Is(err, errParked)
-	if errors.Is(err, errParked) {
+	l.standing.transition(to, time.Now())
+	l.standing.last = err
+	if to == parked {
 		l.settle()
 	}
 	l.mu.Unlock()
-	if !errors.Is(err, errParked) {
+	if to == down {
 		l.cfg.Log.Info("link down", "worker", l.cfg.Worker, "err", err)
 	}
 	l.report()
 }
 
+// noteFailure notes a dial that failed.
 func (l *Link) noteFailure(err error) {
 	l.mu.Lock()
-	l.state.Last = err
-	if l.state.Parked { // closed on purpose until now; from here on it is a loss
-		l.downAt = time.Now()
-		l.state.Parked, l.state.Since = false, l.downAt
+	if l.standing.parked() { // closed on purpose until now; from here on it is a loss
+		l.standing.transition(down, time.Now())
 	}
-	if k := kindOf(err); k != Unauthorized && k != Forbidden {
-		l.authAt = time.Time{}
-	} else if l.authAt.IsZero() {
-		l.authAt = time.Now()
-	}
+	l.standing.last = err
+	l.refusals.note(kindOf(err))
 	l.mu.Unlock()
 	l.cfg.Log.Debug("dial failed", "worker", l.cfg.Worker, "kind", kindOf(err), "err", err)
 	l.report()
-}
-
-// judge decides whether err means that the worker is lost.
-func (l *Link) judge(err error) *LostError {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	lost := func(k Kind, err error) *LostError { return &LostError{Worker: l.cfg.Worker, Kind: k, Err: err} }
-	kind := kindOf(err)
-	authLimit := l.cfg.FirstAuth
-	if l.state.Linked {
-		authLimit = l.cfg.AuthAfter
-	}
-	switch {
-	case l.lost != nil:
-		return l.lost
-	case kind.Terminal():
-		return lost(kind, err)
-	case (kind == Unauthorized || kind == Forbidden) && !l.authAt.IsZero() && time.Since(l.authAt) >= authLimit:
-		return lost(kind, err)
-	case l.state.Linked && !l.state.Parked && time.Since(l.downAt) >= l.cfg.Lease:
-		return lost(Expired, fmt.Errorf("no link for the lease of %s: %w", l.cfg.Lease, err))
-	}
-	return nil
 }
 
 // kindOf classes err; what is no DialError was a connection that ended.

@@ -3,7 +3,6 @@ package link
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -30,20 +29,13 @@ func (l *Link) handle(c *conn, f wire.Frame) error {
 	case wire.Ended:
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		select {
-		case <-l.ended:
-		default:
-			close(l.ended)
-		}
-		if l.end != nil && l.end.Keep {
-			l.end, l.kept = nil, true // said once: a redial must not end what comes next
+		if !l.farewell.confirm() {
 			return nil
 		}
-		l.gone = true
 		return errors.New("the worker has ended")
 	}
 	l.mu.Lock()
-	s := l.sessions[f.Channel]
+	s := l.work.sessions[f.Channel]
 	l.mu.Unlock()
 	if s == nil {
 		return nil // retired meanwhile
@@ -89,8 +81,8 @@ func (l *Link) handle(c *conn, f wire.Frame) error {
 // all of them again on each new connection.
 func (l *Link) takeReport(rec wire.ReportRecord) {
 	l.mu.Lock()
-	known := rec.Seq <= l.reported
-	l.reported = max(l.reported, rec.Seq)
+	known := rec.Seq <= l.heard.report
+	l.heard.report = max(l.heard.report, rec.Seq)
 	l.mu.Unlock()
 	if !known && l.cfg.OnReport != nil {
 		l.cfg.OnReport(rec)
@@ -135,12 +127,4 @@ func (s *Session) ended(rec wire.ExitRecord) {
 		s.exit, s.confirmed = &rec, true
 		close(s.exited)
 	}
-}
-
-// mayPark reports whether only detached sessions have used the link for
-// ParkAfter.
-func (l *Link) mayPark(now time.Time) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.cfg.ParkAfter >= 0 && l.state.Detached > 0 && len(l.sessions) == 0 && l.end == nil && now.Sub(l.active) >= l.cfg.ParkAfter
 }

@@ -3,7 +3,6 @@ package link
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -49,45 +48,46 @@ type State struct {
 	Detached   int   // ended with members that live on
 }
 
-// LostError says that a worker is lost, and its sessions with it.
-type LostError struct {
-	Worker string
-	Kind   Kind
-	Err    error
-}
-
-func (e *LostError) Error() string { return fmt.Sprintf("worker %s lost: %v", e.Worker, e.Err) }
-
-// Unwrap returns the cause.
-func (e *LostError) Unwrap() error { return e.Err }
-
 // Link is the launcher's link to one worker.
 type Link struct {
-	cfg  Config
-	wake chan struct{} // a parked link has work
-	over chan struct{} // closed when lost or ended
-
-	current atomic.Pointer[conn] // conn, readable without mu
+	cfg     Config
+	wake    chan struct{} // a parked link has work
+	current current
+	running sync.WaitGroup // goroutines of sessions
 
 	mu       sync.Mutex
-	conn     *conn
-	up       chan struct{} // closed while there is a conn
-	welcome  *wire.WelcomeRecord
-	sessions map[uint32]*Session
-	next     uint32
-	state    State
-	upAt     time.Time
-	downAt   time.Time
-	authAt   time.Time // of the first of the last refusals in a row
-	active   time.Time // when the last running session ended, or somebody wanted the link
-	renewing bool      // nobody does: this dial is for the lease of a parked link
-	lost     *LostError
-	end      *wire.EndRecord
-	ended    chan struct{}  // closed when the worker has confirmed end
-	kept     bool           // it has, and takes new sessions
-	gone     bool           // it has, and has exited
-	reported uint64         // number of the last report taken
-	wg       sync.WaitGroup // goroutines of sessions
+	standing standing
+	heard    heard
+	work     work
+	farewell farewell
+	fate     fate
+	refusals refusals
+}
+
+// current is the present connection. It is changed with the link's mu held, and read
+// without it.
+type current struct {
+	conn atomic.Pointer[conn]
+	up   chan struct{} // closed while there is a connection; under the link's mu
+}
+
+// get returns the connection, nil while there is none.
+func (c *current) get() *conn { return c.conn.Load() }
+
+func (c *current) set(to *conn) {
+	c.conn.Store(to)
+	close(c.up)
+}
+
+func (c *current) clear() {
+	c.conn.Store(nil)
+	c.up = make(chan struct{})
+}
+
+// heard is what the worker has said of itself.
+type heard struct {
+	welcome *wire.WelcomeRecord // the last one; nil before the first
+	report  uint64              // number of the last report taken
 }
 
 // New returns a Link; Run brings it up.
@@ -112,8 +112,13 @@ func New(cfg Config) *Link {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Link{
-		cfg: cfg, wake: make(chan struct{}, 1), over: make(chan struct{}), ended: make(chan struct{}), up: make(chan struct{}),
-		sessions: map[uint32]*Session{}, state: State{Since: time.Now()},
+		cfg:      cfg,
+		wake:     make(chan struct{}, 1),
+		current:  current{up: make(chan struct{})},
+		standing: standing{since: time.Now()},
+		work:     work{sessions: map[uint32]*Session{}},
+		farewell: farewell{confirmed: make(chan struct{})},
+		fate:     fate{over: make(chan struct{})},
 	}
 }
 
@@ -122,7 +127,7 @@ func New(cfg Config) *Link {
 // has ended with that error. Run waits for the goroutines of all sessions; one
 // that is blocked writing to a descriptor of the user's holds it up.
 func (l *Link) Run(ctx context.Context) error {
-	defer l.wg.Wait()
+	defer l.running.Wait()
 	retry := probeBackoff()
 	for {
 		linked := false
@@ -153,7 +158,7 @@ func (l *Link) Run(ctx context.Context) error {
 func (l *Link) afterDrop() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.downAt.Sub(l.upAt) > 250*time.Millisecond {
+	if l.standing.lasted > 250*time.Millisecond {
 		return 0
 	}
 	return 20 * time.Millisecond
@@ -171,28 +176,16 @@ func (l *Link) pause(ctx context.Context, cause error, delay time.Duration) {
 	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
-	renewing := false
 	select {
 	case <-timer.C:
-		renewing = parked
+		if parked {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.standing.transition(renewing, time.Now())
+		}
 	case <-wake:
-	case <-l.over:
+	case <-l.fate.over:
 	case <-ctx.Done():
-	}
-	l.mu.Lock()
-	l.renewing = renewing
-	l.mu.Unlock()
-}
-
-// settle forgets who has roused the link while it was up: all that was done. What has
-// come since it was decided to park is not. Called with l.mu held.
-func (l *Link) settle() {
-	select {
-	case <-l.wake:
-	default:
-	}
-	if len(l.sessions) > 0 || l.end != nil {
-		l.rouse()
 	}
 }
 
@@ -200,98 +193,21 @@ func (l *Link) settle() {
 func (l *Link) Welcome() (wire.WelcomeRecord, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.welcome == nil {
+	if l.heard.welcome == nil {
 		return wire.WelcomeRecord{}, false
 	}
-	return *l.welcome, true
+	return *l.heard.welcome, true
 }
 
 // State is the link's present state.
 func (l *Link) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.state
-}
-
-// Lose gives the worker up: its owner knows, from the pod's status, that it
-// will not come back. Run returns a *LostError with err.
-func (l *Link) Lose(kind Kind, err error) {
-	l.mu.Lock()
-	if l.lost == nil {
-		l.lost = &LostError{Worker: l.cfg.Worker, Kind: kind, Err: err}
-		close(l.over)
-	}
-	c := l.conn
-	l.mu.Unlock()
-	if c != nil {
-		c.close(errLost)
-	}
-}
-
-// End tells the worker that the job is over: it stops everything, within grace
-// by TERM and then by KILL, and PID 1 exits 0 unless keep is set. It returns
-// when the worker has confirmed, when it is lost (nil: nothing of it is left
-// that could be told), or ctx's error. Run must be running.
-func (l *Link) End(ctx context.Context, keep bool, grace time.Duration) error {
-	rec := wire.EndRecord{Keep: keep, GraceMillis: grace.Milliseconds()}
-	l.mu.Lock()
-	l.end = &rec
-	if l.kept {
-		l.kept, l.ended = false, make(chan struct{})
-	}
-	ended := l.ended
-	if l.conn != nil {
-		l.conn.record(wire.End, 0, rec)
-	}
-	l.mu.Unlock()
-	l.rouse()
-	select {
-	case <-ended:
-		return nil
-	case <-l.over:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("end the job on %s: %w", l.cfg.Worker, context.Cause(ctx))
-	}
-}
-
-func (l *Link) hasEnded() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.gone
-}
-
-// Wake lets a parked link dial now, in place of waiting for work: its owner
-// doubts that the worker is still there. Once a dial has failed the link counts
-// as down since then (State.Parked is false), and its lease runs.
-func (l *Link) Wake() { l.rouse() }
-
-// rouse lets a parked link dial.
-func (l *Link) rouse() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
-// finish ends every session with lost and closes the link for good.
-func (l *Link) finish(lost *LostError, report bool) {
-	l.mu.Lock()
-	if l.lost == nil {
-		l.lost = lost
-		close(l.over)
-	}
-	l.state.Connected, l.state.Last = false, lost
-	sessions := make([]*Session, 0, len(l.sessions))
-	for _, s := range l.sessions {
-		sessions = append(sessions, s)
-	}
-	l.mu.Unlock()
-	for _, s := range sessions {
-		s.fail(lost)
-	}
-	if report {
-		l.report()
+	st := &l.standing
+	return State{
+		Connected: st.phase == up, Parked: st.parked(), Since: st.since, Linked: st.phase != fresh,
+		Redials: st.redials, LongestGap: st.longestGap, Last: st.last,
+		Sessions: len(l.work.sessions), Detached: l.work.detached,
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // reports whether it came before that connection or ctx ended. One that ended a
 // moment ago is still Connected in State; false is the first to know.
 func (l *Link) Prove(ctx context.Context) bool {
-	c := l.current.Load()
+	c := l.current.get()
 	if c == nil {
 		return false
 	}

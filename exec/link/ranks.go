@@ -48,7 +48,7 @@ func (l *Link) EndRanks(ctx context.Context, rec wire.EndRanksRecord) (wire.Rank
 func (c *conn) awaitLeft(ctx context.Context) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for c.link.current.Load() == c {
+	for c.link.current.get() == c {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -58,7 +58,7 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st,
 		exited: make(chan struct{}), done: make(chan struct{})}
 	l.mu.Lock()
-	first, greeted := l.specFor(s), l.welcome != nil
+	first, greeted := l.specFor(s), l.heard.welcome != nil
 	l.mu.Unlock()
 	// A record that fits no frame would end the connection, and each one after it.
 	open, err := wire.Record(wire.Open, 0, wire.OpenRecord{ID: id, Hash: s.hash, Spec: first})
@@ -69,32 +69,25 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	s.stdout = flow.NewIn(wire.StreamWindow, s.ackDue)
 	s.stderr = flow.NewIn(wire.StreamWindow, s.ackDue)
 	l.mu.Lock()
-	if l.lost != nil {
+	if l.fate.lost != nil {
 		defer l.mu.Unlock()
-		return nil, l.lost
+		return nil, l.fate.lost
 	}
 	if err := ctx.Err(); err != nil {
 		defer l.mu.Unlock()
 		return nil, err
 	}
-	l.next++
-	s.channel = l.next
-	l.sessions[s.channel] = s
-	l.state.Sessions++
-	switch {
-	case l.conn != nil && greeted:
+	l.work.add(s)
+	switch c := l.current.get(); {
+	case c != nil && greeted:
 		open.Channel = s.channel
-		l.conn.push(open)
-	case l.conn != nil:
-		s.openOn(l.conn, s.channel)
+		c.push(open)
+	case c != nil:
+		s.openOn(c, s.channel)
 	}
-	l.wg.Add(1)
+	l.running.Go(s.run)
 	l.mu.Unlock()
 	l.rouse()
-	go func() {
-		defer l.wg.Done()
-		s.run()
-	}()
 	return s, nil
 }
 
@@ -140,7 +133,7 @@ func (s *Session) control(rec wire.ControlRecord) {
 // specFor is the session's spec as its worker takes it. Called with l.mu held.
 func (l *Link) specFor(s *Session) *wire.Spec {
 	spec := s.spec
-	if l.welcome == nil || !l.welcome.Unpacks {
+	if l.heard.welcome == nil || !l.heard.welcome.Unpacks {
 		spec = spec.Unpacked()
 	}
 	return &spec
@@ -278,15 +271,10 @@ func (s *Session) complete() bool {
 // retire takes an ended session off the link and lets the worker forget it.
 func (l *Link) retire(s *Session) {
 	l.mu.Lock()
-	delete(l.sessions, s.channel)
-	l.state.Sessions--
-	l.active = time.Now()
-	if s.exit != nil && s.exit.Detached {
-		l.state.Detached++
-	}
+	l.work.remove(s)
 	// One that the worker refused may bear the id of another that runs.
-	if l.conn != nil && s.confirmed {
-		l.conn.record(wire.Forget, 0, wire.ForgetRecord{ID: s.id})
+	if c := l.current.get(); c != nil && s.confirmed {
+		c.record(wire.Forget, 0, wire.ForgetRecord{ID: s.id})
 	}
 	l.mu.Unlock()
 	l.report()
@@ -294,7 +282,7 @@ func (l *Link) retire(s *Session) {
 
 // kick wakes the sender. It is called with locks of flow held.
 func (s *Session) kick() {
-	if c := s.link.current.Load(); c != nil {
+	if c := s.link.current.get(); c != nil {
 		c.kick()
 	}
 }
@@ -302,7 +290,7 @@ func (s *Session) kick() {
 // ackDue lets the sender look for acknowledgements. It is called without locks
 // of ours, but may be with flow's.
 func (s *Session) ackDue() {
-	if c := s.link.current.Load(); c != nil {
+	if c := s.link.current.get(); c != nil {
 		c.lookForAcks()
 	}
 }
@@ -311,7 +299,7 @@ func (s *Session) ackDue() {
 func (l *Link) trim() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, s := range l.sessions {
+	for _, s := range l.work.sessions {
 		s.stdout.Trim()
 		s.stderr.Trim()
 	}
@@ -321,7 +309,7 @@ func (l *Link) trim() {
 func (l *Link) appendStdin(c *conn, b []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, s := range l.sessions {
+	for _, s := range l.work.sessions {
 		if s.conn != c || len(b) >= wire.MaxData || !s.stdin.Pending() {
 			continue
 		}

@@ -1,0 +1,93 @@
+package link
+
+import (
+	"fmt"
+	"time"
+)
+
+// phase is where a link stands with its connections. Only standing.transition changes it.
+//
+//	                 cut
+//	fresh ---> up ---------> down ---> up
+//	           |              ^
+//	      PARK |              | the dial failed
+//	           v              |
+//	         parked ----------+
+//	         |    \           |
+//	   woken |     \ a sixth of the lease has passed
+//	         v      v         |
+//	         up   renewing ---+
+//	                |
+//	                +---> up
+//
+// Every arrow to up is the worker's WELCOME. A woken link stays parked until its dial has
+// an answer. A dial that fails in fresh or down changes nothing.
+//
+// The end of a link is no phase: its owner may give it up in any of them, see fate.
+type phase uint8
+
+const (
+	fresh    phase = iota // it never had a connection
+	up                    // it has one
+	down                  // it has lost one: the lease runs
+	parked                // it was closed on purpose: only detached sessions need it
+	renewing              // parked, and dialled for its lease alone
+)
+
+// String gives the phase as one word.
+func (p phase) String() string {
+	return [...]string{"fresh", "up", "down", "parked", "renewing"}[p]
+}
+
+// leadsTo reports whether there is an arrow from p to another phase.
+func (p phase) leadsTo(to phase) bool {
+	switch to {
+	case up:
+		return p != up
+	case down:
+		return p == up || p == parked || p == renewing
+	case parked:
+		return p == up
+	case renewing:
+		return p == parked
+	}
+	return false
+}
+
+// standing is the phase of a link, and what has been counted of its changes.
+type standing struct {
+	phase      phase
+	since      time.Time     // when it came up, was lost or was parked
+	lasted     time.Duration // how long the last connection lived
+	redials    int           // times it came back after a loss
+	longestGap time.Duration // between a loss and a return
+	last       error         // why the last dial or connection ended; nil while it is up
+}
+
+// transition moves the link to another phase. It panics if no arrow leads there: phases
+// change in Run's goroutine alone, one after the other.
+func (s *standing) transition(to phase, now time.Time) {
+	if !s.phase.leadsTo(to) {
+		panic(fmt.Sprintf("link: from %s to %s", s.phase, to))
+	}
+	switch s.phase {
+	case up:
+		s.lasted = now.Sub(s.since)
+	case down: // to up
+		s.redials++
+		s.longestGap = max(s.longestGap, now.Sub(s.since))
+	}
+	if to == up {
+		s.last = nil
+	}
+	if to != renewing {
+		s.since = now
+	}
+	s.phase = to
+}
+
+// parked reports whether the link has no connection on purpose.
+func (s *standing) parked() bool { return s.phase == parked || s.phase == renewing }
+
+// lostFor reports whether the link has been down for d or longer.
+func (s *standing) lostFor(d time.Duration) bool { return s.phase == down && time.Since(s.since) >= d }
