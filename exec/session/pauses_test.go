@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,14 +30,14 @@ type bond struct {
 	t      *testing.T
 	server *Server
 	link   *link.Link
-	cut    bool // nobody reaches the worker
+	cut    atomic.Bool // nobody reaches the worker
 	ends   chan *session
 	lost   error
 }
 
 // Dial implements link.Dialer.
 func (b *bond) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
-	if b.cut {
+	if b.cut.Load() {
 		return nil, &link.DialError{Kind: link.Server, Err: errors.New("cut")}
 	}
 	near, far := net.Pipe()
@@ -184,11 +185,11 @@ func TestWorkersOutliveCuts(t *testing.T) {
 					b.mpirun(true, time.Second)
 					time.Sleep(2 * time.Minute)
 					require.True(t, b.link.State().Parked)
-					b.cut = true
+					b.cut.Store(true)
 					b.link.Wake()
 					time.Sleep(cut)
 					require.EqualValues(t, -1, b.outcome(), "the worker has given up")
-					b.cut = false
+					b.cut.Store(false)
 					b.mpirun(true, time.Second)
 					require.NoError(t, b.link.End(t.Context(), false, time.Second))
 				})
@@ -220,7 +221,7 @@ func TestWorkersGiveUp(t *testing.T) {
 				b := newBond(t, row.await, lease, row.open)
 				b.mpirun(true, time.Second)
 				time.Sleep(row.pause)
-				b.cut = true
+				b.cut.Store(true)
 				b.link.Lose(link.Gone, errors.New("killed"))
 				b.server.mu.Lock()
 				heard := b.server.heard
