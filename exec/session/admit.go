@@ -95,20 +95,19 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 		}
 		clear(s.ruined)
 		s.saving = nil
-		s.unwatchAllLocked()
+		s.observer.reset()
 	}
 	if s.conn != nil {
 		s.conn.close() // the bridge of an earlier attempt may linger for long
 	}
 	s.claimed, s.epoch, s.conn = true, h.Epoch, c
 	s.lease = leaseOf(h.LeaseSeconds)
-	s.wantsReports, s.frozenAfter, s.noStacks = h.Reports, graceOf(h.FrozenMillis), h.NoStacks
+	s.observer.claimed(h)
 	before := s.podGrace
 	s.grace, s.podGrace = graceOf(h.GraceMillis), graceOf(h.PodGraceMillis)
 	if s.podGrace != before && s.cfg.OnPodGrace != nil {
 		s.cfg.OnPodGrace(s.podGrace)
 	}
-	s.watchNow()
 	s.heard, s.swept = time.Now(), false
 	s.kick()
 	if s.ending {
@@ -150,6 +149,15 @@ func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRe
 		w.Sessions = append(w.Sessions, id)
 	}
 	return w, nil
+}
+
+// welcomed lets a connection have the reports, after its WELCOME.
+func (s *Server) welcomed(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == c {
+		s.observer.welcomed(c)
+	}
 }
 
 // addresses lists the worker's own, without loopback ones.

@@ -20,25 +20,20 @@ const answerRoom = wire.MaxRecord - 4<<10
 // ask answers a question, aside: a look at /proc may take long, and a process
 // that hangs in the kernel may make it wait. While it waits nothing else is
 // answered.
-func (s *Server) ask(c *conn, rec wire.AskRecord) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.answering || s.conn != c {
+func (o *observer) ask(c *conn, rec wire.AskRecord) {
+	live := o.srv.living()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.answering {
 		return
 	}
-	s.answering = true
-	var live []*session
-	for _, x := range s.sessions {
-		if x.lives() {
-			live = append(live, x)
-		}
-	}
-	s.wg.Go(func() {
-		answer := s.describe(live)
+	o.answering = true
+	o.srv.wg.Go(func() {
+		answer := o.describe(live)
 		answer.Seq = rec.Seq
-		s.mu.Lock()
-		s.answering = false
-		s.mu.Unlock()
+		o.mu.Lock()
+		o.answering = false
+		o.mu.Unlock()
 		c.record(wire.Answer, 0, answer)
 	})
 }
@@ -51,13 +46,13 @@ type found struct {
 
 // describe says what the processes of sessions do. The ends of ranks that it does not find
 // any more have been told.
-func (s *Server) describe(live []*session) wire.AnswerRecord {
+func (o *observer) describe(live []*session) wire.AnswerRecord {
 	var all []found
 	var sessions []wire.SessionRecord
 	left := 0
 	for i, x := range live {
 		sessions = append(sessions, wire.SessionRecord{ID: x.id, Unread: x.stdout.Unread() + x.stderr.Unread()})
-		members := s.lookAt(x)
+		members := o.lookAt(x)
 		if members == nil {
 			var err error
 			if members, err = x.tree.Find(); err != nil {

@@ -15,7 +15,7 @@ import (
 // Orphaned tells the Server that a process which it did not start has ended
 // here: a daemon, or the last of a detached session. It does not wait.
 func (s *Server) Orphaned(pid int, st reap.Status) {
-	s.orphaned(pid, st)
+	s.observer.orphaned(pid, st)
 	select {
 	case s.orphans <- struct{}{}:
 	default:

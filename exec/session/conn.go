@@ -20,8 +20,6 @@ type conn struct {
 	reader *wire.Reader
 	kicked chan struct{} // the sender has something to look at
 	proto  int           // the version in use; set before the first frame is read
-	// reports: it gets REPORT; under srv.mu, and not before its WELCOME.
-	reports bool
 
 	mu      sync.Mutex
 	queue   []wire.Frame    // to be sent before any data
@@ -89,7 +87,7 @@ func (c *conn) refuse(r wire.RefuseRecord) {
 func (c *conn) serve(w wire.WelcomeRecord) error {
 	c.proto = w.Proto
 	c.record(wire.Welcome, 0, w)
-	c.srv.resendReports(c)
+	c.srv.welcomed(c)
 	var sendErr error
 	sent := make(chan struct{})
 	go func() {

@@ -12,9 +12,10 @@
 // predecessor's left; without a launcher for the lease, everything of the
 // sessions is stopped; after End nothing of the job runs.
 //
-// It looks at the members of its sessions, soon after a start and then every few
+// Its observer looks at the members of the sessions, soon after a start and then every few
 // seconds, and reports MPI daemons that were killed or are frozen, and ranks that
-// failed, to launchers that want to hear (watch.go, rank.go). Below a launcher such as
+// failed, to launchers that want to hear (watch.go, rank.go). The observer has a lock of its own;
+// observer.go says in which order locks are taken. Below a launcher such as
 // torchrun it follows the ranks, and tells with the end which one failed (judged.go).
 //
 // A worker that is told to stop and has daemons of an mpirun tells the launcher, and holds them

@@ -52,19 +52,25 @@ func (s *Server) handle(c *conn, f wire.Frame) error {
 		if err := f.Decode(&rec); err != nil {
 			return err
 		}
-		switch {
-		case rec.Stacks:
-			s.askStacks(c, rec)
-		case rec.End != nil:
-			s.endRanks(c, rec.Seq, *rec.End)
-		default:
-			s.ask(c, rec)
-		}
+		s.ask(c, rec)
 		return nil
 	case wire.Data, wire.EOF, wire.Ack, wire.Close, wire.Control:
 		return s.handleStream(c, f)
 	}
 	return fmt.Errorf("%w: frame type %d from a launcher", wire.ErrProtocol, f.Type)
+}
+
+// ask has a question answered, or ranks asked to end.
+func (s *Server) ask(c *conn, rec wire.AskRecord) {
+	switch {
+	case !s.isCurrent(c):
+	case rec.Stacks:
+		s.observer.askStacks(c, rec)
+	case rec.End != nil:
+		s.endRanks(c, rec.Seq, *rec.End)
+	default:
+		s.observer.ask(c, rec)
+	}
 }
 
 // trim lets idle streams give their buffers back.
@@ -314,7 +320,7 @@ func (s *Server) ruin(x *session, err error) {
 func (s *Server) dropLocked(x *session) {
 	if x.forgotten && !x.lives() && s.sessions[x.id] == x {
 		delete(s.sessions, x.id)
-		s.unwatchSessionLocked(x)
+		s.observer.remove(x)
 		close(x.dropped)
 	}
 }

@@ -27,7 +27,7 @@ func (x *session) tellHolder(told being) being {
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()
 	if x.exit == nil {
-		x.srv.reportLocked(x, wire.ReportRecord{Kind: wire.ReportHeld, PID: holder.PID, Command: holder.Comm})
+		x.srv.observer.report(x, wire.ReportRecord{Kind: wire.ReportHeld, PID: holder.PID, Command: holder.Comm})
 	}
 	return now
 }

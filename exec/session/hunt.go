@@ -47,7 +47,7 @@ const (
 
 // hunter is one hunt.
 type hunter struct {
-	s       *Server
+	o       *observer
 	buf     bytes.Buffer
 	daemons map[int]string      // their commands, by pid
 	grown   map[being]bool      // ranks that need no further look
@@ -57,19 +57,19 @@ type hunter struct {
 
 // hunt looks for new daemons and ranks until a while after the last rank, or until no
 // session runs a line, or ctx ends. It has the usual looks done meanwhile.
-func (s *Server) hunt(ctx context.Context) {
-	h := &hunter{s: s, grown: map[being]bool{}, seen: map[being]time.Time{}, until: time.Now().Add(huntIdle)}
+func (o *observer) hunt(ctx context.Context) {
+	h := &hunter{o: o, grown: map[being]bool{}, seen: map[being]time.Time{}, until: time.Now().Add(huntIdle)}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	looked, between := time.Now(), firstLook
 	var deep time.Time // when daemons are looked for again
-	for pause := time.Duration(0); s.starting() && time.Now().Before(h.until); {
+	for pause := time.Duration(0); o.starting() && time.Now().Before(h.until); {
 		began := time.Now()
 		timer.Reset(pause)
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.looks: // one more session
+		case <-o.looks: // one more session
 			h.until = time.Now().Add(huntIdle)
 		case <-timer.C:
 		}
@@ -91,8 +91,8 @@ func (s *Server) hunt(ctx context.Context) {
 		}
 		pause = min(pause, mostPause)
 		if time.Since(looked) > between {
-			s.lookOnce()
-			looked, between = time.Now(), min(2*between, s.longestLook())
+			o.lookOnce()
+			looked, between = time.Now(), min(2*between, o.longestLook())
 		}
 	}
 }
@@ -111,17 +111,8 @@ func (h *hunter) isBusy() bool {
 	return err == nil && n > 2*runtime.NumCPU()
 }
 
-// starting reports whether a living session runs a line, which may start daemons.
-func (s *Server) starting() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, x := range s.sessions {
-		if s.wantsReports && x.line && x.lives() {
-			return true
-		}
-	}
-	return false
-}
+// starting reports whether a living session may start daemons, and somebody wants to hear.
+func (o *observer) starting() bool { return o.wantsReports() && o.livingLines() }
 
 // mostDeep bounds the shells and daemons above a rank.
 const mostDeep = 16
@@ -182,13 +173,13 @@ func (h *hunter) foundDaemon(p reap.Proc) {
 	if h.grown[being{p.PID, p.Start}] {
 		return
 	}
-	x := h.s.sessionOf(p.PID)
+	x := h.o.sessionOf(p.PID)
 	if x == nil || !p.Alive() {
 		return // not yet beyond execve
 	}
-	h.s.looking.Lock()
-	defer h.s.looking.Unlock()
-	h.s.see(x, p, ofDaemon)
+	h.o.looking.Lock()
+	defer h.o.looking.Unlock()
+	h.o.see(x, p, ofDaemon)
 	h.grown[being{p.PID, p.Start}] = true
 	h.until = time.Now().Add(huntFor)
 }
@@ -216,13 +207,13 @@ func (h *hunter) foundRank(p reap.Proc, daemon string) {
 	if names.IsMPIDaemon(p.Comm) && kind == ofRank || time.Since(h.seen[key]) < youngPause && kind == ofRank {
 		return
 	}
-	x := h.s.sessionOf(p.PPID)
+	x := h.o.sessionOf(p.PPID)
 	if x == nil {
 		return
 	}
-	h.s.looking.Lock()
-	defer h.s.looking.Unlock()
-	w := h.s.see(x, p, kind)
+	h.o.looking.Lock()
+	defer h.o.looking.Unlock()
+	w := h.o.see(x, p, kind)
 	if w == nil {
 		return
 	}
@@ -236,12 +227,4 @@ func (h *hunter) foundRank(p reap.Proc, daemon string) {
 	if age > youngFor {
 		h.grown[key] = true
 	}
-}
-
-// sessionOf returns the session that a process belongs to by its environment, nil for none.
-func (s *Server) sessionOf(pid int) *session {
-	id := textIn(pid, names.EnvSession)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sessions[id]
 }

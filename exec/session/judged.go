@@ -40,7 +40,7 @@ func (x *session) judge(p *reap.Process, wanted bool) <-chan *wire.RankRecord {
 		return result
 	}
 	x.srv.wg.Go(func() {
-		j := &judged{h: &hunter{s: x.srv}, known: map[being]bool{}}
+		j := &judged{h: &hunter{}, known: map[being]bool{}}
 		defer j.close()
 		tick := time.NewTicker(judgePause)
 		defer tick.Stop()

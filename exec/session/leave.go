@@ -93,7 +93,7 @@ func ledElsewhere(all []*session) bool {
 // of an mpirun when the launcher has ended that. The launcher is told that it is to do so.
 func (s *Server) drain(ctx context.Context, l *leaving, find func() ([]reap.Proc, error), sig syscall.Signal, grace time.Duration, tell func([]reap.Outcome)) (reap.Report, error) {
 	s.mu.Lock()
-	s.tellLocked(wire.ReportRecord{Kind: wire.ReportLeaving, Signal: int(sig), GraceMillis: grace.Milliseconds()})
+	s.observer.tell(wire.ReportRecord{Kind: wire.ReportLeaving, Signal: int(sig), GraceMillis: grace.Milliseconds()})
 	if s.saving != nil && time.Now().Before(s.saving.until) {
 		l.led() // it has asked before
 	}

@@ -21,20 +21,20 @@ func TestMemoryKillsAreReported(t *testing.T) {
 	}
 	kills("2")
 	s := New(Config{Cgroup: root, Log: slog.New(slog.DiscardHandler)})
-	s.wantsReports = true
+	s.observer.wants.reports = true
 	s.sessions["a"] = s.newSession(wire.OpenRecord{ID: "a"})
 	look := func() int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.starvedLocked()
-		return len(s.reports)
+		s.observer.mu.Lock()
+		defer s.observer.mu.Unlock()
+		s.observer.starvedLocked()
+		return len(s.observer.reports)
 	}
 	require.Zero(t, look(), "from before it began")
 	kills("3")
 	require.Equal(t, 1, look())
 	require.Equal(t, 1, look(), "told already")
-	require.Equal(t, wire.ReportMemory, s.reports[0].Kind)
-	require.Equal(t, "a", s.reports[0].Session)
+	require.Equal(t, wire.ReportMemory, s.observer.reports[0].Kind)
+	require.Equal(t, "a", s.observer.reports[0].Session)
 	kills("5")
 	require.Equal(t, 2, look())
 }

@@ -16,20 +16,20 @@ import (
 // background holds them, and no MPI says so.
 
 // rankEndedLocked notes when a rank was found to have ended, and has its session looked at
-// once more when its output should have ended, too. Called with s.mu held.
-func (s *Server) rankEndedLocked(x *session, rank string) {
+// once more when its output should have ended, too. Called with o.mu held.
+func (o *observer) rankEndedLocked(x *session, rank string) {
 	if rank == "" || x.ours.Load() {
 		return
 	}
-	if x.rankEnds == nil {
-		x.rankEnds = map[string]time.Time{}
+	if x.sight.rankEnds == nil {
+		x.sight.rankEnds = map[string]time.Time{}
 	}
-	x.rankEnds[rank] = time.Now()
-	if x.awaitsOutput {
+	x.sight.rankEnds[rank] = time.Now()
+	if x.sight.awaitsOutput {
 		return
 	}
-	x.awaitsOutput = true
-	s.wg.Go(func() {
+	x.sight.awaitsOutput = true
+	o.srv.wg.Go(func() {
 		timer := time.NewTimer(heldTold)
 		defer timer.Stop()
 		select {
@@ -37,16 +37,16 @@ func (s *Server) rankEndedLocked(x *session, rank string) {
 		case <-x.dropped:
 			return
 		}
-		s.mu.Lock()
-		x.awaitsOutput = false
-		s.mu.Unlock()
-		s.lookAt(x)
+		o.mu.Lock()
+		x.sight.awaitsOutput = false
+		o.mu.Unlock()
+		o.lookAt(x)
 	})
 }
 
 // tellOrphans tells of processes in the background that hold the output of a rank which
 // has ended heldTold ago: daemons are the session's MPI daemons by pid, members all of its processes.
-func (s *Server) tellOrphans(x *session, members []reap.Proc, daemons map[int]bool) {
+func (o *observer) tellOrphans(x *session, members []reap.Proc, daemons map[int]bool) {
 	if x.ours.Load() {
 		return
 	}
@@ -68,26 +68,26 @@ func (s *Server) tellOrphans(x *session, members []reap.Proc, daemons map[int]bo
 	}
 	for _, p := range orphans {
 		if rank := rankOf(p.PID); rank != "" && !ranks[rank] && holds(p.PID, outputs) {
-			s.tellOrphan(x, p, rank)
+			o.tellOrphan(x, p, rank)
 		}
 	}
 }
 
 // tellOrphan tells once of a process that holds the output of a rank.
-func (s *Server) tellOrphan(x *session, p reap.Proc, rank string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (o *observer) tellOrphan(x *session, p reap.Proc, rank string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	key := being{p.PID, p.Start}
-	switch at, known := x.rankEnds[rank]; {
-	case slices.Contains(x.holders, key):
+	switch at, known := x.sight.rankEnds[rank]; {
+	case slices.Contains(x.sight.holders, key):
 	case !known: // it ended before it was seen
-		s.rankEndedLocked(x, rank)
+		o.rankEndedLocked(x, rank)
 	case time.Since(at) < heldTold:
-		s.rankEndedLocked(x, rank)
-		x.rankEnds[rank] = at
+		o.rankEndedLocked(x, rank)
+		x.sight.rankEnds[rank] = at
 	default:
-		x.holders = append(x.holders, key)
-		s.reportLocked(x, wire.ReportRecord{Kind: wire.ReportHeld, PID: p.PID, Command: p.Comm, Rank: rank})
+		x.sight.holders = append(x.sight.holders, key)
+		o.reportLocked(x, wire.ReportRecord{Kind: wire.ReportHeld, PID: p.PID, Command: p.Comm, Rank: rank})
 	}
 }
 

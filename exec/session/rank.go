@@ -66,12 +66,12 @@ func (r *ranksSeen) unseen() int {
 	return max(0, r.local-len(r.numbers)) + r.missed
 }
 
-// unseenLocked is how many ranks of a session have not been seen. A session none of whose
+// unseen is how many ranks of a session have not been seen. A session none of whose
 // ranks had a number has at least one such: those that were seen may have been helpers of its
-// daemon. Called with the server's mu held.
-func (x *session) unseenLocked() int {
-	n := x.ranksSeen.unseen()
-	if n == 0 && x.hasRanks && len(x.ranksSeen.numbers) == 0 {
+// daemon.
+func (s *sight) unseen() int {
+	n := s.ranks.unseen()
+	if n == 0 && s.hasRanks && len(s.ranks.numbers) == 0 {
 		return 1
 	}
 	return n

@@ -99,11 +99,11 @@ func TestASessionWithoutANumberedRank(t *testing.T) {
 		want int
 	}{
 		"no rank":                  {&session{}, "", 0},
-		"a child without a number": {&session{hasRanks: true}, "", 1},
-		"a rank":                   {&session{hasRanks: true}, "2", 0},
+		"a child without a number": {&session{sight: sight{hasRanks: true}}, "", 1},
+		"a rank":                   {&session{sight: sight{hasRanks: true}}, "2", 0},
 	} {
-		row.x.ranksSeen.add(row.rank, 0)
-		require.Equal(t, row.want, row.x.unseenLocked(), name)
+		row.x.sight.ranks.add(row.rank, 0)
+		require.Equal(t, row.want, row.x.sight.unseen(), name)
 	}
 }
 
@@ -122,9 +122,9 @@ func TestARankThatEndsInAStop(t *testing.T) {
 	} {
 		x, key := &session{}, being{1, 2}
 		x.ours.Store(true)
-		x.ranksSeen.add("2", 1)
-		s := &Server{watched: map[being]*watched{key: {session: x, kind: ofRank, rank: "2"}}}
-		s.endLocked(key, row.st)
-		require.Equal(t, row.want, x.unseenLocked(), name)
+		x.sight.ranks.add("2", 1)
+		o := &observer{watched: map[being]*watched{key: {session: x, kind: ofRank, rank: "2"}}}
+		o.endLocked(key, row.st)
+		require.Equal(t, row.want, x.sight.unseen(), name)
 	}
 }

@@ -135,7 +135,7 @@ func awaitAll(ctx context.Context, all []<-chan struct{}) {
 func (s *Server) askRanks(ctx context.Context, all []*session, rec wire.EndRanksRecord, grace time.Duration, asked func(savers []reap.Proc)) wire.RanksRecord {
 	for _, x := range all {
 		x.awaitStart(ctx)
-		s.lookAt(x) // what ended before was not our doing
+		s.observer.lookAt(x) // what ended before was not our doing
 	}
 	report, err := s.cfg.Reaper.Ask(ctx, membersOf(all), syscall.Signal(rec.Signal), grace, asked)
 	if err != nil && ctx.Err() == nil {

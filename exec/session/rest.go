@@ -34,7 +34,7 @@ func (x *session) stopRest(st reap.Status, at time.Time) {
 		since = at.Add(-lastWork)
 	}
 	s.wg.Go(func() {
-		s.lookAt(x) // what ended before was not our doing
+		s.observer.lookAt(x) // what ended before was not our doing
 		x.ours.Store(true)
 		ctx, cancel := s.patience(grace + proc.KillMargin)
 		defer cancel()

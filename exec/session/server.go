@@ -75,8 +75,10 @@ type Server struct {
 	rush     func()        // closes it
 	nudge    chan struct{} // the clock has something new to look at
 	orphans  chan struct{}
+	observer *observer
 	wg       sync.WaitGroup
 
+	// Locks: see observer.
 	mu       sync.Mutex
 	epoch    wire.Epoch
 	claimed  bool
@@ -91,22 +93,8 @@ type Server struct {
 	podGrace time.Duration // of our pod, by the launcher; 0: it did not say
 	heard    time.Time     // last byte of the launcher
 	swept    bool          // a lease has ended since the launcher came
-
-	looks   chan struct{} // there is something to watch over
-	looking sync.Mutex    // one look at a time
-	ends    *reap.Ends    // of watched processes; nil: the kernel does not tell
-	turn    int64         // of the last one that it has told of
-	// Under mu.
-	wantsReports bool
-	frozenAfter  time.Duration // 0: daemons may be stopped for ever
-	watched      map[being]*watched
-	reports      []report // for launchers that redial
-	reported     uint64   // Seq of the last one
-	answering    bool     // a question is being answered
-	stacking     bool     // one about stacks is
-	noStacks     bool     // the launcher asks for none
-	saving       *saving  // the last stop of ranks alone; nil: there was none
-	leaving      *leaving // the stop from outside that is under way; nil: there is none
+	saving   *saving       // the last stop of ranks alone; nil: there was none
+	leaving  *leaving      // the stop from outside that is under way; nil: there is none
 }
 
 // New returns a Server; Serve starts it.
@@ -137,11 +125,9 @@ func New(cfg Config) *Server {
 		orphans:  make(chan struct{}, 1),
 		sessions: map[string]*session{},
 		ruined:   map[string]string{},
-		looks:    make(chan struct{}, 1),
-		watched:  map[being]*watched{},
 		heard:    time.Now(),
 	}
-	s.begin = s.start
+	s.begin, s.observer = s.start, newObserver(s)
 	if len(cfg.SpoolDirs) > 0 {
 		s.limits.Files = &flow.Files{Dirs: cfg.SpoolDirs, Budget: flow.NewBudget(cfg.SpoolSize), Failed: s.spillFailed}
 	}
@@ -161,15 +147,33 @@ func (s *Server) Outcome() <-chan Outcome { return s.outcome }
 
 // Sessions counts sessions with living processes.
 func (s *Server) Sessions() int {
+	return len(s.living())
+}
+
+// living lists the sessions that may have living processes.
+func (s *Server) living() (all []*session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
 	for _, x := range s.sessions {
 		if x.lives() {
-			n++
+			all = append(all, x)
 		}
 	}
-	return n
+	return all
+}
+
+// named returns the session with that id, nil for none.
+func (s *Server) named(id string) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[id]
+}
+
+// isCurrent reports whether c is the launcher's connection.
+func (s *Server) isCurrent(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conn == c
 }
 
 // Signal sends sig to the first process of every session and to its process
@@ -191,11 +195,11 @@ func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 	if ends, err := reap.NewEnds(); err != nil {
 		s.cfg.Log.Warn("the ends of ranks will be told late", "err", err)
 	} else {
-		s.ends = ends
+		s.observer.ends = ends
 		s.wg.Go(ends.Follow)
 	}
 	s.wg.Go(func() { s.clock(ctx) })
-	s.wg.Go(func() { s.look(ctx) })
+	s.wg.Go(func() { s.observer.look(ctx) })
 	stop := context.AfterFunc(ctx, func() {
 		ln.Close()
 		s.mu.Lock()
@@ -214,8 +218,8 @@ func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 		<-ctx.Done()
 	}
 	s.abandon()
-	if s.ends != nil {
-		s.ends.Close()
+	if s.observer.ends != nil {
+		s.observer.ends.Close()
 	}
 	s.wg.Wait()
 	return err
@@ -276,8 +280,7 @@ func (s *Server) abandon() {
 		all = append(all, x)
 		delete(s.sessions, id)
 	}
-	s.unwatchAllLocked()
-	s.watched = nil // nobody waits for an end any more
+	s.observer.close()
 	s.mu.Unlock()
 	for _, x := range all {
 		x.stdout.Discard()
@@ -293,6 +296,7 @@ func (s *Server) dropConn(c *conn) {
 	defer s.mu.Unlock()
 	if s.conn == c {
 		s.conn = nil
+		s.observer.left()
 	}
 	s.kick()
 }

@@ -31,28 +31,21 @@ type session struct {
 	dropped  chan struct{}        // closed when the server lets go of it
 
 	// Under srv.mu.
-	proc         *reap.Process // nil until it is started, and when it could not be
-	pipes        pipes
-	channel      uint32 // its number on conn
-	stdinAcked   uint64 // last acknowledgement sent on conn
-	control      uint64 // highest control taken
-	oom          int    // memoryKills before it began
-	oomTold      int    // of those after, in reports
-	orders       []wire.ControlRecord
-	forgotten    bool   // the launcher has its end, or does not want it
-	reason       string // why we stopped it
-	exit         *wire.ExitRecord
-	detached     bool                 // the first process ended, members live on
-	line         bool                 // it runs a line, as ssh has it
-	inGroup      bool                 // its launcher ends the others when it fails
-	hasRanks     bool                 // a look has found one
-	hasMPI       bool                 // with an MPI library
-	hasDone      bool                 // and that one ended with 0 has been told
-	rankEnds     map[string]time.Time // when its ranks were found to have ended, by their numbers
-	ranksSeen    ranksSeen
-	holders      []being // processes of which a report has said that they hold a rank's output
-	awaitsOutput bool    // a look comes heldTold after a rank's end
-	unfinished   bool    // a rank did not end with 0, or nobody knows how
+	proc       *reap.Process // nil until it is started, and when it could not be
+	pipes      pipes
+	channel    uint32 // its number on conn
+	stdinAcked uint64 // last acknowledgement sent on conn
+	control    uint64 // highest control taken
+	oom        int    // memoryKills before it began
+	orders     []wire.ControlRecord
+	forgotten  bool   // the launcher has its end, or does not want it
+	reason     string // why we stopped it
+	exit       *wire.ExitRecord
+	detached   bool // the first process ended, members live on
+	line       bool // it runs a line, as ssh has it
+	inGroup    bool // its launcher ends the others when it fails
+
+	sight sight // under the observer's mu
 
 	left     bool // its output is held by processes that it does not wait for
 	silenced bool // its output ends with what is in the pipes
@@ -116,6 +109,7 @@ func (s *Server) newSession(rec wire.OpenRecord) *session {
 	x := &session{id: rec.ID, hash: rec.Hash, srv: s, born: time.Now(), tree: reap.NewTree(names.EnvSession, rec.ID),
 		oom:     proc.MemoryKills(s.cfg.Cgroup),
 		started: make(chan struct{}), ordered: make(chan struct{}, 1), dropped: make(chan struct{})}
+	s.observer.add(x)
 	x.stdin = flow.NewIn(wire.StreamWindow, x.ackStdin)
 	x.stdout = flow.NewOut(wire.StreamWindow, s.limits, x.kick)
 	x.stderr = flow.NewOut(wire.StreamWindow, s.limits, x.kick)
@@ -161,10 +155,8 @@ func (x *session) run(p *reap.Process, pipes pipes, spec wire.Spec) {
 // ended makes the exit record and sends it to whoever has the session. at is when
 // the process ended: its output may have lasted longer. failed is a rank that failed, nil for none.
 func (x *session) ended(st reap.Status, at time.Time, failed *wire.RankRecord) {
-	members := x.srv.lookAt(x) // its ranks' ends, before its own
-	x.srv.mu.Lock()
-	unseen := x.unseenLocked()
-	x.srv.mu.Unlock()
+	members := x.srv.observer.lookAt(x) // its ranks' ends, before its own
+	unseen := x.srv.observer.unseen(x)
 	if st.Code != 0 || x.ours.Load() {
 		failed = nil
 	}

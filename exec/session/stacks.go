@@ -31,10 +31,10 @@ const pythonPath = "PYTHONPATH="
 
 // tellStacks lets Python processes that are started with env, which has each variable
 // once, tell their stacks.
-func (s *Server) tellStacks(env []string) []string {
-	s.mu.Lock()
-	off := s.noStacks || s.cfg.PythonDir == ""
-	s.mu.Unlock()
+func (o *observer) tellStacks(env []string) []string {
+	o.mu.Lock()
+	off := o.wants.noStacks || o.srv.cfg.PythonDir == ""
+	o.mu.Unlock()
 	if off {
 		return env
 	}
@@ -44,45 +44,40 @@ func (s *Server) tellStacks(env []string) []string {
 		case !ok:
 			continue
 		case value == "":
-			env[i] = pythonPath + s.cfg.PythonDir
+			env[i] = pythonPath + o.srv.cfg.PythonDir
 		default:
-			env[i] = pythonPath + s.cfg.PythonDir + ":" + value
+			env[i] = pythonPath + o.srv.cfg.PythonDir + ":" + value
 		}
 		return env
 	}
-	return append(env, pythonPath+s.cfg.PythonDir)
+	return append(env, pythonPath+o.srv.cfg.PythonDir)
 }
 
 // askStacks answers a question about stacks, aside. It does not wait for one that is
 // answered at the moment, and is then not answered itself.
-func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stacking || s.conn != c {
+func (o *observer) askStacks(c *conn, rec wire.AskRecord) {
+	live := o.srv.living()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.stacking {
 		return
 	}
-	s.stacking = true
-	var live []*session
-	for _, x := range s.sessions {
-		if x.lives() {
-			live = append(live, x)
-		}
-	}
+	o.stacking = true
 	limit := min(max(time.Duration(rec.Millis)*time.Millisecond, 0), longestStacks)
-	s.wg.Go(func() {
+	o.srv.wg.Go(func() {
 		ctx, stop := context.WithTimeout(context.Background(), limit)
 		defer stop()
-		s.wg.Go(func() { // nobody waits for the answer when the connection has ended
+		o.srv.wg.Go(func() { // nobody waits for the answer when the connection has ended
 			select {
 			case <-c.gone:
 				stop()
 			case <-ctx.Done():
 			}
 		})
-		list, ras := s.stacksOf(ctx, live, rec)
-		s.mu.Lock()
-		s.stacking = false
-		s.mu.Unlock()
+		list, ras := o.stacksOf(ctx, live, rec)
+		o.mu.Lock()
+		o.stacking = false
+		o.mu.Unlock()
 		if len(ras) > 0 {
 			c.record(wire.Answer, 0, wire.AnswerRecord{Seq: rec.Seq, RAS: ras, More: true})
 		}
@@ -96,7 +91,7 @@ func (s *Server) askStacks(c *conn, rec wire.AskRecord) {
 // stacksOf tells where the ranks of sessions stand. Each record fits a frame, and their
 // texts have at most mostStacks bytes together. ras is what NCCL's RAS service says. A question
 // with Polls looks for ranks that wait in MPI, and takes no stack if a rank has no MPI library.
-func (s *Server) stacksOf(ctx context.Context, live []*session, asked wire.AskRecord) (list []wire.StackRecord, ras []byte) {
+func (o *observer) stacksOf(ctx context.Context, live []*session, asked wire.AskRecord) (list []wire.StackRecord, ras []byte) {
 	var procs []reap.Proc
 	for _, x := range live {
 		members, err := x.tree.Find()
@@ -119,7 +114,7 @@ func (s *Server) stacksOf(ctx context.Context, live []*session, asked wire.AskRe
 	}
 	take := stacks.Take
 	if asked.Programs != "" {
-		take = stacks.Outside{Reaper: s.cfg.Reaper, Slow: asked.Programs == wire.ProgramsAll}.Take
+		take = stacks.Outside{Reaper: o.srv.cfg.Reaper, Slow: asked.Programs == wire.ProgramsAll}.Take
 	}
 	flights := make([]stacks.Flight, len(procs))
 	var beside sync.WaitGroup

@@ -54,7 +54,7 @@ func (s *Server) start(x *session, spec wire.Spec) {
 		out.Gather(time.Duration(spec.GatherMillis) * time.Millisecond)
 	}
 	x.run(p, ours, spec)
-	s.watchNow()
+	s.observer.watchNow()
 }
 
 // resolve turns a spec into what execve needs.
@@ -78,7 +78,7 @@ func (s *Server) resolve(id string, spec wire.Spec) (reap.Spec, error) {
 	if len(rs.Argv) == 0 {
 		return rs, errors.New("no command")
 	}
-	rs.Env = s.tellStacks(proc.Marked(env, id))
+	rs.Env = s.observer.tellStacks(proc.Marked(env, id))
 	var err error
 	rs.Path, err = proc.LookPath(rs.Argv[0], rs.Env, rs.Dir)
 	return rs, err

@@ -39,7 +39,7 @@ func (s *Server) hurried() bool {
 // returns at once.
 func (s *Server) stopSession(x *session, grace time.Duration) {
 	s.wg.Go(func() {
-		s.lookAt(x) // what ended before was not our doing
+		s.observer.lookAt(x) // what ended before was not our doing
 		x.ours.Store(true)
 		s.mu.Lock()
 		s.freeLocked()
@@ -331,7 +331,7 @@ func (s *Server) settle() {
 	}
 	s.mu.Unlock()
 	for _, x := range detached {
-		s.lookAt(x)
+		s.observer.lookAt(x)
 		members, err := x.tree.Find()
 		if err != nil {
 			s.cfg.Log.Warn("look for members", "session", x.id, "err", err)

@@ -23,54 +23,54 @@ const (
 
 // awaitEnd tells of the end of a process when it comes. Where the kernel cannot tell, a look
 // does.
-func (s *Server) awaitEnd(key being, w *watched) {
-	if w.pidfd == nil || s.ends == nil {
+func (o *observer) awaitEnd(key being, w *watched) {
+	if w.pidfd == nil || o.ends == nil {
 		return
 	}
-	err := s.ends.Add(w.pidfd, func() {
-		s.turn++
-		w.turn.Store(s.turn)
-		s.wg.Go(func() {
-			for !s.endSeen(key, w) {
+	err := o.ends.Add(w.pidfd, func() {
+		o.turn++
+		w.turn.Store(o.turn)
+		o.srv.wg.Go(func() {
+			for !o.endSeen(key, w) {
 				time.Sleep(endPause) // it ends, and its parent is about to collect it
 			}
 		})
 	})
 	if err != nil {
-		s.cfg.Log.Debug("the end of a process will be told late", "err", err)
+		o.srv.cfg.Log.Debug("the end of a process will be told late", "err", err)
 	}
 }
 
 // endSeen reports whether the end of a watched process has been told.
-func (s *Server) endSeen(key being, w *watched) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.watched[key] != w {
+func (o *observer) endSeen(key being, w *watched) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.watched[key] != w {
 		return true
 	}
 	if w.ended.IsZero() {
 		w.ended = time.Now()
 	}
-	if time.Since(w.ended) < turnTime && s.isLaterLocked(w) {
+	if time.Since(w.ended) < turnTime && o.isLaterLocked(w) {
 		return false
 	}
 	st, known, wait := endOf(key, w)
 	switch {
 	case known:
-		s.starvedLocked()
-		s.endLocked(key, st)
+		o.starvedLocked()
+		o.endLocked(key, st)
 	case wait:
 		return false
 	default:
-		s.loseSightLocked(key)
+		o.loseSightLocked(key)
 	}
 	return true
 }
 
 // isLaterLocked reports whether another process of the session ended before, and has yet to
-// be told. Called with s.mu held.
-func (s *Server) isLaterLocked(w *watched) bool {
-	for _, other := range s.watched {
+// be told. Called with o.mu held.
+func (o *observer) isLaterLocked(w *watched) bool {
+	for _, other := range o.watched {
 		if turn := other.turn.Load(); other.session == w.session && turn != 0 && turn < w.turn.Load() {
 			return true
 		}
@@ -79,30 +79,30 @@ func (s *Server) isLaterLocked(w *watched) bool {
 }
 
 // miss tells how those ended that are not alive any more, as far as it is known.
-func (s *Server) miss(x *session, alive map[being]bool) {
-	s.awaitTurns(x, alive)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.starvedLocked()
-	for _, key := range s.missingLocked(x, alive) {
-		w := s.watched[key]
+func (o *observer) miss(x *session, alive map[being]bool) {
+	o.awaitTurns(x, alive)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.starvedLocked()
+	for _, key := range o.missingLocked(x, alive) {
+		w := o.watched[key]
 		st, known, wait := endOf(key, w)
 		if wait && !known {
 			continue // nobody has collected it yet
 		}
 		if known {
-			s.endLocked(key, st)
+			o.endLocked(key, st)
 		} else {
-			s.loseSightLocked(key)
+			o.loseSightLocked(key)
 		}
 	}
 }
 
 // missingLocked lists the watched processes of a session that are not alive, in the order of
-// their ends. Called with s.mu held.
-func (s *Server) missingLocked(x *session, alive map[being]bool) (all []being) {
+// their ends. Called with o.mu held.
+func (o *observer) missingLocked(x *session, alive map[being]bool) (all []being) {
 	turns := map[being]int64{}
-	for key, w := range s.watched {
+	for key, w := range o.watched {
 		if w.session != x || alive[key] {
 			continue
 		}
@@ -117,17 +117,17 @@ func (s *Server) missingLocked(x *session, alive map[being]bool) (all []being) {
 
 // awaitTurns waits until the kernel has told of the ends of a session's processes that are
 // not alive.
-func (s *Server) awaitTurns(x *session, alive map[being]bool) {
-	for until := time.Now().Add(turnsTime); s.anyWithoutTurn(x, alive) && time.Now().Before(until); {
+func (o *observer) awaitTurns(x *session, alive map[being]bool) {
+	for until := time.Now().Add(turnsTime); o.anyWithoutTurn(x, alive) && time.Now().Before(until); {
 		time.Sleep(endPause)
 	}
 }
 
-func (s *Server) anyWithoutTurn(x *session, alive map[being]bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, w := range s.watched {
-		if w.session == x && !alive[key] && w.pidfd != nil && s.ends != nil && w.turn.Load() == 0 {
+func (o *observer) anyWithoutTurn(x *session, alive map[being]bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key, w := range o.watched {
+		if w.session == x && !alive[key] && w.pidfd != nil && o.ends != nil && w.turn.Load() == 0 {
 			return true
 		}
 	}

@@ -5,12 +5,10 @@ package session
 import (
 	"cmp"
 	"context"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/musterhq/muster/exec/names"
-	"github.com/musterhq/muster/exec/proc"
 	"github.com/musterhq/muster/exec/reap"
 	"github.com/musterhq/muster/exec/wire"
 )
@@ -62,7 +60,7 @@ type watched struct {
 
 // look watches over the sessions until ctx ends. It wakes up only while there
 // are some and the launcher wants to hear.
-func (s *Server) look(ctx context.Context) {
+func (o *observer) look(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	timer.Stop()
@@ -71,14 +69,14 @@ func (s *Server) look(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.looks:
-			s.hunt(ctx)
-			pause = s.soonestLook()
+		case <-o.looks:
+			o.hunt(ctx)
+			pause = o.soonestLook()
 		case <-timer.C:
-			if !s.lookOnce() {
+			if !o.lookOnce() {
 				continue
 			}
-			pause = min(2*pause, s.longestLook())
+			pause = min(2*pause, o.longestLook())
 		}
 		timer.Reset(pause)
 	}
@@ -87,29 +85,23 @@ func (s *Server) look(ctx context.Context) {
 // soonestLook is how long after a start looks begin. Where no session runs a line
 // nobody is about to start daemons: the first processes' own ends are told anyhow, and a
 // thousand workers that look around while they all start take that time from each other.
-func (s *Server) soonestLook() time.Duration {
-	soon := false
-	s.mu.Lock()
-	for _, x := range s.sessions {
-		soon = soon || x.line && x.lives()
-	}
-	s.mu.Unlock()
-	if soon {
+func (o *observer) soonestLook() time.Duration {
+	if o.livingLines() {
 		return firstLook
 	}
-	return s.longestLook()
+	return o.longestLook()
 }
 
 // longestLook keeps looks well below the time that they measure.
-func (s *Server) longestLook() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (o *observer) longestLook() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	longest := lastLook
-	if s.frozenAfter > 0 {
-		longest = max(firstLook, min(lastLook, s.frozenAfter/4))
+	if o.wants.frozenAfter > 0 {
+		longest = max(firstLook, min(lastLook, o.wants.frozenAfter/4))
 	}
-	for _, w := range s.watched {
-		if w.kind == ofDaemon && !w.session.hasRanks && time.Since(w.seen) < rankTime {
+	for _, w := range o.watched {
+		if w.kind == ofDaemon && !w.session.sight.hasRanks && time.Since(w.seen) < rankTime {
 			return min(longest, rankLook)
 		}
 	}
@@ -117,40 +109,33 @@ func (s *Server) longestLook() time.Duration {
 }
 
 // watchNow lets the looks begin anew. It does not block.
-func (s *Server) watchNow() {
+func (o *observer) watchNow() {
 	select {
-	case s.looks <- struct{}{}:
+	case o.looks <- struct{}{}:
 	default:
 	}
 }
 
 // lookOnce looks at every living session; false when there is none.
-func (s *Server) lookOnce() bool {
-	s.mu.Lock()
-	var live []*session
-	for _, x := range s.sessions {
-		if s.wantsReports && x.lives() {
-			live = append(live, x)
-		}
+func (o *observer) lookOnce() bool {
+	if !o.wantsReports() {
+		return false
 	}
-	s.mu.Unlock()
+	live := o.srv.living()
 	for _, x := range live {
-		s.lookAt(x)
+		o.lookAt(x)
 	}
 	return len(live) > 0
 }
 
 // lookAt looks at the members of one session; also at its end, when the ranks'
 // own ends are still to be told. It returns the members, none if it has not looked.
-func (s *Server) lookAt(x *session) []reap.Proc {
-	s.mu.Lock()
-	wanted := s.wantsReports
-	s.mu.Unlock()
-	if !wanted {
+func (o *observer) lookAt(x *session) []reap.Proc {
+	if !o.wantsReports() {
 		return nil
 	}
-	s.looking.Lock()
-	defer s.looking.Unlock()
+	o.looking.Lock()
+	defer o.looking.Unlock()
 	members, err := x.tree.Find()
 	if err != nil {
 		return nil // the next look may have more luck, and a stop complains
@@ -167,29 +152,29 @@ func (s *Server) lookAt(x *session) []reap.Proc {
 			if daemons[p.PID] {
 				kind = ofDaemon
 			}
-			s.see(x, p, kind)
+			o.see(x, p, kind)
 		}
 	}
-	s.miss(x, alive)
-	s.tellOrphans(x, members, daemons)
+	o.miss(x, alive)
+	o.tellOrphans(x, members, daemons)
 	return members
 }
 
 // see notes a living daemon or rank. It returns nil where there is no room.
-func (s *Server) see(x *session, p reap.Proc, kind kind) *watched {
+func (o *observer) see(x *session, p reap.Proc, kind kind) *watched {
 	key := being{p.PID, p.Start}
-	s.mu.Lock()
-	w, room := s.watched[key], s.watched != nil && len(s.watched) < maxWatched
-	s.mu.Unlock()
+	o.mu.Lock()
+	w, room := o.watched[key], o.watched != nil && len(o.watched) < maxWatched
+	o.mu.Unlock()
 	switch {
 	case w == nil && !room:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		x.unfinished = true
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		x.sight.unfinished = true
 		return nil
 	case w == nil:
 		w = &watched{session: x, pidfd: reap.OpenPidfd(p.PID), seen: time.Now()}
-		defer s.awaitEnd(key, w)
+		defer o.awaitEnd(key, w)
 	}
 	rank, mpi, local := w.rank, w.mpi, 0
 	if kind == ofRank && !mpi && time.Since(w.seen) < rankTime {
@@ -199,34 +184,34 @@ func (s *Server) see(x *session, p reap.Proc, kind kind) *watched {
 			local = localRanksOf(p.PID)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.watched == nil { // the server ends
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.watched == nil { // the server ends
 		w.pidfd.Close()
 		return nil
 	}
 	// A daemon's child bears its name until it becomes the rank.
 	w.kind, w.command, w.rank, w.mpi = kind, p.Comm, rank, mpi
-	s.watched[key] = w
+	o.watched[key] = w
 	if kind == ofRank {
-		x.ranksSeen.add(rank, local)
-		s.hasRanksLocked(x, mpi)
+		x.sight.ranks.add(rank, local)
+		o.hasRanksLocked(x, mpi)
 	}
-	s.frozenLocked(w, p)
+	o.frozenLocked(w, p)
 	return w
 }
 
 // hasRanksLocked tells once that a session has ranks, and once that these use MPI. Called
-// with s.mu held.
-func (s *Server) hasRanksLocked(x *session, mpi bool) {
-	if !x.hasRanks || mpi && !x.hasMPI {
-		x.hasRanks, x.hasMPI = true, mpi
-		s.reportLocked(x, wire.ReportRecord{Kind: wire.ReportRanks, MPI: mpi})
+// with o.mu held.
+func (o *observer) hasRanksLocked(x *session, mpi bool) {
+	if !x.sight.hasRanks || mpi && !x.sight.hasMPI {
+		x.sight.hasRanks, x.sight.hasMPI = true, mpi
+		o.reportLocked(x, wire.ReportRecord{Kind: wire.ReportRanks, MPI: mpi})
 	}
 }
 
-// frozenLocked tells of a daemon that has been stopped for too long. Called with s.mu held.
-func (s *Server) frozenLocked(w *watched, p reap.Proc) {
+// frozenLocked tells of a daemon that has been stopped for too long. Called with o.mu held.
+func (o *observer) frozenLocked(w *watched, p reap.Proc) {
 	x := w.session
 	if w.kind != ofDaemon || p.State != 'T' {
 		w.stopped, w.told = time.Time{}, false
@@ -235,13 +220,13 @@ func (s *Server) frozenLocked(w *watched, p reap.Proc) {
 	if w.stopped.IsZero() {
 		w.stopped = time.Now()
 	}
-	if for_ := time.Since(w.stopped); s.frozenAfter > 0 && for_ >= s.frozenAfter && !w.told {
+	if for_ := time.Since(w.stopped); o.wants.frozenAfter > 0 && for_ >= o.wants.frozenAfter && !w.told {
 		w.told = true
-		s.reportLocked(x, wire.ReportRecord{Kind: wire.ReportFrozen, PID: p.PID, Command: p.Comm, Millis: for_.Milliseconds()})
-		if s.conn == nil {
+		o.reportLocked(x, wire.ReportRecord{Kind: wire.ReportFrozen, PID: p.PID, Command: p.Comm, Millis: for_.Milliseconds()})
+		if !o.connected {
 			// Nobody is there to decide: a launcher that has parked its link hears
 			// of it by its mpirun, and then asks us.
-			s.stopSession(x, s.cfg.Grace)
+			o.srv.stopSession(x, o.srv.cfg.Grace)
 		}
 	}
 }
@@ -255,140 +240,57 @@ func endOf(key being, w *watched) (st reap.Status, known, wait bool) {
 	return w.pidfd.Exit() // in this order: it may be collected meanwhile
 }
 
-// endLocked tells of the end of a watched process. Called with s.mu held.
-func (s *Server) endLocked(key being, st reap.Status) {
-	w := s.watched[key]
-	s.unwatchLocked(key)
+// endLocked tells of the end of a watched process. Called with o.mu held.
+func (o *observer) endLocked(key being, st reap.Status) {
+	w := o.watched[key]
+	o.unwatchLocked(key)
 	rec := wire.ReportRecord{Kind: wire.ReportRank, PID: key.pid, Command: w.command, Rank: w.rank, MPI: w.mpi, Code: st.Code, Signal: int(st.Signal)}
 	switch {
 	case w.session.ours.Load():
 		if st.Code != 0 && !stopping(st.Signal) { // it may have ended before we stopped the session
-			w.session.ranksSeen.lose(w.kind)
+			w.session.sight.ranks.lose(w.kind)
 		}
 		return // our doing
 	case w.kind == ofDaemon && st.Signal == 0:
 		return // its exit code says nothing that mpirun does not
 	case w.kind == ofDaemon:
-		rec.Kind, rec.MPI, rec.Finished = wire.ReportDaemon, false, s.finishedLocked(w.session)
+		rec.Kind, rec.MPI, rec.Finished = wire.ReportDaemon, false, o.finishedLocked(w.session)
 	case w.kind == ofUnborn:
 		rec.Command = "" // it bore its daemon's
 		fallthrough
 	default:
-		s.rankEndedLocked(w.session, w.rank)
-		s.hasRanksLocked(w.session, w.mpi)
-		if st.Code == 0 && (w.rank == "" || w.session.hasDone) {
+		o.rankEndedLocked(w.session, w.rank)
+		o.hasRanksLocked(w.session, w.mpi)
+		if st.Code == 0 && (w.rank == "" || w.session.sight.hasDone) {
 			return
 		}
 		if st.Code == 0 {
-			w.session.hasDone = true
+			w.session.sight.hasDone = true
 			rec.Kind = wire.ReportDone
 			break
 		}
-		w.session.unfinished = true
-		rec.Unseen = w.session.unseenLocked()
+		w.session.sight.unfinished = true
+		rec.Unseen = w.session.sight.unseen()
 	}
-	s.reportLocked(w.session, rec)
+	o.reportLocked(w.session, rec)
 }
 
-func (s *Server) unwatchLocked(key being) {
-	if w := s.watched[key]; w != nil {
+func (o *observer) unwatchLocked(key being) {
+	if w := o.watched[key]; w != nil {
 		w.pidfd.Close()
 	}
-	delete(s.watched, key)
-}
-
-// unwatchSessionLocked forgets those of a session. Called with s.mu held.
-func (s *Server) unwatchSessionLocked(x *session) {
-	for key, w := range s.watched {
-		if w.session == x {
-			s.unwatchLocked(key)
-		}
-	}
+	delete(o.watched, key)
 }
 
 // orphaned takes the status of a process that came to us and was collected: a
 // daemon that had left its parent.
-func (s *Server) orphaned(pid int, st reap.Status) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.starvedLocked()
-	for key := range s.watched {
+func (o *observer) orphaned(pid int, st reap.Status) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.starvedLocked()
+	for key := range o.watched {
 		if key.pid == pid {
-			s.endLocked(key, st)
+			o.endLocked(key, st)
 		}
 	}
-}
-
-// starvedLocked tells of what the kernel killed for its memory since a session
-// began. mpirun tells a signal at most, and a daemon that has left its session no
-// exit record. Called with s.mu held.
-func (s *Server) starvedLocked() {
-	kills := proc.MemoryKills(s.cfg.Cgroup)
-	for _, x := range s.sessions {
-		if s.wantsReports && kills > x.oom+x.oomTold {
-			x.oomTold = kills - x.oom
-			s.reportLocked(x, wire.ReportRecord{Kind: wire.ReportMemory})
-		}
-	}
-}
-
-// maxReports are kept for launchers that redial: the first half, which has the causes,
-// and the last.
-const maxReports = 64
-
-// report is a record and when what it tells of came to light.
-type report struct {
-	wire.ReportRecord
-	at time.Time
-}
-
-// record returns r as it is sent now.
-func (r report) record() wire.ReportRecord {
-	rec := r.ReportRecord
-	rec.AgoMillis = time.Since(r.at).Milliseconds()
-	return rec
-}
-
-// reportLocked keeps a report and sends it when somebody is there. Called with
-// s.mu held.
-func (s *Server) reportLocked(x *session, rec wire.ReportRecord) {
-	rec.Session = x.id
-	if rec.Kind != wire.ReportRanks {
-		s.cfg.Log.Info("seen in a session", "session", x.id, "what", rec.Kind, "pid", rec.PID, "command", rec.Command, "code", rec.Code)
-	}
-	s.tellLocked(rec)
-}
-
-// tellLocked is reportLocked for what is of no session.
-func (s *Server) tellLocked(rec wire.ReportRecord) {
-	s.reported++
-	rec.Seq = s.reported
-	if s.reports = append(s.reports, report{rec, time.Now()}); len(s.reports) > maxReports {
-		s.reports = slices.Delete(s.reports, maxReports/2, maxReports/2+1)
-	}
-	if s.conn != nil && s.conn.reports {
-		s.conn.record(wire.Report, 0, rec)
-	}
-}
-
-// resendReports gives a connection everything that there is to tell; from now
-// on it gets what is new.
-func (s *Server) resendReports(c *conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.conn != c || !s.wantsReports {
-		return
-	}
-	c.reports = true
-	for _, r := range s.reports {
-		c.record(wire.Report, 0, r.record())
-	}
-}
-
-// unwatchAllLocked forgets everything of an epoch. Called with s.mu held.
-func (s *Server) unwatchAllLocked() {
-	for key := range s.watched {
-		s.unwatchLocked(key)
-	}
-	s.reports = nil
 }

@@ -13,13 +13,13 @@ import (
 // Looks begin soon where a line may start daemons, and as long as it lives.
 func TestSoonestLook(t *testing.T) {
 	s, _ := linked(t, 2)
-	require.Equal(t, lastLook, s.soonestLook())
+	require.Equal(t, lastLook, s.observer.soonestLook())
 	for _, x := range s.sessions {
 		x.line = true
 	}
-	require.Equal(t, firstLook, s.soonestLook())
+	require.Equal(t, firstLook, s.observer.soonestLook())
 	for _, x := range s.sessions {
 		x.exit = &wire.ExitRecord{}
 	}
-	require.Equal(t, lastLook, s.soonestLook())
+	require.Equal(t, lastLook, s.observer.soonestLook())
 }
