@@ -148,10 +148,6 @@ func (c *conn) watch() {
 		}
 		if c.link.mayPark(now) {
 			c.record(wire.Park, 0, wire.ParkRecord{LeaseSeconds: int(cfg.ParkLease / time.Second)})
-			c.mu.Lock()
-			c.queue = append(c.queue, wire.Frame{}) // send ends here
-			c.mu.Unlock()
-			c.kick()
 			return
 		}
 		if silence >= cfg.PingEvery || quiet >= cfg.PingEvery {
@@ -170,7 +166,7 @@ func (c *conn) watch() {
 }
 
 // send writes queued frames, acknowledgements and stdin until the connection
-// is closed.
+// is closed, or parked: nothing follows PARK.
 func (c *conn) send() error {
 	var buf []byte
 	pace := flow.NewPace(c.lookForAcks)
@@ -187,14 +183,14 @@ func (c *conn) send() error {
 		parked := false
 		var err error
 		for _, f := range queue {
-			if parked = f.Type == 0; parked {
-				break
-			}
 			if b, err = wire.Append(b, f); err != nil {
 				return err
 			}
+			if parked = f.Type == wire.Park; parked {
+				break
+			}
 		}
-		if acks {
+		if acks && !parked {
 			if b, err = c.link.appendAcks(c, b, pace); err != nil {
 				return err
 			}
@@ -202,19 +198,19 @@ func (c *conn) send() error {
 		if len(b) == 0 {
 			b = c.link.appendStdin(c, b)
 		}
-		if len(b) > 0 {
-			if _, err := c.rw.Write(b); err != nil {
-				return err
-			}
-			c.written.Store(int64(time.Since(c.born)))
-			if buf = b[:0]; cap(buf) > 2*wire.MaxData || idle && cap(buf) > keptBuffer {
-				buf = nil
-			}
-		} else if !parked {
+		if len(b) == 0 {
 			<-c.kicked
+			continue
+		}
+		if _, err := c.rw.Write(b); err != nil {
+			return err
 		}
 		if parked {
 			return errParked
+		}
+		c.written.Store(int64(time.Since(c.born)))
+		if buf = b[:0]; cap(buf) > 2*wire.MaxData || idle && cap(buf) > keptBuffer {
+			buf = nil
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 type daemons struct {
 	mu              sync.Mutex
 	dialled, parked []time.Time
+	after           []wire.Type // frames that came behind a PARK
 }
 
 func (d *daemons) note(list *[]time.Time) {
@@ -41,9 +42,14 @@ func (d *daemons) Dial(context.Context) (io.ReadWriteCloser, error) {
 	d.note(&d.dialled)
 	go func() {
 		defer far.Close()
-		reader := wire.NewReader(far)
+		reader, left := wire.NewReader(far), false
 		for f, err := reader.Next(); err == nil; f, err = reader.Next() {
-			if f.Type == wire.Park {
+			if left {
+				d.mu.Lock()
+				d.after = append(d.after, f.Type)
+				d.mu.Unlock()
+			}
+			if left = left || f.Type == wire.Park; f.Type == wire.Park {
 				d.note(&d.parked)
 			}
 			for _, answer := range answers(f) {
@@ -130,7 +136,8 @@ func TestParkedStaysParked(t *testing.T) {
 func TestParkedForgetsNoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan *link.Session, 1)
-		l := launched(t, &daemons{})
+		d := &daemons{}
+		l := launched(t, d)
 		go func() { // the first look after a minute parks it
 			time.Sleep(60 * time.Second)
 			s, err := l.Open(t.Context(), "", wire.Spec{Line: "true"}, link.Streams{})
@@ -143,5 +150,8 @@ func TestParkedForgetsNoWork(t *testing.T) {
 		_, err := s.Wait(t.Context())
 		require.NoError(t, err)
 		require.Less(t, time.Since(began), time.Second)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		require.Empty(t, d.after, "nothing follows PARK")
 	})
 }
