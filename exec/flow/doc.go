@@ -11,6 +11,9 @@
 // has seen, hands the rest to a writer, and acknowledges what that writer took.
 // The acknowledgement is the flow control; there are no credits.
 //
+// Two Ins may be in order (Order): what arrives on one is written behind what arrived on the
+// other before.
+//
 // Both halves know neither frames nor sockets: their owner moves the bytes
 // between them. The worker uses Out for stdout and stderr and In for stdin,
 // the launcher the other way round.

@@ -40,8 +40,9 @@ func (o *Out) Gather(every time.Duration) {
 	o.gather.every = max(0, min(every, longestGather))
 }
 
-// Hurry lets go of what is held back, and reports whether there was any: something
-// that was written later, to another stream, is to come after it.
+// Hurry lets go of what is held back, and waits until it has been sent, 50 ms at most:
+// something that was written later, to another stream, is to come after it. It reports
+// whether there was any.
 func (o *Out) Hurry() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,6 +51,8 @@ func (o *Out) Hurry() bool {
 	}
 	o.gather.hurried = true
 	o.ready()
+	end := o.spool.end
+	await(&o.room, longestBehind, func() bool { return o.closed || o.sent >= end })
 	return true
 }
 

@@ -106,6 +106,32 @@ func TestGatherIsHurried(t *testing.T) {
 	})
 }
 
+func TestHurryWaitsForTheSender(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGathering(t)
+		g.write(10)
+		g.sent()
+		for _, row := range []struct {
+			world string
+			free  func()
+			waits time.Duration
+		}{
+			{"it sends at once", func() { g.sent() }, 0},
+			{"it is away", func() {}, longestBehind},
+			{"nobody reads any more", g.Discard, 0},
+		} {
+			g.write(10)
+			began, hurried := time.Now(), make(chan bool)
+			go func() { hurried <- g.Hurry() }()
+			synctest.Wait()
+			row.free()
+			require.True(t, <-hurried, row.world)
+			require.Equal(t, row.waits, time.Since(began), row.world)
+			g.sent()
+		}
+	})
+}
+
 func TestNobodyGathersUnasked(t *testing.T) {
 	g := newGathering(t)
 	g.Gather(0)

@@ -15,6 +15,7 @@ const writeSize = 64 << 10
 type In struct {
 	mu     sync.Mutex
 	wake   sync.Cond
+	wrote  sync.Cond // something has been written
 	window uint64
 	acked  func()
 
@@ -26,19 +27,22 @@ type In struct {
 	end     uint64
 	ended   bool
 	closed  bool
+
+	behind behind
 }
 
 // NewIn returns a receiving half that holds at most window bytes. It calls
 // acked, which must not block, when Written has grown.
 func NewIn(window int, acked func()) *In {
 	in := &In{window: uint64(window), acked: acked}
-	in.wake.L = &in.mu
+	in.wake.L, in.wrote.L = &in.mu, &in.mu
 	return in
 }
 
 // Put takes the bytes that start at off; what was seen before is dropped. A
 // gap, or more bytes than the window, is an error of the far side.
 func (in *In) Put(off uint64, p []byte) error {
+	owed := in.behind.other.owed()
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if off > in.next {
@@ -52,6 +56,7 @@ func (in *In) Put(off uint64, p []byte) error {
 	if in.closed {
 		in.next += uint64(len(p))
 		in.written = in.next
+		in.wrote.Broadcast()
 		in.acked()
 		return nil
 	}
@@ -62,6 +67,7 @@ func (in *In) Put(off uint64, p []byte) error {
 		return fmt.Errorf("%d bytes over the window of %d", in.next-in.written+uint64(len(p))-in.window, in.window)
 	}
 	in.moved = true
+	in.behind.mark(in.next, owed)
 	in.pending = append(in.pending, p...)
 	in.next += uint64(len(p))
 	in.wake.Signal()
@@ -125,6 +131,8 @@ func (in *In) closeLocked() {
 	in.closed = true
 	in.pending, in.spare = nil, nil
 	in.written = in.next
+	in.behind.marks = nil
+	in.wrote.Broadcast()
 }
 
 // Run writes to w what arrives, in order, until the stream has ended (nil), w
@@ -173,7 +181,7 @@ func (in *In) Trim() {
 
 func (in *In) write(w io.Writer, batch []byte) error {
 	for len(batch) > 0 {
-		n, err := w.Write(batch[:min(len(batch), writeSize)])
+		n, err := w.Write(batch[:min(len(batch), in.turn())])
 		if err == nil && n == 0 {
 			err = io.ErrShortWrite
 		}
@@ -182,6 +190,7 @@ func (in *In) write(w io.Writer, batch []byte) error {
 		if !in.closed {
 			in.written += uint64(n)
 		}
+		in.wrote.Broadcast()
 		in.mu.Unlock()
 		in.acked()
 		if err != nil {

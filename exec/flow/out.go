@@ -163,6 +163,9 @@ func (o *Out) Next(p []byte) (piece Piece, ok bool, err error) {
 		piece = Piece{Offset: o.sent, N: n}
 		o.sent += uint64(n)
 		o.high = max(o.high, o.sent)
+		if o.gather.hurried {
+			o.room.Broadcast() // for Hurry
+		}
 		o.gather.sent()
 		return piece, true, nil
 	}

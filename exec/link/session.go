@@ -54,7 +54,7 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	if id == "" {
 		id = wire.NewID()
 	}
-	spec.Stdin = st.Stdin != nil
+	spec.Stdin, spec.InOrder = st.Stdin != nil, spec.GatherMillis > 0
 	s := &Session{link: l, id: id, spec: spec, hash: spec.Hash(), streams: st,
 		exited: make(chan struct{}), done: make(chan struct{})}
 	l.mu.Lock()
@@ -68,6 +68,9 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	s.stdin = flow.NewOut(wire.StreamWindow, flow.Limits{Floor: wire.StreamWindow, Stream: wire.StreamWindow}, s.kick)
 	s.stdout = flow.NewIn(wire.StreamWindow, s.ackDue)
 	s.stderr = flow.NewIn(wire.StreamWindow, s.ackDue)
+	if spec.InOrder {
+		flow.Order(s.stdout, s.stderr)
+	}
 	l.mu.Lock()
 	if l.fate.lost != nil {
 		defer l.mu.Unlock()

@@ -50,8 +50,9 @@ func endAt(told <-chan struct{}, out *flow.Out) {
 	out.End()
 }
 
-// behind is how long an output waits for what the other one has held back, which was
-// written before: the launcher writes them by two goroutines.
+// behind is how long an output waits when what the other one had held back has been sent, if
+// the launcher does not write them in order: releases before Spec.InOrder use two goroutines
+// that know nothing of each other.
 const behind = 10 * time.Millisecond
 
 // heldTime is how long a session outlasts its first process while others hold its
@@ -120,8 +121,9 @@ func (x *session) drop(r *os.File) {
 	}
 }
 
-// pump moves one output stream from its pipe into its spool until its end.
-func (x *session) pump(r *os.File, out, other *flow.Out) {
+// pump moves one output stream from its pipe into its spool until its end. What the other
+// one has held back goes before what is read.
+func (x *session) pump(r *os.File, out, other *flow.Out, inOrder bool) {
 	buf := make([]byte, 16<<10)
 	read := r.Read
 	for {
@@ -134,7 +136,7 @@ func (x *session) pump(r *os.File, out, other *flow.Out) {
 		n, err := read(buf[:min(len(buf), room)])
 		if n > 0 {
 			x.wrote.Store(int64(time.Since(x.born)))
-			if other.Hurry() {
+			if other.Hurry() && !inOrder {
 				time.Sleep(behind)
 			}
 			if _, werr := out.Write(buf[:n]); werr != nil {

@@ -124,7 +124,7 @@ func (x *session) run(p *reap.Process, pipes pipes, spec wire.Spec) {
 	out, told := make(chan struct{}, 2), make(chan struct{})
 	carry := func(r *os.File, to, other *flow.Out) {
 		defer r.Close() // a writer with nobody to read gets SIGPIPE
-		x.pump(r, to, other)
+		x.pump(r, to, other, spec.InOrder)
 		out <- struct{}{}
 		endAt(told, to)
 		x.drop(r)

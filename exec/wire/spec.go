@@ -30,6 +30,10 @@ type Spec struct {
 	// that lines of many ranks come in fewer pieces; 0: none does. It is no part of the
 	// Hash either.
 	GatherMillis int
+	// InOrder: the launcher writes both outputs in the order in which they arrive. A worker
+	// then need not leave time between what it sends of one and of the other. It is no part
+	// of the Hash either.
+	InOrder bool
 	// JudgesRanks: the first process is a launcher that starts ranks, whose word is doubted if
 	// one of them fails; see ExitRecord.Failed. It is no part of the Hash either.
 	JudgesRanks bool
@@ -47,6 +51,7 @@ type specJSON struct {
 
 	EndsOnFailure bool `json:"endsOnFailure,omitempty"`
 	GatherMillis  int  `json:"gatherMillis,omitempty"`
+	InOrder       bool `json:"inOrder,omitempty"`
 	JudgesRanks   bool `json:"judgesRanks,omitempty"`
 }
 
@@ -61,7 +66,7 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 		}
 		zips = append(zips, p.zip)
 	}
-	return json.Marshal(specJSON{toBytes(s.Argv), []byte(s.Line), toBytes(s.Env), zips, []byte(s.Dir), s.Stdin, s.EndsOnFailure, s.GatherMillis, s.JudgesRanks})
+	return json.Marshal(specJSON{toBytes(s.Argv), []byte(s.Line), toBytes(s.Env), zips, []byte(s.Dir), s.Stdin, s.EndsOnFailure, s.GatherMillis, s.InOrder, s.JudgesRanks})
 }
 
 // UnmarshalJSON is the inverse of MarshalJSON, but that what was packed is in Env then.
@@ -74,7 +79,7 @@ func (s *Spec) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
-	*s = Spec{toStrings(j.Argv), string(j.Line), append(toStrings(j.Env), env...), nil, string(j.Dir), j.Stdin, j.EndsOnFailure, j.GatherMillis, j.JudgesRanks}
+	*s = Spec{toStrings(j.Argv), string(j.Line), append(toStrings(j.Env), env...), nil, string(j.Dir), j.Stdin, j.EndsOnFailure, j.GatherMillis, j.InOrder, j.JudgesRanks}
 	return nil
 }
 
@@ -82,7 +87,8 @@ func (s *Spec) UnmarshalJSON(b []byte) error {
 // hash. It guards against mistakes, not against attackers, who would have to be
 // the job's own launcher: FNV keeps cryptography, 33 MB of zeroed memory among
 // it, out of the worker. What is packed counts as it does in Env. Every word is preceded
-// by its length, so no two specs look alike but for EndsOnFailure, GatherMillis and JudgesRanks.
+// by its length, so no two specs look alike but for EndsOnFailure, GatherMillis, InOrder and
+// JudgesRanks.
 func (s Spec) Hash() string {
 	h := fnv.New128a()
 	words := func(list ...string) {
