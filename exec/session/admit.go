@@ -86,7 +86,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	}
 	if s.claimed && order > 0 {
 		s.cfg.Log.Info("a newer launcher takes the worker", "old", s.epoch.UID, "new", h.Epoch.UID)
-		s.stopAllLocked(wire.ReasonSuperseded, syscall.SIGTERM, s.cfg.Grace)
+		s.stops.allLocked(wire.ReasonSuperseded, syscall.SIGTERM, s.cfg.Grace)
 		for id, x := range s.sessions {
 			x.stdout.Discard()
 			x.stderr.Discard()
@@ -94,7 +94,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 			close(x.dropped)
 		}
 		clear(s.ruined)
-		s.saving = nil
+		s.stops.saving = nil
 		s.observer.reset()
 	}
 	if s.conn != nil {
@@ -113,7 +113,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	if s.ending {
 		return nil, nil // it waits for their ends, which the stop brings
 	}
-	return slices.Collect(maps.Values(s.fences)), nil
+	return slices.Collect(maps.Values(s.stops.fences)), nil
 }
 
 func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRecord, error) {

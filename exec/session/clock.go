@@ -78,7 +78,7 @@ func (s *Server) due() (time.Duration, bool) {
 		s.cfg.Log.Warn("no word from the launcher for the lease: stopping its sessions", "lease", s.lease)
 	}
 	s.swept = true
-	s.stopAllLocked(wire.ReasonLease, syscall.SIGTERM, s.cfg.Grace)
+	s.stops.allLocked(wire.ReasonLease, syscall.SIGTERM, s.cfg.Grace)
 	// The sessions' ends take a moment; then the wait for a launcher counts.
 	return s.cfg.Grace + proc.KillMargin, true
 }

@@ -65,7 +65,7 @@ func FuzzConnection(f *testing.F) {
 		}()
 		answers(t, theirs)
 		<-written
-		s.rush()
+		s.stops.rush()
 		s.abandon()
 		s.wg.Wait()
 		require.NoError(t, ctx.Err(), "it hangs")

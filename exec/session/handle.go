@@ -67,7 +67,7 @@ func (s *Server) ask(c *conn, rec wire.AskRecord) {
 	case rec.Stacks:
 		s.observer.askStacks(c, rec)
 	case rec.End != nil:
-		s.endRanks(c, rec.Seq, *rec.End)
+		s.stops.endRanks(c, rec.Seq, *rec.End)
 	default:
 		s.observer.ask(c, rec)
 	}
@@ -250,7 +250,7 @@ func (x *session) obey() {
 		x.srv.mu.Unlock()
 		for _, rec := range orders {
 			if rec.Stop {
-				x.srv.stopSession(x, graceOf(rec.GraceMillis))
+				x.srv.stops.session(x, graceOf(rec.GraceMillis))
 			} else if rec.Signal > 0 {
 				x.signal(syscall.Signal(rec.Signal))
 			}
@@ -295,7 +295,7 @@ func (s *Server) forget(c *conn, id string) error {
 	x.stdout.Discard()
 	x.stderr.Discard()
 	if running {
-		s.stopSession(x, s.cfg.Grace)
+		s.stops.session(x, s.cfg.Grace)
 	}
 	return nil
 }
@@ -312,7 +312,7 @@ func (s *Server) ruin(x *session, err error) {
 	s.mu.Unlock()
 	x.stdout.Discard()
 	x.stderr.Discard()
-	s.stopSession(x, s.cfg.Grace)
+	s.stops.session(x, s.cfg.Grace)
 }
 
 // dropLocked lets go of a session that the launcher has forgotten once nothing

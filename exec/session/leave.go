@@ -61,10 +61,10 @@ func (l *leaving) await(ctx context.Context) {
 }
 
 // freeLocked lets daemons end that a stop from outside holds: their mpirun has ended, or has
-// lost its launcher. Called with s.mu held.
-func (s *Server) freeLocked() {
-	if s.leaving != nil {
-		s.leaving.free()
+// lost its launcher. Called with srv.mu held.
+func (st *stopper) freeLocked() {
+	if st.leaving != nil {
+		st.leaving.free()
 	}
 }
 
@@ -91,17 +91,17 @@ func ledElsewhere(all []*session) bool {
 
 // drain ends the processes that find returns, for a stop from outside: ranks first, and daemons
 // of an mpirun when the launcher has ended that. The launcher is told that it is to do so.
-func (s *Server) drain(ctx context.Context, l *leaving, find func() ([]reap.Proc, error), sig syscall.Signal, grace time.Duration, tell func([]reap.Outcome)) (reap.Report, error) {
-	s.mu.Lock()
-	s.observer.tell(wire.ReportRecord{Kind: wire.ReportLeaving, Signal: int(sig), GraceMillis: grace.Milliseconds()})
-	if s.saving != nil && time.Now().Before(s.saving.until) {
+func (st *stopper) drain(ctx context.Context, l *leaving, find func() ([]reap.Proc, error), sig syscall.Signal, grace time.Duration, tell func([]reap.Outcome)) (reap.Report, error) {
+	st.srv.mu.Lock()
+	st.srv.observer.tell(wire.ReportRecord{Kind: wire.ReportLeaving, Signal: int(sig), GraceMillis: grace.Milliseconds()})
+	if st.saving != nil && time.Now().Before(st.saving.until) {
 		l.led() // it has asked before
 	}
-	before := s.askedLocked()
-	s.mu.Unlock()
-	s.wg.Go(func() { l.await(ctx) })
+	before := st.askedLocked()
+	st.srv.mu.Unlock()
+	st.srv.wg.Go(func() { l.await(ctx) })
 	one := l.saving
-	return s.cfg.Reaper.DrainHolding(ctx, find, sig, grace, tell, reap.Hold{
+	return st.srv.cfg.Reaper.DrainHolding(ctx, find, sig, grace, tell, reap.Hold{
 		Before: before,
 		Until:  l.release,
 		Asked: func(savers []reap.Proc) {

@@ -14,17 +14,17 @@ import (
 )
 
 // sayStopping logs how many ranks a stop from outside asks to end.
-func (s *Server) sayStopping(reason string, find func() ([]reap.Proc, error), sig syscall.Signal, grace time.Duration) {
+func (st *stopper) sayStopping(reason string, find func() ([]reap.Proc, error), sig syscall.Signal, grace time.Duration) {
 	if reason != wire.ReasonPreempted {
 		return // the launcher says it
 	}
 	if words := proc.Stopping(find, sig, grace); words != "" {
-		s.cfg.Log.Info(words, "signal", sig.String())
+		st.srv.cfg.Log.Info(words, "signal", sig.String())
 	}
 }
 
 // sayStopped logs how they have ended.
-func (s *Server) sayStopped(reason string, ranks []reap.Outcome) {
+func (st *stopper) sayStopped(reason string, ranks []reap.Outcome) {
 	if reason != wire.ReasonPreempted || len(ranks) == 0 {
 		return
 	}
@@ -32,7 +32,7 @@ func (s *Server) sayStopped(reason string, ranks []reap.Outcome) {
 	for _, r := range ranks {
 		all = append(all, reap.Ended{Name: cmp.Or(prefixed("rank ", r.Rank), "pid "+strconv.Itoa(r.PID)), After: r.After, Killed: r.Killed})
 	}
-	s.cfg.Log.Info(reap.Stopped(all, "rank"))
+	st.srv.cfg.Log.Info(reap.Stopped(all, "rank"))
 }
 
 func prefixed(prefix, text string) string {

@@ -29,28 +29,28 @@ const mostEnded = 512
 
 // endRanks asks the ranks of all sessions to end, unless it has done so for this number,
 // and answers: at once, or when they have ended.
-func (s *Server) endRanks(c *conn, seq uint64, rec wire.EndRanksRecord) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.conn != c {
+func (st *stopper) endRanks(c *conn, seq uint64, rec wire.EndRanksRecord) {
+	st.srv.mu.Lock()
+	defer st.srv.mu.Unlock()
+	if st.srv.conn != c {
 		return
 	}
-	if s.leaving != nil {
-		s.leaving.led()
+	if st.leaving != nil {
+		st.leaving.led()
 	}
-	if s.saving == nil || s.saving.number < rec.Number {
-		s.saving = s.askRanksLocked(rec)
+	if st.saving == nil || st.saving.number < rec.Number {
+		st.saving = st.askRanksLocked(rec)
 	}
-	one, until := s.saving, s.saving.asked
+	one, until := st.saving, st.saving.asked
 	if rec.Wait {
 		until = one.over
 	}
-	s.owed++
-	s.wg.Go(func() {
+	st.srv.owed++
+	st.srv.wg.Go(func() {
 		defer func() {
-			s.mu.Lock()
-			s.owed--
-			s.mu.Unlock()
+			st.srv.mu.Lock()
+			st.srv.owed--
+			st.srv.mu.Unlock()
 		}()
 		select {
 		case <-until:
@@ -67,28 +67,28 @@ func (s *Server) endRanks(c *conn, seq uint64, rec wire.EndRanksRecord) {
 }
 
 // askRanksLocked begins a stop of ranks. If the worker is being stopped already, its ranks
-// have been asked: the end of that is waited for, or of its first part. Called with s.mu held.
-func (s *Server) askRanksLocked(rec wire.EndRanksRecord) *saving {
-	if s.leaving != nil {
-		one := s.leaving.saving
+// have been asked: the end of that is waited for, or of its first part. Called with srv.mu held.
+func (st *stopper) askRanksLocked(rec wire.EndRanksRecord) *saving {
+	if st.leaving != nil {
+		one := st.leaving.saving
 		one.number = rec.Number
 		return one
 	}
 	grace := graceOf(rec.GraceMillis)
-	ctx, cancel := s.patience(grace)
+	ctx, cancel := st.patience(grace)
 	one := &saving{number: rec.Number, until: time.Now().Add(grace), signal: syscall.Signal(rec.Signal), cancel: cancel, asked: make(chan struct{}), over: make(chan struct{})}
 	var all []*session
-	for _, x := range s.sessions {
+	for _, x := range st.srv.sessions {
 		if x.lives() {
 			x.ours.Store(true)
 			all = append(all, x)
 		}
 	}
-	fences := make([]<-chan struct{}, 0, len(s.fences))
-	for _, fence := range s.fences {
+	fences := make([]<-chan struct{}, 0, len(st.fences))
+	for _, fence := range st.fences {
 		fences = append(fences, fence)
 	}
-	s.wg.Go(func() {
+	st.srv.wg.Go(func() {
 		defer close(one.over)
 		defer cancel()
 		if len(fences) > 0 {
@@ -96,7 +96,7 @@ func (s *Server) askRanksLocked(rec wire.EndRanksRecord) *saving {
 			awaitAll(ctx, fences)
 			return
 		}
-		one.answer = s.askRanks(ctx, all, rec, grace, func(savers []reap.Proc) {
+		one.answer = st.askRanks(ctx, all, rec, grace, func(savers []reap.Proc) {
 			one.savers = savers
 			close(one.asked)
 		})
@@ -104,9 +104,9 @@ func (s *Server) askRanksLocked(rec wire.EndRanksRecord) *saving {
 	return one
 }
 
-// askedLocked returns the processes that the launcher has had asked with SIGTERM. Called with s.mu held.
-func (s *Server) askedLocked() []reap.Proc {
-	if one := s.saving; one != nil && one.signal == syscall.SIGTERM {
+// askedLocked returns the processes that the launcher has had asked with SIGTERM. Called with srv.mu held.
+func (st *stopper) askedLocked() []reap.Proc {
+	if one := st.saving; one != nil && one.signal == syscall.SIGTERM {
 		select {
 		case <-one.asked:
 			return one.savers
@@ -117,10 +117,10 @@ func (s *Server) askedLocked() []reap.Proc {
 }
 
 // asked is askedLocked for a caller without the lock.
-func (s *Server) asked() []reap.Proc {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.askedLocked()
+func (st *stopper) asked() []reap.Proc {
+	st.srv.mu.Lock()
+	defer st.srv.mu.Unlock()
+	return st.askedLocked()
 }
 
 func awaitAll(ctx context.Context, all []<-chan struct{}) {
@@ -132,14 +132,14 @@ func awaitAll(ctx context.Context, all []<-chan struct{}) {
 	}
 }
 
-func (s *Server) askRanks(ctx context.Context, all []*session, rec wire.EndRanksRecord, grace time.Duration, asked func(savers []reap.Proc)) wire.RanksRecord {
+func (st *stopper) askRanks(ctx context.Context, all []*session, rec wire.EndRanksRecord, grace time.Duration, asked func(savers []reap.Proc)) wire.RanksRecord {
 	for _, x := range all {
 		x.awaitStart(ctx)
-		s.observer.lookAt(x) // what ended before was not our doing
+		st.srv.observer.lookAt(x) // what ended before was not our doing
 	}
-	report, err := s.cfg.Reaper.Ask(ctx, membersOf(all), syscall.Signal(rec.Signal), grace, asked)
+	report, err := st.srv.cfg.Reaper.Ask(ctx, membersOf(all), syscall.Signal(rec.Signal), grace, asked)
 	if err != nil && ctx.Err() == nil {
-		s.cfg.Log.Warn("ask ranks to end", "err", err)
+		st.srv.cfg.Log.Warn("ask ranks to end", "err", err)
 	}
 	if len(all) == 1 { // else whose rank is which is not looked for
 		all[0].noteAsked(report.Ranks)
@@ -166,16 +166,16 @@ func endedRanks(outcomes []reap.Outcome) (all []wire.EndingRank) {
 
 // awaitSaving waits for ranks that have been asked to end, up to the last part of grace:
 // another signal would come in their way. It returns what is left of grace.
-func (s *Server) awaitSaving(ctx context.Context, grace time.Duration) time.Duration {
-	s.mu.Lock()
-	one := s.saving
-	own := s.leaving != nil && one == s.leaving.saving
-	s.mu.Unlock()
+func (st *stopper) awaitSaving(ctx context.Context, grace time.Duration) time.Duration {
+	st.srv.mu.Lock()
+	one := st.saving
+	own := st.leaving != nil && one == st.leaving.saving
+	st.srv.mu.Unlock()
 	if one == nil || own {
 		return grace
 	}
 	began := time.Now()
-	s.awaitStop(ctx, one.over, grace-reap.LastPart(grace))
+	st.awaitStop(ctx, one.over, grace-reap.LastPart(grace))
 	return max(0, grace-time.Since(began))
 }
 

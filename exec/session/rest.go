@@ -36,10 +36,10 @@ func (x *session) stopRest(st reap.Status, at time.Time) {
 	s.wg.Go(func() {
 		s.observer.lookAt(x) // what ended before was not our doing
 		x.ours.Store(true)
-		ctx, cancel := s.patience(grace + proc.KillMargin)
+		ctx, cancel := s.stops.patience(grace + proc.KillMargin)
 		defer cancel()
 		tell := time.AfterFunc(restTold, x.leave)
-		if _, err := s.cfg.Reaper.Rest(ctx, x.tree.Find, since, grace); err != nil && !s.hurried() {
+		if _, err := s.cfg.Reaper.Rest(ctx, x.tree.Find, since, grace); err != nil && !s.stops.hurried() {
 			s.cfg.Log.Warn("stop what a failed process left behind", "session", x.id, "err", err)
 		}
 		tell.Stop()

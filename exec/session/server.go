@@ -71,11 +71,10 @@ type Server struct {
 	limits   flow.Limits
 	noSpill  atomic.Bool // it has been said that no directory takes spill files
 	outcome  chan Outcome
-	hurry    chan struct{} // closed when no stop may take any more time
-	rush     func()        // closes it
 	nudge    chan struct{} // the clock has something new to look at
 	orphans  chan struct{}
 	observer *observer
+	stops    *stopper
 	wg       sync.WaitGroup
 
 	// Locks: see observer.
@@ -84,17 +83,14 @@ type Server struct {
 	claimed  bool
 	conn     *conn
 	sessions map[string]*session
-	ruined   map[string]string        // ids of sessions whose output is lost, and why
-	fences   map[string]chan struct{} // stops under way, by what they stop
-	ending   bool                     // takes no new sessions
-	owed     int                      // ENDs that are not answered yet
+	ruined   map[string]string // ids of sessions whose output is lost, and why
+	ending   bool              // takes no new sessions
+	owed     int               // ENDs that are not answered yet
 	lease    time.Duration
 	grace    time.Duration // the launcher's; 0: it did not say
 	podGrace time.Duration // of our pod, by the launcher; 0: it did not say
 	heard    time.Time     // last byte of the launcher
 	swept    bool          // a lease has ended since the launcher came
-	saving   *saving       // the last stop of ranks alone; nil: there was none
-	leaving  *leaving      // the stop from outside that is under way; nil: there is none
 }
 
 // New returns a Server; Serve starts it.
@@ -113,11 +109,8 @@ func New(cfg Config) *Server {
 	if cfg.SpoolSize == 0 {
 		cfg.SpoolSize = 256 << 20
 	}
-	hurry := make(chan struct{})
 	s := &Server{
 		cfg:      cfg,
-		hurry:    hurry,
-		rush:     sync.OnceFunc(func() { close(hurry) }),
 		instance: wire.NewID(),
 		limits:   flow.Limits{Floor: 128 << 10, Stream: 1 << 20, Memory: flow.NewBudget(64 << 20)},
 		outcome:  make(chan Outcome, 1),
@@ -127,7 +120,7 @@ func New(cfg Config) *Server {
 		ruined:   map[string]string{},
 		heard:    time.Now(),
 	}
-	s.begin, s.observer = s.start, newObserver(s)
+	s.begin, s.observer, s.stops = s.start, newObserver(s), newStopper(s)
 	if len(cfg.SpoolDirs) > 0 {
 		s.limits.Files = &flow.Files{Dirs: cfg.SpoolDirs, Budget: flow.NewBudget(cfg.SpoolSize), Failed: s.spillFailed}
 	}

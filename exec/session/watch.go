@@ -226,7 +226,7 @@ func (o *observer) frozenLocked(w *watched, p reap.Proc) {
 		if !o.connected {
 			// Nobody is there to decide: a launcher that has parked its link hears
 			// of it by its mpirun, and then asks us.
-			o.srv.stopSession(x, o.srv.cfg.Grace)
+			o.srv.stops.session(x, o.srv.cfg.Grace)
 		}
 	}
 }
