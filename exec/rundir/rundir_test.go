@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -149,6 +151,34 @@ func TestListenAndFind(t *testing.T) {
 	found, err = Broker()
 	require.NoError(t, err)
 	require.Equal(t, "/elsewhere", found)
+}
+
+// A socket that is bound and does not listen yet looks like one that a dead process left behind.
+func TestOnlyOneOfManyListens(t *testing.T) {
+	dir := at(t, filepath.Join(t.TempDir(), "run"))
+	_, err := Create()
+	require.NoError(t, err)
+	path := filepath.Join(dir, "s")
+	for range 200 {
+		var all sync.WaitGroup
+		won := make(chan *net.UnixListener, 8)
+		for range cap(won) {
+			all.Go(func() {
+				l, err := Listen(path)
+				if err == nil {
+					won <- l
+					return
+				}
+				assert.ErrorContains(t, err, "another process listens there")
+			})
+		}
+		all.Wait()
+		close(won)
+		require.Len(t, won, 1)
+		l := <-won
+		l.SetUnlinkOnClose(false) // the next ones find what a dead process left
+		require.NoError(t, l.Close())
+	}
 }
 
 func TestListenWantsAPrivateDirectory(t *testing.T) {

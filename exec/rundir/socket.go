@@ -66,6 +66,11 @@ func Listen(path string) (*net.UnixListener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	defer dir.close()
+	unlock, err := dir.lock()
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	defer unlock()
 	l, err := listen(dir, path)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
