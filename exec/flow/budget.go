@@ -2,7 +2,8 @@ package flow
 
 import "sync"
 
-// Budget bounds what all spools of a process hold together, in bytes.
+// Budget limits the bytes that all spools of a process hold together. It may be used by several
+// goroutines.
 type Budget struct {
 	mu   sync.Mutex
 	left int64
@@ -11,7 +12,7 @@ type Budget struct {
 // NewBudget returns a budget of n bytes.
 func NewBudget(n int64) *Budget { return &Budget{left: n} }
 
-// take reserves up to want bytes and returns how many it got.
+// take reserves up to want bytes and returns how many it reserved.
 func (b *Budget) take(want int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,20 +1,19 @@
-// Package flow moves one direction of one stream over connections that come
-// and go, without losing or doubling a byte.
+// Package flow moves one direction of a stream over connections that come and go. It loses and
+// duplicates no byte.
 //
-// Out is the sending half: it keeps every byte until the far side has
-// acknowledged it, in memory and then in files, and never has more than a
-// window of them under way. While acknowledgements come in, a writer that is
-// too quick waits for memory, as for a full pipe; once they have stopped it goes
-// on into files. Where neither has room it waits: a full or read-only directory
-// costs speed, never bytes, and is said once it matters. In
-// is the receiving half: it takes bytes by their absolute offset, drops what it
-// has seen, hands the rest to a writer, and acknowledges what that writer took.
-// The acknowledgement is the flow control; there are no credits.
+// Out is the sending half. It keeps every byte until the receiver has acknowledged it, in memory
+// and then in files. It never has more than one window of bytes in flight. While acknowledgements
+// arrive, a writer that is too fast waits for memory, as for a full pipe. Once they stop, it goes
+// on into files. If neither has room, the writer waits: a full or read-only directory costs speed
+// but never bytes, and is reported once it matters.
 //
-// Two Ins may be in order (Order): what arrives on one is written behind what arrived on the
-// other before.
+// In is the receiving half. It takes bytes by their absolute offset, drops duplicates, passes the
+// rest to a writer, and acknowledges what the writer took. The acknowledgement is the flow control.
+// There are no credits.
 //
-// Both halves know neither frames nor sockets: their owner moves the bytes
-// between them. The worker uses Out for stdout and stderr and In for stdin,
-// the launcher the other way round.
+// Order puts two Ins in order: bytes that arrive on one are written after those that arrived
+// earlier on the other.
+//
+// Neither half knows about frames or sockets: their owner moves the bytes between them. The worker
+// uses Out for stdout and stderr and In for stdin. The launcher does the opposite.
 package flow

@@ -3,19 +3,19 @@ package flow
 import "time"
 
 const (
-	// gatherSize is what goes out at once, however soon after the last piece.
+	// gatherSize is how many unsent bytes are sent at once, without waiting for more.
 	gatherSize = 4 << 10
-	// longestGather bounds what a far side may ask for: people read these lines.
+	// longestGather limits the wait that a launcher may ask for, because people read these lines.
 	longestGather = time.Second
 )
 
-// gather holds little output back for a while after the last piece, so that a
-// thousand ranks' lines are fewer writes for everybody on the way. What comes after a
-// pause goes at once, and so does the end. It is guarded by its Out's lock.
+// gather holds back small output for a while after the last piece, so that the lines of a thousand
+// ranks need fewer writes everywhere on their way. Output after a pause is sent at once, and so is
+// the end of the stream. gather is guarded by the lock of its Out.
 type gather struct {
-	every   time.Duration // 0: nothing is held
-	last    time.Time     // of the last piece
-	hurried bool          // what is there goes now
+	every   time.Duration // 0: hold nothing back
+	last    time.Time     // when the last piece was sent
+	hurried bool          // send held-back output now
 	timer   *time.Timer
 	armed   bool
 }
@@ -32,17 +32,16 @@ func (g *gather) stop() {
 	}
 }
 
-// Gather has output of less than 4 KiB wait for more until so long after the last
-// piece, at most a second. It is called before anything is written.
+// Gather makes output of less than 4 KiB wait for more, until every (at most 1 s) has passed since
+// the last piece. It must be called before the first Write.
 func (o *Out) Gather(every time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.gather.every = max(0, min(every, longestGather))
 }
 
-// Hurry lets go of what is held back, and waits until it has been sent, 50 ms at most:
-// something that was written later, to another stream, is to come after it. It reports
-// whether there was any.
+// Hurry sends held-back output, and waits at most 50 ms until it has been sent, so that later
+// output of another stream follows it. Hurry reports whether any output was held back.
 func (o *Out) Hurry() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -56,7 +55,7 @@ func (o *Out) Hurry() bool {
 	return true
 }
 
-// held is for how long what is unsent waits. Called with the lock held.
+// held returns how much longer unsent bytes must wait. The caller holds the lock.
 func (o *Out) held() time.Duration {
 	unsent := o.spool.end - o.sent
 	if o.gather.every == 0 || o.gather.hurried || o.ended || unsent == 0 || unsent >= gatherSize {
@@ -65,8 +64,8 @@ func (o *Out) held() time.Duration {
 	return max(0, o.gather.every-time.Since(o.gather.last))
 }
 
-// offer tells the sender of what was written, now or when it has waited. Called with
-// the lock held.
+// offer calls ready, now or when the unsent bytes have waited long enough. The caller holds the
+// lock.
 func (o *Out) offer() {
 	left := o.held()
 	switch {
@@ -81,7 +80,7 @@ func (o *Out) offer() {
 	}
 }
 
-// waited offers what is there again: a piece may have gone out since the timer was set.
+// waited offers the unsent bytes again: a piece may have been sent since the timer was set.
 func (o *Out) waited() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

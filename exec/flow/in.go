@@ -6,24 +6,23 @@ import (
 	"sync"
 )
 
-// writeSize is how many bytes go to the writer, and are acknowledged, at a
-// time: a slow reader's progress is seen early enough to keep the window moving.
+// writeSize is the most bytes that go to the writer in one Write, and are acknowledged together.
+// With a slow reader, acknowledgements then come early enough to keep the window moving.
 const writeSize = 64 << 10
 
-// In is the receiving half of a stream. Put and End take what arrives, Run
-// hands it to the writer.
+// In is the receiving half of a stream. Put and End take what arrives. Run passes it to the writer.
 type In struct {
 	mu     sync.Mutex
 	wake   sync.Cond
-	wrote  sync.Cond // something has been written
+	wrote  sync.Cond // signaled when bytes have been written
 	window uint64
 	acked  func()
 
-	next    uint64 // offset of the next byte expected
-	written uint64 // bytes before it reached the writer
-	pending []byte // next-len(pending) .. next
-	spare   []byte // the buffer before pending, to be used again
-	moved   bool   // since the last Trim
+	next    uint64 // offset of the next expected byte
+	written uint64 // the bytes before this offset reached the writer
+	pending []byte // the bytes from next-len(pending) to next
+	spare   []byte // the previous buffer of pending, for reuse
+	moved   bool   // bytes arrived since the last Trim
 	end     uint64
 	ended   bool
 	closed  bool
@@ -31,16 +30,17 @@ type In struct {
 	behind behind
 }
 
-// NewIn returns a receiving half that holds at most window bytes. It calls
-// acked, which must not block, when Written has grown.
+// NewIn returns a receiving half that holds at most window bytes. It calls acked, which must not
+// block, when Written has grown.
 func NewIn(window int, acked func()) *In {
 	in := &In{window: uint64(window), acked: acked}
 	in.wake.L, in.wrote.L = &in.mu, &in.mu
 	return in
 }
 
-// Put takes the bytes that start at off; what was seen before is dropped. A
-// gap, or more bytes than the window, is an error of the far side.
+// Put takes the bytes that start at offset off, and drops those that it has already received. It
+// returns an error for a gap, for bytes after the end, and for more bytes than the window allows:
+// the sender has broken the protocol.
 func (in *In) Put(off uint64, p []byte) error {
 	owed := in.behind.other.owed()
 	in.mu.Lock()
@@ -74,8 +74,8 @@ func (in *In) Put(off uint64, p []byte) error {
 	return nil
 }
 
-// End notes that the stream ends at off. Another end than before, or one
-// before bytes already seen, is an error of the far side.
+// End records that the stream ends at offset off. It returns an error if the end was another one
+// before, or if bytes after off have been received.
 func (in *In) End(off uint64) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -87,24 +87,24 @@ func (in *In) End(off uint64) error {
 	return nil
 }
 
-// Received is the offset from which a new connection shall go on.
+// Received returns the offset from which a new connection must continue.
 func (in *In) Received() uint64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.next
 }
 
-// Written is the offset before which all bytes reached the writer: what is
-// acknowledged.
+// Written returns the offset before which all bytes reached the writer. This is the offset to
+// acknowledge.
 func (in *In) Written() uint64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.written
 }
 
-// AckDue returns the offset to acknowledge when the last acknowledgement was
-// last: everything received has been written, or a good part of the window. An
-// acknowledgement for each write would cost every process on its way a wake-up.
+// AckDue returns the offset to acknowledge, where last is the last acknowledged offset. An
+// acknowledgement is due when everything received has been written, or a quarter of the window. One
+// acknowledgement per write would wake up every process on its way.
 func (in *In) AckDue(last uint64) (off uint64, due bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -118,8 +118,7 @@ func (in *In) Finished() bool {
 	return in.ended && in.written == in.end
 }
 
-// Abort makes Run return once its present write is over; later bytes are
-// acknowledged and dropped.
+// Abort makes Run return after its current write. Later bytes are acknowledged and dropped.
 func (in *In) Abort() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -135,9 +134,8 @@ func (in *In) closeLocked() {
 	in.wrote.Broadcast()
 }
 
-// Run writes to w what arrives, in order, until the stream has ended (nil), w
-// fails (its error; from then on bytes are acknowledged and dropped), or Abort
-// was called (nil).
+// Run writes arriving bytes to w in order. It returns nil when the stream has ended or Abort was
+// called, and the error of w if w fails. After such an error bytes are acknowledged and dropped.
 func (in *In) Run(w io.Writer) error {
 	for {
 		in.mu.Lock()
@@ -167,9 +165,8 @@ func (in *In) Run(w io.Writer) error {
 	}
 }
 
-// Trim lets go of the buffers of a stream that has been idle since the last
-// Trim: in full flow they are used again and again, but a burst must not pin
-// its memory.
+// Trim frees the buffers of a stream that has been idle since the last Trim. A busy stream reuses
+// its buffers, but a burst must not keep its memory forever.
 func (in *In) Trim() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -6,33 +6,34 @@ import (
 )
 
 const (
-	// longestBehind bounds how long a stream waits for another one: a reader that stalls, or a
-	// link that is down, must not hold up the other stream.
+	// longestBehind limits how long a stream waits for the other one: a stalled reader or a broken
+	// link must not hold up the other stream.
 	longestBehind = 50 * time.Millisecond
-	// mostMarks bounds the memory of a stream whose far side alternates bytes. What comes
-	// beyond is in no order.
+	// mostMarks limits the memory of a stream whose sender alternates between streams byte by byte.
+	// Bytes beyond this limit have no order.
 	mostMarks = 1 << 10
 )
 
-// Order has two streams written in the order in which their bytes arrive: bytes of one wait
-// until those of the other that came before have been written, 50 ms at most. After a wait in
-// vain nothing waits until the other reader goes on. Order is called before anything arrives,
-// and one goroutine at a time calls Put for both.
+// Order makes two streams write their bytes in the order of arrival: bytes of one wait until
+// earlier bytes of the other have been written, for at most 50 ms. After a wait that timed out,
+// nothing waits until the other reader makes progress. Order must be called before anything
+// arrives, and only one goroutine at a time may call Put on either stream.
 func Order(a, b *In) { a.behind.other, b.behind.other = b, a }
 
-// behind is the place of a stream behind another one. It is guarded by its In's lock.
+// behind orders a stream after another one. It is guarded by the lock of its In.
 type behind struct {
-	other *In // nil: the stream is in no order
+	other *In // nil: the stream has no order
 	marks []mark
-	vain  bool   // the last wait for this stream's bytes was in vain
-	at    uint64 // what had been written then
+	vain  bool   // the last wait for this stream timed out
+	at    uint64 // value of written at that time
 }
 
-// mark is a place in a stream: bytes from at on go behind the other stream's bytes before
-// owed.
+// mark is a position in a stream: bytes from offset at on are written after the other stream's
+// bytes before offset owed.
 type mark struct{ at, owed uint64 }
 
-// owed returns where the bytes end that are yet to be written; 0: all are. in may be nil.
+// owed returns the end of the bytes that still have to be written, or 0 if there are none. in may
+// be nil.
 func (in *In) owed() uint64 {
 	if in == nil {
 		return 0
@@ -45,15 +46,16 @@ func (in *In) owed() uint64 {
 	return in.next
 }
 
-// mark puts what comes from at on behind what the other stream owes; 0: nothing.
+// mark orders the bytes from offset at on after the other stream's bytes before owed. 0 means no
+// order.
 func (b *behind) mark(at, owed uint64) {
 	if n := len(b.marks); owed > 0 && n < mostMarks && (n == 0 || b.marks[n-1].owed < owed) {
 		b.marks = append(b.marks, mark{at, owed})
 	}
 }
 
-// due returns what the byte at off has to wait for, 0 for nothing, and how many bytes may
-// follow it at once.
+// due returns the offset of the other stream that the byte at off has to wait for, or 0 for none. n
+// is how many bytes may be written together with it.
 func (b *behind) due(off uint64) (owed uint64, n int) {
 	for len(b.marks) > 0 && b.marks[0].at <= off {
 		owed = b.marks[0].owed
@@ -66,7 +68,7 @@ func (b *behind) due(off uint64) (owed uint64, n int) {
 	return owed, n
 }
 
-// turn waits until the next byte may be written, and returns how many may be at once.
+// turn waits until the next byte may be written, and returns how many bytes may be written at once.
 func (in *In) turn() int {
 	in.mu.Lock()
 	owed, n := in.behind.due(in.written)
@@ -89,8 +91,8 @@ func (in *In) awaitWritten(off uint64) {
 	b.at = in.written
 }
 
-// await waits until ok, d at most, and reports whether it is. Called with the lock of cond
-// held; whoever changes what ok looks at broadcasts.
+// await waits until ok returns true, for at most d, and reports whether it did. The caller holds
+// the lock of cond. Code that changes the result of ok must broadcast.
 func await(cond *sync.Cond, d time.Duration, ok func() bool) bool {
 	late := false
 	timer := time.AfterFunc(d, func() {

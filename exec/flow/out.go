@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// stallAfter is how long nothing is acknowledged until a full memory makes the
-// writer go on into files: the reader stands, or the link is down. Before that
-// it waits, as it would for a full pipe: a writer that is quicker than the link
-// would otherwise send all it has through files, and gain nothing.
+// stallAfter is how long a full memory spool waits for an ACK before the writer continues into
+// files. Without an ACK for that long, the reader is stalled or the link is down. Until then the
+// writer waits, as for a full pipe: a writer that is faster than the link would otherwise send
+// everything through files, and gain nothing.
 const stallAfter = 500 * time.Millisecond
 
-// ErrClosed is returned by Out.Write when nobody reads the stream any more.
+// ErrClosed is returned by Out.Write and Out.WaitRoom when nobody reads the stream any longer.
 var ErrClosed = errors.New("stream closed by its reader")
 
-// Out is the sending half of a stream. Its writer calls Write and End, its
-// sender calls Next, and Ack, Resume and Discard as the far side answers. All
-// methods may be called at once from several goroutines, but Write by one.
+// Out is the sending half of a stream. Its writer calls Write and End. Its sender calls Next, and
+// Ack, Resume and Discard for the answers of the receiver. All methods may be called by several
+// goroutines at once, except Write.
 type Out struct {
 	mu     sync.Mutex
 	room   sync.Cond
@@ -27,30 +27,29 @@ type Out struct {
 	ready  func()
 
 	sent    uint64
-	high    uint64 // highest offset ever sent
+	high    uint64 // highest offset that was ever sent
 	ended   bool
 	endSent bool
 	closed  bool
 
 	gather gather
 
-	stalled bool        // files may be used, until something is acknowledged
+	stalled bool        // files may be used until something is acknowledged
 	waiting bool        // the writer waits for room
-	since   time.Time   // when it began to, or what was last acknowledged since
-	timer   *time.Timer // for stall
+	since   time.Time   // when the wait began, or the last acknowledgement after that
+	timer   *time.Timer // calls stall
 }
 
-// NewOut returns a sending half whose unacknowledged bytes never exceed
-// window. It calls ready, which must not block, when there is something new
-// to send.
+// NewOut returns a sending half that never has more than window unacknowledged bytes in flight. It
+// calls ready, which must not block, when there is something new to send.
 func NewOut(window int, limits Limits, ready func()) *Out {
 	o := &Out{window: uint64(window), ready: ready, spool: spool{limits: limits}}
 	o.room.L = &o.mu
 	return o
 }
 
-// WaitRoom blocks until the spool takes bytes and returns how many, at most
-// want. It returns ErrClosed when nobody reads the stream any more.
+// WaitRoom blocks until the spool has room, and returns for how many bytes, at most want. It
+// returns ErrClosed when nobody reads the stream any longer.
 func (o *Out) WaitRoom(want int) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,7 +59,8 @@ func (o *Out) WaitRoom(want int) (int, error) {
 	return 0, ErrClosed
 }
 
-// await waits for room with the lock held; 0 when the stream is closed.
+// await waits for room and returns its size in bytes, or 0 if the stream is closed. The caller
+// holds the lock.
 func (o *Out) await(want int) int {
 	for !o.closed {
 		if n := o.spool.room(want, o.stalled); n > 0 {
@@ -80,8 +80,8 @@ func (o *Out) await(want int) int {
 	return 0
 }
 
-// stall lets a writer that waits go on into files if nothing has been
-// acknowledged for long enough, and looks again later if something was.
+// stall lets a waiting writer continue into files if nothing has been acknowledged for stallAfter.
+// If something has, stall sets the timer again.
 func (o *Out) stall() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -96,8 +96,8 @@ func (o *Out) stall() {
 	o.room.Broadcast()
 }
 
-// Write takes all of p, blocking while the spool is full. It returns ErrClosed
-// when nobody reads the stream any more.
+// Write takes all of p, and blocks while the spool is full. It returns ErrClosed when nobody reads
+// the stream any longer.
 func (o *Out) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -113,22 +113,22 @@ func (o *Out) Write(p []byte) (int, error) {
 			o.offer()
 		}
 		if err != nil && !o.closed {
-			// Nothing is lost: the rest of p waits for memory. What is said may go
-			// to a descriptor that blocks.
+			// No byte is lost: the rest of p waits for memory. failed runs without the lock,
+			// because it may log to a descriptor that blocks.
 			o.outside(func() { o.spool.limits.Files.failed(err) })
 		}
 	}
 	return total, nil
 }
 
-// outside runs f without the lock, which its caller holds.
+// outside runs f without the lock. The caller holds the lock.
 func (o *Out) outside(f func()) {
 	o.mu.Unlock()
 	defer o.mu.Lock()
 	f()
 }
 
-// End marks the end of the stream after what was written.
+// End marks the end of the stream after the bytes written so far.
 func (o *Out) End() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,16 +138,15 @@ func (o *Out) End() {
 	}
 }
 
-// Piece is what Next gives to the sender: N bytes from Offset on, or the end
-// of the stream at Offset.
+// Piece is the result of Next: N bytes from Offset on, or the end of the stream at Offset.
 type Piece struct {
 	Offset uint64
 	N      int
 	End    bool
 }
 
-// Next copies bytes to be sent now into p, at most what the window allows, and
-// counts them as sent. ok is false when there is nothing to send.
+// Next copies the bytes to be sent now into p, at most what the window allows, and counts them as
+// sent. ok is false if there is nothing to send. An error means that a spill file cannot be read.
 func (o *Out) Next(p []byte) (piece Piece, ok bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -164,7 +163,7 @@ func (o *Out) Next(p []byte) (piece Piece, ok bool, err error) {
 		o.sent += uint64(n)
 		o.high = max(o.high, o.sent)
 		if o.gather.hurried {
-			o.room.Broadcast() // for Hurry
+			o.room.Broadcast() // wakes Hurry
 		}
 		o.gather.sent()
 		return piece, true, nil
@@ -176,7 +175,7 @@ func (o *Out) Next(p []byte) (piece Piece, ok bool, err error) {
 	return Piece{}, false, nil
 }
 
-// Pending reports whether Next has something to give.
+// Pending reports whether Next has something to send.
 func (o *Out) Pending() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -187,14 +186,14 @@ func (o *Out) Pending() bool {
 	return unsent > 0 && o.sent < o.spool.base+o.window || unsent == 0 && o.ended && !o.endSent
 }
 
-// InFlight is the number of bytes sent and not acknowledged.
+// InFlight returns the number of bytes that are sent and not acknowledged.
 func (o *Out) InFlight() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return int(o.sent - o.spool.base)
 }
 
-// Ack frees everything before off. An offset that was never sent is an error.
+// Ack frees all bytes before offset off. It returns an error for an offset that was never sent.
 func (o *Out) Ack(off uint64) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -202,7 +201,7 @@ func (o *Out) Ack(off uint64) error {
 		return fmt.Errorf("acknowledged %d of %d sent bytes", off, o.high)
 	}
 	if o.closed || off <= o.spool.base {
-		return nil // late: an acknowledgement may arrive twice over two connections
+		return nil // late: the same acknowledgement may arrive over two connections
 	}
 	o.spool.ack(off)
 	o.stalled, o.since = false, time.Now()
@@ -212,8 +211,8 @@ func (o *Out) Ack(off uint64) error {
 	return nil
 }
 
-// Resume goes on from off on a new connection: the far side has received
-// everything before it. An offset outside of what is held is an error.
+// Resume continues from offset off on a new connection: the receiver has all bytes before it. It
+// returns an error if off is not between the first unacknowledged byte and the last one sent.
 func (o *Out) Resume(off uint64) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -225,13 +224,12 @@ func (o *Out) Resume(off uint64) error {
 	}
 	o.sent = off
 	o.endSent = false
-	o.gather.hurried = true // the break has gathered enough
+	o.gather.hurried = true // held-back output has waited long enough during the interruption
 	o.ready()
 	return nil
 }
 
-// Discard drops everything now and to come, and wakes a blocked writer with
-// ErrClosed.
+// Discard drops all bytes, now and later, and wakes a blocked writer with ErrClosed.
 func (o *Out) Discard() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -242,19 +240,19 @@ func (o *Out) Discard() {
 		}
 		o.gather.stop()
 		o.spool.release()
-		o.sent = o.spool.base // nothing is in flight any more
+		o.sent = o.spool.base // nothing is in flight any longer
 		o.room.Broadcast()
 	}
 }
 
-// Total is the number of bytes written so far, and whether the stream has ended.
+// Total returns the number of bytes written so far, and whether the stream has ended.
 func (o *Out) Total() (n uint64, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.spool.end, o.ended
 }
 
-// Unread is the number of bytes written that are not acknowledged, sent or not.
+// Unread returns the number of bytes that were written and not acknowledged, whether sent or not.
 func (o *Out) Unread() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()

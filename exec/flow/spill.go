@@ -7,18 +7,18 @@ import (
 	"os"
 )
 
-// segmentSize bounds one spill file: what has been acknowledged is given back
-// in such steps, also when the reader never catches up.
+// segmentSize is the largest size of one spill file in bytes. Acknowledged bytes are freed in these
+// steps, even if the reader never catches up.
 const segmentSize = 8 << 20
 
-// Files is where the spools of a process keep what their memory cannot take:
-// unlinked temporary files. A full, read-only or missing directory loses
-// nothing; the writers then wait for their readers.
+// Files is where the spools of a process keep what does not fit into memory: in unlinked temporary
+// files. If a directory is full, read-only or missing, no byte is lost, but the writers wait for
+// their readers.
 type Files struct {
 	Dirs   []string // tried in this order
-	Budget *Budget  // bytes in all files
-	// Failed, if set, is called when no directory takes bytes, by the writer
-	// that waits from then on, and may be called again and again.
+	Budget *Budget  // for the bytes in all files
+	// Failed, if set, is called when no directory takes bytes. The caller is the writer that waits
+	// from then on. Failed may be called repeatedly.
 	Failed func(error)
 
 	open func(dir string) (file, error) // nil: openUnlinked
@@ -43,7 +43,7 @@ func (f *Files) create(dir string) (file, error) {
 	return openUnlinked(dir)
 }
 
-// openUnlinked makes a file without a name: a killed process leaves none behind.
+// openUnlinked creates a file without a name, so that a killed process leaves no files behind.
 func openUnlinked(dir string) (file, error) {
 	f, err := os.CreateTemp(dir, "spool-")
 	if err != nil {
@@ -56,15 +56,14 @@ func openUnlinked(dir string) (file, error) {
 	return f, nil
 }
 
-// spill is the part of one spool that lies in files: segments that follow each
-// other without a gap.
+// spill is the part of a spool that is in files: consecutive segments without a gap.
 type spill struct {
 	segments []segment
 	held     int   // bytes in segments
 	taken    int   // bytes taken from the budget, at least held
-	dir      int   // of Files.Dirs, where the next segment goes
-	err      error // no directory took bytes: none is tried until some are freed
-	busy     bool  // append goes on, and keeps the last segment and what it was lent
+	dir      int   // index in Files.Dirs of the directory for the next segment
+	err      error // no directory took bytes; none is tried until some bytes are freed
+	busy     bool  // append is running, and keeps the last segment and the budget it took
 	released bool
 }
 
@@ -72,12 +71,12 @@ type segment struct {
 	file file
 	base uint64 // offset of its first byte
 	size int
-	full bool // takes no more
+	full bool // takes no more bytes
 }
 
 func (s *spill) inUse() bool { return len(s.segments) > 0 }
 
-// room is how many bytes append may be given now.
+// room returns how many bytes may be passed to append now.
 func (s *spill) room(f *Files, want int) int {
 	if f == nil || s.err != nil {
 		return 0
@@ -88,10 +87,9 @@ func (s *spill) room(f *Files, want int) int {
 	return max(0, min(want, s.taken-s.held))
 }
 
-// append adds bytes of p, the first of which has offset end, and returns how
-// many, at least one. With an error there were none: no directory takes any, or
-// everything was released meanwhile. What a slow disk may delay runs outside of
-// the owner's lock.
+// append adds bytes of p, whose first byte has offset end. It returns how many bytes it added, at
+// least one unless there is an error. An error means that no directory takes bytes, or that the
+// spill was released meanwhile. Calls that a slow disk may delay run outside the owner's lock.
 func (s *spill) append(f *Files, end uint64, p []byte, outside func(func())) (int, error) {
 	s.busy = true
 	defer func() {
@@ -110,7 +108,7 @@ func (s *spill) append(f *Files, end uint64, p []byte, outside func(func())) (in
 			seg.size += n
 			s.held += n
 			if n > 0 {
-				return n, nil // an error that stays comes again, with nothing written
+				return n, nil // a lasting error is reported by the next write, which writes nothing
 			}
 			s.dir++ // the directory is full
 			if seg.full = true; seg.size == 0 {
@@ -124,7 +122,7 @@ func (s *spill) append(f *Files, end uint64, p []byte, outside func(func())) (in
 		if fault == nil {
 			fault = err
 		} else {
-			fault = fmt.Errorf("%w; %w", fault, err) // one line of a log
+			fault = fmt.Errorf("%w; %w", fault, err) // joined to a single line for the log
 		}
 		if s.dir >= len(f.Dirs) {
 			s.err = fmt.Errorf("write spill file: %w", fault)
@@ -133,8 +131,8 @@ func (s *spill) append(f *Files, end uint64, p []byte, outside func(func())) (in
 	}
 }
 
-// current is the segment that takes the next bytes; it makes one if there is
-// none. After an error s.dir is the next directory to try.
+// current returns the segment for the next bytes, and creates one if necessary. After an error,
+// s.dir is the next directory to try.
 func (s *spill) current(f *Files, end uint64, outside func(func())) (*segment, error) {
 	if n := len(s.segments); n > 0 && !s.segments[n-1].full && s.segments[n-1].size < segmentSize {
 		return &s.segments[n-1], nil
@@ -158,7 +156,7 @@ func (s *spill) current(f *Files, end uint64, outside func(func())) (*segment, e
 	return &s.segments[len(s.segments)-1], nil
 }
 
-// readAt copies bytes from off on, of one segment; 0 at the end.
+// readAt copies bytes of one segment from offset off on into p. It returns 0 at the end.
 func (s *spill) readAt(p []byte, off uint64) (int, error) {
 	for i := range s.segments {
 		seg := &s.segments[i]
@@ -173,11 +171,11 @@ func (s *spill) readAt(p []byte, off uint64) (int, error) {
 	return 0, nil
 }
 
-// ack frees the segments before off.
+// ack frees the segments before offset off.
 func (s *spill) ack(f *Files, off uint64) {
 	for len(s.segments) > 0 && s.segments[0].base+uint64(s.segments[0].size) <= off {
 		if s.busy && len(s.segments) == 1 {
-			return // append goes on with it
+			return // append still writes to it
 		}
 		s.held -= s.segments[0].size
 		s.segments[0].file.Close()
@@ -186,7 +184,7 @@ func (s *spill) ack(f *Files, off uint64) {
 	}
 }
 
-// mend lets the directories be tried again: there may be room now.
+// mend allows the directories to be tried again, because there may be room now.
 func (s *spill) mend(f *Files) {
 	if len(s.segments) == 0 {
 		s.segments = nil
@@ -197,7 +195,7 @@ func (s *spill) mend(f *Files) {
 	}
 }
 
-// settle gives back what the budget lent and no segment holds.
+// settle returns to the budget what was taken and is not used by a segment.
 func (s *spill) settle(f *Files) {
 	if s.taken > s.held {
 		f.Budget.give(s.taken - s.held)

@@ -4,33 +4,32 @@ import "fmt"
 
 const chunkSize = 64 << 10
 
-// Limits says where a spool may keep bytes. Memory and Files are shared by all
-// spools of the process; a spool always gets Floor bytes of memory, so that
-// none starves.
+// Limits says where a spool may keep bytes. All spools of the process share Memory and Files. A
+// spool always has Floor bytes of memory, so that no spool starves.
 type Limits struct {
-	Floor  int // bytes of memory that need no budget
+	Floor  int // bytes of memory that do not come from the budget
 	Stream int // most bytes of memory of one spool
 	Memory *Budget
 	Files  *Files // nil: memory only
 }
 
-// spool holds the bytes from base (the first unacknowledged one) to end: in
-// chunks of memory up to memEnd, from there on in files, until these are
-// drained and memory is used again. It is not safe for concurrent use.
+// spool holds the bytes from base, the first unacknowledged one, to end. Those before memEnd are in
+// chunks of memory, the others in files. Once the files are drained, memory is used again. spool is
+// not safe for concurrent use.
 type spool struct {
 	limits Limits
 
 	base, end uint64
-	chunks    [][]byte // whole chunks of chunkSize but for the last
+	chunks    [][]byte // each has chunkSize bytes, except the last one
 	head      uint64   // offset of chunks[0][0]
-	memEnd    uint64   // end of what is in memory
+	memEnd    uint64   // end of the bytes in memory
 	borrowed  int      // bytes taken from limits.Memory
 	files     spill
 }
 
-// room is how many bytes append takes now; into files only if stalled.
+// room returns how many bytes append takes now. It counts files only if stalled.
 func (s *spool) room(want int, stalled bool) int {
-	if !s.files.inUse() { // order: no memory before they are drained
+	if !s.files.inUse() { // memory must wait until the files are drained, to keep the order
 		if free := s.memory(want); free > 0 {
 			return free
 		}
@@ -41,7 +40,7 @@ func (s *spool) room(want int, stalled bool) int {
 	return s.files.room(s.limits.Files, want)
 }
 
-// memory is how many bytes go into memory, and borrows it.
+// memory returns how many bytes fit into memory, and takes them from the budget.
 func (s *spool) memory(want int) int {
 	used := int(s.memEnd - s.head)
 	free := min(want, s.limits.Stream-used)
@@ -55,16 +54,15 @@ func (s *spool) memory(want int) int {
 	return free
 }
 
-// append adds bytes of p, which room allowed, and returns how many. An error
-// means that files cannot be used: what is left of p is to wait for memory. What
-// may take long runs in outside, without the lock that guards the spool; only
-// one append may be under way.
+// append adds bytes of p, which room has allowed, and returns how many it added. An error means
+// that files cannot be used, and that the rest of p has to wait for memory. Slow operations run in
+// outside, without the lock that guards the spool. Only one append may run at a time.
 func (s *spool) append(p []byte, outside func(func())) (int, error) {
 	inMemory := !s.files.inUse() && int(s.memEnd-s.head)+len(p) <= min(s.limits.Stream, s.limits.Floor+s.borrowed)
 	if !inMemory {
 		n, err := s.files.append(s.limits.Files, s.end, p, outside)
 		s.end += uint64(n)
-		s.ack(s.base) // again: a segment that was written to could not be freed
+		s.ack(s.base) // again: a segment could not be freed while it was written to
 		return n, err
 	}
 	total := len(p)
@@ -73,7 +71,7 @@ func (s *spool) append(p []byte, outside func(func())) (int, error) {
 			if n == 0 {
 				s.head = s.memEnd
 			}
-			s.chunks = append(s.chunks, nil) // grows with what it holds: most sessions say little
+			s.chunks = append(s.chunks, nil) // grows with its content, because most sessions print little
 		}
 		last := &s.chunks[len(s.chunks)-1]
 		n := min(len(p), chunkSize-len(*last))
@@ -85,8 +83,8 @@ func (s *spool) append(p []byte, outside func(func())) (int, error) {
 	return total, nil
 }
 
-// readAt copies bytes from offset off on into p and returns how many; it
-// returns 0 at the end. off must lie within [base, end].
+// readAt copies bytes from offset off on into p and returns how many. It returns 0 at the end. off
+// must be within [base, end].
 func (s *spool) readAt(p []byte, off uint64) (int, error) {
 	if off < s.base || off > s.end {
 		return 0, fmt.Errorf("read spool: offset %d outside %d to %d", off, s.base, s.end)
@@ -104,7 +102,7 @@ func (s *spool) readAt(p []byte, off uint64) (int, error) {
 	return done, nil
 }
 
-// ack frees everything before off.
+// ack frees all bytes before offset off.
 func (s *spool) ack(off uint64) {
 	s.base = off
 	for len(s.chunks) > 0 && (s.head+chunkSize <= off || off >= s.memEnd) {
@@ -131,7 +129,7 @@ func (s *spool) ack(off uint64) {
 	}
 }
 
-// release gives everything back.
+// release frees all bytes, memory and files.
 func (s *spool) release() {
 	s.files.release(s.limits.Files)
 	if s.borrowed > 0 {
