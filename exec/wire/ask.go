@@ -1,66 +1,66 @@
 package wire
 
-// AskRecord asks PID 1 what the processes of its living sessions do at the
-// moment. It is for workers whose WELCOME says that they answer; one question at
-// a time is answered.
+// AskRecord asks PID 1 what the processes of its running sessions do now. Send it only to workers
+// whose WELCOME says Answers. A worker answers one such question at a time.
 type AskRecord struct {
-	Seq uint64 `json:"seq"` // of the connection, from 1; the answer repeats it
-	// Stacks asks for the stacks of the ranks in place of that; only for workers
-	// whose WELCOME says that they tell them. Such a question does not keep another
-	// one from being answered.
+	Seq uint64 `json:"seq"` // number within the connection, from 1; the answer repeats it
+	// Stacks asks for the stacks of the ranks instead. Send it only to workers whose WELCOME says
+	// Stacks. Such a question does not delay the answers to other questions.
 	Stacks bool `json:"stacks,omitempty"`
-	// Polls asks for stacks to find ranks that wait in MPI: a worker where a rank has no MPI
-	// library signals none. Older workers take the stacks of all.
+	// Polls asks for stacks to find ranks that wait in MPI. A worker with a rank without an MPI
+	// library then signals no rank. Older workers take the stacks of all ranks.
 	Polls bool `json:"polls,omitempty"`
-	// Millis is how long the worker may take for stacks.
+	// Millis is how long the worker may take for stacks, in milliseconds.
 	Millis int64 `json:"millis,omitempty"`
-	// Programs are those of the image that may be asked for stacks which a rank does not
-	// tell itself: ProgramsBrief or ProgramsAll; "": none. An older worker asks none.
+	// Programs says which programs of the image may provide stacks that a rank does not report
+	// itself: ProgramsBrief, ProgramsAll, or "" for none. An older worker uses no programs.
 	Programs string `json:"programs,omitempty"`
-	// Flight asks ranks to dump PyTorch's flight recorder as well, if they keep one. It
-	// takes them a second or two. An older worker passes over it.
+	// Flight also asks ranks to dump PyTorch's flight recorder, if they have one. This takes them a
+	// second or two. An older worker ignores it.
 	Flight bool `json:"flight,omitempty"`
-	// RAS asks NCCL's RAS service of a rank for the status of the job as well. One worker is
-	// enough for a job. An older worker passes over it.
+	// RAS also asks NCCL's RAS service of a rank for the status of the job. One worker is enough
+	// for a job. An older worker ignores it.
 	RAS bool `json:"ras,omitempty"`
-	// End asks ranks to end in place of the question. It is for workers whose WELCOME
-	// says AsksRanks; any number of these may be under way.
+	// End asks ranks to end, instead of the question. Send it only to workers whose WELCOME says
+	// AsksRanks. Any number of these may be pending.
 	End *EndRanksRecord `json:"endRanks,omitempty"`
 }
 
 // Values of AskRecord.Programs.
 const (
-	ProgramsBrief = "brief" // those that stop a rank for moments at most: py-spy, eu-stack
-	ProgramsAll   = "all"   // gdb as well, which stops a rank for as long as it reads symbols
+	ProgramsBrief = "brief" // programs that stop a rank only for moments, if at all: py-spy, eu-stack
+	ProgramsAll   = "all"   // also gdb, which stops a rank while it reads symbols
 )
 
-// EndRanksRecord has PID 1 ask the ranks of its sessions to end, and nobody else. Only
-// those are asked that handle the signal.
+// EndRanksRecord makes PID 1 ask only the ranks of its sessions to end. It asks only ranks that
+// handle the signal.
 type EndRanksRecord struct {
-	// Number is the stop's among those of the launcher: the ranks are asked once for each.
+	// Number is the launcher's number of this stop. The ranks are asked once for each number.
 	Number      uint64 `json:"number"`
 	Signal      int    `json:"signal"`
 	GraceMillis int64  `json:"graceMillis"`
-	// Wait is for an answer when the ranks have ended, or the last part of the grace
-	// begins. Otherwise it comes when they have been asked.
+	// Wait delays the answer until the ranks have ended, or the last part of the grace begins.
+	// Otherwise the answer comes when they have been asked.
 	Wait bool `json:"wait,omitempty"`
 }
 
 // RanksRecord is the answer to an EndRanksRecord.
 type RanksRecord struct {
 	Asked int          `json:"asked"`
-	Ranks []EndingRank `json:"ranks,omitempty"` // of these, as many as fit
-	// Living counts the ranks that live still, those that were not asked among them; only
-	// of an answer that was waited for.
+	Ranks []EndingRank `json:"ranks,omitempty"` // as many of the asked ranks as fit
+	// Living counts the ranks that are still alive, including those that were not asked. It is set
+	// only with EndRanksRecord.Wait.
 	Living int `json:"living,omitempty"`
 }
 
 // EndingRank is a rank that was asked to end.
 type EndingRank struct {
-	Rank string `json:"rank,omitempty"` // its number; "": it has none
-	// AfterMillis is the time from the signal to the rank's end; of one that lives, up to now.
+	Rank string `json:"rank,omitempty"` // rank number; "" if it has none
+	// AfterMillis is the time in milliseconds from the signal to the rank's end, or until now if it
+	// is still alive.
 	AfterMillis int64 `json:"afterMillis,omitempty"`
-	// Lives: it has not ended yet. Killed: it got KILL when the grace was over.
+	// Lives means that the rank has not ended yet. Killed means that it got KILL when the grace was
+	// over.
 	Lives  bool `json:"lives,omitempty"`
 	Killed bool `json:"killed,omitempty"`
 }
@@ -73,51 +73,52 @@ type AnswerRecord struct {
 	Left int `json:"left,omitempty"`
 	// Ranks answers AskRecord.End.
 	Ranks *RanksRecord `json:"ranks,omitempty"`
-	// Stacks are some of the stacks that were asked for; More: another ANSWER of the
-	// same Seq follows.
+	// Stacks are some of the requested stacks. If More is set, another ANSWER with the same Seq
+	// follows.
 	Stacks []StackRecord `json:"stacks,omitempty"`
 	More   bool          `json:"more,omitempty"`
-	// RAS is what NCCL's RAS service says, in an ANSWER of its own.
+	// RAS is the report of NCCL's RAS service. It has its own ANSWER.
 	RAS []byte `json:"ras,omitempty"`
 }
 
-// StackRecord is where a rank stands.
+// StackRecord is the stack of a rank.
 type StackRecord struct {
 	Session string        `json:"session"`
 	Process ProcessRecord `json:"process"`
-	// MPI: it has an MPI library mapped.
+	// MPI means that the process has an MPI library mapped.
 	MPI     bool           `json:"mpi,omitempty"`
-	Threads []ThreadRecord `json:"threads,omitempty"` // some of them, the first one first
-	// MPICall is the function of MPI that mpi4py calls where the first thread stands, by the
-	// text of that line: "Recv". It is known only of an answer to Polls; "": none.
+	Threads []ThreadRecord `json:"threads,omitempty"` // some of the threads, the first thread first
+	// MPICall is the MPI function that the first thread calls through mpi4py, for example "Recv",
+	// or "" if there is none. It comes from the text of the current line. Only answers to Polls
+	// have it.
 	MPICall string `json:"mpiCall,omitempty"`
-	// Returned: the first thread has run Python since the last such answer, so the call that
-	// MPICall names is another one.
+	// Returned means that the first thread has run Python since the last such answer, so MPICall is
+	// a new call.
 	Returned bool `json:"returned,omitempty"`
 	// MainCPU is the processor time of the first thread in milliseconds, at the time of
-	// Process.CPU; only of an answer to Polls.
+	// Process.CPU. Only answers to Polls have it.
 	MainCPU int64 `json:"mainCPUMillis,omitempty"`
-	// Text is what Python's faulthandler wrote, or the process in its name, or the program By:
-	// py-spy. Native is in its place what eu-stack or gdb printed. Why is the reason for
-	// which there is neither.
+	// Text is the output of Python's faulthandler, or of the program named in By, such as py-spy.
+	// The process may also have written it instead of faulthandler. Native is the output of
+	// eu-stack or gdb instead. Why is the reason if there is neither.
 	Text   []byte `json:"text,omitempty"`
 	Native []byte `json:"native,omitempty"`
 	By     string `json:"by,omitempty"`
 	Why    string `json:"why,omitempty"`
-	// NoTerm: when that was taken no SIGTERM had come, which would have ended the process. It is
-	// false if that cannot be told, and of older workers.
+	// NoTerm means that no SIGTERM which would have ended the process had arrived when the stack
+	// was taken. It is false if that is unknown, and for older workers.
 	NoTerm bool `json:"noTerm,omitempty"`
-	// OnRequest: a program that ProgramsAll allows could tell more.
+	// OnRequest means that a program allowed only by ProgramsAll could report more.
 	OnRequest bool `json:"onRequest,omitempty"`
-	// Flight is the dump of its flight recorder; nil: it keeps none, or was not asked.
+	// Flight is the dump of the rank's flight recorder, or nil if it has none or was not asked.
 	Flight *FlightRecord `json:"flight,omitempty"`
 }
 
-// FlightRecord is a dump that a rank has made.
+// FlightRecord is a dump that a rank has written.
 type FlightRecord struct {
 	Path  string `json:"path"` // on the worker
 	Bytes int64  `json:"bytes,omitempty"`
-	Why   string `json:"why,omitempty"` // there is no new one
+	Why   string `json:"why,omitempty"` // why there is no new dump
 }
 
 // ThreadRecord is a thread of a process.
@@ -127,33 +128,34 @@ type ThreadRecord struct {
 	Waiting string `json:"wchan,omitempty"`
 }
 
-// SessionRecord is a session that lives.
+// SessionRecord is a running session.
 type SessionRecord struct {
 	ID string `json:"id"`
-	// Unread are bytes of its output that the launcher has not acknowledged.
+	// Unread is the number of bytes of its output that the launcher has not acknowledged.
 	Unread    uint64          `json:"unread,omitempty"`
 	Processes []ProcessRecord `json:"processes,omitempty"`
 }
 
-// ProcessRecord is a living process. Of one with several threads call and wait
-// are the first one's.
+// ProcessRecord is a running process. If it has several threads, Syscall, Call and Waiting are
+// those of the first thread.
 type ProcessRecord struct {
-	PID     int    `json:"pid"` // as the worker counts
+	PID     int    `json:"pid"` // in the worker's PID namespace
 	Parent  int    `json:"parent"`
-	Start   uint64 `json:"start"` // with PID it names a process for ever
+	Start   uint64 `json:"start"` // in clock ticks since boot; PID and Start together identify a process forever
 	Command string `json:"command"`
-	Rank    string `json:"rank,omitempty"`  // its number among the job's, by its environment; "": it has none
-	State   string `json:"state"`           // a letter, as in /proc/PID/stat
-	Threads int    `json:"threads"`         //
-	CPU     int64  `json:"cpuMillis"`       // processor time that it has used
-	Moved   int64  `json:"moved,omitempty"` // bytes that it has read and written with read(2), write(2) and their like
-	Syscall int    `json:"syscall"`         // that it sits in; -1: none
-	Call    string `json:"call,omitempty"`  // its name
-	Waiting string `json:"wchan,omitempty"` // the kernel's function that it sleeps in
-	// Refused: the kernel did not let the worker see the call.
+	Rank    string `json:"rank,omitempty"` // rank number in the job, from its environment; "" if it has none
+	State   string `json:"state"`          // a letter, as in /proc/PID/stat
+	Threads int    `json:"threads"`
+	CPU     int64  `json:"cpuMillis"`       // processor time used, in milliseconds
+	Moved   int64  `json:"moved,omitempty"` // bytes read and written with read(2), write(2) and similar calls
+	Syscall int    `json:"syscall"`         // number of its current system call; -1 if none
+	Call    string `json:"call,omitempty"`  // name of that system call
+	Waiting string `json:"wchan,omitempty"` // kernel function in which it sleeps
+	// Refused means that the kernel did not let the worker see the system call.
 	Refused bool `json:"refused,omitempty"`
-	// Peer is the far end, IP:PORT, of the TCP socket that the call waits for; PeerClosed: it
-	// has closed the connection; PeerUnheard: it is to be connected to, and nobody listens there.
+	// Peer is the remote end, IP:PORT, of the TCP socket that the call waits for. PeerClosed means
+	// that the remote end has closed the connection. PeerUnheard means that the process is
+	// connecting to a port on which nothing listens.
 	Peer        string `json:"peer,omitempty"`
 	PeerClosed  bool   `json:"peerClosed,omitempty"`
 	PeerUnheard bool   `json:"peerUnheard,omitempty"`

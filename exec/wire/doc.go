@@ -1,11 +1,10 @@
-// Package wire is the language that launcher and workers speak over a link:
-// frames, and the records inside them. ../PROTOCOL.md specifies it.
+// Package wire is the language of launcher and workers on a link: frames, and the records inside
+// them. ../PROTOCOL.md specifies it.
 //
-// A frame is a fixed header of HeaderLen bytes and a payload. DATA payloads
-// are the user's bytes; all others are JSON records, so that a newer side may
-// add fields which an older one passes over. The package reads and writes; it
-// keeps no state and knows no sockets.
+// A frame is a fixed header of HeaderLen bytes and a payload. DATA payloads are the user's bytes.
+// All other payloads are JSON records, so that a newer side can add fields that an older one
+// ignores. The package reads and writes. It keeps no state and knows no sockets.
 //
-// Whatever arrives is hostile until parsed: lengths are checked before
-// anything is allocated, and a frame of an unknown type is an error.
+// Input is hostile until parsed. The package checks lengths before it allocates memory, and returns
+// an error for a frame of unknown type.
 package wire

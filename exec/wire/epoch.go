@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Epoch orders the launchers of a job: by the launcher pod's creation time,
-// then its restart count, then its uid, then its own start, so that of any two
-// exactly one is the newer. The start decides between two lives of one pod: the
-// second one asks for its restart count before the kubelet has reported it.
+// Epoch orders the launchers of a job: by the creation time of the launcher's pod, its restart
+// count, its uid, and its own start. Of any two launchers, exactly one is newer. Started decides
+// between two containers of one pod: the second one asks for its restart count before the kubelet
+// has reported it.
 type Epoch struct {
 	Created  int64  `json:"created"` // Unix nanoseconds
 	Restarts int    `json:"restarts"`
@@ -17,7 +17,8 @@ type Epoch struct {
 	Started  int64  `json:"started,omitempty"` // Unix nanoseconds, by the node's clock
 }
 
-// Compare is negative when e is older than other, positive when newer.
+// Compare is negative if e is older than other, positive if it is newer, and 0 if they are the
+// same.
 func (e Epoch) Compare(other Epoch) int {
 	return cmp.Or(
 		cmp.Compare(e.Created, other.Created),

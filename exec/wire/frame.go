@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// Type says what a frame carries.
+// Type says what a frame contains.
 type Type uint8
 
-// Frame types. L>W goes from launcher to worker, W>L back, = either way.
+// Frame types. L>W means from launcher to worker, W>L the other direction, = either direction.
 const (
 	Hello   Type = 1 + iota // L>W first frame of a connection: HelloRecord
 	Welcome                 // W>L the worker's answer: WelcomeRecord
@@ -20,22 +20,22 @@ const (
 	Data                    // =   the user's bytes of Stream from Offset on
 	EOF                     // =   Stream ends at Offset
 	Ack                     // =   bytes of Stream before Offset reached the user's descriptor
-	Close                   // =   nobody reads Stream any more: stop sending it
+	Close                   // =   nobody reads Stream any longer: stop sending it
 	Control                 // L>W a signal or a stop for the session: ControlRecord
-	Exit                    // W>L the session's first process ended: Exit record
-	Forget                  // L>W the launcher has the Exit record and all bytes, or does not know the session: ForgetRecord
+	Exit                    // W>L the session's first process ended: ExitRecord
+	Forget                  // L>W the launcher has the ExitRecord and all bytes, or does not know the session: ForgetRecord
 	Ping                    // L>W
 	Pong                    // W>L
 	Park                    // L>W the link closes on purpose: ParkRecord
 	End                     // L>W the job is over: EndRecord
-	Ended                   // W>L nothing of the job runs any more
+	Ended                   // W>L no process of the job is running any longer
 	Report                  // W>L something happened to a session's processes: ReportRecord
-	Ask                     // L>W what do the processes do: AskRecord; to workers that answer
+	Ask                     // L>W asks what the processes do: AskRecord; only to workers that answer
 	Answer                  // W>L AnswerRecord
 	typeLimit
 )
 
-// Streams of a session, with the numbers that their descriptors have.
+// Streams of a session. Their numbers are those of the descriptors.
 const (
 	Stdin  uint8 = 0
 	Stdout uint8 = 1
@@ -45,35 +45,35 @@ const (
 // Sizes in bytes.
 const (
 	HeaderLen = 20
-	// MaxData is the longest DATA payload. Frames of 64 KiB reached 0.55 to 0.70
-	// of kubectl's throughput, frames of 256 KiB 0.81 to 1.15.
+	// MaxData is the longest DATA payload. Frames of 64 KiB reached 0.55 to 0.70 of kubectl's
+	// throughput, frames of 256 KiB 0.81 to 1.15.
 	MaxData = 256 << 10
-	// MaxRecord bounds every record but OPEN.
+	// MaxRecord limits every record except OPEN.
 	MaxRecord = 64 << 10
-	// MaxOpen bounds OPEN: argv and environment may reach Linux's ARG_MAX of
-	// 2 MiB and grow by a third in base64.
+	// MaxOpen limits OPEN: argv and environment may reach Linux's ARG_MAX of 2 MiB, and base64 adds
+	// a third.
 	MaxOpen = 4 << 20
 )
 
-// Windows in bytes: what may be sent and not yet acknowledged. Through an API
-// server an acknowledgement takes milliseconds to come back, and a window of
-// 256 KiB kept a stream below kubectl's throughput.
+// Windows in bytes: how much may be sent and not yet acknowledged. Through an API server, an
+// acknowledgement takes milliseconds to arrive, and a window of 256 KiB kept a stream below
+// kubectl's throughput.
 const (
-	// StreamWindow is for one stream, in either direction; less than LinkWindow,
-	// so that a reader that stalls leaves room for others.
+	// StreamWindow is for one stream, in either direction. It is smaller than LinkWindow, so that a
+	// stalled reader leaves room for others.
 	StreamWindow = 768 << 10
 	// LinkWindow is for all output of a link's sessions together.
 	LinkWindow = 1 << 20
-	// StreamReserve may be under way on any stream whatever the others hold of
-	// LinkWindow, so that readers that stall cannot stop one that reads.
+	// StreamReserve may be in flight on any stream, however much of LinkWindow the others use, so
+	// that stalled readers cannot stop an active one.
 	StreamReserve = 64 << 10
 )
 
-// ErrProtocol is wrapped by every error about bytes that are no valid frame.
+// ErrProtocol is wrapped by every error about bytes that are not a valid frame.
 var ErrProtocol = errors.New("protocol violation")
 
-// Frame is one unit on the link. Channel numbers the session within its link;
-// 0 is the link itself.
+// Frame is one unit on the link. Channel is the number of the session within its link, or 0 for the
+// link itself.
 type Frame struct {
 	Type    Type
 	Stream  uint8
@@ -95,22 +95,22 @@ func (t Type) limit() int {
 	}
 }
 
-// Reader takes frames from a byte stream.
+// Reader reads frames from a byte stream.
 type Reader struct {
 	src    io.Reader
 	header [HeaderLen]byte
 	buf    []byte
-	err    error // after a DATA frame of which only a part came
+	err    error // set after a truncated DATA frame
 }
 
-// NewReader reads frames from src, which should be buffered.
+// NewReader returns a Reader for src, which should be buffered.
 func NewReader(src io.Reader) *Reader { return &Reader{src: src} }
 
-// Next returns the next frame. Its payload is valid until the following call.
-// Of a DATA frame that the stream's end cuts, what came is returned first: it
-// has its offset like any other, and a link that dies every few kilobytes still
-// gets on. It returns io.EOF between frames, io.ErrUnexpectedEOF within one, an
-// error wrapping ErrProtocol for bytes that are no frame, or src's own error.
+// Next returns the next frame. Its payload is valid until the following call. If the end of the
+// stream truncates a DATA frame, Next first returns the part that arrived. Its offset is valid as
+// usual, so a link that dies every few kilobytes still makes progress. Next returns io.EOF between
+// frames, io.ErrUnexpectedEOF within a frame, an error wrapping ErrProtocol for bytes that are not
+// a frame, or the error of src.
 func (r *Reader) Next() (Frame, error) {
 	if r.err != nil {
 		return Frame{}, r.err
@@ -143,7 +143,7 @@ func (r *Reader) Next() (Frame, error) {
 		r.err, f.Payload = err, f.Payload[:got]
 	}
 	if cap(r.buf) > MaxData {
-		r.buf = nil // one large OPEN must not pin its memory for the life of the link
+		r.buf = nil // one large OPEN must not keep its memory for the life of the link
 	}
 	return f, nil
 }
@@ -162,8 +162,8 @@ func (f Frame) check(reserved1, reserved2 byte, n int64) error {
 	return nil
 }
 
-// Append adds the frame's bytes to b. A payload over the type's limit is a bug
-// of the caller and comes back as an error wrapping ErrProtocol.
+// Append appends the frame to b. It returns an error wrapping ErrProtocol if the payload exceeds
+// the limit of its type, which is a bug of the caller.
 func Append(b []byte, f Frame) ([]byte, error) {
 	if err := f.check(0, 0, int64(len(f.Payload))); err != nil {
 		return b, err
@@ -175,8 +175,8 @@ func Append(b []byte, f Frame) ([]byte, error) {
 	return append(b, f.Payload...), nil
 }
 
-// PutHeader writes the header of a frame whose payload of n bytes already
-// follows at b[HeaderLen:], so that large payloads are not copied.
+// PutHeader writes the header of a frame whose payload of n bytes is already at b[HeaderLen:], so
+// that large payloads are not copied.
 func PutHeader(b []byte, f Frame, n int) {
 	_ = b[HeaderLen-1]
 	b[0], b[1], b[2], b[3] = byte(f.Type), f.Stream, 0, 0

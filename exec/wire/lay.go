@@ -1,7 +1,7 @@
 package wire
 
-// LayRequest is the standard input of `agent lay`, as one JSON object: files for
-// a directory on the worker, and the names of variables to tell.
+// LayRequest is the standard input of `agent lay`, as one JSON object: files for a directory on the
+// worker, and the names of variables whose values are requested.
 type LayRequest struct {
 	Files []LayFile `json:"files"`
 	Ask   []string  `json:"ask,omitempty"`
@@ -13,13 +13,13 @@ type LayFile struct {
 	Data []byte `json:"data"`
 }
 
-// LayAnswer is its standard output: where the files are, and those of the
-// variables that sessions of the worker have.
+// LayAnswer is the standard output of `agent lay`: the directory of the files, and the requested
+// variables that the worker's sessions have.
 type LayAnswer struct {
 	Dir string            `json:"dir"`
 	Env map[string]string `json:"env,omitempty"`
 }
 
-// MaxLay bounds a LayRequest in bytes: such files are modules and
-// configurations, never data.
+// MaxLay is the maximum size of a LayRequest in bytes. The files are modules and configurations,
+// never data.
 const MaxLay = 4 << 20

@@ -1,14 +1,13 @@
 package wire
 
-// Versions since which something is so; a side does it when the version that
-// the link negotiated is at least that.
+// Protocol versions that introduced a feature. A side uses the feature if the negotiated version of
+// the link is at least that.
 const (
-	// ProtoEcho: a PING has a number in its offset, and its PONG repeats it.
+	// With ProtoEcho, a PING has a number in its offset, and its PONG repeats it.
 	ProtoEcho = 2
 )
 
-// Negotiate picks the highest protocol version that both ranges hold; ok is
-// false when there is none.
+// Negotiate returns the highest protocol version in both ranges. ok is false if there is none.
 func Negotiate(aMin, aMax, bMin, bMax int) (version int, ok bool) {
 	version = min(aMax, bMax)
 	return version, version >= max(aMin, bMin)

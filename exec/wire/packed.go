@@ -7,9 +7,8 @@ import (
 	"io"
 )
 
-// Packed is an assignment K=V that many sessions of a launch have, deflated once for
-// all of them: the addresses of a thousand workers, which each of these gets, are 13 KB
-// in each frame, and 3 KB so.
+// Packed is an assignment K=V that many sessions of a launch share. It is deflated once for all of
+// them: the addresses of a thousand workers take 3 KB instead of 13 KB in each worker's frame.
 type Packed struct {
 	text string
 	zip  []byte
@@ -47,13 +46,13 @@ func unpack(zips [][]byte) (env []string, err error) {
 	return env, nil
 }
 
-// Unpacked is the spec for a worker that does not take packed assignments.
+// Unpacked returns the spec for a worker that does not accept packed assignments.
 func (s Spec) Unpacked() Spec {
 	s.Env, s.Packed = s.environment(), nil
 	return s
 }
 
-// environment is all of what the session adds to the worker's own.
+// environment returns everything that the session adds to the worker's own environment.
 func (s Spec) environment() []string {
 	env := s.Env[:len(s.Env):len(s.Env)]
 	for _, p := range s.Packed {

@@ -2,7 +2,7 @@
 
 package wire
 
-// The range of protocol versions that this build speaks.
+// The range of protocol versions that this build supports.
 const (
 	ProtoMin = 1
 	ProtoMax = 2

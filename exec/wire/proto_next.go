@@ -2,8 +2,8 @@
 
 package wire
 
-// A protocol that today's builds do not speak: tests of version skew build
-// one side with it and expect a sentence that names both ranges.
+// A protocol that current builds do not support. Tests of version skew build one side with it, and
+// expect a message that names both ranges.
 const (
 	ProtoMin = 3
 	ProtoMax = 3

@@ -12,77 +12,75 @@ type HelloRecord struct {
 	Version  string `json:"version"`
 	Job      string `json:"job,omitempty"`
 	Epoch    Epoch  `json:"epoch"`
-	// LeaseSeconds is how long the worker keeps sessions without hearing from
-	// this launcher.
+	// LeaseSeconds is how long the worker keeps sessions without hearing from this launcher.
 	LeaseSeconds int `json:"leaseSeconds"`
-	// RshAgent is the path that daemons look up on workers; the answer says
-	// whether it can be executed there. Empty: not asked.
+	// RshAgent is the path that daemons look up on workers. The answer says whether it can be
+	// executed there. Empty: not asked.
 	RshAgent string `json:"rshAgent,omitempty"`
-	// Reports says that the launcher takes REPORT; without it the worker sends none.
+	// Reports says that the launcher accepts REPORT. Otherwise the worker sends none.
 	Reports bool `json:"reports,omitempty"`
-	// FrozenMillis is how long an MPI daemon may be stopped (state T) before it
-	// is reported as frozen; 0: for ever.
+	// FrozenMillis is how long in milliseconds an MPI daemon may be stopped (state T) before it is
+	// reported as frozen; 0: forever.
 	FrozenMillis int64 `json:"frozenMillis,omitempty"`
-	// GraceMillis is the run's --grace, for a worker that is told to stop from
-	// outside; 0: the worker's own counts.
+	// GraceMillis is the run's --grace in milliseconds, for a worker that is told to stop from
+	// outside; 0: the worker's own grace applies.
 	GraceMillis int64 `json:"graceMillis,omitempty"`
-	// PodGraceMillis is the time that the kubelet gives the worker's pod to end; 0: not
-	// known. A worker that nobody gave a grace uses it, less what ending takes.
+	// PodGraceMillis is the termination grace period of the worker's pod in milliseconds; 0:
+	// unknown. A worker without a configured grace uses it, minus the time that ending takes.
 	PodGraceMillis int64 `json:"podGraceMillis,omitempty"`
 	// Ask names the variables whose values the launcher wants to know.
 	Ask []string `json:"ask,omitempty"`
-	// NoStacks: nobody will ask for stacks, so sessions are not prepared for it.
+	// NoStacks says that nobody will ask for stacks, so sessions are not prepared for it.
 	NoStacks bool `json:"noStacks,omitempty"`
-	// Probe asks whether the worker serves, and changes nothing: the answer is
-	// REFUSE with RefuseProbe or RefuseEnding.
+	// Probe only asks whether the worker serves, and changes nothing. The answer is REFUSE with
+	// RefuseProbe or RefuseEnding.
 	Probe bool `json:"probe,omitempty"`
 }
 
-// WelcomeRecord is the worker's answer: the handshake that makes it ready.
+// WelcomeRecord is the worker's answer to HELLO. It completes the handshake that makes the worker
+// ready.
 type WelcomeRecord struct {
 	Proto   int    `json:"proto"`
 	Version string `json:"version"`
-	// Instance is new for each start of PID 1: another value means that the
-	// container was restarted and its sessions are gone.
+	// Instance is new for each start of PID 1. Another value means that the container was restarted
+	// and its sessions are gone.
 	Instance  string   `json:"instance"`
 	Hostname  string   `json:"hostname"`
 	Addresses []string `json:"addresses,omitempty"`
-	// Interfaces are those that are up and have an address, loopback among them.
+	// Interfaces are the interfaces that are up and have an address, including loopback.
 	Interfaces []Interface `json:"interfaces,omitempty"`
-	// NoRDMA says that the worker sees no RDMA device; a worker that does not say
-	// may have one.
+	// NoRDMA says that the worker sees no RDMA device. A worker without it may have one.
 	NoRDMA bool `json:"noRDMA,omitempty"`
-	// NoGPU says that the worker sees no device of an accelerator; one that does
-	// not say may have one.
+	// NoGPU says that the worker sees no accelerator device. A worker without it may have one.
 	NoGPU bool `json:"noGPU,omitempty"`
-	// CPUs counts the processors that the worker may use, CPUSet lists them
-	// (Linux's list form, "0-3,8").
+	// CPUs is the number of processors that the worker may use. CPUSet lists them in Linux's list
+	// form, "0-3,8".
 	CPUs   int    `json:"cpus"`
 	CPUSet string `json:"cpuSet,omitempty"`
 	Slots  int    `json:"slots,omitempty"`
 	// RshAgentError says why HelloRecord.RshAgent cannot be executed there.
 	RshAgentError string `json:"rshAgentError,omitempty"`
-	// Sessions are the ids that the worker holds for this epoch.
+	// Sessions are the ids of the worker's sessions of this epoch.
 	Sessions []string `json:"sessions,omitempty"`
-	// Reports says that the worker sends REPORT to a launcher that takes it.
+	// Reports says that the worker sends REPORT to a launcher that accepts it.
 	Reports bool `json:"reports,omitempty"`
-	// Env has those of HelloRecord.Ask that sessions start with: the image's, the
-	// pod's. One that is missing may be there all the same.
+	// Env has those variables of HelloRecord.Ask that sessions start with, from the image or the
+	// pod. A missing one may be set nevertheless.
 	Env map[string]string `json:"env,omitempty"`
 	// Answers says that the worker answers ASK.
 	Answers bool `json:"answers,omitempty"`
-	// Unpacks says that the worker takes Spec.Packed.
+	// Unpacks says that the worker accepts Spec.Packed.
 	Unpacks bool `json:"unpacks,omitempty"`
-	// Stacks says that the worker tells the stacks of ranks.
+	// Stacks says that the worker reports the stacks of ranks.
 	Stacks bool `json:"stacks,omitempty"`
-	// AsksRanks says that the worker takes AskRecord.End.
+	// AsksRanks says that the worker accepts AskRecord.End.
 	AsksRanks bool `json:"asksRanks,omitempty"`
 }
 
 // Interface is a network interface of a worker.
 type Interface struct {
 	Name      string   `json:"name"`
-	Addresses []string `json:"addresses"` // without their prefix lengths
+	Addresses []string `json:"addresses"` // without prefix lengths
 }
 
 // Reasons of a RefuseRecord.
@@ -95,9 +93,9 @@ const (
 	RefusePeer       = "peer"       // the peer descends from the worker
 )
 
-// RefuseRecord says why the worker does not take the connection. It does not tell
-// the holder's epoch: with that a peer could pass for the holder. The field name
-// "epoch" was used for it and must not be used again.
+// RefuseRecord says why the worker refuses the connection. It does not contain the holder's epoch,
+// because a peer could use that to impersonate the holder. An older version used the field name
+// "epoch" for it, so that name must not be used again.
 type RefuseRecord struct {
 	Reason   string `json:"reason"`
 	Message  string `json:"message"`
@@ -106,9 +104,9 @@ type RefuseRecord struct {
 	Version  string `json:"version"`
 }
 
-// OpenRecord creates the session ID, or attaches to it: the same id never
-// starts twice. Stdout and Stderr are the offsets up to which the launcher has
-// received. Attach forbids creation: the worker had confirmed the session.
+// OpenRecord creates session ID, or attaches to it: the same id never starts twice. Stdout and
+// Stderr are the offsets up to which the launcher has received. Attach forbids creation, because
+// the worker had confirmed the session.
 type OpenRecord struct {
 	ID     string `json:"id"`
 	Hash   string `json:"hash"`
@@ -122,11 +120,11 @@ type OpenRecord struct {
 const (
 	OpenUnknown  = "unknown"  // attach to a session that the worker does not have
 	OpenMismatch = "mismatch" // the id is in use with another spec
-	OpenEnding   = "ending"   // the worker takes no new sessions any more
+	OpenEnding   = "ending"   // the worker accepts no new sessions any longer
 )
 
-// OpenedRecord confirms a session. Stdin is the offset up to which the worker
-// has received, Control the highest control number that it has carried out.
+// OpenedRecord confirms a session. Stdin is the offset up to which the worker has received. Control
+// is the highest control number that it has carried out.
 type OpenedRecord struct {
 	Error   string `json:"error,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -135,9 +133,9 @@ type OpenedRecord struct {
 	Control uint64 `json:"control,omitempty"`
 }
 
-// ControlRecord is carried out at most once per Seq, in order. Signal goes to
-// the session's first process and its group; Stop ends every member: TERM,
-// after GraceMillis KILL.
+// ControlRecord is carried out at most once per Seq, in order. Signal goes to the session's first
+// process and its group. Stop ends every process of the session: TERM, and KILL after GraceMillis
+// milliseconds.
 type ControlRecord struct {
 	Seq         uint64 `json:"seq"`
 	Signal      int    `json:"signal,omitempty"`
@@ -145,74 +143,75 @@ type ControlRecord struct {
 	GraceMillis int64  `json:"graceMillis,omitempty"`
 }
 
-// ForgetRecord lets the worker drop what it holds of the session; one that
-// still runs is stopped.
+// ForgetRecord allows the worker to drop what it keeps of the session. A running session is
+// stopped.
 type ForgetRecord struct {
 	ID string `json:"id"`
 }
 
-// ParkRecord announces that the launcher closes the link on purpose; sessions
-// are all detached and live on for LeaseSeconds.
+// ParkRecord announces that the launcher closes the link on purpose. All sessions are detached, and
+// live on for LeaseSeconds.
 type ParkRecord struct {
 	LeaseSeconds int `json:"leaseSeconds"`
 }
 
-// EndRecord ends the job in this worker: everything is stopped (TERM, after
-// GraceMillis KILL) and PID 1 exits 0, unless Keep.
+// EndRecord ends the job on this worker. Everything is stopped (TERM, KILL after GraceMillis
+// milliseconds) and PID 1 exits 0, unless Keep is set.
 type EndRecord struct {
 	Keep        bool  `json:"keep,omitempty"`
 	GraceMillis int64 `json:"graceMillis"`
 }
 
-// Reasons of an ExitRecord whose processes were ended by Muster.
+// Reasons of an ExitRecord whose processes Muster has stopped.
 const (
 	ReasonStopped    = "stopped"    // the launcher asked for it
-	ReasonLease      = "lease"      // the launcher was gone for the lease
+	ReasonLease      = "lease"      // the lease expired without a launcher
 	ReasonPreempted  = "preempted"  // the worker was told to stop from outside
 	ReasonSuperseded = "superseded" // a newer launcher took the worker
-	// ReasonFailed says that the worker could not accept connections any more.
+	// ReasonFailed says that the worker could not accept connections any longer.
 	ReasonFailed = "worker-failed"
 )
 
-// ExitRecord ends a session. Only with it, and with every byte up to its
-// totals, has a session succeeded or failed.
+// ExitRecord ends a session. A session has succeeded or failed only with this record, and with
+// every byte up to its totals.
 type ExitRecord struct {
-	// Code is the first process's exit code: 128+Signal when a signal ended
-	// it, 126 or 127 with Error when it could not be started.
+	// Code is the exit code of the first process: 128+Signal if a signal ended it, 126 or 127 with
+	// Error if it could not be started.
 	Code   int  `json:"code"`
 	Signal int  `json:"signal,omitempty"`
 	Core   bool `json:"core,omitempty"`
-	// Reason is one of the Reason constants; empty: it ended by itself.
+	// Reason is one of the Reason constants, or empty if the process ended by itself.
 	Reason string `json:"reason,omitempty"`
 	Error  string `json:"error,omitempty"`
-	// Detached: the first process ended and members live on.
+	// Detached means that the first process ended and other processes of the session live on.
 	Detached bool `json:"detached,omitempty"`
-	// OOM is how many processes of the container the kernel killed for its
-	// memory while the session ran, this one's or another's.
+	// OOM is how many processes of the container the kernel killed for lack of memory while the
+	// session ran. They may belong to other sessions.
 	OOM int `json:"oom,omitempty"`
-	// EndedMillis is when the first process ended, by the worker's clock (Unix
-	// milliseconds); 0: not told.
+	// EndedMillis is when the first process ended, by the worker's clock, in Unix milliseconds; 0:
+	// not reported.
 	EndedMillis int64  `json:"endedMillis,omitempty"`
 	Stdout      uint64 `json:"stdout"` // total bytes
 	Stderr      uint64 `json:"stderr"`
 	// Unseen is as in a ReportRecord.
 	Unseen int `json:"unseen,omitempty"`
-	// Asked are the session's ranks that a stop has asked to end, as many as fit.
+	// Asked are the ranks of the session that a stop has asked to end, as many as fit.
 	Asked []EndingRank `json:"asked,omitempty"`
-	// Failed is a rank that failed below a first process that ended with 0, nil for none; only for
-	// a spec that says JudgesRanks.
+	// Failed is a rank that failed below a first process that exited with 0, or nil for none. Only
+	// specs with JudgesRanks have it.
 	Failed *RankRecord `json:"failed,omitempty"`
 }
 
-// RankRecord tells how a rank ended. Code and Signal are as in an ExitRecord.
+// RankRecord says how a rank ended. Code and Signal are as in an ExitRecord.
 type RankRecord struct {
-	Rank    string `json:"rank"`    // its number
+	Rank    string `json:"rank"`    // rank number
 	Command string `json:"command"` // its name and process id
 	Code    int    `json:"code"`
 	Signal  int    `json:"signal,omitempty"`
 }
 
-// Record encodes v as the payload of a frame.
+// Record encodes v as the payload of a frame. It returns an error wrapping ErrProtocol if the
+// record is too long for its type.
 func Record(t Type, channel uint32, v any) (Frame, error) {
 	p, err := json.Marshal(v)
 	if err != nil {
@@ -224,7 +223,7 @@ func Record(t Type, channel uint32, v any) (Frame, error) {
 	return Frame{Type: t, Channel: channel, Payload: p}, nil
 }
 
-// Decode reads the record in f into v; errors wrap ErrProtocol.
+// Decode decodes the record in f into v. Errors wrap ErrProtocol.
 func (f Frame) Decode(v any) error {
 	if err := json.Unmarshal(f.Payload, v); err != nil {
 		return fmt.Errorf("%w: record of frame type %d: %w", ErrProtocol, f.Type, err)

@@ -9,38 +9,38 @@ import (
 
 // Spec is what a session runs.
 type Spec struct {
-	// Argv is the program and its arguments. With Line set it is ignored.
+	// Argv is the program and its arguments. It is ignored if Line is set.
 	Argv []string
-	// Line is one line for the worker's /bin/sh -c, as ssh has it; where there
-	// is no /bin/sh the agent runs what it can of it.
+	// Line is one line for the worker's /bin/sh -c, as for ssh. Without /bin/sh the agent runs what
+	// it understands of the line.
 	Line string
 	// Env is added to the worker's own environment, K=V each.
 	Env []string
-	// Packed comes behind Env; only for a worker whose WELCOME says Unpacks.
+	// Packed is added after Env. It is only for a worker whose WELCOME says Unpacks.
 	Packed []*Packed
-	// Dir is the working directory; empty: the container's own.
+	// Dir is the working directory; empty: that of the container.
 	Dir string
-	// Stdin: the session reads standard input; otherwise it has /dev/null.
+	// Stdin says that the session reads standard input. Otherwise it has /dev/null.
 	Stdin bool
-	// EndsOnFailure: the process is one of a group. When the first process ends badly, what it leaves behind is
-	// stopped, so that the end is told though a child of it holds the output open.
-	// It is no part of the Hash, which workers without it could not make.
+	// EndsOnFailure says that the process belongs to a group. If the first process fails, the
+	// processes that it leaves behind are stopped, so that the end is reported even if a child
+	// holds the output open. It is not part of the Hash, because older workers could not compute
+	// it.
 	EndsOnFailure bool
-	// GatherMillis: little output on a stream waits so long after what was last sent, so
-	// that lines of many ranks come in fewer pieces; 0: none does. It is no part of the
-	// Hash either.
+	// GatherMillis makes small output of a stream wait for this many milliseconds after the last
+	// piece, so that lines of many ranks come in fewer pieces; 0: no wait. It is not part of the
+	// Hash.
 	GatherMillis int
-	// InOrder: the launcher writes both outputs in the order in which they arrive. A worker
-	// then need not leave time between what it sends of one and of the other. It is no part
-	// of the Hash either.
+	// InOrder says that the launcher writes both outputs in the order of arrival. The worker then
+	// need not leave time between pieces of the two. It is not part of the Hash.
 	InOrder bool
-	// JudgesRanks: the first process is a launcher that starts ranks, whose word is doubted if
-	// one of them fails; see ExitRecord.Failed. It is no part of the Hash either.
+	// JudgesRanks says that the first process is a launcher that starts ranks, and that its exit
+	// code 0 is not believed if a rank fails; see ExitRecord.Failed. It is not part of the Hash.
 	JudgesRanks bool
 }
 
-// specJSON carries words as bytes: argv and environment need not be UTF-8, and
-// JSON strings would silently change what is not.
+// specJSON carries words as bytes: argv and environment need not be UTF-8, and JSON strings would
+// silently replace invalid bytes.
 type specJSON struct {
 	Argv  [][]byte `json:"argv,omitempty"`
 	Line  []byte   `json:"line,omitempty"`
@@ -55,8 +55,8 @@ type specJSON struct {
 	JudgesRanks   bool `json:"judgesRanks,omitempty"`
 }
 
-// MarshalJSON encodes every word as base64. The error says that what is packed would
-// be too long for a worker.
+// MarshalJSON encodes every word as base64. It returns an error if the packed assignments would be
+// too long for a worker.
 func (s Spec) MarshalJSON() ([]byte, error) {
 	var zips [][]byte
 	long := 0
@@ -69,7 +69,7 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 	return json.Marshal(specJSON{toBytes(s.Argv), []byte(s.Line), toBytes(s.Env), zips, []byte(s.Dir), s.Stdin, s.EndsOnFailure, s.GatherMillis, s.InOrder, s.JudgesRanks})
 }
 
-// UnmarshalJSON is the inverse of MarshalJSON, but that what was packed is in Env then.
+// UnmarshalJSON is the inverse of MarshalJSON, except that packed assignments end up in Env.
 func (s *Spec) UnmarshalJSON(b []byte) error {
 	var j specJSON
 	if err := json.Unmarshal(b, &j); err != nil {
@@ -83,12 +83,11 @@ func (s *Spec) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Hash identifies the spec: create-or-attach refuses the same id with another
-// hash. It guards against mistakes, not against attackers, who would have to be
-// the job's own launcher: FNV keeps cryptography, 33 MB of zeroed memory among
-// it, out of the worker. What is packed counts as it does in Env. Every word is preceded
-// by its length, so no two specs look alike but for EndsOnFailure, GatherMillis, InOrder and
-// JudgesRanks.
+// Hash identifies the spec: create-or-attach refuses the same id with another hash. It guards
+// against mistakes, not against attackers, who would have to be the job's own launcher. FNV keeps
+// cryptography, including 33 MB of zeroed memory, out of the worker. Packed assignments count as if
+// they were in Env. Every word is preceded by its length, so different specs look different, unless
+// they differ only in EndsOnFailure, GatherMillis, InOrder or JudgesRanks.
 func (s Spec) Hash() string {
 	h := fnv.New128a()
 	words := func(list ...string) {
