@@ -7,8 +7,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// appendAcks adds an acknowledgement for each stream that has got on, if pace lets
-// them go now.
+// appendAcks appends an acknowledgement for each stream with new written bytes, if pace allows it
+// now.
 func (l *Link) appendAcks(c *conn, b []byte, pace *flow.Pace) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,7 +32,7 @@ func (l *Link) appendAcks(c *conn, b []byte, pace *flow.Pace) ([]byte, error) {
 	return b, nil
 }
 
-// ack is one that is due.
+// ack is an acknowledgement that is due.
 type ack struct {
 	session *Session
 	stream  int
@@ -40,7 +40,8 @@ type ack struct {
 	offset  uint64
 }
 
-// acks are those of all streams that have got on. It is used with l.mu held.
+// acks returns the acknowledgements that are due on c. The caller holds l.mu, also while it
+// iterates.
 func (l *Link) acks(c *conn) iter.Seq[ack] {
 	return func(yield func(ack) bool) {
 		for _, s := range l.work.sessions {

@@ -8,17 +8,15 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// ErrNoAnswers says that the worker's agent is too old to tell what its
-// processes do.
+// ErrNoAnswers says that the worker's agent is too old to report what its processes do.
 var ErrNoAnswers = errors.New("its agent is too old to tell what its processes do")
 
 // ErrNoStacks says that the worker's agent is too old to take stacks.
 var ErrNoStacks = errors.New("its agent is too old to take stacks")
 
-// Ask asks the worker what the processes of its sessions do. A parked link is
-// dialled for it, and goes on as one that was dialled anew; one that is down is
-// waited for. The error is ErrNoAnswers, or says that no answer came before the
-// connection or ctx ended.
+// Ask asks the worker what the processes of its sessions do. If the link is parked, Ask redials it.
+// If the link is down, Ask waits for it. The error is ErrNoAnswers, or says that no answer came
+// before the connection or ctx ended.
 func (l *Link) Ask(ctx context.Context) (wire.AnswerRecord, error) {
 	return l.question(ctx, wire.AskRecord{}, func(w *wire.WelcomeRecord) error {
 		if !w.Answers {
@@ -28,10 +26,10 @@ func (l *Link) Ask(ctx context.Context) (wire.AnswerRecord, error) {
 	})
 }
 
-// Stacks asks the worker where its ranks stand, as the record says: how long it may take,
-// what else it may ask, and whether it looks for ranks that wait in MPI (Polls): their records
-// have MPICall then, and there are no stacks if a rank has no MPI library. Errors are those of
-// Ask, with ErrNoStacks.
+// Stacks asks the worker for the stacks of its ranks. rec says how long the worker may take, what
+// else it may ask, and whether it looks for ranks that wait in MPI (Polls). With Polls the records
+// have MPICall, and there are no stacks if a rank has no MPI library. Errors are those of Ask, with
+// ErrNoStacks instead of ErrNoAnswers.
 func (l *Link) Stacks(ctx context.Context, rec wire.AskRecord) (wire.AnswerRecord, error) {
 	rec.Stacks = true
 	return l.question(ctx, rec, func(w *wire.WelcomeRecord) error {
@@ -42,8 +40,8 @@ func (l *Link) Stacks(ctx context.Context, rec wire.AskRecord) (wire.AnswerRecor
 	})
 }
 
-// question sends a question when there is a connection to a worker whose WELCOME fits, and
-// waits for its answer.
+// question waits for a connection to a worker whose WELCOME fits, sends a question, and waits for
+// the answer.
 func (l *Link) question(ctx context.Context, rec wire.AskRecord, fits func(*wire.WelcomeRecord) error) (wire.AnswerRecord, error) {
 	c, err := l.connected(ctx, fits)
 	if err != nil {
@@ -61,7 +59,8 @@ func (l *Link) question(ctx context.Context, rec wire.AskRecord, fits func(*wire
 	}
 }
 
-// connected waits for a connection to a worker whose WELCOME fits.
+// connected waits for a connection to a worker whose WELCOME fits, and redials a parked link. It
+// returns the error of fits, and an error if the worker is lost or ctx ends.
 func (l *Link) connected(ctx context.Context, fits func(*wire.WelcomeRecord) error) (*conn, error) {
 	for {
 		l.mu.Lock()
@@ -91,11 +90,11 @@ func (l *Link) connected(ctx context.Context, fits func(*wire.WelcomeRecord) err
 	}
 }
 
-// mostAnswered bounds the text of an answer in several parts, in bytes: more than any
-// worker sends.
+// mostAnswered limits the text of an answer with several parts, in bytes. No worker sends that
+// much.
 const mostAnswered = 4 << 20
 
-// pending is a question that waits for its answer, and the parts of it that have come.
+// pending is a question that waits for its answer, with the parts that have arrived.
 type pending struct {
 	answer chan wire.AnswerRecord
 	parts  []wire.StackRecord
@@ -103,7 +102,8 @@ type pending struct {
 	bytes  int
 }
 
-// ask sends a question, or an order to ranks; the channel gets its answer.
+// ask sends a question, or an order to ranks. The answer comes on the channel. The number is for
+// unask.
 func (c *conn) ask(rec wire.AskRecord) (<-chan wire.AnswerRecord, uint64) {
 	p := &pending{answer: make(chan wire.AnswerRecord, 1)}
 	c.mu.Lock()
@@ -122,7 +122,7 @@ func (c *conn) unask(number uint64) {
 	delete(c.asking, number)
 }
 
-// answered hands an answer to its caller, if that one still waits, when the last part has come.
+// answered passes an answer to its caller once the last part has come, if the caller still waits.
 func (c *conn) answered(rec wire.AnswerRecord) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

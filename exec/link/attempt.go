@@ -12,9 +12,8 @@ import (
 
 var errParked = errors.New("link parked")
 
-// attempt dials once, shakes hands, and serves the connection until it ends.
-// It always returns an error that says why; linked is called once the worker
-// has welcomed us.
+// attempt dials once, shakes hands, and serves the connection until it ends. It always returns an
+// error with the reason. It calls linked once the worker has sent WELCOME.
 func (l *Link) attempt(ctx context.Context, linked func()) error {
 	c, w, err := l.reach(ctx)
 	if err != nil {
@@ -31,8 +30,8 @@ func (l *Link) attempt(ctx context.Context, linked func()) error {
 	return err
 }
 
-// reach passes the gate and dials. A worker given up meanwhile does not wait
-// for the dial's deadline.
+// reach passes the gate and dials. If the worker is given up meanwhile, reach does not wait for the
+// deadline of the dial.
 func (l *Link) reach(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
@@ -54,7 +53,7 @@ func (l *Link) reach(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
 	}
 	c, w, err := l.dialApart(ctx)
 	if err != nil && ctx.Err() != nil {
-		pass.Withdraw() // broken off: it says nothing about the server
+		pass.Withdraw() // canceled: says nothing about the server
 		return c, w, err
 	}
 	pass.Done(kindOf(err) != Unreachable)
@@ -64,8 +63,8 @@ func (l *Link) reach(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
 	return c, w, err
 }
 
-// dialApart dials on a stack of its own, which goes then: a TLS handshake makes one
-// several times as large as a link needs afterwards.
+// dialApart dials in a goroutine of its own, so that its stack is freed: a TLS handshake grows the
+// stack to several times the size that the link needs afterwards.
 func (l *Link) dialApart(ctx context.Context) (c *conn, w wire.WelcomeRecord, err error) {
 	var dialled sync.WaitGroup
 	dialled.Go(func() { c, w, err = l.dial(ctx) })
@@ -73,8 +72,8 @@ func (l *Link) dialApart(ctx context.Context) (c *conn, w wire.WelcomeRecord, er
 	return c, w, err
 }
 
-// dial makes a connection and reads the worker's answer to HELLO. Everything
-// together has DialTimeout: a dial to a stopped API server hangs for ever.
+// dial makes a connection and reads the worker's answer to HELLO. DialTimeout limits all of it,
+// because a dial to a stopped API server hangs forever.
 func (l *Link) dial(ctx context.Context) (*conn, wire.WelcomeRecord, error) {
 	var w wire.WelcomeRecord
 	dctx, cancel := context.WithTimeoutCause(ctx, l.cfg.DialTimeout, &DialError{Kind: Server,
@@ -109,7 +108,7 @@ func (c *conn) shake(hello wire.HelloRecord) (w wire.WelcomeRecord, err error) {
 		return w, err
 	}
 	if _, err := c.rw.Write(b); err != nil {
-		// The cause stands behind the reading side: the server's answer.
+		// The reading side has the cause: the server's answer.
 		if _, rerr := c.reader.Next(); kindOf(rerr) != Dropped {
 			err = rerr
 		}
@@ -150,7 +149,8 @@ func refused(r wire.RefuseRecord) error {
 	return &DialError{Kind: kind, Err: errors.New(r.Message)}
 }
 
-// adopt makes c the link's connection and lets every session attach over it.
+// adopt makes c the link's connection and attaches every session over it. It returns an error if
+// the worker was given up, or if its instance has changed.
 func (l *Link) adopt(c *conn, w wire.WelcomeRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +185,7 @@ func (l *Link) adopt(c *conn, w wire.WelcomeRecord) error {
 	return nil
 }
 
-// drop notes the end of a connection.
+// drop records the end of a connection.
 func (l *Link) drop(err error) {
 	to := down
 	if errors.Is(err, errParked) {
@@ -208,10 +208,10 @@ func (l *Link) drop(err error) {
 	l.report()
 }
 
-// noteFailure notes a dial that failed.
+// noteFailure records a failed dial.
 func (l *Link) noteFailure(err error) {
 	l.mu.Lock()
-	if l.standing.parked() { // closed on purpose until now; from here on it is a loss
+	if l.standing.parked() { // closed on purpose until now, but lost from here on
 		l.standing.transition(down, time.Now())
 	}
 	l.standing.last = err
@@ -221,7 +221,7 @@ func (l *Link) noteFailure(err error) {
 	l.report()
 }
 
-// kindOf classes err; what is no DialError was a connection that ended.
+// kindOf returns the Kind of err. An error other than a DialError means that a connection ended.
 func kindOf(err error) Kind {
 	var de *DialError
 	if errors.As(err, &de) {

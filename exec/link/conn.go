@@ -13,11 +13,11 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// readBuffer is for small frames: the payload of a large one is read straight
-// into its place. A launcher has a thousand of these.
+// readBuffer is for small frames: the payload of a large frame is read directly into its place. A
+// launcher has a thousand of these buffers.
 const readBuffer = 4 << 10
 
-// keptBuffer is what an idle connection keeps of the buffer that it writes from.
+// keptBuffer is the largest write buffer that an idle connection keeps, in bytes.
 const keptBuffer = 4 << 10
 
 // conn is one connection of a link.
@@ -27,10 +27,10 @@ type conn struct {
 	reader *wire.Reader
 	kicked chan struct{}
 	done   chan struct{} // closed by close
-	proto  int           // the version in use; set before serve
+	proto  int           // negotiated version; set before serve
 
-	// Times are durations since born, by the monotonic clock: a step of the wall
-	// clock must not make a live connection look dead, nor a dead one alive.
+	// Times are durations since born, by the monotonic clock: a step of the wall clock must not
+	// make a live connection look dead, nor a dead one alive.
 	born    time.Time
 	read    atomic.Int64 // when the last byte came
 	written atomic.Int64
@@ -38,11 +38,11 @@ type conn struct {
 	mu     sync.Mutex
 	queue  []wire.Frame
 	ackDue bool
-	idle   bool   // for a while, which a large buffer is not kept for
+	idle   bool   // no traffic for a while; a large buffer is freed then
 	cause  error  // why it was closed
-	pings  uint64 // sent; the number of the last one
+	pings  uint64 // number of the last PING sent
 	proofs []proof
-	asks   uint64 // sent; the number of the last one
+	asks   uint64 // number of the last ASK sent
 	asking map[uint64]*pending
 }
 
@@ -52,8 +52,8 @@ func newConn(l *Link, rw io.ReadWriteCloser) *conn {
 	return c
 }
 
-// lifeReader notes when bytes come: any of them is life, not only a PONG,
-// which behind a megabyte on a slow link would come late.
+// lifeReader records when bytes come. Any byte is a sign of life, not only a PONG, which would come
+// late behind a megabyte on a slow link.
 type lifeReader struct{ c *conn }
 
 func (r lifeReader) Read(p []byte) (int, error) {
@@ -64,7 +64,7 @@ func (r lifeReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// serve moves frames until the connection ends, and returns why.
+// serve moves frames until the connection ends, and returns the reason.
 func (c *conn) serve(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { c.close(context.Cause(ctx)) })
 	defer stop()
@@ -78,7 +78,7 @@ func (c *conn) serve(ctx context.Context) error {
 	return c.cause
 }
 
-// close ends the connection; the first cause given stands.
+// close ends the connection. Only the first cause is kept.
 func (c *conn) close(cause error) {
 	c.mu.Lock()
 	first := c.cause == nil
@@ -103,7 +103,7 @@ func (c *conn) kick() {
 	}
 }
 
-// lookForAcks lets the sender look for acknowledgements.
+// lookForAcks makes the sender check for acknowledgements.
 func (c *conn) lookForAcks() {
 	c.mu.Lock()
 	c.ackDue = true
@@ -127,8 +127,8 @@ func (c *conn) record(t wire.Type, channel uint32, v any) {
 	c.push(f)
 }
 
-// watch pings an idle connection, closes a dead one, and parks one that only
-// detached sessions need.
+// watch pings an idle connection, closes a dead one, and parks one that only detached sessions
+// need.
 func (c *conn) watch() {
 	cfg := &c.link.cfg
 	timer := time.NewTimer(cfg.PingEvery)
@@ -165,8 +165,8 @@ func (c *conn) watch() {
 	}
 }
 
-// send writes queued frames, acknowledgements and stdin until the connection
-// is closed, or parked: nothing follows PARK.
+// send writes queued frames, acknowledgements and stdin until the connection is closed or parked.
+// Nothing follows PARK.
 func (c *conn) send() error {
 	var buf []byte
 	pace := flow.NewPace(c.lookForAcks)
@@ -215,7 +215,7 @@ func (c *conn) send() error {
 	}
 }
 
-// receive carries out frames until the connection ends.
+// receive handles frames until the connection ends.
 func (c *conn) receive() error {
 	for {
 		f, err := c.reader.Next()

@@ -6,23 +6,23 @@ import (
 	"io"
 )
 
-// Dialer opens one byte stream to the worker's PID 1. Dial may return before
-// the far side has answered; Read then returns the cause, as a *DialError,
-// when the stream could not be made or has ended. A stream is used once.
+// Dialer opens one byte stream to the worker's PID 1. Dial may return before the remote end has
+// answered. If the stream could not be made, or has ended, Read then returns the cause as a
+// *DialError. A stream is used once.
 type Dialer interface {
 	Dial(ctx context.Context) (io.ReadWriteCloser, error)
 }
 
-// Kind classes what went wrong with a link; it decides whether redialling helps.
+// Kind classifies the failure of a link. It decides whether a redial can help.
 type Kind int
 
-// Kinds. Those from Gone on are terminal: the worker's sessions are lost.
+// Kinds. Gone and the kinds after it are terminal: the worker's sessions are lost.
 const (
-	Dropped      Kind = iota // the stream was there and ended
-	Unreachable              // connect-level: refused, timed out, TLS
-	Unauthorized             // 401: also what an API server that goes away answers
-	Forbidden                // 403: also what a restarted API server answers for a while
-	NotFound                 // 404: the pod is not there
+	Dropped      Kind = iota // an existing stream ended
+	Unreachable              // cannot connect: refused, timed out, TLS
+	Unauthorized             // 401: also the answer of an API server that shuts down
+	Forbidden                // 403: also the answer of a restarted API server for a while
+	NotFound                 // 404: the pod does not exist
 	Server                   // 429, 5xx and other answers of the server
 	AgentMissing             // the container has no agent at that path
 	NoWorker                 // the container has the agent, but no worker runs there
@@ -38,7 +38,7 @@ const (
 // Terminal reports whether no redial can help.
 func (k Kind) Terminal() bool { return k >= Gone }
 
-// String gives the kind as one word.
+// String returns the kind in one or two words.
 func (k Kind) String() string {
 	names := [...]string{"dropped", "unreachable", "unauthorized", "forbidden", "not found", "server error", "agent missing", "no worker",
 		"ending", "gone", "incompatible", "superseded", "other job", "expired", "unknown session"}
@@ -48,7 +48,7 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// DialError is why a stream could not be made or has ended.
+// DialError says why a stream could not be made or has ended.
 type DialError struct {
 	Kind Kind
 	Err  error

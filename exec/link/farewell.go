@@ -8,25 +8,25 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// farewell is the END of the link's job. It is said again on each connection until the
-// worker has confirmed it.
+// farewell is the END of the link's job. It is sent on each new connection until the worker has
+// confirmed it.
 type farewell struct {
 	stage     stage
-	record    *wire.EndRecord // what is said; nil: nothing
+	record    *wire.EndRecord // what is sent; nil: nothing
 	confirmed chan struct{}   // closed when the worker has confirmed
 }
 
-// stage is how far a farewell is: unsaid -> said -> gone, or said -> kept -> said.
+// stage is the progress of a farewell: unsaid -> said -> gone, or said -> kept -> said.
 type stage uint8
 
 const (
 	unsaid stage = iota // the job goes on
-	said                // the worker has yet to confirm
-	kept                // it has, and takes new sessions
-	gone                // it has, and has exited
+	said                // the worker has not confirmed yet
+	kept                // the worker has confirmed, and takes new sessions
+	gone                // the worker has confirmed, and has exited
 )
 
-// say begins the farewell, or changes it. The channel is closed when it is confirmed.
+// say begins the farewell, or changes it. The channel is closed when the worker confirms.
 func (f *farewell) say(rec wire.EndRecord) <-chan struct{} {
 	f.record = &rec
 	if f.stage == kept {
@@ -38,7 +38,7 @@ func (f *farewell) say(rec wire.EndRecord) <-chan struct{} {
 	return f.confirmed
 }
 
-// confirm takes the worker's ENDED, and reports whether the worker exits.
+// confirm handles the worker's ENDED, and reports whether the worker exits.
 func (f *farewell) confirm() bool {
 	select {
 	case <-f.confirmed:
@@ -46,17 +46,17 @@ func (f *farewell) confirm() bool {
 		close(f.confirmed)
 	}
 	if f.stage == said && f.record.Keep {
-		f.record, f.stage = nil, kept // said once: a redial must not end what comes next
+		f.record, f.stage = nil, kept // sent once: a redial must not end the next sessions
 		return false
 	}
 	f.stage = gone
 	return true
 }
 
-// End tells the worker that the job is over: it stops everything, within grace
-// by TERM and then by KILL, and PID 1 exits 0 unless keep is set. It returns
-// when the worker has confirmed, when it is lost (nil: nothing of it is left
-// that could be told), or ctx's error. Run must be running.
+// End tells the worker that the job is over. The worker stops everything, with TERM and, after
+// grace, KILL. Its PID 1 exits 0 unless keep is set. End returns nil when the worker has confirmed,
+// or when it is lost and there is nothing left to stop. It returns an error when ctx ends. Run must
+// be running.
 func (l *Link) End(ctx context.Context, keep bool, grace time.Duration) error {
 	rec := wire.EndRecord{Keep: keep, GraceMillis: grace.Milliseconds()}
 	l.mu.Lock()

@@ -11,23 +11,21 @@ import (
 )
 
 const (
-	// dialsAtOnce is how many dials an open gate lets through that have no answer yet:
-	// whoever is the slowest on the way, launcher, API server or nodes, sets the pace. A
-	// dial that takes longer than slowDial counts no more, so that workers that do not
-	// answer hold up nobody.
+	// dialsAtOnce is how many unanswered dials an open gate lets through: the slowest of launcher,
+	// API server and nodes sets the pace. A dial that takes longer than slowDial no longer counts,
+	// so that workers without an answer do not delay the others.
 	dialsAtOnce = 64
 	slowDial    = time.Second
-	// Redials are fewer, in each second: where all links are cut at once, those of other
-	// jobs are too, and a server that has just come back meets them in some seconds.
+	// Redials are rate-limited, per second: when an API server drops every link, all jobs redial at
+	// once, and a server that has just come back should get them over several seconds.
 	redialsPerSecond = 200
 	redialBurst      = 40
 )
 
-// Gate lets dials to one API server through. A dial that cannot connect closes
-// it; then one caller at a time knocks, every 250 ms to 1 s, until one gets
-// through and opens it for all.
+// Gate controls dials to one API server. A dial that cannot connect closes the gate. Then one
+// caller at a time probes, every 250 ms to 1 s, until a probe connects and opens the gate for all.
 type Gate struct {
-	dials   chan struct{} // those that count
+	dials   chan struct{} // dials that count
 	redials *rate.Limiter
 
 	mu      sync.Mutex
@@ -55,16 +53,16 @@ func probeBackoff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// Pass is the right to dial once; it must be given back by one of its methods.
-// The zero Pass belongs to no gate.
+// Pass is the right to dial once. It must be returned by one of its methods. The zero Pass belongs
+// to no gate.
 type Pass struct {
 	gate  *Gate
 	probe bool
-	leave func() // the dial does not count any more; nil for a probe
+	leave func() // the dial no longer counts; nil for a probe
 }
 
-// Enter waits until the caller may dial; again says that it had a connection before.
-// The error is ctx's.
+// Enter waits until the caller may dial. again says that the caller had a connection before. The
+// error wraps that of ctx.
 func (g *Gate) Enter(ctx context.Context, again bool) (Pass, error) {
 	for {
 		g.mu.Lock()
@@ -80,7 +78,7 @@ func (g *Gate) Enter(ctx context.Context, again bool) (Pass, error) {
 				return Pass{}, fmt.Errorf("wait to dial: %w", err)
 			}
 			if g.isClosed() {
-				leave() // it has closed meanwhile
+				leave() // the gate was closed meanwhile
 				continue
 			}
 			return Pass{gate: g, leave: leave}, nil
@@ -108,8 +106,8 @@ func (g *Gate) Enter(ctx context.Context, again bool) (Pass, error) {
 	}
 }
 
-// count waits until the dial is one of dialsAtOnce, which it is until leave or for
-// slowDial.
+// count waits until fewer than dialsAtOnce dials count. The dial then counts until leave is called,
+// or for slowDial.
 func (g *Gate) count(ctx context.Context) (leave func(), err error) {
 	select {
 	case g.dials <- struct{}{}:
@@ -131,8 +129,8 @@ func (g *Gate) isClosed() bool {
 	return g.closed
 }
 
-// Wait blocks while the gate is closed; it does not knock. The pod watch waits
-// here before it lists again. The error is ctx's.
+// Wait blocks while the gate is closed, and does not probe. The pod watch waits here before it
+// lists again. The error is ctx's.
 func (g *Gate) Wait(ctx context.Context) error {
 	for {
 		g.mu.Lock()
@@ -149,7 +147,7 @@ func (g *Gate) Wait(ctx context.Context) error {
 	}
 }
 
-// Done tells whether the server could be reached, whatever it answered.
+// Done returns the pass. reached says whether the server could be reached, whatever it answered.
 func (p Pass) Done(reached bool) {
 	g := p.gate
 	if g == nil {
@@ -175,8 +173,8 @@ func (p Pass) Done(reached bool) {
 	g.changed()
 }
 
-// Withdraw gives the pass back after a dial that was broken off and tells
-// nothing; another caller may knock.
+// Withdraw returns the pass after a canceled dial, which says nothing about the server. Another
+// caller may probe.
 func (p Pass) Withdraw() {
 	p.left()
 	if p.probe {
@@ -193,7 +191,7 @@ func (p Pass) left() {
 	}
 }
 
-// changed wakes all who wait. Called with mu held.
+// changed wakes all waiting callers. The caller holds mu.
 func (g *Gate) changed() {
 	close(g.change)
 	g.change = make(chan struct{})

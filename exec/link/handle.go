@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// handle carries out one frame of the worker. An error ends the connection.
+// handle handles one frame of the worker. An error ends the connection.
 func (l *Link) handle(c *conn, f wire.Frame) error {
 	switch f.Type {
 	case wire.Pong:
@@ -77,8 +77,7 @@ func (l *Link) handle(c *conn, f wire.Frame) error {
 	return nil
 }
 
-// takeReport hands a report on that has not been seen before: a worker tells
-// all of them again on each new connection.
+// takeReport passes on a new report. A worker sends old reports again on each new connection.
 func (l *Link) takeReport(rec wire.ReportRecord) {
 	l.mu.Lock()
 	known := rec.Seq <= l.heard.report
@@ -89,7 +88,7 @@ func (l *Link) takeReport(rec wire.ReportRecord) {
 	}
 }
 
-// opened goes on where the worker's side of the session stands.
+// opened continues the session from the offsets and the control number of the worker.
 func (s *Session) opened(c *conn, rec wire.OpenedRecord) error {
 	if rec.Error != "" {
 		kind := map[string]Kind{wire.OpenUnknown: Unknown, wire.OpenEnding: Ending}[rec.Error]
@@ -119,7 +118,7 @@ func (s *Session) opened(c *conn, rec wire.OpenedRecord) error {
 	return nil
 }
 
-// ended takes the exit record; the session is over when its output is.
+// ended records the exit record. The session is over when all its output has been written.
 func (s *Session) ended(rec wire.ExitRecord) {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()

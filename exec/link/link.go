@@ -11,47 +11,47 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Config of a Link; zero durations take the defaults named.
+// Config configures a Link. A zero duration means the default in the field's comment.
 type Config struct {
 	Worker string // the worker's name in messages
 	Dialer Dialer
-	Gate   *Gate // nil: dial without asking
+	Gate   *Gate // nil: no limit
 	Hello  wire.HelloRecord
 	Log    *slog.Logger
-	// OnState, if set, is called at every change of State, one call at a time.
-	// It must not call back into the Link.
+	// OnState, if set, is called at every change of State, one call at a time. It must not call
+	// back into the Link.
 	OnState func(State)
-	// OnReport, if set, is called once for each report of the worker's, one call
-	// at a time. It must not call back into the Link.
+	// OnReport, if set, is called once for each report of the worker, one call at a time. It must
+	// not call back into the Link.
 	OnReport func(wire.ReportRecord)
 
-	PingEvery   time.Duration // 5 s: without a byte either way
-	DeadAfter   time.Duration // 12 s: without a byte from the worker
-	DialTimeout time.Duration // 10 s: from dialling to the worker's welcome
+	PingEvery   time.Duration // 5 s: time without a byte in either direction
+	DeadAfter   time.Duration // 12 s: time without a byte from the worker
+	DialTimeout time.Duration // 10 s: from dialing to the worker's WELCOME
 	Lease       time.Duration // 15 min: how long the worker waits for us
-	ParkAfter   time.Duration // 60 s: with detached sessions only; negative: never
-	ParkLease   time.Duration // the lease while parked: 1 h, or Lease if it is longer
-	AuthAfter   time.Duration // 15 s: of nothing but 401 and 403
-	FirstAuth   time.Duration // 60 s: the same for a worker never linked
+	ParkAfter   time.Duration // 60 s: time with only detached sessions; negative: never
+	ParkLease   time.Duration // the lease while parked: 1 h, or Lease if that is longer
+	AuthAfter   time.Duration // 15 s: time with only 401 and 403 answers
+	FirstAuth   time.Duration // 60 s: AuthAfter for a worker that was never linked
 }
 
-// State of a Link.
+// State is the state of a Link.
 type State struct {
 	Connected  bool
-	Parked     bool      // closed on purpose: sessions all detached, or to be dialled by another way
-	Since      time.Time // of the last change of Connected
+	Parked     bool      // closed on purpose: all sessions are detached
+	Since      time.Time // time of the last change of Connected
 	Linked     bool      // it was connected at least once
-	Redials    int       // times it came back after a loss
+	Redials    int       // number of returns after a loss
 	LongestGap time.Duration
 	Last       error // why the last attempt or connection ended
-	Sessions   int   // running
-	Detached   int   // ended with members that live on
+	Sessions   int   // running sessions
+	Detached   int   // sessions whose first process ended and whose other processes live on
 }
 
 // Link is the launcher's link to one worker.
 type Link struct {
 	cfg     Config
-	wake    chan struct{} // a parked link has work
+	wake    chan struct{} // makes a parked link dial
 	current current
 	running sync.WaitGroup // goroutines of sessions
 
@@ -64,14 +64,13 @@ type Link struct {
 	refusals refusals
 }
 
-// current is the present connection. It is changed with the link's mu held, and read
-// without it.
+// current is the current connection. It is changed with the link's mu held, and read without it.
 type current struct {
 	conn atomic.Pointer[conn]
-	up   chan struct{} // closed while there is a connection; under the link's mu
+	up   chan struct{} // closed while there is a connection; guarded by the link's mu
 }
 
-// get returns the connection, nil while there is none.
+// get returns the connection, or nil if there is none.
 func (c *current) get() *conn { return c.conn.Load() }
 
 func (c *current) set(to *conn) {
@@ -84,13 +83,13 @@ func (c *current) clear() {
 	c.up = make(chan struct{})
 }
 
-// heard is what the worker has said of itself.
+// heard is what the worker has reported about itself.
 type heard struct {
-	welcome *wire.WelcomeRecord // the last one; nil before the first
-	report  uint64              // number of the last report taken
+	welcome *wire.WelcomeRecord // the latest one; nil before the first
+	report  uint64              // number of the last handled report
 }
 
-// New returns a Link; Run brings it up.
+// New returns a Link. Run brings it up.
 func New(cfg Config) *Link {
 	set := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
@@ -122,10 +121,10 @@ func New(cfg Config) *Link {
 	}
 }
 
-// Run keeps the link up. It returns nil when ctx ends or the worker has
-// confirmed End, and a *LostError when the worker is lost; then every session
-// has ended with that error. Run waits for the goroutines of all sessions; one
-// that is blocked writing to a descriptor of the user's holds it up.
+// Run keeps the link up. It returns nil when ctx ends or the worker has confirmed End. It returns a
+// *LostError when the worker is lost, and then every session has ended with that error. Run waits
+// for the goroutines of all sessions, so a session that blocks on writing to a user's descriptor
+// delays it.
 func (l *Link) Run(ctx context.Context) error {
 	defer l.running.Wait()
 	retry := probeBackoff()
@@ -152,9 +151,9 @@ func (l *Link) Run(ctx context.Context) error {
 	}
 }
 
-// afterDrop is the pause before a connection that was there is dialled again:
-// none, but for one that ended almost at once, lest two links that take the
-// worker from each other spin.
+// afterDrop returns the pause before the redial of a connection that had been up. There is none,
+// except for a connection that ended almost at once, so that two links that take the worker from
+// each other do not spin.
 func (l *Link) afterDrop() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,7 +163,7 @@ func (l *Link) afterDrop() time.Duration {
 	return 20 * time.Millisecond
 }
 
-// pause waits before the next attempt; a parked link waits for work.
+// pause waits before the next attempt. A parked link waits for work.
 func (l *Link) pause(ctx context.Context, cause error, delay time.Duration) {
 	parked := errors.Is(cause, errParked)
 	var wake chan struct{}
@@ -172,7 +171,7 @@ func (l *Link) pause(ctx context.Context, cause error, delay time.Duration) {
 	case parked:
 		delay, wake = l.cfg.ParkLease/6, l.wake
 	case kindOf(cause) == Unreachable && l.cfg.Gate != nil:
-		return // the gate paces these
+		return // the gate limits these
 	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -189,7 +188,7 @@ func (l *Link) pause(ctx context.Context, cause error, delay time.Duration) {
 	}
 }
 
-// Welcome is what the worker said of itself, once it has been linked.
+// Welcome returns what the worker reported about itself, once it has been linked.
 func (l *Link) Welcome() (wire.WelcomeRecord, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,7 +198,7 @@ func (l *Link) Welcome() (wire.WelcomeRecord, bool) {
 	return *l.heard.welcome, true
 }
 
-// State is the link's present state.
+// State returns the current state of the link.
 func (l *Link) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,7 +210,7 @@ func (l *Link) State() State {
 	}
 }
 
-// report tells the owner of the present state.
+// report tells the owner the current state.
 func (l *Link) report() {
 	if l.cfg.OnState != nil {
 		l.cfg.OnState(l.State())

@@ -34,7 +34,7 @@ func (f *fate) decide(lost *LostError) {
 	}
 }
 
-// refusals are answers 401 and 403 to dials, in a row.
+// refusals records consecutive 401 and 403 answers to dials.
 type refusals struct{ first time.Time }
 
 func (r *refusals) note(k Kind) {
@@ -46,11 +46,11 @@ func (r *refusals) note(k Kind) {
 	}
 }
 
-// lasted reports whether nothing else has come for d.
+// lasted reports whether all answers have been refusals for at least d.
 func (r *refusals) lasted(d time.Duration) bool { return !r.first.IsZero() && time.Since(r.first) >= d }
 
-// Lose gives the worker up: its owner knows, from the pod's status, that it
-// will not come back. Run returns a *LostError with err.
+// Lose gives up the worker: its owner knows from the pod's status that it will not come back. Run
+// returns a *LostError with err.
 func (l *Link) Lose(kind Kind, err error) {
 	l.mu.Lock()
 	l.fate.decide(&LostError{Worker: l.cfg.Worker, Kind: kind, Err: err})

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// phase is where a link stands with its connections. Only standing.transition changes it.
+// phase is the state of a link's connection. Only standing.transition changes it.
 //
 //	                 cut
 //	fresh ---> up ---------> down ---> up
@@ -20,21 +20,21 @@ import (
 //	                |
 //	                +---> up
 //
-// Every arrow to up is the worker's WELCOME. A woken link stays parked until its dial has
-// an answer. A dial that fails in fresh or down changes nothing.
+// Every arrow to up is the worker's WELCOME. A woken link stays parked until its dial has an
+// answer. A failed dial in fresh or down changes nothing.
 //
-// The end of a link is no phase: its owner may give it up in any of them, see fate.
+// The end of a link is not a phase: its owner may give it up in any phase, see fate.
 type phase uint8
 
 const (
 	fresh    phase = iota // it never had a connection
-	up                    // it has one
-	down                  // it has lost one: the lease runs
+	up                    // it has a connection
+	down                  // it has lost a connection: the lease runs
 	parked                // it was closed on purpose: only detached sessions need it
-	renewing              // parked, and dialled for its lease alone
+	renewing              // it was parked, and is dialed only to renew its lease
 )
 
-// String gives the phase as one word.
+// String returns the phase as one word.
 func (p phase) String() string {
 	return [...]string{"fresh", "up", "down", "parked", "renewing"}[p]
 }
@@ -54,18 +54,18 @@ func (p phase) leadsTo(to phase) bool {
 	return false
 }
 
-// standing is the phase of a link, and what has been counted of its changes.
+// standing is the phase of a link, with counts and times of its changes.
 type standing struct {
 	phase      phase
 	since      time.Time     // when it came up, was lost or was parked
-	lasted     time.Duration // how long the last connection lived
-	redials    int           // times it came back after a loss
+	lasted     time.Duration // lifetime of the last connection
+	redials    int           // number of returns after a loss
 	longestGap time.Duration // between a loss and a return
 	last       error         // why the last dial or connection ended; nil while it is up
 }
 
-// transition moves the link to another phase. It panics if no arrow leads there: phases
-// change in Run's goroutine alone, one after the other.
+// transition moves the link to another phase. It panics if no arrow leads there. Only Run's
+// goroutine changes the phase, so changes follow one another.
 func (s *standing) transition(to phase, now time.Time) {
 	if !s.phase.leadsTo(to) {
 		panic(fmt.Sprintf("link: from %s to %s", s.phase, to))
@@ -73,7 +73,7 @@ func (s *standing) transition(to phase, now time.Time) {
 	switch s.phase {
 	case up:
 		s.lasted = now.Sub(s.since)
-	case down: // to up
+	case down: // the next phase is up
 		s.redials++
 		s.longestGap = max(s.longestGap, now.Sub(s.since))
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Prove asks the worker for a sign of life over the present connection, and
-// reports whether it came before that connection or ctx ended. One that ended a
-// moment ago is still Connected in State; false is the first to know.
+// Prove asks the worker for a sign of life over the current connection, and reports whether it came
+// before that connection or ctx ended. A connection that has just ended may still be Connected in
+// State, so Prove may be the first to report it.
 func (l *Link) Prove(ctx context.Context) bool {
 	c := l.current.get()
 	if c == nil {
@@ -25,7 +25,7 @@ func (l *Link) Prove(ctx context.Context) bool {
 	return false
 }
 
-// proof is somebody who waits for the answer to a PING.
+// proof is a caller that waits for the answer to a PING.
 type proof struct {
 	number   uint64
 	answered chan struct{}
@@ -39,7 +39,7 @@ func (c *conn) ping() {
 	c.kick()
 }
 
-// pingLocked queues a PING; its number counts from 1. Called with c.mu held.
+// pingLocked queues a PING, numbered from 1. The caller holds c.mu.
 func (c *conn) pingLocked() {
 	c.pings++
 	f := wire.Frame{Type: wire.Ping}
@@ -49,9 +49,9 @@ func (c *conn) pingLocked() {
 	c.queue = append(c.queue, f)
 }
 
-// prove sends a PING; the channel is closed when its PONG comes. Workers before
-// wire.ProtoEcho do not say which PING they answer: there the next PONG counts,
-// and a worker that fell silent after an earlier PING may seem to live.
+// prove sends a PING. The channel is closed when its PONG comes. Workers older than wire.ProtoEcho
+// do not say which PING they answer. For them the next PONG counts, and a worker that fell silent
+// after an earlier PING may seem to be alive.
 func (c *conn) prove() <-chan struct{} {
 	c.mu.Lock()
 	c.pingLocked()
@@ -65,7 +65,7 @@ func (c *conn) prove() <-chan struct{} {
 	return p.answered
 }
 
-// onPong takes the answer to PING number n; PONGs come in order.
+// onPong handles the answer to PING number n. PONGs come in order.
 func (c *conn) onPong(n uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

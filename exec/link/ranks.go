@@ -9,13 +9,14 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// ErrAsksNoRanks says that the worker's agent is too old to ask ranks alone.
+// ErrAsksNoRanks says that the worker's agent is too old to ask only ranks to end.
 var ErrAsksNoRanks = errors.New("its agent is too old to ask ranks alone to end")
 
-// EndRanks has the worker ask its ranks to end, and returns its answer: as soon as they have been asked, or,
-// with rec.Wait, when they have ended. A link that is down or breaks meanwhile is waited
-// for; the worker asks once for each rec.Number. The error is ErrAsksNoRanks, or says that no
-// answer came before the worker was lost or ctx ended.
+// EndRanks makes the worker ask its ranks to end, and returns the answer. The answer comes when the
+// ranks have been asked, or, with rec.Wait, when they have ended or the last part of the grace
+// begins. If the link is down or breaks meanwhile, EndRanks waits for it. The worker asks once for
+// each rec.Number. The error is ErrAsksNoRanks, or says that no answer came before the worker was
+// lost or ctx ended.
 func (l *Link) EndRanks(ctx context.Context, rec wire.EndRanksRecord) (wire.RanksRecord, error) {
 	for {
 		c, err := l.connected(ctx, func(w *wire.WelcomeRecord) error {
@@ -44,7 +45,7 @@ func (l *Link) EndRanks(ctx context.Context, rec wire.EndRanksRecord) (wire.Rank
 	}
 }
 
-// awaitLeft waits until the link has let go of a connection that has ended.
+// awaitLeft waits until the link has dropped a connection that has ended.
 func (c *conn) awaitLeft(ctx context.Context) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

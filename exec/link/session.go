@@ -13,15 +13,15 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Streams are the caller's ends of a session. Stdin may be nil; the session
-// closes it when it ends, which must unblock a Read. Stdout and Stderr are
-// written by one goroutine each; nil discards.
+// Streams are the caller's ends of a session. Stdin may be nil. The session closes Stdin when it
+// ends, which must unblock a Read. Stdout and Stderr are written by one goroutine each. If one is
+// nil, its output is discarded.
 type Streams struct {
 	Stdin          io.ReadCloser
 	Stdout, Stderr io.Writer
 }
 
-// Session is one process in the worker and its streams.
+// Session is one remote command on the worker, with its streams.
 type Session struct {
 	link    *Link
 	id      string
@@ -35,21 +35,21 @@ type Session struct {
 	exited  chan struct{} // closed when exit is set or the session failed
 	done    chan struct{} // closed when Wait may return
 
-	// Under link.mu.
-	conn      *conn // the connection that the worker has confirmed it on
+	// The fields below are guarded by link.mu.
+	conn      *conn // the connection on which the worker has confirmed it
 	confirmed bool  // the worker has said that it has the session
 	controls  []wire.ControlRecord
 	seq       uint64
 	acked     [3]uint64 // last acknowledgement sent on conn, by stream
-	unread    [3]bool   // nobody reads the stream any more
+	unread    [3]bool   // nobody reads the stream any longer
 	exit      *wire.ExitRecord
 	err       error
 }
 
-// Open starts a session, or attaches to the one with that id; an empty id
-// makes a new one. It returns at once, also while the link is down; what goes
-// wrong is for Wait to say. The error is a *LostError for a worker that is lost
-// already, or says that the spec is too long for a frame.
+// Open starts a session, or attaches to the one with that id. An empty id makes a new session. Open
+// returns at once, even while the link is down. Later errors come from Wait. The error is a
+// *LostError if the worker is already lost, the error of ctx, or says that the spec is too long for
+// a frame.
 func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) (*Session, error) {
 	if id == "" {
 		id = wire.NewID()
@@ -60,7 +60,7 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	l.mu.Lock()
 	first, greeted := l.specFor(s), l.heard.welcome != nil
 	l.mu.Unlock()
-	// A record that fits no frame would end the connection, and each one after it.
+	// A record that is too long for a frame would end this connection and each one after it.
 	open, err := wire.Record(wire.Open, 0, wire.OpenRecord{ID: id, Hash: s.hash, Spec: first})
 	if err != nil {
 		return nil, fmt.Errorf("open session: its command and environment are too long: %w", err)
@@ -94,12 +94,12 @@ func (l *Link) Open(ctx context.Context, id string, spec wire.Spec, st Streams) 
 	return s, nil
 }
 
-// ID is the session's id.
+// ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
-// Wait returns the exit record once every byte of output has been written to
-// the streams. The error is a *LostError when the worker, and the session with
-// it, is lost, or ctx's; the session goes on in the second case.
+// Wait returns the exit record once every byte of output has been written to the streams. It
+// returns a *LostError if the worker, and the session with it, is lost. It returns the cause of ctx
+// if ctx ends, and the session continues.
 func (s *Session) Wait(ctx context.Context) (wire.ExitRecord, error) {
 	select {
 	case <-s.done:
@@ -117,7 +117,7 @@ func (s *Session) Wait(ctx context.Context) (wire.ExitRecord, error) {
 // Signal sends a signal to the session's first process and its group, once.
 func (s *Session) Signal(sig int) { s.control(wire.ControlRecord{Signal: sig}) }
 
-// Stop ends every process of the session: TERM, after grace KILL.
+// Stop ends every process of the session: TERM, and KILL after grace.
 func (s *Session) Stop(grace time.Duration) {
 	s.control(wire.ControlRecord{Stop: true, GraceMillis: grace.Milliseconds()})
 }
@@ -133,7 +133,7 @@ func (s *Session) control(rec wire.ControlRecord) {
 	}
 }
 
-// specFor is the session's spec as its worker takes it. Called with l.mu held.
+// specFor returns the session's spec in a form that its worker accepts. The caller holds l.mu.
 func (l *Link) specFor(s *Session) *wire.Spec {
 	spec := s.spec
 	if l.heard.welcome == nil || !l.heard.welcome.Unpacks {
@@ -142,7 +142,7 @@ func (l *Link) specFor(s *Session) *wire.Spec {
 	return &spec
 }
 
-// openOn asks for the session on a connection. Called with link.mu held.
+// openOn sends OPEN for the session on a connection. The caller holds link.mu.
 func (s *Session) openOn(c *conn, channel uint32) {
 	rec := wire.OpenRecord{ID: s.id, Hash: s.hash, Attach: s.confirmed,
 		Stdout: s.stdout.Received(), Stderr: s.stderr.Received()}
@@ -153,7 +153,7 @@ func (s *Session) openOn(c *conn, channel uint32) {
 	c.record(wire.Open, channel, rec)
 }
 
-// run carries the session to its end.
+// run runs the session to its end.
 func (s *Session) run() {
 	var writers, reader sync.WaitGroup
 	writers.Go(func() { s.drain(wire.Stdout, s.stdout, s.streams.Stdout) })
@@ -170,7 +170,7 @@ func (s *Session) run() {
 	reader.Wait()
 	s.link.mu.Lock()
 	if s.err == nil && !s.complete() {
-		// The streams say that they have ended, the record counts other bytes.
+		// The streams have ended, but the record counts other bytes.
 		s.err = errors.New("the worker's exit record contradicts the output that came")
 	}
 	s.link.mu.Unlock()
@@ -178,8 +178,8 @@ func (s *Session) run() {
 	close(s.done)
 }
 
-// drain writes one output stream until it ends. A writer that fails is like a
-// closed pipe: the worker is told that nobody reads.
+// drain writes one output stream until it ends. A writer that fails is like a closed pipe: the
+// worker is told that nobody reads.
 func (s *Session) drain(stream uint8, in *flow.In, w io.Writer) {
 	if w == nil {
 		w = io.Discard
@@ -211,13 +211,13 @@ func (s *Session) read() {
 			}
 		}
 		if err != nil {
-			return // its end, or closed by us; any other failure ends the stream as well
+			return // its end, or closed by us; any other failure also ends the stream
 		}
 	}
 }
 
-// fail ends the session with err unless it has ended: one whose record and
-// whole output have arrived is let to write it.
+// fail ends the session with err unless it has ended. If its record and all its output have
+// arrived, the output is still written.
 func (s *Session) fail(err error) {
 	s.link.mu.Lock()
 	exit := s.exit
@@ -236,13 +236,13 @@ func (s *Session) fail(err error) {
 		s.stderr.Abort()
 		return
 	}
-	// The ends of the streams may be on the way still; the record has them.
+	// EOF may not have arrived yet for either stream. The record has the ends.
 	s.endAt(wire.Stdout, s.stdout, exit.Stdout)
 	s.endAt(wire.Stderr, s.stderr, exit.Stderr)
 }
 
-// endAt ends a stream where the record says. A worker that had said another end
-// before would let its writer wait for ever.
+// endAt ends a stream at the record's total. If the worker had sent another end before, the writer
+// would otherwise wait forever.
 func (s *Session) endAt(stream uint8, in *flow.In, total uint64) {
 	err := in.End(total)
 	if err == nil {
@@ -256,26 +256,26 @@ func (s *Session) endAt(stream uint8, in *flow.In, total uint64) {
 	in.Abort()
 }
 
-// Arrived reports whether the exit record and all output have been received;
-// Wait returns once the output has been written, too.
+// Arrived reports whether the exit record and all output have been received. Wait also waits until
+// the output has been written.
 func (s *Session) Arrived() bool {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
 	return s.complete()
 }
 
-// complete reports whether all output has been received. Called with link.mu held.
+// complete reports whether all output has been received. The caller holds link.mu.
 func (s *Session) complete() bool {
 	return s.exit != nil &&
 		(s.unread[wire.Stdout] || s.stdout.Received() == s.exit.Stdout) &&
 		(s.unread[wire.Stderr] || s.stderr.Received() == s.exit.Stderr)
 }
 
-// retire takes an ended session off the link and lets the worker forget it.
+// retire removes an ended session from the link and lets the worker forget it.
 func (l *Link) retire(s *Session) {
 	l.mu.Lock()
 	l.work.remove(s)
-	// One that the worker refused may bear the id of another that runs.
+	// A session that the worker refused may have the id of another, running session.
 	if c := l.current.get(); c != nil && s.confirmed {
 		c.record(wire.Forget, 0, wire.ForgetRecord{ID: s.id})
 	}
@@ -290,15 +290,15 @@ func (s *Session) kick() {
 	}
 }
 
-// ackDue lets the sender look for acknowledgements. It is called without locks
-// of ours, but may be with flow's.
+// ackDue makes the sender check for acknowledgements. It is called without locks of this package,
+// but perhaps with locks of flow.
 func (s *Session) ackDue() {
 	if c := s.link.current.get(); c != nil {
 		c.lookForAcks()
 	}
 }
 
-// trim lets idle streams give their buffers back.
+// trim lets idle streams free their buffers.
 func (l *Link) trim() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -308,7 +308,7 @@ func (l *Link) trim() {
 	}
 }
 
-// appendStdin adds one frame of stdin of each session that has some.
+// appendStdin appends one frame of stdin for each session that has some.
 func (l *Link) appendStdin(c *conn, b []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -321,7 +321,7 @@ func (l *Link) appendStdin(c *conn, b []byte) []byte {
 		frame := b[start : start+wire.HeaderLen+64<<10]
 		p, ok, err := s.stdin.Next(frame[wire.HeaderLen:])
 		if err != nil || !ok {
-			continue // memory alone cannot fail
+			continue // an Out without files never fails
 		}
 		f := wire.Frame{Type: wire.Data, Stream: wire.Stdin, Channel: s.channel, Offset: p.Offset}
 		if p.End {

@@ -8,20 +8,20 @@ import (
 
 // work is what a link is needed for.
 type work struct {
-	sessions map[uint32]*Session // those that run, by their channels
-	next     uint32              // the channel given out last
-	detached int                 // sessions that have ended with members that live on
-	active   time.Time           // when the last session ended, or somebody wanted the link
+	sessions map[uint32]*Session // running sessions, by channel
+	next     uint32              // the last channel that was assigned
+	detached int                 // number of sessions that ended and have processes that live on
+	active   time.Time           // when the last session ended, or the link came up other than to renew its lease
 }
 
-// add gives a session its channel.
+// add assigns a channel to a session.
 func (w *work) add(s *Session) {
 	w.next++
 	s.channel = w.next
 	w.sessions[s.channel] = s
 }
 
-// remove takes off a session that has ended.
+// remove removes an ended session.
 func (w *work) remove(s *Session) {
 	delete(w.sessions, s.channel)
 	w.active = time.Now()
@@ -32,21 +32,20 @@ func (w *work) remove(s *Session) {
 
 func (w *work) list() []*Session { return slices.Collect(maps.Values(w.sessions)) }
 
-// detachedAlone reports whether only detached sessions have used the link for d.
+// detachedAlone reports whether the link has had only detached sessions for at least d.
 func (w *work) detachedAlone(now time.Time, d time.Duration) bool {
 	return w.detached > 0 && len(w.sessions) == 0 && now.Sub(w.active) >= d
 }
 
-// mayPark reports whether only detached sessions have used the link for
-// ParkAfter.
+// mayPark reports whether the link has had only detached sessions for at least ParkAfter.
 func (l *Link) mayPark(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cfg.ParkAfter >= 0 && l.farewell.record == nil && l.work.detachedAlone(now, l.cfg.ParkAfter)
 }
 
-// settle forgets who has roused the link while it was up: all that was done. What has
-// come since it was decided to park is not. Called with l.mu held.
+// settle clears wake-ups from the time when the link was up, because they have been served. Work
+// that arrived after the decision to park wakes the link again. The caller holds l.mu.
 func (l *Link) settle() {
 	select {
 	case <-l.wake:
@@ -57,12 +56,12 @@ func (l *Link) settle() {
 	}
 }
 
-// Wake lets a parked link dial now, in place of waiting for work: its owner
-// doubts that the worker is still there. Once a dial has failed the link counts
-// as down since then (State.Parked is false), and its lease runs.
+// Wake makes a parked link dial now instead of waiting for work: its owner doubts that the worker
+// still exists. If that dial fails, the link counts as down since then (State.Parked is false), and
+// its lease runs.
 func (l *Link) Wake() { l.rouse() }
 
-// rouse lets a parked link dial.
+// rouse makes a parked link dial.
 func (l *Link) rouse() {
 	select {
 	case l.wake <- struct{}{}:
