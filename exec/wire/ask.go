@@ -105,8 +105,8 @@ type StackRecord struct {
 	Native []byte `json:"native,omitempty"`
 	By     string `json:"by,omitempty"`
 	Why    string `json:"why,omitempty"`
-	// NoTerm means that no SIGTERM which would have ended the process had arrived when the stack
-	// was taken. It is false if that is unknown, and for older workers.
+	// NoTerm means that the process had not received SIGTERM when the stack was taken, because
+	// SIGTERM would have ended it. It is false if that is unknown, and for older workers.
 	NoTerm bool `json:"noTerm,omitempty"`
 	// OnRequest means that a program allowed only by ProgramsAll could report more.
 	OnRequest bool `json:"onRequest,omitempty"`
