@@ -20,7 +20,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// refusal is a HELLO that is not taken, with what to answer.
+// refusal is the answer to a refused HELLO, as an error.
 type refusal struct{ record wire.RefuseRecord }
 
 func (r *refusal) Error() string { return r.record.Message }
@@ -43,9 +43,9 @@ func (s *Server) probed() wire.RefuseRecord {
 	return s.refuse(wire.RefuseProbe, "the worker serves").record
 }
 
-// admit decides on a HELLO: c becomes the current connection, or the error is
-// a *refusal. A higher epoch ends the sessions of the lower one first, so that
-// the new launcher starts on a clean worker.
+// admit decides on a HELLO: it makes c the current connection, or returns a *refusal. A higher
+// epoch first ends the sessions of the lower one, so that the new launcher starts on a clean
+// worker.
 func (s *Server) admit(ctx context.Context, c *conn, h wire.HelloRecord) (wire.WelcomeRecord, error) {
 	proto, ok := wire.Negotiate(wire.ProtoMin, wire.ProtoMax, h.ProtoMin, h.ProtoMax)
 	if !ok {
@@ -70,10 +70,10 @@ func (s *Server) admit(ctx context.Context, c *conn, h wire.HelloRecord) (wire.W
 	return s.welcome(c, proto, h)
 }
 
-// claim makes c the current connection of h's epoch. The returned channels are
-// closed when the stops that are under way are over: those of earlier epochs,
-// and any other that would take a new session with it. A worker that goes down
-// still takes the launcher it belongs to, which waits for the sessions' ends.
+// claim makes c the current connection for h's epoch. It returns channels that are closed when the
+// current stops are over: those of earlier epochs, and any other stop that would also end a new
+// session. A worker that is going down still accepts its own launcher, which waits for the
+// sessions' ends.
 func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 		s.observer.reset()
 	}
 	if s.conn != nil {
-		s.conn.close() // the bridge of an earlier attempt may linger for long
+		s.conn.close() // the bridge of an earlier connection may linger
 	}
 	s.claimed, s.epoch, s.conn = true, h.Epoch, c
 	s.lease = leaseOf(h.LeaseSeconds)
@@ -111,7 +111,7 @@ func (s *Server) claim(c *conn, h wire.HelloRecord) ([]chan struct{}, error) {
 	s.heard, s.swept = time.Now(), false
 	s.kick()
 	if s.ending {
-		return nil, nil // it waits for their ends, which the stop brings
+		return nil, nil // it waits for the ends of the sessions, which the stop brings
 	}
 	return slices.Collect(maps.Values(s.stops.fences)), nil
 }
@@ -136,14 +136,14 @@ func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRe
 	if s.conn != c {
 		return w, errStale
 	}
-	// As many as fit a record: the launcher forgets those that it does not know,
-	// and hears of the others at its next redial.
+	// As many as fit into a record. The launcher forgets sessions that it does not know, and learns
+	// of the others at its next redial.
 	room := wire.MaxRecord / 2
 	for id, x := range s.sessions {
 		if x.forgotten {
 			continue
 		}
-		if room -= 6*len(id) + len(`"",`); room < 0 { // JSON may escape a character by six
+		if room -= 6*len(id) + len(`"",`); room < 0 { // JSON may escape a byte as six
 			break
 		}
 		w.Sessions = append(w.Sessions, id)
@@ -151,7 +151,7 @@ func (s *Server) welcome(c *conn, proto int, h wire.HelloRecord) (wire.WelcomeRe
 	return w, nil
 }
 
-// welcomed lets a connection have the reports, after its WELCOME.
+// welcomed starts reports to a connection, after its WELCOME.
 func (s *Server) welcomed(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +160,7 @@ func (s *Server) welcomed(c *conn) {
 	}
 }
 
-// addresses lists the worker's own, without loopback ones.
+// addresses lists the worker's own addresses, without loopback and link-local ones.
 func addresses() []string {
 	list, err := net.InterfaceAddrs()
 	if err != nil {
@@ -175,8 +175,8 @@ func addresses() []string {
 	return out
 }
 
-// checkPeer returns the peer's pid, and an error unless the peer is our own user or
-// root, as the kernel says.
+// checkPeer returns the peer's pid. It returns an error unless the peer is our own user or root,
+// according to the kernel.
 func checkPeer(nc *net.UnixConn) (pid int, err error) {
 	uid, pid, err := rundir.PeerCred(nc)
 	if err != nil {
@@ -188,10 +188,10 @@ func checkPeer(nc *net.UnixConn) (pid int, err error) {
 	return pid, nil
 }
 
-// checkDescent returns a *refusal if the peer descends from this worker: a rank
-// could take the worker from its launcher. The bridge that pods/exec starts has no
-// parent in the container, and the launcher of a fake worker is its parent. Pid 0 is
-// a process of another PID namespace, so it is no descendant.
+// checkDescent returns a *refusal if the peer descends from this worker, because a rank could
+// otherwise take the worker from its launcher. The bridge that pods/exec starts has no parent in
+// the container, and the launcher of a fake worker is its parent. Pid 0 is a process of another PID
+// namespace, so it is not a descendant.
 func (s *Server) checkDescent(pid int) error {
 	if pid == 0 {
 		return nil

@@ -10,16 +10,14 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// anyRank are rankVariables, and what PyTorch and those who follow it read.
+// anyRank is rankVariables and the variable that PyTorch and compatible frameworks read.
 var anyRank = [...]string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK"}
 
-// answerRoom is how many bytes of an answer's record sessions and processes may
-// take.
+// answerRoom is how many bytes of an answer's record may be used for sessions and processes.
 const answerRoom = wire.MaxRecord - 4<<10
 
-// ask answers a question, aside: a look at /proc may take long, and a process
-// that hangs in the kernel may make it wait. While it waits nothing else is
-// answered.
+// ask answers a question in its own goroutine: reading /proc may take long, and a process that
+// hangs in the kernel may block it. Until then, other questions are not answered.
 func (o *observer) ask(c *conn, rec wire.AskRecord) {
 	live := o.srv.living()
 	o.mu.Lock()
@@ -38,14 +36,14 @@ func (o *observer) ask(c *conn, rec wire.AskRecord) {
 	})
 }
 
-// found is a process of one of the sessions of an answer.
+// found is a process in an answer, with the index of its session.
 type found struct {
 	session int
 	rec     wire.ProcessRecord
 }
 
-// describe says what the processes of sessions do. The ends of ranks that it does not find
-// any more have been told.
+// describe returns what the processes of sessions do. It also reports the ends of ranks that it no
+// longer finds.
 func (o *observer) describe(live []*session) wire.AnswerRecord {
 	var all []found
 	var sessions []wire.SessionRecord
@@ -56,7 +54,7 @@ func (o *observer) describe(live []*session) wire.AnswerRecord {
 		if members == nil {
 			var err error
 			if members, err = x.tree.Find(); err != nil {
-				left++ // what is not known does not fit either
+				left++ // counts like a process that does not fit
 				continue
 			}
 		}
@@ -76,7 +74,8 @@ func rankless(rec wire.ProcessRecord) int {
 	return 0
 }
 
-// fit makes the record of as many as there is room for, ranks first. It sorts all.
+// fit puts as many sessions and processes into a record as there is room for, ranks first. It sorts
+// all.
 func fit(sessions []wire.SessionRecord, all []found, left int) wire.AnswerRecord {
 	slices.SortStableFunc(all, func(a, b found) int { return rankless(a.rec) - rankless(b.rec) })
 	room := answerRoom

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Orphaned tells the Server that a process which it did not start has ended
-// here: a daemon, or the last of a detached session. It does not wait.
+// Orphaned tells the Server that a process which it did not start has ended on this worker: a
+// daemon, or the last process of a detached session. It does not block.
 func (s *Server) Orphaned(pid int, st reap.Status) {
 	s.observer.orphaned(pid, st)
 	select {
@@ -22,8 +22,8 @@ func (s *Server) Orphaned(pid int, st reap.Status) {
 	}
 }
 
-// clock watches the lease and the wait for a launcher. It sleeps until the
-// next instant that matters, so that an idle worker does not wake up.
+// clock enforces the lease and the wait for a launcher. It sleeps until the next deadline, so that
+// an idle worker does not wake up.
 func (s *Server) clock(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -43,7 +43,7 @@ func (s *Server) clock(ctx context.Context) {
 	}
 }
 
-// due carries out what is due and returns how long nothing else will be.
+// due carries out what is due, and returns the time until the next deadline.
 func (s *Server) due() (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,11 +52,11 @@ func (s *Server) due() (time.Duration, bool) {
 	}
 	limit, what := s.cfg.Await, "await"
 	if s.claimed && limit > 0 {
-		// A launcher that has parked its link says nothing for most of its lease.
+		// A launcher that has parked its link is silent for most of its lease.
 		limit = max(limit, s.lease)
 	}
 	if s.claimed && !s.swept && (limit <= 0 || s.lease < limit) {
-		// What has escaped from a session that has ended goes with the lease, too.
+		// Processes that escaped from a session that has ended also end with the lease.
 		limit, what = s.lease, "sweep"
 	}
 	for _, x := range s.sessions {
@@ -79,15 +79,14 @@ func (s *Server) due() (time.Duration, bool) {
 	}
 	s.swept = true
 	s.stops.allLocked(wire.ReasonLease, syscall.SIGTERM, s.cfg.Grace)
-	// The sessions' ends take a moment; then the wait for a launcher counts.
+	// The sessions take a moment to end. After that the wait for a launcher counts.
 	return s.cfg.Grace + proc.KillMargin, true
 }
 
-// longestLease keeps a lease within what a Duration can hold, whatever a record says.
+// longestLease limits a lease to what a Duration can hold, whatever a record says.
 const longestLease = 30 * 24 * time.Hour
 
-// graceOf keeps a grace within the same bounds: one that overflowed would end
-// the stop before it began.
+// graceOf limits a grace in the same way: an overflow would end the stop before it began.
 func graceOf(millis int64) time.Duration {
 	return time.Duration(min(max(millis, 0), int64(longestLease/time.Millisecond))) * time.Millisecond
 }

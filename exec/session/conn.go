@@ -13,27 +13,27 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// conn is one connection of the launcher, by way of a bridge.
+// conn is one connection of the launcher, usually through a bridge.
 type conn struct {
 	srv    *Server
 	nc     net.Conn
 	reader *wire.Reader
-	kicked chan struct{} // the sender has something to look at
-	proto  int           // the version in use; set before the first frame is read
+	kicked chan struct{} // wakes the sender
+	proto  int           // negotiated version; set before the first frame is read
 
 	mu      sync.Mutex
-	queue   []wire.Frame    // to be sent before any data
-	ackDue  bool            // some process has read stdin
-	flushed []chan struct{} // to be closed when the queue is empty
+	queue   []wire.Frame    // sent before any data
+	ackDue  bool            // a process may have read stdin
+	flushed []chan struct{} // closed when the queue is empty
 	closed  bool
-	gone    chan struct{} // closed with it
+	gone    chan struct{} // closed when closed is set
 
-	channels map[uint32]*session // under srv.mu
-	order    []*session          // the sender's round, under srv.mu
+	channels map[uint32]*session // guarded by srv.mu
+	order    []*session          // the sender's order, guarded by srv.mu
 }
 
-// heardReader renews the lease and the connection's deadline with every byte:
-// a PONG behind a megabyte on a slow link would come late.
+// heardReader renews the lease and the connection's deadline with every byte: a PONG behind a
+// megabyte on a slow link would come late.
 type heardReader struct{ c *conn }
 
 func (r heardReader) Read(p []byte) (int, error) {
@@ -51,8 +51,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	return &conn{srv: s, nc: nc, kicked: make(chan struct{}, 1), gone: make(chan struct{}), channels: map[uint32]*session{}}
 }
 
-// readHello reads the first frame under a deadline of its own, before the peer
-// may renew anything.
+// readHello reads the first frame with its own deadline, before the peer may renew anything.
 func (c *conn) readHello() (wire.HelloRecord, error) {
 	var h wire.HelloRecord
 	if err := c.nc.SetReadDeadline(time.Now().Add(c.srv.cfg.HelloTimeout)); err != nil {
@@ -68,7 +67,7 @@ func (c *conn) readHello() (wire.HelloRecord, error) {
 	return h, f.Decode(&h)
 }
 
-// refuse answers a HELLO; the caller closes the connection.
+// refuse answers a HELLO. The caller closes the connection.
 func (c *conn) refuse(r wire.RefuseRecord) {
 	f, err := wire.Record(wire.Refuse, 0, r)
 	if err != nil {
@@ -78,12 +77,12 @@ func (c *conn) refuse(r wire.RefuseRecord) {
 	if err != nil {
 		return
 	}
-	// The peer may be gone; there is nobody else to tell.
+	// The peer may be gone, and there is nobody else to tell.
 	_ = c.nc.SetWriteDeadline(time.Now().Add(time.Second))
 	_, _ = c.nc.Write(b)
 }
 
-// serve moves frames both ways until the connection ends, and says why.
+// serve moves frames in both directions until the connection ends, and returns the reason.
 func (c *conn) serve(w wire.WelcomeRecord) error {
 	c.proto = w.Proto
 	c.record(wire.Welcome, 0, w)
@@ -117,7 +116,7 @@ func (c *conn) receive() error {
 	}
 }
 
-// close ends both loops. It may be called by anybody, any number of times.
+// close ends both loops. It may be called by any goroutine, any number of times.
 func (c *conn) close() {
 	c.mu.Lock()
 	if !c.closed {
@@ -136,7 +135,7 @@ func (c *conn) kick() {
 	}
 }
 
-// lookForAcks lets the sender look for acknowledgements.
+// lookForAcks makes the sender check for acknowledgements.
 func (c *conn) lookForAcks() {
 	c.mu.Lock()
 	c.ackDue = true
@@ -144,11 +143,11 @@ func (c *conn) lookForAcks() {
 	c.kick()
 }
 
-// longestQueue bounds the frames that wait for a launcher which asks and does not
-// read: two for each of many thousand sessions.
+// longestQueue limits the frames that wait for a launcher which asks but does not read. It allows
+// two frames for each of many thousand sessions.
 const longestQueue = 1 << 16
 
-// push queues a frame that goes before any data.
+// push queues a frame that is sent before any data.
 func (c *conn) push(f wire.Frame) {
 	c.mu.Lock()
 	full := len(c.queue) >= longestQueue
@@ -173,8 +172,7 @@ func (c *conn) record(t wire.Type, channel uint32, v any) {
 	c.push(f)
 }
 
-// partTime is how long the launcher may take to close the connection once it has
-// been told that all is over.
+// partTime is how long the launcher may take to close the connection after ENDED.
 const partTime = 2 * time.Second
 
 // part waits until the launcher has closed the connection, or partTime has passed.
@@ -187,8 +185,8 @@ func (c *conn) part() {
 	}
 }
 
-// flush waits until what is queued has been written, the connection has ended,
-// or a second has passed.
+// flush waits until the queued frames have been written, the connection has ended, or a second has
+// passed.
 func (c *conn) flush() {
 	done := make(chan struct{})
 	c.mu.Lock()

@@ -10,34 +10,34 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// redialTime is how long a stop waits for a launcher whose link is down at the
-// moment, to give it the sessions' ends.
+// redialTime is how long a stop waits for a launcher whose link is down, to deliver the sessions'
+// ends.
 const redialTime = 2 * time.Second
 
-// Stop takes no more sessions, ends all there are for reason, and returns when
-// nothing is left and the launcher has their ends, or is not there. When ctx ends
-// it kills what lives still, and returns when that has ended.
+// Stop accepts no more sessions and ends the existing ones for reason. It returns when no process
+// is left and the launcher has their ends, or is not connected. If ctx ends, Stop kills the
+// remaining processes and returns when they have ended.
 func (s *Server) Stop(ctx context.Context, reason string, grace time.Duration) {
 	s.stop(ctx, reason, syscall.SIGTERM, grace)
 }
 
-// Grace is the time between TERM and KILL that the launcher wants for its processes;
-// 0: there is no launcher, or it did not say.
+// Grace returns the time between TERM and KILL that the launcher wants for its processes, or 0 if
+// there is no launcher or it did not specify one.
 func (s *Server) Grace() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.grace
 }
 
-// PodGrace is the time that the kubelet gives our pod to end; 0: no launcher has said.
+// PodGrace returns the termination grace period of our pod, or 0 if no launcher has reported it.
 func (s *Server) PodGrace() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.podGrace
 }
 
-// Preempt is Stop for a worker that sig told to end: the ranks are asked first,
-// and with sig, so that a program which writes its checkpoint on INT does.
+// Preempt is Stop for a worker that sig told to end. The ranks are asked first, and with sig, so
+// that a program that writes its checkpoint on INT does so.
 func (s *Server) Preempt(ctx context.Context, sig syscall.Signal, grace time.Duration) {
 	s.stop(ctx, wire.ReasonPreempted, sig, grace)
 }
@@ -65,8 +65,8 @@ func (s *Server) stop(ctx context.Context, reason string, sig syscall.Signal, gr
 	}
 }
 
-// undelivered reports whether a launcher lacks the end of a session, or the answer
-// to its END: one that is there, or may redial.
+// undelivered reports whether a launcher lacks the end of a session, or the answer to its END. The
+// launcher must be connected, or may redial if mayRedial is set.
 func (s *Server) undelivered(mayRedial bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,14 +81,14 @@ func (s *Server) undelivered(mayRedial bool) bool {
 	return s.owed > 0
 }
 
-// endJob carries out END: the answer ENDED means that nothing of the job runs.
+// endJob handles END. The answer ENDED means that no process of the job is running.
 func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 	s.mu.Lock()
 	if s.conn != c {
 		s.mu.Unlock()
 		return errStale
 	}
-	s.ending = s.ending || !rec.Keep // one that goes down for another reason still does
+	s.ending = s.ending || !rec.Keep // a worker that is going down for another reason still does
 	s.owed++
 	done := s.stops.allLocked(wire.ReasonStopped, syscall.SIGTERM, graceOf(rec.GraceMillis))
 	s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *Server) endJob(c *conn, rec wire.EndRecord) error {
 		c.push(wire.Frame{Type: wire.Ended})
 		c.flush()
 		if !rec.Keep {
-			c.part() // with PID 1 the bridge dies, and what it has not yet passed on
+			c.part() // the bridge dies with PID 1, and loses what it has not passed on yet
 			s.over(JobOver)
 		}
 		s.mu.Lock()
@@ -114,7 +114,7 @@ func (s *Server) over(o Outcome) {
 	}
 }
 
-// settle drops detached sessions whose last member has ended.
+// settle drops detached sessions whose last process has ended.
 func (s *Server) settle() {
 	s.mu.Lock()
 	var detached []*session

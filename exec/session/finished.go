@@ -2,9 +2,9 @@
 
 package session
 
-// finishedLocked reports whether every rank that a session is known to have had has ended
-// with 0. A daemon that dies then has done its work: Open MPI 5's may crash on its way out.
-// It tells of the ranks that have ended, but have not been told of. Called with o.mu held.
+// finishedLocked reports whether every known rank of a session has ended with 0. A daemon that dies
+// after that has done its work: Open MPI 5's daemon may crash on its way out. finishedLocked also
+// reports the ends of ranks that have not been reported yet. The caller holds o.mu.
 func (o *observer) finishedLocked(x *session) bool {
 	for key, w := range o.watched {
 		if w.session != x || w.kind == ofDaemon {
@@ -19,7 +19,7 @@ func (o *observer) finishedLocked(x *session) bool {
 	return x.sight.hasRanks && !x.sight.unfinished
 }
 
-// loseSightLocked forgets a process of whose end nothing is known. Called with o.mu held.
+// loseSightLocked forgets a process whose end is unknown. The caller holds o.mu.
 func (o *observer) loseSightLocked(key being) {
 	if w := o.watched[key]; w != nil && w.kind != ofDaemon {
 		w.session.sight.unfinished = true

@@ -12,7 +12,7 @@ import (
 
 var errStale = errors.New("another connection took the worker")
 
-// handle carries out one frame. An error ends the connection, not the sessions.
+// handle handles one frame. An error ends the connection, not the sessions.
 func (s *Server) handle(c *conn, f wire.Frame) error {
 	switch f.Type {
 	case wire.Ping:
@@ -21,7 +21,7 @@ func (s *Server) handle(c *conn, f wire.Frame) error {
 			pong.Offset = f.Offset
 		}
 		c.push(pong)
-		s.trim() // an idle link: a good moment
+		s.trim() // the link is idle, so this is a good time
 		return nil
 	case wire.Open:
 		var rec wire.OpenRecord
@@ -60,7 +60,7 @@ func (s *Server) handle(c *conn, f wire.Frame) error {
 	return fmt.Errorf("%w: frame type %d from a launcher", wire.ErrProtocol, f.Type)
 }
 
-// ask has a question answered, or ranks asked to end.
+// ask answers a question, or asks ranks to end.
 func (s *Server) ask(c *conn, rec wire.AskRecord) {
 	switch {
 	case !s.isCurrent(c):
@@ -73,7 +73,7 @@ func (s *Server) ask(c *conn, rec wire.AskRecord) {
 	}
 }
 
-// trim lets idle streams give their buffers back.
+// trim lets idle streams free their buffers.
 func (s *Server) trim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *Server) park(c *conn, rec wire.ParkRecord) error {
 	return nil
 }
 
-// handleStream carries out a frame of one session.
+// handleStream handles a frame of one session.
 func (s *Server) handleStream(c *conn, f wire.Frame) error {
 	s.mu.Lock()
 	x := c.channels[f.Channel]
@@ -135,8 +135,8 @@ func (s *Server) handleStream(c *conn, f wire.Frame) error {
 	return nil
 }
 
-// open creates the session, or attaches c to it. It does not wait for the
-// start: a program on a file system that hangs must not silence the link.
+// open creates the session, or attaches c to it. It does not wait for the start: a program on a
+// hanging file system must not silence the link.
 func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 	if channel == 0 || !validID(rec.ID) {
 		return fmt.Errorf("%w: open without a channel or a plain id", wire.ErrProtocol)
@@ -159,7 +159,7 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 	if err != nil {
 		return fmt.Errorf("%w: session %s: %w", wire.ErrProtocol, x.id, err)
 	}
-	// Under the lock: the end of a session that ends at once comes after this.
+	// Under the lock, so that the end of a session that ends at once comes after this.
 	c.record(wire.Opened, channel, answer)
 	if x.exit != nil {
 		c.record(wire.Exit, channel, x.exit)
@@ -167,7 +167,7 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 	if answer.Created {
 		s.wg.Go(func() { s.begin(x, *rec.Spec) })
 		s.wg.Go(x.obey)
-		s.kick() // from now on the lease counts
+		s.kick() // the lease counts from now on
 	}
 	x.ackStdin()
 	return nil
@@ -175,7 +175,7 @@ func (s *Server) open(c *conn, channel uint32, rec wire.OpenRecord) error {
 
 const longestID = 128
 
-// validID takes what can stand in an environment and in a sentence.
+// validID reports whether an id can be used in an environment variable and in a message.
 func validID(id string) bool {
 	for _, c := range []byte(id) {
 		if c <= ' ' || c > '~' {
@@ -185,8 +185,8 @@ func validID(id string) bool {
 	return id != "" && len(id) <= longestID
 }
 
-// find returns the session of rec, new or known; without one the answer says
-// why. Called with s.mu held; the creator starts it.
+// find returns the session of rec, new or known. If there is none, the answer says why. The caller
+// holds s.mu, and starts a new session.
 func (s *Server) find(c *conn, rec wire.OpenRecord) (*session, wire.OpenedRecord, error) {
 	if s.conn != c {
 		return nil, wire.OpenedRecord{}, errStale
@@ -217,8 +217,8 @@ func (s *Server) find(c *conn, rec wire.OpenRecord) (*session, wire.OpenedRecord
 	return x, wire.OpenedRecord{Created: true}, nil
 }
 
-// control hands a signal or stop that was not carried out before to the
-// session, which obeys in order and not before its process is there.
+// control passes a new signal or stop to the session. obey carries it out in order, once the
+// process has started.
 func (s *Server) control(x *session, rec wire.ControlRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,8 +263,8 @@ func (x *session) obey() {
 	}
 }
 
-// forget drops a session whose end the launcher has; one that still runs is
-// stopped, one that is detached is kept without its streams.
+// forget drops a session whose end the launcher has. A running session is stopped. A detached
+// session is kept without its streams.
 func (s *Server) forget(c *conn, id string) error {
 	s.mu.Lock()
 	if s.conn != c {
@@ -277,7 +277,7 @@ func (s *Server) forget(c *conn, id string) error {
 		return nil
 	}
 	running := x.exit == nil
-	// Its number may be that of an earlier connection: here another session's.
+	// x.channel may be from an earlier connection, and belong to another session here.
 	if c.channels[x.channel] == x {
 		delete(c.channels, x.channel)
 	}
@@ -300,8 +300,8 @@ func (s *Server) forget(c *conn, id string) error {
 	return nil
 }
 
-// ruin ends a session whose output cannot be read back from its spill file, so
-// that the launcher, which dials again, is told in place of waiting for ever.
+// ruin ends a session whose output cannot be read from its spill file. The launcher, which redials,
+// then gets an error instead of waiting forever.
 func (s *Server) ruin(x *session, err error) {
 	s.cfg.Log.Error("output is lost: stopping its session", "session", x.id, "err", err)
 	s.mu.Lock()
@@ -315,8 +315,8 @@ func (s *Server) ruin(x *session, err error) {
 	s.stops.session(x, s.cfg.Grace)
 }
 
-// dropLocked lets go of a session that the launcher has forgotten once nothing
-// of it lives. Called with s.mu held.
+// dropLocked drops a session once the launcher has forgotten it and none of its processes lives.
+// The caller holds s.mu.
 func (s *Server) dropLocked(x *session) {
 	if x.forgotten && !x.lives() && s.sessions[x.id] == x {
 		delete(s.sessions, x.id)

@@ -15,9 +15,9 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// tellHolder reports which process still holds the output of a session whose first process
-// has ended, unless it has told of that one before, and returns it. It reports nothing
-// where none is found: the process may be another user's.
+// tellHolder reports which process still holds the output of a session whose first process has
+// ended, and returns that process. It does not report the process told again. It reports nothing if
+// it finds none: the process may belong to another user.
 func (x *session) tellHolder(told being) being {
 	holder, ok := x.holder()
 	now := being{holder.PID, holder.Start}
@@ -32,7 +32,7 @@ func (x *session) tellHolder(told being) being {
 	return now
 }
 
-// holder finds the oldest process below us that has one of the session's output pipes open.
+// holder returns the oldest process of the session that has one of its output pipes open.
 func (x *session) holder() (oldest reap.Proc, ok bool) {
 	x.srv.mu.Lock()
 	pipes := x.pipes
@@ -55,7 +55,7 @@ func (x *session) holder() (oldest reap.Proc, ok bool) {
 	return oldest, ok
 }
 
-// linkOf is what /proc/PID/fd shows of a pipe; "" once it is closed.
+// linkOf returns what /proc/PID/fd shows for a pipe, or "" once it is closed.
 func linkOf(f *os.File) (link string) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -68,8 +68,7 @@ func linkOf(f *os.File) (link string) {
 	return "pipe:[" + strconv.FormatUint(st.Ino, 10) + "]"
 }
 
-// terminal stands for every terminal among links: its name does not tell who has the
-// other end.
+// terminal stands for any terminal among links: its name does not tell who has the other end.
 const terminal = "/dev/pts/"
 
 // holds reports whether a process has one of the links open.
@@ -79,8 +78,8 @@ func holds(pid int, links map[string]bool) bool {
 	})
 }
 
-// openLinks lists what a process has open, as /proc/PID/fd shows it; nothing for one of
-// another user's, or that has ended.
+// openLinks lists what a process has open, as /proc/PID/fd shows it. It returns nothing for a
+// process of another user, or one that has ended.
 func openLinks(pid int) (links []string) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid), "fd")
 	entries, err := os.ReadDir(dir)

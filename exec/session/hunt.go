@@ -14,34 +14,34 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// A rank that fails at once lives for some milliseconds. The hunt reads the kernel's lists
-// of children below this process, which is far cheaper than a look at all of /proc, and
-// holds on to each rank by a pidfd before it can end.
+// A rank that fails at once lives for only a few milliseconds. The hunt reads the kernel's lists of
+// children below this process, which is far cheaper than a scan of /proc. It opens a pidfd for each
+// rank before the rank can end.
 const (
-	// huntFor is how long a hunt waits for the ranks of a daemon, and huntIdle how long
-	// for a daemon: a line may start none.
+	// huntFor is how long a hunt waits for the ranks of a daemon. huntIdle is how long it waits for
+	// a daemon: a line may start none.
 	huntFor  = 20 * time.Second
 	huntIdle = 5 * time.Second
-	// huntAfter is how long a hunt goes on after the last new rank.
+	// huntAfter is how long a hunt continues after the last new rank.
 	huntAfter = 300 * time.Millisecond
-	// huntPause is the shortest pause between two rounds, and huntShare the share of the
-	// time that rounds take: a thousand fake workers share one machine.
+	// huntPause is the shortest pause between two rounds. The pause is also huntShare times the
+	// duration of a round, because a thousand fake workers share one machine.
 	huntPause = time.Millisecond
 	huntShare = 8
 	// deepPause and deepShare are the same for rounds that look for daemons.
 	deepPause = 10 * time.Millisecond
 	deepShare = 100
-	// bornFor is how long a rank may take to its execve, and youngFor to load its MPI
-	// library. Between the two it is looked at again every youngPause.
+	// bornFor is how long a rank may take until its execve. youngFor is how long it may take to
+	// load its MPI library. Between the two it is checked again every youngPause.
 	bornFor    = 20 * time.Millisecond
 	youngFor   = 100 * time.Millisecond
 	youngPause = 50 * time.Millisecond
-	// busyPause and busyShare are the same while the machine has more to run than it can:
-	// workers that share it would take time from each other's launch.
+	// busyPause and busyShare apply while the machine is overloaded: workers that share it would
+	// slow down each other's launch.
 	busyPause = 20 * time.Millisecond
 	busyShare = 200
-	// mostPause bounds every pause: processes that have to wait for a processor look late and
-	// take long, and a rank must not live and end between two rounds.
+	// mostPause limits every pause: processes that wait for a processor look late and take long,
+	// and a rank must not live and end between two rounds.
 	mostPause = 250 * time.Millisecond
 )
 
@@ -50,26 +50,26 @@ type hunter struct {
 	o       *observer
 	buf     bytes.Buffer
 	daemons map[int]string      // their commands, by pid
-	grown   map[being]bool      // ranks that need no further look
-	seen    map[being]time.Time // when other ranks were looked at
-	until   time.Time           // when the hunt ends if nothing new is found
+	grown   map[being]bool      // ranks that need no further check
+	seen    map[being]time.Time // when other ranks were last checked
+	until   time.Time           // when the hunt ends unless it finds something new
 }
 
-// hunt looks for new daemons and ranks until a while after the last rank, or until no
-// session runs a line, or ctx ends. It has the usual looks done meanwhile.
+// hunt looks for new daemons and ranks until some time after the last new rank, until no session
+// runs a line, or until ctx ends. It also does the periodic looks meanwhile.
 func (o *observer) hunt(ctx context.Context) {
 	h := &hunter{o: o, grown: map[being]bool{}, seen: map[being]time.Time{}, until: time.Now().Add(huntIdle)}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	looked, between := time.Now(), firstLook
-	var deep time.Time // when daemons are looked for again
+	var deep time.Time // when to look for daemons again
 	for pause := time.Duration(0); o.starting() && time.Now().Before(h.until); {
 		began := time.Now()
 		timer.Reset(pause)
 		select {
 		case <-ctx.Done():
 			return
-		case <-o.looks: // one more session
+		case <-o.looks: // a new session
 			h.until = time.Now().Add(huntIdle)
 		case <-timer.C:
 		}
@@ -111,13 +111,13 @@ func (h *hunter) isBusy() bool {
 	return err == nil && n > 2*runtime.NumCPU()
 }
 
-// starting reports whether a living session may start daemons, and somebody wants to hear.
+// starting reports whether a running session may start daemons, and the launcher wants reports.
 func (o *observer) starting() bool { return o.wantsReports() && o.livingLines() }
 
-// mostDeep bounds the shells and daemons above a rank.
+// mostDeep limits the number of shells and daemons above a rank.
 const mostDeep = 16
 
-// below finds daemons among the descendants of pid, a process of that name.
+// below looks for daemons among the descendants of pid, a process with the name comm.
 func (h *hunter) below(pid int, comm string, depth int) {
 	for _, child := range h.children(pid) {
 		p := h.stat(child)
@@ -167,7 +167,7 @@ func (h *hunter) childrenOf(thread string) (all []int) {
 	return all
 }
 
-// foundDaemon takes a daemon.
+// foundDaemon handles a daemon.
 func (h *hunter) foundDaemon(p reap.Proc) {
 	h.daemons[p.PID] = p.Comm
 	if h.grown[being{p.PID, p.Start}] {
@@ -175,7 +175,7 @@ func (h *hunter) foundDaemon(p reap.Proc) {
 	}
 	x := h.o.sessionOf(p.PID)
 	if x == nil || !p.Alive() {
-		return // not yet beyond execve
+		return // has not completed execve yet
 	}
 	h.o.looking.Lock()
 	defer h.o.looking.Unlock()
@@ -184,7 +184,7 @@ func (h *hunter) foundDaemon(p reap.Proc) {
 	h.until = time.Now().Add(huntFor)
 }
 
-// ranks looks at the children of the daemons, which their main threads start.
+// ranks checks the children of the daemons. A daemon's main thread starts them.
 func (h *hunter) ranks() {
 	for pid, comm := range h.daemons {
 		id := strconv.Itoa(pid)
@@ -196,8 +196,8 @@ func (h *hunter) ranks() {
 	}
 }
 
-// foundRank takes a child of a daemon of that name: a rank, or what becomes one at its
-// execve.
+// foundRank handles a child of a daemon with the name daemon: a rank, or a process that becomes one
+// at its execve.
 func (h *hunter) foundRank(p reap.Proc, daemon string) {
 	key := being{p.PID, p.Start}
 	kind := ofRank

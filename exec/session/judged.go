@@ -12,13 +12,13 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A launcher that starts the ranks of its own worker, as torchrun does, may say 0 although one
-// of them failed. What became of them is told in the session's own end.
+// A launcher that starts the ranks of its own worker, such as torchrun, may exit 0 although a rank
+// failed. The session's own exit record reports that rank.
 
 const (
-	// judgePause is how often new ranks are looked for.
+	// judgePause is how often to look for new ranks.
 	judgePause = 250 * time.Millisecond
-	// mostBelow bounds the shells and launchers between a session's first process and its ranks.
+	// mostBelow limits the shells and launchers between a session's first process and its ranks.
 	mostBelow = 4
 )
 
@@ -30,9 +30,9 @@ type judgedRank struct {
 	pidfd  *reap.Pidfd
 }
 
-// judge follows the ranks that launchers start from p down until p ends, and returns a channel with
-// the one that failed, nil for none. A rank counts if no other has started since it ended: a launcher that restarts
-// ranks has noticed the failure. The kernel tells how ranks ended from Linux 6.15 on.
+// judge follows the ranks that launchers start below p until p ends. The returned channel gets the
+// rank that failed, or nil. A failure counts only if no other rank has started since: a launcher
+// that restarts ranks has noticed it. The kernel reports how ranks ended since Linux 6.15.
 func (x *session) judge(p *reap.Process, wanted bool) <-chan *wire.RankRecord {
 	result := make(chan *wire.RankRecord, 1)
 	if !wanted {
@@ -57,14 +57,14 @@ func (x *session) judge(p *reap.Process, wanted bool) <-chan *wire.RankRecord {
 	return result
 }
 
-// judged are the ranks of one session.
+// judged holds the ranks of one session.
 type judged struct {
 	h     *hunter
 	known map[being]bool
 	ranks []judgedRank
 }
 
-// look takes new ranks from p down: the children of launchers that have a rank's number.
+// look adds new ranks below p: children of launchers with a rank number.
 func (j *judged) look(p reap.Proc, depth int) {
 	if p.PID == 0 || !p.Alive() || depth > mostBelow {
 		return
@@ -76,7 +76,7 @@ func (j *judged) look(p reap.Proc, depth int) {
 		if j.known[key] {
 			continue
 		}
-		if launcher && child.Alive() && !reap.IsLauncher(child) { // one before its execve looks like its parent
+		if launcher && child.Alive() && !reap.IsLauncher(child) { // before its execve, a child looks like its parent
 			if number := textIn(pid, "RANK"); number != "" {
 				j.take(key, number, child.Comm)
 				continue
@@ -86,7 +86,7 @@ func (j *judged) look(p reap.Proc, depth int) {
 	}
 }
 
-// take holds on to a new rank, and lets go of ended ones.
+// take adds a new rank with its pidfd, and drops ranks that have ended.
 func (j *judged) take(key being, number, comm string) {
 	j.known[key] = true
 	j.ranks = slices.DeleteFunc(j.ranks, func(r judgedRank) bool {
@@ -99,7 +99,8 @@ func (j *judged) take(key being, number, comm string) {
 	j.ranks = append(j.ranks, judgedRank{key, number, comm, reap.OpenPidfd(key.pid)})
 }
 
-// failed is a rank that ended badly, one that no launcher ends ranks like before others.
+// failed returns a rank that ended badly. It prefers a rank that did not end by TERM or KILL, with
+// which launchers end ranks.
 func (j *judged) failed() *wire.RankRecord {
 	var found *wire.RankRecord
 	for _, r := range j.ranks {

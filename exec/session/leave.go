@@ -13,17 +13,18 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// leadTime is how long daemons are held for a launcher that has not said yet that it asks the
-// ranks of all workers. A parked link is dialled when the pod's status tells of the stop.
+// leadTime is how long daemons are held for a launcher that has not yet said that it asks the ranks
+// of all workers. The launcher redials a parked link when the pod's status shows the stop.
 const leadTime = 10 * time.Second
 
-// leaving is a stop from outside. If the worker has daemons of an mpirun, they are held until
-// the launcher has ended that mpirun: it ends the ranks of all workers when it loses a daemon.
-// The same holds for what horovodrun and others start over rsh, and for members of a group.
+// leaving is a stop from outside. If the worker has daemons of an mpirun, it holds them until the
+// launcher has ended that mpirun, because mpirun ends the ranks of all workers when it loses a
+// daemon. The same applies to processes that horovodrun and others start over rsh, and to processes
+// of a group.
 type leaving struct {
 	saving  *saving       // its first part, in which the ranks are asked
 	lead    chan struct{} // closed when the launcher asks the ranks of all workers
-	release chan struct{} // closed when nothing is held any more
+	release chan struct{} // closed when nothing is held any longer
 	led     func()        // closes lead
 	free    func()        // closes release
 	asked   func()        // closes saving.asked
@@ -40,14 +41,14 @@ func newLeaving() *leaving {
 	return l
 }
 
-// end ends what the stop has held and whoever waits for its ranks.
+// end releases what the stop holds, and everything that waits for its ranks.
 func (l *leaving) end() {
 	l.free()
 	l.asked()
 	l.saved()
 }
 
-// await closes release when no launcher has come to lead for leadTime.
+// await closes release if no launcher has taken the lead for leadTime.
 func (l *leaving) await(ctx context.Context) {
 	timer := time.NewTimer(leadTime)
 	defer timer.Stop()
@@ -60,16 +61,16 @@ func (l *leaving) await(ctx context.Context) {
 	}
 }
 
-// freeLocked lets daemons end that a stop from outside holds: their mpirun has ended, or has
-// lost its launcher. Called with srv.mu held.
+// freeLocked releases the daemons that a stop from outside holds: their mpirun has ended, or has
+// lost its launcher. The caller holds srv.mu.
 func (st *stopper) freeLocked() {
 	if st.leaving != nil {
 		st.leaving.free()
 	}
 }
 
-// ledElsewhere reports whether one of the sessions has daemons of an mpirun that runs elsewhere,
-// or ranks that a launcher there has started, as horovodrun and agent run do: it ends all ranks
+// ledElsewhere reports whether one of the sessions has daemons of an mpirun that runs elsewhere, or
+// ranks of a launcher elsewhere, such as horovodrun or agent run. Such a launcher ends all ranks
 // when it loses one.
 func ledElsewhere(all []*session) bool {
 	for _, x := range all {
@@ -78,7 +79,7 @@ func ledElsewhere(all []*session) bool {
 		}
 		members, err := x.tree.Find()
 		if err != nil {
-			continue // the stop itself says it
+			continue // the stop itself reports this error
 		}
 		for _, p := range members {
 			if p.Alive() && (x.inGroup || names.IsMPIDaemon(p.Comm) || p.Numbers != (reap.Numbers{})) {
@@ -89,13 +90,13 @@ func ledElsewhere(all []*session) bool {
 	return false
 }
 
-// drain ends the processes that find returns, for a stop from outside: ranks first, and daemons
-// of an mpirun when the launcher has ended that. The launcher is told that it is to do so.
+// drain ends the processes that find returns, for a stop from outside: the ranks first, and daemons
+// of an mpirun once the launcher has ended that mpirun. drain tells the launcher to do so.
 func (st *stopper) drain(ctx context.Context, l *leaving, find func() ([]reap.Proc, error), sig syscall.Signal, grace time.Duration, tell func([]reap.Outcome)) (reap.Report, error) {
 	st.srv.mu.Lock()
 	st.srv.observer.tell(wire.ReportRecord{Kind: wire.ReportLeaving, Signal: int(sig), GraceMillis: grace.Milliseconds()})
 	if st.saving != nil && time.Now().Before(st.saving.until) {
-		l.led() // it has asked before
+		l.led() // it has asked already
 	}
 	before := st.askedLocked()
 	st.srv.mu.Unlock()

@@ -17,13 +17,12 @@ import (
 	"github.com/musterhq/muster/exec/shell"
 )
 
-// posixShell runs the lines of sessions where it is there.
+// posixShell runs the lines of sessions if it exists.
 const posixShell = "/bin/sh"
 
-// commandOf says what runs a line: the shell, but nothing stands between us and an MPI
-// daemon whose line we understand ourselves: each launch starts one on every worker, and a
-// shell is a program more to start there. Without a shell here every line must be one that
-// we understand.
+// commandOf chooses how to run a line: /bin/sh -c, except that a plain MPI daemon start is parsed
+// and exec'd directly. Each launch starts a daemon on every worker, so this saves a shell per
+// worker. Without /bin/sh, every line must be one that exec/shell understands.
 func commandOf(line string, env []string, dir string) (shell.Command, error) {
 	c, err := understood(line, env, dir)
 	if _, serr := os.Stat(posixShell); serr == nil {
@@ -33,13 +32,13 @@ func commandOf(line string, env []string, dir string) (shell.Command, error) {
 		return c, nil
 	}
 	var refused *shell.Refusal
-	if err != nil && !errors.As(err, &refused) { // a refusal says itself that there is no shell
+	if err != nil && !errors.As(err, &refused) { // a Refusal already says that there is no shell
 		err = fmt.Errorf("there is no %s here, and %w", posixShell, err)
 	}
 	return c, err
 }
 
-// understood takes a line apart without a shell; errors are those of the package shell.
+// understood parses a line without a shell. Errors are those of package shell.
 func understood(line string, env []string, dir string) (shell.Command, error) {
 	prog, err := shell.Parse(line)
 	if err != nil {
@@ -48,8 +47,8 @@ func understood(line string, env []string, dir string) (shell.Command, error) {
 	return prog.Command(env, dir)
 }
 
-// startsDaemon is false where the shell has something to say, that there is no such
-// program for one.
+// startsDaemon reports whether a command starts an MPI daemon. It returns false if the shell would
+// print an error, for example because the program does not exist.
 func startsDaemon(c shell.Command, env []string, dir string) bool {
 	if len(c.Argv) == 0 || c.Dir != "" || !names.IsMPIDaemon(names.Comm(filepath.Base(c.Argv[0]))) {
 		return false
@@ -58,14 +57,14 @@ func startsDaemon(c shell.Command, env []string, dir string) bool {
 	return err == nil && filepath.IsAbs(path) && unix.Access(path, unix.X_OK) == nil
 }
 
-// maxWord is less than what execve(2) takes in one string (MAX_ARG_STRLEN, 32
-// pages, its NUL counted), and is room for the script around the pieces.
+// maxWord is less than the limit of execve(2) for one string (MAX_ARG_STRLEN, 32 pages including
+// the NUL). The rest is room for the script around the pieces.
 const maxWord = 128<<10 - 4<<10
 
-// shellArgv gives the shell a line of any length up to ARG_MAX. One that is
-// longer than a word may be, as Horovod's and DeepSpeed's with a whole environment
-// can be, goes in pieces and is put together by the shell, which has no such limit;
-// it finds no positional parameters, as any line.
+// shellArgv passes the shell a line of any length up to ARG_MAX. Lines of Horovod and DeepSpeed
+// with a whole environment can be longer than one word may be. Such a line is passed in pieces that
+// the shell joins, because the shell has no such limit. Like any line, it sees no positional
+// parameters.
 func shellArgv(line string) []string {
 	if len(line) <= maxWord {
 		return []string{posixShell, "-c", line}

@@ -11,12 +11,12 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// mostInterfaces keeps WELCOME within a record, on nodes whose pods' ends are
-// all seen.
+// mostInterfaces keeps WELCOME within a record, on nodes where the interfaces of all pods are
+// visible.
 const mostInterfaces = 64
 
-// interfaces lists those that are up and have an address. Link-local addresses
-// lead nowhere without a zone.
+// interfaces lists the interfaces that are up and have an address. It omits link-local addresses,
+// which are useless without a zone.
 func interfaces() []wire.Interface {
 	list, err := net.Interfaces()
 	if err != nil {
@@ -41,7 +41,7 @@ func interfaces() []wire.Interface {
 	return out
 }
 
-// listCPUs gives a set in Linux's list form.
+// listCPUs formats a set in Linux's list form.
 func listCPUs(set *unix.CPUSet) string {
 	out := ""
 	for i, seen, n := 0, 0, set.Count(); seen < n; i++ {

@@ -11,65 +11,64 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// observer watches the processes of a server's sessions. It reports what happens to daemons
-// and ranks, and answers the launcher's questions about them. It decides nothing, except that
-// a frozen daemon ends its session while no launcher is connected.
+// observer watches the processes of a server's sessions. It reports what happens to daemons and
+// ranks, and answers the launcher's questions about them. It makes no decisions, except that a
+// frozen daemon ends its session while no launcher is connected.
 //
-// It has a lock of its own, so that a look at many processes holds up no output and no
+// The observer has its own lock, so that a look at many processes does not delay output or a
 // handshake. Locks are taken in this order:
 //
 //	observer.looking -> Server.mu -> observer.mu -> conn.mu
 //
-// The server calls the observer with Server.mu held when a session comes or goes, and when a
-// launcher does. So the observer never takes Server.mu while it holds its own: it asks the
-// server for sessions first. A session that has gone meanwhile does no harm: the observer
-// reports of it to the connection of its epoch or to nobody, because reset clears reports and
-// connection in one step.
+// The server calls the observer with Server.mu held when a session or a launcher comes or goes. So
+// the observer never takes Server.mu while it holds observer.mu: it asks the server for sessions
+// first. A session that has gone meanwhile does no harm. The observer reports it to the connection
+// of its epoch or not at all, because reset clears reports and connection in one step.
 type observer struct {
 	srv   *Server
-	looks chan struct{} // there is something to watch over
-	ends  *reap.Ends    // of watched processes; nil: the kernel does not tell
-	turn  int64         // of the last one that ends has told of; its goroutine alone uses it
+	looks chan struct{} // wakes the look loop
+	ends  *reap.Ends    // ends of watched processes; nil: the kernel does not report them
+	turn  int64         // turn of the last end that ends reported; only used by the goroutine of ends
 
 	looking sync.Mutex // one look at a time
 
 	mu        sync.Mutex
 	wants     wants
-	connected bool               // a launcher is there
+	connected bool               // a launcher is connected
 	to        *conn              // gets the reports; nil: nobody
-	sessions  map[*session]bool  // those that are observed
-	watched   map[being]*watched // nil: the server ends
+	sessions  map[*session]bool  // observed sessions
+	watched   map[being]*watched // nil: the server is closing
 	reports   []report           // for launchers that redial
 	reported  uint64             // Seq of the last one
 	answering bool               // a question is being answered
-	stacking  bool               // one about stacks is
+	stacking  bool               // a question about stacks is being answered
 }
 
-// wants is what the launcher wants to hear.
+// wants is what the launcher wants to be told.
 type wants struct {
 	reports     bool
-	frozenAfter time.Duration // 0: daemons may be stopped for ever
-	noStacks    bool          // it asks for none
+	frozenAfter time.Duration // 0: daemons may be stopped forever
+	noStacks    bool          // it does not ask for stacks
 }
 
 // sight is what has been seen of a session. It is guarded by the observer's mu.
 type sight struct {
-	memory       int                  // processes of it that the kernel killed for its memory, as reported
-	hasRanks     bool                 // a look has found one
-	hasMPI       bool                 // with an MPI library
-	hasDone      bool                 // and that one ended with 0 has been told
-	unfinished   bool                 // a rank did not end with 0, or nobody knows how
-	ranks        ranksSeen            // how many
-	rankEnds     map[string]time.Time // when ranks were found to have ended, by their numbers
-	holders      []being              // processes of which a report has said that they hold a rank's output
-	awaitsOutput bool                 // a look comes heldTold after a rank's end
+	memory       int                  // reported number of its processes that the kernel killed for lack of memory
+	hasRanks     bool                 // a look has found a rank
+	hasMPI       bool                 // a look has found a rank with an MPI library
+	hasDone      bool                 // a rank that ended with 0 has been reported
+	unfinished   bool                 // a rank did not end with 0, or its end is unknown
+	ranks        ranksSeen            // counts of ranks
+	rankEnds     map[string]time.Time // when ranks were found to have ended, by rank number
+	holders      []being              // processes that were reported for holding a rank's output
+	awaitsOutput bool                 // a look is due heldTold after a rank's end
 }
 
 func newObserver(s *Server) *observer {
 	return &observer{srv: s, looks: make(chan struct{}, 1), sessions: map[*session]bool{}, watched: map[being]*watched{}}
 }
 
-// add begins to observe a session.
+// add starts to observe a session.
 func (o *observer) add(x *session) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -103,7 +102,7 @@ func (o *observer) resetLocked() {
 	o.reports, o.to = nil, nil
 }
 
-// close is reset for good: nobody waits for an end any more.
+// close is reset for good: nobody waits for an end any longer.
 func (o *observer) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,7 +110,7 @@ func (o *observer) close() {
 	o.watched = nil
 }
 
-// claimed notes that a launcher has come, which gets no report before its WELCOME.
+// claimed records that a launcher has connected. It gets no report before its WELCOME.
 func (o *observer) claimed(h wire.HelloRecord) {
 	o.mu.Lock()
 	o.wants = wants{h.Reports, graceOf(h.FrozenMillis), h.NoStacks}
@@ -120,28 +119,28 @@ func (o *observer) claimed(h wire.HelloRecord) {
 	o.watchNow()
 }
 
-// left notes that the launcher's connection has ended.
+// left records that the launcher's connection has ended.
 func (o *observer) left() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.connected, o.to = false, nil
 }
 
-// wantsReports reports whether the launcher wants to hear of daemons and ranks.
+// wantsReports reports whether the launcher wants reports of daemons and ranks.
 func (o *observer) wantsReports() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.wants.reports
 }
 
-// unseen is how many ranks of a session have not been seen.
+// unseen returns how many ranks of a session have not been seen.
 func (o *observer) unseen(x *session) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return x.sight.unseen()
 }
 
-// livingLines reports whether a living session runs a line, which may start daemons.
+// livingLines reports whether a running session runs a line, which may start daemons.
 func (o *observer) livingLines() bool {
 	for _, x := range o.srv.living() {
 		if x.line {
@@ -151,5 +150,5 @@ func (o *observer) livingLines() bool {
 	return false
 }
 
-// sessionOf returns the session that a process belongs to by its environment, nil for none.
+// sessionOf returns the session that a process belongs to by its environment, or nil.
 func (o *observer) sessionOf(pid int) *session { return o.srv.named(textIn(pid, names.EnvSession)) }

@@ -13,10 +13,10 @@ import (
 )
 
 // mpirun ends when the outputs of its ranks have ended. A process that a rank leaves in the
-// background holds them, and no MPI says so.
+// background holds these outputs open, and no MPI implementation reports it.
 
-// rankEndedLocked notes when a rank was found to have ended, and has its session looked at
-// once more when its output should have ended, too. Called with o.mu held.
+// rankEndedLocked records when a rank was found to have ended. It schedules another look at the
+// session for the time when the rank's output should have ended, too. The caller holds o.mu.
 func (o *observer) rankEndedLocked(x *session, rank string) {
 	if rank == "" || x.ours.Load() {
 		return
@@ -44,8 +44,8 @@ func (o *observer) rankEndedLocked(x *session, rank string) {
 	})
 }
 
-// tellOrphans tells of processes in the background that hold the output of a rank which
-// has ended heldTold ago: daemons are the session's MPI daemons by pid, members all of its processes.
+// tellOrphans reports background processes that hold the output of a rank which ended heldTold ago.
+// members are all processes of the session. daemons tells which of them, by pid, are MPI daemons.
 func (o *observer) tellOrphans(x *session, members []reap.Proc, daemons map[int]bool) {
 	if x.ours.Load() {
 		return
@@ -63,7 +63,7 @@ func (o *observer) tellOrphans(x *session, members []reap.Proc, daemons map[int]
 			orphans = append(orphans, p)
 		}
 	}
-	if len(outputs) == 0 { // no daemon lives
+	if len(outputs) == 0 { // no daemon is alive
 		return
 	}
 	for _, p := range orphans {
@@ -73,7 +73,7 @@ func (o *observer) tellOrphans(x *session, members []reap.Proc, daemons map[int]
 	}
 }
 
-// tellOrphan tells once of a process that holds the output of a rank.
+// tellOrphan reports a process that holds the output of a rank, once.
 func (o *observer) tellOrphan(x *session, p reap.Proc, rank string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -91,8 +91,8 @@ func (o *observer) tellOrphan(x *session, p reap.Proc, rank string) {
 	}
 }
 
-// addPipes adds the pipes and terminals that a daemon has open to links, as /proc/PID/fd
-// shows them to those at their other ends.
+// addPipes adds the pipes and terminals that a daemon has open to links, in the form in which
+// /proc/PID/fd shows them to the processes at the other ends.
 func addPipes(links map[string]bool, pid int) {
 	for _, link := range openLinks(pid) {
 		if strings.HasPrefix(link, "pipe:") || strings.HasPrefix(link, "socket:") {

@@ -16,14 +16,14 @@ import (
 // sayStopping logs how many ranks a stop from outside asks to end.
 func (st *stopper) sayStopping(reason string, find func() ([]reap.Proc, error), sig syscall.Signal, grace time.Duration) {
 	if reason != wire.ReasonPreempted {
-		return // the launcher says it
+		return // the launcher logs it
 	}
 	if words := proc.Stopping(find, sig, grace); words != "" {
 		st.srv.cfg.Log.Info(words, "signal", sig.String())
 	}
 }
 
-// sayStopped logs how they have ended.
+// sayStopped logs how the ranks have ended.
 func (st *stopper) sayStopped(reason string, ranks []reap.Outcome) {
 	if reason != wire.ReasonPreempted || len(ranks) == 0 {
 		return

@@ -14,15 +14,15 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// feed writes stdin to the process. A process that does not read it is no
-// error; a write that blocks ends when the process does.
+// feed writes stdin to the process. It is not an error if the process does not read it. A blocked
+// write ends when the process does.
 func (x *session) feed(p *reap.Process, w *os.File) {
 	done := make(chan struct{})
 	x.srv.wg.Go(func() {
 		select {
 		case <-p.Done():
-			// Children may go on reading, but what they inherited is at its end
-			// with its owner, as under ssh. The deadline frees a blocked write.
+			// Children may continue to read, but the stdin that they inherited ends with the first
+			// process, as under ssh. The deadline unblocks a write.
 			_ = w.SetWriteDeadline(time.Now())
 		case <-done:
 		}
@@ -34,12 +34,12 @@ func (x *session) feed(p *reap.Process, w *os.File) {
 	w.Close()
 }
 
-// together is how long the end of an output waits for the exit record, so that both
-// go out in one write: they mostly come at once.
+// together is how long the end of an output waits for the exit record, so that both go out in one
+// write. They usually come at once.
 const together = 10 * time.Millisecond
 
-// endAt tells of the end of an output where the process or its other output lives on;
-// else the exit record has done so when told is closed.
+// endAt ends an output while the process or its other output lives on. Otherwise finish has already
+// ended it when told is closed.
 func endAt(told <-chan struct{}, out *flow.Out) {
 	timer := time.NewTimer(together)
 	defer timer.Stop()
@@ -50,26 +50,25 @@ func endAt(told <-chan struct{}, out *flow.Out) {
 	out.End()
 }
 
-// behind is how long an output waits when what the other one had held back has been sent, if
-// the launcher does not write them in order: releases before Spec.InOrder use two goroutines
-// that know nothing of each other.
+// behind is how long an output waits after the other one's held-back output has been sent, if the
+// launcher does not write them in order: older releases without Spec.InOrder use two independent
+// goroutines.
 const behind = 10 * time.Millisecond
 
-// heldTime is how long a session outlasts its first process while others hold its
-// output and write nothing.
+// heldTime is how long a session outlasts its first process while other processes hold its output
+// and write nothing.
 const heldTime = 10 * time.Second
 
-// heldTold is how long after the first process's end others hold its output before the
-// launcher is told which process does. Another holder is looked for less and less often,
-// every longestTold in the end.
+// heldTold is how long after the first process's end the launcher is told which process holds the
+// output. Later looks for another holder become less frequent, up to longestTold apart.
 const (
 	heldTold    = 3 * time.Second
 	longestTold = 10 * time.Second
 )
 
-// awaitOutput waits for the ends of both outputs after the first process's end. A
-// process in the background may hold them for ever: once it has written nothing for
-// heldTime it is left to itself.
+// awaitOutput waits for the ends of both outputs after the first process's end. A background
+// process may hold them forever. Once nothing has been written for heldTime, awaitOutput stops
+// waiting.
 func (x *session) awaitOutput(ends <-chan struct{}) {
 	x.wrote.Store(int64(time.Since(x.born)))
 	timer := time.NewTimer(heldTime)
@@ -100,29 +99,29 @@ func (x *session) awaitOutput(ends <-chan struct{}) {
 	}
 }
 
-// leave ends the outputs after what is in their pipes now; what is written later is
-// read and dropped, as its writer would die of SIGPIPE else.
+// leave ends the outputs after what is in their pipes now. Later output is read and dropped,
+// because its writer would otherwise die of SIGPIPE.
 func (x *session) leave() {
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()
 	x.left = true
 	for _, f := range []*os.File{x.pipes.stdout, x.pipes.stderr} {
-		_ = f.SetReadDeadline(time.Now()) // it fails only when the stream has ended
+		_ = f.SetReadDeadline(time.Now()) // it fails only if the stream has ended
 	}
 }
 
-// drop reads what comes after leave, until the last writer or the session has gone.
+// drop reads and discards output after leave, until the last writer or the session has ended.
 func (x *session) drop(r *os.File) {
 	x.srv.mu.Lock()
 	goes := x.left && !x.silenced && r.SetReadDeadline(time.Time{}) == nil
 	x.srv.mu.Unlock()
 	if goes {
-		_, _ = io.Copy(io.Discard, r) // an end of any kind is one
+		_, _ = io.Copy(io.Discard, r) // any error also ends the output
 	}
 }
 
-// pump moves one output stream from its pipe into its spool until its end. What the other
-// one has held back goes before what is read.
+// pump moves one output stream from its pipe into its spool until its end. Held-back output of the
+// other stream is sent first.
 func (x *session) pump(r *os.File, out, other *flow.Out, inOrder bool) {
 	buf := make([]byte, 16<<10)
 	read := r.Read
@@ -143,14 +142,14 @@ func (x *session) pump(r *os.File, out, other *flow.Out, inOrder bool) {
 				return
 			}
 			if n == len(buf) && len(buf) < wire.MaxData {
-				buf = make([]byte, 4*len(buf)) // a stream in full flow wants few system calls
+				buf = make([]byte, 4*len(buf)) // a busy stream needs few system calls
 			}
 		}
 		switch {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			// Everybody of the session is gone, and somebody else still holds the
-			// pipe: what is in it is the end.
+			// All processes of the session have ended, and another process still holds the pipe.
+			// The output ends with what is in the pipe.
 			read = func(p []byte) (int, error) { return readNow(r, p) }
 		default:
 			if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.EAGAIN) {
@@ -161,7 +160,7 @@ func (x *session) pump(r *os.File, out, other *flow.Out, inOrder bool) {
 	}
 }
 
-// readNow reads what a pipe holds, without waiting: EAGAIN when it is empty.
+// readNow reads what a pipe holds without blocking. It returns EAGAIN if the pipe is empty.
 func readNow(r *os.File, p []byte) (n int, err error) {
 	raw, err := r.SyscallConn()
 	if err != nil {
@@ -183,8 +182,8 @@ func readNow(r *os.File, p []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// endOutput ends the output streams after what is in their pipes now, whoever
-// else may hold these. Called when no process of the session is left.
+// endOutput ends the output streams after what is in their pipes now, even if other processes hold
+// the pipes. It is called when no process of the session is left.
 func (x *session) endOutput() {
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()
@@ -192,7 +191,7 @@ func (x *session) endOutput() {
 	x.silenced = true
 	for _, f := range []*os.File{p.stdout, p.stderr} {
 		if f != nil {
-			_ = f.SetReadDeadline(time.Now()) // it fails only when the stream has ended
+			_ = f.SetReadDeadline(time.Now()) // it fails only if the stream has ended
 		}
 	}
 }

@@ -15,28 +15,28 @@ import (
 // rankVariables hold a rank's number: Open MPI, PMIx, MPICH and Intel MPI.
 var rankVariables = [...]string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}
 
-// rankOf reads the number that a rank's MPI gave it; "" when there is none.
+// rankOf returns the number that a rank's MPI assigned, or "" if there is none.
 func rankOf(pid int) string { return numberIn(pid, rankVariables[:]) }
 
-// localVariables hold how many ranks of the job are on a rank's host: Open MPI, and MPICH and
-// Intel MPI.
+// localVariables hold the number of local ranks on a rank's host: Open MPI, then MPICH and Intel
+// MPI.
 var localVariables = [...]string{"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}
 
-// localRanksOf reads how many ranks an MPI has started on this host; 0 when it does not tell.
+// localRanksOf returns how many ranks an MPI has started on this host, or 0 if it does not say.
 func localRanksOf(pid int) int {
 	n, _ := strconv.Atoi(numberIn(pid, localVariables[:]))
 	return n
 }
 
-// ranksSeen counts the ranks of a session that were seen.
+// ranksSeen counts the ranks of a session that have been seen.
 type ranksSeen struct {
 	numbers map[string]bool
-	local   int // that there are, as their MPI tells; 0: not known
-	missed  int // whose end nobody knows
-	unborn  int // children of a daemon of whose end and program nobody knows
+	local   int // number of local ranks, from their MPI; 0: unknown
+	missed  int // ranks whose end is unknown
+	unborn  int // children of a daemon whose end and program are unknown
 }
 
-// add notes a rank by its number, "" being none, and how many it says there are on this host.
+// add records a rank by its number, and how many local ranks it reports. "" means no number.
 func (r *ranksSeen) add(rank string, local int) {
 	if rank == "" {
 		return
@@ -47,7 +47,7 @@ func (r *ranksSeen) add(rank string, local int) {
 	r.numbers[rank], r.local = true, max(r.local, local)
 }
 
-// lose notes a process of whose end nothing is known.
+// lose records a process whose end is unknown.
 func (r *ranksSeen) lose(k kind) {
 	switch k {
 	case ofRank:
@@ -57,8 +57,8 @@ func (r *ranksSeen) lose(k kind) {
 	}
 }
 
-// unseen is how many there are beside those, and how many ended unseen. What was no rank yet
-// counts only where no rank has told how many there are: daemons have helpers, too.
+// unseen returns how many ranks were not seen, and how many ended unseen. Unborn processes count
+// only if no rank has reported the number of local ranks, because daemons also have helpers.
 func (r *ranksSeen) unseen() int {
 	if r.local == 0 {
 		return r.missed + r.unborn
@@ -66,9 +66,9 @@ func (r *ranksSeen) unseen() int {
 	return max(0, r.local-len(r.numbers)) + r.missed
 }
 
-// unseen is how many ranks of a session have not been seen. A session none of whose
-// ranks had a number has at least one such: those that were seen may have been helpers of its
-// daemon.
+// unseen returns how many ranks of a session have not been seen. A session with ranks but without
+// any rank number counts as at least one, because the ranks that were seen may have been helpers of
+// its daemon.
 func (s *sight) unseen() int {
 	n := s.ranks.unseen()
 	if n == 0 && s.hasRanks && len(s.ranks.numbers) == 0 {
@@ -77,12 +77,13 @@ func (s *sight) unseen() int {
 	return n
 }
 
-// stopping reports whether sig is one that ends a rank in a stop.
+// stopping reports whether sig is a signal that ends ranks in a stop.
 func stopping(sig syscall.Signal) bool {
 	return sig == syscall.SIGTERM || sig == syscall.SIGKILL
 }
 
-// numberIn reads the first of some variables that a process has.
+// numberIn returns the first of the variables that a process has, or "" if its value is too long
+// for a number.
 func numberIn(pid int, variables []string) string {
 	if value := textIn(pid, variables...); len(value) < 20 {
 		return value
@@ -90,8 +91,8 @@ func numberIn(pid int, variables []string) string {
 	return ""
 }
 
-// textIn reads the first of some variables that a process has; "" where it has none, or
-// cannot be asked.
+// textIn returns the first of the variables that a process has, or "" if it has none or its
+// environment cannot be read.
 func textIn(pid int, variables ...string) string {
 	var env bytes.Buffer
 	if reap.Environ(pid, &env) != nil {
@@ -107,24 +108,23 @@ func textIn(pid int, variables ...string) string {
 	return ""
 }
 
-// usesMPI says whether a process has an MPI library mapped: libmpi of Open MPI
-// and Intel MPI, libmpich of Debian's MPICH. One that is linked statically is
-// not recognised.
+// usesMPI reports whether a process has an MPI library mapped: libmpi of Open MPI and Intel MPI,
+// libmpich of Debian's MPICH. It does not recognize a statically linked one.
 func usesMPI(pid int) bool {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	return err == nil && bytes.Contains(maps, []byte("/libmpi"))
 }
 
-// Fields of /proc/PID/stat behind the command's name, from 0. In proc_pid_stat(5), which
-// counts from 1, they are the fields 3, 22 and 52.
+// Fields of /proc/PID/stat after the command name, from 0. In proc_pid_stat(5), which counts from
+// 1, they are the fields 3, 22 and 52.
 const (
 	statState = 0
 	statStart = 19
 	statExit  = 49
 )
 
-// zombieOf is the exit status of a process that has ended and that its parent
-// has not collected: a shell above a daemon may be slow to.
+// zombieOf returns the exit status of a process that has ended and that its parent has not
+// collected yet. A shell above a daemon may be slow to do so.
 func zombieOf(key being) (st reap.Status, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", key.pid))
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// saving is a stop of ranks alone: their launcher runs elsewhere, and ends last.
+// saving is a stop of ranks only: their launcher runs elsewhere, and ends last.
 type saving struct {
-	number uint64    // under the server's mu
+	number uint64    // guarded by the server's mu
 	until  time.Time // when its grace is over
 	cancel context.CancelFunc
 	asked  chan struct{}    // closed when the ranks have been asked
-	over   chan struct{}    // closed when they have ended, or the last part of the grace begins
-	signal syscall.Signal   // with which they are asked
-	savers []reap.Proc      // when asked is closed
-	answer wire.RanksRecord // when over is closed
+	over   chan struct{}    // closed when the ranks have ended, or the last part of the grace begins
+	signal syscall.Signal   // the signal for the ranks
+	savers []reap.Proc      // set when asked is closed
+	answer wire.RanksRecord // set when over is closed
 }
 
-// mostEnded bounds the ranks that an answer tells of, which is a record.
+// mostEnded limits the ranks in an answer, because the answer is a record.
 const mostEnded = 512
 
-// endRanks asks the ranks of all sessions to end, unless it has done so for this number,
-// and answers: at once, or when they have ended.
+// endRanks asks the ranks of all sessions to end, unless it has done so for this number. It answers
+// at once, or when the ranks have ended.
 func (st *stopper) endRanks(c *conn, seq uint64, rec wire.EndRanksRecord) {
 	st.srv.mu.Lock()
 	defer st.srv.mu.Unlock()
@@ -66,8 +66,9 @@ func (st *stopper) endRanks(c *conn, seq uint64, rec wire.EndRanksRecord) {
 	})
 }
 
-// askRanksLocked begins a stop of ranks. If the worker is being stopped already, its ranks
-// have been asked: the end of that is waited for, or of its first part. Called with srv.mu held.
+// askRanksLocked begins a stop of ranks. If the worker is already being stopped, its ranks have
+// been asked, and the result waits for the end of that stop or of its first part. The caller holds
+// srv.mu.
 func (st *stopper) askRanksLocked(rec wire.EndRanksRecord) *saving {
 	if st.leaving != nil {
 		one := st.leaving.saving
@@ -104,7 +105,8 @@ func (st *stopper) askRanksLocked(rec wire.EndRanksRecord) *saving {
 	return one
 }
 
-// askedLocked returns the processes that the launcher has had asked with SIGTERM. Called with srv.mu held.
+// askedLocked returns the processes that the launcher has already asked with SIGTERM. The caller
+// holds srv.mu.
 func (st *stopper) askedLocked() []reap.Proc {
 	if one := st.saving; one != nil && one.signal == syscall.SIGTERM {
 		select {
@@ -135,19 +137,19 @@ func awaitAll(ctx context.Context, all []<-chan struct{}) {
 func (st *stopper) askRanks(ctx context.Context, all []*session, rec wire.EndRanksRecord, grace time.Duration, asked func(savers []reap.Proc)) wire.RanksRecord {
 	for _, x := range all {
 		x.awaitStart(ctx)
-		st.srv.observer.lookAt(x) // what ended before was not our doing
+		st.srv.observer.lookAt(x) // earlier ends were not caused by us
 	}
 	report, err := st.srv.cfg.Reaper.Ask(ctx, membersOf(all), syscall.Signal(rec.Signal), grace, asked)
 	if err != nil && ctx.Err() == nil {
 		st.srv.cfg.Log.Warn("ask ranks to end", "err", err)
 	}
-	if len(all) == 1 { // else whose rank is which is not looked for
+	if len(all) == 1 { // with several sessions, ranks are not assigned to sessions
 		all[0].noteAsked(report.Ranks)
 	}
 	return wire.RanksRecord{Asked: len(report.Ranks), Living: report.Others, Ranks: endedRanks(report.Ranks)}
 }
 
-// livingRanks are ranks that have just been asked, as records have them.
+// livingRanks returns the record of ranks that have just been asked.
 func livingRanks(ranks []reap.Proc) wire.RanksRecord {
 	all := wire.RanksRecord{Asked: len(ranks)}
 	for _, p := range ranks[:min(len(ranks), mostEnded)] {
@@ -156,7 +158,7 @@ func livingRanks(ranks []reap.Proc) wire.RanksRecord {
 	return all
 }
 
-// endedRanks are outcomes as records have them.
+// endedRanks converts outcomes for a record.
 func endedRanks(outcomes []reap.Outcome) (all []wire.EndingRank) {
 	for _, o := range outcomes[:min(len(outcomes), mostEnded)] {
 		all = append(all, wire.EndingRank{Rank: o.Rank, AfterMillis: o.After.Milliseconds(), Lives: !o.Ended() && !o.Killed, Killed: o.Killed})
@@ -164,8 +166,8 @@ func endedRanks(outcomes []reap.Outcome) (all []wire.EndingRank) {
 	return all
 }
 
-// awaitSaving waits for ranks that have been asked to end, up to the last part of grace:
-// another signal would come in their way. It returns what is left of grace.
+// awaitSaving waits until ranks that were asked have ended, up to the last part of grace: another
+// signal would disturb them. It returns the rest of grace.
 func (st *stopper) awaitSaving(ctx context.Context, grace time.Duration) time.Duration {
 	st.srv.mu.Lock()
 	one := st.saving
@@ -179,8 +181,8 @@ func (st *stopper) awaitSaving(ctx context.Context, grace time.Duration) time.Du
 	return max(0, grace-time.Since(began))
 }
 
-// noteAsked puts on record what has become of the ranks that a stop of x has asked to end. Those
-// that another stop has asked before stay.
+// noteAsked records the outcomes of ranks that a stop of x has asked to end. It keeps ranks that
+// another stop asked earlier.
 func (x *session) noteAsked(outcomes []reap.Outcome) {
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()
@@ -200,7 +202,7 @@ func (x *session) noteAsked(outcomes []reap.Outcome) {
 	}
 }
 
-// noteKilled puts on record that the ranks which have been asked, and live still, are killed.
+// noteKilled records that asked ranks which are still alive are killed.
 func (x *session) noteKilled() {
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()

@@ -10,17 +10,17 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// maxReports are kept for launchers that redial: the first half, which has the causes,
-// and the last.
+// maxReports is how many reports are kept for launchers that redial: the first half, which has the
+// causes, and the latest ones.
 const maxReports = 64
 
-// report is a record and when what it tells of came to light.
+// report is a record with the time when the event was noticed.
 type report struct {
 	wire.ReportRecord
 	at time.Time
 }
 
-// record returns r as it is sent now.
+// record returns the record to send now.
 func (r report) record() wire.ReportRecord {
 	rec := r.ReportRecord
 	rec.AgoMillis = time.Since(r.at).Milliseconds()
@@ -34,8 +34,7 @@ func (o *observer) report(x *session, rec wire.ReportRecord) {
 	o.reportLocked(x, rec)
 }
 
-// reportLocked keeps a report and sends it when somebody is there. Called with
-// o.mu held.
+// reportLocked keeps a report, and sends it if a launcher is connected. The caller holds o.mu.
 func (o *observer) reportLocked(x *session, rec wire.ReportRecord) {
 	rec.Session = x.id
 	if rec.Kind != wire.ReportRanks {
@@ -44,15 +43,15 @@ func (o *observer) reportLocked(x *session, rec wire.ReportRecord) {
 	o.tellLocked(rec)
 }
 
-// tell is report for what is of no session.
+// tell is report for a record that belongs to no session.
 func (o *observer) tell(rec wire.ReportRecord) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.tellLocked(rec)
 }
 
-// tellLocked numbers a report, keeps it, and sends it when somebody is there. Called with
-// o.mu held.
+// tellLocked numbers a report, keeps it, and sends it if a launcher is connected. The caller holds
+// o.mu.
 func (o *observer) tellLocked(rec wire.ReportRecord) {
 	o.reported++
 	rec.Seq = o.reported
@@ -64,8 +63,7 @@ func (o *observer) tellLocked(rec wire.ReportRecord) {
 	}
 }
 
-// welcomed gives a connection everything that there is to tell; from now
-// on it gets what is new.
+// welcomed sends all kept reports to a connection. From now on it gets new ones.
 func (o *observer) welcomed(c *conn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -78,9 +76,9 @@ func (o *observer) welcomed(c *conn) {
 	}
 }
 
-// starvedLocked tells of what the kernel killed for its memory since a session
-// began. mpirun tells a signal at most, and a daemon that has left its session no
-// exit record. Called with o.mu held.
+// starvedLocked reports processes that the kernel killed for lack of memory since a session began.
+// mpirun reports at most a signal, and a daemon that has left its session has no exit record. The
+// caller holds o.mu.
 func (o *observer) starvedLocked() {
 	kills := proc.MemoryKills(o.srv.cfg.Cgroup)
 	for x := range o.sessions {

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// restTold is how long the end of a failed first process waits for the output of
-	// what it has left behind.
+	// restTold is how long the end of a failed first process waits for the output of the processes
+	// that it has left behind.
 	restTold = time.Second
-	// lastWork is how long before the end of a process that exits its last work began:
-	// what it has started since may be there to save something.
+	// lastWork is how long before its exit a process may have started its last work: processes
+	// started since then may be there to save something.
 	lastWork = 2 * time.Second
 )
 
-// stopRest stops what a first process, which failed with st at that time, has left
-// behind: TERM, and KILL after the grace. The end of the session is told before, if
-// that takes longer than restTold. It returns at once.
+// stopRest stops the processes that a first process has left behind, after it failed with st at the
+// time at: TERM, and KILL after the grace. If that takes longer than restTold, the end of the
+// session is reported before. stopRest returns at once.
 func (x *session) stopRest(st reap.Status, at time.Time) {
 	s := x.srv
 	done := make(chan struct{})
@@ -34,7 +34,7 @@ func (x *session) stopRest(st reap.Status, at time.Time) {
 		since = at.Add(-lastWork)
 	}
 	s.wg.Go(func() {
-		s.observer.lookAt(x) // what ended before was not our doing
+		s.observer.lookAt(x) // earlier ends were not caused by us
 		x.ours.Store(true)
 		ctx, cancel := s.stops.patience(grace + proc.KillMargin)
 		defer cancel()
@@ -49,8 +49,8 @@ func (x *session) stopRest(st reap.Status, at time.Time) {
 	})
 }
 
-// restStop is closed when what a failed first process left behind has been stopped;
-// nil: nothing was.
+// restStop returns a channel that is closed when the processes that a failed first process left
+// behind have been stopped. It returns nil if there is no such stop.
 func (x *session) restStop() <-chan struct{} {
 	x.srv.mu.Lock()
 	defer x.srv.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// smallWrites is what frames gather in that go out together: each write of a worker
-// wakes all who stand between it and its launcher.
+// smallWrites is the size of the buffer in which frames are gathered for one write. Each write of a
+// worker wakes every process between it and its launcher.
 const smallWrites = 4 << 10
 
-// send writes frames until the connection is closed: first what is queued,
-// then the sessions' output in turn.
+// send writes frames until the connection is closed: first the queue, then the sessions' output in
+// turn.
 func (c *conn) send() error {
 	var buf []byte
 	w := bufio.NewWriterSize(c.nc, smallWrites)
@@ -64,7 +64,7 @@ func (c *conn) take() (queue []wire.Frame, acks, closed bool) {
 	return queue, acks, c.closed
 }
 
-// written notes that all that was taken has been written.
+// written records that everything taken from the queue has been written.
 func (c *conn) written() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *conn) written() {
 	}
 }
 
-// tellFlushed lets those go on who wait in flush. Called with c.mu held.
+// tellFlushed wakes the waiters in flush. The caller holds c.mu.
 func (c *conn) tellFlushed() {
 	for _, done := range c.flushed {
 		close(done)
@@ -81,8 +81,8 @@ func (c *conn) tellFlushed() {
 	c.flushed = nil
 }
 
-// stdinAcks adds an acknowledgement for each session whose process has taken
-// more since the last one, if pace lets them go now.
+// stdinAcks adds an acknowledgement for each session whose process has taken more stdin, if pace
+// allows it now.
 func (c *conn) stdinAcks(queue []wire.Frame, pace *flow.Pace) []wire.Frame {
 	c.srv.mu.Lock()
 	defer c.srv.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *conn) stdinAcks(queue []wire.Frame, pace *flow.Pace) []wire.Frame {
 	return queue
 }
 
-// eachStdinAck calls do with each offset to acknowledge. Called with srv.mu held.
+// eachStdinAck calls do with each offset to acknowledge. The caller holds srv.mu.
 func (c *conn) eachStdinAck(do func(x *session, off uint64)) {
 	for _, x := range c.order {
 		if off, due := x.stdin.AckDue(x.stdinAcked); due && x.conn.Load() == c {
@@ -111,11 +111,10 @@ func (c *conn) eachStdinAck(do func(x *session, off uint64)) {
 	}
 }
 
-// sendRound gives every session of the connection one turn and reports whether
-// anything was sent.
+// sendRound gives every session of the connection one turn, and reports whether it sent anything.
 func (c *conn) sendRound(w io.Writer, buf *[]byte) (bool, error) {
 	c.srv.mu.Lock()
-	order := c.order // replaced as a whole, never changed
+	order := c.order // replaced as a whole, never modified
 	c.srv.mu.Unlock()
 	inFlight := 0
 	for _, x := range order {
@@ -138,8 +137,8 @@ func (c *conn) sendRound(w io.Writer, buf *[]byte) (bool, error) {
 	return sent, nil
 }
 
-// sendPiece sends at most one frame of a stream and returns its bytes; the end
-// of a stream counts as one.
+// sendPiece sends at most one frame of a stream, and returns the number of its bytes. The end of a
+// stream counts as one byte.
 func (c *conn) sendPiece(w io.Writer, x *session, stream uint8, out *flow.Out, inFlight int, buf *[]byte) (int, error) {
 	allowed := max(min(wire.MaxData, wire.LinkWindow-inFlight), wire.StreamReserve-out.InFlight())
 	if allowed <= 0 {
@@ -166,8 +165,8 @@ func (c *conn) sendPiece(w io.Writer, x *session, stream uint8, out *flow.Out, i
 	return max(1, piece.N), err
 }
 
-// next takes bytes only while the session is this connection's: another one
-// that attached meanwhile has set the offset from which it goes on.
+// next takes bytes only while the session belongs to this connection: another connection that has
+// attached meanwhile has set its own offset.
 func (c *conn) next(x *session, out *flow.Out, p []byte) (piece flow.Piece, channel uint32, ok bool, err error) {
 	c.srv.mu.Lock()
 	defer c.srv.mu.Unlock()

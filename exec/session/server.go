@@ -21,79 +21,79 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Config of a Server; zero durations take the defaults named.
+// Config configures a Server. A zero duration means the default in the field's comment.
 type Config struct {
-	Job     string // refuse launchers of another job; empty: take any
+	Job     string // launchers of other jobs are refused; empty: accept any
 	Version string
 	Slots   int
 	Env     []string // the sessions' environment, before their own additions
-	Dir     string   // their working directory unless they say otherwise
-	// SpoolDirs take spill files, the first that can; none: memory only.
+	Dir     string   // the sessions' default working directory
+	// SpoolDirs are the directories for spill files, tried in this order; none: memory only.
 	SpoolDirs []string
 	SpoolSize int64 // 256 MiB: most bytes of all spill files
-	// OOMScore is the sessions' oom_score_adj; 0 leaves it alone.
+	// OOMScore is the sessions' oom_score_adj; 0 leaves it unchanged.
 	OOMScore int
 	Reaper   *reap.Reaper
 	Log      *slog.Logger
 
-	// PythonDir, if set, has a module that lets Python processes tell their stacks; it
-	// comes first in the PYTHONPATH of sessions.
+	// PythonDir, if set, is the directory of a module that lets Python processes report their
+	// stacks. It comes first in the PYTHONPATH of sessions.
 	PythonDir string
 
-	Cgroup string // where the container sees its own cgroup: /sys/fs/cgroup
+	Cgroup string // path of the container's own cgroup: default /sys/fs/cgroup
 
-	HelloTimeout time.Duration // 10 s: a connection that says nothing
-	DeadAfter    time.Duration // 15 s: a connection without a byte
-	Grace        time.Duration // 5 s: between TERM and KILL where nobody says
-	// OnPodGrace gets the time that the kubelet gives our pod to end, when a launcher has
-	// told another one than before.
+	HelloTimeout time.Duration // 10 s: limit for a connection without HELLO
+	DeadAfter    time.Duration // 15 s: limit for a connection without a byte
+	Grace        time.Duration // 5 s: time between TERM and KILL if not specified otherwise
+	// OnPodGrace is called with the termination grace period of our pod when a launcher reports a
+	// value other than the previous one.
 	OnPodGrace func(time.Duration)
-	// Await is how long to wait for a launcher; 0: for ever. A worker that has a
-	// launcher waits for the lease of that launcher, if it is longer.
+	// Await is how long to wait for a launcher; 0: forever. If the lease of a launcher that has
+	// connected is longer, the lease applies.
 	Await time.Duration
 }
 
-// Outcome is why the Server's work is over.
+// Outcome says why the Server's work is over.
 type Outcome int
 
 // Outcomes.
 const (
 	JobOver  Outcome = iota // the launcher said so
 	NoLaunch                // no launcher for Config.Await
-	Deaf                    // no connection can be accepted any more
+	Deaf                    // no connection can be accepted any longer
 )
 
 // Server owns the sessions of one worker.
 type Server struct {
 	cfg      Config
-	begin    func(*session, wire.Spec) // starts a session: start
+	begin    func(*session, wire.Spec) // starts a session; it is the method start
 	instance string
 	limits   flow.Limits
-	noSpill  atomic.Bool // it has been said that no directory takes spill files
+	noSpill  atomic.Bool // spillFailed has logged that no directory takes spill files
 	outcome  chan Outcome
-	nudge    chan struct{} // the clock has something new to look at
+	nudge    chan struct{} // wakes the clock
 	orphans  chan struct{}
 	observer *observer
 	stops    *stopper
 	wg       sync.WaitGroup
 
-	// Locks: see observer.
+	// See observer for the lock order.
 	mu       sync.Mutex
 	epoch    wire.Epoch
 	claimed  bool
 	conn     *conn
 	sessions map[string]*session
-	ruined   map[string]string // ids of sessions whose output is lost, and why
+	ruined   map[string]string // ids of sessions whose output is lost, with the reason
 	ending   bool              // takes no new sessions
-	owed     int               // ENDs that are not answered yet
+	owed     int               // number of ENDs and rank questions without an answer
 	lease    time.Duration
-	grace    time.Duration // the launcher's; 0: it did not say
-	podGrace time.Duration // of our pod, by the launcher; 0: it did not say
-	heard    time.Time     // last byte of the launcher
-	swept    bool          // a lease has ended since the launcher came
+	grace    time.Duration // the launcher's grace; 0: not specified
+	podGrace time.Duration // the pod's grace period according to the launcher; 0: not specified
+	heard    time.Time     // time of the launcher's last byte
+	swept    bool          // a lease has expired since the launcher connected
 }
 
-// New returns a Server; Serve starts it.
+// New returns a Server. Serve starts it.
 func New(cfg Config) *Server {
 	set := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
@@ -127,23 +127,23 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// spillFailed says once what makes writers wait for their readers.
+// spillFailed logs, once, why writers wait for their readers.
 func (s *Server) spillFailed(err error) {
 	if s.noSpill.CompareAndSwap(false, true) {
 		s.cfg.Log.Warn("output that is not read stays in memory, and its writers wait", "err", err)
 	}
 }
 
-// Outcome delivers once why the Server's work is over; the caller then cancels
+// Outcome returns a channel that says, once, why the Server's work is over. The caller then cancels
 // Serve.
 func (s *Server) Outcome() <-chan Outcome { return s.outcome }
 
-// Sessions counts sessions with living processes.
+// Sessions returns the number of sessions that may have live processes.
 func (s *Server) Sessions() int {
 	return len(s.living())
 }
 
-// living lists the sessions that may have living processes.
+// living lists the sessions that may have live processes.
 func (s *Server) living() (all []*session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,22 +155,22 @@ func (s *Server) living() (all []*session) {
 	return all
 }
 
-// named returns the session with that id, nil for none.
+// named returns the session with that id, or nil.
 func (s *Server) named(id string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sessions[id]
 }
 
-// isCurrent reports whether c is the launcher's connection.
+// isCurrent reports whether c is the launcher's current connection.
 func (s *Server) isCurrent(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.conn == c
 }
 
-// Signal sends sig to the first process of every session and to its process
-// group; a session whose first process has ended gets none.
+// Signal sends sig to the first process of every session and to its process group. It skips a
+// session whose first process has ended.
 func (s *Server) Signal(sig syscall.Signal) {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.sessions))
@@ -180,10 +180,10 @@ func (s *Server) Signal(sig syscall.Signal) {
 	}
 }
 
-// Serve takes connections from ln until ctx ends, then closes ln and every
-// connection and waits for all of its goroutines. Sessions should have been
-// stopped before (Stop). If accepting fails for good, Outcome says Deaf, the
-// present connection goes on, and Serve returns the error when ctx ends.
+// Serve accepts connections from ln until ctx ends. It then closes ln and every connection, and
+// waits for all of its goroutines. The caller should have stopped the sessions before (Stop). If
+// accept fails for good, Outcome delivers Deaf, the current connection continues, and Serve returns
+// the error when ctx ends.
 func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 	if ends, err := reap.NewEnds(); err != nil {
 		s.cfg.Log.Warn("the ends of ranks will be told late", "err", err)
@@ -218,7 +218,7 @@ func (s *Server) Serve(ctx context.Context, ln *net.UnixListener) error {
 	return err
 }
 
-// acceptTrouble logs the begin and the end of a time without new connections.
+// acceptTrouble logs when new connections cannot be accepted, and when they can be again.
 func (s *Server) acceptTrouble(err error) {
 	if err != nil {
 		s.cfg.Log.Warn("cannot accept connections, trying again", "err", err, "hint", shortage.Hint(err))
@@ -227,7 +227,7 @@ func (s *Server) acceptTrouble(err error) {
 	s.cfg.Log.Info("accepting connections again")
 }
 
-// serveConn carries one connection from its HELLO to its end.
+// serveConn serves one connection from its HELLO to its end.
 func (s *Server) serveConn(ctx context.Context, nc *net.UnixConn) {
 	defer nc.Close()
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
@@ -265,7 +265,7 @@ func (s *Server) serveConn(ctx context.Context, nc *net.UnixConn) {
 	s.cfg.Log.Debug("link down", "err", err)
 }
 
-// abandon lets the goroutines of sessions end that could not be stopped.
+// abandon ends the goroutines of sessions that could not be stopped.
 func (s *Server) abandon() {
 	s.mu.Lock()
 	var all []*session
@@ -283,7 +283,7 @@ func (s *Server) abandon() {
 	}
 }
 
-// dropConn forgets c, if it is still the current one; its sessions live on.
+// dropConn drops c if it is still the current connection. Its sessions live on.
 func (s *Server) dropConn(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -294,7 +294,7 @@ func (s *Server) dropConn(c *conn) {
 	s.kick()
 }
 
-// kick lets the clock look again.
+// kick wakes the clock.
 func (s *Server) kick() {
 	select {
 	case s.nudge <- struct{}{}:
@@ -302,7 +302,7 @@ func (s *Server) kick() {
 	}
 }
 
-// hear notes that the launcher is there.
+// hear records a sign of life of the launcher.
 func (s *Server) hear() {
 	s.mu.Lock()
 	s.heard = time.Now()

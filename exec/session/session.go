@@ -25,43 +25,43 @@ type session struct {
 	stdout   *flow.Out
 	stderr   *flow.Out
 	tree     *reap.Tree
-	conn     atomic.Pointer[conn] // nil while no connection has it
-	started  chan struct{}        // closed when its process runs, or cannot
-	ordered  chan struct{}        // there are orders
-	dropped  chan struct{}        // closed when the server lets go of it
+	conn     atomic.Pointer[conn] // nil while no connection has the session
+	started  chan struct{}        // closed when its process runs, or could not be started
+	ordered  chan struct{}        // signaled when there are orders
+	dropped  chan struct{}        // closed when the server drops it
 
-	// Under srv.mu.
-	proc       *reap.Process // nil until it is started, and when it could not be
+	// The fields below are guarded by srv.mu.
+	proc       *reap.Process // nil until it is started, and if it could not be
 	pipes      pipes
 	channel    uint32 // its number on conn
 	stdinAcked uint64 // last acknowledgement sent on conn
-	control    uint64 // highest control taken
-	oom        int    // memoryKills before it began
+	control    uint64 // highest control number taken
+	oom        int    // the container's count of memory kills before it began
 	orders     []wire.ControlRecord
 	forgotten  bool   // the launcher has its end, or does not want it
 	reason     string // why we stopped it
 	exit       *wire.ExitRecord
-	detached   bool // the first process ended, members live on
-	line       bool // it runs a line, as ssh has it
-	inGroup    bool // its launcher ends the others when it fails
+	detached   bool // the first process ended, and others live on
+	line       bool // it runs a line, as for ssh
+	inGroup    bool // its launcher ends the others if it fails
 
-	sight sight // under the observer's mu
+	sight sight // guarded by the observer's mu
 
-	left     bool // its output is held by processes that it does not wait for
+	left     bool // other processes hold its output, and it does not wait for them
 	silenced bool // its output ends with what is in the pipes
 	born     time.Time
-	wrote    atomic.Int64      // when output came last, as a duration since born
-	full     atomic.Int32      // outputs that wait for room
-	ours     atomic.Bool       // we stop it: its processes' ends are our doing
-	rest     chan struct{}     // as restStop returns it; under srv.mu
-	asked    []wire.EndingRank // its ranks that a stop has asked to end; under srv.mu
-	askedAt  time.Time         // when it has
+	wrote    atomic.Int64      // time of the last output, as a duration since born
+	full     atomic.Int32      // number of outputs that wait for room
+	ours     atomic.Bool       // we are stopping it: the ends of its processes are caused by us
+	rest     chan struct{}     // the channel of restStop; guarded by srv.mu
+	asked    []wire.EndingRank // its ranks that a stop has asked to end; guarded by srv.mu
+	askedAt  time.Time         // when the stop asked them
 }
 
 // lives reports whether processes of the session may be alive.
 func (x *session) lives() bool { return x.exit == nil || x.detached }
 
-// over reports whether the first process has ended. Called with srv.mu held.
+// over reports whether the first process has ended. The caller holds srv.mu.
 func (x *session) over() bool {
 	if x.proc == nil {
 		return false
@@ -74,8 +74,8 @@ func (x *session) over() bool {
 	}
 }
 
-// awaitStart waits until the process is there, or could not be started, or ctx
-// ends: execve may hang with the file system that the program lies on.
+// awaitStart waits until the process runs, could not be started, or ctx ends: execve may hang with
+// the file system of the program.
 func (x *session) awaitStart(ctx context.Context) {
 	select {
 	case <-x.started:
@@ -89,22 +89,22 @@ func (x *session) process() *reap.Process {
 	return x.proc
 }
 
-// kick wakes the sender of whichever connection has the session. It is called
-// with locks of flow held and must not block.
+// kick wakes the sender of the session's connection. It is called with locks of flow held, and must
+// not block.
 func (x *session) kick() {
 	if c := x.conn.Load(); c != nil {
 		c.kick()
 	}
 }
 
-// ackStdin acknowledges what the process took.
+// ackStdin makes the sender acknowledge what the process took.
 func (x *session) ackStdin() {
 	if c := x.conn.Load(); c != nil {
 		c.lookForAcks()
 	}
 }
 
-// newSession prepares a session; nothing runs yet.
+// newSession prepares a session, and starts nothing.
 func (s *Server) newSession(rec wire.OpenRecord) *session {
 	x := &session{id: rec.ID, hash: rec.Hash, srv: s, born: time.Now(), tree: reap.NewTree(names.EnvSession, rec.ID),
 		oom:     proc.MemoryKills(s.cfg.Cgroup),
@@ -116,14 +116,14 @@ func (s *Server) newSession(rec wire.OpenRecord) *session {
 	return x
 }
 
-// run starts the session's goroutines around p. It is called once.
+// run starts the session's goroutines for p. It is called once.
 func (x *session) run(p *reap.Process, pipes pipes, spec wire.Spec) {
 	x.srv.mu.Lock()
 	x.proc, x.pipes = p, pipes
 	x.srv.mu.Unlock()
 	out, told := make(chan struct{}, 2), make(chan struct{})
 	carry := func(r *os.File, to, other *flow.Out) {
-		defer r.Close() // a writer with nobody to read gets SIGPIPE
+		defer r.Close() // a writer without a reader gets SIGPIPE
 		x.pump(r, to, other, spec.InOrder)
 		out <- struct{}{}
 		endAt(told, to)
@@ -144,18 +144,18 @@ func (x *session) run(p *reap.Process, pipes pipes, spec wire.Spec) {
 			x.stopRest(p.Status(), at)
 		}
 		x.stdin.Abort()
-		// A session lasts until its output has ended too: a child in the background
-		// may still be writing.
+		// A session lasts until its output has also ended: a child in the background may still be
+		// writing.
 		x.awaitOutput(out)
 		x.ended(p.Status(), at, <-judged)
 		close(told)
 	})
 }
 
-// ended makes the exit record and sends it to whoever has the session. at is when
-// the process ended: its output may have lasted longer. failed is a rank that failed, nil for none.
+// ended makes the exit record and sends it to the session's connection. at is when the process
+// ended, which its output may have outlasted. failed is a rank that failed, or nil.
 func (x *session) ended(st reap.Status, at time.Time, failed *wire.RankRecord) {
-	members := x.srv.observer.lookAt(x) // its ranks' ends, before its own
+	members := x.srv.observer.lookAt(x) // reports the ends of its ranks before its own
 	unseen := x.srv.observer.unseen(x)
 	if st.Code != 0 || x.ours.Load() {
 		failed = nil
@@ -166,10 +166,10 @@ func (x *session) ended(st reap.Status, at time.Time, failed *wire.RankRecord) {
 	x.finish(&rec)
 }
 
-// outlived reports whether members live on after the first process. One that
-// was forked a moment ago and is inside execve has no environment to be known
-// by, and an ended parent: while there is such a stranger, look again; and where
-// it is none any more, but one of ours: setsid and its like are inside two.
+// outlived reports whether other processes live on after the first one. A process that was forked a
+// moment ago and is in execve has no environment that identifies it, and its parent has ended.
+// While there is such a stranger, outlived looks again. It also looks again if the stranger has
+// turned out to belong to the session: a setsid command calls execve twice.
 func (x *session) outlived() bool {
 	for range 5 {
 		members, err := x.tree.Find()
@@ -187,14 +187,14 @@ func (x *session) outlived() bool {
 	return false
 }
 
-// anyLives reports whether one of them will be there a moment later: whoever has closed
-// the output just now may still be on the way out.
+// anyLives reports whether one of the processes will still be alive in a moment: a process that has
+// just closed the output may be exiting.
 func anyLives(members []reap.Proc) bool {
 	return slices.ContainsFunc(members, func(m reap.Proc) bool { return m.Alive() && !m.Exiting })
 }
 
-// strangers reports whether somebody below us belongs to no session, or to this one
-// after all.
+// strangers reports whether a process below us belongs to no session, or belongs to this one after
+// all.
 func (x *session) strangers() bool {
 	below, err := proc.Below()
 	if err != nil {
@@ -208,7 +208,7 @@ func (x *session) strangers() bool {
 	return false
 }
 
-// finish publishes rec as the end of the session, and its outputs' ends.
+// finish publishes rec as the end of the session, with the ends of its outputs.
 func (x *session) finish(rec *wire.ExitRecord) {
 	rec.Stdout, _ = x.stdout.Total()
 	rec.Stderr, _ = x.stderr.Total()
@@ -227,9 +227,9 @@ func (x *session) finish(rec *wire.ExitRecord) {
 	s.kick()
 }
 
-// longestSentence bounds what is said of a command that could not be started: it
-// may name a PATH of 100 KiB, and a record that fits no frame ends the connection,
-// again after each redial.
+// longestSentence limits the error of a command that could not be started, in bytes. The error may
+// name a PATH of 100 KiB, and a record too long for a frame would end the connection, again after
+// each redial.
 const longestSentence = 4 << 10
 
 // fail ends a session whose process never ran.

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// mostStacks bounds the texts of all answers to one question, in bytes.
+	// mostStacks limits the texts of all answers to one question, in bytes.
 	mostStacks = 1 << 20
-	// mostThreads bounds the threads that are told of one rank.
+	// mostThreads limits the threads that are reported for one rank.
 	mostThreads = 32
 	// longestStacks is how long a question about stacks may take.
 	longestStacks = 10 * time.Second
 )
 
-// pythonPath is where Python looks for modules first.
+// pythonPath is the variable with the directories in which Python looks for modules first.
 const pythonPath = "PYTHONPATH="
 
-// tellStacks lets Python processes that are started with env, which has each variable
-// once, tell their stacks.
+// tellStacks prepares env so that Python processes report their stacks. env must have each variable
+// only once.
 func (o *observer) tellStacks(env []string) []string {
 	o.mu.Lock()
 	off := o.wants.noStacks || o.srv.cfg.PythonDir == ""
@@ -53,8 +53,8 @@ func (o *observer) tellStacks(env []string) []string {
 	return append(env, pythonPath+o.srv.cfg.PythonDir)
 }
 
-// askStacks answers a question about stacks, aside. It does not wait for one that is
-// answered at the moment, and is then not answered itself.
+// askStacks answers a question about stacks in its own goroutine. While one such question is being
+// answered, another one is not.
 func (o *observer) askStacks(c *conn, rec wire.AskRecord) {
 	live := o.srv.living()
 	o.mu.Lock()
@@ -67,7 +67,7 @@ func (o *observer) askStacks(c *conn, rec wire.AskRecord) {
 	o.srv.wg.Go(func() {
 		ctx, stop := context.WithTimeout(context.Background(), limit)
 		defer stop()
-		o.srv.wg.Go(func() { // nobody waits for the answer when the connection has ended
+		o.srv.wg.Go(func() { // nobody waits for the answer once the connection has ended
 			select {
 			case <-c.gone:
 				stop()
@@ -88,8 +88,8 @@ func (o *observer) askStacks(c *conn, rec wire.AskRecord) {
 	})
 }
 
-// stacksOf tells where the ranks of sessions stand. Each record fits a frame, and their
-// texts have at most mostStacks bytes together. ras is what NCCL's RAS service says. A question
+// stacksOf returns the stacks of the ranks of sessions. Each record fits into a frame, and their
+// texts have at most mostStacks bytes together. ras is the report of NCCL's RAS service. A question
 // with Polls looks for ranks that wait in MPI, and takes no stack if a rank has no MPI library.
 func (o *observer) stacksOf(ctx context.Context, live []*session, asked wire.AskRecord) (list []wire.StackRecord, ras []byte) {
 	var procs []reap.Proc
@@ -140,7 +140,7 @@ func (o *observer) stacksOf(ctx context.Context, live []*session, asked wire.Ask
 		if asked.Polls {
 			one.Returned = taken.Returned
 			if one.MPICall = stacks.MPICall(ctx, one.Process.PID, one.Text); one.MPICall != "" && !stacks.Nudge(procs[i]) {
-				one.MPICall = "" // one call looks like many
+				one.MPICall = "" // without a nudge, many calls would look like one
 			}
 		}
 		bound(one)
@@ -148,13 +148,13 @@ func (o *observer) stacksOf(ctx context.Context, live []*session, asked wire.Ask
 	return list, ras
 }
 
-// mainTime is the processor time of a process's first thread in milliseconds; 0: not known.
+// mainTime returns the processor time of a process's first thread in milliseconds; 0: unknown.
 func mainTime(pid int) int64 {
 	var buf bytes.Buffer
 	return int64(reap.MainTicks(pid, &buf)) * reap.TickTime.Milliseconds()
 }
 
-// bound cuts a record to what a frame holds: a text always fits.
+// bound shortens a record so that it fits into a frame. A text always fits.
 func bound(one *wire.StackRecord) {
 	text, err := json.Marshal(one)
 	if err == nil && len(text) <= answerRoom {

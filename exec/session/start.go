@@ -17,11 +17,11 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// pipes are our ends; stdin is nil when the session reads none.
+// pipes are our ends of the streams. stdin is nil if the session reads no input.
 type pipes struct{ stdin, stdout, stderr *os.File }
 
-// start runs what rec asks for. The session exists afterwards in any case: one
-// that could not be started has an exit record that says so.
+// start starts what spec asks for. The session exists afterwards in any case. If it could not be
+// started, its exit record says so.
 func (s *Server) start(x *session, spec wire.Spec) {
 	defer close(x.started)
 	rs, err := s.resolve(x.id, spec)
@@ -84,8 +84,8 @@ func (s *Server) resolve(id string, spec wire.Spec) (reap.Spec, error) {
 	return rs, err
 }
 
-// openPipes makes the streams of a process: our ends for the poller, the
-// process's ends blocking, as programs expect them.
+// openPipes makes the streams of a process. Our ends are in the poller. The process's ends are
+// blocking, as programs expect.
 func openPipes(stdin bool) (ours pipes, theirs []*os.File, err error) {
 	theirs = make([]*os.File, 3)
 	defer func() {
@@ -109,7 +109,7 @@ func openPipes(stdin bool) (ours pipes, theirs []*os.File, err error) {
 	return ours, theirs, err
 }
 
-// pipe returns both ends; ours is the reading one if read.
+// pipe returns both ends of a pipe. Our end is the reading one if read is set.
 func pipe(read bool) (r, w *os.File, err error) {
 	var fd [2]int
 	if err := unix.Pipe2(fd[:], unix.O_CLOEXEC); err != nil {
@@ -118,8 +118,8 @@ func pipe(read bool) (r, w *os.File, err error) {
 	our := fd[1]
 	if read {
 		our = fd[0]
-		// A larger pipe saves the rank switches; EPERM is allowed (the user's
-		// total is bounded), the default size works too.
+		// A larger pipe saves the rank context switches. EPERM is fine, because the kernel limits
+		// the user's total: the default size works too.
 		_, _ = unix.FcntlInt(uintptr(our), unix.F_SETPIPE_SZ, 1<<20)
 	}
 	if err := unix.SetNonblock(our, true); err != nil {

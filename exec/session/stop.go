@@ -13,20 +13,20 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// stopper carries out the stops of a server: of one session, of all, and of ranks alone.
+// stopper carries out the stops of a server: of one session, of all sessions, and of ranks only.
 //
-// It has no lock of its own. A stop takes the sessions that there are, and one that is opened
-// meanwhile must either be among them or wait for the stop's end. So what is under way is
-// guarded by Server.mu, as the sessions are.
+// It has no lock of its own. A stop takes the existing sessions. A session that is opened meanwhile
+// must either be among them or wait for the end of the stop. So Server.mu guards the current stops,
+// as it guards the sessions.
 type stopper struct {
 	srv   *Server
-	hurry chan struct{} // closed when no stop may take any more time
-	rush  func()        // closes it
+	hurry chan struct{} // closed when no stop may take more time
+	rush  func()        // closes hurry
 
-	// Under srv.mu.
-	fences  map[string]chan struct{} // stops under way, by what they stop
-	saving  *saving                  // the last stop of ranks alone; nil: there was none
-	leaving *leaving                 // the stop from outside that is under way; nil: there is none
+	// The fields below are guarded by srv.mu.
+	fences  map[string]chan struct{} // current stops, by reason; closed at the end of the stop
+	saving  *saving                  // the last stop of ranks only; nil: none
+	leaving *leaving                 // the current stop from outside; nil: none
 }
 
 func newStopper(s *Server) *stopper {
@@ -34,8 +34,8 @@ func newStopper(s *Server) *stopper {
 	return &stopper{srv: s, hurry: hurry, rush: sync.OnceFunc(func() { close(hurry) }), fences: map[string]chan struct{}{}}
 }
 
-// patience is a context for a stop: it ends after d, or when Stop says that
-// there is no time left.
+// patience returns a context for a stop. It ends after d, or when there is no time left for any
+// stop.
 func (st *stopper) patience(d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	st.srv.wg.Go(func() {
@@ -57,11 +57,10 @@ func (st *stopper) hurried() bool {
 	}
 }
 
-// session ends every member of x: TERM, its ranks first, and after grace KILL. It
-// returns at once.
+// session ends every process of x: TERM, ranks first, and KILL after grace. It returns at once.
 func (st *stopper) session(x *session, grace time.Duration) {
 	st.srv.wg.Go(func() {
-		st.srv.observer.lookAt(x) // what ended before was not our doing
+		st.srv.observer.lookAt(x) // earlier ends were not caused by us
 		x.ours.Store(true)
 		st.srv.mu.Lock()
 		st.freeLocked()
@@ -83,17 +82,17 @@ func (st *stopper) session(x *session, grace time.Duration) {
 	})
 }
 
-// preempting returns a channel that is closed at the end of a stop that has come from
-// outside; nil: there is none.
+// preempting returns a channel that is closed at the end of a stop from outside, or nil if there is
+// none.
 func (st *stopper) preempting() <-chan struct{} {
 	st.srv.mu.Lock()
 	defer st.srv.mu.Unlock()
 	return st.fences[wire.ReasonPreempted]
 }
 
-// awaitStop waits, for grace at most, for the end of a stop that is under way: its
-// processes have been asked to end, and may be saving their work. Another TERM would
-// come in their way. It returns false at once if stop is nil.
+// awaitStop waits, for at most grace, for the end of another stop. The processes of that stop have
+// been asked to end and may be saving their work, so another TERM would disturb them. awaitStop
+// returns false at once if stop is nil.
 func (st *stopper) awaitStop(ctx context.Context, stop <-chan struct{}, grace time.Duration) bool {
 	if stop == nil {
 		return false
@@ -108,10 +107,10 @@ func (st *stopper) awaitStop(ctx context.Context, stop <-chan struct{}, grace ti
 	return true
 }
 
-// allLocked ends every session for reason, and then everything that
-// descends from this process: what emptied its environment and left its parent
-// is found that way. People's own shells have another parent and are spared.
-// The stop is entered in fences until it is over. sig is what ranks are asked with. Called with srv.mu held.
+// allLocked ends every session for reason, and then everything that descends from this process.
+// That includes processes that emptied their environment and left their parent. It spares people's
+// own shells, which have another parent. fences has the stop until it is over. sig is the signal
+// for ranks. The caller holds srv.mu.
 func (st *stopper) allLocked(reason string, sig syscall.Signal, grace time.Duration) <-chan struct{} {
 	if done, ok := st.fences[reason]; ok {
 		return done
@@ -153,15 +152,15 @@ func (st *stopper) allLocked(reason string, sig syscall.Signal, grace time.Durat
 	return done
 }
 
-// trees stops the processes of all, ranks first, and then what else is below us.
-// What a failed process has left behind is not asked again: unless grace is 0, it has
-// what is left of its own. going is the stop if it has come from outside; else nil.
+// trees stops the processes of all, ranks first, and then everything else below us. It does not ask
+// the processes that a failed process left behind again: unless grace is 0, they have the rest of
+// their own grace. going is the stop if it came from outside, else nil.
 func (st *stopper) trees(all []*session, reason string, going *leaving, sig syscall.Signal, grace time.Duration) {
 	began := time.Now()
 	ctx, cancel := st.patience(grace + proc.KillMargin)
 	defer cancel()
 	for _, x := range all {
-		x.awaitStart(ctx) // what starts late must not be missed
+		x.awaitStart(ctx) // a late start must not be missed
 	}
 	var live []*session
 	var asked []<-chan struct{}
@@ -182,20 +181,20 @@ func (st *stopper) trees(all []*session, reason string, going *leaving, sig sysc
 	}
 	for _, rest := range asked {
 		select {
-		case <-rest: // it has a limit of its own
+		case <-rest: // it has its own limit
 		case <-st.hurry:
 		}
 	}
 	st.below(reason, proc.RestGrace(grace, began))
 }
 
-// live stops the processes of sessions whose ranks nobody has asked to end.
+// live stops the processes of sessions whose ranks have not been asked to end.
 func (st *stopper) live(ctx context.Context, live []*session, reason string, going *leaving, sig syscall.Signal, grace time.Duration) {
 	find := membersOf(live)
 	st.sayStopping(reason, find, sig, grace)
 	tell := live[0].noteAsked
 	if len(live) > 1 {
-		tell = func([]reap.Outcome) {} // whose rank is which is not looked for
+		tell = func([]reap.Outcome) {} // with several sessions, ranks are not assigned to sessions
 	}
 	var report reap.Report
 	var err error
@@ -203,7 +202,7 @@ func (st *stopper) live(ctx context.Context, live []*session, reason string, goi
 		report, err = st.drain(ctx, going, find, sig, grace, tell)
 	} else {
 		if going != nil {
-			going.asked() // nobody is told more of its ranks than when they have ended
+			going.asked() // the answer comes when the ranks have ended
 		}
 		report, err = st.srv.cfg.Reaper.DrainTelling(ctx, find, sig, grace, st.asked(), tell)
 	}
@@ -213,7 +212,7 @@ func (st *stopper) live(ctx context.Context, live []*session, reason string, goi
 	st.sayStopped(reason, report.Ranks)
 }
 
-// below stops what descends from us and belongs to no session any more.
+// below stops what descends from us and no longer belongs to a session.
 func (st *stopper) below(reason string, grace time.Duration) {
 	ctx, cancel := st.patience(grace + proc.KillMargin)
 	defer cancel()

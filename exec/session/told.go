@@ -9,12 +9,11 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// mostTold bounds what a WELCOME tells of the environment, in bytes of JSON.
+// mostTold limits the environment in a WELCOME, in bytes of JSON.
 const mostTold = wire.MaxRecord / 4
 
-// told gives the variables that a launcher asks for, as sessions start with
-// them. A value that is not UTF-8, which JSON would change, and what finds no
-// room is left out.
+// told returns the variables that a launcher asks for, as sessions start with them. It omits values
+// that are not UTF-8, which JSON would change, and values that do not fit.
 func told(env, ask []string) map[string]string {
 	value := make(map[string]string, len(env))
 	for _, kv := range env {
@@ -26,7 +25,7 @@ func told(env, ask []string) map[string]string {
 	room := mostTold
 	for _, name := range ask {
 		v, there := value[name]
-		cost := 6*(len(name)+len(v)) + len(`"":"",`) // JSON may escape a character by six
+		cost := 6*(len(name)+len(v)) + len(`"":"",`) // JSON may escape a byte as six
 		if !there || cost > room || !utf8.ValidString(name) || !utf8.ValidString(v) {
 			continue
 		}

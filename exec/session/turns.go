@@ -9,20 +9,18 @@ import (
 	"time"
 )
 
-// A launcher of ranks kills the others when one has died, and these ends are some
-// microseconds apart. They are told in the order in which the kernel tells of them, so that
-// the first one is the cause.
+// When a rank has died, its launcher kills the others some microseconds later. The observer reports
+// ends in the kernel's order, so that the first one is the cause.
 const (
 	// endPause is how long a parent has to collect a process before we look again.
 	endPause = 100 * time.Microsecond
-	// turnTime is how long an end waits for earlier ones that cannot be told yet.
+	// turnTime is how long an end waits for earlier ones that cannot be reported yet.
 	turnTime = 50 * time.Millisecond
-	// turnsTime is how long ended processes are waited for until the kernel has told of them.
+	// turnsTime is how long to wait until the kernel has reported the ends of processes.
 	turnsTime = 10 * time.Millisecond
 )
 
-// awaitEnd tells of the end of a process when it comes. Where the kernel cannot tell, a look
-// does.
+// awaitEnd reports the end of a process when it comes. If the kernel cannot report it, a look does.
 func (o *observer) awaitEnd(key being, w *watched) {
 	if w.pidfd == nil || o.ends == nil {
 		return
@@ -32,7 +30,7 @@ func (o *observer) awaitEnd(key being, w *watched) {
 		w.turn.Store(o.turn)
 		o.srv.wg.Go(func() {
 			for !o.endSeen(key, w) {
-				time.Sleep(endPause) // it ends, and its parent is about to collect it
+				time.Sleep(endPause) // it is ending, and its parent is about to collect it
 			}
 		})
 	})
@@ -41,7 +39,7 @@ func (o *observer) awaitEnd(key being, w *watched) {
 	}
 }
 
-// endSeen reports whether the end of a watched process has been told.
+// endSeen reports whether the end of a watched process has been reported.
 func (o *observer) endSeen(key being, w *watched) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,8 +65,8 @@ func (o *observer) endSeen(key being, w *watched) bool {
 	return true
 }
 
-// isLaterLocked reports whether another process of the session ended before, and has yet to
-// be told. Called with o.mu held.
+// isLaterLocked reports whether another process of the session ended before, and has not been
+// reported yet. The caller holds o.mu.
 func (o *observer) isLaterLocked(w *watched) bool {
 	for _, other := range o.watched {
 		if turn := other.turn.Load(); other.session == w.session && turn != 0 && turn < w.turn.Load() {
@@ -78,7 +76,7 @@ func (o *observer) isLaterLocked(w *watched) bool {
 	return false
 }
 
-// miss tells how those ended that are not alive any more, as far as it is known.
+// miss reports the ends of processes that are not alive any longer, as far as they are known.
 func (o *observer) miss(x *session, alive map[being]bool) {
 	o.awaitTurns(x, alive)
 	o.mu.Lock()
@@ -88,7 +86,7 @@ func (o *observer) miss(x *session, alive map[being]bool) {
 		w := o.watched[key]
 		st, known, wait := endOf(key, w)
 		if wait && !known {
-			continue // nobody has collected it yet
+			continue // not collected yet
 		}
 		if known {
 			o.endLocked(key, st)
@@ -98,8 +96,8 @@ func (o *observer) miss(x *session, alive map[being]bool) {
 	}
 }
 
-// missingLocked lists the watched processes of a session that are not alive, in the order of
-// their ends. Called with o.mu held.
+// missingLocked lists the watched processes of a session that are not alive, in the order of their
+// ends. The caller holds o.mu.
 func (o *observer) missingLocked(x *session, alive map[being]bool) (all []being) {
 	turns := map[being]int64{}
 	for key, w := range o.watched {
@@ -115,8 +113,8 @@ func (o *observer) missingLocked(x *session, alive map[being]bool) (all []being)
 	return all
 }
 
-// awaitTurns waits until the kernel has told of the ends of a session's processes that are
-// not alive.
+// awaitTurns waits until the kernel has reported the ends of a session's processes that are not
+// alive.
 func (o *observer) awaitTurns(x *session, alive map[being]bool) {
 	for until := time.Now().Add(turnsTime); o.anyWithoutTurn(x, alive) && time.Now().Before(until); {
 		time.Sleep(endPause)

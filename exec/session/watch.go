@@ -13,31 +13,31 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Looks at the members of living sessions come soon after the start of a line, to know
-// ranks that end early, and then seldom. Without sessions there are none.
+// The observer looks at the processes of running sessions soon after the start of a line, to find
+// short-lived ranks, and then less and less often. Without sessions it does not look.
 const (
 	firstLook = 500 * time.Millisecond
 	lastLook  = 10 * time.Second
-	// Ranks that a daemon has yet to start are looked for more often, for so long.
+	// While a daemon has yet to start its ranks, looks are more frequent, for at most rankTime.
 	rankLook = 500 * time.Millisecond
 	rankTime = time.Minute
-	// maxWatched bounds the pidfds of one worker.
+	// maxWatched limits the pidfds of one worker.
 	maxWatched = 1024
 )
 
-// being names a process for ever.
+// being identifies a process forever.
 type being struct {
 	pid   int
 	start uint64
 }
 
-// kind is what a watched process is.
+// kind says what a watched process is.
 type kind int
 
 const (
 	ofRank kind = iota
 	ofDaemon
-	ofUnborn // a child of a daemon before its execve: a rank, as a rule
+	ofUnborn // a child of a daemon before its execve; usually a rank
 )
 
 // watched is a daemon or a rank that a look has found.
@@ -45,21 +45,21 @@ type watched struct {
 	session *session
 	kind    kind
 	command string
-	rank    string      // its number as its MPI told it
+	rank    string      // rank number, from its MPI
 	mpi     bool        // it has an MPI library loaded
 	pidfd   *reap.Pidfd // nil: none
-	// stopped is since when looks have found it stopped; zero: it runs.
+	// stopped is since when looks have found it stopped; zero: it is not.
 	stopped time.Time
-	seen    time.Time // first
-	told    bool      // of its being frozen
-	// turn is its place among the ends of watched processes, in the order in which the kernel
-	// told of them; 0: it has not. ended is when it was first tried to tell of it.
+	seen    time.Time // time of the first look
+	told    bool      // it has been reported as frozen
+	// turn is its position among the ends of watched processes, in the kernel's order; 0: not
+	// reported by the kernel. ended is when the observer first tried to report the end.
 	turn  atomic.Int64
 	ended time.Time
 }
 
-// look watches over the sessions until ctx ends. It wakes up only while there
-// are some and the launcher wants to hear.
+// look watches the sessions until ctx ends. It wakes up only while there are sessions and the
+// launcher wants reports.
 func (o *observer) look(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -82,9 +82,9 @@ func (o *observer) look(ctx context.Context) {
 	}
 }
 
-// soonestLook is how long after a start looks begin. Where no session runs a line
-// nobody is about to start daemons: the first processes' own ends are told anyhow, and a
-// thousand workers that look around while they all start take that time from each other.
+// soonestLook returns how long after a start the looks begin. Without a session that runs a line no
+// daemon will be started, and the first processes' own ends are reported anyway. So looks begin
+// late: 1,000 workers scanning at start steal CPU time from each other.
 func (o *observer) soonestLook() time.Duration {
 	if o.livingLines() {
 		return firstLook
@@ -92,7 +92,8 @@ func (o *observer) soonestLook() time.Duration {
 	return o.longestLook()
 }
 
-// longestLook keeps looks well below the time that they measure.
+// longestLook returns the longest pause between looks. It is well below FrozenMillis, which looks
+// measure.
 func (o *observer) longestLook() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -108,7 +109,7 @@ func (o *observer) longestLook() time.Duration {
 	return longest
 }
 
-// watchNow lets the looks begin anew. It does not block.
+// watchNow restarts the looks. It does not block.
 func (o *observer) watchNow() {
 	select {
 	case o.looks <- struct{}{}:
@@ -116,7 +117,8 @@ func (o *observer) watchNow() {
 	}
 }
 
-// lookOnce looks at every living session; false when there is none.
+// lookOnce looks at every running session. It returns false if there is none, or if the launcher
+// wants no reports.
 func (o *observer) lookOnce() bool {
 	if !o.wantsReports() {
 		return false
@@ -128,8 +130,8 @@ func (o *observer) lookOnce() bool {
 	return len(live) > 0
 }
 
-// lookAt looks at the members of one session; also at its end, when the ranks'
-// own ends are still to be told. It returns the members, none if it has not looked.
+// lookAt looks at the processes of one session. It is also called at the session's end, when the
+// ranks' ends must still be reported. It returns the processes, or nil if it has not looked.
 func (o *observer) lookAt(x *session) []reap.Proc {
 	if !o.wantsReports() {
 		return nil
@@ -138,7 +140,7 @@ func (o *observer) lookAt(x *session) []reap.Proc {
 	defer o.looking.Unlock()
 	members, err := x.tree.Find()
 	if err != nil {
-		return nil // the next look may have more luck, and a stop complains
+		return nil // the next look may succeed, and a stop logs the error
 	}
 	daemons := map[int]bool{}
 	for _, p := range members {
@@ -160,7 +162,7 @@ func (o *observer) lookAt(x *session) []reap.Proc {
 	return members
 }
 
-// see notes a living daemon or rank. It returns nil where there is no room.
+// see records a live daemon or rank. It returns nil if there is no room.
 func (o *observer) see(x *session, p reap.Proc, kind kind) *watched {
 	key := being{p.PID, p.Start}
 	o.mu.Lock()
@@ -178,7 +180,7 @@ func (o *observer) see(x *session, p reap.Proc, kind kind) *watched {
 	}
 	rank, mpi, local := w.rank, w.mpi, 0
 	if kind == ofRank && !mpi && time.Since(w.seen) < rankTime {
-		// A process that is about to be gone has no environment any more.
+		// An exiting process no longer has an environment.
 		rank, mpi = cmp.Or(rankOf(p.PID), rank), usesMPI(p.PID)
 		if w.rank == "" && rank != "" {
 			local = localRanksOf(p.PID)
@@ -186,11 +188,11 @@ func (o *observer) see(x *session, p reap.Proc, kind kind) *watched {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.watched == nil { // the server ends
+	if o.watched == nil { // the server is closing
 		w.pidfd.Close()
 		return nil
 	}
-	// A daemon's child bears its name until it becomes the rank.
+	// A daemon's child has the daemon's name until it becomes the rank.
 	w.kind, w.command, w.rank, w.mpi = kind, p.Comm, rank, mpi
 	o.watched[key] = w
 	if kind == ofRank {
@@ -201,8 +203,8 @@ func (o *observer) see(x *session, p reap.Proc, kind kind) *watched {
 	return w
 }
 
-// hasRanksLocked tells once that a session has ranks, and once that these use MPI. Called
-// with o.mu held.
+// hasRanksLocked reports once that a session has ranks, and once that they use MPI. The caller
+// holds o.mu.
 func (o *observer) hasRanksLocked(x *session, mpi bool) {
 	if !x.sight.hasRanks || mpi && !x.sight.hasMPI {
 		x.sight.hasRanks, x.sight.hasMPI = true, mpi
@@ -210,7 +212,7 @@ func (o *observer) hasRanksLocked(x *session, mpi bool) {
 	}
 }
 
-// frozenLocked tells of a daemon that has been stopped for too long. Called with o.mu held.
+// frozenLocked reports a daemon that has been stopped for too long. The caller holds o.mu.
 func (o *observer) frozenLocked(w *watched, p reap.Proc) {
 	x := w.session
 	if w.kind != ofDaemon || p.State != 'T' {
@@ -224,23 +226,24 @@ func (o *observer) frozenLocked(w *watched, p reap.Proc) {
 		w.told = true
 		o.reportLocked(x, wire.ReportRecord{Kind: wire.ReportFrozen, PID: p.PID, Command: p.Comm, Millis: for_.Milliseconds()})
 		if !o.connected {
-			// Nobody is there to decide: a launcher that has parked its link hears
-			// of it by its mpirun, and then asks us.
+			// No launcher is there to decide. A launcher that has parked its link learns of the
+			// stop from its mpirun, and then asks us.
 			o.srv.stops.session(x, o.srv.cfg.Grace)
 		}
 	}
 }
 
-// endOf returns how a process ended; wait says that nobody can know yet. It asks before the
-// process is collected: a stop that follows from this death would be taken for its cause.
+// endOf returns how a process ended. wait says that its end cannot be known yet. endOf checks
+// before the process is collected: otherwise a stop that follows from this death could be taken for
+// its cause.
 func endOf(key being, w *watched) (st reap.Status, known, wait bool) {
 	if st, known = zombieOf(key); known {
 		return st, true, false
 	}
-	return w.pidfd.Exit() // in this order: it may be collected meanwhile
+	return w.pidfd.Exit() // after zombieOf, because it may have been collected meanwhile
 }
 
-// endLocked tells of the end of a watched process. Called with o.mu held.
+// endLocked reports the end of a watched process. The caller holds o.mu.
 func (o *observer) endLocked(key being, st reap.Status) {
 	w := o.watched[key]
 	o.unwatchLocked(key)
@@ -250,13 +253,13 @@ func (o *observer) endLocked(key being, st reap.Status) {
 		if st.Code != 0 && !stopping(st.Signal) { // it may have ended before we stopped the session
 			w.session.sight.ranks.lose(w.kind)
 		}
-		return // our doing
+		return // caused by us
 	case w.kind == ofDaemon && st.Signal == 0:
-		return // its exit code says nothing that mpirun does not
+		return // mpirun reports the same as its exit code
 	case w.kind == ofDaemon:
 		rec.Kind, rec.MPI, rec.Finished = wire.ReportDaemon, false, o.finishedLocked(w.session)
 	case w.kind == ofUnborn:
-		rec.Command = "" // it bore its daemon's
+		rec.Command = "" // it had its daemon's name
 		fallthrough
 	default:
 		o.rankEndedLocked(w.session, w.rank)
@@ -282,8 +285,8 @@ func (o *observer) unwatchLocked(key being) {
 	delete(o.watched, key)
 }
 
-// orphaned takes the status of a process that came to us and was collected: a
-// daemon that had left its parent.
+// orphaned handles the status of a process that became our child and was collected: a daemon that
+// had left its parent.
 func (o *observer) orphaned(pid int, st reap.Status) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
