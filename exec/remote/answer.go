@@ -12,16 +12,16 @@ import (
 	"github.com/musterhq/muster/exec/link"
 )
 
-// answerLimit bounds what is read of a refusing answer. A Status is under 2 KiB.
+// answerLimit limits how much of a refusing answer is read, in bytes. A Status has less than 2 KiB.
 const answerLimit = 64 << 10
 
-// refusedError says that the far side does not speak this streaming protocol:
-// the other one may work.
+// refusedError says that the server does not support this streaming protocol. The other protocol
+// may work.
 type refusedError struct {
 	protocol string
-	code     int // of the answer; 0: there was none
+	code     int // HTTP status of the answer; 0: no answer
 	cause    error
-	lasting  bool // the next dial would be refused too
+	lasting  bool // the next dial would also be refused
 }
 
 func (e *refusedError) Error() string {
@@ -29,8 +29,8 @@ func (e *refusedError) Error() string {
 }
 func (e *refusedError) Unwrap() error { return e.cause }
 
-// status is the part of metav1.Status that decides: the API server sends it as
-// an answer's body and on the error channel of a stream.
+// status has the relevant fields of metav1.Status. The API server sends it as the body of an answer
+// and on the error channel of a stream.
 type status struct {
 	Kind    string `json:"kind"`
 	Status  string `json:"status"`
@@ -45,13 +45,13 @@ type status struct {
 	} `json:"details"`
 }
 
-// answer turns an answer other than 101 into a *link.DialError when it is a
-// verdict on the request, and into a *refusedError when it only tells that the
-// upgrade is not understood.
+// answer converts an answer other than 101. It returns a *link.DialError if the answer is a verdict
+// on the request, and a *refusedError if the answer only says that the server does not understand
+// the upgrade.
 //
-// A 403 without a Status is the latter: servers that know the exec subresource
-// but not v5 refuse the WebSocket handshake with 400 or 403 and plain text,
-// while the API server's own 403 always carries a Status.
+// A 403 without a Status means the latter. Servers that know the exec subresource but not v5 refuse
+// the WebSocket handshake with 400 or 403 and plain text. The API server's own 403 always has a
+// Status.
 func (t Target) answer(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, answerLimit))
 	_ = resp.Body.Close()
@@ -80,8 +80,8 @@ func (t Target) answer(resp *http.Response) error {
 	return &refusedError{code: resp.StatusCode, cause: cause, lasting: true}
 }
 
-// refusedTwice is the outcome when neither protocol was understood. A plain 403
-// to both is a proxy's verdict, not a handshake's.
+// refusedTwice returns the error for a server that understood neither protocol. A plain 403 to both
+// is the verdict of a proxy, and not about a handshake.
 func (t Target) refusedTwice(first, second *refusedError) *link.DialError {
 	err := fmt.Errorf("%w; and %w", first, second)
 	if first.code == http.StatusForbidden && second.code == http.StatusForbidden {
@@ -90,9 +90,8 @@ func (t Target) refusedTwice(first, second *refusedError) *link.DialError {
 	return &link.DialError{Kind: link.Server, Err: err}
 }
 
-// statusMessage finds the sentence in an answer's body and tells whether the
-// body is a Status. One that was cut short (the WebSocket library keeps 1 KiB)
-// still counts.
+// statusMessage returns the message in the body of an answer, and whether the body is a Status. A
+// truncated Status still counts: the WebSocket library keeps only 1 KiB.
 func statusMessage(body []byte) (message string, genuine bool) {
 	var s status
 	if json.Unmarshal(body, &s) == nil && s.Kind == "Status" {

@@ -11,14 +11,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// podNamespace is where the kubelet mounts a pod's namespace beside its token.
+// podNamespace is the file in which the kubelet mounts a pod's namespace, next to its token.
 const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// LoadConfig finds the API server and the namespace to work in. In a pod with a
-// service account token that is the pod's own, unless a kubeconfig file or a
-// context is named; else kubectl's rules: the named file, $KUBECONFIG,
-// ~/.kube/config. The rate limit of client-go is off in the returned config:
-// callers bound what they send themselves.
+// LoadConfig finds the API server and the namespace to use. In a pod with a service account token,
+// they are the pod's own, unless a kubeconfig file or a context is named. Otherwise kubectl's rules
+// apply: the named file, $KUBECONFIG, ~/.kube/config. The returned config disables the rate limit
+// of client-go, so callers must limit their own requests.
 func LoadConfig(kubeconfig, context string) (cfg *rest.Config, namespace string, err error) {
 	if kubeconfig == "" && context == "" {
 		cfg, namespace, err = inPod()
@@ -33,7 +32,7 @@ func LoadConfig(kubeconfig, context string) (cfg *rest.Config, namespace string,
 	return cfg, namespace, nil
 }
 
-// inPod returns a nil config where there is no cluster around, or no token.
+// inPod returns a nil config outside a cluster, or without a token.
 func inPod() (*rest.Config, string, error) {
 	cfg, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist) {

@@ -13,9 +13,9 @@ import (
 	"github.com/musterhq/muster/exec/link"
 )
 
-// confirm looks at the pod itself when exec answered 404: a kubelet answers
-// that too, about a pod that it has not heard of yet. Only the API server's own
-// word makes the pod Gone. Other errors pass unchanged.
+// confirm checks the pod itself if exec answered 404. A kubelet also answers 404 for a pod that it
+// does not know yet. The pod is Gone only if the API server says so. confirm returns other errors
+// unchanged.
 func (d *Dialer) confirm(ctx context.Context, err error) error {
 	var failed *link.DialError
 	if !errors.As(err, &failed) || failed.Kind != link.NotFound || d.client == nil {
@@ -34,9 +34,9 @@ func (d *Dialer) confirm(ctx context.Context, err error) error {
 	return &link.DialError{Kind: link.Server, Err: fmt.Errorf("%w (but the pod exists)", failed.Err)}
 }
 
-// look gives the uid of the pod that has the target's name now, or the API
-// server's error. A launcher has list and no get, or, in shared namespaces, get
-// of its own pods by name and no list.
+// look returns the uid of the pod that has the target's name now, or the API server's error. A
+// launcher may list pods but not get them. In shared namespaces it may get its own pods by name but
+// not list them.
 func (d *Dialer) look(ctx context.Context) (uid string, err error) {
 	type object struct {
 		Metadata struct {

@@ -17,17 +17,16 @@ import (
 	"github.com/musterhq/muster/exec/link"
 )
 
-// Protocol remembers, for all dialers that share it, whether the API server has been
-// reached by SPDY, or has to be reached by WebSocket; and its TLS sessions. The zero
-// value is ready to use.
+// Protocol remembers, for all dialers that share it, whether SPDY has reached the API server or
+// WebSocket is needed. It also keeps the TLS sessions. The zero value is ready to use.
 type Protocol struct {
-	proved    atomic.Bool // a SPDY stream has come up
+	proved    atomic.Bool // a SPDY stream has been opened
 	webSocket atomic.Bool
 	once      sync.Once
 	sessions  tls.ClientSessionCache
 }
 
-// String names the protocol that the next dial begins with.
+// String returns the name of the protocol that the next dial tries first.
 func (p *Protocol) String() string {
 	if p.webSocket.Load() {
 		return "WebSocket"
@@ -43,17 +42,16 @@ type Dialer struct {
 	proto  *Protocol
 }
 
-// New makes a Dialer. cfg is copied at each dial and never changed. With a
-// client for core/v1, a 404 is checked by a look at the pod: Gone when the pod
-// is not there or has another UID. Without one (nil) a 404 stays NotFound.
+// New returns a Dialer. Each dial copies cfg and never changes it. With a client for core/v1, the
+// dialer checks a 404 by looking at the pod: the Kind is Gone if the pod does not exist or has
+// another UID. Without a client (nil), a 404 stays NotFound.
 func New(cfg *rest.Config, client rest.Interface, t Target, proto *Protocol) *Dialer {
 	return &Dialer{cfg: cfg, client: client, target: t, proto: proto}
 }
 
-// Dial runs the agent's attach in the worker and returns its standard input and
-// output as one stream. It returns when the server has upgraded the connection;
-// that the container could not start the agent comes out of the first Read.
-// Every error is a *link.DialError.
+// Dial runs the agent's attach in the worker and returns its standard input and output as one
+// stream. It returns when the server has upgraded the connection. If the container could not start
+// the agent, the first Read returns that error. Every error is a *link.DialError.
 func (d *Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	byWebSocket := d.proto.webSocket.Load()
 	unproved := !byWebSocket && !d.proto.proved.Load()
@@ -68,7 +66,7 @@ func (d *Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	var refused, again *refusedError
 	hindered := !errors.As(err, &refused) && err != nil && unproved && mayPass(ctx, err)
 	switch {
-	case hindered && d.proto.proved.Load(): // by another dial meanwhile: this one was slow
+	case hindered && d.proto.proved.Load(): // by another dial meanwhile, so this one was only slow
 		conn, err = d.attempt(ctx, first)
 	case hindered || refused != nil:
 		why := err
@@ -88,7 +86,7 @@ func (d *Dialer) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return conn, nil
 }
 
-// provingTimeout is half of what a dial mostly has, so that there is time for WebSocket.
+// provingTimeout is half of the usual time for a dial, so that there is time for WebSocket.
 const provingTimeout = 5 * time.Second
 
 func (d *Dialer) try(ctx context.Context, open opener, unproved bool) (io.ReadWriteCloser, error) {
@@ -100,19 +98,19 @@ func (d *Dialer) try(ctx context.Context, open opener, unproved bool) (io.ReadWr
 	return d.attempt(ctx, open)
 }
 
-// mayPass tells whether a WebSocket may pass where the first SPDY stream did not:
-// something on the way holds it up, or the right for it is missing.
+// mayPass reports whether a WebSocket may work where the first SPDY stream did not: something on
+// the way blocks SPDY, or the permission for SPDY is missing.
 func mayPass(ctx context.Context, err error) bool {
 	var failed *link.DialError
 	return ctx.Err() == nil && errors.As(err, &failed) && (failed.Kind == link.Unreachable || failed.Kind == link.Forbidden)
 }
 
-// opener makes one kind of stream. On an error it may leave connections on the
-// line; its caller cuts the line.
+// opener opens one kind of stream. After an error it may leave connections on the line, and its
+// caller cuts the line.
 type opener func(ctx context.Context, cfg *rest.Config, u *url.URL, l *line) (io.ReadWriteCloser, error)
 
-// attempt calls open with a line that ends with ctx until open has returned.
-// Its error is a *link.DialError or a *refusedError.
+// attempt calls open with a line that is cut if ctx ends before open returns. Its error is a
+// *link.DialError or a *refusedError.
 func (d *Dialer) attempt(ctx context.Context, open opener) (io.ReadWriteCloser, error) {
 	cfg := rest.CopyConfig(d.cfg)
 	u, err := d.target.execURL(cfg)
@@ -140,15 +138,15 @@ func (d *Dialer) attempt(ctx context.Context, open opener) (io.ReadWriteCloser, 
 	return nil, &link.DialError{Kind: link.Unreachable, Err: fmt.Errorf("connect to API server: %w", err)}
 }
 
-// request sends the exec request through rt with the credentials of cfg and
-// returns nil when the server has switched protocols.
+// request sends the exec request through rt with the credentials of cfg. It returns nil if the
+// server has switched protocols.
 func (d *Dialer) request(ctx context.Context, cfg *rest.Config, method string, u *url.URL, header http.Header, rt http.RoundTripper) error {
 	rt, err := rest.HTTPWrappersForConfig(cfg, rt)
 	if err != nil {
 		return fmt.Errorf("read credentials: %w", err)
 	}
-	// The line alone ends a request: with the context's deadline too, two
-	// timers would race for the error.
+	// Only the line ends a request: with the deadline of the context as well, two timers would race
+	// for the error.
 	req, err := http.NewRequestWithContext(context.WithoutCancel(ctx), method, u.String(), nil)
 	if err != nil {
 		return fmt.Errorf("read API server address: %w", err)

@@ -8,34 +8,34 @@ import (
 // ForbiddenError is a 403 of the API server for pods/exec.
 type ForbiddenError struct {
 	Target  Target
-	Message string // the server's words
+	Message string // the server's message
 }
 
 func (e *ForbiddenError) Error() string {
 	return fmt.Sprintf("exec into %s is forbidden: %s", e.Target, e.Message)
 }
 
-// Hint gives the Role rule that would allow this exec.
+// Hint returns the Role rule that would allow this exec.
 func (e *ForbiddenError) Hint() string { return Rule(e.Target.Namespace, []string{e.Target.Pod}) }
 
 // AgentMissingError says that the container could not run the agent.
 type AgentMissingError struct {
 	Target    Target
-	Complaint string // the container runtime's words
+	Complaint string // the container runtime's message
 }
 
 func (e *AgentMissingError) Error() string {
 	return fmt.Sprintf("container %s of %s cannot run the agent at %s: %s", e.Target.Container, e.Target, e.Target.Agent, e.Complaint)
 }
 
-// Hint tells how to bring an agent there.
+// Hint says how to provide an agent there.
 func (e *AgentMissingError) Hint() string {
 	return fmt.Sprintf("copy the agent of the same architecture to %s in the worker's image, or name its path there with --worker-agent", e.Target.Agent)
 }
 
-// Rule words the Role rule that lets a launcher exec into the named pods and
-// no others. Both verbs are needed: get for a WebSocket upgrade, and create,
-// which SPDY uses and which API servers from 1.35 on ask of WebSockets too.
+// Rule returns the text of a Role rule that lets a launcher exec into the named pods and no others.
+// Both verbs are needed: get for a WebSocket upgrade, and create for SPDY. API servers since 1.35
+// require create for WebSockets, too.
 func Rule(namespace string, pods []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "add this rule to the Role of the launcher's service account in namespace %s:\n", namespace)

@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// line holds the TCP connections that one dial has opened, so that they can be
-// cut from outside at any stage. Closing them, not the TLS connection on top,
-// is deliberate: a TLS close first writes, and waits 5 s for a peer that has
-// stopped reading.
+// line holds the TCP connections that one dial has opened, so that they can be cut from outside at
+// any stage. It closes these and not the TLS connection on top: a TLS close first writes, and waits
+// 5 s for a peer that has stopped reading.
 type line struct {
 	mu    sync.Mutex
 	conns []net.Conn
 	cut   bool
 }
 
-// connectTimeout lets a SYN be lost once (it is sent again after 1 s, then after
-// 2 more, and 4 more): where packets vanish a new connection every other second
-// finds out sooner that they pass again than an old one's next SYN.
+// connectTimeout allows one lost SYN, which is sent again after 1 s, then after 2 s and 4 s more.
+// If packets are dropped for a while, a new connection every other second notices the recovery
+// sooner than the next SYN of an old connection.
 const connectTimeout = 2 * time.Second
 
 func (l *line) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -47,8 +46,8 @@ func (l *line) close() {
 	l.conns = nil
 }
 
-// watch cuts the line when ctx ends. The function it returns ends the watch
-// and reports whether the line is still whole.
+// watch cuts the line when ctx ends. The returned function ends the watch, and reports whether the
+// line is still whole.
 func (l *line) watch(ctx context.Context) (release func() bool) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

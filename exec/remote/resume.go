@@ -6,10 +6,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// resumed is the TLS of one dial, which takes up where an earlier one to the same
-// server has begun: a thousand handshakes need one signature then, and one look at its
-// certificates. With certificates of our own there is none of that: what the
-// server knows us by would outlast their renewal.
+// resumed returns a TLS config with session resumption. A thousand handshakes then need one
+// signature and one check of the server's certificates. Resumption is disabled for client
+// certificates: a resumed session would outlive their rotation.
 func (p *Protocol) resumed(cfg *rest.Config) (*tls.Config, error) {
 	c, err := rest.TLSConfigFor(cfg)
 	if err != nil || c == nil || len(c.Certificates) > 0 || c.GetClientCertificate != nil {

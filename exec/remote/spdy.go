@@ -16,25 +16,25 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The SPDY subprotocol of pods/exec: v4 gives exit codes, and every server that
-// speaks SPDY at all has it. Each stream names itself in a header.
+// The SPDY subprotocol of pods/exec. v4 reports exit codes, and every server with SPDY has it. Each
+// stream has its name in a header.
 const (
 	protocolV4     = "v4.channel.k8s.io"
 	headerProtocol = "X-Stream-Protocol-Version"
-	headerStream   = "streamtype" // in lower case, as SPDY has names
+	headerStream   = "streamtype" // in lower case, like all names in SPDY
 	upgradeSPDY    = "SPDY/3.1"
 )
 
 const (
-	// verdictWait bounds the wait for the error channel after stdout has ended.
+	// verdictWait limits the wait for the error channel after stdout has ended.
 	verdictWait = 2 * time.Second
-	// mostPongs are kept while a write is under way.
+	// mostPongs is how many pongs are kept while a write is in progress.
 	mostPongs = 64
 )
 
 var errReset = errors.New("the server has reset a stream")
 
-// spdyConn has no goroutine: who calls Read takes the frames off the connection.
+// spdyConn has no goroutine: the caller of Read reads frames from the connection.
 type spdyConn struct {
 	target Target
 	line   *line
@@ -42,8 +42,8 @@ type spdyConn struct {
 	in     *bufio.Reader
 	tail   tail
 
-	// Of who reads.
-	left    int // of a frame of stdout
+	// The fields below belong to the reader.
+	left    int // unread bytes of a stdout frame
 	done    bool
 	told    bool // the error channel has ended
 	said    []byte
@@ -95,7 +95,7 @@ func (d *Dialer) spdy(ctx context.Context, cfg *rest.Config, u *url.URL, l *line
 	return d.openSPDY(l, raw)
 }
 
-// openSPDY asks for all four streams, then awaits the replies: one round trip.
+// openSPDY opens all four streams, and then waits for the replies: one round trip.
 func (d *Dialer) openSPDY(l *line, raw io.ReadWriteCloser) (io.ReadWriteCloser, error) {
 	c := &spdyConn{target: d.target, line: l, rw: raw, in: bufio.NewReaderSize(raw, readBuffer), closed: make(chan struct{})}
 	if err := c.open(); err != nil {
@@ -108,7 +108,7 @@ func (c *spdyConn) open() error {
 	if _, err := c.rw.Write(openFrames()); err != nil {
 		return err
 	}
-	// What the process says or how it ends may come before the last reply.
+	// Output or the end of the process may arrive before the last reply.
 	for c.replies < len(spdyStreams) && c.left == 0 && !c.done && !c.told {
 		if err := c.nextFrame(); err != nil {
 			return err
@@ -143,7 +143,7 @@ func (c *spdyConn) Read(p []byte) (int, error) {
 	return 0, c.err
 }
 
-// finish waits for the end of the error channel once stdout has ended.
+// finish waits for the end of the error channel after stdout has ended.
 func (c *spdyConn) finish() error {
 	cut := time.AfterFunc(verdictWait, c.line.close)
 	defer cut.Stop()
@@ -171,7 +171,7 @@ func (c *spdyConn) ended(err error) error {
 	return c.target.dropped(err, c.tail.String())
 }
 
-// nextFrame takes one frame off the connection; of stdout's only the head.
+// nextFrame reads one frame from the connection, but only the header of a stdout frame.
 func (c *spdyConn) nextFrame() error {
 	var head [spdyHeaderLen]byte
 	if _, err := io.ReadFull(c.in, head[:]); err != nil {
@@ -204,8 +204,8 @@ func (c *spdyConn) hear(f spdyFrame) error {
 	return c.skip(f.length - len(piece))
 }
 
-// obey carries out a control frame. Windows are no part of what servers do, and what
-// headers say is in no answer that we need.
+// obey handles a control frame. It ignores windows, which servers do not use, and headers, which
+// have nothing that we need.
 func (c *spdyConn) obey(f spdyFrame) error {
 	var id [4]byte
 	if f.length < len(id) {
@@ -223,7 +223,7 @@ func (c *spdyConn) obey(f spdyFrame) error {
 		c.done = c.done || number == streamStdout
 		c.told = c.told || number == streamError
 	case spdyPing:
-		if number%2 == 0 { // theirs
+		if number%2 == 0 { // even numbers are the server's
 			c.pong(id)
 		}
 	}
@@ -256,7 +256,7 @@ func (c *spdyConn) Write(p []byte) (int, error) {
 	return sent, nil
 }
 
-// send writes a frame, and the answers to pings that have come. Called with writing held.
+// send writes a frame, and pending answers to pings. The caller holds writing.
 func (c *spdyConn) send(frame []byte) error {
 	c.mu.Lock()
 	frame, c.pongs = append(frame, c.pongs...), nil
@@ -268,8 +268,8 @@ func (c *spdyConn) send(frame []byte) error {
 	return err
 }
 
-// pong answers a ping. It does not wait for a write that is under way, which may wait
-// for this reader: then the answer goes with the next.
+// pong answers a ping. It does not wait for a write in progress, which may be waiting for this
+// reader. In that case the answer is sent with the next write.
 func (c *spdyConn) pong(id [4]byte) {
 	c.mu.Lock()
 	if len(c.pongs) < mostPongs*(spdyHeaderLen+len(id)) {
@@ -278,16 +278,16 @@ func (c *spdyConn) pong(id [4]byte) {
 	c.mu.Unlock()
 	if c.writing.TryLock() {
 		defer c.writing.Unlock()
-		_ = c.send(nil) // a connection that has ended shows at the next read
+		_ = c.send(nil) // the next Read reports a connection that has ended
 	}
 }
 
-// Close cuts the connection; blocked Reads and Writes return.
+// Close cuts the connection. Blocked Reads and Writes return.
 func (c *spdyConn) Close() error {
 	c.closing.Do(func() {
 		close(c.closed)
 		c.line.close()
-		_ = c.rw.Close() // its TCP connection is closed already
+		_ = c.rw.Close() // its TCP connection is already closed
 	})
 	return nil
 }

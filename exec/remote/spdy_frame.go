@@ -2,8 +2,8 @@ package remote
 
 import "encoding/binary"
 
-// SPDY/3.1 as far as pods/exec needs it: four streams are opened once, and carry data.
-// Numbers and layouts are those of "SPDY Protocol - Draft 3.1".
+// The part of SPDY/3.1 that pods/exec needs: four streams are opened once, and carry data. Numbers
+// and layouts are those of "SPDY Protocol - Draft 3.1".
 const (
 	spdyHeaderLen = 8
 	spdyReset     = 3 // RST_STREAM
@@ -14,7 +14,7 @@ const (
 	spdyVersion   = 3
 )
 
-// Ids of the four streams; those of who dials are odd.
+// IDs of the four streams. Those of the dialing side are odd.
 const (
 	streamError  = 1
 	streamStdin  = 3
@@ -22,10 +22,10 @@ const (
 	streamStderr = 7
 )
 
-// spdyStreams name themselves in a header, in the order of their ids.
+// spdyStreams are the names of the streams for their headers, in the order of their ids.
 var spdyStreams = [...]string{"error", "stdin", "stdout", "stderr"}
 
-// spdyFrame is the head of one: length bytes follow.
+// spdyFrame is the header of a frame. length bytes follow it.
 type spdyFrame struct {
 	control bool
 	kind    uint16 // of a control frame
@@ -56,10 +56,9 @@ func appendData(b []byte, stream uint32, p []byte) []byte {
 	return append(b, p...)
 }
 
-// openFrames are what opens all four streams. The header blocks of a connection are one
-// zlib stream with a dictionary, which is named and not used: blocks may be stored as
-// they are (RFC 1950, RFC 1951). A compressor for these few words would hold half a
-// megabyte for each connection.
+// openFrames returns the frames that open all four streams. The header blocks of a connection are
+// one zlib stream with a dictionary, which is named and not used: blocks may be stored uncompressed
+// (RFC 1950, RFC 1951). A compressor for these few words would take half a megabyte per connection.
 func openFrames() (b []byte) {
 	zip := []byte{0x78, 0x20, 0xe3, 0xc6, 0xa7, 0xc2} // the zlib header, the dictionary's Adler-32
 	for i, kind := range spdyStreams {
@@ -71,7 +70,7 @@ func openFrames() (b []byte) {
 		zip = append(zip, 0) // stored, not the last
 		zip = binary.LittleEndian.AppendUint16(zip, uint16(len(text)))
 		zip = binary.LittleEndian.AppendUint16(zip, ^uint16(len(text)))
-		zip = append(append(zip, text...), 0, 0, 0, 0xff, 0xff) // an empty block: whoever inflates gives out what it has
+		zip = append(append(zip, text...), 0, 0, 0, 0xff, 0xff) // an empty block, which makes the decompressor output what it has
 		b = appendControl(b, spdyOpen, 10+len(zip))
 		b = binary.BigEndian.AppendUint32(b, uint32(2*i+1))
 		b = append(b, make([]byte, 6)...) // no associated stream, the highest priority, no slot

@@ -2,7 +2,7 @@ package remote
 
 import "sync"
 
-// tailLimit is how much of the attach's standard error is kept for diagnosis.
+// tailLimit is how many bytes of the attach's standard error are kept for diagnosis.
 const tailLimit = 2 << 10
 
 // tail keeps the last tailLimit bytes written to it.

@@ -7,19 +7,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Target is the container that a Dialer runs the agent's attach in.
+// Target is the container in which a Dialer runs the agent's attach.
 type Target struct {
 	Namespace string
 	Pod       string
-	UID       string // of the pod; empty: any pod of this name will do
+	UID       string // UID of the pod; empty: accept any pod with this name
 	Container string
 	Agent     string // path of the agent binary in that container
 }
 
 func (t Target) String() string { return fmt.Sprintf("pod %s/%s", t.Namespace, t.Pod) }
 
-// execURL is the address of the pod's exec subresource with its parameters, as
-// PodExecOptions of core/v1 names them.
+// execURL returns the URL of the pod's exec subresource, with the parameters of PodExecOptions in
+// core/v1.
 func (t Target) execURL(cfg *rest.Config) (*url.URL, error) {
 	base, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {

@@ -11,24 +11,23 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Values of PodExec's error channel since v4, from k8s.io/apimachinery
-// pkg/util/remotecommand.
+// Values on PodExec's error channel since v4, from k8s.io/apimachinery pkg/util/remotecommand.
 const (
 	reasonExitCode = "NonZeroExitCode"
 	causeExitCode  = "ExitCode"
 )
 
-// internalError begins the message of a metav1 InternalError.
+// internalError is the start of the message of a metav1 InternalError.
 const internalError = "Internal error occurred: "
 
-// Exit codes by which Docker and shells report a command that could not be run.
+// Exit codes with which Docker and shells report a command that could not be run.
 const (
 	exitNotRunnable = 126
 	exitNotFound    = 127
 )
 
-// verdict reads what came on the error channel. Nothing in it is a success to
-// us: at best the stream has ended. stderr is the attach's last output.
+// verdict converts what came on the error channel. It never means success: at best the stream has
+// ended. stderr is the attach's last output.
 func (t Target) verdict(data []byte, stderr string) *link.DialError {
 	var s status
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -43,7 +42,7 @@ func (t Target) verdict(data []byte, stderr string) *link.DialError {
 	if t.agentMissing(s.Message) {
 		return t.noAgent(s.Message)
 	}
-	// Each server on the way puts the same words in front.
+	// Each server on the way prepends the same words.
 	message := s.Message
 	for strings.HasPrefix(message, internalError) {
 		message = strings.TrimPrefix(message, internalError)
@@ -51,7 +50,7 @@ func (t Target) verdict(data []byte, stderr string) *link.DialError {
 	return &link.DialError{Kind: link.Server, Err: withStderr(fmt.Errorf("exec into %s: %s", t, message), stderr)}
 }
 
-// noAgent keeps of a runtime's complaint what comes after the agent's path.
+// noAgent returns an AgentMissingError with the part of a runtime's message after the agent's path.
 func (t Target) noAgent(complaint string) *link.DialError {
 	complaint = strings.TrimSuffix(strings.TrimSpace(complaint), ": unknown")
 	if _, after, found := strings.Cut(complaint, strconv.Quote(t.Agent)+": "); found {
@@ -77,13 +76,13 @@ func (t Target) exited(s status, stderr string) *link.DialError {
 	case code == names.ExitNoWorker:
 		return &link.DialError{Kind: link.NoWorker, Err: err}
 	case strings.Contains(stderr, "exec format error"):
-		// runc says so on stderr, with exit code 1, for a binary of another architecture.
+		// For a binary of another architecture, runc says so on stderr and exits with code 1.
 		return t.noAgent(stderr)
 	}
 	return &link.DialError{Kind: link.Dropped, Err: err}
 }
 
-// dropped is the end of a stream without a verdict, or with "Success".
+// dropped returns the error for the end of a stream without a verdict, or with "Success".
 func (t Target) dropped(cause error, stderr string) *link.DialError {
 	err := fmt.Errorf("stream to %s ended", t)
 	if cause != nil {
@@ -94,9 +93,9 @@ func (t Target) dropped(cause error, stderr string) *link.DialError {
 
 func (t Target) closed() *link.DialError { return t.dropped(net.ErrClosed, "") }
 
-// agentMissing tells whether a runtime's complaint is about the agent binary.
-// It must name the binary's path: "no such file or directory" alone also comes
-// from a runtime that has lost its own files, which a redial may mend.
+// agentMissing reports whether a runtime's message is about the agent binary. The message must
+// contain the binary's path. A runtime that has lost its own files also says "no such file or
+// directory", and a redial may help then.
 func (t Target) agentMissing(message string) bool {
 	if !strings.Contains(message, t.Agent) {
 		return false

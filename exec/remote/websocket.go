@@ -17,8 +17,8 @@ import (
 	"github.com/musterhq/muster/exec/link"
 )
 
-// The WebSocket subprotocol of pods/exec and its channels, from k8s.io/api and
-// KEP-4006: each binary message begins with the number of its channel.
+// The WebSocket subprotocol of pods/exec and its channels, from k8s.io/api and KEP-4006. Each
+// binary message begins with the number of its channel.
 const (
 	protocolV5    = "v5.channel.k8s.io"
 	channelStdin  = 0
@@ -27,17 +27,17 @@ const (
 	channelError  = 3
 )
 
-// writeChunk is the payload of one message. The server takes each WebSocket
-// frame for a message of its own, so a message must never be split: the
-// connection's write buffer holds exactly this and the channel number.
+// writeChunk is the payload of one message, in bytes. The server treats each WebSocket frame as a
+// separate message, so a message must never be split. The connection's write buffer holds exactly
+// this payload and the channel number.
 const writeChunk = 64 << 10
 
-// readBuffer is for frame headers: a Read with more room than this takes the
-// payload straight off the connection. A launcher has a thousand of these.
+// readBuffer is for frame headers, in bytes: a Read with more room than this reads the payload
+// directly from the connection. A launcher has a thousand of these buffers.
 const readBuffer = 4 << 10
 
-// Write buffers are lent for the length of one message: a thousand idle links
-// must not hold a thousand of them.
+// writeBuffers lends a write buffer for the duration of one message: a thousand idle links must not
+// hold a thousand of them.
 var writeBuffers sync.Pool
 
 type webSocketConn struct {
@@ -88,7 +88,7 @@ func (d *Dialer) webSocket(ctx context.Context, cfg *rest.Config, u *url.URL, l 
 		refused.protocol = "WebSocket"
 		return nil, refused
 	case err != nil && strings.Contains(err.Error(), "proxy: unknown scheme: https"):
-		// The WebSocket library cannot use such a proxy; net/http can.
+		// The WebSocket library cannot use such a proxy, but net/http can.
 		return nil, &refusedError{protocol: "WebSocket", cause: err, lasting: true}
 	case err != nil:
 		return nil, err
@@ -128,7 +128,7 @@ func (c *webSocketConn) Read(p []byte) (int, error) {
 	return 0, c.err
 }
 
-// nextMessage takes messages off the connection up to one of stdout.
+// nextMessage reads messages from the connection up to the next one of stdout.
 func (c *webSocketConn) nextMessage() error {
 	_, message, err := c.ws.NextReader()
 	if err != nil {
@@ -202,7 +202,7 @@ func (c *webSocketConn) writeError(err error) *link.DialError {
 	}
 }
 
-// Close cuts the connection; blocked Reads and Writes return.
+// Close cuts the connection. Blocked Reads and Writes return.
 func (c *webSocketConn) Close() error {
 	c.closing.Do(func() {
 		close(c.closed)
