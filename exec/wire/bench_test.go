@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkAppend and BenchmarkNext write and read one DATA frame: a line of a rank's, a
-// full pipe's worth, the longest.
+// BenchmarkAppend and BenchmarkNext write and read one DATA frame: one line of a rank, the content
+// of a full pipe, and the longest frame.
 func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{100, 64 << 10, MaxData} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A launcher sends a record, which asks for SIGTERM in the session of channel 7. The worker reads it.
+// A launcher sends a record that asks for SIGTERM in the session of channel 7. The worker reads it.
 func ExampleRecord() {
 	frame, err := wire.Record(wire.Control, 7, wire.ControlRecord{Seq: 1, Signal: 15})
 	if err != nil {
@@ -39,7 +39,8 @@ func ExampleRecord() {
 	// 21 bytes of payload
 }
 
-// A DATA frame carries its offset in the stream. At the end of the input, between frames, Next returns io.EOF.
+// A DATA frame carries its offset in the stream. At the end of the input, between frames, Next
+// returns io.EOF.
 func ExampleReader() {
 	stream, err := wire.Append(nil, wire.Frame{Type: wire.Data, Stream: wire.Stdout, Channel: 1, Offset: 4096, Payload: []byte("loss=0.31\n")})
 	if err != nil {

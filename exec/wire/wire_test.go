@@ -94,7 +94,7 @@ func TestSpecKeepsEveryByte(t *testing.T) {
 	require.Equal(t, rec.Hash, rec.Spec.Hash())
 }
 
-// What is packed comes behind the rest, and makes no difference to the hash.
+// Packed assignments come last and make no difference to the hash.
 func TestPackedSpec(t *testing.T) {
 	long := "ADDRESSES=" + strings.Repeat("198.18.0.1,", 1000)
 	p, err := Pack(long)
@@ -190,7 +190,7 @@ func FuzzReader(f *testing.F) {
 				_ = fr.Decode(v)
 			}
 			if r.err != nil {
-				continue // a part of a frame: not the bytes of a whole one
+				continue // a truncated frame, so its bytes are not those of a whole frame
 			}
 			if again, err = Append(again, fr); err != nil {
 				t.Fatal(err)
