@@ -50,8 +50,8 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkSpool keeps 16 MiB that nobody reads, and gives them away: in memory, and in
-// files when memory has no room.
+// BenchmarkSpool keeps 16 MiB without a reader and then frees them: in memory, and in files when
+// memory has no room.
 func BenchmarkSpool(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -65,7 +65,7 @@ func BenchmarkSpool(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				out := NewOut(1<<20, limits, func() {})
-				out.stalled = true // the reader's standing still is not what is measured
+				out.stalled = true // the time until a reader counts as stalled is not measured
 				_, err := out.Write(text)
 				require.NoError(b, err)
 				out.End()

@@ -16,13 +16,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// wire is a connection in memory between an Out and an In that is cut at
-// random: what was under way is lost, and both sides resume by offsets.
+// transfer is a connection in memory between an Out and an In. It is cut at random: bytes in flight
+// are lost, and both sides resume by offsets.
 func transfer(t *testing.T, rng *rand.Rand, out *Out, in *In, kicks <-chan struct{}, cutChance int) {
 	buf := make([]byte, 1+rng.IntN(100<<10))
 	for !in.Finished() {
 		if rng.IntN(cutChance) == 0 {
-			time.Sleep(time.Duration(rng.Int64N(int64(2 * stallAfter)))) // until there is a connection
+			time.Sleep(time.Duration(rng.Int64N(int64(2 * stallAfter)))) // until there is a new connection
 			require.NoError(t, out.Resume(in.Received()))
 		}
 		pending := out.Pending()
@@ -34,14 +34,14 @@ func transfer(t *testing.T, rng *rand.Rand, out *Out, in *In, kicks <-chan struc
 			require.NoError(t, out.Ack(in.Written()))
 			<-kicks
 		case p.End:
-			if rng.IntN(4) == 0 { // lost
+			if rng.IntN(4) == 0 { // the end was lost
 				require.NoError(t, out.Resume(in.Received()))
 				continue
 			}
 			require.NoError(t, in.End(p.Offset))
 		default:
 			b := buf[:p.N]
-			if rng.IntN(cutChance) == 0 { // only a part arrives, then the connection is gone
+			if rng.IntN(cutChance) == 0 { // only a part arrives, then the connection is cut
 				b = b[:rng.IntN(len(b)+1)]
 				require.NoError(t, in.Put(p.Offset, b))
 				require.NoError(t, out.Resume(in.Received()))

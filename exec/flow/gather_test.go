@@ -28,7 +28,7 @@ func (g *gathering) write(n int) {
 	require.NoError(g.t, err)
 }
 
-// sent sends what may go now, and returns how much that was.
+// sent sends what may be sent now, and returns how many bytes that was.
 func (g *gathering) sent() (n int) {
 	p := make([]byte, 64<<10)
 	for {

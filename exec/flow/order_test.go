@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// screen is what two streams are shown on.
+// screen shows two streams.
 type screen struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -32,7 +32,7 @@ func ordered() (a, b *In) {
 	return a, b
 }
 
-// written lets both streams be written until they have ended.
+// written runs the writers of both streams until the streams have ended.
 func written(t *testing.T, a, b *In, toA, toB io.Writer) {
 	var writers sync.WaitGroup
 	writers.Go(func() { require.NoError(t, a.Run(toA)) })

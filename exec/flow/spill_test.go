@@ -17,13 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// device opens a device in the place of a new file.
+// device opens a device instead of a new file.
 func device(path string) func(string) (file, error) {
 	return func(string) (file, error) { return os.OpenFile(path, os.O_RDWR, 0) }
 }
 
-// filesOf maps directories to what opening a file in them does; a name that is
-// missing makes a real one in dir.
+// filesOf maps directories to the function that opens a file in them. A directory without a
+// function gets a real file in dir.
 func filesOf(dir string, dirs []string, faults map[string]func(string) (file, error)) *Files {
 	return &Files{Dirs: dirs, Budget: NewBudget(64 << 20), open: func(name string) (file, error) {
 		if open := faults[name]; open != nil {
@@ -33,7 +33,8 @@ func filesOf(dir string, dirs []string, faults map[string]func(string) (file, er
 	}}
 }
 
-// stalled writes size bytes into out and returns what tells when all are in.
+// stalled writes size bytes into out. It returns a channel that gets the result when all are
+// written.
 func stalled(out *Out, size int64, sum hash.Hash) chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -44,7 +45,7 @@ func stalled(out *Out, size int64, sum hash.Hash) chan error {
 	return done
 }
 
-// collect takes everything out of out, acknowledging as it goes.
+// collect takes everything out of out, and acknowledges as it goes.
 func collect(t *testing.T, out *Out, kicks <-chan struct{}) hash.Hash {
 	h := sha256.New()
 	buf := make([]byte, 64<<10)
@@ -72,8 +73,8 @@ func TestDirectoriesThatTakeNothing(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		dirs    []string
-		said    error // by Failed; nil: it is not called
-		waiting bool  // the writer, until somebody reads
+		said    error // the error passed to Failed; nil: not called
+		waiting bool  // the writer waits until somebody reads
 	}{
 		{"full", []string{"full"}, syscall.ENOSPC, true},
 		{"read-only", []string{"ro"}, syscall.EROFS, true},
@@ -123,7 +124,7 @@ func TestDirectoriesThatTakeNothing(t *testing.T) {
 	}
 }
 
-// A directory that was full takes files again once there is room.
+// A directory that was full takes files again once it has room.
 func TestFullForAWhile(t *testing.T) {
 	var full atomic.Bool
 	full.Store(true)
@@ -159,13 +160,13 @@ func TestFullForAWhile(t *testing.T) {
 	full.Store(false)
 	drain(128 << 10)
 	require.NoError(t, <-done)
-	_, err := out.Write(make([]byte, 1<<20)) // nobody reads
+	_, err := out.Write(make([]byte, 1<<20)) // without a reader
 	require.NoError(t, err)
 	drain(1 << 20)
 }
 
-// A writer that is too quick for a reader waits for it; one whose reader stands
-// goes on, until the reader moves again.
+// A writer that is too fast for its reader waits for it. If the reader is stalled, the writer
+// continues until the reader moves again.
 func TestFilesAreForReadersThatStand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := &Files{Dirs: []string{t.TempDir()}, Budget: NewBudget(64 << 20)}
@@ -192,7 +193,7 @@ func TestFilesAreForReadersThatStand(t *testing.T) {
 			return 64<<20 - files.Budget.left
 		}
 		require.EqualValues(t, 1<<20, written())
-		for i := range 32 { // slow, and never away for long
+		for i := range 32 { // slow, but never stalled for long
 			time.Sleep(stallAfter - time.Millisecond)
 			read(64 << 10)
 			require.EqualValues(t, 1<<20+(i+1)*64<<10, written())
@@ -208,7 +209,7 @@ func TestFilesAreForReadersThatStand(t *testing.T) {
 	})
 }
 
-// A reader that moves again gets what lies in files before the writer goes on.
+// A reader that moves again gets the bytes in files before the writer continues.
 func TestFilesAreDrainedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := &Files{Dirs: []string{t.TempDir()}, Budget: NewBudget(3 << 20)}
@@ -231,8 +232,8 @@ func TestFilesAreDrainedFirst(t *testing.T) {
 	})
 }
 
-// What is read is given back while there is more: a reader that always lags
-// needs no more disk than it lags.
+// Files are freed while there are more: a reader that always lags needs no more disk space than its
+// lag.
 func TestSpillFilesAreGivenBackOnTheWay(t *testing.T) {
 	synctest.Test(t, givesBackOnTheWay)
 }
@@ -245,7 +246,7 @@ func givesBackOnTheWay(t *testing.T) {
 	_, err := out.Write(ahead)
 	require.NoError(t, err)
 	lag := len(ahead)
-	for range 64 { // of 1 MiB: far more than the budget
+	for range 64 { // 64 times 1 MiB: far more than the budget
 		_, err := out.Write(ahead[:1<<20])
 		require.NoError(t, err)
 		for lag += 1 << 20; lag > len(ahead); {
@@ -263,7 +264,7 @@ func givesBackOnTheWay(t *testing.T) {
 	require.EqualValues(t, 3*segmentSize, files.Budget.left)
 }
 
-// A spill file that cannot be read any more is an error of Next, not silence.
+// A spill file that can no longer be read is an error of Next, not silence.
 func TestUnreadableSpillFile(t *testing.T) {
 	var disk *os.File
 	files := filesOf("", []string{"d"}, map[string]func(string) (file, error){"d": func(string) (file, error) {
@@ -285,7 +286,7 @@ func TestUnreadableSpillFile(t *testing.T) {
 	out.Discard()
 }
 
-// slowFile is on a disk that has hung until go is closed.
+// slowFile is on a disk that hangs until on is closed.
 type slowFile struct {
 	file
 	at chan<- string
@@ -298,8 +299,8 @@ func (s slowFile) WriteAt(p []byte, off int64) (int, error) {
 	return s.file.WriteAt(p, off)
 }
 
-// A disk that hangs holds up the writer, and nobody who asks what there is to
-// send: they serve other streams too.
+// A disk that hangs delays the writer, but not the goroutines that ask for bytes to send: they
+// serve other streams, too.
 func TestDiskThatHangs(t *testing.T) {
 	for _, discard := range []bool{false, true} {
 		at, on := make(chan string), make(chan struct{})
