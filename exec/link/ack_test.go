@@ -17,8 +17,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// talker is a worker that writes what it is told to, and hands on what opens sessions and
-// the acknowledgements of their standard output.
+// talker is a worker that writes what it is told. It passes on each OPEN, and the acknowledgements
+// of standard output.
 type talker struct {
 	unpacks bool
 	far     net.Conn
@@ -58,11 +58,11 @@ func (w *talker) record(t wire.Type, channel uint32, v any) {
 
 func (w *talker) frame(f wire.Frame) {
 	b, _ := wire.Append(nil, f) // small and valid
-	_, _ = w.far.Write(b)       // the link's end is the test's
+	_, _ = w.far.Write(b)       // the test observes the end of the link
 }
 
-// A few lines share an acknowledgement, which comes a second after the first of them; the
-// end of the stream has its own at once.
+// A few lines share an acknowledgement, one second after the first of them. The end of the stream
+// is acknowledged at once.
 func TestAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &talker{acks: make(chan uint64, 100), opens: make(chan json.RawMessage, 1)}

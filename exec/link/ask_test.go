@@ -17,8 +17,7 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// TestAsk: what a worker tells of a rank that reads, and of output that is not
-// read.
+// TestAsk checks what a worker reports about a rank that reads, and about unread output.
 func TestAsk(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
@@ -57,8 +56,8 @@ func TestAsk(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestAskTellsOfUnreadOutput: the launcher's own reader may be what a rank
-// waits for.
+// TestAskTellsOfUnreadOutput checks unread output: a rank may be waiting for the launcher's own
+// reader.
 func TestAskTellsOfUnreadOutput(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
@@ -81,7 +80,7 @@ func TestAskTellsOfUnreadOutput(t *testing.T) {
 	require.NoError(t, out.Close())
 }
 
-// TestAskOldWorker: one that does not say that it answers is not asked.
+// TestAskOldWorker checks that a worker without Answers is not asked.
 func TestAskOldWorker(t *testing.T) {
 	l := contract.NewLink(t, newScripted(wire.ProtoMax), quietly)
 	linked(t, l)
@@ -89,7 +88,7 @@ func TestAskOldWorker(t *testing.T) {
 	require.ErrorIs(t, err, link.ErrNoAnswers)
 }
 
-// TestAskParked: a parked link is dialled for the question.
+// TestAskParked checks that a parked link is redialed for the question.
 func TestAskParked(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) { c.PingEvery, c.ParkAfter = 50*time.Millisecond, time.Second })
@@ -105,7 +104,8 @@ func TestAskParked(t *testing.T) {
 	require.Equal(t, "sleep", answer.Sessions[0].Processes[0].Command)
 }
 
-// TestAskWhileDown: the question waits for the link, and says so at its end.
+// TestAskWhileDown checks that a question waits for the link, and reports at its end that the link
+// is down.
 func TestAskWhileDown(t *testing.T) {
 	l := contract.NewLink(t, local.Dialer{Path: filepath.Join(t.TempDir(), "nobody.sock")}, nil)
 	ctx, cancel := context.WithTimeout(ctxFor(t), 300*time.Millisecond)

@@ -16,7 +16,7 @@ type dialFunc func(context.Context) (io.ReadWriteCloser, error)
 
 func (f dialFunc) Dial(ctx context.Context) (io.ReadWriteCloser, error) { return f(ctx) }
 
-// switching leads to another worker once moved, as a restarted container does.
+// switching leads to another worker once moved, like a restarted container.
 type switching struct {
 	mu   sync.Mutex
 	path string
@@ -40,7 +40,7 @@ func (s *switching) move(path string) {
 	s.open.Close()
 }
 
-// silent swallows what is written and never has anything to read.
+// silent discards what is written and never has anything to read.
 type silent struct {
 	once   sync.Once
 	closed chan struct{}
@@ -52,8 +52,7 @@ func (s *silent) Read([]byte) (int, error)    { <-s.closed; return 0, io.EOF }
 func (s *silent) Write(p []byte) (int, error) { return len(p), nil }
 func (s *silent) Close() error                { s.once.Do(func() { close(s.closed) }); return nil }
 
-// stalling can make its open connection swallow everything without an end, as
-// a lost route does.
+// stalling can make its open connection discard everything without ending, like a lost route.
 type stalling struct {
 	inner link.Dialer
 	mu    sync.Mutex
@@ -114,7 +113,7 @@ func (c *stallConn) Close() error {
 	return c.ReadWriteCloser.Close()
 }
 
-// mortal lets each connection live for a number of bytes from the worker.
+// mortal limits each connection to a number of bytes from the worker.
 type mortal struct {
 	inner link.Dialer
 	bytes int

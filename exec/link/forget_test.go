@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// A link that finds a session of its epoch that it does not know lets the worker
-// forget it; a session of its own that has the same number must not go with it.
+// A link that finds an unknown session of its epoch makes the worker forget it. That must not end
+// the link's own session with the same number.
 func TestForgettingAStrangerSparesTheSessionOfItsNumber(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	first := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)

@@ -18,8 +18,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// script is a stream that gives the bytes of a worker, swallows the launcher's,
-// and then says that the worker is gone for good.
+// script is a stream that returns the bytes of a worker and discards those of the launcher. At its
+// end it reports that the worker is gone for good.
 type script struct{ *bytes.Reader }
 
 func (s script) Read(p []byte) (int, error) {
@@ -40,8 +40,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FuzzWorker gives a link with one session whatever a hostile worker may say:
-// it ends, and a session that ended well has written what its record counts.
+// FuzzWorker gives a link with one session any bytes of a hostile worker. The link must end. A
+// session that ended well must have written what its record counts.
 func FuzzWorker(f *testing.F) {
 	record := func(t wire.Type, ch uint32, v any) wire.Frame {
 		fr, err := wire.Record(t, ch, v)
@@ -71,7 +71,7 @@ func FuzzWorker(f *testing.F) {
 	add(welcome, opened, record(wire.Report, 0, wire.ReportRecord{Seq: 1, Session: "s", Kind: wire.ReportRank, Code: 3}), data)
 	add(welcome, opened, record(wire.Answer, 0, wire.AnswerRecord{Seq: 1, Sessions: []wire.SessionRecord{{ID: "s", Processes: []wire.ProcessRecord{{PID: -1}}}}}), data)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		synctest.Test(t, func(t *testing.T) { hostile(t, b) }) // the pauses between dials cost nothing
+		synctest.Test(t, func(t *testing.T) { hostile(t, b) }) // the pauses between dials take no real time
 	})
 }
 
@@ -89,7 +89,7 @@ func hostile(t *testing.T, b []byte) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	_ = l.Run(ctx) // why it ended is of no matter
+	_ = l.Run(ctx) // the reason for its end does not matter
 	require.NoError(t, ctx.Err(), "the link does not end")
 	rec, err := s.Wait(ctx)
 	require.NoError(t, ctx.Err(), "the session does not end")

@@ -9,9 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGateLetsOneKnock: 100 links meet a server that is away for 10 s; they
-// are through within a second and a half of its return, and meanwhile it saw
-// little more than one knock a second.
+// TestGateLetsOneKnock has 100 links dial a server that is away for 10 s. All must connect within
+// 1.5 s of its return. Until then the server may see little more than one probe per second.
 func TestGateLetsOneKnock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
@@ -45,7 +44,7 @@ func TestGateLetsOneKnock(t *testing.T) {
 				early++
 			}
 		}
-		// The burst that finds the gate still open, then one knock at a time.
+		// The burst that finds the gate still open, then one probe at a time.
 		require.LessOrEqual(t, early, redialBurst+20)
 	})
 }
@@ -68,7 +67,7 @@ func TestGateWithdraw(t *testing.T) {
 	})
 }
 
-// TestGateSpreadsRedials: however soon they have their answers.
+// TestGateSpreadsRedials checks that redials are spread, however fast their answers come.
 func TestGateSpreadsRedials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
@@ -84,7 +83,7 @@ func TestGateSpreadsRedials(t *testing.T) {
 	})
 }
 
-// TestGateCountsDials: what has no answer yet holds the others up, for a second.
+// TestGateCountsDials checks that unanswered dials delay the others, for one second.
 func TestGateCountsDials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
@@ -119,8 +118,8 @@ func TestGateCountsDials(t *testing.T) {
 	})
 }
 
-// TestGateClosesForThoseWhoWait: who waits for others' answers does not dial when these
-// say that the server is away.
+// TestGateClosesForThoseWhoWait checks that callers that wait for other dials do not dial if these
+// find that the server is away.
 func TestGateClosesForThoseWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()

@@ -20,7 +20,8 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// daemonLine is a shell by the name of a daemon of Open MPI, with a rank that says how it is asked.
+// daemonLine returns a line for a shell with the name of an Open MPI daemon. It has a rank that
+// reports how it is asked to end.
 func daemonLine(t *testing.T) string {
 	dir := t.TempDir()
 	orted, never := filepath.Join(dir, "orted"), filepath.Join(dir, "never")
@@ -30,8 +31,8 @@ func daemonLine(t *testing.T) string {
 RANK=5 bash -c "trap \"sleep 1; echo saved; exit 0\" TERM; echo up; while :; do sleep 0.05; done" & wait; read x <&3'`
 }
 
-// TestLeavingWorkerHoldsDaemons: a worker that is told to stop says so, answers when its ranks
-// have saved, and ends its daemons when the launcher has the sessions ended.
+// TestLeavingWorkerHoldsDaemons checks a worker that is told to stop. It must report that, answer
+// when its ranks have saved, and end its daemons when the launcher ends the sessions.
 func TestLeavingWorkerHoldsDaemons(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	var mu sync.Mutex
@@ -88,8 +89,8 @@ func TestLeavingWorkerHoldsDaemons(t *testing.T) {
 	<-ended
 }
 
-// TestLeavingWorkerTells: of ranks that a launcher elsewhere has started, as horovodrun does, of
-// processes of a group, and of nothing else.
+// TestLeavingWorkerTells checks that a worker reports the stop for ranks of a launcher elsewhere,
+// such as horovodrun, and for processes of a group, and for nothing else.
 func TestLeavingWorkerTells(t *testing.T) {
 	const saves = `trap 'exit 0' TERM; echo up; while :; do sleep 0.05; done`
 	for name, c := range map[string]struct {
@@ -124,8 +125,8 @@ func TestLeavingWorkerTells(t *testing.T) {
 	}
 }
 
-// TestSavingRankIsAskedOnce: a rank that the launcher has asked gets no other TERM from the stop
-// of its worker or session, which would make it begin its save again.
+// TestSavingRankIsAskedOnce checks a rank that the launcher has asked. The stop of its worker or
+// session must not send it another TERM, because it would start its save again.
 func TestSavingRankIsAskedOnce(t *testing.T) {
 	const rank = `trap "echo asked; asked=1" TERM; asked=; echo up; while [ -z "$asked" ]; do sleep 0.05; done; for i in {1..50}; do sleep 0.05; done; echo saved; exit 0`
 	orted := filepath.Join(t.TempDir(), "orted")

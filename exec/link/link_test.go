@@ -38,7 +38,7 @@ func epoch(created int64, uid string) func(*link.Config) {
 	return func(c *link.Config) { c.Hello.Epoch = wire.Epoch{Created: created, UID: uid} }
 }
 
-// start opens a session that prints its pid and sleeps, and returns both.
+// start opens a session that prints its pid and sleeps. It returns the session and the pid.
 func start(t *testing.T, l *link.Link, line string) (*link.Session, int) {
 	r, w := io.Pipe()
 	s, err := l.Open(ctxFor(t), "", wire.Spec{Line: line}, link.Streams{Stdout: w})
@@ -102,7 +102,7 @@ func TestLeaseStopsTheSessions(t *testing.T) {
 	ran := make(chan error)
 	go func() { ran <- l.Run(ctx) }()
 	_, pid := start(t, l, "echo $$; sleep 1000 & exec sleep 1000")
-	cancel() // the launcher is gone; the session does not notice before the lease
+	cancel() // the launcher is gone; the session does not notice before the lease expires
 	require.NoError(t, <-ran)
 	require.Equal(t, 1, w.Server.Sessions())
 	requireGone(t, pid)
@@ -144,7 +144,7 @@ func TestDetachedSessionOutlivesItsLinkAndParks(t *testing.T) {
 	require.Eventually(t, func() bool { return l.State().Parked }, 5*time.Second, time.Millisecond)
 	require.Equal(t, 1, w.Server.Sessions(), "the daemon lives on under the longer lease")
 
-	// New work brings the link back, and it is no redial.
+	// New work brings the link back, and this is not a redial.
 	out.Reset()
 	s, err = l.Open(ctxFor(t), "", wire.Spec{Line: "echo back"}, link.Streams{Stdout: &out})
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestParkedLinkThatIsWokenTellsWhetherTheWorkerIsThere(t *testing.T) {
 	away.Store(true)
 	woken := time.Now()
 	down := state(func(s link.State) bool {
-		l.Wake() // a dial that was under way may still get through
+		l.Wake() // a dial in progress may still succeed
 		return !s.Parked && !s.Connected
 	})
 	require.False(t, down.Since.Before(woken), "down since the dial that failed, not since it was parked")
@@ -226,7 +226,7 @@ func TestEndThatKeepsTheWorker(t *testing.T) {
 	_, pid := start(t, l, "echo $$; sleep 1000")
 	require.NoError(t, l.End(ctxFor(t), true, 100*time.Millisecond))
 	requireGone(t, pid)
-	for range 3 { // each attempt of a group ends so, and the next one starts
+	for range 3 { // each attempt of a group ends this way, and the next one starts
 		_, pid = start(t, l, "trap '' TERM; echo $$; while :; do sleep 0.1; done")
 		require.NoError(t, l.End(ctxFor(t), true, 100*time.Millisecond))
 		requireGone(t, pid)

@@ -35,7 +35,7 @@ func TestLoseBreaksADialOff(t *testing.T) {
 	require.ErrorContains(t, lost, "pod deleted")
 }
 
-// slowWriter takes nothing until it is let go.
+// slowWriter takes nothing until it is freed.
 type slowWriter struct {
 	free chan struct{}
 	got  bytes.Buffer
@@ -54,7 +54,7 @@ func TestOutputThatHasArrivedOutlivesItsWorker(t *testing.T) {
 	out := &slowWriter{free: make(chan struct{})}
 	s, err := l.Open(ctxFor(t), "", wire.Spec{Line: "seq 20000"}, link.Streams{Stdout: out})
 	require.NoError(t, err)
-	// The exit record and all bytes are with the launcher when the worker has none left.
+	// The launcher has the exit record and all bytes when the worker has none left.
 	require.Eventually(t, func() bool { return s.Arrived() }, 10*time.Second, time.Millisecond)
 	l.Lose(link.Gone, errors.New("pod deleted"))
 	close(out.free)

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// What is packed goes so to the workers that have said that they take it, whether the
-// session was opened before they did or after; to others as they know it.
+// Packed assignments are sent packed to workers that have said Unpacks, whether the session was
+// opened before WELCOME or after. Other workers get them unpacked.
 func TestPackedSpecs(t *testing.T) {
 	p, err := wire.Pack("LONG=1")
 	require.NoError(t, err)

@@ -16,11 +16,11 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// daemons is a worker each of whose sessions leaves a daemon behind, at once.
+// daemons is a worker on which each session leaves a daemon behind at once.
 type daemons struct {
 	mu              sync.Mutex
 	dialled, parked []time.Time
-	after           []wire.Type // frames that came behind a PARK
+	after           []wire.Type // frames that came after a PARK
 }
 
 func (d *daemons) note(list *[]time.Time) {
@@ -29,7 +29,7 @@ func (d *daemons) note(list *[]time.Time) {
 	*list = append(*list, time.Now())
 }
 
-// seen are the moments at which it was dialled, and left.
+// seen returns the times of dials and of parks.
 func (d *daemons) seen() (dialled, parked []time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,7 +80,7 @@ func answers(f wire.Frame) []wire.Frame {
 	return nil
 }
 
-// launched is a link that nothing but a daemon needs, from now on. It runs until the test's end.
+// launched returns a link that only a daemon needs. It runs until the end of the test.
 func launched(t *testing.T, d *daemons) *link.Link {
 	l := link.New(link.Config{Worker: "w-0", Dialer: d})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,8 +99,8 @@ func launched(t *testing.T, d *daemons) *link.Link {
 	return l
 }
 
-// TestParkedStaysParked: a link that only a daemon needs is given up after a minute, and
-// not taken up again before its lease wants to be renewed; that is done in seconds.
+// TestParkedStaysParked checks a link that only a daemon needs. It must be parked after a minute,
+// and dialed again only to renew its lease, which takes seconds.
 func TestParkedStaysParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &daemons{}
@@ -120,7 +120,7 @@ func TestParkedStaysParked(t *testing.T) {
 			require.LessOrEqual(t, parked[i+1].Sub(at), 10*time.Second)
 		}
 
-		// Who wakes it may want something of it.
+		// A caller of Wake may need the link.
 		woken := time.Now()
 		l.Wake()
 		time.Sleep(59 * time.Second)
@@ -131,14 +131,14 @@ func TestParkedStaysParked(t *testing.T) {
 	})
 }
 
-// TestParkedForgetsNoWork: a session that is opened in the moment of parking is not left
-// lying until the lease is renewed.
+// TestParkedForgetsNoWork checks that a session opened at the moment of parking does not wait until
+// the lease is renewed.
 func TestParkedForgetsNoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan *link.Session, 1)
 		d := &daemons{}
 		l := launched(t, d)
-		go func() { // the first look after a minute parks it
+		go func() { // the first check after a minute parks it
 			time.Sleep(60 * time.Second)
 			s, err := l.Open(t.Context(), "", wire.Spec{Line: "true"}, link.Streams{})
 			if err == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// scripted is a worker that chooses a protocol and then answers PINGs with what
-// it is told to; each PING's number comes out of pings.
+// scripted is a worker that chooses a protocol, and then answers PINGs as the test says. The number
+// of each PING comes out of pings.
 type scripted struct {
 	proto int
 	pings chan uint64
@@ -64,8 +64,8 @@ func (s *scripted) Dial(context.Context) (io.ReadWriteCloser, error) {
 
 func quietly(c *link.Config) { c.PingEvery, c.DeadAfter = time.Hour, time.Hour }
 
-// TestProveIsAboutItsOwnPing: since protocol 2 the answer to an earlier PING
-// proves nothing about now; a worker of protocol 1 cannot tell them apart.
+// TestProveIsAboutItsOwnPing checks that since protocol 2 the answer to an earlier PING proves
+// nothing. A worker of protocol 1 cannot distinguish them.
 func TestProveIsAboutItsOwnPing(t *testing.T) {
 	s := newScripted(wire.ProtoEcho)
 	l := contract.NewLink(t, s, quietly)
@@ -101,7 +101,7 @@ func TestProveOfAnOlderWorker(t *testing.T) {
 	require.Zero(t, <-s.pings, "protocol 1 has no numbers")
 }
 
-// TestWelcomeBeyondOurRange: a worker may choose from what was offered only.
+// TestWelcomeBeyondOurRange checks that a worker may only choose a version that was offered.
 func TestWelcomeBeyondOurRange(t *testing.T) {
 	for _, proto := range []int{0, wire.ProtoMax + 1} {
 		l := link.New(link.Config{Worker: "w-0", Dialer: newScripted(proto), Hello: wire.HelloRecord{Version: "today"}})

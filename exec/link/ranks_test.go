@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// said is what a session writes.
+// said is the output of a session.
 type said struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -36,8 +36,8 @@ func (s *said) text() string {
 	return s.buf.String()
 }
 
-// TestEndRanks: a worker asks the ranks that handle the signal, once for each number, and
-// tells when they have ended. The others, and helpers, get nothing.
+// TestEndRanks checks that a worker asks the ranks that handle the signal, once for each number,
+// and reports when they have ended. Other ranks and helpers get no signal.
 func TestEndRanks(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
@@ -78,8 +78,8 @@ func TestEndRanks(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestEndRanksStop: the end of a session says which ranks a stop has asked, and how they
-// have ended.
+// TestEndRanksStop checks that the end of a session reports which ranks a stop has asked, and how
+// they ended.
 func TestEndRanksStop(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
@@ -98,7 +98,7 @@ func TestEndRanksStop(t *testing.T) {
 	require.False(t, exit.Asked[0].Killed)
 }
 
-// TestEndRanksOldWorker: one that does not say that it asks ranks alone is not told to.
+// TestEndRanksOldWorker checks that a worker without AsksRanks is not told to ask ranks.
 func TestEndRanksOldWorker(t *testing.T) {
 	l := contract.NewLink(t, newScripted(wire.ProtoMax), quietly)
 	linked(t, l)

@@ -21,14 +21,14 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// pythonWorker lets Python processes tell their stacks.
+// pythonWorker returns a worker whose Python processes report their stacks.
 func pythonWorker(t *testing.T) *contract.Worker {
 	dir := t.TempDir()
 	require.NoError(t, stacks.Lay(dir))
 	return contract.NewWorker(t, func(c *session.Config) { c.PythonDir = dir })
 }
 
-// deep is a program with a stack of more than a frame of the protocol holds at once.
+// deep is a program whose stack is larger than one frame of the protocol.
 const deep = `
 import sys, threading, time
 def %[1]s(n):
@@ -39,8 +39,8 @@ print("on", flush=True)
 %[1]s(3)
 `
 
-// Many ranks with long stacks come in several frames; helpers and a rank without Python
-// are told of, too, and no rank is harmed.
+// Many ranks with long stacks come in several frames. Helpers and a rank without Python are
+// reported, too, and no rank is harmed.
 func TestStacksOfAWorker(t *testing.T) {
 	w := pythonWorker(t)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
@@ -73,7 +73,7 @@ func TestStacksOfAWorker(t *testing.T) {
 		require.Empty(t, rec.Why)
 		require.Greater(t, len(rec.Text), stacks.MostText*9/10)
 	}
-	_, err = l.Ask(ctxFor(t)) // the connection is well
+	_, err = l.Ask(ctxFor(t)) // the connection still works
 	require.NoError(t, err)
 	for _, s := range sessions {
 		s.Stop(0)
@@ -89,7 +89,7 @@ func stacksFor(t *testing.T, l *link.Link, limit time.Duration, programs string)
 	return answer.Stacks, err
 }
 
-// firstLine closes on when something is written.
+// firstLine closes on at the first write.
 type firstLine struct{ on chan struct{} }
 
 func (f *firstLine) Write(p []byte) (int, error) {
@@ -100,7 +100,7 @@ func (f *firstLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A launcher that does not want stacks leaves the environment of sessions alone.
+// A launcher that does not want stacks leaves the environment of sessions unchanged.
 func TestNoStacks(t *testing.T) {
 	w := pythonWorker(t)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, func(c *link.Config) { c.Hello.NoStacks = true })
@@ -112,7 +112,7 @@ func TestNoStacks(t *testing.T) {
 	require.Equal(t, "path\n", out.String())
 }
 
-// A worker of an older release is not asked, and the reason says so.
+// A worker of an older release is not asked, and the error says so.
 func TestStacksOfAnOldWorker(t *testing.T) {
 	l := contract.NewLink(t, newScripted(wire.ProtoMax), quietly)
 	linked(t, l)
@@ -120,8 +120,8 @@ func TestStacksOfAnOldWorker(t *testing.T) {
 	require.ErrorIs(t, err, link.ErrNoStacks)
 }
 
-// Programs of the image are asked only if the launcher says so: an older one does not. They
-// are no orphans of the worker's sessions, and nothing of them is left.
+// Programs of the image are used only if the launcher says so, which an older launcher does not.
+// They are not orphans of the worker's sessions, and no process of them is left.
 func TestStacksByPrograms(t *testing.T) {
 	dir := t.TempDir()
 	ran := filepath.Join(dir, "ran")

@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// A command that fits no frame is its caller's error: the link, and the sessions
-// of others on it, do not notice.
+// A command that does not fit into a frame is an error of its caller. The link, and other sessions
+// on it, are not affected.
 func TestCommandThatFitsNoFrame(t *testing.T) {
 	w := contract.NewWorker(t, nil)
 	l := contract.NewLink(t, local.Dialer{Path: w.Socket}, nil)
