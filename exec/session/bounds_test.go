@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// linked is a server that can start nothing, and a launcher's end of its link.
+// linked returns a server that can start nothing, and the launcher's end of its link.
 func linked(t *testing.T, sessions int) (*Server, *net.UnixConn) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -55,7 +55,7 @@ func hello(t *testing.T, c net.Conn) {
 	send(t, c, wire.Hello, 0, wire.HelloRecord{ProtoMin: wire.ProtoMin, ProtoMax: wire.ProtoMax, LeaseSeconds: 60, Epoch: wire.Epoch{UID: "a"}})
 }
 
-// next reads frames up to one of a type.
+// next reads frames up to the first one of a type.
 func next(t *testing.T, r *wire.Reader, typ wire.Type, rec any) {
 	for {
 		f, err := r.Next()
@@ -67,7 +67,7 @@ func next(t *testing.T, r *wire.Reader, typ wire.Type, rec any) {
 	}
 }
 
-// A sentence that fits no frame would end the connection, and each one after it.
+// An error too long for a frame would end this connection and each one after it.
 func TestLongSentencesFitTheirRecord(t *testing.T) {
 	_, c := linked(t, 0)
 	hello(t, c)
@@ -102,7 +102,7 @@ func TestStrangeIDsAreRefused(t *testing.T) {
 	}
 }
 
-// A launcher that asks for ever and never reads is cut off.
+// A launcher that keeps asking and never reads is disconnected.
 func TestUnreadAnswersAreBounded(t *testing.T) {
 	_, c := linked(t, 0)
 	hello(t, c)

@@ -16,9 +16,9 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// FuzzConnection gives a whole connection of a hostile launcher, HELLO and all,
-// to a server that can start no process: it answers with whole frames, WELCOME
-// or REFUSE first, tells of no process, and lets go of everything.
+// FuzzConnection gives a whole connection of a hostile launcher, including HELLO, to a server that
+// cannot start processes. The server must answer with whole frames, WELCOME or REFUSE first. It
+// must report no process, and free everything.
 func FuzzConnection(f *testing.F) {
 	record := func(t wire.Type, ch uint32, v any) wire.Frame {
 		fr, err := wire.Record(t, ch, v)
@@ -60,7 +60,7 @@ func FuzzConnection(f *testing.F) {
 		written := make(chan struct{})
 		go func() {
 			defer close(written)
-			_, _ = theirs.Write(b) // it may be refused before the end
+			_, _ = theirs.Write(b) // the server may refuse before the end
 			_ = theirs.CloseWrite()
 		}()
 		answers(t, theirs)
@@ -73,7 +73,7 @@ func FuzzConnection(f *testing.F) {
 	})
 }
 
-// answers reads what the server says until it closes.
+// answers reads the server's frames until it closes.
 func answers(t *testing.T, r io.Reader) {
 	reader := wire.NewReader(r)
 	for n := 0; ; n++ {

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// TestLaunchersSayTheGrace: a worker knows how long its launcher wants processes to
-// have when somebody else stops the worker.
+// TestLaunchersSayTheGrace checks that a worker knows the grace that its launcher wants for
+// processes when somebody else stops the worker.
 func TestLaunchersSayTheGrace(t *testing.T) {
 	s, c := linked(t, 0)
 	require.Zero(t, s.Grace())

@@ -16,8 +16,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// PID 1 takes the bridge along when it exits: it does not before the launcher has
-// its answer, which it shows by closing the connection.
+// The bridge ends with PID 1. So PID 1 does not exit before the launcher has its answer, which the
+// launcher shows by closing the connection.
 func TestTheAnswerToEndIsWaitedFor(t *testing.T) {
 	s, c := linked(t, 0)
 	hello(t, c)
@@ -55,8 +55,8 @@ func TestNobodyHoldsUpTheEnd(t *testing.T) {
 	}
 }
 
-// A write is a wake-up for all on the way to the launcher: the ends of a session and of
-// its outputs share one.
+// Each write wakes everything on the way to the launcher, so the ends of a session and of its
+// outputs share one write.
 func TestAnEndIsOneWrite(t *testing.T) {
 	_, c := linked(t, 0)
 	hello(t, c)

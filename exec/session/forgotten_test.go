@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A session that its launcher has forgotten is not there for anybody, even while
-// processes of it live on.
+// A session that its launcher has forgotten does not exist for anybody, even while its processes
+// live on.
 func TestForgottenSessionIsUnknown(t *testing.T) {
 	s, c := linked(t, 1)
 	id := strings.Repeat("0", 32)

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// pair is a connection of a Server and its peer.
+// pair returns both ends of a connection: the Server's and its peer's.
 func pair(f testing.TB) (*net.UnixConn, *net.UnixConn) {
 	var ends [2]*net.UnixConn
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -34,9 +34,9 @@ func pair(f testing.TB) (*net.UnixConn, *net.UnixConn) {
 	return ends[0], ends[1]
 }
 
-// FuzzHandle gives hostile frames to a server with one session whose process
-// has ended: no frame may crash it, block it, or make it hold more than the
-// window. The server takes no new sessions, so that nothing is ever run.
+// FuzzHandle gives hostile frames to a server with one session whose process has ended. No frame
+// may crash or block it, or make it hold more than the window. The server accepts no new sessions,
+// so it runs nothing.
 func FuzzHandle(f *testing.F) {
 	add := func(frames ...wire.Frame) {
 		var b []byte

@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// TestRanksOfALauncherThatSaysZero: which of the ranks below a process is known to have failed
-// when the process has ended. torchrun is a shell's script here, as each launcher is a script.
+// TestRanksOfALauncherThatSaysZero checks which rank below a process is known to have failed when
+// the process has ended. torchrun is a shell script here; real launchers are also scripts.
 func TestRanksOfALauncherThatSaysZero(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "torchrun"), []byte("#!/bin/sh\neval \"$1\"\n"), 0o755))
@@ -23,7 +23,7 @@ func TestRanksOfALauncherThatSaysZero(t *testing.T) {
 	ctx := t.Context()
 	go func() { _ = reaper.Run(ctx) }()
 	for name, tc := range map[string]struct {
-		text string // for torchrun
+		text string // script for torchrun
 		want *wire.RankRecord
 	}{
 		"a rank failed":            {`RANK=1 sh -c 'sleep 0.6; exit 3'; true`, &wire.RankRecord{Rank: "1", Code: 3}},

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Nothing stands between the worker and an MPI daemon; all else is the shell's.
+// The worker starts an MPI daemon directly. The shell runs every other line.
 func TestWhoRunsALine(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"orted", "prted", "hydra_bstrap_proxy", "worker"} {
@@ -25,7 +25,7 @@ func TestWhoRunsALine(t *testing.T) {
 		"orted -mca ess 'env' -mca x \"a b\"":                                    {"orted", "-mca", "ess", "env", "-mca", "x", "a b"},
 		"PATH=/usr/bin:$PATH ; export PATH ; X=1 ; export X ; " + bin + "/prted": {bin + "/prted"},
 		bin + "/hydra_bstrap_proxy --x 1":                                        {bin + "/hydra_bstrap_proxy", "--x", "1"},
-		bin + "/hydra_pmi_proxy":                                                 nil, // cannot be run: the shell says so
+		bin + "/hydra_pmi_proxy":                                                 nil, // not executable: the shell reports it
 		"/no/such/orted":                                                         nil,
 		"PATH=/no/such ; export PATH ; orted":                                    nil,
 		"cd / ; orted":                                                           nil,
@@ -46,12 +46,11 @@ func TestWhoRunsALine(t *testing.T) {
 	}
 }
 
-// A line means the same to the shell however long it is; execve would refuse
-// these as one word.
+// A line means the same to the shell whatever its length. execve would refuse these as one word.
 func TestLinesLongerThanAWord(t *testing.T) {
 	require.Equal(t, []string{"/bin/sh", "-c", "a b"}, shellArgv("a b"))
 	for _, size := range []int{maxWord, maxWord + 1, 200 << 10, 1 << 20} {
-		// Quotes, newlines and bytes that are no UTF-8 fall on any place of a cut.
+		// Quotes, newlines and bytes that are not UTF-8 fall on every position of a cut.
 		noise := strings.Repeat("'a\\\"$1`\n\xff\u00e4 ", size/10)
 		quoted := "'" + strings.ReplaceAll(noise, "'", `'\''`) + "'"
 		argv := shellArgv("cat\necho $0 $#\nprintf %s " + quoted + "\nexit 7")

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Each kill is told once, to sessions that it may have struck.
+// Each kill is reported once, to sessions that it may have affected.
 func TestMemoryKillsAreReported(t *testing.T) {
 	root := t.TempDir()
 	kills := func(n string) {

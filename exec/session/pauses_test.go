@@ -22,15 +22,15 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// mpis tells whose daemons leave the session that started them.
+// mpis says whether the daemons of an MPI leave the session that started them.
 var mpis = map[string]bool{"Open MPI 4": true, "Open MPI 5": false, "MPICH 4.0": false, "MPICH 4.2": false, "Intel MPI": false}
 
-// bond is a worker, a launcher's link to it, and the way between them.
+// bond is a worker, a launcher's link to it, and the connection between them.
 type bond struct {
 	t      *testing.T
 	server *Server
 	link   *link.Link
-	cut    atomic.Bool // nobody reaches the worker
+	cut    atomic.Bool // no dial reaches the worker
 	ends   chan *session
 	lost   error
 }
@@ -49,15 +49,15 @@ func (b *bond) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 			return
 		}
 		if w, err := b.server.admit(ctx, c, hello); err == nil {
-			_ = c.serve(w) // its end is the link's affair
+			_ = c.serve(w) // its end is handled by the link
 		}
 		b.server.dropConn(c)
 	})
 	return near, nil
 }
 
-// begin stands in for start: a daemon that stays in its session until it is told,
-// or leaves it at once.
+// begin replaces start: it starts a daemon that stays in its session until it is told to end, or
+// leaves it at once.
 func (b *bond) begin(x *session, spec wire.Spec) {
 	close(x.started)
 	x.stdout.End()
@@ -68,8 +68,8 @@ func (b *bond) begin(x *session, spec wire.Spec) {
 	b.ends <- x
 }
 
-// newBond is a worker told --await, and a launcher with that lease. An open link is
-// one that is never parked, as those to fake workers are.
+// newBond returns a worker with --await, and a launcher with that lease. An open link is never
+// parked, like links to fake workers.
 func newBond(t *testing.T, await, lease time.Duration, open bool) *bond {
 	b := &bond{t: t, ends: make(chan *session, 1)}
 	b.server = New(Config{Reaper: reap.New(), Log: slog.New(slog.DiscardHandler), Dir: "/", Await: await})
@@ -116,7 +116,7 @@ func (b *bond) mpirun(detaches bool, takes time.Duration) {
 	require.NoError(b.t, err)
 }
 
-// outcome is what the worker has decided so far; -1: it goes on.
+// outcome returns what the worker has decided so far, or -1 if it continues.
 func (b *bond) outcome() Outcome {
 	synctest.Wait()
 	select {
@@ -127,8 +127,8 @@ func (b *bond) outcome() Outcome {
 	}
 }
 
-// TestWorkersOutlivePauses: a worker whose launcher lives stays, however long that
-// launcher pauses between launches and after them; and it is told of the end.
+// TestWorkersOutlivePauses checks that a worker with a live launcher stays, however long the
+// launcher pauses between and after launches, and that it gets the END.
 func TestWorkersOutlivePauses(t *testing.T) {
 	pauses := []time.Duration{0, time.Minute, 2 * time.Minute, 15 * time.Minute}
 	workers := []struct {
@@ -174,8 +174,8 @@ func TestWorkersOutlivePauses(t *testing.T) {
 	}
 }
 
-// TestWorkersOutliveCuts: a link that was parked and cannot be made again for a while
-// is no dead launcher, and its next mpirun finds the worker.
+// TestWorkersOutliveCuts checks that a worker does not treat its launcher as dead because a parked
+// link cannot be redialed for a while. The next mpirun must find the worker.
 func TestWorkersOutliveCuts(t *testing.T) {
 	for _, await := range []time.Duration{time.Minute, 10 * time.Minute, 0} {
 		for _, cut := range []time.Duration{time.Minute, 2 * time.Minute, 14 * time.Minute} {
@@ -198,8 +198,8 @@ func TestWorkersOutliveCuts(t *testing.T) {
 	}
 }
 
-// TestWorkersGiveUp: one whose launcher is gone for good waits for the lease that it
-// was told last, or --await, and no longer.
+// TestWorkersGiveUp checks that a worker whose launcher is gone for good waits for the lease that
+// it was last told, or --await, and no longer.
 func TestWorkersGiveUp(t *testing.T) {
 	for _, row := range []struct {
 		name                  string

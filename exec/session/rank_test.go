@@ -44,7 +44,7 @@ func TestZombieOf(t *testing.T) {
 			_, ok = zombieOf(being{key.pid, key.start + 1})
 			require.False(t, ok, "another process of that number")
 
-			_ = cmd.Wait() // its code was looked at
+			_ = cmd.Wait() // its exit code has been checked
 			_, ok = zombieOf(key)
 			require.False(t, ok, "it is collected")
 		})
@@ -60,7 +60,7 @@ func startOf(t *testing.T, pid int) uint64 {
 	return start
 }
 
-// TestRanksUnseen: ranks that ended before anybody saw them are counted.
+// TestRanksUnseen checks that ranks which ended before they were seen are counted.
 func TestRanksUnseen(t *testing.T) {
 	type seen struct {
 		rank  string
@@ -90,8 +90,8 @@ func TestRanksUnseen(t *testing.T) {
 	}
 }
 
-// TestASessionWithoutANumberedRank: a child of a daemon that had no rank's number may have been
-// a helper, so that the rank itself has not been seen.
+// TestASessionWithoutANumberedRank checks a daemon's child without a rank number. It may have been
+// a helper, so the rank itself has not been seen.
 func TestASessionWithoutANumberedRank(t *testing.T) {
 	for name, row := range map[string]struct {
 		x    *session
@@ -107,8 +107,8 @@ func TestASessionWithoutANumberedRank(t *testing.T) {
 	}
 }
 
-// TestARankThatEndsInAStop: a rank that failed just before its session was stopped may be where
-// the failure began, and is not told to be a victim.
+// TestARankThatEndsInAStop checks a rank that failed just before its session was stopped. It may be
+// the first failure, so it is not reported as a victim.
 func TestARankThatEndsInAStop(t *testing.T) {
 	for name, row := range map[string]struct {
 		st   reap.Status

@@ -17,7 +17,7 @@ func TestTold(t *testing.T) {
 	require.Equal(t, map[string]string{"RANK": "2", "EMPTY": ""}, told(env, ask), "the last one counts; who is not asked for is not told")
 	require.Empty(t, told(env, nil))
 
-	// However much is asked for, the record holds it.
+	// The record holds the answer, however many variables are asked for.
 	var many, names []string
 	for _, c := range "abcdefghijklmnop" {
 		many = append(many, string(c)+"="+strings.Repeat("\x01", 400))

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Looks begin soon where a line may start daemons, and as long as it lives.
+// Looks begin early while a line that may start daemons is running.
 func TestSoonestLook(t *testing.T) {
 	s, _ := linked(t, 2)
 	require.Equal(t, lastLook, s.observer.soonestLook())
