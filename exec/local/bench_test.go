@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// BenchmarkHandshake dials a worker and greets it, over a unix socket: what a link costs
-// both sides without the way between them.
+// BenchmarkHandshake dials a worker and shakes hands, over a unix socket. It measures what a link
+// costs both sides without the network between them.
 func BenchmarkHandshake(b *testing.B) {
 	w := contract.NewWorker(b, nil)
 	b.ReportAllocs()
@@ -33,7 +33,7 @@ func BenchmarkHandshake(b *testing.B) {
 	}
 }
 
-// BenchmarkRoundTrip asks a worker without sessions what these do.
+// BenchmarkRoundTrip asks a worker without sessions what its processes do.
 func BenchmarkRoundTrip(b *testing.B) {
 	w := contract.NewWorker(b, nil)
 	l := contract.NewLink(b, local.Dialer{Path: w.Socket}, nil)

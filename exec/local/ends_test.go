@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// A process that fails while a child of it holds its output is told of within a second
-// where the launcher asks for it; one that ends well leaves its children alone.
+// If a process fails while its child holds its output, its end is reported within a second if the
+// launcher asks for that. A process that ends well does not affect its children.
 func TestEndsOnFailure(t *testing.T) {
 	l := linked(t)
 	began := time.Now()
@@ -23,7 +23,7 @@ func TestEndsOnFailure(t *testing.T) {
 		line string
 		code int
 		out  string
-		// lives: a child has the grace.
+		// lives says that a child has the grace.
 		lives bool
 	}{
 		"killed":        {"echo a; sleep 1000 & kill -KILL $$", 137, "a\n", false},
@@ -66,14 +66,14 @@ func TestWelcomeTellsInterfaces(t *testing.T) {
 	require.True(t, found, "loopback is up here: %v", welcome.Interfaces)
 }
 
-// linked is a link that runs to a worker of its own until the test ends.
+// linked returns a link to a worker of its own. It runs until the end of the test.
 func linked(t *testing.T) *link.Link {
 	t.Helper()
 	w := contract.NewWorker(t, nil)
 	return linkTo(t, link.Config{Worker: "w", Dialer: local.Dialer{Path: w.Socket}})
 }
 
-// linkTo runs a link until the test ends.
+// linkTo runs a link until the end of the test.
 func linkTo(t *testing.T, cfg link.Config) *link.Link {
 	t.Helper()
 	l := link.New(cfg)

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// pieces are what both outputs of a session were written in, in order.
+// pieces records the writes of both outputs of a session, in order.
 type pieces struct {
 	mu  sync.Mutex
 	all []string
@@ -24,7 +24,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// gathered are the pieces of a shell line whose output gathers for a second.
+// gathered returns the pieces of a shell line whose output is gathered for a second.
 func gathered(t *testing.T, l *link.Link, line string) []string {
 	var out pieces
 	s, err := l.Open(t.Context(), "", wire.Spec{Argv: []string{"/bin/sh", "-c", line}, GatherMillis: 1000}, link.Streams{Stdout: &out, Stderr: &out})
@@ -42,7 +42,7 @@ func TestLinesGather(t *testing.T) {
 	require.LessOrEqual(t, len(got), 3, "%q", got)
 }
 
-// What is held back on one output goes before what the other has later.
+// Held-back output of one stream is sent before later output of the other.
 func TestGatheredOutputsKeepTheirOrder(t *testing.T) {
 	l := linked(t)
 	for _, line := range []string{

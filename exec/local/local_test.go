@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// cutting is the local way with connections that can be cut: what is under way
-// in the sockets is lost with them. Refusals come from the dialer itself.
+// cutting is the local dialer with connections that can be cut. Bytes in the sockets are lost with
+// them. The dialer itself makes refusals.
 type cutting struct {
 	inner link.Dialer
 	way   *wayState

@@ -24,7 +24,7 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// reports takes what a worker tells.
+// reports records a worker's reports.
 type reports struct {
 	mu  sync.Mutex
 	all []wire.ReportRecord
@@ -66,8 +66,8 @@ func number(t *testing.T, out *contract.Text) int {
 	return pid
 }
 
-// daemon starts a session whose process bears the name of an MPI daemon: a shell
-// that runs the script.
+// daemon starts a session whose process has the name of an MPI daemon. The process is a shell that
+// runs the script.
 func daemon(t *testing.T, change func(*link.Config), script string) (*link.Link, *link.Session, *reports, *contract.Text) {
 	t.Helper()
 	path, err := exec.LookPath("dash")
@@ -109,25 +109,25 @@ func TestFrozenDaemonIsReported(t *testing.T) {
 	require.Empty(t, told.of(wire.ReportDaemon), "we ended it")
 }
 
-// A rank may be stopped: by a debugger's user, or by itself.
+// A rank may be stopped: by a user with a debugger, or by itself.
 func TestFrozenRankIsNot(t *testing.T) {
 	_, s, told, out := daemon(t, nil, `sh -c 'echo $$; exec sleep 1000' & wait`)
 	require.NoError(t, syscall.Kill(number(t, out), syscall.SIGSTOP))
 	told.await(t, wire.ReportRanks)
-	time.Sleep(time.Second) // three times what a daemon may
+	time.Sleep(time.Second) // three times the limit for a daemon
 	require.Empty(t, told.of(wire.ReportFrozen))
 	s.Stop(time.Second)
 	_, err := s.Wait(t.Context())
 	require.NoError(t, err)
 }
 
-// A daemon that left its session's first process comes to PID 1.
+// A daemon that left its session's first process becomes a child of PID 1.
 func TestKilledDaemonIsReported(t *testing.T) {
 	_, s, told, out := daemon(t, nil, `( sleep 1000 & echo $(cut -d' ' -f4 /proc/self/stat); wait ) >&1 & sleep 1`)
 	_ = number(t, out)
 	told.await(t, wire.ReportRanks)
 	var pid int
-	require.Eventually(t, func() bool { // the child shell, whose number it does not know itself
+	require.Eventually(t, func() bool { // the child shell, which does not know its own pid
 		list, _ := exec.Command("pgrep", "-x", "orted").Output()
 		for word := range strings.FieldsSeq(string(list)) {
 			n, _ := strconv.Atoi(word)
@@ -149,7 +149,7 @@ func TestKilledDaemonIsReported(t *testing.T) {
 
 func newCutWay() *wayState { return &wayState{open: map[*cutConn]bool{}} }
 
-// cut ends every connection that is there.
+// cut ends every open connection.
 func (w *wayState) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,14 +158,14 @@ func (w *wayState) cut() {
 	}
 }
 
-// refuse lets no new one through for d.
+// refuse refuses new connections for d.
 func (w *wayState) refuse(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refused = time.Now().Add(d)
 }
 
-// tellsEnds reports whether the kernel tells how a process ended that another one collects.
+// tellsEnds reports whether the kernel tells how a process ended that another process collects.
 func tellsEnds(t *testing.T) bool {
 	var uts unix.Utsname
 	require.NoError(t, unix.Uname(&uts))
@@ -175,7 +175,7 @@ func tellsEnds(t *testing.T) bool {
 	return major > 6 || major == 6 && minor >= 15
 }
 
-// A rank's end is known where the kernel tells it: from Linux 6.15 on.
+// A rank's end is known if the kernel reports it: since Linux 6.15.
 func TestFailedRankIsReported(t *testing.T) {
 	_, s, told, _ := daemon(t, nil, `PMI_RANK=5 sh -c 'sleep 5; exit 7'; sleep 1000`)
 	told.await(t, wire.ReportRanks)
@@ -193,7 +193,7 @@ func TestFailedRankIsReported(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The first of a session's ranks that ends with 0 is told, and no other one.
+// Only the first of a session's ranks that ends with 0 is reported.
 func TestFirstRankThatIsDoneIsReported(t *testing.T) {
 	if !tellsEnds(t) {
 		t.Skip("Linux tells it from 6.15 on")
@@ -208,7 +208,7 @@ func TestFirstRankThatIsDoneIsReported(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Reports wait for a launcher that redials, and are handed on once.
+// Reports wait for a launcher that redials, and are passed on once.
 func TestReportsOutlastConnections(t *testing.T) {
 	way := newCutWay()
 	l, s, told, out := daemon(t, func(c *link.Config) {
@@ -226,7 +226,7 @@ func TestReportsOutlastConnections(t *testing.T) {
 	require.Len(t, told.of(wire.ReportFrozen), 1)
 }
 
-// Without anybody to decide, PID 1 ends a frozen daemon itself.
+// Without a launcher to decide, PID 1 ends a frozen daemon itself.
 func TestFrozenDaemonWithoutLauncher(t *testing.T) {
 	way := newCutWay()
 	_, s, told, out := daemon(t, func(c *link.Config) {
@@ -235,7 +235,7 @@ func TestFrozenDaemonWithoutLauncher(t *testing.T) {
 	pid := number(t, out)
 	told.await(t, wire.ReportRanks)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
-	way.refuse(3 * time.Second) // and no way back for so long
+	way.refuse(3 * time.Second) // longer than the time until the daemon counts as frozen
 	way.cut()
 	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, 10*time.Millisecond, "the frozen daemon lives")
 	rec := told.await(t, wire.ReportFrozen)

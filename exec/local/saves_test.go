@@ -18,8 +18,8 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// torchrun starts two ranks, as the program of that name does. On TERM it asks them and
-// kills them a moment later, where the real one takes 30 s.
+// torchrun starts two ranks, like the program of that name. On TERM it asks them to end and kills
+// them a moment later. The real one waits 30 s.
 const torchrun = `trap 'kill -TERM $ranks; sleep 0.2; kill -KILL $ranks; exit 1' TERM
 rank() {
 	RANK=$1 exec bash -c 'exec 3<> <(:); trap "read -t 1 <&3; touch saved.$RANK; exit 0" TERM; touch up.$RANK; while :; do sleep 0.1; done'
@@ -28,7 +28,7 @@ rank 0 & ranks=$!
 rank 1 & ranks="$ranks $!"
 wait $ranks; wait $ranks`
 
-// stopsOf are the ways in which a worker is told to stop what it runs.
+// stopsOf are the ways to tell a worker to stop what it runs.
 var stopsOf = map[string]func(ctx context.Context, w *contract.Worker, l *link.Link, s *link.Session) error{
 	"CONTROL": func(_ context.Context, _ *contract.Worker, _ *link.Link, s *link.Session) error {
 		s.Stop(20 * time.Second)
@@ -46,8 +46,8 @@ var stopsOf = map[string]func(ctx context.Context, w *contract.Worker, l *link.L
 	},
 }
 
-// TestStopsLetRanksSave: whoever stops a session asks its ranks before their launcher,
-// which would end them sooner than the grace does.
+// TestStopsLetRanksSave checks that every stop of a session asks its ranks before their launcher,
+// which would end them earlier than the grace.
 func TestStopsLetRanksSave(t *testing.T) {
 	for name, stop := range stopsOf {
 		t.Run(name, func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestStopsLetRanksSave(t *testing.T) {
 	}
 }
 
-// TestHelpersOfTheFailedHaveTheGrace: a process that a rank started to save its work goes
-// on after the rank has failed, and the end of the attempt waits for it.
+// TestHelpersOfTheFailedHaveTheGrace checks a process that a rank started to save its work. It must
+// continue after the rank has failed, and the end of the attempt must wait for it.
 func TestHelpersOfTheFailedHaveTheGrace(t *testing.T) {
 	for name, line := range map[string]string{
 		"takes TERM":      `(trap 'sleep 2; touch saved; exit' TERM; touch up; while :; do sleep 0.1; done) & until [ -e up ]; do sleep 0.1; done; exit 3`,
@@ -99,7 +99,7 @@ func exists(w *contract.Worker, name string) bool {
 	return err == nil
 }
 
-// workerAndLink are a worker, which gives 10 s of grace, and a link to it.
+// workerAndLink returns a worker with a grace of 10 s, and a link to it.
 func workerAndLink(t *testing.T) (*contract.Worker, *link.Link) {
 	t.Helper()
 	w := contract.NewWorker(t, func(c *session.Config) { c.Grace = 10 * time.Second })

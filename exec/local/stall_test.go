@@ -29,14 +29,14 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// stopped is a reader that takes nothing until it is let go.
+// stopped is a reader that takes nothing until it is freed.
 type stopped struct {
 	hash.Hash
 	gone chan struct{}
 	goOn func()
 }
 
-// newStopped returns one that goes on at the end of the test at the latest.
+// newStopped returns a stopped reader. It is freed at the end of the test at the latest.
 func newStopped(t *testing.T) stopped {
 	s := stopped{Hash: sha256.New(), gone: make(chan struct{})}
 	s.goOn = sync.OnceFunc(func() { close(s.gone) })
@@ -49,20 +49,19 @@ func (s stopped) Write(p []byte) (int, error) {
 	return s.Hash.Write(p)
 }
 
-// stall is one run: a process that writes size bytes to a reader that has
-// stopped.
+// stall is one test case: a process writes stallSize bytes to a reader that has stopped.
 type stall struct {
 	dirs  []string
-	spool int64  // bound of the spill files; 0: the usual
-	waits bool   // the process, until the reader goes on
-	files int64  // bytes that files take until then
+	spool int64  // limit of the spill files in bytes; 0: the default
+	waits bool   // the process waits until the reader continues
+	files int64  // bytes in files until then
 	says  string // what the worker logs, once; "": nothing
 }
 
 const (
 	stallSize = 8 << 20
-	// inMemory is what may be on its way without files: the spool's memory, the
-	// pipe, and what is in the hand of the one that moves it.
+	// inMemory is how many bytes may be on the way without files: in the spool's memory, in the
+	// pipe, and in the buffer of the goroutine that moves them.
 	inMemory = 1<<20 + 1<<20 + wire.MaxData
 )
 
@@ -76,7 +75,7 @@ func (c stall) run(t *testing.T) {
 	})
 	l := contract.NewLink(t, newWay(t).Dialer(t, w), nil)
 	data := make([]byte, stallSize)
-	_, _ = rand.NewChaCha8([32]byte{3}).Read(data) // it cannot fail
+	_, _ = rand.NewChaCha8([32]byte{3}).Read(data) // never fails
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "data"), data, 0o600))
 	reader := newStopped(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -107,8 +106,8 @@ func (c stall) run(t *testing.T) {
 	require.Equal(t, sha256.Sum256(data), [32]byte(reader.Sum(nil)))
 }
 
-// settled waits until the process in the file writes no more, and returns how
-// many bytes it has written.
+// settled waits until the process in the file writes no more, and returns how many bytes it has
+// written.
 func settled(t *testing.T, file string) (n int64) {
 	since := time.Now()
 	require.Eventually(t, func() bool {
@@ -140,8 +139,8 @@ func TestOutputWaitsForItsReader(t *testing.T) {
 	}
 }
 
-// TestSpoolDirectoryTakesNothing runs itself where it may mount: on a tmpfs of
-// 1 MiB, and on one that is read-only.
+// TestSpoolDirectoryTakesNothing runs itself in a namespace where it may mount: on a tmpfs of 1
+// MiB, and on a read-only one.
 func TestSpoolDirectoryTakesNothing(t *testing.T) {
 	const inside = "MUSTER_TEST_MOUNTS"
 	if os.Getenv(inside) == "" {
@@ -174,7 +173,7 @@ func TestSpoolDirectoryTakesNothing(t *testing.T) {
 	}
 }
 
-// inNamespace runs the test again in a mount namespace of its own.
+// inNamespace runs the test again in its own mount namespace.
 func inNamespace(t *testing.T, mark string) {
 	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=2m")
 	cmd.Env = append(os.Environ(), mark+"=1")
@@ -196,8 +195,7 @@ func inNamespace(t *testing.T, mark string) {
 	require.Equal(t, 6, strings.Count(out.String(), "    --- PASS: "), "cases that ran")
 }
 
-// A spill file that cannot be read back ends its session with a sentence, and
-// no other.
+// A spill file that cannot be read ends its session with an error message, and no other session.
 func TestLostSpillFile(t *testing.T) {
 	log := &contract.Text{}
 	w := contract.NewWorker(t, func(cfg *session.Config) {
@@ -214,11 +212,11 @@ func TestLostSpillFile(t *testing.T) {
 	heard := sha256.New()
 	other, err := l.Open(ctx, "", wire.Spec{Line: "cat; exit 5"}, link.Streams{Stdin: input, Stdout: heard})
 	require.NoError(t, err)
-	// Not before the last byte is in, which would make the file long again.
+	// Not before the last byte has been written, which would make the file long again.
 	const inFile = 4000000 - 1<<20
 	require.Eventually(t, func() bool { return spilled(t) >= inFile }, time.Minute, 5*time.Millisecond)
 	for _, fd := range spillFiles(t) {
-		require.NoError(t, os.Truncate(fd, 0)) // as a broken disk would
+		require.NoError(t, os.Truncate(fd, 0)) // like a broken disk
 	}
 	reader.goOn()
 	_, err = s.Wait(ctx)
@@ -237,7 +235,7 @@ func TestLostSpillFile(t *testing.T) {
 	require.Equal(t, sha256.Sum256([]byte("still here")), [32]byte(heard.Sum(nil)))
 }
 
-// spillFiles are this process's, as paths.
+// spillFiles returns the paths of this process's spill files.
 func spillFiles(t *testing.T) (paths []string) {
 	fds, err := filepath.Glob("/proc/self/fd/*")
 	require.NoError(t, err)
@@ -249,7 +247,7 @@ func spillFiles(t *testing.T) (paths []string) {
 	return paths
 }
 
-// spilled is how many bytes they hold.
+// spilled returns how many bytes the spill files hold.
 func spilled(t *testing.T) (n int64) {
 	for _, fd := range spillFiles(t) {
 		st, err := os.Stat(fd)
