@@ -19,7 +19,7 @@ func writeFile(t testing.TB, path, text string) {
 
 const floodSize = 64 << 20
 
-// flood writes floodSize bytes in the pieces that an API server sends.
+// flood writes floodSize bytes in pieces of the size that an API server sends.
 func flood(_ context.Context, _, _ string, _ []string, _ io.Reader, out, _ io.Writer) (int, error) {
 	piece := make([]byte, 32<<10)
 	for sent := 0; sent < floodSize; sent += len(piece) {
@@ -30,7 +30,7 @@ func flood(_ context.Context, _, _ string, _ []string, _ io.Reader, out, _ io.Wr
 	return 0, nil
 }
 
-// BenchmarkStdout carries 64 MiB of output, read 256 KiB at a time.
+// BenchmarkStdout transfers 64 MiB of output, read 256 KiB at a time.
 func BenchmarkStdout(b *testing.B) {
 	for _, protocol := range []string{fakekube.WebSocket, fakekube.SPDY} {
 		b.Run(protocol, func(b *testing.B) {
@@ -50,8 +50,8 @@ func BenchmarkStdout(b *testing.B) {
 	}
 }
 
-// BenchmarkStdoutClientGo is the same through client-go's executor, which is
-// what kubectl exec does: the figure to compare with.
+// BenchmarkStdoutClientGo does the same with client-go's executor, as kubectl exec does: the figure
+// to compare with.
 func BenchmarkStdoutClientGo(b *testing.B) {
 	w := on(b, fakekube.WebSocket, flood)
 	u, err := target.execURL(w.dialer.cfg)

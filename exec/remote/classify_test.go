@@ -101,7 +101,7 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestAgentMissingIsOneSentence(t *testing.T) {
-	// As containerd 1.6 and Kubernetes 1.34 sent it.
+	// As sent by containerd 1.6 and Kubernetes 1.34.
 	said := `{"status":"Failure","reason":"InternalError","message":"Internal error occurred: Internal error occurred: error executing command in container: failed to exec in container: failed to start exec \"ab834709\": OCI runtime exec failed: exec failed: unable to start container process: exec: \"/muster/agent\": stat /muster/agent: no such file or directory: unknown"}`
 	err := target.verdict([]byte(said), "")
 	require.EqualError(t, err, "container main of pod ns/pi-worker-0 cannot run the agent at /muster/agent: stat /muster/agent: no such file or directory")

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dropped gives an address whose SYNs are lost: nobody accepts, and the queue
-// of connections is full.
+// dropped returns an address whose SYNs are lost: nothing accepts, and the queue of connections is
+// full.
 func dropped(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -43,7 +43,7 @@ func timedOut(err error) bool {
 	return errors.As(err, &failed) && failed.Timeout()
 }
 
-// A connection that nobody answers is given up long before the dial is.
+// An unanswered connection is given up long before the dial.
 func TestConnectGivesUpWherePacketsAreLost(t *testing.T) {
 	address := dropped(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

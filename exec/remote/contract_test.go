@@ -12,8 +12,7 @@ import (
 	"github.com/musterhq/muster/test/fakekube"
 )
 
-// bridge stands where a container runs `agent attach`: it ends when either
-// direction does.
+// bridge replaces `agent attach` in a container. It ends when either direction does.
 func bridge(socket string) fakekube.Command {
 	return func(_ context.Context, _, _ string, _ []string, in io.Reader, out, _ io.Writer) (int, error) {
 		c, err := net.Dial("unix", socket)
@@ -29,8 +28,8 @@ func bridge(socket string) fakekube.Command {
 	}
 }
 
-// TestContract runs the suite of exec/local through an API server on the wire:
-// cuts end its connections by RST, refusals are its own 403.
+// TestContract runs the suite of exec/local through a wire-level API server. Cuts end its
+// connections by RST. Refusals are its own 403.
 func TestContract(t *testing.T) {
 	each(t, func(t *testing.T, protocol string) {
 		contract.Suite(t, func(testing.TB) contract.Way {

@@ -36,7 +36,7 @@ func kind(t *testing.T, err error) link.Kind {
 	return failed.Kind
 }
 
-// echo sends its input back until that ends.
+// echo sends its input back until the input ends.
 func echo(_ context.Context, _, _ string, _ []string, in io.Reader, out, _ io.Writer) (int, error) {
 	_, _ = io.Copy(out, in)
 	return 0, nil
@@ -80,7 +80,7 @@ func (w world) dial(t testing.TB) io.ReadWriteCloser {
 	return conn
 }
 
-// end reads conn to its end and gives what came and why it ended.
+// end reads conn to its end, and returns what came and why it ended.
 func end(t *testing.T, conn io.Reader) (string, *link.DialError) {
 	t.Helper()
 	var got bytes.Buffer
@@ -291,7 +291,7 @@ func TestCloseEndsReadAndWrite(t *testing.T) {
 			}
 			done <- err
 		}()
-		time.Sleep(200 * time.Millisecond) // the write is blocked by then; earlier is right too
+		time.Sleep(200 * time.Millisecond) // the write is blocked by then; an earlier Close is also valid
 		require.NoError(t, conn.Close())
 		require.Equal(t, link.Dropped, kind(t, <-done))
 		require.Equal(t, link.Dropped, kind(t, <-done))

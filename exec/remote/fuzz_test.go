@@ -12,9 +12,9 @@ import (
 	"github.com/musterhq/muster/exec/link"
 )
 
-// FuzzAnswers gives whatever a server, a proxy or a runtime may say, as the
-// answer to an upgrade and on the error channel: none of it is a success, none
-// of it makes the pod gone, and every error has a sentence.
+// FuzzAnswers tries any message of a server, a proxy or a runtime, as the answer to an upgrade and
+// on the error channel. No message may count as a success or make the pod Gone, and every error
+// must have a message.
 func FuzzAnswers(f *testing.F) {
 	f.Add(101, []byte(`{"metadata":{},"status":"Success"}`), "")
 	f.Add(403, []byte(`{"kind":"Status","status":"Failure","message":"no","reason":"Forbidden","code":403}`), "x")

@@ -23,7 +23,7 @@ import (
 	"github.com/musterhq/muster/test/fakekube"
 )
 
-// silent accepts connections, does greet with each, and then nothing more.
+// silent accepts connections, calls greet with each, and then sends nothing more.
 func silent(t *testing.T, greet func(net.Conn)) (address string) {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, func(t *testing.T, protocol string) {
 				if protocol == fakekube.WebSocket && c.name == "upgrades and is silent" {
-					return // an upgraded WebSocket is a stream already
+					return // an upgraded WebSocket is already a stream
 				}
 				cfg := &rest.Config{Host: c.scheme + "://" + silent(t, c.greet), TLSClientConfig: rest.TLSClientConfig{ServerName: "example.com"}}
 				if c.scheme == "https" {

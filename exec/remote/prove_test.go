@@ -14,8 +14,8 @@ import (
 
 func isSPDY(r *http.Request) bool { return r.Method == http.MethodPost }
 
-// Until a SPDY stream has come up, whatever may be in its way is a reason to try a
-// WebSocket, which is remembered if it passes.
+// Until a SPDY stream has been opened, anything that may block SPDY is a reason to try a WebSocket.
+// If the WebSocket works, it is remembered.
 func TestSPDYIsProved(t *testing.T) {
 	for name, hinder := range map[string]func(world){
 		"a right that is missing": func(w world) { w.server.Fail(fakekube.Failure{Code: 403, Match: isSPDY}) },
@@ -44,7 +44,7 @@ func TestSPDYIsProved(t *testing.T) {
 	}
 }
 
-// A verdict on the request is none on the protocol; a stream that has come up proves it.
+// A verdict on the request says nothing about the protocol. An opened stream proves the protocol.
 func TestSPDYStaysProved(t *testing.T) {
 	w := on(t, fakekube.SPDY, echo)
 	w.dialer.proto.proved.Store(false)
@@ -63,7 +63,7 @@ func TestSPDYStaysProved(t *testing.T) {
 	require.Equal(t, map[string]int{fakekube.SPDY: 2}, w.exec.Dials())
 }
 
-// Both fail: what the WebSocket met is told, and nothing is remembered.
+// Both fail: the error of the WebSocket is reported, and nothing is remembered.
 func TestNeitherPasses(t *testing.T) {
 	w := on(t, fakekube.SPDY, echo)
 	w.dialer.proto.proved.Store(false)

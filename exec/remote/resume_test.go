@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A launcher's dials share a TLS session. One that shows a certificate has a session of
-// its own each time.
+// A launcher's dials share a TLS session. A dial with a client certificate has a new session each
+// time.
 func TestDialsResumeTLS(t *testing.T) {
 	resumed := make(chan bool, 10)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,8 @@ func TestDialsResumeTLS(t *testing.T) {
 	}
 }
 
-// Who has other authorities does not take up what these have vouched for.
+// A client with other certificate authorities does not resume a session that the first ones
+// verified.
 func TestResumptionAsksTheAuthorities(t *testing.T) {
 	asked := 0
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,13 +16,13 @@ import (
 	"github.com/musterhq/muster/exec/link"
 )
 
-// spdyPeer is the server's end of a connection, with another's frames.
+// spdyPeer is the server's end of a connection, with frames by another implementation.
 type spdyPeer struct {
 	net.Conn
 	*spdy.Framer
 }
 
-// spdyPair opens a connection to a peer that has answered what it was asked.
+// spdyPair opens a connection to a peer that has answered the requests.
 func spdyPair(t *testing.T, answered func(peer spdyPeer)) (io.ReadWriteCloser, spdyPeer, error) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _ = theirs.Close() })
@@ -42,7 +42,7 @@ func spdyPair(t *testing.T, answered func(peer spdyPeer)) (io.ReadWriteCloser, s
 	return conn, peer, err
 }
 
-// accept reads the streams that are asked for, and replies to each.
+// accept reads the requested streams, and replies to each.
 func accept(t *testing.T) func(spdyPeer) {
 	return func(peer spdyPeer) {
 		var asked []string
@@ -129,7 +129,7 @@ func TestSPDYWrites(t *testing.T) {
 	require.Equal(t, text, got)
 }
 
-// A ping is answered, during a write with the next.
+// A ping is answered. During a write, the answer goes with the next write.
 func TestSPDYAnswersPings(t *testing.T) {
 	conn, peer, err := spdyPair(t, accept(t))
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestSPDYAnswersPings(t *testing.T) {
 		}()
 	}
 	var head [spdyHeaderLen]byte
-	_, err = io.ReadFull(peer.Conn, head[:4]) // the first is under way
+	_, err = io.ReadFull(peer.Conn, head[:4]) // the first write is in progress
 	require.NoError(t, err)
 	require.NoError(t, peer.WriteFrame(&spdy.PingFrame{Id: 4}))
 	require.NoError(t, peer.WriteFrame(&spdy.PingFrame{Id: 5}), "an answer, to a ping that was not sent")
@@ -185,19 +185,19 @@ func TestSPDYStreamsThatAreNotOpened(t *testing.T) {
 	}
 }
 
-// A server that ends stdout and says no more is given up.
+// A server that ends stdout and sends nothing more is given up.
 func TestSPDYVerdictThatDoesNotCome(t *testing.T) {
 	conn, peer, err := spdyPair(t, accept(t))
 	require.NoError(t, err)
 	began := time.Now()
 	go func() { _ = peer.WriteFrame(&spdy.RstStreamFrame{StreamId: streamStdout, Status: spdy.Cancel}) }()
-	time.AfterFunc(100*time.Millisecond, func() { _ = peer.Close() }) // as a line that is cut does
+	time.AfterFunc(100*time.Millisecond, func() { _ = peer.Close() }) // as if the line were cut
 	_, failed := end(t, conn)
 	require.Equal(t, link.Dropped, failed.Kind)
 	require.Less(t, time.Since(began), time.Minute)
 }
 
-// FuzzSPDY reads what a hostile server may send: it ends, with a cause.
+// FuzzSPDY reads what a hostile server may send. Reading must end, with a cause.
 func FuzzSPDY(f *testing.F) {
 	frame := func(first, second uint32, rest ...byte) []byte {
 		return append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, first), second), rest...)
@@ -222,7 +222,7 @@ func FuzzSPDY(f *testing.F) {
 	})
 }
 
-// scriptedRW is read from, and takes whatever is written.
+// scriptedRW returns the bytes of its reader, and takes whatever is written.
 type scriptedRW struct{ *bytes.Reader }
 
 func (*scriptedRW) Write(p []byte) (int, error) { return len(p), nil }
