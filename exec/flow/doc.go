@@ -3,9 +3,9 @@
 //
 // Out is the sending half. It keeps every byte until the receiver has acknowledged it, in memory
 // and then in files. It never has more than one window of bytes in flight. While acknowledgements
-// arrive, a writer that is too fast waits for memory, as for a full pipe. Once they stop, it goes
-// on into files. If neither has room, the writer waits: a full or read-only directory costs speed
-// but never bytes, and is reported once it matters.
+// arrive, a writer that is too fast waits for memory, as for a full pipe. Once they stop, it
+// continues into files. If neither has room, the writer waits: a full or read-only directory costs
+// speed but never bytes, and is reported once it matters.
 //
 // In is the receiving half. It takes bytes by their absolute offset, drops duplicates, passes the
 // rest to a writer, and acknowledges what the writer took. The acknowledgement is the flow control.

@@ -16,8 +16,8 @@ const (
 	// so that workers without an answer do not delay the others.
 	dialsAtOnce = 64
 	slowDial    = time.Second
-	// Redials are rate-limited, per second: when an API server drops every link, all jobs redial at
-	// once, and a server that has just come back should get them over several seconds.
+	// Redials are rate-limited, per second. When an API server drops every link, all jobs redial at
+	// once. A server that has just come back should get these redials over several seconds.
 	redialsPerSecond = 200
 	redialBurst      = 40
 )

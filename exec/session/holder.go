@@ -68,7 +68,8 @@ func linkOf(f *os.File) (link string) {
 	return "pipe:[" + strconv.FormatUint(st.Ino, 10) + "]"
 }
 
-// terminal stands for any terminal among links: its name does not tell who has the other end.
+// terminal represents every terminal among links: the name of a terminal does not say which process
+// has the other end.
 const terminal = "/dev/pts/"
 
 // holds reports whether a process has one of the links open.

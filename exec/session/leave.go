@@ -18,9 +18,8 @@ import (
 const leadTime = 10 * time.Second
 
 // leaving is a stop from outside. If the worker has daemons of an mpirun, it holds them until the
-// launcher has ended that mpirun, because mpirun ends the ranks of all workers when it loses a
-// daemon. The same applies to processes that horovodrun and others start over rsh, and to processes
-// of a group.
+// launcher has ended that mpirun. An mpirun that loses a daemon ends the ranks of all workers. The
+// same applies to processes that horovodrun and others start over rsh, and to processes of a group.
 type leaving struct {
 	saving  *saving       // its first part, in which the ranks are asked
 	lead    chan struct{} // closed when the launcher asks the ranks of all workers

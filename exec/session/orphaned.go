@@ -45,7 +45,7 @@ func (o *observer) rankEndedLocked(x *session, rank string) {
 }
 
 // tellOrphans reports background processes that hold the output of a rank which ended heldTold ago.
-// members are all processes of the session. daemons tells which of them, by pid, are MPI daemons.
+// members are all processes of the session. daemons says which of them, by pid, are MPI daemons.
 func (o *observer) tellOrphans(x *session, members []reap.Proc, daemons map[int]bool) {
 	if x.ours.Load() {
 		return

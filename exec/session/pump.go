@@ -51,8 +51,8 @@ func endAt(told <-chan struct{}, out *flow.Out) {
 }
 
 // behind is how long an output waits after the other one's held-back output has been sent, if the
-// launcher does not write them in order: older releases without Spec.InOrder use two independent
-// goroutines.
+// launcher does not write them in order. Releases before Spec.InOrder write each output in its own
+// goroutine.
 const behind = 10 * time.Millisecond
 
 // heldTime is how long a session outlasts its first process while other processes hold its output

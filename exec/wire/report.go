@@ -16,7 +16,7 @@ const (
 )
 
 // ReportRecord reports an event of a session's process that PID 1 sees and an exit record does not
-// tell: mpirun's daemons outlive their session's first process, and ranks are the daemons'
+// contain. mpirun's daemons outlive their session's first process, and ranks are the daemons'
 // children. The worker sends reports again on each new connection. Seq numbers them from 1 for each
 // worker.
 type ReportRecord struct {
