@@ -43,7 +43,8 @@ func (s *Server) clock(ctx context.Context) {
 	}
 }
 
-// due carries out what is due, and returns the time until the next deadline.
+// due carries out what is due, and returns the time until the next deadline. It returns false if
+// there is no deadline.
 func (s *Server) due() (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -65,8 +65,8 @@ func (s *Server) stop(ctx context.Context, reason string, sig syscall.Signal, gr
 	}
 }
 
-// undelivered reports whether a launcher lacks the end of a session, or the answer to its END. The
-// launcher must be connected, or may redial if mayRedial is set.
+// undelivered reports whether a launcher lacks the end of a session, or the answer to its END or to
+// its order to ask ranks. The launcher must be connected, or may redial if mayRedial is set.
 func (s *Server) undelivered(mayRedial bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,8 +40,9 @@ const (
 	// slow down each other's launch.
 	busyPause = 20 * time.Millisecond
 	busyShare = 200
-	// mostPause limits every pause: processes that wait for a processor look late and take long,
-	// and a rank must not live and end between two rounds.
+	// mostPause limits every pause. A worker that has to wait for a processor starts its rounds
+	// late and needs long for them, which makes pauses longer. But a rank must not live and end
+	// between two rounds.
 	mostPause = 250 * time.Millisecond
 )
 

@@ -47,7 +47,7 @@ func (l *leaving) end() {
 	l.saved()
 }
 
-// await closes release if no launcher has taken the lead for leadTime.
+// await closes release if no launcher has asked the ranks of all workers within leadTime.
 func (l *leaving) await(ctx context.Context) {
 	timer := time.NewTimer(leadTime)
 	defer timer.Stop()

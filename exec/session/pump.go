@@ -38,8 +38,8 @@ func (x *session) feed(p *reap.Process, w *os.File) {
 // write. They usually come at once.
 const together = 10 * time.Millisecond
 
-// endAt ends an output while the process or its other output lives on. Otherwise finish has already
-// ended it when told is closed.
+// endAt ends an output when told is closed, or after together, because the process or its other
+// output may live on. If told is closed, finish has already ended the output.
 func endAt(told <-chan struct{}, out *flow.Out) {
 	timer := time.NewTimer(together)
 	defer timer.Stop()

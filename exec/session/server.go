@@ -85,7 +85,7 @@ type Server struct {
 	sessions map[string]*session
 	ruined   map[string]string // ids of sessions whose output is lost, with the reason
 	ending   bool              // takes no new sessions
-	owed     int               // number of ENDs and rank questions without an answer
+	owed     int               // number of ENDs and orders to ask ranks without an answer
 	lease    time.Duration
 	grace    time.Duration // the launcher's grace; 0: not specified
 	podGrace time.Duration // the pod's grace period according to the launcher; 0: not specified

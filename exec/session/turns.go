@@ -16,7 +16,7 @@ const (
 	endPause = 100 * time.Microsecond
 	// turnTime is how long an end waits for earlier ones that cannot be reported yet.
 	turnTime = 50 * time.Millisecond
-	// turnsTime is how long to wait until the kernel has reported the ends of processes.
+	// turnsTime is the longest wait for the kernel to report the ends of processes.
 	turnsTime = 10 * time.Millisecond
 )
 
