@@ -84,10 +84,13 @@ run: launch-path ## compute pi over 4 fake workers with a real mpirun (installs 
 deps: ## install what the tests need and is missing (root, Debian)
 	@sh test/fake/mpi/deps.sh --test
 
+# How many packages are tested at once: most of their tests wait for processes.
+PACKAGES ?= 4
+
 .PHONY: check
 check: ## what to run before each commit: golangci-lint, and unit tests without the race detector
 	$(LINT) --build-tags $(TAGS) ./...
-	$(GO) test ./...
+	$(GO) test -p $(PACKAGES) ./...
 
 .PHONY: lint
 lint: fresh ## golangci-lint everywhere, go vet for rare tags and other systems; generated files are fresh
@@ -108,7 +111,7 @@ workflows: ## check .github/workflows with actionlint
 
 .PHONY: unit
 unit: ## unit tests and fuzz seeds, with the race detector
-	MUSTER_OUT=$(OUT) $(GO) test -count=1 -race -timeout 10m ./...
+	MUSTER_OUT=$(OUT) $(GO) test -count=1 -race -p $(PACKAGES) -timeout 10m ./...
 	MUSTER_OUT=$(OUT) $(GO) -C test/lab test -count=1 -race -timeout 10m ./...
 	MUSTER_OUT=$(OUT) $(GO) test -count=1 -run 'TestManyCuts' ./exec/local
 	@for key in lost wrong zombies; do $(GO) run ./test/suite record --name "20,000 forks 8 wide: own exit statuses $$key" \
@@ -271,7 +274,7 @@ launchjob-tests:
 	@$(GO) run ./test/suite check
 
 .PHONY: killed
-killed: ## the controller killed at each of its writes, in memory (make test: at one in 19)
+killed: ## the controller killed at each of its writes, in memory (make test: at one in 59)
 	MUSTER_KILL_EVERY=1 $(GO) test -count=1 -timeout 30m -run '^TestMadeAgainWhenKilled$$' ./agent/controller
 
 .PHONY: e2e-care

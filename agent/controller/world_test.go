@@ -25,7 +25,7 @@ import (
 
 // killEvery is the default distance between the writes at which a controller is killed
 // (MUSTER_KILL_EVERY).
-const killEvery = 19
+const killEvery = 59
 
 // newWorld returns an API server in memory, as seen by an administrator and by the controller. With
 // the tag e2e it is a real one.
