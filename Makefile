@@ -480,6 +480,14 @@ bench: $(LOADED) ## all of them: tables, out/bench.json, pictures in docs/bench,
 	echo "== report"; MUSTER_OUT=$(OUT) $(LAB) bench -readme README.md || missed="$$missed report"; \
 	test -z "$$missed" || { echo "bench: failed, or missed a bar:$$missed"; exit 1; }
 
+.PHONY: lines
+lines: ## lines of Go that are committed: the product, agent/launch itself, tests
+	@lines() { printf '%7s  %s\n' "$$(grep -v zz_generated | xargs cat | wc -l)" "$$1"; }; \
+		git ls-files '*.go' | grep -v -e '_test\.go$$' -e '^test/' | lines 'product'; \
+		git ls-files 'agent/launch/*.go' | grep -v -e '_test\.go$$' -e '^agent/launch/.*/' | lines 'of these agent/launch itself'; \
+		git ls-files '*.go' | grep '_test\.go$$' | grep -v '^test/' | lines "the product's tests"; \
+		git ls-files 'test/*.go' | lines 'below test'
+
 .PHONY: clean
 clean: ## remove what was built here
 	rm -rf $(BIN) $(OUT)
