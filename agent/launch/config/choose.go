@@ -9,7 +9,8 @@ import (
 	"github.com/musterhq/muster/agent/framework/external"
 )
 
-// Choose finds the framework by --framework, else by the command. A plugin's is made by open.
+// Choose returns the framework that --framework names, or else the one that the command implies.
+// open makes the framework of a plugin. Errors are *failure.Failure.
 func Choose(cfg Config, open MakePlugin) (framework.Framework, error) {
 	f, err := chosen(cfg, open)
 	if err != nil || !cfg.DynamicWorkers {
@@ -60,7 +61,7 @@ func pluginNamed(cfg Config, open MakePlugin) (framework.Framework, error) {
 	return open(program), nil
 }
 
-// frameworkHint is for a name that no framework has.
+// frameworkHint returns the hint for a name that no framework has.
 func frameworkHint(name string) string {
 	if like := failure.Nearest(name, framework.Names()); like != "" {
 		return "did you mean --framework=" + like + "?"
@@ -68,5 +69,5 @@ func frameworkHint(name string) string {
 	return "without --framework it is found by the command; --framework=plain starts the command on every worker"
 }
 
-// MakePlugin makes the framework of a plugin's program.
+// MakePlugin makes a framework from a plugin's program.
 type MakePlugin func(external.Program) framework.Framework

@@ -13,20 +13,21 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// launcherFramework is for a command of which nothing is known: it runs in the
-// launcher, with an environment in which any mpirun reaches the workers.
+// launcherFramework is the framework of an unknown command. The command runs in the launcher, and
+// its environment lets any mpirun reach the workers.
 const launcherFramework = "mpi"
 
-// Auto reports whether nobody named a framework.
+// Auto reports whether the user named no framework.
 func (c Config) Auto() bool { return c.Framework == "" || c.Framework == framework.Auto }
 
-// Detected is the framework that the command, or the script that it is, says; "" for none.
+// Detected returns the framework of the command, or of the launcher that a script starts. It
+// returns "" if there is none.
 func (c Config) Detected() string {
 	return cmp.Or(framework.Detect(c.Command), framework.DetectBelow(c.Below()))
 }
 
-// Below are the words of the launcher that the command starts, where it is a script. With
-// --exit=command it is meant to run as it is.
+// Below returns the words of the launcher that a script starts. With --exit=command it returns nil,
+// because the command has to run as it is.
 func (c Config) Below() []string {
 	if c.Exit == verdict.ExitCommand {
 		return nil
@@ -34,16 +35,17 @@ func (c Config) Below() []string {
 	return framework.Below(c.Command, framework.Scripts(c.Chdir))
 }
 
-// Options of the MPI launchers after which they print something and run nothing, and
-// those options before them that take a value. Open MPI, MPICH, Intel MPI and horovodrun.
+// inquiries are the options after which an MPI launcher prints something and runs nothing. valued
+// are the options with a value that may precede them. Both cover Open MPI, MPICH, Intel MPI and
+// horovodrun.
 var (
 	inquiries = []string{"--version", "-version", "-V", "--help", "-help", "-h", "-?", "--info", "-info", "-cb", "--check-build"}
 	valued    = []string{"-n", "-np", "--n", "--np", "-c", "-N", "-ppn", "-H", "-host", "--host", "-hosts",
 		"-f", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "-wdir", "--wdir"}
 )
 
-// IsInquiry reports whether an MPI launcher is asked about itself (mpirun --version).
-// Words from the program's name on are the program's.
+// IsInquiry reports whether the command only asks an MPI launcher about itself (mpirun --version).
+// It ignores words that follow the program's name, because they belong to the program.
 func IsInquiry(argv []string) bool {
 	for i := 1; i < len(argv); i++ {
 		switch word := argv[i]; {
@@ -58,8 +60,8 @@ func IsInquiry(argv []string) bool {
 	return false
 }
 
-// Asked are the variables of which workers tell what they have. Fake ones have
-// the launcher's environment.
+// Asked returns the names of the variables whose values workers report. It returns nil for fake
+// workers, which have the launcher's environment.
 func (c Config) Asked() []string {
 	if c.IsFake() {
 		return nil
@@ -67,7 +69,7 @@ func (c Config) Asked() []string {
 	return framework.Exported()
 }
 
-// RanksShown checks --only-ranks against the ranks that there are.
+// RanksShown checks --only-ranks against the number of ranks.
 func (c Config) RanksShown(ranks int) error {
 	spans, err := c.Shown()
 	if err != nil {
@@ -81,8 +83,8 @@ func (c Config) RanksShown(ranks int) error {
 	return nil
 }
 
-// HereOnly refuses, for a command in the launcher, what is for processes that we
-// start.
+// HereOnly returns an error if a command that runs in the launcher has a flag for processes that
+// Muster starts.
 func (c Config) HereOnly() error {
 	const way = "--framework=plain starts the command itself on every worker"
 	switch {
@@ -96,15 +98,15 @@ func (c Config) HereOnly() error {
 	return nil
 }
 
-// Whether Open MPI's mpirun runs, whose daemons look for the launcher's rsh agent
+// These values say whether Open MPI's mpirun runs. Its daemons look for the launcher's rsh agent
 // under the same path on every worker, and hang without it.
 const (
-	noMPIRun    = iota // processes on the workers, or Hydra, which looks nothing up
-	MaybeMPIRun        // a script, say
+	noMPIRun    = iota // processes on the workers, or Hydra, whose proxies look up no path
+	MaybeMPIRun        // such as a script
 	SurelyMPIRun
 )
 
-// StartsDaemons judges by the command.
+// StartsDaemons returns noMPIRun, MaybeMPIRun or SurelyMPIRun for the command.
 func (c Config) StartsDaemons() int {
 	if len(c.Command) == 0 || !c.Auto() && c.Framework != launcherFramework {
 		return noMPIRun
@@ -120,12 +122,12 @@ func (c Config) StartsDaemons() int {
 	return MaybeMPIRun
 }
 
-// Pdsh is the name of the command that runs others on many hosts.
+// Pdsh is the name of pdsh, which runs a command on many hosts.
 const Pdsh = "pdsh"
 
-// IsRemote reports whether the command is a launcher that does all of its work on workers:
-// deepspeed, horovodrun or pdsh. Ray's commands may talk to a cluster that runs already, and
-// deepspeed --autotuning starts others.
+// IsRemote reports whether the command is a launcher that does all its work on workers: deepspeed,
+// horovodrun or pdsh. Ray is excluded, because its commands may talk to a running cluster.
+// `deepspeed --autotuning` is excluded, because it starts other launchers.
 func (c Config) IsRemote() bool {
 	says, found := framework.StarterIn(c.Command)
 	found = found && !says.Trials && slices.Contains([]string{"deepspeed", "horovod"}, framework.Detect(c.Command))

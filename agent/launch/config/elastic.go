@@ -8,10 +8,10 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
-// Elastic reports whether the workers may come and go while the job runs.
+// Elastic reports whether workers may join and leave while the job runs.
 func (c Config) Elastic() bool { return c.LeastWorkers > 0 }
 
-// Most is how many workers there are to be, at most; 0: nobody has said.
+// Most returns the maximum number of workers. It returns 0 if no setting gives one.
 func (c Config) Most() int {
 	switch {
 	case c.MostWorkers > 0:
@@ -22,11 +22,11 @@ func (c Config) Most() int {
 	return c.Workers
 }
 
-// Coming is how many fake workers are to join.
+// Coming returns the number of fake workers that will join.
 func (c Config) Coming() int {
 	faults, err := ParseFaults(c.FakeFaults, maxFake)
 	if err != nil {
-		return 0 // validateFake says what is wrong
+		return 0 // validateFake reports the error
 	}
 	n := 0
 	for _, f := range faults {
@@ -37,7 +37,7 @@ func (c Config) Coming() int {
 	return n
 }
 
-// validateElastic judges --min-workers and --max-workers.
+// validateElastic checks --min-workers and --max-workers.
 func (c Config) validateElastic() error {
 	switch {
 	case c.Given("min-workers") && c.LeastWorkers < 1:
@@ -62,7 +62,7 @@ func (c Config) validateElastic() error {
 	return nil
 }
 
-// mostSaid names the flag by which most is known.
+// mostSaid returns the flag that sets the maximum number of workers.
 func (c Config) mostSaid() string {
 	switch {
 	case c.MostWorkers > 0:
@@ -73,7 +73,8 @@ func (c Config) mostSaid() string {
 	return "--workers=" + strconv.Itoa(c.Workers)
 }
 
-// MostElastic is what a framework is told; 0: not elastic.
+// MostElastic returns the maximum number of workers to give to a framework. It returns 0 for a run
+// that is not elastic.
 func (c Config) MostElastic() int {
 	if !c.Elastic() {
 		return 0

@@ -11,7 +11,8 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
-// Elsewhere returns the failure for systems other than Linux: the command line of a container.
+// Elsewhere returns the failure for systems other than Linux. Its hint is a command line that runs
+// the same command in a container.
 func (c Config) Elsewhere() error {
 	words := []string{"docker run --rm -v \"$PWD\":/work -w /work musterhq/openmpi agent run"}
 	if c.IsFake() {

@@ -10,26 +10,26 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 )
 
-// Fault is one --fake-fault, for rehearsing failures on one machine.
+// Fault is one --fake-fault, which rehearses a failure on one machine.
 type Fault struct {
 	Verb   string        // drop, stall, kill or join
 	Worker int           // worker's index, from 0; -1: every worker
-	Every  int64         // drop: after that many bytes in either direction, again and again
-	After  time.Duration // when, from the moment the command starts
-	For    time.Duration // stall: how long
+	Every  int64         // drop: repeatedly, after this many bytes in either direction
+	After  time.Duration // when, counted from the start of the command
+	For    time.Duration // stall: for how long
 }
 
-// maxFake keeps 127.0.0.2 and its followers within the last byte.
+// maxFake keeps the addresses from 127.0.0.2 on within the last byte.
 const maxFake = 253
 
-// leastEvery lets HELLO, WELCOME and an OPEN with its environment through now
-// and then; of a DATA frame the part that came is kept.
+// leastEvery is the smallest number of bytes between two drops. It lets HELLO, WELCOME and an OPEN
+// with its environment through now and then. The part of a DATA frame that arrived is kept.
 const leastEvery = 4 << 10
 
 const faultForms = "drop every=256KiB [worker=N] | drop after=3s [worker=N] | stall after=2s for=10s [worker=N] | kill after=3s worker=N | join after=5s"
 
-// ParseFaults reads every --fake-fault; n is the number of fake workers.
-// Errors are *failure.Failure with code 64.
+// ParseFaults parses every --fake-fault; n is the number of fake workers. Errors are
+// *failure.Failure with code 64.
 func ParseFaults(texts []string, n int) ([]Fault, error) {
 	var faults []Fault
 	for _, text := range texts {
@@ -116,8 +116,8 @@ func parseTime(value string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseSize reads bytes with the units of Kubernetes and of dd: 4096, 256KiB,
-// 256Ki, 1MiB, 1MB.
+// parseSize parses a number of bytes with the units of Kubernetes and of dd: 4096, 256KiB, 256Ki,
+// 1MiB, 1MB.
 func parseSize(value string) (int64, error) {
 	m := regexp.MustCompile(`^([0-9]{1,12})(|B|K|KB|Ki|KiB|M|MB|Mi|MiB|G|GB|Gi|GiB)$`).FindStringSubmatch(value)
 	if m == nil {
@@ -142,5 +142,5 @@ func parseSize(value string) (int64, error) {
 	return n, nil
 }
 
-// Hits reports whether the fault is for the worker with that index.
+// Hits reports whether the fault applies to the worker with this index.
 func (f Fault) Hits(worker int) bool { return f.Worker < 0 || f.Worker == worker }

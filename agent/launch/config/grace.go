@@ -11,7 +11,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// ShortGrace is for what is not worth a pod's whole grace: it serves no checkpoint.
+// ShortGrace returns the grace for work that has no checkpoint to save. Unless the user sets
+// --grace, it is never longer than the default, even in a pod with a long grace.
 func (c Config) ShortGrace() time.Duration {
 	if c.Given("grace") {
 		return c.Grace
@@ -19,14 +20,14 @@ func (c Config) ShortGrace() time.Duration {
 	return min(c.Grace, Defaults().Grace)
 }
 
-// WithNamespace is c for workers in that namespace.
+// WithNamespace returns c for workers in this namespace.
 func (c Config) WithNamespace(name string) Config {
 	c.Namespace = name
 	return c
 }
 
-// WithPodGrace is c with the grace of the launcher's own pod, which has period to end; 0: it is
-// not known. A --grace that is longer is refused.
+// WithPodGrace returns c with the grace of the launcher's own pod. period is the pod's termination
+// grace period; 0 means that it is unknown. If --grace is longer, WithPodGrace returns an error.
 func (c Config) WithPodGrace(period time.Duration) (Config, error) {
 	switch {
 	case period == 0:
@@ -38,7 +39,7 @@ func (c Config) WithPodGrace(period time.Duration) (Config, error) {
 	return c, nil
 }
 
-// GraceFits refuses a --grace that is longer than the time a worker's pod has.
+// GraceFits returns an error if --grace is longer than a worker's pod has to terminate.
 func (c Config) GraceFits(workers []rendezvous.Worker) error {
 	if !c.Given("grace") {
 		return nil
@@ -51,7 +52,7 @@ func (c Config) GraceFits(workers []rendezvous.Worker) error {
 	return nil
 }
 
-// graceWithin judges the grace by the period of a pod; 0 is not known.
+// graceWithin checks the grace against the termination grace period of a pod; 0 means unknown.
 func (c Config) graceWithin(period time.Duration, whose string) error {
 	if period == 0 || c.Grace <= period {
 		return nil
@@ -60,8 +61,8 @@ func (c Config) graceWithin(period time.Duration, whose string) error {
 		(c.Grace+5*time.Second).Seconds()), "--grace=%s is longer than the %s that %s has to end", phrase.Brief(c.Grace), phrase.Brief(period), whose)
 }
 
-// AnswerTime bounds a wait for something that runs already: an answer of a worker, a process that
-// is to listen. It has a limit even where the wait for workers has none.
+// AnswerTime returns how long to wait for something that runs already: an answer of a worker, or a
+// process that has to listen. It is limited even if the wait for workers is not.
 func (c Config) AnswerTime() time.Duration { return cmp.Or(c.Timeout, Defaults().Timeout) }
 
 // HasPodGrace reports whether the grace is that of the launcher's pod.

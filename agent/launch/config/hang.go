@@ -9,19 +9,19 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
-// What --hang-action takes.
+// The values of --hang-action.
 const (
 	hangReport = "report"
 	HangStop   = "stop"
 )
 
-// What --stacks takes.
+// The values of --stacks.
 const (
 	stacksAuto  = "auto"
 	StacksNever = "never"
 )
 
-// validateHang judges --hang-after, --hang-action, --exit-within and --stacks.
+// validateHang checks --hang-after, --hang-action, --exit-within and --stacks.
 func (c Config) validateHang() error {
 	switch {
 	case c.HangAfter < 0:
@@ -42,14 +42,14 @@ func (c Config) validateHang() error {
 	return nil
 }
 
-// defaultHang is how long nothing may happen where the user has not said. It is longer
-// than most steps that print nothing, and is only reported.
+// defaultHang is how long nothing may happen if the user sets no --hang-after. It is longer than
+// most steps that print nothing, and such a hang is only reported.
 const defaultHang = 30 * time.Minute
 
-// HangStops reports whether a hang ends the run: never by the default alone.
+// HangStops reports whether a hang ends the run. A hang by the default time never does.
 func (c Config) HangStops() bool { return c.HangAction == HangStop && c.Given("hang-after") }
 
-// AskStacks is the command that asks for stacks from anywhere.
+// AskStacks returns the command that asks for stacks from anywhere.
 func (c Config) AskStacks() string {
 	if c.Job != "" && !c.IsFake() {
 		return "agent stacks " + c.Job
@@ -57,5 +57,5 @@ func (c Config) AskStacks() string {
 	return "agent stacks"
 }
 
-// leastHang leaves the looks at /proc a few of its ticks.
+// leastHang leaves time for several scans of /proc.
 const leastHang = time.Second

@@ -12,8 +12,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// size is how many workers there are to be; 0: as many as are found, or as many
-// as come.
+// size returns how many workers to use. 0 means all workers that are found or that join.
 func (c Config) size() int {
 	switch {
 	case c.Elastic():
@@ -24,12 +23,12 @@ func (c Config) size() int {
 	return c.Workers
 }
 
-// Given tells whether a flag, or its variable, was set.
+// Given reports whether a flag, or its variable, was set.
 func (c Config) Given(flag string) bool {
 	return c.Origin[flag] != "" && c.Origin[flag] != "default"
 }
 
-// validateLaunch judges what says how processes are launched on the workers.
+// validateLaunch checks the settings for processes on the workers.
 func (c Config) validateLaunch() error {
 	if c.Given("procs-per-worker") && c.ProcsPerWorker < 1 {
 		return failure.Usage("--procs-per-worker=2 starts two on each worker", "--procs-per-worker=%d: a worker has at least one process", c.ProcsPerWorker)
@@ -95,7 +94,7 @@ func (c Config) validateOutput() error {
 	return nil
 }
 
-// ofMPIRun refuses what only the one who starts the ranks can do.
+// ofMPIRun returns an error for flags that only the program that starts the ranks could obey.
 func (c Config) ofMPIRun(mode output.Mode) error {
 	name := c.Command[0]
 	switch {
@@ -110,7 +109,7 @@ func (c Config) ofMPIRun(mode output.Mode) error {
 	return nil
 }
 
-// OutputMode reads --output; the zero Mode, tags, where it says nothing.
+// OutputMode parses --output. Without --output it returns the zero Mode, tags.
 func (c Config) OutputMode() (output.Mode, error) {
 	if c.Output == "" {
 		return output.Mode{}, nil
@@ -118,8 +117,8 @@ func (c Config) OutputMode() (output.Mode, error) {
 	return output.ParseMode(c.Output)
 }
 
-// GroupOutput is OutputMode for so many processes: one alone, which no other can join, needs
-// no tags.
+// GroupOutput is OutputMode for this number of processes. A single process that no other can join
+// needs no tags.
 func (c Config) GroupOutput(processes int) (output.Mode, error) {
 	mode, err := c.OutputMode()
 	if c.Output == "" && processes == 1 && !c.Elastic() {
@@ -128,7 +127,7 @@ func (c Config) GroupOutput(processes int) (output.Mode, error) {
 	return mode, err
 }
 
-// Shown are the ranks of --only-ranks; nil: all.
+// Shown returns the ranks of --only-ranks; nil means all ranks.
 func (c Config) Shown() ([]output.Span, error) {
 	if c.OnlyRanks == "" {
 		return nil, nil

@@ -6,7 +6,7 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 )
 
-// validateMetrics judges --metric.
+// validateMetrics checks --metric.
 func (c Config) validateMetrics() error {
 	if _, err := metrics.Parse(c.Metrics); err != nil {
 		return failure.Usage("--metric takes NAME, NAME:RAW or NAME:PERCENTAGE", "%w", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
-// validatePods judges --pods: each worker once, by a name that a pod can have.
+// validatePods checks that --pods has each worker once, by a valid pod name.
 func (c Config) validatePods() error {
 	example := "--pods=pi-worker-0,pi-worker-1"
 	if strings.HasPrefix(c.Origin["selector"], "flag") {

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// validateProgress judges the rules for output lines.
+// validateProgress checks the rules for output lines.
 func (c Config) validateProgress() error {
 	rules, err := progress.Read(c.Progress)
 	var bad *progress.RuleError

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/agent/retry"
 )
 
-// validateRestarts judges --max-restarts and --restart-on.
+// validateRestarts checks --max-restarts and --restart-on.
 func (c Config) validateRestarts() error {
 	if _, err := c.Retries(); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (c Config) validateRestarts() error {
 	return nil
 }
 
-// Retries is what the user allows.
+// Retries returns the restart policy that the user allows.
 func (c Config) Retries() (retry.Policy, error) {
 	if c.MaxRestarts < 0 {
 		return retry.Policy{}, failure.Usage("--max-restarts=3 allows three, 0 none", "--max-restarts=%d: there are no fewer than none", c.MaxRestarts)
@@ -40,5 +40,5 @@ func (c Config) Retries() (retry.Policy, error) {
 	return retry.Policy{Max: c.MaxRestarts, On: classes}, nil
 }
 
-// PortBlocks is how many blocks there are from a port on.
+// PortBlocks returns the number of port blocks from a port on.
 func PortBlocks(port int) int { return (1<<16 - port) / framework.PortBlock }

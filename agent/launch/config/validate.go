@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/hostfile"
 )
 
-// Validate judges a Config as a whole. Errors are *failure.Failure with code 64.
+// Validate checks the whole Config. Errors are *failure.Failure with code 64.
 func (c Config) Validate() error {
 	if err := c.validateCommand(); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (c Config) Validate() error {
 	return c.ValidateHosts()
 }
 
-// ValidateHosts judges what is needed to find workers, without a command.
+// ValidateHosts checks the settings that find workers. It needs no command.
 func (c Config) ValidateHosts() error {
 	if c.LauncherSlots < 0 || c.LauncherSlots > hostfile.MaxSlots {
 		return failure.Usage("--launcher-slots=2 gives the launcher two ranks besides the workers'", "--launcher-slots=%d is no number of ranks", c.LauncherSlots)
@@ -66,7 +66,7 @@ func (c Config) validateCommand() error {
 		return failure.Usage(example, "the command is an empty word")
 	}
 	if _, err := strconv.Atoi(c.Command[0]); err == nil {
-		// -np 2 before mpirun is our -n with the value p, and then the command 2.
+		// In `-np 2` before mpirun, -n is our flag with the value p, and 2 becomes the command.
 		example = strings.Replace(example, "mpirun", "mpirun -np "+c.Command[0], 1)
 		return failure.Usage("mpirun's options come after it: "+example, "the command is a number: %s", c.Command[0])
 	}
@@ -109,11 +109,11 @@ func (c Config) validateCluster() error {
 	return nil
 }
 
-// onThisMachine is the user's command over fake workers.
+// onThisMachine returns a command line that runs the user's command with fake workers.
 func (c Config) onThisMachine() string {
 	words := []string{"agent run --fake=4"}
 	if c.Framework != "" && c.Framework != framework.Auto {
-		words = append(words, "--framework="+phrase.Quote(c.Framework)) // without it, it would run in the launcher alone
+		words = append(words, "--framework="+phrase.Quote(c.Framework)) // otherwise the command would run in the launcher alone
 	}
 	words = append(words, "--")
 	for _, word := range c.Command {
