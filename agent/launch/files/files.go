@@ -14,17 +14,16 @@ import (
 	"github.com/musterhq/muster/hostfile"
 )
 
-// Paths are the files that a launcher makes.
+// Paths holds the paths of the files that a launcher writes.
 type Paths struct {
 	plan.Files
 	legacy string // directory for kubexec.sh and discover_hosts.sh; "": none
 	given  given  // --hostfile
 }
 
-// Choose decides where the files go, and finds out before the wait for
-// workers whether --hostfile can be read or written. dir is the private
-// directory. Only in a pod, and never for fake workers, is anything made in
-// /etc/mpi: elsewhere it is the machine's.
+// Choose decides where the files go. It checks before the wait for workers that --hostfile can be
+// read or written. dir is the private directory. Files are made in /etc/mpi only in a pod, and
+// never for fake workers: elsewhere /etc/mpi belongs to the machine.
 func Choose(cfg config.Config, dir string, inPod bool) (Paths, error) {
 	p := Paths{Files: plan.Files{
 		Hostfile: filepath.Join(dir, "hostfile"),
@@ -51,11 +50,11 @@ func Choose(cfg config.Config, dir string, inPod bool) (Paths, error) {
 }
 
 func legacyDir(dir string) bool {
-	_ = os.MkdirAll(dir, 0o755) // a read-only root is no fault: writableFor says no
+	_ = os.MkdirAll(dir, 0o755) // a read-only root is no error: writableFor then reports false
 	return writableFor(filepath.Join(dir, "hostfile")) == nil
 }
 
-// writableFor tells whether path can be replaced by a rename.
+// writableFor returns nil if a rename can replace path, and else the error.
 func writableFor(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return &fs.PathError{Op: "write", Path: path, Err: errors.New("it is a directory")}
@@ -72,7 +71,7 @@ func writableFor(path string) error {
 	return os.Remove(f.Name())
 }
 
-// Write makes the files for hosts; agent is the agent's binary.
+// Write writes the files for hosts. agent is the path of the agent's binary.
 func (p Paths) Write(hosts []plan.Host, agent string) error {
 	list := plan.HostfileLines(hosts)
 	if p.Hostfile == p.given.path {
@@ -105,8 +104,8 @@ func writeDiscover(path, agent string) error {
 	return nil
 }
 
-// replaceLink makes link a symbolic link to target, whatever stood there, with
-// no moment at which nothing does.
+// replaceLink makes link a symbolic link to target and replaces what was there. At every moment
+// there is either the old link or the new one.
 func replaceLink(target, link string) error {
 	tmp := link + ".new"
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -121,8 +120,8 @@ func replaceLink(target, link string) error {
 	return nil
 }
 
-// AgentPath finds the agent: beside our own binary, symbolic links resolved,
-// else where an injected one lies.
+// AgentPath returns the path of the agent: beside our own binary, with symbolic links resolved, or
+// else where an injected agent lies.
 func AgentPath() (string, error) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -139,10 +138,10 @@ func AgentPath() (string, error) {
 	return "", failure.New(names.ExitBug, "install agent and agent-launcher in one directory", "no agent at %s or %s", beside, names.AgentPath)
 }
 
-// planName is the plan's file within the private directory.
+// planName is the name of the plan's file within the private directory.
 const planName = "plan.json"
 
-// savePlan keeps the plan in a directory for env and hosts.
+// savePlan saves the plan in a directory, for `agent env` and `agent hosts`.
 func savePlan(p plan.Plan, dir string) error {
 	text, err := p.Encode()
 	if err != nil {
@@ -151,7 +150,7 @@ func savePlan(p plan.Plan, dir string) error {
 	return hostfile.Write(filepath.Join(dir, planName), text, 0o600)
 }
 
-// LoadPlan reads the plan of the launcher whose broker is at socket.
+// LoadPlan reads the plan of the launcher whose broker listens at socket.
 func LoadPlan(socket string) (plan.Plan, error) {
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(socket), planName))
 	if err != nil {

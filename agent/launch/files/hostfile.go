@@ -20,22 +20,22 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// given is what --hostfile stands for. A file of the user's that names workers
-// is read. Where there is none, or one that a run wrote, we write ours.
+// given is the meaning of --hostfile. If the user's file names workers, the launcher reads it. If
+// there is no file, or one that a run wrote, the launcher writes its own list.
 type given struct {
 	path   string          // "": no --hostfile
-	listed []hostfile.Host // by the user's file; nil: we write the file
+	listed []hostfile.Host // hosts in the user's file; nil: the launcher writes the file
 }
 
-// giveHostfile finds out what --hostfile stands for. A file that is neither a
-// list of hosts nor ours is refused: it would be lost.
+// giveHostfile determines the meaning of --hostfile. It refuses a file that is neither a list of
+// hosts nor written by Muster, because writing would destroy it.
 func giveHostfile(cfg config.Config) (given, error) {
 	path, err := filepath.Abs(cfg.Hostfile)
 	if err != nil {
 		return given{}, failure.Usage("give an absolute path", "--hostfile=%s: %w", cfg.Hostfile, err)
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // the link is the user's
+		path = target // keep the user's symbolic link
 	} else if _, lerr := os.Lstat(path); lerr == nil {
 		return given{}, failure.Usage("name a file, or a path where none is", "--hostfile=%s leads nowhere: %w", cfg.Hostfile, err)
 	}
@@ -70,12 +70,12 @@ func giveHostfile(cfg config.Config) (given, error) {
 	return given{path: path, listed: listed}, nil
 }
 
-// hostfileTakes is the way out of a path that takes no hostfile.
+// hostfileTakes is the hint for a path that cannot take a hostfile.
 const hostfileTakes = "--hostfile takes a list of workers to read, or a path in a directory that can be written; without it the list goes to our own directory"
 
-// choose gives the workers that the user's file lists, in its order and with its
-// slots, as mpirun reads it; all of them where there is no such file. A worker
-// that stands on several lines has the sum of their slots.
+// choose returns the workers that the user's file lists, in its order and with its slots, as mpirun
+// reads them. A worker on several lines gets the sum of their slots. Without such a file, choose
+// returns all workers.
 func (g given) choose(ranked []rendezvous.Worker) ([]rendezvous.Worker, error) {
 	if g.listed == nil {
 		return ranked, nil
@@ -105,19 +105,19 @@ func (g given) choose(ranked []rendezvous.Worker) ([]rendezvous.Worker, error) {
 	return chosen, nil
 }
 
-// write puts our list at the user's path.
+// write writes our list to the user's path.
 func (g given) write(list []byte) error {
 	if g.path == "" || g.listed != nil {
 		return nil
 	}
 	text, err := os.ReadFile(g.path)
 	if err == nil && len(bytes.TrimSpace(text)) > 0 && !hostfile.Marked(text) {
-		return &outfile.TakenError{Path: g.path} // somebody wrote it meanwhile
+		return &outfile.TakenError{Path: g.path} // another program has written it in the meantime
 	}
 	return hostfile.Write(g.path, hostfile.Mark(list), 0o644)
 }
 
-// Sentence says whether --hostfile was read or written; "" without it.
+// Sentence says whether --hostfile was read or written. It is "" without --hostfile.
 func (p Paths) Sentence(planned plan.Plan, workers int) string {
 	g := p.given
 	slots := 0

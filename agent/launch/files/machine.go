@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Plan plans for the workers that --hostfile lists, all by default, and for the machine that
-// we are on.
+// Plan makes a plan for the workers that --hostfile lists, by default all, and for the launcher's
+// machine.
 func (p Paths) Plan(s plan.Situation) (plan.Plan, error) {
 	var err error
 	if s.Ranked, err = p.given.choose(s.Ranked); err != nil {
@@ -27,11 +27,11 @@ func (p Paths) Plan(s plan.Situation) (plan.Plan, error) {
 	return plan.Make(s)
 }
 
-// machineOf looks at the machine that we are on. dir is the private directory.
+// machineOf describes the launcher's machine. dir is the private directory.
 func machineOf(cfg config.Config, dir string) (plan.Machine, error) {
 	m := plan.Machine{Root: os.Getuid() == 0, NoPasswd: !hasPasswd(os.Getuid()), Home: homeIfNone(dir), Processors: runtime.NumCPU()}
 	temporary, address := rundir.Temp, cfg.PodIP
-	if cfg.IsFake() { // runs of one machine: of two mpiruns, the one that ends takes the other's directory away
+	if cfg.IsFake() { // if two mpiruns share a temporary directory, the first to end removes the other's files
 		temporary, address, m.Interface = rundir.OwnTemp, "127.0.0.1", "lo"
 	} else {
 		m.Interface = launcherInterface(cfg)
@@ -44,8 +44,8 @@ func machineOf(cfg config.Config, dir string) (plan.Machine, error) {
 	return m, err
 }
 
-// launcherInterface is the launcher's own: the one that --interface means, where
-// it has that, else as ownInterface finds it.
+// launcherInterface returns the launcher's own network interface: the one that --interface selects
+// if the launcher has it, else the result of ownInterface.
 func launcherInterface(cfg config.Config) string {
 	if cfg.Interface == "" {
 		return ownInterface(cfg)
@@ -57,7 +57,7 @@ func launcherInterface(cfg config.Config) string {
 	var has []wire.Interface
 	for _, i := range list {
 		one := wire.Interface{Name: i.Name}
-		addrs, _ := i.Addrs() // none, then
+		addrs, _ := i.Addrs() // no addresses on error
 		for _, a := range addrs {
 			if n, ok := a.(*net.IPNet); ok {
 				one.Addresses = append(one.Addresses, n.IP.String())
@@ -71,8 +71,8 @@ func launcherInterface(cfg config.Config) string {
 	return ownInterface(cfg)
 }
 
-// ownHost is the launcher as a host of its own mpirun, which knows it by an address
-// of this pod, and starts the ranks there without the agent. address: "" is not known.
+// ownHost returns the launcher as a host of its own mpirun. mpirun knows it by an address of this
+// pod, and starts ranks there without the agent. address is "" if it is unknown.
 func ownHost(cfg config.Config, address string) *plan.Host {
 	h := &plan.Host{Index: -1, Name: cfg.PodName, IP: address, Slots: cfg.LauncherSlots}
 	if h.IP == "" {
@@ -87,8 +87,7 @@ func ownHost(cfg config.Config, address string) *plan.Host {
 	return h
 }
 
-// addressOn is the first address of an interface that others can reach; "" where
-// there is none.
+// addressOn returns the first address of an interface that other machines can reach, or "".
 func addressOn(name string) string {
 	i, err := net.InterfaceByName(name)
 	if err != nil {
@@ -106,15 +105,15 @@ func addressOn(name string) string {
 	return ""
 }
 
-// ownCPUs are the processors that this pod may use, as workers tell theirs.
+// ownCPUs returns the processors that this pod may use, in the format that workers report.
 func ownCPUs() string {
-	status, _ := os.ReadFile("/proc/self/status") // elsewhere than on Linux it is not known
+	status, _ := os.ReadFile("/proc/self/status") // unknown on systems other than Linux
 	_, rest, _ := strings.Cut(string(status), "Cpus_allowed_list:")
 	line, _, _ := strings.Cut(rest, "\n")
 	return strings.TrimSpace(line)
 }
 
-// homeIfNone is a HOME for who has none.
+// homeIfNone returns dir as HOME for a user without one, else "".
 func homeIfNone(dir string) string {
 	if os.Getenv("HOME") == "" {
 		return dir
@@ -122,15 +121,15 @@ func homeIfNone(dir string) string {
 	return ""
 }
 
-// hasPasswd reports whether uid has an entry in /etc/passwd, where mpirun looks.
+// hasPasswd reports whether uid has an entry in /etc/passwd, which mpirun reads.
 func hasPasswd(uid int) bool {
 	_, err := user.LookupId(strconv.Itoa(uid))
 	return err == nil
 }
 
-// ownInterface names the network interface whose address workers can reach: that
-// of our pod's address, else the first that is not loopback. Hydra then gives a
-// numeric address to its proxies, which need no DNS for it. "" when there is none.
+// ownInterface returns the network interface whose address workers can reach: the one with our
+// pod's address, else the first that is not loopback. Hydra then gives its proxies a numeric
+// address, so that they need no DNS. It returns "" if there is no such interface.
 func ownInterface(cfg config.Config) string {
 	list, err := net.Interfaces()
 	if err != nil {

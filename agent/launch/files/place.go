@@ -30,13 +30,13 @@ type Place struct {
 	Socket   string // of the broker
 	listener *net.UnixListener
 	Paths
-	remove  bool // dir is this run's alone
-	planned bool // a plan of ours lies beside the socket
+	remove  bool // only this run uses Dir
+	planned bool // a plan of this run lies beside the socket
 }
 
-// Find makes the private directory, opens the broker's socket at its fixed
-// path, and chooses the files. Fake runs have a directory each and take the
-// fixed path only when it is free, so that several may run at once.
+// Find makes the private directory, listens on the broker's socket at its fixed path, and chooses
+// the files. Each fake run has a directory of its own, and takes the fixed path only if it is free,
+// so that several can run at once.
 func Find(cfg config.Config) (p Place, err error) {
 	if p.Dir, err = rundir.Create(); err != nil {
 		return p, failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "set "+names.EnvDir+" to a directory of yours with mode 0700"), "%s", phrase.OneLine(err))
@@ -71,14 +71,14 @@ func Find(cfg config.Config) (p Place, err error) {
 	return p, err
 }
 
-// tidyAfter is how long a fake run may take from its directory to its socket.
+// tidyAfter is how long a fake run may take from creating its directory to opening its socket.
 const tidyAfter = time.Minute
 
-// tidy removes what fake runs that were killed have left behind. The caller
-// holds the fixed socket; a run that does not (another one held it) is alive as
-// long as its own socket answers, and may be while its directory is young.
+// tidy removes the directories of killed fake runs. The caller holds the fixed socket. A run
+// without the fixed socket is alive as long as its own socket answers. It may also be alive while
+// its directory is younger than tidyAfter.
 func (p *Place) tidy() {
-	old, _ := filepath.Glob(filepath.Join(p.Dir, "fake-*")) // the pattern is well formed
+	old, _ := filepath.Glob(filepath.Join(p.Dir, "fake-*")) // the pattern is valid
 	for _, dir := range old {
 		info, err := os.Stat(dir)
 		if err != nil || time.Since(info.ModTime()) < tidyAfter {
@@ -91,7 +91,7 @@ func (p *Place) tidy() {
 }
 
 func anyAnswers(pattern string) bool {
-	sockets, _ := filepath.Glob(pattern) // well formed
+	sockets, _ := filepath.Glob(pattern) // the pattern is valid
 	for _, socket := range sockets {
 		if answers(socket) {
 			return true
@@ -100,8 +100,8 @@ func anyAnswers(pattern string) bool {
 	return false
 }
 
-// answers reports whether somebody may serve the socket. Only a refusal or a missing
-// file says no: a full queue or a shortage of descriptors says nothing.
+// answers reports whether a process may serve the socket. Only a refused connection or a missing
+// file proves that none does: a full queue or a shortage of file descriptors proves nothing.
 func answers(socket string) bool {
 	c, err := net.Dial("unix", socket)
 	if err == nil {
@@ -110,49 +110,49 @@ func answers(socket string) bool {
 	return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist)
 }
 
-// socketFailure gives the way out of a socket that cannot be opened.
+// socketFailure adds a hint to the error of a socket that cannot be opened.
 func socketFailure(err error) error {
 	return failure.New(names.ExitUsage, cmp.Or(shortage.Way(err), "another agent run may be going on here; "+names.EnvDir+" gives this one a place of its own"), "%w", err)
 }
 
-// Take hands the listener over to whoever serves it.
+// Take hands the listener over to the caller, which serves it.
 func (p *Place) Take() *net.UnixListener {
 	l := p.listener
 	p.listener = nil
 	return l
 }
 
-// Note leaves the plan beside the socket, for `agent env` and `agent hosts`.
+// Note saves the plan beside the socket, for `agent env` and `agent hosts`.
 func (p *Place) Note(planned plan.Plan) error {
 	p.planned = true
 	return savePlan(planned, filepath.Dir(p.Socket))
 }
 
-// Retire takes the plan away. It comes before the socket is given up: after
-// that the plan that lies there may be another run's.
+// Retire removes the plan. Call it before the socket is closed: after that, the plan there may be
+// another run's.
 func (p *Place) Retire() {
 	if p.planned {
 		p.planned = false
-		_ = os.Remove(filepath.Join(filepath.Dir(p.Socket), planName)) // it lies in our own private directory
+		_ = os.Remove(filepath.Join(filepath.Dir(p.Socket), planName)) // the file is in our own private directory
 	}
 }
 
-// Trouble leaves word of what is wrong with the run for `agent ready`, which is how a
-// LaunchJob's status and events come to know of it; "" takes it back. See [rundir.SetTrouble].
+// Trouble saves a sentence about what is wrong with the run for `agent ready`, which puts it into
+// the status and the events of a LaunchJob. "" removes it. See [rundir.SetTrouble].
 func (p *Place) Trouble(v *console.Voice, sentence string, until time.Time) {
 	if err := rundir.SetTrouble(filepath.Dir(p.Socket), sentence, until); err != nil {
 		v.Warn("cannot leave word for agent ready: %s", err)
 	}
 }
 
-// Close gives the socket up and removes what is this run's alone.
+// Close closes the socket and removes the files that belong to this run alone.
 func (p *Place) Close() {
 	p.Retire()
 	_ = rundir.SetTrouble(filepath.Dir(p.Socket), "", time.Time{})
 	if p.listener != nil {
 		p.listener.Close()
 	}
-	// What cannot be removed lies in our own private directory.
+	// A file that cannot be removed stays in our own private directory.
 	if p.remove {
 		_ = os.RemoveAll(p.Dir)
 	}

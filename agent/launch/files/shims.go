@@ -12,12 +12,11 @@ import (
 	"github.com/musterhq/muster/agent/launch/plan"
 )
 
-// shimNames are the programs that the agent stands in for, by links of these
-// names to it.
+// shimNames returns the names of the programs that the agent replaces. Each is a link to the agent.
 func shimNames() []string { return []string{"ssh", "rsh", config.Pdsh} }
 
-// makeShims makes the links in a directory of their own below dir, which is a
-// private directory, and returns it. The machine's own ssh stays what it is.
+// makeShims makes the links in a directory of their own below dir, a private directory, and returns
+// that directory. The machine's own ssh does not change.
 func makeShims(dir, agent string) (string, error) {
 	shims := filepath.Join(dir, "shims")
 	if err := os.MkdirAll(shims, 0o700); err != nil {
@@ -31,8 +30,8 @@ func makeShims(dir, agent string) (string, error) {
 	return shims, nil
 }
 
-// pathWith is PATH with the shims before what env has. It is no variable of the
-// plan: those give way to the user's, and everybody has set PATH.
+// pathWith returns PATH with the shims before the value in env. It is no variable of the plan,
+// because plan variables yield to the user's, and every user has set PATH.
 func pathWith(shims string, env []string) framework.Var {
 	path := shims
 	for _, kv := range env {
@@ -46,8 +45,8 @@ func pathWith(shims string, env []string) framework.Var {
 	return framework.Var{Name: "PATH", Value: strings.TrimSuffix(path, ":"), Why: "ssh, rsh and pdsh are the agent (--shims)"}
 }
 
-// WithShims is a command and its environment with shims in dir, if they are
-// wanted. The command itself may be one.
+// WithShims returns argv and env with the shims in dir, if they are wanted. The command itself may
+// be a shim.
 func WithShims(wanted bool, dir, agent string, argv, env []string) (newArgv, newEnv []string, err error) {
 	if !wanted {
 		return argv, env, nil
@@ -62,7 +61,7 @@ func WithShims(wanted bool, dir, agent string, argv, env []string) (newArgv, new
 	return argv, plan.WithVars(env, []framework.Var{pathWith(shims, env)}), nil
 }
 
-// ShimVars is what `agent env --shims` exports besides the plan's: the links lie
+// ShimVars returns the variables that `agent env --shims` exports besides the plan's. The links lie
 // beside the broker's socket.
 func ShimVars(cfg config.Config, planned plan.Plan, env []string) ([]framework.Var, error) {
 	if !cfg.Shims {
