@@ -1,6 +1,5 @@
-// Package phrase puts numbers, times, signals, exit codes and shell words into
-// the form that the launcher's sentences have.
+// Package phrase formats numbers, durations, signals, exit codes and shell words for the launcher's
+// messages.
 //
-// It promises: each function is pure, and the same value reads the same in every
-// message.
+// Guarantees: every function is pure, and a value looks the same in every message.
 package phrase

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HowEnded tells a signal from a code that looks like one: mpirun exits with
-// 128+n when a rank was killed, and with codes of its own in that range.
+// HowEnded says how a process ended. It distinguishes a signal from a code that looks like one:
+// mpirun exits with 128+n if a rank was killed, and has codes of its own in that range.
 func HowEnded(code, signal int) string {
 	if signal != 0 {
 		return "was killed by " + SignalName(signal)
@@ -18,7 +18,7 @@ func HowEnded(code, signal int) string {
 	return fmt.Sprintf("exited with %d", code)
 }
 
-// Count writes "1 link", "2 links".
+// Count returns a number with a noun: "1 link", "2 links".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -29,10 +29,10 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// OneLine is err's text with its lines put into one: errors.Join has one each.
+// OneLine returns err's text on one line. errors.Join puts each error on a line of its own.
 func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// Seconds writes 3.4 s, and 12 s from ten on.
+// Seconds formats a duration as "3.4 s", and from 10 seconds on as "12 s".
 func Seconds(d time.Duration) string {
 	if d >= 10*time.Second {
 		return fmt.Sprintf("%.0f s", d.Seconds())
@@ -40,7 +40,7 @@ func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// QuoteAll makes a line for a POSIX shell of the words of a command.
+// QuoteAll joins the words of a command to a line for a POSIX shell.
 func QuoteAll(argv []string) string {
 	words := make([]string, 0, len(argv))
 	for _, word := range argv {
@@ -49,7 +49,7 @@ func QuoteAll(argv []string) string {
 	return strings.Join(words, " ")
 }
 
-// Quote makes one word for a POSIX shell; plain words stay as they are.
+// Quote quotes one word for a POSIX shell. It leaves plain words unquoted.
 func Quote(s string) string {
 	plain := s != ""
 	for _, c := range s {
@@ -68,7 +68,7 @@ func QuoteAlways(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// UpTo returns " up to 10m", or nothing where there is no limit.
+// UpTo returns " up to 10m", or "" for no limit.
 func UpTo(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -76,7 +76,7 @@ func UpTo(d time.Duration) string {
 	return " up to " + Brief(d)
 }
 
-// Brief writes a duration as a user types it: 10m, 1h30m, 90s.
+// Brief formats a duration as a user types it: 10m, 1h30m, 90s.
 func Brief(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -88,7 +88,7 @@ func Brief(d time.Duration) string {
 	return text
 }
 
-// SignalName is SIGTERM for 15, "signal 64" for one without a name.
+// SignalName returns "SIGTERM" for 15, and "signal 64" for a signal without a name.
 func SignalName(n int) string {
 	if name := unix.SignalName(syscall.Signal(n)); name != "" {
 		return name
