@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// clusterOf describes the situation to a framework.
+// clusterOf describes the situation to a framework. Errors are *failure.Failure.
 func clusterOf(s Situation, hosts []Host) (framework.Cluster, error) {
 	c := framework.Cluster{
 		Job: s.Config.Job, Namespace: s.Config.Namespace, RunDir: s.Dir,
@@ -49,9 +49,9 @@ func clusterOf(s Situation, hosts []Host) (framework.Cluster, error) {
 	return c, giveInterfaces(s, c.Workers)
 }
 
-// giveRoles tells the workers what they are: by --roles, else by the pods'
-// labels, else "worker" for those beside one that has a label; nobody has a role
-// where nobody says.
+// giveRoles sets the role of each worker, from --roles or else from the pods' labels. If only some
+// pods have the label, the other workers get the role "worker". Without any label, no worker has a
+// role.
 func giveRoles(s Situation, workers []framework.Node) error {
 	roles, err := framework.ParseRoles(s.Config.Roles, len(workers))
 	if err != nil {
@@ -79,12 +79,12 @@ func giveRoles(s Situation, workers []framework.Node) error {
 	return nil
 }
 
-// noRDMA reports whether every worker has said that it has no such device.
+// noRDMA reports whether every worker has reported that it has no RDMA device.
 func noRDMA(s Situation) bool {
 	return len(s.Ranked) > 0 && !slices.ContainsFunc(s.Ranked, func(w rendezvous.Worker) bool { return !s.Welcomes[w.Name].NoRDMA })
 }
 
-// noGPU reports whether every worker has said that it has no accelerator.
+// noGPU reports whether every worker has reported that it has no accelerator.
 func noGPU(s Situation) bool {
 	return len(s.Ranked) > 0 && !slices.ContainsFunc(s.Ranked, func(w rendezvous.Worker) bool { return !s.Welcomes[w.Name].NoGPU })
 }

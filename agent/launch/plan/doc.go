@@ -1,17 +1,17 @@
-// Package plan decides what a command is told: hosts, environment, hostfiles, the
-// processes on the workers, and ports. Make goes from a Situation to a Plan.
+// Package plan decides what a command is given: hosts, environment, hostfiles, ports, and the
+// processes on the workers. Make turns a Situation into a Plan.
 //
-//	plan.go        the Plan, and what it depends on
-//	hosts.go       what mpirun calls each worker
-//	cluster.go     the situation in a framework's words; interfaces.go names the
+//	plan.go        the Plan, and the Situation that it depends on
+//	hosts.go       the name of each worker for mpirun
+//	cluster.go     describes the situation to a framework; interfaces.go chooses the
 //	               network interface of each worker
-//	processes.go   processes that are started on the workers; packed.go sends long
-//	               variables that they share once
-//	env.go         the plan's variables in the user's environment
+//	processes.go   the processes to start on the workers; packed.go sends long variables
+//	               that processes share only once
+//	env.go         merges the plan's variables into the user's environment
 //	ports.go       the ports of each attempt
 //	file.go        the plan as a file, for programs beside the launcher
 //
-// It promises: all of it is pure. What the machine is, comes in as Machine; chance, as
-// the function that returns a number. A variable that the user has set is kept as the
-// user set it, with a warning.
+// Guarantees: the package is pure. The facts about the machine come in as a Machine, and randomness
+// comes in as a function that returns a number. If the user has set a variable, the plan keeps the
+// user's value and warns.
 package plan

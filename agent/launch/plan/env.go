@@ -7,15 +7,15 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Merge puts the plan's variables into the user's environment; warnings name
-// what the user has set otherwise, and keeps.
+// Merge adds the plan's variables to the user's environment. warnings name the variables that the
+// user has set to other values, which Merge keeps.
 func (p Plan) Merge(env []string) (merged, warnings []string) {
 	set, warnings := p.Settle(env)
 	return WithVars(env, set), warnings
 }
 
-// Settle leaves the user's variables out. An outer launcher's broker is not the
-// user's choice.
+// Settle returns the plan's variables without those that the user has set. The broker variable of
+// an outer launcher does not count as set by the user.
 func (p Plan) Settle(env []string) (set []framework.Var, warnings []string) {
 	var user []string
 	for _, kv := range env {
@@ -26,8 +26,8 @@ func (p Plan) Settle(env []string) (set []framework.Var, warnings []string) {
 	return framework.Merge(user, p.Vars)
 }
 
-// WithVars sets variables in an environment, each once: of two, getenv(3) takes
-// the first.
+// WithVars sets variables in an environment. Each name occurs once, because getenv(3) returns the
+// first of two.
 func WithVars(env []string, vars []framework.Var) []string {
 	ours := map[string]bool{}
 	for _, v := range vars {
@@ -45,8 +45,7 @@ func WithVars(env []string, vars []framework.Var) []string {
 	return merged
 }
 
-// WithAssignments adds K=V entries to an environment, in the place of what is
-// there under their names.
+// WithAssignments adds K=V entries to an environment and replaces entries of the same name.
 func WithAssignments(env, list []string) []string {
 	var vars []framework.Var
 	for _, kv := range list {
@@ -56,8 +55,8 @@ func WithAssignments(env, list []string) []string {
 	return WithVars(env, vars)
 }
 
-// WithoutMuster leaves our own variables behind: those of an outer launcher or
-// of the user's shell are not the worker's.
+// WithoutMuster returns env without our own variables. Variables of an outer launcher, or of the
+// user's shell, are not meant for the worker.
 func WithoutMuster(env []string) []string {
 	var kept []string
 	for _, kv := range env {

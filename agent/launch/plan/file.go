@@ -10,18 +10,17 @@ import (
 	"github.com/musterhq/muster/agent/framework"
 )
 
-// planFile is a plan as its file has it. Long values of the processes' variables stand there
-// once: each of a thousand workers has the addresses of all.
+// planFile is the file format of a plan. It stores long values of the processes' variables once:
+// each of 1,000 workers has the addresses of all workers.
 type planFile struct {
 	Plan
 	Long []string `json:"long,omitempty"`
 }
 
-// longMark begins a value that is the place of another in Long. No value of a variable
-// can have a NUL.
+// longMark begins a value that is an index into Long. No value of a variable can contain a NUL.
 const longMark = "\x00"
 
-// Encode is the plan as a file for env and hosts; decodePlan reads it.
+// Encode encodes the plan as a file for `agent env` and `agent hosts`. [Decode] reads it.
 func (p Plan) Encode() ([]byte, error) {
 	file := planFile{Plan: p}
 	file.Processes = slices.Clone(p.Processes)
@@ -46,7 +45,7 @@ func (p Plan) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// Decode reads a plan's file.
+// Decode decodes a plan's file.
 func Decode(text []byte) (Plan, error) {
 	var file planFile
 	if err := json.Unmarshal(text, &file); err != nil {
@@ -62,7 +61,7 @@ func Decode(text []byte) (Plan, error) {
 	return file.Plan, nil
 }
 
-// lengthen puts a long value back into its variable.
+// lengthen restores a variable's long value.
 func (f planFile) lengthen(v *framework.Var) error {
 	place, long := strings.CutPrefix(v.Value, longMark)
 	if !long {

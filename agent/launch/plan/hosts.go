@@ -11,24 +11,23 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Uses reports whether a process of the group is on that worker.
+// Uses reports whether a process of the group runs on this worker.
 func (p Plan) Uses(worker string) bool {
 	return slices.ContainsFunc(p.Processes, func(one Process) bool { return p.Hosts[one.Worker].Name == worker })
 }
 
-// Host is one worker as it stands in the hostfile.
+// Host is one worker in the hostfile.
 type Host struct {
 	Index int    `json:"index"` // rank among the workers, from 0
 	Name  string `json:"name"`  // pod name
-	Host  string `json:"host"`  // what mpirun calls it
+	Host  string `json:"host"`  // the name or address for mpirun
 	IP    string `json:"ip"`
 	Slots int    `json:"slots"`
 }
 
-// hostsOf names ranked workers for mpirun. By default by their addresses: a
-// name that does not resolve costs mpirun half a second each. Pods on their
-// node's network go by host name, and so do two that share an address, since
-// mpirun would take them for one host.
+// hostsOf names ranked workers for mpirun. By default it uses their addresses, because a name that
+// does not resolve costs mpirun half a second. Pods on their node's network go by host name. Two
+// workers that share an address do so too, because mpirun would take them for one host.
 func hostsOf(ranked []rendezvous.Worker, slots int) []Host {
 	shares := map[string]int{}
 	for _, w := range ranked {
@@ -51,7 +50,7 @@ func hostsOf(ranked []rendezvous.Worker, slots int) []Host {
 	return hosts
 }
 
-// All are the hosts that mpirun knows: the launcher first, where it takes ranks.
+// All returns the hosts for mpirun. The launcher comes first if it takes ranks.
 func (p Plan) All() []Host {
 	if p.Own == nil {
 		return p.Hosts
@@ -59,7 +58,7 @@ func (p Plan) All() []Host {
 	return append([]Host{*p.Own}, p.Hosts...)
 }
 
-// HostfileLines are hosts for a hostfile.
+// HostfileLines converts hosts for a hostfile.
 func HostfileLines(hosts []Host) []hostfile.Host {
 	list := make([]hostfile.Host, 0, len(hosts))
 	for _, h := range hosts {
@@ -68,7 +67,7 @@ func HostfileLines(hosts []Host) []hostfile.Host {
 	return list
 }
 
-// ownRanks refuses ranks in the launcher where nobody would start them there.
+// ownRanks returns an error for ranks in the launcher if nothing would start them there.
 func ownRanks(c config.Config, l framework.Launch) error {
 	if c.LauncherSlots > 0 && (len(l.Processes) > 0 || len(l.Argv) > 0 || l.Shims) {
 		return failure.Usage("leave --launcher-slots away, or start each pod by itself: agent join --workers=N",
@@ -77,12 +76,12 @@ func ownRanks(c config.Config, l framework.Launch) error {
 	return nil
 }
 
-// sharedCores tells whether workers may compute on the same processors as each
-// other or as a stranger; see framework.SharedCores.
+// sharedCores reports whether workers may compute on the same processors as each other or as
+// another pod; see framework.SharedCores.
 //
-// A worker does not know which processors its machine has online, but a list
-// that holds CPU 0 is the node's common pool: the kubelet's static policy, which
-// gives processors to one pod alone, always keeps CPU 0 back.
+// A worker does not know which processors of its machine are online. But a list with CPU 0 is the
+// node's common pool: the kubelet's static policy, which gives processors to one pod alone, always
+// keeps CPU 0 back.
 func sharedCores(s Situation) bool {
 	type one struct{ node, set string }
 	var all []one
@@ -90,7 +89,7 @@ func sharedCores(s Situation) bool {
 		all = append(all, one{w.Node, s.Welcomes[w.Name].CPUSet})
 	}
 	if s.Config.LauncherSlots > 0 {
-		all = append(all, one{"", s.Machine.CPUs}) // whose node is not known
+		all = append(all, one{"", s.Machine.CPUs}) // the node is unknown
 	}
 	places := make([]framework.Place, 0, len(all))
 	for _, w := range all {

@@ -10,10 +10,9 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// giveInterfaces names each worker's network interface: by --interface, else the
-// one that holds its address. Workers that have not said what they have get none,
-// unless the user names it. A worker that lacks what the user asks for is an
-// error that lists what it has.
+// giveInterfaces sets each worker's network interface: the one that --interface selects, or else
+// the one with the worker's address. A worker that has not reported its interfaces gets none,
+// unless the user names one. If a worker lacks what the user asks for, the error lists what it has.
 func giveInterfaces(s Situation, workers []framework.Node) error {
 	for i := range workers {
 		w := &workers[i]
@@ -24,7 +23,7 @@ func giveInterfaces(s Situation, workers []framework.Node) error {
 		case s.Config.Interface == "":
 			w.Interface, _ = holding(has, func(a netip.Addr) bool { return a.String() == w.IP })
 		case len(has) == 0 && !strings.Contains(s.Config.Interface, "/"):
-			w.Interface = s.Config.Interface // nobody has asked the worker yet
+			w.Interface = s.Config.Interface // the worker has not been asked yet
 		case len(has) > 0:
 			name, ok := InterfaceOf(has, s.Config.Interface)
 			if !ok {
@@ -36,8 +35,8 @@ func giveInterfaces(s Situation, workers []framework.Node) error {
 	return nil
 }
 
-// InterfaceOf finds an interface by its name, else by a network that one of its
-// addresses is in.
+// InterfaceOf finds an interface by its name, or else by a network that contains one of its
+// addresses.
 func InterfaceOf(has []wire.Interface, which string) (name string, ok bool) {
 	if slices.ContainsFunc(has, func(i wire.Interface) bool { return i.Name == which }) {
 		return which, true
@@ -60,7 +59,7 @@ func holding(has []wire.Interface, is func(netip.Addr) bool) (name string, ok bo
 	return "", false
 }
 
-// listInterfaces is "eth0 (10.0.0.7), lo (127.0.0.1)".
+// listInterfaces formats interfaces as "eth0 (10.0.0.7), lo (127.0.0.1)".
 func listInterfaces(has []wire.Interface) string {
 	var list []string
 	for _, i := range has {

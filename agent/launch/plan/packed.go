@@ -2,15 +2,16 @@ package plan
 
 import "github.com/musterhq/muster/exec/wire"
 
-// longAssignment is worth being packed, in bytes.
+// longAssignment is the length from which packing an assignment pays off, in bytes.
 const longAssignment = 1 << 10
 
-// Packed has the long assignments that were met; those met twice are packed, once for
-// all processes that have them.
+// Packed holds the long assignments seen so far. An assignment that is seen twice is packed, once
+// for all processes that have it.
 type Packed map[string]*wire.Packed
 
-// Apart takes what other processes have too out of an environment, but for its first
-// so many assignments: the user's, the last of which with one name counts.
+// Apart splits env: apart holds the long assignments that other processes have too, and rest holds
+// the others. The first users assignments are the user's and stay in rest, because the last one of
+// a name counts.
 func (k Packed) Apart(env []string, users int) (rest []string, apart []*wire.Packed, err error) {
 	rest = env[:users:users]
 	for _, a := range env[users:] {
@@ -33,10 +34,9 @@ func (k Packed) Apart(env []string, users int) (rest []string, apart []*wire.Pac
 	return rest, apart, nil
 }
 
-// GatherMillis is how long little output of one of so many processes waits for more:
-// all of them together send 2,500 pieces a second at most, however many lines these
-// have, up to a thousand of them; beyond, none waits longer than 0.4 s, since people
-// read these lines. Fewer than 50 wait for nothing.
+// GatherMillis returns the output batching delay for this number of processes, in milliseconds. It
+// caps the output of the job at 2,500 frames per second for up to 1,000 processes. The delay is at
+// most 0.4 s, because people read these lines. It is 0 below 50 processes.
 func GatherMillis(processes int) int {
 	if ms := processes * 2 / 5; ms >= 20 {
 		return min(ms, 400)

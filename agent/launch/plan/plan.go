@@ -11,46 +11,46 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Plan is what a run tells its command: kept in the private directory, so that
-// `agent env` and `agent hosts` beside the launcher say the same.
+// Plan is what a run gives to its command. A copy in the private directory lets `agent env` and
+// `agent hosts` beside the launcher report the same.
 type Plan struct {
 	Job      string          `json:"job,omitempty"`
 	Hosts    []Host          `json:"hosts"`
-	Own      *Host           `json:"own,omitempty"` // the launcher, where it takes ranks
+	Own      *Host           `json:"own,omitempty"` // the launcher, if it takes ranks
 	Hostfile string          `json:"hostfile"`
 	Hydra    string          `json:"hydra"`
 	Broker   string          `json:"broker"`
 	Vars     []framework.Var `json:"vars"`
-	// Processes are started on the workers, in place of a command in the launcher.
+	// Processes are started on the workers instead of a command in the launcher.
 	Processes []Process        `json:"processes,omitempty"`
-	Argv      []string         `json:"argv,omitempty"` // in the launcher, where it is not the user's
-	Shims     bool             `json:"-"`              // that command calls ssh, rsh or pdsh
+	Argv      []string         `json:"argv,omitempty"` // command in the launcher, if it is not the user's
+	Shims     bool             `json:"-"`              // Argv calls ssh, rsh or pdsh
 	Any       bool             `json:"any,omitempty"`
-	Elastic   bool             `json:"elastic,omitempty"` // the processes take in one more
+	Elastic   bool             `json:"elastic,omitempty"` // the processes accept new peers
 	Files     []framework.File `json:"-"`
-	Warnings  []string         `json:"warnings,omitempty"` // of the processes' variables
+	Warnings  []string         `json:"warnings,omitempty"` // about the processes' variables
 	Attempt   int              `json:"attempt,omitempty"`
 }
 
-// Situation is all that a plan depends on.
+// Situation holds everything that a plan depends on.
 type Situation struct {
 	Config   config.Config
 	Ranked   []rendezvous.Worker
-	Welcomes map[string]wire.WelcomeRecord // by worker; empty where nobody has asked yet
+	Welcomes map[string]wire.WelcomeRecord // by worker; empty if no worker has been asked yet
 	Files    Files
 	Machine  Machine
 	Dir      string // private directory
 	Broker   string // socket path
 	Agent    string // the agent's binary
 	Env      []string
-	Attempt  int    // number of the run of the command or the group, from 0
-	Port     int    // first of the attempt's
-	Store    string // worker that holds an elastic run's store; "": the first
+	Attempt  int    // number of the attempt, from 0
+	Port     int    // first port of the attempt
+	Store    string // worker with the rendezvous store of an elastic run; "": the first
 
 	Plugins config.MakePlugin
 }
 
-// Make decides hosts and environment.
+// Make decides hosts, environment and processes. Errors are *failure.Failure.
 func Make(s Situation) (Plan, error) {
 	hosts := hostsOf(s.Ranked, s.Config.Slots)
 	cluster, err := clusterOf(s, hosts)
@@ -85,10 +85,10 @@ func Make(s Situation) (Plan, error) {
 	return plan, nil
 }
 
-// byHand is what a command needs that somebody types beside a group.
+// byHand returns the variables for a command that a user types beside a group.
 func byHand(s Situation, c framework.Cluster) []framework.Var {
 	vars := []framework.Var{brokerVar(s.Broker)}
-	if launch, err := (framework.MPI{}).Prepare(c); err == nil { // else agent rsh works all the same
+	if launch, err := (framework.MPI{}).Prepare(c); err == nil { // agent rsh works even without these variables
 		wordAgent(launch.Env, s.Agent)
 		vars = append(launch.Env, vars...)
 	}
@@ -103,9 +103,9 @@ func attemptVar(attempt int) framework.Var {
 	return framework.Var{Name: names.EnvAttempt, Value: strconv.Itoa(attempt), Why: "attempts before this one"}
 }
 
-// wordAgent gives Open MPI "AGENT rsh" in place of the link in our private
-// directory: its daemons look the first word up on every worker, where that
-// directory is not and the agent is. Hydra takes no words, and looks nothing up.
+// wordAgent gives Open MPI "AGENT rsh" instead of the link in our private directory. Its daemons
+// look up the first word on every worker, which has the agent but not that directory. Hydra takes
+// no words, and looks nothing up.
 func wordAgent(vars []framework.Var, agent string) {
 	for i, v := range vars {
 		if v.Name == "OMPI_MCA_plm_rsh_agent" || v.Name == "PRTE_MCA_plm_ssh_agent" {
@@ -114,22 +114,22 @@ func wordAgent(vars []framework.Var, agent string) {
 	}
 }
 
-// Files are the paths of the files that a launcher makes for its command.
+// Files holds the paths of the files that a launcher writes for its command.
 type Files struct {
-	Hostfile string // Open MPI's dialect
-	Hydra    string // Hydra's
-	Rsh      string // the agent under a name that makes it the rsh agent, for programs that take no arguments
+	Hostfile string // in Open MPI's format
+	Hydra    string // in Hydra's format
+	Rsh      string // the agent under the name of the rsh agent, for programs that take no arguments
 	Discover string // a script that lists the hosts, for elastic horovodrun
 }
 
-// Machine is what a plan depends on of the machine or pod that the launcher is on.
+// Machine holds what a plan depends on in the launcher's machine or pod.
 type Machine struct {
 	Root       bool   // the launcher runs as root
 	NoPasswd   bool   // its user has no entry in /etc/passwd
 	Home       string // a directory for HOME; "": the user has one
 	Temp       string // the directory for temporary files
-	Interface  string // the network interface that workers can reach; "": there is none
-	Processors int    // how many there are
-	CPUs       string // those that the launcher may use, as workers tell theirs; "": not known
+	Interface  string // the network interface that workers can reach; "": none
+	Processors int    // number of processors
+	CPUs       string // the processors that the launcher may use, in the format of workers; "": unknown
 	Own        *Host  // the launcher as a host of its own mpirun; nil: it takes no ranks
 }

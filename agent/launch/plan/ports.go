@@ -7,24 +7,23 @@ import (
 	"github.com/musterhq/muster/agent/launch/config"
 )
 
-// portRest is how long a port that was used cannot be bound in some frameworks:
-// the kernel keeps its closed connections for a minute (tcp(7), TIME_WAIT).
+// portRest is how long some frameworks cannot bind a used port again. The kernel keeps its closed
+// connections for a minute (tcp(7), TIME_WAIT).
 const portRest = time.Minute
 
-// Ports gives each attempt of a run a block of framework.PortBlock ports. No block
-// is given out twice as long as there is another, and none within portRest of its
-// last use.
+// Ports gives each attempt of a run a block of framework.PortBlock ports. It reuses a block only if
+// no other is left, and never within portRest of its last use.
 type Ports struct {
 	first int
-	left  []time.Time // by block: when its attempt had ended; zero: never used
-	at    int         // the present block
-	begun bool        // there is one
+	left  []time.Time // end of each block's attempt; zero: never used
+	at    int         // index of the current block
+	begun bool        // there is a current block
 }
 
-// NewPorts takes --port for the first block, and those above it for the attempts
-// after it. Else the blocks lie below the kernel's ephemeral ports, at a place of
-// their own for each run: another launcher may have used these workers a moment
-// ago. random returns a number from 0 to n-1.
+// NewPorts starts with --port for the first block, and takes the blocks above it for later
+// attempts. Without --port, the blocks lie below the kernel's ephemeral ports. Each run starts at a
+// random block, because another launcher may have just used these workers. random returns a number
+// from 0 to n-1.
 func NewPorts(port int, random func(n int) int) *Ports {
 	if port != 0 {
 		return &Ports{first: port, left: make([]time.Time, config.PortBlocks(port)), at: -1}
@@ -33,8 +32,7 @@ func NewPorts(port int, random func(n int) int) *Ports {
 	return &Ports{first: firstPort + random(framework.PortBlock), left: make([]time.Time, n), at: random(n)}
 }
 
-// Next gives the next attempt its first port, and how long to wait before it may
-// be used.
+// Next returns the first port of the next attempt, and how long to wait before it can be used.
 func (p *Ports) Next(now time.Time) (port int, wait time.Duration) {
 	if p.begun {
 		p.left[p.at] = now
@@ -47,14 +45,15 @@ func (p *Ports) Next(now time.Time) (port int, wait time.Duration) {
 	return p.first + p.at*framework.PortBlock, wait
 }
 
-// Ports of an attempt are taken from below the kernel's ephemeral ones (32768 and
-// up), anew each time: one that was used a minute ago cannot be bound.
+// The ports of an attempt lie below the kernel's ephemeral ones (32768 and up). Each attempt takes
+// new ports, because a port that was used within the last minute cannot be bound.
 const (
 	firstPort = 20000
 	lastPort  = 30000
 )
 
-// AnyPort is the port that the user has given, not 0, else one of those for attempts.
+// AnyPort returns the port that the user has given, or if that is 0 a random one from the range for
+// attempts.
 func AnyPort(given int, random func(n int) int) int {
 	if given != 0 {
 		return given

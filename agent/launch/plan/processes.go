@@ -11,25 +11,25 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Process is one process on a worker, as the plan has it.
+// Process is one process on a worker in a plan.
 type Process struct {
 	Label  string          `json:"label"` // "rank 3", "ps 0"
 	Worker int             `json:"worker"`
 	Rank   int             `json:"rank"` // -1: none
 	Role   string          `json:"role,omitempty"`
-	Vars   []framework.Var `json:"vars"` // what we set, the user's left out
+	Vars   []framework.Var `json:"vars"` // variables that Muster sets, without those of the user
 	Argv   []string        `json:"argv"`
 	After  string          `json:"after,omitempty"`
 	Part   framework.Part  `json:"part,omitempty"`
 
-	ours []framework.Var // before Merge
+	ours []framework.Var // all of Muster's variables, before [Plan.SettleProcesses]
 }
 
 // withProcesses adds the processes to a plan, each with its own environment.
 func (p Plan) withProcesses(s Situation, list []framework.Process) (Plan, error) {
 	for _, one := range list {
 		if i := s.Ranked[one.Worker].Index; p.Elastic && i >= 0 {
-			one.Rank = i // its place among those that are there changes
+			one.Rank = i // its position among the current workers changes
 		}
 		proc := Process{Label: labelOf(one), Worker: one.Worker, Rank: one.Rank, Role: one.Role, Argv: one.Argv, After: one.After, Part: one.Part,
 			ours: append(one.Env, attemptVar(s.Attempt))}
@@ -49,7 +49,7 @@ func labelOf(p framework.Process) string {
 	return fmt.Sprintf("%s %d", p.Role, p.Index)
 }
 
-// Ranks is how many processes have a rank.
+// Ranks returns the number of ranks.
 func (p Plan) Ranks() int {
 	n := 0
 	for _, one := range p.Processes {
@@ -58,9 +58,9 @@ func (p Plan) Ranks() int {
 	return n
 }
 
-// SettleProcesses decides each process's variables over what the user has set on
-// its worker, and puts the directory of files in their place. Warnings name
-// each variable of the user's once, not per rank.
+// SettleProcesses sets the variables of each process without those that the user has set on its
+// worker, and inserts the directories of files. warnings name each variable of the user once, not
+// once per rank.
 func (p Plan) SettleProcesses(cfg config.Config, user [][]string, dirs []string) (warnings []string) {
 	warned := map[string]bool{}
 	for i := range p.Processes {
@@ -84,16 +84,16 @@ func (p Plan) SettleProcesses(cfg config.Config, user [][]string, dirs []string)
 	return warnings
 }
 
-// Environment is what a process's session adds to its worker's own.
+// Environment returns what a process's session adds to its worker's environment.
 func (p Process) Environment(cfg config.Config) []string {
 	return p.EnvironmentOf(cfg, Assigned{})
 }
 
-// Assigned has the assignments of processes that are alike: the addresses of a
-// thousand workers, in each one's environment, are kept once.
+// Assigned stores the assignments that processes share. The addresses of 1,000 workers, which each
+// environment contains, are then in memory once.
 type Assigned map[[2]string]string
 
-// EnvironmentOf is Environment with assignments that are kept once in known.
+// EnvironmentOf is Environment, but takes shared assignments from known and adds new ones to it.
 func (p Process) EnvironmentOf(cfg config.Config, known Assigned) []string {
 	env := append(make([]string, 0, len(cfg.Env)+len(p.Vars)), cfg.Env...)
 	for _, v := range p.Vars {
@@ -106,9 +106,9 @@ func (p Process) EnvironmentOf(cfg config.Config, known Assigned) []string {
 	return env
 }
 
-// UserEnv is what the user has set on each worker, as far as it is known: what
-// stands in the pod's spec and what the worker has told, its image's among it; for
-// fake workers the launcher's environment, which they have.
+// UserEnv returns what the user has set on each worker, as far as it is known: the pod's spec, and
+// what the worker has reported, including its image's variables. Fake workers have the launcher's
+// environment.
 func (s Situation) UserEnv() [][]string {
 	all := make([][]string, 0, len(s.Ranked))
 	for _, w := range s.Ranked {
@@ -117,7 +117,7 @@ func (s Situation) UserEnv() [][]string {
 	return all
 }
 
-// userEnvOf is that of one worker.
+// userEnvOf returns the variables that the user has set on one worker.
 func (s Situation) userEnvOf(w rendezvous.Worker) []string {
 	if s.Config.IsFake() {
 		return WithoutMuster(s.Env)
@@ -130,7 +130,8 @@ func (s Situation) userEnvOf(w rendezvous.Worker) []string {
 	return env
 }
 
-// UserEnvOn is that of the worker with that name, which may have joined; nil for none.
+// UserEnvOn returns the variables that the user has set on the worker with this name, which may
+// have joined. It returns nil if there is no such worker.
 func (s Situation) UserEnvOn(name string) []string {
 	i := slices.IndexFunc(s.Ranked, func(w rendezvous.Worker) bool { return w.Name == name })
 	if i < 0 {
@@ -139,7 +140,7 @@ func (s Situation) UserEnvOn(name string) []string {
 	return s.userEnvOf(s.Ranked[i])
 }
 
-// Extended are the names of search paths that processes extend.
+// Extended returns the names of the search paths that processes extend.
 func (p Plan) Extended() []string {
 	var names []string
 	for _, one := range p.Processes {
@@ -152,22 +153,22 @@ func (p Plan) Extended() []string {
 	return names
 }
 
-// Starter names the launcher that each of the processes is, which starts the ranks of its
-// worker; "": they are ranks.
+// Starter returns the name of the launcher that each process runs, which starts the ranks of its
+// worker. It returns "" if the processes are ranks.
 func Starter(processes []Process) string {
 	for _, p := range processes {
 		has := func(name string) bool {
 			return slices.ContainsFunc(p.ours, func(v framework.Var) bool { return v.Name == name })
 		}
-		if has("PET_NPROC_PER_NODE") && !has("RANK") { // torchrun sets it itself
+		if has("PET_NPROC_PER_NODE") && !has("RANK") { // torchrun sets RANK itself
 			return "torchrun"
 		}
 	}
 	return ""
 }
 
-// Store names the worker that holds torchrun's store in an elastic group: without it, torchrun
-// on the others ends its ranks. It returns "" if there is none.
+// Store returns the name of the worker that holds torchrun's store in an elastic group, or "" if
+// there is none. Without the store, torchrun on the other workers ends its ranks.
 func Store(p Plan) string {
 	if !p.Elastic || Starter(p.Processes) == "" || len(p.Hosts) == 0 {
 		return ""
