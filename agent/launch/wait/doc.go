@@ -1,5 +1,5 @@
-// Package wait has the ways in which a launcher waits: for a while, up to a limit, and
-// between looks at many workers.
+// Package wait holds the ways in which a launcher waits: for a duration, up to a limit, and between
+// scans of many workers.
 //
-// It promises: a wait ends with its context, and a limit of 0 is none.
+// Guarantees: a wait ends with its context, and a limit of 0 means no limit.
 package wait

@@ -2,30 +2,31 @@ package wait
 
 import "time"
 
-// Pace lets looks at all workers follow changes of their links at once, but so
-// that they mostly take a fortieth of the time at most: a thousand links come up
-// within seconds, and each look goes over all of them.
+// Pace limits how often the workers are scanned. A change of a link leads to a scan at once, but
+// scans mostly take at most 1/40 of the time: 1,000 links come up within seconds, and each scan
+// covers all of them.
 type Pace struct {
 	changes <-chan struct{}
 	resting bool
 	rest    *time.Timer
 }
 
-// restless is what a look may take without a rest after it.
+// restless is how long a scan may take without a rest after it.
 const restless = 100 * time.Microsecond
 
-// longestRest bounds what a look that had to wait for a processor makes of a rest: the
-// next change may be one that ends the wait.
+// longestRest bounds the rest after a scan that had to wait for a processor. The next change may be
+// the one that ends the wait.
 const longestRest = 250 * time.Millisecond
 
-// NewPace takes the channel where changes are told.
+// NewPace returns a Pace for the channel that signals changes.
 func NewPace(changes <-chan struct{}) *Pace {
 	p := &Pace{changes: changes, rest: time.NewTimer(time.Hour)}
 	p.rest.Stop()
 	return p
 }
 
-// Due is where changes are told; nil during a rest, after which they still are.
+// Due returns the channel that signals changes. It returns nil during a rest; the channel keeps a
+// change until the rest is over.
 func (p *Pace) Due() <-chan struct{} {
 	if p.resting {
 		return nil
@@ -33,13 +34,13 @@ func (p *Pace) Due() <-chan struct{} {
 	return p.changes
 }
 
-// Over is where the end of a rest is told; Resume is to follow.
+// Over returns the channel that signals the end of a rest. The caller then calls Resume.
 func (p *Pace) Over() <-chan time.Time { return p.rest.C }
 
 // Resume ends a rest.
 func (p *Pace) Resume() { p.resting = false }
 
-// Looked notes a look and when it began.
+// Looked records a scan, given the time when it began.
 func (p *Pace) Looked(began time.Time) {
 	if took := time.Since(began); took > restless {
 		p.resting = true
@@ -47,5 +48,5 @@ func (p *Pace) Looked(began time.Time) {
 	}
 }
 
-// Stop lets go of the timer.
+// Stop stops the timer.
 func (p *Pace) Stop() { p.rest.Stop() }

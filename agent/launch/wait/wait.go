@@ -23,7 +23,7 @@ func Within(ctx context.Context, d time.Duration, cause error) (context.Context,
 	return context.WithTimeoutCause(ctx, d, cause)
 }
 
-// Sleep waits for d; false when ctx ended first.
+// Sleep waits for d. It returns false if ctx ended first.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -35,7 +35,7 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Token puts one there, if there is none.
+// Token puts a token into the channel unless it is full.
 func Token(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
