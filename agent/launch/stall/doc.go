@@ -1,7 +1,6 @@
-// Package stall applies the rules for output lines (--expect, --fail-on) to one attempt: it
-// shows the rules every line on its way to the user, and has a timer for the moment at which
-// one may be broken.
+// Package stall applies the rules for output lines (--expect, --fail-on) to one attempt. It passes
+// every output line to the rules, and sets a timer for the next time at which a rule may fire.
 //
-// It promises: output goes on as it came. Rules are not judged by what cannot arrive:
-// Unread and Late tell when that is so. A nil Watch does nothing.
+// Guarantees: output passes through unchanged. If lines cannot arrive, the rules are not judged;
+// Unread and Late detect this. A nil Watch does nothing.
 package stall

@@ -14,30 +14,29 @@ import (
 	"github.com/musterhq/muster/agent/progress"
 )
 
-// Watch applies the rules for output lines to one attempt. A nil one,
-// without rules, does nothing.
+// Watch applies the rules for output lines to one attempt. A nil Watch, for no rules, does nothing.
 type Watch struct {
 	rules *progress.Watch
-	news  chan struct{} // has one when a rule has something to tell before it is due
+	news  chan struct{} // has a token if a rule has news before it is due
 	timer *time.Timer
 	set   time.Time // when the timer is due
 
 	born   time.Time
 	mu     sync.Mutex
-	places []*atomic.Int64 // when each write of output that has not returned began, in nanoseconds from born; 0: none
-	unsure bool            // it was said that nothing can be judged
+	places []*atomic.Int64 // start of each write of output in progress, in nanoseconds since born; 0: none
+	unsure bool            // the user was already told that the rules cannot be judged
 }
 
-// unreadAfter is how long a write of output may take until we take it for one that
-// nobody reads: rules are not judged by what cannot arrive.
+// unreadAfter is how long a write of output may take before we assume that nothing reads our
+// output. The rules are not judged while lines cannot arrive.
 const unreadAfter = time.Second
 
-// lateBy is how late a timer must be until we take it that the launcher itself was
-// stopped, and output has yet to be read.
+// lateBy is how late the timer must fire before we assume that the launcher itself was stopped, so
+// that output is still unread.
 const lateBy = 2 * time.Second
 
-// New returns the watch over an attempt with these ranks, 0 where they are not known; nil
-// without rules. The words are valid.
+// New returns the watch over an attempt with this number of ranks; 0 means unknown. It returns nil
+// if there are no rules. words must be valid.
 func New(words []progress.Word, ranks int) *Watch {
 	rules, err := progress.Read(words)
 	if err != nil || len(rules) == 0 {
@@ -68,22 +67,22 @@ func (w *Watch) End() {
 	}
 }
 
-// Again restarts the clocks of all rules, as after a change of the workers.
+// Again restarts the clocks of all rules, for example after the workers change.
 func (w *Watch) Again() {
 	if w != nil {
 		w.rules.Reset(time.Now())
-		w.poke() // for the supervisor, whose timer it is
+		w.poke() // wakes the supervisor, which owns the timer
 	}
 }
 
-// Ended tells that a rank has ended.
+// Ended records that a rank has ended.
 func (w *Watch) Ended(rank int) {
 	if w != nil {
 		w.rules.Ended(rank)
 	}
 }
 
-// arm sets the timer to the next moment at which a rule may fire.
+// arm sets the timer to the next time at which a rule may fire.
 func (w *Watch) arm() {
 	w.timer.Stop()
 	if at, ok := w.rules.Due(); ok {
@@ -92,7 +91,7 @@ func (w *Watch) arm() {
 	}
 }
 
-// Due is when the rules are to be looked at.
+// Due returns the timer's channel, which fires when the rules have to be checked.
 func (w *Watch) Due() <-chan time.Time {
 	if w == nil {
 		return nil
@@ -100,7 +99,7 @@ func (w *Watch) Due() <-chan time.Time {
 	return w.timer.C
 }
 
-// Told has one when the rules have news.
+// Told returns a channel with a token when the rules have news.
 func (w *Watch) Told() <-chan struct{} {
 	if w == nil {
 		return nil
@@ -115,14 +114,14 @@ func (w *Watch) poke() {
 	}
 }
 
-// Look returns what is new about the rules.
+// Look returns the new verdicts of the rules.
 func (w *Watch) Look(now time.Time) []progress.Verdict {
 	defer w.arm()
 	return w.rules.Look(now)
 }
 
-// Excuse restarts the clocks because lines may not have arrived. first reports whether this is
-// the first time.
+// Excuse restarts the clocks because lines may not have arrived. first reports whether this is the
+// first time.
 func (w *Watch) Excuse(now time.Time) (first bool) {
 	w.rules.Excuse(now)
 	first, w.unsure = !w.unsure, true
@@ -133,7 +132,7 @@ func (w *Watch) Excuse(now time.Time) (first bool) {
 // Late reports whether the launcher itself was stopped when the rules were due.
 func (w *Watch) Late(now time.Time) bool { return now.Sub(w.set) > lateBy }
 
-// Unread reports whether output waits because nobody reads ours.
+// Unread reports whether output is blocked because nothing reads ours.
 func (w *Watch) Unread(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,8 +144,9 @@ func (w *Watch) Unread(now time.Time) bool {
 	return false
 }
 
-// Hear gives a writer for one stream of a process with this rank, which hands
-// everything on to w; nil: it is not shown. The writer also closes it.
+// Hear returns a writer for one stream of a process with this rank. The rules see every line, and
+// the writer passes everything on to the given one and closes it. nil means that the stream is not
+// shown.
 func (w *Watch) Hear(rank int, to io.WriteCloser) io.WriteCloser {
 	if w == nil {
 		return to
@@ -158,7 +158,7 @@ func (w *Watch) Hear(rank int, to io.WriteCloser) io.WriteCloser {
 	return f
 }
 
-// Mixed gives a writer that looks at a stream of a command that runs here.
+// Mixed returns a writer that passes a stream of a command in the launcher to the rules.
 func (w *Watch) Mixed(tags metrics.Tags) io.WriteCloser {
 	if w == nil {
 		return console.Nowhere()
@@ -171,7 +171,7 @@ func (w *Watch) Mixed(tags metrics.Tags) io.WriteCloser {
 	}, w.poke)
 }
 
-// Timed is to, with a note of how long its writes take.
+// Timed returns a writer to the given one that records how long its writes take.
 func (w *Watch) Timed(to io.Writer) io.Writer {
 	if w == nil {
 		return to
@@ -190,7 +190,7 @@ type timed struct {
 }
 
 func (t timed) Write(p []byte) (int, error) {
-	t.began.Store(int64(time.Since(t.born)) + 1) // 0 is none
+	t.began.Store(int64(time.Since(t.born)) + 1) // 0 means none
 	defer t.began.Store(0)
 	return t.to.Write(p)
 }
@@ -199,7 +199,7 @@ func (t timed) Write(p []byte) (int, error) {
 type followed struct {
 	seen *progress.Writer
 	to   io.Writer    // nil: it is not shown
-	end  func() error // closes it
+	end  func() error // closes to
 }
 
 func (f followed) Write(p []byte) (int, error) {
