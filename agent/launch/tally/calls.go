@@ -11,22 +11,22 @@ import (
 // call is a session that the command asked for.
 type call struct {
 	worker string
-	launch int       // the index of the mpirun that asked for it; 0: none did, see launched
-	left   int       // the moment when its agent ended before it; 0: it did not
-	cutOff bool      // and it did not end well
+	launch int       // the index of the mpirun that asked for it; 0: no mpirun, see launched
+	left   int       // the moment when its agent ended before the session did; 0: it did not
+	cutOff bool      // its agent ended first, or it was stopped, and it did not end well
 	ranked bool      // it has had ranks
-	unseen bool      // and others that PID 1 has not seen
-	quiet  bool      // it ended well without a rank, and nothing of it lives on
-	ended  time.Time // when it did
-	early  bool      // and that its mpirun still ran then
-	told   bool      // of its being quiet
-	over   bool      // it ended, or is lost
-	// finished: a daemon of it died when its ranks had ended with 0.
+	unseen bool      // it has had ranks that PID 1 has not seen
+	quiet  bool      // it ended well without a rank, and left no process behind
+	ended  time.Time // when it ended well
+	early  bool      // it ended well while its mpirun still ran
+	told   bool      // the trouble about its quiet end was recorded
+	over   bool      // it ended, or its worker is lost
+	// finished means that one of its daemons died after its ranks had ended with 0.
 	finished bool
-	stays    bool // processes of it live on
+	stays    bool // it left processes behind
 }
 
-// Called notes a session that the command asks for by that mpirun, nil for none.
+// Called records a session that the command asks for through this mpirun; nil means no mpirun.
 func (t *Tally) Called(worker, id string, by Launcher) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,7 +34,7 @@ func (t *Tally) Called(worker, id string, by Launcher) {
 	t.job.open++
 }
 
-// Left notes that the agent of a session ended, which ends the session.
+// Left records that the agent of a session ended, which ends the session.
 func (t *Tally) Left(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,7 +44,7 @@ func (t *Tally) Left(id string) {
 	}
 }
 
-// Answered notes the end of a session, if it is one of the command's.
+// Answered records the end of a session, if it is one of the command's.
 func (t *Tally) Answered(id string, exit wire.ExitRecord, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,7 @@ func (t *Tally) Answered(id string, exit wire.ExitRecord, err error) {
 		t.job.fulfilled(id, false, &bad)
 	}
 	switch {
-	case err != nil: // the worker is lost, which is said elsewhere; or we have ended
+	case err != nil: // the worker is lost, which is recorded elsewhere, or the launcher is ending
 	case exit.Reason == wire.ReasonStopped:
 		c.cutOff = !c.finished
 	case !well:
@@ -85,7 +85,7 @@ func (t *Tally) Answered(id string, exit wire.ExitRecord, err error) {
 	}
 }
 
-// Finished reports whether a daemon of a session died when its ranks had ended with 0.
+// Finished reports whether a daemon of a session died after its ranks had ended with 0.
 func (t *Tally) Finished(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,15 +93,14 @@ func (t *Tally) Finished(id string) bool {
 	return c != nil && c.finished
 }
 
-// OpenCalls counts the command's sessions that run.
+// OpenCalls counts the command's running sessions.
 func (t *Tally) OpenCalls() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.job.open
 }
 
-// cut lists the sessions that were cut off, in the order in which their agents
-// ended.
+// cut lists the sessions that were cut off, in the order in which their agents ended.
 func (j *job) cut() []verdict.Cut {
 	var list []*call
 	for _, c := range j.calls {
@@ -117,8 +116,8 @@ func (j *job) cut() []verdict.Cut {
 	return cuts
 }
 
-// Detached lists the sessions of an mpirun that have left processes behind, by worker. It
-// leaves out what a script went on from.
+// Detached lists, by worker, the sessions of an mpirun that have left processes behind. It leaves
+// out an mpirun that the command went on from.
 func (t *Tally) Detached() map[string]map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,10 +134,10 @@ func (t *Tally) Detached() map[string]map[string]bool {
 	return all
 }
 
-// unseen lists the workers where an mpirun that the command did not go on from had ranks that
-// nobody saw: one that fails at once may be too short. A session without a rank is no sign of
-// that where its mpirun has another one on the worker, with ranks: some ask a host for its shell
-// first.
+// unseen lists the workers that may have had ranks that PID 1 did not see, because a rank that
+// fails at once may be too short to see. It leaves out mpiruns that the command went on from. A
+// session without a rank does not count if its mpirun has another session with ranks on the same
+// worker: some mpiruns first ask a host for its shell.
 func (j *job) unseen() (workers []string) {
 	ranked := j.spots(func(c *call) bool { return c.ranked })
 	for _, c := range j.calls {
@@ -149,7 +148,7 @@ func (j *job) unseen() (workers []string) {
 	return workers
 }
 
-// quiet lists the workers, by time, whose session ended with 0 while its mpirun ran, and where no
+// quiet lists, by time, the workers whose session ended with 0 while its mpirun ran, and where no
 // rank of that mpirun was seen.
 func (j *job) quiet() (workers []string) {
 	busy := j.spots(func(c *call) bool { return !c.quiet })
@@ -172,7 +171,7 @@ type spot struct {
 	worker string
 }
 
-// spots returns the spots where a session has a property.
+// spots returns the spots with a session for which has reports true.
 func (j *job) spots(has func(*call) bool) map[spot]bool {
 	found := map[spot]bool{}
 	for _, c := range j.calls {

@@ -11,32 +11,32 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// stallTime is how long mpirun may go on after a daemon's session has ended well
-// without a rank.
+// stallTime is how long mpirun may go on after the session of a daemon has ended well without a
+// rank.
 const stallTime = 10 * time.Second
 
-// HeardWait is how long the ends of sessions may take after the command's own.
+// HeardWait is how long after the end of the command the ends of its sessions may take to arrive.
 const HeardWait = 2 * time.Second
 
-// job is what the tally knows of an MPI job's inside.
+// job holds what the tally knows about the inside of an MPI job.
 type job struct {
 	calls    map[string]*call // the command's sessions, by id
-	open     int              // of these, that run
-	moments  int              // counts what comes to light
+	open     int              // number of calls that run
+	moments  int              // counts the events, to order them
 	troubles []verdict.Trouble
 	ranks    []verdict.RankEnd
 	launches []*launched // [0]: sessions that no mpirun asked for
 	starters []*sshLauncher
 	orders   map[string]*order // the starters' sessions, by id
 	over     bool              // the command has ended
-	closed   bool              // and all was heard: what ends now is our doing
+	closed   bool              // the command has ended and its sessions were heard: later ends are caused by us
 }
 
 func newJob() job {
 	return job{calls: map[string]*call{}, orders: map[string]*order{}, launches: []*launched{{}}}
 }
 
-// Report takes what PID 1 of a worker saw.
+// Report records what PID 1 of a worker saw.
 func (t *Tally) Report(worker string, rec wire.ReportRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,9 +76,9 @@ func (t *Tally) Report(worker string, rec wire.ReportRecord) {
 	}
 }
 
-// rankEnded notes the end of a rank at that time, among the others in the order of time:
-// the reports of two workers may arrive in another. Ranks without MPI do not wait for each
-// other: theirs is no trouble for the rest.
+// rankEnded records the end of a rank. It sorts the ends by time, because the reports of two
+// workers may arrive in another order. Ranks without MPI do not wait for each other, so their end
+// is no trouble for the other ranks.
 func (j *job) rankEnded(c *call, name string, rec wire.ReportRecord, at time.Time) {
 	end := verdict.RankEnd{Worker: c.worker, Rank: rec.Rank, PID: rec.PID, Launch: c.launch, Code: rec.Code, Signal: rec.Signal, What: "a rank, " + name, At: at, Unborn: rec.Command == ""}
 	if rec.Rank != "" {
@@ -100,7 +100,7 @@ func (j *job) rankEnded(c *call, name string, rec wire.ReportRecord, at time.Tim
 	j.trouble(trouble)
 }
 
-// trouble takes a trouble down.
+// trouble records a trouble.
 func (j *job) trouble(t verdict.Trouble) {
 	if j.over && t.Likely >= verdict.OfSession {
 		t.Likely = verdict.OfAftermath
@@ -110,18 +110,18 @@ func (j *job) trouble(t verdict.Trouble) {
 	j.troubles = append(j.troubles, t)
 }
 
-// Trouble is the likeliest cause of all that is known; false when there is none.
+// Trouble returns the likeliest cause of all that is known. It returns false if there is none.
 func (t *Tally) Trouble() (verdict.Trouble, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return verdict.Cause(t.job.troubles)
 }
 
-// noDaemon takes a session that ended well, without a rank, for one that started no daemon
-// if its mpirun ran on for longer than lag. What a script does after the mpirun proves
-// nothing. Nor does it count if the mpirun has another session on the worker that had ranks,
-// or has ranks elsewhere that do not use MPI: such ranks do not wait for each other, and one
-// may have been too short to be seen.
+// noDaemon decides that a session that ended well without a rank has started no daemon, if its
+// mpirun ran for longer than lag after it. What a script does after the mpirun proves nothing. Two
+// cases do not count. Either the mpirun has another session on the worker that had ranks, or it has
+// ranks elsewhere that do not use MPI: these do not wait for each other, and one may have been too
+// short to be seen.
 func (j *job) noDaemon(now time.Time, lag time.Duration) {
 	busy := j.spots(func(c *call) bool { return !c.quiet })
 	for _, c := range j.calls {
@@ -137,9 +137,9 @@ func (j *job) noDaemon(now time.Time, lag time.Duration) {
 	}
 }
 
-// Stalled notes a launch that cannot come to an end: long after such a session
-// the command still runs. Only workers that report ranks can prove that there
-// are none, and not while their links are down.
+// Stalled records a trouble if a launch cannot end: the command still runs long after such a
+// session. Only workers that report ranks can prove that there are none, and only while their links
+// are up.
 func (t *Tally) Stalled() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,8 +149,8 @@ func (t *Tally) Stalled() {
 	}
 }
 
-// deaf: a worker where a session of the command runs cannot be heard, or could
-// not a moment ago. Called with t.mu held.
+// deaf reports whether the launcher cannot hear a worker with a running session of the command, or
+// could not until a moment ago. The caller holds t.mu.
 func (t *Tally) deaf() bool {
 	for _, c := range t.job.calls {
 		if a := t.links[c.worker]; a != nil && !c.over && (!a.connected || t.now().Sub(a.since) < HeardWait) {
@@ -160,20 +160,20 @@ func (t *Tally) deaf() bool {
 	return false
 }
 
-// CommandEnded notes that the command has ended: sessions that end badly from now on may
-// do so because of that.
+// CommandEnded records that the command has ended. Sessions that end badly from now on may do so
+// because of that.
 func (t *Tally) CommandEnded() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.job.over = true
 }
 
-// daemonLag is how long before its mpirun a daemon's session may end. Where it ended
-// within that time, its ranks may have been too short to be seen.
+// daemonLag is how long before its mpirun the session of a daemon must end to count. If it ended
+// later, its ranks may have been too short to be seen.
 const daemonLag = 5 * time.Second
 
-// Conclude closes the account, before the command is judged. For a command that
-// failed soon it draws the conclusion that stalled draws later.
+// Conclude closes the account before the command is judged. If the command failed early, Conclude
+// applies the rule that Stalled applies later.
 func (t *Tally) Conclude(failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,32 +6,33 @@ import (
 	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
-// Launcher is the process of an mpirun, or of one of its like.
+// Launcher is the process of an mpirun or a similar launcher.
 type Launcher interface {
 	Name() string
 	Is(other Launcher) bool
 	Ended() bool
-	// exit returns its exit code, false while it runs or if the kernel does not tell.
+	// Exit returns the exit code and the signal. known is false while the process runs, or if the
+	// kernel does not report them.
 	Exit() (code, signal int, known bool)
 	Kill()
 	Close()
 }
 
-// launched is an mpirun that the command is or has started, and what is known of its job.
-// A script may start several.
+// launched is an mpirun that the command is or has started, and what is known about its job. A
+// script may start several mpiruns.
 type launched struct {
 	proc     Launcher
 	began    time.Time // when it asked for its first session
-	passed   bool      // the command has started another one since this one ended
-	stopped  bool      // we told it to end
+	passed   bool      // the command has started another one after this one ended
+	stopped  bool      // Muster told it to end
 	hasRanks bool      // some of its sessions have had ranks
-	hasMPI   bool      // and some of these use MPI
-	// over is when it was seen to have ended. It is zero while the mpirun runs, and for
-	// the sessions that no mpirun asked for.
+	hasMPI   bool      // some of its ranks use MPI
+	// over is when its end was noticed. It is zero while the mpirun runs, and for the sessions that
+	// no mpirun asked for.
 	over time.Time
 }
 
-// until returns the time up to which it has run: now, if it still runs.
+// until returns the time until which it has run. This is now if it still runs.
 func (l *launched) until(now time.Time) time.Time {
 	if l.over.IsZero() {
 		return now
@@ -39,7 +40,7 @@ func (l *launched) until(now time.Time) time.Time {
 	return l.over
 }
 
-// noteEnds notes which mpiruns have ended since the last call.
+// noteEnds records which mpiruns have ended since the last call.
 func (j *job) noteEnds(now time.Time) {
 	for _, l := range j.launches[1:] {
 		if l.over.IsZero() && l.proc.Ended() {
@@ -48,8 +49,8 @@ func (j *job) noteEnds(now time.Time) {
 	}
 }
 
-// launchOf returns the index of an mpirun, 0 for none. A new one shows that the command has
-// gone on from the mpiruns that ended before.
+// launchOf returns the index of an mpirun, or 0 for no mpirun. A new mpirun shows that the command
+// has gone on from the mpiruns that ended before.
 func (j *job) launchOf(by Launcher, now time.Time) int {
 	if by == nil {
 		return 0
@@ -65,7 +66,7 @@ func (j *job) launchOf(by Launcher, now time.Time) int {
 	return len(j.launches) - 1
 }
 
-// goOn notes that the command has gone on from the mpiruns and starters that have ended.
+// goOn records that the command has gone on from the mpiruns and starters that have ended.
 func (j *job) goOn() {
 	for _, l := range j.launches[1:] {
 		l.passed = l.passed || l.proc.Ended()
@@ -89,7 +90,7 @@ func (l *launched) end() verdict.LaunchEnd {
 	return end
 }
 
-// LaunchRuns reports whether an mpirun runs still.
+// LaunchRuns reports whether an mpirun still runs.
 func (t *Tally) LaunchRuns(i int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +108,7 @@ func (t *Tally) SessionsOf(launch int) map[string]bool {
 	return all
 }
 
-// release lets go of the processes.
+// release closes the processes.
 func (j *job) release() {
 	for _, l := range j.launches[1:] {
 		l.proc.Close()
@@ -117,7 +118,7 @@ func (j *job) release() {
 	}
 }
 
-// OpenLaunched counts the running sessions that an mpirun has asked for.
+// OpenLaunched counts the running sessions that mpiruns have asked for.
 func (t *Tally) OpenLaunched() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +144,7 @@ func (t *Tally) Launchers() int {
 	return len(t.job.launches) - 1 + len(t.job.starters)
 }
 
-// Ill returns the cause of trouble of each mpirun that still runs, by its index.
+// Ill returns, by index, the cause of trouble of each mpirun that still runs.
 func (t *Tally) Ill() map[int]verdict.Trouble {
 	t.mu.Lock()
 	defer t.mu.Unlock()

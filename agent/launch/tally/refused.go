@@ -10,11 +10,11 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// RefusedPatience is how long an MPI launcher may go on after `agent rsh` refused one of
-// its calls. MPICH 4.0 would wait forever.
+// RefusedPatience is how long an MPI launcher may go on after `agent rsh` refused one of its calls.
+// MPICH 4.0 would wait forever.
 const RefusedPatience = 5 * time.Second
 
-// Refused notes a call of an mpirun that reached no worker: its host is none, or is
+// Refused records a call of an mpirun that reached no worker, because its host is unknown or
 // ambiguous.
 func (t *Tally) Refused(by Launcher, refusal error) {
 	trouble := verdict.Trouble{What: phrase.OneLine(refusal), Code: names.ExitTransport, Likely: verdict.OfHost}

@@ -11,7 +11,7 @@ import (
 )
 
 // sshLauncher is a launcher such as deepspeed that starts sessions by ssh or pdsh, and what is
-// known of these. It may be the command, or a part of it.
+// known about these sessions. It may be the command, or a part of it.
 type sshLauncher struct {
 	launched
 	says   framework.Starter
@@ -21,15 +21,15 @@ type sshLauncher struct {
 // order is one session that a starter asked for.
 type order struct {
 	worker string
-	line   [sha256.Size]byte   // of its command: lines may have 100 KB
-	begun  int                 // the moment; see job.moments
-	ended  int                 // 0: it has not
+	line   [sha256.Size]byte   // hash of its command: lines may have 100 KB
+	begun  int                 // the moment of its start; see job.moments
+	ended  int                 // the moment of its end; 0: it still runs
 	bad    *verdict.BadSession // nil: it did not fail by itself
 	well   bool                // it ended with 0
 }
 
-// starterOf returns the known starter of that process, or notes a new one. A new one shows that
-// the command has gone on from the earlier starters that ended.
+// starterOf returns the known starter with this process, or records a new one. A new starter shows
+// that the command has gone on from the earlier starters that ended.
 func (j *job) starterOf(by Launcher, says framework.Starter) *sshLauncher {
 	for _, s := range j.starters {
 		if s.proc.Is(by) {
@@ -43,8 +43,8 @@ func (j *job) starterOf(by Launcher, says framework.Starter) *sshLauncher {
 	return s
 }
 
-// Ordered notes that a starter asks for a session with that command. Probes are not noted: how
-// they end is an answer.
+// Ordered records that a starter asks for a session with this command. It skips probes, because the
+// exit code of a probe is an answer.
 func (t *Tally) Ordered(worker, id, line string, by Launcher, says framework.Starter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +58,7 @@ func (t *Tally) Ordered(worker, id, line string, by Launcher, says framework.Sta
 	t.job.orders[id] = o
 }
 
-// RefusedOrder notes a session that a starter asked for on a host that is no worker.
+// RefusedOrder records a session that a starter asked for on a host that is no worker.
 func (t *Tally) RefusedOrder(refusal error, by Launcher, says framework.Starter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,7 @@ func (t *Tally) RefusedOrder(refusal error, by Launcher, says framework.Starter)
 		bad: &verdict.BadSession{Code: names.ExitTransport, What: phrase.OneLine(refusal)}})
 }
 
-// fulfilled notes the end of a session, bad being how it failed by itself, nil if it did not.
+// fulfilled records the end of a session. bad says how it failed by itself; nil if it did not.
 func (j *job) fulfilled(id string, well bool, bad *verdict.BadSession) {
 	if o := j.orders[id]; o != nil {
 		j.moments++
@@ -77,8 +77,8 @@ func (j *job) fulfilled(id string, well bool, bad *verdict.BadSession) {
 }
 
 // failed lists the sessions of a starter that count as failed, in the order of their ends. A
-// session has failed if it ended badly by itself and was not started again, or if it outlives its
-// starter. An elastic starter tolerates failures as long as one session ends well.
+// session has failed if it ended badly by itself and no retry of it ended well, or if it outlives
+// its starter. An elastic starter tolerates failures as long as one session ends well.
 func (s *sshLauncher) failed() (list []verdict.BadSession) {
 	well := slices.ContainsFunc(s.orders, func(o *order) bool { return o.well })
 	if s.says.Elastic && well {
@@ -97,8 +97,8 @@ func (s *sshLauncher) failed() (list []verdict.BadSession) {
 	return list
 }
 
-// wonLater reports whether the starter has started the same command on the same worker again,
-// after that session had ended, and it ended well.
+// wonLater reports whether a retry succeeded: the starter ran the same command on the same worker
+// again after that session had ended, and the retry ended well.
 func (s *sshLauncher) wonLater(old *order) bool {
 	return slices.ContainsFunc(s.orders, func(o *order) bool {
 		return o.worker == old.worker && o.line == old.line && o.begun > old.ended && o.well

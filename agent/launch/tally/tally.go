@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
-// Tally keeps the account of links and sessions for judge and report.
+// Tally records links and sessions for the verdict and the report.
 type Tally struct {
 	mu       sync.Mutex
 	now      func() time.Time
@@ -20,13 +20,13 @@ type Tally struct {
 	starved  []string
 	leaving  []string // workers whose sessions were ended by a stop from outside
 	job      job
-	labels   map[string]string                           // of processes that we started, by session
-	onDone   func(launch int, rank string, at time.Time) // a rank of that mpirun was the first to end with 0; nil: nobody asks
-	onFailed func()                                      // a rank has failed; nil: nobody asks
-	before   earlier                                     // of the attempts before
+	labels   map[string]string                           // of processes that Muster started, by session
+	onDone   func(launch int, rank string, at time.Time) // called when the first rank of an mpirun ends with 0; may be nil
+	onFailed func()                                      // called when a rank fails; may be nil
+	before   earlier                                     // from earlier attempts
 }
 
-// earlier is what attempts that are over leave for the report.
+// earlier is what finished attempts leave for the report.
 type earlier struct {
 	sessions int
 	lost     []verdict.Lost
@@ -34,19 +34,19 @@ type earlier struct {
 
 type linkAccount struct {
 	connected bool
-	since     time.Time // when it became so
-	dropped   time.Time // when it was lost; zero: never, or on purpose
+	since     time.Time // when connected last changed
+	dropped   time.Time // when the link was lost; zero: never, or on purpose
 	redials   int
 	ever      bool
 }
 
-// New is the tally of a run that has not begun.
+// New returns the tally of a run that has not begun.
 func New() *Tally {
 	return &Tally{now: time.Now, links: map[string]*linkAccount{}, job: newJob(), labels: map[string]string{}}
 }
 
-// Link notes the state of a worker's link. parked: it was closed on purpose,
-// which is no gap.
+// Link records the state of a worker's link. parked means that it was closed on purpose, which is
+// no gap.
 func (t *Tally) Link(worker string, connected, parked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,21 +70,21 @@ func (t *Tally) Link(worker string, connected, parked bool) {
 	a.ever = a.ever || connected
 }
 
-// Opened notes a session that a worker has confirmed.
+// Opened records a session that a worker has confirmed.
 func (t *Tally) Opened() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sessions++
 }
 
-// SessionCount is how many sessions workers have confirmed in this attempt.
+// SessionCount returns how many sessions workers have confirmed in this attempt.
 func (t *Tally) SessionCount() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sessions
 }
 
-// Again begins the account of another attempt; that of links goes on.
+// Again starts the account of another attempt. The account of links continues.
 func (t *Tally) Again() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,8 +95,7 @@ func (t *Tally) Again() {
 	t.job = newJob()
 }
 
-// Forget ends the account of a link whose worker is no more: what comes in its
-// place has lost nothing.
+// Forget ends the account of a link whose worker is gone. A worker in its place has lost nothing.
 func (t *Tally) Forget(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,7 +104,7 @@ func (t *Tally) Forget(worker string) {
 	}
 }
 
-// Back notes that another worker has come under that name, or the same one again.
+// Back records that a worker with this name is there again, whether a new one or the same.
 func (t *Tally) Back(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,7 +112,7 @@ func (t *Tally) Back(worker string) {
 	t.leaving, t.starved = slices.DeleteFunc(t.leaving, same), slices.DeleteFunc(t.starved, same)
 }
 
-// Preempt notes a worker whose sessions were ended by a stop from outside.
+// Preempt records a worker whose sessions were ended by a stop from outside.
 func (t *Tally) Preempt(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,14 +121,14 @@ func (t *Tally) Preempt(worker string) {
 	}
 }
 
-// Ended notes a session that ended badly without our doing.
+// Ended records a session that ended badly by itself.
 func (t *Tally) Ended(b verdict.BadSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bad = append(t.bad, b)
 }
 
-// Starve notes a worker where the kernel killed a process for its memory.
+// Starve records a worker where the kernel killed a process for lack of memory (OOM).
 func (t *Tally) Starve(worker string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,7 +141,7 @@ func (t *Tally) starveLocked(worker string) {
 	}
 }
 
-// Lose notes a lost worker; false when it was noted before.
+// Lose records a lost worker. It returns false if the worker was recorded before.
 func (t *Tally) Lose(l verdict.Lost) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -168,18 +167,18 @@ func (t *Tally) Testify(e *verdict.Evidence) {
 	e.Troubles, e.Ranks, e.Cut = slices.Clone(t.job.troubles), slices.Clone(t.job.ranks), t.job.cut()
 }
 
-// Figures are what a tally counts for the report.
+// Figures are the numbers for the report.
 type Figures struct {
-	Sessions  int // that workers have confirmed, of all attempts
+	Sessions  int // sessions that workers have confirmed, in all attempts
 	Lost      []verdict.Lost
-	Links     int     // that were ever connected
-	LinksHeld int     // that are connected
-	Redials   int     // times that links were made again after they had been there
-	Redialled int     // links that this happened to
-	GapsMS    []int64 // from each loss of a link to its return, in milliseconds
+	Links     int     // links that were ever connected
+	LinksHeld int     // links that are connected
+	Redials   int     // redials of links that had been connected
+	Redialled int     // links that were redialed
+	GapsMS    []int64 // time from each loss of a link to its return, in milliseconds
 }
 
-// Figures counts.
+// Figures returns the numbers for the report.
 func (t *Tally) Figures() (f Figures) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,7 +202,7 @@ func (t *Tally) Figures() (f Figures) {
 	return f
 }
 
-// IsLost reports whether a worker was noted as lost in this attempt.
+// IsLost reports whether a worker was recorded as lost in this attempt.
 func (t *Tally) IsLost(worker string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -229,29 +228,29 @@ func (t *Tally) AnyLost() bool {
 	return len(t.lost) > 0
 }
 
-// HearDone has f told of the first rank of each mpirun that ends with 0; nil: nobody.
+// HearDone sets f to be called for the first rank of each mpirun that ends with 0. nil removes it.
 func (t *Tally) HearDone(f func(launch int, rank string, at time.Time)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.onDone = f
 }
 
-// HearFailed has f told of each rank that fails; nil: nobody. f is called with the account
-// locked, and must not wait.
+// HearFailed sets f to be called for each rank that fails. nil removes it. f is called with t.mu
+// held, and must not block.
 func (t *Tally) HearFailed(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.onFailed = f
 }
 
-// Name notes what a session runs, for LabelOf.
+// Name records what a session runs, for LabelOf.
 func (t *Tally) Name(session, label string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.labels[session] = label
 }
 
-// LabelOf returns what Name has noted of a session; "": nothing.
+// LabelOf returns the label that Name recorded for a session, or "".
 func (t *Tally) LabelOf(session string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
