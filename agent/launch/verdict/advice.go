@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
-// OwnCodes are exit codes of Open MPI 4 that look like 128 and a signal, and say
-// that no rank was started.
+// OwnCodes returns exit codes of Open MPI 4 that look like 128 plus a signal, but mean that no rank
+// was started.
 func OwnCodes() map[int]string {
 	return map[int]string{
 		132: "132 is also Open MPI's own code when it cannot start the program on a worker: not found there, or not executable; after SIGILL it says \"signal 4\"",
@@ -19,8 +19,7 @@ func OwnCodes() map[int]string {
 	}
 }
 
-// TooManyRanks is the way out where mpirun was told to start more ranks than there
-// are slots; "" where it was not.
+// TooManyRanks returns a hint if mpirun was told to start more ranks than there are slots, else "".
 func TooManyRanks(argv []string, slots, workers int) string {
 	ranks, allowed := askedRanks(argv)
 	if allowed || workers == 0 || ranks <= slots {
@@ -30,10 +29,9 @@ func TooManyRanks(argv []string, slots, workers int) string {
 	return fmt.Sprintf("%s for %d ranks: --slots=%d before --, or --oversubscribe behind %s", phrase.Count(slots, "slot"), ranks, perWorker, filepath.Base(argv[0]))
 }
 
-// askedRanks is how many ranks an mpirun's words ask for, 0 where they do not say;
-// allowed is whether they allow more than there are slots. Only the words before
-// the program count. What an option takes is guessed: one word, two for MCA's and
-// Hydra's.
+// askedRanks returns how many ranks an mpirun's words ask for, or 0 if they do not say. allowed
+// reports whether they permit more ranks than slots. Only the words before the program count.
+// askedRanks guesses how many words an option takes: one, or two for options of MCA and Hydra.
 func askedRanks(argv []string) (ranks int, allowed bool) {
 	twice := []string{"-mca", "--mca", "-gmca", "--gmca", "--prtemca", "--pmixmca", "-env", "-genv"}
 	counts := []string{"-np", "--np", "-n", "--n", "-c"}

@@ -8,12 +8,11 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
-// unknownFirst stands for the name of a culprit where only victims were seen.
+// unknownFirst replaces the name of the culprit if only victims were seen.
 const unknownFirst = "which rank ended first is not known"
 
-// culprit names the worker where a failure began, as far as that is known:
-// mpirun's own words name its host at most. Of several ranks that were killed,
-// mpirun has killed all but one.
+// culprit names the worker where a failure began, as far as that is known. mpirun itself names at
+// most the worker's host. If several ranks were killed, mpirun has killed all but one.
 func culprit(e Evidence) string {
 	t, ill := Cause(e.Troubles)
 	switch b, ok := Blame(e); {
@@ -33,8 +32,8 @@ func culprit(e Evidence) string {
 	return ""
 }
 
-// saysQuiet blames nobody: a session that ended like this is why Hydra gave up, or it had a rank
-// that was too short to be seen.
+// saysQuiet describes workers with a quiet session without blaming them. Either Hydra gave up
+// because their session ended like this, or they had a rank that was too short to be seen.
 func saysQuiet(workers []string) string {
 	more := ""
 	if n := len(workers) - 1; n > 0 {
@@ -43,9 +42,9 @@ func saysQuiet(workers []string) string {
 	return fmt.Sprintf("worker %s%s: its session ended with 0 before mpiexec did, and no rank was seen there", workers[0], more)
 }
 
-// Blame returns where a failure began: a rank, a daemon, a session or a host, false where
-// that is not known. What mpirun says of it counts where it is told more, or more reliably,
-// than by what the workers saw.
+// Blame returns where a failure began: a rank, a daemon, a session or a host. It returns false if
+// that is not known. What mpirun says counts if it says more than the workers saw, or says it more
+// reliably.
 func Blame(e Evidence) (Trouble, bool) {
 	if r, found := byWord(e); found {
 		return r.trouble(), true
@@ -56,9 +55,9 @@ func Blame(e Evidence) (Trouble, bool) {
 	return seen(e)
 }
 
-// seen is where a failure began by what the workers saw. A rank that the command itself may
-// have killed is blamed only when the command's code tells of its end, and a proxy of Hydra's
-// that gave up only when no rank may have failed unseen before.
+// seen returns where a failure began, from what the workers saw. A rank that the command itself may
+// have killed is blamed only if the command's code may stem from its end. A proxy of Hydra that
+// gave up is blamed only if no rank may have failed unseen before.
 func seen(e Evidence) (Trouble, bool) {
 	t, ill := Cause(e.Troubles)
 	ill = ill && t.Likely != OfAftermath
@@ -89,9 +88,9 @@ func seen(e Evidence) (Trouble, bool) {
 	return Trouble{}, false
 }
 
-// ownSession returns the first session that ended with a code of its own while its mpiexec ran,
-// nil where there is none. Hydra kills the other proxies then. A proxy that gave up, or was
-// killed, follows another one.
+// ownSession returns the first session that ended with a code of its own while its mpiexec ran, or
+// nil. Hydra then kills the other proxies, so a proxy that gave up or was killed is only a
+// consequence.
 func ownSession(all []Trouble) *Trouble {
 	i := slices.IndexFunc(all, func(t Trouble) bool {
 		return t.Likely == OfSession && !t.Rank && !t.Late && t.Code > 0 && t.Code < 128 && !isGivenUp(t.Code)
@@ -102,19 +101,19 @@ func ownSession(all []Trouble) *Trouble {
 	return &all[i]
 }
 
-// trouble is the end of a rank as a Trouble.
+// trouble converts the end of a rank to a Trouble.
 func (r RankEnd) trouble() Trouble {
 	return Trouble{Worker: r.Worker, What: r.What, Code: r.Code, Launch: r.Launch, Rank: true, Number: r.Rank}
 }
 
-// tells reports whether the command's code may tell of a rank that was killed with that code.
+// tells reports whether the command's code may stem from a rank that was killed with this code.
 func (e Evidence) tells(code int) bool {
 	return e.Code == code || len(e.Unseen) == 0 && (e.Code == HydraGaveUp || e.Code == PeerGone || e.Ended)
 }
 
-// ownEnd returns the first rank in time that ended badly by itself, false where none is known.
-// A rank that TERM or KILL ended may be a victim, and what was not known to be a rank is one
-// only where the command's code may be its.
+// ownEnd returns the first rank in time that ended badly by itself. It returns false if none is
+// known. A rank that TERM or KILL ended may be a victim. A process that was not known to be a rank
+// counts only if the command's code may stem from it.
 func ownEnd(e Evidence) (RankEnd, bool) {
 	i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool {
 		return !Killed(r.Signal) && (!r.Unborn || r.Code == e.Code || e.Code == HydraGaveUp)
@@ -125,10 +124,10 @@ func ownEnd(e Evidence) (RankEnd, bool) {
 	return e.Ranks[i], true
 }
 
-// meant is the first rank whose end the command's code tells of, where ranks were
-// killed by several signals: mpirun ends the others with one of its own choice, and
-// their ends may be heard of first. An abort because a peer has gone tells of that
-// one: it was killed by KILL, or exited; Open MPI 5 itself ends ranks with TERM.
+// meant returns the first rank whose end explains the command's code, if ranks were killed by
+// several signals. mpirun kills the other ranks with a signal of its own, and their ends may be
+// reported first. A PeerGone abort points to the peer: it was killed by KILL, or exited. Open MPI 5
+// itself ends ranks with TERM.
 func meant(e Evidence) (RankEnd, bool) {
 	if e.Code == PeerGone {
 		i := slices.IndexFunc(e.Ranks, func(r RankEnd) bool {
@@ -150,8 +149,8 @@ func meant(e Evidence) (RankEnd, bool) {
 	return e.Ranks[i], true
 }
 
-// StarvedRank returns the first rank in time that SIGKILL ended on a worker that ran out of
-// memory, false where none is known. Where some were not seen, it may be a victim.
+// StarvedRank returns the first rank in time that SIGKILL ended on a worker that ran out of memory.
+// It returns false if none is known. On a worker with unseen ranks, a seen rank may be a victim.
 func StarvedRank(e Evidence) (RankEnd, bool) {
 	if r, found := byWord(e); found && r.Signal == int(syscall.SIGKILL) && slices.Contains(e.Starved, r.Worker) {
 		return r, true
@@ -165,8 +164,8 @@ func StarvedRank(e Evidence) (RankEnd, bool) {
 	return e.Ranks[i], true
 }
 
-// fatal returns the first rank in time that a signal ended which was not the command's,
-// false where none is known.
+// fatal returns the first rank in time that was ended by a signal that the command did not send. It
+// returns false if none is known.
 func fatal(e Evidence) (RankEnd, bool) {
 	if r, found := StarvedRank(e); found {
 		return r, true
@@ -175,13 +174,13 @@ func fatal(e Evidence) (RankEnd, bool) {
 	return r, found && r.Signal != 0
 }
 
-// aborted reports whether several proxies of Hydra's gave up under an mpiexec that said 0, as
-// after MPI_Abort(0).
+// aborted reports whether several proxies of Hydra gave up although mpiexec exited with 0, as after
+// MPI_Abort(0).
 func aborted(e Evidence) bool {
 	return e.Code == 0 && len(e.Bad) > 1 && !slices.ContainsFunc(e.Bad, func(b BadSession) bool { return !isGivenUp(b.Code) })
 }
 
-// FirstOfItself is the rank that failed first, if it is known and was not killed.
+// FirstOfItself returns the rank that failed first, if it is known and was not killed.
 func FirstOfItself(e Evidence) (RankEnd, bool) {
 	t, found := Blame(e)
 	if !found || !t.Rank || t.Number == "" {
@@ -194,9 +193,9 @@ func FirstOfItself(e Evidence) (RankEnd, bool) {
 	return e.Ranks[i], true
 }
 
-// HydraBroke reports whether mpiexec gave up because a daemon of its own did, and nobody saw a
-// rank end badly. MPICH 4.0's proxies abort so now and then when a rank of theirs
-// is killed while they still begin.
+// HydraBroke reports whether mpiexec gave up because one of its own daemons did, and no rank was
+// seen to end badly. MPICH 4.0's proxies sometimes abort when one of their ranks is killed while
+// they are still starting.
 func HydraBroke(e Evidence) bool {
 	t, ok := Cause(e.Troubles)
 	return e.Code == HydraGaveUp && ok && t.Likely == OfSession && isGivenUp(t.Code) && len(e.Ranks) == 0

@@ -9,9 +9,9 @@ import (
 
 // GroupEnd is how a group of processes on the workers ended.
 type GroupEnd struct {
-	Code    int           // 0, or that of the first failure; 0 as well when it was told to stop
+	Code    int           // 0, or the code of the first failure; also 0 if it was told to stop
 	Cause   *GroupFailure // nil: no process failed
-	Others  int           // processes that failed besides, by themselves
+	Others  int           // other processes that failed by themselves
 	Stopped bool          // it was told to stop, or a worker that left was
 }
 
@@ -23,14 +23,13 @@ type GroupFailure struct {
 	OfLost    bool   // the failure is the loss of the worker
 }
 
-// JudgeGroup decides the exit code of a group, told being the signal that told
-// us to stop, 0 if none, and lost the workers of the group that were lost.
+// JudgeGroup decides the exit code of a group. told is the signal that told the launcher to stop; 0
+// if none. lost are the workers of the group that were lost.
 //
-// Told to stop is 128+n. A group that has failed and lost a worker has failed
-// because of that (76): processes fail when a peer is gone, and a worker seldom
-// goes because a process failed. Else the code is that of the first failure.
-// --exit is for commands in the launcher: nobody else's word is to be doubted
-// here.
+// A group that was told to stop gives 128+n. A group that has failed and lost a worker gives 76:
+// processes fail when a peer is gone, and a worker is seldom lost because a process failed.
+// Otherwise the code is that of the first failure. --exit is for commands in the launcher: a group
+// has no launcher whose code needs checking.
 func JudgeGroup(told int, r GroupEnd, lost []Lost) Verdict {
 	switch {
 	case told != 0:
@@ -57,7 +56,7 @@ func JudgeGroup(told int, r GroupEnd, lost []Lost) Verdict {
 	return Verdict{r.Code, r.Cause.Sentence + Besides(r.Others)}
 }
 
-// Besides is " (and 2 more failed)", or "" for none.
+// Besides returns " (and 2 more failed)", or "" for none.
 func Besides(others int) string {
 	if others == 0 {
 		return ""

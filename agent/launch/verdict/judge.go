@@ -9,23 +9,23 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Verdict is the launcher's exit code, and the sentence that says why when
-// the code is not simply the command's.
+// Verdict is the launcher's exit code, and the sentence that explains why it is not simply the
+// command's.
 type Verdict struct {
 	Code int
 	Why  string
 }
 
-// Judge decides the exit code. mpirun's own code cannot be trusted: Open MPI
-// 5 says 0 after it lost a daemon, MPICH 4.0 says 0 after SIGTERM, and both
-// run everything on one host, and say 0, when they overlook the hostfile.
+// Judge decides the exit code. mpirun's own code cannot be trusted: Open MPI 5 exits with 0 after
+// it lost a daemon, and MPICH 4.0 exits with 0 after SIGTERM. Both run everything on one host, and
+// exit with 0, if they overlook the hostfile.
 //
-// In this order: told to stop is 128+n; a command that did not start is
-// 126 or 127; a lost worker is 76; a code other than 0 is the command's;
-// and under ExitStrict a 0 counts only when no session ended badly by itself
-// or was cut off, and at least one was opened; and what PID 1 saw of daemons and
-// ranks goes before the word of a command that did not notice. Under ExitScript a 0
-// counts only when that is so for the last mpirun.
+// The rules apply in this order. A run that was told to stop gives 128+n. A command that did not
+// start gives 126 or 127. A lost worker gives 76. Under ExitStrict, what PID 1 saw of daemons and
+// ranks overrules a command that did not notice it. A code other than 0 is the command's, or under
+// ExitStrict that of the cause if the command's code says nothing. Under ExitStrict a 0 counts only
+// if at least one session was opened, and none ended badly by itself or was cut off. Under
+// ExitScript a 0 counts only if the same holds for the last mpirun.
 func Judge(e Evidence) Verdict {
 	if e.Code == 0 && !e.Ended && len(e.Ranks) == 0 {
 		e.Troubles = withoutLate(e.Troubles)
@@ -55,15 +55,15 @@ func Judge(e Evidence) Verdict {
 	return Verdict{}
 }
 
-// withoutLate leaves out daemons that died when the ranks of their workers had ended
-// with 0: Open MPI 5's may crash on their way out, and the work is done.
+// withoutLate removes daemons that died after the ranks of their workers had ended with 0. Open MPI
+// 5's daemons may crash on their way out, but the work is done.
 func withoutLate(all []Trouble) []Trouble {
 	return slices.DeleteFunc(slices.Clone(all), func(t Trouble) bool { return t.Late })
 }
 
-// judgeLost is the verdict after a worker was lost. Each launcher has codes of its own
-// for that, which retries and users would have to know: it is one code, and the command's
-// stands in the sentence. After our own signals it says nothing.
+// judgeLost returns the verdict after a worker was lost. Each launcher has its own codes for that,
+// which retry rules and users would have to know. So there is one code, and the sentence has the
+// command's. After our own signals, the command's code means nothing.
 func judgeLost(e Evidence) Verdict {
 	why := fmt.Sprintf("worker %s lost: %s", e.Lost[0].Worker, e.Lost[0].Cause)
 	if n := len(e.Lost) - 1; n > 0 {
@@ -78,8 +78,8 @@ func judgeLost(e Evidence) Verdict {
 	return Verdict{names.ExitHopeless, fmt.Sprintf("%s; %s %s", why, e.Name, phrase.HowEnded(e.Code, e.Signal))}
 }
 
-// starvation names the workers that ran out of memory, and the rank that was killed, as far
-// as it is known: mpirun tells a signal at most, and no worker by its pod's name.
+// starvation names the workers that ran out of memory, and the killed rank if it is known. mpirun
+// reports at most a signal, and no worker by its pod's name.
 func starvation(e Evidence) string {
 	if len(e.Starved) == 0 {
 		return ""
@@ -95,8 +95,8 @@ func starvation(e Evidence) string {
 	return fmt.Sprintf("worker %s%s ran out of memory: the kernel killed a process there (OOM); %s", worker, more, rank)
 }
 
-// judgeTrouble is for a command that did not notice, and was ended by us or
-// said 0.
+// judgeTrouble returns the verdict for a command that did not notice a trouble, and that Muster
+// ended or that exited with 0.
 func judgeTrouble(e Evidence) Verdict {
 	t, _ := Cause(e.Troubles)
 	if !e.Ended && (t.Likely == OfSession || t.Likely == OfAftermath) && len(e.Bad) > 0 {
@@ -107,7 +107,7 @@ func judgeTrouble(e Evidence) Verdict {
 		code = names.ExitHopeless
 	}
 	why := t.Says()
-	if t.Rank && t.Likely == OfSession { // which the command may have killed itself
+	if t.Rank && t.Likely == OfSession { // the command may have killed the rank itself
 		why = unknownFirst
 		if b, ok := Blame(e); ok {
 			why = b.Says()
@@ -119,13 +119,11 @@ func judgeTrouble(e Evidence) Verdict {
 	return Verdict{code, fmt.Sprintf("%s said 0, but %s", e.Name, why)}
 }
 
-// ownCode is the command's code, or that of the cause where the command's tells
-// nothing: Intel MPI often says 255 for a rank that exited with 7, and both
-// Hydras do for daemons and ranks that were killed; Open MPI 5 says 14 where
-// another rank is quicker to abort than its daemon to tell of the one that ended.
-// MPICH 4.2's now and then says 11 for a rank that SIGSEGV ended, and not 139.
-// Killed by different signals, some ranks were killed by mpiexec, and nobody knows
-// which.
+// ownCode returns the command's code, or the code of the cause if the command's says nothing. Intel
+// MPI often exits with 255 for a rank that exited with 7, and both Hydras do for killed daemons and
+// ranks. Open MPI 5 exits with 14 if another rank aborts before its daemon reports the one that
+// ended. MPICH 4.2 sometimes exits with 11, not 139, for a rank that SIGSEGV ended. If ranks were
+// killed by different signals, mpiexec killed some of them, and which ones is unknown.
 func ownCode(e Evidence) int {
 	if r, found := byWord(e); found && r.Code != 0 && (e.Code == HydraGaveUp || e.Code == PeerGone || e.Code == r.Signal) {
 		return r.Code
@@ -171,26 +169,26 @@ func ownCode(e Evidence) int {
 	return e.Code
 }
 
-// cutFirst: a session was cut off before anything else came to light that may
-// follow from it.
+// cutFirst reports whether a session was cut off before any trouble came to light that may follow
+// from it.
 func cutFirst(e Evidence) bool {
 	t, ok := Cause(e.Troubles)
 	return len(e.Cut) > 0 && (!ok || t.Likely >= OfSession && e.Cut[0].Moment < t.Moment)
 }
 
-// isGivenUp reports whether a session's code is one with which Hydra's daemon ends after an
-// error of its own, or when it has lost mpiexec or another daemon; no rank said it. They are
-// HYD_SOCK_ERROR and HYD_INTERNAL_ERROR (HYD_status in MPICH's hydra.h).
+// isGivenUp reports whether Hydra's daemon ends with this code after an error of its own, or after
+// it lost mpiexec or another daemon. The code comes from no rank. The codes are HYD_SOCK_ERROR and
+// HYD_INTERNAL_ERROR (HYD_status in MPICH's hydra.h).
 func isGivenUp(code int) bool { return code == 5 || code == 7 }
 
-// HydraGaveUp is what mpiexec says when it does not say how the ranks ended.
+// HydraGaveUp is the exit code of an mpiexec that does not report how the ranks ended.
 const HydraGaveUp = 255
 
-// PeerGone is what a rank of Open MPI 5 aborts with when the connection to a
-// daemon or a peer is closed under it: MPI_ERR_UNKNOWN.
+// PeerGone is the code with which a rank of Open MPI 5 aborts if the connection to a daemon or a
+// peer is closed: MPI_ERR_UNKNOWN.
 const PeerGone = 14
 
-// judgeZero doubts a 0.
+// judgeZero rejects a 0 that the sessions contradict.
 func judgeZero(e Evidence) Verdict {
 	if len(e.Bad) > 0 {
 		b := e.Bad[0]
@@ -209,7 +207,7 @@ func judgeZero(e Evidence) Verdict {
 	return judgeIdle(e)
 }
 
-// Hint is the way out of a verdict, where there is one.
+// Hint returns the hint for a verdict, or "".
 func Hint(e Evidence, v Verdict) string {
 	t, ok := Cause(e.Troubles)
 	switch {

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Latest leaves in the evidence what belongs to the mpiruns that the command did not go on
-// from. A script that starts another mpirun after one that failed has taken notice: it
-// retries, or the first one was a probe. Sessions that no mpirun asked for tell their
-// callers how they ended.
+// Latest returns the evidence about the mpiruns that the command did not go on from. A script that
+// starts another mpirun after a failed one has noticed the failure: it retries, or the first one
+// was a probe. Sessions that no mpirun asked for are left out too, because they report their end to
+// their callers.
 func (e Evidence) Latest() Evidence {
 	old := func(launch int) bool { return launch == 0 || launch > len(e.Launches) || e.Launches[launch-1].Passed }
 	e.Troubles = slices.DeleteFunc(slices.Clone(e.Troubles), func(t Trouble) bool { return old(t.Launch) })
 	e.Ranks = slices.DeleteFunc(slices.Clone(e.Ranks), func(r RankEnd) bool { return old(r.Launch) })
 	e.Cut = slices.DeleteFunc(slices.Clone(e.Cut), func(c Cut) bool { return old(c.Launch) })
-	e.Bad = nil // which are among the troubles
+	e.Bad = nil // bad sessions are among the troubles
 	e.Words = e.lastWords()
 	return e
 }
 
-// of is the evidence on one mpirun, as if it were the command.
+// of returns the evidence about one mpirun, as if it were the command.
 func (e Evidence) of(i int) Evidence {
 	l := e.Launches[i]
 	e.Troubles = slices.DeleteFunc(slices.Clone(e.Troubles), func(t Trouble) bool { return t.Launch != i+1 })
@@ -29,8 +29,8 @@ func (e Evidence) of(i int) Evidence {
 	return e
 }
 
-// judgeScript doubts the 0 of a command that is no mpirun. It does not count if an mpirun
-// that the command did not go on from has failed, whether or not that mpirun noticed.
+// judgeScript rejects the 0 of a command that is no mpirun, if an mpirun that the command did not
+// go on from has failed. It does not matter whether that mpirun noticed.
 func judgeScript(e Evidence) Verdict {
 	for i, l := range e.Launches {
 		if l.Passed {

@@ -7,9 +7,9 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// judgeStarters doubts the 0 of a command that is, or has started, a launcher such as deepspeed:
-// it does not count if a session of the launcher failed. A launcher that the command went on from
-// is left out, as an mpirun is.
+// judgeStarters rejects the 0 of a command that is or has started a launcher such as deepspeed, if
+// a session of that launcher failed. It skips launchers that the command went on from, as for
+// mpiruns.
 func judgeStarters(e Evidence) Verdict {
 	for _, s := range e.Starters {
 		switch {
@@ -26,7 +26,7 @@ func judgeStarters(e Evidence) Verdict {
 	return Verdict{}
 }
 
-// judgeIdle doubts the 0 of a launcher that has started nothing on a worker.
+// judgeIdle rejects the 0 of a launcher that has started nothing on a worker.
 func judgeIdle(e Evidence) Verdict {
 	if e.Workers == 0 || e.Opened > 0 || e.Inquiry {
 		return Verdict{}
@@ -35,8 +35,8 @@ func judgeIdle(e Evidence) Verdict {
 		e.Name, allWorkers(e.Workers))}
 }
 
-// FirstFailed returns the first launcher such as deepspeed that lost a session on a worker, false
-// for none.
+// FirstFailed returns the first launcher such as deepspeed with a failed session on a worker. It
+// returns false if there is none.
 func FirstFailed(e Evidence) (StarterEnd, bool) {
 	for _, s := range e.Starters {
 		if !s.Passed && len(s.Bad) > 0 && s.Bad[0].Worker != "" {
@@ -46,7 +46,7 @@ func FirstFailed(e Evidence) (StarterEnd, bool) {
 	return StarterEnd{}, false
 }
 
-// failedOrder names that session, before the code that its command ended with; "" for none.
+// failedOrder describes that session, to precede the command's exit code; "" if there is none.
 func failedOrder(e Evidence) string {
 	s, found := FirstFailed(e)
 	if !found {
@@ -55,7 +55,7 @@ func failedOrder(e Evidence) string {
 	return fmt.Sprintf("worker %s: %ssession %s; ", s.Bad[0].Worker, whose(e, s), s.Bad[0].What)
 }
 
-// whose is "its " for the command's own sessions, or names the launcher.
+// whose returns "its " for the command's own sessions, or else the launcher's name.
 func whose(e Evidence, s StarterEnd) string {
 	if s.Name == e.Name {
 		return "its "
@@ -63,7 +63,7 @@ func whose(e Evidence, s StarterEnd) string {
 	return s.Name + "'s "
 }
 
-// saysBad is the first of some failed sessions, in words, and how many more there are.
+// saysBad describes the first of several failed sessions, and how many more there are.
 func saysBad(bad []BadSession) string {
 	b, why := bad[0], ""
 	if b.Worker == "" {
@@ -77,7 +77,7 @@ func saysBad(bad []BadSession) string {
 	return why
 }
 
-// codeOf is the exit code of a run that fails because of that session.
+// codeOf returns the exit code of a run that fails because of this session.
 func codeOf(b BadSession) int {
 	if b.Code < 1 || b.Code > 255 {
 		return 1

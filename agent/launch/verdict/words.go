@@ -10,15 +10,15 @@ import (
 	"github.com/musterhq/muster/agent/notice"
 )
 
-// Word is what an mpirun said of a rank's end. A rank can write the same, so that it only
-// chooses among what the workers' reports leave possible.
+// Word is what an mpirun said about the end of a rank. A rank can print the same words, so a Word
+// only selects among the causes that the workers' reports leave possible.
 type Word struct {
 	notice.End
-	Worker string // of its host; "": not told, or no worker's
+	Worker string // the worker of the rank's host; "": not told, or no worker
 }
 
-// lastWords are those of the one mpirun that a script did not go on from; of several such,
-// nobody knows which one has spoken.
+// lastWords returns what the one mpirun said that a script did not go on from. If there are
+// several, it is unknown which one spoke, and lastWords returns nil.
 func (e Evidence) lastWords() []Word {
 	last := slices.DeleteFunc(slices.Clone(e.Launches), func(l LaunchEnd) bool { return l.Passed })
 	if len(last) != 1 {
@@ -27,8 +27,8 @@ func (e Evidence) lastWords() []Word {
 	return slices.DeleteFunc(slices.Clone(e.Words), func(w Word) bool { return w.At.Before(last[0].Began) })
 }
 
-// byWord returns the end that mpirun has told of, where that is to be believed: false where it
-// told of none, or where the workers saw something else that is likelier to be the cause.
+// byWord returns the end that mpirun reported, if it is credible. It returns false if mpirun
+// reported none, or if the workers saw something else that is more likely the cause.
 func byWord(e Evidence) (RankEnd, bool) {
 	said, found := told(e)
 	if !found {
@@ -38,14 +38,14 @@ func byWord(e Evidence) (RankEnd, bool) {
 	case !ok, b.Proxy:
 		return said, true
 	case b.Rank && b.Worker == said.Worker && b.Code == said.Code && b.Number == "":
-		return said, true // the same one, whose number was not known
+		return said, true // the same rank, whose number was unknown
 	case b.Rank && !Killed(b.Code-128) && fits(e, b.Code, b.Code-128), !b.Rank && b.Likely < OfRank:
 		return RankEnd{}, false
 	}
 	return said, true
 }
 
-// told returns the first end that mpirun told of and that is possible.
+// told returns the first possible end that mpirun reported.
 func told(e Evidence) (RankEnd, bool) {
 	for _, w := range e.Words {
 		if w.Rank < 0 || e.Ended || !fits(e, w.Code, w.Signal) {
@@ -58,27 +58,27 @@ func told(e Evidence) (RankEnd, bool) {
 	return RankEnd{}, false
 }
 
-// fits reports whether the command's code may tell of an end with that code, 0 being one that
-// is not known.
+// fits reports whether the command's code may stem from an end with this code; 0 means an unknown
+// code.
 func fits(e Evidence, code, signal int) bool {
 	return e.Code != 0 && (code == 0 || e.Code == code || e.Code == signal || e.Code == HydraGaveUp)
 }
 
-// possible returns the end of the rank that a word is about: one that its worker reported, or
-// one where there may have been ranks that nobody saw.
+// possible returns the end of the rank that a word is about. Either its worker reported it, or it
+// was on a worker that may have had unseen ranks.
 func possible(e Evidence, w Word) (RankEnd, bool) {
 	number, seenAs := strconv.Itoa(w.Rank), []RankEnd(nil)
 	for _, r := range e.Ranks {
 		elsewhere := w.Worker != "" && r.Worker != w.Worker
 		switch {
 		case r.Rank == number && (elsewhere || r.Code != w.Code):
-			return RankEnd{}, false // it ended there, or in another way
+			return RankEnd{}, false // it ended elsewhere, or in another way
 		case elsewhere, r.Rank != "" && r.Rank != number:
 		case r.Rank == number, r.Code == w.Code && (w.PID == 0 || w.PID == r.PID):
 			seenAs = append(seenAs, r)
 		}
 	}
-	if w.Code == 0 && len(seenAs) == 0 { // a rank that ended with 0 is not reported
+	if w.Code == 0 && len(seenAs) == 0 { // workers do not report a rank that ended with 0
 		return numbered(RankEnd{Worker: w.Worker, PID: w.PID}, e.Name, w), true
 	}
 	if len(seenAs) > 1 {
@@ -97,11 +97,12 @@ func possible(e Evidence, w Word) (RankEnd, bool) {
 	return numbered(RankEnd{Worker: worker, PID: w.PID, Code: w.Code, Signal: w.Signal}, e.Name, w), true
 }
 
-// maybeVictim reports whether the word is Hydra's, of a rank that it may have killed itself.
+// maybeVictim reports whether the word is from Hydra, about a rank that Hydra may have killed
+// itself.
 func (w Word) maybeVictim() bool { return w.Hydra && Killed(w.Signal) }
 
-// whereabouts returns the worker of a rank that was not seen, "" where that is not known, and
-// false where there is none for it.
+// whereabouts returns the worker of a rank that was not seen, or "" if it is unknown. possible is
+// false if no worker can have had the rank.
 func (w Word) whereabouts(e Evidence) (worker string, possible bool) {
 	unseen := slices.Clone(e.Unseen)
 	slices.Sort(unseen)
@@ -110,7 +111,7 @@ func (w Word) whereabouts(e Evidence) (worker string, possible bool) {
 	case w.Worker != "":
 		return w.Worker, slices.Contains(unseen, w.Worker)
 	case e.Own:
-		return "", true // it may have been the launcher's
+		return "", true // it may have been a rank of the launcher
 	case w.Signal == int(syscall.SIGKILL) && len(e.Starved) == 1 && slices.Contains(unseen, e.Starved[0]):
 		return e.Starved[0], true
 	case len(unseen) == 1:
@@ -119,7 +120,7 @@ func (w Word) whereabouts(e Evidence) (worker string, possible bool) {
 	return "", len(unseen) > 0
 }
 
-// numbered is a rank's end with the number that a word tells.
+// numbered returns a rank's end with the rank number from a word.
 func numbered(r RankEnd, name string, w Word) RankEnd {
 	if r.Rank != "" {
 		return r
@@ -137,8 +138,9 @@ func numbered(r RankEnd, name string, w Word) RankEnd {
 	return r
 }
 
-// onHost is for the words of MPICH's Hydra, which tell the host of the first failure, and no
-// rank. They count where the workers saw no rank there, and at most victims elsewhere.
+// onHost returns where a failure began according to MPICH's Hydra, which names the host of the
+// first failure, and no rank. Hydra's word counts if the workers saw no rank fail there, and at
+// most victims elsewhere.
 func onHost(e Evidence) (Trouble, bool) {
 	i := slices.IndexFunc(e.Words, func(w Word) bool { return w.Rank < 0 && w.Worker != "" })
 	if i < 0 || e.Code == 0 || e.Ended {
