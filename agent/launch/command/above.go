@@ -17,8 +17,8 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// Owns tells whether a process belongs to the command of that run: calls
-// of `agent rsh` by hand beside it are their users' affair.
+// Owns reports whether a process belongs to the command of this run. A user may also call `agent
+// rsh` by hand beside the run.
 func Owns(pid int, run string) bool {
 	env, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "environ"))
 	return err == nil && slices.ContainsFunc(bytes.Split(env, []byte{0}), func(kv []byte) bool {
@@ -26,16 +26,16 @@ func Owns(pid int, run string) bool {
 	})
 }
 
-// heldMPIRun is an mpirun, of which a pidfd knows the exit code after its end.
+// heldMPIRun is an mpirun, with a pidfd that gives its exit code after its end.
 type heldMPIRun struct {
 	proc reap.Proc
 	fd   *reap.Pidfd
 }
 
-// mostAbove bounds the shells between a remote agent and its mpirun.
+// mostAbove bounds the number of shells between a remote agent and its mpirun.
 const mostAbove = 16
 
-// MPIRunAbove returns the nearest mpirun above a process of the command, nil for none.
+// MPIRunAbove returns the nearest mpirun among the ancestors of a process of the command, or nil.
 func MPIRunAbove(pid int) tally.Launcher {
 	var buf bytes.Buffer
 	for range mostAbove {
@@ -81,8 +81,9 @@ func (m heldMPIRun) Kill() {
 // Close implements tally.Launcher.
 func (m heldMPIRun) Close() { m.fd.Close() }
 
-// StarterAbove returns the nearest starter above a process of the command, nil for none. pdsh
-// is one only where it is the command itself: a script has its own reasons to call it.
+// StarterAbove returns the nearest starter among the ancestors of a process of the command, or nil.
+// pdsh says that the command itself is pdsh. Only then does pdsh count as a starter: a script may
+// call it for other reasons.
 func StarterAbove(pid int, pdsh bool) (by tally.Launcher, says framework.Starter) {
 	var buf bytes.Buffer
 	for range mostAbove {
@@ -106,7 +107,7 @@ func StarterAbove(pid int, pdsh bool) (by tally.Launcher, says framework.Starter
 	return by, says
 }
 
-// argvOf returns the arguments of a process, nil for one that has ended.
+// argvOf returns the arguments of a process, or nil if it has ended.
 func argvOf(pid int) (argv []string) {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || len(line) == 0 {

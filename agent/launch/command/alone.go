@@ -11,37 +11,39 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// A launcher such as torchrun, which a script started in the launcher alone, is looked for
-// among the script's processes: soon, and then seldom. It takes seconds to begin.
+// These times say how often to look for a launcher such as torchrun that a script started in the
+// launcher only. The first look comes early, and later looks are rare, because such a launcher
+// takes seconds to start.
 const (
 	firstAloneLook = time.Second
 	lastAloneLook  = 10 * time.Second
-	// aloneAfter is how long a command may use no worker before we say so.
+	// aloneAfter is how long a command may use no worker before the user is told.
 	aloneAfter = 5 * time.Second
 )
 
-// Alone finds a command that keeps to the launcher: a script that makes a process group,
-// or one that starts a framework's launcher there. A nil one looks for none.
+// Alone detects a command that runs in the launcher only: a script that creates a process group, or
+// one that starts a framework's launcher there. A nil Alone does nothing.
 type Alone struct {
-	find    func() ([]reap.Proc, error) // the command's processes
+	find    func() ([]reap.Proc, error) // finds the command's processes
 	name    string                      // of the command
-	group   string                      // the framework whose process group its script makes; "": none is known to
+	group   string                      // the framework whose process group its script creates; "": none is known
 	names   string                      // the framework that its script names, which may be for the workers
 	said    func(sentence string)
 	begun   time.Time
 	next    time.Time
 	pause   time.Duration
-	found   string // how the framework's launcher was called
-	settled bool   // it was said, or a worker was used
+	found   string // the name of the framework's launcher
+	settled bool   // the user was told, or a worker was used
 }
 
-// WatchAlone looks whether the command keeps to the launcher. group is the framework whose
-// process group its script makes, and names the one that it names.
+// WatchAlone detects whether the command runs in the launcher only. group is the framework whose
+// process group its script creates. names is the framework that the script names. said is called
+// once with the sentence for the user.
 func (c *Command) WatchAlone(group, names string, said func(sentence string)) *Alone {
 	return &Alone{find: c.tree.Find, name: c.name, pause: firstAloneLook, begun: time.Now(), group: group, names: names, said: said}
 }
 
-// Look looks at the processes if it is time to, and the command has no session yet.
+// Look checks the processes if a look is due and the command has opened no session yet.
 func (w *Alone) Look(now time.Time, sessions int) {
 	if w == nil || sessions > 0 {
 		return
@@ -59,11 +61,11 @@ func (w *Alone) Look(now time.Time, sessions int) {
 	}
 }
 
-// launcher is the name of a framework's launcher among the command's processes, "" for none.
+// launcher returns the name of a framework's launcher among the command's processes, or "".
 func (w *Alone) launcher() string {
 	procs, err := w.find()
 	if err != nil {
-		return "" // the next look may have more luck
+		return "" // the next look may succeed
 	}
 	for _, p := range procs {
 		if name := framework.LauncherIn(argvOf(p.PID)); name != "" {

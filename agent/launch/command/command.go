@@ -25,45 +25,45 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// envRun marks the processes of the command, so that those which left its
-// process group are found when it has ended.
+// envRun marks the processes of the command. The mark finds processes that left its process group
+// after the command has ended.
 const envRun = "MUSTER_RUN"
 
 // Command is the user's command while it runs.
 type Command struct {
-	name   string // base name, for sentences
+	name   string // base name, for messages
 	proc   *reap.Process
 	reaper *reap.Reaper
 	tree   *reap.Tree
-	// shared: it is in our process group, because it may read the terminal.
-	// What the terminal sends then reaches it without us.
+	// shared means that the command is in our process group, because it may read from the terminal.
+	// Signals from the terminal then reach it directly.
 	shared bool
-	// deaf: it is shared, but blocks the terminal's INT (blockInterrupt), and ends by TERM.
+	// deaf means that it is shared but blocks the terminal's INT (blockInterrupt). It ends by TERM.
 	deaf  bool
-	links *fleet.Links // of workers that may run its ranks
-	// drained ends the stop of its ranks, and returns what has become of them; nil: there is none.
+	links *fleet.Links // to workers that may run its ranks
+	// drained ends the stop of its ranks, and returns how they ended; nil: no stop was begun.
 	drained func() []report.StoppedRank
 }
 
-// Spec says what to start, and as what.
+// Spec says what to start, and how.
 type Spec struct {
 	Argv, Env []string
 	Dir       string // "": the current directory
 	Streams   console.Streams
 	Run       string       // the run's id, which marks the processes
 	OwnSlots  int          // ranks that an MPI launcher may start here as its children
-	Links     *fleet.Links // of workers that may run its ranks
-	Workers   int          // that an MPI launcher calls
+	Links     *fleet.Links // to workers that may run its ranks
+	Workers   int          // number of workers that an MPI launcher calls
 }
 
-// Start starts a command with our descriptors. Errors are *failure.Failure with 127 (not found),
-// 126 (cannot be run) or 64 (no such directory).
+// Start starts a command with our descriptors. Errors are *failure.Failure with code 127 (not
+// found), 126 (cannot be run) or 64 (no such directory).
 func Start(r *reap.Reaper, s Spec) (c *Command, err error) {
 	only := launchesOnly(s.Argv, s.OwnSlots)
 	err = onThread(func() (err error) {
 		deaf := false
 		if only {
-			_ = filterSetpgid() // without it the race is as it was
+			_ = filterSetpgid() // on failure the race in Open MPI remains
 			deaf = term.IsTerminal(int(s.Streams.In.Fd())) && blockInterrupt() == nil
 		}
 		c, err = start(r, s, deaf)
@@ -107,10 +107,10 @@ func start(r *reap.Reaper, s Spec, deaf bool) (*Command, error) {
 	return c, nil
 }
 
-// Name is the command's base name, for sentences.
+// Name returns the command's base name, for messages.
 func (c *Command) Name() string { return c.name }
 
-// Status is how the command has ended, once Done is closed.
+// Status returns how the command has ended. It is valid after Done is closed.
 func (c *Command) Status() reap.Status { return c.proc.Status() }
 
 func lookPath(name string) (string, error) {
@@ -136,7 +136,7 @@ func cannotRun(name string, err error) error {
 	return failure.New(names.ExitNotRunable, "", "%s: %w", name, reason)
 }
 
-// notFoundHint is for a name that PATH does not lead to.
+// notFoundHint returns the hint for a name that is not found in PATH.
 func notFoundHint(name string) string {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		return "did you mean ./" + name + "?"
@@ -147,7 +147,8 @@ func notFoundHint(name string) string {
 	return "is it installed? PATH is " + os.Getenv("PATH")
 }
 
-// noFileHint is for a path that leads nowhere, or to a file that needs another.
+// noFileHint returns the hint for a path that does not exist, or for a file that needs a missing
+// file.
 func noFileHint(path string) string {
 	if _, err := os.Stat(path); err == nil {
 		return "the file is there; the interpreter in its first line, or its dynamic loader, is not"
@@ -169,26 +170,30 @@ func (c *Command) Done() <-chan struct{} { return c.proc.Done() }
 func (c *Command) Signal(sig syscall.Signal) {
 	switch {
 	case !c.shared:
-		// The group lives as long as a member does, also after its leader.
-		_ = syscall.Kill(-c.proc.PID(), sig) // ESRCH: nobody is left to tell
+		// The group lives as long as one of its processes does, even after its leader has ended.
+		_ = syscall.Kill(-c.proc.PID(), sig) // ESRCH: all have ended
 	case c.deaf && sig == syscall.SIGINT:
-		_ = c.proc.Signal(syscall.SIGTERM) // os.ErrProcessDone: nobody is left to tell
+		_ = c.proc.Signal(syscall.SIGTERM) // os.ErrProcessDone: it has ended
 	case sig == syscall.SIGINT || sig == syscall.SIGQUIT:
-		// The terminal has sent it to the whole group; twice means "at once" to mpirun.
+		// The terminal has sent it to the whole group, and a second signal means "at once" to
+		// mpirun.
 	default:
-		_ = c.proc.Signal(sig) // os.ErrProcessDone: nobody is left to tell
+		_ = c.proc.Signal(sig) // os.ErrProcessDone: it has ended
 	}
 }
 
-// Leave is Stop with SIGTERM because a worker was told to stop from outside.
+// Leave is Stop with SIGTERM, for a worker that was told to stop from outside.
 func (c *Command) Leave(_ string, grace time.Duration) (number int, later <-chan int) {
 	return c.Stop(syscall.SIGTERM, grace, false)
 }
 
-// Stop asks the command to end with sig. If ranks run here, they are asked before their
-// helpers and launchers, and killed after grace. A launcher of ranks on workers is told with
-// its whole process group, when these have ended (stopLast); at once if it has failed. It returns the number of ranks; 0: there is
-// one without a number, or later gets the number.
+// Stop asks the command to end with sig. If ranks run in the launcher, Stop asks them before their
+// helpers and launchers, and kills them after grace. For a launcher of ranks on workers, Stop first
+// asks these ranks, and signals the launcher's whole process group when they have ended (stopLast).
+// If the command has failed, Stop signals the launcher at once.
+//
+// Stop returns the number of ranks. If number is 0, there is one rank without a number, or the
+// number arrives on later.
 func (c *Command) Stop(sig syscall.Signal, grace time.Duration, failed bool) (number int, later <-chan int) {
 	if c.shared && !c.deaf && sig == syscall.SIGINT || c.drained != nil {
 		return 0, nil // the terminal has sent it
@@ -204,7 +209,7 @@ func (c *Command) Stop(sig syscall.Signal, grace time.Duration, failed bool) (nu
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan []reap.Outcome, 1)
 	go func() {
-		result, _ := c.reaper.Drain(ctx, c.tree.Find, sig, grace) // the sweep says what it cannot end
+		result, _ := c.reaper.Drain(ctx, c.tree.Find, sig, grace) // the sweep reports what it cannot end
 		told <- result.Ranks
 	}()
 	c.drained = sync.OnceValue(func() []report.StoppedRank { cancel(); return c.outcomes(<-told) })
@@ -214,11 +219,11 @@ func (c *Command) Stop(sig syscall.Signal, grace time.Duration, failed bool) (nu
 	return len(ranks), nil
 }
 
-// ranksHere are the command's ranks in the launcher. mpi reports whether an mpirun has
-// started them, or may have.
+// ranksHere returns the command's ranks in the launcher. mpi reports whether an mpirun has started
+// them, or may have.
 func (c *Command) ranksHere(sig syscall.Signal) (ranks []reap.Proc, mpi bool) {
 	if members, err := c.tree.Find(); err == nil {
-		// Hydra hands our mark to ranks on workers, which may be on this machine.
+		// Hydra passes our mark on to ranks on workers, which may be on this machine.
 		below := reap.Below(members, c.proc.PID())
 		ranks = slices.DeleteFunc(reap.Ranks(members, sig), func(p reap.Proc) bool {
 			return p.PID != c.proc.PID() && !slices.ContainsFunc(below, func(b reap.Proc) bool { return b.PID == p.PID })
@@ -228,7 +233,7 @@ func (c *Command) ranksHere(sig syscall.Signal) (ranks []reap.Proc, mpi bool) {
 	return ranks, mpi
 }
 
-// Stopped ends the stop of a command that has ended, and says how its ranks have.
+// Stopped completes the stop of a command that has ended, and returns how its ranks ended.
 func (c *Command) Stopped() []report.StoppedRank {
 	if c.drained == nil {
 		return nil
@@ -247,8 +252,8 @@ func (c *Command) outcomes(list []reap.Outcome) (all []report.StoppedRank) {
 	return all
 }
 
-// Sweep ends what the command left behind, daemons included. What was started after
-// since, if that is not zero, is asked in the last fifth of grace.
+// Sweep ends the processes that the command left behind, including daemons. If since is not zero,
+// processes that were started later are asked in the last fifth of grace.
 func (c *Command) Sweep(ctx context.Context, since time.Time, grace time.Duration) error {
 	if c.drained != nil {
 		c.drained()

@@ -1,16 +1,15 @@
-// Package command has the user's command as a process in the launcher, and what else the
-// launcher starts there.
+// Package command runs the user's command as a process in the launcher, and the other programs that
+// the launcher starts.
 //
 //	command.go   the command: its start, signals, stop and sweep
-//	savers.go    its stop where ranks on workers may save something first
-//	launches.go  what an MPI launcher gets that no other command does; quiet.go keeps it
-//	             from a race of its own
-//	above.go     whose process a call of agent rsh comes from: mpirun, or a launcher such
-//	             as deepspeed
-//	scene.go     what its processes do, for the watch over hangs
-//	alone.go     whether it keeps to the launcher
+//	savers.go    a stop in which ranks on workers may first save something
+//	launches.go  settings for MPI launchers only; quiet.go protects them from a race in
+//	             Open MPI
+//	above.go     finds the launcher that called agent rsh: mpirun, or one such as deepspeed
+//	scene.go     what the command's processes do, for the hang watch
+//	alone.go     detects a command that runs in the launcher only
 //	plugin.go    frameworks in programs of their own
 //
-// It promises: every process is a child of the given reaper, or is found by the mark of the run,
+// Guarantees: every process is a child of the given reaper, or can be found by the mark of the run,
 // so that Sweep leaves none behind. Stop asks ranks before it asks their launcher.
 package command

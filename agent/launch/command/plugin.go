@@ -20,16 +20,16 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// outside is a framework in a program of its own, --framework plugin:NAME. The
-// program lives for one Prepare: nothing of it is left to look after.
+// outside is a framework in a program of its own, --framework plugin:NAME. The program runs for one
+// Prepare, and leaves nothing behind.
 type outside struct {
 	program external.Program
 	open    external.Opener
-	starter external.Starter // nil: no reaper runs, one is made
+	starter external.Starter // nil: no reaper runs, so one is made
 	log     *slog.Logger
 }
 
-// Plugins makes frameworks of plugins' programs.
+// Plugins returns a function that makes frameworks from plugins' programs.
 func Plugins(cfg config.Config, starter external.Starter, log *slog.Logger) config.MakePlugin {
 	return func(program external.Program) framework.Framework {
 		return outside{program: program, open: cfg.OpenPlugin, starter: starter, log: log}
@@ -44,7 +44,7 @@ func (o outside) Prepare(c framework.Cluster) (framework.Launch, error) {
 		defer end()
 		starter = own
 	}
-	// Bounded without a context: start and answer have 5 s each.
+	// It is bounded without a context: the start and the answer have 5 s each.
 	p, err := o.open(context.Background(), external.Config{Program: o.program, Dir: c.RunDir, Starter: starter, Log: o.log})
 	if err != nil {
 		return framework.Launch{}, err
@@ -59,15 +59,15 @@ func (o outside) Prepare(c framework.Cluster) (framework.Launch, error) {
 	return l, nil
 }
 
-// NewStarter starts plugins as children of a reaper that runs.
+// NewStarter returns a starter of plugins as children of a running reaper.
 func NewStarter(r *reap.Reaper) external.Starter { return starter{r} }
 
-// ownStarter runs a reaper until end is called.
+// ownStarter returns a starter with a reaper of its own, which runs until end is called.
 func ownStarter() (s external.Starter, end func()) {
 	r := reap.New()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = r.Run(ctx) }) // fails only when it is run twice
+	running.Go(func() { _ = r.Run(ctx) }) // fails only if it is run twice
 	return starter{r}, func() {
 		cancel()
 		running.Wait()
@@ -76,8 +76,8 @@ func ownStarter() (s external.Starter, end func()) {
 
 type starter struct{ reaper *reap.Reaper }
 
-// Start implements external.Starter. The plugin is marked as a command is, by an
-// id of its own, so that what leaves its process group is found too.
+// Start implements external.Starter. It marks the plugin with an id of its own, as for a command,
+// so that processes that leave the plugin's process group are found too.
 func (s starter) Start(c external.Command) (external.Process, error) {
 	id := NewRunID()
 	proc, err := s.reaper.Start(reap.Spec{Path: c.Path, Argv: c.Argv, Env: append(slices.Clone(c.Env), envRun+"="+id), Files: c.Files, Setsid: true})
@@ -95,8 +95,8 @@ type pluginProcess struct {
 	tree   *reap.Tree
 }
 
-// killTime bounds the wait for killed processes: one in uninterruptible sleep
-// does not end.
+// killTime bounds the wait for killed processes, because a process in uninterruptible sleep does
+// not end.
 const killTime = 5 * time.Second
 
 // Wait implements external.Process.
@@ -106,10 +106,10 @@ func (p *pluginProcess) Wait() int { return p.proc.Status().Code }
 func (p *pluginProcess) Kill() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), killTime, errors.New("killed, and still there"))
 	defer cancel()
-	_ = p.proc.SignalGroup(syscall.SIGKILL) // os.ErrProcessDone: the scan finds who lives
+	_ = p.proc.SignalGroup(syscall.SIGKILL) // os.ErrProcessDone: the scan finds the rest
 	_, err := p.reaper.Stop(ctx, p.tree.Find, 0)
 	return err
 }
 
-// NewRunID is a short random name for a run.
+// NewRunID returns a short random name for a run.
 func NewRunID() string { return strings.ToLower(rand.Text()[:10]) }

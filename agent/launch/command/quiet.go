@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets in struct seccomp_data of the words that the filter reads, on a
-// little-endian machine (linux/seccomp.h).
+// Offsets in struct seccomp_data of the words that the filter reads, on a little-endian machine
+// (linux/seccomp.h).
 const (
 	offNumber = 0
 	offArch   = 4
@@ -19,17 +19,16 @@ const (
 	offPGID   = 24
 )
 
-// filterSetpgid keeps the processes that this thread starts from losing a race in
-// Open MPI's launcher. For each remote agent that launcher forks, and
-// parent and child both move the child to a process group of its own. If the
-// child has reached execve first, the parent's setpgid fails with EACCES, and
-// mpirun prints "plm:rsh: Warning: setpgid(...) failed in parent": on two
-// processors in one run of three.
+// filterSetpgid protects the processes that this thread starts from a race in Open MPI's launcher.
+// For each remote agent that launcher forks, and both parent and child move the child to a process
+// group of its own. If the child has reached execve first, the parent's setpgid fails with EACCES.
+// mpirun then prints "plm:rsh: Warning: setpgid(...) failed in parent". On two processors this
+// happens in one run of three.
 //
-// The filter answers 0 to setpgid(N, N), the parent's call; setpgid(0, 0), the
-// child's, goes through. A shell with job control makes the first call too, so the
-// filter is only for mpirun itself, and only where it starts no ranks here. It needs no
-// privilege: the processes cannot gain any by setuid programs either.
+// The filter answers the parent's call, setpgid(N, N), with 0. The child's call, setpgid(0, 0),
+// passes. A shell with job control makes the first call too. So the filter is only for mpirun
+// itself, and only if it starts no ranks here. The filter needs no privilege, because the processes
+// cannot gain any through setuid programs.
 func filterSetpgid() error {
 	arch := uint32(unix.AUDIT_ARCH_X86_64)
 	if runtime.GOARCH == "arm64" {

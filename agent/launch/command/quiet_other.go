@@ -2,5 +2,5 @@
 
 package command
 
-// filterSetpgid does nothing: the filter is not written for this processor.
+// filterSetpgid does nothing, because the filter does not support this processor.
 func filterSetpgid() error { return nil }

@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	// countTime bounds how long workers are waited for to say how many ranks they ask.
-	// One that does not say it is not waited for afterwards either.
+	// countTime bounds the wait for a worker to say how many ranks it asks. A worker that does not
+	// say so in time is not waited for later either.
 	countTime = 5 * time.Second
-	// endsItself is for an mpirun whose ranks have all ended.
+	// endsItself is how long an mpirun may take to end after all its ranks have ended.
 	endsItself = 2 * time.Second
-	// lastAnswers is how long workers may take to tell of ranks after the command's end.
+	// lastAnswers is how long workers may take to report ranks after the command's end.
 	lastAnswers = time.Second
 )
 
-// saver is a rank that handles the signal which ends its launcher: it may save something
-// first. The launcher of the ranks, as mpirun, ends them all when it is told to end, or
-// when one has died.
+// saver is a rank that handles the signal that ends its launcher, because it may have something to
+// save. The launcher of the ranks, such as mpirun, ends all of them when it is told to end, or when
+// one has died.
 type saver struct {
-	rank, worker string // "": in the launcher
+	rank, worker string // worker is "" in the launcher
 	after        time.Duration
 	ended        bool
-	unknown      bool // its worker went without telling
+	unknown      bool // its worker left without reporting
 }
 
-// askSavers asks the ranks below the command to end: the ranks of its sessions on workers, and
-// the local ranks of its mpirun. counted gets their number once. It returns when all of them
-// have ended, when the last part of grace begins, or when ctx ends. living is the number of
-// ranks that still live; a worker that does not answer counts as one.
+// askSavers asks the ranks below the command to end: the ranks of its sessions on workers, and the
+// local ranks of its mpirun. It sends their number to counted once. It returns when all of them
+// have ended, when the last part of grace begins, or when ctx ends. living is the number of ranks
+// that are still alive. A worker that does not answer counts as one rank.
 func (c *Command) askSavers(ctx context.Context, sig syscall.Signal, grace time.Duration, counted chan<- int) (all []saver, living int) {
 	var mu sync.Mutex
 	var asked, over sync.WaitGroup
@@ -95,7 +95,8 @@ func (c *Command) askSavers(ctx context.Context, sig syscall.Signal, grace time.
 	return all, living
 }
 
-// saversOf returns the ranks of an answer. so is the time from the signal for ranks that still live.
+// saversOf returns the ranks of an answer. so is the time since the signal, for ranks that are
+// alive.
 func saversOf(rec wire.RanksRecord, worker string, so time.Duration) (all []saver) {
 	for _, r := range rec.Ranks {
 		one := saver{rank: r.Rank, worker: worker, after: time.Duration(r.AfterMillis) * time.Millisecond, ended: !r.Lives}
@@ -109,15 +110,15 @@ func saversOf(rec wire.RanksRecord, worker string, so time.Duration) (all []save
 
 // askOwn is askSavers for the ranks that the command's mpirun has started here.
 func (c *Command) askOwn(ctx context.Context, sig syscall.Signal, grace time.Duration, counted func(int)) (all []saver, living int) {
-	result, _ := c.reaper.Ask(ctx, c.belowMPIRun, sig, grace, func(savers []reap.Proc) { counted(len(reap.Apart(savers))) }) // the sweep says what it cannot find
+	result, _ := c.reaper.Ask(ctx, c.belowMPIRun, sig, grace, func(savers []reap.Proc) { counted(len(reap.Apart(savers))) }) // the sweep reports what it cannot find
 	for _, o := range result.Ranks {
 		all = append(all, saver{rank: o.Rank, after: o.After, ended: o.Ended()})
 	}
 	return all, result.Others
 }
 
-// belowMPIRun finds the mpiruns of the command and what they have started here. Hydra hands our
-// mark to ranks on workers, which may be on this machine.
+// belowMPIRun finds the mpiruns of the command and the processes that they have started here. Hydra
+// passes our mark on to ranks on workers, which may be on this machine.
 func (c *Command) belowMPIRun() ([]reap.Proc, error) {
 	members, err := c.tree.Find()
 	if err != nil {
@@ -142,8 +143,9 @@ func (c *Command) belowMPIRun() ([]reap.Proc, error) {
 	return found, nil
 }
 
-// stopLast asks the ranks of the command's launcher to end, and the command when these
-// have ended, or when the last part of grace begins. The channel gets the number of ranks.
+// stopLast first asks the ranks of the command's launcher to end. It calls tell, which asks the
+// command, when these have ended or when the last part of grace begins. The channel gets the number
+// of ranks.
 func (c *Command) stopLast(sig syscall.Signal, grace time.Duration, tell func(grace time.Duration)) <-chan int {
 	ctx, cancel := context.WithCancel(context.Background())
 	counted, over := make(chan int, 1), make(chan []report.StoppedRank, 1)
@@ -194,11 +196,12 @@ func stoppedSavers(savers []saver) (all []report.StoppedRank) {
 	return all
 }
 
-// AskWorker asks the ranks of a worker that leaves: it has told so, or will, and holds everything else.
+// AskWorker asks the ranks of a worker that is told to stop from outside. The worker reports its
+// stop, and holds all other processes back.
 func AskWorker(ctx context.Context, links *fleet.Links, worker string, grace time.Duration) {
 	if l := links.LinkOf(worker); l != nil {
 		ctx, cancel := context.WithTimeout(ctx, min(countTime, grace/2))
 		defer cancel()
-		_, _ = l.EndRanks(ctx, wire.EndRanksRecord{Number: links.Stops.Add(1), Signal: int(syscall.SIGTERM), GraceMillis: grace.Milliseconds()}) // one that is too old asks them itself
+		_, _ = l.EndRanks(ctx, wire.EndRanksRecord{Number: links.Stops.Add(1), Signal: int(syscall.SIGTERM), GraceMillis: grace.Milliseconds()}) // a worker that is too old asks its ranks itself
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Scene is what the command's processes in the launcher do, and the bytes that
-// they have written: mpirun prints what its ranks print.
+// Scene returns what the command's processes in the launcher do. written is the number of bytes
+// that they have written, because mpirun prints what its ranks print.
 func (c *Command) Scene() (s hang.Scene, written uint64, err error) {
 	at := time.Now()
 	members, err := c.tree.Find()
@@ -27,7 +27,7 @@ func (c *Command) Scene() (s hang.Scene, written uint64, err error) {
 	var env bytes.Buffer
 	for _, p := range members {
 		if inSession(p.PID, &env) {
-			continue // a fake worker on this machine tells of it
+			continue // the fake worker on this machine reports it
 		}
 		d := reap.Look(p.PID)
 		if !p.Alive() || !d.Counted && hasEnded(p) {
@@ -44,7 +44,7 @@ func (c *Command) Scene() (s hang.Scene, written uint64, err error) {
 	return hang.NewScene(at, processes), written, nil
 }
 
-// inSession reports whether a process is one of a worker's session. Hydra gives the ranks of
+// inSession reports whether a process belongs to a session of a worker. Hydra gives the ranks of
 // fake workers the environment of mpiexec, and with it the mark of the run.
 func inSession(pid int, env *bytes.Buffer) bool {
 	if reap.Environ(pid, env) != nil {
