@@ -1,17 +1,17 @@
-// Package console has everything that a launcher prints, and what it does with the
-// output of the user's command on its way to the user.
+// Package console prints everything that a launcher prints, and passes the output of the user's
+// command on to the user.
 //
-//	voice.go     sentences for people, one whole line at a time
+//	voice.go     messages for people, one whole line at a time
 //	printer.go   the progress of the wait for workers
-//	logger.go    the log for those who debug; sink.go drops lines that nobody reads
-//	tee.go       stands between a command in the launcher and our own streams
-//	words.go     what mpiruns say of their ranks; tags.go has them mark each line
+//	logger.go    the debug log; sink.go drops lines that nothing reads
+//	tee.go       passes a command's output through the launcher
+//	words.go     what mpiruns say about their ranks; tags.go makes them tag each line
 //	meter.go     metrics in the output
-//	outlet.go    carries the output of processes on the workers to our own streams
-//	standard.go  what our own streams are, and what they have lost
-//	lost.go      errors of writing, with their exit codes
-//	input.go     standard input, which each attempt reads anew
+//	outlet.go    writes the output of processes on the workers to our own streams
+//	standard.go  what our own streams are, and what output they have lost
+//	lost.go      write errors and their exit codes
+//	input.go     standard input, which each attempt reads from its beginning
 //
-// It promises: the user's standard output carries the command's bytes and nothing else.
-// A sentence is one whole line. Nothing waits for the reader of a log.
+// Guarantees: the user's standard output has the bytes of the command and nothing else. A message
+// is one whole line. Nothing waits for the reader of a log.
 package console

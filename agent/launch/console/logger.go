@@ -9,12 +9,12 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// NewLogger is the log of what the launcher does, for those who debug it;
-// people get sentences instead. The backend is zap: console lines on a
-// terminal, JSON in pods. format and level are Config's; tty says what auto
-// means. Leaf packages know only log/slog. A line that w, a file, has no room
-// for is dropped and counted in the next one: a link that waited for the reader
-// of a log would not be dialled again.
+// NewLogger returns the log of what the launcher does, for debugging; people get messages instead.
+// The backend is zap: console lines on a terminal, JSON in pods. format and level are from Config.
+// tty decides the meaning of the format "auto". Other packages know only log/slog.
+//
+// If w is a file without room for a line, the line is dropped, and the next line has the number of
+// dropped lines. Otherwise a link that waited for the reader of a log would not be redialed.
 func NewLogger(w io.Writer, format, level string, tty bool) *slog.Logger {
 	if format == "auto" {
 		format = "json"
@@ -33,12 +33,12 @@ func NewLogger(w io.Writer, format, level string, tty bool) *slog.Logger {
 	}
 	min, err := zapcore.ParseLevel(level)
 	if err != nil {
-		min = zapcore.WarnLevel // Validate has refused the word already
+		min = zapcore.WarnLevel // Validate has already rejected the word
 	}
 	return slog.New(&zapHandler{core: zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(w)), min), sink: newSink(w)})
 }
 
-// zapHandler carries slog records to zap.
+// zapHandler passes slog records to zap.
 type zapHandler struct {
 	core  zapcore.Core
 	group string

@@ -12,20 +12,19 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// What people call our own descriptors.
+// The names of our own descriptors in messages.
 const (
 	StandardOutput = "standard output"
 	StandardError  = "standard error"
 )
 
-// Loss keeps the first of several errors of writing. It may be used by several
-// goroutines.
+// Loss keeps the first of several write errors. It is safe for concurrent use.
 type Loss struct {
 	mu    sync.Mutex
 	first error
 }
 
-// Note reports whether err is the first one.
+// Note records err, and reports whether it is the first one.
 func (l *Loss) Note(err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,15 +35,15 @@ func (l *Loss) Note(err error) bool {
 	return true
 }
 
-// Err is the first error; nil: there was none.
+// Err returns the first error, or nil.
 func (l *Loss) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.first
 }
 
-// Unwritable gives an error of writing its exit code, unless it has one: that of
-// SIGPIPE for a pipe that its reader has closed.
+// Unwritable gives a write error its exit code, unless it has one. A pipe that its reader has
+// closed gives the code of SIGPIPE.
 func Unwritable(err error) error {
 	var f *failure.Failure
 	switch {
@@ -58,14 +57,14 @@ func Unwritable(err error) error {
 	return failure.New(names.ExitOutput, "", "%w", err)
 }
 
-// isTaken reports whether err is that of a file which somebody else wrote.
+// isTaken reports whether err says that another program wrote the file.
 func isTaken(err error) bool {
 	var taken *outfile.TakenError
 	return errors.As(err, &taken)
 }
 
-// Called puts the name that people know in the place of a descriptor's path:
-// "standard output: no space left on device".
+// Called replaces a descriptor's path in an error by its name in messages: "standard output: no
+// space left on device".
 func Called(name string, err error) error {
 	var perr *fs.PathError
 	if errors.As(err, &perr) {

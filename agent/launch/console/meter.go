@@ -13,25 +13,25 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Where Kubeflow Pipelines' components declare their metrics to be (its
-// pipelines-metrics page), and what stands for it where that cannot be written.
+// podMetricsFile is where components of Kubeflow Pipelines declare their metrics (its
+// pipelines-metrics page). localMetricsFile is the fallback if that file cannot be written.
 const (
 	podMetricsFile   = "/mlpipeline-metrics.json"
 	localMetricsFile = "mlpipeline-metrics.json"
 )
 
-// Meter collects what --metric names from the standard output of a run. A nil
-// one, without --metric, does nothing.
+// Meter collects the values for --metric from the standard output of a run. A nil Meter, without
+// --metric, does nothing.
 type Meter struct {
 	seen  *metrics.Collector
-	paths []string // where the file may go: the first that can be written
-	named bool     // by the user, who counts on it
+	paths []string // candidates for the file: the first that can be written is used
+	named bool     // the user named the file, so a failure is an error
 	tags  metrics.Tags
 }
 
-// NewMeter makes the meter of a run that collects what is wanted (--metric, valid words) and
-// writes it to file; "": to a default place, which depends on whether this is a pod. tags are
-// the marks of ranks in the output of a command that runs here. Without words it is nil.
+// NewMeter returns the meter of a run. wanted are valid values of --metric; without any, NewMeter
+// returns nil. file is where to write the metrics; "" means a default path, which depends on isPod.
+// tags are the rank tags in the output of a command in the launcher.
 func NewMeter(wanted []string, file string, tags metrics.Tags, isPod bool) *Meter {
 	specs, err := metrics.Parse(wanted)
 	if err != nil || len(specs) == 0 {
@@ -47,9 +47,9 @@ func NewMeter(wanted []string, file string, tags metrics.Tags, isPod bool) *Mete
 	return m
 }
 
-// Watch gives a writer for the standard output of a process with this rank (-1:
-// it has none), which hands everything on to w as it is; nil: it is not shown.
-// Who writes also closes it.
+// Watch returns a writer for the standard output of a process with this rank; -1 means no rank. It
+// passes everything on to w unchanged. If w is nil, the output is not shown. The caller closes the
+// writer.
 func (m *Meter) Watch(rank int, w io.WriteCloser) io.WriteCloser {
 	if m == nil {
 		return w
@@ -57,7 +57,7 @@ func (m *Meter) Watch(rank int, w io.WriteCloser) io.WriteCloser {
 	return watched{m.seen.Writer(rank), w}
 }
 
-// Mixed gives a writer for the standard output of a command that runs here.
+// Mixed returns a writer for the standard output of a command in the launcher.
 func (m *Meter) Mixed() io.WriteCloser {
 	if m == nil {
 		return Nowhere()
@@ -65,7 +65,7 @@ func (m *Meter) Mixed() io.WriteCloser {
 	return m.seen.Mixed(m.tags)
 }
 
-// Nowhere takes bytes that nobody looks at.
+// Nowhere returns a writer that discards everything.
 func Nowhere() io.WriteCloser { return discarded{io.Discard} }
 
 type discarded struct{ io.Writer }
@@ -96,9 +96,9 @@ func (w watched) Close() error {
 	return err
 }
 
-// Report says what was seen and writes the file. The error is that of the place that the
-// user named. A default place that cannot be written, as in a pod with a read-only root,
-// is a warning: the numbers have been said.
+// Report prints the collected values and writes the file. Only a file that the user named leads to
+// an error. If the default file cannot be written, as in a pod with a read-only root, Report warns:
+// the values were already printed.
 func (m *Meter) Report(v *Voice) error {
 	if m == nil {
 		return nil

@@ -9,24 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Outlet writes to a descriptor of the user's and gives up when it is closed: a
-// write to a terminal that was stopped, or to a pipe that nobody reads, cannot
-// be ended otherwise, and the descriptor is not ours to make non-blocking.
+// Outlet writes to a descriptor of the user's and gives up when it is closed. Nothing else can end
+// a write to a stopped terminal, or to a pipe that nothing reads: the descriptor is not ours, so we
+// must not make it non-blocking.
 type Outlet struct {
 	file  *os.File
-	plain bool // a regular file, which never makes wait
+	plain bool // a regular file, which never blocks
 	over  chan struct{}
 	Close func()
 }
 
-// pipeBuf is what a pipe that is ready takes without waiting (pipe(7)).
+// pipeBuf is how many bytes a ready pipe takes without blocking (pipe(7)).
 const pipeBuf = 4096
 
-// lookEvery is how often, in milliseconds, a write that waits looks whether it is
-// over.
+// lookEvery is how often, in milliseconds, a blocked write checks whether the Outlet was closed.
 const lookEvery = 200
 
-// NewOutlet writes to f, and leaves it open.
+// NewOutlet returns an Outlet that writes to f. It never closes f.
 func NewOutlet(f *os.File) *Outlet {
 	o := &Outlet{file: f, over: make(chan struct{})}
 	o.Close = sync.OnceFunc(func() { close(o.over) })
@@ -54,7 +53,7 @@ func (o *Outlet) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// ready waits until a write will not wait.
+// ready waits until a write will not block.
 func (o *Outlet) ready() error {
 	conn, err := o.file.SyscallConn()
 	if err != nil {
@@ -76,7 +75,7 @@ func (o *Outlet) ready() error {
 		case err != nil && !errors.Is(err, unix.EINTR):
 			return err
 		case n > 0:
-			return nil // also when it fails: the write will say how
+			return nil // also on failure: the write returns the error
 		}
 	}
 }

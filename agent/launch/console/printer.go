@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// NewPrinter shows the progress of the wait on f: live on a terminal, as lines
-// that begin like all of ours elsewhere.
+// NewPrinter shows the progress of the wait on f: live on a terminal, and elsewhere as lines with
+// our prefix.
 func NewPrinter(f *os.File, quiet, jsonLines bool) *rendezvous.Printer {
 	p := rendezvous.NewPrinter(f)
 	switch {
@@ -26,7 +26,7 @@ func NewPrinter(f *os.File, quiet, jsonLines bool) *rendezvous.Printer {
 	return p
 }
 
-// prefixed begins every line that is not indented with our name.
+// prefixed adds "agent: " to every line that is not indented.
 type prefixed struct{ w io.Writer }
 
 // Write implements io.Writer.

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sink tells whether a log's file takes a line now. A terminal that was
-// stopped, or a pipe that nobody reads, does not.
+// sink detects whether a log's file can take a line now. A stopped terminal, or a pipe that nothing
+// reads, cannot.
 type sink struct {
-	file    *os.File // nil: always
+	file    *os.File // nil: it always can
 	dropped atomic.Int64
 }
 
@@ -21,15 +21,15 @@ func newSink(w io.Writer) *sink {
 	return &sink{file: file}
 }
 
-// ready reports whether a line may be written, and counts it as dropped if not.
-// A pipe that is ready takes PIPE_BUF bytes at once (pipe(7)).
+// ready reports whether a line may be written, and else counts it as dropped. A pipe that is ready
+// takes PIPE_BUF bytes at once (pipe(7)).
 func (s *sink) ready() bool {
 	if s.file == nil {
 		return true
 	}
 	conn, err := s.file.SyscallConn()
 	if err != nil {
-		return true // the write will say what is wrong
+		return true // the write returns the error
 	}
 	full := false
 	_ = conn.Control(func(fd uintptr) {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsOddDevice reports whether f is a device whose writes may fail for no reason
-// that can be looked up later, as /dev/full: no terminal, and not /dev/null.
+// IsOddDevice reports whether f is a device such as /dev/full, whose writes may fail for a reason
+// that cannot be found later. Terminals and /dev/null are not.
 func IsOddDevice(f *os.File) bool {
 	var st unix.Stat_t
 	if unix.Fstat(int(f.Fd()), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
@@ -25,8 +25,7 @@ func IsOddDevice(f *os.File) bool {
 	return err != nil && st.Rdev != unix.Mkdev(1, 3)
 }
 
-// FullDisk returns ENOSPC where f is a file on a file system that takes no byte
-// more.
+// FullDisk returns ENOSPC if f is a file on a full file system.
 func FullDisk(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&fs.ModeType != 0 {
@@ -46,8 +45,8 @@ func FullDisk(f *os.File) error {
 	return syscall.ENOSPC
 }
 
-// PlaceName is what people call one of our descriptors, with the path of the
-// file or device behind it: "standard output (/logs/run.log)".
+// PlaceName returns the name of one of our descriptors in messages, with the path of its file or
+// device: "standard output (/logs/run.log)".
 func PlaceName(name string, f *os.File) string {
 	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	if err != nil || !filepath.IsAbs(path) {
@@ -68,7 +67,7 @@ func Unread(f *os.File) bool {
 	}
 }
 
-// Named gives the errors of a writer the name of its place.
+// Named adds the name of the destination to the errors of a writer.
 type Named struct {
 	Name string
 	To   io.Writer
@@ -83,8 +82,8 @@ func (n Named) Write(p []byte) (int, error) {
 	return written, err
 }
 
-// Noted tells of the errors of a process's output; a writer that was given up,
-// os.ErrClosed, is no error of writing.
+// Noted reports the write errors of a process's output. os.ErrClosed is not reported, because it
+// means that the writer was given up.
 type Noted struct {
 	io.WriteCloser
 	Tell func(error)

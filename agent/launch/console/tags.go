@@ -4,8 +4,8 @@ package console
 
 import "strings"
 
-// TagOption is the family's own option that puts the rank before each line, by
-// what its --version says; nil for one that is not known.
+// TagOption returns the option with which this mpirun prints the rank before each line. version is
+// the output of its --version. TagOption returns nil for an unknown mpirun.
 func TagOption(version string) []string {
 	first, _, _ := strings.Cut(strings.TrimSpace(version), "\n")
 	switch {

@@ -9,34 +9,33 @@ import (
 	"github.com/musterhq/muster/agent/failure"
 )
 
-// Streams are the launcher's own; the command inherits the real descriptors.
+// Streams are the launcher's own streams. The command inherits these descriptors.
 type Streams struct {
 	In       *os.File
 	Out, Err *os.File
 }
 
-// Voice speaks to people on stderr, one whole line at a time. What it says
-// begins with "agent: "; --quiet leaves complaints only. With --log-format=json each
-// line is an object.
+// Voice prints messages for people on stderr, one whole line at a time. Messages begin with "agent:
+// ". --quiet prints only warnings. With --log-format=json each line is an object.
 type Voice struct {
 	mu    sync.Mutex
 	Out   io.Writer
 	Quiet bool
 	JSON  bool
-	lost  Loss // errors of w
+	lost  Loss // errors of Out
 }
 
-// Say tells what happens.
+// Say prints what happens, unless --quiet is given.
 func (v *Voice) Say(format string, args ...any) {
 	if !v.Quiet {
 		v.line("info", "agent: "+format, args...)
 	}
 }
 
-// Warn tells what may be wrong; --quiet does not silence it.
+// Warn prints a warning, even with --quiet.
 func (v *Voice) Warn(format string, args ...any) { v.line("warn", "agent: "+format, args...) }
 
-// Hint follows a Warn.
+// Hint prints a hint after a Warn. It does nothing if hint is "".
 func (v *Voice) Hint(hint string) {
 	if hint != "" {
 		v.line("info", "hint: %s", hint)
@@ -51,17 +50,17 @@ func (v *Voice) line(level, format string, args ...any) {
 	}
 }
 
-// Lost is the first error of writing a line; nil: none was lost.
+// Lost returns the first error of writing a line, or nil.
 func (v *Voice) Lost() error { return v.lost.Err() }
 
-// Write lets another printer share the lines' lock.
+// Write lets another printer share the lock of the lines.
 func (v *Voice) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.at("info").Write(p)
 }
 
-// at returns the writer for lines of level.
+// at returns the writer for lines of this level.
 func (v *Voice) at(level string) io.Writer {
 	if v.JSON {
 		return failure.JSONLines{Out: v.Out, Level: level}

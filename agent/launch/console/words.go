@@ -15,14 +15,15 @@ import (
 	"github.com/musterhq/muster/agent/notice"
 )
 
-// Words listens to what mpiruns say of their ranks. A nil one hears nothing.
+// Words reads what mpiruns say about their ranks. A nil Words reads nothing.
 type Words struct {
 	readers []*notice.Reader
 	tails   []*wordsEnd
 }
 
-// Hears reports whether a stream is listened to: a pipe, a socket or a file, which a pipe of
-// ours in its place changes nothing for. A terminal or another device stays the command's own.
+// Hears reports whether a stream is read: a pipe, a socket or a file, which a pipe of ours can
+// replace without a difference for the command. A terminal or another device stays the command's
+// own.
 func (w *Words) Hears(f *os.File) bool {
 	var st unix.Stat_t
 	if w == nil || unix.Fstat(int(f.Fd()), &st) != nil {
@@ -32,7 +33,7 @@ func (w *Words) Hears(f *os.File) bool {
 	return kind == unix.S_IFIFO || kind == unix.S_IFSOCK || kind == unix.S_IFREG
 }
 
-// Reader gives a reader for one more stream, if that is heard.
+// Reader returns a reader for one more stream. If heard is false, the reader discards everything.
 func (w *Words) Reader(heard bool) io.WriteCloser {
 	if !heard {
 		return Nowhere()
@@ -43,7 +44,7 @@ func (w *Words) Reader(heard bool) io.WriteCloser {
 	return Lookers{reader, last}
 }
 
-// Ends are the ends of ranks that were heard of, each stream's in its order.
+// Ends returns the ends of ranks that mpiruns reported, in order within each stream.
 func (w *Words) Ends() (all []notice.End) {
 	if w == nil {
 		return nil
@@ -54,7 +55,7 @@ func (w *Words) Ends() (all []notice.End) {
 	return all
 }
 
-// Last are the last lines of all streams.
+// Last returns the last lines of all streams.
 func (w *Words) Last() (lines []string) {
 	if w == nil {
 		return nil
@@ -65,11 +66,11 @@ func (w *Words) Last() (lines []string) {
 	return lines
 }
 
-// mostWords bounds the last words of a stream in bytes: a traceback, and what an mpirun says
+// mostWords bounds the last words of a stream, in bytes: a traceback, and what an mpirun prints
 // after it.
 const mostWords = 8 << 10
 
-// wordsEnd keeps the end of a stream. It is a writer that takes everything.
+// wordsEnd keeps the end of a stream. Its writes never fail.
 type wordsEnd struct {
 	mu   sync.Mutex
 	text []byte
@@ -93,7 +94,7 @@ func (l *wordsEnd) Write(p []byte) (int, error) {
 // Close implements io.Closer.
 func (l *wordsEnd) Close() error { return nil }
 
-// lines are the whole lines of the last mostWords bytes, and what follows them.
+// lines returns the whole lines of the last mostWords bytes, and the incomplete line after them.
 func (l *wordsEnd) lines() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +106,7 @@ func (l *wordsEnd) lines() []string {
 	return strings.Split(strings.ToValidUTF8(string(text), "\uFFFD"), "\n")
 }
 
-// IsOnePlace reports whether two descriptors are of one pipe, socket or file.
+// IsOnePlace reports whether two descriptors refer to the same pipe, socket or file.
 func IsOnePlace(a, b *os.File) bool {
 	one, errOne := a.Stat()
 	other, errOther := b.Stat()
