@@ -1,7 +1,7 @@
-// Package report has what is left of a run for others to read: the report of --report,
-// the last line that the launcher says, and the termination message of its pod.
+// Package report writes what a run leaves for others to read: the report of --report, the
+// launcher's last line, and the termination message of its pod.
 //
-// It promises: lists in the report are never null. A file that no run has written is not
+// Guarantees: lists in the report are never null. A file that was not written by a run is not
 // replaced. A termination message fits into what the kubelet reads.
 package report
 
@@ -20,67 +20,67 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Report is what --report FILE holds: figures for tests and for people who
-// watch many jobs.
+// Report is the content of the file of --report: figures for tests, and for people who watch many
+// jobs.
 type Report struct {
 	Exit      int     `json:"exit"`
 	Why       string  `json:"why,omitempty"`
-	Workers   int     `json:"workers"` // that took part, each counted once
+	Workers   int     `json:"workers"` // workers that took part, each counted once
 	Sessions  int     `json:"sessions"`
-	Links     int     `json:"links"`      // that were ever connected
-	LinksHeld int     `json:"links_held"` // that were connected when the command ended
-	Redials   int     `json:"redials"`    // times that links were made again after they had been there
-	Redialled int     `json:"redialled"`  // links that this happened to
-	GapsMS    []int64 `json:"gaps_ms"`    // from each loss of a link to its return
-	WaitMS    int64   `json:"wait_ms"`    // rendezvous
-	Hangs     int     `json:"hangs"`      // that were reported
-	Stalls    []Stall `json:"stalls"`     // progress rules that fired, in their order
-	// Blames say who the other ranks waited for, where that was seen.
+	Links     int     `json:"links"`      // links that were ever connected
+	LinksHeld int     `json:"links_held"` // links that were connected when the command ended
+	Redials   int     `json:"redials"`    // redials of links that had been connected
+	Redialled int     `json:"redialled"`  // links that were redialed
+	GapsMS    []int64 `json:"gaps_ms"`    // time from each loss of a link to its return
+	WaitMS    int64   `json:"wait_ms"`    // the wait for the workers
+	Hangs     int     `json:"hangs"`      // hangs that were reported
+	Stalls    []Stall `json:"stalls"`     // progress rules that fired, in order
+	// Blames say which ranks the others waited for, if that was seen.
 	Blames   []Blame        `json:"blames,omitempty"`
-	RunMS    int64          `json:"run_ms"` // the command
+	RunMS    int64          `json:"run_ms"` // run time of the command
 	Lost     []verdict.Lost `json:"lost"`
-	Attempts []retry.Tried  `json:"attempts"` // in their order
+	Attempts []retry.Tried  `json:"attempts"` // in order
 	// Stopped are the ranks that were asked to end, by a signal or after a failure.
 	Stopped []StoppedRank `json:"stopped,omitempty"`
 
 	took map[string]bool // names of the workers that took part
 }
 
-// Stall is a rule for output lines that fired, as the report has it.
+// Stall is a rule for output lines that fired.
 type Stall struct {
 	Attempt int    `json:"attempt"`
 	Rule    string `json:"rule"`           // "expect 'step (\d+)'"
 	Why     string `json:"why"`            // how it was broken
-	Rank    string `json:"rank,omitempty"` // that is judged, or printed the line: "rank 3"
-	Line    string `json:"line,omitempty"` // the last one that matched
-	Stopped bool   `json:"stopped"`        // the attempt was ended for it
+	Rank    string `json:"rank,omitempty"` // the rank that is judged, or that printed the line: "rank 3"
+	Line    string `json:"line,omitempty"` // the last line that matched
+	Stopped bool   `json:"stopped"`        // the attempt was stopped because of it
 }
 
-// Blame is a verdict over ranks by their stacks, as the report has it.
+// Blame is a verdict about ranks, from their stacks.
 type Blame struct {
 	Attempt  int    `json:"attempt"`
 	When     string `json:"when"` // "failure", "hang", "exit" or "suspicion" (of a hang)
 	Sentence string `json:"sentence"`
 }
 
-// StoppedRank is a process that was asked to end, as the report has it.
+// StoppedRank is a process that was asked to end.
 type StoppedRank struct {
 	Attempt int     `json:"attempt"` // from 0
 	Rank    string  `json:"rank"`    // "rank 3", "ps 0", or the command in the launcher
 	Worker  string  `json:"worker,omitempty"`
-	Seconds float64 `json:"seconds"`           // from when it was asked to its end; 0: its worker has asked it
+	Seconds float64 `json:"seconds"`           // from the request to its end; 0: its worker has asked it
 	Killed  bool    `json:"killed"`            // it had not ended when the grace was over
-	Unknown bool    `json:"unknown,omitempty"` // how it ended: its worker went without telling
+	Unknown bool    `json:"unknown,omitempty"` // how it ended is unknown, because its worker left without reporting
 }
 
-// Count takes the figures of a tally.
+// Count copies the figures of a tally.
 func (r *Report) Count(f tally.Figures) {
 	r.Sessions, r.Lost, r.Links, r.LinksHeld = f.Sessions, f.Lost, f.Links, f.LinksHeld
 	r.Redials, r.Redialled, r.GapsMS = f.Redials, f.Redialled, f.GapsMS
 }
 
-// TookPart counts workers of an attempt, or those that joined it. A worker that was replaced under its name is
-// the same one.
+// TookPart counts the workers of an attempt, or workers that joined it. A replacement with the same
+// name counts as the same worker.
 func (r *Report) TookPart(workers []rendezvous.Worker) {
 	if r.took == nil {
 		r.took = map[string]bool{}
@@ -91,9 +91,8 @@ func (r *Report) TookPart(workers []rendezvous.Worker) {
 	r.Workers = len(r.took)
 }
 
-// Summary is the launcher's last line: how long, on how many workers, with which
-// code. Attempts, lost workers and redials follow where there were any; all
-// figures when verbose.
+// Summary returns the launcher's last line: the time, the number of workers and the exit code.
+// Attempts, lost workers and redials follow if there were any. verbose adds all figures.
 func (r Report) Summary(verbose bool) string {
 	how := "finished in"
 	if r.Exit != 0 {
@@ -165,8 +164,7 @@ func (r Report) Save(path string) error {
 	return nil
 }
 
-// Ours reports whether text is a report of an earlier run, of this release
-// or another.
+// Ours reports whether text is a report of an earlier run, by this release or another.
 func Ours(text []byte) bool {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(text, &fields) != nil {
@@ -180,12 +178,12 @@ func Ours(text []byte) bool {
 	return true
 }
 
-// maxLastWords keeps below the 4096 bytes that the kubelet reads.
+// maxLastWords, in bytes, stays below the 4096 bytes that the kubelet reads.
 const maxLastWords = 4000
 
-// LastWords writes why, with the code, where the kubelet looks for the
-// container's termination message, and after it the epilogue and the failed attempts before.
-// A path that does not exist is no pod's.
+// LastWords writes the container's termination message to path: why and the exit code, the
+// epilogue, and the earlier failed attempts. It does nothing if path is no existing file, because
+// then this is no pod.
 func LastWords(path string, code int, why, epilogue string, tried []retry.Tried) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -208,7 +206,7 @@ func LastWords(path string, code int, why, epilogue string, tried []retry.Tried)
 	return nil
 }
 
-// IsSameFile reports whether two paths lead to one file. One that does not exist is none.
+// IsSameFile reports whether two paths lead to the same existing file.
 func IsSameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
