@@ -19,14 +19,14 @@ import (
 	"github.com/musterhq/muster/exec/rundir"
 )
 
-// imagine makes the plan that a launcher with cfg would make of the workers
-// that there are now, without starting or waiting for anything.
+// imagine returns the plan that a launcher with cfg would make for the current workers. It starts
+// nothing and waits for nothing.
 func imagine(ctx context.Context, cfg config.Config) (plan.Plan, error) {
 	if err := cfg.ValidateHosts(); err != nil {
 		return plan.Plan{}, err
 	}
 	if len(cfg.Command) == 0 {
-		cfg.Command = []string{"COMMAND"} // any: its environment is asked for
+		cfg.Command = []string{"COMMAND"} // any command works, because only its environment is used
 	}
 	agent, err := files.AgentPath()
 	if err != nil {

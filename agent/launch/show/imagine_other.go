@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/plan"
 )
 
-// imagine needs Linux: it says which container to use instead.
+// imagine needs Linux. Elsewhere it returns an error that names a container to use.
 func imagine(_ context.Context, cfg config.Config) (plan.Plan, error) {
 	return plan.Plan{}, cfg.Elsewhere()
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/agent/launch/plan"
 )
 
-// printProcesses lists the processes that a run would start, each as one line
-// for a shell on its worker.
+// printProcesses prints the processes that a run would start. Each is one line for a shell on its
+// worker.
 func printProcesses(w io.Writer, cfg config.Config, planned plan.Plan) {
 	for i, p := range planned.Processes {
 		if i > 0 {
@@ -32,7 +32,7 @@ func printProcesses(w io.Writer, cfg config.Config, planned plan.Plan) {
 	}
 }
 
-// about tells who a process is, where it is, and what its end means.
+// about says which process this is, where it runs, and what its end means.
 func about(p plan.Process, planned plan.Plan) string {
 	text := p.Label + " on " + planned.Hosts[p.Worker].Name
 	if p.Role != "" && !strings.HasPrefix(p.Label, p.Role) {
@@ -50,8 +50,8 @@ func about(p plan.Process, planned plan.Plan) string {
 	return text
 }
 
-// explainProcesses prints each variable of the processes and where its value
-// comes from, by process where they differ.
+// explainProcesses prints each variable of the processes and the source of its value. It lists a
+// variable by process if the values differ.
 func explainProcesses(w io.Writer, planned plan.Plan) {
 	for _, p := range planned.Processes {
 		fmt.Fprintf(w, "# %s\n", about(p, planned))
@@ -80,7 +80,7 @@ func explainProcesses(w io.Writer, planned plan.Plan) {
 	}
 }
 
-// varNames are the names of all variables, in the order in which they come.
+// varNames returns the names of all variables, in order of first occurrence.
 func varNames(list []plan.Process) []string {
 	var names []string
 	seen := map[string]bool{}

@@ -24,10 +24,10 @@ import (
 	"github.com/musterhq/muster/hostfile"
 )
 
-// Env is `agent env`: export lines of what run exports, that of the launcher
-// beside us where one runs, otherwise what cfg would give. With explain, each
-// variable's value, its reason, and where the settings come from; values whose
-// names look like secrets are masked there.
+// Env runs `agent env`: it prints export lines for what `agent run` exports. It uses the plan of
+// the launcher that runs here, or else one made from cfg. With explain, it prints each variable's
+// value, its reason, and where the settings come from, and masks values whose names look like
+// secrets.
 func Env(ctx context.Context, cfg config.Config, w io.Writer, explain bool) error {
 	planned, running, err := currentPlan(ctx, cfg)
 	if err != nil {
@@ -53,7 +53,7 @@ func Env(ctx context.Context, cfg config.Config, w io.Writer, explain bool) erro
 	return nil
 }
 
-// Hosts is `agent hosts`: the workers in the named format.
+// Hosts runs `agent hosts`: it prints the workers in this format.
 func Hosts(ctx context.Context, cfg config.Config, w io.Writer, format string) error {
 	if !slices.Contains([]string{"openmpi", "hydra", "horovod", "json"}, format) {
 		return failure.Usage("it takes openmpi, hydra, horovod, json", "--format=%s is not known", format)
@@ -83,8 +83,8 @@ func Hosts(ctx context.Context, cfg config.Config, w io.Writer, format string) e
 	return err
 }
 
-// currentPlan is the plan of the launcher beside us, unless the flags ask for
-// other workers, and otherwise one made from cfg without waiting for anybody.
+// currentPlan returns the plan of the launcher that runs here, unless the flags name other workers.
+// Otherwise it makes a plan from cfg without waiting for workers.
 func currentPlan(ctx context.Context, cfg config.Config) (planned plan.Plan, running bool, err error) {
 	if !asksForWorkers(cfg) {
 		if socket, err := rundir.Broker(); err == nil && alive(socket) {
@@ -99,18 +99,18 @@ func currentPlan(ctx context.Context, cfg config.Config) (planned plan.Plan, run
 	if !cfg.IsFake() && cfg.Job == "" && cfg.Selector == "" {
 		return planned, false, failure.Usage("call it beside agent run, as the same user; or say which workers: --fake=4, or --job=NAME", "no launcher runs here")
 	}
-	cfg.Workers = max(cfg.Workers, cfg.LeastWorkers, 1) // those that there are are listed, not waited for
+	cfg.Workers = max(cfg.Workers, cfg.LeastWorkers, 1) // the existing workers are listed, not waited for
 	planned, err = imagine(ctx, cfg)
 	return planned, false, err
 }
 
-// alive asks the broker for something cheap: a socket file proves nothing.
+// alive reports whether a broker answers at socket. A socket file alone proves nothing.
 func alive(socket string) bool {
 	_, err := rsh.Hosts(socket)
 	return err == nil
 }
 
-// asksForWorkers tells whether flags name workers; variables of the pod do not.
+// asksForWorkers reports whether flags name workers. Variables of the pod do not count.
 func asksForWorkers(cfg config.Config) bool {
 	for _, name := range []string{"fake", "workers", "selector", "job"} {
 		if strings.HasPrefix(cfg.Origin[name], "flag") {
@@ -153,7 +153,7 @@ func explainPlan(w io.Writer, cfg config.Config, planned plan.Plan, running bool
 	}
 }
 
-// shownValue is a variable's value for people.
+// shownValue returns a variable's value for people.
 func shownValue(v framework.Var) string {
 	if framework.LooksSecret(v.Name) {
 		return "***"
@@ -161,7 +161,7 @@ func shownValue(v framework.Var) string {
 	return phrase.Quote(v.Value)
 }
 
-// DryRun is run --dry-run: environment, hostfile and command.
+// DryRun runs `agent run --dry-run`: it prints the environment, the hostfile and the command.
 func DryRun(ctx context.Context, cfg config.Config, to io.Writer) error {
 	w := &bytes.Buffer{}
 	if err := dryRunInto(ctx, cfg, w); err != nil {
@@ -202,8 +202,8 @@ func dryRunInto(ctx context.Context, cfg config.Config, w *bytes.Buffer) error {
 	return nil
 }
 
-// Stacks is `agent stacks` beside a launcher: where the ranks with these numbers stand,
-// or all of them.
+// Stacks runs `agent stacks` beside a launcher: it prints where the ranks with these numbers stand,
+// or all ranks if there are none.
 func Stacks(w io.Writer, ranks []string) error {
 	if i := slices.IndexFunc(ranks, func(one string) bool { n, err := strconv.Atoi(one); return err != nil || n < 0 }); i >= 0 {
 		return failure.Usage("a rank is a number, as in agent stacks 3", "%q is no rank", ranks[i])

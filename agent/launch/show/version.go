@@ -8,10 +8,10 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// release is set at link time for builds without version control.
+// release is set at link time, for builds without version control.
 var release string
 
-// Version is the release or commit with Go's version and the protocol range.
+// Version returns the release or commit, Go's version and the protocol range.
 func Version() string {
 	return fmt.Sprintf("%s (%s, %s/%s, protocol %d to %d)", ShortVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		wire.ProtoMin, wire.ProtoMax)
@@ -32,7 +32,7 @@ func Identify(program string) Identity {
 	return Identity{program, ShortVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, wire.ProtoMin, wire.ProtoMax}
 }
 
-// ShortVersion is what the handshake carries.
+// ShortVersion returns the version in the handshake.
 func ShortVersion() string {
 	if release != "" {
 		return release
