@@ -19,8 +19,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// feed carries the pod watch to whoever waits: the rendezvous first, then the
-// supervision of the run.
+// feed passes the pod watch on to the current reader: first the rendezvous, later the supervision
+// of the run.
 type feed struct {
 	pods   chan rendezvous.Snapshot
 	failed chan error // the watch has given up
@@ -30,8 +30,8 @@ func newFeed() *feed {
 	return &feed{pods: make(chan rendezvous.Snapshot), failed: make(chan error, 1)}
 }
 
-// run keeps the watch going until ctx ends. One that has given up is tried
-// again: while a job runs, rights that were taken away may come back.
+// run keeps the watch running until ctx ends. It retries a watch that has given up, because rights
+// that were revoked may be granted again while a job runs.
 func (f *feed) run(ctx context.Context, w rendezvous.Watch) {
 	for ctx.Err() == nil {
 		if err := w.Run(ctx, f.pods); err != nil {
@@ -44,23 +44,23 @@ func (f *feed) run(ctx context.Context, w rendezvous.Watch) {
 	}
 }
 
-// waiter is what the rendezvous needs.
+// waiter waits until the workers are ready.
 type waiter struct {
 	cfg     config.Config
 	board   *rendezvous.Board
 	links   *Links
 	feed    *feed
-	agent   string // path of the agent in the workers, for sentences
+	agent   string // path of the agent in the workers, for messages
 	printer *rendezvous.Printer
 	signals <-chan os.Signal
-	past    *Past               // workers that an attempt has lost; nil: it is the first
-	shot    rendezvous.Snapshot // the last that was heard of the pods
+	past    *Past               // workers that an earlier attempt has lost; nil: this is the first
+	shot    rendezvous.Snapshot // the latest snapshot of the pods
 }
 
-// await waits until every worker has answered over its link and returns them
-// ranked. Links live in ctx; the wait itself ends at cfg.Timeout (75, 69 when
-// the API server cannot be reached), which 0 leaves out, by a reason that waiting cannot help (76,
-// 77), or by a signal (128+n).
+// await waits until every worker has answered over its link, and returns the workers ranked. Links
+// live in ctx. The wait itself ends at cfg.Timeout with code 75, or 69 if the API server cannot be
+// reached; 0 means no limit. It also ends for a reason that waiting cannot fix (76, 77), or by a
+// signal (128+n).
 func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 	deadline, stop := wait.Limit(w.cfg.Timeout)
 	defer stop()
@@ -68,7 +68,7 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 	defer tick.Stop()
 	pace := wait.NewPace(w.links.Changed)
 	defer pace.Stop()
-	if w.past != nil { // what there is may be enough, and nothing may change
+	if w.past != nil { // the existing workers may suffice, and nothing may change any more
 		if done, err := w.look(ctx, time.Now()); done != nil || err != nil {
 			return done, err
 		}
@@ -80,7 +80,7 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 		case err := <-w.feed.failed:
 			return nil, w.gaveUp(err)
 		case <-pace.Due():
-		case <-w.links.whole: // a rest would only make all wait
+		case <-w.links.whole: // look at once: a rest would only delay everything
 		case <-pace.Over():
 			pace.Resume()
 			continue
@@ -102,8 +102,8 @@ func (w *waiter) await(ctx context.Context) ([]rendezvous.Worker, error) {
 	}
 }
 
-// look carries links to the board, opens those that are due, and asks the
-// board where the wait stands.
+// look passes the state of the links to the board, opens links that are due, and asks the board how
+// far the wait is.
 func (w *waiter) look(ctx context.Context, now time.Time) ([]rendezvous.Worker, error) {
 	for _, worker := range w.board.Workers() {
 		if worker.Running && worker.Container != "" {
@@ -128,7 +128,7 @@ func (w *waiter) look(ctx context.Context, now time.Time) ([]rendezvous.Worker, 
 	return nil, nil
 }
 
-// linkState says in the board's words how a link stands.
+// linkState converts the state of a link for the board.
 func (w *waiter) linkState(s Standing) rendezvous.LinkState {
 	if s.Err != nil {
 		return rendezvous.LinkState{Reason: reasonOf(s.Worker, w.agent, s.Err)}
@@ -146,12 +146,12 @@ func (w *waiter) linkState(s Standing) rendezvous.LinkState {
 	return rendezvous.LinkState{Ready: true}
 }
 
-// hopeless ends the wait early.
+// hopeless returns the error that ends the wait early.
 func (w *waiter) hopeless(r rendezvous.Reason) error {
 	return &failure.Failure{Code: r.ExitCode(), Err: &rendezvous.HopelessError{Reason: r}, Way: r.Hint}
 }
 
-// gaveUp is the end of a wait whose pod watch is refused for good.
+// gaveUp returns the error for a pod watch that is refused permanently.
 func (w *waiter) gaveUp(err error) error {
 	var api *rendezvous.APIError
 	if errors.As(err, &api) {
@@ -160,7 +160,7 @@ func (w *waiter) gaveUp(err error) error {
 	return err
 }
 
-// late is the end of a wait at its deadline.
+// late returns the error at the deadline.
 func (w *waiter) late() error {
 	if api := w.board.API(); api != nil {
 		r := api.Reason()
@@ -172,8 +172,8 @@ func (w *waiter) late() error {
 	return failure.New(names.ExitDeadline, "--timeout is how long to wait", "wait for workers: %s", strings.TrimSpace(report))
 }
 
-// ToldWhileWaiting is the end of a wait by a signal; nil for those that are
-// meant for a command.
+// ToldWhileWaiting returns the error for a signal that ends a wait. It returns nil for signals that
+// are meant for a command.
 func ToldWhileWaiting(sig os.Signal) error {
 	n, ok := sig.(syscall.Signal)
 	if !ok || n == syscall.SIGUSR1 || n == syscall.SIGUSR2 {
@@ -182,7 +182,7 @@ func ToldWhileWaiting(sig os.Signal) error {
 	return failure.New(128+int(n), "", "told to stop by %s while waiting for workers", phrase.SignalName(int(n)))
 }
 
-// ready opens links to those that may take part, and returns those that can.
+// ready opens links to workers that may take part, and returns the workers that can.
 func (w *waiter) ready(working context.Context) []rendezvous.Worker {
 	for _, one := range w.board.Workers() {
 		if one.Running && one.Container != "" {

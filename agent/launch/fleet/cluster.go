@@ -19,22 +19,22 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Cluster is the fleet of a Kubernetes cluster. It is for the run alone.
+// Cluster is the fleet of a Kubernetes cluster. Only the goroutine of the run may use it.
 type Cluster struct {
 	Config  config.Config
 	Kube    *Kube
 	feed    *feed
 	Links   *Links
-	Fit     func(working context.Context, ready []rendezvous.Worker) []rendezvous.Worker // leaves out those that may not take part yet
+	Fit     func(working context.Context, ready []rendezvous.Worker) []rendezvous.Worker // leaves out workers that may not take part yet
 	Voice   *console.Voice
 	Stderr  *os.File
 	Signals <-chan os.Signal
 
 	waiter *waiter             // of the last wait
-	shot   rendezvous.Snapshot // the last that it has heard
+	shot   rendezvous.Snapshot // the latest snapshot of the last wait
 }
 
-// NewCluster makes a cluster of what is known of it.
+// NewCluster completes c.
 func NewCluster(c Cluster) *Cluster {
 	c.feed = newFeed()
 	return &c
@@ -43,8 +43,8 @@ func NewCluster(c Cluster) *Cluster {
 // Watch follows the pods until ctx ends.
 func (c *Cluster) Watch(ctx context.Context) { c.feed.run(ctx, c.Kube.watch(c.Config)) }
 
-// Gather waits until every worker has answered, and returns them ranked. It refuses a --grace that
-// is longer than their pods have.
+// Gather waits until every worker has answered, and returns the workers ranked. It returns an error
+// if --grace is longer than their pods have.
 func (c *Cluster) Gather(working context.Context) ([]rendezvous.Worker, error) {
 	workers, err := c.await(working, nil)
 	if err == nil {
@@ -53,7 +53,7 @@ func (c *Cluster) Gather(working context.Context) ([]rendezvous.Worker, error) {
 	return workers, err
 }
 
-// await waits for the workers; v are those that an attempt has lost, nil at first.
+// await waits for the workers. v are the workers that an attempt has lost; it is nil at first.
 func (c *Cluster) await(working context.Context, v *Vacancies) ([]rendezvous.Worker, error) {
 	w := &waiter{cfg: c.Config, links: c.Links, feed: c.feed, agent: c.Kube.agent, signals: c.Signals,
 		printer: console.NewPrinter(c.Stderr, c.Config.Quiet, c.Config.JSONLines())}
@@ -72,8 +72,8 @@ func (c *Cluster) await(working context.Context, v *Vacancies) ([]rendezvous.Wor
 	return workers, err
 }
 
-// Replace waits until there are others in the place of workers that are gone, and returns all. The
-// links of pods that are no workers any more are taken down.
+// Replace waits until lost workers are replaced, and returns all workers. It closes the links of
+// pods that are no longer workers.
 func (c *Cluster) Replace(_, working context.Context, v Vacancies) ([]rendezvous.Worker, error) {
 	workers, err := c.await(working, &v)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *Cluster) Replace(_, working context.Context, v Vacancies) ([]rendezvous
 	return workers, c.Links.prune(workers)
 }
 
-// prune takes the links of pods down that are no workers any more.
+// prune closes the links of pods that are no longer workers.
 func (l *Links) prune(workers []rendezvous.Worker) error {
 	var old []string
 	for name := range l.Standings() {
@@ -97,7 +97,7 @@ func (l *Links) prune(workers []rendezvous.Worker) error {
 	return nil
 }
 
-// Superseded reports whether the workers are another launcher's now.
+// Superseded reports whether another launcher has taken over the workers.
 func (l *Links) Superseded() bool {
 	for _, s := range l.Standings() {
 		if KindOf(s.Err) == link.Superseded {
@@ -107,25 +107,25 @@ func (l *Links) Superseded() bool {
 	return false
 }
 
-// Ready opens links to pods that may take part in an elastic run, and returns those that can.
+// Ready opens links to pods that may take part in an elastic run, and returns the workers that can.
 func (c *Cluster) Ready(working context.Context) []rendezvous.Worker {
 	return c.Fit(working, c.waiter.ready(working))
 }
 
-// Pods is where the API server's word of the pods comes from.
+// Pods returns the channel of the pod watch.
 func (c *Cluster) Pods() <-chan rendezvous.Snapshot { return c.feed.pods }
 
-// statusWait is how long a pod's status may take to say why a link is lost: OOMKilled
-// is a better answer than "the container was restarted".
+// statusWait is how long a pod's status may take to explain a lost link. OOMKilled is a better
+// answer than "the container was restarted".
 const statusWait = 5 * time.Second
 
-// StatusWait is how long a pod's status may take to say why a link is lost.
+// StatusWait returns how long a pod's status may take to explain a lost link.
 func (c *Cluster) StatusWait() time.Duration { return statusWait }
 
-// Agent is the path of the agent in the workers.
+// Agent returns the path of the agent in the workers.
 func (c *Cluster) Agent() string { return c.Kube.agent }
 
-// ByHand is what a person types to run a command on a worker.
+// ByHand returns the line that a user types to run a command on a worker.
 func (c *Cluster) ByHand(worker, command string) string {
 	if container := c.Links.Standings()[worker].Worker.Container; container != "" {
 		worker += " -c " + container
@@ -133,20 +133,20 @@ func (c *Cluster) ByHand(worker, command string) string {
 	return fmt.Sprintf("kubectl exec -n %s %s -- %s", c.Config.Namespace, worker, command)
 }
 
-// Hear takes what the caller has got from Pods.
+// Hear takes a snapshot that the caller has received from Pods.
 func (c *Cluster) Hear(shot rendezvous.Snapshot) { c.waiter.setPods(shot) }
 
-// Seen is what the last wait has heard of the pods last.
+// Seen returns the latest snapshot of the last wait.
 func (c *Cluster) Seen() rendezvous.Snapshot { return c.shot }
 
-// Depart does nothing: the pod's status says it.
+// Depart does nothing, because the pod's status says it.
 func (c *Cluster) Depart(string) {}
 
-// Rehearse does nothing: faults are never made in a cluster.
+// Rehearse does nothing, because faults are never rehearsed in a cluster.
 func (c *Cluster) Rehearse(context.Context) {}
 
 // Release does nothing.
 func (c *Cluster) Release() {}
 
-// Sweep does nothing: the kubelets end what is left.
+// Sweep does nothing, because the kubelets end what is left.
 func (c *Cluster) Sweep(context.Context) error { return nil }

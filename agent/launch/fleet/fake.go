@@ -33,17 +33,16 @@ import (
 
 const (
 	envFake = names.EnvFake
-	// envWorker tells programs which worker they are on.
+	// envWorker tells programs which worker they run on.
 	envWorker = "MUSTER_WORKER"
-	// fakeTime ends fake workers soon when the launcher itself was killed: there
-	// is no kubelet that would. leastAwait is what a busy machine may need to
-	// start them.
+	// fakeTime ends fake workers soon after the launcher was killed, because no kubelet would.
+	// leastAwait is how long a busy machine may take to start them.
 	fakeTime   = time.Minute
 	leastAwait = 10 * time.Second
 )
 
-// FakeLease is the lease of fake workers: shorter than in a cluster, unless the
-// user says otherwise.
+// FakeLease returns the lease of fake workers. It is shorter than in a cluster, unless the user
+// sets it.
 func FakeLease(cfg config.Config) time.Duration {
 	if cfg.Origin["lease"] == "default" {
 		return fakeTime
@@ -51,13 +50,13 @@ func FakeLease(cfg config.Config) time.Duration {
 	return cfg.Lease
 }
 
-// fakeAwait is how long a fake worker stays when it has no session and hears
-// nothing: no longer than one with a session would.
+// fakeAwait returns how long a fake worker without a session stays when it hears nothing. It is no
+// longer than for a worker with a session.
 func fakeAwait(cfg config.Config) time.Duration {
 	return min(fakeTime, max(leastAwait, FakeLease(cfg)))
 }
 
-// FakeDir is the directory of worker i below the run's.
+// FakeDir returns the directory of worker i below the run's directory.
 func FakeDir(dir string, i int) string { return filepath.Join(dir, "w"+strconv.Itoa(i)) }
 
 // Fakes is the fleet of --fake: worker processes on this machine.
@@ -66,7 +65,7 @@ type Fakes struct {
 	reaper  *reap.Reaper
 	faults  []config.Fault
 	place   fakePlace
-	Links   *Links // to them
+	Links   *Links // to the workers
 	Voice   *console.Voice
 	Signals <-chan os.Signal
 	wg      sync.WaitGroup
@@ -76,22 +75,21 @@ type Fakes struct {
 	closed  bool          // no more may join
 }
 
-// fakePlace is where fake workers are made, and by whom.
+// fakePlace holds the run's directory, the path of the agent, and the run's id.
 type fakePlace struct{ dir, agent, run string }
 
 type fakeWorker struct {
 	rendezvous.Worker
-	watched bool // await has seen it
-	leaving bool // it was told to stop; as watched, for the run alone
+	watched bool // await watches it
+	leaving bool // it was told to stop; like watched, only for the goroutine of the run
 	dir     string
 	proc    *reap.Process
 	tree    *reap.Tree
 	line    *faulty
-	ended   chan struct{} // told to end: its end is no loss
+	ended   chan struct{} // closed when it is told to end: its end is then no loss
 }
 
-// StartFakes starts cfg.Fake workers below dir, each with a directory, a
-// TMPDIR and a log of its own.
+// StartFakes starts cfg.Fake workers below dir. Each has its own directory, TMPDIR and log.
 func StartFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*Fakes, error) {
 	list, err := rendezvous.Static(cfg.Fake)
 	if err != nil {
@@ -112,7 +110,7 @@ func StartFakes(r *reap.Reaper, cfg config.Config, dir, agent, run string) (*Fak
 	return f, nil
 }
 
-// start starts worker i and makes the way to it.
+// start starts worker i and creates its dialer.
 func (f *Fakes) start(i int, w rendezvous.Worker) (*fakeWorker, error) {
 	one, err := startFake(f.reaper, f.cfg, FakeDir(f.place.dir, i), f.place.agent, f.place.run, w)
 	if err == nil {
@@ -131,7 +129,7 @@ func startFake(r *reap.Reaper, cfg config.Config, dir, agent, run string, w rend
 		return nil, fmt.Errorf("make fake worker: %w", err)
 	}
 	defer log.Close()
-	// Whatever still ends what the one before it ran does not find this one.
+	// The restart count keeps a stop of the previous incarnation from matching this one.
 	marker := fmt.Sprintf("%s-%d-%s", run, w.Restarts, w.Name)
 	env := plan.WithVars(plan.WithoutMuster(os.Environ()), append(framework.FakeWorker(tmp),
 		framework.Var{Name: names.EnvDir, Value: dir},
@@ -151,9 +149,8 @@ func startFake(r *reap.Reaper, cfg config.Config, dir, agent, run string, w rend
 	return one, nil
 }
 
-// patient dials a worker that was started a moment ago until it listens: a
-// link would wait a quarter of a second before it tried again. One that has
-// listened before and does not any more is gone.
+// patient dials a worker that was just started until it listens. Otherwise a link would wait 0.25 s
+// before it redials. A worker that listened before, and no longer does, is gone.
 type patient struct {
 	inner link.Dialer
 	came  atomic.Bool
@@ -176,7 +173,7 @@ func (p *patient) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 // Dialer implements Dialers.
 func (f *Fakes) Dialer(w rendezvous.Worker) link.Dialer { return f.all()[w.Index].line }
 
-// all are the workers that there are now.
+// all returns the current workers.
 func (f *Fakes) all() []*fakeWorker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -229,7 +226,7 @@ func (f *Fakes) Gather(ctx context.Context) ([]rendezvous.Worker, error) {
 	}
 }
 
-// watch gives the worker up when its process has ended unasked.
+// watch marks the worker as lost when its process has ended by itself.
 func (f *Fakes) watch(ctx context.Context, w *fakeWorker) {
 	select {
 	case <-w.proc.Done():
@@ -251,7 +248,7 @@ func (f *Fakes) watch(ctx context.Context, w *fakeWorker) {
 	}
 }
 
-// lastLine is the end of a fake worker's log, for a hint.
+// lastLine returns the end of a fake worker's log, for a hint.
 func (f *Fakes) lastLine(w rendezvous.Worker) string {
 	text, err := os.ReadFile(filepath.Join(f.all()[w.Index].dir, "log"))
 	if err != nil {
@@ -260,11 +257,11 @@ func (f *Fakes) lastLine(w rendezvous.Worker) string {
 	return lastWordsIn(string(text))
 }
 
-// crashes begin what Go's runtime says first when it ends a program.
+// crashes are the prefixes of the first line that Go's runtime prints when a program crashes.
 var crashes = []string{"runtime: ", "fatal error: ", "panic: "}
 
-// lastWordsIn is the last complaint in an agent's log, or what its runtime said when it
-// crashed, else the log's last line.
+// lastWordsIn returns the last error message in an agent's log, or what its runtime printed at a
+// crash, or else the log's last line.
 func lastWordsIn(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	last := lines[len(lines)-1]
@@ -280,8 +277,7 @@ func lastWordsIn(log string) string {
 	return strings.TrimPrefix(last, "hint: ")
 }
 
-// Rehearse carries out the faults that are due at a time, counted from now,
-// until ctx ends.
+// Rehearse carries out the faults that are due at a time, counted from now, until ctx ends.
 func (f *Fakes) Rehearse(ctx context.Context) {
 	for _, fault := range f.faults {
 		if fault.After == 0 {
@@ -313,14 +309,14 @@ func (f *Fakes) strike(ctx context.Context, fault config.Fault, w *fakeWorker) {
 	case "stall":
 		w.line.stall(ctx, fault.For)
 	case "kill":
-		// All at once, as when a container's PID 1 is killed. The scan comes
-		// first: the tree is the same a moment later.
+		// Kill all at once, as when a container's PID 1 is killed. The scan finds the same tree a
+		// moment later.
 		_ = w.proc.Signal(syscall.SIGKILL) // already gone: as rehearsed
 		_, _ = f.reaper.Stop(ctx, w.tree.Find, 0)
 	}
 }
 
-// Release says that the workers are about to be told that the job is over.
+// Release announces that the workers are about to be told that the job is over.
 func (f *Fakes) Release() {
 	f.mu.Lock()
 	f.closed = true
@@ -330,7 +326,7 @@ func (f *Fakes) Release() {
 	}
 }
 
-// Sweep ends whatever is left of the workers and waits for it.
+// Sweep ends what is left of the workers, and waits for it.
 func (f *Fakes) Sweep(ctx context.Context) error {
 	const patience = 2 * time.Second
 	leave, stop := context.WithTimeout(ctx, patience)

@@ -21,7 +21,7 @@ func (f *Fakes) joinOne() {
 	f.Links.Nudge()
 }
 
-// join starts one more worker; who looks for those that are ready finds it.
+// join starts another fake worker; the next call of Ready picks it up.
 func (f *Fakes) join() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,8 +41,8 @@ func (f *Fakes) join() error {
 	return nil
 }
 
-// Ready opens links to the workers whose processes run, and returns those that answer.
-// As Gather, it is called by the run alone.
+// Ready opens links to the workers whose processes run, and returns the workers that answer. Like
+// Gather, only the goroutine of the run may call it.
 func (f *Fakes) Ready(ctx context.Context) []rendezvous.Worker {
 	standings := f.Links.Standings()
 	var ready []rendezvous.Worker
@@ -67,8 +67,8 @@ func (f *Fakes) Ready(ctx context.Context) []rendezvous.Worker {
 	return ready
 }
 
-// Depart notes that a worker was told to stop: it takes part no more, though it may
-// answer for a while.
+// Depart records that a worker was told to stop. It no longer takes part, though it may answer for
+// a while.
 func (f *Fakes) Depart(name string) {
 	for _, w := range f.all() {
 		if w.Name == name {
@@ -77,7 +77,7 @@ func (f *Fakes) Depart(name string) {
 	}
 }
 
-// reassemble waits until enough workers are there.
+// reassemble waits until there are enough workers.
 func (f *Fakes) reassemble(ctx context.Context) ([]rendezvous.Worker, error) {
 	deadline, stop := wait.Limit(f.cfg.Timeout)
 	defer stop()
@@ -103,20 +103,20 @@ func (f *Fakes) reassemble(ctx context.Context) ([]rendezvous.Worker, error) {
 	}
 }
 
-// Pods is nil: there is no API server.
+// Pods returns nil, because there is no API server.
 func (f *Fakes) Pods() <-chan rendezvous.Snapshot { return nil }
 
-// StatusWait is 0: there is no status that says more than a link.
+// StatusWait returns 0, because no status says more than a link.
 func (f *Fakes) StatusWait() time.Duration { return 0 }
 
-// Agent is the path of the agent: the workers have our own.
+// Agent returns the path of the agent. The workers run the launcher's own.
 func (f *Fakes) Agent() string { return f.place.agent }
 
-// ByHand returns the command: the workers are on this machine.
+// ByHand returns the command itself, because the workers are on this machine.
 func (f *Fakes) ByHand(_, command string) string { return command }
 
 // Hear does nothing.
 func (f *Fakes) Hear(rendezvous.Snapshot) {}
 
-// Seen is empty.
+// Seen returns an empty snapshot.
 func (f *Fakes) Seen() rendezvous.Snapshot { return rendezvous.Snapshot{} }

@@ -16,8 +16,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Replace makes others in the place of workers that are gone. Of an elastic run it waits until
-// there are enough.
+// Replace replaces lost workers. In an elastic run it waits until there are enough workers.
 func (f *Fakes) Replace(ctx, working context.Context, v Vacancies) ([]rendezvous.Worker, error) {
 	if f.cfg.Elastic() {
 		return f.reassemble(working)
@@ -28,9 +27,8 @@ func (f *Fakes) Replace(ctx, working context.Context, v Vacancies) ([]rendezvous
 	return f.Gather(working)
 }
 
-// renew makes others in the place of workers that are gone, as a controller does
-// for pods: under the same name and address, with nothing of the old one left. One
-// that is about to end is waited for.
+// renew replaces lost workers as a controller replaces pods: under the same name and address, with
+// nothing left of the old one. It waits for a worker that is about to end.
 func (f *Fakes) renew(ctx context.Context, gone []string) error {
 	ctx, cancel := wait.Within(ctx, f.cfg.Timeout, errors.New("--timeout has passed"))
 	defer cancel()
@@ -77,7 +75,7 @@ func (f *Fakes) awaitEnd(ctx context.Context, w *fakeWorker) error {
 	}
 }
 
-// sweepOne ends what a worker that has ended left behind.
+// sweepOne ends what an ended worker left behind.
 func (f *Fakes) sweepOne(ctx context.Context, w *fakeWorker) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -13,11 +13,11 @@ import (
 	"github.com/musterhq/muster/exec/link"
 )
 
-// errFault is what a rehearsed drop looks like to the link.
+// errFault is the error that a link sees after a rehearsed drop.
 var errFault = errors.New("dropped by --fake-fault")
 
-// faulty stands between the links of one fake worker and its socket and
-// carries out the faults that hit the connection.
+// faulty sits between the links of one fake worker and its socket, and carries out faults of the
+// connection.
 type faulty struct {
 	inner link.Dialer
 	every int64
@@ -54,15 +54,15 @@ func (f *faulty) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	defer f.mu.Unlock()
 	c := &faultyConn{ReadWriteCloser: inner, line: f, closed: make(chan struct{})}
 	if f.every > 0 {
-		// Half to one and a half of the size: cut at always the same byte, a
-		// frame just longer than that would never pass.
+		// Cut after 0.5 to 1.5 times the size. If every cut came at the same byte, a slightly
+		// longer frame would never pass.
 		c.left = f.every/2 + f.rand.Int64N(f.every)
 	}
 	f.conns[c] = true
 	return c, nil
 }
 
-// drop cuts every connection that is there.
+// drop cuts every open connection.
 func (f *faulty) drop() {
 	f.mu.Lock()
 	conns := make([]*faultyConn, 0, len(f.conns))
@@ -85,7 +85,7 @@ func (f *faulty) stall(ctx context.Context, d time.Duration) {
 	close(clear)
 }
 
-// faultyConn is one connection under faults.
+// faultyConn is one connection with faults.
 type faultyConn struct {
 	io.ReadWriteCloser
 	line   *faulty
@@ -123,7 +123,7 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// pass waits while the line is stalled.
+// pass waits while the connections are stalled.
 func (c *faultyConn) pass() error {
 	c.line.mu.Lock()
 	clear := c.line.clear
@@ -136,8 +136,7 @@ func (c *faultyConn) pass() error {
 	}
 }
 
-// spend says how many of n bytes may still pass, and closes the connection
-// when that is fewer.
+// spend returns how many of n bytes may still pass.
 func (c *faultyConn) spend(n int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

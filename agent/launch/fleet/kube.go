@@ -26,14 +26,13 @@ import (
 )
 
 const (
-	// ownPodTime bounds one look at our own pod.
+	// ownPodTime bounds one read of our own pod.
 	ownPodTime = 10 * time.Second
-	// deniedFor is how long 401 and 403 are taken for those of an API server
-	// that has just been restarted.
+	// deniedFor is how long 401 and 403 are attributed to an API server that has just restarted.
 	deniedFor = 5 * time.Second
 )
 
-// Kube is the way to a cluster: pods, reached through pods/exec.
+// Kube gives access to a cluster: its pods, reached through pods/exec.
 type Kube struct {
 	cfg       *rest.Config
 	client    rest.Interface
@@ -41,13 +40,13 @@ type Kube struct {
 	agent     string // path of the agent in the workers
 	Gate      *link.Gate
 	proto     *remote.Protocol
-	Grace     time.Duration // of our own pod, when epoch has seen it; 0: not known
+	Grace     time.Duration // of our own pod, after Epoch has read it; 0: unknown
 }
 
-// tokenFile is where a pod's service account token lies; client-go looks there.
+// tokenFile is the path of a pod's service account token, which client-go reads.
 const tokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // G101: a path, not a token
 
-// noCluster says what is missing, rather than what client-go tried last.
+// noCluster returns an error that says what is missing, instead of what client-go tried last.
 func noCluster(cfg config.Config, err error, inPod bool, token string) error {
 	named := cfg.Kubeconfig != "" || cfg.Context != ""
 	if _, terr := os.Stat(token); inPod && !named && errors.Is(terr, fs.ErrNotExist) {
@@ -63,7 +62,8 @@ func noCluster(cfg config.Config, err error, inPod bool, token string) error {
 	return failure.New(names.ExitNoCluster, "run it in a pod, give --kubeconfig, or rehearse on this machine with --fake=4", "find the cluster: %w", err)
 }
 
-// NewKube finds the cluster. agent is the path of the agent, version ours. Errors are *failure.Failure with 69.
+// NewKube finds the cluster. agent is the path of the agent in the workers. version is our version.
+// Errors are *failure.Failure with code 69.
 func NewKube(cfg config.Config, agent, version string) (*Kube, error) {
 	restCfg, namespace, err := remote.LoadConfig(cfg.Kubeconfig, cfg.Context)
 	if err != nil {
@@ -91,13 +91,13 @@ func (k *Kube) Dialer(w rendezvous.Worker) link.Dialer {
 	}, k.proto)
 }
 
-// watch describes the pod watch of the job.
+// watch returns the pod watch of the job.
 func (k *Kube) watch(cfg config.Config) rendezvous.Watch {
 	return rendezvous.Watch{Client: k.client, Namespace: k.Namespace, Selector: cfg.WorkerSelector(), Names: cfg.Pods, Gate: k.Gate}
 }
 
-// List returns the workers that there are now, for env and hosts, without a link to any.
-// agent and version are those of NewKube.
+// List returns the current workers, for `agent env` and `agent hosts`, and opens no links. agent
+// and version are as for NewKube.
 func List(ctx context.Context, cfg config.Config, agent, version string) ([]rendezvous.Worker, error) {
 	if cfg.IsFake() {
 		return rendezvous.Static(cfg.Fake)
@@ -109,7 +109,7 @@ func List(ctx context.Context, cfg config.Config, agent, version string) ([]rend
 	return k.list(ctx, cfg)
 }
 
-// list asks once which workers there are.
+// list asks once for the current workers.
 func (k *Kube) list(ctx context.Context, cfg config.Config) ([]rendezvous.Worker, error) {
 	pods, err := k.find(ctx, cfg)
 	if err != nil {
@@ -125,7 +125,7 @@ func (k *Kube) list(ctx context.Context, cfg config.Config) ([]rendezvous.Worker
 	return board.Workers(), nil
 }
 
-// find lists the workers' pods, or gets them one by one where they are named.
+// find lists the workers' pods, or gets them one by one if they are named.
 func (k *Kube) find(ctx context.Context, cfg config.Config) (corev1.PodList, error) {
 	var pods corev1.PodList
 	if len(cfg.Pods) == 0 {
@@ -158,9 +158,9 @@ func (k *Kube) failure(what string, err error) error {
 	return failure.New(names.ExitNoCluster, "", "%s: %w", what, err)
 }
 
-// Epoch orders this launcher among those of the job: by our pod's creation
-// time and its containers' restarts. Outside of a pod the launcher is as old
-// as this call, and has id for a uid. It waits while the API server does not answer.
+// Epoch orders this launcher among the launchers of the job, by our pod's creation time and its
+// containers' restarts. Outside of a pod the launcher is as old as this call, and its uid is id.
+// Epoch waits while the API server does not answer.
 func (k *Kube) Epoch(ctx context.Context, cfg config.Config, id string) (wire.Epoch, error) {
 	name := cfg.PodName
 	if name == "" && InPod() {
@@ -175,7 +175,7 @@ func (k *Kube) Epoch(ctx context.Context, cfg config.Config, id string) (wire.Ep
 		return self, nil
 	}
 	var denied time.Time
-	var last error // of the API server, not of our own deadline
+	var last error // the error of the API server, not of our own deadline
 	for {
 		pod, err := k.get(ctx, name)
 		if ctx.Err() == nil || last == nil {
@@ -186,13 +186,13 @@ func (k *Kube) Epoch(ctx context.Context, cfg config.Config, id string) (wire.Ep
 			k.Grace = rendezvous.GraceOf(pod)
 			return epochOf(pod, now), nil
 		case err == nil, apierrors.IsNotFound(err):
-			return self, nil // the name is not our pod's
+			return self, nil // no pod of ours has this name
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			if denied.IsZero() {
 				denied = time.Now()
 			}
 			if time.Since(denied) >= deniedFor {
-				return self, nil // no right to see our own pod: each start is newer than the last
+				return self, nil // no right to read our own pod: each start counts as newer than the last
 			}
 		default:
 			denied = time.Time{}
@@ -204,8 +204,8 @@ func (k *Kube) Epoch(ctx context.Context, cfg config.Config, id string) (wire.Ep
 	}
 }
 
-// get reads our own pod, by list, which launchers have the right to; where they
-// have get of their own pods only, by that.
+// get reads our own pod. It uses list, which launchers have the right to. If list is forbidden, it
+// uses get, which some launchers have for their own pod only.
 func (k *Kube) get(ctx context.Context, name string) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, ownPodTime)
 	defer cancel()
@@ -237,5 +237,5 @@ func epochOf(pod *corev1.Pod, started int64) wire.Epoch {
 	return e
 }
 
-// InPod tells whether a kubelet started us.
+// InPod reports whether a kubelet started us.
 func InPod() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }

@@ -22,43 +22,42 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Dialers are the ways to workers: to pods through the API server, or to processes
-// on this machine.
+// Dialers dial workers: pods through the API server, or processes on this machine.
 type Dialers interface {
 	Dialer(w rendezvous.Worker) link.Dialer
 }
 
-// Account is told what becomes of links, and what workers report over them.
+// Account records the state of links, and what workers report over them.
 type Account interface {
-	// Link notes the state of a worker's link. parked: it was closed on purpose.
+	// Link records the state of a worker's link. parked means that it was closed on purpose.
 	Link(worker string, connected, parked bool)
-	// Forget ends the account of a link whose worker is no more.
+	// Forget ends the account of a link whose worker is gone.
 	Forget(worker string)
-	// Report takes what PID 1 of a worker saw.
+	// Report records what PID 1 of a worker saw.
 	Report(worker string, rec wire.ReportRecord)
-	// LabelOf returns what a session runs; "": not known.
+	// LabelOf returns what a session runs; "" if it is unknown.
 	LabelOf(session string) string
 }
 
 // Links keeps one link per worker, from the moment its container runs.
 type Links struct {
 	ways    Dialers
-	gate    *link.Gate // nil: no API server to spare
+	gate    *link.Gate // nil: no API server to protect
 	hello   wire.HelloRecord
 	lease   time.Duration
 	log     *slog.Logger
 	account Account
-	Voice   *console.Voice // nil: nothing is said
+	Voice   *console.Voice // nil: print nothing
 
-	Changed chan struct{} // one token: some link has another state
-	whole   chan struct{} // one token: the last of those that are there has come up
+	Changed chan struct{} // has a token when the state of a link has changed
+	whole   chan struct{} // has a token when the last of the existing links has come up
 	wg      sync.WaitGroup
-	Stops   atomic.Uint64 // of ranks alone, numbered for the workers
+	Stops   atomic.Uint64 // numbers the stops of ranks alone, for the workers
 
 	mu      sync.Mutex
 	members map[string]*member // by worker name
-	up      int                // of them connected
-	leaving *GoingDown         // the first that told of its stop and has not been taken; nil: none
+	up      int                // number of connected members
+	leaving *GoingDown         // the first worker that reported its stop, until it is taken; nil: none
 }
 
 // member is one worker and its link.
@@ -71,15 +70,15 @@ type member struct {
 	err    error // a *link.LostError: the link is over
 }
 
-// NewLinks has no link yet. gate spares an API server; nil: there is none. hello is what workers
-// are told first.
+// NewLinks returns Links without any link. gate protects an API server; nil means that there is
+// none. hello is the first message to each worker.
 func NewLinks(ways Dialers, gate *link.Gate, hello wire.HelloRecord, lease time.Duration, log *slog.Logger, a Account) *Links {
 	return &Links{ways: ways, gate: gate, hello: hello, lease: lease, log: log, account: a,
 		Changed: make(chan struct{}, 1), whole: make(chan struct{}, 1), members: map[string]*member{}}
 }
 
-// Follow opens the link of w unless it is there already. A pod that took
-// another's name, or a container that was restarted, gets a new link.
+// Follow opens the link of w unless it exists. A new pod with the same name, or a restarted
+// container, gets a new link.
 func (l *Links) Follow(ctx context.Context, w rendezvous.Worker) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +92,7 @@ func (l *Links) Follow(ctx context.Context, w rendezvous.Worker) {
 	l.open(ctx, w)
 }
 
-// remove takes a member out. It is called with mu held.
+// remove removes a member. The caller holds mu.
 func (l *Links) remove(m *member) {
 	delete(l.members, m.worker.Name)
 	if m.state.Connected {
@@ -101,8 +100,8 @@ func (l *Links) remove(m *member) {
 	}
 }
 
-// open opens a link. It is called with mu held, and apart from follow, whose
-// looks at links that are there allocate nothing.
+// open opens a link. The caller holds mu. It is separate from Follow so that Follow allocates
+// nothing if the link exists.
 func (l *Links) open(ctx context.Context, w rendezvous.Worker) {
 	l.add(ctx, w, func(note func(link.State)) *link.Link {
 		return link.New(link.Config{
@@ -115,14 +114,14 @@ func (l *Links) open(ctx context.Context, w rendezvous.Worker) {
 	})
 }
 
-// Keep keeps a link to w up that is made by the caller, who has note told of its states.
+// Keep adds a link to w that the caller makes with open. The link must report its states to note.
 func (l *Links) Keep(ctx context.Context, w rendezvous.Worker, open func(note func(link.State)) *link.Link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.add(ctx, w, open)
 }
 
-// add is keep, with mu held.
+// add is Keep; the caller holds mu.
 func (l *Links) add(ctx context.Context, w rendezvous.Worker, open func(note func(link.State)) *link.Link) {
 	ctx, stop := context.WithCancel(ctx)
 	m := &member{worker: w, stop: stop, done: make(chan struct{})}
@@ -131,8 +130,8 @@ func (l *Links) add(ctx context.Context, w rendezvous.Worker, open func(note fun
 	l.run(ctx, m)
 }
 
-// helloTo is what w is told: its pod's grace as well, which bounds that of the run. The workers of
-// the beginning are known to have enough.
+// helloTo returns the hello for w, with the grace of its pod, which limits that of the run. The
+// initial workers are known to have enough.
 func (l *Links) helloTo(w rendezvous.Worker) wire.HelloRecord {
 	h := l.hello
 	h.PodGraceMillis = w.Grace.Milliseconds()
@@ -155,9 +154,9 @@ func (l *Links) run(ctx context.Context, m *member) {
 	})
 }
 
-// parkAfter is how long an idle link stays open; 0: the default. Without an API
-// server there is nothing to spare. An open link also tells a fake worker at once
-// that its launcher was killed.
+// parkAfter returns how long an idle link stays open; 0 means the default. Without an API server
+// there is nothing to protect, so links are never parked. An open link also tells a fake worker at
+// once that its launcher was killed.
 func (l *Links) parkAfter() time.Duration {
 	if l.gate == nil {
 		return -1
@@ -165,8 +164,8 @@ func (l *Links) parkAfter() time.Duration {
 	return 0
 }
 
-// pingEvery keeps idle links within the shortest of leases: every byte of ours
-// renews it.
+// pingEvery returns the interval of pings, which keeps idle links within even the shortest lease.
+// Every byte from the launcher renews the lease.
 func pingEvery(lease time.Duration) time.Duration { return min(5*time.Second, lease/4) }
 
 func (l *Links) note(m *member, s link.State) {
@@ -191,10 +190,10 @@ func (l *Links) note(m *member, s link.State) {
 	}
 }
 
-// Nudge has whoever waits for Changed look again.
+// Nudge wakes the reader of Changed.
 func (l *Links) Nudge() { wait.Token(l.Changed) }
 
-// Standing is a copy of what is known of one worker's link.
+// Standing is a copy of what is known about one worker's link.
 type Standing struct {
 	Worker rendezvous.Worker
 	Link   *link.Link
@@ -202,7 +201,7 @@ type Standing struct {
 	Err    error
 }
 
-// LinkOf is the present link of a worker; nil: there is none.
+// LinkOf returns the current link of a worker, or nil.
 func (l *Links) LinkOf(worker string) *link.Link {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -212,7 +211,7 @@ func (l *Links) LinkOf(worker string) *link.Link {
 	return nil
 }
 
-// Standings copies all.
+// Standings returns a copy for each worker, by name.
 func (l *Links) Standings() map[string]Standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,8 +222,8 @@ func (l *Links) Standings() map[string]Standing {
 	return all
 }
 
-// Alive asks all workers at once for a sign of life, and reports whether every
-// one gave it before ctx ended. A parked link is woken and cannot tell yet.
+// Alive asks all workers at once for a sign of life. It reports whether all of them answered before
+// ctx ended. It wakes a parked link, which cannot answer yet.
 func (l *Links) Alive(ctx context.Context) bool {
 	var silent atomic.Bool
 	var asked sync.WaitGroup
@@ -242,8 +241,8 @@ func (l *Links) Alive(ctx context.Context) bool {
 	return !silent.Load()
 }
 
-// Heard waits until every worker that is connected has given a sign of life, and
-// with it has told what it had to tell, or ctx has ended.
+// Heard waits until every connected worker has given a sign of life, and thereby sent its pending
+// reports, or until ctx ends.
 func (l *Links) Heard(ctx context.Context) {
 	var asked sync.WaitGroup
 	for _, s := range l.Standings() {
@@ -254,7 +253,7 @@ func (l *Links) Heard(ctx context.Context) {
 	asked.Wait()
 }
 
-// Lose gives workers up on the word of the pod watch.
+// Lose marks a worker as lost because of the pod watch.
 func (l *Links) Lose(worker string, cause error) {
 	l.mu.Lock()
 	m := l.members[worker]
@@ -264,8 +263,8 @@ func (l *Links) Lose(worker string, cause error) {
 	}
 }
 
-// Forget takes the links of these workers down for good, so that follow opens new
-// ones to whatever comes in their place.
+// Forget closes the links of these workers for good. Follow then opens new links to their
+// replacements.
 func (l *Links) Forget(workers []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -281,8 +280,8 @@ func (l *Links) Forget(workers []string) {
 	}
 }
 
-// Dismiss takes the link of a worker down that is gone. What has come in its place
-// under the same name is another worker.
+// Dismiss closes the link of a worker that is gone. A replacement with the same name is another
+// worker and keeps its link.
 func (l *Links) Dismiss(w rendezvous.Worker, cause error) {
 	l.mu.Lock()
 	m := l.members[w.Name]
@@ -296,13 +295,13 @@ func (l *Links) Dismiss(w rendezvous.Worker, cause error) {
 	l.account.Forget(w.Name)
 }
 
-// leavingWait is for a worker that was told to stop from outside: it waits for 2 s for us,
-// and ends.
+// leavingWait bounds the wait for a worker that was told to stop from outside. The worker waits 2 s
+// for us, and then ends.
 const leavingWait = 3 * time.Second
 
-// End tells every worker that the job is over and waits until each has
-// confirmed, is lost, or ctx has ended; but not for silent ones, and leavingWait for those
-// that stop anyhow. Errors name the workers that could not be told.
+// End tells every worker that the job is over. It waits until each has confirmed, is lost, or ctx
+// has ended. It does not wait for silent workers, and only leavingWait for workers that stop
+// anyway. Errors name the workers that could not be told.
 func (l *Links) End(ctx context.Context, keep bool, grace time.Duration, silent map[string]bool, leaving func(worker string) bool) error {
 	var mu sync.Mutex
 	var errs []error
@@ -330,7 +329,7 @@ func (l *Links) End(ctx context.Context, keep bool, grace time.Duration, silent 
 	return errors.Join(errs...)
 }
 
-// Close takes every link down and waits for it.
+// Close closes every link and waits for it.
 func (l *Links) Close() {
 	l.mu.Lock()
 	for _, m := range l.members {
@@ -340,12 +339,12 @@ func (l *Links) Close() {
 	l.wg.Wait()
 }
 
-// Same reports whether neither the pod nor its container is another.
+// Same reports whether both are the same pod and the same container.
 func Same(a, b rendezvous.Worker) bool {
 	return a.Name == b.Name && a.UID == b.UID && a.ContainerID == b.ContainerID
 }
 
-// Askers are the workers of a run that are not lost.
+// Askers returns the workers of a run that are not lost.
 func (l *Links) Askers() map[string]hang.Asker {
 	all := map[string]hang.Asker{}
 	for name, s := range l.Standings() {

@@ -11,17 +11,17 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Past are the workers that an attempt has lost, as the wait for those in their
-// place has to know them. A nil one knows nobody.
+// Past holds the workers that an attempt has lost. The wait for their replacements needs it. A nil
+// Past is empty.
 type Past struct {
 	Pods      map[string]bool // by uid
-	instances map[string]bool // of PID 1
+	instances map[string]bool // instances of PID 1
 }
 
-// errGoing is why a worker that answers is not taken.
+// errGoing is why a worker that answers is not accepted.
 var errGoing = errors.New("it was told to stop, and is going")
 
-// NewPast are the workers of these names, as their links stand.
+// NewPast returns the workers with these names, with the current state of their links.
 func NewPast(gone []string, standings map[string]Standing) *Past {
 	p := &Past{map[string]bool{}, map[string]bool{}}
 	for _, name := range gone {
@@ -34,11 +34,11 @@ func NewPast(gone []string, standings map[string]Standing) *Past {
 	return p
 }
 
-// going tells whether a worker that answers is one that is about to go.
+// going reports whether a worker that answers is about to end.
 func (p *Past) going(w wire.WelcomeRecord) bool { return p != nil && p.instances[w.Instance] }
 
-// setPods gives the board what there is, but for lost workers' pods that are over
-// or on their way out: nobody waits for these, whatever they ended with.
+// setPods passes the pods on to the board. It leaves out the pods of lost workers that have ended
+// or are terminating: nothing waits for these, however they ended.
 func (w *waiter) setPods(shot rendezvous.Snapshot) {
 	w.shot = shot
 	if w.past != nil {
@@ -54,9 +54,9 @@ func (w *waiter) setPods(shot rendezvous.Snapshot) {
 	w.board.SetPods(shot)
 }
 
-// Vacancies are the places of workers that are gone.
+// Vacancies are the workers to replace.
 type Vacancies struct {
 	Names []string
 	Past  *Past
-	Shot  rendezvous.Snapshot // the last that was heard of the pods
+	Shot  rendezvous.Snapshot // the latest snapshot of the pods
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// reasonOf puts a link's trouble into the words of the wait. w is the worker,
-// agent the path of its agent; err may be nil: nothing has failed yet.
+// reasonOf converts the error of a link to a reason for the wait. w is the worker, and agent is the
+// path of its agent. err may be nil if nothing has failed yet.
 func reasonOf(w rendezvous.Worker, agent string, err error) rendezvous.Reason {
 	if err == nil {
 		return rendezvous.ConnectingTo(w.Name)
@@ -30,7 +30,7 @@ func reasonOf(w rendezvous.Worker, agent string, err error) rendezvous.Reason {
 	case link.OtherJob:
 		return permanent(w, "OtherJob", cause, "--selector picks pods of another job; narrow it")
 	case link.Ending, link.Gone, link.Expired, link.NotFound, link.Unknown:
-		// The pod's status is about to say it better; a replacement may come.
+		// The pod's status will soon explain it better, and a replacement may come.
 		return rendezvous.Reason{Code: rendezvous.NotReady, Pod: w.Name, Brief: cause,
 			Sentence: w.Name + ": " + cause, Hint: "kubectl describe pod " + w.Name + " tells more"}
 	}
@@ -42,7 +42,7 @@ func permanent(w rendezvous.Worker, code rendezvous.Code, cause, hint string) re
 		Sentence: w.Name + ": " + cause, Hint: hint, Permanent: true}
 }
 
-// KindOf finds the kind of a link's error; Dropped where it has none.
+// KindOf returns the kind of a link's error, or Dropped if it has none.
 func KindOf(err error) link.Kind {
 	var lost *link.LostError
 	if errors.As(err, &lost) {
@@ -55,8 +55,7 @@ func KindOf(err error) link.Kind {
 	return link.Dropped
 }
 
-// CauseOf is the error without the words "worker W lost", which our sentences
-// say themselves.
+// CauseOf returns the error without the words "worker W lost", which our messages say themselves.
 func CauseOf(err error) string {
 	var lost *link.LostError
 	if errors.As(err, &lost) && lost.Err != nil {
@@ -65,7 +64,7 @@ func CauseOf(err error) string {
 	return err.Error()
 }
 
-// CauseOfLost reports whether the error is that of a worker that is lost.
+// CauseOfLost reports whether the error is that of a lost worker.
 func CauseOfLost(err error) bool {
 	var lost *link.LostError
 	return errors.As(err, &lost)

@@ -9,15 +9,15 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// GoingDown is a worker that was told to stop from outside and holds daemons of an mpirun, or
-// ranks of a group, or of horovodrun or another launcher. All ranks end when one is lost, so all
-// are asked to save.
+// GoingDown is a worker that was told to stop from outside. It runs daemons of an mpirun, or ranks
+// of a group, or of horovodrun or another launcher. All ranks end when one is lost, so all are
+// asked to save.
 type GoingDown struct {
 	Worker string
-	Until  time.Time // when the worker kills what lives
+	Until  time.Time // when the worker kills what still lives
 }
 
-// noteLeaving takes down that a worker is going down, for takeLeaving.
+// noteLeaving records that a worker is going down, for TakeLeaving.
 func (l *Links) noteLeaving(worker string, rec wire.ReportRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,7 +26,7 @@ func (l *Links) noteLeaving(worker string, rec wire.ReportRecord) {
 	}
 }
 
-// TakeLeaving returns the worker that has told of its stop since the last call, nil for none.
+// TakeLeaving returns the worker that has reported its stop since the last call, or nil.
 func (l *Links) TakeLeaving() *GoingDown {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,8 +35,8 @@ func (l *Links) TakeLeaving() *GoingDown {
 	return one
 }
 
-// reported takes a report of a worker's PID 1: the tally judges by it, and the user learns
-// which process a session waits for.
+// reported handles a report of a worker's PID 1. The tally uses it for the verdict, and the user
+// learns which process a session waits for.
 func (l *Links) reported(worker string, rec wire.ReportRecord) {
 	if rec.Kind == wire.ReportHeld && l.Voice != nil {
 		label := l.account.LabelOf(rec.Session)
@@ -52,8 +52,8 @@ func (l *Links) reported(worker string, rec wire.ReportRecord) {
 	l.Nudge()
 }
 
-// heldLine says which process still holds the output of a command that has ended. label
-// is the command's: "rank 0"; "" for one that agent rsh started.
+// heldLine says which process still holds the output of a command that has ended. label is the
+// command's, such as "rank 0"; it is "" for a command that agent rsh started.
 func heldLine(label, worker string, rec wire.ReportRecord) string {
 	whose := "a command"
 	if label != "" {
@@ -62,5 +62,5 @@ func heldLine(label, worker string, rec wire.ReportRecord) string {
 	return fmt.Sprintf("%s has ended; %s (pid %d) on %s still holds its output", whose, rec.Command, rec.PID, worker)
 }
 
-// Departure is the cause of a lost worker that was told to go from outside.
+// Departure is the cause of a lost worker that was told to stop from outside.
 type Departure struct{ error }
