@@ -2,7 +2,7 @@ package hang
 
 import "io"
 
-// heard notes that output passes on its way to its writer, which may be nil.
+// heard passes output on to its writer, which may be nil, and notes it.
 type heard struct {
 	watch *Watch
 	to    io.WriteCloser
@@ -25,7 +25,8 @@ func (h heard) Close() error {
 	return h.to.Close()
 }
 
-// Hear lets the watch know of what is written to w. A nil watch leaves w alone.
+// Hear returns a writer to the given one that tells the watch about output. For a nil watch it
+// returns the given writer.
 func (w *Watch) Hear(to io.WriteCloser) io.WriteCloser {
 	if w == nil {
 		return to

@@ -9,39 +9,39 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A rank of MPI that waits may poll: it uses a processor, as one does that computes. Only
-// its stack tells the two apart, and only where a line of Python calls MPI and nothing else.
-// So a suspicion is said, and never acted upon, if for the whole time each rank of the job
-// has been in one such call, or has not moved at all. That the call has not returned in between is
-// known: the rank would have run Python.
+// An MPI rank that waits may poll: it then uses a processor, like a rank that computes. Only its
+// stack tells the two apart, and only if a line of Python calls MPI and nothing else. So a
+// suspicion is only reported, and never acted upon. It is reported if, for the whole time, each
+// rank of the job has been in one such call or has not moved at all. The call cannot have returned
+// in between, because the rank would then have run Python.
 
 const (
-	// pollTakes is how often the stacks are taken again at each look, and pollProof how often
-	// before the suspicion is said.
+	// pollTakes is how often the stacks are taken again at each look. pollProof is how often they
+	// are taken again before the suspicion is reported.
 	pollTakes = 1
 	pollProof = 5
 	pollPause = 200 * time.Millisecond // between two of these
 )
 
-// placed names a rank of the job for ever.
+// placed identifies a rank of the job for the whole run.
 type placed struct {
 	worker string
 	being  being
 }
 
-// polling is the account of how long all ranks have stood in calls of MPI, or not moved.
+// polling records how long all ranks have stood in MPI calls, or have not moved.
 type polling struct {
-	since  time.Time // of the look at which all stood as they do now; zero: they do not
+	since  time.Time // when all first stood as they do now; zero: they do not
 	scenes map[string]Scene
-	ranks  map[placed]stacks.Rank // as they were at the last look
+	ranks  map[placed]stacks.Rank // the ranks at the last look
 	told   bool
-	polls  []int // at the last look, of the ranks that it was given: those that poll
+	polls  []int // indexes of the ranks that polled at the last look
 }
 
-// drop ends the account.
+// drop clears the record.
 func (p *polling) drop() { *p = polling{} }
 
-// begin starts the account at a look.
+// begin starts the record at a look.
 func (p *polling) begin(at time.Time, scenes map[string]Scene, ranks []stacks.Rank) {
 	*p = polling{since: at, scenes: scenes}
 	p.keep(ranks)
@@ -58,7 +58,7 @@ func placedOf(r stacks.Rank) placed {
 	return placed{r.Worker, being{r.Record.Process.PID, r.Record.Process.Start}}
 }
 
-// stand reports whether ranks stand where they stood at the last look.
+// stand reports whether the ranks stand where they stood at the last look.
 func (p *polling) stand(ranks []stacks.Rank) bool {
 	if len(ranks) != len(p.ranks) {
 		return false
@@ -72,8 +72,8 @@ func (p *polling) stand(ranks []stacks.Rank) bool {
 	return true
 }
 
-// goOn takes the next look of an account: false if anything but polls has happened since
-// the last one.
+// goOn continues the record with another look. It returns false if anything but polling has
+// happened since the last look.
 func (p *polling) goOn(scenes map[string]Scene, ranks []stacks.Rank) bool {
 	if len(scenes) != len(p.scenes) || !p.stand(ranks) {
 		return false
@@ -109,7 +109,7 @@ func (p *polling) goOn(scenes map[string]Scene, ranks []stacks.Rank) bool {
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// idle reports whether a rank that does not poll waits for what need not come.
+// idle reports whether a rank that does not poll waits for something that may never come.
 func (p *polling) idle(ranks []stacks.Rank) bool {
 	for _, r := range ranks {
 		if r.Record.MPICall == "" && isIdle(r.Record.Process) {
@@ -119,7 +119,7 @@ func (p *polling) idle(ranks []stacks.Rank) bool {
 	return false
 }
 
-// pollsNot ends the account of ranks that poll.
+// pollsNot clears the record, because the ranks do not poll.
 func (w *Watch) pollsNot(ctx context.Context) {
 	told := w.polling.told
 	w.polling.drop()
@@ -128,8 +128,8 @@ func (w *Watch) pollsNot(ctx context.Context) {
 	}
 }
 
-// seekPolls looks for ranks that poll, when the worker that is busy was seen to be so. The
-// others are asked only if its ranks may be in calls of MPI: ranks that compute cost one question.
+// seekPolls looks for polling ranks after a worker was seen to be busy. It asks the other workers
+// only if the ranks of that worker may be in MPI calls. So ranks that compute cost one question.
 func (w *Watch) seekPolls(ctx context.Context) {
 	p := &w.polling
 	scenes, seen, ok := w.lookForPolls(ctx)
@@ -170,7 +170,7 @@ func (w *Watch) seekPolls(ctx context.Context) {
 // quiet reports whether nothing was printed for the whole time.
 func (w *Watch) quiet() bool { return time.Since(w.lastOutput()) >= w.After }
 
-// pollsDue reports whether the suspicion is to be said.
+// pollsDue reports whether the suspicion has to be reported.
 func (w *Watch) pollsDue(ranks []stacks.Rank) bool {
 	p := &w.polling
 	if p.told || len(p.polls) == 0 || len(ranks) < 2 || time.Since(p.since) < w.After || !w.quiet() {
@@ -179,7 +179,7 @@ func (w *Watch) pollsDue(ranks []stacks.Rank) bool {
 	return !w.Wary || w.printed.Load() > 0 && !p.idle(ranks)
 }
 
-// lookForPolls looks at all workers and the command. It reports false if ranks do not poll, or
+// lookForPolls looks at all workers and the command. It returns false if ranks do not poll, or if
 // not all can be asked.
 func (w *Watch) lookForPolls(ctx context.Context) (scenes map[string]Scene, seen Standing, ok bool) {
 	workers := w.workers()
@@ -201,7 +201,7 @@ func (w *Watch) lookForPolls(ctx context.Context) (scenes map[string]Scene, seen
 	if w.own != nil {
 		own, _, err := w.own()
 		if err != nil || holdsRanks(own) {
-			return nil, seen, false // ranks in the launcher tell no stacks
+			return nil, seen, false // ranks in the launcher report no stacks
 		}
 		scenes[""] = own
 	}
@@ -218,7 +218,7 @@ func holdsRanks(s Scene) bool {
 	return false
 }
 
-// mayPoll reports whether each of some ranks waits in MPI, or may sit still.
+// mayPoll reports whether each of these ranks waits in MPI, or may do nothing.
 func mayPoll(seen Standing) bool {
 	for _, r := range seen.Ranks {
 		if r.Record.Returned || r.Record.MPICall == "" && r.Record.Process.State == "R" {
@@ -228,7 +228,7 @@ func mayPoll(seen Standing) bool {
 	return len(seen.Ranks) > 0 && len(seen.Unknown) == 0
 }
 
-// takePolls asks workers where their ranks stand that may poll.
+// takePolls asks workers where their ranks stand, to find ranks that poll.
 func takePolls(ctx context.Context, workers map[string]Asker, label func(string) string) Standing {
 	return takeEach(ctx, hangStacks, workers, label, func(string) wire.AskRecord { return wire.AskRecord{Polls: true} })
 }

@@ -17,40 +17,40 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// How long taking stacks may last: before the rest of a failed group is stopped, and when
-// there is time.
+// How long taking stacks may last: before the rest of a failed group is stopped, for a hang, and
+// for a user who asked.
 const (
 	FailureStacks = 1500 * time.Millisecond
 	hangStacks    = 5 * time.Second
 	AskedStacks   = 10 * time.Second
 )
 
-// stackMargin is the part of that time which the way to a worker and back may take.
+// stackMargin is the part of that time reserved for the way to a worker and back.
 const stackMargin = 300 * time.Millisecond
 
-// besideTime is the time that ranks need to dump their flight recorders, and NCCL's RAS
-// service to answer: PyTorch looks once a second whether it should.
+// besideTime is how long ranks need to dump their flight recorders, and NCCL's RAS service needs to
+// answer. PyTorch checks once per second whether to dump.
 const besideTime = 3 * time.Second
 
-// mostStackAsks bounds the workers that are asked at the same time.
+// mostStackAsks bounds the number of workers that are asked at the same time.
 const mostStackAsks = 256
 
-// stacker is a worker that tells where its ranks stand.
+// stacker is a worker that reports where its ranks stand.
 type stacker interface {
 	Stacks(ctx context.Context, rec wire.AskRecord) (wire.AnswerRecord, error)
 }
 
-// Standing is where the ranks of a job stand.
+// Standing says where the ranks of a job stand.
 type Standing struct {
 	Ranks   []stacks.Rank
-	Unknown map[string]error // workers that did not tell, and why
+	Unknown map[string]error // workers that did not answer, and why
 	ras     []byte           // what NCCL's RAS service says
-	rasAt   string           // the worker that it was asked on
+	rasAt   string           // the worker where the service was asked
 }
 
-// TakeStacks asks workers where their ranks stand, and the given programs of their images
-// (wire.AskRecord.Programs). If there is time, ranks dump their flight recorders, and the
-// first worker asks NCCL's RAS service. label names what a session runs.
+// TakeStacks asks workers where their ranks and the given programs of their images stand
+// (wire.AskRecord.Programs). If limit is long enough, ranks also dump their flight recorders, and
+// the first worker asks NCCL's RAS service. label returns what a session runs.
 func TakeStacks(ctx context.Context, limit time.Duration, programs string, workers map[string]Asker, label func(session string) string) Standing {
 	rasAt := ""
 	if limit >= besideTime {
@@ -63,7 +63,7 @@ func TakeStacks(ctx context.Context, limit time.Duration, programs string, worke
 	return found
 }
 
-// takeEach asks workers about stacks, each the question that belongs to its name.
+// takeEach asks workers for stacks. question returns the question for each worker, by name.
 func takeEach(ctx context.Context, limit time.Duration, workers map[string]Asker, label func(session string) string, question func(worker string) wire.AskRecord) Standing {
 	ctx, stop := context.WithTimeoutCause(ctx, limit, errNoAnswer)
 	defer stop()
@@ -102,7 +102,7 @@ func takeEach(ctx context.Context, limit time.Duration, workers map[string]Asker
 	return found
 }
 
-// firstWorker is the first one by name that tells where its ranks stand; "": none does.
+// firstWorker returns the first worker by name that reports where its ranks stand, or "".
 func firstWorker(workers map[string]Asker) (first string) {
 	for name, worker := range workers {
 		if _, ok := worker.(stacker); ok && (first == "" || name < first) {
@@ -112,7 +112,7 @@ func firstWorker(workers map[string]Asker) (first string) {
 	return first
 }
 
-// rankOf names the process of a record as reports do.
+// rankOf converts a record to a rank, with the name that reports use.
 func rankOf(worker string, rec wire.StackRecord, label func(string) string) stacks.Rank {
 	name := whoIs(actor{Session: rec.Session, Process: rec.Process}, label)
 	number, err := strconv.Atoi(strings.TrimPrefix(name, "rank "))
@@ -127,7 +127,7 @@ func (s Standing) Told() bool {
 	return slices.ContainsFunc(s.Ranks, func(r stacks.Rank) bool { return len(r.Record.Text)+len(r.Record.Native) > 0 })
 }
 
-// Of is where a process stands; it is empty for one that was not asked.
+// Of returns where a process stands. It is empty for a process that was not asked.
 func (s *Standing) Of(who Sitter) stacks.Rank {
 	if s == nil {
 		return stacks.Rank{}
@@ -140,7 +140,7 @@ func (s *Standing) Of(who Sitter) stacks.Rank {
 	return stacks.Rank{}
 }
 
-// Lines are the verdict and the places of the ranks, for people.
+// Lines returns the verdict and the places of the ranks, for people.
 func (s Standing) Lines(v stacks.Verdict) (lines []string) {
 	if v.Sentence != "" {
 		lines = append(lines, v.Sentence)
@@ -159,7 +159,7 @@ func (s Standing) Lines(v stacks.Verdict) (lines []string) {
 	return lines
 }
 
-// Beside are what PyTorch and NCCL say besides stacks, for people.
+// Beside returns what PyTorch and NCCL say in addition to stacks, for people.
 func (s Standing) Beside() (lines []string) {
 	for _, line := range append(stacks.Flights(s.Ranks), stacks.RAS(s.ras, s.rasAt)...) {
 		lines = append(lines, "  "+line)

@@ -7,11 +7,10 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Scene is what one worker's processes, or the command's in the launcher, did at
-// one moment.
+// Scene is what one worker's processes, or the command's in the launcher, did at one moment.
 type Scene struct {
 	at     time.Time
-	unread uint64 // bytes of output that wait for their reader, which is us
+	unread uint64 // bytes of output that wait for their reader, the launcher
 	actors []actor
 }
 
@@ -19,18 +18,18 @@ type Scene struct {
 type actor struct {
 	Session string
 	Process wire.ProcessRecord
-	// rests: the run hangs only if this one does nothing: it is a rank, or none of
-	// its session is.
+	// rests means that the run hangs only if this process does nothing. It is a rank, or its
+	// session has no ranks.
 	rests bool
 }
 
-// being names an actor for ever.
+// being identifies an actor for the whole run.
 type being struct {
 	pid   int
 	start uint64
 }
 
-// SceneOf is the scene that an answer tells of.
+// SceneOf returns the scene that an answer describes.
 func SceneOf(answer wire.AnswerRecord, at time.Time) Scene {
 	s := Scene{at: at}
 	for _, x := range answer.Sessions {
@@ -40,7 +39,7 @@ func SceneOf(answer wire.AnswerRecord, at time.Time) Scene {
 	return s
 }
 
-// NewScene is a scene of processes that belong to no session.
+// NewScene returns a scene of processes that belong to no session.
 func NewScene(at time.Time, processes []wire.ProcessRecord) Scene {
 	return Scene{at: at, actors: actorsOf("", processes)}
 }
@@ -57,21 +56,21 @@ func actorsOf(session string, processes []wire.ProcessRecord) (actors []actor) {
 }
 
 const (
-	// littleShare is the part of a processor, one in so many, that a process uses
-	// which only looks from time to time whether something has come: NCCL's
+	// littleShare is the divisor of the processor time that a process may use and still count as
+	// idle. Such a process only checks from time to time whether something has arrived: NCCL's
 	// watchdog, torchrun's agent, heartbeats.
 	littleShare = 200
-	// littleTime is as much whatever the time: /proc counts in ticks of 10 ms.
+	// littleTime is the minimum of that time, because /proc counts in ticks of 10 ms.
 	littleTime = 20 * time.Millisecond
-	// littleMoved are the bytes that such a process reads and writes.
+	// littleMoved is how many bytes such a process may read and write.
 	littleMoved = 1 << 20
 )
 
-// stirred tells whether a process has done something between two looks, or is
-// being debugged; and output that waits for us is no rank's fault.
+// stirred reports whether a process has done something between two looks, or is being debugged.
+// Output that the launcher has not read counts as well, because then no rank is at fault.
 func stirred(before, now Scene) bool { return stirredBut(before, now, nil) }
 
-// stirredBut is stirred, but that some processes may use a processor.
+// stirredBut is stirred, but the processes in may are allowed to use a processor.
 func stirredBut(before, now Scene, may map[being]bool) bool {
 	if now.unread > 0 {
 		return true
@@ -97,25 +96,24 @@ func stirredBut(before, now Scene, may map[being]bool) bool {
 	return len(old) > 0
 }
 
-// tracedState is a process that a debugger has stopped.
+// tracedState is the state of a process that a debugger has stopped.
 const tracedState = "t"
 
 func (a actor) being() being { return being{a.Process.PID, a.Process.Start} }
 
-// stillness keeps the account of how long a run has done nothing at all.
+// stillness records how long a run has done nothing at all.
 type stillness struct {
 	after   time.Duration
 	printed time.Time
-	scenes  map[string]Scene     // the last one of each worker
-	idle    map[string]time.Time // since when a worker has been seen to do nothing
+	scenes  map[string]Scene     // the last scene of each worker
+	idle    map[string]time.Time // since when each worker has done nothing
 }
 
 func newStillness(after time.Duration, now time.Time) *stillness {
 	return &stillness{after: after, printed: now, scenes: map[string]Scene{}, idle: map[string]time.Time{}}
 }
 
-// take notes a scene, and tells whether the worker has done something since the
-// one before it.
+// take records a scene, and reports whether the worker has done something since the previous one.
 func (s *stillness) take(worker string, now Scene) bool {
 	before, known := s.scenes[worker]
 	active := known && stirred(before, now)
@@ -126,7 +124,7 @@ func (s *stillness) take(worker string, now Scene) bool {
 	return active
 }
 
-// keep forgets the workers that are no more.
+// keep removes the workers for which the function returns false.
 func (s *stillness) keep(workers func(string) bool) {
 	for name := range s.scenes {
 		if !workers(name) {
@@ -136,8 +134,8 @@ func (s *stillness) keep(workers func(string) bool) {
 	}
 }
 
-// hangs: for the whole time nothing was printed, and every worker that has been
-// looked at did nothing; and there are processes at all.
+// hangs reports whether, for the whole time, nothing was printed and every worker that was looked
+// at did nothing. There must be at least one process.
 func (s *stillness) hangs(now time.Time) bool {
 	if now.Sub(s.printed) < s.after {
 		return false

@@ -14,74 +14,73 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// Asker tells what the processes on one worker do.
+// Asker reports what the processes on one worker do.
 type Asker interface {
 	Ask(ctx context.Context) (wire.AnswerRecord, error)
 }
 
-// Finding is what the watch over a run has to say.
+// Finding is a result of the watch over a run.
 type Finding struct {
 	Scenes map[string]Scene // what is seen, by worker; "" is the launcher
-	// Unknown are the workers that could not be asked, and why: with some there
-	// is no verdict.
+	// Unknown are the workers that could not be asked, and why. If there are any, there is no
+	// verdict.
 	Unknown map[string]error
 	Over    bool // what was reported to hang moves again
-	// Polls: it is a suspicion alone, for ranks use processors. The stacks are there.
+	// Polls means that this is only a suspicion, because ranks use processors. Stacks is set then.
 	Polls   bool
 	Polling []int // which of the ranks poll
-	// Stacks are where the ranks stand; nil: nobody has asked them.
+	// Stacks says where the ranks stand; nil: they were not asked.
 	Stacks *Standing
 }
 
-// Watch looks for a run that has come to a stop without an end. It asks
-// nobody while output flows, and then the one worker that was busy last: only
-// when that rests all are asked, four times before the verdict.
+// Watch detects a run that hangs. While output flows it asks no worker. After that it asks only the
+// worker that was busy last. If that one does nothing, it asks all of them, four times before the
+// verdict.
 type Watch struct {
 	After   time.Duration
 	workers func() map[string]Asker
-	// own looks at the command in the launcher, and counts the bytes that it has
-	// written; nil: there is none, and output is noted by wrote.
+	// own looks at the command in the launcher, and counts the bytes that it has written. It is nil
+	// if there is no command; Wrote then notes output.
 	own  func() (Scene, uint64, error)
 	news chan Finding
-	// Unstacked: stacks are not wanted.
+	// Unstacked means that no stacks are taken.
 	Unstacked bool
-	// stillOnly: ranks that poll are not looked for.
+	// stillOnly means that the watch does not look for ranks that poll.
 	stillOnly bool
-	// Wary: nobody has asked for the watch, so it tells of sure hangs alone.
+	// Wary means that the user has not asked for the watch, so it reports only certain hangs.
 	Wary bool
 
 	born    time.Time
-	printed *atomic.Int64 // when output came last, in nanoseconds from born: setting the clock is no silence
+	printed *atomic.Int64 // time of the last output, in nanoseconds since born: a changed clock is no silence
 	named   *sessionNames
 
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
-	// The watch's own goroutine's.
+	// Used only by the watch's own goroutine.
 	still   *stillness
-	busy    string  // the worker that was seen to do something last
-	written uint64  // by own
+	busy    string  // the worker that was last seen to do something
+	written uint64  // bytes that own has counted
 	polling polling // ranks that wait by polling
-	// uncounted: what own had written when the watch began is not known.
+	// uncounted means that the number of bytes written before the watch began is unknown.
 	uncounted bool
-	told      bool // of this standstill
-	doubted   bool // and that nothing can be said of it
+	told      bool // this hang was reported
+	doubted   bool // it was reported that there can be no verdict
 }
 
-// askTime is how long a worker may take to answer; one whose link is parked has
-// to be dialled first.
+// askTime is how long a worker may take to answer. A parked link has to be redialed first.
 const askTime = 20 * time.Second
 
-// parts is in how many steps the time is watched.
+// parts is the number of steps in which the time is watched.
 const parts = 4
 
-// NewWatch calls it a hang if nothing has happened for after. workers returns those that can be
-// asked; it is called at each look.
+// NewWatch returns a watch that reports a hang if nothing has happened for after. workers returns
+// the workers that can be asked; it is called at each look.
 func NewWatch(after time.Duration, workers func() map[string]Asker) *Watch {
 	return &Watch{After: after, workers: workers, born: time.Now(), printed: &atomic.Int64{}, news: make(chan Finding), named: &sessionNames{of: map[string]string{}}}
 }
 
-// Follow is another watch over the same run, which hears of the same output.
+// Follow returns another watch over the same run, which hears the same output.
 func (w *Watch) Follow(after time.Duration) *Watch {
 	f := NewWatch(after, w.workers)
 	f.born, f.printed, f.Unstacked = w.born, w.printed, w.Unstacked
@@ -96,7 +95,7 @@ func (w *Watch) Wrote() {
 	}
 }
 
-// Name notes what a session runs.
+// Name records what a session runs.
 func (w *Watch) Name(session, label string) {
 	if w == nil {
 		return
@@ -106,14 +105,14 @@ func (w *Watch) Name(session, label string) {
 	w.named.of[session] = label
 }
 
-// LabelOf returns what Name has noted of a session; "": nothing.
+// LabelOf returns the label that Name recorded for a session, or "".
 func (w *Watch) LabelOf(session string) string {
 	w.named.mu.Lock()
 	defer w.named.mu.Unlock()
 	return w.named.of[session]
 }
 
-// sessionNames are the names of processes that we started, by session.
+// sessionNames holds the names of processes that Muster started, by session.
 type sessionNames struct {
 	mu sync.Mutex
 	of map[string]string
@@ -138,7 +137,7 @@ func (w *Watch) End() {
 	}
 }
 
-// Tell is where the watch's news come from; nil for none.
+// Tell returns the channel of findings. It is nil for a nil watch.
 func (w *Watch) Tell() <-chan Finding {
 	if w == nil {
 		return nil
@@ -171,7 +170,7 @@ func (w *Watch) run(ctx context.Context) {
 	}
 }
 
-// lastOutput brings the account up to what was noted.
+// lastOutput updates the record, and returns the time of the last output.
 func (w *Watch) lastOutput() time.Time {
 	if at := w.born.Add(time.Duration(w.printed.Load())); at.After(w.still.printed) {
 		w.still.printed = at
@@ -179,7 +178,7 @@ func (w *Watch) lastOutput() time.Time {
 	return w.still.printed
 }
 
-// moved is for a run that does something.
+// moved handles a run that does something.
 func (w *Watch) moved(ctx context.Context) {
 	if w.told {
 		w.say(ctx, Finding{Over: true})
@@ -187,7 +186,7 @@ func (w *Watch) moved(ctx context.Context) {
 	w.told, w.doubted = false, false
 }
 
-// judge says what there is to say when nothing was seen to move.
+// judge reports a finding if nothing was seen to move.
 func (w *Watch) judge(ctx context.Context, unknown map[string]error) {
 	now := time.Now()
 	quiet := now.Sub(w.lastOutput()) >= w.After
@@ -203,15 +202,15 @@ func (w *Watch) judge(ctx context.Context, unknown map[string]error) {
 		if !w.Unstacked {
 			at := TakeStacks(ctx, hangStacks, wire.ProgramsBrief, w.workers(), w.LabelOf)
 			h.Stacks = &at
-			w.look(ctx) // telling its stack takes a rank some time: that is no work
+			w.look(ctx) // taking stacks uses processor time, which is no work
 		}
 		w.say(ctx, h)
 	}
 }
 
-// sure reports whether a standstill is one for a user who has not asked: there are
-// ranks on workers, something was printed before, and no rank waits for time to pass
-// or for clients to call, as idle services do.
+// sure reports whether a hang is certain enough for a user who has not asked. Some ranks are on
+// workers, and something was printed before. No rank waits for a timer or for clients, as idle
+// services do.
 func (w *Watch) sure() bool {
 	ranks := 0
 	for worker, s := range w.still.scenes {
@@ -228,8 +227,9 @@ func (w *Watch) sure() bool {
 	return ranks > 0 && w.printed.Load() > 0
 }
 
-// isIdle reports whether a process waits for what need not come: a timer, a client, a
-// signal. Of one whose call is not shown that cannot be ruled out.
+// isIdle reports whether a process waits for something that may never come: a timer, a client, a
+// signal. It also returns true if the system call is not shown, because then this cannot be ruled
+// out.
 func isIdle(p wire.ProcessRecord) bool {
 	if p.Call == "" && p.Waiting == "" {
 		return true
@@ -249,8 +249,8 @@ func (w *Watch) say(ctx context.Context, h Finding) {
 	}
 }
 
-// look looks at the launcher's own command, then at the worker that was busy
-// last, then at all. It stops at the first that has done something.
+// look looks at the launcher's own command, then at the worker that was busy last, then at all
+// workers. It stops at the first that has done something.
 func (w *Watch) look(ctx context.Context) (active bool, unknown map[string]error) {
 	unknown = map[string]error{}
 	if w.own != nil {
@@ -282,13 +282,13 @@ func (w *Watch) look(ctx context.Context) (active bool, unknown map[string]error
 	return w.take(AskAll(ctx, workers), unknown), unknown
 }
 
-// Answer is what became of a question.
+// Answer is the result of a question.
 type Answer struct {
 	Scene Scene
 	Err   error
 }
 
-// take puts answers on the account, and tells whether one shows work.
+// take records answers, and reports whether one of them shows work.
 func (w *Watch) take(results map[string]Answer, unknown map[string]error) (active bool) {
 	for name, r := range results {
 		if r.Err != nil {
@@ -302,10 +302,10 @@ func (w *Watch) take(results map[string]Answer, unknown map[string]error) (activ
 	return active
 }
 
-// askersAtOnce bounds the questions under way: parked links have to be dialled.
+// askersAtOnce bounds the number of open questions, because parked links have to be redialed.
 const askersAtOnce = 32
 
-// AskAll asks workers, many at once.
+// AskAll asks many workers at a time.
 func AskAll(ctx context.Context, workers map[string]Asker) map[string]Answer {
 	var mu sync.Mutex
 	all := make(map[string]Answer, len(workers))
@@ -337,8 +337,8 @@ func ask(ctx context.Context, worker Asker) Answer {
 	return Answer{SceneOf(answer, time.Now()), err}
 }
 
-// Over has the watch look at the command in the launcher, too: own is what its processes do, and
-// how many bytes they have written.
+// Over makes the watch look at the command in the launcher, too. own returns what its processes do,
+// and how many bytes they have written.
 func (w *Watch) Over(own func() (Scene, uint64, error)) {
 	if w != nil {
 		w.own = own

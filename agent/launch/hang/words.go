@@ -11,23 +11,23 @@ import (
 	"github.com/musterhq/muster/agent/launch/phrase"
 )
 
-// Bounds of a report: a job may have thousands of ranks.
+// Bounds of a report, because a job may have thousands of ranks.
 const (
-	mostPlaces = 12 // in which ranks sit
-	mostNamed  = 8  // of those that sit in one
+	mostPlaces = 12 // number of places listed
+	mostNamed  = 8  // number of ranks listed for one place
 )
 
-// Sitter is a process as the report names it.
+// Sitter is a process with its name for the report.
 type Sitter struct {
 	Who    string // "rank 1", or the command's name
-	rank   int    // for the order; -1: none
+	rank   int    // sort key; -1: none
 	Worker string // "": the launcher
-	more   int    // processes of the same rank
+	more   int    // number of other processes of the same rank
 	Actor  actor
 }
 
-// Sitters picks one process for each rank: the oldest that does not merely wait
-// for a child of its own. Without ranks they are all processes there are.
+// Sitters picks one process for each rank: the oldest that does not only wait for its own child.
+// Without ranks it returns all processes.
 func Sitters(scenes map[string]Scene, label func(session string) string) (list []Sitter) {
 	type owner struct{ worker, session, rank string }
 	found := map[owner]int{}
@@ -63,7 +63,7 @@ func Sitters(scenes map[string]Scene, label func(session string) string) (list [
 			}
 		}
 	}
-	if remote > 0 { // else it is the launch itself that hangs
+	if remote > 0 { // otherwise the launch itself hangs
 		list = slices.DeleteFunc(list, func(s Sitter) bool { return s.Worker == "" })
 	}
 	slices.SortFunc(list, func(a, b Sitter) int {
@@ -79,8 +79,8 @@ func whoIs(a actor, label func(string) string) string {
 	return cmp.Or(label(a.Session), a.Process.Command)
 }
 
-// Places puts together those that sit in the same call; the fewest first, as
-// they are likelier what the others wait for.
+// Places groups processes that sit in the same call. The smallest group comes first, because the
+// others probably wait for it.
 func Places(list []Sitter) [][]Sitter {
 	index := map[string]int{}
 	var groups [][]Sitter
@@ -98,7 +98,7 @@ func Places(list []Sitter) [][]Sitter {
 	return groups
 }
 
-// sits says where a process is.
+// sits says in which state and call a process is.
 func sits(a actor) string {
 	p := a.Process
 	state := map[string]string{"S": "sleeps", "D": "sleeps and cannot be woken", "I": "sleeps", "R": "runs", "T": "is stopped, as by SIGSTOP"}[p.State]
@@ -132,7 +132,7 @@ func (s Sitter) where() string {
 	return text + ")" + s.peer()
 }
 
-// peer says which socket a process waits for, as far as that is known.
+// peer says which socket a process waits for, if it is known.
 func (s Sitter) peer() string {
 	p := s.Actor.Process
 	switch {
@@ -146,7 +146,7 @@ func (s Sitter) peer() string {
 	return " waiting for " + p.Peer
 }
 
-// Lines is the report, one line for each call that somebody sits in.
+// Lines returns the report, one line for each call in which a process sits.
 func Lines(list []Sitter) (lines []string) {
 	groups := Places(list)
 	for i, group := range groups {
@@ -167,7 +167,7 @@ func Lines(list []Sitter) (lines []string) {
 	return lines
 }
 
-// StackOf is a command that prints the stacks of a process, for its container.
+// StackOf returns a command that prints the stacks of a process, to run in its container.
 func StackOf(s Sitter) string {
 	pid := s.Actor.Process.PID
 	if strings.HasPrefix(s.Actor.Process.Command, "python") || strings.HasPrefix(s.Actor.Process.Command, "pt_main_thread") {
@@ -176,7 +176,7 @@ func StackOf(s Sitter) string {
 	return fmt.Sprintf("gdb -p %d -batch -ex 'thread apply all bt'", pid)
 }
 
-// Unasked names one of the workers that could not be asked.
+// Unasked names one of the workers that could not be asked, and counts the others.
 func Unasked(unknown map[string]error) string {
 	name := slices.Min(slices.Collect(maps.Keys(unknown)))
 	text := name + ": " + phrase.OneLine(unknown[name])
