@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// advice is the hint that follows a failed command: one, the likeliest.
+// advice returns the hint that follows a failed command: the likeliest one, or "".
 func (r *runner) advice(a *attempt) string {
 	e, v := a.evidence, a.verdict
 	if hint := verdict.Hint(e, v); hint != "" {
@@ -38,8 +38,8 @@ func (r *runner) advice(a *attempt) string {
 	return ""
 }
 
-// meantFor is the framework that a Python script which ran in the launcher alone is
-// written for; "" where it was meant to run here, or nobody knows.
+// meantFor returns the framework for which a Python script that ran in the launcher only is
+// written. It returns "" if the script was meant to run here, or if the framework is unknown.
 func (r *runner) meantFor(e verdict.Evidence) string {
 	if !r.cfg.Auto() || r.cfg.Exit != verdict.ExitAuto || e.Opened > 0 || e.Workers == 0 {
 		return ""
@@ -47,7 +47,7 @@ func (r *runner) meantFor(e verdict.Evidence) string {
 	return r.namedByScript()
 }
 
-// namedByScript is the framework whose variables or calls the command's Python script names.
+// namedByScript returns the framework whose variables or calls the command's Python script names.
 func (r *runner) namedByScript() string {
 	path, text := framework.Script(r.cfg.Command)
 	if path != "" {
@@ -56,7 +56,7 @@ func (r *runner) namedByScript() string {
 	return framework.OfScript(text)
 }
 
-// watchAlone is for a command of which nothing is known, without --exit.
+// watchAlone returns the watch for an unknown command without --exit, and nil for other commands.
 func (r *runner) watchAlone(argv []string, c *command.Command) *command.Alone {
 	if !r.cfg.Auto() || r.cfg.Exit != verdict.ExitAuto || r.cfg.Detected() != "" || names.IsMPIRun(argv[0]) {
 		return nil
@@ -65,8 +65,8 @@ func (r *runner) watchAlone(argv []string, c *command.Command) *command.Alone {
 		func(sentence string) { r.voice.Warn("%s", sentence) })
 }
 
-// lacksRshAgent warns of a worker on which Open MPI's daemons would not find the
-// launcher's agent, where nobody knows whether there will be any.
+// lacksRshAgent warns about a worker where Open MPI's daemons would not find the launcher's agent,
+// if it is unknown whether the command starts such daemons.
 func (r *runner) lacksRshAgent(a *attempt) {
 	if len(a.plan.Processes) > 0 || r.cfg.StartsDaemons() != config.MaybeMPIRun {
 		return

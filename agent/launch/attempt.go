@@ -27,31 +27,30 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// attempt is one run of the command, or of the group.
+// attempt is one try of the command, or of the group.
 type attempt struct {
 	number   int
-	port     int // the first of its own
+	port     int // first port of the attempt
 	workers  []rendezvous.Worker
 	plan     plan.Plan
-	made     plan.Situation   // what the plan was made of
+	made     plan.Situation   // what the plan was made from
 	command  *command.Command // nil: a group, or the plan could not be carried out
 	watcher  *supervise.Supervisor
-	hang     *hang.Watch    // nil: nobody looks for hangs
+	hang     *hang.Watch    // nil: no hang watch
 	progress *stall.Watch   // nil: there are no rules for output lines
-	words    *console.Words // nil: nobody listens to the command's words
+	words    *console.Words // nil: the command's messages are not read
 	began    time.Time
 	ran      time.Duration
 	evidence verdict.Evidence
 	group    *group.Group                             // nil: the command runs in the launcher
-	live     *atomic.Int64                            // processes of the group that have not ended
-	member   func(plan.Process) (group.Member, error) // makes one of the group, with its output
-	result   group.Result                             // of a group
+	live     *atomic.Int64                            // number of processes of the group that have not ended
+	member   func(plan.Process) (group.Member, error) // makes a member of the group, with its output
+	result   group.Result                             // result of a group
 	verdict  verdict.Verdict
-	said     bool // all that the verdict has to say
+	said     bool // the user has been told all that the verdict says
 }
 
-// attempt plans and runs the command once, here or on the workers, and judges its
-// end.
+// attempt plans the command, runs it here or on the workers, and judges its end.
 func (r *runner) attempt(ctx, working context.Context, number, port int, workers []rendezvous.Worker) (*attempt, error) {
 	r.epilogue = ""
 	r.report.TookPart(workers)
@@ -84,7 +83,7 @@ func (r *runner) attempt(ctx, working context.Context, number, port int, workers
 	return a, err
 }
 
-// warn says each sentence once in a run.
+// warn prints each sentence once in a run.
 func (r *runner) warn(sentences []string) {
 	for _, one := range sentences {
 		if !r.warned[one] {
@@ -94,8 +93,8 @@ func (r *runner) warn(sentences []string) {
 	}
 }
 
-// supervise watches over the attempt's job, and begins the rehearsed faults with
-// the first one.
+// supervise starts to watch the attempt's job. In the first attempt it also starts the rehearsed
+// faults.
 func (r *runner) supervise(working context.Context, a *attempt, name string, job supervise.Running) *supervise.Supervisor {
 	a.began = time.Now()
 	s := r.observer(a.workers)
@@ -109,7 +108,7 @@ func (r *runner) supervise(working context.Context, a *attempt, name string, job
 	return s
 }
 
-// observer is a supervisor of workers alone.
+// observer returns a supervisor of workers without a command.
 func (r *runner) observer(workers []rendezvous.Worker) *supervise.Supervisor {
 	return supervise.New(supervise.Config{Settings: r.cfg, Links: r.links, Tally: r.tally, Voice: r.voice, Signals: r.signals, Workers: workers, Pods: r.fleet.Pods(), Seen: r.shot,
 		StatusWait: r.fleet.StatusWait(), ByHand: r.fleet.ByHand,
@@ -154,7 +153,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	if r.cfg.ExitWithin > 0 && !s.Reporting() {
 		r.voice.Warn("--exit-within=%s: when ranks end cannot be told: a worker's agent does not report it", phrase.Brief(r.cfg.ExitWithin))
 	}
-	workers := len(a.workers) // an elastic run may have others in the end
+	workers := len(a.workers) // in an elastic run, others may be there at the end
 	s.Watch(ctx)
 	r.noteStopped(a, a.command.Stopped())
 	status := a.command.Status()
@@ -180,7 +179,7 @@ func (r *runner) runCommand(ctx, working context.Context, a *attempt) error {
 	return nil
 }
 
-// pronounce says the verdict of the last attempt.
+// pronounce prints the verdict of the last attempt.
 func (r *runner) pronounce(a *attempt, d retry.Decision) {
 	r.verdict, r.report.Exit = a.verdict, a.verdict.Code
 	switch {
@@ -214,7 +213,7 @@ func (r *runner) pronounceCommand(a *attempt) {
 	}
 }
 
-// conclude writes the metrics and says the last line.
+// conclude writes the metrics and prints the last line.
 func (r *runner) conclude() {
 	r.report.Count(r.tally.Figures())
 	if err := r.meter.Report(r.voice); err != nil {
@@ -226,15 +225,15 @@ func (r *runner) conclude() {
 	r.voice.Say("%s", r.report.Summary(r.cfg.Verbose))
 }
 
-// alone: a script that trains, which nobody has told to do so on the workers. It
-// ends with 0 all the same.
+// alone reports whether a Python script ran only in the launcher, probably by mistake. Its exit
+// code stays 0.
 func (r *runner) alone(e verdict.Evidence) bool {
 	script := strings.HasPrefix(e.Name, "python") || strings.HasPrefix(e.Name, "pypy")
 	return script && r.cfg.Auto() && r.cfg.Exit == verdict.ExitAuto && e.Code == 0 && e.Group == "" && e.Opened == 0 && e.Workers > 0
 }
 
-// lossSaid: the loss of the worker was said when it happened, and is all there is
-// to say.
+// lossSaid reports whether the verdict says only that a worker was lost, which was printed when it
+// happened.
 func (r *runner) lossSaid(e verdict.Evidence, v verdict.Verdict) bool {
 	return len(e.Lost) == 1 && v.Why == fmt.Sprintf("worker %s lost: %s", e.Lost[0].Worker, e.Lost[0].Cause)
 }
@@ -249,7 +248,7 @@ func (r *runner) welcomes() map[string]wire.WelcomeRecord {
 	return all
 }
 
-// serve answers the rsh agents until working ends, from now on about this plan. label names what a
+// serve answers the rsh agents until working ends, from now on for this plan. label returns what a
 // session runs.
 func (r *runner) serve(working context.Context, planned plan.Plan, label func(session string) string) {
 	if r.broker != nil {
@@ -267,8 +266,8 @@ func (r *runner) serve(working context.Context, planned plan.Plan, label func(se
 	})
 }
 
-// watchHang returns the watch over an attempt. With --hang-after=0 the watch only passes
-// output on, and looks for no hang.
+// watchHang returns the watch over an attempt. With --hang-after=0 the watch only passes output on,
+// and detects no hang.
 func (r *runner) watchHang() *hang.Watch {
 	w := hang.NewWatch(r.cfg.HangAfter, r.links.Askers)
 	w.Wary, w.Unstacked = !r.cfg.Given("hang-after"), r.cfg.Stacks == config.StacksNever

@@ -45,9 +45,9 @@ import (
 type crew struct {
 	group  *group.Group
 	ended  chan struct{}
-	result group.Result                             // when ended is closed
-	live   atomic.Int64                             // processes that have not ended
-	lead   func(worker string, grace time.Duration) // asks that worker's ranks to end, and nobody else there
+	result group.Result                             // valid when ended is closed
+	live   atomic.Int64                             // number of processes that have not ended
+	lead   func(worker string, grace time.Duration) // asks only the ranks of this worker to end
 	leaves atomic.Bool                              // a worker that was told to stop has ended the group
 }
 
@@ -55,13 +55,14 @@ func (c *crew) Done() <-chan struct{} { return c.ended }
 
 func (c *crew) Signal(sig syscall.Signal) { c.group.Signal(sig) }
 
-// Stop implements supervise.Running. The group has a grace of its own.
+// Stop implements supervise.Running. The group has its own grace.
 func (c *crew) Stop(sig syscall.Signal, _ time.Duration, _ bool) (number int, later <-chan int) {
 	c.group.Signal(sig)
 	return int(c.live.Load()), nil
 }
 
-// Leave implements supervise.Running. The worker holds what serves others, as it has heard of the launcher.
+// Leave implements supervise.Running. The worker keeps processes that serve others, because it
+// knows that there is a launcher.
 func (c *crew) Leave(worker string, grace time.Duration) (number int, later <-chan int) {
 	c.leaves.Store(true)
 	c.lead(worker, grace)
@@ -97,7 +98,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		return err
 	}
 	planned := a.plan
-	if len(planned.Files) > 0 { // their directories are in it now
+	if len(planned.Files) > 0 { // the plan now has their directories
 		if err := r.place.Note(planned); err != nil {
 			return fmt.Errorf("write plan: %w", err)
 		}
@@ -114,7 +115,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		r.wg.Go(func() { command.AskWorker(working, r.links, worker, grace) })
 	}
 	var stopped []report.StoppedRank
-	var s *supervise.Supervisor // before the group runs
+	var s *supervise.Supervisor // set before the group runs
 	look := hang.NewWitness(r.wg.Go, r.links.Askers, a.hang)
 	c.group = group.New(group.Config{
 		Members: members, Any: planned.Any, Grace: r.cfg.Grace, Linger: r.cfg.ShortGrace(), FailGrace: min(r.cfg.Grace, supervise.LostGrace), Patience: r.cfg.AnswerTime(),
@@ -126,7 +127,7 @@ func (r *runner) runGroup(ctx, working context.Context, a *attempt, user [][]str
 		},
 		Witness: r.witness(look), WitnessTime: hang.FailureStacks,
 		OnFailure: func(f group.Failure, others int) {
-			if !c.leaves.Load() || f.Exit.Reason != wire.ReasonPreempted { // that was said
+			if !c.leaves.Load() || f.Exit.Reason != wire.ReasonPreempted { // otherwise it was already printed
 				r.tellCause(f, others, len(members))
 			}
 			r.tellBlame(a.number, f, look)
@@ -182,7 +183,7 @@ func (r *runner) lostBefore(ctx context.Context, a *attempt, err error) error {
 	return nil
 }
 
-// members makes the group's members, with their output.
+// members returns the group's members, with their output.
 func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member, error) {
 	printer, err := r.printer(a, out, complaints)
 	if err != nil {
@@ -216,7 +217,8 @@ func (r *runner) members(a *attempt, out, complaints io.Writer) ([]group.Member,
 	return members, nil
 }
 
-// printer carries the group's output, tagged where there is more than one.
+// printer returns the printer for the group's output. It tags the output if there is more than one
+// process.
 func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer, error) {
 	planned := a.plan
 	mode, err := r.cfg.GroupOutput(len(planned.Processes))
@@ -235,8 +237,8 @@ func (r *runner) printer(a *attempt, out, complaints io.Writer) (*output.Printer
 	return p, nil
 }
 
-// outputFailure is an error of opening the files of --output: of the command line,
-// unless the disk is full or broken.
+// outputFailure returns the error of opening the files of --output. It is a usage error unless the
+// disk is full or broken.
 func outputFailure(err error) error {
 	for _, cause := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {
 		if errors.Is(err, cause) {
@@ -246,7 +248,7 @@ func outputFailure(err error) error {
 	return failure.Usage(cmp.Or(shortage.Way(err), "--output=dir=PATH takes a directory that can be made and written"), "--output: %w", err)
 }
 
-// colourful: a terminal whose user has not said no (no-color.org).
+// colourful reports whether f is a terminal and the user has not disabled colors (no-color.org).
 func colourful(f *os.File) bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
@@ -254,9 +256,9 @@ func colourful(f *os.File) bool {
 // tellCause names the root cause while the rest is still running.
 func (r *runner) tellCause(f group.Failure, others, all int) {
 	if r.lostOutput.Err() != nil && f.Err == nil {
-		return // it follows from that, or cannot be told from what does
+		return // the failure is a consequence, or cannot be told from one
 	}
-	if fleet.CauseOfLost(f.Err) { // whose cause its pod's status may say better
+	if fleet.CauseOfLost(f.Err) { // its pod's status may give a better cause
 		r.voice.Say("%s ran on worker %s; stopping the rest", f.Label, f.Worker)
 	} else {
 		r.voice.Warn("%s%s%s", f.Sentence(), verdict.Besides(others), stoppingRest(others, all))
@@ -301,12 +303,12 @@ func (r *runner) judgeCrew(a *attempt, result group.Result) {
 	}
 }
 
-// lostOf are the lost workers on which processes of the plan ran.
+// lostOf returns the lost workers on which processes of the plan ran.
 func lostOf(all []verdict.Lost, planned plan.Plan) []verdict.Lost {
 	return slices.DeleteFunc(slices.Clone(all), func(l verdict.Lost) bool { return !planned.Uses(l.Worker) })
 }
 
-// whatOf is what sentences call the members: ranks if they are numbered so.
+// whatOf returns what messages call the members: "rank" if all are numbered ranks, else "process".
 func whatOf(members []group.Member) string {
 	for _, m := range members {
 		if !strings.HasPrefix(m.Label, "rank ") {
@@ -316,7 +318,7 @@ func whatOf(members []group.Member) string {
 	return "rank"
 }
 
-// stoppedOf are the ranks of a member that was asked to end, or whose worker was: the member
+// stoppedOf returns the ranks of a member that was asked to end, or whose worker was: the member
 // itself, or the ranks that a launcher such as torchrun has started.
 func stoppedOf(e group.End, g *group.Group) (all []report.StoppedRank) {
 	preempted := e.Exit.Reason == wire.ReasonPreempted
@@ -339,12 +341,13 @@ func stoppedOf(e group.End, g *group.Group) (all []report.StoppedRank) {
 		s.Seconds = max(0, e.At.Sub(e.Asked).Seconds())
 	}
 	if len(all) == 1 && !all[0].Killed && !lives && !s.Killed {
-		s.Seconds = min(s.Seconds, all[0].Seconds) // its launcher may have been held
+		s.Seconds = min(s.Seconds, all[0].Seconds) // its launcher may have been kept longer
 	}
 	return []report.StoppedRank{s}
 }
 
-// witness is what the group has called at its first failure; nil: nobody looks.
+// witness returns the function that the group calls at its first failure. It returns nil if stacks
+// are not wanted.
 func (r *runner) witness(w *hang.Witness) func(context.Context) <-chan struct{} {
 	if r.cfg.Stacks == config.StacksNever {
 		return nil
@@ -352,7 +355,8 @@ func (r *runner) witness(w *hang.Witness) func(context.Context) <-chan struct{} 
 	return w.Begin
 }
 
-// tellBlame says who the failed process, or one that failed with it, has waited for, where its stacks tell.
+// tellBlame says which rank the failed process, or one that failed with it, was waiting for, if the
+// stacks show that.
 func (r *runner) tellBlame(attempt int, f group.Failure, w *hang.Witness) {
 	var sentence string
 	var lines []string

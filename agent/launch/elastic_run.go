@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// enroll gives the attempt's supervisor its roster, where the run is elastic.
+// enroll gives the attempt's supervisor its roster if the run is elastic.
 func (r *runner) enroll(working context.Context, a *attempt) {
 	if !r.cfg.Elastic() {
 		return
@@ -29,8 +29,8 @@ func (r *runner) enroll(working context.Context, a *attempt) {
 	a.watcher.Enroll(one)
 }
 
-// adapt has everybody told of a change of the workers. takes: processes are started on
-// those that have joined.
+// adapt updates everything after a change of the workers. takes means that processes are started on
+// workers that have joined.
 func (r *runner) adapt(a *attempt, who *supervise.Roster, c rendezvous.Change, takes bool) {
 	present := who.Members.Present()
 	a.workers = who.Members.All()
@@ -55,8 +55,8 @@ func (r *runner) adapt(a *attempt, who *supervise.Roster, c rendezvous.Change, t
 	}
 }
 
-// rewrite brings plan, hostfiles and broker up to date, and returns the plan. The
-// attempt's own stays that of the processes that it has.
+// rewrite updates plan, hostfiles and broker, and returns the new plan. The attempt keeps the plan
+// of its running processes.
 func (r *runner) rewrite(a *attempt, present []rendezvous.Worker) (planned plan.Plan, err error) {
 	planned = a.plan
 	planned.Hosts, planned.Processes = nil, nil
@@ -94,12 +94,11 @@ func (r *runner) enlist(a *attempt, w rendezvous.Worker) error {
 	return nil
 }
 
-// endedAnew: we ended the attempt because its workers have changed; what its command
-// said to that, be it 0, does not count.
+// endedAnew reports whether we ended the attempt because its workers have changed. The command's
+// exit code does not count then, even if it is 0.
 func (a *attempt) endedAnew() bool { return a.watcher.Anew != "" && a.watcher.Asked() }
 
-// fit leaves those out that were given up once, until they have ended what they
-// still ran.
+// fit leaves out workers that were given up before, until they have ended the old processes.
 func (r *runner) fit(working context.Context, ready []rendezvous.Worker) []rendezvous.Worker {
 	return r.absent.Fit(ready, func(w rendezvous.Worker) {
 		r.wg.Go(func() { r.clearOne(working, w) })

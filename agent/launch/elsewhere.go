@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// Run needs Linux: it says which container to use instead.
+// Run needs Linux. Elsewhere it returns an error that names a container to use.
 func Run(_ context.Context, cfg config.Config, _ console.Streams, _ *slog.Logger) (int, error) {
 	if err := cfg.Validate(); err != nil {
 		return names.ExitUsage, err

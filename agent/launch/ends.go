@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// end is how the attempt ended, for the decision whether there is another.
+// end says how the attempt ended, for the decision about a restart.
 func (a *attempt) end() retry.End {
 	e := retry.End{Code: a.verdict.Code, Why: a.verdict.Why, Lasted: a.ran, OOM: len(a.evidence.Starved) > 0, Stalled: a.stalled()}
 	lost := a.evidence.Lost
@@ -33,7 +33,7 @@ func (a *attempt) end() retry.End {
 		}
 	}
 	if r := a.evidence.Ranks; e.Code == verdict.HydraGaveUp && len(r) > 0 && verdict.Killed(r[0].Signal) && len(a.evidence.Unseen) == 0 {
-		e.Code = r[0].Code // mpiexec has killed all but one, and tells of none
+		e.Code = r[0].Code // mpiexec killed all but one, and reports none
 	}
 	e.Infra = a.infra() || verdict.HydraBroke(a.evidence)
 	if len(leaving) > 0 {
@@ -57,8 +57,8 @@ func (a *attempt) stalled() bool {
 	return a.verdict.Code == names.ExitHung && a.watcher.Stalled != nil
 }
 
-// infra: the way to a worker failed, or something of ours there, and no worker is
-// known to be lost.
+// infra reports whether the connection to a worker failed, or something of ours on it, while no
+// worker is known to be lost.
 func (a *attempt) infra() bool {
 	if a.command != nil {
 		return a.evidence.Ended && a.verdict.Code == names.ExitHopeless
@@ -67,7 +67,7 @@ func (a *attempt) infra() bool {
 	return c == nil && a.verdict.Code == names.ExitHopeless || c != nil && (fleet.CauseOfLost(c.Err) || c.Exit.Reason == wire.ReasonLease)
 }
 
-// record puts the attempt into the words of the report.
+// record returns the entry for the attempt in the report.
 func (a *attempt) record(counted bool) retry.Tried {
 	t := retry.Tried{Attempt: a.number, Code: a.verdict.Code, Why: a.verdict.Why, Seconds: a.ran.Seconds(), Port: a.port, Counted: counted}
 	t.Worker, t.Rank = a.origin()
@@ -77,7 +77,7 @@ func (a *attempt) record(counted bool) retry.Tried {
 	return t
 }
 
-// origin is where a bad end began, as far as that is known.
+// origin returns where a failure began, as far as it is known.
 func (a *attempt) origin() (worker, rank string) {
 	e := a.evidence
 	trouble, ill := verdict.Cause(e.Troubles)
@@ -105,7 +105,7 @@ func (a *attempt) origin() (worker, rank string) {
 	return "", ""
 }
 
-// rankIn is "rank 3" where that is the beginning of what a rank's end is called.
+// rankIn returns "rank 3" if the description of a rank's end begins with it, else "".
 func rankIn(what string) string {
 	var n int
 	if _, err := fmt.Sscanf(what, "rank %d", &n); err != nil {
@@ -114,7 +114,7 @@ func rankIn(what string) string {
 	return fmt.Sprintf("rank %d", n)
 }
 
-// groupEnd is what the verdict depends on of a group's result.
+// groupEnd returns the part of a group's result that the verdict depends on.
 func groupEnd(r group.Result) verdict.GroupEnd {
 	end := verdict.GroupEnd{Code: r.Code, Others: r.Others, Stopped: r.Stopped}
 	if c := r.Cause; c != nil {
@@ -123,8 +123,8 @@ func groupEnd(r group.Result) verdict.GroupEnd {
 	return end
 }
 
-// noteStopped reports how the ranks of an attempt have ended that were asked to, and says
-// so if a signal, or a worker that went down, had asked.
+// noteStopped reports how the ranks that were asked to end have ended. It also prints that if a
+// signal, or a worker that was told to stop, was the reason.
 func (r *runner) noteStopped(a *attempt, all []report.StoppedRank) {
 	var ended []reap.Ended
 	for i := range all {
@@ -141,8 +141,7 @@ func (r *runner) noteStopped(a *attempt, all []report.StoppedRank) {
 	}
 }
 
-// noteHang is for the verdict of an attempt that we ended because it hung, or broke
-// a progress rule.
+// noteHang sets the verdict of an attempt that we ended because it hung or broke a progress rule.
 func (r *runner) noteHang(a *attempt) {
 	s := a.watcher
 	r.report.Hangs += s.Hangs
@@ -159,7 +158,7 @@ func (r *runner) noteHang(a *attempt) {
 	}
 }
 
-// tellBystanders says who the failed rank has waited for.
+// tellBystanders says which rank the failed rank was waiting for.
 func (r *runner) tellBystanders(a *attempt) {
 	if a.verdict.Code == 0 {
 		return

@@ -22,17 +22,15 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// layTime bounds the laying of files on one worker; a link that is down for a
-// moment comes back within it.
+// layTime bounds laying files on one worker. A link that is down for a moment recovers within it.
 const layTime = time.Minute
 
-// mostAnswer bounds what `agent lay` may say, in bytes.
+// mostAnswer bounds the output of `agent lay`, in bytes.
 const mostAnswer = 1 << 20
 
-// layFiles lays the plan's files into a directory of each worker that has a
-// process, and puts the directories in their place. Nothing is opened when there
-// are no files. Search paths are extended over what the worker's own environment
-// has, which nobody knows before.
+// layFiles lays the plan's files into a directory of each worker that has a process, and inserts
+// the directories into the plan. Without files it opens nothing. Search paths extend the worker's
+// own environment, which is unknown until then.
 func (r *runner) layFiles(ctx context.Context, planned *plan.Plan, user [][]string) error {
 	if len(planned.Files) == 0 {
 		return nil
@@ -68,7 +66,7 @@ func (r *runner) layFiles(ctx context.Context, planned *plan.Plan, user [][]stri
 		}
 		theirs[i] = append(theirs[i], user[i]...)
 	}
-	planned.SettleProcesses(r.cfg, theirs, dirs) // its warnings have been given
+	planned.SettleProcesses(r.cfg, theirs, dirs) // the warnings were already printed
 	return nil
 }
 
@@ -107,7 +105,7 @@ func (r *runner) layOn(ctx context.Context, l *link.Link, request []byte) (wire.
 // bounded keeps what is written, up to mostAnswer.
 type bounded struct{ bytes.Buffer }
 
-// Write implements io.Writer; what is too much is an error.
+// Write implements io.Writer. Too much output is an error.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > mostAnswer {
 		return 0, fmt.Errorf("more than %d bytes", mostAnswer)

@@ -16,7 +16,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// repeat is the loop of a run: it runs attempts until one is the last, and says the verdict of that one.
+// repeat is the loop of a run. It runs attempts until there is no restart, and prints the verdict
+// of the last one.
 func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worker) (err error) {
 	r.meter = console.NewMeter(r.cfg.Metrics, r.cfg.MetricsFile, r.tags(), fleet.InPod())
 	r.ports = plan.NewPorts(r.cfg.Port, rand.IntN)
@@ -44,8 +45,8 @@ func (r *runner) repeat(ctx, working context.Context, workers []rendezvous.Worke
 	}
 }
 
-// endEarly ends a run whose attempt of that number could not be begun. What those
-// before it have done is told.
+// endEarly ends a run whose attempt with this number could not be started. It reports what earlier
+// attempts have done.
 func (r *runner) endEarly(number int, err error) error {
 	if number > 0 {
 		r.report.Exit = failure.CodeOf(err)
@@ -54,8 +55,7 @@ func (r *runner) endEarly(number int, err error) error {
 	return err
 }
 
-// decide says whether the run begins again after the attempt, and puts the attempt
-// on record.
+// decide decides whether to restart after the attempt, and records the attempt.
 func (r *runner) decide(ctx context.Context, a *attempt) retry.Decision {
 	d := retry.Decision{Counted: true}
 	if v, overruled := a.watcher.Overrule(a.result.Cause == nil && a.result.Stopped, a.evidence.Lost); overruled {

@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/exec/shortage"
 )
 
-// checkOutfiles looks before the run whether the files of --report and
-// --metrics-file can be written: hours later it is too late to say so.
+// checkOutfiles checks before the run that the files of --report and --metrics-file can be written.
+// An error hours later would come too late.
 func checkOutfiles(c config.Config) error {
 	for _, file := range []struct {
 		flag, path string
@@ -32,8 +32,7 @@ func checkOutfiles(c config.Config) error {
 	return nil
 }
 
-// unwritten says that a result of the run could not be written. A run that lost
-// something of what it was asked to write does not end with 0.
+// unwritten prints that a result of the run could not be written. Such a run does not exit with 0.
 func (r *runner) unwritten(err error) {
 	err = console.Unwritable(err)
 	r.voice.Warn("%v", err)
@@ -41,16 +40,16 @@ func (r *runner) unwritten(err error) {
 	r.spoiled.Note(err)
 }
 
-// outputLost notes output of the command that could not be written, and says
-// the first such error. The command meets a closed pipe then.
+// outputLost records output of the command that could not be written, and prints the first such
+// error. The command then sees a closed pipe.
 func (r *runner) outputLost(err error) {
 	if r.lostOutput.Note(console.Unwritable(err)) {
 		r.voice.Warn("%v", err)
 	}
 }
 
-// cutShort is the verdict of an attempt whose output could not be written: what
-// its processes did after that, such as dying of SIGPIPE, follows from it.
+// cutShort returns the verdict of an attempt whose output could not be written. Later failures of
+// its processes, such as death by SIGPIPE, are consequences.
 func (r *runner) cutShort(v verdict.Verdict, told int, lost int) (verdict.Verdict, bool) {
 	err := r.lostOutput.Err()
 	if err == nil || told != 0 || lost > 0 {
@@ -63,8 +62,8 @@ func (r *runner) cutShort(v verdict.Verdict, told int, lost int) (verdict.Verdic
 	return verdict.Verdict{Code: failure.CodeOf(err), Why: why}, true
 }
 
-// settleCode is the exit code of a run with what could not be written counted: a 0
-// becomes that of the first error.
+// settleCode returns the exit code of a run that counts what could not be written. It replaces a 0
+// by the code of the first error.
 func (r *runner) settleCode(code int, why string) (int, string) {
 	for _, err := range []error{r.lostOutput.Err(), r.spoiled.Err(), r.voice.Lost()} {
 		if err != nil && code == 0 {
@@ -74,7 +73,7 @@ func (r *runner) settleCode(code int, why string) (int, string) {
 	return code, why
 }
 
-// noteErrors is w with its errors told of; nil stays nil.
+// noteErrors returns w with its errors recorded. nil stays nil.
 func (r *runner) noteErrors(w io.WriteCloser) io.WriteCloser {
 	if w == nil {
 		return nil

@@ -22,21 +22,20 @@ import (
 )
 
 const (
-	// clearGrace is for what outlived an attempt on its workers: the command had
-	// its own grace, and mpirun's orphans do not use theirs.
+	// clearGrace is the grace for what outlived an attempt on its workers. The command had its own
+	// grace, and mpirun's orphans do not use theirs.
 	clearGrace = time.Second
-	// clearTold is how long the workers may take before it is said that they are
-	// waited for.
+	// clearTold is how long the workers may take before the user is told about the wait.
 	clearTold = 5 * time.Second
-	// restartShown is how long `agent ready` tells of a restart: two periods of the
-	// controller's probe, so that none is missed.
+	// restartShown is how long `agent ready` reports a restart. It is two periods of the
+	// controller's probe, so that the probe misses none.
 	restartShown = 25 * time.Second
-	// proveTime is for one that was given up to show that it is there.
+	// proveTime is how long a worker we gave up on has to answer before it is replaced.
 	proveTime = 2 * time.Second
 )
 
-// prepare makes sure that nothing of the attempt runs any more, anywhere, and
-// returns the workers of the next one, waiting for those that are made anew.
+// prepare makes sure that nothing of the attempt runs anywhere. It returns the workers of the next
+// attempt, and waits for replacements of lost workers.
 func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decision, port *int) ([]rendezvous.Worker, error) {
 	r.voice.Warn("%s", d.Sentence)
 	r.place.Trouble(r.voice, d.Sentence, time.Now().Add(restartShown))
@@ -62,17 +61,17 @@ func (r *runner) prepare(ctx, working context.Context, a *attempt, d retry.Decis
 	if err != nil {
 		return nil, err
 	}
-	// A worker that was given up may be back, and what it ran with it.
+	// A worker we gave up on may be back, with its old processes still running.
 	return workers, r.clear(ctx, working, workers)
 }
 
-// clear has every worker end all that runs in it, and returns when each that is
-// not lost has said that nothing does any more.
+// clear tells every worker to end all that runs on it. It returns when each worker that is not lost
+// has confirmed that nothing runs there.
 func (r *runner) clear(ctx, working context.Context, workers []rendezvous.Worker) error {
 	return r.clearBut(ctx, working, workers, nil)
 }
 
-// clearBut is clear without those that are about to go, which end what they ran.
+// clearBut is clear without workers that are about to end, which end their processes themselves.
 func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Worker, going map[string]bool) error {
 	limit := r.cfg.AnswerTime()
 	telling, stop := context.WithTimeoutCause(working, limit, fmt.Errorf("no answer within %s", limit))
@@ -86,7 +85,7 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 	})
 	defer late.Stop()
 	s := r.observer(slices.DeleteFunc(slices.Clone(workers), func(w rendezvous.Worker) bool { return going[w.Name] }))
-	s.Group = true // nothing is to be ended when one is lost
+	s.Group = true // the loss of a worker ends nothing here
 	defer func() { r.shot = s.Seen() }()
 	ended, err := s.Attend(ctx, cleared)
 	switch {
@@ -100,8 +99,8 @@ func (r *runner) clearBut(ctx, working context.Context, workers []rendezvous.Wor
 	return err
 }
 
-// hearTheLast waits until the ends of the command's sessions have been taken down:
-// told later, they would be the next attempt's.
+// hearTheLast waits until the ends of the command's sessions are recorded. Otherwise they would
+// count for the next attempt.
 func (r *runner) hearTheLast(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, tally.HeardWait)
 	defer stop()
@@ -146,8 +145,7 @@ func (r *runner) rest(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// gone are the attempt's workers that cannot be those of the next one: lost, or
-// about to go.
+// gone returns the attempt's workers that cannot take part in the next one: lost, or about to end.
 func (r *runner) gone(ctx context.Context, a *attempt) []string {
 	ctx, cancel := context.WithTimeout(ctx, proveTime)
 	defer cancel()
@@ -167,8 +165,8 @@ func (r *runner) gone(ctx context.Context, a *attempt) []string {
 	return gone
 }
 
-// replace waits until there are others in the place of workers that are gone. Of an elastic
-// run it returns those that are there, when they will do.
+// replace waits until lost workers are replaced. In an elastic run it returns the existing workers
+// if they are enough.
 func (r *runner) replace(ctx, working context.Context, gone []string) ([]rendezvous.Worker, error) {
 	waited := time.Now()
 	defer func() { r.report.WaitMS += time.Since(waited).Milliseconds() }()
@@ -182,8 +180,8 @@ func (r *runner) replace(ctx, working context.Context, gone []string) ([]rendezv
 }
 
 // sweep ends what the attempt's command has left behind in the launcher. If the command was told to
-// end, what it has started since has the rest of the grace to save something, until
-// the run is told once more.
+// stop, the processes that it has started since then have the rest of the grace to save, until a
+// second signal comes.
 func (r *runner) sweep(working context.Context, a *attempt) error {
 	if a.command == nil {
 		return nil
@@ -203,7 +201,7 @@ func (r *runner) sweep(working context.Context, a *attempt) error {
 	return err
 }
 
-// awaitAgain calls hurry when the run, which was told to end at that time, is told once more.
+// awaitAgain calls hurry if a second signal comes. at is when the first signal came.
 func (r *runner) awaitAgain(ctx context.Context, hurry func(), at time.Time) {
 	for {
 		select {

@@ -45,16 +45,16 @@ type runner struct {
 	ports   *plan.Ports
 	account retry.Account
 	absent  *supervise.Absent
-	begun   time.Time           // when the first attempt's processes were
-	shot    rendezvous.Snapshot // the last that was heard of the pods
-	warned  map[string]bool     // sentences that have been said
+	begun   time.Time           // when the first attempt's processes were started
+	shot    rendezvous.Snapshot // the latest snapshot of the pods
+	warned  map[string]bool     // sentences that have been printed
 
 	means
 	outcome
 	passing
 }
 
-// means are what a run works with.
+// means holds what a run works with.
 type means struct {
 	streams console.Streams
 	log     *slog.Logger
@@ -66,60 +66,61 @@ type means struct {
 	place   files.Place
 }
 
-// outcome is what a run comes to.
+// outcome holds the results of a run.
 type outcome struct {
 	report     report.Report
 	verdict    verdict.Verdict
 	spoiled    console.Loss // results that could not be written
-	lostOutput console.Loss // the command's output that could not
-	hurry      bool         // a signal told us to stop, or nothing was begun on the workers
+	lostOutput console.Loss // the command's output that could not be written
+	hurry      bool         // a signal told us to stop, or nothing was started on the workers
 	silent     map[string]bool
-	// epilogue are the last lines of a process that failed, for the termination
-	// message.
+	// epilogue holds the last lines of a process that failed, for the termination message.
 	epilogue string
 }
 
-// passing is the input and output of a command that runs here.
+// passing holds the input and output of a command in the launcher.
 type passing struct {
 	meter *console.Meter // nil: no --metric
 	input console.Input
-	tees  console.Tees // of a command that runs here; none: it has our own descriptors
+	tees  console.Tees // of a command in the launcher; none: it has our own descriptors
 }
 
-// pool is the workers of a run: the pods of a cluster, or processes on this machine. It opens
+// pool holds the workers of a run: the pods of a cluster, or processes on this machine. It opens
 // links to them.
 type pool interface {
-	// Gather waits until every worker has answered, and returns them ranked.
+	// Gather waits until every worker has answered, and returns the workers ranked.
 	Gather(working context.Context) ([]rendezvous.Worker, error)
-	// Replace waits until there are others in the place of workers that are gone; of an elastic
-	// run, until there are enough. It returns all of them.
+	// Replace waits until lost workers are replaced. In an elastic run it waits until there are
+	// enough workers. It returns all of them.
 	Replace(ctx, working context.Context, v fleet.Vacancies) ([]rendezvous.Worker, error)
 	// Ready returns the workers that can take part in an elastic run now.
 	Ready(working context.Context) []rendezvous.Worker
-	// Pods is where the API server's word of the pods comes from; nil: there is none. Hear takes
-	// what the caller has got from there, and Seen is the last that a wait has got.
+	// Pods returns the channel of the pod watch; nil means that there is none. Hear takes a
+	// snapshot that the caller has received from it, and Seen returns the latest snapshot of a
+	// wait.
 	Pods() <-chan rendezvous.Snapshot
 	Hear(shot rendezvous.Snapshot)
 	Seen() rendezvous.Snapshot
-	// StatusWait is how long the pods' status may take to say why a link is lost; 0: none will.
+	// StatusWait returns how long the pods' status may take to explain a lost link; 0 means that it
+	// never does.
 	StatusWait() time.Duration
-	// Agent is the path of the agent on the workers. ByHand is what a person types to run a
-	// command on one.
+	// Agent returns the path of the agent on the workers. ByHand returns the line that a user types
+	// to run a command on a worker.
 	Agent() string
 	ByHand(worker, command string) string
-	// Depart notes that a worker was told to stop from outside.
+	// Depart records that a worker was told to stop from outside.
 	Depart(worker string)
-	// Rehearse begins the faults that are to be rehearsed, until ctx ends.
+	// Rehearse starts the faults to rehearse, until ctx ends.
 	Rehearse(ctx context.Context)
-	// Release says that the workers are about to be told that the job is over. Sweep ends what
-	// is left of them then.
+	// Release announces that the workers are about to be told that the job is over. Sweep then ends
+	// what is left of them.
 	Release()
 	Sweep(ctx context.Context) error
 }
 
-// Run is `agent run`: the launcher's life. The code is the process's exit
-// code; an error, a *failure.Failure, says why the command was not run or not judged,
-// and carries the same code. What the verdict has to say is said already.
+// Run runs `agent run`. The code is the process's exit code. An error is a *failure.Failure with
+// the same code; it says why the command was not run or not judged. The verdict has already been
+// printed.
 func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *slog.Logger) (int, error) {
 	err := cfg.Validate()
 	r := &runner{cfg: cfg, means: means{streams: streams, log: log, id: command.NewRunID(), voice: &console.Voice{Out: streams.Err, Quiet: cfg.Quiet, JSON: cfg.JSONLines()}, signals: make(chan os.Signal, 16), reaper: reap.New()}, tally: tally.New(), warned: map[string]bool{}, absent: supervise.NewAbsent()}
@@ -128,7 +129,7 @@ func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *s
 	}
 	if err == nil {
 		if err = checkOutfiles(cfg); err != nil {
-			cfg.Report = "" // it may be the one
+			cfg.Report = "" // it may be the file that cannot be written
 		}
 	}
 	if err == nil {
@@ -149,7 +150,7 @@ func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *s
 	}
 	code, why = r.settleCode(code, why)
 	if report.IsSameFile(reported, cfg.TerminationLog) {
-		return code, err // the user wants the report to be the termination message
+		return code, err // the user wants the report as the termination message
 	}
 	if werr := report.LastWords(cfg.TerminationLog, code, why, r.epilogue, r.report.Attempts); werr != nil {
 		log.Warn("no termination message", "error", werr)
@@ -157,12 +158,10 @@ func Run(ctx context.Context, cfg config.Config, streams console.Streams, log *s
 	return code, err
 }
 
-// run goes from the workers to the verdict; whatever it started has ended when
-// it returns.
+// run goes from the workers to the verdict. Everything that it started has ended when it returns.
 func (r *runner) run(ctx context.Context) (err error) {
-	// SIGPIPE must be caught: the default would end us, with everything left
-	// behind, when nobody reads our stderr any more. Ignoring it instead would
-	// be inherited by the command.
+	// SIGPIPE must be caught. By default it would end the launcher when nothing reads our stderr
+	// any more, and leave everything behind. If it were ignored, the command would inherit that.
 	heed.Notify(r.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	defer signal.Stop(r.signals)
 	broken := make(chan os.Signal, 1)
@@ -205,8 +204,8 @@ func (r *runner) run(ctx context.Context) (err error) {
 	return r.repeat(ctx, working, workers)
 }
 
-// gather starts or finds the workers and waits for them. Links live in
-// working, the wait in ctx.
+// gather starts or finds the workers and waits for them. Links live in working, and the wait lives
+// in ctx.
 func (r *runner) gather(ctx, working context.Context) ([]rendezvous.Worker, error) {
 	find := r.findCluster
 	if r.cfg.IsFake() {
@@ -274,7 +273,7 @@ func (r *runner) teardown(working context.Context) {
 	}
 	r.fleet.Release()
 	if r.links.Superseded() {
-		return // the workers are another launcher's now
+		return // another launcher has taken over the workers
 	}
 	grace := min(r.cfg.Grace, supervise.LostGrace)
 	wait := endWait
@@ -283,11 +282,11 @@ func (r *runner) teardown(working context.Context) {
 	}
 	longest := grace
 	if r.cfg.Given("grace") {
-		longest = r.cfg.Grace // what a failed rank has left behind has all of it
+		longest = r.cfg.Grace // what a failed rank has left behind gets all of it
 	}
 	telling, cancel := context.WithTimeoutCause(working, longest+wait, errors.New("no answer in time"))
 	defer cancel()
-	r.wg.Go(func() { // told once more: do not wait
+	r.wg.Go(func() { // a second signal: do not wait
 		select {
 		case sig := <-r.signals:
 			r.voice.Say("%v: not waiting for the workers", sig)
@@ -301,9 +300,9 @@ func (r *runner) teardown(working context.Context) {
 	}
 }
 
-// How long workers may take to confirm the end beyond the grace. One that does
-// not hear of it keeps its devices for a lease, so that an API server's restart
-// is waited for. Who deletes a pod gives it 30 s from TERM to KILL.
+// How long workers may take, beyond the grace, to confirm the end. A worker that does not hear of
+// it keeps its devices for a lease, so the launcher waits until a restarted API server is back. By
+// default, deleting a pod gives it 30 s from TERM to KILL.
 const (
 	endWait    = 30 * time.Second
 	urgentWait = 10 * time.Second

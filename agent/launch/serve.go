@@ -27,8 +27,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// opener lets the broker open sessions on one worker's link, counts them, and tells
-// them of the attempt: daemons hand their environment on to the ranks.
+// opener lets the broker open sessions on one worker's link, and counts them. It passes the number
+// of the attempt to them, because daemons pass their environment on to the ranks.
 type opener struct {
 	link    *link.Link
 	tally   *tally.Tally
@@ -46,17 +46,17 @@ func (o opener) Open(ctx context.Context, id string, spec wire.Spec, s broker.St
 	return session, nil
 }
 
-// service is what stubs are told: the workers of the present attempt.
+// service answers the stubs: it knows the workers of the current attempt.
 type service struct {
 	tally *tally.Tally
 
 	mu    sync.RWMutex
 	hosts *broker.Hosts
 	known []string
-	label func(session string) string // names what a session of the present attempt runs
+	label func(session string) string // returns what a session of the current attempt runs
 }
 
-// set names the workers of a plan and the ways to them.
+// set sets the workers of a plan and their links.
 func (s *service) set(planned plan.Plan, standings map[string]fleet.Standing, label func(string) string) {
 	hosts := &broker.Hosts{}
 	var known []string
@@ -83,7 +83,7 @@ func (s *service) list() []string {
 	return s.known
 }
 
-// newBroker serves the workers of s.
+// newBroker returns the broker for the workers of s.
 func newBroker(s *service, l *fleet.Links, cfg config.Config, v *console.Voice, run string) *broker.Server {
 	missed := &missing{voice: v, named: map[string]bool{}}
 	t, pdsh := s.tally, framework.IsProgram(cfg.Command, config.Pdsh)
@@ -132,8 +132,7 @@ func newBroker(s *service, l *fleet.Links, cfg config.Config, v *console.Voice, 
 	}
 }
 
-// noteExit puts a session's end on record where it was a bad one of its own
-// making.
+// noteExit records the end of a session if it ended badly by itself.
 func noteExit(t *tally.Tally, worker, id string, exit wire.ExitRecord, err error) {
 	if exit.OOM > 0 {
 		t.Starve(worker)
@@ -146,7 +145,7 @@ func noteExit(t *tally.Tally, worker, id string, exit wire.ExitRecord, err error
 	case errors.As(err, &lost):
 		t.Ended(verdict.BadSession{Worker: worker, Code: 255, What: "ended with its worker: " + fleet.CauseOf(err)})
 	case err != nil:
-		// The stub or the launcher went first: our own doing.
+		// The stub or the launcher ended first, so this is our own doing.
 	default:
 		if b, ok := verdict.JudgeSession(worker, exit.Code, exit.Signal, exit.Reason, exit.Error); !ok && !t.Finished(id) {
 			t.Ended(b)
@@ -154,15 +153,15 @@ func noteExit(t *tally.Tally, worker, id string, exit wire.ExitRecord, err error
 	}
 }
 
-// missing names workers on which a command was not there: the shell's own
-// message tells the command, and not where; mpirun's tells neither.
+// missing reports workers on which a command was missing. The shell's own message names the command
+// but not the worker, and mpirun's message names neither.
 type missing struct {
 	voice *console.Voice
 	mu    sync.Mutex
 	named map[string]bool
 }
 
-// note complains of each worker once, with a hint at the first.
+// note reports each worker once, the first one with a hint.
 func (m *missing) note(worker string, exit wire.ExitRecord, err error) {
 	said := map[int]string{
 		names.ExitNotFound:   "command not found there",
@@ -186,13 +185,13 @@ func (m *missing) note(worker string, exit wire.ExitRecord, err error) {
 	}
 }
 
-// unstarted is the hint for a command that a worker could not start.
+// unstarted returns the hint for a command that a worker could not start.
 func unstarted(why string) string {
 	return cmp.Or(shortage.HintIn(why), "is it in the image of the workers, executable, and in their PATH?")
 }
 
-// stacksOf tells people, by the broker, where ranks stand. Nothing says that the job
-// hangs, so nobody is blamed.
+// stacksOf returns the function with which the broker reports where ranks stand. It blames no rank,
+// because nothing says that the job hangs.
 func (s *service) stacksOf(l *fleet.Links, cfg config.Config) func(context.Context, []string) []string {
 	if cfg.Stacks == config.StacksNever {
 		return func(context.Context, []string) []string {

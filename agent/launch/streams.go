@@ -20,10 +20,9 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// lookAtOutput notes output that a command which writes to our own descriptors
-// has lost, as far as that can be known: its disk is full, or nobody reads the
-// pipe and the command died, by a signal or with a code of that range. Open MPI 4
-// says 0 after the first, and crashes after the second.
+// lookAtOutput detects lost output of a command that writes to our own descriptors. Either its disk
+// is full, or nothing reads the pipe and the command died by a signal or with such a code. Open MPI
+// 4 exits with 0 after the first, and crashes after the second.
 func (r *runner) lookAtOutput(died bool) {
 	if err := console.FullDisk(r.streams.Out); err != nil {
 		r.outputLost(console.Called(console.PlaceName(console.StandardOutput, r.streams.Out), err))
@@ -33,10 +32,10 @@ func (r *runner) lookAtOutput(died bool) {
 	}
 }
 
-// teed runs begin with streams that pass through a tee, where somebody looks at
-// them, or where the command's own writes would fail unseen. Progress rules look at
-// standard error, too: loggers and progress bars write there. So does w, at streams that are
-// pipes or files. The copying belongs to r.wg and goes on until r.tees.Finish.
+// teed calls begin with streams that pass through a tee. A stream passes through if something
+// inspects it, or if the command's own writes would fail unnoticed. Progress rules also inspect
+// standard error, because loggers and progress bars write there. So does w, if the streams are
+// pipes, sockets or files. r.wg owns the copying, which continues until r.tees.Finish.
 func (r *runner) teed(p *stall.Watch, w *console.Words, begin func(console.Streams) (*command.Command, error)) (cmd *command.Command, err error) {
 	streams := r.streams
 	var made console.Tees
@@ -66,7 +65,7 @@ func (r *runner) teed(p *stall.Watch, w *console.Words, begin func(console.Strea
 		cmd, err = begin(streams)
 	}
 	for _, in := range ins {
-		_ = in.Close() // a pipe's cannot fail
+		_ = in.Close() // closing a pipe cannot fail
 	}
 	r.tees = made
 	for _, t := range made {
@@ -82,16 +81,16 @@ func (r *runner) teed(p *stall.Watch, w *console.Words, begin func(console.Strea
 	return cmd, err
 }
 
-// tags are the marks of ranks in the output of a command that runs here.
+// tags returns the rank tags in the output of a command in the launcher.
 func (r *runner) tags() metrics.Tags {
 	if r.cfg.Output == "tag" && names.IsMPIRun(r.cfg.Command[0]) {
-		return metrics.TagsAll // each line has its rank: mpirun is asked for that
+		return metrics.TagsAll // mpirun was asked to tag each line with its rank
 	}
 	return metrics.TagsSure
 }
 
-// commandLine is the command in the launcher: the framework's where it has one,
-// with its own option for tags where the user asks for them and it has one.
+// commandLine returns the command to run in the launcher: the framework's if there is one, else the
+// user's. With --output=tag it adds mpirun's own option for tags if mpirun has one.
 func (r *runner) commandLine(ctx context.Context, planned plan.Plan, env []string) ([]string, error) {
 	argv := r.cfg.Command
 	if len(planned.Argv) > 0 {
@@ -112,7 +111,8 @@ func (r *runner) commandLine(ctx context.Context, planned plan.Plan, env []strin
 	return append(append(append([]string(nil), argv[0]), option...), argv[1:]...), nil
 }
 
-// listen gives one for a command whose end is judged by its mpiruns, nil for others.
+// listen returns Words for a command whose end is judged by its mpiruns, and nil for other
+// commands.
 func (r *runner) listen() *console.Words {
 	if rule := r.cfg.Rule(); rule != verdict.ExitStrict && rule != verdict.ExitScript {
 		return nil
@@ -120,7 +120,7 @@ func (r *runner) listen() *console.Words {
 	return &console.Words{}
 }
 
-// wordsOf are the ends with the workers of their hosts.
+// wordsOf adds to each end the worker of its host.
 func wordsOf(ends []notice.End, hosts []plan.Host) (words []verdict.Word) {
 	for _, end := range ends {
 		word := verdict.Word{End: end}
