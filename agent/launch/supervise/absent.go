@@ -10,19 +10,18 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Absent are workers that an elastic run has had, over all its attempts.
+// Absent holds the workers that left an elastic run, in all its attempts.
 type Absent struct {
-	own map[string]int // by name: how often one ended by itself
+	own map[string]int // by name: how often a worker has ended by itself
 
 	mu   sync.Mutex
-	gone map[string]lapse // by what tells one from another
+	gone map[string]lapse // by name, pod and container, see whole
 }
 
-// lapse is a worker that was given up. When it is there again it may still run what
-// it ran.
+// lapse records a dropped worker, which may come back with old processes still running.
 type lapse struct{ clearing, clear bool }
 
-// NewAbsent has none.
+// NewAbsent returns an empty Absent.
 func NewAbsent() *Absent { return &Absent{own: map[string]int{}, gone: map[string]lapse{}} }
 
 func whole(w rendezvous.Worker) string { return w.Name + "/" + w.UID + "/" + w.ContainerID }
@@ -33,7 +32,7 @@ func (a *Absent) note(w rendezvous.Worker) {
 	a.gone[whole(w)] = lapse{}
 }
 
-// Pods adds the uids of those that have gone to a set.
+// Pods adds the uids of the pods that have left to a set.
 func (a *Absent) Pods(into map[string]bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -45,9 +44,9 @@ func (a *Absent) Pods(into map[string]bool) {
 	}
 }
 
-// Fit leaves those out that were given up once, until they have ended what they still ran.
-// tell is called for each that has yet to be told; it calls Cleared in the end, from another
-// goroutine.
+// Fit leaves out workers that were given up before, until they have ended their old processes. It
+// calls tell for each worker that has yet to be told to do so. tell must lead to a call of Cleared,
+// from another goroutine.
 func (a *Absent) Fit(ready []rendezvous.Worker, tell func(rendezvous.Worker)) []rendezvous.Worker {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -61,7 +60,7 @@ func (a *Absent) Fit(ready []rendezvous.Worker, tell func(rendezvous.Worker)) []
 	})
 }
 
-// Cleared takes whether a worker has ended what it still ran; if not, it is told again.
+// Cleared records whether a worker has ended its old processes. If not, Fit tells it again.
 func (a *Absent) Cleared(w rendezvous.Worker, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/agent/launch/wait"
 )
 
-// Aftermath looks for the cause of a failure a moment longer, where a worker
-// may be lost: mpirun is often the first to notice.
+// Aftermath searches for the cause of a failure for a short time if a worker may be lost, because
+// mpirun is often the first to notice.
 func (s *Supervisor) Aftermath(ctx context.Context, failed bool) {
 	if (s.strict() || s.script() && s.tally.Launchers() > 0) && !s.ending.phase.told() {
 		s.hearOut(ctx, failed)
@@ -25,9 +25,9 @@ func (s *Supervisor) Aftermath(ctx context.Context, failed bool) {
 	s.members.lastLook(ctx, failed)
 }
 
-// hearOut waits for what the workers have to say of a command that has ended:
-// until its sessions have ended and all have given a sign of life since. Of a script those
-// of its mpiruns count.
+// hearOut waits for the last reports of the workers about a command that has ended. It waits until
+// the command's sessions have ended and all workers have given a sign of life since. For a script
+// it waits only for the sessions of its launchers.
 func (s *Supervisor) hearOut(ctx context.Context, failed bool) {
 	hearing, stop := context.WithTimeout(ctx, tally.HeardWait)
 	defer stop()
@@ -43,12 +43,12 @@ func (s *Supervisor) hearOut(ctx context.Context, failed bool) {
 	}
 }
 
-// outlastPause is the time between two questions whether ranks still live.
+// outlastPause is the time between two checks whether ranks still live.
 const outlastPause = 100 * time.Millisecond
 
-// outlast waits until the ranks below daemons that have left their sessions have ended too.
-// Open MPI 4's mpirun ends with 0 a second before its daemons end ranks after MPI_Abort with
-// 0, and links that are parked have told nothing.
+// outlast waits until the ranks of daemons that have left their sessions have ended too. After
+// MPI_Abort with 0, Open MPI 4's mpirun ends with 0 one second before its daemons end the ranks.
+// Parked links have reported nothing.
 func (s *Supervisor) outlast(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, verdictWait)
 	defer stop()
@@ -72,10 +72,9 @@ func (s *Supervisor) outlast(ctx context.Context) {
 	}
 }
 
-// loseSilent gives up workers that gave no sign of life although a failed
-// command's launcher looked for one all through verdictWait, and the pods'
-// status tells nothing either. When nobody answers it is the API server that is
-// away, and no worker's fault.
+// loseSilent marks workers as lost that gave no sign of life although the launcher of a failed
+// command searched for one throughout verdictWait. The pods' status explains nothing either. If no
+// worker answers at all, the API server is down, and no worker is lost.
 func (s *Supervisor) loseSilent(all map[string]fleet.Standing) {
 	var silent []fleet.Standing
 	for _, st := range all {

@@ -15,16 +15,16 @@ import (
 	"github.com/musterhq/muster/agent/stacks"
 )
 
-// Bystanders are the ranks of an mpirun that live when another one has failed. Their stacks
-// are taken at once, as the mpirun will end them: Open MPI sends TERM a second later, and
-// Hydra sends KILL without delay. A nil one does nothing.
+// Bystanders are the ranks of an mpirun that are alive when another one has failed. Their stacks
+// are taken at once, because the mpirun will end them: Open MPI sends TERM a second later, and
+// Hydra sends KILL without delay. A nil Bystanders does nothing.
 type Bystanders struct {
 	*hang.Witness
-	news chan struct{} // has one when a rank has failed
+	news chan struct{} // has a token when a rank has failed
 }
 
-// NewBystanders returns what watches over the ranks of a command that h watches; nil: nobody
-// does. Its questions run by spawn.
+// NewBystanders returns the Bystanders of a command that h watches, or nil if stacks are not
+// wanted. spawn runs its questions in goroutines.
 func NewBystanders(cfg config.Config, spawn func(func()), askers func() map[string]hang.Asker, h *hang.Watch, t *tally.Tally) *Bystanders {
 	if cfg.Stacks == config.StacksNever || cfg.Rule() != verdict.ExitStrict {
 		return nil
@@ -34,7 +34,7 @@ func NewBystanders(cfg config.Config, spawn func(func()), askers func() map[stri
 	return b
 }
 
-// due has a value when a rank has failed and no stacks were taken yet.
+// due returns a channel with a token when a rank has failed and no stacks have been taken yet.
 func (b *Bystanders) due() <-chan struct{} {
 	if b == nil || b.Begun() {
 		return nil
@@ -49,7 +49,7 @@ func (s *Supervisor) onFailedRank(ctx context.Context) {
 	}
 }
 
-// found waits until the stacks are taken, failureStacks after the failure at most.
+// found waits until the stacks are taken, at most FailureStacks after the failure.
 func (b *Bystanders) found() (hang.Standing, bool) {
 	if b == nil || !b.Begun() {
 		return hang.Standing{}, false
@@ -57,8 +57,8 @@ func (b *Bystanders) found() (hang.Standing, bool) {
 	return b.Found(), true
 }
 
-// Blame says who the failed rank has waited for, if its last words and the stacks of the
-// others tell; no lines: they do not.
+// Blame says which rank the failed rank was waiting for, if its last words and the stacks of the
+// others show that. Otherwise lines is empty.
 func (b *Bystanders) Blame(e verdict.Evidence, lastWords []string) (sentence string, lines []string) {
 	failed, known := verdict.FirstOfItself(e)
 	if !known || e.Told != 0 || len(e.Lost) > 0 {
@@ -66,7 +66,7 @@ func (b *Bystanders) Blame(e verdict.Evidence, lastWords []string) (sentence str
 	}
 	f := stacks.Failure{Sentence: "rank " + failed.Rank + " on " + failed.Worker + " " + phrase.HowEnded(failed.Code, failed.Signal), Tail: lastWords, Mixed: true}
 	if stacks.OfFailure(f, nil).Sentence == "" {
-		return "", nil // the stacks of ranks that are fine explain no failure: they are not waited for
+		return "", nil // the stacks of ranks that are fine explain no failure, so do not wait for them
 	}
 	at, found := b.found()
 	at, missing := apartFrom(at, failed, e.Ranks)
@@ -77,9 +77,9 @@ func (b *Bystanders) Blame(e verdict.Evidence, lastWords []string) (sentence str
 	return v.Sentence, at.Lines(v)
 }
 
-// apartFrom leaves the ranks that lived when one had failed, and of which is known that
-// nobody had told them to end: a handler of SIGTERM is no place to be blamed for. missing
-// stands for the other ranks: what they did is not known.
+// apartFrom returns the ranks that were alive when one had failed, and that are known not to have
+// been told to end. The others may stand in a handler of SIGTERM, which must not be blamed. missing
+// has an entry for each of the others, because it is unknown what they did.
 func apartFrom(s hang.Standing, failed verdict.RankEnd, ends []verdict.RankEnd) (rest hang.Standing, missing []stacks.Rank) {
 	rest = s
 	rest.Ranks = nil

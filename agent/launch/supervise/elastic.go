@@ -17,38 +17,38 @@ import (
 )
 
 const (
-	// mostOwn is how often a worker may end by itself, for its memory or by a crash of
-	// its container, before it is not taken again.
+	// mostOwn is how often a worker may end by itself, by an OOM kill or a crash of its container,
+	// before it is no longer accepted.
 	mostOwn = 3
-	// afterLoss is how long a group that lost a worker may take to fail because of
-	// that: torchrun notices a silent peer after 15 s, and then tries by itself.
+	// afterLoss is how long a group that lost a worker may take to fail because of that. torchrun
+	// notices a silent peer after 15 s, and then retries by itself.
 	afterLoss = 3 * time.Minute
 )
 
-// Roster follows who takes part in an elastic run while an attempt goes on.
+// Roster tracks who takes part in an elastic run during an attempt.
 type Roster struct {
 	Members rendezvous.Members
-	// Hear is told what the API server says; nil without a cluster.
+	// Hear is given the snapshots of the API server; nil without a cluster.
 	Hear func(rendezvous.Snapshot)
-	// Ready returns the workers that can take part now, those that do included; it opens
-	// links to those that might.
+	// Ready returns the workers that can take part now, including those that already do. It opens
+	// links to workers that might.
 	Ready func() []rendezvous.Worker
-	// Changed has everybody told of a change. takes: the processes of the attempt take in the
+	// Changed is called for each change. takes means that the attempt's processes accept the
 	// workers that have joined.
 	Changed func(c rendezvous.Change, takes bool)
-	Needed  bool    // the command does not get over the loss of a worker
-	Takes   bool    // but takes in one that joins
-	Absent  *Absent // those who were here before
+	Needed  bool    // the command does not survive the loss of a worker
+	Takes   bool    // but it accepts a worker that joins
+	Absent  *Absent // workers that have left
 
-	fault bool            // a worker that is needed ended by itself: the attempt is judged by that, whoever else comes or goes
-	left  map[string]bool // by worker: was dismissed in this attempt
+	fault bool            // a needed worker ended by itself: that decides the verdict, whatever other workers do
+	left  map[string]bool // by worker: it was dismissed in this attempt
 	lost  time.Time       // when a worker was last taken away
-	whose string          // which one
-	short time.Time       // since when there are too few; zero: there are enough
-	late  string          // there were too few for too long: the sentence that says so
+	whose string          // the name of that worker
+	short time.Time       // since when there are too few workers; zero: there are enough
+	late  string          // says that there were too few workers for too long; "": there were not
 }
 
-// Enroll has workers come and go while the command runs.
+// Enroll lets workers join and leave while the command runs.
 func (s *Supervisor) Enroll(r *Roster) {
 	r.left = map[string]bool{}
 	s.members = elastic{s, r}
@@ -69,10 +69,10 @@ func (s elastic) lostPods(shot rendezvous.Snapshot, now time.Time) (changed bool
 	return s.review(now)
 }
 
-// settleLinks implements membership: losses does that.
+// settleLinks implements membership. It does nothing, because losses settles links.
 func (s elastic) settleLinks(time.Time) {}
 
-// incomplete implements membership: the others go on.
+// incomplete implements membership. It returns false, because the other workers continue.
 func (s elastic) incomplete() bool { return false }
 
 // needed implements membership.
@@ -84,7 +84,7 @@ func (s elastic) spares() bool { return !s.roster.Needed }
 // anewWithout implements membership.
 func (s elastic) anewWithout(worker string) string { return "worker " + worker + " left" }
 
-// review looks at who is there, and does what follows: true when that changed how
+// review checks which workers are there, and acts on changes. It returns true if that changed how
 // the command is to end.
 func (s elastic) review(now time.Time) (changed bool) {
 	r := s.roster
@@ -99,7 +99,7 @@ func (s elastic) review(now time.Time) (changed bool) {
 	}
 	if !c.None() {
 		why := s.change(c)
-		s.tell(c) // who reads that a worker has joined may use it at once
+		s.tell(c) // a reader of this line may use a joined worker at once
 		switch {
 		case why != "" && s.Group && len(c.Leaving) > 0:
 			changed = s.letGo(&fleet.GoingDown{Worker: c.Leaving[0].Worker.Name, Until: now.Add(s.cfg.Grace)}, now) || changed
@@ -110,8 +110,8 @@ func (s elastic) review(now time.Time) (changed bool) {
 	return s.tooFew(now) || changed
 }
 
-// change has everybody told of a change of the workers. It says why the attempt has to begin
-// anew, where it does not get over the change by itself.
+// change announces a change of the workers. It returns why the attempt has to restart, or "" if it
+// can adapt by itself.
 func (s elastic) change(c rendezvous.Change) (anew string) {
 	r := s.roster
 	takes := r.Needed && !r.fault && r.Takes && len(c.Gone)+len(c.Leaving) == 0
@@ -122,7 +122,7 @@ func (s elastic) change(c rendezvous.Change) (anew string) {
 	return regroupFor(c)
 }
 
-// regroupFor says what a change was; "" where the loss is the command's to judge.
+// regroupFor describes a change. It returns "" for a loss that the command has to judge.
 func regroupFor(c rendezvous.Change) string {
 	for _, loss := range slices.Concat(c.Leaving, c.Gone) {
 		if loss.Leaving || taken(loss.Reason) {
@@ -135,8 +135,8 @@ func regroupFor(c rendezvous.Change) string {
 	return ""
 }
 
-// losses are the members that are gone, or about to go, by their pods, their nodes
-// and their links.
+// losses returns the members that are gone, or about to leave, according to their pods, nodes and
+// links.
 func (s elastic) losses(now time.Time) []rendezvous.Loss {
 	var list []rendezvous.Loss
 	standings := s.links.Standings()
@@ -172,8 +172,8 @@ func (s elastic) losses(now time.Time) []rendezvous.Loss {
 	return list
 }
 
-// dismiss takes a worker's link down for good. One that ended by itself may be the
-// program's fault, and is lost as in any run to a command that needs it.
+// dismiss closes a worker's link for good. A worker that ended by itself may be the program's
+// fault, so it is lost, as in any run, for a command that needs it.
 func (s elastic) dismiss(loss rendezvous.Loss, now time.Time) (changed bool) {
 	name := loss.Worker.Name
 	delete(s.unsure, name)
@@ -193,18 +193,18 @@ func (s elastic) dismiss(loss rendezvous.Loss, now time.Time) (changed bool) {
 	}
 	s.roster.fault = true
 	changed = s.lose(lostPod(loss.Reason))
-	if s.roster.Takes { // its group would go on without
+	if s.roster.Takes { // otherwise its group would continue without the worker
 		changed = s.ending.onRestart(s.cfg.Grace)
 	}
 	return changed
 }
 
-// taken: the worker was taken away, which no program does to itself.
+// taken reports whether the worker was taken away, which no program does to itself.
 func taken(r rendezvous.Reason) bool {
 	return isLeaving(r) || slices.Contains([]rendezvous.Code{rendezvous.Missing, rendezvous.NodeLost, rendezvous.NotReady, rendezvous.Unreachable}, r.Code)
 }
 
-// tell says each change in a line.
+// tell prints a line for each change.
 func (s elastic) tell(c rendezvous.Change) {
 	m := s.roster.Members
 	there := fmt.Sprintf("%s, %d to %d wanted", phrase.Count(len(m.Present()), "worker"), m.Least, m.Most)
@@ -222,14 +222,14 @@ func (s elastic) tell(c rendezvous.Change) {
 	}
 }
 
-// tooFew waits for others when there are fewer workers than will do, and ends the
-// command when none have come for --timeout.
+// tooFew waits for more workers if there are fewer than the minimum, and ends the command if not
+// enough have come within --timeout.
 func (s elastic) tooFew(now time.Time) (changed bool) {
 	r := s.roster
 	switch short := r.Members.Short(); {
 	case short == 0:
 		r.short = time.Time{}
-	case s.Anew != "": // whoever begins again waits for them
+	case s.Anew != "": // the restart waits for them
 	case r.short.IsZero():
 		r.short = now
 		s.voice.Warn("%d of at least %s there; waiting%s for others", len(r.Members.Present()), phrase.Count(r.Members.Least, "worker"), phrase.UpTo(s.cfg.Timeout))
@@ -240,8 +240,8 @@ func (s elastic) tooFew(now time.Time) (changed bool) {
 	return false
 }
 
-// pardon implements membership: it leaves out what went wrong on workers that have left, as the
-// command got over that. Horovod's processes on a host that was taken away end with 134.
+// pardon implements membership. It removes what went wrong on workers that have left, because the
+// command survived that. Horovod's processes on a host that was taken away end with 134.
 func (s elastic) pardon(e *verdict.Evidence) {
 	away := map[string]bool{}
 	for name := range s.roster.left {
@@ -253,7 +253,7 @@ func (s elastic) pardon(e *verdict.Evidence) {
 		}
 	}
 	if !s.roster.Needed {
-		e.Launches, e.Starters = nil, nil // the word of a command that gets over losses counts
+		e.Launches, e.Starters = nil, nil // the exit code of a command that survives losses counts
 	}
 	e.Bad = slices.DeleteFunc(e.Bad, func(b verdict.BadSession) bool { return away[b.Worker] })
 	e.Cut = slices.DeleteFunc(e.Cut, func(c verdict.Cut) bool { return away[c.Worker] })
@@ -261,9 +261,8 @@ func (s elastic) pardon(e *verdict.Evidence) {
 	e.Troubles = slices.DeleteFunc(e.Troubles, func(t verdict.Trouble) bool { return away[t.Worker] })
 }
 
-// lastLook implements membership. An elastic attempt that failed may have done so
-// because of a worker whose loss nobody has told yet. A command that gets over a
-// loss has its own reasons.
+// lastLook implements membership. An elastic attempt may have failed because of a worker whose loss
+// has not been reported yet. A command that survives a loss has failed for other reasons.
 func (s elastic) lastLook(ctx context.Context, failed bool) {
 	failed = failed && s.roster.Needed
 	ctx, stop := context.WithTimeout(ctx, verdictWait)
@@ -297,7 +296,7 @@ func (s elastic) lastLook(ctx context.Context, failed bool) {
 	}
 }
 
-// departing are the workers of an elastic attempt that are leaving.
+// departing returns the workers of an elastic attempt that are leaving.
 func (s elastic) departing() map[string]bool {
 	going := map[string]bool{}
 	for _, w := range s.roster.Members.All() {
@@ -306,8 +305,8 @@ func (s elastic) departing() map[string]bool {
 	return going
 }
 
-// overrule implements membership: the attempt had too few workers for too long, or one
-// ended by itself.
+// overrule implements membership. It overrules an attempt that had too few workers for too long, or
+// whose worker ended by itself.
 func (s elastic) overrule(stopped bool, lost []verdict.Lost) (v verdict.Verdict, overruled bool) {
 	switch {
 	case s.ending.phase.told():

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// phase is whether and why the command is brought to its end. Each has its own schedule of
-// signals, and gives way to a stricter one alone:
+// phase says whether and why the command is brought to its end. Each phase has its own schedule of
+// signals, and only a stricter one replaces it:
 //
 //	runs ----- restart -----> restart
 //	  |                          |
@@ -24,25 +24,25 @@ import (
 //
 //	all without a signal -- signal after the command's own end --> over
 //
-// A phase with * keeps the schedule of the one before. A second signal in told, toldIll or
+// A phase marked * keeps the schedule of the previous phase. A second signal in told, toldIll or
 // toldLost kills at once. Any other event changes nothing.
 type phase int
 
 const (
 	phaseRuns      phase = iota
-	phaseRestart         // we end the command: another attempt is to follow, or it has too few workers
-	phaseIll             // there is trouble of which the command has to notice, or it hangs
+	phaseRestart         // we end the command, for a restart or because there are too few workers
+	phaseIll             // there is trouble that the command must notice, or it hangs
 	phaseLost            // a worker was lost
-	phaseGoing           // a worker is going down, and all ranks have been asked
-	phaseGoingIll        // and then the command hung
-	phaseGoingLost       // or that worker, or another one, was lost
+	phaseGoing           // a worker is going down, and all ranks have been asked to end
+	phaseGoingIll        // as phaseGoing, and then the command hung
+	phaseGoingLost       // as phaseGoing, and then that worker or another one was lost
 	phaseTold            // a signal told us to stop
-	phaseToldIll         // that came when there was trouble already
-	phaseToldLost        // or a worker was lost, before or after it
-	phaseOver            // a signal came when the command had ended by itself, or no worker has come in time
+	phaseToldIll         // as phaseTold, but there was already trouble
+	phaseToldLost        // as phaseTold, and a worker was lost before or after
+	phaseOver            // a signal came after the command had ended by itself, or no worker came in time
 )
 
-// event is what may change the phase.
+// event is something that may change the phase.
 type event int
 
 const (
@@ -52,11 +52,11 @@ const (
 	eventHang                  // a hang, a broken progress rule, or ranks that outlast others
 	eventRestart               // we want the command to end
 	eventGoing                 // a worker was told to stop from outside
-	eventStopLate              // SIGTERM or SIGINT after the command's end; or no worker has come in time
+	eventStopLate              // SIGTERM or SIGINT after the command's end, or no worker came in time
 )
 
-// transition returns the phase that follows on an event. reschedule reports whether the event
-// decides from now on when the command gets which signal.
+// transition returns the phase after an event. reschedule reports whether the event from now on
+// decides when the command gets which signal.
 func (p phase) transition(e event) (next phase, reschedule bool) {
 	switch e {
 	case eventStop:
@@ -119,24 +119,24 @@ func (p phase) lost() bool { return p == phaseLost || p == phaseGoingLost || p =
 // ill reports whether there is trouble or a hang, and nothing worse.
 func (p phase) ill() bool { return p == phaseIll || p == phaseGoingIll || p == phaseToldIll }
 
-// going reports whether all ranks have been asked because a worker is going down.
+// going reports whether all ranks have been asked to end because a worker is going down.
 func (p phase) going() bool {
 	return p == phaseGoing || p == phaseGoingIll || p == phaseGoingLost
 }
 
-// ends reports whether the command ends without a second chance.
+// ends reports whether the command ends for good.
 func (p phase) ends() bool { return p.told() || p.lost() || p.ill() }
 
-// Budgets for ending a command whose worker is lost: 8 s in all, so that the
-// launcher has ended within 10 s of the loss.
+// The time for ending a command whose worker is lost is 8 s in all, so that the launcher ends
+// within 10 s of the loss.
 const (
-	// lostPatience lets mpirun notice by itself, which takes it about 1 s and
-	// gives the better message.
+	// lostPatience lets mpirun notice by itself. This takes mpirun about 1 s, and gives a better
+	// message.
 	lostPatience = 3 * time.Second
 	LostGrace    = 5 * time.Second
 )
 
-// step is a signal for the command, due some time after the step before it.
+// step is a signal for the command, due some time after the previous step.
 type step struct {
 	after  time.Duration
 	signal syscall.Signal
@@ -147,15 +147,15 @@ type ending struct {
 	phase phase
 	told  int       // the first signal that told us to stop; 0: none
 	at    time.Time // when it came
-	asked bool      // we have signalled the command before any signal told us to stop
+	asked bool      // we have signaled the command before any signal told us to stop
 	steps []step
 }
 
-// SameSignal is how soon after the first a second one is an echo of it:
-// timeout(1) sends its signal to us and then to the whole process group.
+// SameSignal is how soon after the first signal a second one is only its echo: timeout(1) signals
+// the launcher and then the whole process group.
 const SameSignal = 200 * time.Millisecond
 
-// enter takes an event, and the steps that follow if it decides the schedule.
+// enter handles an event. steps replace the schedule if the event decides it.
 func (e *ending) enter(ev event, steps ...step) (changed bool) {
 	e.phase, changed = e.phase.transition(ev)
 	if changed {
@@ -164,9 +164,9 @@ func (e *ending) enter(ev event, steps ...step) (changed bool) {
 	return changed
 }
 
-// onSignal says what follows from a signal: forward it to the command now, and
-// whether the schedule changed. TERM and INT mean stop; a second one means at
-// once. HUP, QUIT, USR1 and USR2 are the command's own affair.
+// onSignal handles a signal. forward says to pass the signal on to the command now, and changed
+// that the schedule changed. TERM and INT mean stop, and a second one means at once. HUP, QUIT,
+// USR1 and USR2 are only forwarded.
 func (e *ending) onSignal(sig syscall.Signal, grace time.Duration, now time.Time) (forward, changed bool) {
 	switch {
 	case sig != syscall.SIGTERM && sig != syscall.SIGINT:
@@ -180,17 +180,17 @@ func (e *ending) onSignal(sig syscall.Signal, grace time.Duration, now time.Time
 	return false, e.enter(eventStop, step{0, syscall.SIGKILL})
 }
 
-// onLost says whether the loss of a worker changed the schedule.
+// onLost reports whether the loss of a worker changed the schedule.
 func (e *ending) onLost(grace time.Duration) (changed bool) {
 	return e.enter(eventLost, step{lostPatience, syscall.SIGTERM}, step{min(grace, LostGrace), syscall.SIGKILL})
 }
 
-// hurriedGrace is for an mpirun that, told to stop, waits for daemons which
-// cannot answer.
+// hurriedGrace is the grace of an mpirun that was told to stop and waits for daemons that cannot
+// answer.
 const hurriedGrace = 2 * time.Second
 
-// hurry takes the patience away: a node has been silent for so long that mpirun
-// would have noticed if it could.
+// hurry removes the patience. A node has been silent for so long that mpirun would have noticed if
+// it could.
 func (e *ending) hurry() {
 	if len(e.steps) == 2 {
 		e.steps[0].after = 0
@@ -198,28 +198,28 @@ func (e *ending) hurry() {
 	}
 }
 
-// troublePatience is for mpirun to notice by itself that a daemon, a session or
-// a rank has ended badly. With the grace and PID 1's looks, the launcher ends
-// within 30 s of it.
+// troublePatience is how long mpirun may take to notice by itself that a daemon, a session or a
+// rank has ended badly. Including the grace and the scans of PID 1, the launcher ends within 30 s
+// of it.
 const troublePatience = 10 * time.Second
 
-// onTrouble says whether trouble within the job changed the schedule.
+// onTrouble reports whether trouble within the job changed the schedule.
 func (e *ending) onTrouble(patience, grace time.Duration) (changed bool) {
 	return e.enter(eventTrouble, step{patience, syscall.SIGTERM}, step{min(grace, LostGrace), syscall.SIGKILL})
 }
 
-// onHang says whether a hang that is to be ended changed the schedule.
+// onHang reports whether a hang that ends the run changed the schedule.
 func (e *ending) onHang(grace time.Duration) (changed bool) {
 	return e.enter(eventHang, step{0, syscall.SIGTERM}, step{grace, syscall.SIGKILL})
 }
 
-// onRestart says whether an end that we want, for another attempt, changed the schedule.
+// onRestart reports whether ending the command for another attempt changed the schedule.
 func (e *ending) onRestart(grace time.Duration) (changed bool) {
 	return e.enter(eventRestart, step{0, syscall.SIGTERM}, step{grace, syscall.SIGKILL})
 }
 
-// onGoingDown says whether a worker that is going down changed the schedule. The caller tells
-// the command now. The worker is lost later, which changes nothing then.
+// onGoingDown reports whether a worker that is going down changed the schedule. The caller signals
+// the command now. The later loss of the worker then changes nothing.
 func (e *ending) onGoingDown(grace time.Duration) (changed bool) {
 	if grace <= 0 || !e.enter(eventGoing, step{grace, syscall.SIGKILL}) {
 		return false
@@ -228,7 +228,7 @@ func (e *ending) onGoingDown(grace time.Duration) (changed bool) {
 	return true
 }
 
-// onStopLate takes a signal that comes when the command has ended by itself.
+// onStopLate handles a signal that comes after the command has ended by itself.
 func (e *ending) onStopLate() { e.enter(eventStopLate) }
 
 // next takes the step that is due.
@@ -242,7 +242,7 @@ func (e *ending) next() (syscall.Signal, bool) {
 	return sig, true
 }
 
-// wait is the time until the next step; negative when there is none.
+// wait returns the time until the next step, or a negative value if there is none.
 func (e *ending) wait() time.Duration {
 	if len(e.steps) == 0 {
 		return -1

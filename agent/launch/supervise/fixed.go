@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// fixed is the membership of a run whose workers are the same from the beginning of an attempt
-// to its end.
+// fixed is the membership of a run with the same workers from the beginning of an attempt to its
+// end.
 type fixed struct{ *Supervisor }
 
 // lostLinks implements membership.
@@ -33,7 +33,7 @@ func (s fixed) lostLinks(now time.Time) (changed bool) {
 // lostPods implements membership.
 func (s fixed) lostPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
 	if shot.At.IsZero() {
-		return false // no cluster, or nothing heard yet
+		return false // no cluster, or no snapshot yet
 	}
 	losses := rendezvous.Lost(s.started, shot, now)
 	if len(losses) == 0 {
@@ -74,13 +74,13 @@ func (s fixed) settleLinks(now time.Time) {
 	}
 }
 
-// incomplete implements membership: one of the workers was lost before the command began, after
-// all had been there. No mpirun can be relied on to notice.
+// incomplete implements membership. It reports whether a worker was lost after all had been there,
+// but before the command started. No mpirun can be relied on to notice.
 func (s fixed) incomplete() bool {
 	return !s.Group && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool { return s.known(w.Name) })
 }
 
-// lastLook implements membership: mpirun is often the first to notice.
+// lastLook implements membership. mpirun is often the first to notice a loss.
 func (s fixed) lastLook(ctx context.Context, failed bool) {
 	wait := verdictWait
 	if len(s.unsure) > 0 || s.unexplained() || s.isGoing() {
@@ -114,7 +114,7 @@ func (s fixed) lastLook(ctx context.Context, failed bool) {
 	}
 }
 
-// isGoing reports whether the worker for which the command was stopped is not known to be lost yet.
+// isGoing reports whether the worker for which the command was stopped is not yet known to be lost.
 func (s fixed) isGoing() bool { return s.goingDown != nil && !s.known(s.goingDown.Worker) }
 
 // needed implements membership.
@@ -126,7 +126,7 @@ func (s fixed) spares() bool { return s.Spares }
 // anewWithout implements membership.
 func (s fixed) anewWithout(string) string { return "" }
 
-// pardon implements membership: it got over nothing.
+// pardon implements membership. It removes nothing, because the command survives no loss.
 func (s fixed) pardon(*verdict.Evidence) {}
 
 // departing implements membership.
@@ -135,8 +135,8 @@ func (s fixed) departing() map[string]bool { return map[string]bool{} }
 // overrule implements membership.
 func (s fixed) overrule(bool, []verdict.Lost) (v verdict.Verdict, overruled bool) { return v, false }
 
-// inDoubt reports whether the verdict may still change. A job that failed with all its workers
-// alive has one round trip to wait.
+// inDoubt reports whether the verdict may still change. If a job failed with all its workers alive,
+// the wait is one round trip.
 func (s fixed) inDoubt(ctx context.Context, failed bool) bool {
 	switch {
 	case s.ending.phase.told():

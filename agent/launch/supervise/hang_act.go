@@ -14,11 +14,11 @@ import (
 	"github.com/musterhq/muster/agent/stacks"
 )
 
-// aHang is the key of a hang among what is wrong with a run.
+// aHang is the key of a hang among the current problems of a run.
 const aHang = "hang"
 
-// onHang says what the watch over the run has seen, and ends the run where the
-// user wants that: true when it changed how the command is to end.
+// onHang prints what the hang watch has found, and ends the run if the user wants that. It returns
+// true if that changed how the command is to end.
 func (s *Supervisor) onHang(h hang.Finding) (changed bool) {
 	switch {
 	case s.ending.phase.ends():
@@ -56,8 +56,8 @@ func (s *Supervisor) onHang(h hang.Finding) (changed bool) {
 	return s.ending.onHang(s.cfg.ShortGrace())
 }
 
-// onPolls says that the run may hang. Nothing else follows: ranks use processors, and what
-// they do can only be guessed.
+// onPolls prints that the run may hang, and does nothing else: the ranks use processors, so a hang
+// is only a guess.
 func (s *Supervisor) onPolls(h hang.Finding) {
 	why := fmt.Sprintf("%s may hang: for %s nothing was printed, read or written, and %s", s.Name, phrase.Seconds(s.cfg.HangAfter), stacks.Polling(h.Stacks.Ranks, h.Polling))
 	s.voice.Warn("%s", why)
@@ -71,8 +71,8 @@ func (s *Supervisor) onPolls(h hang.Finding) {
 	s.Blames = append(s.Blames, report.Blame{When: "suspicion", Sentence: why})
 }
 
-// tellPlaces says in which calls processes sit, and how to see more where that is wanted.
-// at is nil if no stacks were asked for.
+// tellPlaces prints in which calls processes sit. hint adds how to see more. at is nil if no stacks
+// were taken.
 func (s *Supervisor) tellPlaces(list []hang.Sitter, hint bool, at *hang.Standing) {
 	for _, line := range hang.Lines(list) {
 		s.voice.Warn("  %s", line)
@@ -97,8 +97,8 @@ func (s *Supervisor) stackHint(who hang.Sitter, at *hang.Standing) string {
 	return "its stack: " + stack
 }
 
-// tellStacks says who the others wait for, and where all stand, when the run has come
-// to a stop. It reports whether there was anything to say.
+// tellStacks prints which rank the others wait for, and where all stand, when the run has come to a
+// stop. It reports whether there was anything to print.
 func (s *Supervisor) tellStacks(h hang.Finding, when string) (verdict string, said bool) {
 	if h.Stacks == nil {
 		return "", false

@@ -14,25 +14,25 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// lostLink is the loss of a worker as its link tells it.
+// lostLink returns the loss of a worker as its link reports it.
 func lostLink(worker string, err error) verdict.Lost {
 	var d *fleet.Departure
 	return verdict.Lost{Worker: worker, Cause: fleet.CauseOf(err), Leaving: fleet.KindOf(err) == link.Ending || errors.As(err, &d)}
 }
 
-// lostPod is the loss of a worker as its pod tells it.
+// lostPod returns the loss of a worker as its pod reports it.
 func lostPod(r rendezvous.Reason) verdict.Lost {
 	return verdict.Lost{Worker: r.Pod, Cause: causeIn(r), Starved: r.Code == rendezvous.OOMKilled, Leaving: isLeaving(r)}
 }
 
-// isLeaving: the pod is taken away, by a drain, an eviction, a preemption or its
-// deletion, and has its grace period.
+// isLeaving reports whether the pod is being taken away, by a drain, an eviction, a preemption or
+// its deletion. It then has its grace period.
 func isLeaving(r rendezvous.Reason) bool {
 	return slices.Contains([]rendezvous.Code{rendezvous.Preempted, rendezvous.Evicted, rendezvous.Terminating}, r.Code)
 }
 
-// losses are what the pods tell of workers; none without a cluster, or when nothing
-// was heard yet.
+// losses returns what the pods say about workers. It returns nil without a cluster, or before the
+// first snapshot.
 func losses(workers []rendezvous.Worker, shot rendezvous.Snapshot) []rendezvous.Loss {
 	if shot.At.IsZero() {
 		return nil
@@ -40,7 +40,8 @@ func losses(workers []rendezvous.Worker, shot rendezvous.Snapshot) []rendezvous.
 	return rendezvous.Lost(workers, shot, time.Now())
 }
 
-// Going are the workers that are gone by their pods' status, or are being taken away.
+// Going returns the workers that are gone according to their pods' status, or that are being taken
+// away.
 func Going(workers []rendezvous.Worker, shot rendezvous.Snapshot) map[string]bool {
 	going := map[string]bool{}
 	for _, loss := range losses(workers, shot) {
@@ -49,7 +50,7 @@ func Going(workers []rendezvous.Worker, shot rendezvous.Snapshot) map[string]boo
 	return going
 }
 
-// noteLeaving keeps in mind which workers are being taken away, and what takes them.
+// noteLeaving records which workers are being taken away, and by what.
 func (s *Supervisor) noteLeaving() {
 	leaving := false
 	for _, loss := range losses(s.started, s.last) {
@@ -61,8 +62,8 @@ func (s *Supervisor) noteLeaving() {
 	s.leaving.Store(leaving)
 }
 
-// NotePreempted puts the workers on record whose pods are being taken away: they
-// are the cause of what fails now, whoever fails first.
+// NotePreempted records the workers whose pods are being taken away. They are the cause of current
+// failures, whichever process fails first.
 func (s *Supervisor) NotePreempted() {
 	for _, loss := range losses(s.started, s.last) {
 		if isLeaving(loss.Reason) {
@@ -71,7 +72,8 @@ func (s *Supervisor) NotePreempted() {
 	}
 }
 
-// GoneBy says what takes the worker's pod away, as far as its status tells or has told; "" otherwise.
+// GoneBy says what takes the worker's pod away, according to its current or an earlier status. It
+// returns "" if that is unknown.
 func (s *Supervisor) GoneBy(worker string) string {
 	for _, loss := range losses(s.started, s.last) {
 		if loss.Worker.Name == worker && isLeaving(loss.Reason) {
@@ -81,15 +83,16 @@ func (s *Supervisor) GoneBy(worker string) string {
 	return s.takenBy[worker]
 }
 
-// unexplained reports whether a worker was told to stop and the status of its pod has not said why.
+// unexplained reports whether a worker was told to stop and the status of its pod has not explained
+// it.
 func (s *Supervisor) unexplained() bool {
 	return !s.last.At.IsZero() && slices.ContainsFunc(s.started, func(w rendezvous.Worker) bool {
 		return s.tally.IsLeaving(w.Name) && s.GoneBy(w.Name) == "" && !s.known(w.Name)
 	})
 }
 
-// startAnew ends the command so that it begins again, and says why in that
-// attempt's announcement. It uses up no restart.
+// startAnew ends the command so that it restarts, and keeps the reason for the message about the
+// restart. This does not count against --max-restarts.
 func (s *Supervisor) startAnew(why string) (changed bool) {
 	if s.Anew != "" || s.ending.phase.told() {
 		return false
@@ -98,7 +101,8 @@ func (s *Supervisor) startAnew(why string) (changed bool) {
 	return s.ending.onRestart(s.cfg.Grace)
 }
 
-// causeIn is a reason without the pod's name in front, which our sentence says.
+// causeIn returns the sentence of a reason without the pod's name in front, which our message
+// already has.
 func causeIn(r rendezvous.Reason) string {
 	if rest, ok := strings.CutPrefix(r.Sentence, r.Pod+": "); ok {
 		return rest

@@ -13,37 +13,37 @@ import (
 	"github.com/musterhq/muster/agent/stacks"
 )
 
-// Leftover watches over what is left of a group, or of an mpirun's ranks, when a rank has
-// ended with 0: ranks that wait for it wait forever. A nil one does nothing.
+// Leftover watches the remaining processes of a group, or of an mpirun's ranks, after a rank has
+// ended with 0. Ranks that wait for the ended rank wait forever. A nil Leftover does nothing.
 type Leftover struct {
-	within time.Duration // after which it is ended; 0: never
+	within time.Duration // after this time it is ended; 0: never
 	timer  *time.Timer
-	news   chan struct{} // has one when the first rank has ended with 0
+	news   chan struct{} // has a token when the first rank has ended with 0
 
 	mu     sync.Mutex
 	first  string    // the rank that ended first
-	at     time.Time // when it did
-	failed bool      // one has failed: the rest is being stopped
-	launch int       // the index of its mpirun; 0: it is a group's
+	at     time.Time // when it ended
+	failed bool      // a process has failed, so the rest is being stopped
+	launch int       // index of the rank's mpirun; 0: it belongs to a group
 
-	// The supervisor's own.
-	watch *hang.Watch // nil: none has ended
-	said  int         // how often it was told
+	// Used only by the supervisor.
+	watch *hang.Watch // nil: no rank has ended
+	said  int         // number of reports
 }
 
-// restTime is how long the rest may do nothing until it is told first; each further
-// report takes twice as long as the one before.
+// restTime is how long the rest may do nothing before the first report. Each further report takes
+// twice as long as the previous one.
 const restTime = time.Minute
 
-// NewLeftover ends the rest after that time; 0: never.
+// NewLeftover returns a Leftover that ends the rest after this time; 0 means never.
 func NewLeftover(within time.Duration) *Leftover {
 	r := &Leftover{within: within, timer: time.NewTimer(time.Hour), news: make(chan struct{}, 1)}
 	r.timer.Stop()
 	return r
 }
 
-// Note takes the end of a process: well is that of a rank with 0, failed one for which
-// the rest is stopped.
+// Note records the end of a process. well means that it is a rank and ended with 0. failed means
+// that the rest is stopped because of it.
 func (r *Leftover) Note(label string, well, failed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,11 +52,11 @@ func (r *Leftover) Note(label string, well, failed bool) {
 		return
 	}
 	r.first, r.at = label, time.Now()
-	r.news <- struct{}{} // the only one
+	r.news <- struct{}{} // this is the only one
 }
 
-// NoteDone takes the first end with 0 of a rank of an mpirun. A script may start several
-// mpiruns: the latest that has had one counts.
+// NoteDone records the first end with 0 of a rank of an mpirun. A script may start several mpiruns.
+// The latest one with such an end counts.
 func (r *Leftover) NoteDone(launch int, rank string, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,11 +66,11 @@ func (r *Leftover) NoteDone(launch int, rank string, at time.Time) {
 	r.launch, r.first, r.at = launch, "rank "+rank, at
 	select {
 	case r.news <- struct{}{}:
-	default: // the supervisor has yet to hear of an earlier one
+	default: // the supervisor has not yet read an earlier one
 	}
 }
 
-// ended is when the first rank has ended with 0.
+// ended returns a channel with a token when the first rank has ended with 0.
 func (r *Leftover) ended() <-chan struct{} {
 	if r == nil {
 		return nil
@@ -78,7 +78,8 @@ func (r *Leftover) ended() <-chan struct{} {
 	return r.news
 }
 
-// tell is when the rest has done nothing for a time; due is when it has to end.
+// tell returns the channel that reports that the rest does nothing. due returns the channel that
+// fires when the rest has to end.
 func (r *Leftover) tell() <-chan hang.Finding {
 	if r == nil {
 		return nil
@@ -100,14 +101,14 @@ func (r *Leftover) end() {
 	}
 }
 
-// since is "rank 0 ended with 0 62 s ago"; over: the rest is ending anyway.
+// since returns "rank 0 ended with 0 62 s ago". over reports whether the rest is ending anyway.
 func (r *Leftover) since() (text string, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return fmt.Sprintf("%s ended with 0 %s ago", r.first, phrase.Seconds(time.Since(r.at))), r.failed
 }
 
-// onFinished begins to watch over the rest.
+// onFinished begins to watch the rest.
 func (s *Supervisor) onFinished() {
 	s.Rest.mu.Lock()
 	at := s.Rest.at
@@ -124,7 +125,8 @@ func (s *Supervisor) onFinished() {
 // ends reports whether the run ends anyway.
 func (s *Supervisor) ends() bool { return s.ending.phase.ends() }
 
-// restOf reports whether the mpirun of the rest runs still, and its sessions; nil: it is a group.
+// restOf reports whether the mpirun of the rest still runs, and returns its sessions. For a group
+// it returns true and nil.
 func (s *Supervisor) restOf() (runs bool, sessions map[string]bool) {
 	s.Rest.mu.Lock()
 	launch := s.Rest.launch
@@ -135,7 +137,8 @@ func (s *Supervisor) restOf() (runs bool, sessions map[string]bool) {
 	return s.tally.LaunchRuns(launch), s.tally.SessionsOf(launch)
 }
 
-// onRest says who is still there and where it sits, where the rest has done nothing.
+// onRest prints which processes are still there and where they sit, because they have done nothing
+// for a while.
 func (s *Supervisor) onRest(h hang.Finding) {
 	since, over := s.Rest.since()
 	if over || s.ends() || h.Over || len(h.Unknown) > 0 {
@@ -163,7 +166,7 @@ func (s *Supervisor) onRest(h hang.Finding) {
 	s.Rest.watch.Begin()
 }
 
-// onRestDue ends the rest, which has had its time.
+// onRestDue ends the rest when its time is up.
 func (s *Supervisor) onRestDue() (changed bool) {
 	since, over := s.Rest.since()
 	runs, sessions := s.restOf()
@@ -171,7 +174,7 @@ func (s *Supervisor) onRestDue() (changed bool) {
 		return false
 	}
 	is, was := "others are", "others were"
-	if sessions != nil { // the ranks may have ended, and it not yet
+	if sessions != nil { // the ranks may have ended, but their mpirun has not
 		is, was = "its mpirun is", "its mpirun was"
 	}
 	s.voice.Warn("%s, and %s still there; stopping %s (--exit-within=%s), %s to go before it is killed", since, is, s.Name, phrase.Brief(s.Rest.within), phrase.Seconds(s.cfg.Grace))

@@ -13,11 +13,11 @@ import (
 	"github.com/musterhq/muster/agent/progress"
 )
 
-// wrong is one thing that is wrong with the run, as `agent ready` tells.
+// wrong is one current problem of the run, for `agent ready`.
 type wrong struct{ key, sentence string }
 
-// complain notes what is wrong with the run under a key; no sentence: nothing any
-// more. All that is wrong is left for `agent ready`.
+// complain sets the current problem of the run under a key. An empty sentence removes it. `agent
+// ready` reports all current problems.
 func (s *Supervisor) complain(key, sentence string) {
 	s.wrongs = slices.DeleteFunc(s.wrongs, func(w wrong) bool { return w.key == key })
 	if sentence != "" {
@@ -30,8 +30,8 @@ func (s *Supervisor) complain(key, sentence string) {
 	s.trouble(strings.Join(all, "; "))
 }
 
-// onProgressDue judges the rules when one may have been broken for too long. Time in
-// which output could not reach us does not count.
+// onProgressDue judges the rules when one may have been broken for too long. Time in which output
+// could not reach the launcher does not count.
 func (s *Supervisor) onProgressDue(now time.Time) (changed bool) {
 	if why := s.cannotHear(now); why != "" {
 		if s.Progress.Excuse(now) {
@@ -50,7 +50,7 @@ func (s *Supervisor) cannotHear(now time.Time) string {
 	case s.Progress.Unread(now):
 		return "nobody reads the job's output"
 	case !s.Group:
-		return "" // the ranks' lines come by the command's own connections
+		return "" // the ranks' lines come through the command's own connections
 	}
 	for name, st := range s.links.Standings() {
 		if st.Err == nil && st.State.Linked && !st.State.Connected && !st.State.Parked {
@@ -60,8 +60,8 @@ func (s *Supervisor) cannotHear(now time.Time) string {
 	return ""
 }
 
-// onProgress says what is new about the rules, and ends the run where a rule wants
-// that: true when it changed how the command is to end.
+// onProgress prints new verdicts of the rules, and ends the run if a rule demands it. It returns
+// true if that changed how the command is to end.
 func (s *Supervisor) onProgress(now time.Time) (changed bool) {
 	if s.ending.phase.ends() {
 		return false // it ends anyway

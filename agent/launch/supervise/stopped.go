@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// onSignal says whether a signal changed how the command is to end.
+// onSignal handles a signal, and reports whether it changed how the command is to end.
 func (s *Supervisor) onSignal(sig os.Signal) (changed bool) {
 	n, ok := sig.(syscall.Signal)
 	if !ok {
@@ -39,8 +39,8 @@ func (s *Supervisor) onSignal(sig os.Signal) (changed bool) {
 	return changed
 }
 
-// pass gives the command a signal: one that a KILL is due after is a stop. It returns what
-// Running.Stop does.
+// pass gives the command a signal. If a KILL is due later, the signal is a stop. pass returns the
+// results of Running.Stop.
 func (s *Supervisor) pass(sig syscall.Signal) (ranks int, later <-chan int) {
 	if grace := s.ending.wait(); grace > 0 && (sig == syscall.SIGTERM || sig == syscall.SIGINT) {
 		return s.Command.Stop(sig, grace, s.ending.phase.lost() || s.ending.phase.ill())
@@ -49,23 +49,23 @@ func (s *Supervisor) pass(sig syscall.Signal) (ranks int, later <-chan int) {
 	return 0, nil
 }
 
-// sayStopping says what the first signal that told us to stop does.
+// sayStopping prints what the first signal that told us to stop does.
 func (s *Supervisor) sayStopping(ranks int) {
 	s.counted = nil
 	second := "; a second one kills at once"
 	if !s.ending.phase.told() {
-		second = "" // no signal was the first
+		second = "" // no signal came before
 	}
 	s.voice.Say("%s: %s%s", s.why(), s.stopping(ranks), second)
 }
 
-// finish ends a watch.
+// finish completes a watch.
 func (s *Supervisor) finish() {
 	s.Rest.end()
 	s.sayCounted()
 }
 
-// sayCounted is sayStopping for a command that has ended, if it was not said before.
+// sayCounted calls sayStopping for a command that has ended, if the message was not printed before.
 func (s *Supervisor) sayCounted() {
 	select {
 	case n := <-s.counted:
@@ -74,7 +74,7 @@ func (s *Supervisor) sayCounted() {
 	}
 }
 
-// stopping says what a stop does. ranks is how many are asked; 0: it is not known.
+// stopping says what a stop does. ranks is how many ranks are asked; 0 means unknown.
 func (s *Supervisor) stopping(ranks int) string {
 	whom := s.Name
 	if s.Starter != "" {
@@ -91,14 +91,14 @@ func (s *Supervisor) stopping(ranks int) string {
 
 func (s *Supervisor) whatOf() string { return cmp.Or(s.What, "rank") }
 
-// onGoingDown begins the stop of a command one of whose daemons is about to go: true when that
-// changed how the command is to end. All ranks have what is left of that worker's grace.
+// onGoingDown begins to stop a command if a worker with daemons or ranks is going down. It returns
+// true if that changed how the command is to end. All ranks have the rest of that worker's grace.
 func (s *Supervisor) onGoingDown(now time.Time) (changed bool) {
 	one := s.links.TakeLeaving()
 	return one != nil && s.letGo(one, now)
 }
 
-// letGo is onGoingDown for that worker.
+// letGo is onGoingDown for this worker.
 func (s *Supervisor) letGo(one *fleet.GoingDown, now time.Time) (changed bool) {
 	grace := one.Until.Sub(now)
 	if s.members.spares() || !s.ending.onGoingDown(grace) {
@@ -122,7 +122,7 @@ func (s *Supervisor) why() string {
 	return phrase.SignalName(s.ending.told)
 }
 
-// graceNow is the time from the first signal to KILL.
+// graceNow returns the time from the first signal to KILL.
 func (s *Supervisor) graceNow() time.Duration {
 	if !s.ending.phase.told() && s.goingDown != nil {
 		return max(0, time.Until(s.goingDown.Until)).Round(time.Second)

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// causeWait is how long the cause of a loss is waited for when a command has ended: a
-	// pod's status may say it, or a worker that is going down may be lost.
+	// causeWait is how long to wait for the cause of a loss after a command has ended. A pod's
+	// status may explain it, or a worker that is going down may be lost.
 	causeWait = 5 * time.Second
-	// verdictWait is how long a failed command's launcher looks for a worker
-	// that gives no sign of life: mpirun often notices before the API server tells
-	// us, whose kubelets may take seconds. The end of the job waits for it as long.
+	// verdictWait is how long the launcher of a failed command searches for a worker that gives no
+	// sign of life. mpirun often notices a loss before the API server, whose kubelets may take
+	// seconds. The end of the job is delayed by as much.
 	verdictWait = 10 * time.Second
 )
 
@@ -29,8 +29,8 @@ func (s *Supervisor) begin() {
 	s.illnesses, s.takenBy = map[int]*illness{}, map[string]string{}
 }
 
-// Watch returns when the command has ended, having brought it there where that
-// was needed. When ctx ends it is killed.
+// Watch returns when the command has ended, and brings it to its end if necessary. It kills the
+// command when ctx ends.
 func (s *Supervisor) Watch(ctx context.Context) {
 	s.Hang.Begin()
 	defer s.Hang.End()
@@ -94,9 +94,9 @@ func (s *Supervisor) Watch(ctx context.Context) {
 	}
 }
 
-// onTick looks at what changes without news.
+// onTick checks everything that changes without an event.
 func (s *Supervisor) onTick(now time.Time) (changed bool) {
-	// A node that is lost sends nothing new: the same pods, seen later.
+	// A lost node sends nothing new, so look at the same pods again, with a later time.
 	changed = s.onPods(s.last, now)
 	s.settle(now)
 	if (s.strict() || s.script() && s.tally.Launches() > 0) && s.Reporting() {
@@ -106,19 +106,19 @@ func (s *Supervisor) onTick(now time.Time) (changed bool) {
 	return s.onTrouble(now) || changed
 }
 
-// onLinks looks for links that are lost for good.
+// onLinks checks for links that are lost for good.
 func (s *Supervisor) onLinks(now time.Time) (changed bool) { return s.members.lostLinks(now) }
 
-// onPods looks for pods that are gone, and for nodes that are.
+// onPods checks for pods that are gone, and for lost nodes.
 func (s *Supervisor) onPods(shot rendezvous.Snapshot, now time.Time) (changed bool) {
 	s.last = shot
 	s.noteLeaving()
 	return s.members.lostPods(shot, now)
 }
 
-// wake asks a parked link, once each time that it is parked, whether a worker
-// whose pod looks lost is there: parked, it would never tell. Nor would one that is being taken
-// away tell that it holds daemons.
+// wake wakes a parked link if the worker's pod looks lost, once each time that the link was parked.
+// A parked link would never report anything. A worker whose pod is being taken away could not
+// report its daemons either.
 func (s *Supervisor) wake(worker string, st fleet.Standing, r rendezvous.Reason) {
 	if !st.State.Parked || !suspect(r) && !isLeaving(r) || s.woken[worker].Equal(st.State.Since) {
 		return
@@ -127,8 +127,8 @@ func (s *Supervisor) wake(worker string, st fleet.Standing, r rendezvous.Reason)
 	st.Link.Wake()
 }
 
-// Silent are the workers that nothing can be told to: their links are down, and
-// their nodes do not answer the API server either.
+// Silent returns the workers that cannot be told anything: their links are down, and their nodes do
+// not answer the API server either.
 func (s *Supervisor) Silent() map[string]bool {
 	all := map[string]bool{}
 	if s.last.At.IsZero() {
@@ -143,15 +143,14 @@ func (s *Supervisor) Silent() map[string]bool {
 	return all
 }
 
-// suspect: a node that is lost makes its pods look so.
+// suspect reports whether a lost node makes its pods look like this.
 func suspect(r rendezvous.Reason) bool {
 	return r.Code == rendezvous.NodeLost || r.Code == rendezvous.NotReady
 }
 
-// nodeLost: the API server answers, and for a time, limit, both the link has been down and the
-// pod not ready. A link that was parked has been seen down only since it was woken, which is when the pod
-// looked lost already: a third of the time is for it, not one time in full after the other. The same third is all
-// for a pod that whoever made it has replaced. A parked link proves nothing.
+// nodeLost reports whether to give up on a worker's node: its link and its pod's Ready condition
+// have both been down for limit. If we had to wake a parked link, or the pod was already replaced,
+// limit/3 of link downtime is enough. A parked link is no evidence.
 func nodeLost(s link.State, loss rendezvous.Loss, woken bool, limit time.Duration, now time.Time) bool {
 	if s.Connected || s.Parked || !suspect(loss.Reason) {
 		return false
@@ -164,12 +163,11 @@ func nodeLost(s link.State, loss rendezvous.Loss, woken bool, limit time.Duratio
 	return now.Sub(s.Since) >= down && (loss.Replaced || since.IsZero() || now.Sub(since) >= limit)
 }
 
-// settle names the cause that the link gave where the pod's status has not said
-// more in time.
+// settle accepts the cause that a link gave if the pod's status has not explained more in time.
 func (s *Supervisor) settle(now time.Time) { s.members.settleLinks(now) }
 
-// lose puts a lost worker on record and says so; true when that changed how the
-// command is to end.
+// lose records and prints the loss of a worker. It returns true if that changed how the command is
+// to end.
 func (s *Supervisor) lose(l verdict.Lost) bool {
 	l.Leaving = l.Leaving || s.unsure[l.Worker].lost.Leaving
 	delete(s.unsure, l.Worker)
@@ -181,8 +179,8 @@ func (s *Supervisor) lose(l verdict.Lost) bool {
 
 func (s *Supervisor) known(worker string) bool { return s.tally.IsLost(worker) }
 
-// Attend looks after the workers of no command until done has a value, and returns that:
-// ended. Otherwise err is why it did not wait: a signal, or the end of ctx.
+// Attend watches the workers without a command until done has a value. Then ended is true, and err
+// is that value. Otherwise err says why the wait ended: a signal, or the end of ctx.
 func (s *Supervisor) Attend(ctx context.Context, done <-chan error) (ended bool, err error) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

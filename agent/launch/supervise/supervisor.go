@@ -20,19 +20,20 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// Running is the user's command, here or as a group on the workers.
+// Running is the user's command, in the launcher or as a group on the workers.
 type Running interface {
 	Done() <-chan struct{}
 	Signal(sig syscall.Signal)
-	// Stop asks for the end with sig, for a KILL after grace. It returns the number of ranks
-	// that are asked; 0: sentences have the command's name. later gets the number if it is not
-	// known yet. failed: the command has failed already, and its launcher ends its ranks.
+	// Stop asks the command to end with sig; a KILL follows after grace. It returns the number of
+	// ranks that are asked. If number is 0, messages have the command's name instead. later gets
+	// the number if it is not known yet. failed means that the command has already failed, so that
+	// its launcher ends its ranks.
 	Stop(sig syscall.Signal, grace time.Duration, failed bool) (number int, later <-chan int)
-	// Leave is stop with SIGTERM because that worker was told to stop from outside.
+	// Leave is Stop with SIGTERM because this worker was told to stop from outside.
 	Leave(worker string, grace time.Duration) (number int, later <-chan int)
 }
 
-// Config is what a supervisor works with.
+// Config holds what a supervisor works with.
 type Config struct {
 	Settings config.Config
 	Links    *fleet.Links
@@ -41,16 +42,16 @@ type Config struct {
 	Signals  <-chan os.Signal
 	Workers  []rendezvous.Worker
 	Pods     <-chan rendezvous.Snapshot // nil without a cluster
-	Seen     rendezvous.Snapshot        // the last that was heard of the pods
-	Trouble  func(sentence string)      // leaves word of what is wrong; "" takes it back
-	// StatusWait is how long the pods' status may take to say why a link is lost.
+	Seen     rendezvous.Snapshot        // the latest snapshot of the pods
+	Trouble  func(sentence string)      // saves a sentence about what is wrong; "" removes it
+	// StatusWait is how long the pods' status may take to explain a lost link.
 	StatusWait time.Duration
-	// ByHand is what a person types to run a command on a worker.
+	// ByHand returns the line that a user types to run a command on a worker.
 	ByHand func(worker, command string) string
 }
 
-// Supervisor watches the command, the workers and the signals of one attempt. Subject and
-// Watches are set before Watch is called, and Findings are read after it has returned.
+// Supervisor watches the command, the workers and the signals of one attempt. Set Subject and
+// Watches before calling Watch, and read Findings after it has returned.
 type Supervisor struct {
 	cfg     config.Config
 	links   *fleet.Links
@@ -73,7 +74,7 @@ type Supervisor struct {
 	doubts
 }
 
-// New returns a supervisor of workers alone, the same all the time; see Enroll.
+// New returns a supervisor of workers without a command. The workers stay the same; see Enroll.
 func New(c Config) *Supervisor {
 	s := &Supervisor{cfg: c.Settings, links: c.Links, tally: c.Tally, voice: c.Voice, signals: c.Signals, started: c.Workers, pods: c.Pods, last: c.Seen, trouble: c.Trouble,
 		byHand: c.ByHand, doubts: doubts{statusWait: c.StatusWait}}
@@ -82,101 +83,100 @@ func New(c Config) *Supervisor {
 	return s
 }
 
-// Subject is the command that a supervisor watches, here or as a group on the workers.
+// Subject is the command that a supervisor watches, in the launcher or as a group on the workers.
 type Subject struct {
 	Command Running
-	Name    string // of the command, for sentences
-	// Group: the command is one that notices lost workers, and knows what they
-	// mean for it.
+	Name    string // of the command, for messages
+	// Group means that the command notices lost workers itself, and knows what they mean for it.
 	Group  bool
-	Spares bool   // it goes on when some of its processes have failed
-	What   string // its processes are, for sentences: "rank"; "": rank
-	// Starter is the launcher, such as torchrun, that each of the processes is; "": they are ranks.
+	Spares bool   // it continues when some of its processes have failed
+	What   string // what messages call its processes; "": rank
+	// Starter is the launcher, such as torchrun, that each of the processes runs; "": they are
+	// ranks.
 	Starter string
 }
 
 // Watches look at what the command does.
 type Watches struct {
-	Hang *hang.Watch // nil: nobody looks for hangs
+	Hang *hang.Watch // nil: no hang watch
 	Rest *Leftover   // what ranks that ended with 0 have left running
 	// Progress applies the rules for output lines; nil: there are none.
 	Progress   *stall.Watch
 	Alone      *command.Alone
-	Bystanders *Bystanders // takes the stacks of an mpirun's ranks when one has failed; nil: nobody does
+	Bystanders *Bystanders // takes the stacks of an mpirun's ranks after one has failed; nil: none are taken
 }
 
-// Findings are what is wrong with the command, or was, and what followed from it.
+// Findings say what is or was wrong with the command, and what followed from it.
 type Findings struct {
-	Anew    string         // why we ended the command ourselves, to begin it again; "": we did not
-	Hung    string         // why we ended a run that hung, or broke a progress rule
-	Stalled *string        // the rank that broke the rule for which we ended it; nil: none did
-	Hangs   int            // that were reported
-	Blames  []report.Blame // by the ranks' stacks
+	Anew    string         // why we ended the command ourselves, to restart it; "": we did not
+	Hung    string         // why we ended a run that hung, or that broke a progress rule
+	Stalled *string        // the rank that broke the rule for which we ended the run; nil: none did
+	Hangs   int            // hangs that were reported
+	Blames  []report.Blame // from the ranks' stacks
 	Stalls  []report.Stall // progress rules that fired
 }
 
 // course is how the command is brought to its end.
 type course struct {
 	ending    ending
-	counted   <-chan int       // gets how many ranks a stop asks, which is then said; nil: nothing is to be said
+	counted   <-chan int       // gets how many ranks a stop asks, for a message; nil: no message is due
 	goingDown *fleet.GoingDown // the worker for which the command was stopped; nil: none
 }
 
-// ailment is what is wrong with the command now.
+// ailment holds the current problems of the command.
 type ailment struct {
 	wrongs    []wrong
-	illAt     time.Time        // when the trouble came to light
-	announced bool             // it was said
-	illnesses map[int]*illness // of a script's mpiruns, by their indices
+	illAt     time.Time        // when the trouble was noticed
+	announced bool             // the user was told
+	illnesses map[int]*illness // of a script's mpiruns, by index
 }
 
-// doubts are workers of which it is not known whether they are lost.
+// doubts holds the workers that may be lost.
 type doubts struct {
-	statusWait time.Duration     // how long a pod's status may take to say why a link is lost; 0: there is none
-	takenBy    map[string]string // what takes away the pods of workers that are, or have been
+	statusWait time.Duration     // how long a pod's status may take to explain a lost link; 0: there is no status
+	takenBy    map[string]string // by worker: what takes its pod away, or took it away
 	unsure     map[string]suspicion
 	warned     map[string]bool
 	woken      map[string]time.Time // parked links that were woken, and when they had been parked
 }
 
-// suspicion is a worker whose link is lost while its pod's status still has to
-// say why.
+// suspicion is a worker whose link is lost, while its pod's status has yet to explain why.
 type suspicion struct {
 	lost  verdict.Lost
 	since time.Time
 }
 
-// Told is the first signal that told us to stop while the command ran; 0: none did.
+// Told returns the first signal that told us to stop while the command ran; 0 if none did.
 func (s *Supervisor) Told() int { return s.ending.told }
 
-// ToldAt is when the signal of Told came.
+// ToldAt returns when the signal of Told came.
 func (s *Supervisor) ToldAt() time.Time { return s.ending.at }
 
-// Over reports whether somebody wants the whole run to end.
+// Over reports whether the whole run has to end, without a restart.
 func (s *Supervisor) Over() bool { return s.ending.phase.told() || s.ending.phase == phaseOver }
 
-// Asked reports whether we have signalled the command because of what we saw, and not of a
+// Asked reports whether we have signaled the command because of what we saw, and not because of a
 // signal.
 func (s *Supervisor) Asked() bool { return s.ending.asked }
 
 // GoesDown reports whether the command was stopped because a worker was told to stop.
 func (s *Supervisor) GoesDown() bool { return s.goingDown != nil }
 
-// Leaving reports whether the pod of a worker is being taken away. It may be called while
-// Watch runs.
+// Leaving reports whether the pod of a worker is being taken away. It may be called while Watch
+// runs.
 func (s *Supervisor) Leaving() bool { return s.leaving.Load() }
 
-// Seen is the last that was heard of the pods.
+// Seen returns the latest snapshot of the pods.
 func (s *Supervisor) Seen() rendezvous.Snapshot { return s.last }
 
-// Departing are the workers of an elastic run that are leaving.
+// Departing returns the workers of an elastic run that are leaving.
 func (s *Supervisor) Departing() map[string]bool { return s.members.departing() }
 
-// Pardon leaves out of the evidence what the command got over.
+// Pardon removes from the evidence what the command survived.
 func (s *Supervisor) Pardon(e *verdict.Evidence) { s.members.pardon(e) }
 
-// Overrule returns the verdict on an attempt that we ended because of its workers. stopped: its
-// processes have ended because of that alone. lost are its workers that are.
+// Overrule returns the verdict about an attempt that we ended because of its workers. stopped means
+// that its processes ended only because of that. lost are its lost workers.
 func (s *Supervisor) Overrule(stopped bool, lost []verdict.Lost) (v verdict.Verdict, overruled bool) {
 	return s.members.overrule(stopped, lost)
 }

@@ -19,16 +19,17 @@ func (s *Supervisor) follows(rule verdict.ExitRule) bool {
 	return !s.Group && s.cfg.Rule() == rule && s.members.needed()
 }
 
-// silentPatience is for what mpirun does not notice: it had its time before.
+// silentPatience is the patience for trouble that mpirun does not notice by itself. mpirun had its
+// time before.
 const silentPatience = time.Second
 
-// announceAfter keeps a trouble to itself that mpirun notices at once: the
-// verdict names it then.
+// announceAfter is how long a trouble is kept from the user. If mpirun notices it within that time,
+// only the verdict names it.
 const announceAfter = 2 * time.Second
 
-// onTrouble lets the command's end begin when PID 1 of a worker saw what the
-// job does not get over: true when that changed how it is to end. Only a command
-// that is judged strictly is ended: it could not end well any more.
+// onTrouble begins to end the command if PID 1 of a worker saw trouble that the job cannot survive.
+// It returns true if that changed how the command is to end. It ends only a strictly judged
+// command, which can no longer end well.
 func (s *Supervisor) onTrouble(now time.Time) (changed bool) {
 	if s.script() {
 		s.endLaunches(now)
@@ -49,7 +50,7 @@ func (s *Supervisor) onTrouble(now time.Time) (changed bool) {
 	return changed
 }
 
-// patience is how long an mpirun has to notice trouble by itself.
+// patience returns how long an mpirun has to notice trouble by itself.
 func (s *Supervisor) patience(t verdict.Trouble) time.Duration {
 	switch {
 	case t.Silent:
@@ -57,7 +58,7 @@ func (s *Supervisor) patience(t verdict.Trouble) time.Duration {
 	case t.Likely == verdict.OfHost:
 		return tally.RefusedPatience
 	case s.cfg.MaxRestarts > 0:
-		return lostPatience // the next attempt waits, and says what this one would have
+		return lostPatience // the next attempt waits for it, and says what this one would have said
 	}
 	return troublePatience
 }
@@ -68,8 +69,8 @@ type illness struct {
 	announced, killed bool
 }
 
-// endLaunches kills each mpirun of a script that has trouble and does not notice in time: it
-// may wait forever, and after TERM MPICH 4.0 would tell the script 0. The script goes on.
+// endLaunches kills each mpirun of a script that has trouble and does not notice it in time. Such
+// an mpirun may wait forever, and after TERM MPICH 4.0 would exit with 0. The script continues.
 func (s *Supervisor) endLaunches(now time.Time) {
 	for i, t := range s.tally.Ill() {
 		ill := s.illnesses[i]
@@ -90,7 +91,7 @@ func (s *Supervisor) endLaunches(now time.Time) {
 	}
 }
 
-// Reporting reports whether every worker tells of its daemons and ranks.
+// Reporting reports whether every worker reports its daemons and ranks.
 func (s *Supervisor) Reporting() bool {
 	for _, st := range s.links.Standings() {
 		if w, ok := st.Link.Welcome(); !ok || !w.Reports {
