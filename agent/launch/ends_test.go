@@ -116,8 +116,8 @@ func TestOriginOfAFailedSession(t *testing.T) {
 	require.Equal(t, []string{"w-1", ""}, []string{worker, rank})
 }
 
-// TestARunThatBrokeARule: it ends with a code of its own, and the rank that broke the rule is on
-// record.
+// TestARunThatBrokeARule checks that the run ends with its own exit code, and that the report has
+// the rank that broke the rule.
 func TestARunThatBrokeARule(t *testing.T) {
 	rank := "rank 1"
 	a := &attempt{watcher: &supervise.Supervisor{Findings: supervise.Findings{Hung: "train was stopped: failed line", Stalled: &rank}}}

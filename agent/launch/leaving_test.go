@@ -20,8 +20,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// TestWhatTookTheWorker: a process that ended with its worker is told of with what took that
-// away, as far as the pod's status says.
+// TestWhatTookTheWorker checks that the message about a process that ended with its worker says
+// what took the worker away, as far as the pod's status says.
 func TestWhatTookTheWorker(t *testing.T) {
 	disrupted := func(reason, message string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {

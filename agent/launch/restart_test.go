@@ -43,7 +43,7 @@ func TestRestIsInterrupted(t *testing.T) {
 		require.Equal(t, 30*time.Second, time.Since(began))
 		require.NoError(t, r.rest(t.Context(), -time.Second))
 
-		r.signals <- syscall.SIGUSR1 // the command's own affair
+		r.signals <- syscall.SIGUSR1 // only forwarded to the command
 		time.AfterFunc(10*time.Second, func() { r.signals <- syscall.SIGINT })
 		began = time.Now()
 		err := r.rest(t.Context(), time.Minute)
@@ -56,21 +56,21 @@ func TestRestIsInterrupted(t *testing.T) {
 	})
 }
 
-// crewOf is a runner that has links to n real workers.
+// crewOf returns a runner with links to n real workers.
 func crewOf(t *testing.T, n int) (*runner, []rendezvous.Worker) {
 	t.Helper()
 	r, workers, _ := crewAt(t, n)
 	return r, workers
 }
 
-// crewAt is crewOf, with the workers' sockets by name.
+// crewAt is crewOf, and also returns the workers' sockets by name.
 func crewAt(t *testing.T, n int) (*runner, []rendezvous.Worker, map[string]string) {
 	t.Helper()
 	r := &runner{fleet: &fleet.Fakes{}, cfg: config.Defaults(), means: means{voice: &console.Voice{Out: io.Discard}, signals: make(chan os.Signal, 4)}, tally: tally.New()}
 	paths := map[string]string{}
 	r.links = fleet.NewLinks(socketFleet(paths), nil, wire.HelloRecord{}, time.Hour, slog.New(slog.DiscardHandler), r.tally)
 	var workers []rendezvous.Worker
-	var first *contract.Worker // its reaper is the process's
+	var first *contract.Worker // the others share its reaper, because a process has only one
 	for i := range n {
 		w := rendezvous.Worker{Name: "w-" + strconv.Itoa(i), UID: "uid-" + strconv.Itoa(i), Index: i}
 		one := contract.NewWorker(t, func(c *session.Config) {
@@ -96,8 +96,8 @@ type socketFleet map[string]string
 
 func (f socketFleet) Dialer(w rendezvous.Worker) link.Dialer { return local.Dialer{Path: f[w.Name]} }
 
-// leave starts a session on a worker that leaves a process behind which has left
-// its group and does not heed TERM, and gives the session's id.
+// leave starts a session on a worker that leaves a process behind. The process has left its process
+// group and ignores TERM. leave returns the session's id.
 func leave(t *testing.T, r *runner, worker string) string {
 	t.Helper()
 	id := wire.NewID()
@@ -113,12 +113,12 @@ func leave(t *testing.T, r *runner, worker string) string {
 	return id
 }
 
-// marked are the processes of a session.
+// marked returns the processes of a session.
 func marked(id string) []proc.Process { return proc.Marked(names.EnvSession + "=" + id) }
 
 func TestClearLeavesNothing(t *testing.T) {
 	r, workers := crewOf(t, 3)
-	for range 2 { // each attempt anew
+	for range 2 { // in each attempt again
 		var ids []string
 		for _, w := range workers {
 			ids = append(ids, leave(t, r, w.Name))
@@ -146,11 +146,11 @@ func TestClearDoesNotWaitForTheLost(t *testing.T) {
 	require.Equal(t, []string{"w-1"}, r.gone(t.Context(), &attempt{workers: workers}))
 }
 
-// silenced leads to a worker unless its node is lost.
+// silenced dials a worker unless its node is lost.
 type silenced struct {
 	local.Dialer
 	lost atomic.Bool
-	open atomic.Value // the present connection
+	open atomic.Value // the current connection
 }
 
 func (r *silenced) cut() { r.open.Load().(io.Closer).Close() }
@@ -166,8 +166,8 @@ func (r *silenced) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return rw, err
 }
 
-// A worker that does not answer, and is not known to be lost, may run the last
-// attempt: there is no next one beside it.
+// A worker that does not answer, and is not known to be lost, may still run the last attempt. So no
+// attempt starts.
 func TestClearWaitsForTheSilent(t *testing.T) {
 	r, workers, paths := crewAt(t, 2)
 	quiet := &silenced{}
