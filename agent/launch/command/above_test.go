@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Calls by hand beside the command do not count for it.
+// Calls by hand beside the command do not belong to it.
 func TestOfCommand(t *testing.T) {
 	own := "r" + strconv.Itoa(os.Getpid())
 	child := osexec.Command("sleep", "1000")

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// TestLauncherOnlyIsSaidOnce: what is said of a command that uses no worker, and when.
+// TestLauncherOnlyIsSaidOnce checks what is printed about a command that uses no worker, and when.
 func TestLauncherOnlyIsSaidOnce(t *testing.T) {
 	const torch = "python3 runs in the launcher only; --framework=torch starts it on the workers"
 	for name, tc := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An MPI launcher gets files enough for its workers and not many more; nobody else's
-// limit is touched, and a low one is not raised.
+// An MPI launcher gets enough files for its workers and not many more. The limits of other commands
+// do not change, and a low limit is not raised.
 func TestLimitFiles(t *testing.T) {
 	for _, c := range []struct {
 		name     string

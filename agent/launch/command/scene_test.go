@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/exec/reap"
 )
 
-// TestHasEnded: a listed process that has ended, collected or not, is no process whose
-// counters the kernel hides, and neither is another one that got its pid.
+// TestHasEnded checks that a listed process that has ended, reaped or not, does not count as a
+// process whose counters the kernel hides. The same holds if another process has got its pid.
 func TestHasEnded(t *testing.T) {
 	child := osexec.Command("sleep", "60")
 	require.NoError(t, child.Start())
@@ -29,7 +29,8 @@ func TestHasEnded(t *testing.T) {
 	require.True(t, hasEnded(p))
 }
 
-// TestASessionOfAWorker: a process that carries a session's mark is told of by its worker.
+// TestASessionOfAWorker checks that a process with the mark of a session is left to its worker to
+// report.
 func TestASessionOfAWorker(t *testing.T) {
 	t.Setenv(names.EnvSession, "outer")
 	for mark, want := range map[string]bool{"": false, names.EnvSession + "=outer": false, names.EnvSession + "=inner": true} {
