@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/agent/launch/verdict"
 )
 
-// TestInquiriesAreZero: mpirun --version starts nothing, and its 0 is believed; a
-// program's own --version is started.
+// TestInquiriesAreZero checks that `mpirun --version` starts nothing and its 0 is believed. A
+// program with its own --version is started.
 func TestInquiriesAreZero(t *testing.T) {
 	for line, code := range map[string]int{
 		"mpirun --version":               0,
@@ -31,7 +31,7 @@ func TestInquiriesAreZero(t *testing.T) {
 	}
 }
 
-// TestRemoteCommandsWorkOnWorkers: a launcher that started nothing has done nothing.
+// TestRemoteCommandsWorkOnWorkers checks that a launcher that started nothing has done no work.
 func TestRemoteCommandsWorkOnWorkers(t *testing.T) {
 	for _, tc := range []struct {
 		framework string
