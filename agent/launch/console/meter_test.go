@@ -23,10 +23,10 @@ import (
 	"github.com/musterhq/muster/exec/names"
 )
 
-// slow is a standard output that may be slow or gone.
+// slow is a standard output that may be slow or closed.
 type slow struct {
 	bytes.Buffer
-	wait int // turns that it lets the others have
+	wait int // how often it yields to other goroutines
 	err  error
 }
 
@@ -40,11 +40,11 @@ func (s *slow) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
-// metered is a meter whose bytes come through a tee.
+// metered is a meter whose input comes through a tee.
 type metered struct {
 	*Meter
 	tee  *Tee
-	lost Loss // errors of the place
+	lost Loss // write errors of the destination
 }
 
 func newMetered(t *testing.T, to io.Writer) (*metered, *os.File, *Voice, *bytes.Buffer, *sync.WaitGroup) {
@@ -88,7 +88,7 @@ func TestTeeIsByteIdentical(t *testing.T) {
 	require.Equal(t, `{"metrics":[{"name":"loss","numberValue":0.25,"format":"RAW"}]}`+"\n", string(text))
 }
 
-// A program that the command left behind has its standard output still.
+// A program that the command left behind still has the command's standard output.
 func TestTeeWithoutAnEnd(t *testing.T) {
 	out := &slow{}
 	m, in, v, said, wg := newMetered(t, out)
@@ -138,7 +138,7 @@ func TestTeeWhoseReaderIsGone(t *testing.T) {
 	}
 }
 
-// The command would not expect EAGAIN from its standard output.
+// The command does not expect EAGAIN from its standard output.
 func TestTeeBlocksAsPipesDo(t *testing.T) {
 	m, in, _, _, wg := newMetered(t, &slow{})
 	flags, err := unix.FcntlInt(in.Fd(), unix.F_GETFL, 0)

@@ -37,7 +37,7 @@ func TestOutlet(t *testing.T) {
 	require.Equal(t, text, have)
 }
 
-// A write that nobody takes ends when the outlet is closed.
+// A write that nothing reads ends when the outlet is closed.
 func TestOutletThatNobodyReads(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestOutletThatNobodyReads(t *testing.T) {
 		failed <- err
 	}()
 	one := make([]byte, 1)
-	_, err = r.Read(one) // it is under way
+	_, err = r.Read(one) // the write has begun
 	require.NoError(t, err)
 	o.Close()
 	require.ErrorIs(t, <-failed, os.ErrClosed)

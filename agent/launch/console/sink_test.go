@@ -19,7 +19,7 @@ func TestLogNeverWaitsForItsReader(t *testing.T) {
 	defer r.Close()
 	log := NewLogger(w, "json", "info", false)
 	log.Info("first")
-	for n := 1; n > 0; { // until it is full: a deadline may come before that
+	for n := 1; n > 0; { // until it is full: a deadline may pass before that
 		require.NoError(t, w.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
 		n, err = w.Write(bytes.Repeat([]byte("\n"), 1<<20))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
