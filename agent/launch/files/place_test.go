@@ -21,7 +21,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// privateDir is a MUSTER_DIR short enough for sockets.
+// privateDir returns a MUSTER_DIR with a path short enough for sockets.
 func privateDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "muster")
@@ -159,7 +159,7 @@ func TestPlanEnvironment(t *testing.T) {
 	require.Contains(t, env, "MUSTER_BROKER=/r/broker.sock", "an outer launcher's broker is not ours")
 }
 
-// A shortage of descriptors is no other agent run, and proves no run dead.
+// A shortage of file descriptors does not mean that another agent runs, and proves no run dead.
 func TestPlaceWithoutDescriptors(t *testing.T) {
 	base := privateDir(t)
 	for _, c := range []struct {

@@ -23,7 +23,8 @@ func TestShimsAreLinksAndLeadPATH(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "/muster/agent", target)
 	}
-	// Once more, as by agent env under agent run: neither twice in PATH nor an error.
+	// A second time, as for agent env under agent run: the directory is not in PATH twice, and
+	// there is no error.
 	argv, again, err := WithShims(true, dir, "/muster/agent", []string{"sh"}, env)
 	require.NoError(t, err)
 	require.Equal(t, []string{"sh"}, argv)
