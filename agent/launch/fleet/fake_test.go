@@ -50,7 +50,7 @@ func TestLastWordsIn(t *testing.T) {
 	}
 }
 
-// dials fails until it is told otherwise.
+// dials fails until ok is set.
 type dials struct {
 	made int
 	ok   bool

@@ -78,8 +78,8 @@ func TestEpochOfAClusterThatDoesNotAnswer(t *testing.T) {
 	require.Equal(t, names.ExitNoCluster, failure.CodeOf(err))
 }
 
-// A launcher whose container was restarted is the newer one, though the pod's
-// status does not count the restart yet.
+// A launcher whose container was restarted is the newer one, even if the pod's status does not
+// count the restart yet.
 func TestEpochOfARestartedContainer(t *testing.T) {
 	api := fakekube.New(t)
 	api.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pi-launcher", UID: "u1"}})
@@ -94,7 +94,7 @@ func TestEpochOfARestartedContainer(t *testing.T) {
 	require.Positive(t, second.Compare(first))
 }
 
-// Our own pod is found with list alone, and with get alone.
+// Our own pod is found with the right to list alone, and with the right to get alone.
 func TestOwnPodByListOrGet(t *testing.T) {
 	const list = "/api/v1/namespaces/ns/pods"
 	for _, right := range []string{"list", "get"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// The wait for workers in the place of others does not stumble over what these end with.
+// The wait for replacements is not confused by how the lost workers ended.
 func TestPast(t *testing.T) {
 	workers := []rendezvous.Worker{{Name: "w-0", UID: "uid-0", Container: "main"}, {Name: "w-1", UID: "uid-1", Container: "main"}, {Name: "w-2", UID: "uid-2", Container: "main"}}
 	pod := func(w rendezvous.Worker, change func(*corev1.Pod)) *corev1.Pod {

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// TestTakeLeaving: the first worker that is going down is told once, with what is left of its
-// grace. One whose link was given up since is not.
+// TestTakeLeaving checks that the first worker that is going down is returned once, with the rest
+// of its grace. A worker whose link has been given up since is not.
 func TestTakeLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLinks(nil, nil, wire.HelloRecord{}, time.Minute, nil, noAccount{})
@@ -30,7 +30,7 @@ func TestTakeLeaving(t *testing.T) {
 	})
 }
 
-// noAccount keeps none.
+// noAccount records nothing.
 type noAccount struct{}
 
 func (noAccount) Link(string, bool, bool)          {}
