@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// telling is a worker of a stage that tells stacks; for that its rank uses a processor.
+// telling is a worker of a stage that reports stacks, for which its rank uses a processor.
 type telling struct {
 	hangtest.Worker
 	text string
@@ -35,8 +35,8 @@ func (w telling) Stacks(ctx context.Context, _ wire.AskRecord) (wire.AnswerRecor
 
 const atStep = "Current thread 0x1 (most recent call first):\n  File \"/app/train.py\", line 40 in step\n"
 
-// A worker that does not answer, or is too old, costs no more than the time, and takes
-// nothing from the others.
+// A worker that does not answer, or is too old, costs no more than the time limit, and does not
+// affect the others.
 func TestTakeStacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hangtest.New()
@@ -59,7 +59,7 @@ func TestTakeStacks(t *testing.T) {
 	})
 }
 
-// The time that ranks take to tell their stacks is no sign that the run goes on.
+// The time that ranks take to report their stacks is no sign that the run continues.
 func TestTellingStacksIsNoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hangtest.New()

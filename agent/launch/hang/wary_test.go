@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/agent/launch/hang/hangtest"
 )
 
-// TestAWaryWatch: where nobody has asked for the watch, it tells of sure hangs alone.
+// TestAWaryWatch checks that a watch that the user has not asked for reports only certain hangs.
 func TestAWaryWatch(t *testing.T) {
 	for name, row := range map[string]struct {
 		set    func(s *hangtest.Stage)

@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// standAndWatch runs a watch over n workers for some time, doing what happens says at
-// each second; it gives what the watch said, and when.
+// standAndWatch runs a watch over n workers for span, and calls happens in each second. It returns
+// what the watch reported, and when.
 func standAndWatch(t *testing.T, s *hangtest.Stage, n int, span time.Duration, happens func(w *Watch, second int)) (said []string) {
 	t.Helper()
 	w := NewWatch(10*time.Minute, func() map[string]Asker {
@@ -48,14 +48,14 @@ func standAndWatch(t *testing.T, s *hangtest.Stage, n int, span time.Duration, h
 	return said
 }
 
-// TestHang: the report comes once, soon after the time.
+// TestHang checks that the report comes once, soon after the time.
 func TestHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		require.Equal(t, []string{"hang 12.5"}, standAndWatch(t, hangtest.New(), 3, 4*time.Hour, nil))
 	})
 }
 
-// TestNoHang are runs that are slow, silent or odd, and do not hang.
+// TestNoHang has runs that are slow, silent or odd, but do not hang.
 func TestNoHang(t *testing.T) {
 	for name, row := range map[string]struct {
 		set     func(s *hangtest.Stage)
@@ -100,7 +100,7 @@ func TestNoHang(t *testing.T) {
 	}
 }
 
-// TestHeartbeatsAreNoWork: threads that only look now and then.
+// TestHeartbeatsAreNoWork has threads that only check from time to time.
 func TestHeartbeatsAreNoWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hangtest.New()
@@ -109,7 +109,8 @@ func TestHeartbeatsAreNoWork(t *testing.T) {
 	})
 }
 
-// TestHangIsOver: what moves again is said, and a second hang is another one.
+// TestHangIsOver checks that a run that moves again is reported, and that a second hang is reported
+// too.
 func TestHangIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		require.Equal(t, []string{"hang 12.5", "over 30.0", "hang 40.0"}, standAndWatch(t, hangtest.New(), 3, time.Hour, func(w *Watch, second int) {
@@ -120,8 +121,8 @@ func TestHangIsOver(t *testing.T) {
 	})
 }
 
-// TestHangOfMany: one of them that works is enough, and nobody else is asked
-// meanwhile; while output flows nobody is.
+// TestHangOfMany checks that one working rank is enough, and that the other workers are not asked
+// meanwhile. While output flows, no worker is asked.
 func TestHangOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hangtest.New()
@@ -137,7 +138,7 @@ func TestHangOfMany(t *testing.T) {
 	})
 }
 
-// TestNoVerdict: a worker that cannot be asked is said, once, and is no hang.
+// TestNoVerdict checks that a worker that cannot be asked is reported once, and not as a hang.
 func TestNoVerdict(t *testing.T) {
 	for name, set := range map[string]func(s *hangtest.Stage){
 		"down":      func(s *hangtest.Stage) { s.Err["1"] = errors.New("its link is down") },
@@ -163,7 +164,7 @@ func TestNoVerdict(t *testing.T) {
 	})
 }
 
-// TestHangOfTheLaunch: the command in the launcher prints and computes, or does
+// TestHangOfTheLaunch checks a command in the launcher that prints and computes, and one that does
 // not.
 func TestHangOfTheLaunch(t *testing.T) {
 	for name, row := range map[string]struct {

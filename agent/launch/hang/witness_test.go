@@ -9,7 +9,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// The verdict of a failure is said of ranks that lived then, once, and is in the report.
+// The verdict about a failure covers the ranks that were alive then, is printed once, and is in the
+// report.
 func TestBlame(t *testing.T) {
 	w := &Witness{hang: NewWatch(0, nil), done: make(chan struct{}), over: map[string]bool{"rank 1": true}}
 	w.hang.Name("s1", "rank 1")
