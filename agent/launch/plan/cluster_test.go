@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// podsOf is a situation of pods with these roles as labels, each with eth0 that
-// holds its address.
+// podsOf returns a situation of pods with these roles as labels. Each pod has eth0 with its
+// address.
 func podsOf(cfg config.Config, roles ...string) Situation {
 	s := Situation{Config: cfg, Port: AnyPort(cfg.Port, rand.IntN), Welcomes: map[string]wire.WelcomeRecord{}, Dir: "/run/m", Broker: "/run/m/broker.sock", Agent: "/muster/agent",
 		Files: Files{Hostfile: "/run/m/hostfile", Hydra: "/run/m/hostfile.hydra", Rsh: "/run/m/rsh"}}
@@ -120,8 +120,7 @@ func TestProcesses(t *testing.T) {
 	require.Equal(t, names.ExitUsage, failure.CodeOf(err))
 }
 
-// Search paths are extended over what the worker itself has; the files'
-// directory is another on each.
+// Search paths extend what the worker itself has. The files' directory differs between workers.
 func TestSettleWithFiles(t *testing.T) {
 	p := Plan{Processes: []Process{
 		{Worker: 0, ours: []framework.Var{{Name: "PYTHONPATH", Value: framework.FilesDir, Extend: ":"}}},
