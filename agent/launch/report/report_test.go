@@ -60,7 +60,7 @@ func TestLastWords(t *testing.T) {
 	require.True(t, strings.HasSuffix(string(text), "ü... (exit code 76)\n"))
 }
 
-// The last words keep what the attempts before failed of, also where the last one did well.
+// The termination message keeps why earlier attempts failed, even if the last one succeeded.
 func TestLastWordsOfAttempts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
@@ -81,7 +81,8 @@ func TestLastWordsOfAttempts(t *testing.T) {
 	require.Contains(t, string(text), "\nearlier attempt 0 (exit code 3): ü")
 }
 
-// TestWorkersThatTookPart: the last line counts every worker once, also those that joined, or came in another attempt.
+// TestWorkersThatTookPart checks that the last line counts every worker once, including workers
+// that joined or that took part in another attempt.
 func TestWorkersThatTookPart(t *testing.T) {
 	var r Report
 	named := func(names ...string) (list []rendezvous.Worker) {
