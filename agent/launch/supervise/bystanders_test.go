@@ -21,8 +21,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A rank is judged by its stack only if nobody had told it to end. Those of which nothing is
-// known count among all, and have no line.
+// A rank is judged by its stack only if it had not been told to end. Ranks about which nothing is
+// known count as ranks, but have no line.
 func TestBystanders(t *testing.T) {
 	standing := func(n int, noTerm bool) stacks.Rank {
 		return stacks.New(fmt.Sprint("rank ", n), n, "w", wire.StackRecord{NoTerm: noTerm, Text: []byte(atStep), Process: wire.ProcessRecord{PID: 70 + n, Rank: fmt.Sprint(n), State: "S", Call: "clock_nanosleep"}})
@@ -56,7 +56,7 @@ func TestBystanders(t *testing.T) {
 	}
 }
 
-// The ranks of all workers are asked once, when the first report of a failed rank comes.
+// The ranks of all workers are asked once, when the first report of a failed rank arrives.
 func TestBystandersAreAskedAtTheFirstFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup

@@ -75,8 +75,8 @@ func TestEndingLost(t *testing.T) {
 	require.Equal(t, time.Second, short.wait())
 }
 
-// TestEndingGoingDown: the ranks have the grace of the worker that is going down, and its loss
-// does not cut that short.
+// TestEndingGoingDown checks that the ranks have the grace of the worker that is going down, and
+// that its loss does not shorten it.
 func TestEndingGoingDown(t *testing.T) {
 	var e ending
 	require.True(t, e.onGoingDown(20*time.Second))
@@ -135,7 +135,7 @@ func TestHangBeginsTheEnd(t *testing.T) {
 	require.False(t, told.onHang(time.Second))
 }
 
-// TestPhases: what follows on each event, and whether it decides the schedule.
+// TestPhases checks the next phase for each event, and whether the event decides the schedule.
 func TestPhases(t *testing.T) {
 	type move struct {
 		next       phase

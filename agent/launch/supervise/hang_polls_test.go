@@ -22,15 +22,15 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// pollster is a worker of a stage whose rank is in a call of MPI.
+// pollster is a worker of a stage whose rank is in an MPI call.
 type pollster struct {
 	hangtest.Worker
 	does *pollDoing
 }
 
-// pollDoing is what the ranks of pollsters do.
+// pollDoing says what the ranks of pollsters do.
 type pollDoing struct {
-	calls    map[string]string // of MPI; "": none
+	calls    map[string]string // MPI calls by rank; "": none
 	line     int
 	others   float64         // share of a processor that other threads of rank 1 use
 	returned map[string]bool // the rank has run Python
@@ -58,7 +58,7 @@ func (w pollster) Stacks(_ context.Context, asked wire.AskRecord) (wire.AnswerRe
 	return wire.AnswerRecord{Stacks: []wire.StackRecord{rec}}, w.does.err
 }
 
-// pollAndWatch runs a watch over three ranks that poll, but for what set says.
+// pollAndWatch runs a watch over ranks that poll, except for what set changes.
 func pollAndWatch(t *testing.T, after time.Duration, ranks int, set func(s *hangtest.Stage, d *pollDoing), happens func(s *hangtest.Stage, d *pollDoing, w *hang.Watch, second int)) (said []string) {
 	s, d := hangtest.New(), &pollDoing{calls: map[string]string{}, line: 40, returned: map[string]bool{}}
 	for i := range ranks {
@@ -107,7 +107,8 @@ const (
 	goesOn  = "train.py goes on: something moves again"
 )
 
-// TestRanksThatPoll: the suspicion comes once, and what moves again is said.
+// TestRanksThatPoll checks that the suspicion is reported once, and that a run that moves again is
+// reported.
 func TestRanksThatPoll(t *testing.T) {
 	for name, row := range map[string]struct {
 		set     func(s *hangtest.Stage, d *pollDoing)
@@ -141,7 +142,7 @@ func TestRanksThatPoll(t *testing.T) {
 	}
 }
 
-// TestRanksThatDoNotPoll are runs where something tells that a rank may be at work.
+// TestRanksThatDoNotPoll has runs where something shows that a rank may be at work.
 func TestRanksThatDoNotPoll(t *testing.T) {
 	every := func(seconds int, f func(s *hangtest.Stage, d *pollDoing, w *hang.Watch)) func(*hangtest.Stage, *pollDoing, *hang.Watch, int) {
 		return func(s *hangtest.Stage, d *pollDoing, w *hang.Watch, second int) {

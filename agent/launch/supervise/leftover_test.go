@@ -19,8 +19,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// outlasted runs a group of which ranks may end, for some time, and returns what is said
-// and whether the run was to end.
+// outlasted runs a group whose ranks may end, for span. It returns what is printed, and whether the
+// run was to end.
 func outlasted(t *testing.T, s *hangtest.Stage, account *tally.Tally, within, span time.Duration, happens func(r *Leftover, w *hang.Watch, second int)) (said string, ended bool) {
 	out := &bytes.Buffer{}
 	sup := &Supervisor{Subject: Subject{Name: "train", Group: true}, voice: &console.Voice{Out: out}, links: &fleet.Links{}, tally: account, Watches: Watches{Rest: NewLeftover(within)}}
@@ -50,15 +50,15 @@ func outlasted(t *testing.T, s *hangtest.Stage, account *tally.Tally, within, sp
 	return out.String(), ended
 }
 
-// first lets rank 0 end with 0 at second 10.
+// first ends rank 0 with 0 at second 10.
 func first(r *Leftover, _ *hang.Watch, second int) {
 	if second == 10 {
 		r.Note("rank 0", true, false)
 	}
 }
 
-// TestWhatIsLeftIsTold: after a minute without work, and then less and less often, until
-// nobody waits any more.
+// TestWhatIsLeftIsTold checks that the rest is reported after a minute without work, and then less
+// and less often.
 func TestWhatIsLeftIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said, ended := outlasted(t, hangtest.New(), nil, 0, time.Hour, first)
@@ -103,13 +103,13 @@ func TestWhatIsLeftWorks(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOfAnMpirun: the ranks of the latest one of which a rank has ended with 0,
-// for as long as it runs.
+// TestWhatIsLeftOfAnMpirun checks the ranks of the latest mpirun with a rank that ended with 0,
+// while that mpirun runs.
 func TestWhatIsLeftOfAnMpirun(t *testing.T) {
 	for name, row := range map[string]struct {
 		within time.Duration
-		ends   bool // the mpirun does
-		again  bool // a second one begins, and its first rank ends
+		ends   bool // the mpirun ends
+		again  bool // a second mpirun starts, and its first rank ends
 		want   string
 		ended  bool
 	}{
@@ -147,7 +147,7 @@ func TestWhatIsLeftOfAnMpirun(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftIsEnded: by --exit-within, though it works.
+// TestWhatIsLeftIsEnded checks that --exit-within ends the rest even if it works.
 func TestWhatIsLeftIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := hangtest.New()
@@ -158,7 +158,7 @@ func TestWhatIsLeftIsEnded(t *testing.T) {
 	})
 }
 
-// mpirunOf is an mpirun that runs until it is over.
+// mpirunOf is an mpirun that runs until over is set.
 type mpirunOf struct{ over bool }
 
 func (m *mpirunOf) Name() string                 { return "mpirun" }

@@ -21,7 +21,7 @@ import (
 	"github.com/musterhq/muster/agent/progress"
 )
 
-// ruled is a supervisor with rules for output lines, and what it says.
+// ruled returns a supervisor with rules for output lines, and what it prints.
 func ruled(t *testing.T, words ...progress.Word) (*Supervisor, *bytes.Buffer) {
 	said := &bytes.Buffer{}
 	s := &Supervisor{Subject: Subject{Name: "train"}, voice: &console.Voice{Out: said}, links: &fleet.Links{}, trouble: func(sentence string) { fmt.Fprintf(said, "trouble: %s\n", sentence) }}
@@ -32,7 +32,7 @@ func ruled(t *testing.T, words ...progress.Word) (*Supervisor, *bytes.Buffer) {
 	return s, said
 }
 
-// waits handles what comes for so long, as the supervisor's loop does.
+// waits handles events for span, as the supervisor's loop does.
 func (s *Supervisor) waits(span time.Duration) {
 	for over := time.After(span); ; {
 		select {
@@ -66,7 +66,7 @@ func TestARuleIsJudgedWhenItIsDue(t *testing.T) {
 	})
 }
 
-// stuck is a reader of ours that does not read.
+// stuck is a reader of our output that does not read.
 type stuck struct{ read chan struct{} }
 
 func (s stuck) Write(p []byte) (int, error) { <-s.read; return len(p), nil }
@@ -90,7 +90,7 @@ func TestOutputThatNobodyReadsIsNoStall(t *testing.T) {
 func TestALauncherThatWasStoppedHasSeenNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, said := ruled(t, every10s...)
-		time.Sleep(time.Hour) // nobody handles what comes
+		time.Sleep(time.Hour) // no event is handled
 		s.onProgressDue(time.Now())
 		require.Contains(t, said.String(), "not judged for now: the launcher itself was stopped")
 		require.Empty(t, s.Stalls)

@@ -29,18 +29,18 @@ import (
 	"github.com/musterhq/muster/test/contract"
 )
 
-// over is s with the same workers all the time.
+// over returns s with workers that never change.
 func over(s *Supervisor) *Supervisor {
 	s.members = fixed{s}
 	s.begin()
 	return s
 }
 
-// road leads to a worker unless its node is lost.
+// road dials a worker unless its node is lost.
 type road struct {
 	local.Dialer
 	lost atomic.Bool
-	open atomic.Value // the present connection
+	open atomic.Value // the current connection
 }
 
 func (r *road) cut() { r.open.Load().(io.Closer).Close() }
@@ -56,7 +56,7 @@ func (r *road) Dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	return rw, err
 }
 
-// parkedRun is a run whose one worker has a daemon and a link that is parked.
+// parkedRun returns a run with one worker, which has a daemon and a parked link.
 func parkedRun(t *testing.T, r *road) *Supervisor {
 	t.Helper()
 	worker := rendezvous.Worker{Name: "pi-worker-0", UID: "uid-0", Container: "main"}
@@ -84,7 +84,7 @@ func awaitLink(t *testing.T, s *Supervisor, ok func(link.State) bool) {
 	require.Eventually(t, func() bool { return ok(s.links.Standings()["pi-worker-0"].State) }, time.Minute, time.Millisecond)
 }
 
-// notReady is what the API server says of a pod whose node is silent.
+// notReady returns the snapshot for a pod whose node is silent.
 func notReady() rendezvous.Snapshot {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pi-worker-0", UID: "uid-0"},
 		Spec: corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Name: "main"}}}}
@@ -143,7 +143,7 @@ func TestAftermath(t *testing.T) {
 				}
 				return l.Connected
 			})
-			if tc.lost { // the launcher has yet to notice
+			if tc.lost { // the launcher has not noticed yet
 				r.lost.Store(true)
 				r.cut()
 				told := time.AfterFunc(300*time.Millisecond, func() { s.links.Lose("pi-worker-0", errors.New("gone")) })
@@ -159,7 +159,7 @@ func TestAftermath(t *testing.T) {
 	}
 }
 
-// stubborn is an mpirun that does not notice anything and ends when it is told to.
+// stubborn is an mpirun that notices nothing, and ends when it is told to.
 type stubborn struct {
 	ended chan struct{}
 	told  []syscall.Signal
@@ -180,9 +180,8 @@ func (c *stubborn) Stop(sig syscall.Signal, _ time.Duration, _ bool) (number int
 	return 0, nil
 }
 
-// A worker may be lost after all have come and before mpirun begins, as when the
-// one that came in the place of another goes at once. It is on record then, and is
-// no news to a watch.
+// A worker may be lost after all workers have come and before mpirun starts, for example a
+// replacement that ends at once. The loss is then recorded, and is not news for a watch.
 func TestLostBeforeTheCommandBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counts := tally.New()
@@ -200,8 +199,8 @@ func TestLostBeforeTheCommandBegan(t *testing.T) {
 	})
 }
 
-// The same where the watch learns only then that a worker on record is gone, as an
-// elastic run does.
+// The same holds if the watch learns only later that a recorded worker is gone, as in an elastic
+// run.
 func TestLostOnRecord(t *testing.T) {
 	s := &Supervisor{cfg: config.Config{Limits: config.Limits{Grace: time.Second}}, tally: tally.New(), voice: &console.Voice{Out: io.Discard}}
 	gone := verdict.Lost{Worker: "pi-worker-1", Cause: "gone"}

@@ -16,7 +16,8 @@ import (
 	"github.com/musterhq/muster/rendezvous"
 )
 
-// TestWhatTakesAWorker: what takes a worker's pod away is known as far as its status says.
+// TestWhatTakesAWorker checks that the run knows what takes a worker's pod away, as far as the
+// pod's status says.
 func TestWhatTakesAWorker(t *testing.T) {
 	disrupted := func(reason, message string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
