@@ -26,14 +26,14 @@ func rank(id string, code, signal int) wire.ReportRecord {
 	return wire.ReportRecord{Session: id, Kind: wire.ReportRank, PID: 9, Command: "pi", Rank: id, MPI: true, Code: code, Signal: signal}
 }
 
-// TestJudgeJob: what PID 1 saw, and what the verdict makes of it.
+// TestJudgeJob checks what PID 1 saw, and what the verdict makes of it.
 func TestJudgeJob(t *testing.T) {
 	killedDaemon := wire.ReportRecord{Session: "2", Kind: wire.ReportDaemon, PID: 7, Command: "prted", Code: 137, Signal: 9}
 	late := wire.ReportRecord{Session: "2", Kind: wire.ReportDaemon, PID: 7, Command: "prted", Code: 139, Signal: 11, Finished: true}
 	for name, tc := range map[string]struct {
 		happens func(t *Tally)
 		code    int  // of the command
-		ended   bool // by us
+		ended   bool // by Muster
 		want    int
 		why     string
 	}{

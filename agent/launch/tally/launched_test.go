@@ -14,7 +14,7 @@ type Scripted struct {
 	called string
 	Over   bool
 	code   int
-	known  bool // its code
+	known  bool // its exit code is known
 	killed bool
 }
 
@@ -25,7 +25,8 @@ func (s *Scripted) Exit() (int, int, bool) { return s.code, 0, s.known }
 func (s *Scripted) Kill()                  { s.killed = true }
 func (s *Scripted) Close()                 {}
 
-// TestJudgeScript: what the mpiruns of a script did, and what becomes of the script's code.
+// TestJudgeScript checks what the mpiruns of a script did, and what that makes of the script's exit
+// code.
 func TestJudgeScript(t *testing.T) {
 	type events func(t *Tally, first, second *Scripted)
 	end := func(m *Scripted, code int) { m.Over, m.code, m.known = true, code, true }
@@ -126,7 +127,7 @@ func TestJudgeScript(t *testing.T) {
 	}
 }
 
-// Only an mpirun that still runs is ended for its trouble.
+// Only an mpirun that still runs is ended because of its trouble.
 func TestIllLaunches(t *testing.T) {
 	account := New()
 	first, second := &Scripted{called: "mpirun"}, &Scripted{called: "mpiexec"}

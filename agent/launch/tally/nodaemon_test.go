@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// A session that ended well and never had a rank had no daemon: known when the
-// others' ranks use MPI, and wait, or when there are none.
+// A session that ended well and never had a rank had no daemon. This is certain if the ranks of the
+// others use MPI, and thus wait, or if there are none.
 func TestNoDaemon(t *testing.T) {
 	for name, tc := range map[string]struct {
 		others wire.ReportRecord
@@ -46,8 +46,8 @@ func TestNoDaemon(t *testing.T) {
 	}
 }
 
-// A rank that failed at once may have been too short to be seen: its session, which ends
-// with the command, had a daemon.
+// A rank that failed at once may have been too short to be seen. Its session, which ends with the
+// command, had a daemon.
 func TestShortRanksHadADaemon(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before time.Duration
@@ -66,8 +66,8 @@ func TestShortRanksHadADaemon(t *testing.T) {
 	}
 }
 
-// Where mpiexec gives up at once, a session that ended before it without a rank is named, and is
-// not said to be the cause.
+// If mpiexec gives up at once, the message names a session that ended before it without a rank, but
+// does not blame it.
 func TestSessionWithoutARankIsNamed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(*Tally)
@@ -108,8 +108,8 @@ func TestSessionWithoutARankIsNamed(t *testing.T) {
 	}
 }
 
-// A script goes on after its mpirun: a session without a rank that was seen is a stall
-// only as long as its mpirun runs.
+// A script continues after its mpirun. A session without a seen rank is a stall only while its
+// mpirun runs.
 func TestNoDaemonBehindAScript(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ends time.Duration // of the mpirun, after its session; 0: it does not end
@@ -136,7 +136,7 @@ func TestNoDaemonBehindAScript(t *testing.T) {
 	}
 }
 
-// While the others cannot be heard nobody knows what their ranks are.
+// While the others cannot be heard, it is unknown what their ranks are.
 func TestNoDaemonIsNotSaidOfTheUnheard(t *testing.T) {
 	account, now := New(), time.Unix(0, 0)
 	account.now = func() time.Time { return now }

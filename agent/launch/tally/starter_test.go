@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/exec/wire"
 )
 
-// TestJudgeStarters: what the sessions of a launcher such as deepspeed did, and what becomes of
-// the command's code.
+// TestJudgeStarters checks what the sessions of a launcher such as deepspeed did, and what that
+// makes of the command's exit code.
 func TestJudgeStarters(t *testing.T) {
 	deepspeed, elastic, trials := framework.Starter{Name: "deepspeed"}, framework.Starter{Name: "horovodrun", Elastic: true}, framework.Starter{Name: "deepspeed", Trials: true}
 	const train = "cd /x; python3 train.py"
