@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The rank must be known, and have ended by itself.
+// The rank must be known, and must have ended by itself.
 func TestFirstOfItself(t *testing.T) {
 	own := RankEnd{Worker: "w", Rank: "1", PID: 71, Code: 1, What: "rank 1"}
 	victim := RankEnd{Worker: "w", Rank: "0", PID: 70, Code: 137, Signal: 9, What: "rank 0"}

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/agent/notice"
 )
 
-// TestWords: what mpirun says of a rank names it where its worker did not see its end, and
-// nothing that contradicts the workers or mpirun's own code is believed.
+// TestWords checks that what mpirun says names the rank if its worker did not see it end. Nothing
+// that contradicts the workers or mpirun's own code is believed.
 func TestWords(t *testing.T) {
 	rank := func(n int, worker string, code, signal int) RankEnd {
 		return RankEnd{Worker: worker, Rank: fmt.Sprint(n), PID: 70 + n, Code: code, Signal: signal, What: fmt.Sprintf("rank %d, solver (pid %d), %s", n, 70+n, phrase.HowEnded(code, signal))}
@@ -94,7 +94,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestWordsOfAScript: only the last mpirun's words count, and they count only if there is one.
+// TestWordsOfAScript checks that only the last mpirun's words count, and only if there is exactly
+// one.
 func TestWordsOfAScript(t *testing.T) {
 	began := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	said := func(n int, at time.Time) Word { return Word{End: notice.End{Rank: n, Code: 3, At: at}} }
