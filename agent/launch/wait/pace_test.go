@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// However many changes come, looks take a fortieth of the time, and the last change is
-// seen.
+// However many changes come, the looks take 1/40 of the time, and the last change is seen.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := make(chan struct{}, 1)
@@ -22,7 +21,7 @@ func TestPace(t *testing.T) {
 			select {
 			case <-p.Due():
 				began := time.Now()
-				time.Sleep(5 * time.Millisecond) // so many workers
+				time.Sleep(5 * time.Millisecond) // a look at many workers
 				looks++
 				changes <- struct{}{}
 				p.Looked(began)
@@ -37,7 +36,7 @@ func TestPace(t *testing.T) {
 		p.Resume()
 		<-p.Due() // the change that came during the rest
 
-		// One that took long is not followed by as long a rest.
+		// A look that took long is not followed by an equally long rest.
 		began := time.Now()
 		time.Sleep(50 * time.Millisecond)
 		p.Looked(began)
@@ -46,7 +45,7 @@ func TestPace(t *testing.T) {
 		p.Resume()
 		require.Equal(t, longestRest, time.Since(began))
 
-		// A look that took no time lets the next one follow at once.
+		// After a look that took no time, the next one follows at once.
 		p.Looked(time.Now())
 		changes <- struct{}{}
 		<-p.Due()
