@@ -61,8 +61,8 @@ func (c *crew) Stop(sig syscall.Signal, _ time.Duration, _ bool) (number int, la
 	return int(c.live.Load()), nil
 }
 
-// Leave implements supervise.Running. The worker keeps processes that serve others, because it
-// knows that there is a launcher.
+// Leave implements supervise.Running. The worker keeps processes that serve other workers running
+// meanwhile, because it has heard from the launcher.
 func (c *crew) Leave(worker string, grace time.Duration) (number int, later <-chan int) {
 	c.leaves.Store(true)
 	c.lead(worker, grace)

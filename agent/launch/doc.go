@@ -29,6 +29,7 @@
 //	hang            detects a hang, and says where the ranks stand then
 //	verdict         decides the exit code, and says why it is not the command's
 //	report          the summary line, the JSON report, the termination message
+//	phrase, wait    wording and waits that these packages share
 //
 // Guarantees: the exit code is 0 only if the work was really done (see [verdict.Judge]). When Run
 // returns, nothing that it started is left behind. The user's standard output has the command's
@@ -55,15 +56,16 @@
 //
 // # Verdicts
 //
-// Before a failed command is judged, every worker must give a sign of life, or a short search for
-// the missing worker must end, because mpirun is often the first to notice a loss. If a worker's
+// mpirun is often the first to notice a loss. So Run judges a failed command only after every
+// worker has given a sign of life, or after a short search for the missing worker. If a worker's
 // pod looks lost while its link is parked, Run wakes the link.
 //
 // A group ends by the rules of agent/group. Its exit code is that of the first failure, or 76 if a
 // worker was lost, and --exit does not apply. Run keeps variables that the user has set on the
 // workers, with one warning each. These are variables of the pods' specs, of --env, and with --fake
-// those of the launcher. Variables of an image are not known in advance and are overwritten, except
-// search paths to laid files.
+// those of the launcher. Variables of an image count if the worker reports them
+// ([config.Config.Asked]). Other variables of an image are overwritten, except search paths to laid
+// files.
 //
 // Under strict judgment, Run ends a command that can no longer end well and does not notice. The
 // causes are a daemon that was killed or frozen (--frozen-after), a session that ended badly, and
@@ -75,8 +77,8 @@
 // # Restarts and elastic runs
 //
 // With --max-restarts, a failed run restarts in place. The next attempt starts when PID 1 of every
-// worker that is not lost has confirmed that nothing of the last attempt runs there. It uses ports
-// that no earlier attempt had, and replacements for lost workers. docs/restart.md has the rules.
+// worker that is not lost has confirmed that nothing of the last attempt runs there. It uses other
+// ports than earlier attempts, and replacements for lost workers. docs/restart.md has the rules.
 //
 // With --min-workers, workers may join and leave (docs/elastic.md). Plan, hostfiles and the
 // broker's table follow, and each is complete at any moment. A group that cannot adapt restarts. A

@@ -196,8 +196,8 @@ func stoppedSavers(savers []saver) (all []report.StoppedRank) {
 	return all
 }
 
-// AskWorker asks the ranks of a worker that is told to stop from outside. The worker reports its
-// stop, and holds all other processes back.
+// AskWorker asks the ranks of a worker that is told to stop from outside. The worker has reported
+// its stop, or will, and keeps all other processes running meanwhile.
 func AskWorker(ctx context.Context, links *fleet.Links, worker string, grace time.Duration) {
 	if l := links.LinkOf(worker); l != nil {
 		ctx, cancel := context.WithTimeout(ctx, min(countTime, grace/2))

@@ -15,8 +15,8 @@ type Streams struct {
 	Out, Err *os.File
 }
 
-// Voice prints messages for people on stderr, one whole line at a time. Messages begin with "agent:
-// ". --quiet prints only warnings. With --log-format=json each line is an object.
+// Voice prints messages for people on stderr, one whole line at a time. Each message has the prefix
+// "agent: ". --quiet prints only warnings and hints. With --log-format=json each line is an object.
 type Voice struct {
 	mu    sync.Mutex
 	Out   io.Writer

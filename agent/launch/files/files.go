@@ -50,7 +50,7 @@ func Choose(cfg config.Config, dir string, inPod bool) (Paths, error) {
 }
 
 func legacyDir(dir string) bool {
-	_ = os.MkdirAll(dir, 0o755) // a read-only root is no error: writableFor then reports false
+	_ = os.MkdirAll(dir, 0o755) // a read-only root is no error: writableFor then fails
 	return writableFor(filepath.Join(dir, "hostfile")) == nil
 }
 

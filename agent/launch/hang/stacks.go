@@ -48,9 +48,9 @@ type Standing struct {
 	rasAt   string           // the worker where the service was asked
 }
 
-// TakeStacks asks workers where their ranks and the given programs of their images stand
-// (wire.AskRecord.Programs). If limit is long enough, ranks also dump their flight recorders, and
-// the first worker asks NCCL's RAS service. label returns what a session runs.
+// TakeStacks asks workers where their ranks stand. programs says which programs of their images may
+// take stacks (wire.AskRecord.Programs). If limit is long enough, ranks also dump their flight
+// recorders, and the first worker asks NCCL's RAS service. label returns what a session runs.
 func TakeStacks(ctx context.Context, limit time.Duration, programs string, workers map[string]Asker, label func(session string) string) Standing {
 	rasAt := ""
 	if limit >= besideTime {

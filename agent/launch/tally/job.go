@@ -118,10 +118,10 @@ func (t *Tally) Trouble() (verdict.Trouble, bool) {
 }
 
 // noDaemon decides that a session that ended well without a rank has started no daemon, if its
-// mpirun ran for longer than lag after it. What a script does after the mpirun proves nothing. Two
-// cases do not count. Either the mpirun has another session on the worker that had ranks, or it has
-// ranks elsewhere that do not use MPI: these do not wait for each other, and one may have been too
-// short to be seen.
+// mpirun ran for longer than lag after it. What a script does after the mpirun proves nothing. A
+// session does not count if its mpirun has another session with ranks on the worker. It does not
+// count either if the mpirun has ranks elsewhere that do not use MPI. These do not wait for each
+// other, and one may have been too short to be seen.
 func (j *job) noDaemon(now time.Time, lag time.Duration) {
 	busy := j.spots(func(c *call) bool { return !c.quiet })
 	for _, c := range j.calls {

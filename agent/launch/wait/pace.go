@@ -3,8 +3,8 @@ package wait
 import "time"
 
 // Pace limits how often the workers are scanned. A change of a link leads to a scan at once, but
-// scans mostly take at most 1/40 of the time: 1,000 links come up within seconds, and each scan
-// covers all of them.
+// scans mostly take at most 1/40 of the time. The limit is needed because 1,000 links come up
+// within seconds, and each scan covers all of them.
 type Pace struct {
 	changes <-chan struct{}
 	resting bool
