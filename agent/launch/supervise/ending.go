@@ -6,7 +6,7 @@ import (
 )
 
 // phase says whether and why the command is brought to its end. Each phase has its own schedule of
-// signals, and only a stricter one replaces it:
+// signals, and gives way only to a stricter phase:
 //
 //	runs ----- restart -----> restart
 //	  |                          |
@@ -124,7 +124,7 @@ func (p phase) going() bool {
 	return p == phaseGoing || p == phaseGoingIll || p == phaseGoingLost
 }
 
-// ends reports whether the command ends for good.
+// ends reports whether a signal, a lost worker, trouble or a hang ends the command.
 func (p phase) ends() bool { return p.told() || p.lost() || p.ill() }
 
 // The time for ending a command whose worker is lost is 8 s in all, so that the launcher ends

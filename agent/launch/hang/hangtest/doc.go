@@ -1,3 +1,3 @@
-// Package hangtest has a run for tests of what follows from a hang: workers whose ranks
-// do what a test says, by the clock of its synctest bubble.
+// Package hangtest simulates a run for tests of the hang watch. The ranks of its workers do what a
+// test says, by the clock of the synctest bubble.
 package hangtest
