@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,8 +63,7 @@ func TestExitCodes(t *testing.T) {
 // TestEndBySignal sends each signal to a program without handlers.
 func TestEndBySignal(t *testing.T) {
 	t.Parallel()
-	w := start(t, "init", nil).up(t)
-	l := w.link(t, nil)
+	w, l := inside(t)
 	seen := map[int]bool{}
 	for _, row := range rows(t, "signals") {
 		for _, word := range strings.Fields(row[0]) {
@@ -77,12 +78,7 @@ func TestEndBySignal(t *testing.T) {
 			case "stands still until SIGCONT":
 				find := func(state byte) func() bool {
 					return func() bool {
-						for _, p := range below(t, w.pid) {
-							if p.Marker == s.ID() && p.State == state {
-								return true
-							}
-						}
-						return false
+						return slices.ContainsFunc(below(t, w.pid), func(p reap.Proc) bool { return p.Marker == s.ID() && p.State == state })
 					}
 				}
 				waitFor(t, "stopped", find('T'))
@@ -106,20 +102,6 @@ func TestEndBySignal(t *testing.T) {
 	require.Zero(t, rec.Signal, "told from a program that was killed")
 }
 
-// ignored is the line of the signals that this process, and so what it starts,
-// was told to ignore; nohup is one who does.
-func ignored(t *testing.T) string {
-	status, err := os.ReadFile("/proc/self/status")
-	require.NoError(t, err)
-	for line := range strings.Lines(string(status)) {
-		if strings.HasPrefix(line, "SigIgn:") {
-			return line
-		}
-	}
-	t.Fatal("no SigIgn in /proc/self/status")
-	return ""
-}
-
 // Whatever PID 1 takes, drops or blocks, its sessions start as from a shell.
 func TestDispositions(t *testing.T) {
 	t.Parallel()
@@ -130,7 +112,12 @@ func TestDispositions(t *testing.T) {
 	for _, set := range []string{"SigPnd", "SigBlk", "SigCgt"} {
 		require.Contains(t, out, set+":\t"+none+"\n")
 	}
-	require.Contains(t, out, ignored(t), "as the worker itself was started")
+	// Signals that this process was told to ignore, under nohup for one, stay ignored.
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	ignored := regexp.MustCompile(`(?m)^SigIgn:.*\n`).FindString(string(status))
+	require.NotEmpty(t, ignored)
+	require.Contains(t, out, ignored, "as the worker itself was started")
 	var limit syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -139,55 +126,28 @@ func TestDispositions(t *testing.T) {
 	require.LessOrEqual(t, soft, limit.Cur, "Go's own larger limit is not handed on")
 }
 
-// The first process's code counts, and the daemon lives until it is stopped,
-// also one that hides its environment.
-func TestDoubleForks(t *testing.T) {
-	t.Parallel()
-	for name, daemon := range map[string]string{
-		"daemon":              `setsid sh -c '(sleep 1002 >/dev/null 2>&1 &)' >/dev/null 2>&1`,
-		"without environment": `env -i setsid sh -c '(sleep 1002 >/dev/null 2>&1 &)' >/dev/null 2>&1`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := start(t, "init", nil, "--grace", "1s").up(t)
-			l := w.link(t, nil)
-			rec, _ := sh(t, l, daemon+"; exit 3")
-			require.Equal(t, 3, rec.Code)
-			require.Zero(t, rec.Signal)
-			require.Equal(t, name == "daemon", rec.Detached)
-			alive := func() bool {
-				for _, p := range below(t, w.pid) {
-					if p.Alive() && p.Comm == "sleep" && p.PPID == w.pid {
-						return true
-					}
-				}
-				return false
-			}
-			waitFor(t, "the daemon is PID 1's child", alive)
-			require.NoError(t, l.End(bounded(t), true, time.Second))
-			waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
-			require.NoError(t, l.End(bounded(t), false, time.Second))
-			require.Zero(t, w.end(t))
-		})
-	}
+// lease starts a launcher that vanishes, and with it its lease of a second, when left
+// is called.
+func (w *worker) lease(t *testing.T) (l *link.Link, left func()) {
+	l = link.New(link.Config{Worker: "w-0", Dialer: local.Dialer{Path: w.socket}, Lease: time.Second,
+		PingEvery: 100 * time.Millisecond, Hello: wire.HelloRecord{Version: "test", Epoch: wire.Epoch{Created: 1, UID: "a"}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	return l, func() { cancel(); require.NoError(t, <-done) }
 }
 
 // What has escaped from its session, and that has ended, goes with the lease.
 func TestEscapedProcessEndsWithTheLease(t *testing.T) {
 	t.Parallel()
 	w := start(t, "init", nil, "--grace", "1s").up(t)
-	l := link.New(link.Config{Worker: "w-0", Dialer: local.Dialer{Path: w.socket}, Lease: time.Second,
-		PingEvery: 100 * time.Millisecond, Hello: wire.HelloRecord{Version: "test", Epoch: wire.Epoch{Created: 1, UID: "a"}}})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx) }()
+	l, left := w.lease(t)
 	rec, _ := sh(t, l, `env -i setsid sh -c '(sleep 1005 >/dev/null 2>&1 &)'; exit 3`)
 	require.Equal(t, 3, rec.Code)
 	time.Sleep(1500 * time.Millisecond) // more than a lease, with a launcher
 	require.NotEmpty(t, below(t, w.pid))
-	cancel()
-	require.NoError(t, <-done)
-	waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
+	left()
+	w.empty(t)
 	select {
 	case <-w.ended:
 		require.Fail(t, "the worker ended, too")
@@ -197,27 +157,64 @@ func TestEscapedProcessEndsWithTheLease(t *testing.T) {
 	require.Equal(t, 8, rec.Code)
 }
 
-func TestChildThatIgnoresTERM(t *testing.T) {
+// TestProcesses plays what a session leaves behind, or what does not end: which record
+// it gets, and that nothing is left.
+func TestProcesses(t *testing.T) {
 	t.Parallel()
-	w := start(t, "init", nil).up(t)
-	l := w.link(t, nil)
-	s := open(t, l, wire.Spec{Line: `trap "" TERM; (trap "" TERM; setsid sh -c 'trap "" TERM; echo ready; while :; do sleep 1; done') & wait; while :; do wait; sleep 1; done`})
-	s.says(t, "ready\n")
-	s.Stop(300 * time.Millisecond)
-	rec := s.record(t)
-	require.Equal(t, 137, rec.Code)
-	require.Equal(t, int(syscall.SIGKILL), rec.Signal)
-	require.Equal(t, wire.ReasonStopped, rec.Reason)
-	require.False(t, rec.Detached)
-	waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
+	stop := func(grace time.Duration) func(*testing.T, *worker, run) {
+		return func(t *testing.T, _ *worker, s run) {
+			s.says(t, "ready\n")
+			s.Stop(grace)
+		}
+	}
+	for _, row := range []struct {
+		name, line string
+		meanwhile  func(*testing.T, *worker, run)
+		want       wire.ExitRecord
+		reason     string
+		says       string // its last line
+		daemons    int    // that outlive it
+	}{
+		// The first process's code counts, and the daemon lives until it is stopped,
+		// also one that hides its environment.
+		{"daemon", `setsid sh -c '(sleep 1002 >/dev/null 2>&1 &)' >/dev/null 2>&1; exit 3`,
+			nil, wire.ExitRecord{Code: 3, Detached: true}, "", "", 1},
+		{"daemon without environment", `env -i setsid sh -c '(sleep 1002 >/dev/null 2>&1 &)' >/dev/null 2>&1; exit 3`,
+			nil, wire.ExitRecord{Code: 3}, "", "", 1},
+		{"child that ignores TERM", `trap "" TERM; (trap "" TERM; setsid sh -c 'trap "" TERM; echo ready; while :; do sleep 1; done') & wait; while :; do wait; sleep 1; done`,
+			stop(300 * time.Millisecond), wire.ExitRecord{Code: 137, Signal: int(syscall.SIGKILL)}, wire.ReasonStopped, "ready\n", 0},
+		// As with ssh, a session lasts as long as somebody holds its output.
+		{"child that holds stdout", `sh -c 'trap "echo last words; exit 0" USR1; echo ready $$; while :; do sleep 0.01; done' & exit 4`,
+			lastWords, wire.ExitRecord{Code: 4}, "", "\nlast words\n", 0},
+		{"child that would hold stdout for ever", `(trap "" TERM; echo ready; while :; do sleep 1; done) & exit 5`,
+			stop(100 * time.Millisecond), wire.ExitRecord{Code: 5}, "", "ready\n", 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			w, l := inside(t, "--grace", "1s")
+			s := open(t, l, wire.Spec{Line: row.line})
+			if row.meanwhile != nil {
+				row.meanwhile(t, w, s)
+			}
+			rec := s.record(t)
+			require.Equal(t, row.want, wire.ExitRecord{Code: rec.Code, Signal: rec.Signal, Detached: rec.Detached})
+			require.Contains(t, rec.Reason, row.reason)
+			require.True(t, strings.HasSuffix(s.out.String(), row.says), s.out)
+			if row.daemons > 0 {
+				waitFor(t, "the daemon is PID 1's child", func() bool { return adopted(t, w.pid, "sleep") == row.daemons })
+			} else {
+				w.empty(t)
+			}
+			require.NoError(t, l.End(bounded(t), true, time.Second))
+			w.empty(t)
+			require.NoError(t, l.End(bounded(t), false, time.Second))
+			require.Zero(t, w.end(t))
+		})
+	}
 }
 
-// As with ssh, a session lasts as long as somebody holds its output.
-func TestChildThatHoldsStdout(t *testing.T) {
-	t.Parallel()
-	w := start(t, "init", nil).up(t)
-	l := w.link(t, nil)
-	s := open(t, l, wire.Spec{Line: `sh -c 'trap "echo last words; exit 0" USR1; echo ready $$; while :; do sleep 0.01; done' & exit 4`})
+// lastWords has the child speak that holds the output of a session, once it is alone.
+func lastWords(t *testing.T, w *worker, s run) {
 	waitFor(t, "ready", func() bool { return strings.Count(s.out.String(), "\n") == 1 })
 	child := reap.Proc{}
 	waitFor(t, "its parent is gone", func() bool {
@@ -231,18 +228,6 @@ func TestChildThatHoldsStdout(t *testing.T) {
 	})
 	require.False(t, s.Arrived(), "no end while the output is held")
 	require.NoError(t, reap.Signal(child, syscall.SIGUSR1))
-	rec := s.record(t)
-	require.Equal(t, 4, rec.Code)
-	require.False(t, rec.Detached)
-	require.True(t, strings.HasSuffix(s.out.String(), "\nlast words\n"))
-
-	// And one that would hold it for ever ends with the session's stop.
-	s = open(t, l, wire.Spec{Line: `(trap "" TERM; echo ready; while :; do sleep 1; done) & exit 5`})
-	s.says(t, "ready\n")
-	s.Stop(100 * time.Millisecond)
-	rec = s.record(t)
-	require.Equal(t, 5, rec.Code)
-	waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
 }
 
 // orphans ends four processes with n uncollected children together, which come
@@ -260,7 +245,7 @@ func orphans(t *testing.T, w *worker, n int) {
 		require.Equal(t, 77, s.record(t).Code)
 		require.Equal(t, "forked\n", s.out.String())
 	}
-	waitFor(t, "no zombie is left", func() bool { return len(below(t, w.pid)) == 0 })
+	w.empty(t) // no zombie is left
 	require.NoError(t, syscall.Kill(w.pid, syscall.SIGTERM))
 	require.Contains(t, []int{0, 143}, w.end(t))
 }
@@ -310,15 +295,7 @@ func TestSharedNamespace(t *testing.T) {
 				rec, _ := sh(t, l, daemon)
 				require.Equal(t, 6, rec.Code)
 			}
-			waitFor(t, "both daemons are the worker's children", func() bool {
-				n := 0
-				for _, p := range below(t, pid) {
-					if p.Comm == "sleep" && p.PPID == pid {
-						n++
-					}
-				}
-				return n == 2
-			})
+			waitFor(t, "both daemons are the worker's children", func() bool { return adopted(t, pid, "sleep") == 2 })
 			s := open(t, l, wire.Spec{Line: fmt.Sprintf(`%s; : & : & exec sleep 1004`, "echo ready")})
 			s.says(t, "ready\n")
 			stop.how(t, w, pid)
@@ -336,15 +313,10 @@ func TestSharedNamespace(t *testing.T) {
 func TestNobodyComesBack(t *testing.T) {
 	t.Parallel()
 	w := start(t, "pause", nil, "--await", "2s", "--grace", "1s").up(t)
-	l := link.New(link.Config{Worker: "w-0", Dialer: local.Dialer{Path: w.socket}, Lease: time.Second,
-		Hello: wire.HelloRecord{Version: "test", Epoch: wire.Epoch{Created: 1, UID: "a"}}})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx) }()
+	l, left := w.lease(t)
 	rec, _ := sh(t, l, `env -i setsid sh -c '(sleep 1006 >/dev/null 2>&1 &)'; exit 3`)
 	require.Equal(t, 3, rec.Code)
-	cancel()
-	require.NoError(t, <-done)
+	left()
 	waitFor(t, "the worker ends", func() bool { return strings.Contains(w.out.String(), "worker ended 75") })
 	said := commands(t, w.pid)
 	require.NotContains(t, said, "sleep 1006")

@@ -154,8 +154,7 @@ type worker struct {
 // test. args are those of `agent worker`.
 func start(t testing.TB, role string, env []string, args ...string) *worker {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "pid1-")
-	require.NoError(t, err)
+	dir := shortDir(t)
 	w := &worker{dir: dir, socket: filepath.Join(dir, names.WorkerSocket), out: &contract.Text{}, ended: make(chan struct{})}
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "AGENT=" + agent, names.EnvDir + "=" + dir, roleEnv + "=" + role}, env...)
@@ -172,7 +171,6 @@ func start(t testing.TB, role string, env []string, args ...string) *worker {
 	t.Cleanup(func() {
 		_ = syscall.Kill(w.pid, syscall.SIGKILL) // it ends the namespace
 		<-w.ended
-		require.NoError(t, os.RemoveAll(dir))
 		require.NotContains(t, w.out.String(), "DATA RACE")
 		if t.Failed() {
 			t.Logf("the worker said:\n%s", w.out)
@@ -181,11 +179,43 @@ func start(t testing.TB, role string, env []string, args ...string) *worker {
 	return w
 }
 
+// shortDir makes a directory whose path leaves room for a socket's name.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pid1-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
+}
+
 // up waits until the worker listens.
 func (w *worker) up(t testing.TB) *worker {
 	t.Helper()
 	waitFor(t, "worker listens: "+w.out.String(), func() bool { return strings.Contains(w.out.String(), "awaiting a launcher") })
 	return w
+}
+
+// inside starts a worker as PID 1, with a launcher.
+func inside(t testing.TB, flags ...string) (*worker, *link.Link) {
+	t.Helper()
+	w := start(t, "init", nil, flags...).up(t)
+	return w, w.link(t, nil)
+}
+
+// empty waits until nothing descends from the worker.
+func (w *worker) empty(t testing.TB) {
+	t.Helper()
+	waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
+}
+
+// adopted counts the living children of pid with that name.
+func adopted(t testing.TB, pid int, comm string) (n int) {
+	for _, p := range below(t, pid) {
+		if p.Alive() && p.Comm == comm && p.PPID == pid {
+			n++
+		}
+	}
+	return n
 }
 
 // end waits for the worker's end and returns its exit code, 128+n for a signal.

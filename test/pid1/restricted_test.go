@@ -86,9 +86,7 @@ func restricted(args []string) error {
 // last words come to stand.
 func startRestricted(t *testing.T, uid int, env []string, args ...string) (w *worker, last string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "pid1-")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	dir := shortDir(t)
 	require.NoError(t, os.Chmod(dir, 0o755))
 	root := filepath.Join(dir, "root")
 	for _, d := range []string{"", "bin", "lib", "lib64", "usr", "proc", "dev", "dev/shm", "run"} {
@@ -178,8 +176,7 @@ func guest(t *testing.T, w *worker, line string) (ended chan struct{}) {
 // no signal that PID 1 forwards, and their orphans are collected.
 func TestGuestsAreSpared(t *testing.T) {
 	t.Parallel()
-	w := start(t, "init", nil).up(t)
-	l := w.link(t, nil)
+	w, l := inside(t)
 	s := open(t, l, wire.Spec{Line: "echo ready; exec sleep 1010"})
 	s.says(t, "ready\n")
 	ended := guest(t, w, `(: &); echo ready; read x; exit 0`)
@@ -188,7 +185,7 @@ func TestGuestsAreSpared(t *testing.T) {
 	require.Equal(t, 128+10, s.record(t).Code, "the session got it")
 	open(t, l, wire.Spec{Line: "echo ready; exec sleep 1010"}).says(t, "ready\n")
 	require.NoError(t, l.End(bounded(t), true, time.Second))
-	waitFor(t, "nobody is left", func() bool { return len(below(t, w.pid)) == 0 })
+	w.empty(t)
 	select {
 	case <-ended:
 		require.Fail(t, "the guest was stopped")
@@ -212,8 +209,7 @@ func (g *gate) Write(p []byte) (int, error) {
 // it lives, and no byte is lost.
 func TestFileSizeLimit(t *testing.T) {
 	t.Parallel()
-	w := start(t, "init", nil).up(t)
-	l := w.link(t, nil)
+	w, l := inside(t)
 	require.NoError(t, unix.Prlimit(w.pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 4096, Max: unix.RLIM_INFINITY}, nil))
 	g := &gate{opened: make(chan struct{})}
 	const size = 8 << 20

@@ -171,65 +171,50 @@ func uncatchable(t *testing.T, sig syscall.Signal) {
 	require.Equal(t, 137, ticks.record(t).Code)
 }
 
-// A second stopping signal does not wait for the grace.
-func TestStopTwice(t *testing.T) {
-	t.Parallel()
-	w := start(t, "init", nil, "--grace", "10m").up(t)
-	c := open(t, w.link(t, nil), wire.Spec{Line: `trap "echo asked" TERM; echo ready; while :; do read x; done`})
-	c.says(t, "ready\n")
-	require.NoError(t, syscall.Kill(w.pid, syscall.SIGTERM))
-	c.says(t, "ready\nasked\n")
-	require.NoError(t, syscall.Kill(w.pid, syscall.SIGTERM))
-	require.Equal(t, 143, w.end(t))
-}
-
-// A rank that does not end by itself costs the grace and no more.
-func TestStubbornRank(t *testing.T) {
-	t.Parallel()
-	w := start(t, "init", nil, "--grace", "2s").up(t)
-	s := open(t, w.link(t, nil), wire.Spec{Line: `trap "echo asked" TERM; trap "" INT; echo ready; while :; do read x; done`})
-	s.says(t, "ready\n")
-	begin := time.Now()
-	require.NoError(t, syscall.Kill(w.pid, syscall.SIGINT))
-	rec := s.record(t)
-	require.GreaterOrEqual(t, time.Since(begin), 2*time.Second)
-	require.Equal(t, "ready\nasked\n", s.out.String(), "TERM at half time")
-	require.Equal(t, 137, rec.Code)
-	require.Equal(t, wire.ReasonPreempted, rec.Reason)
-	require.Equal(t, 130, w.end(t))
-}
-
-// TestDrainHasTheLaunchersGrace: a launcher's grace counts in place of the worker's own,
-// be it longer or shorter; a launcher that says none leaves the worker its own.
-func TestDrainHasTheLaunchersGrace(t *testing.T) {
+// TestStopping plays what a worker does to a rank when it is told to stop. A launcher's
+// grace counts in place of the worker's own, be it longer or shorter; a launcher that says
+// none leaves the worker its own.
+func TestStopping(t *testing.T) {
 	t.Parallel()
 	const saves = `trap "sleep 2; echo saved; exit 0" TERM; echo ready; while :; do read x; done`
-	const stays = `trap "echo asked" TERM; echo ready; while :; do read x; done`
+	const stays = `trap "echo asked" TERM; trap "" INT; echo ready; while :; do read x; done`
+	once := []syscall.Signal{syscall.SIGTERM}
 	for name, row := range map[string]struct {
 		worker   string
 		launcher time.Duration
+		signals  []syscall.Signal // each after the rank has spoken
 		line     string
 		says     string
 		code     int
+		least    time.Duration
 	}{
-		"a longer one":  {"1s", 30 * time.Second, saves, "ready\nsaved\n", 0},
-		"a shorter one": {"10m", 2 * time.Second, stays, "ready\nasked\n", 137},
-		"the worker's":  {"30s", 0, saves, "ready\nsaved\n", 0},
+		"a second signal kills":         {"10m", 0, append(once, once...), stays, "ready\nasked\n", 137, 0},
+		"TERM at half time":             {"2s", 0, []syscall.Signal{syscall.SIGINT}, stays, "ready\nasked\n", 137, 2 * time.Second},
+		"a longer launcher's grace":     {"1s", 30 * time.Second, once, saves, "ready\nsaved\n", 0, 2 * time.Second},
+		"a shorter launcher's grace":    {"10m", 2 * time.Second, once, stays, "ready\nasked\n", 137, 2 * time.Second},
+		"a launcher that says no grace": {"30s", 0, once, saves, "ready\nsaved\n", 0, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, "init", nil, "--grace", row.worker).up(t)
 			l := w.link(t, func(cfg *link.Config) { cfg.Hello.GraceMillis = row.launcher.Milliseconds() })
 			s := open(t, l, wire.Spec{Line: row.line})
-			s.says(t, "ready\n")
 			begin := time.Now()
-			require.NoError(t, syscall.Kill(w.pid, syscall.SIGTERM))
+			for i, sig := range row.signals {
+				s.says(t, []string{"ready\n", "ready\nasked\n"}[i])
+				begin = time.Now()
+				require.NoError(t, syscall.Kill(w.pid, sig))
+			}
+			ended := w.end(t)
+			require.Equal(t, 128+int(row.signals[0]), ended)
+			require.WithinRange(t, time.Now(), begin.Add(row.least), begin.Add(15*time.Second))
+			if len(row.signals) > 1 {
+				return // what it has said, and how it ended, depends on what comes first
+			}
 			rec := s.record(t)
 			require.Equal(t, row.says, s.out.String())
 			require.Equal(t, row.code, rec.Code)
 			require.Equal(t, wire.ReasonPreempted, rec.Reason)
-			require.Equal(t, 143, w.end(t))
-			require.WithinRange(t, time.Now(), begin.Add(2*time.Second), begin.Add(15*time.Second))
 		})
 	}
 }

@@ -70,9 +70,7 @@ func dialAs(t *testing.T, uid int, path string) string {
 // userDir is a directory of the owner's that others may look for; the test's
 // binary must be executable by all, too.
 func userDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "pid1-")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	dir := shortDir(t)
 	require.NoError(t, os.Chmod(dir, 0o755))
 	own := filepath.Join(dir, "own")
 	require.NoError(t, os.Mkdir(own, 0o700))
@@ -144,10 +142,7 @@ func TestHostileDirectories(t *testing.T) {
 		"relative": {func(*testing.T, string) string { return "x" }, "not an absolute path"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "pid1-")
-			require.NoError(t, err)
-			defer os.RemoveAll(dir)
-			w := start(t, "init", []string{names.EnvDir + "=" + c.prepare(t, dir)})
+			w := start(t, "init", []string{names.EnvDir + "=" + c.prepare(t, shortDir(t))})
 			require.Equal(t, names.ExitUsage, w.end(t))
 			require.Contains(t, w.out.String(), c.want)
 			text, err := os.ReadFile(victim)
@@ -162,9 +157,7 @@ func TestHostileDirectories(t *testing.T) {
 
 func TestLongestSocketPath(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "pid1-")
-	require.NoError(t, err)
-	defer os.RemoveAll(dir)
+	dir := shortDir(t)
 	long := filepath.Join(dir, strings.Repeat("d", 107-len(dir)-len("//"+names.WorkerSocket)))
 	w := start(t, "init", []string{names.EnvDir + "=" + long}).up(t)
 	w.socket = filepath.Join(long, names.WorkerSocket)
@@ -239,9 +232,7 @@ func TestOutOfDescriptors(t *testing.T) {
 // one is still writing when the worker closes.
 func TestAttachDeliversWhatTheWorkerSaidLast(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "pid1-")
-	require.NoError(t, err)
-	defer os.RemoveAll(dir)
+	dir := shortDir(t)
 	ln, err := rundir.Listen(filepath.Join(dir, names.WorkerSocket))
 	require.NoError(t, err)
 	defer ln.Close()
