@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func main() {
@@ -124,20 +125,14 @@ func (m *matrix) make(b bench, o options) {
 		}
 	}
 	m.results = make([]result, len(jobs))
-	todo := make(chan int)
-	var group sync.WaitGroup
-	for range o.parallel {
-		group.Go(func() {
-			for i := range todo {
-				j := jobs[i]
-				m.results[i] = b.run(j.column, j.event, j.bare)
-				m.progress(m.results[i], o.verbose)
-			}
+	var group errgroup.Group
+	group.SetLimit(o.parallel)
+	for i, j := range jobs {
+		group.Go(func() error {
+			m.results[i] = b.run(j.column, j.event, j.bare)
+			m.progress(m.results[i], o.verbose)
+			return nil
 		})
 	}
-	for i := range jobs {
-		todo <- i
-	}
-	close(todo)
-	group.Wait()
+	_ = group.Wait() // a fault is a result
 }

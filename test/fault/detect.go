@@ -40,17 +40,12 @@ func resume(y *yard, o options, b *book) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	log, err := b.raw("fault-resume", map[string]any{
+	return b.keep("fault-resume", map[string]any{
 		"p50": figure.Series{Unit: "ms", Samples: samples, Reduce: "median"},
 		"p99": figure.Series{Unit: "ms", Samples: samples, Reduce: "p99"},
-	})
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		b.row(fmt.Sprintf("resume after a cut, server up, p50 of %d", len(samples)), log+"#p50", "<=", 300),
-		b.row(fmt.Sprintf("resume after a cut, server up, p99 of %d", len(samples)), log+"#p99", "<=", 3000),
-	)
+	},
+		figure.Row{Name: fmt.Sprintf("resume after a cut, server up, p50 of %d", len(samples)), Log: "p50", Op: "<=", Bar: 300},
+		figure.Row{Name: fmt.Sprintf("resume after a cut, server up, p99 of %d", len(samples)), Log: "p99", Op: "<=", Bar: 3000})
 }
 
 // cuts cuts one leg n times at random moments and returns the gaps in milliseconds.
@@ -146,21 +141,20 @@ func mortal(y *yard, o options, b *book) error {
 		})
 	}
 	all.Wait()
-	log, err := b.raw("fault-mortal", raw)
-	if err = errors.Join(append(errs, err)...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	var rows []figure.Row
 	for _, name := range []string{"stdout", "stdin", "stdout_spdy", "stdin_spdy"} {
 		bytes := size
 		if strings.HasPrefix(name, "stdin") {
 			bytes = input
 		}
 		what := fmt.Sprintf("%d MiB of %s over a link that dies every 256 KiB", bytes>>20, name)
-		err = errors.Join(err,
-			b.row(what+": SHA-256 equal", log+"#"+name+"_equal", "==", 1),
-			b.row(what+": redials", log+"#"+name+"_redials", ">=", float64(bytes>>18)-2))
+		rows = append(rows, figure.Row{Name: what + ": SHA-256 equal", Log: name + "_equal", Op: "==", Bar: 1},
+			figure.Row{Name: what + ": redials", Log: name + "_redials", Op: ">=", Bar: float64(bytes>>18) - 2})
 	}
-	return err
+	return b.keep("fault-mortal", raw, rows...)
 }
 
 func (y *yard) dying(name, transport string, way leg.Way, what load) (res result, err error) {
@@ -257,15 +251,12 @@ func detect(y *yard, o options, b *book) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	log, err := b.raw("fault-detect", series)
-	if err != nil {
-		return err
-	}
+	var rows []figure.Row
 	for _, set := range sets {
-		err = errors.Join(err, b.row(fmt.Sprintf("silent loss noticed, %s, slowest of %d", set.name, len(series[set.name].Samples)),
-			log+"#"+set.name, "<=", set.bar.Seconds()))
+		rows = append(rows, figure.Row{Name: fmt.Sprintf("silent loss noticed, %s, slowest of %d", set.name, len(series[set.name].Samples)),
+			Log: set.name, Op: "<=", Bar: set.bar.Seconds()})
 	}
-	return err
+	return b.keep("fault-detect", series, rows...)
 }
 
 // silence stalls one connection and returns when the launcher gave it up.

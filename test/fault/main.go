@@ -166,34 +166,23 @@ type book struct {
 	command string
 	subset  bool
 	rows    []figure.Row
-	missed  []error
 }
 
-// raw writes raw numbers and returns where they are.
-func (b *book) raw(name string, v any) (string, error) {
+// keep writes raw numbers and records the rows over them; a missed bar is for close to
+// say.
+func (b *book) keep(name string, raw any, rows ...figure.Row) error {
 	if b.subset {
 		name += "-subset"
+		for i := range rows {
+			rows[i].Name = "subset: " + rows[i].Name
+		}
 	}
-	return figure.WriteRaw(b.dir, name, v)
-}
-
-// row records one figure; a missed bar is for close to say.
-func (b *book) row(name, log, op string, bar float64) error {
-	if b.subset {
-		name = "subset: " + name
+	kept, err := figure.Keep(b.dir, b.command, name, raw, rows...)
+	for _, row := range kept {
+		fmt.Println("  " + row.String())
 	}
-	row, err := figure.Record(b.dir, figure.Row{Name: name, Log: log, Op: op, Bar: bar, Command: b.command})
-	if err != nil {
-		return err
-	}
-	b.rows = append(b.rows, row)
-	verdict := "ok"
-	if !row.Pass {
-		verdict = "MISSED"
-		b.missed = append(b.missed, fmt.Errorf("%s: %v misses %s %v", name, row.Value, op, bar))
-	}
-	fmt.Printf("  %-72s %10.4g %-3s %s %v  %s\n", name, row.Value, row.Unit, op, bar, verdict)
-	return nil
+	b.rows = append(b.rows, kept...)
+	return err
 }
 
 // json writes a file for people and programs that want more than rows.
@@ -212,7 +201,7 @@ func (b *book) json(name string, v any) error {
 }
 
 // close says which bars were missed.
-func (b *book) close() error { return errors.Join(b.missed...) }
+func (b *book) close() error { return figure.Missed(b.rows) }
 
 // spaceVar marks the program inside its own PID namespace.
 const spaceVar = "FAULT_PID_NAMESPACE"

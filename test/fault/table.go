@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/musterhq/muster/test/fault/leg"
+	"github.com/musterhq/muster/test/suite/figure"
 )
 
 // tally is what all runs of a cell came to.
@@ -171,24 +172,19 @@ func matrix(y *yard, o options, b *book) error {
 	if err := b.json("fault.json", map[string]any{"seed": o.seed, "numbers": n, "cells": order, "bad": bad}); err != nil {
 		return err
 	}
-	log, err := b.raw("fault", n)
-	if err != nil {
-		return err
-	}
 	least, each := 10000.0, 50.0
 	if o.subset {
 		least, each = float64(o.runs*len(list)), float64(o.runs)
 	}
-	return errors.Join(wrong,
-		b.row("faults injected", log+"#faults", ">=", least),
-		b.row("faults injected: fewest runs of an applicable cell", log+"#fewest_runs_of_a_cell", ">=", each),
-		b.row("faults that ended in a false success", log+"#false_successes", "==", 0),
-		b.row("faults that lost or doubled bytes", log+"#lost_or_doubled_bytes", "==", 0),
-		b.row("faults that launched a second time", log+"#second_launches", "==", 0),
-		b.row("faults that a session or its link did not survive", log+"#sessions_broken", "==", 0),
-		b.row("records that a fault left in a worker", log+"#records_left", "==", 0),
-		b.row("faults injected with agent worker and agent attach as processes", log+"#with_real_processes", ">=", 1),
-	)
+	return errors.Join(wrong, b.keep("fault", n,
+		figure.Row{Name: "faults injected", Log: "faults", Op: ">=", Bar: least},
+		figure.Row{Name: "faults injected: fewest runs of an applicable cell", Log: "fewest_runs_of_a_cell", Op: ">=", Bar: each},
+		figure.Row{Name: "faults that ended in a false success", Log: "false_successes", Op: "=="},
+		figure.Row{Name: "faults that lost or doubled bytes", Log: "lost_or_doubled_bytes", Op: "=="},
+		figure.Row{Name: "faults that launched a second time", Log: "second_launches", Op: "=="},
+		figure.Row{Name: "faults that a session or its link did not survive", Log: "sessions_broken", Op: "=="},
+		figure.Row{Name: "records that a fault left in a worker", Log: "records_left", Op: "=="},
+		figure.Row{Name: "faults injected with agent worker and agent attach as processes", Log: "with_real_processes", Op: ">=", Bar: 1}))
 }
 
 // fault is what happens: one of package leg's, or an answer.

@@ -69,17 +69,12 @@ func thousand(y *yard, o options, b *book) (err error) {
 		took = append(took, slowest.Seconds())
 		rates = append(rates, float64(busiest(m.leg.Accepted())))
 	}
-	log, err := b.raw("fault-thousand", map[string]any{
+	return b.keep("fault-thousand", map[string]any{
 		"resumed": figure.Series{Unit: "s", Samples: took, Reduce: "max"},
 		"dials":   figure.Series{Unit: "dials", Samples: rates, Reduce: "max"},
-	})
-	if err != nil {
-		return err
-	}
-	return errors.Join(
-		b.row(fmt.Sprintf("%d links cut at once: all carry bytes again", n), log+"#resumed", "<=", 10),
-		b.row(fmt.Sprintf("%d links cut at once: most dials in a second", n), log+"#dials", "<=", mostDialsASecond),
-	)
+	},
+		figure.Row{Name: fmt.Sprintf("%d links cut at once: all carry bytes again", n), Log: "resumed", Op: "<=", Bar: 10},
+		figure.Row{Name: fmt.Sprintf("%d links cut at once: most dials in a second", n), Log: "dials", Op: "<=", Bar: mostDialsASecond})
 }
 
 // open links n workers and starts a session on each.

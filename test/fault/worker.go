@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/exec/rundir"
 	"github.com/musterhq/muster/exec/session"
 	"github.com/musterhq/muster/test/fault/server"
+	"github.com/musterhq/muster/test/suite/figure"
 )
 
 // procs owns every process that this program starts, as PID 1 does.
@@ -260,8 +261,7 @@ func cleanly(y *yard, b *book) error {
 		raw["goroutines"] = 1
 		fmt.Printf("LEFT %v\n", goroutines)
 	}
-	log, err := b.raw("fault-left", raw)
-	return errors.Join(err,
-		b.row("processes left after all faults", log+"#processes", "==", 0),
-		b.row("goroutines left after all faults (goleak finds any: 1)", log+"#goroutines", "==", 0))
+	return b.keep("fault-left", raw,
+		figure.Row{Name: "processes left after all faults", Log: "processes", Op: "=="},
+		figure.Row{Name: "goroutines left after all faults (goleak finds any: 1)", Log: "goroutines", Op: "=="})
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,9 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/test/suite/figure"
 	"github.com/musterhq/muster/test/suite/program"
@@ -78,41 +78,26 @@ func run(ctx context.Context) error {
 
 // playAll plays the runs, some at once, in the order of list.
 func playAll(ctx context.Context, p *player, list []cell, o options) ([]result, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	results := make([]result, len(list))
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range o.parallel {
-		wg.Go(func() {
-			for i := range next {
-				r, err := p.play(ctx, list[i])
-				if err != nil {
-					cancel(fmt.Errorf("%s: %w", list[i], err))
-					return
-				}
-				results[i] = r
-				if o.verbose || bad(r.End) {
-					fmt.Printf("%-32s %-6s %3d %6.1f s %3d faults %3s  %s\n", r.Cell, r.End, r.Code, r.Seconds, r.Faults, r.Exit, r.Words)
-				}
-				if o.verbose {
-					fmt.Println(r.out)
-				}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(o.parallel)
+	for i, c := range list {
+		group.Go(func() error {
+			r, err := p.play(ctx, c)
+			if err != nil {
+				return fmt.Errorf("%s: %w", c, err)
 			}
+			results[i] = r
+			if o.verbose || bad(r.End) {
+				fmt.Printf("%-32s %-6s %3d %6.1f s %3d faults %3s  %s\n", r.Cell, r.End, r.Code, r.Seconds, r.Faults, r.Exit, r.Words)
+			}
+			if o.verbose {
+				fmt.Println(r.out)
+			}
+			return nil
 		})
 	}
-	for i := range list {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
-	wg.Wait()
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) || ctx.Err() != nil {
-		return nil, err
-	}
-	return results, nil
+	return results, group.Wait()
 }
 
 // bad reports whether no run may end so.
